@@ -1,0 +1,152 @@
+"""What a manifold is to the rest of the library: a small set of verbs.
+
+Arrays carry leading batch axes; a point or a tangent vector occupies the last
+``len(point_shape)`` axes.  Batches of points broadcast against each other as in NumPy.
+Tangent vectors are stored in the same ambient coordinates as points.
+"""
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+
+
+class Manifold(ABC):
+    """A complete Riemannian manifold.
+
+    Attributes
+    ----------
+    name : str
+        What tables and messages call it.
+    dim : int
+        Real dimension.
+    point_shape : tuple of int
+        Shape of one point in ambient coordinates.
+    dtype : type
+        ``float`` or ``complex``.
+    injectivity_radius : float
+        Smallest distance to a cut locus; infinite where there is none.
+    curvature_bounds : tuple of float
+        Lower and upper bound of the sectional curvature.
+    """
+
+    name: str
+    dim: int
+    point_shape: tuple[int, ...]
+    dtype: type = float
+    injectivity_radius: float = np.inf
+    curvature_bounds: tuple[float, float]
+
+    @abstractmethod
+    def exp(self, point, vector):
+        """Endpoint of the geodesic that leaves ``point`` with velocity ``vector``, at time 1."""
+
+    @abstractmethod
+    def log(self, point, other):
+        """Velocity at ``point`` of the minimising geodesic that reaches ``other`` at time 1."""
+
+    @abstractmethod
+    def transport(self, point, direction, vector):
+        """Carry ``vector`` in parallel from ``point`` to ``exp(point, direction)``."""
+
+    @abstractmethod
+    def inner(self, point, first, second):
+        """Riemannian inner product of two tangent vectors at ``point``; shape of the batch."""
+
+    @abstractmethod
+    def frame(self, point):
+        """Orthonormal basis of the tangent space.
+
+        Returns
+        -------
+        ndarray, shape (..., dim, *point_shape)
+        """
+
+    @abstractmethod
+    def project(self, array):
+        """Nearest (or canonical) point of the manifold to an ambient array."""
+
+    @abstractmethod
+    def project_tangent(self, point, array):
+        """Orthogonal projection of an ambient array on the tangent space at ``point``."""
+
+    @abstractmethod
+    def random_point(self, rng, shape=()):
+        """Points drawn at random, uniformly where the space is compact."""
+
+    @abstractmethod
+    def invalid_reason(self, array):
+        """Why one ambient array is not a point of this space, in a few words, or ``None``."""
+
+    @abstractmethod
+    def pulled_back_residuals(self, footpoint, shooting_vector, covariates, points):
+        """Residuals ``Log(Exp(p, x_i v), y_i)`` carried back to ``p``, by curvature eigenspace.
+
+        Parameters
+        ----------
+        footpoint, shooting_vector : ndarray, shape (*data_sets, *chains, *point_shape)
+        covariates : ndarray, shape (*data_sets, n)
+        points : ndarray, shape (*data_sets, n, *point_shape)
+
+        Returns
+        -------
+        PulledBackResiduals
+        """
+
+    @abstractmethod
+    def exp_volume(self, point, vector):
+        """Volume density of the exponential map at ``vector`` (1 at zero); shape of the batch."""
+
+    @property
+    def point_ndim(self):
+        return len(self.point_shape)
+
+    def batch_shape(self, array):
+        """Leading axes of an array of points or tangent vectors."""
+        return array.shape[: array.ndim - self.point_ndim]
+
+    def expand(self, scalars):
+        """Append axes to an array of scalars so that it multiplies points."""
+        return np.asarray(scalars)[(...,) + (None,) * self.point_ndim]
+
+    def norm(self, point, vector):
+        """Riemannian length of a tangent vector; shape of the batch."""
+        return np.sqrt(np.maximum(self.inner(point, vector, vector), 0.0))
+
+    def dist(self, point, other):
+        """Geodesic distance; shape of the batch."""
+        return self.norm(point, self.log(point, other))
+
+    def transport_to(self, point, other, vector):
+        """Carry ``vector`` from ``point`` to ``other`` along the minimising geodesic."""
+        return self.transport(point, self.log(point, other), vector)
+
+    def coordinates(self, point, vector, frame=None):
+        """Coordinates of a tangent vector in the orthonormal ``frame``; shape (..., dim)."""
+        if frame is None:
+            frame = self.frame(point)
+        axis = -self.point_ndim - 1
+        return self.inner(
+            np.expand_dims(point, axis), frame, np.expand_dims(np.asarray(vector), axis)
+        )
+
+    def vector(self, frame, coordinates):
+        """Tangent vector with the given ``coordinates`` (..., dim) in the ``frame``."""
+        flat = frame.reshape((*frame.shape[: frame.ndim - self.point_ndim], -1))
+        product = np.matmul(np.asarray(coordinates)[..., None, :], flat)[..., 0, :]
+        return product.reshape(product.shape[:-1] + self.point_shape)
+
+    def random_tangent(self, rng, point):
+        """Standard normal tangent vector at each point."""
+        frame = self.frame(point)
+        return self.vector(frame, rng.standard_normal((*self.batch_shape(point), self.dim)))
+
+
+def align_data_axes(array, data_ndim, batch_ndim):
+    """Insert axes after the data-set axes so that data broadcast against batches of chains.
+
+    ``array`` has ``data_ndim`` leading data-set axes; the result has ``batch_ndim`` axes before
+    what followed them.
+    """
+    return array.reshape(
+        array.shape[:data_ndim] + (1,) * (batch_ndim - data_ndim) + array.shape[data_ndim:]
+    )

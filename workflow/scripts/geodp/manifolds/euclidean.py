@@ -1,0 +1,52 @@
+"""Euclidean space R^d."""
+
+import numpy as np
+
+from geodp.manifolds.symmetric import SymmetricSpace
+
+
+class Euclidean(SymmetricSpace):
+    """R^d with its usual inner product; points have shape (d,)."""
+
+    curvature_bounds = (0.0, 0.0)
+    curvature_signs = (0,)
+
+    def __init__(self, dimension):
+        self.name = f"Euclidean R^{dimension}"
+        self.dim = dimension
+        self.point_shape = (dimension,)
+        self.multiplicities = (dimension,)
+
+    def exp(self, point, vector):
+        return point + vector
+
+    def log(self, point, other):
+        return other - point
+
+    def transport(self, point, direction, vector):
+        shape = np.broadcast_shapes(point.shape, direction.shape, vector.shape)
+        return np.broadcast_to(vector, shape)
+
+    def inner(self, point, first, second):
+        return np.sum(first * second, axis=-1)
+
+    def frame(self, point):
+        return np.broadcast_to(np.eye(self.dim), (*self.batch_shape(point), self.dim, self.dim))
+
+    def project(self, array):
+        return np.asarray(array, dtype=float)
+
+    def project_tangent(self, point, array):
+        return np.asarray(array, dtype=float)
+
+    def random_point(self, rng, shape=()):
+        return rng.standard_normal((*shape, self.dim))
+
+    def invalid_reason(self, array):
+        return None if np.all(np.isfinite(array)) else "a coordinate is not a finite number"
+
+    def frequencies(self, point, vector):
+        return np.zeros((*np.broadcast_shapes(point.shape, vector.shape)[:-1], 1))
+
+    def split(self, point, vector, other):
+        return other[..., None, :]

@@ -1,0 +1,166 @@
+"""Symmetric positive definite matrices with the affine-invariant metric."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from geodp.manifolds.base import align_data_axes
+from geodp.manifolds.symmetric import SymmetricSpace
+
+
+def _transposed(matrix):
+    return np.swapaxes(matrix, -1, -2)
+
+
+def _symmetric(matrix):
+    return 0.5 * (matrix + _transposed(matrix))
+
+
+def _spectral(values, vectors):
+    return (vectors * values[..., None, :]) @ _transposed(vectors)
+
+
+class SPD(SymmetricSpace):
+    """m x m symmetric positive definite matrices, ``<u, w>_p = tr(p^-1 u p^-1 w)``.
+
+    Any factor ``L L^T = p`` is an isometry that takes the identity to ``p``; the Cholesky
+    factor is used throughout.
+    """
+
+    def __init__(self, size):
+        self.name = f"SPD({size})"
+        self.size = size
+        self.dim = size * (size + 1) // 2
+        self.point_shape = (size, size)
+        self.curvature_bounds = (-0.5, 0.0) if size > 1 else (0.0, 0.0)
+        self._rows, self._columns = np.triu_indices(size)
+        diagonal = self._rows == self._columns
+        self.curvature_signs = tuple(0 if flat else -1 for flat in diagonal)
+        self.multiplicities = (1,) * self.dim
+        basis = np.zeros((self.dim, size, size))
+        index = np.arange(self.dim)
+        value = np.where(diagonal, 1.0, np.sqrt(0.5))
+        basis[index, self._rows, self._columns] = value
+        basis[index, self._columns, self._rows] = value
+        self._basis = basis
+
+    def _whiten(self, point, matrix):
+        """``L^-1 matrix L^-T`` and ``L``, for the Cholesky factor ``L`` of ``point``."""
+        factor = np.linalg.cholesky(point)
+        half = np.linalg.solve(factor, matrix)
+        return _symmetric(_transposed(np.linalg.solve(factor, _transposed(half)))), factor
+
+    def exp(self, point, vector):
+        white, factor = self._whiten(point, vector)
+        values, vectors = np.linalg.eigh(white)
+        return _symmetric(factor @ _spectral(np.exp(values), vectors) @ _transposed(factor))
+
+    def log(self, point, other):
+        # From the difference, so that nearby matrices lose no digits.
+        white, factor = self._whiten(point, other - point)
+        values, vectors = np.linalg.eigh(white)
+        return factor @ _spectral(np.log1p(values), vectors) @ _transposed(factor)
+
+    def transport(self, point, direction, vector):
+        white, factor = self._whiten(point, direction)
+        values, vectors = np.linalg.eigh(white)
+        root = _spectral(np.exp(0.5 * values), vectors)
+        carried = root @ self._whiten(point, vector)[0] @ root
+        return _symmetric(factor @ carried @ _transposed(factor))
+
+    def inner(self, point, first, second):
+        left = np.linalg.solve(point, first)
+        right = np.linalg.solve(point, second)
+        return np.einsum("...ab,...ba->...", left, right)
+
+    def frame(self, point):
+        factor = np.linalg.cholesky(point)[..., None, :, :]
+        return factor @ self._basis @ _transposed(factor)
+
+    def project(self, array):
+        return _symmetric(np.asarray(array, dtype=float))
+
+    def project_tangent(self, point, array):
+        return _symmetric(array)
+
+    def random_point(self, rng, shape=()):
+        identity = np.broadcast_to(np.eye(self.size), (*shape, self.size, self.size))
+        return self.exp(identity, self.random_tangent(rng, identity))
+
+    def invalid_reason(self, array):
+        if not np.all(np.isfinite(array)):
+            return "an entry is not a finite number"
+        if not np.allclose(array, _transposed(array), rtol=1e-9, atol=0.0):
+            return "the matrix is not symmetric"
+        smallest = float(np.linalg.eigvalsh(array)[0])
+        if smallest <= 0.0:
+            return f"the matrix is not positive definite (smallest eigenvalue {smallest:.4g})"
+        return None
+
+    def frequencies(self, point, vector):
+        values = np.linalg.eigvalsh(self._whiten(point, vector)[0])
+        return 0.5 * np.abs(values[..., self._rows] - values[..., self._columns])
+
+    def _eigenframe(self, point, vector):
+        """Matrix ``G`` with ``G G^T = p`` that diagonalises ``vector``, and the eigenvalues."""
+        white, factor = self._whiten(point, vector)
+        values, vectors = np.linalg.eigh(white)
+        return values, factor @ vectors
+
+    def split(self, point, vector, other):
+        _, basis = self._eigenframe(point, vector)
+        half = np.linalg.solve(basis, other)
+        entries = np.linalg.solve(basis, _transposed(half))
+        symmetric = entries[..., self._rows, self._columns][..., None, None]
+        masks = np.asarray(self._basis != 0.0, dtype=float)
+        basis = basis[..., None, :, :]
+        return basis @ (symmetric * masks) @ _transposed(basis)
+
+    def pulled_back_residuals(self, footpoint, shooting_vector, covariates, points):
+        """In the eigenframe of ``v`` the whole geodesic is diagonal.
+
+        With ``G G^T = p`` and ``G`` diagonalising ``v``, the matrix ``G exp(x Lambda / 2)``
+        takes the identity to the prediction and its tangent frame is the parallel transport of
+        that of ``G``; so the pulled-back residual is a logarithm, and its entries are the
+        components in the curvature eigenspaces.
+        """
+        data_ndim = covariates.ndim - 1
+        batch_ndim = footpoint.ndim - 2
+        x = align_data_axes(covariates, data_ndim, batch_ndim)
+        y = align_data_axes(points, data_ndim, batch_ndim)
+        values, basis = self._eigenframe(footpoint, shooting_vector)
+        inverse = np.linalg.inv(basis)[..., None, :, :]
+        shrink = np.exp(-0.5 * x[..., None] * values[..., None, :])
+        moved = shrink[..., :, None] * (inverse @ y @ _transposed(inverse)) * shrink[..., None, :]
+        eigenvalues, vectors = np.linalg.eigh(_symmetric(moved))
+        residuals = _spectral(np.log(eigenvalues), vectors)
+        return SPDResiduals(
+            frequencies=0.5 * np.abs(values[..., self._rows] - values[..., self._columns]),
+            squared_distances=np.sum(residuals**2, axis=(-1, -2)),
+            entries=np.moveaxis(residuals[..., self._rows, self._columns], -1, -2),
+            basis=basis,
+            rows=self._rows,
+            columns=self._columns,
+        )
+
+
+@dataclass(frozen=True)
+class SPDResiduals:
+    """`PulledBackResiduals` on SPD(m): entries (*batch, K, n) in the eigenframe (*batch, m, m)."""
+
+    frequencies: np.ndarray
+    squared_distances: np.ndarray
+    entries: np.ndarray
+    basis: np.ndarray
+    rows: np.ndarray
+    columns: np.ndarray
+
+    def combine(self, weights):
+        """See `PulledBackResiduals.combine`."""
+        size = self.basis.shape[-1]
+        total = np.zeros((*self.entries.shape[:-2], size, size))
+        for index, weight in enumerate(weights):
+            value = np.sum(weight * self.entries[..., index, :], axis=-1)
+            total[..., self.rows[index], self.columns[index]] = value
+            total[..., self.columns[index], self.rows[index]] = value
+        return self.basis @ total @ _transposed(self.basis)

@@ -1,0 +1,184 @@
+"""Spaces whose points are vectors of unit norm: spheres, and planar shapes up to a phase.
+
+The two share every formula: a geodesic is ``cos(r) z + sin(r) e`` for a unit tangent ``e``, and
+transport along it moves only the component along ``e`` (real on the sphere, complex on shapes,
+where horizontal lifts stand for tangent vectors).
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from geodp.manifolds.base import align_data_axes
+from geodp.manifolds.symmetric import SymmetricSpace
+
+# The largest cosine below one: keeps angle / sin(angle) from 0 / 0, exact to rounding.
+LARGEST_COSINE = 1.0 - 2.0**-53
+
+
+def hermitian(first, second):
+    """Sum of ``conj(first) * second`` over the last axis."""
+    return np.sum(np.conj(first) * second, axis=-1)
+
+
+def squared_length(vector):
+    """Squared norm over the last axis, real for complex vectors too."""
+    return np.sum((np.conj(vector) * vector).real, axis=-1)
+
+
+def orthonormal_complement(unit):
+    """Orthonormal basis of what is orthogonal to unit vectors, by a Householder reflection.
+
+    Parameters
+    ----------
+    unit : ndarray, shape (..., D), real or complex
+
+    Returns
+    -------
+    ndarray, shape (..., D - 1, D)
+    """
+    first = unit[..., 0]
+    size = np.abs(first)
+    phase = np.where(size > 0, first / np.where(size > 0, size, 1.0), 1.0)
+    mirror = unit.copy()
+    mirror[..., 0] += phase
+    scale = 2.0 / squared_length(mirror)
+    eye = np.eye(unit.shape[-1])[1:]
+    return (
+        eye - scale[..., None, None] * np.conj(mirror[..., 1:])[..., :, None] * mirror[..., None, :]
+    )
+
+
+class UnitNormSpace(SymmetricSpace):
+    """What spheres and planar shape spaces share."""
+
+    def exp(self, point, vector):
+        length = np.sqrt(squared_length(vector))[..., None]
+        end = np.cos(length) * point + np.sinc(length / np.pi) * vector
+        # Keeps long chains on the sphere: rounding would otherwise drift.
+        return end / np.sqrt(squared_length(end))[..., None]
+
+    def log(self, point, other):
+        difference = self.align(point, other) - point
+        # From the difference, so that nearby points lose no digits.
+        cosine_less_one = hermitian(point, difference)
+        tangent = difference - cosine_less_one[..., None] * point
+        sine = np.sqrt(squared_length(tangent))
+        angle = np.arctan2(sine, 1.0 + cosine_less_one.real)
+        factor = np.where(sine > 0, angle / np.where(sine > 0, sine, 1.0), 1.0)
+        return factor[..., None] * tangent
+
+    def align(self, point, other):
+        """Representative of ``other`` nearest to ``point``."""
+        return other
+
+    def transport(self, point, direction, vector):
+        length = np.sqrt(squared_length(direction))[..., None]
+        unit = direction / np.where(length > 0, length, 1.0)
+        along = hermitian(unit, vector)[..., None]
+        return vector + along * ((np.cos(length) - 1.0) * unit - np.sin(length) * point)
+
+    def inner(self, point, first, second):
+        return np.sum((np.conj(first) * second).real, axis=-1)
+
+    def pulled_back_residuals(self, footpoint, shooting_vector, covariates, points):
+        """Two matrix products with the data stand for every residual vector.
+
+        A residual is ``angle / sin(angle)`` times the part of the aligned point that is
+        orthogonal to the prediction, and its component along the geodesic turns rigidly when
+        it is carried back; so inner products with ``p`` and ``v`` hold all that is needed, and
+        weighted sums of residuals are weighted sums of the data.
+        """
+        return UnitNormResiduals.of(self, footpoint, shooting_vector, covariates, points)
+
+
+@dataclass(frozen=True)
+class UnitNormResiduals:
+    """`PulledBackResiduals` of a `UnitNormSpace`, never formed record by record.
+
+    Arrays ``along_*`` have shape (*data_sets, *chains, n).
+    """
+
+    frequencies: np.ndarray
+    squared_distances: np.ndarray
+    factor: np.ndarray = field(repr=False)
+    along_velocity: np.ndarray = field(repr=False)
+    phase: np.ndarray | None = field(repr=False)
+    along_footpoint: np.ndarray = field(repr=False)
+    along_unit: np.ndarray = field(repr=False)
+    footpoint: np.ndarray = field(repr=False)
+    unit: np.ndarray = field(repr=False)
+    points: np.ndarray = field(repr=False)
+    complex_points: bool = False
+
+    @classmethod
+    def of(cls, space, footpoint, shooting_vector, covariates, points):
+        data_ndim = covariates.ndim - 1
+        batch_ndim = footpoint.ndim - 1
+        x = align_data_axes(covariates, data_ndim, batch_ndim)
+        speed = np.sqrt(squared_length(shooting_vector))
+        unit = shooting_vector / np.where(speed > 0, speed, 1.0)[..., None]
+        along_footpoint = _products(footpoint, points, data_ndim)
+        along_unit = _products(unit, points, data_ndim)
+        angle = speed[..., None] * x
+        cosine, sine = np.cos(angle), np.sin(angle)
+        overlap = cosine * along_footpoint + sine * along_unit
+        turned = cosine * along_unit - sine * along_footpoint
+        complex_points = np.iscomplexobj(points)
+        if complex_points:
+            size = np.abs(overlap)
+            phase = np.where(size > 0, np.conj(overlap), 1.0) / np.where(size > 0, size, 1.0)
+            overlap, turned = size, phase * turned
+        else:
+            phase = None
+        overlap = np.clip(overlap, -LARGEST_COSINE, LARGEST_COSINE)
+        distance = np.arccos(overlap)
+        factor = distance / np.sqrt((1.0 - overlap) * (1.0 + overlap))
+        return cls(
+            frequencies=space.frequencies(footpoint, shooting_vector),
+            squared_distances=distance**2,
+            factor=factor,
+            along_velocity=turned,
+            phase=phase,
+            along_footpoint=along_footpoint,
+            along_unit=along_unit,
+            footpoint=footpoint,
+            unit=unit,
+            points=points,
+            complex_points=complex_points,
+        )
+
+    def combine(self, weights):
+        """See `PulledBackResiduals.combine`."""
+        across = np.broadcast_to(weights[-1] * self.factor, self.factor.shape)
+        along = np.sum(weights[0] * self.factor * self.along_velocity.real, axis=-1)
+        if self.complex_points:
+            turning = np.sum(weights[1] * self.factor * self.along_velocity.imag, axis=-1)
+            along = along + 1j * turning
+            across = across * self.phase
+        on_footpoint = _dot(across, self.along_footpoint)
+        on_unit = along - _dot(across, self.along_unit)
+        return (
+            _weighted_sums(across, self.points)
+            - on_footpoint[..., None] * self.footpoint
+            + on_unit[..., None] * self.unit
+        )
+
+
+def _dot(first, second):
+    return np.einsum("...n,...n->...", first, second)
+
+
+def _products(vectors, points, data_ndim):
+    """Hermitian products of (*data_sets, *chains, D) with (*data_sets, n, D)."""
+    data_shape = points.shape[:data_ndim]
+    flat = np.conj(vectors).reshape((*data_shape, -1, vectors.shape[-1]))
+    result = np.matmul(flat, np.swapaxes(points, -1, -2))
+    return result.reshape((*vectors.shape[:-1], points.shape[-2]))
+
+
+def _weighted_sums(weights, points):
+    """Sums over n of weights (*data_sets, *chains, n) times points (*data_sets, n, D)."""
+    data_shape = points.shape[:-2]
+    flat = weights.reshape((*data_shape, -1, weights.shape[-1]))
+    return np.matmul(flat, points).reshape((*weights.shape[:-1], points.shape[-1]))

@@ -1,0 +1,179 @@
+"""The K-norm gradient mechanism as published by Kulkarni and Soto, kept to reproduce them.
+
+It is **not private** at the budget it states: its scale and one of its arguments are read off
+the data, its normalising constant depends on them too, and its sensitivity does not cover its
+support.  Nothing here may be used to release anything.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from geodp.manifolds.base import Manifold
+from geodp.manifolds.euclidean import Euclidean
+from geodp.mechanisms.target import Target
+from geodp.regression import BLOCKS, Fit, energy_gradient, hessian, minimise_energy
+from geodp.sensitivity import Sensitivity
+
+
+@dataclass(frozen=True)
+class Support:
+    """Where the published densities live.
+
+    Attributes
+    ----------
+    shooting_vector_length : ndarray, shape (*data_sets)
+        Longest shooting vector.
+    footpoint_centre : ndarray, shape (*data_sets, *point_shape), or None
+    footpoint_radius : float
+        Radius of the public ball of footpoints; infinite for the whole manifold.
+    """
+
+    shooting_vector_length: np.ndarray
+    footpoint_centre: np.ndarray | None = None
+    footpoint_radius: float = np.inf
+
+    def describe(self):
+        """One line for tables."""
+        longest = np.unique(np.round(self.shooting_vector_length, 4))
+        length = f"|v| <= {longest[0]:g}" if len(longest) == 1 else "|v| <= 2 (tau_m + tau)"
+        if np.isinf(longest[0]):
+            length = "v unbounded"
+        if self.footpoint_centre is None:
+            return f"p anywhere, {length}"
+        return f"p within {self.footpoint_radius:g} of its public centre, {length}"
+
+
+def default_support(manifold, sensitivity):
+    """Support of the density where a study does not narrow it.
+
+    Shooting vectors are bounded by the injectivity radius on spaces of positive curvature
+    (the density has no finite integral beyond), by ``2 (tau_m + tau)`` under negative
+    curvature, where the sensitivity assumes it, and not at all in flat space.
+    """
+    longest = np.minimum(manifold.injectivity_radius, sensitivity.reach)
+    return Support(shooting_vector_length=np.broadcast_to(longest, sensitivity.tau.shape))
+
+
+@dataclass(frozen=True)
+class AsPublished:
+    """Footpoint first, then the shooting vector at each released footpoint.
+
+    Attributes
+    ----------
+    manifold : Manifold
+    covariates : ndarray, shape (*data_sets, n)
+    points : ndarray, shape (*data_sets, n, *point_shape)
+    fit : Fit
+    sensitivity : Sensitivity
+    support : Support
+    """
+
+    manifold: Manifold
+    covariates: np.ndarray
+    points: np.ndarray
+    fit: Fit
+    sensitivity: Sensitivity
+    support: Support
+
+    def footpoint_target(self, budget):
+        """Density ``exp(-|grad_p E(p, transported v_hat)| / sigma_p)`` on the manifold.
+
+        Returns
+        -------
+        Target
+            Its batch is that of the data sets.
+        """
+        manifold, found, support = self.manifold, self.fit, self.support
+        scale = np.asarray(self.sensitivity.footpoint / budget)
+        axis = -manifold.point_ndim - 1
+        start = np.expand_dims(found.footpoint, axis)
+        velocity = np.expand_dims(found.shooting_vector, axis)
+
+        def log_density(states):
+            vectors = manifold.transport_to(start, states, velocity)
+            gradient = energy_gradient(
+                manifold, states, vectors, self.covariates, self.points, ("footpoint",)
+            ).footpoint
+            value = -manifold.norm(states, gradient) / scale[..., None]
+            if support.footpoint_centre is None:
+                return value
+            centre = np.expand_dims(support.footpoint_centre, axis)
+            inside = manifold.dist(centre, states) <= support.footpoint_radius
+            return np.where(inside, value, -np.inf)
+
+        whole = support.footpoint_centre is None
+        return Target(
+            space=manifold,
+            log_density=log_density,
+            centre=found.footpoint,
+            hessian=hessian(
+                manifold,
+                found.footpoint,
+                found.shooting_vector,
+                self.covariates,
+                self.points,
+                ("footpoint",),
+            ),
+            scale=scale,
+            support_centre=found.footpoint if whole else support.footpoint_centre,
+            support_radius=np.full(
+                scale.shape,
+                manifold.injectivity_radius if whole else support.footpoint_radius,
+            ),
+        )
+
+    def shooting_vector_target(self, footpoints, budget):
+        """Density ``exp(-|grad_v E(p, v)| / sigma_v)`` on the tangent space at each footpoint.
+
+        Parameters
+        ----------
+        footpoints : ndarray, shape (*data_sets, footpoints, *point_shape)
+        budget : float
+
+        Returns
+        -------
+        tuple
+            A `Target` on R^dim, whose states are coordinates in the frame at the footpoint and
+            whose batch is (*data_sets, footpoints); and that frame.
+        """
+        manifold, found = self.manifold, self.fit
+        axis = -manifold.point_ndim - 1
+        carried = manifold.transport_to(
+            np.expand_dims(found.footpoint, axis),
+            footpoints,
+            np.expand_dims(found.shooting_vector, axis),
+        )
+        data = (self.covariates, self.points)
+        block = BLOCKS[1:]
+        # Close to the mode is enough: the sampler corrects for its proposal's shape.
+        mode = minimise_energy(
+            manifold, footpoints, carried, *data, blocks=block, tolerance=1e-4, max_iterations=15
+        ).shooting_vector
+        frame = manifold.frame(footpoints)
+        longest = self.support.shooting_vector_length[..., None]
+        length = manifold.norm(footpoints, mode)
+        mode = mode * manifold.expand(np.minimum(1.0, longest / np.maximum(length, 1e-300)))
+        batch = manifold.batch_shape(footpoints)
+        scale = np.broadcast_to((self.sensitivity.shooting_vector / budget)[..., None], batch)
+        starts = np.expand_dims(footpoints, axis)
+        frames = np.expand_dims(frame, axis - 1)
+
+        def log_density(states):
+            vectors = manifold.vector(frames, states)
+            places = np.broadcast_to(starts, vectors.shape)
+            gradient = energy_gradient(manifold, places, vectors, *data, block).shooting_vector
+            value = -manifold.norm(places, gradient) / scale[..., None]
+            inside = np.sqrt(np.sum(states**2, axis=-1)) <= longest[..., None]
+            return np.where(inside, value, -np.inf)
+
+        target = Target(
+            space=Euclidean(manifold.dim),
+            log_density=log_density,
+            centre=manifold.coordinates(footpoints, mode, frame),
+            hessian=hessian(manifold, footpoints, mode, *data, block),
+            scale=scale,
+            support_centre=np.zeros((*batch, manifold.dim)),
+            support_radius=np.broadcast_to(longest, batch),
+        )
+        return target, frame

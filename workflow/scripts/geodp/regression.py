@@ -1,0 +1,465 @@
+"""Geodesic regression: energy, gradients, Hessians and the least-squares fit.
+
+The model is ``y ~ Exp(p, x v)`` with footpoint ``p`` and shooting vector ``v`` (Fletcher 2011;
+Kulkarni and Soto, eq. 3 to 6).  Everything is vectorised over data sets and chains: parameters
+have shape (*data_sets, *chains, *point_shape), covariates (*data_sets, n) and points
+(*data_sets, n, *point_shape).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from geodp.manifolds.base import align_data_axes
+from geodp.manifolds.symmetric import jacobi_cosine, jacobi_sine
+
+BLOCKS = ("footpoint", "shooting_vector")
+
+# Numbers one array of a chunk may hold: a few such arrays fit a processor's cache.
+CHUNK = 1 << 16
+
+# Gauss-Newton contracts by about the squared residuals a step, so when a few steps have not
+# been enough the data are spread widely and the exact Hessian is worth its gradients.
+GAUSS_NEWTON_STEPS = 6
+
+# A record this close to the cut locus of its prediction (as a fraction of the injectivity
+# radius) has a residual whose direction a small change of the fit would reverse.
+CUT_LOCUS_FRACTION = 0.9
+
+# Step of the central differences of the gradient, radians: error of order 1e-10 both ways.
+DIFFERENCE_STEP = 1e-5
+
+
+class FitError(ValueError):
+    """The data admit no least-squares geodesic that can be vouched for."""
+
+
+@dataclass(frozen=True)
+class EnergyGradient:
+    """Energy and the parts of its gradient asked for, at each parameter of a batch.
+
+    Attributes
+    ----------
+    energy : ndarray, shape (*data_sets, *chains)
+    footpoint, shooting_vector : ndarray (*data_sets, *chains, *point_shape), or None
+    """
+
+    energy: np.ndarray
+    footpoint: np.ndarray | None = None
+    shooting_vector: np.ndarray | None = None
+
+
+def energy_gradient(manifold, footpoint, shooting_vector, covariates, points, blocks=BLOCKS):
+    """Energy ``1/(2n) sum d^2`` and its gradients (Kulkarni and Soto, eq. 3, 5 and 6).
+
+    Parameters
+    ----------
+    manifold : SymmetricSpace
+    footpoint, shooting_vector : ndarray, shape (*data_sets, *chains, *point_shape)
+    covariates : ndarray, shape (*data_sets, n)
+    points : ndarray, shape (*data_sets, n, *point_shape)
+    blocks : sequence of {"footpoint", "shooting_vector"}
+        The gradients wanted; empty for the energy alone.
+
+    Returns
+    -------
+    EnergyGradient
+    """
+    data_ndim = covariates.ndim - 1
+    number = covariates.shape[-1]
+    batch = manifold.batch_shape(footpoint)
+    flat = (*batch[:data_ndim], int(np.prod(batch[data_ndim:], dtype=int)))
+    p = footpoint.reshape(flat + manifold.point_shape)
+    v = shooting_vector.reshape(flat + manifold.point_shape)
+    energy = np.zeros(flat)
+    gradients = {block: np.zeros(p.shape, dtype=p.dtype) for block in blocks}
+    before = (slice(None),) * data_ndim
+    data_sets = int(np.prod(flat[:-1], dtype=int))
+    record_step = min(number, max(1, CHUNK // data_sets))
+    chain_step = max(1, CHUNK // (record_step * data_sets))
+    for chain in range(0, flat[-1], chain_step):
+        chains = (*before, slice(chain, chain + chain_step))
+        for record in range(0, number, record_step):
+            records = (*before, slice(record, record + record_step))
+            part, part_gradients = _sums(
+                manifold, p[chains], v[chains], covariates[records], points[records], blocks
+            )
+            energy[chains] += part
+            for block in blocks:
+                gradients[block][chains] += part_gradients[block]
+    return EnergyGradient(
+        energy.reshape(batch) / number,
+        **{
+            block: gradients[block].reshape(batch + manifold.point_shape) / number
+            for block in blocks
+        },
+    )
+
+
+def _sums(manifold, footpoint, shooting_vector, covariates, points, blocks):
+    """Half the sum of squared distances, and minus the sums of adjoint Jacobi fields."""
+    residuals = manifold.pulled_back_residuals(footpoint, shooting_vector, covariates, points)
+    energy = 0.5 * np.sum(residuals.squared_distances, axis=-1)
+    x = align_data_axes(covariates, covariates.ndim - 1, energy.ndim)
+    gradients = {}
+    for block in blocks:
+        weights = jacobi_weights(manifold, residuals.frequencies, x, block)
+        gradients[block] = -residuals.combine(weights)
+    return energy, gradients
+
+
+def jacobi_weights(manifold, frequencies, covariates, block):
+    """Factor of each record in each curvature eigenspace of one block of the gradient.
+
+    Parameters
+    ----------
+    frequencies : ndarray, shape (*batch, K)
+    covariates : ndarray that broadcasts to (*batch, n)
+    block : {"footpoint", "shooting_vector"}
+
+    Returns
+    -------
+    list of K arrays that broadcast to (*batch, n)
+    """
+    solution = {"footpoint": jacobi_cosine, "shooting_vector": jacobi_sine}[block]
+    weights = []
+    for index, sign in enumerate(manifold.curvature_signs):
+        # On a flat direction, or one of multiplicity zero, nothing has to be computed.
+        curved = sign if manifold.multiplicities[index] else 0
+        weight = solution(curved, frequencies[..., index, None] * np.abs(covariates))
+        weights.append(weight * covariates if block == "shooting_vector" else weight)
+    return weights
+
+
+def residual_distances(manifold, footpoint, shooting_vector, covariates, points):
+    """Distances of the records to their predictions; shape (*data_sets, *chains, n)."""
+    residuals = manifold.pulled_back_residuals(footpoint, shooting_vector, covariates, points)
+    return np.sqrt(residuals.squared_distances)
+
+
+def predict(manifold, footpoint, shooting_vector, covariates):
+    """Points ``Exp(p, x v)``.
+
+    Parameters
+    ----------
+    footpoint, shooting_vector : ndarray, shape (*batch, *point_shape)
+    covariates : ndarray, shape (m,)
+
+    Returns
+    -------
+    ndarray, shape (*batch, m, *point_shape)
+    """
+    axis = -manifold.point_ndim - 1
+    return manifold.exp(
+        np.expand_dims(footpoint, axis),
+        manifold.expand(covariates) * np.expand_dims(shooting_vector, axis),
+    )
+
+
+def retract(manifold, footpoint, shooting_vector, steps):
+    """Move the blocks named in ``steps``; the shooting vector is carried along in parallel.
+
+    Parameters
+    ----------
+    steps : dict
+        Tangent vectors at the footpoint, by block.
+
+    Returns
+    -------
+    tuple of ndarray
+        The new footpoint and shooting vector.
+    """
+    if "shooting_vector" in steps:
+        shooting_vector = shooting_vector + steps["shooting_vector"]
+    if "footpoint" in steps:
+        step = steps["footpoint"]
+        shooting_vector = manifold.transport(footpoint, step, shooting_vector)
+        footpoint = manifold.exp(footpoint, step)
+    return footpoint, shooting_vector
+
+
+def hessian(manifold, footpoint, shooting_vector, covariates, points, blocks=BLOCKS):
+    """Exact Hessian of the energy, by central differences of the gradient.
+
+    Returns
+    -------
+    ndarray, shape (*data_sets, *chains, D, D)
+        ``D = dim * len(blocks)``, in the frame at the footpoint, block after block.
+    """
+    frame = manifold.frame(footpoint)
+    axis = -manifold.point_ndim - 1
+    p = np.broadcast_to(np.expand_dims(footpoint, axis), frame.shape)
+    v = np.broadcast_to(np.expand_dims(shooting_vector, axis), frame.shape)
+    rows = []
+    for moved in blocks:
+        sides = []
+        for sign in (1.0, -1.0):
+            step = sign * DIFFERENCE_STEP * frame
+            end, end_vector = retract(manifold, p, v, {moved: step})
+            found = energy_gradient(manifold, end, end_vector, covariates, points, blocks)
+            columns = []
+            for block in blocks:
+                gradient = getattr(found, block)
+                if moved == "footpoint":
+                    back = -manifold.transport(p, step, step)
+                    gradient = manifold.transport(end, back, gradient)
+                columns.append(manifold.coordinates(p, gradient, np.expand_dims(frame, axis - 1)))
+            sides.append(np.concatenate(columns, axis=-1))
+        rows.append((sides[0] - sides[1]) / (2.0 * DIFFERENCE_STEP))
+    matrix = np.concatenate(rows, axis=-2)
+    return 0.5 * (matrix + np.swapaxes(matrix, -1, -2))
+
+
+@dataclass(frozen=True)
+class Minimum:
+    """Where the energy stopped falling.
+
+    Attributes
+    ----------
+    footpoint, shooting_vector : ndarray, shape (*data_sets, *chains, *point_shape)
+    energy, gradient_norm : ndarray, shape (*data_sets, *chains)
+        The norm is relative to the data's scale (root mean squared distance to the start).
+    converged : ndarray of bool, shape (*data_sets, *chains)
+    iterations : int
+    """
+
+    footpoint: np.ndarray
+    shooting_vector: np.ndarray
+    energy: np.ndarray
+    gradient_norm: np.ndarray
+    converged: np.ndarray
+    iterations: int
+
+
+def minimise_energy(
+    manifold,
+    footpoint,
+    shooting_vector,
+    covariates,
+    points,
+    blocks=BLOCKS,
+    tolerance=1e-10,
+    max_iterations=100,
+):
+    """Damped second-order minimisation over the given blocks, from a given start.
+
+    Gauss-Newton steps are diagonal in the curvature eigenspaces of ``v`` and cost no more than
+    a gradient; when a few have not sufficed, steps with the exact Hessian follow.  A step
+    that does not lower the energy is taken again, more strongly damped (Levenberg-Marquardt).
+
+    Returns
+    -------
+    Minimum
+    """
+    p, v = footpoint, shooting_vector
+    start = energy_gradient(manifold, p, np.zeros_like(v), covariates, points, blocks=())
+    scale = np.maximum(np.sqrt(2.0 * start.energy), np.finfo(float).tiny)
+    current = energy_gradient(manifold, p, v, covariates, points, blocks)
+    norm = _gradient_norm(manifold, p, current, blocks)
+    damping = np.zeros(norm.shape)
+    iterations = 0
+    while iterations < max_iterations and np.any(norm > tolerance * scale):
+        iterations += 1
+        active = norm > tolerance * scale
+        solve = _gauss_newton_step if iterations <= GAUSS_NEWTON_STEPS else _newton_step
+        steps, decrease = solve(manifold, p, v, covariates, points, current, damping, blocks)
+        steps = _shorten(manifold, p, steps)
+        trial_p, trial_v = retract(manifold, p, v, steps)
+        trial = energy_gradient(manifold, trial_p, trial_v, covariates, points, blocks)
+        trial_norm = _gradient_norm(manifold, trial_p, trial, blocks)
+        gain = current.energy - trial.energy
+        # Where energies differ by rounding alone the gradient is the better judge.
+        rounding = np.abs(gain) <= 1e-12 * current.energy
+        accept = active & ((gain > 1e-4 * decrease) | (rounding & (trial_norm < norm)))
+        damping = np.where(
+            accept, np.where(damping > 1e-6, 0.1 * damping, 0.0), np.maximum(10 * damping, 1e-3)
+        )
+        choose = manifold.expand(accept)
+        p, v = np.where(choose, trial_p, p), np.where(choose, trial_v, v)
+        current = EnergyGradient(
+            np.where(accept, trial.energy, current.energy),
+            **{b: np.where(choose, getattr(trial, b), getattr(current, b)) for b in blocks},
+        )
+        norm = np.where(accept, trial_norm, norm)
+    return Minimum(p, v, current.energy, norm / scale, norm <= tolerance * scale, iterations)
+
+
+def _gradient_norm(manifold, footpoint, gradient, blocks):
+    squares = [
+        manifold.inner(footpoint, getattr(gradient, block), getattr(gradient, block))
+        for block in blocks
+    ]
+    return np.sqrt(np.maximum(sum(squares), 0.0))
+
+
+def _shorten(manifold, footpoint, steps):
+    """Keep every step within a quarter of the injectivity radius."""
+    if np.isinf(manifold.injectivity_radius):
+        return steps
+    longest = 0.25 * manifold.injectivity_radius
+    length = np.max([manifold.norm(footpoint, step) for step in steps.values()], axis=0)
+    factor = manifold.expand(np.minimum(1.0, longest / np.maximum(length, longest)))
+    return {block: factor * step for block, step in steps.items()}
+
+
+def _gauss_newton_step(manifold, p, v, covariates, points, gradient, damping, blocks):
+    """Step and predicted decrease from the Gauss-Newton Hessian, eigenspace by eigenspace."""
+    frequencies = manifold.frequencies(p, v)
+    x = align_data_axes(covariates, covariates.ndim - 1, frequencies.ndim - 1)
+    shape = np.broadcast_shapes((*frequencies.shape[:-1], 1), x.shape)
+    weights = {block: jacobi_weights(manifold, frequencies, x, block) for block in blocks}
+    parts = {block: manifold.split(p, v, getattr(gradient, block)) for block in blocks}
+    axis = -manifold.point_ndim - 1
+    steps = dict.fromkeys(blocks, 0.0)
+    for index in range(len(manifold.curvature_signs)):
+        columns = np.stack(
+            [np.broadcast_to(weights[block][index], shape) for block in blocks], axis=-2
+        )
+        normal = columns @ np.swapaxes(columns, -1, -2) / shape[-1]
+        shift = (damping + 1e-14) * np.trace(normal, axis1=-2, axis2=-1)
+        inverse = np.linalg.inv(normal + shift[..., None, None] * np.eye(len(blocks)))
+        for row, block in enumerate(blocks):
+            for column, other in enumerate(blocks):
+                component = np.take(parts[other], index, axis=axis)
+                steps[block] -= manifold.expand(inverse[..., row, column]) * component
+    return steps, _predicted_decrease(manifold, p, steps, gradient, blocks)
+
+
+def _newton_step(manifold, p, v, covariates, points, gradient, damping, blocks):
+    """Step and predicted decrease from the exact Hessian, made positive where it is not."""
+    matrix = hessian(manifold, p, v, covariates, points, blocks)
+    frame = manifold.frame(p)
+    values, vectors = np.linalg.eigh(matrix)
+    largest = np.max(np.abs(values), axis=-1)[..., None]
+    values = np.maximum(np.abs(values), 1e-12 * largest) + damping[..., None] * largest
+    flat = np.concatenate(
+        [manifold.coordinates(p, getattr(gradient, block), frame) for block in blocks], axis=-1
+    )
+    turned = np.swapaxes(vectors, -1, -2) @ flat[..., None]
+    moves = -(vectors @ (turned / values[..., None]))[..., 0]
+    steps = {
+        block: manifold.vector(frame, part)
+        for block, part in zip(blocks, np.split(moves, len(blocks), axis=-1), strict=True)
+    }
+    return steps, _predicted_decrease(manifold, p, steps, gradient, blocks)
+
+
+def _predicted_decrease(manifold, p, steps, gradient, blocks):
+    return -0.5 * sum(manifold.inner(p, steps[block], getattr(gradient, block)) for block in blocks)
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A least-squares geodesic for each data set.
+
+    Attributes
+    ----------
+    footpoint, shooting_vector : ndarray, shape (*data_sets, *point_shape)
+    energy : ndarray, shape (*data_sets)
+        ``1/(2n) sum d^2``; the mean squared error of the papers is twice this.
+    largest_residual : ndarray, shape (*data_sets)
+        The papers' tau, in the manifold's unit of length.
+    gradient_norm : ndarray, shape (*data_sets)
+        At the fit, relative to the data's scale.
+    converged : ndarray of bool, shape (*data_sets)
+    iterations : int
+    """
+
+    footpoint: np.ndarray
+    shooting_vector: np.ndarray
+    energy: np.ndarray
+    largest_residual: np.ndarray
+    gradient_norm: np.ndarray
+    converged: np.ndarray
+    iterations: int
+
+
+def fit(manifold, covariates, points, tolerance=1e-10, max_iterations=100):
+    """Least-squares geodesic (Kulkarni and Soto, eq. 4), from an automatic start.
+
+    Parameters
+    ----------
+    manifold : SymmetricSpace
+    covariates : ndarray, shape (*data_sets, n)
+    points : ndarray, shape (*data_sets, n, *point_shape)
+    tolerance : float
+        Gradient norm to reach, relative to the data's scale.
+    max_iterations : int
+
+    Returns
+    -------
+    Fit
+        ``converged`` says, data set by data set, whether ``tolerance`` was reached.
+
+    Raises
+    ------
+    FitError
+        Fewer than three records, constant covariates, or a record near the cut locus of its
+        prediction, where the residual has no sure direction.
+    """
+    if covariates.shape[-1] < 3:
+        raise FitError(
+            f"a geodesic needs at least 3 records and there are {covariates.shape[-1]}: add records"
+        )
+    if np.any(np.ptp(covariates, axis=-1) == 0.0):
+        raise FitError("the covariate is the same for all records: give one that varies")
+    p, v = starting_geodesic(manifold, covariates, points)
+    found = minimise_energy(manifold, p, v, covariates, points, BLOCKS, tolerance, max_iterations)
+    distances = residual_distances(
+        manifold, found.footpoint, found.shooting_vector, covariates, points
+    )
+    check_cut_locus(manifold, distances)
+    return Fit(
+        footpoint=found.footpoint,
+        shooting_vector=found.shooting_vector,
+        energy=found.energy,
+        largest_residual=np.max(distances, axis=-1),
+        gradient_norm=found.gradient_norm,
+        converged=found.converged,
+        iterations=found.iterations,
+    )
+
+
+def check_cut_locus(manifold, distances):
+    """Raise `FitError` when a residual comes near the injectivity radius."""
+    limit = CUT_LOCUS_FRACTION * manifold.injectivity_radius
+    if np.any(distances > limit):
+        worst = np.unravel_index(np.argmax(distances), distances.shape)
+        raise FitError(
+            f"record {worst[-1] + 1} lies {distances[worst]:.4g} from its prediction, near the "
+            f"cut locus at {manifold.injectivity_radius:.4g}, where residuals have no sure "
+            "direction: correct or remove it"
+        )
+
+
+def starting_geodesic(manifold, covariates, points, candidates=32):
+    """Start of the fit: linear regression in the tangent space at a central record.
+
+    The central record is the one, of up to ``candidates`` spread over the data, with the least
+    sum of squared distances to the others.
+
+    Returns
+    -------
+    tuple of ndarray, shape (*data_sets, *point_shape)
+        Footpoint and shooting vector.
+    """
+    record_axis = -manifold.point_ndim - 1
+    number = covariates.shape[-1]
+    chosen = np.unique(np.linspace(0, number - 1, min(number, candidates)).astype(int))
+    some = np.take(points, chosen, axis=record_axis)
+    squares = (
+        manifold.dist(np.expand_dims(some, record_axis), np.expand_dims(some, record_axis - 1)) ** 2
+    )
+    best = np.argmin(np.sum(squares, axis=-1), axis=-1)
+    index = np.asarray(best)[(..., None) + (None,) * manifold.point_ndim]
+    centre = np.take_along_axis(some, index, axis=record_axis)
+    logs = manifold.log(centre, points)
+    centre = np.squeeze(centre, axis=record_axis)
+    x = covariates - np.mean(covariates, axis=-1, keepdims=True)
+    slope = np.sum(manifold.expand(x) * logs, axis=record_axis) / manifold.expand(
+        np.sum(x**2, axis=-1)
+    )
+    middle = np.mean(logs, axis=record_axis)
+    first = middle - manifold.expand(np.mean(covariates, axis=-1)) * slope
+    footpoint = manifold.exp(centre, first)
+    return footpoint, manifold.log(footpoint, manifold.exp(centre, first + slope))
