@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from geodp.errors import DataError
 from geodp.manifolds.base import align_data_axes
 from geodp.manifolds.symmetric import jacobi_cosine, jacobi_sine
 
@@ -30,7 +31,7 @@ CUT_LOCUS_FRACTION = 0.9
 DIFFERENCE_STEP = 1e-5
 
 
-class FitError(ValueError):
+class FitError(DataError):
     """The data admit no least-squares geodesic that can be vouched for."""
 
 

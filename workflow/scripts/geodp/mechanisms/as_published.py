@@ -5,10 +5,11 @@ the data, its normalising constant depends on them too, and its sensitivity does
 support.  Nothing here may be used to release anything.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
+from geodp.errors import DataError
 from geodp.manifolds.base import Manifold
 from geodp.manifolds.euclidean import Euclidean
 from geodp.mechanisms.target import Target
@@ -45,7 +46,7 @@ class Support:
 
 
 def default_support(manifold, sensitivity):
-    """Support of the density where a study does not narrow it.
+    """Support of the densities where a study does not narrow it.
 
     Shooting vectors are bounded by the injectivity radius on spaces of positive curvature
     (the density has no finite integral beyond), by ``2 (tau_m + tau)`` under negative
@@ -53,6 +54,66 @@ def default_support(manifold, sensitivity):
     """
     longest = np.minimum(manifold.injectivity_radius, sensitivity.reach)
     return Support(shooting_vector_length=np.broadcast_to(longest, sensitivity.tau.shape))
+
+
+def configured_support(
+    manifold,
+    sensitivity,
+    footpoint_centre=None,
+    footpoint_radius=None,
+    shooting_vector_length=None,
+    true_footpoint=None,
+):
+    """Support of the densities, narrowed as a study's configuration says.
+
+    Parameters
+    ----------
+    footpoint_centre : sequence of float, "truth" or None
+        Centre of the public ball of footpoints; "truth" is where simulated data started.
+    footpoint_radius, shooting_vector_length : float or None
+    true_footpoint : ndarray, shape (data_sets, *point_shape), optional
+
+    Raises
+    ------
+    DataError
+        A centre without a radius or the reverse, or no point of the manifold.
+    """
+    support = default_support(manifold, sensitivity)
+    longest = support.shooting_vector_length
+    if shooting_vector_length is not None:
+        longest = np.minimum(longest, shooting_vector_length)
+    if (footpoint_centre is None) != (footpoint_radius is None):
+        raise DataError(
+            "configuration key support: a ball of footpoints needs both footpoint_centre and "
+            "footpoint_radius"
+        )
+    if footpoint_centre is None:
+        return Support(shooting_vector_length=longest)
+    if isinstance(footpoint_centre, str):
+        if true_footpoint is None:
+            raise DataError(
+                "configuration key support.footpoint_centre: there is no truth for observed "
+                "data: give coordinates"
+            )
+        centre = true_footpoint
+    else:
+        numbers = np.asarray(footpoint_centre, dtype=float)
+        if np.issubdtype(manifold.dtype, np.complexfloating):
+            numbers = numbers[0::2] + 1j * numbers[1::2]
+        if numbers.size != np.prod(manifold.point_shape):
+            raise DataError(
+                f"configuration key support.footpoint_centre: it has {len(footpoint_centre)} "
+                f"numbers, which make no point of {manifold.name}"
+            )
+        centre = manifold.project(numbers.reshape(manifold.point_shape))
+    reason = manifold.invalid_reason(centre.reshape((-1, *manifold.point_shape))[0])
+    if reason is not None:
+        raise DataError(
+            f"configuration key support.footpoint_centre: not a point of {manifold.name}, since "
+            f"{reason}"
+        )
+    centre = np.broadcast_to(centre, (*longest.shape, *manifold.point_shape))
+    return Support(longest, centre, min(footpoint_radius, manifold.injectivity_radius))
 
 
 @dataclass(frozen=True)
@@ -75,6 +136,27 @@ class AsPublished:
     fit: Fit
     sensitivity: Sensitivity
     support: Support
+
+    def take(self, data_sets):
+        """The same mechanism for some of the data sets, given as a slice."""
+
+        def part(record):
+            return type(record)(
+                **{
+                    entry.name: value[data_sets] if isinstance(value, np.ndarray) else value
+                    for entry in fields(record)
+                    for value in [getattr(record, entry.name)]
+                }
+            )
+
+        return replace(
+            self,
+            covariates=self.covariates[data_sets],
+            points=self.points[data_sets],
+            fit=part(self.fit),
+            sensitivity=part(self.sensitivity),
+            support=part(self.support),
+        )
 
     def footpoint_target(self, budget):
         """Density ``exp(-|grad_p E(p, transported v_hat)| / sigma_p)`` on the manifold.

@@ -34,6 +34,25 @@ class Info:
     accepted: np.ndarray
 
 
+@dataclass(frozen=True)
+class Plan:
+    """How a batch of densities is to be sampled.
+
+    Attributes
+    ----------
+    sampler : kernel
+    steps : int
+        Steps of each chain; its last state is the draw.
+    largest_weight : float
+        Largest importance weight of pilot proposals, relative to the mean of its batch member;
+        NaN for kernels that have no weights.
+    """
+
+    sampler: object
+    steps: int
+    largest_weight: float = float("nan")
+
+
 def choose(space, accepted, proposed, current):
     """State that is ``proposed`` where accepted and ``current`` elsewhere."""
     return State(

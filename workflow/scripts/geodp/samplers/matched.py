@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import gammaln
 
-from geodp.samplers.base import Info, State, choose
+from geodp.samplers.base import Info, Plan, State, choose
 
 # A direction in which the energy is flat, or bends down, gets a proposal no wider than this
 # multiple of the narrowest allows.
@@ -74,16 +74,20 @@ class Matched:
         radii = rng.gamma(space.dim, size=shape)
         steps = np.linalg.solve(matrix, (radii[..., None] * directions)[..., None])[..., 0]
         position = space.exp(centre, space.vector(frame, steps))
+        # Beyond the cut locus more steps than one lead to the same point, and the density of
+        # the proposal below counts the shortest alone: such proposals are refused.
+        refused = np.sqrt(np.sum(steps**2, axis=-1)) >= space.injectivity_radius
 
         share = np.where(np.isfinite(target.support_radius), self.uniform_share, 0.0)[..., None]
         if np.any(share > 0.0):
             chosen = rng.random(shape) < share
+            refused = refused & ~chosen
             position = np.where(
                 space.expand(chosen), self._uniform(rng, target, directions), position
             )
         log_density = target.log_density(position)
         log_proposal = self._log_proposal(target, position, matrix, frame, share)
-        log_density = np.where(np.isnan(log_density), -np.inf, log_density)
+        log_density = np.where(refused | np.isnan(log_density), -np.inf, log_density)
         return State(position, log_density, {"log_weight": log_density - log_proposal})
 
     def _uniform(self, rng, target, directions):
@@ -135,23 +139,6 @@ def _positive(hessian):
     return (vectors * values[..., None, :]) @ np.swapaxes(vectors, -1, -2)
 
 
-@dataclass(frozen=True)
-class Plan:
-    """How a batch of densities is to be sampled, from pilot proposals.
-
-    Attributes
-    ----------
-    sampler : Matched
-    steps : int
-    largest_weight : float
-        Of all pilot proposals, relative to the mean of its batch member.
-    """
-
-    sampler: Matched
-    steps: int
-    largest_weight: float
-
-
 def plan(rng, target, proposals, total_variation, fewest, most):
     """Choose the share of uniform proposals and the number of steps from pilot proposals.
 
@@ -179,6 +166,7 @@ def plan(rng, target, proposals, total_variation, fewest, most):
     effective = 1.0 / np.mean(pilots**2, axis=-1)
     best = np.argmax(effective, axis=0)
     chosen = np.take_along_axis(pilots, best[None, ..., None], axis=0)[0]
+    # A weight that never varies would need no step at all.
     largest = max(float(np.max(chosen)), 1.0 + 1e-9)
     needed = np.log(total_variation) / np.log1p(-1.0 / largest)
     steps = int(np.clip(np.ceil(needed), fewest, most))

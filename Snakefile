@@ -1,0 +1,31 @@
+# Configuration, validation, includes and named targets; the work is in workflow/rules.
+import sys
+
+from snakemake.utils import min_version
+
+min_version("9.0")
+
+
+# A configuration given on the command line replaces the default one whole.
+if not workflow.overwrite_configfiles:
+
+    configfile: "config/config.yaml"
+
+
+sys.path.insert(0, f"{workflow.basedir}/workflow/scripts")
+
+
+include: "workflow/rules/common.smk"
+include: "workflow/rules/data.smk"
+include: "workflow/rules/fit.smk"
+include: "workflow/rules/sensitivity.smk"
+include: "workflow/rules/sample.smk"
+include: "workflow/rules/evaluate.smk"
+include: "workflow/rules/figures.smk"
+
+
+rule all:
+    default_target: True
+    input:
+        [figure for study in STUDIES.values() for figure in figure_files(study)],
+        [table for study in STUDIES.values() for table in tables(study)],

@@ -1,0 +1,89 @@
+# What every stage needs: the expanded configuration, paths, and what a job's result depends on.
+import ast
+import hashlib
+from functools import cache
+from pathlib import Path
+
+from snakemake.exceptions import WorkflowError
+
+from geodp.budgets import cell_name
+from geodp.errors import DataError
+from studies import expand, load_schema, shapes_group, validate
+
+ROOT = Path(workflow.basedir)
+SCRIPTS = ROOT / "workflow" / "scripts"
+
+try:
+    validate(config, load_schema(ROOT / "config" / "schemas" / "config.schema.yaml"))
+    STUDIES = expand(config)
+except DataError as problem:
+    raise WorkflowError(str(problem)) from None
+
+RESULTS = f"results/{config['name']}"
+GROUPS = f"{RESULTS}/{{study}}/groups/{{group}}"
+# A changed lock runs everything again.
+LOCK = hashlib.sha256((ROOT / "envs" / "requirements.txt").read_bytes()).hexdigest()[:16]
+
+
+wildcard_constraints:
+    study="|".join(STUDIES),
+    group="[A-Za-z0-9_.+-]+",
+
+
+@cache
+def imported(path):
+    """Project files that a Python file imports, directly or not."""
+    found = {}
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+        else:
+            continue
+        for name in names:
+            parts = name.split(".")
+            # Importing a module runs its packages too.
+            for depth in range(1, len(parts) + 1):
+                place = SCRIPTS.joinpath(*parts[:depth])
+                for candidate in (place.with_suffix(".py"), place / "__init__.py"):
+                    if candidate.exists():
+                        found[candidate] = None
+    for file in list(found):
+        if file != path:
+            found.update(dict.fromkeys(imported(file)))
+    return tuple(found)
+
+
+def library(script):
+    """Inputs of a rule: every project file its script needs, since Snakemake sees no imports."""
+    return sorted(str(file.relative_to(ROOT)) for file in imported(SCRIPTS / script))
+
+
+def settings(*keys):
+    """A params function: one part of the study's configuration."""
+
+    def part(wildcards):
+        value = STUDIES[wildcards.study].settings
+        for key in keys:
+            value = value[key]
+        return value
+
+    return part
+
+
+def group_file(study, group, name):
+    return f"{RESULTS}/{study}/groups/{group}/{name}"
+
+
+def cell_file(study, group, cell, sampler):
+    return f"{RESULTS}/{study}/cells/{group}/{cell}.{sampler}.npz"
+
+
+def tables(study):
+    names = ["errors", "diagnostics"] + (["neighbours"] if has_neighbours(study) else [])
+    return [f"{RESULTS}/{study.name}/tables/{name}.csv" for name in names]
+
+
+def has_neighbours(study):
+    return study.simulated and bool(study.settings["neighbours"]["n"])

@@ -1,0 +1,42 @@
+# Draws of every budget cell. One rule a block of cells, so that short cells share a job while each
+# keeps a file and a random stream of its own.
+# In: data.npz, fit.json, sensitivity.npz. Out: cells/<group>/<cell>.<sampler>.npz.
+for block in [block for study in STUDIES.values() for block in study.blocks]:
+
+    rule:
+        name:
+            f"sample_{block.name}".replace(".", "_").replace("-", "_").replace("+", "_")
+        input:
+            data=group_file(block.study, block.group, "data.npz"),
+            fit=group_file(block.study, block.group, "fit.json"),
+            sensitivity=group_file(block.study, block.group, "sensitivity.npz"),
+            library=library("sample_cells.py"),
+        output:
+            [
+                cell_file(block.study, block.group, cell, block.sampler)
+                for cell in block.cells
+            ],
+        log:
+            f"{RESULTS}/{block.study}/logs/{block.group}/sample_{block.sampler}_{block.index}.log",
+        params:
+            study=block.study,
+            group=block.group,
+            cells=block.cells,
+            sampler=block.sampler,
+            manifold=STUDIES[block.study].settings["manifold"],
+            draws=STUDIES[block.study].settings["draws"],
+            settings=STUDIES[block.study].settings["sampler"],
+            random_walk=(
+                {
+                    key: STUDIES[block.study].settings["random_walk"][key]
+                    for key in ("steps", "step_scale")
+                }
+                if block.sampler == "random_walk"
+                else None
+            ),
+            seed=config["seed"],
+            lock=LOCK,
+        conda:
+            "../../envs/environment.yaml"
+        script:
+            "../scripts/sample_cells.py"

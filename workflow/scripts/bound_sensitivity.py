@@ -1,0 +1,37 @@
+"""Published sensitivities of a group's data sets, and the support of the published densities."""
+
+from jobs import job, load_arrays, load_json, made_by, save_arrays
+
+with job(snakemake):
+    import numpy as np
+    from inputs import load_manifold
+
+    from geodp.mechanisms.as_published import configured_support
+    from geodp.regression import Fit
+    from geodp.sensitivity import published_sensitivity
+
+    manifold = load_manifold(snakemake)
+    data = load_arrays(snakemake.input.data)
+    found = Fit(**load_json(snakemake.input.fit))
+    bound = published_sensitivity(
+        manifold, found.largest_residual, data["covariates"].shape[-1], snakemake.params.data_radius
+    )
+    support = configured_support(
+        manifold,
+        bound,
+        **snakemake.params.support,
+        true_footpoint=data.get("true_footpoint"),
+    )
+    centre = support.footpoint_centre
+    save_arrays(
+        snakemake.output[0],
+        made_by(snakemake, study=snakemake.wildcards.study, group=snakemake.wildcards.group),
+        footpoint=bound.footpoint,
+        shooting_vector=bound.shooting_vector,
+        tau=bound.tau,
+        reach=bound.reach,
+        shooting_vector_length=support.shooting_vector_length,
+        footpoint_centre=np.zeros(0) if centre is None else centre,
+        footpoint_radius=np.array(support.footpoint_radius),
+        description=np.array(support.describe()),
+    )

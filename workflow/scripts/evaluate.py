@@ -1,0 +1,87 @@
+"""Tidy tables of a study: errors of every draw's geodesic, and diagnostics of every cell."""
+
+from jobs import job, load_arrays, load_json, save_table
+
+with job(snakemake):
+    import numpy as np
+    import pandas as pd
+    from inputs import load_manifold
+
+    from geodp.draws import STAGES
+    from geodp.evaluation import convergence, mean_squared_errors
+
+    manifold = load_manifold(snakemake)
+    params = snakemake.params
+    errors, diagnostics = [], []
+    groups = {}
+    for name, data, fit, bound in zip(
+        params.groups,
+        snakemake.input.data,
+        snakemake.input.fit,
+        snakemake.input.sensitivity,
+        strict=True,
+    ):
+        groups[name] = (load_arrays(data), load_json(fit), load_arrays(bound))
+    for entry, path in zip(params.cells, snakemake.input.cells, strict=True):
+        data, found, bound = groups[entry["group"]]
+        draws = load_arrays(path)
+        count = draws["footpoint"].shape[0]
+        common = {
+            "study": snakemake.wildcards.study,
+            "group": entry["group"],
+            "n": data["covariates"].shape[-1],
+            "noise_variance": params.groups[entry["group"]]["noise_variance"],
+            "cell": entry["cell"],
+            "footpoint_budget": entry["budgets"][0],
+            "shooting_vector_budget": entry["budgets"][1],
+            "mechanism": params.mechanism,
+            "sampler": entry["sampler"],
+            "support": str(bound["description"]),
+        }
+        passed = True
+        for stage in STAGES:
+            prefix = f"trace_{stage}."
+            traces = {k.removeprefix(prefix): v for k, v in draws.items() if k.startswith(prefix)}
+            judged = convergence(traces)
+            passed = passed and judged["passed"]
+            chains, states = next(iter(traces.values())).shape
+            diagnostics.append(
+                {
+                    **common,
+                    "parameter": stage,
+                    "steps": int(draws[f"{stage}_steps"]),
+                    "accepted": float(draws[f"{stage}_accepted"]),
+                    "largest_weight": float(draws[f"{stage}_largest_weight"]),
+                    "trace_chains": chains,
+                    "trace_states": states,
+                    **judged,
+                }
+            )
+        squared = mean_squared_errors(
+            manifold,
+            draws["footpoint"],
+            draws["shooting_vector"],
+            data["covariates"][:count],
+            data["points"][:count],
+        )
+        away = manifold.dist(np.expand_dims(found["footpoint"][:count], 1), draws["footpoint"])
+        for index in range(count):
+            by_footpoint = np.mean(squared[index], axis=-1)
+            # Draws at one footpoint are alike, so footpoints are the independent units.
+            relative = np.std(by_footpoint, ddof=1) / np.mean(by_footpoint)
+            errors.append(
+                {
+                    **common,
+                    "data_set": index,
+                    "draws": squared[index].size,
+                    "mean_squared_error": np.mean(squared[index]),
+                    "log_error_standard_error": relative / np.sqrt(len(by_footpoint)),
+                    "non_private_mean_squared_error": 2.0 * found["energy"][index],
+                    "median_squared_error": np.median(squared[index]),
+                    "mean_footpoint_distance": np.mean(away[index]),
+                    "tau": bound["tau"][index],
+                    "flagged": not passed,
+                }
+            )
+    save_table(snakemake.output.errors, pd.DataFrame(errors))
+    save_table(snakemake.output.diagnostics, pd.DataFrame(diagnostics))

@@ -1,0 +1,85 @@
+"""Error against budget: log mean squared error of private geodesics, by grid of budgets."""
+
+from jobs import job
+
+with job(snakemake):
+    import numpy as np
+    import pandas as pd
+    from pictures import save_figure_and_table
+
+    from geodp.plotting import CURVES, new_figure, plot_curve
+
+    settings, grids = snakemake.params.figure, snakemake.params.grids
+    table = pd.read_csv(snakemake.input.table, dtype={"noise_variance": str, "cell": str})
+    table = table[table["sampler"] == "matched"]
+    members = pd.DataFrame(grids, columns=["grid", "group", "cell"])
+    table = members.merge(table, on=["group", "cell"], validate="one_to_many")
+    table["total_budget"] = table["footpoint_budget"] + table["shooting_vector_budget"]
+    table["log_error"] = np.log(table["mean_squared_error"])
+    table["log_non_private"] = np.log(table["non_private_mean_squared_error"])
+
+    keys = ["grid", "group", "n", "noise_variance", "cell", "footpoint_budget",
+            "shooting_vector_budget", "total_budget", "mechanism", "sampler", "support", "flagged"]  # fmt: skip
+    shown = table[table["data_set"] == 0][
+        [*keys, "draws", "log_error", "log_error_standard_error", "log_non_private"]
+    ]
+    others = table[table["data_set"] > 0].groupby(["grid", "group", "cell"])
+    bands = others.agg(
+        band_data_sets=("log_error", "size"),
+        band_low=("log_error", lambda values: values.quantile(0.1)),
+        band_median=("log_error", "median"),
+        band_high=("log_error", lambda values: values.quantile(0.9)),
+        non_private_low=("log_non_private", lambda values: values.quantile(0.1)),
+        non_private_high=("log_non_private", lambda values: values.quantile(0.9)),
+    )
+    numbers = shown.merge(bands.reset_index(), on=["grid", "group", "cell"], how="left")
+
+    unit = snakemake.params.length_unit
+    figure, axes = new_figure(
+        1, len(settings["grids"]), width=3.4 * len(settings["grids"]) + 0.4, height=3.1, sharey=True
+    )
+    groups = settings.get("groups") or list(dict.fromkeys(numbers["group"]))
+    curves = settings.get("curves", "none")
+    handles = []
+    for panel, grid in zip(axes[0], settings["grids"], strict=True):
+        split = numbers[numbers["grid"] == grid]["total_budget"].nunique() == 1
+        column = "footpoint_budget" if split else "total_budget"
+        handles = []
+        for curve, group in zip(CURVES, groups, strict=False):
+            part = numbers[(numbers["grid"] == grid) & (numbers["group"] == group)]
+            part = part.sort_values(column)
+            row = part.iloc[0]
+            label = {
+                "n": f"n = {row['n']}",
+                "noise_variance": f"noise variance {row['noise_variance']}",
+                "none": f"private, n = {row['n']}",
+            }[curves]
+            single = part["band_low"].isna().all()
+            spread = 1.96 * part["log_error_standard_error"]
+            low = part["log_error"] - spread if single else part["band_low"]
+            high = part["log_error"] + spread if single else part["band_high"]
+            handles.append(
+                plot_curve(
+                    panel,
+                    part[column].to_numpy(),
+                    part["log_error"].to_numpy(),
+                    curve,
+                    label,
+                    part["flagged"].to_numpy(),
+                    low.to_numpy(),
+                    high.to_numpy(),
+                )
+            )
+            panel.axhline(row["log_non_private"], color=curve.colour, linestyle=":", linewidth=1.2)
+        total = numbers[numbers["grid"] == grid]["total_budget"].iloc[0]
+        panel.set_xlabel(
+            rf"footpoint budget $\epsilon_p$ ($\epsilon_v = {total:g} - \epsilon_p$)"
+            if split
+            else r"total budget $\epsilon$ ($\epsilon_p = \epsilon_v = \epsilon/2$)"
+        )
+    axes[0, 0].set_ylabel(f"ln mean squared error ({unit}$^2$)")
+    level = axes[0, 0].plot([], [], color="0.3", linestyle=":", label="without privacy")[0]
+    figure.legend(
+        handles=[*handles, level], loc="outside upper center", ncols=len(handles) + 1, fontsize=8.5
+    )
+    save_figure_and_table(snakemake, figure, numbers)

@@ -1,0 +1,34 @@
+"""Ratios of published to realised sensitivity, as box plots."""
+
+from jobs import job
+
+with job(snakemake):
+    import pandas as pd
+    from pictures import save_figure_and_table
+
+    from geodp.plotting import CURVES, new_figure
+
+    numbers = pd.read_csv(snakemake.input.table)
+    figure, axes = new_figure(1, 2, width=6.4, height=2.9, sharey=True)
+    columns = {
+        "ratio_footpoint": r"footpoint, $r_p = \Delta_p / |\nabla_p E - \nabla_p E'|$",
+        "ratio_shooting_vector": r"shooting vector, $r_v = \Delta_v / |\nabla_v E - \nabla_v E'|$",
+    }
+    sizes = sorted(numbers["n"].unique())
+    for panel, (column, title) in zip(axes[0], columns.items(), strict=True):
+        values = [numbers.loc[numbers["n"] == n, column] for n in sizes]
+        panel.boxplot(
+            values,
+            tick_labels=[str(n) for n in sizes],
+            widths=0.5,
+            medianprops={"color": CURVES[1].colour, "linewidth": 1.8},
+            flierprops={"marker": "o", "markersize": 3.5, "markerfacecolor": "none"},
+        )
+        panel.axhline(1.0, color="0.3", linestyle=":", linewidth=1.2)
+        panel.set_title(title)
+        panel.set_xlabel("records n")
+        # Ratios spread over orders of magnitude when a neighbour hardly moves the gradient.
+        panel.set_yscale("log")
+        panel.yaxis.set_major_formatter("{x:g}")
+    axes[0, 0].set_ylabel("published / realised sensitivity")
+    save_figure_and_table(snakemake, figure, numbers)

@@ -1,0 +1,48 @@
+"""Effective sample size of every cell's traces, and the random walk beside it where it was run."""
+
+from jobs import job
+
+with job(snakemake):
+    import pandas as pd
+    from pictures import save_figure_and_table
+
+    from geodp.evaluation import SMALLEST_EFFECTIVE_SIZE
+    from geodp.plotting import CURVES, new_figure
+
+    numbers = pd.read_csv(snakemake.input.table, dtype={"noise_variance": str})
+    numbers["effective_share"] = numbers["ess_bulk"] / (
+        numbers["trace_chains"] * numbers["trace_states"]
+    )
+    styles = {"matched": CURVES[0], "random_walk": CURVES[1]}
+    names = {"matched": "matched", "random_walk": "random walk"}
+    titles = {"footpoint": "footpoint", "shooting_vector": "shooting vector"}
+    budgets = {"footpoint": "footpoint_budget", "shooting_vector": "shooting_vector_budget"}
+    symbols = {"footpoint": r"$\epsilon_p$", "shooting_vector": r"$\epsilon_v$"}
+    figure, axes = new_figure(1, 2, width=6.6, height=3.0, sharey=True)
+    for panel, stage in zip(axes[0], titles, strict=True):
+        for sampler, style in styles.items():
+            part = numbers[(numbers["parameter"] == stage) & (numbers["sampler"] == sampler)]
+            for passed in (True, False):
+                some = part[part["passed"] == passed]
+                panel.plot(
+                    some[budgets[stage]],
+                    some["effective_share"],
+                    linestyle="",
+                    marker=style.marker,
+                    color=style.colour,
+                    markerfacecolor=style.colour if passed else "white",
+                    label=names[sampler] if passed else f"{names[sampler]}, not converged",
+                )
+        panel.set_xscale("log")
+        panel.set_yscale("log")
+        panel.set_xlabel(f"{titles[stage]} budget {symbols[stage]}")
+        panel.set_title(titles[stage])
+    states = numbers["trace_chains"] * numbers["trace_states"]
+    for panel in axes[0]:
+        panel.axhline(
+            SMALLEST_EFFECTIVE_SIZE / states.min(), color="0.3", linestyle=":", linewidth=1.2
+        )
+    axes[0, 0].set_ylabel("effective draws per state")
+    handles, labels = axes[0, 1].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper center", ncols=4, fontsize=8)
+    save_figure_and_table(snakemake, figure, numbers)

@@ -1,0 +1,26 @@
+"""Least-squares geodesics of a group's data sets, without privacy."""
+
+from jobs import job, load_arrays, made_by, save_json
+
+with job(snakemake):
+    from dataclasses import asdict
+
+    import numpy as np
+    from inputs import load_manifold
+
+    from geodp.regression import FitError, fit
+
+    data = load_arrays(snakemake.input.data)
+    found = fit(load_manifold(snakemake), data["covariates"], data["points"])
+    if not np.all(found.converged):
+        worst = int(np.argmax(found.gradient_norm))
+        raise FitError(
+            f"{snakemake.input.data}: the fit of data set {worst + 1} stopped at a relative "
+            f"gradient norm of {found.gradient_norm[worst]:.2g} after {found.iterations} "
+            "iterations: look for outlying records, or lower the noise"
+        )
+    save_json(
+        snakemake.output[0],
+        made_by(snakemake, study=snakemake.wildcards.study, group=snakemake.wildcards.group),
+        **asdict(found),
+    )

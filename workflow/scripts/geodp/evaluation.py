@@ -1,0 +1,54 @@
+"""How far draws are from the data, and whether their chains can be believed."""
+
+import numpy as np
+
+from geodp.regression import energy_gradient
+
+# A stage of a cell passes with a bulk effective sample size above the first and a rank
+# normalised R-hat below the second, for every traced summary.
+SMALLEST_EFFECTIVE_SIZE = 400
+LARGEST_RHAT = 1.01
+
+
+def mean_squared_errors(manifold, footpoints, shooting_vectors, covariates, points):
+    """Mean squared error of each private geodesic on its own data set.
+
+    Parameters
+    ----------
+    footpoints : ndarray, shape (data_sets, F, *point_shape)
+    shooting_vectors : ndarray, shape (data_sets, F, V, *point_shape)
+
+    Returns
+    -------
+    ndarray, shape (data_sets, F, V)
+        ``1/n sum d^2``, the papers' E_ij.
+    """
+    places = np.broadcast_to(
+        np.expand_dims(footpoints, -manifold.point_ndim - 1), shooting_vectors.shape
+    )
+    found = energy_gradient(manifold, places, shooting_vectors, covariates, points, blocks=())
+    return 2.0 * found.energy
+
+
+def convergence(traces):
+    """Smallest effective sample size and largest R-hat over the traced summaries.
+
+    Parameters
+    ----------
+    traces : dict of ndarray, shape (chains, states)
+
+    Returns
+    -------
+    dict
+        ``ess_bulk``, ``rhat`` and ``passed``.
+    """
+    from arviz_stats.base import array_stats
+
+    sizes, ratios = [], []
+    for values in traces.values():
+        sizes.append(array_stats.ess(values, chain_axis=0, draw_axis=1, method="bulk"))
+        ratios.append(array_stats.rhat(values, chain_axis=0, draw_axis=1))
+    size, ratio = float(np.min(sizes)), float(np.max(ratios))
+    # A chain that never moved has no finite R-hat; comparisons with NaN are false.
+    passed = size > SMALLEST_EFFECTIVE_SIZE and ratio < LARGEST_RHAT
+    return {"ess_bulk": size, "rhat": ratio, "passed": passed}

@@ -1,0 +1,90 @@
+"""The look of every figure: readable in print, on screens, in greyscale and by colour-blind eyes.
+
+Curves differ in lightness, marker and line style at once.
+"""
+
+from dataclasses import dataclass
+
+import matplotlib as mpl
+
+mpl.use("Agg")
+
+import matplotlib.pyplot as plt
+
+FORMATS = ("pdf", "svg", "png")
+
+STYLE = {
+    "figure.dpi": 100,
+    "savefig.dpi": 200,
+    "savefig.bbox": "tight",
+    "font.size": 9,
+    "axes.titlesize": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "legend.frameon": False,
+    "lines.linewidth": 1.4,
+    "lines.markersize": 5,
+    # Text stays text, and the same figure gives the same file.
+    "svg.fonttype": "none",
+    "svg.hashsalt": "geodp",
+    "pdf.fonttype": 42,
+}
+
+
+@dataclass(frozen=True)
+class Curve:
+    """How one curve of several is drawn."""
+
+    colour: str
+    marker: str
+    line: str
+
+
+# From dark to light; blue, vermilion and yellow-orange stay apart for every kind of eye.
+CURVES = (
+    Curve("#14315f", "o", "-"),
+    Curve("#c2480c", "s", "--"),
+    Curve("#e0a526", "^", "-."),
+    Curve("#5aa7c7", "D", (0, (5, 1, 1, 1, 1, 1))),
+)
+
+PRIVATE = CURVES[1]
+NON_PRIVATE = CURVES[0]
+
+
+def new_figure(rows=1, columns=1, width=6.6, height=2.9, **keywords):
+    """Figure and array of axes in the house style; sizes in inches."""
+    plt.rcParams.update(STYLE)
+    return plt.subplots(
+        rows, columns, figsize=(width, height), squeeze=False, layout="constrained", **keywords
+    )
+
+
+def save_figure(figure, path, file_format):
+    """Write one format, without dates, so that the same figure gives the same bytes."""
+    metadata = {
+        "pdf": {"CreationDate": None, "ModDate": None},
+        "svg": {"Date": None},
+        "png": {},
+    }[file_format]
+    figure.savefig(path, format=file_format, metadata=metadata)
+
+
+def plot_curve(axes, x, y, curve, label, flagged=None, low=None, high=None):
+    """A curve with markers, hollow where ``flagged``, over a band from ``low`` to ``high``."""
+    if low is not None:
+        axes.fill_between(x, low, high, color=curve.colour, alpha=0.2, linewidth=0)
+    axes.plot(x, y, color=curve.colour, linestyle=curve.line, zorder=3)
+    for position, height, hollow in zip(x, y, flagged, strict=True):
+        axes.plot(
+            position,
+            height,
+            color=curve.colour,
+            marker=curve.marker,
+            markerfacecolor="white" if hollow else curve.colour,
+            zorder=4,
+        )
+    # One handle that shows line and marker together.
+    return axes.plot(
+        [], [], color=curve.colour, linestyle=curve.line, marker=curve.marker, label=label
+    )[0]

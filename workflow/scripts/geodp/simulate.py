@@ -1,0 +1,80 @@
+"""Simulated data along a geodesic."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """Data sets and the geodesics they came from.
+
+    Attributes
+    ----------
+    covariates : ndarray, shape (data_sets, n)
+    points : ndarray, shape (data_sets, n, *point_shape)
+    footpoint, shooting_vector : ndarray, shape (data_sets, *point_shape)
+        Of the geodesic before noise; the least-squares fit differs from it.
+    """
+
+    covariates: np.ndarray
+    points: np.ndarray
+    footpoint: np.ndarray
+    shooting_vector: np.ndarray
+
+
+def simulate_geodesic_data(
+    rng,
+    manifold,
+    data_sets,
+    number,
+    noise_variance,
+    shooting_vector_length,
+    equally_spaced=True,
+    first_point=None,
+    ambient_noise=True,
+):
+    """Noisy points along random geodesics (Kulkarni and Soto, section 4.1 and appendix F).
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+    manifold : Manifold
+    data_sets, number : int
+    noise_variance : float
+        Variance of each coordinate of the noise.
+    shooting_vector_length : float
+    equally_spaced : bool
+        Covariates from 0 to 1 in equal steps; else uniform, scaled to reach 0 and 1.
+    first_point : ndarray, shape point_shape, optional
+        Where every geodesic starts; random for each data set if not given.
+    ambient_noise : bool
+        Noise in every ambient coordinate, then projection on the manifold (the papers' sphere);
+        else normal in the tangent space of the clean point, moved by Exp.
+
+    Returns
+    -------
+    Simulation
+    """
+    if first_point is None:
+        start = manifold.random_point(rng, (data_sets,))
+    else:
+        start = np.broadcast_to(first_point, (data_sets, *manifold.point_shape))
+    direction = manifold.random_tangent(rng, start)
+    velocity = direction * manifold.expand(shooting_vector_length / manifold.norm(start, direction))
+    if equally_spaced:
+        covariates = np.tile(np.linspace(0.0, 1.0, number), (data_sets, 1))
+    else:
+        covariates = rng.random((data_sets, number))
+        covariates -= np.min(covariates, axis=-1, keepdims=True)
+        covariates /= np.max(covariates, axis=-1, keepdims=True)
+    axis = -manifold.point_ndim - 1
+    clean = manifold.exp(
+        np.expand_dims(start, axis), manifold.expand(covariates) * np.expand_dims(velocity, axis)
+    )
+    spread = np.sqrt(noise_variance)
+    if ambient_noise:
+        points = manifold.project(clean + spread * rng.standard_normal(clean.shape))
+    else:
+        points = manifold.exp(clean, spread * manifold.random_tangent(rng, clean))
+    return Simulation(covariates, points, start, velocity)

@@ -1,0 +1,59 @@
+"""Orthographic view of the unit sphere."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class SphereView:
+    """Rotation whose rows are the viewer's right, up and toward directions."""
+
+    rotation: np.ndarray
+
+    @classmethod
+    def facing(cls, point, along):
+        """View with ``point`` in the middle and ``along`` to the right."""
+        toward = point / np.linalg.norm(point)
+        right = along - np.dot(along, toward) * toward
+        right /= np.linalg.norm(right)
+        return cls(np.stack([right, np.cross(toward, right), toward]))
+
+    def flat(self, points):
+        """Positions on the page, shape (n, 2)."""
+        return (points @ self.rotation.T)[:, :2]
+
+    def split(self, points):
+        """Page coordinates of what is on the near side and of what is on the far side.
+
+        Returns
+        -------
+        tuple of ndarray, shape (2, n)
+            With NaN where a point is on the other side.
+        """
+        turned = points @ self.rotation.T
+        near = np.where(turned[:, 2:] >= 0, turned[:, :2], np.nan)
+        far = np.where(turned[:, 2:] < 0, turned[:, :2], np.nan)
+        return near.T, far.T
+
+    def draw_globe(self, axes):
+        """Outline, and a graticule every 30 degrees on the near side."""
+        angle = np.linspace(0.0, 2.0 * np.pi, 181)
+        axes.plot(np.cos(angle), np.sin(angle), color="0.6", linewidth=0.8, zorder=0)
+        for latitude in np.deg2rad([-60, -30, 0, 30, 60]):
+            axes.plot(
+                np.cos(latitude) * np.sin(angle - np.pi)[45:136],
+                np.full(91, np.sin(latitude)),
+                color="0.9",
+                linewidth=0.6,
+                zorder=0,
+            )
+        upward = np.linspace(-np.pi / 2, np.pi / 2, 91)
+        for longitude in np.deg2rad([-60, -30, 0, 30, 60]):
+            axes.plot(
+                np.cos(upward) * np.sin(longitude),
+                np.sin(upward),
+                color="0.9",
+                linewidth=0.6,
+                zorder=0,
+            )

@@ -1,0 +1,108 @@
+"""What every rule's script shares: files in, files out, errors, and what made a file."""
+
+import json
+import os
+import platform
+import sys
+import traceback
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+
+from geodp.errors import DataError
+
+
+@contextmanager
+def job(snakemake):
+    """Run a script's work; a `DataError` ends it with one sentence, anything else as it is.
+
+    The log holds the traceback of either.
+    """
+    log = Path(snakemake.log[0])
+    log.parent.mkdir(parents=True, exist_ok=True)
+    log.write_text("")
+    try:
+        yield
+    except DataError as problem:
+        log.write_text(traceback.format_exc())
+        study = snakemake.wildcards.get("study") or snakemake.params.get("study", "")
+        sys.exit(f"Error in study {study}: {problem}")
+    except BaseException:
+        log.write_text(traceback.format_exc())
+        raise
+
+
+def made_by(snakemake, **names):
+    """What made a file: rule, seed, versions, and the names of its study and cell."""
+    import scipy
+
+    return {
+        "rule": snakemake.rule,
+        **names,
+        "seed": snakemake.params.get("seed"),
+        "lock": snakemake.params.lock,
+        "versions": {
+            "python": platform.python_version(),
+            "numpy": np.__version__,
+            "scipy": scipy.__version__,
+        },
+    }
+
+
+@contextmanager
+def replacing(path):
+    """Write beside ``path`` and move the file there only when it is whole."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{os.getpid()}.{path.name}")
+    try:
+        yield partial
+        os.replace(partial, path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def save_arrays(path, origin, **arrays):
+    """Write arrays and what made them."""
+    with replacing(path) as partial, open(partial, "wb") as file:
+        np.savez(file, made_by=np.array(json.dumps(origin)), **arrays)
+
+
+def load_arrays(path):
+    """Arrays of a file as a dictionary."""
+    with np.load(path, allow_pickle=False) as file:
+        return {name: file[name] for name in file.files}
+
+
+def save_json(path, origin, **values):
+    """Write numbers and arrays as JSON, complex ones as real and imaginary part."""
+    with replacing(path) as partial:
+        document = {"made_by": origin, **{key: _plain(value) for key, value in values.items()}}
+        partial.write_text(json.dumps(document, indent=1) + "\n")
+
+
+def load_json(path):
+    """Read what `save_json` wrote; lists become arrays."""
+    document = json.loads(Path(path).read_text())
+    return {key: _array(value) for key, value in document.items() if key != "made_by"}
+
+
+def _plain(value):
+    if isinstance(value, np.ndarray | np.generic):
+        if np.iscomplexobj(value):
+            return {"real": value.real.tolist(), "imaginary": value.imag.tolist()}
+        return value.tolist()
+    return value
+
+
+def _array(value):
+    if isinstance(value, dict) and set(value) == {"real", "imaginary"}:
+        return np.array(value["real"]) + 1j * np.array(value["imaginary"])
+    return np.array(value) if isinstance(value, list) else value
+
+
+def save_table(path, table):
+    """Write a data frame as CSV, with all digits."""
+    with replacing(path) as partial:
+        table.to_csv(partial, index=False)

@@ -1,0 +1,42 @@
+"""Published over realised sensitivity, for pairs of neighbouring simulated data sets."""
+
+from jobs import job, save_table
+
+with job(snakemake):
+    import pandas as pd
+    from inputs import load_manifold
+
+    from geodp.randomness import random_stream
+    from geodp.sensitivity import neighbour_ratios
+    from geodp.simulate import simulate_geodesic_data
+
+    study, settings = snakemake.wildcards.study, snakemake.params.settings
+    data, noise = snakemake.params.data, str(settings["noise_variance"])
+    manifold = load_manifold(snakemake)
+    tables = []
+    for number in settings["n"]:
+        simulation = simulate_geodesic_data(
+            random_stream(snakemake.params.seed, study, f"n{number}", "neighbours"),
+            manifold,
+            settings["pairs"],
+            number + 1,
+            float(noise),
+            data["shooting_vector_length"],
+            equally_spaced=data["covariates"] == "equally_spaced",
+            ambient_noise=data["noise"] == "ambient",
+        )
+        ratios = neighbour_ratios(
+            manifold, simulation.covariates, simulation.points, snakemake.params.data_radius
+        )
+        tables.append(
+            pd.DataFrame(
+                {
+                    "study": study,
+                    "n": number,
+                    "noise_variance": noise,
+                    "pair": range(1, settings["pairs"] + 1),
+                    **ratios,
+                }
+            )
+        )
+    save_table(snakemake.output[0], pd.concat(tables))

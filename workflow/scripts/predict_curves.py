@@ -1,0 +1,47 @@
+"""Observed points, the fitted geodesic and one private geodesic for each budget of a grid."""
+
+from jobs import job, load_arrays, load_json, save_table
+
+with job(snakemake):
+    import numpy as np
+    import pandas as pd
+    from inputs import load_manifold
+
+    from geodp.regression import predict
+
+    manifold = load_manifold(snakemake)
+    x = np.linspace(0.0, 1.0, 61)
+    rows = []
+
+    def add(kind, group, budgets, covariates, points):
+        flat = points.reshape(len(covariates), -1)
+        rows.append(
+            pd.DataFrame(
+                {
+                    "kind": kind,
+                    "group": group["group"],
+                    "noise_variance": group["noise_variance"],
+                    "n": group["n"],
+                    "footpoint_budget": budgets[0],
+                    "shooting_vector_budget": budgets[1],
+                    "covariate": covariates,
+                    **{f"coordinate_{k + 1}": flat[:, k] for k in range(flat.shape[1])},
+                }
+            )
+        )
+
+    cells = iter(snakemake.input.cells)
+    for group, data_path, fit_path in zip(
+        snakemake.params.groups, snakemake.input.data, snakemake.input.fit, strict=True
+    ):
+        data, found = load_arrays(data_path), load_json(fit_path)
+        add("observed", group, ("", ""), data["covariates"][0], data["points"][0])
+        curve = predict(manifold, found["footpoint"][0], found["shooting_vector"][0], x)
+        add("non-private", group, ("", ""), x, curve)
+        for budgets in group["budgets"]:
+            draws = load_arrays(next(cells))
+            curve = predict(
+                manifold, draws["footpoint"][0, 0], draws["shooting_vector"][0, 0, 0], x
+            )
+            add("private", group, budgets, x, curve)
+    save_table(snakemake.output[0], pd.concat(rows))

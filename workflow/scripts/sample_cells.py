@@ -1,0 +1,56 @@
+"""Draws of a block of budget cells by one sampler, with traces for its diagnostics."""
+
+from jobs import job, made_by, save_arrays
+
+with job(snakemake):
+    from functools import partial
+
+    from inputs import load_manifold, load_mechanism
+
+    from geodp.draws import draw_pairs, trace_chains
+    from geodp.randomness import random_stream
+    from geodp.samplers.base import Plan
+    from geodp.samplers.matched import plan
+    from geodp.samplers.random_walk import RandomWalk
+
+    mechanism = load_mechanism(snakemake, load_manifold(snakemake))
+    params = snakemake.params
+    settings = params.settings
+    if params.sampler == "matched":
+        warm_up = 0
+        planner = partial(
+            plan,
+            proposals=settings["pilot_proposals"],
+            total_variation=settings["total_variation"],
+            fewest=settings["fewest_steps"],
+            most=settings["most_steps"],
+        )
+    else:
+        # For comparison only: the first data set is enough.
+        mechanism = mechanism.take(slice(0, 1))
+        warm_up = params.random_walk["steps"]
+        walk = Plan(RandomWalk(params.random_walk["step_scale"]), warm_up)
+
+        def planner(rng, target):
+            return walk
+
+    for path, (cell, texts) in zip(snakemake.output, params.cells.items(), strict=True):
+        budgets = tuple(float(text) for text in texts)
+        names = (params.seed, params.study, params.group, cell, params.sampler)
+        draws = draw_pairs(
+            random_stream(*names, "draws"), mechanism, budgets, **params.draws, planner=planner
+        )
+        traces = trace_chains(
+            random_stream(*names, "traces"),
+            mechanism,
+            budgets,
+            draws,
+            planner,
+            settings["chains"],
+            settings["states"],
+            warm_up,
+        )
+        origin = made_by(
+            snakemake, study=params.study, group=params.group, cell=cell, sampler=params.sampler
+        )
+        save_arrays(path, origin, **draws.arrays(), **traces)
