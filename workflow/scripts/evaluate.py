@@ -54,6 +54,7 @@ with job(snakemake):
                     "largest_weight": float(draws[f"{stage}_largest_weight"]),
                     "trace_chains": chains,
                     "trace_states": states,
+                    "trace_thin": int(draws[f"{stage}_thin"]),
                     **judged,
                 }
             )

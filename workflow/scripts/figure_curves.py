@@ -26,7 +26,9 @@ with job(snakemake):
         fitted = part[part["kind"] == "non-private"][coordinates].to_numpy()
         view = SphereView.facing(fitted[len(fitted) // 2], along=fitted[-1] - fitted[0])
         data = part[part["kind"] == "observed"][coordinates].to_numpy()
-        private = part[part["kind"] == "private"].sort_values("total_budget", ascending=False)
+        private = part[part["kind"] == "private"].sort_values(
+            "total_budget", ascending=False, kind="stable"
+        )
         for panel, enlarged in zip(row, (False, True), strict=True):
             view.draw_globe(panel)
             front, back = view.split(data)

@@ -5,6 +5,7 @@ from jobs import job
 with job(snakemake):
     import numpy as np
     import pandas as pd
+    from matplotlib.ticker import MultipleLocator
     from pictures import save_figure_and_table
 
     from geodp.plotting import CURVES, new_figure, plot_curve
@@ -18,11 +19,10 @@ with job(snakemake):
     table["log_error"] = np.log(table["mean_squared_error"])
     table["log_non_private"] = np.log(table["non_private_mean_squared_error"])
 
-    keys = ["grid", "group", "n", "noise_variance", "cell", "footpoint_budget",
-            "shooting_vector_budget", "total_budget", "mechanism", "sampler", "support", "flagged"]  # fmt: skip
-    shown = table[table["data_set"] == 0][
-        [*keys, "draws", "log_error", "log_error_standard_error", "log_non_private"]
-    ]
+    keys = ["grid", "group", "n", "noise_variance", "cell", "footpoint_budget"]
+    keys += ["shooting_vector_budget", "total_budget", "mechanism", "sampler", "support"]
+    values = ["draws", "log_error", "log_error_standard_error", "log_non_private", "flagged"]
+    shown = table.loc[table["data_set"] == 0, keys + values]
     others = table[table["data_set"] > 0].groupby(["grid", "group", "cell"])
     bands = others.agg(
         band_data_sets=("log_error", "size"),
@@ -72,6 +72,7 @@ with job(snakemake):
             )
             panel.axhline(row["log_non_private"], color=curve.colour, linestyle=":", linewidth=1.2)
         total = numbers[numbers["grid"] == grid]["total_budget"].iloc[0]
+        panel.xaxis.set_major_locator(MultipleLocator(0.5))
         panel.set_xlabel(
             rf"footpoint budget $\epsilon_p$ ($\epsilon_v = {total:g} - \epsilon_p$)"
             if split

@@ -1,4 +1,4 @@
-"""Effective sample size of every cell's traces, and the random walk beside it where it was run."""
+"""Effective draws per step of every cell's chains, and of the random walk where it was run."""
 
 from jobs import job
 
@@ -6,13 +6,11 @@ with job(snakemake):
     import pandas as pd
     from pictures import save_figure_and_table
 
-    from geodp.evaluation import SMALLEST_EFFECTIVE_SIZE
     from geodp.plotting import CURVES, new_figure
 
     numbers = pd.read_csv(snakemake.input.table, dtype={"noise_variance": str})
-    numbers["effective_share"] = numbers["ess_bulk"] / (
-        numbers["trace_chains"] * numbers["trace_states"]
-    )
+    steps = numbers["trace_chains"] * numbers["trace_states"] * numbers["trace_thin"]
+    numbers["effective_draws_per_step"] = numbers["ess_bulk"] / steps
     styles = {"matched": CURVES[0], "random_walk": CURVES[1]}
     names = {"matched": "matched", "random_walk": "random walk"}
     titles = {"footpoint": "footpoint", "shooting_vector": "shooting vector"}
@@ -26,7 +24,7 @@ with job(snakemake):
                 some = part[part["passed"] == passed]
                 panel.plot(
                     some[budgets[stage]],
-                    some["effective_share"],
+                    some["effective_draws_per_step"],
                     linestyle="",
                     marker=style.marker,
                     color=style.colour,
@@ -37,12 +35,7 @@ with job(snakemake):
         panel.set_yscale("log")
         panel.set_xlabel(f"{titles[stage]} budget {symbols[stage]}")
         panel.set_title(titles[stage])
-    states = numbers["trace_chains"] * numbers["trace_states"]
-    for panel in axes[0]:
-        panel.axhline(
-            SMALLEST_EFFECTIVE_SIZE / states.min(), color="0.3", linestyle=":", linewidth=1.2
-        )
-    axes[0, 0].set_ylabel("effective draws per state")
+    axes[0, 0].set_ylabel("effective draws per step")
     handles, labels = axes[0, 1].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper center", ncols=4, fontsize=8)
     save_figure_and_table(snakemake, figure, numbers)

@@ -17,7 +17,7 @@ with job(snakemake):
     params = snakemake.params
     settings = params.settings
     if params.sampler == "matched":
-        warm_up = 0
+        warm_up, thin = 0, None
         planner = partial(
             plan,
             proposals=settings["pilot_proposals"],
@@ -28,7 +28,7 @@ with job(snakemake):
     else:
         # For comparison only: the first data set is enough.
         mechanism = mechanism.take(slice(0, 1))
-        warm_up = params.random_walk["steps"]
+        warm_up, thin = params.random_walk["steps"], 1
         walk = Plan(RandomWalk(params.random_walk["step_scale"]), warm_up)
 
         def planner(rng, target):
@@ -49,6 +49,7 @@ with job(snakemake):
             settings["chains"],
             settings["states"],
             warm_up,
+            thin,
         )
         origin = made_by(
             snakemake, study=params.study, group=params.group, cell=cell, sampler=params.sampler

@@ -150,8 +150,8 @@ def _sentence(problem):
         "minItems": "the list is empty: give at least one entry",
         "minProperties": "it is empty: give at least one entry",
         "pattern": f"{found!r} is not allowed: it must match {limit}",
-        "oneOf": f"{found!r} fits none, or several, of the forms this key may take: see the comments "
-        "in config/config.yaml",
+        "oneOf": f"{found!r} has none of the forms this key may take: config/config.yaml "
+        "explains them",
     }
     return (
         f"configuration key {place or '(top)'}: {remedies.get(problem.validator, problem.message)}"

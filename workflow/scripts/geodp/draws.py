@@ -1,11 +1,10 @@
 """Draw the pairs (footpoint, shooting vector) of a budget cell, and traces to judge the chains."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from geodp.samplers.base import Plan, run, trace
+from geodp.samplers.base import run, trace
 
 STAGES = ("footpoint", "shooting_vector")
 
@@ -77,39 +76,43 @@ def draw_pairs(rng, mechanism, budgets, footpoints, shooting_vectors, planner):
     )
 
 
-def trace_chains(
-    rng,
-    mechanism,
-    budgets,
-    draws,
-    planner: Callable[..., Plan],
-    chains,
-    states,
-    warm_up=0,
-):
+def trace_chains(rng, mechanism, budgets, draws, planner, chains, states, warm_up=0, thin=None):
     """Traces of scalar summaries for the first data set, footpoint and shooting vector apart.
 
     The shooting vector is traced at the drawn footpoint farthest from the fit, where its
     density is the least like the proposal.
 
+    Parameters
+    ----------
+    warm_up : int
+        Steps before the first traced state.
+    thin : int, optional
+        Steps from one traced state to the next; as many as a draw takes if not given, so that
+        traced states are independent only if a draw's chain has forgotten its start.
+
     Returns
     -------
-    dict of ndarray, shape (chains, states)
-        By name, such as ``"trace_footpoint.log_density"``.
+    dict of ndarray
+        By name, such as ``"trace_footpoint.log_density"``, each of shape (chains, states); and
+        ``"footpoint_thin"``, ``"shooting_vector_thin"``.
     """
     manifold = mechanism.manifold
     one = mechanism.take(slice(0, 1))
-    target = one.footpoint_target(budgets[0])
-    sampler = planner(rng, target).sampler
-    traces = {"footpoint": trace(rng, sampler, target, chains, states, warm_up)}
     drawn = draws.footpoint[:1]
     away = manifold.dist(np.expand_dims(one.fit.footpoint, 1), drawn)
-    farthest = np.argmax(away[0])
-    target, _ = one.shooting_vector_target(drawn[:, farthest : farthest + 1], budgets[1])
-    sampler = planner(rng, target).sampler
-    traces["shooting_vector"] = trace(rng, sampler, target, chains, states, warm_up)
-    return {
-        f"trace_{stage}.{name}": np.reshape(values, (chains, states))
-        for stage, part in traces.items()
-        for name, values in part.items()
+    farthest = int(np.argmax(away[0]))
+    targets = {
+        "footpoint": one.footpoint_target(budgets[0]),
+        "shooting_vector": one.shooting_vector_target(
+            drawn[:, farthest : farthest + 1], budgets[1]
+        )[0],
     }
+    traces = {}
+    for stage, target in targets.items():
+        sampler = planner(rng, target).sampler
+        gap = thin or draws.plans[stage].steps
+        found = trace(rng, sampler, target, chains, states, gap, warm_up)
+        for name, values in found.items():
+            traces[f"trace_{stage}.{name}"] = np.reshape(values, (chains, states))
+        traces[f"{stage}_thin"] = np.array(gap)
+    return traces

@@ -27,6 +27,10 @@ GAUSS_NEWTON_STEPS = 6
 # radius) has a residual whose direction a small change of the fit would reverse.
 CUT_LOCUS_FRACTION = 0.9
 
+# Energies come from cosines of distances on spaces of unit vectors, so their rounding does not
+# shrink with them.
+ENERGY_ROUNDING = 1e-14
+
 # Step of the central differences of the gradient, radians: error of order 1e-10 both ways.
 DIFFERENCE_STEP = 1e-5
 
@@ -270,8 +274,8 @@ def minimise_energy(
         trial_norm = _gradient_norm(manifold, trial_p, trial, blocks)
         gain = current.energy - trial.energy
         # Where energies differ by rounding alone the gradient is the better judge.
-        rounding = np.abs(gain) <= 1e-12 * current.energy
-        accept = active & ((gain > 1e-4 * decrease) | (rounding & (trial_norm < norm)))
+        rounding = np.abs(gain) <= 1e-12 * current.energy + ENERGY_ROUNDING
+        accept = active & np.where(rounding, trial_norm < norm, gain > 1e-4 * decrease)
         damping = np.where(
             accept, np.where(damping > 1e-6, 0.1 * damping, 0.0), np.maximum(10 * damping, 1e-3)
         )

@@ -79,9 +79,8 @@ def neighbour_ratios(manifold, covariates, points, data_radius=None):
         ``ratio_footpoint``, ``ratio_shooting_vector``, ``tau`` (largest residual of all n + 1
         records) and ``converged``; gradients are taken at the fit of the first data set.
     """
-    axis = (slice(None),)
-    first = (covariates[:, 1:], points[axis + (slice(1, None),)])
-    second = (covariates[:, :-1], points[axis + (slice(None, -1),)])
+    first = (covariates[:, 1:], points[:, 1:])
+    second = (covariates[:, :-1], points[:, :-1])
     found = fit(manifold, *first)
     p, v = found.footpoint, found.shooting_vector
     tau = np.max(residual_distances(manifold, p, v, covariates, points), axis=-1)

@@ -34,18 +34,18 @@ class KendallPlanarShapes(UnitNormSpace):
         self._helmert = helmert(landmarks)
 
     def align(self, point, other):
-        overlap = hermitian(point, other)
-        size = np.abs(overlap)
-        phase = np.where(size > 0, np.conj(overlap), 1.0) / np.where(size > 0, size, 1.0)
+        _, phase = self.align_overlap(hermitian(point, other))
         return phase[..., None] * other
+
+    def align_overlap(self, overlap):
+        size = np.abs(overlap)
+        return size, np.where(size > 0, np.conj(overlap), 1.0) / np.where(size > 0, size, 1.0)
 
     def transport_to(self, point, other, vector):
         carried = self.transport(point, self.log(point, other), vector)
         # It now stands at the representative of ``other`` aligned to ``point``: turn it back.
-        overlap = hermitian(point, other)
-        size = np.abs(overlap)
-        phase = np.where(size > 0, overlap, 1.0) / np.where(size > 0, size, 1.0)
-        return phase[..., None] * carried
+        _, phase = self.align_overlap(hermitian(point, other))
+        return np.conj(phase)[..., None] * carried
 
     def frame(self, point):
         basis = orthonormal_complement(point @ self._helmert.T) @ self._helmert

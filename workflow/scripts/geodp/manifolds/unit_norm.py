@@ -59,18 +59,28 @@ class UnitNormSpace(SymmetricSpace):
         return end / np.sqrt(squared_length(end))[..., None]
 
     def log(self, point, other):
-        difference = self.align(point, other) - point
         # From the difference, so that nearby points lose no digits.
-        cosine_less_one = hermitian(point, difference)
-        tangent = difference - cosine_less_one[..., None] * point
+        difference = other - point
+        overlap_less_one = hermitian(point, difference)
+        tangent = difference - overlap_less_one[..., None] * point
         sine = np.sqrt(squared_length(tangent))
-        angle = np.arctan2(sine, 1.0 + cosine_less_one.real)
-        factor = np.where(sine > 0, angle / np.where(sine > 0, sine, 1.0), 1.0)
+        cosine, phase = self.align_overlap(1.0 + overlap_less_one)
+        angle = np.arctan2(sine, cosine)
+        opposite = (sine == 0.0) & (cosine < 0.0)
+        if np.any(opposite):
+            # Every direction leads to the antipode: any one will do.
+            tangent = np.where(opposite[..., None], self.frame(point)[..., 0, :], tangent)
+            sine = np.where(opposite, 1.0, sine)
+        factor = phase * np.where(sine > 0, angle / np.where(sine > 0, sine, 1.0), 1.0)
         return factor[..., None] * tangent
 
     def align(self, point, other):
         """Representative of ``other`` nearest to ``point``."""
         return other
+
+    def align_overlap(self, overlap):
+        """Cosine of the distance of two points, and the phase that aligns the second."""
+        return overlap, 1.0
 
     def transport(self, point, direction, vector):
         length = np.sqrt(squared_length(direction))[..., None]

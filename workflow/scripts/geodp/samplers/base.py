@@ -1,6 +1,6 @@
 """What every sampler shares: states, what is reported of a step, and the loop over steps.
 
-A sampler is a kernel with two methods, ``init(rng, target, chains)`` and
+A sampler is a `Kernel` with two methods, ``init(rng, target, chains)`` and
 ``step(rng, target, state)``, batched over the target's batch and over chains.
 """
 
@@ -65,13 +65,30 @@ def choose(space, accepted, proposed, current):
     )
 
 
+class Kernel:
+    """A Markov kernel; a sampler gives ``init`` and ``step`` and inherits the loop over steps."""
+
+    def walk(self, rng, target, state, steps, every):
+        """Yield ``(state, accepted)`` after each ``every`` of ``steps`` steps.
+
+        ``accepted`` is the share of accepted steps since the last, shape (*batch).
+        """
+        accepted = np.zeros(target.batch)
+        for step in range(1, steps + 1):
+            state, info = self.step(rng, target, state)
+            accepted = accepted + np.mean(info.accepted, axis=-1)
+            if step % every == 0:
+                yield state, accepted / every
+                accepted = np.zeros(target.batch)
+
+
 def run(rng, sampler, target, chains, steps):
     """Run chains and keep their last states.
 
     Parameters
     ----------
     rng : numpy.random.Generator
-    sampler : kernel
+    sampler : Kernel
     target : Target
     chains, steps : int
 
@@ -81,15 +98,11 @@ def run(rng, sampler, target, chains, steps):
         The last `State`, and the share of accepted steps as ndarray (*batch).
     """
     state = sampler.init(rng, target, chains)
-    accepted = np.zeros(target.batch)
-    for _ in range(steps):
-        state, info = sampler.step(rng, target, state)
-        accepted += np.mean(info.accepted, axis=-1)
-    return state, accepted / max(steps, 1)
+    return next(sampler.walk(rng, target, state, steps, steps))
 
 
-def trace(rng, sampler, target, chains, states, warm_up=0):
-    """Run chains and keep scalar summaries of every state, for convergence diagnostics.
+def trace(rng, sampler, target, chains, states, thin=1, warm_up=0):
+    """Run chains and keep scalar summaries of every ``thin``-th state, for diagnostics.
 
     Returns
     -------
@@ -98,21 +111,17 @@ def trace(rng, sampler, target, chains, states, warm_up=0):
         the frame at the centre, ``coordinate_1`` and so on, three at most.
     """
     state = sampler.init(rng, target, chains)
-    for _ in range(warm_up):
-        state, _ = sampler.step(rng, target, state)
+    if warm_up:
+        state, _ = next(sampler.walk(rng, target, state, warm_up, warm_up))
+    kept = [state for state, _ in sampler.walk(rng, target, state, states * thin, thin)]
     space = target.space
     axis = -space.point_ndim - 1
-    centre = np.expand_dims(target.centre, axis)
-    frame = np.expand_dims(space.frame(target.centre), axis - 1)
-    kept = {}
-    for _ in range(states):
-        state, _ = sampler.step(rng, target, state)
-        place = space.coordinates(centre, space.log(centre, state.position), frame)
-        summaries = {
-            "log_density": state.log_density,
-            "distance": np.sqrt(np.sum(place**2, axis=-1)),
-            **{f"coordinate_{k + 1}": place[..., k] for k in range(min(3, space.dim))},
-        }
-        for key, value in summaries.items():
-            kept.setdefault(key, []).append(value)
-    return {key: np.stack(values, axis=-1) for key, values in kept.items()}
+    positions = np.stack([state.position for state in kept], axis=axis)
+    centre = np.expand_dims(target.centre, (axis, axis - 1))
+    frame = np.expand_dims(space.frame(target.centre), (axis - 1, axis - 2))
+    place = space.coordinates(centre, space.log(centre, positions), frame)
+    return {
+        "log_density": np.stack([state.log_density for state in kept], axis=-1),
+        "distance": np.sqrt(np.sum(place**2, axis=-1)),
+        **{f"coordinate_{k + 1}": place[..., k] for k in range(min(3, space.dim))},
+    }

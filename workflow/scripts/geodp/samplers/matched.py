@@ -3,154 +3,265 @@
 Near its mode a K-norm gradient density is an elliptical Laplace law: with ``H`` the Hessian of
 the energy there, the density at ``Exp(mode, u)`` is about ``exp(-|H u| / sigma)``.  That law is
 drawn exactly, as ``u = sigma H^-1 R U`` with R ~ Gamma(dim, 1) and U uniform on the unit
-sphere, and moved to the manifold by Exp, whose volume density enters the weight.  On a bounded
-support a share of the proposals is uniform in the ball that holds it, in normal coordinates, so
-that the weight is bounded and modes elsewhere are found.
+sphere, and moved to the manifold by Exp, whose volume density enters the weight.
+
+On a bounded support two more components guard against what the ellipse cannot see: the same
+ellipse narrowed until it fits the support, for densities that are nearly flat over it, and a
+law uniform in the ball that holds the support (in normal coordinates), which bounds the weight
+and finds modes elsewhere.  Proposals outside that ball are drawn again, which changes the
+mixture's density by a constant only.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import gammaln
+from scipy.special import gammaln, logsumexp
 
-from geodp.samplers.base import Info, Plan, State, choose
+from geodp.samplers.base import Info, Kernel, Plan, State, choose
 
 # A direction in which the energy is flat, or bends down, gets a proposal no wider than this
 # multiple of the narrowest allows.
 SMALLEST_RELATIVE_CURVATURE = 1e-3
 
-# Shares of uniform proposals to choose from: a safeguard where the density is concentrated, and
-# the better part where it is nearly flat over its support.
-UNIFORM_SHARES = (0.1, 0.6)
+# A narrowed ellipse reaches, on average, to this fraction of the support's radius.
+NARROWED_REACH = 0.5
+
+# After so many draws outside the support a proposal is left there, and refused.
+REDRAWS = 30
+
+# Proposals evaluated at once.
+BLOCK = 1 << 15
+
+# Shares of the ellipse, the narrowed ellipse and the uniform law that a plan chooses from.
+SHARES = (
+    (0.90, 0.00, 0.10),
+    (0.70, 0.00, 0.30),
+    (0.45, 0.45, 0.10),
+    (0.45, 0.00, 0.55),
+    (0.10, 0.80, 0.10),
+    (0.20, 0.30, 0.50),
+    (0.10, 0.00, 0.90),
+)
+ELLIPSE_ALONE = (1.0, 0.0, 0.0)
+PILOT_SHARES = (0.4, 0.3, 0.3)
 
 
 @dataclass(frozen=True)
-class Matched:
+class Matched(Kernel):
     """Curvature-matched independence Metropolis.
 
     Parameters
     ----------
-    uniform_share : float or ndarray, shape (*batch)
-        Share of proposals that are uniform in the ball that holds a bounded support.
+    shares : sequence of float or ndarray, shape (3,) or (*batch, 3)
+        Shares of proposals from the ellipse, from the narrowed ellipse, and uniform in the ball
+        that holds the support; without such a ball all come from the ellipse.
     """
 
-    uniform_share: float | np.ndarray = UNIFORM_SHARES[0]
+    shares: tuple | np.ndarray = SHARES[0]
 
     name = "matched"
 
     def init(self, rng, target, chains):
-        """One proposal for each chain, from anywhere within the support if that is possible."""
-        state = self._propose(rng, target, chains)
-        for _ in range(100):
+        """One proposal for each chain, within the support where that is possible."""
+        proposal = _Proposal.of(target, self.shares)
+        state = proposal.draw(rng, chains)
+        for _ in range(REDRAWS):
             outside = np.isneginf(state.log_density)
             if not np.any(outside):
-                return state
-            state = choose(target.space, outside, self._propose(rng, target, chains), state)
+                break
+            state = choose(target.space, outside, proposal.draw(rng, chains), state)
         return state
 
     def step(self, rng, target, state):
         """One Metropolis-Hastings step; returns the new state and its `Info`."""
-        proposed = self._propose(rng, target, state.log_density.shape[-1])
+        proposed = _Proposal.of(target, self.shares).draw(rng, state.log_density.shape[-1])
         change = proposed.memory["log_weight"] - state.memory["log_weight"]
         accepted = np.log(rng.random(change.shape)) < change
         return choose(target.space, accepted, proposed, state), Info(accepted)
 
-    def weights(self, rng, target, proposals):
-        """Importance weights of fresh proposals, scaled to a mean of one; (*batch, proposals)."""
-        log_weight = self._propose(rng, target, proposals).memory["log_weight"]
-        top = np.max(log_weight, axis=-1, keepdims=True)
-        weight = np.exp(log_weight - np.where(np.isfinite(top), top, 0.0))
-        return weight / np.mean(weight, axis=-1, keepdims=True)
+    def walk(self, rng, target, state, steps, every):
+        """As `Kernel.walk`; proposals do not depend on the state, so many are drawn at once."""
+        proposal = _Proposal.of(target, self.shares)
+        shape = state.log_density.shape
+        chains = shape[-1]
+        block = max(1, BLOCK // int(np.prod(shape)))
+        accepted = np.zeros(target.batch)
+        for start in range(0, steps, block):
+            count = min(block, steps - start)
+            proposed = _in_blocks(target.space, proposal.draw(rng, chains * count), chains)
+            weights = proposed.memory["log_weight"]
+            thresholds = np.log(rng.random(weights.shape))
+            weight = state.memory["log_weight"]
+            # Where each chain stands: a proposal of this block, or its state before it.
+            place = np.full(shape, -1)
+            for step in range(count):
+                accept = thresholds[..., step] < weights[..., step] - weight
+                weight = np.where(accept, weights[..., step], weight)
+                place = np.where(accept, step, place)
+                accepted = accepted + np.mean(accept, axis=-1)
+                if (start + step + 1) % every == 0:
+                    yield _at(target.space, proposed, place, state), accepted / every
+                    accepted = np.zeros(target.batch)
+            state = _at(target.space, proposed, place, state)
 
-    def _propose(self, rng, target, chains):
-        space = target.space
+
+def _in_blocks(space, state, chains):
+    """Split the chain axis of proposals into (chains, steps)."""
+
+    def split(array, tail):
+        lead = array.shape[: array.ndim - tail - 1]
+        return array.reshape((*lead, chains, -1, *array.shape[array.ndim - tail :]))
+
+    return State(
+        split(state.position, space.point_ndim),
+        split(state.log_density, 0),
+        {key: split(value, 0) for key, value in state.memory.items()},
+    )
+
+
+def _at(space, proposed, place, before):
+    """The proposals at index ``place`` of each chain, or the state before where it is -1."""
+    index = np.maximum(place, 0)[..., None]
+    position = np.take_along_axis(
+        proposed.position, space.expand(index), axis=-space.point_ndim - 1
+    )
+    picked = State(
+        np.squeeze(position, axis=-space.point_ndim - 1),
+        np.take_along_axis(proposed.log_density, index, axis=-1)[..., 0],
+        {
+            key: np.take_along_axis(value, index, axis=-1)[..., 0]
+            for key, value in proposed.memory.items()
+        },
+    )
+    return choose(space, place >= 0, picked, before)
+
+
+@dataclass(frozen=True)
+class _Proposal:
+    """The mixture of proposals for one batch of densities."""
+
+    target: object
+    shares: np.ndarray
+    matrix: np.ndarray
+    narrowing: np.ndarray
+    bounded: bool
+
+    @classmethod
+    def of(cls, target, shares):
+        matrix = _positive(target.hessian) / target.scale[..., None, None]
+        radius = target.support_radius
+        bounded = bool(np.all(np.isfinite(radius)))
+        dim = target.space.dim
+        singular = np.linalg.eigvalsh(matrix)
+        reach = dim * np.sqrt(np.mean(singular**-2.0, axis=-1))
+        narrowing = np.minimum(1.0, NARROWED_REACH * radius / reach) if bounded else np.ones(())
+        if not bounded:
+            shares = ELLIPSE_ALONE
+        shares = np.broadcast_to(shares, (*target.batch, 3))
+        return cls(target, shares, matrix, np.broadcast_to(narrowing, target.batch), bounded)
+
+    def draw(self, rng, chains):
+        """Fresh states with their log weights; (*batch, chains)."""
+        position, outside = self._draw_once(rng, chains)
+        for _ in range(REDRAWS):
+            if not np.any(outside):
+                break
+            again, again_outside = self._draw_once(rng, chains)
+            position = np.where(self.target.space.expand(outside), again, position)
+            outside = outside & again_outside
+        log_density = self.target.log_density(position)
+        log_density = np.where(outside | np.isnan(log_density), -np.inf, log_density)
+        with np.errstate(divide="ignore"):
+            log_shares = np.moveaxis(np.log(self.shares), -1, 0)[..., None]
+        log_proposal = logsumexp(log_shares + self.log_components(position), axis=0)
+        return State(position, log_density, {"log_weight": log_density - log_proposal})
+
+    def _draw_once(self, rng, chains):
+        """Positions from the mixture, and which of them are outside the support's ball."""
+        target, space = self.target, self.target.space
         axis = -space.point_ndim - 1
         shape = (*target.batch, chains)
-        matrix = _positive(target.hessian)[..., None, :, :] / target.scale[..., None, None, None]
-        centre = np.expand_dims(target.centre, axis)
-        frame = np.expand_dims(space.frame(target.centre), axis - 1)
         directions = rng.standard_normal((*shape, space.dim))
         directions /= np.sqrt(np.sum(directions**2, axis=-1, keepdims=True))
         radii = rng.gamma(space.dim, size=shape)
-        steps = np.linalg.solve(matrix, (radii[..., None] * directions)[..., None])[..., 0]
-        position = space.exp(centre, space.vector(frame, steps))
-        # Beyond the cut locus more steps than one lead to the same point, and the density of
-        # the proposal below counts the shortest alone: such proposals are refused.
-        refused = np.sqrt(np.sum(steps**2, axis=-1)) >= space.injectivity_radius
+        chosen = rng.random(shape)
+        narrowed = chosen < self.shares[..., 1:2]
+        radii = np.where(narrowed, self.narrowing[..., None] * radii, radii)
+        steps = np.linalg.solve(
+            self.matrix[..., None, :, :], (radii[..., None] * directions)[..., None]
+        )[..., 0]
+        # Beyond the injectivity radius two steps lead to one place.
+        outside = np.sqrt(np.sum(steps**2, axis=-1)) > space.injectivity_radius
+        position = _move(space, target.centre, steps)
+        if not self.bounded:
+            return position, outside
+        length = target.support_radius[..., None] * rng.random(shape) ** (1.0 / space.dim)
+        uniform = _move(space, target.support_centre, length[..., None] * directions)
+        everywhere = chosen >= 1.0 - self.shares[..., 2:3]
+        position = np.where(space.expand(everywhere), uniform, position)
+        away = space.dist(np.expand_dims(target.support_centre, axis), position)
+        outside = np.where(everywhere, False, outside)
+        return position, outside | (away > target.support_radius[..., None] * (1.0 + 1e-9))
 
-        share = np.where(np.isfinite(target.support_radius), self.uniform_share, 0.0)[..., None]
-        if np.any(share > 0.0):
-            chosen = rng.random(shape) < share
-            refused = refused & ~chosen
-            position = np.where(
-                space.expand(chosen), self._uniform(rng, target, directions), position
-            )
-        log_density = target.log_density(position)
-        log_proposal = self._log_proposal(target, position, matrix, frame, share)
-        log_density = np.where(refused | np.isnan(log_density), -np.inf, log_density)
-        return State(position, log_density, {"log_weight": log_density - log_proposal})
-
-    def _uniform(self, rng, target, directions):
-        """Uniform in normal coordinates of the ball that holds the support."""
-        space = target.space
-        axis = -space.point_ndim - 1
-        radius = np.where(np.isfinite(target.support_radius), target.support_radius, 1.0)
-        length = radius[..., None] * rng.random(directions.shape[:-1]) ** (1.0 / space.dim)
-        frame = np.expand_dims(space.frame(target.support_centre), axis - 1)
-        vector = space.vector(frame, length[..., None] * directions)
-        return space.exp(np.expand_dims(target.support_centre, axis), vector)
-
-    def _log_proposal(self, target, position, matrix, frame, share):
-        """Log density of the mixture of proposals with respect to volume."""
-        space = target.space
-        axis = -space.point_ndim - 1
+    def log_components(self, position):
+        """Log density of each component with respect to volume; (3, *batch, chains)."""
+        target, space = self.target, self.target.space
         dim = space.dim
+        axis = -space.point_ndim - 1
+        frame = np.expand_dims(space.frame(target.centre), axis - 1)
         centre = np.expand_dims(target.centre, axis)
         vector = space.log(centre, position)
         steps = space.coordinates(centre, vector, frame)
-        length = np.sqrt(np.sum(np.matmul(matrix, steps[..., None])[..., 0] ** 2, axis=-1))
-        _, log_determinant = np.linalg.slogdet(matrix)
+        white = np.matmul(self.matrix[..., None, :, :], steps[..., None])[..., 0]
+        length = np.sqrt(np.sum(white**2, axis=-1))
+        _, log_determinant = np.linalg.slogdet(self.matrix)
         log_area = np.log(2.0) + 0.5 * dim * np.log(np.pi) - gammaln(0.5 * dim)
-        log_ellipse = (
-            log_determinant
-            - length
-            - gammaln(dim)
-            - log_area
-            - np.log(space.exp_volume(centre, vector))
-        )
-        if not np.any(share > 0.0):
-            return log_ellipse
+        log_constant = log_determinant[..., None] - gammaln(dim) - log_area
+        log_constant = log_constant - np.log(space.exp_volume(centre, vector))
+        ellipse = log_constant - length
+        narrowing = self.narrowing[..., None]
+        narrowed = log_constant - length / narrowing - dim * np.log(narrowing)
+        if not self.bounded:
+            return np.stack([ellipse, narrowed, np.full_like(ellipse, -np.inf)])
         support_centre = np.expand_dims(target.support_centre, axis)
-        radius = np.where(np.isfinite(target.support_radius), target.support_radius, 1.0)[..., None]
         vector = space.log(support_centre, position)
-        inside = space.norm(support_centre, vector) <= radius * (1.0 + 1e-12)
-        log_ball = 0.5 * dim * np.log(np.pi) - gammaln(0.5 * dim + 1.0) + dim * np.log(radius)
-        log_uniform = -log_ball - np.log(space.exp_volume(support_centre, vector))
-        with np.errstate(divide="ignore"):
-            log_share = np.where(inside, np.log(share), -np.inf)
-            return np.logaddexp(np.log1p(-share) + log_ellipse, log_share + log_uniform)
+        log_ball = 0.5 * dim * np.log(np.pi) - gammaln(0.5 * dim + 1.0)
+        log_ball = log_ball + dim * np.log(target.support_radius[..., None])
+        uniform = -log_ball - np.log(space.exp_volume(support_centre, vector))
+        return np.stack([ellipse, narrowed, uniform])
+
+
+def _move(space, centre, steps):
+    """Exp of coordinates (*batch, chains, dim) in the frame at the centre (*batch)."""
+    axis = -space.point_ndim - 1
+    frame = np.expand_dims(space.frame(centre), axis - 1)
+    return space.exp(np.expand_dims(centre, axis), space.vector(frame, steps))
 
 
 def _positive(hessian):
     """Symmetric matrix with the same eigenvectors and eigenvalues bounded away from zero."""
     values, vectors = np.linalg.eigh(hessian)
     values = np.abs(values)
-    values = np.maximum(values, SMALLEST_RELATIVE_CURVATURE * values[..., -1:])
+    largest = np.max(values, axis=-1, keepdims=True)
+    values = np.maximum(values, SMALLEST_RELATIVE_CURVATURE * largest)
     return (vectors * values[..., None, :]) @ np.swapaxes(vectors, -1, -2)
 
 
 def plan(rng, target, proposals, total_variation, fewest, most):
-    """Choose the share of uniform proposals and the number of steps from pilot proposals.
+    """Choose the mixture of proposals and the number of steps from pilot proposals.
 
     An independence chain started from its proposal is within ``(1 - 1/w)^m`` of its target in
-    total variation after ``m`` steps, ``w`` the largest weight.  The largest weight seen among
-    the pilot proposals stands for it here, so the number of steps rests on an estimate, not on
-    a bound.
+    total variation after ``m`` steps, ``w`` the largest weight relative to its mean.  Each
+    member of the batch gets the mixture with the least largest weight among its pilot
+    proposals, and that weight stands for ``w``: the number of steps rests on an estimate, not
+    on a bound.
 
     Parameters
     ----------
+    rng : numpy.random.Generator
+    target : Target
     proposals : int
-        Pilot proposals for each share and batch member.
+        Pilot proposals for each batch member.
     total_variation : float
         Distance to the target wanted.
     fewest, most : int
@@ -160,14 +271,30 @@ def plan(rng, target, proposals, total_variation, fewest, most):
     -------
     Plan
     """
-    bounded = bool(np.any(np.isfinite(target.support_radius)))
-    shares = UNIFORM_SHARES if bounded else UNIFORM_SHARES[:1]
-    pilots = np.stack([Matched(share).weights(rng, target, proposals) for share in shares])
-    effective = 1.0 / np.mean(pilots**2, axis=-1)
-    best = np.argmax(effective, axis=0)
-    chosen = np.take_along_axis(pilots, best[None, ..., None], axis=0)[0]
+    pilot = _Proposal.of(target, PILOT_SHARES)
+    state = pilot.draw(rng, proposals)
+    candidates = np.array(SHARES if pilot.bounded else (ELLIPSE_ALONE,))
+    with np.errstate(divide="ignore"):
+        log_shares = np.log(candidates).reshape(
+            (len(candidates), 3) + (1,) * state.log_density.ndim
+        )
+    log_mixtures = logsumexp(log_shares + pilot.log_components(state.position), axis=1)
+    # Of pilot density q0: log f / q0, and log q / q0 for each candidate q.
+    log_weight = state.memory["log_weight"]
+    log_ratio = log_mixtures - (state.log_density - log_weight)
+    finite = np.isfinite(log_weight)
+    log_ratio = np.where(finite, log_ratio, -np.inf)
+    log_largest = (
+        np.max(np.where(finite, state.log_density - log_mixtures, -np.inf), axis=-1)
+        + logsumexp(log_ratio, axis=-1)
+        - logsumexp(log_weight, axis=-1)
+    )
+    # Where every pilot proposal fell outside the support nothing is known: take the widest.
+    log_largest = np.where(np.isnan(log_largest), np.inf, log_largest)
+    best = np.argmin(log_largest, axis=0)
+    worst = np.max(np.min(log_largest, axis=0))
     # A weight that never varies would need no step at all.
-    largest = max(float(np.max(chosen)), 1.0 + 1e-9)
-    needed = np.log(total_variation) / np.log1p(-1.0 / largest)
+    largest = max(float(np.exp(worst)), 1.0 + 1e-9)
+    needed = np.log(total_variation) / np.log1p(-1.0 / largest) if np.isfinite(largest) else most
     steps = int(np.clip(np.ceil(needed), fewest, most))
-    return Plan(Matched(np.asarray(shares)[best]), steps, largest)
+    return Plan(Matched(candidates[best]), steps, largest)

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from geodp.samplers.base import Info, State, choose
+from geodp.samplers.base import Info, Kernel, State, choose
 
 
 @dataclass(frozen=True)
-class RandomWalk:
+class RandomWalk(Kernel):
     """Proposals uniform in a tangent ball (Kulkarni and Soto, appendix A).
 
     Parameters
