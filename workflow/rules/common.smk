@@ -8,7 +8,7 @@ from snakemake.exceptions import WorkflowError
 
 from geodp.budgets import cell_name
 from geodp.errors import DataError
-from studies import expand, load_schema, shapes_group, validate
+from studies import expand, load_schema, validate
 
 ROOT = Path(workflow.basedir)
 SCRIPTS = ROOT / "workflow" / "scripts"
@@ -87,3 +87,46 @@ def tables(study):
 
 def has_neighbours(study):
     return study.simulated and bool(study.settings["neighbours"]["n"])
+
+
+def group_files(name):
+    """An input function: one file of every group of a study."""
+
+    def files(wildcards):
+        groups = STUDIES[wildcards.study].groups
+        return [group_file(wildcards.study, group, name) for group in groups]
+
+    return files
+
+
+def cell_files(wildcards):
+    """Files of the cells in the order of ``Study.sampled``."""
+    return [
+        cell_file(wildcards.study, entry["group"], entry["cell"], entry["sampler"])
+        for entry in STUDIES[wildcards.study].sampled
+    ]
+
+
+def figure_path(study, figure, suffix):
+    return f"{RESULTS}/{study}/figures/{figure}.{suffix}"
+
+
+def figure_files(study):
+    return [
+        figure_path(study.name, figure, suffix)
+        for figure in study.settings["figures"]
+        for suffix in ("pdf", "svg", "png", "csv")
+    ]
+
+
+def prediction_file(study, figure):
+    return f"{RESULTS}/{study}/tables/{figure}_predictions.csv"
+
+
+def figure_table(study, figure):
+    """The table a figure reads."""
+    kind = study.settings["figures"][figure]["kind"]
+    if kind in ("curves", "shapes"):
+        return prediction_file(study.name, figure)
+    name = {"error": "errors", "ratios": "neighbours", "samplers": "diagnostics"}[kind]
+    return f"{RESULTS}/{study.name}/tables/{name}.csv"

@@ -11,16 +11,16 @@ rule simulate_data:
         f"{GROUPS}/data.npz",
     log:
         f"{RESULTS}/{{study}}/logs/{{group}}/simulate_data.log",
+    wildcard_constraints:
+        study="|".join(SIMULATED) or "no_such_study",
+    conda:
+        "../../envs/environment.yaml"
     params:
         manifold=settings("manifold"),
         settings=settings("data"),
         group=lambda wildcards: STUDIES[wildcards.study].groups[wildcards.group],
         seed=config["seed"],
         lock=LOCK,
-    wildcard_constraints:
-        study="|".join(SIMULATED) or "no_such_study",
-    conda:
-        "../../envs/environment.yaml"
     script:
         "../scripts/simulate_data.py"
 
@@ -33,13 +33,13 @@ rule read_data:
         f"{GROUPS}/data.npz",
     log:
         f"{RESULTS}/{{study}}/logs/{{group}}/read_data.log",
-    params:
-        manifold=settings("manifold"),
-        settings=settings("data"),
-        lock=LOCK,
     wildcard_constraints:
         study="|".join(OBSERVED) or "no_such_study",
     conda:
         "../../envs/environment.yaml"
+    params:
+        manifold=settings("manifold"),
+        settings=settings("data"),
+        lock=LOCK,
     script:
         "../scripts/read_data.py"

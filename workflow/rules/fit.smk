@@ -8,10 +8,10 @@ rule fit_geodesics:
         f"{GROUPS}/fit.json",
     log:
         f"{RESULTS}/{{study}}/logs/{{group}}/fit_geodesics.log",
+    conda:
+        "../../envs/environment.yaml"
     params:
         manifold=settings("manifold"),
         lock=LOCK,
-    conda:
-        "../../envs/environment.yaml"
     script:
         "../scripts/fit_geodesics.py"

@@ -12,12 +12,11 @@ for block in [block for study in STUDIES.values() for block in study.blocks]:
             sensitivity=group_file(block.study, block.group, "sensitivity.npz"),
             library=library("sample_cells.py"),
         output:
-            [
-                cell_file(block.study, block.group, cell, block.sampler)
-                for cell in block.cells
-            ],
+            [cell_file(block.study, block.group, cell, block.sampler) for cell in block.cells],
         log:
             f"{RESULTS}/{block.study}/logs/{block.group}/sample_{block.sampler}_{block.index}.log",
+        conda:
+            "../../envs/environment.yaml"
         params:
             study=block.study,
             group=block.group,
@@ -36,7 +35,5 @@ for block in [block for study in STUDIES.values() for block in study.blocks]:
             ),
             seed=config["seed"],
             lock=LOCK,
-        conda:
-            "../../envs/environment.yaml"
         script:
             "../scripts/sample_cells.py"

@@ -10,13 +10,13 @@ rule bound_sensitivity:
         f"{GROUPS}/sensitivity.npz",
     log:
         f"{RESULTS}/{{study}}/logs/{{group}}/bound_sensitivity.log",
+    conda:
+        "../../envs/environment.yaml"
     params:
         manifold=settings("manifold"),
         data_radius=settings("data_radius"),
         support=settings("support"),
         lock=LOCK,
-    conda:
-        "../../envs/environment.yaml"
     script:
         "../scripts/bound_sensitivity.py"
 
@@ -28,6 +28,8 @@ rule neighbour_ratios:
         f"{RESULTS}/{{study}}/tables/neighbours.csv",
     log:
         f"{RESULTS}/{{study}}/logs/neighbour_ratios.log",
+    conda:
+        "../../envs/environment.yaml"
     params:
         manifold=settings("manifold"),
         data=settings("data"),
@@ -35,7 +37,5 @@ rule neighbour_ratios:
         settings=settings("neighbours"),
         seed=config["seed"],
         lock=LOCK,
-    conda:
-        "../../envs/environment.yaml"
     script:
         "../scripts/neighbour_ratios.py"

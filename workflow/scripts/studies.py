@@ -77,6 +77,35 @@ class Study:
                     blocks.append(Block(self.name, group, sampler, index, chosen))
         return blocks
 
+    @cached_property
+    def sampled(self):
+        """Every sampled cell: group, cell, budgets and sampler."""
+        return [
+            {"group": block.group, "cell": cell, "budgets": budgets, "sampler": block.sampler}
+            for block in self.blocks
+            for cell, budgets in block.cells.items()
+        ]
+
+    def shapes_group(self, figure):
+        """The group whose shapes a figure shows: the one it names, else the study's first."""
+        return self.settings["figures"][figure].get("group", next(iter(self.groups)))
+
+    def curve_groups(self, figure):
+        """Groups of a figure of curves, each with its budget pairs in the figure's grids."""
+        chosen = self.settings["figures"][figure]
+        return [
+            {
+                "group": group,
+                **self.groups[group],
+                "budgets": [
+                    self.cells[group][cell]
+                    for grid, owner, cell in self.grids
+                    if owner == group and grid in chosen["grids"]
+                ],
+            }
+            for group in chosen["groups"]
+        ]
+
 
 def load_schema(path):
     """The JSON schema of a configuration."""
@@ -307,15 +336,10 @@ def _check_figures(study, key):
             raise ConfigurationError(f"{place}: curves are drawn on the sphere of dimension 2 only")
 
 
-def shapes_group(study, name):
-    """The group whose shapes a figure shows: the one it names, else the study's first."""
-    return study.settings["figures"][name].get("group", next(iter(study.groups)))
-
-
 def _check_shapes(study, name, place):
     if study.settings["manifold"]["name"] != "kendall":
         raise ConfigurationError(f"{place}: shapes are drawn of planar landmarks only")
-    cells = study.cells[shapes_group(study, name)]
+    cells = study.cells[study.shapes_group(name)]
     cell = study.settings["figures"][name]["cell"]
     if cell not in cells:
         raise ConfigurationError(
