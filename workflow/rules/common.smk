@@ -1,10 +1,9 @@
 # What every stage needs: the expanded configuration, paths, and what a job's result depends on.
 import ast
 import hashlib
+import sys
 from functools import cache
 from pathlib import Path
-
-from snakemake.exceptions import WorkflowError
 
 from geodp.budgets import cell_name
 from geodp.errors import DataError
@@ -17,7 +16,8 @@ try:
     validate(config, load_schema(ROOT / "config" / "schemas" / "config.schema.yaml"))
     STUDIES = expand(config)
 except DataError as problem:
-    raise WorkflowError(str(problem)) from None
+    # One sentence, with no trace of where in the workflow it was noticed.
+    sys.exit(f"Error: {problem}")
 
 RESULTS = f"results/{config['name']}"
 GROUPS = f"{RESULTS}/{{study}}/groups/{{group}}"

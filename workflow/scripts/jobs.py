@@ -17,7 +17,7 @@ from geodp.errors import DataError
 def job(snakemake):
     """Run a script's work; a `DataError` ends it with one sentence, anything else as it is.
 
-    The log holds the traceback of either.
+    The log holds the sentence, or the traceback.
     """
     log = Path(snakemake.log[0])
     log.parent.mkdir(parents=True, exist_ok=True)
@@ -25,9 +25,10 @@ def job(snakemake):
     try:
         yield
     except DataError as problem:
-        log.write_text(traceback.format_exc())
         study = snakemake.wildcards.get("study") or snakemake.params.get("study", "")
-        sys.exit(f"Error in study {study}: {problem}")
+        sentence = f"Error in study {study}: {problem}"
+        log.write_text(f"{sentence}\n")
+        sys.exit(sentence)
     except BaseException:
         log.write_text(traceback.format_exc())
         raise

@@ -171,24 +171,23 @@ def _sentence(problem):
         missing = next(key for key in limit if key not in found)
         return f"configuration key {_join(place, missing)} is missing: add it"
     remedies = {
-        "minimum": f"{found} is too small: give {limit} or more",
-        "exclusiveMinimum": f"{found} is too small: give a number above {limit}",
-        "exclusiveMaximum": f"{found} is too large: give a number below {limit}",
-        "enum": f"{found!r} is not known: give one of {', '.join(map(str, _listed(limit)))}",
-        "type": f"{found!r} has the wrong type: give {' or '.join(_listed(limit))}",
+        "minimum": "{found} is too small: give {limit} or more",
+        "exclusiveMinimum": "{found} is too small: give a number above {limit}",
+        "exclusiveMaximum": "{found} is too large: give a number below {limit}",
+        "enum": "{found!r} is not known: give one of {choices}",
+        "type": "{found!r} has the wrong type: give {choices}",
         "minItems": "the list is empty: give at least one entry",
         "minProperties": "it is empty: give at least one entry",
-        "pattern": f"{found!r} is not allowed: it must match {limit}",
-        "oneOf": f"{found!r} has none of the forms this key may take: config/config.yaml "
-        "explains them",
+        "pattern": "{found!r} is not allowed: it must match {limit}",
     }
-    return (
-        f"configuration key {place or '(top)'}: {remedies.get(problem.validator, problem.message)}"
+    # What else can fail are choices between several forms.
+    remedy = remedies.get(
+        problem.validator,
+        "{found!r} has none of the forms this key may take: config/config.yaml explains them",
     )
-
-
-def _listed(value):
-    return value if isinstance(value, list) else [value]
+    choices = ", ".join(map(str, limit if isinstance(limit, list) else [limit]))
+    text = remedy.format(found=found, limit=limit, choices=choices)
+    return f"configuration key {place or '(top)'}: {text}"
 
 
 def _place(path):
@@ -237,6 +236,7 @@ def _expand_study(name, settings, cells_per_job):
                     cells[cell_name(*pair)] = pair
                     study.grids.append((grid, group, cell_name(*pair)))
     _check_manifold(study, key)
+    _check_table(study, key)
     _check_comparison(study, key)
     _check_figures(study, key)
     return study
@@ -280,6 +280,15 @@ def _check_manifold(study, key):
         raise ConfigurationError(
             f"configuration key {key}.data_radius is missing: the sensitivity under negative "
             "curvature needs the public radius of a ball that holds the data"
+        )
+
+
+def _check_table(study, key):
+    path = study.settings["data"].get("path")
+    if path is not None and not Path(path).is_file():
+        raise ConfigurationError(
+            f"configuration key {key}.data.path: there is no file {path} (seen from {Path.cwd()}): "
+            "put it there or correct the path"
         )
 
 

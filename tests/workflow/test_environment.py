@@ -1,0 +1,88 @@
+"""The files of the environment: they agree, and are bound to no place."""
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+FOLDER = Path(__file__).resolve().parents[2] / "envs"
+FILES = sorted(path for path in FOLDER.iterdir() if path.is_file())
+
+# Packages that conda has under another name: the program or library alone,
+# without all that could go with it.
+CONDA_NAMES = {"snakemake-minimal": "snakemake", "matplotlib-base": "matplotlib"}
+
+
+def entries(name):
+    """The requirements in a file, one string each, with their options."""
+    text = (FOLDER / name).read_text().replace("\\\n", " ")
+    lines = (line.strip() for line in text.splitlines())
+    return [line for line in lines if line and not line.startswith("#")]
+
+
+def direct_needs():
+    needs = [Requirement(entry) for entry in entries("requirements.in")]
+    return {canonicalize_name(need.name): need for need in needs}
+
+
+def locked_versions():
+    versions = {}
+    for entry in entries("requirements.txt"):
+        name, version = re.match(r"([\w.-]+)==(\S+)", entry).groups()
+        versions.setdefault(canonicalize_name(name), []).append(version)
+    return versions
+
+
+def conda_packages():
+    listed = yaml.safe_load((FOLDER / "environment.yaml").read_text())["dependencies"]
+    return dict(item.split(" ", 1) for item in listed)
+
+
+def test_lock_has_one_version_of_each_package():
+    assert {name: found for name, found in locked_versions().items() if len(found) > 1} == {}
+
+
+def test_lock_satisfies_the_direct_needs():
+    locked = locked_versions()
+    for name, need in direct_needs().items():
+        assert name in locked, f"{name} is not in requirements.txt: make it anew"
+        assert need.specifier.contains(locked[name][0]), f"{name} {locked[name][0]} is not {need}"
+
+
+def test_every_locked_package_has_hashes():
+    pattern = r"[\w.-]+==\S+( +;[^#]*?)?( +--hash=sha256:[0-9a-f]{64})+"
+    for entry in entries("requirements.txt"):
+        assert re.fullmatch(pattern, entry), f"not a version with hashes alone: {entry[:60]}"
+
+
+@pytest.mark.parametrize("name", ["numpy", "scipy", "pandas", "matplotlib"])
+def test_lock_is_not_for_one_machine_alone(name):
+    # Each platform and version of Python has its own file of a compiled package.
+    [entry] = [entry for entry in entries("requirements.txt") if entry.startswith(f"{name}==")]
+    assert entry.count("--hash=") > 20
+
+
+def test_conda_has_the_same_versions():
+    packages = conda_packages()
+    assert packages.pop("python") == ">=3.11"
+    found = {CONDA_NAMES.get(name, name): version for name, version in packages.items()}
+    locked = locked_versions()
+    assert found == {name: f"=={locked[name][0]}" for name in direct_needs()}
+
+
+def test_conda_takes_no_channel_but_the_named():
+    environment = yaml.safe_load((FOLDER / "environment.yaml").read_text())
+    assert environment["channels"] == ["conda-forge", "bioconda", "nodefaults"]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_no_address_stands_in_the_files(path):
+    address = re.compile(
+        r"https?|\w+://|\bfile:|\b[\w-]+\.(org|com|net|io|dev)\b"
+        r"|^ *(-i|-f|--\w*-?index-url|--find-links|--trusted-host)\b",
+        re.MULTILINE,
+    )
+    assert [found.group() for found in address.finditer(path.read_text())] == []
