@@ -12,7 +12,7 @@ with job(snakemake):
     numbers = pd.read_csv(snakemake.input.table)
     values = list(dict.fromkeys(numbers["covariate"]))
     figure, axes = new_figure(
-        1, len(values), width=1.5 * len(values) + 0.6, height=2.3, sharex=True, sharey=True
+        1, len(values), width=1.5 * len(values) + 0.6, height=2.0, sharex=True, sharey=True
     )
 
     def closed(shape):
@@ -42,7 +42,7 @@ with job(snakemake):
             zorder=4,
             label="without privacy",
         )
-        panel.set_title(f"{snakemake.params.covariate_label} {value:g}")
+        panel.set_title(f"{snakemake.params.covariate_label}: {value:g}")
         panel.set_aspect("equal")
         panel.set_xticks([])
         panel.set_yticks([])
