@@ -2,7 +2,7 @@
 
 from jobs import load_arrays, load_json
 
-from geodp.manifolds.registry import make_manifold
+from geodp.manifolds.registry import make_manifold, parse_point
 from geodp.mechanisms.as_published import AsPublished, Support
 from geodp.regression import Fit
 from geodp.sensitivity import Sensitivity
@@ -11,6 +11,14 @@ from geodp.sensitivity import Sensitivity
 def load_manifold(snakemake):
     """The manifold of the job's study."""
     return make_manifold(**snakemake.params.manifold)
+
+
+def configured_first_point(manifold, settings, study):
+    """Where a study's simulated geodesics start, or ``None`` for a random point each."""
+    if settings["first_point"] == "random":
+        return None
+    place = f"configuration key studies.{study}.data.first_point"
+    return parse_point(manifold, settings["first_point"], place)
 
 
 def load_mechanism(snakemake, manifold):

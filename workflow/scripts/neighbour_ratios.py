@@ -4,7 +4,7 @@ from jobs import job, save_table
 
 with job(snakemake):
     import pandas as pd
-    from inputs import load_manifold
+    from inputs import configured_first_point, load_manifold
 
     from geodp.randomness import random_stream
     from geodp.sensitivity import neighbour_ratios
@@ -23,6 +23,7 @@ with job(snakemake):
             float(noise),
             data["shooting_vector_length"],
             equally_spaced=data["covariates"] == "equally_spaced",
+            first_point=configured_first_point(manifold, data, study),
             ambient_noise=data["noise"] == "ambient",
         )
         ratios = neighbour_ratios(

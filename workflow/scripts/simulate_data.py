@@ -3,29 +3,14 @@
 from jobs import job, made_by, save_arrays
 
 with job(snakemake):
-    import numpy as np
-    from inputs import load_manifold
+    from inputs import configured_first_point, load_manifold
 
-    from geodp.errors import DataError
     from geodp.randomness import random_stream
     from geodp.simulate import simulate_geodesic_data
 
     settings, group = snakemake.params.settings, snakemake.wildcards.group
     study = snakemake.wildcards.study
     manifold = load_manifold(snakemake)
-    first_point = None
-    if settings["first_point"] != "random":
-        first_point = np.array(settings["first_point"], dtype=float)
-        key = f"configuration key studies.{study}.data.first_point"
-        if first_point.size != np.prod(manifold.point_shape):
-            raise DataError(
-                f"{key}: it has {first_point.size} coordinates and a point of {manifold.name} "
-                f"has {np.prod(manifold.point_shape)}"
-            )
-        first_point = manifold.project(first_point.reshape(manifold.point_shape))
-        reason = manifold.invalid_reason(first_point)
-        if reason is not None:
-            raise DataError(f"{key}: not a point of {manifold.name}, since {reason}")
     simulation = simulate_geodesic_data(
         random_stream(snakemake.params.seed, study, group, "data"),
         manifold,
@@ -34,7 +19,7 @@ with job(snakemake):
         float(snakemake.params.group["noise_variance"]),
         settings["shooting_vector_length"],
         equally_spaced=settings["covariates"] == "equally_spaced",
-        first_point=first_point,
+        first_point=configured_first_point(manifold, settings, study),
         ambient_noise=settings["noise"] == "ambient",
     )
     save_arrays(
@@ -44,5 +29,5 @@ with job(snakemake):
         points=simulation.points,
         true_footpoint=simulation.footpoint,
         true_shooting_vector=simulation.shooting_vector,
-        covariate_range=np.array([0.0, 1.0]),
+        covariate_range=[0.0, 1.0],
     )

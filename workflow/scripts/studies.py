@@ -268,19 +268,23 @@ def _groups(study, entry, place):
 
 
 def _check_manifold(study, key):
-    smallest = {"kendall": 3}.get(study.settings["manifold"]["name"], 1)
-    if study.settings["manifold"]["size"] < smallest:
+    manifold, data = study.settings["manifold"], study.settings["data"]
+    if manifold["name"] == "kendall" and manifold["size"] < 3:
         raise ConfigurationError(
-            f"configuration key {key}.manifold.size: planar shapes need at least 3 landmarks"
+            f"configuration key {key}.manifold.size: {manifold['size']} is too small: planar "
+            "shapes need 3 landmarks or more"
         )
-    negative = (
-        study.settings["manifold"]["name"] == "spd" and study.settings["manifold"]["size"] > 1
-    )
-    if negative and study.settings["data_radius"] is None:
-        raise ConfigurationError(
-            f"configuration key {key}.data_radius is missing: the sensitivity under negative "
-            "curvature needs the public radius of a ball that holds the data"
-        )
+    if manifold["name"] == "spd":
+        if manifold["size"] > 1 and study.settings["data_radius"] is None:
+            raise ConfigurationError(
+                f"configuration key {key}.data_radius is missing: the sensitivity under negative "
+                "curvature needs the public radius of a ball that holds the data: add it"
+            )
+        if data.get("noise") == "ambient":
+            raise ConfigurationError(
+                f"configuration key {key}.data.noise: ambient noise can leave the positive "
+                "definite matrices: set it to tangent"
+            )
 
 
 def _check_table(study, key):

@@ -12,6 +12,7 @@ import numpy as np
 from geodp.errors import DataError
 from geodp.manifolds.base import Manifold
 from geodp.manifolds.euclidean import Euclidean
+from geodp.manifolds.registry import parse_point
 from geodp.mechanisms.target import Target
 from geodp.regression import BLOCKS, Fit, energy_gradient, hessian, minimise_energy
 from geodp.sensitivity import Sensitivity
@@ -97,21 +98,8 @@ def configured_support(
             )
         centre = true_footpoint
     else:
-        numbers = np.asarray(footpoint_centre, dtype=float)
-        if np.issubdtype(manifold.dtype, np.complexfloating):
-            numbers = numbers[0::2] + 1j * numbers[1::2]
-        if numbers.size != np.prod(manifold.point_shape):
-            raise DataError(
-                f"configuration key support.footpoint_centre: it has {len(footpoint_centre)} "
-                f"numbers, which make no point of {manifold.name}"
-            )
-        centre = manifold.project(numbers.reshape(manifold.point_shape))
-    reason = manifold.invalid_reason(centre.reshape((-1, *manifold.point_shape))[0])
-    if reason is not None:
-        raise DataError(
-            f"configuration key support.footpoint_centre: not a point of {manifold.name}, since "
-            f"{reason}"
-        )
+        place = "configuration key support.footpoint_centre"
+        centre = parse_point(manifold, footpoint_centre, place)
     centre = np.broadcast_to(centre, (*longest.shape, *manifold.point_shape))
     return Support(longest, centre, min(footpoint_radius, manifold.injectivity_radius))
 
