@@ -13,6 +13,7 @@ from geodp.errors import DataError
 from geodp.manifolds.base import Manifold
 from geodp.manifolds.euclidean import Euclidean
 from geodp.manifolds.registry import parse_point
+from geodp.mechanisms.modes import find_modes
 from geodp.mechanisms.target import Target
 from geodp.regression import BLOCKS, Fit, energy_gradient, hessian, minimise_energy
 from geodp.sensitivity import Sensitivity
@@ -155,42 +156,44 @@ class AsPublished:
             Its batch is that of the data sets.
         """
         manifold, found, support = self.manifold, self.fit, self.support
+        data, block = (self.covariates, self.points), BLOCKS[:1]
         scale = np.asarray(self.sensitivity.footpoint / budget)
         axis = -manifold.point_ndim - 1
         start = np.expand_dims(found.footpoint, axis)
         velocity = np.expand_dims(found.shooting_vector, axis)
 
-        def log_density(states):
+        def gradient(states):
             vectors = manifold.transport_to(start, states, velocity)
-            gradient = energy_gradient(
-                manifold, states, vectors, self.covariates, self.points, ("footpoint",)
-            ).footpoint
-            value = -manifold.norm(states, gradient) / scale[..., None]
+            return vectors, energy_gradient(manifold, states, vectors, *data, block).footpoint
+
+        def log_density(states):
+            value = -manifold.norm(states, gradient(states)[1]) / scale[..., None]
             if support.footpoint_centre is None:
                 return value
             centre = np.expand_dims(support.footpoint_centre, axis)
             inside = manifold.dist(centre, states) <= support.footpoint_radius
             return np.where(inside, value, -np.inf)
 
+        def linearise(states):
+            vectors, found_gradient = gradient(states)
+            return (
+                manifold.coordinates(states, found_gradient),
+                hessian(manifold, states, vectors, *data, block),
+            )
+
         whole = support.footpoint_centre is None
-        return Target(
-            space=manifold,
-            log_density=log_density,
-            centre=found.footpoint,
-            hessian=hessian(
-                manifold,
-                found.footpoint,
-                found.shooting_vector,
-                self.covariates,
-                self.points,
-                ("footpoint",),
+        radius = manifold.injectivity_radius if whole else support.footpoint_radius
+        return _with_other_modes(
+            Target(
+                space=manifold,
+                log_density=log_density,
+                centre=found.footpoint,
+                hessian=hessian(manifold, found.footpoint, found.shooting_vector, *data, block),
+                scale=scale,
+                support_centre=found.footpoint if whole else support.footpoint_centre,
+                support_radius=np.full(scale.shape, radius),
             ),
-            scale=scale,
-            support_centre=found.footpoint if whole else support.footpoint_centre,
-            support_radius=np.full(
-                scale.shape,
-                manifold.injectivity_radius if whole else support.footpoint_radius,
-            ),
+            linearise,
         )
 
     def shooting_vector_target(self, footpoints, budget):
@@ -208,14 +211,13 @@ class AsPublished:
             whose batch is (*data_sets, footpoints); and that frame.
         """
         manifold, found = self.manifold, self.fit
+        data, block = (self.covariates, self.points), BLOCKS[1:]
         axis = -manifold.point_ndim - 1
         carried = manifold.transport_to(
             np.expand_dims(found.footpoint, axis),
             footpoints,
             np.expand_dims(found.shooting_vector, axis),
         )
-        data = (self.covariates, self.points)
-        block = BLOCKS[1:]
         # Close to the mode is enough: the sampler corrects for its proposal's shape.
         mode = minimise_energy(
             manifold, footpoints, carried, *data, blocks=block, tolerance=1e-4, max_iterations=15
@@ -223,19 +225,30 @@ class AsPublished:
         frame = manifold.frame(footpoints)
         longest = self.support.shooting_vector_length[..., None]
         length = manifold.norm(footpoints, mode)
-        mode = mode * manifold.expand(np.minimum(1.0, longest / np.maximum(length, 1e-300)))
+        mode = mode * manifold.expand(np.minimum(1.0, longest / np.maximum(length, longest)))
         batch = manifold.batch_shape(footpoints)
         scale = np.broadcast_to((self.sensitivity.shooting_vector / budget)[..., None], batch)
         starts = np.expand_dims(footpoints, axis)
         frames = np.expand_dims(frame, axis - 1)
 
-        def log_density(states):
+        def gradient(states):
             vectors = manifold.vector(frames, states)
             places = np.broadcast_to(starts, vectors.shape)
-            gradient = energy_gradient(manifold, places, vectors, *data, block).shooting_vector
-            value = -manifold.norm(places, gradient) / scale[..., None]
+            found = energy_gradient(manifold, places, vectors, *data, block)
+            return places, vectors, found.shooting_vector
+
+        def log_density(states):
+            places, _, found_gradient = gradient(states)
+            value = -manifold.norm(places, found_gradient) / scale[..., None]
             inside = np.sqrt(np.sum(states**2, axis=-1)) <= longest[..., None]
             return np.where(inside, value, -np.inf)
+
+        def linearise(states):
+            places, vectors, found_gradient = gradient(states)
+            return (
+                manifold.coordinates(places, found_gradient, frames),
+                hessian(manifold, places, vectors, *data, block),
+            )
 
         target = Target(
             space=Euclidean(manifold.dim),
@@ -246,4 +259,20 @@ class AsPublished:
             support_centre=np.zeros((*batch, manifold.dim)),
             support_radius=np.broadcast_to(longest, batch),
         )
-        return target, frame
+        return _with_other_modes(target, linearise), frame
+
+
+def _with_other_modes(target, linearise):
+    """The target with its other modes, where its support is bounded."""
+    if not np.all(np.isfinite(target.support_radius)):
+        return target
+    modes = find_modes(
+        target.space,
+        linearise,
+        target.centre,
+        target.hessian,
+        target.scale,
+        target.support_centre,
+        target.support_radius,
+    )
+    return replace(target, other_modes=modes)

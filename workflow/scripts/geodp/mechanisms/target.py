@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from geodp.manifolds.base import Manifold
+from geodp.mechanisms.modes import Modes
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,8 @@ class Target:
     support_centre : ndarray, shape (*batch, *point_shape)
     support_radius : ndarray, shape (*batch)
         A ball that holds the support; infinite where there is none.
+    other_modes : Modes or None
+        Modes away from the centre, where the support is bounded and they were looked for.
     """
 
     space: Manifold
@@ -37,6 +40,7 @@ class Target:
     scale: np.ndarray
     support_centre: np.ndarray
     support_radius: np.ndarray
+    other_modes: Modes | None = None
 
     @property
     def batch(self):

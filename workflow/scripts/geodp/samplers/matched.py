@@ -3,9 +3,10 @@
 Near its mode a K-norm gradient density is an elliptical Laplace law: with ``H`` the Hessian of
 the energy there, the density at ``Exp(mode, u)`` is about ``exp(-|H u| / sigma)``.  That law is
 drawn exactly, as ``u = sigma H^-1 R U`` with R ~ Gamma(dim, 1) and U uniform on the unit
-sphere, and moved to the manifold by Exp, whose volume density enters the weight.
+sphere, and moved to the manifold by Exp, whose volume density enters the weight.  Other modes
+that the target knows of get ellipses of their own, in proportion to their mass.
 
-On a bounded support two more components guard against what the ellipse cannot see: the same
+On a bounded support two more components guard against what the ellipses cannot see: the main
 ellipse narrowed until it fits the support, for densities that are nearly flat over it, and a
 law uniform in the ball that holds the support (in normal coordinates), which bounds the weight
 and finds modes elsewhere.  Proposals outside that ball are drawn again, which changes the
@@ -138,27 +139,57 @@ def _at(space, proposed, place, before):
 
 @dataclass(frozen=True)
 class _Proposal:
-    """The mixture of proposals for one batch of densities."""
+    """The mixture of proposals for one batch of densities.
+
+    Attributes
+    ----------
+    shares : ndarray, shape (*batch, 3)
+    centres : ndarray, shape (*batch, modes, *point_shape)
+        The main mode, then any others.
+    matrices : ndarray, shape (*batch, modes, dim, dim)
+        Hessian over scale, in the frames at the centres.
+    mode_shares : ndarray, shape (*batch, modes)
+        Of the ellipses around each mode.
+    narrowing : ndarray, shape (*batch)
+    bounded : bool
+    """
 
     target: object
     shares: np.ndarray
-    matrix: np.ndarray
+    centres: np.ndarray
+    matrices: np.ndarray
+    mode_shares: np.ndarray
     narrowing: np.ndarray
     bounded: bool
 
     @classmethod
     def of(cls, target, shares):
-        matrix = _positive(target.hessian) / target.scale[..., None, None]
-        radius = target.support_radius
-        bounded = bool(np.all(np.isfinite(radius)))
-        dim = target.space.dim
-        singular = np.linalg.eigvalsh(matrix)
-        reach = dim * np.sqrt(np.mean(singular**-2.0, axis=-1))
-        narrowing = np.minimum(1.0, NARROWED_REACH * radius / reach) if bounded else np.ones(())
+        axis = -target.space.point_ndim - 1
+        centres = np.expand_dims(target.centre, axis)
+        hessians = target.hessian[..., None, :, :]
+        masses = np.ones((*target.batch, 1))
+        modes = target.other_modes
+        if modes is not None:
+            centres = np.concatenate([centres, modes.position], axis=axis)
+            hessians = np.concatenate([hessians, modes.hessian], axis=-3)
+            # A mode that seems heavier than the main one is not trusted to be.
+            masses = np.concatenate([masses, np.exp(np.minimum(modes.log_mass, 0.0))], axis=-1)
+        matrices = _positive(hessians) / target.scale[..., None, None, None]
+        bounded = bool(np.all(np.isfinite(target.support_radius)))
         if not bounded:
             shares = ELLIPSE_ALONE
-        shares = np.broadcast_to(shares, (*target.batch, 3))
-        return cls(target, shares, matrix, np.broadcast_to(narrowing, target.batch), bounded)
+        spread = np.sqrt(np.mean(np.linalg.eigvalsh(matrices[..., 0, :, :]) ** -2.0, axis=-1))
+        reach = target.space.dim * spread
+        narrowing = np.minimum(1.0, NARROWED_REACH * target.support_radius / reach)
+        return cls(
+            target,
+            np.broadcast_to(shares, (*target.batch, 3)),
+            centres,
+            matrices,
+            masses / np.sum(masses, axis=-1, keepdims=True),
+            narrowing,
+            bounded,
+        )
 
     def draw(self, rng, chains):
         """Fresh states with their log weights; (*batch, chains)."""
@@ -186,20 +217,26 @@ class _Proposal:
         radii = rng.gamma(space.dim, size=shape)
         chosen = rng.random(shape)
         narrowed = chosen < self.shares[..., 1:2]
+        everywhere = chosen >= 1.0 - self.shares[..., 2:3]
         radii = np.where(narrowed, self.narrowing[..., None] * radii, radii)
-        steps = np.linalg.solve(
-            self.matrix[..., None, :, :], (radii[..., None] * directions)[..., None]
-        )[..., 0]
+        # Which mode's ellipse; the narrowed one is the main mode's.
+        edges = np.cumsum(self.mode_shares, axis=-1)[..., None, :]
+        mode = np.sum(rng.random(shape)[..., None] * edges[..., -1:] >= edges, axis=-1)
+        mode = np.where(narrowed, 0, np.minimum(mode, edges.shape[-1] - 1))
+        matrix = np.take_along_axis(self.matrices, mode[..., None, None], axis=-3)
+        centre = np.take_along_axis(self.centres, space.expand(mode), axis=axis)
+        steps = np.linalg.solve(matrix, (radii[..., None] * directions)[..., None])[..., 0]
         # Beyond the injectivity radius two steps lead to one place.
         outside = np.sqrt(np.sum(steps**2, axis=-1)) > space.injectivity_radius
-        position = _move(space, target.centre, steps)
+        position = space.exp(centre, space.vector(space.frame(centre), steps))
         if not self.bounded:
             return position, outside
+        support_centre = np.expand_dims(target.support_centre, axis)
         length = target.support_radius[..., None] * rng.random(shape) ** (1.0 / space.dim)
-        uniform = _move(space, target.support_centre, length[..., None] * directions)
-        everywhere = chosen >= 1.0 - self.shares[..., 2:3]
+        frame = np.expand_dims(space.frame(target.support_centre), axis - 1)
+        uniform = space.exp(support_centre, space.vector(frame, length[..., None] * directions))
         position = np.where(space.expand(everywhere), uniform, position)
-        away = space.dist(np.expand_dims(target.support_centre, axis), position)
+        away = space.dist(support_centre, position)
         outside = np.where(everywhere, False, outside)
         return position, outside | (away > target.support_radius[..., None] * (1.0 + 1e-9))
 
@@ -208,19 +245,26 @@ class _Proposal:
         target, space = self.target, self.target.space
         dim = space.dim
         axis = -space.point_ndim - 1
-        frame = np.expand_dims(space.frame(target.centre), axis - 1)
-        centre = np.expand_dims(target.centre, axis)
-        vector = space.log(centre, position)
-        steps = space.coordinates(centre, vector, frame)
-        white = np.matmul(self.matrix[..., None, :, :], steps[..., None])[..., 0]
-        length = np.sqrt(np.sum(white**2, axis=-1))
-        _, log_determinant = np.linalg.slogdet(self.matrix)
         log_area = np.log(2.0) + 0.5 * dim * np.log(np.pi) - gammaln(0.5 * dim)
-        log_constant = log_determinant[..., None] - gammaln(dim) - log_area
-        log_constant = log_constant - np.log(space.exp_volume(centre, vector))
-        ellipse = log_constant - length
-        narrowing = self.narrowing[..., None]
-        narrowed = log_constant - length / narrowing - dim * np.log(narrowing)
+        ellipses = []
+        for mode in range(self.mode_shares.shape[-1]):
+            centre = np.take(self.centres, mode, axis=axis)
+            matrix = self.matrices[..., mode, :, :]
+            frame = np.expand_dims(space.frame(centre), axis - 1)
+            centre = np.expand_dims(centre, axis)
+            vector = space.log(centre, position)
+            steps = space.coordinates(centre, vector, frame)
+            white = np.matmul(matrix[..., None, :, :], steps[..., None])[..., 0]
+            length = np.sqrt(np.sum(white**2, axis=-1))
+            log_constant = np.linalg.slogdet(matrix)[1][..., None] - gammaln(dim) - log_area
+            log_constant = log_constant - np.log(space.exp_volume(centre, vector))
+            if mode == 0:
+                narrowing = self.narrowing[..., None]
+                narrowed = log_constant - length / narrowing - dim * np.log(narrowing)
+            ellipses.append(log_constant - length)
+        with np.errstate(divide="ignore"):
+            log_shares = np.moveaxis(np.log(self.mode_shares), -1, 0)[..., None]
+        ellipse = logsumexp(log_shares + np.stack(ellipses), axis=0)
         if not self.bounded:
             return np.stack([ellipse, narrowed, np.full_like(ellipse, -np.inf)])
         support_centre = np.expand_dims(target.support_centre, axis)
@@ -229,13 +273,6 @@ class _Proposal:
         log_ball = log_ball + dim * np.log(target.support_radius[..., None])
         uniform = -log_ball - np.log(space.exp_volume(support_centre, vector))
         return np.stack([ellipse, narrowed, uniform])
-
-
-def _move(space, centre, steps):
-    """Exp of coordinates (*batch, chains, dim) in the frame at the centre (*batch)."""
-    axis = -space.point_ndim - 1
-    frame = np.expand_dims(space.frame(centre), axis - 1)
-    return space.exp(np.expand_dims(centre, axis), space.vector(frame, steps))
 
 
 def _positive(hessian):

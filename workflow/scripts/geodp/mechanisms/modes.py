@@ -1,0 +1,128 @@
+"""Modes of a K-norm gradient density away from the fit.
+
+The density is at its highest wherever the gradient of the energy vanishes: at the minimum, but
+also at saddles and maxima, which a bounded or compact support can hold.  Near each the density
+is again an elliptical law, of mass proportional to ``1 / |det H|`` whatever the budget, so a
+sampler must know of them.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import qmc
+
+# Quasi-random starts in the support, steps from each, and how many other modes are kept.
+STARTS = 24
+STEPS = 10
+MOST_MODES = 3
+
+# Two ends of the search nearer than this fraction of the support's radius are one mode.
+SAME_MODE = 0.02
+
+
+@dataclass(frozen=True)
+class Modes:
+    """Where the gradient nearly vanishes; places without a mode have no mass.
+
+    Attributes
+    ----------
+    position : ndarray, shape (*batch, modes, *point_shape)
+    hessian : ndarray, shape (*batch, modes, dim, dim)
+        In the frame at the position.
+    log_mass : ndarray, shape (*batch, modes)
+        Logarithm of the mass relative to the main mode's, about; minus infinity for none.
+    """
+
+    position: np.ndarray
+    hessian: np.ndarray
+    log_mass: np.ndarray
+
+
+def ball_points(dim, number):
+    """Low-discrepancy points of the unit ball, shape (number, dim)."""
+    from scipy.special import ndtri
+
+    cube = qmc.Halton(dim + 1, scramble=False).random(number + 1)[1:]
+    normal = ndtri(cube[:, :dim])
+    direction = normal / np.linalg.norm(normal, axis=-1, keepdims=True)
+    return direction * cube[:, dim:] ** (1.0 / dim)
+
+
+def find_modes(space, linearise, main, main_hessian, scale, support_centre, support_radius):
+    """Search a bounded support for modes other than the main one.
+
+    Parameters
+    ----------
+    space : Manifold
+        Where the density lives.
+    linearise : callable
+        From states (*batch, m, ...) to the gradient of the energy there, in coordinates, and its
+        derivative: (*batch, m, dim) and (*batch, m, dim, dim).
+    main : ndarray, shape (*batch, ...)
+        The main mode, which is not returned.
+    main_hessian : ndarray, shape (*batch, dim, dim)
+    scale : ndarray, shape (*batch)
+        The density is ``exp(-|gradient| / scale)``.
+    support_centre : ndarray, shape (*batch, ...)
+    support_radius : ndarray, shape (*batch)
+        Finite.
+
+    Returns
+    -------
+    Modes
+        By decreasing mass.
+    """
+    axis = -space.point_ndim - 1
+    offsets = support_radius[..., None, None] * ball_points(space.dim, STARTS)
+    centre = np.expand_dims(support_centre, axis)
+    frame = np.expand_dims(space.frame(support_centre), axis - 1)
+    state = space.exp(centre, space.vector(frame, offsets))
+    gradient, matrix = linearise(state)
+    norm = np.linalg.norm(gradient, axis=-1)
+    damping = np.full(norm.shape, 1e-2)
+    for _ in range(STEPS):
+        # Levenberg-Marquardt on the squared norm of the gradient, of any signature.
+        square = matrix @ np.swapaxes(matrix, -1, -2)
+        size = np.trace(square, axis1=-2, axis2=-1) / space.dim
+        shift = (damping * size + 1e-30)[..., None, None] * np.eye(space.dim)
+        step = -np.linalg.solve(square + shift, matrix @ gradient[..., None])[..., 0]
+        trial = space.exp(state, space.vector(space.frame(state), step))
+        inside = space.dist(centre, trial) <= support_radius[..., None]
+        trial_gradient, trial_matrix = linearise(trial)
+        trial_norm = np.linalg.norm(trial_gradient, axis=-1)
+        accept = inside & (trial_norm < norm)
+        state = np.where(space.expand(accept), trial, state)
+        gradient = np.where(accept[..., None], trial_gradient, gradient)
+        matrix = np.where(accept[..., None, None], trial_matrix, matrix)
+        norm = np.where(accept, trial_norm, norm)
+        damping = np.where(accept, 0.2 * damping, 5.0 * damping)
+    log_mass = _log_mass(matrix, norm, scale) - _log_mass(main_hessian, 0.0, scale)[..., None]
+    same = SAME_MODE * support_radius[..., None]
+    taken = space.dist(np.expand_dims(main, axis), state) < same
+    chosen = []
+    for _ in range(MOST_MODES):
+        log_mass = np.where(taken, -np.inf, log_mass)
+        best = np.argmax(log_mass, axis=-1)[..., None]
+        place = np.take_along_axis(state, space.expand(best), axis=axis)
+        chosen.append(
+            Modes(
+                place,
+                np.take_along_axis(matrix, best[..., None, None], axis=-3),
+                np.take_along_axis(log_mass, best, axis=-1),
+            )
+        )
+        taken = space.dist(place, state) < same
+    return Modes(
+        np.concatenate([mode.position for mode in chosen], axis=axis),
+        np.concatenate([mode.hessian for mode in chosen], axis=-3),
+        np.concatenate([mode.log_mass for mode in chosen], axis=-1),
+    )
+
+
+def _log_mass(matrix, norm, scale):
+    """Logarithm of ``exp(-norm / scale) / |det matrix|``, of a matrix that is not too singular."""
+    log_determinant = np.linalg.slogdet(matrix)[1]
+    if np.ndim(norm):
+        scale = scale[..., None]
+    value = -norm / scale - log_determinant
+    return np.where(np.isfinite(value), value, -np.inf)
