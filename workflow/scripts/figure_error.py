@@ -14,7 +14,11 @@ with job(snakemake):
     table = pd.read_csv(snakemake.input.table, dtype={"noise_variance": str, "cell": str})
     table = table[table["sampler"] == "matched"]
     members = pd.DataFrame(grids, columns=["grid", "group", "cell"])
-    table = members.merge(table, on=["group", "cell"], validate="one_to_many")
+    members = members[members["grid"].isin(settings["grids"])]
+    groups = settings.get("groups") or list(dict.fromkeys(members["group"]))
+    members = members[members["group"].isin(groups)]
+    # A cell may be in several grids.
+    table = members.merge(table, on=["group", "cell"])
     table["total_budget"] = table["footpoint_budget"] + table["shooting_vector_budget"]
     table["log_error"] = np.log(table["mean_squared_error"])
     table["log_non_private"] = np.log(table["non_private_mean_squared_error"])
@@ -38,7 +42,6 @@ with job(snakemake):
     figure, axes = new_figure(
         1, len(settings["grids"]), width=3.4 * len(settings["grids"]) + 0.4, height=3.1, sharey=True
     )
-    groups = settings.get("groups") or list(dict.fromkeys(numbers["group"]))
     curves = settings.get("curves", "none")
     handles = []
     for panel, grid in zip(axes[0], settings["grids"], strict=True):

@@ -5,6 +5,7 @@ table of an observed study.  A *cell* is a group and a pair of budgets.  Jobs ta
 group in blocks.
 """
 
+import math
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -129,6 +130,21 @@ def validate(configuration, schema):
     problem = best_match(Draft202012Validator(schema).iter_errors(configuration))
     if problem is not None:
         raise ConfigurationError(_sentence(problem))
+    _refuse_infinite(configuration)
+
+
+def _refuse_infinite(value, place=""):
+    """Refuse .nan and .inf, which are numbers to a schema and pass every comparison with a limit."""
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ConfigurationError(
+            f"configuration key {place}: {value} is not finite: give a finite number"
+        )
+    if isinstance(value, dict):
+        for key, part in value.items():
+            _refuse_infinite(part, _join(place, key))
+    elif isinstance(value, list):
+        for index, part in enumerate(value):
+            _refuse_infinite(part, f"{place}[{index}]")
 
 
 def _fill_defaults(value, schema, root):
@@ -140,7 +156,7 @@ def _fill_defaults(value, schema, root):
         schema = root["$defs"][schema["$ref"].rsplit("/", 1)[1]]
     if "if" in schema:
         holds = Draft202012Validator(schema["if"]).is_valid(value)
-        _fill_defaults(value, schema["then" if holds else "else"], root)
+        _fill_defaults(value, schema.get("then" if holds else "else", {}), root)
     if isinstance(value, dict):
         for key, part in schema.get("properties", {}).items():
             if "default" in part and key not in value:
@@ -234,10 +250,14 @@ def _expand_study(name, settings, cells_per_job):
                 cells = study.cells.setdefault(group, {})
                 for pair in budgets[grid]:
                     cells[cell_name(*pair)] = pair
-                    study.grids.append((grid, group, cell_name(*pair)))
+                    member = (grid, group, cell_name(*pair))
+                    # Two entries, or a budget given twice, may ask for the same cell.
+                    if member not in study.grids:
+                        study.grids.append(member)
     _check_manifold(study, key)
     _check_table(study, key)
     _check_comparison(study, key)
+    _check_neighbours(study, key)
     _check_figures(study, key)
     return study
 
@@ -260,11 +280,32 @@ def _groups(study, entry, place):
         raise ConfigurationError(
             f"configuration key {place}: simulated data need n and noise_variance: add them"
         )
+    for index, noise in enumerate(entry["noise_variance"]):
+        _check_variance(noise, f"{place}.noise_variance[{index}]")
     return [
         (group_name(n, noise), {"n": n, "noise_variance": noise})
         for noise in map(str, entry["noise_variance"])
         for n in entry["n"]
     ]
+
+
+def _check_variance(value, place):
+    """A variance may be text, so that its digits stay as they are in names."""
+    try:
+        positive = 0.0 < float(value) < math.inf
+    except ValueError:
+        positive = False
+    if not positive:
+        raise ConfigurationError(
+            f"configuration key {place}: {value!r} is not a number above zero: give a variance "
+            'such as "0.001"'
+        )
+
+
+def _check_neighbours(study, key):
+    _check_variance(
+        study.settings["neighbours"]["noise_variance"], f"{key}.neighbours.noise_variance"
+    )
 
 
 def _check_manifold(study, key):
@@ -305,6 +346,9 @@ def _check_comparison(study, key):
             )
 
 
+# As many styles of curves there are in geodp.plotting, which would load Matplotlib here.
+MOST_CURVES = 4
+
 # Keys of a figure that its kind cannot do without, and those it may have.
 FIGURE_KEYS = {
     "error": ({"grids"}, {"groups", "curves"}),
@@ -338,6 +382,7 @@ def _check_figures(study, key):
                 raise ConfigurationError(
                     f"{place}: there is no group {group} (there are: {', '.join(study.groups)})"
                 )
+        _check_groups_in_grids(study, figure, place)
         if figure["kind"] == "ratios" and not study.settings["neighbours"]["n"]:
             raise ConfigurationError(f"{place}: no sizes are given under {key}.neighbours.n")
         if figure["kind"] == "shapes":
@@ -347,6 +392,27 @@ def _check_figures(study, key):
             "size": 2,
         }:
             raise ConfigurationError(f"{place}: curves are drawn on the sphere of dimension 2 only")
+
+
+def _check_groups_in_grids(study, figure, place):
+    """A panel shows one grid, with a curve for every group."""
+    members = {(grid, group) for grid, group, _ in study.grids}
+    grids = figure.get("grids", [])
+    shown = figure.get(
+        "groups", list(dict.fromkeys(group for grid, group, _ in study.grids if grid in grids))
+    )
+    for grid in grids:
+        for group in shown:
+            if (grid, group) not in members:
+                raise ConfigurationError(
+                    f"{place}: the group {group} has no cells in the grid {grid}: name other "
+                    "groups or grids"
+                )
+    if figure["kind"] == "error" and len(shown) > MOST_CURVES:
+        raise ConfigurationError(
+            f"{place}.groups: {len(shown)} curves cannot be told apart: name {MOST_CURVES} groups "
+            "at most"
+        )
 
 
 def _check_shapes(study, name, place):

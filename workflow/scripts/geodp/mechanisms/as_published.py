@@ -174,12 +174,13 @@ class AsPublished:
             inside = manifold.dist(centre, states) <= support.footpoint_radius
             return np.where(inside, value, -np.inf)
 
+        def coordinates(states):
+            return manifold.coordinates(states, gradient(states)[1])
+
         def linearise(states):
             vectors, found_gradient = gradient(states)
-            return (
-                manifold.coordinates(states, found_gradient),
-                hessian(manifold, states, vectors, *data, block),
-            )
+            matrix = hessian(manifold, states, vectors, *data, block)
+            return manifold.coordinates(states, found_gradient), matrix
 
         whole = support.footpoint_centre is None
         radius = manifold.injectivity_radius if whole else support.footpoint_radius
@@ -193,6 +194,7 @@ class AsPublished:
                 support_centre=found.footpoint if whole else support.footpoint_centre,
                 support_radius=np.full(scale.shape, radius),
             ),
+            coordinates,
             linearise,
         )
 
@@ -225,7 +227,8 @@ class AsPublished:
         frame = manifold.frame(footpoints)
         longest = self.support.shooting_vector_length[..., None]
         length = manifold.norm(footpoints, mode)
-        mode = mode * manifold.expand(np.minimum(1.0, longest / np.maximum(length, longest)))
+        positive = np.where(length > 0.0, length, 1.0)
+        mode = mode * manifold.expand(np.minimum(longest, length) / positive)
         batch = manifold.batch_shape(footpoints)
         scale = np.broadcast_to((self.sensitivity.shooting_vector / budget)[..., None], batch)
         starts = np.expand_dims(footpoints, axis)
@@ -243,12 +246,14 @@ class AsPublished:
             inside = np.sqrt(np.sum(states**2, axis=-1)) <= longest[..., None]
             return np.where(inside, value, -np.inf)
 
+        def coordinates(states):
+            places, _, found_gradient = gradient(states)
+            return manifold.coordinates(places, found_gradient, frames)
+
         def linearise(states):
             places, vectors, found_gradient = gradient(states)
-            return (
-                manifold.coordinates(places, found_gradient, frames),
-                hessian(manifold, places, vectors, *data, block),
-            )
+            matrix = hessian(manifold, places, vectors, *data, block)
+            return manifold.coordinates(places, found_gradient, frames), matrix
 
         target = Target(
             space=Euclidean(manifold.dim),
@@ -259,15 +264,16 @@ class AsPublished:
             support_centre=np.zeros((*batch, manifold.dim)),
             support_radius=np.broadcast_to(longest, batch),
         )
-        return _with_other_modes(target, linearise), frame
+        return _with_other_modes(target, coordinates, linearise), frame
 
 
-def _with_other_modes(target, linearise):
+def _with_other_modes(target, gradient, linearise):
     """The target with its other modes, where its support is bounded."""
     if not np.all(np.isfinite(target.support_radius)):
         return target
     modes = find_modes(
         target.space,
+        gradient,
         linearise,
         target.centre,
         target.hessian,

@@ -13,8 +13,12 @@ from scipy.stats import qmc
 
 # Quasi-random starts in the support, steps from each, and how many other modes are kept.
 STARTS = 24
-STEPS = 10
+STEPS = 8
 MOST_MODES = 3
+
+# Points looked at around an end of the search, at these fractions of the support's radius.
+CLOUD_POINTS = 48
+CLOUDS = (0.08, 0.025)
 
 # Two ends of the search nearer than this fraction of the support's radius are one mode.
 SAME_MODE = 0.02
@@ -48,16 +52,20 @@ def ball_points(dim, number):
     return direction * cube[:, dim:] ** (1.0 / dim)
 
 
-def find_modes(space, linearise, main, main_hessian, scale, support_centre, support_radius):
+def find_modes(
+    space, gradient, linearise, main, main_hessian, scale, support_centre, support_radius
+):
     """Search a bounded support for modes other than the main one.
 
     Parameters
     ----------
     space : Manifold
         Where the density lives.
+    gradient : callable
+        From states (*batch, m, ...) to the gradient of the energy there, in coordinates,
+        (*batch, m, dim).
     linearise : callable
-        From states (*batch, m, ...) to the gradient of the energy there, in coordinates, and its
-        derivative: (*batch, m, dim) and (*batch, m, dim, dim).
+        The same with its derivative, (*batch, m, dim, dim).
     main : ndarray, shape (*batch, ...)
         The main mode, which is not returned.
     main_hessian : ndarray, shape (*batch, dim, dim)
@@ -73,15 +81,43 @@ def find_modes(space, linearise, main, main_hessian, scale, support_centre, supp
         By decreasing mass.
     """
     axis = -space.point_ndim - 1
-    offsets = support_radius[..., None, None] * ball_points(space.dim, STARTS)
     centre = np.expand_dims(support_centre, axis)
-    frame = np.expand_dims(space.frame(support_centre), axis - 1)
-    state = space.exp(centre, space.vector(frame, offsets))
+
+    def around(place, radius, number):
+        frame = np.expand_dims(space.frame(place), axis - 1)
+        offsets = radius[..., None, None] * ball_points(space.dim, number)
+        points = space.exp(np.expand_dims(place, axis), space.vector(frame, offsets))
+        return points, space.dist(centre, points) <= support_radius[..., None]
+
+    def descend(state, steps):
+        return _descend(space, linearise, state, centre, support_radius, steps)
+
+    same = SAME_MODE * support_radius
+    starts, _ = around(support_centre, support_radius, STARTS)
+    found = descend(starts, STEPS)
+    found = _distinct(space, *found, main, main_hessian, scale, same)
+    refined = found.position
+    # Near a cut locus the gradient jumps, and a descent can end short of the mode: look around.
+    for fraction in CLOUDS:
+        best = []
+        for mode in range(MOST_MODES):
+            place = np.take(refined, mode, axis=axis)
+            cloud, inside = around(place, fraction * support_radius, CLOUD_POINTS)
+            cloud = np.concatenate([np.expand_dims(place, axis), cloud], axis=axis)
+            norm = np.linalg.norm(gradient(cloud), axis=-1)
+            norm[..., 1:] = np.where(inside, norm[..., 1:], np.inf)
+            index = np.argmin(norm, axis=-1)[..., None]
+            best.append(np.take_along_axis(cloud, space.expand(index), axis=axis))
+        refined = np.concatenate(best, axis=axis)
+    return _distinct(space, *descend(refined, STEPS), main, main_hessian, scale, same)
+
+
+def _descend(space, linearise, state, centre, support_radius, steps):
+    """Levenberg-Marquardt on the squared norm of the gradient, whatever the Hessian's signs."""
     gradient, matrix = linearise(state)
     norm = np.linalg.norm(gradient, axis=-1)
     damping = np.full(norm.shape, 1e-2)
-    for _ in range(STEPS):
-        # Levenberg-Marquardt on the squared norm of the gradient, of any signature.
+    for _ in range(steps):
         square = matrix @ np.swapaxes(matrix, -1, -2)
         size = np.trace(square, axis1=-2, axis2=-1) / space.dim
         shift = (damping * size + 1e-30)[..., None, None] * np.eye(space.dim)
@@ -96,9 +132,14 @@ def find_modes(space, linearise, main, main_hessian, scale, support_centre, supp
         matrix = np.where(accept[..., None, None], trial_matrix, matrix)
         norm = np.where(accept, trial_norm, norm)
         damping = np.where(accept, 0.2 * damping, 5.0 * damping)
+    return state, matrix, norm
+
+
+def _distinct(space, state, matrix, norm, main, main_hessian, scale, same):
+    """The heaviest ends of a search that are neither the main mode nor one another."""
+    axis = -space.point_ndim - 1
     log_mass = _log_mass(matrix, norm, scale) - _log_mass(main_hessian, 0.0, scale)[..., None]
-    same = SAME_MODE * support_radius[..., None]
-    taken = space.dist(np.expand_dims(main, axis), state) < same
+    taken = space.dist(np.expand_dims(main, axis), state) < same[..., None]
     chosen = []
     for _ in range(MOST_MODES):
         log_mass = np.where(taken, -np.inf, log_mass)
@@ -111,7 +152,7 @@ def find_modes(space, linearise, main, main_hessian, scale, support_centre, supp
                 np.take_along_axis(log_mass, best, axis=-1),
             )
         )
-        taken = space.dist(place, state) < same
+        taken = space.dist(place, state) < same[..., None]
     return Modes(
         np.concatenate([mode.position for mode in chosen], axis=axis),
         np.concatenate([mode.hessian for mode in chosen], axis=-3),

@@ -27,6 +27,9 @@ SMALLEST_RELATIVE_CURVATURE = 1e-3
 # A narrowed ellipse reaches, on average, to this fraction of the support's radius.
 NARROWED_REACH = 0.5
 
+# How much wider the second ellipse around another mode is.
+OTHER_MODES_WIDENED = 3.0
+
 # After so many draws outside the support a proposal is left there, and refused.
 REDRAWS = 30
 
@@ -170,10 +173,13 @@ class _Proposal:
         masses = np.ones((*target.batch, 1))
         modes = target.other_modes
         if modes is not None:
-            centres = np.concatenate([centres, modes.position], axis=axis)
-            hessians = np.concatenate([hessians, modes.hessian], axis=-3)
-            # A mode that seems heavier than the main one is not trusted to be.
-            masses = np.concatenate([masses, np.exp(np.minimum(modes.log_mass, 0.0))], axis=-1)
+            # Other modes often lie among jumps of the gradient, so each gets a wider ellipse too;
+            # and one that seems heavier than the main mode is not trusted to be.
+            mass = 0.5 * np.exp(np.minimum(modes.log_mass, 0.0))
+            wide = modes.hessian / OTHER_MODES_WIDENED
+            centres = np.concatenate([centres, modes.position, modes.position], axis=axis)
+            hessians = np.concatenate([hessians, modes.hessian, wide], axis=-3)
+            masses = np.concatenate([masses, mass, mass], axis=-1)
         matrices = _positive(hessians) / target.scale[..., None, None, None]
         bounded = bool(np.all(np.isfinite(target.support_radius)))
         if not bounded:
@@ -318,14 +324,16 @@ def plan(rng, target, proposals, total_variation, fewest, most):
     log_mixtures = logsumexp(log_shares + pilot.log_components(state.position), axis=1)
     # Of pilot density q0: log f / q0, and log q / q0 for each candidate q.
     log_weight = state.memory["log_weight"]
-    log_ratio = log_mixtures - (state.log_density - log_weight)
     finite = np.isfinite(log_weight)
-    log_ratio = np.where(finite, log_ratio, -np.inf)
-    log_largest = (
-        np.max(np.where(finite, state.log_density - log_mixtures, -np.inf), axis=-1)
-        + logsumexp(log_ratio, axis=-1)
-        - logsumexp(log_weight, axis=-1)
-    )
+    # A refused pilot proposal has no weight, and its difference of infinities no meaning.
+    with np.errstate(invalid="ignore"):
+        log_ratio = log_mixtures - (state.log_density - log_weight)
+        log_ratio = np.where(finite, log_ratio, -np.inf)
+        log_largest = (
+            np.max(np.where(finite, state.log_density - log_mixtures, -np.inf), axis=-1)
+            + logsumexp(log_ratio, axis=-1)
+            - logsumexp(log_weight, axis=-1)
+        )
     # Where every pilot proposal fell outside the support nothing is known: take the widest.
     log_largest = np.where(np.isnan(log_largest), np.inf, log_largest)
     best = np.argmin(log_largest, axis=0)
