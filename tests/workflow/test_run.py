@@ -26,7 +26,7 @@ RUN = Path(__file__).resolve().parents[2] / "run"
 PYTHON = Path(getattr(sys, "_base_executable", None) or sys.executable).resolve()
 
 # All that `run` may use, so that PATH holds no Python other than the test's own.
-TOOLS = ("sh", "ls", "mv", "rm", "grep", "tail", "readlink", "sha256sum", "shasum", "cksum")
+TOOLS = ("sh", "mv", "rm", "grep", "tail", "readlink", "sha256sum", "shasum", "cksum")
 
 # Long enough for a busy machine; a test that is well takes seconds.
 PATIENCE = 60
@@ -131,27 +131,32 @@ class Checkout:
         """Put the real interpreter on PATH, and count how often it is started."""
         self.python(f'echo start >>"{self.starts}"\nexec "{PYTHON}" "$@"')
 
-    def use_quick_python(self, version, template):
+    def use_quick_python(self, version, template, name="python3"):
         """Put an interpreter on PATH that copies an environment instead of making one.
 
         Putting pip into a new environment takes seconds, which most tests can spare.
+        Its library is a file that only says that this version is there.
         """
+        library = self.tools.with_name(f"library {version}")
+        library.touch()
         self.python(
             'case "$*" in\n'
-            f"*version_info*) echo '{version} {self.tools}/python3' ;;\n"
+            f"*version_info*) echo '{version}:{self.tools}/{name}:{library}' ;;\n"
             "*'-m venv'*)\n"
             "    for place; do :; done\n"
             f'    exec {shutil.which("cp")} -R "{template}" "$place" ;;\n'
             f'*) exec "{PYTHON}" "$@" ;;\n'
-            "esac"
+            "esac",
+            name,
         )
+        return library
 
-    def python(self, body):
-        """Put a shell script on PATH as python3; the file is a new one each time."""
+    def python(self, body, name="python3"):
+        """Put a shell script on PATH as an interpreter."""
         script = self.tools / "new"
         script.write_text(f"#!/bin/sh\n{body}\n")
         script.chmod(0o755)
-        script.replace(self.tools / "python3")
+        script.replace(self.tools / name)
 
     def use_uv(self):
         (self.tools / "uv").symlink_to(shutil.which("uv"))
@@ -219,7 +224,7 @@ def template(tmp_path_factory):
 @pytest.fixture
 def checkout(tmp_path, template):
     made = Checkout(tmp_path)
-    made.use_quick_python("3.11.7", template)
+    made.library = made.use_quick_python("3.11.7", template)
     yield made
     made.open_gate()  # lets an orphan end
 
@@ -293,7 +298,20 @@ def test_second_use_starts_neither_python_nor_installer(ready, record_property):
     assert spent < 1  # a fault by far, on any machine
 
 
-def test_call_inside_the_environment_finds_the_same_interpreter(ready):
+def test_with_nothing_to_do_no_python_is_started_whatever_is_on_path(ready, tmp_path, monkeypatch):
+    for name in ("python", "python3", "python3.11", "python3.12", "python3.13", "python3.14", "uv"):
+        trap = tmp_path / name
+        trap.write_text(f'#!/bin/sh\necho started >>"{tmp_path}/record"\nexit 1\n')
+        trap.chmod(0o755)
+    monkeypatch.setitem(ready.environment, "PATH", f"{tmp_path}:{ready.tools}")
+    before = ready.stamp.stat().st_ino
+    result = ready.run("true")
+    assert (result.returncode, result.stderr) == (0, "")
+    assert not (tmp_path / "record").exists()
+    assert ready.stamp.stat().st_ino == before
+
+
+def test_call_inside_the_environment_adds_nothing(ready):
     before = (ready.stamp.stat().st_ino, ready.python_starts())
     result = ready.run(ready.root / "run", "python", "-c", "import os; print(os.environ['PATH'])")
     assert result.stdout.strip() == f"{ready.root}/.venv/bin:{ready.tools}"
@@ -341,10 +359,11 @@ def test_changed_lock_interpreter_or_place_remakes_the_environment(checkout, tem
     assert checkout.version() == "2.0"
 
     # An upgrade puts another interpreter in the place of the old one.
-    checkout.use_quick_python("3.11.99", template)
+    checkout.library.unlink()
+    checkout.use_quick_python("3.12.99", template)
     result = checkout.run("python", "-c", "")
     assert (result.returncode, announcements(result.stderr)) == (0, 1)
-    assert "3.11.99" in checkout.stamp.read_text()
+    assert "3.12.99" in checkout.stamp.read_text()
 
     moved = checkout.root.with_name("moved away")
     checkout.root.rename(moved)
@@ -354,6 +373,54 @@ def test_changed_lock_interpreter_or_place_remakes_the_environment(checkout, tem
     assert result.stdout.strip() == str(moved / ".venv")
 
     assert checkout.run("true").stderr == ""
+
+
+def test_removed_interpreter_remakes_the_environment(checkout, template):
+    assert checkout.version() == "1.0"
+    checkout.use_quick_python("3.12.4", template, name="python3.12")
+    result = checkout.run("true")  # another interpreter alone is no reason
+    assert (result.returncode, result.stderr) == (0, "")
+
+    (checkout.tools / "python3").unlink()
+    result = checkout.run("python", "-c", "import tiny")
+    assert (result.returncode, announcements(result.stderr)) == (0, 1)
+    assert f"3.12.4:{checkout.tools}/python3.12:" in checkout.stamp.read_text()
+    assert checkout.run("true").stderr == ""
+
+
+def test_environment_without_its_python_is_remade(checkout):
+    assert checkout.version() == "1.0"
+    for name in ("python", "python3"):
+        (checkout.root / ".venv" / "bin" / name).unlink()
+    assert checkout.version() == "1.0"
+
+
+def test_chosen_interpreter_remakes_the_environment_once(checkout, template):
+    assert checkout.version() == "1.0"
+    checkout.use_quick_python("3.12.4", template, name="chosen")
+    checkout.environment["PYTHON"] = str(checkout.tools / "chosen")
+    assert announcements(checkout.run("true").stderr) == 1
+    assert "3.12.4:" in checkout.stamp.read_text()
+    assert checkout.run("true").stderr == ""
+    del checkout.environment["PYTHON"]
+    assert checkout.run("true").stderr == ""
+
+
+@pytest.mark.parametrize("installer", ["pip", "uv"])
+def test_call_inside_the_environment_can_remake_it(checkout, installer):
+    if installer == "uv":
+        if not shutil.which("uv"):
+            pytest.skip("uv is not on this machine")
+        checkout.use_uv()
+    checkout.use_python()
+    assert checkout.version() == "1.0"
+    checkout.require("2.0")
+    code = "import tiny; print(tiny.version)"
+    program = f'printf "\n" >>"{checkout.lock}"; exec "{checkout.root}/run" python -c "{code}"'
+    result = checkout.run("sh", "-c", program)
+    assert (result.returncode, result.stdout.strip()) == (0, "2.0"), result.stderr
+    assert announcements(result.stderr) == 2
+    assert f":{PYTHON}:" in checkout.stamp.read_text()
 
 
 def test_another_name_for_the_same_interpreter_remakes_nothing(ready, monkeypatch):
@@ -449,7 +516,7 @@ def test_wrong_or_missing_hash_is_refused(checkout):
 
 @pytest.mark.parametrize("version", ["2.7.18", "3.9.18", "3.10.4"])
 def test_old_python_is_named(checkout, version):
-    checkout.python(f"echo {version} /usr/bin/python")
+    checkout.python(f"echo {version}:/usr/bin/python:/usr/lib/os.py")
     result = checkout.run("true")
     assert result.returncode == 1
     assert is_one_sentence(result.stderr)
@@ -460,19 +527,17 @@ def test_old_python_is_named(checkout, version):
 
 def test_later_name_is_tried_when_the_first_is_too_old(checkout):
     # The second cannot make environments, and the error shows that it was taken.
-    checkout.python("echo 3.12.4 /nowhere/python3.12")
-    (checkout.tools / "python3").rename(checkout.tools / "python3.12")
-    checkout.python("echo 3.9.18 /nowhere/python3.9")
+    checkout.python("echo 3.12.4:/nowhere/python3.12:/nowhere/os.py", name="python3.12")
+    checkout.python("echo 3.9.18:/nowhere/python3.9:/nowhere/os.py")
     result = checkout.run("true")
     assert result.returncode == 1
     assert "/nowhere/python3.12 lacks" in result.stderr
 
 
 def test_chosen_python_is_not_silently_replaced(checkout):
-    old = checkout.tools / "old"
-    old.write_text("#!/bin/sh\necho 3.9.18 /usr/bin/python3.9\n")
-    old.chmod(0o755)
-    for choice, said in ((str(old), "is Python 3.9.18"), ("nowhere", "PYTHON=nowhere")):
+    assert checkout.run("true").returncode == 0
+    checkout.python("echo 3.9.18:/usr/bin/python3.9:/usr/lib/os.py", name="old")
+    for choice, said in (("old", "is Python 3.9.18"), ("nowhere", "PYTHON=nowhere")):
         checkout.environment["PYTHON"] = choice
         result = checkout.run("true")
         assert result.returncode == 1
@@ -489,13 +554,15 @@ def test_no_python_at_all(checkout):
 
 
 def test_python_without_the_module_for_environments(checkout):
-    bare = checkout.tools / "python3"
+    (checkout.tools / "python3").unlink()
+    bare = checkout.tools / "python3.11"
     checkout.python(
         'case "$*" in\n'
-        f"*version_info*) echo '3.11.2 {bare}' ;;\n"
+        f"*version_info*) echo '3.11.2:{bare}:/os.py' ;;\n"
         "*ensurepip*) echo 'No module named ensurepip' >&2; exit 1 ;;\n"
         f'*) exec "{PYTHON}" "$@" ;;\n'
-        "esac"
+        "esac",
+        name="python3.11",
     )
     result = checkout.run("true")
     assert result.returncode == 1

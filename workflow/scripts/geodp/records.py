@@ -126,9 +126,16 @@ def _numbered_rows(text, source, needed):
                     f"header's {len(header)}: complete or remove the row"
                 )
             rows.append((reader.line_num, row))
-    except (csv.Error, UnicodeDecodeError) as problem:
+    except UnicodeDecodeError as problem:
+        # Text is decoded ahead of the row that is being read, so no row can be named.
         raise DataError(
-            f"{source}, row {reader.line_num}: it is not comma-separated text ({problem})"
+            f"{source}: it is not UTF-8 text ({problem}): save it as UTF-8"
+        ) from problem
+    except csv.Error as problem:
+        # The dictionary reader's own count is that of the row before.
+        raise DataError(
+            f"{source}, row {reader.reader.line_num}: it is not comma-separated text ({problem}): "
+            "correct the row"
         ) from problem
     return rows
 

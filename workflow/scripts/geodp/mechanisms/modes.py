@@ -11,13 +11,15 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import qmc
 
-# Quasi-random starts in the support, steps from each, and how many other modes are kept.
-STARTS = 24
-STEPS = 8
+# Points looked at all over the support, starts chosen among them, steps from each, and how many
+# other modes are kept.
+SCREENED = 128
+STARTS = 8
+STEPS = 6
 MOST_MODES = 3
 
 # Points looked at around an end of the search, at these fractions of the support's radius.
-CLOUD_POINTS = 48
+CLOUD_POINTS = 32
 CLOUDS = (0.08, 0.025)
 
 # Two ends of the search nearer than this fraction of the support's radius are one mode.
@@ -93,7 +95,17 @@ def find_modes(
         return _descend(space, linearise, state, centre, support_radius, steps)
 
     same = SAME_MODE * support_radius
-    starts, _ = around(support_centre, support_radius, STARTS)
+    starts, _ = around(support_centre, support_radius, SCREENED)
+    # Descend from where the gradient is least, compared with what the main mode lets expect.
+    offset = space.coordinates(
+        np.expand_dims(main, axis),
+        space.log(np.expand_dims(main, axis), starts),
+        np.expand_dims(space.frame(main), axis - 1),
+    )
+    expected = np.linalg.norm(offset @ main_hessian, axis=-1)
+    surprise = expected / np.maximum(np.linalg.norm(gradient(starts), axis=-1), 1e-12)
+    order = np.argsort(-surprise, axis=-1)[..., :STARTS]
+    starts = np.take_along_axis(starts, space.expand(order), axis=axis)
     found = descend(starts, STEPS)
     found = _distinct(space, *found, main, main_hessian, scale, same)
     refined = found.position
