@@ -1,0 +1,85 @@
+"""Fixtures of the unit tests: the spaces, data on them, and numerical derivatives."""
+
+import os
+from types import SimpleNamespace
+
+# Before NumPy reads it: on small matrices threads of BLAS that wait for a busy processor cost
+# far more than the arithmetic.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import numpy as np
+import pytest
+from hypothesis import settings
+
+from geodp.manifolds.registry import make_manifold
+
+# The same examples in every run, and no deadline: a busy machine is no mistake of the code.
+settings.register_profile("steady", derandomize=True, deadline=None, max_examples=25)
+settings.load_profile("steady")
+
+SPACES = {
+    "R3": ("euclidean", 3),
+    "S2": ("sphere", 2),
+    "S4": ("sphere", 4),
+    "SPD2": ("spd", 2),
+    "SPD3": ("spd", 3),
+    "Kendall3": ("kendall", 3),
+    "Kendall4": ("kendall", 4),
+    "Kendall8": ("kendall", 8),
+    "Kendall50": ("kendall", 50),
+}
+
+
+@pytest.fixture(scope="session", params=SPACES.values(), ids=SPACES.keys())
+def manifold(request):
+    """Every space in turn."""
+    return make_manifold(*request.param)
+
+
+@pytest.fixture(scope="session")
+def make_records():
+    """Function that draws records about random geodesics."""
+
+    def make(manifold, seed, number=20, speed=0.5, noise=0.1, data_shape=(), truth=None):
+        """Covariates, points, and the geodesics they scatter about.
+
+        The residuals have root mean squared length ``noise``; ``truth`` sets the geodesic.
+        """
+        rng = np.random.default_rng(seed)
+        if truth is None:
+            footpoint = manifold.random_point(rng, data_shape)
+            vector = manifold.random_tangent(rng, footpoint)
+            vector = vector * manifold.expand(speed / manifold.norm(footpoint, vector))
+        else:
+            footpoint, vector = truth
+        covariates = rng.uniform(size=(*data_shape, number))
+        record_axis = -manifold.point_ndim - 1
+        start = np.expand_dims(footpoint, record_axis)
+        velocity = manifold.expand(covariates) * np.expand_dims(vector, record_axis)
+        predictions = manifold.exp(start, velocity)
+        residuals = manifold.random_tangent(rng, predictions) * (noise / np.sqrt(manifold.dim))
+        return SimpleNamespace(
+            covariates=covariates,
+            points=manifold.exp(predictions, residuals),
+            footpoint=footpoint,
+            shooting_vector=vector,
+        )
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def derivative():
+    """Function that differentiates by central differences of fourth order."""
+
+    def differentiate(function, step=1e-3):
+        """Derivative at zero of a function of one number.
+
+        Truncation and rounding are both about 1e-13 at this step for functions of size and
+        scale one.
+        """
+        near = function(step) - function(-step)
+        far = function(2 * step) - function(-2 * step)
+        return (8.0 * near - far) / (12.0 * step)
+
+    return differentiate

@@ -1,0 +1,114 @@
+"""Errors of private geodesics against plain loops, and which chains are believed."""
+
+import numpy as np
+import pytest
+
+from geodp.evaluation import (
+    LARGEST_RHAT,
+    SMALLEST_EFFECTIVE_SIZE,
+    convergence,
+    mean_squared_errors,
+)
+
+CHAINS, STATES = 4, 500
+
+
+def test_mean_squared_errors_are_those_of_a_loop(manifold, make_records):
+    data = make_records(manifold, seed=3, number=7, data_shape=(2,))
+    rng = np.random.default_rng(4)
+    near = np.expand_dims(data.footpoint, 1)
+    near = np.broadcast_to(near, (2, 3, *manifold.point_shape))
+    steps = manifold.random_tangent(rng, near)
+    footpoints = manifold.exp(near, 0.1 * steps / manifold.expand(manifold.norm(near, steps)))
+    places = np.broadcast_to(np.expand_dims(footpoints, 2), (2, 3, 4, *manifold.point_shape))
+    vectors = manifold.random_tangent(rng, places)
+    vectors = vectors * manifold.expand(0.3 / manifold.norm(places, vectors))
+
+    found = mean_squared_errors(manifold, footpoints, vectors, data.covariates, data.points)
+
+    assert found.shape == (2, 3, 4)
+    for index in np.ndindex(found.shape):
+        x, points = data.covariates[index[0]], data.points[index[0]]
+        squares = [
+            manifold.dist(manifold.exp(footpoints[index[:2]], t * vectors[index]), point) ** 2
+            for t, point in zip(x, points, strict=True)
+        ]
+        assert found[index] == pytest.approx(np.mean(squares), rel=1e-9)
+
+
+def independent(seed, states=STATES):
+    return np.random.default_rng(seed).standard_normal((CHAINS, states))
+
+
+def slow(seed, memory):
+    """An autoregression of first order, begun in its stationary law."""
+    noise = independent(seed)
+    values = np.empty_like(noise)
+    values[:, 0] = noise[:, 0]
+    for state in range(1, STATES):
+        values[:, state] = memory * values[:, state - 1]
+        values[:, state] += np.sqrt(1.0 - memory**2) * noise[:, state]
+    return values
+
+
+def test_independent_states_pass():
+    judged = convergence({"log_density": independent(1), "distance": independent(2) ** 2})
+    assert judged["passed"]
+    assert judged["ess_bulk"] == pytest.approx(CHAINS * STATES, rel=0.25)
+    assert judged["rhat"] == pytest.approx(1.0, abs=0.01)
+
+
+def one_stuck_chain():
+    values = independent(3)
+    values[0] = 0.5
+    return values
+
+
+def apart():
+    return independent(4) + np.array([0.0, 0.0, 0.0, 1.0])[:, None]
+
+
+REFUSED = {
+    "chains in different places": apart(),
+    "one chain that never moved": one_stuck_chain(),
+    "no chain that moved": np.ones((CHAINS, STATES)) * np.arange(CHAINS)[:, None],
+    "slow chains": slow(5, memory=0.95),
+    "few states": independent(6, states=80),
+}
+
+
+@pytest.mark.parametrize("values", REFUSED.values(), ids=REFUSED.keys())
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_bad_chains_do_not_pass(values):
+    assert not convergence({"log_density": values})["passed"]
+
+
+def test_all_chains_at_one_value_are_not_called_converged():
+    # Nothing varies, so nothing has been seen to mix.
+    judged = convergence({"log_density": np.full((CHAINS, STATES), 2.0)})
+    assert judged["passed"] == (
+        judged["ess_bulk"] > SMALLEST_EFFECTIVE_SIZE and judged["rhat"] < LARGEST_RHAT
+    )
+
+
+@pytest.mark.parametrize("bad", ["chains in different places", "slow chains"])
+def test_one_bad_summary_is_enough(bad):
+    good = {f"coordinate_{index}": independent(10 + index) for index in range(3)}
+    assert convergence(good)["passed"]
+    alone = convergence({"log_density": REFUSED[bad]})
+    judged = convergence(good | {"log_density": REFUSED[bad]})
+    assert not judged["passed"]
+    assert judged["ess_bulk"] == alone["ess_bulk"]
+    assert judged["rhat"] == pytest.approx(max(alone["rhat"], convergence(good)["rhat"]))
+
+
+def test_limits_are_those_of_the_documents():
+    assert (SMALLEST_EFFECTIVE_SIZE, LARGEST_RHAT) == (400, 1.01)
+
+
+def test_limits_hold_on_both_sides():
+    # The share of independent states that a memory leaves is (1 - m) / (1 + m).
+    sizes = {memory: convergence({"a": slow(7, memory)}) for memory in (0.3, 0.9)}
+    assert sizes[0.3]["ess_bulk"] > SMALLEST_EFFECTIVE_SIZE > sizes[0.9]["ess_bulk"]
+    assert sizes[0.3]["passed"]
+    assert not sizes[0.9]["passed"]

@@ -1,0 +1,732 @@
+"""Every space against identities, numerical derivatives, many digits and geomstats."""
+
+from types import SimpleNamespace
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from geodp.manifolds.kendall import KendallPlanarShapes
+from geodp.manifolds.registry import make_manifold
+from geodp.manifolds.spd import SPD
+from geodp.manifolds.sphere import Sphere
+from geodp.manifolds.symmetric import SymmetricSpace, jacobi_cosine, jacobi_sine
+
+EPSILON = np.finfo(float).eps
+
+seeds = st.integers(0, 2**32 - 1)
+
+# How far points lie apart, as a fraction of the reach of the space.  At 0.9 of the injectivity
+# radius a logarithm magnifies rounding about tenfold; at 1 it is not continuous.
+fractions = st.floats(0.0, 0.9)
+
+
+def reach(manifold):
+    """The injectivity radius; without one, a length at which SPD matrices stay well scaled."""
+    return manifold.injectivity_radius if np.isfinite(manifold.injectivity_radius) else 3.0
+
+
+def unit_tangent(manifold, rng, point):
+    vector = manifold.random_tangent(rng, point)
+    return vector / manifold.expand(manifold.norm(point, vector))
+
+
+def scene(manifold, seed, fraction):
+    """A point, a velocity of the given length, where it leads, and two unit tangents."""
+    rng = np.random.default_rng(seed)
+    point = manifold.random_point(rng)
+    velocity = fraction * reach(manifold) * unit_tangent(manifold, rng, point)
+    return SimpleNamespace(
+        rng=rng,
+        point=point,
+        velocity=velocity,
+        end=manifold.exp(point, velocity),
+        first=unit_tangent(manifold, rng, point),
+        second=unit_tangent(manifold, rng, point),
+    )
+
+
+def rounding(manifold, *points):
+    """Rounding to allow: 100 units in the last place.
+
+    Matrices are whitened by the points, which multiplies it by their condition numbers.
+    """
+    if isinstance(manifold, SPD):
+        return 100 * EPSILON * np.prod([np.linalg.cond(point) for point in points])
+    return 100 * EPSILON
+
+
+def largest(array):
+    return np.max(np.abs(array))
+
+
+# Identities of exp, log, dist
+
+
+@given(seed=seeds, fraction=fractions)
+def test_log_undoes_exp(manifold, seed, fraction):
+    at = scene(manifold, seed, fraction)
+    error = manifold.norm(at.point, manifold.log(at.point, at.end) - at.velocity)
+    assert error <= rounding(manifold, at.point, at.end)
+
+
+@given(seed=seeds)
+def test_exp_undoes_log(manifold, seed):
+    rng = np.random.default_rng(seed)
+    point, other = manifold.random_point(rng, (2,))
+    end = manifold.exp(point, manifold.log(point, other))
+    assert manifold.dist(end, other) <= rounding(manifold, point, other)
+
+
+@given(seed=seeds, fraction=fractions)
+def test_dist_is_the_length_of_the_geodesic(manifold, seed, fraction):
+    at = scene(manifold, seed, fraction)
+    error = manifold.dist(at.point, at.end) - fraction * reach(manifold)
+    assert abs(error) <= rounding(manifold, at.point, at.end)
+
+
+@given(seed=seeds)
+def test_dist_is_symmetric(manifold, seed):
+    point, other = manifold.random_point(np.random.default_rng(seed), (2,))
+    there, back = manifold.dist(point, other), manifold.dist(other, point)
+    assert there > 0.0
+    assert abs(there - back) <= rounding(manifold, point, other) * max(1.0, there)
+
+
+@given(seed=seeds)
+def test_dist_obeys_the_triangle_inequality(manifold, seed):
+    first, second, third = manifold.random_point(np.random.default_rng(seed), (3,))
+    detour = manifold.dist(first, second) + manifold.dist(second, third)
+    direct = manifold.dist(first, third)
+    assert direct <= detour + rounding(manifold, first, third) * max(1.0, direct)
+
+
+@given(seed=seeds, fraction=fractions, share=st.floats(0.0, 1.0))
+def test_geodesic_continues_from_any_of_its_points(manifold, seed, fraction, share):
+    at = scene(manifold, seed, fraction)
+    halfway = manifold.exp(at.point, share * at.velocity)
+    velocity = manifold.transport(at.point, share * at.velocity, at.velocity)
+    end = manifold.exp(halfway, (1.0 - share) * velocity)
+    assert manifold.dist(end, at.end) <= rounding(manifold, at.point, at.end)
+
+
+@pytest.mark.parametrize(("name", "size"), [("sphere", 2), ("sphere", 4), ("kendall", 8)])
+def test_long_walks_stay_in_the_space(name, size):
+    manifold = make_manifold(name, size)
+    rng = np.random.default_rng(29)
+    point = manifold.random_point(rng, (50,))
+    for _ in range(4000):
+        point = manifold.exp(point, 0.01 * manifold.random_tangent(rng, point))
+    assert all(manifold.invalid_reason(each) is None for each in point)
+    # Rounding must not add up: after so many steps it would be some 60 units.
+    assert largest(np.linalg.norm(point, axis=-1) - 1.0) <= 4 * EPSILON
+
+
+@pytest.mark.parametrize("distance", [1e-12, 1e-9, 1e-6, 1e-3])
+@given(seed=seeds)
+def test_small_distances_keep_their_digits(manifold, distance, seed):
+    at = scene(manifold, seed, distance / reach(manifold))
+    exact = exact_dist(manifold, at.point, at.end)
+    error = abs(mpmath.mpf(float(manifold.dist(at.point, at.end))) / exact - 1)
+    # One condition number: that of the whitening.  The end is that of these doubles, not of
+    # the velocity, whose digits a point of size one cannot hold.
+    assert error <= rounding(manifold, at.point) / 10
+
+
+def exact_dist(manifold, point, other):
+    """Distance of the very doubles, with 50 digits."""
+    with mpmath.workdps(50):
+        if isinstance(manifold, SPD):
+            inverse = mpmath.inverse(mpmath.cholesky(mpmath.matrix(point.tolist())))
+            values = mpmath.eigsy(
+                inverse * mpmath.matrix(other.tolist()) * inverse.T, eigvals_only=True
+            )
+            return mpmath.sqrt(sum(mpmath.log(value) ** 2 for value in values))
+        first = [mpmath.mpmathify(complex(entry)) for entry in point]
+        second = [mpmath.mpmathify(complex(entry)) for entry in other]
+        if not isinstance(manifold, Sphere | KendallPlanarShapes):
+            return mpmath.norm([b - a for a, b in zip(first, second, strict=True)])
+        first_norm, second_norm = mpmath.norm(first), mpmath.norm(second)
+        overlap = sum(mpmath.conj(a) * b for a, b in zip(first, second, strict=True))
+        overlap /= first_norm * second_norm
+        across = mpmath.norm(
+            [b / second_norm - overlap * a / first_norm for a, b in zip(first, second, strict=True)]
+        )
+        along = abs(overlap) if isinstance(manifold, KendallPlanarShapes) else overlap.real
+        return mpmath.atan2(across, along)
+
+
+@given(seed=seeds)
+def test_random_distances_against_many_digits(manifold, seed):
+    point, other = manifold.random_point(np.random.default_rng(seed), (2,))
+    exact = float(exact_dist(manifold, point, other))
+    error = abs(manifold.dist(point, other) - exact)
+    assert error <= rounding(manifold, point, other) * max(1.0, exact)
+
+
+@pytest.mark.parametrize("dimension", [1, 2, 4])
+def test_antipode_is_half_a_turn_away(dimension):
+    sphere = Sphere(dimension)
+    point = sphere.random_point(np.random.default_rng(3), (5,))
+    # With exact zeros the antipode leaves no direction at all, not even one of rounding.
+    point[0] = np.eye(dimension + 1)[0]
+    assert np.allclose(sphere.dist(point, -point), np.pi, rtol=4 * EPSILON)
+    assert largest(sphere.exp(point, sphere.log(point, -point)) + point) <= 4 * EPSILON
+    assert np.sum(point[0] * sphere.log(point, -point)[0]) == 0.0
+
+
+def test_orthogonal_shapes_are_a_quarter_turn_apart():
+    space = KendallPlanarShapes(5)
+    point = space.random_point(np.random.default_rng(3))
+    other = space.frame(point)[0]
+    assert abs(space.dist(point, other) - np.pi / 2) <= 4 * EPSILON
+    assert space.dist(space.exp(point, space.log(point, other)), other) <= 4 * EPSILON
+
+
+@given(seed=seeds)
+def test_aligned_shape_is_the_nearest_of_its_preshapes(seed):
+    space = KendallPlanarShapes(5)
+    point, other = space.random_point(np.random.default_rng(seed), (2,))
+    aligned = space.align(point, other)
+    overlap = np.vdot(point, aligned)
+    assert abs(overlap.imag) <= 10 * EPSILON
+    assert overlap.real > 0.0
+    assert abs(abs(np.vdot(other, aligned)) - 1.0) <= 10 * EPSILON
+    # Tangents do not depend on the preshape they lead to.
+    assert largest(space.log(point, aligned) - space.log(point, other)) <= 100 * EPSILON
+
+
+def test_triangles_form_a_sphere_of_radius_one_half():
+    triangles, sphere = KendallPlanarShapes(3), Sphere(2)
+    rng = np.random.default_rng(5)
+    points = triangles.random_point(rng, (2, 100))
+    # Coordinates of the preshapes in an orthonormal basis of centred triangles, and Hopf's map.
+    basis = triangles.random_point(rng)
+    first = points @ np.conj(basis)
+    second = points @ np.conj(triangles.frame(basis)[0])
+    mixed = 2.0 * np.conj(first) * second
+    images = np.stack([mixed.real, mixed.imag, abs(first) ** 2 - abs(second) ** 2], axis=-1)
+    error = triangles.dist(*points) - 0.5 * sphere.dist(*images)
+    assert largest(error) <= 100 * EPSILON
+
+
+# Parallel transport
+
+
+@given(seed=seeds, fraction=fractions)
+def test_transport_keeps_inner_products(manifold, seed, fraction):
+    at = scene(manifold, seed, fraction)
+    first, second = (
+        manifold.transport(at.point, at.velocity, vector) for vector in (at.first, at.second)
+    )
+    error = manifold.inner(at.end, first, second) - manifold.inner(at.point, at.first, at.second)
+    assert abs(error) <= rounding(manifold, at.point, at.end)
+
+
+@given(seed=seeds, fraction=fractions)
+def test_transported_vector_is_tangent(manifold, seed, fraction):
+    at = scene(manifold, seed, fraction)
+    carried = manifold.transport(at.point, at.velocity, at.first)
+    error = manifold.norm(at.end, carried - manifold.project_tangent(at.end, carried))
+    assert error <= rounding(manifold, at.point, at.end)
+
+
+@given(seed=seeds, fraction=fractions)
+def test_transport_there_and_back_changes_nothing(manifold, seed, fraction):
+    at = scene(manifold, seed, fraction)
+    carried = manifold.transport(at.point, at.velocity, at.first)
+    back = manifold.transport_back(at.point, at.velocity, carried)
+    assert manifold.norm(at.point, back - at.first) <= rounding(manifold, at.point, at.end)
+
+
+@given(seed=seeds, fraction=fractions)
+def test_transported_velocity_is_the_velocity_at_the_end(manifold, seed, fraction):
+    at = scene(manifold, seed, fraction)
+    carried = manifold.transport(at.point, at.velocity, at.velocity)
+    error = manifold.norm(at.end, carried + manifold.log(at.end, at.point))
+    assert error <= rounding(manifold, at.point, at.end)
+
+
+@given(seed=seeds, fraction=st.floats(0.0, 0.7), share=st.floats(0.01, 0.25))
+def test_transport_is_the_pole_ladder(manifold, seed, fraction, share):
+    """In a symmetric space one rung of the ladder is exact, and made of exp and log alone."""
+    at = scene(manifold, seed, fraction)
+    vector = share * reach(manifold) * at.first
+    middle = manifold.exp(at.point, 0.5 * at.velocity)
+    tip = manifold.exp(at.point, vector)
+    mirrored = manifold.exp(middle, -manifold.log(middle, tip))
+    expected = -manifold.log(at.end, mirrored)
+    error = manifold.norm(at.end, manifold.transport(at.point, at.velocity, vector) - expected)
+    assert error <= rounding(manifold, at.point, middle, at.end)
+
+
+@given(seed=seeds)
+def test_transport_to_ends_at_the_point_itself(manifold, seed):
+    rng = np.random.default_rng(seed)
+    point, other = manifold.random_point(rng, (2,))
+    vector = unit_tangent(manifold, rng, point)
+    carried = manifold.transport_to(point, other, vector)
+    allowed = rounding(manifold, point, other)
+    # A shape's representative turns by any phase; the vector has to turn with it.
+    assert manifold.norm(other, carried - manifold.project_tangent(other, carried)) <= allowed
+    towards = manifold.log(point, other)
+    length = manifold.norm(point, towards)
+    arrived = manifold.transport_to(point, other, towards)
+    error = manifold.norm(other, arrived + manifold.log(other, point))
+    assert error <= allowed * near_the_cut_locus(manifold, length)
+
+
+def near_the_cut_locus(manifold, length):
+    """How much a logarithm magnifies rounding, at least one."""
+    return 1.0 / max(1e-300, 1.0 - length / manifold.injectivity_radius)
+
+
+# Frames, coordinates, projections
+
+
+DIMENSIONS = {
+    "Euclidean R^3": 3,
+    "sphere S^2": 2,
+    "sphere S^4": 4,
+    "SPD(2)": 3,
+    "SPD(3)": 6,
+    "planar shapes of 3 landmarks": 2,
+    "planar shapes of 4 landmarks": 4,
+    "planar shapes of 8 landmarks": 12,
+    "planar shapes of 50 landmarks": 96,
+}
+
+
+@given(seed=seeds)
+def test_frame_is_an_orthonormal_basis_of_the_tangent_space(manifold, seed):
+    point = manifold.random_point(np.random.default_rng(seed))
+    frame = manifold.frame(point)
+    assert manifold.dim == DIMENSIONS[manifold.name]
+    assert frame.shape == (manifold.dim, *manifold.point_shape)
+    products = manifold.inner(point, frame[:, None], frame[None])
+    assert largest(products - np.eye(manifold.dim)) <= rounding(manifold, point)
+    assert largest(manifold.project_tangent(point, frame) - frame) <= rounding(manifold, point)
+
+
+@given(seed=seeds)
+def test_coordinates_and_vector_undo_each_other(manifold, seed):
+    rng = np.random.default_rng(seed)
+    point = manifold.random_point(rng)
+    frame = manifold.frame(point)
+    coordinates = rng.standard_normal(manifold.dim)
+    vector = manifold.vector(frame, coordinates)
+    allowed = rounding(manifold, point) * np.linalg.norm(coordinates)
+    assert largest(manifold.coordinates(point, vector) - coordinates) <= allowed
+    assert largest(manifold.coordinates(point, vector, frame) - coordinates) <= allowed
+    assert abs(manifold.norm(point, vector) - np.linalg.norm(coordinates)) <= allowed
+
+
+@given(seed=seeds)
+def test_projections_change_nothing_that_is_in_place(manifold, seed):
+    rng = np.random.default_rng(seed)
+    point = manifold.random_point(rng)
+    array = rng.standard_normal(point.shape).astype(manifold.dtype)
+    if manifold.dtype is complex:
+        array = array + 1j * rng.standard_normal(point.shape)
+    assert largest(manifold.project(point) - point) <= 4 * EPSILON
+    tangent = manifold.project_tangent(point, array)
+    again = manifold.project_tangent(point, tangent)
+    assert largest(again - tangent) <= 10 * EPSILON * largest(array)
+    if not isinstance(manifold, SPD):
+        # What is taken away is orthogonal to every tangent; SPD drops the skew part instead.
+        products = manifold.inner(point, array - tangent, manifold.frame(point))
+        assert largest(products) <= 10 * EPSILON * largest(array) * np.sqrt(manifold.dim)
+
+
+def test_invalid_reason_is_none_for_points_and_a_phrase_otherwise(manifold):
+    point = manifold.random_point(np.random.default_rng(7))
+    assert manifold.invalid_reason(point) is None
+    broken = point.copy()
+    broken.flat[0] = np.nan
+    reason = manifold.invalid_reason(broken)
+    assert "finite" in reason
+    assert "\n" not in reason
+
+
+@pytest.mark.parametrize(
+    ("space", "change", "reason"),
+    [
+        (Sphere(2), lambda point: 1.01 * point, "its length is 1.01, not 1"),
+        (KendallPlanarShapes(4), lambda point: 1.01 * point, "its size is 1.01, not 1"),
+        (KendallPlanarShapes(4), lambda point: point + 0.01, "not centred"),
+        (SPD(2), lambda point: point + 1e-3 * np.eye(2, k=1), "not symmetric"),
+        (SPD(2), lambda point: -point, "not positive definite"),
+    ],
+    ids=["long vector", "large shape", "shifted shape", "lopsided matrix", "negative matrix"],
+)
+def test_invalid_reason_names_what_is_wrong(space, change, reason):
+    point = space.random_point(np.random.default_rng(7))
+    assert reason in space.invalid_reason(change(point))
+
+
+# Curvature and the derivatives of exp
+
+
+@pytest.mark.parametrize("sign", [-1, 0, 1])
+def test_jacobi_solutions_against_many_digits(sign):
+    # About the size at which a series takes over, too.
+    frequencies = np.array([0.0, 1e-200, 1e-9, 0.99e-4, 1.01e-4, 1e-3, 0.5, 1.5, 3.0])
+    with mpmath.workdps(50):
+        roots = [mpmath.sqrt(-sign) * mpmath.mpf(float(value)) for value in frequencies]
+        cosines = [float(mpmath.cosh(root).real) for root in roots]
+        sines = [float((mpmath.sinh(root) / root).real) if root else 1.0 for root in roots]
+    assert np.allclose(jacobi_cosine(sign, frequencies), cosines, rtol=4 * EPSILON, atol=EPSILON)
+    assert np.allclose(jacobi_sine(sign, frequencies), sines, rtol=4 * EPSILON, atol=EPSILON)
+
+
+@given(seed=seeds, fraction=fractions)
+def test_eigenspaces_have_their_multiplicities_and_add_up(manifold, seed, fraction):
+    at = scene(manifold, seed, max(fraction, 0.01))
+    frame = manifold.frame(at.point)
+    parts = manifold.split(at.point, at.velocity, frame)
+    axis = -manifold.point_ndim - 1
+    allowed = rounding(manifold, at.point)
+    assert largest(np.sum(parts, axis=axis) - frame) <= allowed * max(1.0, largest(frame))
+    assert sum(manifold.multiplicities) == manifold.dim
+    # The trace of an orthogonal projection is the dimension of its image.
+    traces = np.sum(manifold.inner(at.point, frame[:, None], parts), axis=0)
+    assert largest(traces - manifold.multiplicities) <= manifold.dim * allowed
+
+
+@given(seed=seeds, fraction=fractions)
+def test_eigenspaces_are_orthogonal(manifold, seed, fraction):
+    at = scene(manifold, seed, max(fraction, 0.01))
+    first = manifold.split(at.point, at.velocity, at.first)
+    second = manifold.split(at.point, at.velocity, at.second)
+    products = manifold.inner(at.point, first[:, None], second[None])
+    off_diagonal = products - np.diag(np.diagonal(products))
+    assert largest(off_diagonal) <= rounding(manifold, at.point)
+
+
+@given(seed=seeds, fraction=fractions)
+def test_curvatures_are_within_their_bounds(manifold, seed, fraction):
+    at = scene(manifold, seed, max(fraction, 0.01))
+    frequencies = manifold.frequencies(at.point, at.velocity)
+    curvatures = np.multiply(manifold.curvature_signs, frequencies**2)
+    curvatures = curvatures / manifold.norm(at.point, at.velocity) ** 2
+    allowed = rounding(manifold, at.point)
+    lower, upper = manifold.curvature_bounds
+    # The velocity's own direction counts among the eigenspaces, with curvature zero.
+    assert np.all(curvatures >= min(lower, 0.0) - allowed)
+    assert np.all(curvatures <= upper + allowed)
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "bounds"),
+    [
+        ("euclidean", 3, (0.0, 0.0)),
+        ("sphere", 2, (1.0, 1.0)),
+        ("spd", 2, (-0.5, 0.0)),
+        ("spd", 3, (-0.5, 0.0)),
+        ("kendall", 3, (4.0, 4.0)),
+        ("kendall", 4, (1.0, 4.0)),
+    ],
+)
+def test_curvature_bounds_are_attained(name, size, bounds):
+    manifold = make_manifold(name, size)
+    assert manifold.curvature_bounds == bounds
+    if name == "spd":
+        point, direction = np.eye(size), np.diag([1.0, -1.0, 0.0][:size])
+    else:
+        rng = np.random.default_rng(2)
+        point = manifold.random_point(rng)
+        direction = unit_tangent(manifold, rng, point)
+    ratio = manifold.frequencies(point, direction) / manifold.norm(point, direction)
+    curvatures = np.multiply(manifold.curvature_signs, ratio**2)
+    curvatures = np.sort(curvatures[np.array(manifold.multiplicities) > 0])
+    # Beside the flat direction of the geodesic itself, which a positively curved space has too.
+    across = curvatures[1:] if bounds[0] > 0.0 else curvatures
+    assert np.allclose((across[0], across[-1]), bounds, rtol=10 * EPSILON, atol=0.0)
+
+
+def differential_of_exp(manifold, at, derivative, part, frame):
+    """Images of a frame under the derivative of exp, in coordinates; shape (dim, dim)."""
+
+    def moved(step):
+        if part == "shooting_vector":
+            return manifold.exp(at.point, at.velocity + step * frame)
+        start = manifold.exp(at.point, step * frame)
+        velocity = manifold.transport(at.point, step * frame, at.velocity)
+        return manifold.exp(start, velocity)
+
+    images = manifold.project_tangent(at.end, derivative(moved))
+    return manifold.coordinates(at.end, images)
+
+
+def allowed_difference(manifold, at):
+    """Error to allow of a derivative: rounding is divided by the step, truncation is as large."""
+    return 50 * rounding(manifold, at.point, at.end)
+
+
+@given(seed=seeds, fraction=fractions)
+def test_exp_volume_is_the_determinant_of_the_derivative(manifold, derivative, seed, fraction):
+    at = scene(manifold, seed, fraction)
+    frame = manifold.frame(at.point)
+    matrix = differential_of_exp(manifold, at, derivative, "shooting_vector", frame)
+    volume = abs(np.linalg.det(matrix))
+    found = manifold.exp_volume(at.point, at.velocity)
+    # A determinant adds up the errors of its columns.
+    allowed = manifold.dim * allowed_difference(manifold, at)
+    assert abs(found - volume) <= allowed * max(1.0, volume)
+
+
+@pytest.mark.parametrize("part", ["footpoint", "shooting_vector"])
+@given(seed=seeds, fraction=fractions)
+def test_jacobi_adjoint_is_the_adjoint_of_the_derivative(
+    manifold, derivative, part, seed, fraction
+):
+    at = scene(manifold, seed, fraction)
+    frame = manifold.frame(at.point)
+    images = differential_of_exp(manifold, at, derivative, part, frame)
+    residual = unit_tangent(manifold, at.rng, at.end)
+    adjoint = manifold.jacobi_adjoint(at.point, at.velocity, residual, part)
+    expected = images @ manifold.coordinates(at.end, residual)
+    error = largest(manifold.coordinates(at.point, adjoint) - expected)
+    assert error <= allowed_difference(manifold, at) * max(1.0, largest(expected))
+
+
+# Zero vectors and batches
+
+
+def test_zero_vectors(manifold):
+    rng = np.random.default_rng(11)
+    point = manifold.random_point(rng)
+    vector = unit_tangent(manifold, rng, point)
+    zero = np.zeros_like(vector)
+    allowed = rounding(manifold, point)
+    with np.errstate(all="raise"):
+        assert largest(manifold.exp(point, zero) - point) <= allowed * largest(point)
+        assert manifold.norm(point, manifold.log(point, point)) == 0.0
+        assert manifold.dist(point, point) == 0.0
+        carried = manifold.transport(point, zero, vector)
+        assert manifold.norm(point, carried - vector) <= allowed
+        assert np.all(manifold.frequencies(point, zero) == 0.0)
+        assert manifold.exp_volume(point, zero) == 1.0
+        parts = manifold.split(point, zero, vector)
+        error = np.sum(parts, axis=-manifold.point_ndim - 1) - vector
+        assert manifold.norm(point, error) <= allowed
+        for part in ("footpoint", "shooting_vector"):
+            adjoint = manifold.jacobi_adjoint(point, zero, vector, part)
+            assert manifold.norm(point, adjoint - vector) <= allowed
+
+
+@given(seed=seeds, exponent=st.integers(-300, -5))
+def test_tiny_vectors(manifold, seed, exponent):
+    rng = np.random.default_rng(seed)
+    point = manifold.random_point(rng)
+    velocity = 10.0**exponent * unit_tangent(manifold, rng, point)
+    vector = unit_tangent(manifold, rng, point)
+    # Down to sizes whose squares underflow, nothing but the identity is left of transport.
+    carried = manifold.transport(point, velocity, vector)
+    allowed = rounding(manifold, point)
+    assert manifold.norm(point, carried - vector) <= allowed + 10.0**exponent
+    # The volume differs from one by a sixth of the Ricci curvature, which is at most dim + 2.
+    change = manifold.exp_volume(point, velocity) - 1.0
+    assert abs(change) <= allowed + (manifold.dim + 2) * 100.0**exponent
+
+
+VERBS = {
+    "exp": lambda m, point, first, second, other: m.exp(point, first),
+    "log": lambda m, point, first, second, other: m.log(point, other),
+    "dist": lambda m, point, first, second, other: m.dist(point, other),
+    "transport": lambda m, point, first, second, other: m.transport(point, first, second),
+    "transport_to": lambda m, point, first, second, other: m.transport_to(point, other, first),
+    "inner": lambda m, point, first, second, other: m.inner(point, first, second),
+    "norm": lambda m, point, first, second, other: m.norm(point, first),
+    "frame": lambda m, point, first, second, other: m.frame(point),
+    "coordinates": lambda m, point, first, second, other: m.coordinates(point, first),
+    "project_tangent": lambda m, point, first, second, other: m.project_tangent(point, second),
+    "frequencies": lambda m, point, first, second, other: m.frequencies(point, first),
+    "split": lambda m, point, first, second, other: m.split(point, first, second),
+    "exp_volume": lambda m, point, first, second, other: m.exp_volume(point, first),
+    "jacobi_adjoint": lambda m, point, first, second, other: m.jacobi_adjoint(
+        point, first, m.transport(point, first, second), "shooting_vector"
+    ),
+}
+
+
+@pytest.mark.parametrize("verb", VERBS.values(), ids=VERBS.keys())
+def test_batches_equal_loops(manifold, verb):
+    shape = (2, 3)
+    rng = np.random.default_rng(13)
+    point, other = manifold.random_point(rng, (2, *shape))
+    first, second = 0.3 * manifold.random_tangent(rng, np.stack([point, point]))
+    batch = verb(manifold, point, first, second, other)
+    loop = np.array(
+        [
+            verb(manifold, point[index], first[index], second[index], other[index])
+            for index in np.ndindex(shape)
+        ]
+    )
+    loop = loop.reshape(shape + loop.shape[1:])
+    assert batch.shape == loop.shape
+    allowed = rounding(manifold, *point.reshape(-1, *manifold.point_shape)[:1])
+    assert largest(batch - loop) <= allowed * largest(loop)
+
+
+def test_points_and_vectors_broadcast(manifold):
+    rng = np.random.default_rng(17)
+    point = manifold.random_point(rng)
+    vectors = 0.3 * manifold.random_tangent(rng, np.stack([point] * 6))
+    vectors = vectors.reshape((2, 3, *manifold.point_shape))
+    ends = manifold.exp(point, vectors)
+    points = np.broadcast_to(point, vectors.shape)
+    assert ends.shape == vectors.shape
+    assert np.array_equal(ends, manifold.exp(points, vectors))
+    assert np.array_equal(manifold.log(point, ends), manifold.log(points, ends))
+    assert np.array_equal(
+        manifold.transport(point, vectors[:1], vectors),
+        manifold.transport(points, np.broadcast_to(vectors[:1], vectors.shape), vectors),
+    )
+    assert manifold.dist(point, ends).shape == (2, 3)
+
+
+# Residuals carried back to the footpoint
+
+
+BATCHES = {
+    "one data set, one geodesic": ((), ()),
+    "one data set, chains": ((), (3,)),
+    "one data set, footpoints and chains": ((), (2, 3)),
+    "data sets, one geodesic each": ((2,), ()),
+    "data sets, chains": ((2,), (3,)),
+    "data sets, footpoints and chains": ((2,), (4, 3)),
+}
+
+
+@pytest.mark.parametrize("speed", [0.6, 1e-9, 0.0], ids=["moving", "nearly still", "still"])
+@pytest.mark.parametrize(("data_shape", "chains"), BATCHES.values(), ids=BATCHES.keys())
+def test_pulled_back_residuals_equal_the_generic_ones(
+    manifold, make_records, data_shape, chains, speed
+):
+    rng = np.random.default_rng(19)
+    data = make_records(manifold, seed=19, number=7, noise=0.3, data_shape=data_shape)
+    # A covariate of zero, and one before the footpoint.
+    data.covariates[..., 0], data.covariates[..., 1] = 0.0, -0.5
+    batch = data_shape + chains
+    near = data.footpoint.reshape(data_shape + (1,) * len(chains) + manifold.point_shape)
+    near = np.broadcast_to(near, batch + manifold.point_shape)
+    footpoint = manifold.exp(near, 0.1 * manifold.random_tangent(rng, near) / manifold.dim**0.5)
+    vector = speed * unit_tangent(manifold, rng, footpoint)
+    arguments = (footpoint, vector, data.covariates, data.points)
+    fast = manifold.pulled_back_residuals(*arguments)
+    generic = SymmetricSpace.pulled_back_residuals(manifold, *arguments)
+    footpoints = footpoint.reshape(-1, *manifold.point_shape)
+    allowed = max(rounding(manifold, point) for point in footpoints)
+    assert fast.squared_distances.shape == (*batch, 7)
+    assert fast.frequencies.shape == (*batch, len(manifold.curvature_signs))
+    assert largest(fast.squared_distances - generic.squared_distances) <= allowed
+    assert largest(fast.frequencies - generic.frequencies) <= allowed
+    full = [rng.standard_normal((*batch, 7)) for _ in manifold.curvature_signs]
+    plain = [rng.standard_normal(7) for _ in manifold.curvature_signs]
+    for weights in (full, [2.0, *full[1:]], [*full[:-1], 2.0], plain):
+        found, expected = fast.combine(weights), generic.combine(weights)
+        assert found.shape == expected.shape == footpoint.shape
+        # Sums over seven records.
+        assert np.max(manifold.norm(footpoint, found - expected)) <= 7 * allowed
+
+
+# Against geomstats
+
+
+@pytest.fixture(scope="module")
+def geomstats_metric():
+    """Function that gives the metric of geomstats on the same space."""
+    # It takes seconds to import: not for those who run other tests.
+    from geomstats.geometry.euclidean import Euclidean as GeomstatsEuclidean
+    from geomstats.geometry.hypersphere import Hypersphere
+    from geomstats.geometry.pre_shape import PreShapeSpace
+    from geomstats.geometry.spd_matrices import SPDAffineMetric, SPDMatrices
+
+    def metric(manifold):
+        if isinstance(manifold, Sphere):
+            return Hypersphere(manifold.dim).metric
+        if isinstance(manifold, SPD):
+            matrices = SPDMatrices(manifold.size, equip=False)
+            matrices.equip_with_metric(SPDAffineMetric)
+            return matrices.metric
+        if isinstance(manifold, KendallPlanarShapes):
+            preshapes = PreShapeSpace(manifold.landmarks, 2)
+            preshapes.equip_with_group_action("rotations")
+            preshapes.equip_with_quotient()
+            return preshapes.quotient.metric
+        return GeomstatsEuclidean(manifold.dim).metric
+
+    return metric
+
+
+def to_geomstats(array):
+    """Landmarks as pairs of numbers."""
+    if np.iscomplexobj(array):
+        return np.stack([array.real, array.imag], axis=-1)
+    return array
+
+
+def from_geomstats(manifold, array):
+    if manifold.dtype is complex:
+        return array[..., 0] + 1j * array[..., 1]
+    return array
+
+
+@pytest.fixture(scope="module")
+def many(manifold):
+    """Twenty scenes at distances from 0.01, below which geomstats loses digits."""
+    rng = np.random.default_rng(23)
+    lengths = np.geomspace(0.01, 0.9 * reach(manifold), 20)
+    point = manifold.random_point(rng, (20,))
+    first, second = (unit_tangent(manifold, rng, point) for _ in range(2))
+    velocity = manifold.expand(lengths) * first
+    end = manifold.exp(point, velocity)
+    allowed = np.array([rounding(manifold, *pair) for pair in zip(point, end, strict=True)])
+    return SimpleNamespace(
+        lengths=lengths, point=point, velocity=velocity, vector=second, end=end, allowed=allowed
+    )
+
+
+def test_exp_agrees_with_geomstats(manifold, geomstats_metric, many):
+    metric = geomstats_metric(manifold)
+    found = metric.exp(to_geomstats(many.velocity), to_geomstats(many.point))
+    # A shape may come back as any of its preshapes.
+    distances = manifold.dist(many.end, from_geomstats(manifold, found))
+    assert np.all(distances <= many.allowed)
+
+
+def test_log_and_dist_agree_with_geomstats(manifold, geomstats_metric, many):
+    metric = geomstats_metric(manifold)
+    end = many.end
+    if manifold.dtype is complex:
+        end = end * np.exp(1j * np.linspace(0.0, 6.0, 20))[:, None]
+    found = metric.log(to_geomstats(end), to_geomstats(many.point))
+    error = from_geomstats(manifold, found) - manifold.log(many.point, end)
+    # An arc cosine divides rounding by the distance.
+    allowed = many.allowed + 20 * EPSILON / many.lengths
+    assert np.all(manifold.norm(many.point, error) <= allowed)
+    distances = metric.dist(to_geomstats(many.point), to_geomstats(end))
+    assert np.all(abs(distances - manifold.dist(many.point, end)) <= allowed)
+
+
+def test_transport_agrees_with_geomstats(manifold, geomstats_metric, many):
+    metric = geomstats_metric(manifold)
+    allowed = many.allowed
+    options = {}
+    if isinstance(manifold, KendallPlanarShapes):
+        # It integrates an equation here, to fourth order in a hundredth of the length.
+        options = {"n_steps": 100, "step": "rk4"}
+        allowed = 1e-9 * np.maximum(1.0, many.lengths) ** 4
+    found = metric.parallel_transport(
+        to_geomstats(many.vector),
+        to_geomstats(many.point),
+        direction=to_geomstats(many.velocity),
+        **options,
+    )
+    expected = manifold.transport(many.point, many.velocity, many.vector)
+    error = from_geomstats(manifold, found) - expected
+    print(manifold.name, manifold.norm(many.end, error) / allowed)
+    assert np.all(manifold.norm(many.end, error) <= allowed)

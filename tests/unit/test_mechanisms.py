@@ -1,0 +1,345 @@
+"""The published mechanism: its densities, their supports and their scales.
+
+Gradients are taken here from the energy by central differences, written with nothing but the
+manifold's own verbs.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from quadrature import published_mechanism
+from scipy import stats
+
+from geodp.errors import DataError
+from geodp.manifolds.euclidean import Euclidean
+from geodp.manifolds.kendall import KendallPlanarShapes
+from geodp.manifolds.spd import SPD
+from geodp.manifolds.sphere import Sphere
+from geodp.mechanisms.as_published import (
+    Support,
+    configured_support,
+    default_support,
+)
+from geodp.randomness import random_stream
+from geodp.samplers import matched
+from geodp.samplers.base import run
+from geodp.sensitivity import published_sensitivity
+
+FALSE_ALARM = 6e-5
+NUMBER = 20
+NOISE = np.array([0.001, 0.02])
+SPACES = [Euclidean(3), Sphere(2), Sphere(3), SPD(2), SPD(3), KendallPlanarShapes(5)]
+STEP = 1e-5
+
+
+@pytest.fixture(scope="module", params=SPACES, ids=lambda space: space.name)
+def mechanism(request):
+    return published_mechanism(request.param, NOISE)
+
+
+def energy(mechanism, data_set, footpoint, shooting_vector):
+    """Half the mean squared distance to the geodesic of one footpoint and shooting vector."""
+    manifold = mechanism.manifold
+    covariates = manifold.expand(mechanism.covariates[data_set])
+    predicted = manifold.exp(footpoint[None], covariates * shooting_vector[None])
+    return 0.5 * np.mean(manifold.dist(predicted, mechanism.points[data_set]) ** 2)
+
+
+def footpoint_gradient_norm(mechanism, data_set, footpoint, shooting_vector):
+    """Along geodesics, with the shooting vector carried in parallel."""
+    manifold = mechanism.manifold
+
+    def moved(step):
+        end = manifold.exp(footpoint, step)
+        carried = manifold.transport(footpoint, step, shooting_vector)
+        return energy(mechanism, data_set, end, carried)
+
+    frame = manifold.frame(footpoint)
+    return np.linalg.norm([moved(STEP * e) - moved(-STEP * e) for e in frame]) / (2.0 * STEP)
+
+
+def shooting_vector_gradient_norm(mechanism, data_set, footpoint, shooting_vector):
+    def moved(step):
+        return energy(mechanism, data_set, footpoint, shooting_vector + step)
+
+    frame = mechanism.manifold.frame(footpoint)
+    return np.linalg.norm([moved(STEP * e) - moved(-STEP * e) for e in frame]) / (2.0 * STEP)
+
+
+def published_scales(mechanism, budget):
+    """Sensitivities over the budget, from the formulas of the paper's theorem."""
+    tau = mechanism.fit.largest_residual
+    lower = mechanism.manifold.curvature_bounds[0]
+    if lower >= 0.0:
+        return 2.0 * tau / NUMBER / budget, 2.0 * tau / NUMBER / budget
+    # The data of the example are said to lie in a ball of radius one.
+    reach = np.sqrt(-lower) * (1.0 + tau)
+    footpoint = 2.0 * tau / NUMBER * np.cosh(2.0 * reach)
+    shooting_vector = tau / NUMBER * np.sinh(2.0 * reach) / reach
+    return footpoint / budget, shooting_vector / budget
+
+
+def footpoints_about_the_fit(mechanism, chains, distance):
+    rng = np.random.default_rng(4)
+    manifold = mechanism.manifold
+    start = np.repeat(np.expand_dims(mechanism.fit.footpoint, 1), chains, axis=1)
+    step = manifold.random_tangent(rng, start)
+    return manifold.exp(start, distance * step / manifold.expand(manifold.norm(start, step)))
+
+
+def test_footpoint_density_is_that_of_the_gradient(mechanism):
+    manifold = mechanism.manifold
+    states = footpoints_about_the_fit(mechanism, 3, 0.4)
+    found = mechanism.footpoint_target(0.7).log_density(states)
+    assert found.shape == (2, 3)
+    scales, _ = published_scales(mechanism, 0.7)
+    for data_set, chain in np.ndindex(2, 3):
+        state = states[data_set, chain]
+        carried = manifold.transport_to(
+            mechanism.fit.footpoint[data_set], state, mechanism.fit.shooting_vector[data_set]
+        )
+        norm = footpoint_gradient_norm(mechanism, data_set, state, carried)
+        assert found[data_set, chain] == pytest.approx(-norm / scales[data_set], rel=1e-6)
+
+
+def test_shooting_vector_density_is_that_of_the_gradient(mechanism):
+    manifold = mechanism.manifold
+    footpoints = footpoints_about_the_fit(mechanism, 2, 0.3)
+    target, frame = mechanism.shooting_vector_target(footpoints, 0.4)
+    assert target.batch == (2, 2)
+    coordinates = np.random.default_rng(5).standard_normal((2, 2, 3, manifold.dim))
+    states = 0.7 * coordinates / np.linalg.norm(coordinates, axis=-1, keepdims=True)
+    found = target.log_density(states)
+    assert found.shape == (2, 2, 3)
+    _, scales = published_scales(mechanism, 0.4)
+    for data_set, place, chain in np.ndindex(2, 2, 3):
+        footpoint = footpoints[data_set, place]
+        vector = manifold.vector(frame[data_set, place], states[data_set, place, chain])
+        assert manifold.norm(footpoint, vector) == pytest.approx(0.7)
+        norm = shooting_vector_gradient_norm(mechanism, data_set, footpoint, vector)
+        expected = -norm / scales[data_set]
+        assert found[data_set, place, chain] == pytest.approx(expected, rel=1e-6)
+
+
+def test_densities_are_highest_at_their_centres(mechanism):
+    """The fit, and for each footpoint the best shooting vector from there."""
+    footpoints = footpoints_about_the_fit(mechanism, 2, 0.1)
+    first = mechanism.footpoint_target(1.0)
+    second, _ = mechanism.shooting_vector_target(footpoints, 1.0)
+    for target in (first, second):
+        axis = -target.space.point_ndim - 1
+        peak = target.log_density(np.expand_dims(target.centre, axis))[..., 0]
+        assert np.all(peak <= 0.0)
+        assert np.all(peak > -0.05)
+
+
+def test_hessians_describe_the_densities_near_their_centres(mechanism):
+    """There the log density is minus the length of the Hessian times the step."""
+    rng = np.random.default_rng(6)
+    footpoints = footpoints_about_the_fit(mechanism, 2, 0.1)
+    first = mechanism.footpoint_target(1.0)
+    second, _ = mechanism.shooting_vector_target(footpoints, 1.0)
+    for target in (first, second):
+        space = target.space
+        axis = -space.point_ndim - 1
+        coordinates = rng.standard_normal((*target.batch, 5, space.dim))
+        coordinates *= 0.03 / np.linalg.norm(coordinates, axis=-1, keepdims=True)
+        frame = np.expand_dims(space.frame(target.centre), axis - 1)
+        states = space.exp(np.expand_dims(target.centre, axis), space.vector(frame, coordinates))
+        bent = np.squeeze(target.hessian[..., None, :, :] @ coordinates[..., None], axis=-1)
+        expected = -np.linalg.norm(bent, axis=-1) / target.scale[..., None]
+        np.testing.assert_allclose(target.log_density(states), expected, rtol=0.1)
+
+
+def test_log_densities_grow_in_proportion_to_the_budget(mechanism):
+    states = footpoints_about_the_fit(mechanism, 3, 0.2)
+    one, ten = (mechanism.footpoint_target(budget) for budget in (0.1, 1.0))
+    np.testing.assert_allclose(10.0 * one.log_density(states), ten.log_density(states), rtol=1e-12)
+    np.testing.assert_allclose(one.scale, 10.0 * ten.scale, rtol=1e-12)
+    vectors = np.full((2, 3, 4, mechanism.manifold.dim), 0.1)
+    one, ten = (mechanism.shooting_vector_target(states, budget)[0] for budget in (0.1, 1.0))
+    np.testing.assert_allclose(
+        10.0 * one.log_density(vectors), ten.log_density(vectors), rtol=1e-12
+    )
+    np.testing.assert_allclose(one.scale, 10.0 * ten.scale, rtol=1e-12)
+
+
+def test_part_of_the_data_sets_has_their_densities(mechanism):
+    states = footpoints_about_the_fit(mechanism, 3, 0.2)
+    whole, part = mechanism, mechanism.take(slice(1, 2))
+    expected = whole.footpoint_target(0.5).log_density(states)[1:]
+    found = part.footpoint_target(0.5).log_density(states[1:])
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    vectors = np.full((2, 3, 4, mechanism.manifold.dim), 0.1)
+    expected = whole.shooting_vector_target(states, 0.5)[0].log_density(vectors)[1:]
+    found = part.shooting_vector_target(states[1:], 0.5)[0].log_density(vectors[1:])
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+# Supports
+
+
+def test_footpoints_outside_their_ball_have_no_density(mechanism):
+    manifold = mechanism.manifold
+    centre = footpoints_about_the_fit(mechanism, 1, 0.1)[:, 0]
+    support = replace(mechanism.support, footpoint_centre=centre, footpoint_radius=0.3)
+    target = replace(mechanism, support=support).footpoint_target(1.0)
+    np.testing.assert_array_equal(target.support_centre, centre)
+    np.testing.assert_array_equal(target.support_radius, [0.3, 0.3])
+    direction = manifold.frame(centre)[:, :1]
+    lengths = np.array([0.0, 0.299, 0.301, 0.6])
+    states = manifold.exp(np.expand_dims(centre, 1), manifold.expand(lengths) * direction)
+    found = target.log_density(states)
+    free = mechanism.footpoint_target(1.0).log_density(states)
+    np.testing.assert_array_equal(found[:, :2], free[:, :2])
+    assert np.all(np.isneginf(found[:, 2:]))
+    assert np.all(np.isfinite(free))
+
+
+def test_shooting_vectors_beyond_their_bound_have_no_density(mechanism):
+    support = Support(np.array([0.5, 0.8]))
+    footpoints = footpoints_about_the_fit(mechanism, 2, 0.1)
+    target, _ = replace(mechanism, support=support).shooting_vector_target(footpoints, 1.0)
+    lengths = np.array([0.499, 0.501, 0.799, 0.801])
+    states = np.zeros((2, 2, 4, mechanism.manifold.dim))
+    states[..., 1] = lengths
+    inside = np.isfinite(target.log_density(states))
+    assert np.all(inside == (lengths < support.shooting_vector_length[:, None, None]))
+    np.testing.assert_array_equal(target.support_radius, [[0.5, 0.5], [0.8, 0.8]])
+    assert not np.any(target.support_centre)
+    # The fit's vectors are longer than the shorter bound: the proposals' centre is not outside.
+    assert np.all(np.linalg.norm(target.centre[0], axis=-1) <= 0.5 + 1e-12)
+
+
+@pytest.mark.parametrize(
+    ("manifold", "longest"),
+    [
+        (Sphere(2), np.pi),
+        (Sphere(3), np.pi),
+        (KendallPlanarShapes(6), np.pi / 2),
+        (Euclidean(3), np.inf),
+    ],
+    ids=lambda value: getattr(value, "name", None),
+)
+def test_shooting_vectors_are_bounded_by_the_injectivity_radius(manifold, longest):
+    sensitivity = published_sensitivity(manifold, np.array([0.1, 0.3]), NUMBER)
+    support = default_support(manifold, sensitivity)
+    np.testing.assert_array_equal(support.shooting_vector_length, [longest, longest])
+    assert support.footpoint_centre is None
+
+
+def test_shooting_vectors_of_matrices_are_bounded_by_the_data():
+    tau = np.array([0.1, 0.3])
+    support = default_support(SPD(2), published_sensitivity(SPD(2), tau, NUMBER, 0.7))
+    np.testing.assert_allclose(support.shooting_vector_length, 2.0 * (0.7 + tau))
+
+
+@pytest.mark.parametrize(
+    ("support", "words"),
+    [
+        (Support(np.array([np.pi, np.pi])), "p anywhere, |v| <= 3.1416"),
+        (Support(np.array([1.5])), "p anywhere, |v| <= 1.5"),
+        (Support(np.array([np.inf, np.inf])), "p anywhere, v unbounded"),
+        (Support(np.array([1.6, 2.0])), "p anywhere, |v| <= 2 (tau_m + tau)"),
+        (
+            Support(np.array([np.pi]), np.array([[0.0, 0.0, 1.0]]), 0.25),
+            "p within 0.25 of its public centre, |v| <= 3.1416",
+        ),
+    ],
+)
+def test_a_support_says_what_it_is(support, words):
+    assert support.describe() == words
+
+
+def test_a_configured_support_narrows_the_default():
+    manifold = Sphere(2)
+    sensitivity = published_sensitivity(manifold, np.array([0.1, 0.3]), NUMBER)
+    default = configured_support(manifold, sensitivity)
+    np.testing.assert_array_equal(default.shooting_vector_length, [np.pi, np.pi])
+    assert default.footpoint_centre is None
+    narrow = configured_support(manifold, sensitivity, [0.0, 3.0, 4.0], 0.5, 1.0)
+    np.testing.assert_array_equal(narrow.shooting_vector_length, [1.0, 1.0])
+    np.testing.assert_allclose(narrow.footpoint_centre, [[0.0, 0.6, 0.8]] * 2)
+    assert narrow.footpoint_radius == 0.5
+    wide = configured_support(manifold, sensitivity, [0.0, 0.0, 1.0], 5.0, 5.0)
+    np.testing.assert_array_equal(wide.shooting_vector_length, [np.pi, np.pi])
+    assert wide.footpoint_radius == np.pi
+    truth = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
+    simulated = configured_support(manifold, sensitivity, "truth", 0.5, true_footpoint=truth)
+    np.testing.assert_array_equal(simulated.footpoint_centre, truth)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"footpoint_radius": 0.5}, "both footpoint_centre and footpoint_radius"),
+        ({"footpoint_centre": [0.0, 0.0, 1.0]}, "both footpoint_centre and footpoint_radius"),
+        ({"footpoint_centre": "truth", "footpoint_radius": 0.5}, "no truth"),
+        ({"footpoint_centre": [0.0, 1.0], "footpoint_radius": 0.5}, "footpoint_centre"),
+    ],
+)
+def test_a_wrong_support_is_refused_by_its_key(changes, words):
+    sensitivity = published_sensitivity(Sphere(2), np.array([0.1]), NUMBER)
+    with pytest.raises(DataError, match=words):
+        configured_support(Sphere(2), sensitivity, **changes)
+
+
+# Flat space, where the laws are known
+
+
+def flat_mechanism():
+    return published_mechanism(Euclidean(3), NOISE, seed=2)
+
+
+def draw(target, chains, name):
+    rng = random_stream(2, "mechanisms", name)
+    plan = matched.plan(rng, target, 200, 1e-3, 4, 50)
+    state, _ = run(rng, plan.sampler, target, chains, plan.steps)
+    return state.position
+
+
+@pytest.mark.parametrize("budget", [0.1, 2.0])
+def test_flat_footpoints_are_laplace_about_the_fitted_one(budget):
+    """With the slope fixed: about mean y - mean x slope, with scale 2 tau / (n budget)."""
+    mechanism = flat_mechanism()
+    states = draw(mechanism.footpoint_target(budget), 8000, f"flat footpoint {budget}")
+    for data_set in range(len(NOISE)):
+        x, y = mechanism.covariates[data_set], mechanism.points[data_set]
+        design = np.stack([np.ones(NUMBER), x], axis=-1)
+        intercept, slope = np.linalg.lstsq(design, y)[0]
+        centre = np.mean(y, axis=0) - np.mean(x) * slope
+        np.testing.assert_allclose(centre, intercept, atol=1e-12)
+        tau = np.max(np.linalg.norm(y - design @ np.stack([intercept, slope]), axis=-1))
+        radius = np.linalg.norm(states[data_set] - centre, axis=-1)
+        law = stats.gamma(3, scale=2.0 * tau / NUMBER / budget)
+        assert stats.kstest(radius, law.cdf).pvalue > FALSE_ALARM
+
+
+@pytest.mark.parametrize("budget", [0.1, 2.0])
+def test_flat_shooting_vectors_are_laplace_about_the_best_from_the_footpoint(budget):
+    """About (mean xy - mean x p) / mean x^2, with that much the larger scale."""
+    mechanism = flat_mechanism()
+    footpoints = footpoints_about_the_fit(mechanism, 2, 0.5)
+    target, frame = mechanism.shooting_vector_target(footpoints, budget)
+    states = draw(target, 8000, f"flat shooting vector {budget}")
+    vectors = mechanism.manifold.vector(np.expand_dims(frame, 2), states)
+    for data_set, place in np.ndindex(2, 2):
+        x, y = mechanism.covariates[data_set], mechanism.points[data_set]
+        square = np.mean(x**2)
+        offset = np.mean(x) * footpoints[data_set, place]
+        centre = (np.mean(x[:, None] * y, axis=0) - offset) / square
+        scale = 2.0 * mechanism.fit.largest_residual[data_set] / NUMBER / budget / square
+        radius = np.linalg.norm(vectors[data_set, place] - centre, axis=-1)
+        assert stats.kstest(radius, stats.gamma(3, scale=scale).cdf).pvalue > FALSE_ALARM
+        # A budget judged wrong by a tenth would be seen.
+        wrong = stats.gamma(3, scale=1.1 * scale)
+        assert stats.kstest(radius, wrong.cdf).pvalue < 1e-9
+
+
+def test_scales_are_those_of_the_published_sensitivity(mechanism):
+    first, second = published_scales(mechanism, 0.3)
+    footpoints = footpoints_about_the_fit(mechanism, 2, 0.1)
+    np.testing.assert_allclose(mechanism.footpoint_target(0.3).scale, first, rtol=1e-12)
+    target, _ = mechanism.shooting_vector_target(footpoints, 0.3)
+    np.testing.assert_allclose(target.scale, np.stack([second, second], axis=1), rtol=1e-12)

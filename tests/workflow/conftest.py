@@ -1,0 +1,186 @@
+"""Fixtures of the workflow's tests: copies of the checkout, and a small study run to its end.
+
+The results of the checkout itself are never touched.
+"""
+
+import copy
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+
+# What a run reads.
+PARTS = ("Snakefile", "config", "envs", "profiles", "resources", "workflow")
+
+# Long enough for a busy machine; a run that is well takes half a minute at most.
+PATIENCE = 300
+
+SMALL = """
+name: small
+seed: 7
+cells_per_job: 2
+studies:
+  sphere:
+    manifold: {name: sphere, size: 2}
+    data: {source: simulated, data_sets: 2, shooting_vector_length: 0.6}
+    budgets:
+      # The second budgets of both grids are one cell.
+      equal: {totals: ["1.0", "2.02"]}
+      split: {total: "2.02", footpoint: ["0.02", "1.01"]}
+    cells:
+      - {n: [5, 6], noise_variance: ["0.001"], budgets: [equal, split]}
+    draws: {footpoints: 2, shooting_vectors: 2}
+    sampler: {states: 250}
+    random_walk:
+      steps: 100
+      cells: [{group: n5_noise0.001, cell: p0.5_v0.5}]
+    neighbours: {pairs: 3, n: [5]}
+    figures:
+      figure_1:
+        kind: error
+        grids: [split, equal]
+        groups: [n5_noise0.001, n6_noise0.001]
+        curves: n
+      figure_5: {kind: curves, grids: [equal], groups: [n5_noise0.001]}
+      figure_9: {kind: ratios}
+      samplers: {kind: samplers}
+  rats:
+    manifold: {name: kendall, size: 8}
+    data:
+      source: table
+      path: resources/vilmann_rats.csv
+      covariate: age_days
+      transformation: log
+      subject: rat
+    budgets: {equal: {totals: ["0.6"]}}
+    cells: [{budgets: [equal]}]
+    draws: {footpoints: 2, shooting_vectors: 2}
+    sampler: {states: 250}
+    figures:
+      shapes: {kind: shapes, cell: p0.3_v0.3, values: [7, 30], draws: 2}
+"""
+
+
+class Checkout:
+    """A copy of what a run reads, with a configuration of its own."""
+
+    def __init__(self, root):
+        self.root = root
+        self.configuration = root / "small.yaml"
+        inherited = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith("SNAKEMAKE") and name != "PYTHONPATH"
+        }
+        self.environment = inherited | {"OMP_NUM_THREADS": "1"}
+
+    @classmethod
+    def copied(cls, source, root):
+        """A copy that keeps modification times, finished results included."""
+        shutil.copytree(source, root, dirs_exist_ok=True)
+        return cls(root)
+
+    def configure(self, configuration):
+        self.configuration.write_text(yaml.safe_dump(configuration, sort_keys=False))
+
+    def start(self, *arguments, cores=2):
+        """Start Snakemake in a process group of its own, as a terminal does."""
+        return subprocess.Popen(
+            [
+                *(sys.executable, "-m", "snakemake", "--configfile", self.configuration.name),
+                *("--cores", str(cores), *map(str, arguments)),
+            ],
+            cwd=self.root,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+
+    def snakemake(self, *arguments, cores=2):
+        """Status and output of a call."""
+        process = self.start(*arguments, cores=cores)
+        output, _ = process.communicate(timeout=PATIENCE)
+        return subprocess.CompletedProcess(process.args, process.returncode, output)
+
+    def run(self, *arguments, cores=2):
+        """The output of a call that succeeds."""
+        result = self.snakemake(*arguments, cores=cores)
+        assert result.returncode == 0, result.stdout
+        return result.stdout
+
+    def planned(self, *arguments):
+        """Numbers of jobs by rule that a call would run, the target `all` left out."""
+        output = self.run("--quiet", "rules", "--dry-run", *arguments)
+        if "Nothing to be done" in output:
+            return {}
+        table = output.split("Job stats:")[-1]
+        counts = {name: int(count) for name, count in re.findall(r"(?m)^(\w+) +(\d+)$", table)}
+        assert counts.pop("total") == sum(counts.values()), output
+        counts.pop("all", None)
+        return counts
+
+    def files(self, pattern="*"):
+        """Files of the results by their path below the configuration's folder."""
+        folder = self.root / "results" / yaml.safe_load(self.configuration.read_text())["name"]
+        return {
+            str(path.relative_to(folder)): path
+            for path in sorted(folder.rglob(pattern))
+            if path.is_file()
+        }
+
+    def temporaries(self):
+        """What a script leaves behind if it is stopped while it writes."""
+        return [path for path in (self.root / "results").rglob(".*") if path.is_file()]
+
+
+@pytest.fixture(scope="session")
+def source(tmp_path_factory):
+    """What a run reads, taken once, as the checkout may be edited meanwhile."""
+    folder = tmp_path_factory.mktemp("source")
+    for part in PARTS:
+        if (ROOT / part).is_dir():
+            shutil.copytree(
+                ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__")
+            )
+        else:
+            shutil.copy2(ROOT / part, folder)
+    return folder
+
+
+@pytest.fixture
+def small():
+    """The configuration of the finished run, to be changed at will."""
+    return copy.deepcopy(yaml.safe_load(SMALL))
+
+
+@pytest.fixture
+def checkout(source, tmp_path, small):
+    """A checkout with the small configuration and no results."""
+    fresh = Checkout.copied(source, tmp_path / "checkout")
+    fresh.configure(small)
+    return fresh
+
+
+@pytest.fixture(scope="session")
+def finished(source, tmp_path_factory):
+    """The small configuration run to its end; not to be modified."""
+    done = Checkout.copied(source, tmp_path_factory.mktemp("finished"))
+    done.configure(yaml.safe_load(SMALL))
+    done.run()
+    return done
+
+
+@pytest.fixture
+def finished_copy(finished, tmp_path):
+    """A copy of the finished run, to be modified."""
+    return Checkout.copied(finished.root, tmp_path / "finished")
