@@ -380,7 +380,7 @@ def test_record_near_the_antipode_of_its_prediction_is_refused(make_records, dim
     sphere = Sphere(dimension)
     data = make_records(sphere, seed=19, number=60, noise=0.02)
     data.points[41] = sphere.project(-data.points[41] + 0.05)
-    with pytest.raises(FitError, match=r"^record 42 lies .* cut locus at 3\.142") as error:
+    with pytest.raises(FitError, match=r"^record 42: it lies .* cut locus at 3\.142") as error:
         fit(sphere, data.covariates, data.points)
     assert_one_sentence(error)
 
@@ -391,7 +391,7 @@ def test_shape_nearly_orthogonal_to_its_prediction_is_refused(make_records, land
     data = make_records(space, seed=20, number=60, noise=0.02)
     frame = space.frame(data.points[41])
     data.points[41] = space.project(frame[0] + 0.02 * data.points[41])
-    with pytest.raises(FitError, match=r"^record 42 lies .* cut locus at 1\.571") as error:
+    with pytest.raises(FitError, match=r"^record 42: it lies .* cut locus at 1\.571") as error:
         fit(space, data.covariates, data.points)
     assert_one_sentence(error)
 

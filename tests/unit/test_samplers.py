@@ -166,16 +166,26 @@ def test_a_mode_no_pilot_proposal_sees_costs_no_more_than_its_share():
     assert found.pvalue > FALSE_ALARM
 
 
-@pytest.mark.xfail(reason="a narrow mode far from the fitted one is found in thousands of steps")
-def test_the_opposite_geodesic_gets_its_share_of_a_concentrated_density():
-    """Beside the fit, |v| near pi the other way is a stationary point too, and of more mass."""
-    footpoints = at_and_beside_the_fit(0.2)[:1, 1:]
-    target, _ = mechanism().take(slice(0, 1)).shooting_vector_target(footpoints, 2.0)
-    laws = polar_laws(target, np.pi, np.pi, np.zeros((1, 1, 2)), shells=1200, sectors=1200)
+@pytest.mark.parametrize(
+    ("budget", "distance"),
+    [
+        (2.0, 0.2),
+        pytest.param(
+            1.0,
+            0.1,
+            marks=pytest.mark.xfail(reason="its top is cut off where the gradient jumps"),
+        ),
+    ],
+)
+def test_the_opposite_geodesic_gets_its_share_of_a_concentrated_density(budget, distance):
+    """Beside the fit a |v| near pi the other way may be stationary too, and of more mass."""
+    footpoints = at_and_beside_the_fit(distance)[:1, 1:]
+    target, _ = mechanism().take(slice(0, 1)).shooting_vector_target(footpoints, budget)
+    laws = polar_laws(target, np.pi, np.pi, np.zeros((1, 1, 2)), shells=1000, sectors=800)
     law = laws[0, 0]
     share = law.mass_beyond(2.0)
-    assert 0.2 < share < 0.8
-    states = draw(target, 4000, "opposite")[0, 0]
+    assert 0.05 < share < 0.95
+    states = draw(target, 4000, "opposite", str(budget))[0, 0]
     found = stats.binomtest(int(np.sum(law.polar(states)[0] > 2.0)), len(states), share)
     assert found.pvalue > FALSE_ALARM
 

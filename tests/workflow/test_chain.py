@@ -1,4 +1,4 @@
-"""The chain of rules on a small configuration: its files, their numbers, and where they come from."""
+"""The chain of rules on a small configuration: files, their numbers, and what made them."""
 
 import hashlib
 import json

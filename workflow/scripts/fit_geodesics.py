@@ -8,10 +8,19 @@ with job(snakemake):
     import numpy as np
     from inputs import load_manifold
 
-    from geodp.regression import FitError, fit
+    from geodp.errors import DataError
+    from geodp.regression import CutLocusError, FitError, fit
 
     data = load_arrays(snakemake.input.data)
-    found = fit(load_manifold(snakemake), data["covariates"], data["points"])
+    try:
+        found = fit(load_manifold(snakemake), data["covariates"], data["points"])
+    except CutLocusError as problem:
+        if "rows" not in data:
+            raise
+        row = data["rows"][problem.record]
+        raise DataError(
+            f"{data['table']}, row {row} (record {problem.record + 1}): {problem.reason}"
+        ) from problem
     if not np.all(found.converged):
         worst = int(np.argmax(found.gradient_norm))
         raise FitError(

@@ -36,4 +36,6 @@ with job(snakemake):
         points=records.points[None],
         covariate_range=np.array(records.covariate_range),
         subjects=np.array(records.subjects, dtype=str),
+        table=np.array(path),
+        rows=np.array(records.rows),
     )

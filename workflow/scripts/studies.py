@@ -134,7 +134,7 @@ def validate(configuration, schema):
 
 
 def _refuse_infinite(value, place=""):
-    """Refuse .nan and .inf, which are numbers to a schema and pass every comparison with a limit."""
+    """Refuse .nan and .inf, which are numbers to a schema and may pass its limits."""
     if isinstance(value, float) and not math.isfinite(value):
         raise ConfigurationError(
             f"configuration key {place}: {value} is not finite: give a finite number"

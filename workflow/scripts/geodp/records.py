@@ -32,12 +32,15 @@ class Records:
     points : ndarray, shape (n, *point_shape)
     subjects : list of str
         Empty where the table names no subjects.
+    rows : list of int
+        Where each record stands in the table; the header is row 1.
     """
 
     covariates: np.ndarray
     covariate_range: tuple[float, float]
     points: np.ndarray
     subjects: list
+    rows: list
 
 
 def landmark_columns(number):
@@ -102,6 +105,7 @@ def read_records(text, source, manifold, covariate, columns, transformation="non
         covariate_range=(low, high),
         points=points,
         subjects=[row[subject] for _, row in rows] if subject else [],
+        rows=lines,
     )
 
 

@@ -39,6 +39,28 @@ class FitError(DataError):
     """The data admit no least-squares geodesic that can be vouched for."""
 
 
+class CutLocusError(FitError):
+    """A record lies near the cut locus of its prediction.
+
+    Attributes
+    ----------
+    record : int
+        Its index within its data set.
+    reason : str
+        What is wrong and what to do, without saying which record it is.
+    """
+
+    def __init__(self, index, distance, injectivity_radius, data_sets=()):
+        self.record = int(index[-1])
+        self.reason = (
+            f"it lies {distance:.4g} from its prediction, near the cut locus at "
+            f"{injectivity_radius:.4g}, where residuals have no sure direction: correct or "
+            "remove it"
+        )
+        of_data_set = f" of data set {index[0] + 1}" if np.prod(data_sets, dtype=int) > 1 else ""
+        super().__init__(f"record {self.record + 1}{of_data_set}: {self.reason}")
+
+
 @dataclass(frozen=True)
 class EnergyGradient:
     """Energy and the parts of its gradient asked for, at each parameter of a batch.
@@ -399,8 +421,9 @@ def fit(manifold, covariates, points, tolerance=1e-10, max_iterations=100):
     Raises
     ------
     FitError
-        Fewer than three records, constant covariates, or a record near the cut locus of its
-        prediction, where the residual has no sure direction.
+        Fewer than three records, or constant covariates.
+    CutLocusError
+        A record near the cut locus of its prediction, where the residual has no sure direction.
     """
     if covariates.shape[-1] < 3:
         raise FitError(
@@ -426,14 +449,17 @@ def fit(manifold, covariates, points, tolerance=1e-10, max_iterations=100):
 
 
 def check_cut_locus(manifold, distances):
-    """Raise `FitError` when a residual comes near the injectivity radius."""
+    """Raise `CutLocusError` when a residual comes near the injectivity radius.
+
+    Parameters
+    ----------
+    distances : ndarray, shape (*data_sets, n)
+    """
     limit = CUT_LOCUS_FRACTION * manifold.injectivity_radius
     if np.any(distances > limit):
         worst = np.unravel_index(np.argmax(distances), distances.shape)
-        raise FitError(
-            f"record {worst[-1] + 1} lies {distances[worst]:.4g} from its prediction, near the "
-            f"cut locus at {manifold.injectivity_radius:.4g}, where residuals have no sure "
-            "direction: correct or remove it"
+        raise CutLocusError(
+            worst, float(distances[worst]), manifold.injectivity_radius, distances.shape[:-1]
         )
 
 
