@@ -60,14 +60,12 @@ def library(script):
     return sorted(str(file.relative_to(ROOT)) for file in imported(SCRIPTS / script))
 
 
-def settings(*keys):
-    """A params function: one part of the study's configuration."""
+def settings(key, *chosen):
+    """A params function: one part of the study's configuration, or some keys of it."""
 
     def part(wildcards):
-        value = STUDIES[wildcards.study].settings
-        for key in keys:
-            value = value[key]
-        return value
+        value = STUDIES[wildcards.study].settings[key]
+        return {name: value[name] for name in chosen} if chosen else value
 
     return part
 

@@ -83,7 +83,7 @@ for study in STUDIES.values():
             params:
                 study=study.name,
                 figure=chosen,
-                grids=study.grids,
+                grids=study.grids if chosen["kind"] == "error" else None,
                 length_unit=study.settings["length_unit"],
                 covariate_label=study.settings["covariate_label"],
                 note=study.settings["note"],

@@ -24,15 +24,7 @@ for block in [block for study in STUDIES.values() for block in study.blocks]:
             sampler=block.sampler,
             manifold=STUDIES[block.study].settings["manifold"],
             draws=STUDIES[block.study].settings["draws"],
-            settings=STUDIES[block.study].settings["sampler"],
-            random_walk=(
-                {
-                    key: STUDIES[block.study].settings["random_walk"][key]
-                    for key in ("steps", "step_scale")
-                }
-                if block.sampler == "random_walk"
-                else None
-            ),
+            settings=STUDIES[block.study].sampler_settings(block.sampler),
             seed=config["seed"],
             lock=LOCK,
         script:

@@ -32,7 +32,7 @@ rule neighbour_ratios:
         "../../envs/environment.yaml"
     params:
         manifold=settings("manifold"),
-        data=settings("data"),
+        data=settings("data", "shooting_vector_length", "covariates", "first_point", "noise"),
         data_radius=settings("data_radius"),
         settings=settings("neighbours"),
         seed=config["seed"],

@@ -6,6 +6,7 @@ with job(snakemake):
     import numpy as np
     import pandas as pd
     from inputs import load_manifold
+    from scipy.stats import sem
 
     from geodp.draws import STAGES
     from geodp.evaluation import convergence, mean_squared_errors
@@ -69,14 +70,16 @@ with job(snakemake):
         for index in range(count):
             by_footpoint = np.mean(squared[index], axis=-1)
             # Draws at one footpoint are alike, so footpoints are the independent units.
-            relative = np.std(by_footpoint, ddof=1) / np.mean(by_footpoint)
+            relative = (
+                sem(by_footpoint) / np.mean(by_footpoint) if len(by_footpoint) > 1 else np.nan
+            )
             errors.append(
                 {
                     **common,
                     "data_set": index,
                     "draws": squared[index].size,
                     "mean_squared_error": np.mean(squared[index]),
-                    "log_error_standard_error": relative / np.sqrt(len(by_footpoint)),
+                    "log_error_standard_error": relative,
                     "non_private_mean_squared_error": 2.0 * found["energy"][index],
                     "median_squared_error": np.median(squared[index]),
                     "mean_footpoint_distance": np.mean(away[index]),

@@ -28,8 +28,8 @@ with job(snakemake):
     else:
         # For comparison only: the first data set is enough.
         mechanism = mechanism.take(slice(0, 1))
-        warm_up, thin = params.random_walk["steps"], 1
-        walk = Plan(RandomWalk(params.random_walk["step_scale"]), warm_up)
+        warm_up, thin = settings["steps"], 1
+        walk = Plan(RandomWalk(settings["step_scale"]), warm_up)
 
         def planner(rng, target):
             return walk

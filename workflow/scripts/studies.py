@@ -87,6 +87,14 @@ class Study:
             for cell, budgets in block.cells.items()
         ]
 
+    def sampler_settings(self, sampler):
+        """What a block's draws and traces depend on, for one of the samplers."""
+        matched, walk = self.settings["sampler"], self.settings["random_walk"]
+        if sampler == "matched":
+            return dict(matched)
+        traces = {key: matched[key] for key in ("chains", "states")}
+        return traces | {key: walk[key] for key in ("steps", "step_scale")}
+
     def shapes_group(self, figure):
         """The group whose shapes a figure shows: the one it names, else the study's first."""
         return self.settings["figures"][figure].get("group", next(iter(self.groups)))

@@ -91,6 +91,8 @@ def read_records(text, source, manifold, covariate, columns, transformation="non
     else:
         points = values.reshape((-1, *manifold.point_shape))
         check_points(manifold, points, source, lines)
+        # Takes away what rounding in the table left.
+        points = manifold.project(points)
     raw = [
         _covariate(row[covariate], source, line, covariate, transformation) for line, row in rows
     ]
