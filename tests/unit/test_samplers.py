@@ -266,7 +266,7 @@ class Broken:
 
 @pytest.mark.parametrize(
     "broken",
-    [Broken(Forced, 6000, 1), Broken(Drifting, 6000, 100), Broken(MovesAlone, 7000, 40)],
+    [Broken(Forced, 6000, 1), Broken(Drifting, 6000, 100), Broken(MovesAlone, 10000, 25)],
     ids=lambda broken: broken.sampler.__name__,
 )
 def test_a_wrong_kernel_is_refused(broken):

@@ -12,6 +12,13 @@ from studies import expand, load_schema, validate
 ROOT = Path(workflow.basedir)
 SCRIPTS = ROOT / "workflow" / "scripts"
 
+if " " in sys.executable:
+    # Snakemake starts scripts through a shell and does not quote their interpreter.
+    sys.exit(
+        f"Error: Snakemake cannot use the Python at {sys.executable}, whose path has a space: move "
+        "the checkout or the environment to a path without one"
+    )
+
 try:
     validate(config, load_schema(ROOT / "config" / "schemas" / "config.schema.yaml"))
     STUDIES = expand(config)

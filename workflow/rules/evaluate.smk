@@ -19,6 +19,7 @@ rule evaluate:
         mechanism=settings("mechanism"),
         groups=lambda wildcards: STUDIES[wildcards.study].groups,
         cells=lambda wildcards: STUDIES[wildcards.study].sampled,
+        seed=config["seed"],
         lock=LOCK,
     script:
         "../scripts/evaluate.py"

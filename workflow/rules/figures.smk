@@ -28,6 +28,7 @@ for study in STUDIES.values():
                     study=study.name,
                     manifold=study.settings["manifold"],
                     groups=study.curve_groups(figure),
+                    seed=config["seed"],
                     lock=LOCK,
                 script:
                     "../scripts/predict_curves.py"
@@ -55,6 +56,7 @@ for study in STUDIES.values():
                     name=figure,
                     manifold=study.settings["manifold"],
                     figure=chosen,
+                    seed=config["seed"],
                     transformation=study.settings["data"].get("transformation", "none"),
                     lock=LOCK,
                 script:
@@ -84,7 +86,8 @@ for study in STUDIES.values():
                 study=study.name,
                 figure=chosen,
                 grids=study.grids if chosen["kind"] == "error" else None,
-                length_unit=study.settings["length_unit"],
+                splits=study.splits,
+                length_unit=study.length_unit,
                 covariate_label=study.settings["covariate_label"],
                 note=study.settings["note"],
                 lock=LOCK,

@@ -6,13 +6,22 @@ with job(snakemake):
     import numpy as np
     from inputs import load_manifold
 
+    from geodp.errors import DataError
     from geodp.mechanisms.as_published import configured_support
     from geodp.regression import Fit
     from geodp.sensitivity import published_sensitivity
 
+    # Below this fraction of the geodesic's length residuals are rounding.
+    SMALLEST_RELATIVE_RESIDUAL = 1e-7
     manifold = load_manifold(snakemake)
     data = load_arrays(snakemake.input.data)
     found = Fit(**load_json(snakemake.input.fit))
+    length = manifold.norm(found.footpoint, found.shooting_vector)
+    if np.any(found.largest_residual <= SMALLEST_RELATIVE_RESIDUAL * length):
+        raise DataError(
+            f"{snakemake.input.data}: the records of a data set lie exactly on a geodesic, and the "
+            "published scale, their largest residual, would be zero: add noise or check the data"
+        )
     bound = published_sensitivity(
         manifold, found.largest_residual, data["covariates"].shape[-1], snakemake.params.data_radius
     )

@@ -3,13 +3,15 @@
 from jobs import job, load_arrays, load_json, save_table
 
 with job(snakemake):
+    import sys
+
     import numpy as np
     import pandas as pd
     from inputs import load_manifold
     from scipy.stats import sem
 
     from geodp.draws import STAGES
-    from geodp.evaluation import convergence, mean_squared_errors
+    from geodp.evaluation import LARGEST_FLAGGED_SHARE, convergence, mean_squared_errors
 
     manifold = load_manifold(snakemake)
     params = snakemake.params
@@ -38,12 +40,16 @@ with job(snakemake):
             "mechanism": params.mechanism,
             "sampler": entry["sampler"],
             "support": str(bound["description"]),
+            "seed": params.seed,
+            "lock": params.lock,
         }
         passed = True
         for stage in STAGES:
             prefix = f"trace_{stage}."
             traces = {k.removeprefix(prefix): v for k, v in draws.items() if k.startswith(prefix)}
             judged = convergence(traces)
+            cut_short = bool(draws[f"{stage}_cut_short"])
+            judged["passed"] = judged["passed"] and not cut_short
             passed = passed and judged["passed"]
             chains, states = next(iter(traces.values())).shape
             diagnostics.append(
@@ -51,6 +57,7 @@ with job(snakemake):
                     **common,
                     "parameter": stage,
                     "steps": int(draws[f"{stage}_steps"]),
+                    "cut_short": cut_short,
                     "accepted": float(draws[f"{stage}_accepted"]),
                     "largest_weight": float(draws[f"{stage}_largest_weight"]),
                     "trace_chains": chains,
@@ -78,6 +85,7 @@ with job(snakemake):
                     **common,
                     "data_set": index,
                     "draws": squared[index].size,
+                    "footpoints": len(by_footpoint),
                     "mean_squared_error": np.mean(squared[index]),
                     "log_error_standard_error": relative,
                     "non_private_mean_squared_error": 2.0 * found["energy"][index],
@@ -88,4 +96,10 @@ with job(snakemake):
                 }
             )
     save_table(snakemake.output.errors, pd.DataFrame(errors))
-    save_table(snakemake.output.diagnostics, pd.DataFrame(diagnostics))
+    judged = pd.DataFrame(diagnostics)
+    save_table(snakemake.output.diagnostics, judged)
+    by_cell = judged[judged["sampler"] == "matched"].groupby(["group", "cell"])["passed"].all()
+    message = f"{(~by_cell).sum()} of {len(by_cell)} cells are flagged"
+    if np.mean(~by_cell) > LARGEST_FLAGGED_SHARE:
+        message += f", more than the {LARGEST_FLAGGED_SHARE:.0%} that this project accepts"
+    print(f"{snakemake.wildcards.study}: {message}", file=sys.stderr)

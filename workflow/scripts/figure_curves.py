@@ -9,7 +9,7 @@ with job(snakemake):
     from matplotlib.colors import Normalize
     from pictures import save_figure_and_table
 
-    from geodp.plotting import NON_PRIVATE, new_figure
+    from geodp.plotting import WITHOUT_PRIVACY, new_figure
     from geodp.sphere_view import SphereView
 
     numbers = pd.read_csv(snakemake.input.table, dtype={"noise_variance": str})
@@ -23,10 +23,10 @@ with job(snakemake):
     figure, axes = new_figure(len(groups), 2, width=6.4, height=3.1 * len(groups))
     for row, group in zip(axes, groups, strict=True):
         part = numbers[numbers["group"] == group]
-        fitted = part[part["kind"] == "non-private"][coordinates].to_numpy()
+        fitted = part[part["kind"] == "without privacy"][coordinates].to_numpy()
         view = SphereView.facing(fitted[len(fitted) // 2], along=fitted[-1] - fitted[0])
         data = part[part["kind"] == "observed"][coordinates].to_numpy()
-        private = part[part["kind"] == "private"].sort_values(
+        released = part[part["kind"] == "as published"].sort_values(
             "total_budget", ascending=False, kind="stable"
         )
         for panel, enlarged in zip(row, (False, True), strict=True):
@@ -34,14 +34,16 @@ with job(snakemake):
             front, back = view.split(data)
             panel.plot(*front, ".", color="0.45", markersize=4, zorder=2)
             panel.plot(*back, ".", color="0.8", markersize=3, zorder=1)
-            for total, curve in private.groupby("total_budget", sort=False):
+            for total, curve in released.groupby("total_budget", sort=False):
                 front, back = view.split(curve[coordinates].to_numpy())
                 panel.plot(*front, color=shades(scale(total)), linewidth=1.2, zorder=3)
                 panel.plot(
                     *back, color=shades(scale(total)), linewidth=0.8, linestyle=":", zorder=1
                 )
             front, _ = view.split(fitted)
-            panel.plot(*front, color="black", linewidth=2.2, linestyle=NON_PRIVATE.line, zorder=5)
+            panel.plot(
+                *front, color="black", linewidth=2.2, linestyle=WITHOUT_PRIVACY.line, zorder=5
+            )
             panel.set_aspect("equal")
             panel.axis("off")
             if enlarged:
@@ -50,10 +52,8 @@ with job(snakemake):
                 panel.set_xlim(middle[0] - half, middle[0] + half)
                 panel.set_ylim(middle[1] - half, middle[1] + half)
             noise = part["noise_variance"].iloc[0]
-            panel.set_title(
-                f"noise variance {noise}, n = {part['n'].iloc[0]}"
-                + (", enlarged" if enlarged else "")
-            )
+            title = f"n = {part['n'].iloc[0]}" + (", enlarged" if enlarged else "")
+            panel.set_title(title if pd.isna(noise) else f"noise variance {noise}, {title}")
     from matplotlib.cm import ScalarMappable
     from matplotlib.lines import Line2D
 
@@ -68,7 +68,7 @@ with job(snakemake):
         handles=[
             Line2D([], [], color="0.45", marker=".", linestyle="", label="records"),
             Line2D([], [], color="black", linewidth=2.2, label="fit without privacy"),
-            Line2D([], [], color=shades(0.3), label="private geodesics"),
+            Line2D([], [], color=shades(0.3), label="geodesics as published"),
             Line2D([], [], color=shades(0.3), linestyle=":", label="on the far side"),
         ],
         loc="outside lower center",

@@ -1,4 +1,4 @@
-"""Error against budget: log mean squared error of private geodesics, by grid of budgets."""
+"""Error against budget: log mean squared error of released geodesics, by grid of budgets."""
 
 from jobs import job
 
@@ -7,6 +7,7 @@ with job(snakemake):
     import pandas as pd
     from matplotlib.ticker import MultipleLocator
     from pictures import save_figure_and_table
+    from scipy.stats import t as student
 
     from geodp.plotting import CURVES, new_figure, plot_curve
 
@@ -25,7 +26,15 @@ with job(snakemake):
 
     keys = ["grid", "group", "n", "noise_variance", "cell", "footpoint_budget"]
     keys += ["shooting_vector_budget", "total_budget", "mechanism", "sampler", "support"]
-    values = ["draws", "log_error", "log_error_standard_error", "log_non_private", "flagged"]
+    keys += ["seed", "lock"]
+    values = [
+        "draws",
+        "footpoints",
+        "log_error",
+        "log_error_standard_error",
+        "log_non_private",
+        "flagged",
+    ]
     shown = table.loc[table["data_set"] == 0, keys + values]
     others = table[table["data_set"] > 0].groupby(["grid", "group", "cell"])
     bands = others.agg(
@@ -38,14 +47,14 @@ with job(snakemake):
     )
     numbers = shown.merge(bands.reset_index(), on=["grid", "group", "cell"], how="left")
 
-    unit = snakemake.params.length_unit
+    unit = f" ({snakemake.params.length_unit}$^2$)" if snakemake.params.length_unit else ""
     figure, axes = new_figure(
         1, len(settings["grids"]), width=3.4 * len(settings["grids"]) + 0.4, height=3.1, sharey=True
     )
     curves = settings.get("curves", "none")
     handles = []
     for panel, grid in zip(axes[0], settings["grids"], strict=True):
-        split = numbers[numbers["grid"] == grid]["total_budget"].nunique() == 1
+        split = snakemake.params.splits[grid]
         column = "footpoint_budget" if split else "total_budget"
         handles = []
         for curve, group in zip(CURVES, groups, strict=False):
@@ -55,10 +64,11 @@ with job(snakemake):
             label = {
                 "n": f"n = {row['n']}",
                 "noise_variance": f"noise variance {row['noise_variance']}",
-                "none": f"private, n = {row['n']}",
+                "none": f"as published, n = {row['n']}",
             }[curves]
             single = part["band_low"].isna().all()
-            spread = 1.96 * part["log_error_standard_error"]
+            quantile = student.ppf(0.975, np.maximum(part["footpoints"] - 1, 1))
+            spread = quantile * part["log_error_standard_error"]
             low = part["log_error"] - spread if single else part["band_low"]
             high = part["log_error"] + spread if single else part["band_high"]
             handles.append(
@@ -73,6 +83,9 @@ with job(snakemake):
                     high.to_numpy(),
                 )
             )
+            if not single:
+                median = part["band_median"].to_numpy()
+                panel.plot(part[column], median, color=curve.colour, linewidth=0.7, zorder=2)
             panel.axhline(row["log_non_private"], color=curve.colour, linestyle=":", linewidth=1.2)
         total = numbers[numbers["grid"] == grid]["total_budget"].iloc[0]
         panel.xaxis.set_major_locator(MultipleLocator(0.5))
@@ -81,7 +94,7 @@ with job(snakemake):
             if split
             else r"total budget $\epsilon$ ($\epsilon_p = \epsilon_v = \epsilon/2$)"
         )
-    axes[0, 0].set_ylabel(f"ln mean squared error ({unit}$^2$)")
+    axes[0, 0].set_ylabel(f"ln mean squared error{unit}")
     level = axes[0, 0].plot([], [], color="0.3", linestyle=":", label="without privacy")[0]
     figure.legend(
         handles=[*handles, level], loc="outside upper center", ncols=len(handles) + 1, fontsize=8.5

@@ -1,4 +1,4 @@
-"""Effective draws per step of every cell's chains, and of the random walk where it was run."""
+"""Effective draws per traced state of every cell, and of the random walk where it was run."""
 
 from jobs import job
 
@@ -9,8 +9,8 @@ with job(snakemake):
     from geodp.plotting import CURVES, new_figure
 
     numbers = pd.read_csv(snakemake.input.table, dtype={"noise_variance": str})
-    steps = numbers["trace_chains"] * numbers["trace_states"] * numbers["trace_thin"]
-    numbers["effective_draws_per_step"] = numbers["ess_bulk"] / steps
+    states = numbers["trace_chains"] * numbers["trace_states"]
+    numbers["effective_draws_per_state"] = numbers["ess_bulk"] / states
     styles = {"matched": CURVES[0], "random_walk": CURVES[1]}
     names = {"matched": "matched", "random_walk": "random walk"}
     titles = {"footpoint": "footpoint", "shooting_vector": "shooting vector"}
@@ -24,7 +24,7 @@ with job(snakemake):
                 some = part[part["passed"] == passed]
                 panel.plot(
                     some[budgets[stage]],
-                    some["effective_draws_per_step"],
+                    some["effective_draws_per_state"],
                     linestyle="",
                     marker=style.marker,
                     color=style.colour,
@@ -35,7 +35,7 @@ with job(snakemake):
         panel.set_yscale("log")
         panel.set_xlabel(f"{titles[stage]} budget {symbols[stage]}")
         panel.set_title(titles[stage])
-    axes[0, 0].set_ylabel("effective draws per step")
+    axes[0, 0].set_ylabel("effective draws per traced state")
     handles, labels = axes[0, 1].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper center", ncols=4, fontsize=8)
     save_figure_and_table(snakemake, figure, numbers)

@@ -7,7 +7,7 @@ with job(snakemake):
     import pandas as pd
     from pictures import save_figure_and_table
 
-    from geodp.plotting import NON_PRIVATE, PRIVATE, new_figure
+    from geodp.plotting import RELEASED, WITHOUT_PRIVACY, new_figure
 
     numbers = pd.read_csv(snakemake.input.table)
     values = list(dict.fromkeys(numbers["covariate"]))
@@ -21,23 +21,23 @@ with job(snakemake):
 
     for panel, value in zip(axes[0], values, strict=True):
         part = numbers[numbers["covariate"] == value]
-        for draw, shape in part[part["kind"] == "private"].groupby("draw"):
+        for draw, shape in part[part["kind"] == "as published"].groupby("draw"):
             first = draw == 1
             panel.plot(
                 *closed(shape),
-                color=PRIVATE.colour,
+                color=RELEASED.colour,
                 linestyle="--" if first else "-",
                 linewidth=1.5 if first else 0.6,
                 alpha=1.0 if first else 0.35,
-                marker=PRIVATE.marker if first else "",
+                marker=RELEASED.marker if first else "",
                 markersize=3.5,
                 zorder=3 if first else 1,
-                label="one private draw" if first else ("other draws" if draw == 2 else None),
+                label="one draw as published" if first else ("other draws" if draw == 2 else None),
             )
         panel.plot(
-            *closed(part[part["kind"] == "non-private"]),
-            color=NON_PRIVATE.colour,
-            marker=NON_PRIVATE.marker,
+            *closed(part[part["kind"] == "without privacy"]),
+            color=WITHOUT_PRIVACY.colour,
+            marker=WITHOUT_PRIVACY.marker,
             markersize=3.5,
             zorder=4,
             label="without privacy",

@@ -3,9 +3,11 @@
 from jobs import job, save_table
 
 with job(snakemake):
+    import numpy as np
     import pandas as pd
     from inputs import configured_first_point, load_manifold
 
+    from geodp.errors import DataError
     from geodp.randomness import random_stream
     from geodp.sensitivity import neighbour_ratios
     from geodp.simulate import simulate_geodesic_data
@@ -29,6 +31,11 @@ with job(snakemake):
         ratios = neighbour_ratios(
             manifold, simulation.covariates, simulation.points, snakemake.params.data_radius
         )
+        if not np.all(ratios["converged"]):
+            raise DataError(
+                f"{np.sum(~ratios['converged'])} of {settings['pairs']} fits of pairs of "
+                f"neighbours at n = {number} did not converge: lower neighbours.noise_variance"
+            )
         tables.append(
             pd.DataFrame(
                 {
@@ -36,6 +43,8 @@ with job(snakemake):
                     "n": number,
                     "noise_variance": noise,
                     "pair": range(1, settings["pairs"] + 1),
+                    "seed": snakemake.params.seed,
+                    "lock": snakemake.params.lock,
                     **ratios,
                 }
             )

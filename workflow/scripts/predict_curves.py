@@ -1,4 +1,4 @@
-"""Observed points, the fitted geodesic and one private geodesic for each budget of a grid."""
+"""Observed points, the fitted geodesic and one released geodesic for each budget of a grid."""
 
 from jobs import job, load_arrays, load_json, save_table
 
@@ -21,7 +21,9 @@ with job(snakemake):
                     "kind": kind,
                     "group": group["group"],
                     "noise_variance": group["noise_variance"],
-                    "n": group["n"],
+                    "n": number,
+                    "seed": snakemake.params.seed,
+                    "lock": snakemake.params.lock,
                     "footpoint_budget": budgets[0],
                     "shooting_vector_budget": budgets[1],
                     "covariate": covariates,
@@ -35,13 +37,14 @@ with job(snakemake):
         snakemake.params.groups, snakemake.input.data, snakemake.input.fit, strict=True
     ):
         data, found = load_arrays(data_path), load_json(fit_path)
+        number = data["covariates"].shape[-1]
         add("observed", group, ("", ""), data["covariates"][0], data["points"][0])
         curve = predict(manifold, found["footpoint"][0], found["shooting_vector"][0], x)
-        add("non-private", group, ("", ""), x, curve)
+        add("without privacy", group, ("", ""), x, curve)
         for budgets in group["budgets"]:
             draws = load_arrays(next(cells))
             curve = predict(
                 manifold, draws["footpoint"][0, 0], draws["shooting_vector"][0, 0, 0], x
             )
-            add("private", group, budgets, x, curve)
+            add("as published", group, budgets, x, curve)
     save_table(snakemake.output[0], pd.concat(rows))

@@ -27,17 +27,12 @@ with job(snakemake):
         )
     footpoints = draws["footpoint"][0]
     count = settings.get("draws", 1)
-    if count > len(footpoints):
-        raise DataError(
-            f"configuration key studies.{snakemake.params.study}.figures."
-            f"{snakemake.params.name}.draws: {count} wanted and {len(footpoints)} drawn"
-        )
     fitted = predict(manifold, found["footpoint"][0], found["shooting_vector"][0], scaled)
     private = predict(manifold, footpoints[:count], draws["shooting_vector"][0, :count, 0], scaled)
     # A shape has no orientation: turn each private one to the non-private.
     private = manifold.align(fitted, private)
     rows = []
-    for kind, shapes in (("non-private", fitted[None]), ("private", private)):
+    for kind, shapes in (("without privacy", fitted[None]), ("as published", private)):
         for draw, sequence in enumerate(shapes):
             for value, shape in zip(values, sequence, strict=True):
                 rows.append(
@@ -46,6 +41,8 @@ with job(snakemake):
                             "kind": kind,
                             "draw": draw + 1,
                             "cell": settings["cell"],
+                            "seed": snakemake.params.seed,
+                            "lock": snakemake.params.lock,
                             "covariate": value,
                             "landmark": range(1, len(shape) + 1),
                             "x": shape.real,

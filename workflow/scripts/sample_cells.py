@@ -45,7 +45,6 @@ with job(snakemake):
             mechanism,
             budgets,
             draws,
-            planner,
             settings["chains"],
             settings["states"],
             warm_up,

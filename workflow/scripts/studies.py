@@ -87,6 +87,19 @@ class Study:
             for cell, budgets in block.cells.items()
         ]
 
+    @property
+    def splits(self):
+        """Whether a budget grid splits one total, rather than halving several; by grid."""
+        return {grid: "total" in part for grid, part in self.settings["budgets"].items()}
+
+    @property
+    def length_unit(self):
+        """The unit of distances: radians on spheres and shapes, else none unless configured."""
+        given = self.settings["length_unit"]
+        if given is not None:
+            return given
+        return "rad" if self.settings["manifold"]["name"] in ("sphere", "kendall") else ""
+
     def sampler_settings(self, sampler):
         """What a block's draws and traces depend on, for one of the samplers."""
         matched, walk = self.settings["sampler"], self.settings["random_walk"]
@@ -264,6 +277,7 @@ def _expand_study(name, settings, cells_per_job):
                         study.grids.append(member)
     _check_manifold(study, key)
     _check_table(study, key)
+    _check_support(study, key)
     _check_comparison(study, key)
     _check_neighbours(study, key)
     _check_figures(study, key)
@@ -345,6 +359,27 @@ def _check_table(study, key):
         )
 
 
+def _check_support(study, key):
+    support, neighbours = study.settings["support"], study.settings["neighbours"]
+    centre, radius = support["footpoint_centre"], support["footpoint_radius"]
+    if (centre is None) != (radius is None):
+        missing = "footpoint_centre" if centre is None else "footpoint_radius"
+        raise ConfigurationError(
+            f"configuration key {key}.support.{missing} is missing: a ball of footpoints needs a "
+            "centre and a radius"
+        )
+    if centre == "truth" and not study.simulated:
+        raise ConfigurationError(
+            f"configuration key {key}.support.footpoint_centre: there is no truth for observed "
+            "data: give coordinates"
+        )
+    if neighbours["n"] and not study.simulated:
+        raise ConfigurationError(
+            f"configuration key {key}.neighbours.n: pairs of neighbours are simulated and this "
+            "study reads a table: remove it"
+        )
+
+
 def _check_comparison(study, key):
     for index, entry in enumerate(study.settings["random_walk"]["cells"]):
         if entry["cell"] not in study.cells.get(entry["group"], {}):
@@ -392,7 +427,9 @@ def _check_figures(study, key):
                 )
         _check_groups_in_grids(study, figure, place)
         if figure["kind"] == "ratios" and not study.settings["neighbours"]["n"]:
-            raise ConfigurationError(f"{place}: no sizes are given under {key}.neighbours.n")
+            raise ConfigurationError(
+                f"{place}: no sizes are given under {key}.neighbours.n: add them"
+            )
         if figure["kind"] == "shapes":
             _check_shapes(study, name, place)
         if figure["kind"] == "curves" and study.settings["manifold"] != {
@@ -426,9 +463,19 @@ def _check_groups_in_grids(study, figure, place):
 def _check_shapes(study, name, place):
     if study.settings["manifold"]["name"] != "kendall":
         raise ConfigurationError(f"{place}: shapes are drawn of planar landmarks only")
+    figure = study.settings["figures"][name]
     cells = study.cells[study.shapes_group(name)]
-    cell = study.settings["figures"][name]["cell"]
-    if cell not in cells:
+    if figure["cell"] not in cells:
         raise ConfigurationError(
-            f"{place}.cell: there is no cell {cell} (the first are: {', '.join(list(cells)[:5])})"
+            f"{place}.cell: there is no cell {figure['cell']} (the first are: "
+            f"{', '.join(list(cells)[:5])})"
+        )
+    drawn = study.settings["draws"]["footpoints"]
+    if figure.get("draws", 1) > drawn:
+        raise ConfigurationError(
+            f"{place}.draws: {figure['draws']} is too large: {drawn} footpoints are drawn"
+        )
+    if study.settings["data"].get("transformation") == "log" and min(figure["values"]) <= 0:
+        raise ConfigurationError(
+            f"{place}.values: {min(figure['values'])} has no logarithm: give positive values"
         )

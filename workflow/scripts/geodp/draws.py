@@ -33,6 +33,7 @@ class Draws:
         for stage in STAGES:
             kept[f"{stage}_steps"] = np.array(self.plans[stage].steps)
             kept[f"{stage}_largest_weight"] = np.array(self.plans[stage].largest_weight)
+            kept[f"{stage}_cut_short"] = np.array(self.plans[stage].cut_short)
             kept[f"{stage}_accepted"] = np.array(self.accepted[stage])
         return kept
 
@@ -76,14 +77,19 @@ def draw_pairs(rng, mechanism, budgets, footpoints, shooting_vectors, planner):
     )
 
 
-def trace_chains(rng, mechanism, budgets, draws, planner, chains, states, warm_up=0, thin=None):
+def trace_chains(rng, mechanism, budgets, draws, chains, states, warm_up=0, thin=None):
     """Traces of scalar summaries for the first data set, footpoint and shooting vector apart.
 
-    The shooting vector is traced at the drawn footpoint farthest from the fit, where its
-    density is the least like the proposal.
+    The kernels are those that drew.  The shooting vector is traced at the drawn footpoint
+    farthest from the fit, where its density is the least like the proposal.
 
     Parameters
     ----------
+    rng : numpy.random.Generator
+    mechanism : AsPublished
+    budgets : tuple of float
+    draws : Draws
+    chains, states : int
     warm_up : int
         Steps before the first traced state.
     thin : int, optional
@@ -101,17 +107,20 @@ def trace_chains(rng, mechanism, budgets, draws, planner, chains, states, warm_u
     drawn = draws.footpoint[:1]
     away = manifold.dist(np.expand_dims(one.fit.footpoint, 1), drawn)
     farthest = int(np.argmax(away[0]))
+    place = slice(farthest, farthest + 1)
     targets = {
-        "footpoint": one.footpoint_target(budgets[0]),
-        "shooting_vector": one.shooting_vector_target(
-            drawn[:, farthest : farthest + 1], budgets[1]
-        )[0],
+        "footpoint": (one.footpoint_target(budgets[0]), (slice(0, 1),)),
+        "shooting_vector": (
+            one.shooting_vector_target(drawn[:, place], budgets[1])[0],
+            (slice(0, 1), place),
+        ),
     }
     traces = {}
-    for stage, target in targets.items():
-        sampler = planner(rng, target).sampler
-        gap = thin or draws.plans[stage].steps
-        found = trace(rng, sampler, target, chains, states, gap, warm_up)
+    for stage, (target, member) in targets.items():
+        drew = draws.plans[stage]
+        gap = thin or drew.steps
+        kernel = drew.sampler.member(member)
+        found = trace(rng, kernel, target, chains, states, gap, warm_up)
         for name, values in found.items():
             traces[f"trace_{stage}.{name}"] = np.reshape(values, (chains, states))
         traces[f"{stage}_thin"] = np.array(gap)

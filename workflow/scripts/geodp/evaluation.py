@@ -9,6 +9,9 @@ from geodp.regression import energy_gradient
 SMALLEST_EFFECTIVE_SIZE = 400
 LARGEST_RHAT = 1.01
 
+# Share of a study's cells that may fail before its figures are in doubt.
+LARGEST_FLAGGED_SHARE = 0.05
+
 
 def mean_squared_errors(manifold, footpoints, shooting_vectors, covariates, points):
     """Mean squared error of each private geodesic on its own data set.

@@ -48,8 +48,8 @@ CURVES = (
     Curve("#5aa7c7", "D", (0, (5, 1, 1, 1, 1, 1))),
 )
 
-PRIVATE = CURVES[1]
-NON_PRIVATE = CURVES[0]
+RELEASED = CURVES[1]
+WITHOUT_PRIVACY = CURVES[0]
 
 
 def new_figure(rows=1, columns=1, width=6.6, height=2.9, **keywords):

@@ -16,6 +16,9 @@ from geodp.errors import DataError
 # a misread digit or a code for a missing value, not anatomy.
 WILD_LANDMARK = 10.0
 
+# Both coordinates of a landmark are one of these where a digitiser wrote "missing".
+MISSING_CODES = (9999.0, -9999.0, 99999.0, -99999.0)
+
 TRANSFORMATIONS = {"none": lambda value: value, "log": math.log}
 
 
@@ -195,13 +198,20 @@ def check_landmarks(landmarks, source, lines):
                 f"{source}, row {line}: landmarks {first} and {second} coincide: correct or "
                 "remove the row"
             )
+        coded = np.isin(record.real, MISSING_CODES) & (record.real == record.imag)
+        if np.any(coded):
+            place = record[coded][0]
+            raise DataError(
+                f"{source}, row {line}: landmark {int(np.argmax(coded)) + 1} is ({place.real:g}, "
+                f"{place.imag:g}), a code for a missing value: correct or remove the row"
+            )
         worst = int(np.argmax(away[index]))
         if away[index, worst] > WILD_LANDMARK * usual:
             place = record[worst]
             raise DataError(
                 f"{source}, row {line}: landmark {worst + 1} at ({place.real:g}, {place.imag:g}) "
-                f"is over {WILD_LANDMARK:g} times farther out than is usual here (9999 and the "
-                "like are codes for missing values): correct or remove the row"
+                f"is over {WILD_LANDMARK:g} times farther out than is usual here: correct or "
+                "remove the row"
             )
 
 

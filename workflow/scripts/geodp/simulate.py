@@ -74,7 +74,10 @@ def simulate_geodesic_data(
     )
     spread = np.sqrt(noise_variance)
     if ambient_noise:
-        points = manifold.project(clean + spread * rng.standard_normal(clean.shape))
+        noise = rng.standard_normal(clean.shape)
+        if np.issubdtype(manifold.dtype, np.complexfloating):
+            noise = noise + 1j * rng.standard_normal(clean.shape)
+        points = manifold.project(clean + spread * noise)
     else:
         points = manifold.exp(clean, spread * manifold.random_tangent(rng, clean))
     return Simulation(covariates, points, start, velocity)

@@ -27,6 +27,8 @@ class Manifold(ABC):
         Smallest distance to a cut locus; infinite where there is none.
     curvature_bounds : tuple of float
         Lower and upper bound of the sectional curvature.
+    volume_growth : float
+        Exponential rate at which the volume of large balls grows with their radius.
     """
 
     name: str
@@ -35,6 +37,7 @@ class Manifold(ABC):
     dtype: type = float
     injectivity_radius: float = np.inf
     curvature_bounds: tuple[float, float]
+    volume_growth: float = 0.0
 
     @abstractmethod
     def exp(self, point, vector):

@@ -33,6 +33,8 @@ class SPD(SymmetricSpace):
         self.dim = size * (size + 1) // 2
         self.point_shape = (size, size)
         self.curvature_bounds = (-0.5, 0.0) if size > 1 else (0.0, 0.0)
+        # Half the sum of the positive roots, in the norm of the metric (Hajri et al. 2016).
+        self.volume_growth = np.sqrt(size * (size**2 - 1) / 12.0)
         self._rows, self._columns = np.triu_indices(size)
         diagonal = self._rows == self._columns
         self.curvature_signs = tuple(0 if flat else -1 for flat in diagonal)

@@ -87,7 +87,7 @@ def configured_support(
     if (footpoint_centre is None) != (footpoint_radius is None):
         raise DataError(
             "configuration key support: a ball of footpoints needs both footpoint_centre and "
-            "footpoint_radius"
+            "footpoint_radius: give both or neither"
         )
     if footpoint_centre is None:
         return Support(shooting_vector_length=longest)
@@ -158,6 +158,14 @@ class AsPublished:
         manifold, found, support = self.manifold, self.fit, self.support
         data, block = (self.covariates, self.points), BLOCKS[:1]
         scale = np.asarray(self.sensitivity.footpoint / budget)
+        widest = float(np.max(scale))
+        if support.footpoint_centre is None and widest * manifold.volume_growth >= 1.0:
+            raise DataError(
+                f"at a footpoint budget of {budget:g} the scale {widest:.3g} reaches "
+                f"{1.0 / manifold.volume_growth:.3g}, beyond which a Laplace law on "
+                f"{manifold.name} has no finite integral: raise the budget or n, or give the "
+                "support a ball of footpoints"
+            )
         axis = -manifold.point_ndim - 1
         start = np.expand_dims(found.footpoint, axis)
         velocity = np.expand_dims(found.shooting_vector, axis)

@@ -19,8 +19,8 @@ STEPS = 6
 MOST_MODES = 3
 
 # Points looked at around an end of the search, at these fractions of the support's radius.
-CLOUD_POINTS = 32
-CLOUDS = (0.08, 0.025)
+LOCAL_POINTS = 32
+LOCAL_RADII = (0.08, 0.025)
 
 # Two ends of the search nearer than this fraction of the support's radius are one mode.
 SAME_MODE = 0.02
@@ -48,7 +48,8 @@ def ball_points(dim, number):
     """Low-discrepancy points of the unit ball, shape (number, dim)."""
     from scipy.special import ndtri
 
-    cube = qmc.Halton(dim + 1, scramble=False).random(number + 1)[1:]
+    # The first two points of the sequence would be the origin, with no direction.
+    cube = qmc.Halton(dim + 1, scramble=False).random(number + 2)[2:]
     normal = ndtri(cube[:, :dim])
     direction = normal / np.linalg.norm(normal, axis=-1, keepdims=True)
     return direction * cube[:, dim:] ** (1.0 / dim)
@@ -94,34 +95,41 @@ def find_modes(
     def descend(state, steps):
         return _descend(space, linearise, state, centre, support_radius, steps)
 
-    same = SAME_MODE * support_radius
+    merge_radius = SAME_MODE * support_radius
+    main_norm = np.linalg.norm(gradient(np.expand_dims(main, axis)), axis=-1)[..., 0]
+    main_log_mass = _log_mass(main_hessian, main_norm, scale)
     starts, _ = around(support_centre, support_radius, SCREENED)
-    # Descend from where the gradient is least, compared with what the main mode lets expect.
+    # Descend from where the gradient is least, by itself and compared with what the main mode's
+    # Hessian lets expect there.
     offset = space.coordinates(
         np.expand_dims(main, axis),
         space.log(np.expand_dims(main, axis), starts),
         np.expand_dims(space.frame(main), axis - 1),
     )
     expected = np.linalg.norm(offset @ main_hessian, axis=-1)
-    surprise = expected / np.maximum(np.linalg.norm(gradient(starts), axis=-1), 1e-12)
-    order = np.argsort(-surprise, axis=-1)[..., :STARTS]
+    norm = np.maximum(np.linalg.norm(gradient(starts), axis=-1), 1e-12)
+    half = STARTS // 2
+    order = np.concatenate(
+        [np.argsort(norm, axis=-1)[..., :half], np.argsort(norm / expected, axis=-1)[..., :half]],
+        axis=-1,
+    )
     starts = np.take_along_axis(starts, space.expand(order), axis=axis)
     found = descend(starts, STEPS)
-    found = _distinct(space, *found, main, main_hessian, scale, same)
+    found = _distinct(space, *found, main, main_log_mass, scale, merge_radius)
     refined = found.position
     # Near a cut locus the gradient jumps, and a descent can end short of the mode: look around.
-    for fraction in CLOUDS:
+    for fraction in LOCAL_RADII:
         best = []
         for mode in range(MOST_MODES):
             place = np.take(refined, mode, axis=axis)
-            cloud, inside = around(place, fraction * support_radius, CLOUD_POINTS)
-            cloud = np.concatenate([np.expand_dims(place, axis), cloud], axis=axis)
-            norm = np.linalg.norm(gradient(cloud), axis=-1)
+            nearby, inside = around(place, fraction * support_radius, LOCAL_POINTS)
+            nearby = np.concatenate([np.expand_dims(place, axis), nearby], axis=axis)
+            norm = np.linalg.norm(gradient(nearby), axis=-1)
             norm[..., 1:] = np.where(inside, norm[..., 1:], np.inf)
             index = np.argmin(norm, axis=-1)[..., None]
-            best.append(np.take_along_axis(cloud, space.expand(index), axis=axis))
+            best.append(np.take_along_axis(nearby, space.expand(index), axis=axis))
         refined = np.concatenate(best, axis=axis)
-    return _distinct(space, *descend(refined, STEPS), main, main_hessian, scale, same)
+    return _distinct(space, *descend(refined, STEPS), main, main_log_mass, scale, merge_radius)
 
 
 def _descend(space, linearise, state, centre, support_radius, steps):
@@ -147,11 +155,11 @@ def _descend(space, linearise, state, centre, support_radius, steps):
     return state, matrix, norm
 
 
-def _distinct(space, state, matrix, norm, main, main_hessian, scale, same):
+def _distinct(space, state, matrix, norm, main, main_log_mass, scale, merge_radius):
     """The heaviest ends of a search that are neither the main mode nor one another."""
     axis = -space.point_ndim - 1
-    log_mass = _log_mass(matrix, norm, scale) - _log_mass(main_hessian, 0.0, scale)[..., None]
-    taken = space.dist(np.expand_dims(main, axis), state) < same[..., None]
+    log_mass = _log_mass(matrix, norm, scale[..., None]) - main_log_mass[..., None]
+    taken = space.dist(np.expand_dims(main, axis), state) < merge_radius[..., None]
     chosen = []
     for _ in range(MOST_MODES):
         log_mass = np.where(taken, -np.inf, log_mass)
@@ -164,7 +172,7 @@ def _distinct(space, state, matrix, norm, main, main_hessian, scale, same):
                 np.take_along_axis(log_mass, best, axis=-1),
             )
         )
-        taken = space.dist(place, state) < same[..., None]
+        taken = space.dist(place, state) < merge_radius[..., None]
     return Modes(
         np.concatenate([mode.position for mode in chosen], axis=axis),
         np.concatenate([mode.hessian for mode in chosen], axis=-3),
@@ -175,7 +183,5 @@ def _distinct(space, state, matrix, norm, main, main_hessian, scale, same):
 def _log_mass(matrix, norm, scale):
     """Logarithm of ``exp(-norm / scale) / |det matrix|``, of a matrix that is not too singular."""
     log_determinant = np.linalg.slogdet(matrix)[1]
-    if np.ndim(norm):
-        scale = scale[..., None]
     value = -norm / scale - log_determinant
     return np.where(np.isfinite(value), value, -np.inf)

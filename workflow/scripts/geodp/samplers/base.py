@@ -46,11 +46,14 @@ class Plan:
     largest_weight : float
         Largest importance weight of pilot proposals, relative to the mean of its batch member;
         NaN for kernels that have no weights.
+    cut_short : bool
+        Whether more steps were wanted than are allowed.
     """
 
     sampler: object
     steps: int
     largest_weight: float = float("nan")
+    cut_short: bool = False
 
 
 def choose(space, accepted, proposed, current):
@@ -67,6 +70,10 @@ def choose(space, accepted, proposed, current):
 
 class Kernel:
     """A Markov kernel; a sampler gives ``init`` and ``step`` and inherits the loop over steps."""
+
+    def member(self, index):
+        """The same kernel for one part of the batch, given as a tuple of slices."""
+        return self
 
     def walk(self, rng, target, state, steps, every):
         """Yield ``(state, accepted)`` after each ``every`` of ``steps`` steps.

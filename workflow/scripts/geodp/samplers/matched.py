@@ -65,6 +65,11 @@ class Matched(Kernel):
 
     name = "matched"
 
+    def member(self, index):
+        """The same kernel for one part of the batch, given as a tuple of slices."""
+        shares = np.asarray(self.shares)
+        return Matched(shares[index] if shares.ndim > 1 else shares)
+
     def init(self, rng, target, chains):
         """One proposal for each chain, within the support where that is possible."""
         proposal = _Proposal.of(target, self.shares)
@@ -187,9 +192,15 @@ class _Proposal:
         spread = np.sqrt(np.mean(np.linalg.eigvalsh(matrices[..., 0, :, :]) ** -2.0, axis=-1))
         reach = target.space.dim * spread
         narrowing = np.minimum(1.0, NARROWED_REACH * target.support_radius / reach)
+        # An ellipse that fits the support as it is leaves its share to those of all modes.
+        shares = np.broadcast_to(shares, (*target.batch, 3))
+        whole = np.stack(
+            [shares[..., 0] + shares[..., 1], np.zeros(target.batch), shares[..., 2]], axis=-1
+        )
+        shares = np.where((narrowing == 1.0)[..., None], whole, shares)
         return cls(
             target,
-            np.broadcast_to(shares, (*target.batch, 3)),
+            shares,
             centres,
             matrices,
             masses / np.sum(masses, axis=-1, keepdims=True),
@@ -223,7 +234,7 @@ class _Proposal:
         radii = rng.gamma(space.dim, size=shape)
         chosen = rng.random(shape)
         narrowed = chosen < self.shares[..., 1:2]
-        everywhere = chosen >= 1.0 - self.shares[..., 2:3]
+        uniformly = chosen >= 1.0 - self.shares[..., 2:3]
         radii = np.where(narrowed, self.narrowing[..., None] * radii, radii)
         # Which mode's ellipse; the narrowed one is the main mode's.
         edges = np.cumsum(self.mode_shares, axis=-1)[..., None, :]
@@ -241,9 +252,9 @@ class _Proposal:
         length = target.support_radius[..., None] * rng.random(shape) ** (1.0 / space.dim)
         frame = np.expand_dims(space.frame(target.support_centre), axis - 1)
         uniform = space.exp(support_centre, space.vector(frame, length[..., None] * directions))
-        position = np.where(space.expand(everywhere), uniform, position)
+        position = np.where(space.expand(uniformly), uniform, position)
         away = space.dist(support_centre, position)
-        outside = np.where(everywhere, False, outside)
+        outside = np.where(uniformly, False, outside)
         return position, outside | (away > target.support_radius[..., None] * (1.0 + 1e-9))
 
     def log_components(self, position):
@@ -340,6 +351,6 @@ def plan(rng, target, proposals, total_variation, fewest, most):
     worst = np.max(np.min(log_largest, axis=0))
     # A weight that never varies would need no step at all.
     largest = max(float(np.exp(worst)), 1.0 + 1e-9)
-    needed = np.log(total_variation) / np.log1p(-1.0 / largest) if np.isfinite(largest) else most
-    steps = int(np.clip(np.ceil(needed), fewest, most))
-    return Plan(Matched(candidates[best]), steps, largest)
+    needed = np.log(total_variation) / np.log1p(-1.0 / largest) if np.isfinite(largest) else np.inf
+    steps = int(np.clip(np.ceil(min(needed, most)), fewest, most))
+    return Plan(Matched(candidates[best]), steps, largest, bool(needed > most))
