@@ -154,11 +154,11 @@ def test_hessians_describe_the_densities_near_their_centres(mechanism):
 
 def test_log_densities_grow_in_proportion_to_the_budget(mechanism):
     states = footpoints_about_the_fit(mechanism, 3, 0.2)
-    one, ten = (mechanism.footpoint_target(budget) for budget in (0.1, 1.0))
+    one, ten = (mechanism.footpoint_target(budget) for budget in (0.5, 5.0))
     np.testing.assert_allclose(10.0 * one.log_density(states), ten.log_density(states), rtol=1e-12)
     np.testing.assert_allclose(one.scale, 10.0 * ten.scale, rtol=1e-12)
     vectors = np.full((2, 3, 4, mechanism.manifold.dim), 0.1)
-    one, ten = (mechanism.shooting_vector_target(states, budget)[0] for budget in (0.1, 1.0))
+    one, ten = (mechanism.shooting_vector_target(states, budget)[0] for budget in (0.5, 5.0))
     np.testing.assert_allclose(
         10.0 * one.log_density(vectors), ten.log_density(vectors), rtol=1e-12
     )
@@ -283,6 +283,20 @@ def test_a_wrong_support_is_refused_by_its_key(changes, words):
     sensitivity = published_sensitivity(Sphere(2), np.array([0.1]), NUMBER)
     with pytest.raises(DataError, match=words):
         configured_support(Sphere(2), sensitivity, **changes)
+
+
+@pytest.mark.parametrize(("size", "largest"), [(2, np.sqrt(2.0)), (3, np.sqrt(0.5))])
+def test_a_footpoint_density_of_matrices_that_is_too_wide_is_refused(size, largest):
+    """Beyond this scale a Laplace law on SPD(m) has no finite integral (Hajri et al. 2016)."""
+    mechanism = published_mechanism(SPD(size), NOISE)
+    critical = float(np.max(published_scales(mechanism, 1.0)[0])) / largest
+    mechanism.footpoint_target(1.001 * critical)
+    with pytest.raises(DataError, match="no finite integral"):
+        mechanism.footpoint_target(0.999 * critical)
+    ball = replace(
+        mechanism.support, footpoint_centre=mechanism.fit.footpoint, footpoint_radius=1.0
+    )
+    replace(mechanism, support=ball).footpoint_target(0.999 * critical)
 
 
 # Flat space, where the laws are known

@@ -7,7 +7,7 @@ with job(snakemake):
     import pandas as pd
     from matplotlib.ticker import MultipleLocator
     from pictures import save_figure_and_table
-    from scipy.stats import t as student
+    from scipy.special import stdtrit
 
     from geodp.plotting import CURVES, new_figure, plot_curve
 
@@ -67,7 +67,7 @@ with job(snakemake):
                 "none": f"as published, n = {row['n']}",
             }[curves]
             single = part["band_low"].isna().all()
-            quantile = student.ppf(0.975, np.maximum(part["footpoints"] - 1, 1))
+            quantile = stdtrit(np.maximum(part["footpoints"] - 1, 1), 0.975)
             spread = quantile * part["log_error_standard_error"]
             low = part["log_error"] - spread if single else part["band_low"]
             high = part["log_error"] + spread if single else part["band_high"]

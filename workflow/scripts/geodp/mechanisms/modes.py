@@ -9,7 +9,6 @@ sampler must know of them.
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import qmc
 
 # Points looked at all over the support, starts chosen among them, steps from each, and how many
 # other modes are kept.
@@ -45,14 +44,11 @@ class Modes:
 
 
 def ball_points(dim, number):
-    """Low-discrepancy points of the unit ball, shape (number, dim)."""
-    from scipy.special import ndtri
-
-    # The first two points of the sequence would be the origin, with no direction.
-    cube = qmc.Halton(dim + 1, scramble=False).random(number + 2)[2:]
-    normal = ndtri(cube[:, :dim])
-    direction = normal / np.linalg.norm(normal, axis=-1, keepdims=True)
-    return direction * cube[:, dim:] ** (1.0 / dim)
+    """Points that fill the unit ball, the same at every call, shape (number, dim)."""
+    normal = np.random.default_rng(0).standard_normal((number, dim))
+    directions = normal / np.linalg.norm(normal, axis=-1, keepdims=True)
+    shells = (np.arange(number) + 0.5) / number
+    return directions * shells[:, None] ** (1.0 / dim)
 
 
 def find_modes(
