@@ -287,8 +287,8 @@ def test_command_line_names_every_mistake_and_leaves_nothing(checkout):
             "row"
         ),
         "code": (
-            "code.csv, row 17: landmark 8 at (9999, 9999) is over 10 times farther out than is "
-            "usual here (9999 and the like are codes for missing values): correct or remove the row"
+            "code.csv, row 17: landmark 8 at (9999, 9999) carries a code for a missing value: "
+            "correct or remove the row"
         ),
         "not_definite": (
             "not_definite.csv, row 3: not a point of SPD(2), since the matrix is not positive "
@@ -298,7 +298,7 @@ def test_command_line_names_every_mistake_and_leaves_nothing(checkout):
             "not_unit.csv, row 3: not a point of sphere S^2, since its length is 1.11803, not 1: "
             "correct or remove the row"
         ),
-        "cut_locus": "row 11 (record 10): it lies ",
+        "cut_locus": "cut_locus.csv, row 11 (record 10): it lies ",
     }
     studies = {}
     for name, (lines, manifold, *columns) in tables.items():

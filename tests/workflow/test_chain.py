@@ -24,15 +24,16 @@ DATA_SETS = {"sphere": 3, "rats": 1}
 KEY = ["group", "cell", "sampler"]
 COMMON = [
     *("study", "group", "n", "noise_variance", "cell", "footpoint_budget"),
-    *("shooting_vector_budget", "mechanism", "sampler", "support"),
+    *("shooting_vector_budget", "mechanism", "sampler", "support", "seed", "lock"),
 ]
 ERRORS = [
-    *(*COMMON, "data_set", "draws", "mean_squared_error", "log_error_standard_error"),
+    *(*COMMON, "data_set", "draws", "footpoints", "mean_squared_error"),
+    "log_error_standard_error",
     *("non_private_mean_squared_error", "median_squared_error", "mean_footpoint_distance"),
     *("tau", "flagged"),
 ]
 DIAGNOSTICS = [
-    *(*COMMON, "parameter", "steps", "accepted", "largest_weight", "trace_chains"),
+    *(*COMMON, "parameter", "steps", "cut_short", "accepted", "largest_weight", "trace_chains"),
     *("trace_states", "trace_thin", "ess_bulk", "rhat", "passed"),
 ]
 
@@ -189,6 +190,7 @@ def test_tables_are_complete(finished, study):
 def test_flags_agree_with_diagnostics(finished, study):
     errors, diagnostics = read(finished, study, "errors"), read(finished, study, "diagnostics")
     judged = (diagnostics["ess_bulk"] > 400) & (diagnostics["rhat"] < 1.01)
+    judged &= ~diagnostics["cut_short"]
     assert (judged == diagnostics["passed"]).all()
     failed = ~diagnostics.groupby(KEY)["passed"].all()
     flagged = errors.groupby(KEY)["flagged"]
@@ -299,7 +301,7 @@ def test_numbers_of_the_other_figures_are_those_of_their_tables(finished):
     for study, figure, table, added in (
         ("sphere", "figure_5", "figure_5_predictions", ["total_budget"]),
         ("sphere", "figure_9", "neighbours", []),
-        ("sphere", "samplers", "diagnostics", ["effective_draws_per_step"]),
+        ("sphere", "samplers", "diagnostics", ["effective_draws_per_state"]),
         ("rats", "shapes", "shapes_predictions", []),
     ):
         numbers = figure_numbers(finished, study, figure)
@@ -307,8 +309,8 @@ def test_numbers_of_the_other_figures_are_those_of_their_tables(finished):
             numbers.drop(columns=added), read(finished, study, table), check_exact=True
         )
     numbers = figure_numbers(finished, "sphere", "samplers")
-    steps = numbers["trace_chains"] * numbers["trace_states"] * numbers["trace_thin"]
-    np.testing.assert_allclose(numbers["effective_draws_per_step"], numbers["ess_bulk"] / steps)
+    steps = numbers["trace_chains"] * numbers["trace_states"]
+    np.testing.assert_allclose(numbers["effective_draws_per_state"], numbers["ess_bulk"] / steps)
 
 
 def test_predicted_curves_are_draws_fits_and_records(finished):
@@ -316,18 +318,18 @@ def test_predicted_curves_are_draws_fits_and_records(finished):
     group = "n5_noise0.001"
     coordinates = ["coordinate_1", "coordinate_2", "coordinate_3"]
     assert set(numbers["group"]) == {group}
-    assert set(numbers["kind"]) == {"observed", "non-private", "private"}
+    assert set(numbers["kind"]) == {"observed", "without privacy", "as published"}
     data = arrays(finished.files()[f"sphere/groups/{group}/data.npz"])
     observed = numbers[numbers["kind"] == "observed"]
     np.testing.assert_array_equal(observed[coordinates], data["points"][0])
-    private = numbers[numbers["kind"] == "private"]
-    starts = private[private["covariate"] == 0.0].set_index("footpoint_budget")
+    released = numbers[numbers["kind"] == "as published"]
+    starts = released[released["covariate"] == 0.0].set_index("footpoint_budget")
     for cell, budget in (("p0.5_v0.5", 0.5), ("p1.01_v1.01", 1.01)):
         draws = arrays(finished.files()[f"sphere/cells/{group}/{cell}.matched.npz"])
         np.testing.assert_allclose(
             starts.loc[budget, coordinates].tolist(), draws["footpoint"][0, 0]
         )
-    assert len(private) == 2 * 61
+    assert len(released) == 2 * 61
 
 
 def test_predicted_shapes_are_centred_and_of_unit_size(finished):

@@ -202,8 +202,8 @@ def check_landmarks(landmarks, source, lines):
         if np.any(coded):
             place = record[coded][0]
             raise DataError(
-                f"{source}, row {line}: landmark {int(np.argmax(coded)) + 1} is ({place.real:g}, "
-                f"{place.imag:g}), a code for a missing value: correct or remove the row"
+                f"{source}, row {line}: landmark {int(np.argmax(coded)) + 1} at ({place.real:g}, "
+                f"{place.imag:g}) carries a code for a missing value: correct or remove the row"
             )
         worst = int(np.argmax(away[index]))
         if away[index, worst] > WILD_LANDMARK * usual:

@@ -10,12 +10,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
+# Geodesics nearly as long as the support allows pass near many cut loci, and slivers of high
+# density lie between them: this share of the points looked at is near the rim.
+RIM = 0.5
+
 # Points looked at all over the support, starts chosen among them, steps from each, and how many
 # other modes are kept.
-SCREENED = 128
+SCREENED = 256
 STARTS = 8
 STEPS = 6
-MOST_MODES = 3
+MOST_MODES = 4
 
 # Points looked at around an end of the search, at these fractions of the support's radius.
 LOCAL_POINTS = 32
@@ -43,12 +47,17 @@ class Modes:
     log_mass: np.ndarray
 
 
-def ball_points(dim, number):
-    """Points that fill the unit ball, the same at every call, shape (number, dim)."""
+def ball_points(dim, number, rim=0.0):
+    """Points that fill the unit ball, the same at every call, shape (number, dim).
+
+    ``rim`` is the share of them that fills the outer tenth of the radius alone.
+    """
     normal = np.random.default_rng(0).standard_normal((number, dim))
     directions = normal / np.linalg.norm(normal, axis=-1, keepdims=True)
-    shells = (np.arange(number) + 0.5) / number
-    return directions * shells[:, None] ** (1.0 / dim)
+    outer = round(rim * number)
+    shells = (np.arange(number - outer) + 0.5) / max(number - outer, 1)
+    radii = np.append(shells ** (1.0 / dim), 0.9 + 0.1 * (np.arange(outer) + 0.5) / max(outer, 1))
+    return directions * radii[:, None]
 
 
 def find_modes(
@@ -82,9 +91,9 @@ def find_modes(
     axis = -space.point_ndim - 1
     centre = np.expand_dims(support_centre, axis)
 
-    def around(place, radius, number):
+    def around(place, radius, number, rim=0.0):
         frame = np.expand_dims(space.frame(place), axis - 1)
-        offsets = radius[..., None, None] * ball_points(space.dim, number)
+        offsets = radius[..., None, None] * ball_points(space.dim, number, rim)
         points = space.exp(np.expand_dims(place, axis), space.vector(frame, offsets))
         return points, space.dist(centre, points) <= support_radius[..., None]
 
@@ -94,7 +103,7 @@ def find_modes(
     merge_radius = SAME_MODE * support_radius
     main_norm = np.linalg.norm(gradient(np.expand_dims(main, axis)), axis=-1)[..., 0]
     main_log_mass = _log_mass(main_hessian, main_norm, scale)
-    starts, _ = around(support_centre, support_radius, SCREENED)
+    starts, _ = around(support_centre, support_radius, SCREENED, RIM)
     # Descend from where the gradient is least, by itself and compared with what the main mode's
     # Hessian lets expect there.
     offset = space.coordinates(
