@@ -568,3 +568,10 @@ def test_other_spaces_and_tables_run_to_the_end(checkout):
 
 
 GROUPS_OF_OTHERS = list(yaml.safe_load(OTHERS)["studies"])
+
+
+def test_report_holds_figures_and_captions(finished):
+    finished.run("--report", "report.html")
+    report = (finished.root / "report.html").read_text()
+    assert "figure_1.svg" in report
+    assert "Natural logarithm of the mean squared error" in report

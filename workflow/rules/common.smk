@@ -135,3 +135,15 @@ def figure_table(study, figure):
         return prediction_file(study.name, figure)
     name = {"error": "errors", "ratios": "neighbours", "samplers": "diagnostics"}[kind]
     return f"{RESULTS}/{study.name}/tables/{name}.csv"
+
+
+def figure_script(names):
+    """Script of a figure's rule, from the names in force.
+
+    Snakemake evaluates it twice: when the rule is made, while ``chosen`` is its figure, and when a
+    job runs, when the loop has moved on and only ``params`` is the rule's own.
+    """
+    figure = getattr(names.get("params"), "figure", None)
+    # Outside a job Snakemake has a stand-in of that name.
+    figure = figure if isinstance(figure, dict) else names["chosen"]
+    return f"../scripts/figure_{figure['kind']}.py"

@@ -92,5 +92,4 @@ for study in STUDIES.values():
                 note=study.settings["note"],
                 lock=LOCK,
             script:
-                # Formatted when the job runs: a loop variable would have moved on by then.
-                "../scripts/figure_{params.figure[kind]}.py"
+                figure_script(vars())

@@ -71,7 +71,7 @@ with job(snakemake):
             Line2D([], [], color=shades(0.3), label="geodesics as published"),
             Line2D([], [], color=shades(0.3), linestyle=":", label="on the far side"),
         ],
-        loc="outside lower center",
+        loc="outside upper center",
         ncols=4,
         fontsize=8,
     )

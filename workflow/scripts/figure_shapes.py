@@ -50,5 +50,5 @@ with job(snakemake):
             side.set_visible(False)
     axes[0, 0].set_ylabel("unit centroid size")
     handles, labels = axes[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=3, fontsize=8)
+    figure.legend(handles, labels, loc="outside upper center", ncols=3, fontsize=8)
     save_figure_and_table(snakemake, figure, numbers)
