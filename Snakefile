@@ -29,3 +29,4 @@ rule all:
     input:
         [figure for study in STUDIES.values() for figure in figure_files(study)],
         [table for study in STUDIES.values() for table in tables(study)],
+        claims_files(),

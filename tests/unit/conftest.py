@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
+from geodp.landmark_maps import fourier_harmonics
 from geodp.manifolds.registry import make_manifold
 
 # The same examples in every run, and no deadline: a busy machine is no mistake of the code.
@@ -27,6 +28,8 @@ SPACES = {
     "Kendall4": ("kendall", 4),
     "Kendall8": ("kendall", 8),
     "Kendall50": ("kendall", 50),
+    "Reduced1of20": ("kendall", 20, fourier_harmonics(20, 1)),
+    "Reduced4of50": ("kendall", 50, fourier_harmonics(50, 4)),
 }
 
 

@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 from scipy import stats
 
-from geodp.mechanisms.as_published import AsPublished, default_support
+from geodp.mechanisms.as_published import AsPublished, configured_support
 from geodp.regression import fit
 from geodp.sensitivity import published_sensitivity
 
@@ -32,7 +32,7 @@ def published_mechanism(manifold, noise_variances, number=20, support=None, seed
     radius = 1.0 if manifold.curvature_bounds[0] < 0.0 else None
     sensitivity = published_sensitivity(manifold, found.largest_residual, number, radius)
     if support is None:
-        support = default_support(manifold, sensitivity)
+        support = configured_support(manifold, sensitivity)
     return AsPublished(manifold, covariates, points, found, sensitivity, support)
 
 

@@ -7,14 +7,15 @@ from geodp.evaluation import (
     LARGEST_RHAT,
     SMALLEST_EFFECTIVE_SIZE,
     convergence,
+    mean_prediction_distances,
     mean_squared_errors,
 )
 
 CHAINS, STATES = 4, 500
 
 
-def test_mean_squared_errors_are_those_of_a_loop(manifold, make_records):
-    data = make_records(manifold, seed=3, number=7, data_shape=(2,))
+def private_geodesics(manifold, data):
+    """Three footpoints for each data set, four shooting vectors at each."""
     rng = np.random.default_rng(4)
     near = np.expand_dims(data.footpoint, 1)
     near = np.broadcast_to(near, (2, 3, *manifold.point_shape))
@@ -22,7 +23,12 @@ def test_mean_squared_errors_are_those_of_a_loop(manifold, make_records):
     footpoints = manifold.exp(near, 0.1 * steps / manifold.expand(manifold.norm(near, steps)))
     places = np.broadcast_to(np.expand_dims(footpoints, 2), (2, 3, 4, *manifold.point_shape))
     vectors = manifold.random_tangent(rng, places)
-    vectors = vectors * manifold.expand(0.3 / manifold.norm(places, vectors))
+    return footpoints, vectors * manifold.expand(0.3 / manifold.norm(places, vectors))
+
+
+def test_mean_squared_errors_are_those_of_a_loop(manifold, make_records):
+    data = make_records(manifold, seed=3, number=7, data_shape=(2,))
+    footpoints, vectors = private_geodesics(manifold, data)
 
     found = mean_squared_errors(manifold, footpoints, vectors, data.covariates, data.points)
 
@@ -34,6 +40,33 @@ def test_mean_squared_errors_are_those_of_a_loop(manifold, make_records):
             for t, point in zip(x, points, strict=True)
         ]
         assert found[index] == pytest.approx(np.mean(squares), rel=1e-9)
+
+
+def test_mean_prediction_distances_are_those_of_a_loop(manifold, make_records):
+    data = make_records(manifold, seed=5, number=7, data_shape=(2,))
+    footpoints, vectors = private_geodesics(manifold, data)
+    fitted = (data.footpoint, data.shooting_vector)
+
+    found = mean_prediction_distances(manifold, footpoints, vectors, *fitted, data.covariates)
+
+    assert found.shape == (2, 3, 4)
+    for index in np.ndindex(found.shape):
+        distances = []
+        for t in data.covariates[index[0]]:
+            private = manifold.exp(footpoints[index[:2]], t * vectors[index])
+            other = manifold.exp(fitted[0][index[0]], t * fitted[1][index[0]])
+            distances.append(manifold.dist(private, other))
+        assert found[index] == pytest.approx(np.mean(distances), rel=1e-9)
+
+
+def test_predictions_of_the_fit_itself_are_at_no_distance(manifold, make_records):
+    data = make_records(manifold, seed=5, number=7, data_shape=(2,))
+    fitted = (data.footpoint, data.shooting_vector)
+    private = (fitted[0][:, None], fitted[1][:, None, None])
+    found = mean_prediction_distances(manifold, *private, *fitted, data.covariates)
+    assert found.shape == (2, 1, 1)
+    # On unit vectors a distance is an arc cosine, good to the root of the rounding.
+    np.testing.assert_allclose(found, 0.0, atol=3e-8)
 
 
 def independent(seed, states=STATES):

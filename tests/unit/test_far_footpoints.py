@@ -14,7 +14,7 @@ from scipy import stats
 from geodp.errors import DataError
 from geodp.manifolds.spd import SPD
 from geodp.manifolds.sphere import Sphere
-from geodp.mechanisms.as_published import AsPublished, Support, default_support
+from geodp.mechanisms.as_published import AsPublished, Support, configured_support
 from geodp.randomness import random_stream
 from geodp.regression import fit
 from geodp.samplers.base import run
@@ -99,7 +99,7 @@ def test_a_law_without_a_finite_integral_is_refused():
     )
     found = fit(manifold, data.covariates, data.points)
     bound = published_sensitivity(manifold, found.largest_residual, 20, data_radius=1.0)
-    support = default_support(manifold, bound)
+    support = configured_support(manifold, bound)
     mechanism = AsPublished(manifold, data.covariates, data.points, found, bound, support)
     enough = float(bound.footpoint[0] / np.sqrt(2.0))
     mechanism.footpoint_target(1.01 * enough)

@@ -7,9 +7,17 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.linalg import helmert
 
-from geodp.manifolds.kendall import KendallPlanarShapes
-from geodp.manifolds.registry import make_manifold
+from geodp.errors import DataError
+from geodp.landmark_maps import LandmarkMap, fourier_harmonics
+from geodp.manifolds.kendall import (
+    ComplexProjectiveSpace,
+    KendallPlanarShapes,
+    NoReducedShapeError,
+    ReducedPlanarShapes,
+)
+from geodp.manifolds.registry import make_manifold, parse_point
 from geodp.manifolds.spd import SPD
 from geodp.manifolds.sphere import Sphere
 from geodp.manifolds.symmetric import SymmetricSpace, jacobi_cosine, jacobi_sine
@@ -146,7 +154,7 @@ def exact_dist(manifold, point, other):
             return mpmath.sqrt(sum(mpmath.log(value) ** 2 for value in values))
         first = [mpmath.mpmathify(complex(entry)) for entry in point]
         second = [mpmath.mpmathify(complex(entry)) for entry in other]
-        if not isinstance(manifold, Sphere | KendallPlanarShapes):
+        if not isinstance(manifold, Sphere | ComplexProjectiveSpace):
             return mpmath.norm([b - a for a, b in zip(first, second, strict=True)])
         first_norm, second_norm = mpmath.norm(first), mpmath.norm(second)
         overlap = sum(mpmath.conj(a) * b for a, b in zip(first, second, strict=True))
@@ -154,7 +162,7 @@ def exact_dist(manifold, point, other):
         across = mpmath.norm(
             [b / second_norm - overlap * a / first_norm for a, b in zip(first, second, strict=True)]
         )
-        along = abs(overlap) if isinstance(manifold, KendallPlanarShapes) else overlap.real
+        along = abs(overlap) if isinstance(manifold, ComplexProjectiveSpace) else overlap.real
         return mpmath.atan2(across, along)
 
 
@@ -210,6 +218,180 @@ def test_triangles_form_a_sphere_of_radius_one_half():
     images = np.stack([mixed.real, mixed.imag, abs(first) ** 2 - abs(second) ** 2], axis=-1)
     error = triangles.dist(*points) - 0.5 * sphere.dist(*images)
     assert largest(error) <= 100 * EPSILON
+
+
+# Shapes reduced by a landmark map
+
+
+def random_map(rows, landmarks, seed=31):
+    """A map without structure: neither orthonormal rows nor rows that sum to zero."""
+    real, imaginary = np.random.default_rng(seed).standard_normal((2, rows, landmarks))
+    return LandmarkMap(real + 1j * imaginary, "a random map")
+
+
+def random_landmarks(rng, shape):
+    real, imaginary = rng.standard_normal((2, *shape))
+    return real + 1j * imaginary
+
+
+MAPS = {"harmonics": fourier_harmonics(12, 2), "random": random_map(4, 12)}
+
+
+@pytest.fixture(scope="module", params=MAPS.values(), ids=MAPS.keys())
+def reduced(request):
+    return ReducedPlanarShapes(request.param)
+
+
+def test_projective_space_of_shapes_is_that_of_centred_coordinates():
+    shapes, space = KendallPlanarShapes(6), ComplexProjectiveSpace(5)
+    assert (shapes.dim, shapes.multiplicities) == (space.dim, space.multiplicities)
+    points = shapes.random_point(np.random.default_rng(5), (2, 20))
+    # Coordinates in an orthonormal basis of the centred configurations.
+    basis = np.linalg.svd(np.eye(6) - 1.0 / 6.0)[2][:5]
+    coordinates = points @ basis.T
+    assert largest(shapes.dist(*points) - space.dist(*coordinates)) <= 100 * EPSILON
+
+
+def test_landmarks_of_all_shapes_are_their_points():
+    space = KendallPlanarShapes(7)
+    landmarks = random_landmarks(np.random.default_rng(5), (3, 7))
+    points = space.from_landmarks(landmarks)
+    assert np.array_equal(points, space.project(landmarks))
+    assert np.array_equal(space.to_landmarks(points), points)
+
+
+def test_reduced_point_is_the_image_of_the_centred_configuration():
+    space = ReducedPlanarShapes(MAPS["random"])
+    landmarks = random_landmarks(np.random.default_rng(5), (3, 12)) + 10.0
+    image = np.array([MAPS["random"].matrix @ (one - np.mean(one)) for one in landmarks])
+    expected = image / np.linalg.norm(image, axis=-1)[:, None]
+    assert largest(space.from_landmarks(landmarks) - expected) <= 100 * EPSILON
+    assert space.point_shape == (4,)
+    assert space.landmarks == 12
+    assert space.dim == 6
+
+
+@given(seed=seeds)
+def test_translation_scale_and_rotation_do_not_move_reduced_points(reduced, seed):
+    rng = np.random.default_rng(seed)
+    landmarks = random_landmarks(rng, (12,))
+    shift, turn = random_landmarks(rng, (2,))
+    point = reduced.from_landmarks(landmarks)
+    assert reduced.invalid_reason(point) is None
+    moved = reduced.from_landmarks(shift + turn * landmarks)
+    # A configuration near the kernel loses digits.
+    image = np.linalg.norm(reduced.landmark_map.matrix @ (landmarks - np.mean(landmarks)))
+    size = np.linalg.norm(reduced.landmark_map.matrix, 2) * np.linalg.norm(landmarks)
+    allowed = 100 * EPSILON * size / image * (1.0 + abs(shift / turn))
+    assert reduced.dist(point, moved) <= allowed
+    # What changes a shape moves them.
+    assert reduced.dist(point, reduced.from_landmarks(landmarks**2)) > 1e-3
+
+
+@given(seed=seeds)
+def test_reduced_points_come_back_from_their_landmarks(reduced, seed):
+    points = reduced.random_point(np.random.default_rng(seed), (5,))
+    landmarks = reduced.to_landmarks(points)
+    assert landmarks.shape == (5, 12)
+    assert largest(np.mean(landmarks, axis=-1)) <= 10 * EPSILON
+    assert largest(np.linalg.norm(landmarks, axis=-1) - 1.0) <= 10 * EPSILON
+    assert largest(reduced.dist(reduced.from_landmarks(landmarks), points)) <= 1000 * EPSILON
+
+
+@given(seed=seeds)
+def test_landmarks_of_reduced_points_hold_nothing_the_map_does_not_see(reduced, seed):
+    landmarks = reduced.to_landmarks(reduced.random_point(np.random.default_rng(seed)))
+    matrix = reduced.landmark_map.matrix
+    unseen = np.linalg.svd(matrix - np.mean(matrix, axis=1, keepdims=True))[2][4:]
+    assert unseen.shape == (8, 12)
+    assert largest(unseen @ landmarks) <= 100 * EPSILON
+
+
+@given(seed=seeds)
+def test_harmonics_keep_the_nearest_shape_that_has_no_others(seed):
+    rng = np.random.default_rng(seed)
+    shapes, space = KendallPlanarShapes(12), ReducedPlanarShapes(MAPS["harmonics"])
+    shape = shapes.random_point(rng)
+    point = space.from_landmarks(shape)
+    nearest = shapes.dist(shape, space.to_landmarks(point))
+    others = space.exp(point, 0.1 * space.random_tangent(rng, np.stack([point] * 20)))
+    assert np.all(shapes.dist(shape, space.to_landmarks(others)) > nearest)
+    # Its cosine is the share of the configuration that is kept.
+    kept = np.linalg.norm(MAPS["harmonics"].matrix @ shape)
+    assert abs(np.cos(nearest) - kept) <= 100 * EPSILON
+
+
+@given(seed=seeds)
+def test_harmonics_keep_distances_of_shapes_that_have_no_others(seed):
+    shapes, space = KendallPlanarShapes(12), ReducedPlanarShapes(MAPS["harmonics"])
+    points = space.random_point(np.random.default_rng(seed), (2,))
+    first, second = space.to_landmarks(points)
+    assert abs(shapes.dist(first, second) - space.dist(*points)) <= 100 * EPSILON
+
+
+@given(seed=seeds)
+def test_all_harmonics_keep_all_distances(seed):
+    shapes, space = KendallPlanarShapes(9), ReducedPlanarShapes(fourier_harmonics(9, 4))
+    assert space.dim == shapes.dim
+    first, second = shapes.random_point(np.random.default_rng(seed), (2,))
+    reduced_distance = space.dist(space.from_landmarks(first), space.from_landmarks(second))
+    assert abs(reduced_distance - shapes.dist(first, second)) <= 100 * EPSILON
+    # None is lost on the way, either.
+    assert shapes.dist(space.to_landmarks(space.from_landmarks(first)), first) <= 100 * EPSILON
+
+
+@given(seed=seeds, steps=st.integers(1, 11))
+def test_harmonics_do_not_care_where_outlines_start(seed, steps):
+    space = ReducedPlanarShapes(MAPS["harmonics"])
+    landmarks = random_landmarks(np.random.default_rng(seed), (2, 12))
+    before = space.dist(*space.from_landmarks(landmarks))
+    after = space.dist(*space.from_landmarks(np.roll(landmarks, steps, axis=-1)))
+    assert abs(after - before) <= 1000 * EPSILON
+
+
+def test_configuration_without_a_reduced_shape_is_named():
+    space = ReducedPlanarShapes(MAPS["harmonics"])
+    landmarks = random_landmarks(np.random.default_rng(5), (4, 12))
+    # The third harmonic alone, which the map does not see, anywhere in the plane.
+    landmarks[2] = 3.0 + 2.0 * np.exp(2j * np.pi * 3.0 * np.arange(12) / 12)
+    with pytest.raises(NoReducedShapeError) as caught:
+        space.from_landmarks(landmarks)
+    assert caught.value.record == 2
+    assert str(caught.value) == f"record 3: {caught.value.reason}"
+    assert "Fourier harmonics up to 2" in caught.value.reason
+    # A little of what the map sees is enough.
+    landmarks[2] += 1e-9 * np.exp(2j * np.pi * np.arange(12) / 12)
+    assert space.from_landmarks(landmarks).shape == (4, 4)
+    with pytest.raises(NoReducedShapeError, match="record 1: "):
+        space.from_landmarks(np.zeros(12, dtype=complex))
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "message"),
+    [("sphere", 20, "planar shapes only"), ("kendall", 19, "of 20 landmarks")],
+)
+def test_map_has_to_go_with_the_manifold(name, size, message):
+    with pytest.raises(DataError, match=message):
+        make_manifold(name, size, fourier_harmonics(20, 2))
+
+
+def test_parsed_reduced_point():
+    space = make_manifold("kendall", 20, fourier_harmonics(20, 1))
+    point = parse_point(space, [3.0, 0.0, 0.0, 4.0], "footpoint")
+    assert largest(point - np.array([0.6, 0.8j])) <= EPSILON
+    # As many numbers as coordinates, but no pairs; and those of landmarks.
+    for numbers in ([3.0, 4.0], [3.0, 0.0, 4.0], np.arange(40.0)):
+        with pytest.raises(DataError, match=r"footpoint: .* as 4 numbers, real and imaginary"):
+            parse_point(space, numbers, "footpoint")
+    with pytest.raises(DataError, match="not a point of planar shapes of 20 landmarks, Fourier"):
+        parse_point(space, [0.0] * 4, "footpoint")
+
+
+def test_parsed_landmarks_are_pairs():
+    point = parse_point(make_manifold("kendall", 3), [0.0, 0.0, 1.0, 0.0, 0.0, 1.0], "footpoint")
+    assert point.shape == (3,)
+    with pytest.raises(DataError, match=r"footpoint: .* \(x1, y1, x2"):
+        parse_point(make_manifold("kendall", 3), [0.0, 1.0, 3.0], "footpoint")
 
 
 # Parallel transport
@@ -296,6 +478,8 @@ DIMENSIONS = {
     "planar shapes of 4 landmarks": 4,
     "planar shapes of 8 landmarks": 12,
     "planar shapes of 50 landmarks": 96,
+    "planar shapes of 20 landmarks, Fourier harmonics up to 1": 2,
+    "planar shapes of 50 landmarks, Fourier harmonics up to 4": 14,
 }
 
 
@@ -334,6 +518,9 @@ def test_projections_change_nothing_that_is_in_place(manifold, seed):
     tangent = manifold.project_tangent(point, array)
     again = manifold.project_tangent(point, tangent)
     assert largest(again - tangent) <= 10 * EPSILON * largest(array)
+    if isinstance(manifold, ComplexProjectiveSpace):
+        # Horizontal: neither growing nor turning.
+        assert abs(np.vdot(point, tangent)) <= 10 * EPSILON * np.linalg.norm(array)
     if not isinstance(manifold, SPD):
         # What is taken away is orthogonal to every tangent; SPD drops the skew part instead.
         products = manifold.inner(point, array - tangent, manifold.frame(point))
@@ -356,10 +543,18 @@ def test_invalid_reason_is_none_for_points_and_a_phrase_otherwise(manifold):
         (Sphere(2), lambda point: 1.01 * point, "its length is 1.01, not 1"),
         (KendallPlanarShapes(4), lambda point: 1.01 * point, "its size is 1.01, not 1"),
         (KendallPlanarShapes(4), lambda point: point + 0.01, "not centred"),
+        (ComplexProjectiveSpace(4), lambda point: 1.01 * point, "its length is 1.01, not 1"),
         (SPD(2), lambda point: point + 1e-3 * np.eye(2, k=1), "not symmetric"),
         (SPD(2), lambda point: -point, "not positive definite"),
     ],
-    ids=["long vector", "large shape", "shifted shape", "lopsided matrix", "negative matrix"],
+    ids=[
+        "long vector",
+        "large shape",
+        "shifted shape",
+        "long point",
+        "lopsided matrix",
+        "negative matrix",
+    ],
 )
 def test_invalid_reason_names_what_is_wrong(space, change, reason):
     point = space.random_point(np.random.default_rng(7))
@@ -652,8 +847,8 @@ def geomstats_metric():
             matrices = SPDMatrices(manifold.size, equip=False)
             matrices.equip_with_metric(SPDAffineMetric)
             return matrices.metric
-        if isinstance(manifold, KendallPlanarShapes):
-            preshapes = PreShapeSpace(manifold.landmarks, 2)
+        if isinstance(manifold, ComplexProjectiveSpace):
+            preshapes = PreShapeSpace(manifold.dim // 2 + 2, 2)
             preshapes.equip_with_group_action("rotations")
             preshapes.equip_with_quotient()
             return preshapes.quotient.metric
@@ -662,8 +857,11 @@ def geomstats_metric():
     return metric
 
 
-def to_geomstats(array):
+def to_geomstats(manifold, array):
     """Landmarks as pairs of numbers."""
+    if isinstance(manifold, ReducedPlanarShapes):
+        # Coordinates in an orthonormal basis of the centred configurations of m + 1 landmarks.
+        array = array @ helmert(array.shape[-1] + 1)
     if np.iscomplexobj(array):
         return np.stack([array.real, array.imag], axis=-1)
     return array
@@ -671,7 +869,9 @@ def to_geomstats(array):
 
 def from_geomstats(manifold, array):
     if manifold.dtype is complex:
-        return array[..., 0] + 1j * array[..., 1]
+        array = array[..., 0] + 1j * array[..., 1]
+    if isinstance(manifold, ReducedPlanarShapes):
+        array = array @ helmert(array.shape[-1]).T
     return array
 
 
@@ -692,7 +892,7 @@ def many(manifold):
 
 def test_exp_agrees_with_geomstats(manifold, geomstats_metric, many):
     metric = geomstats_metric(manifold)
-    found = metric.exp(to_geomstats(many.velocity), to_geomstats(many.point))
+    found = metric.exp(to_geomstats(manifold, many.velocity), to_geomstats(manifold, many.point))
     # A shape may come back as any of its preshapes.
     distances = manifold.dist(many.end, from_geomstats(manifold, found))
     assert np.all(distances <= many.allowed)
@@ -703,12 +903,12 @@ def test_log_and_dist_agree_with_geomstats(manifold, geomstats_metric, many):
     end = many.end
     if manifold.dtype is complex:
         end = end * np.exp(1j * np.linspace(0.0, 6.0, 20))[:, None]
-    found = metric.log(to_geomstats(end), to_geomstats(many.point))
+    found = metric.log(to_geomstats(manifold, end), to_geomstats(manifold, many.point))
     error = from_geomstats(manifold, found) - manifold.log(many.point, end)
     # An arc cosine divides rounding by the distance.
     allowed = many.allowed + 20 * EPSILON / many.lengths
     assert np.all(manifold.norm(many.point, error) <= allowed)
-    distances = metric.dist(to_geomstats(many.point), to_geomstats(end))
+    distances = metric.dist(to_geomstats(manifold, many.point), to_geomstats(manifold, end))
     assert np.all(abs(distances - manifold.dist(many.point, end)) <= allowed)
 
 
@@ -716,14 +916,14 @@ def test_transport_agrees_with_geomstats(manifold, geomstats_metric, many):
     metric = geomstats_metric(manifold)
     allowed = many.allowed
     options = {}
-    if isinstance(manifold, KendallPlanarShapes):
+    if isinstance(manifold, ComplexProjectiveSpace):
         # It integrates an equation here, to fourth order in a hundredth of the length.
         options = {"n_steps": 100, "step": "rk4"}
         allowed = 1e-9 * np.maximum(1.0, many.lengths) ** 4
     found = metric.parallel_transport(
-        to_geomstats(many.vector),
-        to_geomstats(many.point),
-        direction=to_geomstats(many.velocity),
+        to_geomstats(manifold, many.vector),
+        to_geomstats(manifold, many.point),
+        direction=to_geomstats(manifold, many.velocity),
         **options,
     )
     expected = manifold.transport(many.point, many.velocity, many.vector)

@@ -16,11 +16,8 @@ from geodp.manifolds.euclidean import Euclidean
 from geodp.manifolds.kendall import KendallPlanarShapes
 from geodp.manifolds.spd import SPD
 from geodp.manifolds.sphere import Sphere
-from geodp.mechanisms.as_published import (
-    Support,
-    configured_support,
-    default_support,
-)
+from geodp.mechanisms.as_published import Support, configured_support
+from geodp.mechanisms.target import Target
 from geodp.randomness import random_stream
 from geodp.samplers import matched
 from geodp.samplers.base import run
@@ -183,18 +180,33 @@ def test_part_of_the_data_sets_has_their_densities(mechanism):
 def test_footpoints_outside_their_ball_have_no_density(mechanism):
     manifold = mechanism.manifold
     centre = footpoints_about_the_fit(mechanism, 1, 0.1)[:, 0]
-    support = replace(mechanism.support, footpoint_centre=centre, footpoint_radius=0.3)
-    target = replace(mechanism, support=support).footpoint_target(1.0)
+    radius = np.array([0.3, 0.5])
+    support = replace(mechanism.support, footpoint_centre=centre, footpoint_radius=radius)
+    restricted = replace(mechanism, support=support)
+    target = restricted.footpoint_target(1.0)
     np.testing.assert_array_equal(target.support_centre, centre)
-    np.testing.assert_array_equal(target.support_radius, [0.3, 0.3])
+    np.testing.assert_array_equal(target.support_radius, radius)
     direction = manifold.frame(centre)[:, :1]
-    lengths = np.array([0.0, 0.299, 0.301, 0.6])
+    lengths = np.array([0.0, 0.299, 0.301, 0.499, 0.501, 0.7])
     states = manifold.exp(np.expand_dims(centre, 1), manifold.expand(lengths) * direction)
     found = target.log_density(states)
     free = mechanism.footpoint_target(1.0).log_density(states)
-    np.testing.assert_array_equal(found[:, :2], free[:, :2])
-    assert np.all(np.isneginf(found[:, 2:]))
     assert np.all(np.isfinite(free))
+    inside = lengths < radius[:, None]
+    np.testing.assert_array_equal(found, np.where(inside, free, -np.inf))
+    np.testing.assert_array_equal(target.unrestricted(states), free)
+    # Each data set keeps the ball of its own.
+    second = restricted.take(slice(1, 2)).footpoint_target(1.0)
+    np.testing.assert_array_equal(second.support_radius, [0.5])
+    np.testing.assert_array_equal(np.isfinite(second.log_density(states[1:])), inside[1:])
+
+
+def test_one_radius_serves_all_data_sets(mechanism):
+    support = replace(
+        mechanism.support, footpoint_centre=mechanism.fit.footpoint, footpoint_radius=0.3
+    )
+    target = replace(mechanism, support=support).footpoint_target(1.0)
+    np.testing.assert_array_equal(target.support_radius, [0.3, 0.3])
 
 
 def test_shooting_vectors_beyond_their_bound_have_no_density(mechanism):
@@ -204,8 +216,11 @@ def test_shooting_vectors_beyond_their_bound_have_no_density(mechanism):
     lengths = np.array([0.499, 0.501, 0.799, 0.801])
     states = np.zeros((2, 2, 4, mechanism.manifold.dim))
     states[..., 1] = lengths
-    inside = np.isfinite(target.log_density(states))
-    assert np.all(inside == (lengths < support.shooting_vector_length[:, None, None]))
+    free = mechanism.shooting_vector_target(footpoints, 1.0)[0].log_density(states)
+    assert np.all(np.isfinite(free))
+    inside = lengths < support.shooting_vector_length[:, None, None]
+    np.testing.assert_array_equal(target.log_density(states), np.where(inside, free, -np.inf))
+    np.testing.assert_array_equal(target.unrestricted(states), free)
     np.testing.assert_array_equal(target.support_radius, [[0.5, 0.5], [0.8, 0.8]])
     assert not np.any(target.support_centre)
     # The fit's vectors are longer than the shorter bound: the proposals' centre is not outside.
@@ -224,15 +239,35 @@ def test_shooting_vectors_beyond_their_bound_have_no_density(mechanism):
 )
 def test_shooting_vectors_are_bounded_by_the_injectivity_radius(manifold, longest):
     sensitivity = published_sensitivity(manifold, np.array([0.1, 0.3]), NUMBER)
-    support = default_support(manifold, sensitivity)
+    support = configured_support(manifold, sensitivity)
     np.testing.assert_array_equal(support.shooting_vector_length, [longest, longest])
     assert support.footpoint_centre is None
 
 
-def test_shooting_vectors_of_matrices_are_bounded_by_the_data():
+@pytest.mark.parametrize(
+    "manifold", [SPD(2), Euclidean(3), Sphere(2)], ids=lambda space: space.name
+)
+def test_supports_are_bounded_by_the_data_where_these_are(manifold):
     tau = np.array([0.1, 0.3])
-    support = default_support(SPD(2), published_sensitivity(SPD(2), tau, NUMBER, 0.7))
+    sensitivity = published_sensitivity(manifold, tau, NUMBER, 0.7)
+    support = configured_support(manifold, sensitivity)
     np.testing.assert_allclose(support.shooting_vector_length, 2.0 * (0.7 + tau))
+    assert support.footpoint_centre is None
+    np.testing.assert_array_equal(support.footpoint_radius, [np.inf, np.inf])
+    # Once a ball is asked for it has a radius.
+    centre = manifold.random_point(np.random.default_rng(3))
+    ball = configured_support(manifold, sensitivity, centre)
+    np.testing.assert_array_equal(ball.footpoint_centre, np.stack([centre, centre]))
+    np.testing.assert_allclose(ball.footpoint_radius, 0.7 + tau)
+    np.testing.assert_array_equal(ball.shooting_vector_length, support.shooting_vector_length)
+
+
+def test_data_in_a_large_ball_leave_the_injectivity_radius():
+    sensitivity = published_sensitivity(KendallPlanarShapes(5), np.array([0.1, 1.0]), NUMBER, 0.6)
+    centre = KendallPlanarShapes(5).random_point(np.random.default_rng(3))
+    support = configured_support(KendallPlanarShapes(5), sensitivity, centre)
+    np.testing.assert_allclose(support.shooting_vector_length, [1.4, np.pi / 2])
+    np.testing.assert_allclose(support.footpoint_radius, [0.7, np.pi / 2])
 
 
 @pytest.mark.parametrize(
@@ -240,11 +275,19 @@ def test_shooting_vectors_of_matrices_are_bounded_by_the_data():
     [
         (Support(np.array([np.pi, np.pi])), "p anywhere, |v| <= 3.1416"),
         (Support(np.array([1.5])), "p anywhere, |v| <= 1.5"),
-        (Support(np.array([np.inf, np.inf])), "p anywhere, v unbounded"),
+        (Support(np.array([np.inf, np.inf])), "p anywhere, |v| unbounded"),
         (Support(np.array([1.6, 2.0])), "p anywhere, |v| <= 2 (tau_m + tau)"),
         (
             Support(np.array([np.pi]), np.array([[0.0, 0.0, 1.0]]), 0.25),
-            "p within 0.25 of its public centre, |v| <= 3.1416",
+            "distance of p to its centre <= 0.25, |v| <= 3.1416",
+        ),
+        (
+            Support(np.array([1.6, 2.0]), np.eye(3)[:2], np.array([0.8, 1.0])),
+            "distance of p to its centre <= tau_m + tau, |v| <= 2 (tau_m + tau)",
+        ),
+        (
+            Support(np.array([np.inf, np.inf]), np.eye(3)[:2], np.array([0.8, 0.8])),
+            "distance of p to its centre <= 0.8, |v| unbounded",
         ),
     ],
 )
@@ -252,37 +295,80 @@ def test_a_support_says_what_it_is(support, words):
     assert support.describe() == words
 
 
-def test_a_configured_support_narrows_the_default():
+def test_a_configured_support_has_the_limits_given():
     manifold = Sphere(2)
-    sensitivity = published_sensitivity(manifold, np.array([0.1, 0.3]), NUMBER)
-    default = configured_support(manifold, sensitivity)
-    np.testing.assert_array_equal(default.shooting_vector_length, [np.pi, np.pi])
-    assert default.footpoint_centre is None
-    narrow = configured_support(manifold, sensitivity, [0.0, 3.0, 4.0], 0.5, 1.0)
-    np.testing.assert_array_equal(narrow.shooting_vector_length, [1.0, 1.0])
-    np.testing.assert_allclose(narrow.footpoint_centre, [[0.0, 0.6, 0.8]] * 2)
-    assert narrow.footpoint_radius == 0.5
-    wide = configured_support(manifold, sensitivity, [0.0, 0.0, 1.0], 5.0, 5.0)
+    centre = np.array([0.0, 0.6, 0.8])
+    sensitivity = published_sensitivity(manifold, np.array([0.1, 0.3]), NUMBER, 0.5)
+    narrow = configured_support(manifold, sensitivity, centre, 0.4, 0.9)
+    np.testing.assert_array_equal(narrow.shooting_vector_length, [0.9, 0.9])
+    np.testing.assert_array_equal(narrow.footpoint_centre, [centre, centre])
+    np.testing.assert_array_equal(narrow.footpoint_radius, [0.4, 0.4])
+    # Footpoints may lie farther away than the data suggest, shooting vectors may not be longer.
+    wide = configured_support(manifold, sensitivity, centre, 5.0, 5.0)
+    np.testing.assert_allclose(wide.shooting_vector_length, [1.2, 1.6])
+    np.testing.assert_array_equal(wide.footpoint_radius, [np.pi, np.pi])
+    # Without data in a ball, both radii suffice.
+    anywhere = published_sensitivity(manifold, np.array([0.1, 0.3]), NUMBER)
+    wide = configured_support(manifold, anywhere, centre, 0.4, 5.0)
     np.testing.assert_array_equal(wide.shooting_vector_length, [np.pi, np.pi])
-    assert wide.footpoint_radius == np.pi
-    truth = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
-    simulated = configured_support(manifold, sensitivity, "truth", 0.5, true_footpoint=truth)
-    np.testing.assert_array_equal(simulated.footpoint_centre, truth)
+    np.testing.assert_array_equal(wide.footpoint_radius, [0.4, 0.4])
+    # Data sets may have centres of their own.
+    own = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
+    several = configured_support(manifold, sensitivity, own)
+    np.testing.assert_array_equal(several.footpoint_centre, own)
+    np.testing.assert_allclose(several.footpoint_radius, [0.6, 0.8])
+
+
+def test_a_ball_of_footpoints_without_a_radius_is_refused_by_its_key():
+    sensitivity = published_sensitivity(Sphere(2), np.array([0.1]), NUMBER)
+    with pytest.raises(DataError, match=r"footpoint_radius is missing: .* or data_radius"):
+        configured_support(Sphere(2), sensitivity, np.array([0.0, 0.0, 1.0]))
+
+
+def ball_target(space, centre, radius):
+    """A density without a shape, on balls."""
+    return Target(
+        space=space,
+        unrestricted=lambda states: np.full(space.batch_shape(states), 2.5),
+        centre=centre,
+        hessian=np.broadcast_to(np.eye(space.dim), (len(centre), space.dim, space.dim)),
+        scale=np.ones(len(centre)),
+        support_centre=centre,
+        support_radius=radius,
+    )
+
+
+@pytest.mark.parametrize("space", SPACES, ids=lambda space: space.name)
+def test_a_ball_is_applied_exactly(space):
+    """Inside, outside, and where it has no bound, in every direction."""
+    rng = np.random.default_rng(8)
+    radius = np.array([0.2, 1.3, np.inf])
+    centre = space.random_point(rng, (3,))
+    target = ball_target(space, centre, radius)
+    start = np.repeat(np.expand_dims(centre, 1), 200, axis=1)
+    directions = space.random_tangent(rng, start)
+    directions /= space.expand(space.norm(start, directions))
+    for share, inside in ((0.5, True), (1.0 - 1e-9, True), (1.0 + 1e-9, False), (1.1, False)):
+        length = share * np.minimum(radius, 1.4)
+        states = space.exp(start, space.expand(length[:, None]) * directions)
+        found = target.log_density(states)
+        assert np.all(found[:2] == (2.5 if inside else -np.inf))
+        assert np.all(found[2] == 2.5)
 
 
 @pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"footpoint_radius": 0.5}, "both footpoint_centre and footpoint_radius"),
-        ({"footpoint_centre": [0.0, 0.0, 1.0]}, "both footpoint_centre and footpoint_radius"),
-        ({"footpoint_centre": "truth", "footpoint_radius": 0.5}, "no truth"),
-        ({"footpoint_centre": [0.0, 1.0], "footpoint_radius": 0.5}, "footpoint_centre"),
-    ],
+    "space", [Sphere(2), Sphere(3), KendallPlanarShapes(5)], ids=lambda space: space.name
 )
-def test_a_wrong_support_is_refused_by_its_key(changes, words):
-    sensitivity = published_sensitivity(Sphere(2), np.array([0.1]), NUMBER)
-    with pytest.raises(DataError, match=words):
-        configured_support(Sphere(2), sensitivity, **changes)
+def test_a_ball_as_large_as_the_space_leaves_nothing_out(space):
+    """Not even the cut locus, where a distance is the radius up to rounding."""
+    rng = np.random.default_rng(9)
+    centre = space.random_point(rng, (100,))
+    target = ball_target(space, centre, np.full(100, space.injectivity_radius))
+    start = np.repeat(np.expand_dims(centre, 1), 100, axis=1)
+    directions = space.random_tangent(rng, start)
+    lengths = space.injectivity_radius / space.norm(start, directions)
+    states = space.exp(start, space.expand(lengths) * directions)
+    assert np.all(target.log_density(states) == 2.5)
 
 
 @pytest.mark.parametrize(("size", "largest"), [(2, np.sqrt(2.0)), (3, np.sqrt(0.5))])

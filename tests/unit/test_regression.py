@@ -11,7 +11,7 @@ from geodp.manifolds.kendall import KendallPlanarShapes
 from geodp.manifolds.registry import make_manifold
 from geodp.manifolds.spd import SPD
 from geodp.manifolds.sphere import Sphere
-from geodp.mechanisms.as_published import AsPublished, default_support
+from geodp.mechanisms.as_published import AsPublished, configured_support
 from geodp.regression import FitError, energy_gradient, fit, hessian, minimise_energy, predict
 from geodp.sensitivity import published_sensitivity
 
@@ -464,7 +464,7 @@ def published_mechanism(manifold, covariates, points):
         manifold, found.largest_residual, covariates.shape[-1], radius_of_data(manifold)
     )
     return AsPublished(
-        manifold, covariates, points, found, sensitivity, default_support(manifold, sensitivity)
+        manifold, covariates, points, found, sensitivity, configured_support(manifold, sensitivity)
     )
 
 

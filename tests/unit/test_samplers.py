@@ -82,7 +82,7 @@ def laplace_target(space, centre, sigma):
 
     return Target(
         space=space,
-        log_density=log_density,
+        unrestricted=log_density,
         centre=centre,
         hessian=np.broadcast_to(np.eye(space.dim), (*sigma.shape, space.dim, space.dim)),
         scale=sigma,
@@ -236,7 +236,7 @@ class Drifting(RandomWalk):
         space = target.space
         drift = space.project_tangent(state.position, np.array([0.2, 0.0, 0.0]))
         beside = space.exp(state.position, drift)
-        anywhere = replace(target, log_density=lambda states: np.zeros(states.shape[:-1]))
+        anywhere = replace(target, unrestricted=lambda states: np.zeros(states.shape[:-1]))
         start = State(beside, np.zeros_like(state.log_density))
         proposed, _ = super().step(rng, anywhere, start)
         proposed = State(proposed.position, target.log_density(proposed.position))
@@ -394,7 +394,7 @@ def test_a_proposal_is_elliptical_where_the_hessian_is():
     hessian = np.array([[2.0, 0.6], [0.6, 0.5]])
     target = replace(
         laplace_target(Euclidean(2), np.zeros((1, 2)), np.array([0.4])),
-        log_density=lambda states: -np.linalg.norm(states @ hessian, axis=-1) / 0.4,
+        unrestricted=lambda states: -np.linalg.norm(states @ hessian, axis=-1) / 0.4,
         hessian=hessian[None],
     )
     rng = random_stream(1, "ellipse")
@@ -448,7 +448,7 @@ def test_a_narrow_mode_is_sampled_once_it_is_known():
         inside = np.linalg.norm(states, axis=-1) <= 3.0
         return np.where(inside, np.logaddexp(-first, -second), -np.inf)
 
-    unknown = replace(target, log_density=log_density, support_radius=np.array([3.0]))
+    unknown = replace(target, unrestricted=log_density, support_radius=np.array([3.0]))
     known = replace(unknown, other_modes=other_mode(space, place, 2.0))
     found = {}
     for name, one in (("known", known), ("unknown", unknown)):
@@ -497,12 +497,11 @@ def test_a_plan_knows_nearly_flat_densities_from_concentrated_ones():
         length = np.linalg.norm(states, axis=-1)
         return np.where(length <= 1.0, np.maximum(-length / 0.02, lowest[:, None]), -np.inf)
 
-    target = replace(target, log_density=log_density, support_radius=np.ones(2))
+    target = replace(target, unrestricted=log_density, support_radius=np.ones(2))
     plan = planned(random_stream(1, "plan shares"), target)
     concentrated, flat = plan.sampler.shares
-    uniform = [share[2] for share in matched.SHARES]
-    assert concentrated[2] == min(uniform)
-    assert flat[2] == max(uniform)
+    # The axial law follows a round density however flat; the rest only guards its weight.
+    assert max(concentrated[2], flat[2]) <= 0.1
     assert np.allclose(np.sum(plan.sampler.shares, axis=-1), 1.0)
     state, _ = run(random_stream(1, "disc"), plan.sampler, target, 8000, plan.steps)
     radius = np.linalg.norm(state.position, axis=-1)
@@ -549,7 +548,7 @@ def test_without_a_ball_nothing_is_proposed_uniformly():
 
 def test_a_plan_whose_pilots_all_miss_the_support_takes_the_most_steps():
     target = laplace_target(SPHERE, origin(SPHERE, 1), np.array([0.1]))
-    empty = replace(target, log_density=lambda states: np.full(states.shape[:-1], -np.inf))
+    empty = replace(target, unrestricted=lambda states: np.full(states.shape[:-1], -np.inf))
     assert planned(random_stream(1, "plan empty"), empty, most=50).steps == 50
 
 
@@ -562,7 +561,9 @@ def test_chains_start_within_a_narrow_support():
         inside = np.all(states @ frame.T > 0.0, axis=-1)
         return np.where(inside, target.log_density(states), -np.inf)
 
-    state = Matched().init(random_stream(1, "start"), replace(target, log_density=log_density), 500)
+    state = Matched().init(
+        random_stream(1, "start"), replace(target, unrestricted=log_density), 500
+    )
     assert np.all(np.isfinite(state.log_density))
 
 

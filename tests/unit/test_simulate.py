@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from geodp.manifolds.registry import make_manifold
 from geodp.randomness import random_stream
@@ -9,6 +10,7 @@ from geodp.regression import predict
 from geodp.simulate import simulate_geodesic_data
 
 DATA_SETS, NUMBER, LENGTH = 3, 12, 0.5
+FALSE_ALARM = 6e-5
 
 
 def simulate(manifold, *names, noise_variance=0.001, **changes):
@@ -108,6 +110,121 @@ def test_first_point_is_where_every_geodesic_starts(manifold):
     np.testing.assert_array_equal(data.footpoint, np.stack([first] * DATA_SETS))
     # In directions of their own.
     assert not np.allclose(data.shooting_vector[0], data.shooting_vector[1])
+
+
+# Geodesics between two points
+
+
+def test_last_point_is_where_every_geodesic_ends(manifold):
+    first, last = manifold.random_point(np.random.default_rng(2), (2,))
+    one = simulate(manifold, shooting_vector_length=None, last_point=last, noise_variance=0.0)
+    ends = manifold.exp(one.footpoint, one.shooting_vector)
+    # From points of their own; a distance on unit vectors is good to the root of the rounding.
+    assert np.all(manifold.dist(one.footpoint, last) > 1e-3)
+    assert not np.allclose(one.footpoint[0], one.footpoint[1])
+    for reached in (ends, one.points[:, -1]):
+        np.testing.assert_allclose(manifold.dist(reached, last), 0.0, atol=1e-7)
+    lengths = manifold.norm(one.footpoint, one.shooting_vector)
+    np.testing.assert_allclose(lengths, manifold.dist(one.footpoint, last), rtol=1e-12)
+    both = simulate(manifold, shooting_vector_length=None, first_point=first, last_point=last)
+    np.testing.assert_array_equal(both.footpoint, np.stack([first] * DATA_SETS))
+    reached = manifold.exp(both.footpoint, both.shooting_vector)
+    np.testing.assert_allclose(manifold.dist(reached, last), 0.0, atol=1e-7)
+
+
+def test_a_length_has_precedence_over_the_last_point(manifold):
+    last = manifold.random_point(np.random.default_rng(2))
+    np.testing.assert_array_equal(
+        simulate(manifold, last_point=last).points, simulate(manifold).points
+    )
+
+
+def test_end_points_are_random_where_nothing_is_given(manifold):
+    data = simulate(manifold, shooting_vector_length=None, noise_variance=0.0)
+    ends = manifold.exp(data.footpoint, data.shooting_vector)
+    np.testing.assert_allclose(manifold.dist(ends, data.points[:, -1]), 0.0, atol=1e-7)
+    # All six points are different.
+    points = np.concatenate([data.footpoint, ends])
+    for index, point in enumerate(points):
+        assert np.all(manifold.dist(point, points[:index]) > 1e-3)
+
+
+UNBOUNDED = {"SPD2": ("spd", 2), "SPD3": ("spd", 3), "R3": ("euclidean", 3)}
+
+
+@pytest.mark.parametrize("radius", [0.3, 2.0])
+@pytest.mark.parametrize("space", UNBOUNDED.values(), ids=UNBOUNDED.keys())
+def test_random_end_points_fill_the_ball_of_their_radius(space, radius):
+    manifold = make_manifold(*space)
+    data = simulate(
+        manifold,
+        data_sets=4000,
+        number=2,
+        shooting_vector_length=None,
+        random_point_radius=radius,
+        noise_variance=0.0,
+    )
+    origin = np.eye(manifold.size) if space[0] == "spd" else np.zeros(3)
+    for points in (data.footpoint, data.points[:, -1]):
+        vectors = manifold.log(origin, points)
+        shares = manifold.norm(origin, vectors) / radius
+        assert np.max(shares) <= 1.0 + 1e-9
+        # Uniform in the tangent ball; a right law is refused with probability 6e-5.
+        assert stats.kstest(shares**manifold.dim, "uniform").pvalue > FALSE_ALARM
+        mean = np.mean(manifold.coordinates(origin, vectors), axis=0)
+        # Of a coordinate, which has variance radius^2 / (dim + 2).
+        assert np.max(np.abs(mean)) < 4.5 * radius / np.sqrt(4000 * (manifold.dim + 2))
+    # Ends do not depend on starts.
+    first, last = manifold.log(origin, data.footpoint), manifold.log(origin, data.points[:, -1])
+    inner = manifold.inner(origin, first, last) / radius**2
+    assert abs(np.mean(inner)) < 4.0 * np.std(inner) / np.sqrt(4000)
+
+
+def test_data_of_the_default_study_of_matrices_lie_in_their_public_ball():
+    """As configured: end points within 0.9 of the identity, noise of variance 1e-4, tau_m = 1."""
+    manifold = make_manifold("spd", 2)
+    data = simulate(
+        manifold,
+        data_sets=2000,
+        number=50,
+        shooting_vector_length=None,
+        random_point_radius=0.9,
+        noise_variance=1e-4,
+    )
+    away = manifold.dist(np.eye(2), data.points)
+    assert np.max(away) < 1.0
+    # They fill it: no smaller radius would do.
+    assert np.max(away) > 0.88
+
+
+def test_draws_on_the_sphere_are_those_of_earlier_versions():
+    """Numbers printed by the version before end points could be given."""
+    sphere = make_manifold("sphere", 2)
+    found = simulate_before(sphere, "sphere as before", True)
+    expected = [-0.391273901019461, -0.6540464806905604, 0.647400907844054]
+    np.testing.assert_allclose(found.points[1, -1], expected, rtol=1e-12)
+    expected = [-0.5690956140681772, -0.40505340261317047, -0.04540840318550136]
+    np.testing.assert_allclose(found.shooting_vector[1], expected, rtol=1e-12)
+    found = simulate_before(sphere, "sphere as before", False)
+    expected = [-0.23506368732824556, -0.6507234710668613, 0.7220138690512423]
+    np.testing.assert_allclose(found.points[1, -1], expected, rtol=1e-12)
+    np.testing.assert_allclose(found.covariates[1, 1], 0.595166216074255, rtol=1e-12)
+    shapes = simulate_before(make_manifold("kendall", 4), "shapes as before", True)
+    expected = 0.4346457547967099 + 0.11362666429778172j
+    np.testing.assert_allclose(shapes.points[1, -1, 0], expected, rtol=1e-12)
+
+
+def simulate_before(manifold, name, plain):
+    return simulate(
+        manifold,
+        name,
+        data_sets=2,
+        number=4,
+        noise_variance=0.01,
+        shooting_vector_length=0.7,
+        equally_spaced=plain,
+        ambient_noise=plain,
+    )
 
 
 def test_stream_decides_the_data():

@@ -3,7 +3,8 @@
 The results of the checkout itself are never touched.
 """
 
-import copy
+import base64
+import json
 import os
 import re
 import shutil
@@ -26,6 +27,7 @@ SMALL = """
 name: small
 seed: 7
 cells_per_job: 2
+claims: resources/published/kulkarni_soto_claims.csv
 studies:
   sphere:
     manifold: {name: sphere, size: 2}
@@ -48,9 +50,59 @@ studies:
         grids: [split, equal]
         groups: [n5_noise0.001, n6_noise0.001]
         curves: n
+      figure_4: {kind: transport}
       figure_5: {kind: curves, grids: [equal], groups: [n5_noise0.001]}
       figure_9: {kind: ratios}
       samplers: {kind: samplers}
+  spd:
+    manifold: {name: spd, size: 2}
+    data: {source: simulated, data_sets: 2, last_point: random, noise: tangent}
+    data_radius: 1.0
+    budgets: {equal: {totals: ["1.0"]}}
+    cells: [{n: [5], noise_variance: ["0.0001"], budgets: [equal]}]
+    draws: {footpoints: 2, shooting_vectors: 2}
+    sampler: {states: 250}
+    neighbours: {pairs: 3, n: [5], noise_variance: "0.0001"}
+    figures:
+      figure_8: {kind: ellipses, cell: p0.5_v0.5, values: [0.0, 1.0], draws: 2}
+      figure_10: {kind: ratios}
+  corpus_callosum:
+    manifold: {name: kendall, size: 12}
+    data: &outlines
+      source: table
+      path: [data/corpus_callosum.csv, data/corpus_callosum.mat]
+      covariate: age
+      covariate_range: [50, 90]
+      subject: subject
+      outline: true
+      stand_in: {n: 20, data_sets: 1}
+    covariate_label: age
+    data_radius: 0.196
+    support: {footpoint_centre: fit}
+    budgets: {equal: {totals: ["0.6"]}}
+    cells: [{budgets: [equal]}]
+    draws: {footpoints: 2, shooting_vectors: 2}
+    sampler: {states: 250}
+    random_walk: {steps: 50, cells: [{cell: p0.3_v0.3}]}
+    figures:
+      figure_2: {kind: error, grids: [equal]}
+      figure_3: {kind: shapes, cell: p0.3_v0.3, values: [60, 80], draws: 2}
+      figure_3_convergence:
+        kind: convergence
+        cell: p0.3_v0.3
+        steps: 50
+        chains: 2
+        footpoint_radius: 0.785
+        reduced: reduced
+  reduced:
+    manifold: {name: kendall, size: 12, landmark_map: {harmonics: 2}}
+    data: *outlines
+    data_radius: 0.196
+    support: {footpoint_centre: fit}
+    budgets: {equal: {totals: ["0.6"]}}
+    cells: [{budgets: [equal]}]
+    draws: {footpoints: 2, shooting_vectors: 2}
+    sampler: {states: 250}
   rats:
     manifold: {name: kendall, size: 8}
     data:
@@ -138,6 +190,20 @@ class Checkout:
             if path.is_file()
         }
 
+    def reported(self):
+        """Captions and contents of what a report shows, by path as in `files`."""
+        self.run("--report", "report.html")
+        report = (self.root / "report.html").read_text()
+        [line] = re.findall(r"(?m)^ *var results = (\{\".*)$", report)
+        shown, _ = json.JSONDecoder().raw_decode(line)
+        return {
+            name.split("/", 2)[2]: (
+                entry["caption"],
+                base64.b64decode(entry["data_uri"].partition("base64,")[2]),
+            )
+            for name, entry in shown.items()
+        }
+
     def temporaries(self):
         """What a script leaves behind if it is stopped while it writes."""
         return [path for path in (self.root / "results").rglob(".*") if path.is_file()]
@@ -157,10 +223,16 @@ def source(tmp_path_factory):
     return folder
 
 
+@pytest.fixture(scope="session")
+def copied():
+    """What copies a folder as a checkout, for fixtures that outlive a test."""
+    return Checkout.copied
+
+
 @pytest.fixture
 def small():
-    """The configuration of the finished run, to be changed at will."""
-    return copy.deepcopy(yaml.safe_load(SMALL))
+    """The configuration of the finished run, to be changed at will, and no part in two places."""
+    return json.loads(json.dumps(yaml.safe_load(SMALL)))
 
 
 @pytest.fixture

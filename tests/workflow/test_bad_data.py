@@ -1,15 +1,17 @@
-"""Tables that cannot be used: one sentence says what is wrong, where, and what to do."""
+"""Files that cannot be used: one sentence says what is wrong, where, and what to do."""
 
 import io
 import math
 import re
+from functools import partial
 
 import numpy as np
 import pytest
+import scipy.io
 
 from geodp.errors import DataError
 from geodp.manifolds.registry import make_manifold
-from geodp.records import landmark_columns, read_records
+from geodp.records import landmark_columns, read_mat_records, read_records
 
 TABLE = "table.csv"
 HEADER = "rat,age,x1,y1,x2,y2,x3,y3,x4,y4"
@@ -61,6 +63,59 @@ def replaced(lines, row, column, text):
 
 SHAPES = [HEADER, *ROWS]
 COINCIDENT = f"{ROWS[2].split(',', 2)[0]},30" + ",5,5" * 4
+
+# Outlines of five landmarks, counter-clockwise.
+OUTLINES = [
+    "subject,age,diagnosis,sex," + ",".join(landmark_columns(5)),
+    *(
+        f"{number},{age},{diagnosis},{sex},0,0,{side},1,{side + 1},{side},{side / 2},{side + 3},0,"
+        f"{side + 2}"
+        for number, (age, side, diagnosis, sex) in enumerate(
+            [(55, 10, "AD", "F"), (64, 12, "CN", "M"), (71, 15, "AD", "F"), (88, 21, "MCI", "F")]
+        )
+    ),
+]
+
+
+def read_outlines(lines, **changes):
+    settings = {
+        "manifold": make_manifold("kendall", 5),
+        "covariate": "age",
+        "columns": None,
+        "subject": "subject",
+        "outline": True,
+    }
+    return read_records(io.StringIO("\n".join(lines)), TABLE, **(settings | changes))
+
+
+def reading_outlines(**settings):
+    return partial(read_outlines, **settings)
+
+
+def without_cells(lines, row, number):
+    """The table with the last cells of a row empty."""
+    cells = lines[row - 1].split(",")
+    emptied = [*cells[:-number], *[""] * number]
+    return [*lines[: row - 1], ",".join(emptied), *lines[row:]]
+
+
+def exchanged(lines, row, first, second):
+    """The table with two landmarks of a row in each other's place."""
+    header, cells = lines[0].split(","), lines[row - 1].split(",")
+    for axis in "xy":
+        one, other = header.index(f"{axis}{first}"), header.index(f"{axis}{second}")
+        cells[one], cells[other] = cells[other], cells[one]
+    return [*lines[: row - 1], ",".join(cells), *lines[row:]]
+
+
+# A column of eight notes that say different things.
+NOTES = ["note", "", "b", "c", "d", "e", "f", "g", "h"]
+
+
+def cut(lines, columns):
+    """The table without its last columns."""
+    return [line.rsplit(",", columns)[0] for line in lines]
+
 
 # A reader, a table, and parts of the message: where, what, remedy.
 REFUSED = {
@@ -194,13 +249,181 @@ REFUSED = {
         replaced(replaced(POINTS, 2, "a", "0"), 2, "b", "0"),
         ["row 2", "its length is 0, not 1", "correct or remove the row"],
     ),
+    "two columns of one name": (
+        read_landmarks,
+        [f"{line},{end}" for line, end in zip(SHAPES, ["x2", 1, 2, 3, 4], strict=True)],
+        ["row 1", "2 columns are called x2", "rename or remove the others"],
+    ),
+    "missing subject": (
+        read_landmarks,
+        replaced(SHAPES, 4, "rat", " "),
+        ["row 4", "column rat", "the value is missing", "correct or remove the row"],
+    ),
+    "filter on a value that is not there": (
+        reading_outlines(keep={"diagnosis": "ad"}),
+        OUTLINES,
+        [
+            "none of the 4 records has ad in column diagnosis (there are: AD, CN, MCI)",
+            "correct data.keep",
+        ],
+    ),
+    "filter on a list of values that are not there": (
+        reading_outlines(keep={"diagnosis": ["FTD", "LBD"]}),
+        OUTLINES,
+        ["none of the 4 records has FTD or LBD in column diagnosis", "correct data.keep"],
+    ),
+    "filter with many other values": (
+        reading_outlines(keep={"note": "x"}),
+        [f"{line},{end}" for line, end in zip([*OUTLINES, *OUTLINES[1:]], NOTES, strict=True)],
+        ["column note (there are: (empty), b, c, d, e, ...)", "correct data.keep"],
+    ),
+    "second filter leaves nothing": (
+        reading_outlines(keep={"diagnosis": "AD", "sex": "M"}),
+        OUTLINES,
+        [
+            "none of the 2 records the filters before it left has M in column sex (there are: F)",
+            "correct data.keep",
+        ],
+    ),
+    "filters leave too few": (
+        reading_outlines(keep={"diagnosis": "AD"}),
+        OUTLINES,
+        ["at least 3 records", "there are 2 after data.keep"],
+    ),
+    "filter on a column that is not there": (
+        reading_outlines(keep={"gender": "F"}),
+        OUTLINES,
+        ["row 1", "there is no column gender", "(there are: subject, age, diagnosis"],
+    ),
+    "covariate above its range": (
+        reading_outlines(covariate_range=(50, 80)),
+        OUTLINES,
+        [
+            "row 5",
+            "column age",
+            "88 lies outside 50 to 80",
+            "correct or remove the row, or change data.covariate_range",
+        ],
+    ),
+    "covariate below its range after a filter": (
+        reading_outlines(covariate_range=(60, 90), keep={"sex": "F"}),
+        OUTLINES,
+        ["row 2", "column age", "55 lies outside 60 to 90", "or change data.covariate_range"],
+    ),
+    "range upside down": (
+        reading_outlines(covariate_range=(90, 50)),
+        OUTLINES,
+        ["data.covariate_range is 90 to 50", "give a lower and then a higher limit"],
+    ),
+    "range without a logarithm": (
+        reading_outlines(covariate_range=(0, 90), transformation="log"),
+        OUTLINES,
+        ["data.covariate_range starts at 0", "no logarithm", "give a positive limit"],
+    ),
+    "outline that lacks a column between": (
+        read_outlines,
+        [OUTLINES[0].replace("y3", "z3"), *OUTLINES[1:]],
+        ["row 1", "there is no column y3 though there is a column x5", "without a gap"],
+    ),
+    "outline that lacks its last column": (
+        read_outlines,
+        cut(OUTLINES, 1),
+        ["row 1", "there is no column y5 though there is a column x5", "without a gap"],
+    ),
+    "outline with a far too high column": (
+        read_outlines,
+        [OUTLINES[0].replace("diagnosis", "x20240131"), *OUTLINES[1:]],
+        ["row 1", "there is no column x6 though there is a column x20240131", "without a gap"],
+    ),
+    "outline without columns": (
+        read_outlines,
+        [re.sub(r"([xy])(\d)", r"\2\1", OUTLINES[0]), *OUTLINES[1:]],
+        ["row 1", "there are no columns x1, y1, x2, y2, ...", "give those to the landmarks"],
+    ),
+    "outlines of three landmarks": (
+        read_outlines,
+        cut(OUTLINES, 4),
+        ["an outline needs at least 4 landmarks", "these have 3", "give more landmarks"],
+    ),
+    "outline that is one landmark short": (
+        read_outlines,
+        without_cells(OUTLINES, 4, 2),
+        [
+            "row 4",
+            "it has 4 landmarks and row 2 has 5",
+            "give all records the same number, or remove the row",
+        ],
+    ),
+    "outline that is longer than most": (
+        read_outlines,
+        without_cells(without_cells(without_cells(OUTLINES, 2, 2), 3, 2), 5, 2),
+        ["row 4", "it has 5 landmarks and row 2 has 4", "give all records the same number"],
+    ),
+    "outline without any landmark": (
+        read_outlines,
+        without_cells(OUTLINES, 2, 10),
+        ["row 2", "it has 0 landmarks and row 3 has 5", "remove the row"],
+    ),
+    "outline that ends in half a landmark": (
+        read_outlines,
+        without_cells(OUTLINES, 3, 1),
+        ["row 3", "column y5", "the value is missing", "correct or remove the row"],
+    ),
+    "outline with a hole": (
+        read_outlines,
+        replaced(OUTLINES, 5, "x2", ""),
+        ["row 5", "column x2", "the value is missing", "correct or remove the row"],
+    ),
+    "outline that crosses itself": (
+        read_outlines,
+        exchanged(OUTLINES, 4, 2, 3),
+        [
+            "row 4",
+            "the outline meets itself",
+            "its edge between landmarks 1-2 and its edge between landmarks 3-4",
+            "put the landmarks in their order along the outline, or remove the row",
+        ],
+    ),
+    "outline that crosses itself at its end": (
+        read_outlines,
+        exchanged(OUTLINES, 3, 1, 5),
+        ["row 3", "between landmarks 1-2 and", "between landmarks 4-5", "remove the row"],
+    ),
+    "outline that passes a landmark twice": (
+        read_outlines,
+        replaced(replaced(OUTLINES, 2, "x4", "0"), 2, "y4", "0"),
+        ["row 2", "landmarks 1 and 4 coincide", "correct or remove the row"],
+    ),
+    "outline on a sphere": (
+        reading_outlines(manifold=make_manifold("sphere", 2)),
+        OUTLINES,
+        ["a point of sphere S^2 has no landmarks", "set data.outline to false"],
+    ),
+    "landmarks of another number": (
+        reading_outlines(outline=False, columns=landmark_columns(4)),
+        OUTLINES,
+        ["records have 4 landmarks", "manifold 5", "set manifold.size to 4, or data.outline"],
+    ),
 }
+
+
+def assert_one_sentence(message, name, parts):
+    assert message.startswith(name)
+    for part in parts:
+        assert part in message
+    assert "\n" not in message
+    assert not re.search(r"\. [A-Z]|\.$", message)
 
 
 @pytest.mark.parametrize(
     ("reader", "table"),
-    [(read_landmarks, SHAPES), (read_matrices, MATRICES), (read_points, POINTS)],
-    ids=["landmarks", "matrices", "points"],
+    [
+        (read_landmarks, SHAPES),
+        (read_matrices, MATRICES),
+        (read_points, POINTS),
+        (read_outlines, OUTLINES),
+    ],
+    ids=["landmarks", "matrices", "points", "outlines"],
 )
 def test_tables_without_a_mistake_are_read(reader, table):
     assert reader(table).covariates.shape == (4,)
@@ -210,12 +433,7 @@ def test_tables_without_a_mistake_are_read(reader, table):
 def test_bad_table_is_refused_in_one_sentence(reader, table, parts):
     with pytest.raises(DataError) as refusal:
         reader(table)
-    message = str(refusal.value)
-    assert message.startswith(TABLE)
-    for part in parts:
-        assert part in message
-    assert "\n" not in message
-    assert not re.search(r"\. [A-Z]|\.$", message)
+    assert_one_sentence(str(refusal.value), TABLE, parts)
 
 
 def test_ages_below_one_are_no_mistake_without_a_logarithm():
@@ -234,6 +452,329 @@ def test_bytes_that_are_no_text():
             "age",
             landmark_columns(4),
         )
+
+
+# --- MATLAB files ---
+
+MAT = "outlines.mat"
+NUMBERS = np.array([row.split(",")[4:] for row in OUTLINES[1:]], dtype=float)
+# n x k x 2: four records of five landmarks.
+LANDMARKS = NUMBERS.reshape(4, 5, 2)
+VARIABLES = {
+    "landmarks": LANDMARKS,
+    "age": np.array([55.0, 64.0, 71.0, 88.0]),
+    "subject": np.array(["a", "b", "c", "d"]),
+    "diagnosis": np.array(["AD", "CN", "AD", "MCI"], dtype=object),
+    "sex": np.array([1, 2, 1, 1]),
+}
+
+
+def cells(*arrays):
+    """A cell array; NumPy would make one array of items that have one shape."""
+    found = np.empty(len(arrays), dtype=object)
+    found[:] = arrays
+    return found
+
+
+def landmarks_with(value, *index):
+    changed = LANDMARKS.copy()
+    changed[index] = value
+    return changed
+
+
+def exchanged_in_record(record, first, second):
+    changed = LANDMARKS.copy()
+    changed[record, [first, second]] = LANDMARKS[record, [second, first]]
+    return changed
+
+
+# Changed variables (None: left out), settings, and parts of the message.
+MAT_REFUSED = {
+    "no landmarks": (
+        {"landmarks": None},
+        {},
+        ["there is no variable landmarks (there are: age, subject, diagnosis, sex)"],
+    ),
+    "no covariate": (
+        {"age": None, "Age": VARIABLES["age"]},
+        {},
+        ["there is no variable age (there are: landmarks, subject, diagnosis, sex, Age)"],
+    ),
+    "no subject": ({}, {"subject": "id"}, ["there is no variable id", "(there are: landmarks,"]),
+    "no filter": ({}, {"keep": {"group": "AD"}}, ["there is no variable group (there are:"]),
+    "two dimensions": (
+        {"landmarks": NUMBERS},
+        {},
+        [
+            "variable landmarks is 4 x 10 while variable age has 4 values",
+            "k x 2 x 4 or 4 x k x 2, or complex 4 x k or k x 4",
+        ],
+    ),
+    "pairs first": (
+        {"landmarks": np.moveaxis(LANDMARKS, -1, 0)},
+        {},
+        ["variable landmarks is 2 x 4 x 5 while", "give landmarks as k x 2 x 4"],
+    ),
+    "three coordinates": (
+        {"landmarks": np.zeros((4, 5, 3))},
+        {},
+        ["variable landmarks is 4 x 5 x 3 while", "give landmarks as k x 2 x 4"],
+    ),
+    "complex of another number": (
+        {"landmarks": np.ones((3, 5)) * 1j},
+        {},
+        ["variable landmarks is complex 3 x 5 while variable age has 4 values"],
+    ),
+    "complex that can be read both ways": (
+        {"landmarks": LANDMARKS[:, :4, 0] + 1j * LANDMARKS[:, :4, 1]},
+        {},
+        [
+            "variable landmarks is complex 4 x 4 for 4 records",
+            "rows can be records or landmarks",
+            "give real numbers, n x k x 2",
+        ],
+    ),
+    "fewer cells than ages": (
+        {"landmarks": cells(*LANDMARKS[:3])},
+        {},
+        ["variable landmarks is a cell array 1 x 3 while variable age has 4 values"],
+    ),
+    "landmarks that are text": (
+        {"landmarks": "none"},
+        {},
+        ["variable landmarks is no array of numbers, 1 while", "give landmarks as"],
+    ),
+    "landmarks in a structure": (
+        {"landmarks": {"points": LANDMARKS}},
+        {},
+        ["variable landmarks is no array of numbers, 1 x 1 while", "give landmarks as"],
+    ),
+    "cell that is no list of landmarks": (
+        {"landmarks": cells(*LANDMARKS[:2], LANDMARKS[2].T, LANDMARKS[3])},
+        {},
+        ["record 3, variable landmarks", "the cell is 2 x 5", "give k x 2 numbers"],
+    ),
+    "cells of different lengths": (
+        {"landmarks": cells(*LANDMARKS[:3], LANDMARKS[3, :4])},
+        {},
+        [
+            "record 4: it has 4 landmarks and record 1 has 5",
+            "give all records the same number, or remove the record",
+        ],
+    ),
+    "fewer ages than landmarks": (
+        {"age": [55.0, 64.0, 71.0], "subject": ["a", "b", "c"]},
+        {},
+        ["variable landmarks is 4 x 5 x 2 while variable age has 3 values"],
+    ),
+    "fewer subjects": (
+        {"subject": np.array(["a", "b", "c"])},
+        {},
+        ["variable subject has 3 values and variable age has 4", "give both for every record"],
+    ),
+    "more values to filter on": (
+        {"sex": [1, 2, 1, 1, 1]},
+        {"keep": {"sex": 1}},
+        ["variable sex has 5 values and variable age has 4", "give both for every record"],
+    ),
+    "ages in a matrix": (
+        {"age": np.ones((2, 2))},
+        {},
+        ["variable age (2 x 2) does not hold one value a record", "give a numeric vector"],
+    ),
+    "cells of several values": (
+        {"subject": cells(np.ones(2), np.ones(2), np.ones(2), np.ones(2))},
+        {},
+        ["variable subject (1 x 4) does not hold one value a record", "or a cell array"],
+    ),
+    "complex ages": (
+        {"age": VARIABLES["age"] * 1j},
+        {},
+        ["variable age (1 x 4) does not hold one value a record"],
+    ),
+    "NaN landmark": (
+        {"landmarks": landmarks_with(np.nan, 2, 3, 1)},
+        {},
+        [
+            "record 3: landmark 4 is not a pair of finite numbers",
+            "correct or remove the record",
+        ],
+    ),
+    "infinite landmark in a cell": (
+        {"landmarks": cells(*landmarks_with(np.inf, 1, 0))},
+        {},
+        ["record 2: landmark 1 is not a pair of finite numbers", "remove the record"],
+    ),
+    "NaN landmark that is not an outline's": (
+        {"landmarks": landmarks_with(np.nan, 0, 4)},
+        {"outline": False},
+        ["record 1: landmark 5 is not a pair of finite numbers", "remove the record"],
+    ),
+    "code for a missing landmark": (
+        {"landmarks": landmarks_with(9999, 3, 1)},
+        {},
+        ["record 4: landmark 2 at (9999, 9999) carries a code", "remove the record"],
+    ),
+    "wild landmark": (
+        {"landmarks": landmarks_with(4000, 3, 1, 0)},
+        {},
+        ["record 4: landmark 2 at (4000, 1)", "farther out", "remove the record"],
+    ),
+    "two landmarks coincide": (
+        {"landmarks": landmarks_with(0, 1, 2)},
+        {},
+        ["record 2: landmarks 1 and 3 coincide", "remove the record"],
+    ),
+    "all landmarks coincide": (
+        {"landmarks": landmarks_with(7, 2)},
+        {},
+        ["record 3: all landmarks coincide", "remove the record"],
+    ),
+    "outline that crosses itself": (
+        {"landmarks": exchanged_in_record(3, 1, 2)},
+        {},
+        [
+            "record 4: the outline meets itself",
+            "its edge between landmarks 1-2 and its edge between landmarks 3-4",
+            "or remove the record",
+        ],
+    ),
+    "outlines of three landmarks": (
+        {"landmarks": LANDMARKS[:, :3]},
+        {},
+        ["an outline needs at least 4 landmarks", "these have 3"],
+    ),
+    "landmarks of another number": (
+        {"landmarks": LANDMARKS[:, :4]},
+        {"outline": False},
+        ["its records have 4 landmarks", "manifold 5", "set manifold.size to 4, or data.outline"],
+    ),
+    "missing age": (
+        {"age": [55.0, np.nan, 71.0, 88.0]},
+        {},
+        ["record 2, variable age: the value is missing", "correct or remove the record"],
+    ),
+    "age that is text": (
+        {"age": np.array(["55", "64", "old", "88"], dtype=object)},
+        {},
+        ["record 3, variable age: 'old' is not a number", "correct or remove the record"],
+    ),
+    "age outside its range": (
+        {},
+        {"covariate_range": (60, 90)},
+        [
+            "record 1, variable age: 55 lies outside 60 to 90",
+            "correct or remove the record, or change data.covariate_range",
+        ],
+    ),
+    "age without a logarithm": (
+        {"age": [55.0, 64.0, -1.0, 88.0]},
+        {"transformation": "log"},
+        ["record 3, variable age: -1 has no logarithm"],
+    ),
+    "constant age": (
+        {"age": np.full(4, 61.5)},
+        {},
+        ["variable age is 61.5 in every record", "needs a covariate that varies"],
+    ),
+    "missing subject": (
+        {"subject": np.array(["a", "", "c", "d"], dtype=object)},
+        {},
+        ["record 2, variable subject: the value is missing", "correct or remove the record"],
+    ),
+    "filter on a number that is not there": (
+        {},
+        {"keep": {"sex": 0}},
+        ["none of the 4 records has 0 in variable sex (there are: 1, 2)", "correct data.keep"],
+    ),
+    "second filter leaves nothing": (
+        {},
+        {"keep": {"diagnosis": ["AD", "MCI"], "sex": 2}},
+        [
+            "none of the 3 records the filters before it left has 2 in variable sex",
+            "(there are: 1)",
+        ],
+    ),
+    "filters leave too few": (
+        {},
+        {"keep": {"diagnosis": "AD"}},
+        ["at least 3 records", "there are 2 after data.keep"],
+    ),
+    "two records": (
+        {name: value[:2] for name, value in VARIABLES.items()},
+        {},
+        ["at least 3 records", "there are 2"],
+    ),
+    "no records": ({"age": [], "subject": []}, {}, ["at least 3 records", "there are 0"]),
+    "a sphere": (
+        {},
+        {"manifold": make_manifold("sphere", 2), "outline": False},
+        ["a point of sphere S^2 has none", "save its coordinates as a .csv table"],
+    ),
+}
+
+
+def read_mat(path, **changes):
+    settings = {
+        "manifold": make_manifold("kendall", 5),
+        "covariate": "age",
+        "subject": "subject",
+        "outline": True,
+    }
+    with open(path, "rb") as file:
+        return read_mat_records(file, MAT, **(settings | changes))
+
+
+def test_mat_file_without_a_mistake_is_read(tmp_path):
+    scipy.io.savemat(tmp_path / MAT, VARIABLES)
+    records = read_mat(tmp_path / MAT)
+    assert records.covariates.shape == (4,)
+    assert records.notes == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "settings", "parts"), MAT_REFUSED.values(), ids=MAT_REFUSED.keys()
+)
+def test_bad_mat_file_is_refused_in_one_sentence(tmp_path, changes, settings, parts):
+    variables = {k: v for k, v in (VARIABLES | changes).items() if v is not None}
+    scipy.io.savemat(tmp_path / MAT, variables)
+    with pytest.raises(DataError) as refusal:
+        read_mat(tmp_path / MAT, **settings)
+    message = str(refusal.value)
+    assert_one_sentence(message, MAT, parts)
+    assert not re.search(r"\b(row|column)\b", message)
+
+
+HDF5 = b"MATLAB 7.3 MAT-file, Platform: GLNXA64".ljust(124) + b"\x00\x02IM" + bytes(384)
+
+
+@pytest.mark.parametrize(
+    ("content", "parts"),
+    [
+        (b"", ["not a readable .mat file", "save it in MATLAB or Octave with the -v7 option"]),
+        ("\n".join(OUTLINES).encode(), ["not a readable .mat file", "with the -v7 option"]),
+        (bytes(300), ["not a readable .mat file", "with the -v7 option"]),
+        (b"# Created by Octave 9.2\n# name: age\n", ["not a readable .mat file", "-v7 option"]),
+        (HDF5 + b"\x89HDF\r\n\x1a\n", ["version 7.3 (HDF5)", "save it in MATLAB with the -v7"]),
+    ],
+    ids=["empty", "table", "zeros", "text of Octave", "HDF5"],
+)
+def test_other_files_are_no_mat_file(tmp_path, content, parts):
+    (tmp_path / MAT).write_bytes(content)
+    with pytest.raises(DataError) as refusal:
+        read_mat(tmp_path / MAT)
+    assert_one_sentence(str(refusal.value), MAT, parts)
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+def test_mat_file_that_is_cut_off(tmp_path, compressed):
+    scipy.io.savemat(tmp_path / MAT, VARIABLES, do_compression=compressed)
+    whole = (tmp_path / MAT).read_bytes()
+    for length in (50, 130, len(whole) // 3, len(whole) - 9):
+        (tmp_path / MAT).write_bytes(whole[:length])
+        with pytest.raises(DataError) as refusal:
+            read_mat(tmp_path / MAT)
+        assert_one_sentence(str(refusal.value), MAT, ["-v7 option"])
 
 
 # --- Through the command line ---

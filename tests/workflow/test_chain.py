@@ -1,8 +1,10 @@
 """The chain of rules on a small configuration: files, their numbers, and what made them."""
 
 import hashlib
+import html.parser
 import json
 import os
+import re
 import signal
 import time
 
@@ -11,26 +13,100 @@ import pandas as pd
 import pytest
 import yaml
 
-GROUPS = {"sphere": ["n5_noise0.001", "n6_noise0.001"], "rats": ["observed"]}
+GROUPS = {
+    "sphere": ["n5_noise0.001", "n6_noise0.001"],
+    "spd": ["n5_noise0.0001"],
+    "corpus_callosum": ["stand_in"],
+    "reduced": ["stand_in"],
+    "rats": ["observed"],
+}
+NUMBERS = {
+    **{"n5_noise0.001": 5, "n6_noise0.001": 6, "n5_noise0.0001": 5},
+    **{"stand_in": 20, "observed": 144},
+}
 CELLS = {
     "sphere": ["p0.5_v0.5", "p1.01_v1.01", "p0.02_v2.00"],
+    "spd": ["p0.5_v0.5"],
+    "corpus_callosum": ["p0.3_v0.3"],
+    "reduced": ["p0.3_v0.3"],
     "rats": ["p0.3_v0.3"],
 }
-FIGURES = {"sphere": ["figure_1", "figure_5", "figure_9", "samplers"], "rats": ["shapes"]}
+FIGURES = {
+    "sphere": ["figure_1", "figure_4", "figure_5", "figure_9", "samplers"],
+    "spd": ["figure_8", "figure_10"],
+    "corpus_callosum": ["figure_2", "figure_3", "figure_3_convergence"],
+    "reduced": [],
+    "rats": ["shapes"],
+}
 SUFFIXES = ("pdf", "svg", "png", "csv")
-COMPARED = ("n5_noise0.001", "p0.5_v0.5")
-DATA_SETS = {"sphere": 3, "rats": 1}
+# Cells that the random walk is compared on.
+COMPARED = {
+    "sphere": ("n5_noise0.001", "p0.5_v0.5"),
+    "corpus_callosum": ("stand_in", "p0.3_v0.3"),
+}
+DATA_SETS = {"sphere": 3, "spd": 3, "corpus_callosum": 2, "reduced": 2, "rats": 1}
+POINT_SHAPES = {
+    "sphere": (3,),
+    "spd": (2, 2),
+    "corpus_callosum": (12,),
+    # Harmonics 1, -1, 2 and -2.
+    "reduced": (4,),
+    "rats": (8,),
+}
+# The rule that makes the data, what tables say of them, and of the space.
+RULES_OF_DATA = {
+    "sphere": "simulate_data",
+    "spd": "simulate_data",
+    "corpus_callosum": "stand_in_data",
+    "reduced": "stand_in_data",
+    "rats": "read_data",
+}
+DESCRIPTIONS = {
+    "sphere": "simulated",
+    "spd": "simulated",
+    "corpus_callosum": "simulated stand-in",
+    "reduced": "simulated stand-in",
+    "rats": "observed, vilmann_rats.csv",
+}
+MANIFOLDS = {
+    "sphere": "sphere S^2",
+    "spd": "SPD(2)",
+    "corpus_callosum": "planar shapes of 12 landmarks",
+    "reduced": "planar shapes of 12 landmarks, Fourier harmonics up to 2",
+    "rats": "planar shapes of 8 landmarks",
+}
+IN_BALL = "distance of p to its centre <= tau_m + tau, |v| <= 2 (tau_m + tau)"
+SUPPORTS = {
+    "sphere": "p anywhere, |v| <= 3.1416",
+    "spd": "p anywhere, |v| <= 2 (tau_m + tau)",
+    "corpus_callosum": IN_BALL,
+    "reduced": IN_BALL,
+    "rats": "p anywhere, |v| <= 1.5708",
+}
+# Tables that a figure has of its own, by what they are called.
+OWN_TABLES = {
+    ("sphere", "figure_4"): "transport",
+    ("sphere", "figure_5"): "predictions",
+    ("spd", "figure_8"): "predictions",
+    ("corpus_callosum", "figure_3"): "predictions",
+    ("corpus_callosum", "figure_3_convergence"): "convergence",
+    ("rats", "shapes"): "predictions",
+}
 
 KEY = ["group", "cell", "sampler"]
 COMMON = [
-    *("study", "group", "n", "noise_variance", "cell", "footpoint_budget"),
+    *("study", "manifold", "data", "group", "n", "noise_variance", "cell", "footpoint_budget"),
     *("shooting_vector_budget", "mechanism", "sampler", "support", "seed", "lock"),
 ]
 ERRORS = [
     *(*COMMON, "data_set", "draws", "footpoints", "mean_squared_error"),
     "log_error_standard_error",
     *("non_private_mean_squared_error", "median_squared_error", "mean_footpoint_distance"),
-    *("tau", "flagged"),
+    *("mean_prediction_distance", "tau", "flagged"),
+]
+NEIGHBOURS = [
+    *("study", "manifold", "data", "n", "noise_variance", "pair", "seed", "lock"),
+    *("ratio_footpoint", "ratio_shooting_vector", "tau", "converged"),
 ]
 DIAGNOSTICS = [
     *(*COMMON, "parameter", "steps", "cut_short", "accepted", "largest_weight", "trace_chains"),
@@ -41,7 +117,7 @@ DIAGNOSTICS = [
 def sampled_cells(study):
     """Group, cell and sampler of every file of draws, in the order of tables."""
     cells = [(group, cell, "matched") for group in GROUPS[study] for cell in CELLS[study]]
-    return cells + ([(*COMPARED, "random_walk")] if study == "sphere" else [])
+    return cells + ([(*COMPARED[study], "random_walk")] if study in COMPARED else [])
 
 
 def read(run, study, name):
@@ -89,15 +165,13 @@ def test_every_file_is_made_and_no_other(finished):
             f"{study}/cells/{group}/{cell}.{sampler}.npz"
             for group, cell, sampler in sampled_cells(study)
         }
-        expected |= {f"{study}/tables/{name}.csv" for name in ("errors", "diagnostics")}
+        expected |= {f"{study}/tables/{name}.csv" for name in ("data", "errors", "diagnostics")}
         expected |= {
             f"{study}/figures/{figure}.{suffix}" for figure in FIGURES[study] for suffix in SUFFIXES
         }
-    expected |= {
-        "sphere/tables/neighbours.csv",
-        "sphere/tables/figure_5_predictions.csv",
-        "rats/tables/shapes_predictions.csv",
-    }
+    expected |= {f"{study}/tables/{f}_{name}.csv" for (study, f), name in OWN_TABLES.items()}
+    expected |= {f"{study}/tables/neighbours.csv" for study in ("sphere", "spd")}
+    expected |= {"claims.csv", "claims.html"}
     assert set(finished.files()) - set(finished.files("*.log")) == expected
     assert finished.temporaries() == []
 
@@ -118,11 +192,20 @@ def test_groups_hold_points_fits_and_bounds(finished, study):
         data = arrays(files["data.npz"])
         sets, number = data["covariates"].shape
         assert sets == DATA_SETS[study]
-        assert number == {"n5_noise0.001": 5, "n6_noise0.001": 6, "observed": 144}[group]
-        assert data["covariates"].min() == 0.0
-        assert data["covariates"].max() == 1.0
-        lengths = np.sum(np.abs(data["points"]) ** 2, axis=-1)
-        np.testing.assert_allclose(lengths, 1.0, atol=1e-12)
+        assert number == NUMBERS[group]
+        assert data["points"].shape == (sets, number, *POINT_SHAPES[study])
+        if group == "stand_in":
+            # Ages of a range that is given, which no subject needs to reach.
+            assert 0.0 <= data["covariates"].min() < data["covariates"].max() <= 1.0
+            np.testing.assert_array_equal(data["covariate_range"], [50.0, 90.0])
+        else:
+            assert data["covariates"].min() == 0.0
+            assert data["covariates"].max() == 1.0
+        if study == "spd":
+            assert np.all(np.linalg.eigvalsh(data["points"]) > 0)
+        else:
+            lengths = np.sum(np.abs(data["points"]) ** 2, axis=-1)
+            np.testing.assert_allclose(lengths, 1.0, atol=1e-12)
         fit = json.loads(files["fit.json"].read_text())
         assert fit["converged"] == [True] * sets
         assert np.all(np.array(fit["energy"]) > 0)
@@ -138,10 +221,8 @@ def test_draws_have_their_shapes(finished, study):
         draws = arrays(finished.files()[f"{study}/cells/{group}/{cell}.{sampler}.npz"])
         # The random walk is run on the first data set alone.
         sets = 1 if sampler == "random_walk" else DATA_SETS[study]
-        size = draws["footpoint"].shape[-1]
-        assert size == {"sphere": 3, "rats": 8}[study]
-        assert draws["footpoint"].shape == (sets, 2, size)
-        assert draws["shooting_vector"].shape == (sets, 2, 2, size)
+        assert draws["footpoint"].shape == (sets, 2, *POINT_SHAPES[study])
+        assert draws["shooting_vector"].shape == (sets, 2, 2, *POINT_SHAPES[study])
         traces = [values for name, values in draws.items() if name.startswith("trace_")]
         assert len(traces) >= 2 * 3
         assert {values.shape for values in traces} == {(4, 250)}
@@ -170,16 +251,18 @@ def test_tables_are_complete(finished, study):
         for stage in ("footpoint", "shooting_vector")
     ]
     assert list(diagnostics[[*KEY, "parameter"]].itertuples(index=False, name=None)) == expected
-    # Observed data have no known noise, and random walks no weights.
-    optional = ["noise_variance"] if study == "rats" else []
+    # Observed data and stand-ins have no known noise, and random walks no weights.
+    optional = [] if study in ("sphere", "spd") else ["noise_variance"]
     assert not errors.drop(columns=optional).isna().any(axis=None)
     assert not diagnostics.drop(columns=[*optional, "largest_weight"]).isna().any(axis=None)
     assert (diagnostics["largest_weight"].isna() == (diagnostics["sampler"] != "matched")).all()
     for table in (errors, diagnostics):
         assert set(table["study"]) == {study}
+        assert set(table["manifold"]) == {MANIFOLDS[study]}
+        assert set(table["data"]) == {DESCRIPTIONS[study]}
         assert set(table["mechanism"]) == {"as_published"}
-        assert table["support"].str.startswith("p anywhere, |v| <= ").all()
-        assert set(table["n"]) == ({5, 6} if study == "sphere" else {144})
+        assert set(table["support"]) == {SUPPORTS[study]}
+        assert set(table["n"]) == {NUMBERS[group] for group in GROUPS[study]}
         budgets = "p" + table["footpoint_budget"].map("{:g}".format)
         assert [c.startswith(b) for c, b in zip(table["cell"], budgets, strict=True)].count(
             False
@@ -196,9 +279,9 @@ def test_flags_agree_with_diagnostics(finished, study):
     flagged = errors.groupby(KEY)["flagged"]
     assert (flagged.nunique() == 1).all()
     pd.testing.assert_series_equal(flagged.first(), failed, check_names=False)
-    if study == "sphere":
+    if study in COMPARED:
         # A short random walk cannot pass, so that both values have been seen.
-        assert failed.loc[(*COMPARED, "random_walk")]
+        assert failed.loc[(*COMPARED[study], "random_walk")]
         assert not failed.all()
 
 
@@ -211,13 +294,16 @@ def test_errors_are_those_of_the_draws(finished):
     draws = arrays(files[f"sphere/cells/{group}/{cell}.matched.npz"])
     fit = json.loads(files[f"sphere/groups/{group}/fit.json"].read_text())
     rows = errors[(errors["group"] == group) & (errors["cell"] == cell)]
+
+    def curve(p, v, x):
+        length = np.linalg.norm(v)
+        return np.cos(length * x)[:, None] * p + np.sin(length * x)[:, None] * v / length
+
     for index, row in rows.set_index("data_set").iterrows():
         x, points = data["covariates"][index], data["points"][index]
 
         def mean_squared_error(p, v, x=x, points=points):
-            length = np.linalg.norm(v)
-            curve = np.cos(length * x)[:, None] * p + np.sin(length * x)[:, None] * v / length
-            return np.mean(np.arccos(np.sum(curve * points, axis=1)) ** 2)
+            return np.mean(np.arccos(np.sum(curve(p, v, x) * points, axis=1)) ** 2)
 
         footpoints, vectors = draws["footpoint"][index], draws["shooting_vector"][index]
         squared = [
@@ -231,20 +317,49 @@ def test_errors_are_those_of_the_draws(finished):
         spread = abs(means[0] - means[1]) / 2 / np.mean(means)
         assert row["log_error_standard_error"] == pytest.approx(spread, rel=1e-9)
         fitted = np.array(fit["footpoint"][index])
-        expected = mean_squared_error(fitted, np.array(fit["shooting_vector"][index]))
+        fitted_vector = np.array(fit["shooting_vector"][index])
+        expected = mean_squared_error(fitted, fitted_vector)
         assert row["non_private_mean_squared_error"] == pytest.approx(expected, rel=1e-9)
         away = np.mean(np.arccos(footpoints @ fitted))
         assert row["mean_footpoint_distance"] == pytest.approx(away, rel=1e-9)
+        apart = [
+            np.arccos(np.sum(curve(p, v, x) * curve(fitted, fitted_vector, x), axis=1))
+            for p, part in zip(footpoints, vectors, strict=True)
+            for v in part
+        ]
+        assert row["mean_prediction_distance"] == pytest.approx(np.mean(apart), rel=1e-9)
         assert row["tau"] == fit["largest_residual"][index]
 
 
-def test_table_of_neighbours(finished):
-    table = read(finished, "sphere", "neighbours")
+@pytest.mark.parametrize("study", ["sphere", "spd"])
+def test_table_of_neighbours(finished, study):
+    table = read(finished, study, "neighbours")
+    assert list(table) == NEIGHBOURS
     assert list(table["pair"]) == [1, 2, 3]
     assert set(table["n"]) == {5}
+    assert set(table["noise_variance"]) == {"0.001" if study == "sphere" else "0.0001"}
+    assert set(table["manifold"]) == {MANIFOLDS[study]}
+    assert set(table["data"]) == {"simulated"}
     assert not table.isna().any(axis=None)
     # A published sensitivity bounds what it stands for.
     assert (table[["ratio_footpoint", "ratio_shooting_vector"]] >= 1.0).all(axis=None)
+
+
+@pytest.mark.parametrize("study", GROUPS)
+def test_table_of_data_says_what_they_are(finished, study):
+    table = read(finished, study, "data")
+    assert list(table["group"]) == GROUPS[study]
+    assert set(table["study"]) == {study}
+    assert set(table["manifold"]) == {MANIFOLDS[study]}
+    assert set(table["data"]) == {DESCRIPTIONS[study]}
+    assert set(table["data_sets"]) == {DATA_SETS[study]}
+    assert list(table["records"]) == [NUMBERS[group] for group in GROUPS[study]]
+    if study == "rats":
+        assert list(table["subjects"]) == [18]
+        assert table["note"].str.contains("144 records of 18 subjects").all()
+    else:
+        assert table["subjects"].isna().all()
+        assert table["note"].isna().all()
 
 
 # --- Figures ---
@@ -298,12 +413,19 @@ def test_numbers_of_the_error_figure(finished):
 
 
 def test_numbers_of_the_other_figures_are_those_of_their_tables(finished):
-    for study, figure, table, added in (
-        ("sphere", "figure_5", "figure_5_predictions", ["total_budget"]),
-        ("sphere", "figure_9", "neighbours", []),
-        ("sphere", "samplers", "diagnostics", ["effective_draws_per_state"]),
-        ("rats", "shapes", "shapes_predictions", []),
-    ):
+    added_columns = {
+        ("sphere", "figure_5"): ["total_budget"],
+        ("sphere", "samplers"): ["effective_draws_per_state"],
+    }
+    tables = {place: f"{place[1]}_{name}" for place, name in OWN_TABLES.items()} | {
+        ("sphere", "figure_9"): "neighbours",
+        ("sphere", "samplers"): "diagnostics",
+        ("spd", "figure_10"): "neighbours",
+    }
+    figures = {(study, figure) for study in FIGURES for figure in FIGURES[study]}
+    assert figures - set(tables) == {("sphere", "figure_1"), ("corpus_callosum", "figure_2")}
+    for (study, figure), table in tables.items():
+        added = added_columns.get((study, figure), [])
         numbers = figure_numbers(finished, study, figure)
         pd.testing.assert_frame_equal(
             numbers.drop(columns=added), read(finished, study, table), check_exact=True
@@ -332,14 +454,198 @@ def test_predicted_curves_are_draws_fits_and_records(finished):
     assert len(released) == 2 * 61
 
 
-def test_predicted_shapes_are_centred_and_of_unit_size(finished):
-    numbers = read(finished, "rats", "shapes_predictions")
+@pytest.mark.parametrize(
+    ("study", "figure", "landmarks"), [("rats", "shapes", 8), ("corpus_callosum", "figure_3", 12)]
+)
+def test_predicted_shapes_are_centred_and_of_unit_size(finished, study, figure, landmarks):
+    numbers = read(finished, study, f"{figure}_predictions")
+    assert set(numbers["data"]) == {DESCRIPTIONS[study]}
+    assert set(numbers["manifold"]) == {MANIFOLDS[study]}
     shapes = numbers.groupby(["kind", "draw", "covariate"])[["x", "y"]]
     assert len(shapes) == 2 + 2 * 2
-    assert (shapes.size() == 8).all()
+    assert (shapes.size() == landmarks).all()
     np.testing.assert_allclose(shapes.mean(), 0.0, atol=1e-12)
     sizes = shapes.apply(lambda shape: np.sum(shape.to_numpy() ** 2))
     np.testing.assert_allclose(sizes, 1.0, rtol=1e-9)
+
+
+def test_predicted_matrices_are_draws_and_fits(finished):
+    numbers = read(finished, "spd", "figure_8_predictions").set_index(["kind", "draw", "covariate"])
+    assert len(numbers) == 2 + 2 * 2
+    assert set(numbers["manifold"]) == {"SPD(2)"}
+    matrices = numbers[[f"coordinate_{k}" for k in range(1, 5)]]
+    group = "n5_noise0.0001"
+    draws = arrays(finished.files()[f"spd/cells/{group}/p0.5_v0.5.matched.npz"])
+    fit = json.loads(finished.files()[f"spd/groups/{group}/fit.json"].read_text())
+    # A geodesic starts at its footpoint.
+    for draw in (1, 2):
+        expected = draws["footpoint"][0, draw - 1].ravel()
+        np.testing.assert_allclose(matrices.loc["as published", draw, 0.0], expected)
+    expected = np.ravel(fit["footpoint"][0])
+    np.testing.assert_allclose(matrices.loc["without privacy", 1, 0.0], expected)
+    for values in matrices.to_numpy():
+        assert values[1] == pytest.approx(values[2], rel=1e-9)
+        assert np.all(np.linalg.eigvalsh(values.reshape(2, 2)) > 0)
+    # The affine-invariant distance of a private matrix from the one without privacy.
+    for covariate in (0.0, 1.0):
+        first, second = (
+            matrices.loc[kind, 1, covariate].to_numpy().reshape(2, 2)
+            for kind in ("without privacy", "as published")
+        )
+        ratios = np.linalg.eigvals(np.linalg.solve(first, second))
+        away = numbers.loc[("as published", 1, covariate), "distance"]
+        assert away == pytest.approx(np.linalg.norm(np.log(ratios)), rel=1e-6)
+        assert numbers.loc[("without privacy", 1, covariate), "distance"] == 0.0
+
+
+def test_transported_vector_comes_back_turned_by_the_area(finished):
+    numbers = read(finished, "sphere", "figure_4_transport")
+    # A triangle of three right angles is an eighth of the sphere.
+    np.testing.assert_allclose(numbers["enclosed_area"], np.pi / 2)
+    np.testing.assert_allclose(numbers["angle_after_loop"], np.pi / 2)
+    points = numbers[[f"point_{axis}" for axis in (1, 2, 3)]].to_numpy()
+    vectors = numbers[[f"vector_{axis}" for axis in (1, 2, 3)]].to_numpy()
+    np.testing.assert_allclose(points[0], points[-1], atol=1e-12)
+    np.testing.assert_allclose(np.cross(points[0], vectors[0]), vectors[-1], atol=1e-12)
+    np.testing.assert_allclose(np.sum(points * vectors, axis=1), 0.0, atol=1e-12)
+    lengths = np.linalg.norm(vectors, axis=1)
+    np.testing.assert_allclose(lengths, lengths[0])
+
+
+def test_convergence_has_walks_and_laws_inside_their_supports(finished):
+    numbers = read(finished, "corpus_callosum", "figure_3_convergence_convergence")
+    assert list(dict.fromkeys(numbers["law"])) == ["as configured", "wider", "reduced"]
+    bounds = {
+        study: arrays(finished.files()[f"{study}/groups/stand_in/sensitivity.npz"])
+        for study in ("corpus_callosum", "reduced")
+    }
+    radii = {
+        "as configured": bounds["corpus_callosum"]["footpoint_radius"][0],
+        "wider": 0.785,
+        "reduced": bounds["reduced"]["footpoint_radius"][0],
+    }
+    fits = {
+        study: json.loads(finished.files()[f"{study}/groups/stand_in/fit.json"].read_text())
+        for study in ("corpus_callosum", "reduced")
+    }
+    for law, part in numbers.groupby("law"):
+        study = "reduced" if law == "reduced" else "corpus_callosum"
+        assert set(part["manifold"]) == {MANIFOLDS[study]}
+        assert set(part["data"]) == {"simulated stand-in"}
+        # Of the one data set shown.
+        expected = np.sqrt(2 * fits[study]["energy"][0])
+        np.testing.assert_allclose(part["root_mean_squared_residual"], expected)
+        assert part["distance"].between(0.0, radii[law] + 1e-9).all()
+        drawn = part[part["kind"] == "matched"]
+        assert list(drawn["chain"]) == list(range(1, 201))
+        assert drawn["estimated_total_variation"].between(0.0, 1.0).all()
+        walks = part[part["kind"] == "random_walk"]
+        if law == "reduced":
+            assert walks.empty
+            continue
+        assert set(walks["chain"]) == {1, 2}
+        assert walks["step"].min() == 1
+        assert walks["step"].max() == 50
+        assert (walks.groupby("step").size() == 2).all()
+    # The law on a wider support lies farther out.
+    medians = numbers[numbers["kind"] == "matched"].groupby("law")["distance"].median()
+    assert medians["wider"] > medians["as configured"] > medians["reduced"]
+
+
+# --- Claims ---
+
+VERDICTS = {"holds", "in part", "does not hold"}
+
+
+def claims_of(run):
+    return pd.read_csv(run.files()["claims.csv"], dtype=str, keep_default_na=False)
+
+
+def test_every_claim_has_a_row_and_a_verdict_or_a_reason(finished):
+    found = claims_of(finished)
+    stated = pd.read_csv(
+        finished.root / "resources" / "published" / "kulkarni_soto_claims.csv",
+        dtype=str,
+        keep_default_na=False,
+    )
+    repeated = ["claim", "section", "figure", "study", "statement", "quantity"]
+    pd.testing.assert_frame_equal(found[repeated], stated[repeated])
+    # Of the small run not all can be judged, and not all hold.
+    assert set(found["verdict"]) == {*VERDICTS, ""}
+    judged = found[found["verdict"] != ""]
+    numbers = judged[["value", "low", "high"]].astype(float)
+    assert numbers["low"].le(numbers["value"]).all()
+    assert numbers["high"].ge(numbers["value"]).all()
+    assert judged[["why", "criterion", "interval_over", "data"]].ne("").all(axis=None)
+    others = found[found["verdict"] == ""]
+    assert others["why"].str.match(r"not evaluated: \w").all()
+    assert others[["value", "low", "high", "interval_over"]].eq("").all(axis=None)
+    for study, part in found.groupby("study"):
+        assert set(part["data"]) == {DESCRIPTIONS.get(study, "")}
+    assert set(found["seed"]) == {"7"}
+    assert set(found["lock"]) == {digest(finished.root / "envs" / "requirements.txt")[:16]}
+
+
+def test_claims_of_a_study_that_is_not_configured_have_a_reason(finished):
+    found = claims_of(finished)
+    absent = found[~found["study"].isin(GROUPS)]
+    assert set(absent["study"]) == {"corpus_callosum_reduced"}
+    assert set(absent["verdict"]) == {""}
+    assert absent["why"].str.contains("no table errors of a study corpus_callosum_reduced").all()
+
+
+class Page(html.parser.HTMLParser):
+    """Texts, identifiers, and whatever of a page could make a browser fetch something."""
+
+    def __init__(self, source):
+        super().__init__()
+        self.texts, self.ids, self.fetched, self.style = [], [], [], False
+        self.feed(source)
+
+    def handle_starttag(self, tag, attributes):
+        attributes = dict(attributes)
+        self.style = tag == "style"
+        self.ids.append(attributes.get("id"))
+        if tag in ("script", "link", "img", "iframe", "object", "embed", "base", "use", "image"):
+            self.fetched.append(tag)
+        for name in ("src", "href", "xlink:href", "action", "data", "srcset"):
+            if not attributes.get(name, "#").startswith("#"):
+                self.fetched.append(f"{name}={attributes[name]}")
+        self.check_style(attributes.get("style", ""))
+
+    def handle_data(self, data):
+        if self.style:
+            self.check_style(data)
+        else:
+            self.texts.append(" ".join(data.split()))
+
+    def handle_endtag(self, tag):
+        self.style = False
+
+    def check_style(self, text):
+        self.fetched += re.findall(r"url\([^)]*\)|@import[^;]*", text)
+
+
+def test_page_of_claims_needs_nothing_from_elsewhere(finished):
+    page = Page(finished.files()["claims.html"].read_text(encoding="utf-8"))
+    assert page.fetched == []
+    assert Page('<p style="background: url(a.png)"><a href="https://a.b">').fetched == [
+        "url(a.png)",
+        "href=https://a.b",
+    ]
+
+
+def test_page_of_claims_shows_every_row(finished):
+    page = Page(finished.files()["claims.html"].read_text(encoding="utf-8"))
+    found = claims_of(finished)
+    assert set(found["claim"]) <= set(page.ids)
+    for column in ("statement", "quantity", "why", "criterion"):
+        assert set(found[column]) <= set(page.texts), column
+    counts = found["verdict"].replace("", "not evaluated").value_counts()
+    # Once with each claim, and once where they are counted.
+    for verdict in (*VERDICTS, "not evaluated"):
+        assert page.texts.count(verdict) == counts[verdict] + 1
+    assert {"simulated stand-in", "simulated", "observed, vilmann_rats.csv"} <= set(page.texts)
 
 
 # --- What made a file ---
@@ -356,10 +662,10 @@ def test_every_file_says_what_made_it(finished):
     rules = {
         "fit.json": "fit_geodesics",
         "sensitivity.npz": "bound_sensitivity",
-        "data.npz": {"sphere": "simulate_data", "rats": "read_data"},
+        "data.npz": RULES_OF_DATA,
     }
     files = {**finished.files("*.npz"), **finished.files("*.json")}
-    assert len(files) == 3 * 3 + len(sampled_cells("sphere")) + len(sampled_cells("rats"))
+    assert len(files) == sum(3 * len(GROUPS[s]) + len(sampled_cells(s)) for s in GROUPS)
     for name, path in files.items():
         origin = origin_of(path)
         study, folder, group, file = name.split("/")
@@ -374,7 +680,7 @@ def test_every_file_says_what_made_it(finished):
             rule = rules[file]
             assert origin["rule"] == (rule if isinstance(rule, str) else rule[study])
         # What is not random has no seed.
-        random = folder == "cells" or origin["rule"] == "simulate_data"
+        random = folder == "cells" or origin["rule"] in ("simulate_data", "stand_in_data")
         assert origin["seed"] == (7 if random else None)
 
 
@@ -387,10 +693,15 @@ def test_cores_and_blocks_change_no_number(finished, checkout, small):
     files = {**finished.files("*.npz"), **finished.files("*.json"), **finished.files("*.csv")}
     tables = [name for name in files if "/tables/" in name]
     figures = ["figure_sphere_figure_1", "figure_rats_shapes"]
-    checkout.run(*(f"results/small/{name}" for name in tables), *figures, cores=1)
+    targets = [*tables, "claims.csv"]
+    checkout.run(*(f"results/small/{name}" for name in targets), *figures, cores=1)
     again = checkout.files()
     compared = set(files) & set(again)
-    assert len(compared) == len(files) - 3
+    drawn = {name for name in files if "/figures/" in name}
+    assert set(files) - compared == drawn - {
+        "sphere/figures/figure_1.csv",
+        "rats/figures/shapes.csv",
+    }
     for name in compared:
         if name.endswith(".npz"):
             assert same_arrays(files[name], again[name]), name
@@ -448,7 +759,8 @@ def test_interrupted_run_leaves_nothing_partial_and_is_finished_by_the_next(chec
     # Long enough for the first cell of a job to be written well before the last.
     sphere["sampler"]["states"] = 1000
     sphere |= {"random_walk": {}, "neighbours": {}, "figures": {}}
-    checkout.configure(small | {"studies": {"sphere": sphere}, "cells_per_job": 4})
+    changes = {"studies": {"sphere": sphere}, "cells_per_job": 4, "claims": None}
+    checkout.configure(small | changes)
     folder = checkout.root / "results" / "small" / "sphere" / "cells"
     process = checkout.start()
     deadline = time.monotonic() + 120
@@ -466,7 +778,8 @@ def test_interrupted_run_leaves_nothing_partial_and_is_finished_by_the_next(chec
     for path in checkout.files("*.npz").values():
         assert "made_by" in arrays(path)
     assert checkout.temporaries() == []
-    assert not checkout.files("*.csv")
+    # What data there are may be said already, what came of them not.
+    assert set(checkout.files("*.csv")) <= {"sphere/tables/data.csv"}
 
     checkout.run()
     assert len(list(folder.rglob("*.npz"))) == 4
@@ -500,6 +813,10 @@ studies:
       data_sets: 1
       shooting_vector_length: 0.5
       noise: tangent
+  matrices3:
+    manifold: {name: spd, size: 3}
+    data_radius: 1.0
+    data: {source: simulated, data_sets: 1, last_point: random, noise: tangent}
   table_of_points:
     manifold: {name: sphere, size: 2}
     data: {source: table, path: points.csv, covariate: x, columns: [a, b, c]}
@@ -507,71 +824,152 @@ studies:
     manifold: {name: spd, size: 2}
     data_radius: 2.0
     data: {source: table, path: matrices.csv, covariate: x, columns: [a11, a12, a21, a22]}
+  mapped:
+    manifold: {name: kendall, size: 8, landmark_map: {matrix: map.csv}}
+    data:
+      source: table
+      path: resources/vilmann_rats.csv
+      covariate: age_days
+      keep: {rat: [1, 2]}
 """
+OTHER_STUDIES = yaml.safe_load(OTHERS)["studies"]
+OBSERVED = {name for name, part in OTHER_STUDIES.items() if part["data"]["source"] == "table"}
+X = np.array([3.0, 1.0, 4.0, 1.5, 9.0, 2.6])
+WIGGLE = 0.05 * (-1.0) ** np.arange(6)
+POINTS = np.stack([np.cos(X / 9), np.sin(X / 9), WIGGLE], axis=-1)
+POINTS /= np.linalg.norm(POINTS, axis=-1, keepdims=True)
+MATRICES = np.stack([1 + X / 9, WIGGLE, WIGGLE, 2 - X / 9], axis=-1)
+# Keeps the first five of eight landmarks.
+MAP = "\n".join(",".join("1" if k == row else "0" for k in range(8)) for row in range(5))
 
 
-def test_other_spaces_and_tables_run_to_the_end(checkout):
+@pytest.fixture(scope="module")
+def others(copied, source, tmp_path_factory):
+    """A run on other spaces and tables, without claims; not to be modified."""
+    run = copied(source, tmp_path_factory.mktemp("others"))
     configuration = yaml.safe_load(OTHERS)
-    for study in configuration["studies"].values():
-        simulated = study["data"]["source"] == "simulated"
+    for name, study in configuration["studies"].items():
         study["budgets"] = {"equal": {"totals": ["2.0"]}}
         study["cells"] = [
-            {"budgets": ["equal"]} | ({"n": [6], "noise_variance": [0.001]} if simulated else {})
+            {"budgets": ["equal"]}
+            | ({} if name in OBSERVED else {"n": [6], "noise_variance": [0.001]})
         ]
         study["draws"] = {"footpoints": 2, "shooting_vectors": 2}
         study["sampler"] = {"states": 250}
-    checkout.configure(configuration)
-    x = np.array([3.0, 1.0, 4.0, 1.5, 9.0, 2.6])
-    wiggle = 0.05 * (-1.0) ** np.arange(6)
-    points = np.stack([np.cos(x / 9), np.sin(x / 9), wiggle], axis=-1)
-    points /= np.linalg.norm(points, axis=-1, keepdims=True)
-    matrices = np.stack([1 + x / 9, wiggle, wiggle, 2 - x / 9], axis=-1)
+    run.configure(configuration)
     for name, columns, values in (
-        ("points", ["a", "b", "c"], points),
-        ("matrices", ["a11", "a12", "a21", "a22"], matrices),
+        ("points", ["a", "b", "c"], POINTS),
+        ("matrices", ["a11", "a12", "a21", "a22"], MATRICES),
     ):
-        table = pd.DataFrame(values, columns=columns).assign(x=x)
-        table.to_csv(checkout.root / f"{name}.csv", index=False)
-    checkout.run()
+        table = pd.DataFrame(values, columns=columns).assign(x=X)
+        table.to_csv(run.root / f"{name}.csv", index=False)
+    (run.root / "map.csv").write_text(MAP)
+    run.run()
+    return run
 
-    files = checkout.files()
-    for study, settings in configuration["studies"].items():
-        simulated = settings["data"]["source"] == "simulated"
-        errors, diagnostics = read(checkout, study, "errors"), read(checkout, study, "diagnostics")
-        assert len(errors) == (2 if simulated else 1)
-        assert len(diagnostics) == 2
-        assert set(errors["n"]) == {6}
-        assert set(errors["cell"]) == {"p1.0_v1.0"}
-        numbers = errors[["mean_squared_error", "non_private_mean_squared_error", "tau"]]
-        assert np.all(np.isfinite(numbers))
-        assert (errors["mean_squared_error"] > errors["non_private_mean_squared_error"]).all()
-        group = "n6_noise0.001" if simulated else "observed"
-        data = arrays(files[f"{study}/groups/{group}/data.npz"])
-        if simulated:
-            assert set(errors["noise_variance"]) == {"0.001"}
-        else:
-            np.testing.assert_allclose(data["covariates"][0], (x - 1.0) / 8.0)
-            np.testing.assert_array_equal(data["covariate_range"], [1.0, 9.0])
-    np.testing.assert_allclose(
-        arrays(files["table_of_points/groups/observed/data.npz"])["points"][0], points
-    )
-    np.testing.assert_allclose(
-        arrays(files["table_of_matrices/groups/observed/data.npz"])["points"][0].reshape(6, 4),
-        matrices,
-    )
-    start = arrays(files["sphere3/groups/n6_noise0.001/data.npz"])["true_footpoint"]
+
+@pytest.mark.parametrize("study", OTHER_STUDIES)
+def test_other_spaces_and_tables_run_to_the_end(others, study):
+    errors, diagnostics = read(others, study, "errors"), read(others, study, "diagnostics")
+    assert len(errors) == (1 if study in OBSERVED else 2)
+    assert len(diagnostics) == 2
+    # Two rats at eight ages.
+    assert set(errors["n"]) == {16 if study == "mapped" else 6}
+    assert set(errors["cell"]) == {"p1.0_v1.0"}
+    numbers = errors[["mean_squared_error", "non_private_mean_squared_error", "tau"]]
+    assert np.all(np.isfinite(numbers))
+    assert (errors["mean_squared_error"] > errors["non_private_mean_squared_error"]).all()
+    if study not in OBSERVED:
+        assert set(errors["noise_variance"]) == {"0.001"}
+
+
+def data_of(run, study):
+    group = "observed" if study in OBSERVED else "n6_noise0.001"
+    return arrays(run.files()[f"{study}/groups/{group}/data.npz"])
+
+
+@pytest.mark.parametrize(
+    ("study", "points"),
+    [("table_of_points", POINTS), ("table_of_matrices", MATRICES.reshape(6, 2, 2))],
+)
+def test_table_is_read_as_it_stands(others, study, points):
+    data = data_of(others, study)
+    np.testing.assert_allclose(data["covariates"][0], (X - 1.0) / 8.0)
+    np.testing.assert_array_equal(data["covariate_range"], [1.0, 9.0])
+    np.testing.assert_allclose(data["points"][0], points)
+    assert data["rows"].tolist() == [2, 3, 4, 5, 6, 7]
+
+
+def test_geodesics_start_and_end_where_they_should(others):
+    start = data_of(others, "sphere3")["true_footpoint"]
     np.testing.assert_array_equal(start, [[1.0, 0.0, 0.0, 0.0]] * 2)
-    supports = {study: read(checkout, study, "errors")["support"][0] for study in GROUPS_OF_OTHERS}
-    assert supports["plane"] == "p anywhere, v unbounded"
+    # Ends within 0.9 of the identity by the affine-invariant distance, not all at one place.
+    data = data_of(others, "matrices3")
+    assert data["points"].shape == (2, 6, 3, 3)
+    start = data["true_footpoint"]
+    logarithms = np.log(np.linalg.eigvalsh(start))
+    assert np.all(np.linalg.norm(logarithms, axis=-1) <= 0.9)
+    assert not np.allclose(start[0], start[1])
+    assert np.all(np.linalg.eigvalsh(data["points"]) > 0)
+
+
+def test_supports_of_other_spaces(others):
+    supports = {study: read(others, study, "errors")["support"][0] for study in OTHER_STUDIES}
+    assert supports["plane"] == "p anywhere, |v| unbounded"
     assert supports["sphere3"] == "p anywhere, |v| <= 3.1416"
     assert "tau" in supports["matrices"]
+    assert "tau" in supports["matrices3"]
 
 
-GROUPS_OF_OTHERS = list(yaml.safe_load(OTHERS)["studies"])
+def test_run_without_claims_makes_no_files_of_them(others):
+    assert [name for name in others.files() if "claims" in name] == []
 
 
-def test_report_holds_figures_and_captions(finished):
-    finished.run("--report", "report.html")
-    report = (finished.root / "report.html").read_text()
-    assert "figure_1.svg" in report
-    assert "Natural logarithm of the mean squared error" in report
+def test_changed_matrix_of_a_map_reruns_its_study_alone(others, copied, tmp_path):
+    changed = copied(others.root, tmp_path / "others")
+    assert changed.planned() == {}
+    (changed.root / "map.csv").write_text(MAP.replace("1", "2"))
+    rules = ["read_data", "fit_geodesics", "bound_sensitivity", "evaluate", "describe_data"]
+    expected = dict.fromkeys([*rules, "sample_mapped_observed_matched_0"], 1)
+    assert changed.planned() == expected
+    # The same numbers anew, whenever they were written.
+    (changed.root / "map.csv").write_text(MAP)
+    assert changed.planned() == {}
+
+
+# --- The report ---
+
+CAPTIONS = {
+    "error": "Natural logarithm of the mean squared error",
+    "curves": "Simulated records on the sphere",
+    "ratios": "Published sensitivity over the realised difference",
+    "samplers": "Effective draws per traced state",
+    "shapes": "Shapes predicted at chosen covariate values",
+    "ellipses": "Predicted 2 x 2 positive definite matrices",
+    "transport": "An illustration of parallel transport",
+    "convergence": "Distance of the footpoint from the estimate",
+}
+
+
+def test_report_holds_figures_captions_and_claims(finished, small):
+    shown = finished.reported()
+    kinds = {
+        f"{study}/figures/{figure}.svg": chosen["kind"]
+        for study, settings in small["studies"].items()
+        for figure, chosen in settings.get("figures", {}).items()
+    }
+    assert set(kinds.values()) == set(CAPTIONS)
+    assert set(shown) == {*kinds, "claims.html"}
+    for name, kind in kinds.items():
+        caption, content = shown[name]
+        assert CAPTIONS[kind] in caption
+        assert ("simulated stand-in" in caption.lower()) == name.startswith("corpus_callosum")
+        assert content == finished.files()[name].read_bytes()
+        # Of every kind that shows what a mechanism released.
+        if kind not in ("ratios", "samplers", "transport"):
+            assert re.search(
+                r"budgets? do(es)?\s+not\s+hold|it\s+states,.*not\s+hold", caption, re.S
+            )
+    caption, content = shown["claims.html"]
+    assert "What the paper states, claim by claim" in caption
+    assert content == finished.files()["claims.html"].read_bytes()

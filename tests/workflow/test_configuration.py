@@ -1,13 +1,15 @@
 """Configurations: what is refused and in which words, defaults, and what a configuration means."""
 
 import copy
+import csv
 import math
 import re
 from pathlib import Path
 
 import pytest
 import yaml
-from studies import MOST_CURVES, expand, load_schema, validate
+from configuration import load_schema, validate
+from studies import MOST_CURVES, expand
 
 from geodp.errors import DataError
 from geodp.plotting import CURVES
@@ -19,9 +21,9 @@ REMOVED = object()
 
 
 @pytest.fixture(autouse=True)
-def in_checkout(monkeypatch):
-    """Paths in a configuration are seen from the checkout."""
-    monkeypatch.chdir(ROOT)
+def in_checkout(monkeypatch, source):
+    """Paths in a configuration are seen from a checkout, without what its user put into data."""
+    monkeypatch.chdir(source)
 
 
 def studies_of(configuration):
@@ -42,6 +44,10 @@ def change(configuration, place, value):
 
 SPHERE = "studies.sphere"
 RATS = "studies.rats"
+MATRICES = "studies.spd"
+CORPUS = "studies.corpus_callosum"
+REDUCED = "studies.reduced"
+CONVERGENCE = f"{CORPUS}.figures.figure_3_convergence"
 SPD = {"name": "spd", "size": 2}
 GROUPS = [f"n{n}_noise0.001" for n in (5, 6, 7, 8, 9)]
 TANGENT = {"source": "simulated", "shooting_vector_length": 0.6, "noise": "tangent"}
@@ -128,11 +134,6 @@ REFUSED = {
     "missing source of a table": (
         {f"{RATS}.data.source": REMOVED},
         f"{RATS}.data.source is missing",
-        "add it",
-    ),
-    "missing length": (
-        {f"{SPHERE}.data.shooting_vector_length": REMOVED},
-        f"{SPHERE}.data.shooting_vector_length is missing",
         "add it",
     ),
     "text for a number": ({"seed": "x"}, "seed: 'x' has the wrong type", "give integer"),
@@ -355,11 +356,237 @@ REFUSED = {
         f"{SPHERE}.support.footpoint_centre: 'pole' has none of the forms",
         "config/config.yaml explains them",
     ),
+    "centre without a radius": (
+        {f"{SPHERE}.support": {"footpoint_centre": "truth"}},
+        f"{SPHERE}.support.footpoint_radius is missing",
+        "or data_radius from which one follows: add either",
+    ),
+    "radius without a centre": (
+        {f"{SPHERE}.support": {"footpoint_radius": 0.5}},
+        f"{SPHERE}.support.footpoint_centre is missing",
+        "a ball of footpoints needs a centre and a radius",
+    ),
+    "truth of a table": (
+        {f"{RATS}.support": {"footpoint_centre": "truth", "footpoint_radius": 0.5}},
+        f"{RATS}.support.footpoint_centre: there is no truth for observed data",
+        "give coordinates, or fit",
+    ),
+    "neighbours of a table": (
+        {f"{RATS}.neighbours": {"n": [5]}},
+        f"{RATS}.neighbours.n: pairs of neighbours are simulated",
+        "remove it",
+    ),
+    "neighbours of a stand-in": (
+        {f"{CORPUS}.neighbours": {"n": [5]}},
+        f"{CORPUS}.neighbours.n: pairs of neighbours are simulated",
+        "remove it",
+    ),
+    "neither length nor last point": (
+        {f"{SPHERE}.data.shooting_vector_length": REMOVED},
+        f"{SPHERE}.data: give either shooting_vector_length or last_point",
+        "both say where a geodesic ends",
+    ),
+    "both length and last point": (
+        {f"{SPHERE}.data.last_point": "random"},
+        f"{SPHERE}.data: give either shooting_vector_length or last_point",
+        "both say where a geodesic ends",
+    ),
+    "last point that is no point": (
+        {f"{MATRICES}.data.last_point": "north"},
+        f"{MATRICES}.data.last_point: 'north' has none of the forms",
+        "config/config.yaml explains them",
+    ),
+    "random points without a spread": (
+        {f"{MATRICES}.data.random_point_radius": 0},
+        f"{MATRICES}.data.random_point_radius: 0 is too small",
+        "give a number above 0",
+    ),
+    "unknown key of a map": (
+        {f"{REDUCED}.manifold.landmark_map": {"harmonic": 2}},
+        f"{REDUCED}.manifold.landmark_map.harmonic is unknown",
+        "did you mean harmonics?",
+    ),
+    "map of nothing": (
+        {f"{REDUCED}.manifold.landmark_map": {}},
+        f"{REDUCED}.manifold.landmark_map: it is empty",
+        "give at least one entry",
+    ),
+    "map of two forms": (
+        {f"{REDUCED}.manifold.landmark_map": {"harmonics": 2, "matrix": "map.csv"}},
+        f"{REDUCED}.manifold.landmark_map: ",
+        "config/config.yaml explains them",
+    ),
+    "map without harmonics": (
+        {f"{REDUCED}.manifold.landmark_map.harmonics": 0},
+        f"{REDUCED}.manifold.landmark_map.harmonics: 0 is too small",
+        "give 1 or more",
+    ),
+    "harmonics above those of the landmarks": (
+        {f"{REDUCED}.manifold.landmark_map.harmonics": 6},
+        f"{REDUCED}.manifold.landmark_map.harmonics: 6 is too large",
+        "12 landmarks have harmonics up to 5",
+    ),
+    "map whose matrix is missing": (
+        {f"{REDUCED}.manifold.landmark_map": {"matrix": "map.csv"}},
+        f"{REDUCED}.manifold.landmark_map.matrix: there is no file map.csv",
+        "put it there or correct the path",
+    ),
+    "map on the sphere": (
+        {f"{SPHERE}.manifold.landmark_map": {"harmonics": 1}},
+        f"{SPHERE}.manifold.landmark_map: only planar landmarks can be mapped",
+        "remove it",
+    ),
+    "two tables at once": (
+        {f"{RATS}.data.path": ["resources/vilmann_rats.csv", "resources/README.md"]},
+        f"{RATS}.data.path: there are both resources/vilmann_rats.csv and resources/README.md",
+        "keep one",
+    ),
+    "neither a table nor a stand-in": (
+        {f"{CORPUS}.data.stand_in": None},
+        f"{CORPUS}.data.path: there is no file data/corpus_callosum.csv or "
+        "data/corpus_callosum.mat",
+        "put it there or correct the path",
+    ),
+    "no path": (
+        {f"{CORPUS}.data.path": []},
+        f"{CORPUS}.data.path: ",
+        "give at least one entry",
+    ),
+    "number for a path": (
+        {f"{CORPUS}.data.path": 5},
+        f"{CORPUS}.data.path: 5 has none of the forms",
+        "config/config.yaml explains them",
+    ),
+    "range of covariates upside down": (
+        {f"{CORPUS}.data.covariate_range": [90, 50]},
+        f"{CORPUS}.data.covariate_range: 90 is not below 50",
+        "give the smaller value first",
+    ),
+    "range of covariates of no width": (
+        {f"{RATS}.data.covariate_range": [7, 7]},
+        f"{RATS}.data.covariate_range: 7 is not below 7",
+        "give the smaller value first",
+    ),
+    "filter that is a list": (
+        {f"{CORPUS}.data.keep": ["AD"]},
+        f"{CORPUS}.data.keep: ['AD'] has the wrong type",
+        "give object",
+    ),
+    "stand-in on the sphere": (
+        {f"{RATS}.manifold": {"name": "sphere", "size": 2}, f"{RATS}.data.stand_in": {}},
+        f"{RATS}.data.stand_in: stand-ins are outlines of planar landmarks",
+        "remove it",
+    ),
+    "unknown key of a stand-in": (
+        {f"{CORPUS}.data.stand_in.data_set": 3},
+        f"{CORPUS}.data.stand_in.data_set is unknown",
+        "did you mean data_sets?",
+    ),
+    "stand-in of two records": (
+        {f"{CORPUS}.data.stand_in.n": 2},
+        f"{CORPUS}.data.stand_in.n: 2 is too small",
+        "give 3 or more",
+    ),
+    "number of records of a stand-in among the cells": (
+        {f"{CORPUS}.cells.0.n": [5]},
+        f"{CORPUS}.cells[0]: n and noise_variance belong to simulated data",
+        "remove them",
+    ),
+    "comparison without a cell": (
+        {f"{CORPUS}.random_walk.cells.0": {"group": "stand_in"}},
+        f"{CORPUS}.random_walk.cells[0].cell is missing",
+        "add it",
+    ),
+    "comparison on an unknown cell of the only group": (
+        {f"{CORPUS}.random_walk.cells.0.cell": "p9_v9"},
+        f"{CORPUS}.random_walk.cells[0]: there is no cell p9_v9 in group stand_in",
+        "(groups: stand_in)",
+    ),
+    "comparison on an unknown group": (
+        {f"{CORPUS}.random_walk.cells.0.group": "observed"},
+        f"{CORPUS}.random_walk.cells[0]: there is no cell p0.3_v0.3 in group observed",
+        "(groups: stand_in)",
+    ),
+    "ellipses on the sphere": (
+        {f"{SPHERE}.figures.figure_9": {"kind": "ellipses", "cell": "p0.5_v0.5", "values": [0]}},
+        f"{SPHERE}.figures.figure_9: ",
+        "ellipses are drawn of 2 x 2 matrices only",
+    ),
+    "ellipses of larger matrices": (
+        {f"{MATRICES}.manifold.size": 3},
+        f"{MATRICES}.figures.figure_8: ",
+        "ellipses are drawn of 2 x 2 matrices only",
+    ),
+    "ellipses of an unknown cell": (
+        {f"{MATRICES}.figures.figure_8.cell": "p9_v9"},
+        f"{MATRICES}.figures.figure_8.cell: there is no cell p9_v9",
+        "(the first are: p0.5_v0.5)",
+    ),
+    "ellipses without values": (
+        {f"{MATRICES}.figures.figure_8.values": REMOVED},
+        f"{MATRICES}.figures.figure_8.values is missing",
+        "a figure of kind ellipses needs it",
+    ),
+    "more draws shown than drawn": (
+        {f"{MATRICES}.figures.figure_8.draws": 3},
+        f"{MATRICES}.figures.figure_8.draws: 3 is too large",
+        "2 footpoints are drawn",
+    ),
+    "value without a logarithm": (
+        {f"{RATS}.figures.shapes.values": [0, 7]},
+        f"{RATS}.figures.shapes.values: 0 has no logarithm",
+        "give positive values",
+    ),
+    "convergence without a cell": (
+        {f"{CONVERGENCE}.cell": REMOVED},
+        f"{CONVERGENCE}.cell is missing",
+        "a figure of kind convergence needs it",
+    ),
+    "convergence in an unknown group": (
+        {f"{CONVERGENCE}.group": "observed"},
+        f"{CONVERGENCE}: there is no group observed",
+        "(there are: stand_in)",
+    ),
+    "convergence in an unknown cell": (
+        {f"{CONVERGENCE}.cell": "p9_v9"},
+        f"{CONVERGENCE}.cell: there is no cell p9_v9",
+        "(the first are: p0.3_v0.3)",
+    ),
+    "convergence of one walk": (
+        {f"{CONVERGENCE}.chains": 1},
+        f"{CONVERGENCE}.chains: 1 is too small",
+        "give 2 or more",
+    ),
+    "convergence beside an unknown study": (
+        {f"{CONVERGENCE}.reduced": "redcued"},
+        f"{CONVERGENCE}.reduced: there is no study redcued",
+        "(there are: sphere, spd, corpus_callosum, reduced, rats)",
+    ),
+    "convergence beside a study without the cell": (
+        {f"{REDUCED}.budgets.equal.totals": ["2.0"]},
+        f"{CONVERGENCE}.reduced: ",
+        "the study reduced has no cell p0.3_v0.3",
+    ),
+    "transport in a cell": (
+        {f"{SPHERE}.figures.figure_4.cell": "p0.5_v0.5"},
+        f"{SPHERE}.figures.figure_4.cell: a figure of kind transport has no such key",
+        "remove it",
+    ),
+    "claims that are no file": (
+        {"claims": ["a.csv"]},
+        "claims: ['a.csv'] has the wrong type",
+        "give string, null",
+    ),
+    "missing file of claims": (
+        {"claims": "resources/none.csv"},
+        "claims: there is no file resources/none.csv",
+        "put it there or correct the path",
+    ),
 }
 
 
 def test_small_configuration_is_valid(small):
-    assert set(studies_of(small)) == {"sphere", "rats"}
+    assert list(studies_of(small)) == ["sphere", "spd", "corpus_callosum", "reduced", "rats"]
 
 
 @pytest.mark.parametrize(("changes", "start", "remedy"), REFUSED.values(), ids=REFUSED.keys())
@@ -375,7 +602,19 @@ def test_bad_configuration_is_refused_in_one_sentence(small, changes, start, rem
     assert not re.search(r"\. [A-Z]|\.$", message)
 
 
-@pytest.mark.parametrize("case", ["unknown key of a figure", "budget of zero", "missing table"])
+def test_range_of_one_number_is_not_called_empty(small):
+    change(small, f"{CORPUS}.data.covariate_range", [50])
+    with pytest.raises(DataError) as refusal:
+        studies_of(small)
+    message = str(refusal.value)
+    assert message.startswith(f"configuration key {CORPUS}.data.covariate_range: ")
+    assert "empty" not in message
+
+
+@pytest.mark.parametrize(
+    "case",
+    ["unknown key of a figure", "budget of zero", "missing table", "map whose matrix is missing"],
+)
 def test_command_line_says_the_same(checkout, small, case):
     changes, start, remedy = REFUSED[case]
     for place, value in changes.items():
@@ -391,30 +630,69 @@ def test_command_line_says_the_same(checkout, small, case):
     assert not (checkout.root / "results").exists()
 
 
+STUDIES = {
+    "config": ["sphere", "spd", "corpus_callosum", "corpus_callosum_reduced", "rats"],
+    "smoke": ["sphere", "rats"],
+}
+
+
 @pytest.mark.parametrize("name", SHIPPED)
 def test_shipped_configurations_are_valid(name):
-    assert list(studies_of(copy.deepcopy(SHIPPED[name]))) == ["sphere", "rats"]
+    assert list(studies_of(copy.deepcopy(SHIPPED[name]))) == STUDIES[name]
+
+
+def test_default_configuration_has_every_figure_of_the_paper():
+    names = [
+        figure
+        for study in studies_of(copy.deepcopy(SHIPPED["config"])).values()
+        for figure in study.settings["figures"]
+    ]
+    numbered = sorted(int(name[7:]) for name in names if re.fullmatch(r"figure_\d+", name))
+    assert numbered == list(range(1, 11))
+
+
+def test_default_configuration_judges_the_claims_of_the_paper():
+    configuration = copy.deepcopy(SHIPPED["config"])
+    studies = studies_of(configuration)
+    with open(configuration["claims"], encoding="utf-8", newline="") as text:
+        claims = list(csv.DictReader(text))
+    assert len(claims) > 30
+    # Each has its study there, and the figure it is about.
+    for claim in claims:
+        figures = studies[claim["study"]].settings["figures"]
+        about = f"figure_{claim['figure']}"
+        of_others = {"corpus_callosum_reduced": "figure_3_reduced"}
+        assert not claim["figure"] or of_others.get(claim["study"], about) in figures, claim
 
 
 def test_defaults_are_filled_in(small):
     for key in ("draws", "sampler", "random_walk", "neighbours", "figures"):
         del small["studies"]["sphere"][key]
     del small["cells_per_job"]
-    sphere, rats = studies_of(small).values()
+    del small["claims"]
+    studies = studies_of(small)
+    sphere, rats = studies["sphere"], studies["rats"]
+    assert small["claims"] is None
     assert small["cells_per_job"] == sphere.cells_per_job == 10
     settings = sphere.settings
     assert settings["draws"] == {"footpoints": 10, "shooting_vectors": 10}
     assert settings["mechanism"] == "as_published"
     assert settings["data"]["covariates"] == "equally_spaced"
     assert settings["data"]["noise"] == "ambient"
+    assert settings["data"]["last_point"] is None
+    assert settings["manifold"]["landmark_map"] is None
     assert settings["random_walk"] == {"steps": 1000, "step_scale": 2.0, "cells": []}
     assert settings["support"] == dict.fromkeys(
         ["footpoint_centre", "footpoint_radius", "shooting_vector_length"]
     )
     # A study of a table gets none of the keys of simulated data.
     assert set(rats.settings["data"]) == {
-        *("source", "path", "covariate", "columns", "transformation", "subject")
+        *("source", "path", "covariate", "covariate_range", "columns", "transformation"),
+        *("subject", "keep", "outline", "landmarks", "stand_in"),
     }
+    assert rats.settings["data"]["stand_in"] is None
+    # Those of a stand-in are filled in where one is asked for.
+    assert studies["corpus_callosum"].settings["data"]["stand_in"]["trend_length"] == 0.045
     # A second filling changes nothing, and defaults are not shared between studies.
     before = copy.deepcopy(small)
     validate(small, SCHEMA)
@@ -461,7 +739,9 @@ def test_every_key_is_explained_or_has_a_default():
         for place, _, has_default in known
         if place not in shown and not has_default and not place.startswith(figures)
     }
-    assert silent == set()
+    # A study has one form of a map, so the other is told in a comment.
+    assert silent == {"studies.*.manifold.landmark_map.matrix"}
+    assert "{matrix: file.csv}" in (ROOT / "config" / "config.yaml").read_text()
     assert {place for place, needed, _ in known if needed} <= shown
 
 
@@ -528,3 +808,54 @@ def test_cells_per_job_changes_the_jobs_alone(small, cells_per_job):
 
 def test_as_many_curves_as_styles():
     assert len(CURVES) == MOST_CURVES
+
+
+# --- Where data come from ---
+
+
+def test_source_is_the_stand_in_only_while_there_is_no_file(small, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "data").mkdir()
+    del small["studies"]["rats"]
+
+    def corpus():
+        return studies_of(copy.deepcopy(small))["corpus_callosum"]
+
+    study = corpus()
+    assert (study.source, study.table, list(study.groups)) == ("stand_in", None, ["stand_in"])
+    assert "simulated stand-in" in study.note.lower()
+    for name in small["studies"]["corpus_callosum"]["data"]["path"]:
+        (tmp_path / name).write_text("")
+        study = corpus()
+        assert (study.source, study.table, list(study.groups)) == ("table", name, ["observed"])
+        assert study.note == ""
+        # The comparison names no group, and goes where the data are.
+        assert {entry["group"] for entry in study.sampled} == {"observed"}
+        (tmp_path / name).unlink()
+    assert corpus().source == "stand_in"
+
+
+def test_note_of_a_study_stands_beside_that_of_the_stand_in(small):
+    small["studies"]["corpus_callosum"]["note"] = "Seen from the left."
+    note = studies_of(small)["corpus_callosum"].note
+    assert note.endswith("Seen from the left.")
+    assert "simulated stand-in" in note.lower()
+
+
+def test_single_path_may_have_a_stand_in_too(small):
+    small["studies"]["corpus_callosum"]["data"]["path"] = "data/corpus_callosum.csv"
+    assert studies_of(small)["corpus_callosum"].source == "stand_in"
+
+
+def test_matrix_of_a_map_is_known_by_what_it_holds(small, monkeypatch, tmp_path):
+    (tmp_path / "resources").mkdir()
+    for name in ("vilmann_rats.csv", "published"):
+        (tmp_path / "resources" / name).symlink_to(Path.cwd() / "resources" / name)
+    monkeypatch.chdir(tmp_path)
+    small["studies"]["reduced"]["manifold"]["landmark_map"] = {"matrix": "map.csv"}
+    seen = []
+    for text in ("1,0", "0,1", "1,0"):
+        Path("map.csv").write_text(text)
+        studies = studies_of(copy.deepcopy(small))
+        seen.append(studies["reduced"].settings["manifold"])
+    assert seen[0] == seen[2] != seen[1]

@@ -35,53 +35,105 @@ print(json.dumps(loaded))
 
 @dataclass(frozen=True)
 class Rule:
-    """One study's jobs of a rule: their script, their number, and the rules they read from."""
+    """One study's jobs of a rule: their script, their number, and the rules they read from.
+
+    ``reads`` are rules of the same study, ``others`` pairs of another study and a rule.
+    """
 
     script: str
     number: int
     reads: tuple = ()
+    others: tuple = ()
 
 
 SAMPLE = "sample_sphere_{}_noise0_001_{}"
 MATCHED = [SAMPLE.format(n, f"matched_{block}") for n in ("n5", "n6") for block in (0, 1)]
 RANDOM_WALK = SAMPLE.format("n5", "random_walk_0")
 GROUP = ("fit_geodesics", "bound_sensitivity")
+CONVERGE = "converge_corpus_callosum_figure_3_convergence"
 
-# Jobs of the small configuration, written down by hand.
-RULES = {
-    ("sphere", "simulate_data"): Rule("simulate_data.py", 2),
-    ("sphere", "fit_geodesics"): Rule("fit_geodesics.py", 2, ("simulate_data",)),
-    ("sphere", "bound_sensitivity"): Rule(
-        "bound_sensitivity.py", 2, ("simulate_data", "fit_geodesics")
+# Where the data of each study come from, its number of groups, and its rules of draws.
+SOURCES = {
+    "sphere": ("simulate_data", 2, [*MATCHED, RANDOM_WALK]),
+    "spd": ("simulate_data", 1, ["sample_spd_n5_noise0_0001_matched_0"]),
+    "corpus_callosum": (
+        "stand_in_data",
+        1,
+        [f"sample_corpus_callosum_stand_in_{name}_0" for name in ("matched", "random_walk")],
     ),
-    **{
-        ("sphere", name): Rule("sample_cells.py", 1, ("simulate_data", *GROUP))
-        for name in (*MATCHED, RANDOM_WALK)
-    },
-    ("sphere", "evaluate"): Rule(
-        "evaluate.py", 1, ("simulate_data", *GROUP, *MATCHED, RANDOM_WALK)
-    ),
+    "reduced": ("stand_in_data", 1, ["sample_reduced_stand_in_matched_0"]),
+    "rats": ("read_data", 1, ["sample_rats_observed_matched_0"]),
+}
+
+# Jobs of the small configuration, written down by hand: what every study has, ...
+RULES = {}
+for study, (source_of_data, groups, draws) in SOURCES.items():
+    RULES |= {
+        (study, source_of_data): Rule(f"{source_of_data}.py", groups),
+        (study, "describe_data"): Rule("describe_data.py", 1, (source_of_data,)),
+        (study, "fit_geodesics"): Rule("fit_geodesics.py", groups, (source_of_data,)),
+        (study, "bound_sensitivity"): Rule(
+            "bound_sensitivity.py", groups, (source_of_data, "fit_geodesics")
+        ),
+        **{(study, name): Rule("sample_cells.py", 1, (source_of_data, *GROUP)) for name in draws},
+        (study, "evaluate"): Rule("evaluate.py", 1, (source_of_data, *GROUP, *draws)),
+    }
+
+# ... and what one of them has, or all together.
+RULES |= {
     ("sphere", "neighbour_ratios"): Rule("neighbour_ratios.py", 1),
+    ("sphere", "transport_sphere_figure_4"): Rule("transport_loop.py", 1),
     ("sphere", "predict_sphere_figure_5"): Rule(
         "predict_curves.py", 1, ("simulate_data", "fit_geodesics", *MATCHED[:2])
     ),
     ("sphere", "figure_sphere_figure_1"): Rule("figure_error.py", 1, ("evaluate",)),
+    ("sphere", "figure_sphere_figure_4"): Rule(
+        "figure_transport.py", 1, ("transport_sphere_figure_4",)
+    ),
     ("sphere", "figure_sphere_figure_5"): Rule("figure_curves.py", 1, ("predict_sphere_figure_5",)),
     ("sphere", "figure_sphere_figure_9"): Rule("figure_ratios.py", 1, ("neighbour_ratios",)),
     ("sphere", "figure_sphere_samplers"): Rule("figure_samplers.py", 1, ("evaluate",)),
-    ("rats", "read_data"): Rule("read_data.py", 1),
-    ("rats", "fit_geodesics"): Rule("fit_geodesics.py", 1, ("read_data",)),
-    ("rats", "bound_sensitivity"): Rule("bound_sensitivity.py", 1, ("read_data", "fit_geodesics")),
-    ("rats", "sample_rats_observed_matched_0"): Rule("sample_cells.py", 1, ("read_data", *GROUP)),
-    ("rats", "evaluate"): Rule(
-        "evaluate.py", 1, ("read_data", *GROUP, "sample_rats_observed_matched_0")
+    ("spd", "neighbour_ratios"): Rule("neighbour_ratios.py", 1),
+    ("spd", "predict_spd_figure_8"): Rule(
+        "predict_at_values.py", 1, ("simulate_data", "fit_geodesics", SOURCES["spd"][2][0])
+    ),
+    ("spd", "figure_spd_figure_8"): Rule("figure_ellipses.py", 1, ("predict_spd_figure_8",)),
+    ("spd", "figure_spd_figure_10"): Rule("figure_ratios.py", 1, ("neighbour_ratios",)),
+    ("corpus_callosum", "predict_corpus_callosum_figure_3"): Rule(
+        "predict_at_values.py",
+        1,
+        ("stand_in_data", "fit_geodesics", SOURCES["corpus_callosum"][2][0]),
+    ),
+    ("corpus_callosum", CONVERGE): Rule(
+        "converge.py",
+        1,
+        ("stand_in_data", *GROUP),
+        tuple(("reduced", name) for name in ("stand_in_data", *GROUP)),
+    ),
+    ("corpus_callosum", "figure_corpus_callosum_figure_2"): Rule(
+        "figure_error.py", 1, ("evaluate",)
+    ),
+    ("corpus_callosum", "figure_corpus_callosum_figure_3"): Rule(
+        "figure_shapes.py", 1, ("predict_corpus_callosum_figure_3",)
+    ),
+    ("corpus_callosum", "figure_corpus_callosum_figure_3_convergence"): Rule(
+        "figure_convergence.py", 1, (CONVERGE,)
     ),
     ("rats", "predict_rats_shapes"): Rule(
-        "predict_shapes.py",
+        "predict_at_values.py",
         1,
         ("read_data", "fit_geodesics", "sample_rats_observed_matched_0"),
     ),
     ("rats", "figure_rats_shapes"): Rule("figure_shapes.py", 1, ("predict_rats_shapes",)),
+    ("claims", "evaluate_claims"): Rule(
+        "evaluate_claims.py",
+        1,
+        others=(
+            *((study, "evaluate") for study in SOURCES),
+            ("sphere", "neighbour_ratios"),
+            ("spd", "neighbour_ratios"),
+        ),
+    ),
 }
 
 FIGURES = {place for place in RULES if place[1].startswith("figure_")}
@@ -103,7 +155,7 @@ def stale(changed):
         behind = {
             (study, name)
             for (study, name), rule in RULES.items()
-            if any((study, source) in found for source in rule.reads)
+            if not found.isdisjoint([*rule.others, *((study, read) for read in rule.reads)])
         }
         if behind <= found:
             return jobs(found)
@@ -148,7 +200,11 @@ def test_declared_library_is_what_imports_load(finished, loaded):
     for name, files in re.findall(r"(?m)^rule (\w+):\n +input: (.*)$", output):
         if name != "all":
             prefix = "workflow/scripts/"
-            library = [f.removeprefix(prefix) for f in files.split(", ") if f.startswith(prefix)]
+            library = [
+                file.removeprefix(prefix)
+                for file in files.split(", ")
+                if file.startswith(prefix) and file.endswith(".py")
+            ]
             declared.setdefault(name, set()).add(tuple(sorted(library)))
     expected = {name: {tuple(loaded[rule.script])} for (_, name), rule in RULES.items()}
     assert declared == expected
@@ -169,6 +225,9 @@ def test_finished_run_has_nothing_to_do(finished_copy):
         "geodp/evaluation.py",
         "geodp/records.py",
         "geodp/mechanisms/__init__.py",
+        "geodp/stand_in.py",
+        "simulated.py",
+        "claims.py",
     ],
 )
 def test_edited_library_file_reruns_the_jobs_that_load_it(finished_copy, loaded, file):
@@ -180,7 +239,9 @@ def test_edited_library_file_reruns_the_jobs_that_load_it(finished_copy, loaded,
         assert users == FIGURES
 
 
-@pytest.mark.parametrize("script", ["read_data.py", "sample_cells.py", "figure_error.py"])
+@pytest.mark.parametrize(
+    "script", ["read_data.py", "stand_in_data.py", "sample_cells.py", "figure_error.py"]
+)
 def test_edited_script_reruns_its_rule(finished_copy, script):
     edit(finished_copy.root / "workflow" / "scripts" / script)
     users = {place for place, rule in RULES.items() if rule.script == script}
@@ -194,12 +255,20 @@ def test_changed_lock_reruns_everything(finished_copy):
 
 SAMPLED = [place for place, rule in RULES.items() if rule.script == "sample_cells.py"]
 
+CORPUS = ("studies", "corpus_callosum")
+
 # A key of the configuration, its new value, and what reads it.
 CHANGES = {
     "seed": (
         ("seed",),
         8,
-        [("sphere", "simulate_data"), ("sphere", "neighbour_ratios"), *SAMPLED],
+        [
+            *((study, name) for study, (name, _, _) in SOURCES.items() if name != "read_data"),
+            *(("sphere", "neighbour_ratios"), ("spd", "neighbour_ratios")),
+            # Reading a table takes no seed, saying what it is does.
+            ("rats", "describe_data"),
+            *SAMPLED,
+        ],
     ),
     "draws of a study": (
         ("studies", "sphere", "draws", "footpoints"),
@@ -216,15 +285,46 @@ CHANGES = {
         [7, 60],
         [("rats", "predict_rats_shapes")],
     ),
+    "values of a figure of ellipses": (
+        ("studies", "spd", "figures", "figure_8", "values"),
+        [0.5],
+        [("spd", "predict_spd_figure_8")],
+    ),
+    "steps of a figure of convergence": (
+        (*CORPUS, "figures", "figure_3_convergence", "steps"),
+        60,
+        [("corpus_callosum", CONVERGE)],
+    ),
     "steps of the random walk": (
         ("studies", "sphere", "random_walk", "steps"),
         101,
         [("sphere", RANDOM_WALK)],
     ),
+    "spread of random points": (
+        ("studies", "spd", "data", "random_point_radius"),
+        0.8,
+        [("spd", "simulate_data"), ("spd", "neighbour_ratios")],
+    ),
     "support": (
         ("studies", "rats", "support"),
         {"shooting_vector_length": 1.0},
         [("rats", "bound_sensitivity")],
+    ),
+    "size of the stand-in": (
+        (*CORPUS, "data", "stand_in", "n"),
+        21,
+        [("corpus_callosum", "stand_in_data")],
+    ),
+    # The figure of convergence shows the reduced shapes too.
+    "map of landmarks": (
+        ("studies", "reduced", "manifold", "landmark_map", "harmonics"),
+        3,
+        [("reduced", "stand_in_data")],
+    ),
+    "note of a study": (
+        (*CORPUS, "note"),
+        "Of no use to anyone.",
+        [place for place in FIGURES if place[0] == "corpus_callosum"],
     ),
 }
 
@@ -244,3 +344,18 @@ def test_changed_table_reruns_its_study_alone(finished_copy):
     # The last record once more.
     table.write_text(table.read_text() + table.read_text().splitlines()[-1] + "\n")
     assert finished_copy.planned() == stale([("rats", "read_data")])
+
+
+@pytest.mark.parametrize(
+    "file", ["resources/published/kulkarni_soto_claims.csv", "workflow/scripts/claims.html.j2"]
+)
+def test_changed_claims_or_page_reruns_the_verdicts_alone(finished_copy, file):
+    edit(finished_copy.root / file)
+    assert finished_copy.planned() == {"evaluate_claims": 1}
+
+
+def test_run_without_claims_gives_no_verdicts(finished_copy, small):
+    finished_copy.configure(small | {"claims": None})
+    everything = jobs(RULES)
+    del everything["evaluate_claims"]
+    assert finished_copy.planned("--forceall") == everything

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from geodp.budgets import cell_name
 from geodp.errors import DataError
-from studies import expand, load_schema, validate
+from configuration import load_schema, validate
+from studies import PREDICTED, expand
 
 ROOT = Path(workflow.basedir)
 SCRIPTS = ROOT / "workflow" / "scripts"
@@ -86,12 +87,28 @@ def cell_file(study, group, cell, sampler):
 
 
 def tables(study):
-    names = ["errors", "diagnostics"] + (["neighbours"] if has_neighbours(study) else [])
+    names = ["data", "errors", "diagnostics"] + (["neighbours"] if has_neighbours(study) else [])
     return [f"{RESULTS}/{study.name}/tables/{name}.csv" for name in names]
 
 
 def has_neighbours(study):
-    return study.simulated and bool(study.settings["neighbours"]["n"])
+    return study.source == "simulated" and bool(study.settings["neighbours"]["n"])
+
+
+# Tables that claims may be about, as (study, table).
+CLAIMED_TABLES = [
+    (study.name, table)
+    for study in STUDIES.values()
+    for table in ("errors", "diagnostics", *(["neighbours"] if has_neighbours(study) else []))
+]
+
+
+def claimed_table(study, table):
+    return f"{RESULTS}/{study}/tables/{table}.csv"
+
+
+def claims_files():
+    return [f"{RESULTS}/claims.{suffix}" for suffix in ("csv", "html")] if config["claims"] else []
 
 
 def group_files(name):
@@ -131,8 +148,10 @@ def prediction_file(study, figure):
 def figure_table(study, figure):
     """The table a figure reads."""
     kind = study.settings["figures"][figure]["kind"]
-    if kind in ("curves", "shapes"):
+    if kind in ("curves", *PREDICTED):
         return prediction_file(study.name, figure)
+    if kind in ("transport", "convergence"):
+        return f"{RESULTS}/{study.name}/tables/{figure}_{kind}.csv"
     name = {"error": "errors", "ratios": "neighbours", "samplers": "diagnostics"}[kind]
     return f"{RESULTS}/{study.name}/tables/{name}.csv"
 
@@ -147,3 +166,13 @@ def figure_script(names):
     # Outside a job Snakemake has a stand-in of that name.
     figure = figure if isinstance(figure, dict) else names["chosen"]
     return f"../scripts/figure_{figure['kind']}.py"
+
+
+def convergence_inputs(study, figure):
+    """Data, fit and bounds of the group a figure shows, and of the study with reduced shapes."""
+    other = study.settings["figures"][figure].get("reduced")
+    sources = [(study.name, study.shown_group(figure))]
+    if other:
+        sources.append((other, STUDIES[other].first_group))
+    names = {"data": "data.npz", "fit": "fit.json", "sensitivity": "sensitivity.npz"}
+    return {key: [group_file(*source, name) for source in sources] for key, name in names.items()}

@@ -1,7 +1,10 @@
-# Data sets of a group: simulated along random geodesics, or read from the table a study names.
-# In: the configuration, or a table. Out: data.npz with covariates in [0, 1] and points.
-SIMULATED = [name for name, study in STUDIES.items() if study.simulated]
-OBSERVED = [name for name, study in STUDIES.items() if not study.simulated]
+# Data sets of a group: simulated along random geodesics, read from the file a study names, or
+# outlines that stand in for a file that is not there.
+# In: the configuration, or a file. Out: data.npz with covariates in [0, 1] and points; tables/data.csv.
+def studies_from(source):
+    """Pattern of the names of the studies whose data come from ``source``."""
+    names = [name for name, study in STUDIES.items() if study.source == source]
+    return "|".join(names) or "no_such_study"
 
 
 rule simulate_data:
@@ -12,7 +15,7 @@ rule simulate_data:
     log:
         f"{RESULTS}/{{study}}/logs/{{group}}/simulate_data.log",
     wildcard_constraints:
-        study="|".join(SIMULATED) or "no_such_study",
+        study=studies_from("simulated"),
     conda:
         "../../envs/environment.yaml"
     params:
@@ -27,14 +30,14 @@ rule simulate_data:
 
 rule read_data:
     input:
-        table=lambda wildcards: STUDIES[wildcards.study].settings["data"]["path"],
+        table=lambda wildcards: STUDIES[wildcards.study].table,
         library=library("read_data.py"),
     output:
         f"{GROUPS}/data.npz",
     log:
         f"{RESULTS}/{{study}}/logs/{{group}}/read_data.log",
     wildcard_constraints:
-        study="|".join(OBSERVED) or "no_such_study",
+        study=studies_from("table"),
     conda:
         "../../envs/environment.yaml"
     params:
@@ -43,3 +46,42 @@ rule read_data:
         lock=LOCK,
     script:
         "../scripts/read_data.py"
+
+
+rule stand_in_data:
+    input:
+        library=library("stand_in_data.py"),
+    output:
+        f"{GROUPS}/data.npz",
+    log:
+        f"{RESULTS}/{{study}}/logs/{{group}}/stand_in_data.log",
+    wildcard_constraints:
+        study=studies_from("stand_in"),
+    conda:
+        "../../envs/environment.yaml"
+    params:
+        manifold=settings("manifold"),
+        settings=settings("data"),
+        seed=config["seed"],
+        lock=LOCK,
+    script:
+        "../scripts/stand_in_data.py"
+
+
+rule describe_data:
+    input:
+        data=group_files("data.npz"),
+        library=library("describe_data.py"),
+    output:
+        f"{RESULTS}/{{study}}/tables/data.csv",
+    log:
+        f"{RESULTS}/{{study}}/logs/describe_data.log",
+    conda:
+        "../../envs/environment.yaml"
+    params:
+        manifold=settings("manifold"),
+        groups=lambda wildcards: list(STUDIES[wildcards.study].groups),
+        seed=config["seed"],
+        lock=LOCK,
+    script:
+        "../scripts/describe_data.py"

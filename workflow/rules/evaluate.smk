@@ -1,5 +1,6 @@
-# Tidy tables of a study, from all its cells.
-# In: all groups and cells of a study. Out: tables/errors.csv, tables/diagnostics.csv.
+# Tidy tables of a study, from all its cells; and verdicts on what the paper claims.
+# In: all groups and cells of a study. Out: tables/errors.csv, tables/diagnostics.csv; claims.csv,
+# claims.html.
 rule evaluate:
     input:
         data=group_files("data.npz"),
@@ -23,3 +24,32 @@ rule evaluate:
         lock=LOCK,
     script:
         "../scripts/evaluate.py"
+
+
+if config["claims"]:
+
+    rule evaluate_claims:
+        input:
+            claims=config["claims"],
+            tables=[claimed_table(*named) for named in CLAIMED_TABLES],
+            template="workflow/scripts/claims.html.j2",
+            library=library("evaluate_claims.py"),
+        output:
+            csv=f"{RESULTS}/claims.csv",
+            page=report(
+                f"{RESULTS}/claims.html",
+                caption="../report/claims.rst",
+                category="claims",
+                labels={"figure": "verdicts"},
+            ),
+        log:
+            f"{RESULTS}/logs/evaluate_claims.log",
+        conda:
+            "../../envs/environment.yaml"
+        params:
+            study="claims",
+            tables=CLAIMED_TABLES,
+            seed=config["seed"],
+            lock=LOCK,
+        script:
+            "../scripts/evaluate_claims.py"

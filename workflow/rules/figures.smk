@@ -33,18 +33,16 @@ for study in STUDIES.values():
                 script:
                     "../scripts/predict_curves.py"
 
-        if chosen["kind"] == "shapes":
+        if chosen["kind"] in PREDICTED:
 
             rule:
                 name:
                     f"predict_{study.name}_{figure}"
                 input:
-                    data=group_file(study.name, study.shapes_group(figure), "data.npz"),
-                    fit=group_file(study.name, study.shapes_group(figure), "fit.json"),
-                    cell=cell_file(
-                        study.name, study.shapes_group(figure), chosen["cell"], "matched"
-                    ),
-                    library=library("predict_shapes.py"),
+                    data=group_file(study.name, study.shown_group(figure), "data.npz"),
+                    fit=group_file(study.name, study.shown_group(figure), "fit.json"),
+                    cell=cell_file(study.name, study.shown_group(figure), chosen["cell"], "matched"),
+                    library=library("predict_at_values.py"),
                 output:
                     prediction_file(study.name, figure),
                 log:
@@ -60,7 +58,54 @@ for study in STUDIES.values():
                     transformation=study.settings["data"].get("transformation", "none"),
                     lock=LOCK,
                 script:
-                    "../scripts/predict_shapes.py"
+                    "../scripts/predict_at_values.py"
+
+        if chosen["kind"] == "transport":
+
+            rule:
+                name:
+                    f"transport_{study.name}_{figure}"
+                input:
+                    library=library("transport_loop.py"),
+                output:
+                    figure_table(study, figure),
+                log:
+                    f"{RESULTS}/{study.name}/logs/transport_{figure}.log",
+                conda:
+                    "../../envs/environment.yaml"
+                params:
+                    study=study.name,
+                    lock=LOCK,
+                script:
+                    "../scripts/transport_loop.py"
+
+        if chosen["kind"] == "convergence":
+
+            rule:
+                name:
+                    f"converge_{study.name}_{figure}"
+                input:
+                    **convergence_inputs(study, figure),
+                    library=library("converge.py"),
+                output:
+                    figure_table(study, figure),
+                log:
+                    f"{RESULTS}/{study.name}/logs/converge_{figure}.log",
+                conda:
+                    "../../envs/environment.yaml"
+                params:
+                    study=study.name,
+                    manifold=study.settings["manifold"],
+                    reduced=chosen.get("reduced")
+                    and STUDIES[chosen["reduced"]].settings["manifold"],
+                    figure=chosen,
+                    budgets=study.cells[study.shown_group(figure)][chosen["cell"]],
+                    sampler=study.sampler_settings("matched"),
+                    step_scale=study.settings["random_walk"]["step_scale"],
+                    seed=config["seed"],
+                    lock=LOCK,
+                script:
+                    "../scripts/converge.py"
 
         rule:
             name:
@@ -89,7 +134,7 @@ for study in STUDIES.values():
                 splits=study.splits,
                 length_unit=study.length_unit,
                 covariate_label=study.settings["covariate_label"],
-                note=study.settings["note"],
+                note=study.note,
                 lock=LOCK,
             script:
                 figure_script(vars())

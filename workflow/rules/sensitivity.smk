@@ -32,7 +32,15 @@ rule neighbour_ratios:
         "../../envs/environment.yaml"
     params:
         manifold=settings("manifold"),
-        data=settings("data", "shooting_vector_length", "covariates", "first_point", "noise"),
+        data=settings(
+            "data",
+            "shooting_vector_length",
+            "covariates",
+            "first_point",
+            "last_point",
+            "random_point_radius",
+            "noise",
+        ),
         data_radius=settings("data_radius"),
         settings=settings("neighbours"),
         seed=config["seed"],

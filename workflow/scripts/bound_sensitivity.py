@@ -4,7 +4,7 @@ from jobs import job, load_arrays, load_json, made_by, save_arrays
 
 with job(snakemake):
     import numpy as np
-    from inputs import load_manifold
+    from inputs import configured_centre, load_manifold
 
     from geodp.errors import DataError
     from geodp.mechanisms.as_published import configured_support
@@ -25,11 +25,15 @@ with job(snakemake):
     bound = published_sensitivity(
         manifold, found.largest_residual, data["covariates"].shape[-1], snakemake.params.data_radius
     )
+    chosen = snakemake.params.support
     support = configured_support(
         manifold,
         bound,
-        **snakemake.params.support,
-        true_footpoint=data.get("true_footpoint"),
+        configured_centre(
+            manifold, chosen["footpoint_centre"], snakemake.wildcards.study, data, found
+        ),
+        chosen["footpoint_radius"],
+        chosen["shooting_vector_length"],
     )
     centre = support.footpoint_centre
     save_arrays(
@@ -41,6 +45,6 @@ with job(snakemake):
         reach=bound.reach,
         shooting_vector_length=support.shooting_vector_length,
         footpoint_centre=np.zeros(0) if centre is None else centre,
-        footpoint_radius=np.array(support.footpoint_radius),
+        footpoint_radius=support.footpoint_radius,
         description=np.array(support.describe()),
     )

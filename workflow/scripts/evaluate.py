@@ -11,7 +11,12 @@ with job(snakemake):
     from scipy.stats import sem
 
     from geodp.draws import STAGES
-    from geodp.evaluation import LARGEST_FLAGGED_SHARE, convergence, mean_squared_errors
+    from geodp.evaluation import (
+        LARGEST_FLAGGED_SHARE,
+        convergence,
+        mean_prediction_distances,
+        mean_squared_errors,
+    )
 
     manifold = load_manifold(snakemake)
     params = snakemake.params
@@ -31,6 +36,8 @@ with job(snakemake):
         count = draws["footpoint"].shape[0]
         common = {
             "study": snakemake.wildcards.study,
+            "manifold": manifold.name,
+            "data": str(data["description"]),
             "group": entry["group"],
             "n": data["covariates"].shape[-1],
             "noise_variance": params.groups[entry["group"]]["noise_variance"],
@@ -74,6 +81,14 @@ with job(snakemake):
             data["points"][:count],
         )
         away = manifold.dist(np.expand_dims(found["footpoint"][:count], 1), draws["footpoint"])
+        apart = mean_prediction_distances(
+            manifold,
+            draws["footpoint"],
+            draws["shooting_vector"],
+            found["footpoint"][:count],
+            found["shooting_vector"][:count],
+            data["covariates"][:count],
+        )
         for index in range(count):
             by_footpoint = np.mean(squared[index], axis=-1)
             # Draws at one footpoint are alike, so footpoints are the independent units.
@@ -91,6 +106,7 @@ with job(snakemake):
                     "non_private_mean_squared_error": 2.0 * found["energy"][index],
                     "median_squared_error": np.median(squared[index]),
                     "mean_footpoint_distance": np.mean(away[index]),
+                    "mean_prediction_distance": np.mean(apart[index]),
                     "tau": bound["tau"][index],
                     "flagged": not passed,
                 }

@@ -12,8 +12,11 @@ with job(snakemake):
     numbers = pd.read_csv(snakemake.input.table)
     values = list(dict.fromkeys(numbers["covariate"]))
     figure, axes = new_figure(
-        1, len(values), width=1.5 * len(values) + 0.6, height=2.0, sharex=True, sharey=True
+        1, len(values), width=1.5 * len(values) + 0.6, height=1.8, sharex=True, sharey=True
     )
+
+    # Many landmarks make an outline by themselves.
+    marked = numbers["landmark"].max() <= 20
 
     def closed(shape):
         ordered = shape.sort_values("landmark")[["x", "y"]].to_numpy()
@@ -26,10 +29,10 @@ with job(snakemake):
             panel.plot(
                 *closed(shape),
                 color=RELEASED.colour,
-                linestyle="--" if first else "-",
+                linestyle="--" if first and marked else "-",
                 linewidth=1.5 if first else 0.6,
                 alpha=1.0 if first else 0.35,
-                marker=RELEASED.marker if first else "",
+                marker=RELEASED.marker if first and marked else "",
                 markersize=3.5,
                 zorder=3 if first else 1,
                 label="one draw as published" if first else ("other draws" if draw == 2 else None),
@@ -37,7 +40,7 @@ with job(snakemake):
         panel.plot(
             *closed(part[part["kind"] == "without privacy"]),
             color=WITHOUT_PRIVACY.colour,
-            marker=WITHOUT_PRIVACY.marker,
+            marker=WITHOUT_PRIVACY.marker if marked else "",
             markersize=3.5,
             zorder=4,
             label="without privacy",

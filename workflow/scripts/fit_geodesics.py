@@ -17,10 +17,8 @@ with job(snakemake):
     except CutLocusError as problem:
         if "rows" not in data:
             raise
-        row = data["rows"][problem.record]
-        raise DataError(
-            f"{data['table']}, row {row} (record {problem.record + 1}): {problem.reason}"
-        ) from problem
+        place = f"{data['table']}, {data['row_word']} {data['rows'][problem.record]}"
+        raise DataError(f"{place}: {problem.reason}") from problem
     if not np.all(found.converged):
         worst = int(np.argmax(found.gradient_norm))
         raise FitError(

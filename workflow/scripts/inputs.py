@@ -1,7 +1,10 @@
 """Library objects made from the files and parameters a job is given."""
 
+from pathlib import Path
+
 from jobs import load_arrays, load_json
 
+from geodp.landmark_maps import LandmarkMap, fourier_harmonics, parse_matrix
 from geodp.manifolds.registry import make_manifold, parse_point
 from geodp.mechanisms.as_published import AsPublished, Support
 from geodp.regression import Fit
@@ -10,15 +13,37 @@ from geodp.sensitivity import Sensitivity
 
 def load_manifold(snakemake):
     """The manifold of the job's study."""
-    return make_manifold(**snakemake.params.manifold)
+    return study_manifold(snakemake.params.manifold)
 
 
-def configured_first_point(manifold, settings, study):
-    """Where a study's simulated geodesics start, or ``None`` for a random point each."""
-    if settings["first_point"] == "random":
+def study_manifold(settings):
+    """The manifold that a study's settings describe."""
+    name, size, chosen = (settings[key] for key in ("name", "size", "landmark_map"))
+    if chosen is None:
+        return make_manifold(name, size)
+    if "harmonics" in chosen:
+        return make_manifold(name, size, fourier_harmonics(size, chosen["harmonics"]))
+    with open(chosen["matrix"], encoding="utf-8-sig") as text:
+        matrix = parse_matrix(text, chosen["matrix"])
+    described = f"linear map of {Path(chosen['matrix']).name}"
+    return make_manifold(name, size, LandmarkMap(matrix, described))
+
+
+def configured_centre(manifold, setting, study, data, found):
+    """Centre of a study's ball of footpoints, or ``None`` for no ball.
+
+    ``truth`` is where simulated data started, ``fit`` the fitted footpoint, which like the rest of
+    the published mechanism is read off the data.
+    """
+    if setting is None:
         return None
-    place = f"configuration key studies.{study}.data.first_point"
-    return parse_point(manifold, settings["first_point"], place)
+    if setting == "truth":
+        return data["true_footpoint"]
+    if setting == "fit":
+        return found.footpoint
+    return parse_point(
+        manifold, setting, f"configuration key studies.{study}.support.footpoint_centre"
+    )
 
 
 def load_mechanism(snakemake, manifold):
@@ -37,6 +62,6 @@ def load_mechanism(snakemake, manifold):
         Support(
             shooting_vector_length=bounds["shooting_vector_length"],
             footpoint_centre=centre if centre.size else None,
-            footpoint_radius=float(bounds["footpoint_radius"]),
+            footpoint_radius=bounds["footpoint_radius"],
         ),
     )

@@ -5,28 +5,26 @@ from jobs import job, save_table
 with job(snakemake):
     import numpy as np
     import pandas as pd
-    from inputs import configured_first_point, load_manifold
+    from inputs import load_manifold
+    from simulated import simulate_data
 
     from geodp.errors import DataError
     from geodp.randomness import random_stream
     from geodp.sensitivity import neighbour_ratios
-    from geodp.simulate import simulate_geodesic_data
 
     study, settings = snakemake.wildcards.study, snakemake.params.settings
-    data, noise = snakemake.params.data, str(settings["noise_variance"])
+    noise = str(settings["noise_variance"])
     manifold = load_manifold(snakemake)
     tables = []
     for number in settings["n"]:
-        simulation = simulate_geodesic_data(
+        simulation = simulate_data(
             random_stream(snakemake.params.seed, study, f"n{number}", "neighbours"),
             manifold,
+            snakemake.params.data,
+            study,
             settings["pairs"],
             number + 1,
             float(noise),
-            data["shooting_vector_length"],
-            equally_spaced=data["covariates"] == "equally_spaced",
-            first_point=configured_first_point(manifold, data, study),
-            ambient_noise=data["noise"] == "ambient",
         )
         ratios = neighbour_ratios(
             manifold, simulation.covariates, simulation.points, snakemake.params.data_radius
@@ -40,6 +38,8 @@ with job(snakemake):
             pd.DataFrame(
                 {
                     "study": study,
+                    "manifold": manifold.name,
+                    "data": "simulated",
                     "n": number,
                     "noise_variance": noise,
                     "pair": range(1, settings["pairs"] + 1),

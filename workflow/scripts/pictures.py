@@ -7,13 +7,17 @@ from geodp.plotting import FORMATS, save_figure
 WARNING = "Mechanism as published: the stated budgets do not hold."
 
 
-def save_figure_and_table(snakemake, figure, numbers):
-    """Write a figure in every format, and the numbers it shows as CSV beside it."""
-    # Beside the axes, so that the warning goes wherever the picture goes.
+def save_figure_and_table(snakemake, figure, numbers, released=True):
+    """Write a figure in every format, and the numbers it shows as CSV beside it.
+
+    A figure of what a mechanism ``released`` carries the warning beside its axes, so that it goes
+    wherever the picture goes.
+    """
+    warning = [WARNING, snakemake.params.note] if released else []
     figure.text(
         0.0,
         -0.02,
-        "\n".join(filter(None, [WARNING, snakemake.params.note])),
+        "\n".join(filter(None, warning)),
         fontsize=7,
         color="0.35",
         verticalalignment="top",

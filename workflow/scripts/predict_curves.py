@@ -19,6 +19,8 @@ with job(snakemake):
             pd.DataFrame(
                 {
                     "kind": kind,
+                    "manifold": manifold.name,
+                    "data": str(data["description"]),
                     "group": group["group"],
                     "noise_variance": group["noise_variance"],
                     "n": number,

@@ -1,41 +1,52 @@
-"""Read the records of an observed study from its table."""
+"""Read the records of an observed study from its file."""
 
 from jobs import job, made_by, save_arrays
 
 with job(snakemake):
+    import sys
+    from pathlib import Path
+
     import numpy as np
     from inputs import load_manifold
 
     from geodp.errors import DataError
-    from geodp.records import landmark_columns, read_records
+    from geodp.records import landmark_columns, read_mat_records, read_records
 
     settings, path = snakemake.params.settings, snakemake.input.table
+    study = snakemake.wildcards.study
     manifold = load_manifold(snakemake)
-    columns = settings["columns"]
-    if columns is None:
-        if snakemake.params.manifold["name"] != "kendall":
-            raise DataError(
-                f"configuration key studies.{snakemake.wildcards.study}.data.columns is missing: "
-                f"name the columns of a point of {manifold.name}"
+    choices = {
+        key: settings[key]
+        for key in ("transformation", "subject", "keep", "covariate_range", "outline")
+    }
+    if Path(path).suffix.lower() == ".mat":
+        with open(path, "rb") as file:
+            records = read_mat_records(
+                file, path, manifold, settings["covariate"], settings["landmarks"], **choices
             )
-        columns = landmark_columns(manifold.landmarks)
-    with open(path, newline="", encoding="utf-8-sig") as text:
-        records = read_records(
-            text,
-            path,
-            manifold,
-            settings["covariate"],
-            columns,
-            settings["transformation"],
-            settings["subject"],
-        )
+    else:
+        columns = settings["columns"]
+        if columns is None and not settings["outline"]:
+            if snakemake.params.manifold["name"] != "kendall":
+                raise DataError(
+                    f"configuration key studies.{study}.data.columns is missing: name the columns "
+                    f"of a point of {manifold.name}"
+                )
+            columns = landmark_columns(manifold.landmarks)
+        with open(path, newline="", encoding="utf-8-sig") as text:
+            records = read_records(text, path, manifold, settings["covariate"], columns, **choices)
+    for note in records.notes:
+        print(f"{study}: {note}", file=sys.stderr)
     save_arrays(
         snakemake.output[0],
-        made_by(snakemake, study=snakemake.wildcards.study, group="observed"),
+        made_by(snakemake, study=study, group=snakemake.wildcards.group),
         covariates=records.covariates[None],
         points=records.points[None],
         covariate_range=np.array(records.covariate_range),
         subjects=np.array(records.subjects, dtype=str),
         table=np.array(path),
         rows=np.array(records.rows),
+        row_word=np.array(records.row_word),
+        notes=np.array(records.notes, dtype=str),
+        description=np.array(f"observed, {Path(path).name}"),
     )

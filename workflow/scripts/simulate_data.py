@@ -3,24 +3,22 @@
 from jobs import job, made_by, save_arrays
 
 with job(snakemake):
-    from inputs import configured_first_point, load_manifold
+    import numpy as np
+    from inputs import load_manifold
+    from simulated import simulate_data
 
     from geodp.randomness import random_stream
-    from geodp.simulate import simulate_geodesic_data
 
     settings, group = snakemake.params.settings, snakemake.wildcards.group
     study = snakemake.wildcards.study
-    manifold = load_manifold(snakemake)
-    simulation = simulate_geodesic_data(
+    simulation = simulate_data(
         random_stream(snakemake.params.seed, study, group, "data"),
-        manifold,
+        load_manifold(snakemake),
+        settings,
+        study,
         1 + settings["data_sets"],
         int(snakemake.params.group["n"]),
         float(snakemake.params.group["noise_variance"]),
-        settings["shooting_vector_length"],
-        equally_spaced=settings["covariates"] == "equally_spaced",
-        first_point=configured_first_point(manifold, settings, study),
-        ambient_noise=settings["noise"] == "ambient",
     )
     save_arrays(
         snakemake.output[0],
@@ -30,4 +28,5 @@ with job(snakemake):
         true_footpoint=simulation.footpoint,
         true_shooting_vector=simulation.shooting_vector,
         covariate_range=[0.0, 1.0],
+        description=np.array("simulated"),
     )

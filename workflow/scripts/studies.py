@@ -1,21 +1,24 @@
 """From a configuration to studies, groups of data sets, budget cells and jobs.
 
-A *group* is what shares data sets: one (n, noise variance) of a simulated study, or the one
-table of an observed study.  A *cell* is a group and a pair of budgets.  Jobs take cells of a
-group in blocks.
+A *group* is what shares data sets: one (n, noise variance) of a simulated study, the one table of
+an observed study, or the stand-in for a table that is not there.  A *cell* is a group and a pair of
+budgets.  Jobs take cells of a group in blocks.
 """
 
+import hashlib
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
+from configuration import ConfigurationError
+
 from geodp.budgets import budget_pairs, cell_name
-from geodp.errors import DataError
 
+STAND_IN_NOTE = "Simulated stand-in: no real data."
 
-class ConfigurationError(DataError):
-    """A configuration that cannot be run; the message names the key and the remedy."""
+# Figures of one cell, drawn from predictions at chosen values of the covariate.
+PREDICTED = ("shapes", "ellipses")
 
 
 @dataclass(frozen=True)
@@ -57,16 +60,43 @@ class Study:
     cells: dict = field(default_factory=dict)
     grids: list = field(default_factory=list)
 
+    @cached_property
+    def table(self):
+        """The file of an observed study's records, if there is one."""
+        path = self.settings["data"].get("path", [])
+        given = [path] if isinstance(path, str) else path
+        there = [name for name in given if Path(name).is_file()]
+        if len(there) > 1:
+            raise ConfigurationError(
+                f"configuration key studies.{self.name}.data.path: there are both {there[0]} and "
+                f"{there[1]}: keep one"
+            )
+        return there[0] if there else None
+
     @property
-    def simulated(self):
-        return self.settings["data"]["source"] == "simulated"
+    def source(self):
+        """Where data come from: ``simulated``, ``table``, or ``stand_in`` where there is none."""
+        data = self.settings["data"]
+        if data["source"] == "table" and self.table is None and data["stand_in"] is not None:
+            return "stand_in"
+        return data["source"]
+
+    @property
+    def note(self):
+        """What every figure of the study says of its data."""
+        stand_in = STAND_IN_NOTE if self.source == "stand_in" else ""
+        return " ".join(filter(None, [stand_in, self.settings["note"]]))
+
+    @property
+    def first_group(self):
+        return next(iter(self.groups))
 
     @cached_property
     def blocks(self):
         compared = {}
         for entry in self.settings["random_walk"]["cells"]:
-            pair = self.cells[entry["group"]][entry["cell"]]
-            compared.setdefault(entry["group"], {})[entry["cell"]] = pair
+            group = entry.get("group", self.first_group)
+            compared.setdefault(group, {})[entry["cell"]] = self.cells[group][entry["cell"]]
         blocks = []
         for sampler, cells_of in (("matched", self.cells), ("random_walk", compared)):
             for group, cells in cells_of.items():
@@ -108,9 +138,9 @@ class Study:
         traces = {key: matched[key] for key in ("chains", "states")}
         return traces | {key: walk[key] for key in ("steps", "step_scale")}
 
-    def shapes_group(self, figure):
-        """The group whose shapes a figure shows: the one it names, else the study's first."""
-        return self.settings["figures"][figure].get("group", next(iter(self.groups)))
+    def shown_group(self, figure):
+        """The group that a figure of one cell shows: the one it names, else the study's first."""
+        return self.settings["figures"][figure].get("group", self.first_group)
 
     def curve_groups(self, figure):
         """Groups of a figure of curves, each with its budget pairs in the figure's grids."""
@@ -129,115 +159,6 @@ class Study:
         ]
 
 
-def load_schema(path):
-    """The JSON schema of a configuration."""
-    import yaml
-
-    return yaml.safe_load(Path(path).read_text())
-
-
-def validate(configuration, schema):
-    """Check a configuration against its schema and fill in defaults, in place.
-
-    Raises
-    ------
-    ConfigurationError
-        One sentence with the path of the key.
-    """
-    from jsonschema import Draft202012Validator
-    from jsonschema.exceptions import best_match
-
-    _fill_defaults(configuration, schema, schema)
-    problem = best_match(Draft202012Validator(schema).iter_errors(configuration))
-    if problem is not None:
-        raise ConfigurationError(_sentence(problem))
-    _refuse_infinite(configuration)
-
-
-def _refuse_infinite(value, place=""):
-    """Refuse .nan and .inf, which are numbers to a schema and may pass its limits."""
-    if isinstance(value, float) and not math.isfinite(value):
-        raise ConfigurationError(
-            f"configuration key {place}: {value} is not finite: give a finite number"
-        )
-    if isinstance(value, dict):
-        for key, part in value.items():
-            _refuse_infinite(part, _join(place, key))
-    elif isinstance(value, list):
-        for index, part in enumerate(value):
-            _refuse_infinite(part, f"{place}[{index}]")
-
-
-def _fill_defaults(value, schema, root):
-    from copy import deepcopy
-
-    from jsonschema import Draft202012Validator
-
-    if "$ref" in schema:
-        schema = root["$defs"][schema["$ref"].rsplit("/", 1)[1]]
-    if "if" in schema:
-        holds = Draft202012Validator(schema["if"]).is_valid(value)
-        _fill_defaults(value, schema.get("then" if holds else "else", {}), root)
-    if isinstance(value, dict):
-        for key, part in schema.get("properties", {}).items():
-            if "default" in part and key not in value:
-                value[key] = deepcopy(part["default"])
-            if key in value:
-                _fill_defaults(value[key], part, root)
-        extra = schema.get("additionalProperties")
-        if isinstance(extra, dict):
-            for part in value.values():
-                _fill_defaults(part, extra, root)
-    elif isinstance(value, list) and "items" in schema:
-        for part in value:
-            _fill_defaults(part, schema["items"], root)
-
-
-def _sentence(problem):
-    from difflib import get_close_matches
-
-    place = _place(problem.absolute_path)
-    found, limit = problem.instance, problem.validator_value
-    if problem.validator == "additionalProperties":
-        known = list(problem.schema.get("properties", {}))
-        unknown = next(key for key in found if key not in known)
-        near = get_close_matches(str(unknown), known, n=1)
-        remedy = f"did you mean {near[0]}?" if near else f"known keys are {', '.join(known)}"
-        return f"configuration key {_join(place, unknown)} is unknown: {remedy}"
-    if problem.validator == "required":
-        missing = next(key for key in limit if key not in found)
-        return f"configuration key {_join(place, missing)} is missing: add it"
-    remedies = {
-        "minimum": "{found} is too small: give {limit} or more",
-        "exclusiveMinimum": "{found} is too small: give a number above {limit}",
-        "exclusiveMaximum": "{found} is too large: give a number below {limit}",
-        "enum": "{found!r} is not known: give one of {choices}",
-        "type": "{found!r} has the wrong type: give {choices}",
-        "minItems": "the list is empty: give at least one entry",
-        "minProperties": "it is empty: give at least one entry",
-        "pattern": "{found!r} is not allowed: it must match {limit}",
-    }
-    # What else can fail are choices between several forms.
-    remedy = remedies.get(
-        problem.validator,
-        "{found!r} has none of the forms this key may take: config/config.yaml explains them",
-    )
-    choices = ", ".join(map(str, limit if isinstance(limit, list) else [limit]))
-    text = remedy.format(found=found, limit=limit, choices=choices)
-    return f"configuration key {place or '(top)'}: {text}"
-
-
-def _place(path):
-    place = ""
-    for part in path:
-        place = f"{place}[{part}]" if isinstance(part, int) else _join(place, part)
-    return place
-
-
-def _join(place, key):
-    return f"{place}.{key}" if place else str(key)
-
-
 def expand(configuration):
     """Studies of a validated configuration, by name.
 
@@ -245,10 +166,12 @@ def expand(configuration):
     ------
     ConfigurationError
     """
-    return {
+    studies = {
         name: _expand_study(name, settings, configuration["cells_per_job"])
         for name, settings in configuration["studies"].items()
     }
+    _check_across(studies)
+    return studies
 
 
 def _expand_study(name, settings, cells_per_job):
@@ -276,7 +199,9 @@ def _expand_study(name, settings, cells_per_job):
                     if member not in study.grids:
                         study.grids.append(member)
     _check_manifold(study, key)
+    _resolve_landmark_map(study, key)
     _check_table(study, key)
+    _check_simulated(study, key)
     _check_support(study, key)
     _check_comparison(study, key)
     _check_neighbours(study, key)
@@ -291,13 +216,14 @@ def group_name(number, noise_variance):
 
 def _groups(study, entry, place):
     given = "n" in entry or "noise_variance" in entry
-    if not study.simulated:
+    if study.source != "simulated":
         if given:
             raise ConfigurationError(
                 f"configuration key {place}: n and noise_variance belong to simulated data and "
                 "this study reads a table: remove them"
             )
-        return [("observed", {"n": None, "noise_variance": None})]
+        name = "stand_in" if study.source == "stand_in" else "observed"
+        return [(name, {"n": None, "noise_variance": None})]
     if "n" not in entry or "noise_variance" not in entry:
         raise ConfigurationError(
             f"configuration key {place}: simulated data need n and noise_variance: add them"
@@ -350,30 +276,84 @@ def _check_manifold(study, key):
             )
 
 
-def _check_table(study, key):
-    path = study.settings["data"].get("path")
-    if path is not None and not Path(path).is_file():
+def _resolve_landmark_map(study, key):
+    manifold = study.settings["manifold"]
+    chosen = manifold["landmark_map"]
+    if chosen is None:
+        return
+    place = f"configuration key {key}.manifold.landmark_map"
+    if manifold["name"] != "kendall":
+        raise ConfigurationError(f"{place}: only planar landmarks can be mapped: remove it")
+    if "harmonics" in chosen:
+        most = (manifold["size"] - 1) // 2
+        if chosen["harmonics"] > most:
+            raise ConfigurationError(
+                f"{place}.harmonics: {chosen['harmonics']} is too large: {manifold['size']} "
+                f"landmarks have harmonics up to {most}"
+            )
+        return
+    if not Path(chosen["matrix"]).is_file():
         raise ConfigurationError(
-            f"configuration key {key}.data.path: there is no file {path} (seen from {Path.cwd()}): "
-            "put it there or correct the path"
+            f"{place}.matrix: there is no file {chosen['matrix']} (seen from {Path.cwd()}): put it "
+            "there or correct the path"
+        )
+    # Part of what every result depends on, so that another matrix runs everything again.
+    chosen["digest"] = hashlib.sha256(Path(chosen["matrix"]).read_bytes()).hexdigest()[:16]
+
+
+def _check_table(study, key):
+    data = study.settings["data"]
+    if data["source"] != "table":
+        return
+    if data["stand_in"] is not None and study.settings["manifold"]["name"] != "kendall":
+        raise ConfigurationError(
+            f"configuration key {key}.data.stand_in: stand-ins are outlines of planar landmarks: "
+            "remove it"
+        )
+    if study.source == "table" and study.table is None:
+        paths = data["path"] if isinstance(data["path"], str) else " or ".join(data["path"])
+        raise ConfigurationError(
+            f"configuration key {key}.data.path: there is no file {paths} (seen from "
+            f"{Path.cwd()}): put it there or correct the path"
+        )
+    limits = data["covariate_range"]
+    if limits is not None and limits[0] >= limits[1]:
+        raise ConfigurationError(
+            f"configuration key {key}.data.covariate_range: {limits[0]:g} is not below "
+            f"{limits[1]:g}: give the smaller value first"
+        )
+
+
+def _check_simulated(study, key):
+    data = study.settings["data"]
+    if data["source"] != "simulated":
+        return
+    if (data["shooting_vector_length"] is None) == (data["last_point"] is None):
+        raise ConfigurationError(
+            f"configuration key {key}.data: give either shooting_vector_length or last_point, "
+            "which both say where a geodesic ends"
         )
 
 
 def _check_support(study, key):
     support, neighbours = study.settings["support"], study.settings["neighbours"]
     centre, radius = support["footpoint_centre"], support["footpoint_radius"]
-    if (centre is None) != (radius is None):
-        missing = "footpoint_centre" if centre is None else "footpoint_radius"
+    if centre is None and radius is not None:
         raise ConfigurationError(
-            f"configuration key {key}.support.{missing} is missing: a ball of footpoints needs a "
-            "centre and a radius"
+            f"configuration key {key}.support.footpoint_centre is missing: a ball of footpoints "
+            "needs a centre and a radius"
         )
-    if centre == "truth" and not study.simulated:
+    if centre is not None and radius is None and study.settings["data_radius"] is None:
+        raise ConfigurationError(
+            f"configuration key {key}.support.footpoint_radius is missing: a ball of footpoints "
+            "needs a radius, or data_radius from which one follows: add either"
+        )
+    if centre == "truth" and study.source == "table":
         raise ConfigurationError(
             f"configuration key {key}.support.footpoint_centre: there is no truth for observed "
-            "data: give coordinates"
+            "data: give coordinates, or fit"
         )
-    if neighbours["n"] and not study.simulated:
+    if neighbours["n"] and study.source != "simulated":
         raise ConfigurationError(
             f"configuration key {key}.neighbours.n: pairs of neighbours are simulated and this "
             "study reads a table: remove it"
@@ -382,10 +362,11 @@ def _check_support(study, key):
 
 def _check_comparison(study, key):
     for index, entry in enumerate(study.settings["random_walk"]["cells"]):
-        if entry["cell"] not in study.cells.get(entry["group"], {}):
+        group = entry.get("group", study.first_group)
+        if entry["cell"] not in study.cells.get(group, {}):
             raise ConfigurationError(
                 f"configuration key {key}.random_walk.cells[{index}]: there is no cell "
-                f"{entry['cell']} in group {entry['group']} (groups: {', '.join(study.groups)})"
+                f"{entry['cell']} in group {group} (groups: {', '.join(study.groups)})"
             )
 
 
@@ -399,6 +380,12 @@ FIGURE_KEYS = {
     "ratios": (set(), set()),
     "samplers": (set(), set()),
     "shapes": ({"cell", "values"}, {"group", "draws"}),
+    "ellipses": ({"cell", "values"}, {"group", "draws"}),
+    "convergence": (
+        {"cell"},
+        {"group", "steps", "chains", "footpoint_radius", "reduced"},
+    ),
+    "transport": (set(), set()),
 }
 
 
@@ -430,12 +417,12 @@ def _check_figures(study, key):
             raise ConfigurationError(
                 f"{place}: no sizes are given under {key}.neighbours.n: add them"
             )
-        if figure["kind"] == "shapes":
-            _check_shapes(study, name, place)
-        if figure["kind"] == "curves" and study.settings["manifold"] != {
-            "name": "sphere",
-            "size": 2,
-        }:
+        if "cell" in figure:
+            _check_cell(study, name, place)
+        if figure["kind"] in PREDICTED:
+            _check_predicted(study, name, place)
+        manifold = study.settings["manifold"]
+        if figure["kind"] == "curves" and (manifold["name"], manifold["size"]) != ("sphere", 2):
             raise ConfigurationError(f"{place}: curves are drawn on the sphere of dimension 2 only")
 
 
@@ -460,16 +447,22 @@ def _check_groups_in_grids(study, figure, place):
         )
 
 
-def _check_shapes(study, name, place):
-    if study.settings["manifold"]["name"] != "kendall":
-        raise ConfigurationError(f"{place}: shapes are drawn of planar landmarks only")
+def _check_cell(study, name, place):
     figure = study.settings["figures"][name]
-    cells = study.cells[study.shapes_group(name)]
+    cells = study.cells[study.shown_group(name)]
     if figure["cell"] not in cells:
         raise ConfigurationError(
             f"{place}.cell: there is no cell {figure['cell']} (the first are: "
             f"{', '.join(list(cells)[:5])})"
         )
+
+
+def _check_predicted(study, name, place):
+    figure, manifold = study.settings["figures"][name], study.settings["manifold"]
+    if figure["kind"] == "shapes" and manifold["name"] != "kendall":
+        raise ConfigurationError(f"{place}: shapes are drawn of planar landmarks only")
+    if figure["kind"] == "ellipses" and (manifold["name"], manifold["size"]) != ("spd", 2):
+        raise ConfigurationError(f"{place}: ellipses are drawn of 2 x 2 matrices only")
     drawn = study.settings["draws"]["footpoints"]
     if figure.get("draws", 1) > drawn:
         raise ConfigurationError(
@@ -479,3 +472,19 @@ def _check_shapes(study, name, place):
         raise ConfigurationError(
             f"{place}.values: {min(figure['values'])} has no logarithm: give positive values"
         )
+
+
+def _check_across(studies):
+    """Figures that name another study."""
+    for study in studies.values():
+        for name, figure in study.settings["figures"].items():
+            other = figure.get("reduced")
+            if other is None:
+                continue
+            place = f"configuration key studies.{study.name}.figures.{name}.reduced"
+            if other not in studies:
+                raise ConfigurationError(
+                    f"{place}: there is no study {other} (there are: {', '.join(studies)})"
+                )
+            if figure["cell"] not in studies[other].cells[studies[other].first_group]:
+                raise ConfigurationError(f"{place}: the study {other} has no cell {figure['cell']}")

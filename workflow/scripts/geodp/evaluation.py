@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from geodp.regression import energy_gradient
+from geodp.regression import energy_gradient, residual_distances
 
 # A stage of a cell passes with a bulk effective sample size above the first and a rank
 # normalised R-hat below the second, for every traced summary.
@@ -31,6 +31,34 @@ def mean_squared_errors(manifold, footpoints, shooting_vectors, covariates, poin
     )
     found = energy_gradient(manifold, places, shooting_vectors, covariates, points, blocks=())
     return 2.0 * found.energy
+
+
+def mean_prediction_distances(
+    manifold, footpoints, shooting_vectors, fitted_footpoint, fitted_shooting_vector, covariates
+):
+    """Mean distance of private from non-private predictions at the covariates of the records.
+
+    Parameters
+    ----------
+    footpoints : ndarray, shape (data_sets, F, *point_shape)
+    shooting_vectors : ndarray, shape (data_sets, F, V, *point_shape)
+    fitted_footpoint, fitted_shooting_vector : ndarray, shape (data_sets, *point_shape)
+    covariates : ndarray, shape (data_sets, n)
+
+    Returns
+    -------
+    ndarray, shape (data_sets, F, V)
+    """
+    fitted = manifold.exp(
+        np.expand_dims(fitted_footpoint, 1),
+        manifold.expand(covariates) * np.expand_dims(fitted_shooting_vector, 1),
+    )
+    places = np.broadcast_to(
+        np.expand_dims(footpoints, -manifold.point_ndim - 1), shooting_vectors.shape
+    )
+    # Non-private predictions are the records of a data set that fits without residuals.
+    away = residual_distances(manifold, places, shooting_vectors, covariates, fitted)
+    return np.mean(away, axis=-1)
 
 
 def convergence(traces):

@@ -18,8 +18,8 @@ class Sensitivity:
     tau : ndarray
         Largest residual the bounds assume.
     reach : ndarray
-        Longest geodesic ``|x v|`` the bounds assume (Kulkarni and Soto, appendix C); infinite
-        where the curvature is not negative, since no bound is needed there.
+        Longest geodesic ``|x v|`` that data in a ball of the public radius admit (Kulkarni and
+        Soto, appendix C), which bounds under negative curvature rest on; infinite without one.
     """
 
     footpoint: np.ndarray
@@ -39,7 +39,8 @@ def published_sensitivity(manifold, tau, number, data_radius=None):
     number : int
         Number of records.
     data_radius : float, optional
-        Public radius ``tau_m`` of a ball that holds the data; needed under negative curvature.
+        Public radius ``tau_m`` of a ball that holds the data; needed under negative curvature,
+        where it enters the bounds.
 
     Returns
     -------
@@ -50,14 +51,14 @@ def published_sensitivity(manifold, tau, number, data_radius=None):
     tau = np.asarray(tau, dtype=float)
     lower = manifold.curvature_bounds[0]
     base = 2.0 * tau / number
+    reach = np.full_like(tau, np.inf) if data_radius is None else 2.0 * (data_radius + tau)
     if lower >= 0.0:
-        return Sensitivity(base, base, tau, np.full_like(tau, np.inf))
+        return Sensitivity(base, base, tau, reach)
     if data_radius is None:
         raise ValueError(
             f"{manifold.name} has negative curvature, so its sensitivity needs the radius of a "
             "ball that holds the data: set data_radius"
         )
-    reach = 2.0 * (data_radius + tau)
     frequency = np.sqrt(-lower) * reach
     return Sensitivity(
         base * jacobi_cosine(-1, frequency), base * jacobi_sine(-1, frequency), tau, reach

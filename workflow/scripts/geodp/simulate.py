@@ -29,9 +29,11 @@ def simulate_geodesic_data(
     data_sets,
     number,
     noise_variance,
-    shooting_vector_length,
+    shooting_vector_length=None,
     equally_spaced=True,
     first_point=None,
+    last_point=None,
+    random_point_radius=1.0,
     ambient_noise=True,
 ):
     """Noisy points along random geodesics (Kulkarni and Soto, section 4.1 and appendix F).
@@ -43,11 +45,17 @@ def simulate_geodesic_data(
     data_sets, number : int
     noise_variance : float
         Variance of each coordinate of the noise.
-    shooting_vector_length : float
+    shooting_vector_length : float, optional
+        In a random direction; without it geodesics end at ``last_point``.
     equally_spaced : bool
         Covariates from 0 to 1 in equal steps; else uniform, scaled to reach 0 and 1.
     first_point : ndarray, shape point_shape, optional
         Where every geodesic starts; random for each data set if not given.
+    last_point : ndarray, shape point_shape, optional
+        Where every geodesic ends unless its length is given; random for each data set if neither
+        is (Kulkarni and Soto, appendix F).
+    random_point_radius : float
+        Spread of random points of an unbounded space; see `Manifold.random_point`.
     ambient_noise : bool
         Noise in every ambient coordinate, then projection on the manifold (the papers' sphere);
         else normal in the tangent space of the clean point, moved by Exp.
@@ -56,12 +64,14 @@ def simulate_geodesic_data(
     -------
     Simulation
     """
-    if first_point is None:
-        start = manifold.random_point(rng, (data_sets,))
+    start = _end_points(rng, manifold, data_sets, first_point, random_point_radius)
+    if shooting_vector_length is None:
+        end = _end_points(rng, manifold, data_sets, last_point, random_point_radius)
+        velocity = manifold.log(start, end)
     else:
-        start = np.broadcast_to(first_point, (data_sets, *manifold.point_shape))
-    direction = manifold.random_tangent(rng, start)
-    velocity = direction * manifold.expand(shooting_vector_length / manifold.norm(start, direction))
+        direction = manifold.random_tangent(rng, start)
+        stretch = shooting_vector_length / manifold.norm(start, direction)
+        velocity = direction * manifold.expand(stretch)
     if equally_spaced:
         covariates = np.tile(np.linspace(0.0, 1.0, number), (data_sets, 1))
     else:
@@ -81,3 +91,11 @@ def simulate_geodesic_data(
     else:
         points = manifold.exp(clean, spread * manifold.random_tangent(rng, clean))
     return Simulation(covariates, points, start, velocity)
+
+
+def _end_points(rng, manifold, data_sets, given, radius):
+    """The given point for every data set, or random ones."""
+    if given is not None:
+        return np.broadcast_to(given, (data_sets, *manifold.point_shape))
+    unbounded = {"radius": radius} if np.isinf(manifold.injectivity_radius) else {}
+    return manifold.random_point(rng, (data_sets,), **unbounded)

@@ -74,7 +74,12 @@ class Manifold(ABC):
 
     @abstractmethod
     def random_point(self, rng, shape=()):
-        """Points drawn at random, uniformly where the space is compact."""
+        """Points drawn at random, uniformly where the space is compact.
+
+        Unbounded spaces take a ``radius`` too, 1 unless given: their points are ``Exp(o, w)``
+        with o the origin (zero, or the identity matrix) and w uniform in the tangent ball of that
+        radius.
+        """
 
     @abstractmethod
     def invalid_reason(self, array):
@@ -137,6 +142,12 @@ class Manifold(ABC):
         flat = frame.reshape((*frame.shape[: frame.ndim - self.point_ndim], -1))
         product = np.matmul(np.asarray(coordinates)[..., None, :], flat)[..., 0, :]
         return product.reshape(product.shape[:-1] + self.point_shape)
+
+    def random_tangent_in_ball(self, rng, point, radius):
+        """Tangent vector at each point, uniform in the ball of a radius."""
+        direction = self.random_tangent(rng, point)
+        length = radius * rng.random(self.batch_shape(point)) ** (1.0 / self.dim)
+        return direction * self.expand(length / self.norm(point, direction))
 
     def random_tangent(self, rng, point):
         """Standard normal tangent vector at each point."""

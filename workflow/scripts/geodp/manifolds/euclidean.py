@@ -39,8 +39,8 @@ class Euclidean(SymmetricSpace):
     def project_tangent(self, point, array):
         return np.asarray(array, dtype=float)
 
-    def random_point(self, rng, shape=()):
-        return rng.standard_normal((*shape, self.dim))
+    def random_point(self, rng, shape=(), radius=1.0):
+        return self.random_tangent_in_ball(rng, np.zeros((*shape, self.dim)), radius)
 
     def invalid_reason(self, array):
         return None if np.all(np.isfinite(array)) else "a coordinate is not a finite number"

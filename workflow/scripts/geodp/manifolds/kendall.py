@@ -1,8 +1,13 @@
-"""Kendall's space of planar shapes: landmarks up to translation, scale and rotation."""
+"""Spaces of planar shapes: landmarks up to translation, scale and rotation.
+
+All are complex projective spaces.  `KendallPlanarShapes` keeps every landmark;
+`ReducedPlanarShapes` keeps what a public linear map retains of them.
+"""
 
 import numpy as np
 from scipy.linalg import helmert
 
+from geodp.errors import DataError
 from geodp.manifolds.unit_norm import (
     UnitNormSpace,
     hermitian,
@@ -10,12 +15,36 @@ from geodp.manifolds.unit_norm import (
     squared_length,
 )
 
+# What a landmark map leaves of a configuration, relative to the most it could leave of one as
+# large; less is nothing but rounding.
+SMALLEST_IMAGE = 1e-12
 
-class KendallPlanarShapes(UnitNormSpace):
-    """Shapes of k planar landmarks, the complex projective space CP^(k-2).
 
-    A point is any of its preshapes: a complex vector of shape (k,), centred, of unit norm.
-    Tangent vectors are horizontal lifts at that preshape.  Distances are radians, at most pi/2.
+class NoReducedShapeError(DataError):
+    """A configuration of which a landmark map leaves nothing.
+
+    Attributes
+    ----------
+    record : int
+        Its index among the configurations, in row-major order.
+    reason : str
+        What is wrong and what to do, without saying which record it is.
+    """
+
+    def __init__(self, record, description):
+        self.record = int(record)
+        self.reason = (
+            f"the landmark map ({description}) leaves nothing of it, so it has no reduced shape: "
+            "correct or remove it, or choose another map"
+        )
+        super().__init__(f"record {self.record + 1}: {self.reason}")
+
+
+class ComplexProjectiveSpace(UnitNormSpace):
+    """CP^(D-1): unit vectors of C^D up to a phase, with sectional curvatures from 1 to 4.
+
+    A point is any of its representatives: a complex vector of shape (D,), of unit norm.  Tangent
+    vectors are horizontal lifts at that representative.  Distances are radians, at most pi/2.
     """
 
     dtype = complex
@@ -23,15 +52,13 @@ class KendallPlanarShapes(UnitNormSpace):
     # Along the velocity v, along i v, and across both.
     curvature_signs = (0, 1, 1)
 
-    def __init__(self, landmarks):
-        self.name = f"planar shapes of {landmarks} landmarks"
-        self.landmarks = landmarks
-        self.dim = 2 * (landmarks - 2)
-        self.point_shape = (landmarks,)
+    def __init__(self, size):
+        self.name = f"complex projective space CP^{size - 1}"
+        self.dim = 2 * (size - 1)
+        self.point_shape = (size,)
         self.multiplicities = (1, 1, self.dim - 2)
-        # With three landmarks the space is a sphere of curvature 4.
-        self.curvature_bounds = (1.0 if landmarks > 3 else 4.0, 4.0)
-        self._helmert = helmert(landmarks)
+        # In two complex dimensions the space is a sphere of curvature 4.
+        self.curvature_bounds = (1.0 if size > 2 else 4.0, 4.0)
 
     def align(self, point, other):
         _, phase = self.align_overlap(hermitian(point, other))
@@ -48,29 +75,29 @@ class KendallPlanarShapes(UnitNormSpace):
         return np.conj(phase)[..., None] * carried
 
     def frame(self, point):
-        basis = orthonormal_complement(point @ self._helmert.T) @ self._helmert
+        basis = self.complex_basis(point)
         return np.concatenate([basis, 1j * basis], axis=-2)
 
+    def complex_basis(self, point):
+        """Orthonormal basis of the tangents as a complex space; shape (..., dim / 2, D)."""
+        return orthonormal_complement(point)
+
     def project(self, array):
-        centred = array - np.mean(array, axis=-1, keepdims=True)
-        return centred / np.sqrt(squared_length(centred))[..., None]
+        return array / np.sqrt(squared_length(array))[..., None]
 
     def project_tangent(self, point, array):
-        centred = array - np.mean(array, axis=-1, keepdims=True)
-        return centred - hermitian(point, centred)[..., None] * point
+        return array - hermitian(point, array)[..., None] * point
 
     def random_point(self, rng, shape=()):
-        real, imaginary = rng.standard_normal((2, *shape, self.landmarks))
+        real, imaginary = rng.standard_normal((2, *shape, *self.point_shape))
         return self.project(real + 1j * imaginary)
 
     def invalid_reason(self, array):
         if not np.all(np.isfinite(array)):
-            return "a landmark is not a pair of finite numbers"
-        if abs(np.mean(array)) > 1e-6:
-            return "its landmarks are not centred"
+            return "a coordinate is not a pair of finite numbers"
         length = float(np.sqrt(squared_length(array)))
         if abs(length - 1.0) > 1e-6:
-            return f"its size is {length:.6g}, not 1"
+            return f"its length is {length:.6g}, not 1"
         return None
 
     def frequencies(self, point, vector):
@@ -83,3 +110,107 @@ class KendallPlanarShapes(UnitNormSpace):
         overlap = hermitian(unit, other)[..., None]
         along, turning = overlap.real * unit, 1j * overlap.imag * unit
         return np.stack(np.broadcast_arrays(along, turning, other - along - turning), axis=-2)
+
+
+class KendallPlanarShapes(ComplexProjectiveSpace):
+    """Shapes of k planar landmarks, the complex projective space CP^(k-2).
+
+    A point is any of its preshapes: a complex vector of shape (k,), centred, of unit norm.
+
+    Attributes
+    ----------
+    landmarks : int
+    """
+
+    def __init__(self, landmarks):
+        # Centred configurations have one complex dimension less.
+        super().__init__(landmarks - 1)
+        self.name = f"planar shapes of {landmarks} landmarks"
+        self.landmarks = landmarks
+        self.point_shape = (landmarks,)
+        self._helmert = helmert(landmarks)
+
+    def from_landmarks(self, landmarks):
+        """Shapes of complex configurations (..., k), as points (..., k)."""
+        return self.project(landmarks)
+
+    def to_landmarks(self, points):
+        """Centred configurations (..., k) of unit size that have the given shapes."""
+        return points
+
+    def complex_basis(self, point):
+        return orthonormal_complement(point @ self._helmert.T) @ self._helmert
+
+    def project(self, array):
+        return super().project(_centred(array))
+
+    def project_tangent(self, point, array):
+        return super().project_tangent(point, _centred(array))
+
+    def invalid_reason(self, array):
+        if not np.all(np.isfinite(array)):
+            return "a landmark is not a pair of finite numbers"
+        if abs(np.mean(array)) > 1e-6:
+            return "its landmarks are not centred"
+        length = float(np.sqrt(squared_length(array)))
+        if abs(length - 1.0) > 1e-6:
+            return f"its size is {length:.6g}, not 1"
+        return None
+
+
+class ReducedPlanarShapes(ComplexProjectiveSpace):
+    """What a public complex-linear map keeps of the shapes of k planar landmarks: CP^(m-1).
+
+    A configuration is centred, multiplied by the map's m x k matrix and scaled to unit norm; a
+    point is the resulting complex vector of shape (m,), up to a phase.  Each record is reduced by
+    itself, and distances are those of the reduced points.
+
+    Parameters
+    ----------
+    landmark_map : geodp.landmark_maps.LandmarkMap
+
+    Attributes
+    ----------
+    landmarks : int
+        k, the number of landmarks of a configuration.
+    landmark_map : geodp.landmark_maps.LandmarkMap
+    """
+
+    def __init__(self, landmark_map):
+        size, landmarks = landmark_map.matrix.shape
+        super().__init__(size)
+        self.name = f"planar shapes of {landmarks} landmarks, {landmark_map.description}"
+        self.landmarks = landmarks
+        self.landmark_map = landmark_map
+        # Rows that sum to zero centre the configurations they multiply, and span, conjugated,
+        # what the pseudo-inverse reaches: its configurations are centred too.
+        self._matrix = _centred(landmark_map.matrix)
+        self._inverse = np.linalg.pinv(self._matrix)
+        self._largest_stretch = np.linalg.norm(self._matrix, 2)
+
+    def from_landmarks(self, landmarks):
+        """Reduced shapes of complex configurations (..., k), as points (..., m).
+
+        Raises
+        ------
+        NoReducedShapeError
+            The map leaves nothing of a configuration, beyond rounding.
+        """
+        centred = _centred(landmarks)
+        image = centred @ self._matrix.T
+        sizes = np.sqrt(squared_length(centred))
+        empty = np.sqrt(squared_length(image)) <= SMALLEST_IMAGE * self._largest_stretch * sizes
+        if np.any(empty):
+            raise NoReducedShapeError(np.argmax(empty), self.landmark_map.description)
+        return self.project(image)
+
+    def to_landmarks(self, points):
+        """Configurations (..., k) that have the given reduced shapes: centred, of unit size.
+
+        Of all that do, those to which nothing is added that the map does not see.
+        """
+        return self.project(points @ self._inverse.T)
+
+
+def _centred(array):
+    return array - np.mean(array, axis=-1, keepdims=True)

@@ -4,7 +4,7 @@ import numpy as np
 
 from geodp.errors import DataError
 from geodp.manifolds.euclidean import Euclidean
-from geodp.manifolds.kendall import KendallPlanarShapes
+from geodp.manifolds.kendall import KendallPlanarShapes, ReducedPlanarShapes
 from geodp.manifolds.spd import SPD
 from geodp.manifolds.sphere import Sphere
 
@@ -16,7 +16,7 @@ MANIFOLDS = {
 }
 
 
-def make_manifold(name, size):
+def make_manifold(name, size, landmark_map=None):
     """The manifold called ``name``.
 
     Parameters
@@ -24,8 +24,27 @@ def make_manifold(name, size):
     name : {"euclidean", "sphere", "spd", "kendall"}
     size : int
         Dimension (Euclidean, sphere), matrix size (SPD) or number of landmarks (Kendall).
+    landmark_map : geodp.landmark_maps.LandmarkMap, optional
+        What to keep of the landmarks (Kendall only); everything if not given.
+
+    Raises
+    ------
+    DataError
+        The map does not go with the manifold.
     """
-    return MANIFOLDS[name](size)
+    if landmark_map is None:
+        return MANIFOLDS[name](size)
+    if name != "kendall":
+        raise DataError(
+            f"manifold {name}: a landmark map ({landmark_map.description}) goes with planar shapes "
+            "only: leave it out, or set the manifold to kendall"
+        )
+    if landmark_map.landmarks != size:
+        raise DataError(
+            f"manifold {name} of size {size}: the landmark map ({landmark_map.description}) is one "
+            f"of {landmark_map.landmarks} landmarks: make the two numbers equal"
+        )
+    return ReducedPlanarShapes(landmark_map)
 
 
 def parse_point(manifold, numbers, place):
@@ -35,7 +54,8 @@ def parse_point(manifold, numbers, place):
     ----------
     manifold : Manifold
     numbers : sequence of float
-        Coordinates in row-major order; ``x1, y1, x2, ...`` for landmarks.
+        Coordinates in row-major order; ``x1, y1, x2, ...`` for landmarks, real and imaginary
+        part of each coordinate in turn for reduced shapes.
     place : str
         Where the numbers stand, for messages.
 
@@ -45,16 +65,24 @@ def parse_point(manifold, numbers, place):
         The numbers make no point.
     """
     values = np.asarray(numbers, dtype=float)
-    if np.issubdtype(manifold.dtype, np.complexfloating) and values.size % 2 == 0:
-        values = values[0::2] + 1j * values[1::2]
-    if values.size != np.prod(manifold.point_shape):
+    is_complex = np.issubdtype(manifold.dtype, np.complexfloating)
+    if values.size != np.prod(manifold.point_shape) * (2 if is_complex else 1):
         raise DataError(
             f"{place}: its {len(numbers)} numbers make no point of {manifold.name}: give the "
-            "coordinates in row-major order (x1, y1, x2, ... for landmarks)"
+            f"coordinates {_order(manifold)}"
         )
+    if is_complex:
+        values = values[0::2] + 1j * values[1::2]
     with np.errstate(invalid="ignore"):
         point = manifold.project(values.reshape(manifold.point_shape))
     reason = manifold.invalid_reason(point)
     if reason is not None:
         raise DataError(f"{place}: not a point of {manifold.name}, since {reason}: correct it")
     return point
+
+
+def _order(manifold):
+    """In which order, and how many, numbers make a point, for messages."""
+    if isinstance(manifold, ReducedPlanarShapes):
+        return f"as {2 * manifold.point_shape[0]} numbers, real and imaginary part in turn"
+    return "in row-major order (x1, y1, x2, ... for landmarks)"

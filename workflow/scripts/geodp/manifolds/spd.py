@@ -20,6 +20,37 @@ def _spectral(values, vectors):
     return (vectors * values[..., None, :]) @ _transposed(vectors)
 
 
+def _log_2x2(inverse, points, shrink):
+    """As `SPD._log_entries`, in closed form, which is several times faster.
+
+    With ``M = mean I + N`` and N of trace zero and eigenvalues ``+-spread``, the logarithm is
+    ``log(det M) / 2 I + atanh(spread / mean) / spread N``.
+    """
+    (a, b), (c, d) = np.moveaxis(inverse, (-2, -1), (0, 1))
+    # Entries of ``inverse @ point @ inverse^T`` are linear in those of the point.
+    change = np.stack(
+        [
+            np.stack([a * a, 2.0 * a * b, b * b], axis=-1),
+            np.stack([a * c, a * d + b * c, b * d], axis=-1),
+            np.stack([c * c, 2.0 * c * d, d * d], axis=-1),
+        ],
+        axis=-2,
+    )
+    flat = np.stack([points[..., 0, 0], points[..., 0, 1], points[..., 1, 1]], axis=-2)
+    moved = change @ flat
+    first, second = shrink[..., 0], shrink[..., 1]
+    upper = moved[..., 0, :] * first**2
+    off = moved[..., 1, :] * first * second
+    lower = moved[..., 2, :] * second**2
+    mean, half = 0.5 * (upper + lower), 0.5 * (upper - lower)
+    ratio = np.sqrt(half**2 + off**2) / mean
+    small = ratio < 1e-4
+    safe = np.where(small, 0.5, ratio)
+    stretch = np.where(small, 1.0 + ratio**2 / 3.0, np.arctanh(safe) / safe) / mean
+    scale = 0.5 * np.log(upper * lower - off**2)
+    return np.stack([scale + stretch * half, stretch * off, scale - stretch * half], axis=-2)
+
+
 class SPD(SymmetricSpace):
     """m x m symmetric positive definite matrices, ``<u, w>_p = tr(p^-1 u p^-1 w)``.
 
@@ -85,9 +116,9 @@ class SPD(SymmetricSpace):
     def project_tangent(self, point, array):
         return _symmetric(array)
 
-    def random_point(self, rng, shape=()):
+    def random_point(self, rng, shape=(), radius=1.0):
         identity = np.broadcast_to(np.eye(self.size), (*shape, self.size, self.size))
-        return self.exp(identity, self.random_tangent(rng, identity))
+        return self.exp(identity, self.random_tangent_in_ball(rng, identity, radius))
 
     def invalid_reason(self, array):
         if not np.all(np.isfinite(array)):
@@ -118,6 +149,15 @@ class SPD(SymmetricSpace):
         basis = basis[..., None, :, :]
         return basis @ (symmetric * masks) @ _transposed(basis)
 
+    def _log_entries(self, inverse, points, shrink):
+        """Entries (*batch, K, n) of the logarithms of shrunk points in another basis."""
+        inverse = inverse[..., None, :, :]
+        moved = inverse @ points @ _transposed(inverse)
+        moved = shrink[..., :, None] * moved * shrink[..., None, :]
+        eigenvalues, vectors = np.linalg.eigh(_symmetric(moved))
+        logarithms = _spectral(np.log(eigenvalues), vectors)
+        return np.moveaxis(logarithms[..., self._rows, self._columns], -1, -2)
+
     def pulled_back_residuals(self, footpoint, shooting_vector, covariates, points):
         """In the eigenframe of ``v`` the whole geodesic is diagonal.
 
@@ -131,15 +171,15 @@ class SPD(SymmetricSpace):
         x = align_data_axes(covariates, data_ndim, batch_ndim)
         y = align_data_axes(points, data_ndim, batch_ndim)
         values, basis = self._eigenframe(footpoint, shooting_vector)
-        inverse = np.linalg.inv(basis)[..., None, :, :]
         shrink = np.exp(-0.5 * x[..., None] * values[..., None, :])
-        moved = shrink[..., :, None] * (inverse @ y @ _transposed(inverse)) * shrink[..., None, :]
-        eigenvalues, vectors = np.linalg.eigh(_symmetric(moved))
-        residuals = _spectral(np.log(eigenvalues), vectors)
+        log_of = _log_2x2 if self.size == 2 else self._log_entries
+        entries = log_of(np.linalg.inv(basis), y, shrink)
+        # An entry off the diagonal stands twice in its matrix.
+        times = np.where(self._rows == self._columns, 1.0, 2.0)
         return SPDResiduals(
             frequencies=0.5 * np.abs(values[..., self._rows] - values[..., self._columns]),
-            squared_distances=np.sum(residuals**2, axis=(-1, -2)),
-            entries=np.moveaxis(residuals[..., self._rows, self._columns], -1, -2),
+            squared_distances=np.einsum("...kn,...kn,k->...n", entries, entries, times),
+            entries=entries,
             basis=basis,
             rows=self._rows,
             columns=self._columns,

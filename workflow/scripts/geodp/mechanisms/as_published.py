@@ -12,11 +12,13 @@ import numpy as np
 from geodp.errors import DataError
 from geodp.manifolds.base import Manifold
 from geodp.manifolds.euclidean import Euclidean
-from geodp.manifolds.registry import parse_point
 from geodp.mechanisms.modes import find_modes
 from geodp.mechanisms.target import Target
 from geodp.regression import BLOCKS, Fit, energy_gradient, hessian, minimise_energy
 from geodp.sensitivity import Sensitivity
+
+# Most dimensions of a space in which other modes are looked for.
+SEARCHED_DIMENSIONS = 12
 
 
 @dataclass(frozen=True)
@@ -28,34 +30,29 @@ class Support:
     shooting_vector_length : ndarray, shape (*data_sets)
         Longest shooting vector.
     footpoint_centre : ndarray, shape (*data_sets, *point_shape), or None
-    footpoint_radius : float
-        Radius of the public ball of footpoints; infinite for the whole manifold.
+    footpoint_radius : ndarray, shape (*data_sets), or float
+        Radius of the ball of footpoints; infinite for the whole manifold.
     """
 
     shooting_vector_length: np.ndarray
     footpoint_centre: np.ndarray | None = None
-    footpoint_radius: float = np.inf
+    footpoint_radius: np.ndarray | float = np.inf
 
     def describe(self):
         """One line for tables."""
-        longest = np.unique(np.round(self.shooting_vector_length, 4))
-        length = f"|v| <= {longest[0]:g}" if len(longest) == 1 else "|v| <= 2 (tau_m + tau)"
-        if np.isinf(longest[0]):
-            length = "v unbounded"
+        length = _limit("|v|", self.shooting_vector_length, "2 (tau_m + tau)")
         if self.footpoint_centre is None:
             return f"p anywhere, {length}"
-        return f"p within {self.footpoint_radius:g} of its public centre, {length}"
+        away = _limit("distance of p to its centre", self.footpoint_radius, "tau_m + tau")
+        return f"{away}, {length}"
 
 
-def default_support(manifold, sensitivity):
-    """Support of the densities where a study does not narrow it.
-
-    Shooting vectors are bounded by the injectivity radius on spaces of positive curvature
-    (the density has no finite integral beyond), by ``2 (tau_m + tau)`` under negative
-    curvature, where the sensitivity assumes it, and not at all in flat space.
-    """
-    longest = np.minimum(manifold.injectivity_radius, sensitivity.reach)
-    return Support(shooting_vector_length=np.broadcast_to(longest, sensitivity.tau.shape))
+def _limit(quantity, values, formula):
+    """A bound in words: a number where all data sets share it, else its formula."""
+    values = np.unique(np.round(values, 4))
+    if np.isinf(values[0]):
+        return f"{quantity} unbounded"
+    return f"{quantity} <= {values[0]:g}" if len(values) == 1 else f"{quantity} <= {formula}"
 
 
 def configured_support(
@@ -64,45 +61,41 @@ def configured_support(
     footpoint_centre=None,
     footpoint_radius=None,
     shooting_vector_length=None,
-    true_footpoint=None,
 ):
-    """Support of the densities, narrowed as a study's configuration says.
+    """Support of the densities; the papers leave it open.
+
+    Shooting vectors are no longer than the injectivity radius on spaces of positive curvature
+    (the density has no finite integral beyond), and than ``2 (tau_m + tau)`` where the data lie
+    in a ball of public radius ``tau_m`` (appendix C); footpoints lie anywhere, or in a ball, by
+    default of radius ``tau_m + tau`` for the same reason.
 
     Parameters
     ----------
-    footpoint_centre : sequence of float, "truth" or None
-        Centre of the public ball of footpoints; "truth" is where simulated data started.
-    footpoint_radius, shooting_vector_length : float or None
-    true_footpoint : ndarray, shape (data_sets, *point_shape), optional
+    footpoint_centre : ndarray, shape point_shape or (data_sets, *point_shape), optional
+        Centre of the ball of footpoints.
+    footpoint_radius, shooting_vector_length : float, optional
+        Narrower or, for the footpoint, other limits.
 
     Raises
     ------
     DataError
-        A centre without a radius or the reverse, or no point of the manifold.
+        A ball of footpoints with neither a radius nor data in a ball.
     """
-    support = default_support(manifold, sensitivity)
-    longest = support.shooting_vector_length
+    longest = np.minimum(manifold.injectivity_radius, sensitivity.reach)
     if shooting_vector_length is not None:
         longest = np.minimum(longest, shooting_vector_length)
-    if (footpoint_centre is None) != (footpoint_radius is None):
-        raise DataError(
-            "configuration key support: a ball of footpoints needs both footpoint_centre and "
-            "footpoint_radius: give both or neither"
-        )
+    longest = np.broadcast_to(longest, sensitivity.tau.shape)
     if footpoint_centre is None:
-        return Support(shooting_vector_length=longest)
-    if isinstance(footpoint_centre, str):
-        if true_footpoint is None:
-            raise DataError(
-                "configuration key support.footpoint_centre: there is no truth for observed "
-                "data: give coordinates"
-            )
-        centre = true_footpoint
-    else:
-        place = "configuration key support.footpoint_centre"
-        centre = parse_point(manifold, footpoint_centre, place)
-    centre = np.broadcast_to(centre, (*longest.shape, *manifold.point_shape))
-    return Support(longest, centre, min(footpoint_radius, manifold.injectivity_radius))
+        return Support(longest, footpoint_radius=np.full(longest.shape, np.inf))
+    radius = 0.5 * sensitivity.reach if footpoint_radius is None else footpoint_radius
+    if np.any(np.isinf(radius)):
+        raise DataError(
+            "configuration key support.footpoint_radius is missing: a ball of footpoints needs a "
+            "radius, or data_radius from which one follows: add either"
+        )
+    centre = np.broadcast_to(footpoint_centre, (*longest.shape, *manifold.point_shape))
+    radius = np.broadcast_to(np.minimum(radius, manifold.injectivity_radius), longest.shape)
+    return Support(longest, centre, radius)
 
 
 @dataclass(frozen=True)
@@ -174,13 +167,8 @@ class AsPublished:
             vectors = manifold.transport_to(start, states, velocity)
             return vectors, energy_gradient(manifold, states, vectors, *data, block).footpoint
 
-        def log_density(states):
-            value = -manifold.norm(states, gradient(states)[1]) / scale[..., None]
-            if support.footpoint_centre is None:
-                return value
-            centre = np.expand_dims(support.footpoint_centre, axis)
-            inside = manifold.dist(centre, states) <= support.footpoint_radius
-            return np.where(inside, value, -np.inf)
+        def unrestricted(states):
+            return -manifold.norm(states, gradient(states)[1]) / scale[..., None]
 
         def coordinates(states):
             return manifold.coordinates(states, gradient(states)[1])
@@ -193,14 +181,15 @@ class AsPublished:
         whole = support.footpoint_centre is None
         radius = manifold.injectivity_radius if whole else support.footpoint_radius
         return _with_other_modes(
+            manifold,
             Target(
                 space=manifold,
-                log_density=log_density,
+                unrestricted=unrestricted,
                 centre=found.footpoint,
                 hessian=hessian(manifold, found.footpoint, found.shooting_vector, *data, block),
                 scale=scale,
                 support_centre=found.footpoint if whole else support.footpoint_centre,
-                support_radius=np.full(scale.shape, radius),
+                support_radius=np.broadcast_to(radius, scale.shape),
             ),
             coordinates,
             linearise,
@@ -248,11 +237,9 @@ class AsPublished:
             found = energy_gradient(manifold, places, vectors, *data, block)
             return places, vectors, found.shooting_vector
 
-        def log_density(states):
+        def unrestricted(states):
             places, _, found_gradient = gradient(states)
-            value = -manifold.norm(places, found_gradient) / scale[..., None]
-            inside = np.sqrt(np.sum(states**2, axis=-1)) <= longest[..., None]
-            return np.where(inside, value, -np.inf)
+            return -manifold.norm(places, found_gradient) / scale[..., None]
 
         def coordinates(states):
             places, _, found_gradient = gradient(states)
@@ -265,19 +252,24 @@ class AsPublished:
 
         target = Target(
             space=Euclidean(manifold.dim),
-            log_density=log_density,
+            unrestricted=unrestricted,
             centre=manifold.coordinates(footpoints, mode, frame),
             hessian=hessian(manifold, footpoints, mode, *data, block),
             scale=scale,
             support_centre=np.zeros((*batch, manifold.dim)),
             support_radius=np.broadcast_to(longest, batch),
         )
-        return _with_other_modes(target, coordinates, linearise), frame
+        return _with_other_modes(manifold, target, coordinates, linearise), frame
 
 
-def _with_other_modes(target, gradient, linearise):
-    """The target with its other modes, where its support is bounded."""
-    if not np.all(np.isfinite(target.support_radius)):
+def _with_other_modes(manifold, target, gradient, linearise):
+    """The target with its other modes, where there may be any and they can be looked for.
+
+    Where no curvature is positive, the squared distance to a record has one critical point; in
+    many dimensions a few hundred points looked at see nothing.
+    """
+    bounded = np.all(np.isfinite(target.support_radius))
+    if not bounded or manifold.curvature_bounds[1] <= 0.0 or manifold.dim > SEARCHED_DIMENSIONS:
         return target
     modes = find_modes(
         target.space,

@@ -9,7 +9,8 @@ from geodp.manifolds.base import Manifold
 from geodp.mechanisms.modes import Modes
 
 
-@dataclass(frozen=True)
+# Compared by identity, so that what is worked out of a target can be remembered.
+@dataclass(frozen=True, eq=False)
 class Target:
     """A batch of densities on one space, with respect to its Riemannian volume.
 
@@ -17,9 +18,9 @@ class Target:
     ----------
     space : Manifold
         Where the chains move.
-    log_density : callable
-        From states (*batch, chains, *point_shape) to (*batch, chains), up to a constant for
-        each member of the batch; minus infinity outside the support.
+    unrestricted : callable
+        From states (*batch, chains, *point_shape) to the log density (*batch, chains) as it would
+        be without a support, up to a constant for each member of the batch.
     centre : ndarray, shape (*batch, *point_shape)
         Mode of the density.
     hessian : ndarray, shape (*batch, dim, dim)
@@ -28,13 +29,13 @@ class Target:
         Near the centre the density is about ``exp(-|hessian @ step| / scale)``.
     support_centre : ndarray, shape (*batch, *point_shape)
     support_radius : ndarray, shape (*batch)
-        A ball that holds the support; infinite where there is none.
+        The support is the ball of this radius; infinite for the whole space.
     other_modes : Modes or None
         Modes away from the centre, where the support is bounded and they were looked for.
     """
 
     space: Manifold
-    log_density: Callable[[np.ndarray], np.ndarray]
+    unrestricted: Callable[[np.ndarray], np.ndarray]
     centre: np.ndarray
     hessian: np.ndarray
     scale: np.ndarray
@@ -45,3 +46,13 @@ class Target:
     @property
     def batch(self):
         return self.space.batch_shape(self.centre)
+
+    def log_density(self, states):
+        """Log density (*batch, chains) of states, minus infinity outside the support."""
+        value = self.unrestricted(states)
+        if not np.any(np.isfinite(self.support_radius)):
+            return value
+        centre = np.expand_dims(self.support_centre, -self.space.point_ndim - 1)
+        # The radius may be that of the whole space, which rounding must not narrow.
+        reach = self.support_radius[..., None] * (1.0 + 1e-12)
+        return np.where(self.space.dist(centre, states) <= reach, value, -np.inf)

@@ -6,26 +6,25 @@ drawn exactly, as ``u = sigma H^-1 R U`` with R ~ Gamma(dim, 1) and U uniform on
 sphere, and moved to the manifold by Exp, whose volume density enters the weight.  Other modes
 that the target knows of get ellipses of their own, in proportion to their mass.
 
-On a bounded support two more components guard against what the ellipses cannot see: the main
-ellipse narrowed until it fits the support, for densities that are nearly flat over it, and a
-law uniform in the ball that holds the support (in normal coordinates), which bounds the weight
-and finds modes elsewhere.  Proposals outside that ball are drawn again, which changes the
-mixture's density by a constant only.
+On a bounded support two more components guard against what the ellipses cannot see: a law that
+follows the density's profile about an axis (`axial`), for densities that are nearly flat over the
+support and for many dimensions; and a law uniform in the support (in normal coordinates), which
+bounds the weight and finds modes elsewhere.  Proposals outside the support are drawn again, which
+changes the mixture's density by a constant only.
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from scipy.special import gammaln, logsumexp
 
+from geodp.samplers.axial import AxialLaw
 from geodp.samplers.base import Info, Kernel, Plan, State, choose
 
 # A direction in which the energy is flat, or bends down, gets a proposal no wider than this
 # multiple of the narrowest allows.
 SMALLEST_RELATIVE_CURVATURE = 1e-3
-
-# A narrowed ellipse reaches, on average, to this fraction of the support's radius.
-NARROWED_REACH = 0.5
 
 # How much wider the second ellipse around another mode is.
 OTHER_MODES_WIDENED = 3.0
@@ -36,16 +35,31 @@ REDRAWS = 30
 # Proposals evaluated at once.
 BLOCK = 1 << 15
 
-# Shares of the ellipse, the narrowed ellipse and the uniform law that a plan chooses from.
+# Shares of the ellipses, the axial law and the uniform law that a plan chooses from; those with the
+# axial law, which takes hundreds of evaluations to make, only where the others fall short.
 SHARES = (
     (0.90, 0.00, 0.10),
     (0.70, 0.00, 0.30),
-    (0.45, 0.45, 0.10),
     (0.45, 0.00, 0.55),
-    (0.10, 0.80, 0.10),
-    (0.20, 0.30, 0.50),
     (0.10, 0.00, 0.90),
 )
+SHARES_WITH_AXIAL = (
+    *SHARES,
+    (0.45, 0.45, 0.10),
+    (0.10, 0.80, 0.10),
+    (0.02, 0.96, 0.02),
+    (0.20, 0.30, 0.50),
+)
+PILOT_SHARES = (0.6, 0.0, 0.4)
+PILOT_SHARES_WITH_AXIAL = (0.4, 0.3, 0.3)
+
+# Largest weight with which the axial law is not called for, in few dimensions.
+GOOD_WEIGHT = 3.0
+FEW_DIMENSIONS = 12
+
+# Mixtures whose largest weights differ by less than this factor's logarithm are about as good.
+ABOUT_AS_GOOD = 0.1
+
 ELLIPSE_ALONE = (1.0, 0.0, 0.0)
 PILOT_SHARES = (0.4, 0.3, 0.3)
 
@@ -57,8 +71,8 @@ class Matched(Kernel):
     Parameters
     ----------
     shares : sequence of float or ndarray, shape (3,) or (*batch, 3)
-        Shares of proposals from the ellipse, from the narrowed ellipse, and uniform in the ball
-        that holds the support; without such a ball all come from the ellipse.
+        Shares of proposals from the ellipses, from the axial law, and uniform in the support;
+        where that is no ball all come from the ellipses.
     """
 
     shares: tuple | np.ndarray = SHARES[0]
@@ -158,7 +172,7 @@ class _Proposal:
         Hessian over scale, in the frames at the centres.
     mode_shares : ndarray, shape (*batch, modes)
         Of the ellipses around each mode.
-    narrowing : ndarray, shape (*batch)
+    axial : AxialLaw or None
     bounded : bool
     """
 
@@ -167,7 +181,7 @@ class _Proposal:
     centres: np.ndarray
     matrices: np.ndarray
     mode_shares: np.ndarray
-    narrowing: np.ndarray
+    axial: AxialLaw | None
     bounded: bool
 
     @classmethod
@@ -189,22 +203,17 @@ class _Proposal:
         bounded = bool(np.all(np.isfinite(target.support_radius)))
         if not bounded:
             shares = ELLIPSE_ALONE
-        spread = np.sqrt(np.mean(np.linalg.eigvalsh(matrices[..., 0, :, :]) ** -2.0, axis=-1))
-        reach = target.space.dim * spread
-        narrowing = np.minimum(1.0, NARROWED_REACH * target.support_radius / reach)
-        # An ellipse that fits the support as it is leaves its share to those of all modes.
         shares = np.broadcast_to(shares, (*target.batch, 3))
-        whole = np.stack(
-            [shares[..., 0] + shares[..., 1], np.zeros(target.batch), shares[..., 2]], axis=-1
-        )
-        shares = np.where((narrowing == 1.0)[..., None], whole, shares)
+        axial = None
+        if np.any(shares[..., 1] > 0.0):
+            axial = _axial_law(target)
         return cls(
             target,
             shares,
             centres,
             matrices,
             masses / np.sum(masses, axis=-1, keepdims=True),
-            narrowing,
+            axial,
             bounded,
         )
 
@@ -233,29 +242,45 @@ class _Proposal:
         directions /= np.sqrt(np.sum(directions**2, axis=-1, keepdims=True))
         radii = rng.gamma(space.dim, size=shape)
         chosen = rng.random(shape)
-        narrowed = chosen < self.shares[..., 1:2]
+        axially = chosen < self.shares[..., 1:2]
         uniformly = chosen >= 1.0 - self.shares[..., 2:3]
-        radii = np.where(narrowed, self.narrowing[..., None] * radii, radii)
-        # Which mode's ellipse; the narrowed one is the main mode's.
         edges = np.cumsum(self.mode_shares, axis=-1)[..., None, :]
         mode = np.sum(rng.random(shape)[..., None] * edges[..., -1:] >= edges, axis=-1)
-        mode = np.where(narrowed, 0, np.minimum(mode, edges.shape[-1] - 1))
-        matrix = np.take_along_axis(self.matrices, mode[..., None, None], axis=-3)
-        centre = np.take_along_axis(self.centres, space.expand(mode), axis=axis)
-        steps = np.linalg.solve(matrix, (radii[..., None] * directions)[..., None])[..., 0]
+        mode = np.minimum(mode, edges.shape[-1] - 1)
+        lengths = radii[..., None] * directions
+        steps, position = np.zeros_like(lengths), None
+        for index in range(edges.shape[-1]):
+            taken = mode == index
+            centre, frame = self._centre_and_frame(index)
+            inverse = np.linalg.inv(self.matrices[..., index, :, :])
+            step = lengths @ np.swapaxes(inverse, -1, -2)
+            steps = np.where(taken[..., None], step, steps)
+            reached = space.exp(centre, space.vector(frame, step))
+            position = (
+                reached if position is None else np.where(space.expand(taken), reached, position)
+            )
         # Beyond the injectivity radius two steps lead to one place.
         outside = np.sqrt(np.sum(steps**2, axis=-1)) > space.injectivity_radius
-        position = space.exp(centre, space.vector(space.frame(centre), steps))
         if not self.bounded:
             return position, outside
         support_centre = np.expand_dims(target.support_centre, axis)
         length = target.support_radius[..., None] * rng.random(shape) ** (1.0 / space.dim)
         frame = np.expand_dims(space.frame(target.support_centre), axis - 1)
-        uniform = space.exp(support_centre, space.vector(frame, length[..., None] * directions))
-        position = np.where(space.expand(uniformly), uniform, position)
+        within = length[..., None] * directions
+        if self.axial is not None:
+            within = np.where(axially[..., None], self.axial.draw(rng, chains), within)
+        elsewhere = space.exp(support_centre, space.vector(frame, within))
+        position = np.where(space.expand(uniformly | axially), elsewhere, position)
         away = space.dist(support_centre, position)
-        outside = np.where(uniformly, False, outside)
+        outside = np.where(uniformly | axially, False, outside)
         return position, outside | (away > target.support_radius[..., None] * (1.0 + 1e-9))
+
+    def _centre_and_frame(self, mode):
+        """Centre of a mode and the frame there, to broadcast against chains."""
+        space = self.target.space
+        axis = -space.point_ndim - 1
+        centre = np.take(self.centres, mode, axis=axis)
+        return np.expand_dims(centre, axis), np.expand_dims(space.frame(centre), axis - 1)
 
     def log_components(self, position):
         """Log density of each component with respect to volume; (3, *batch, chains)."""
@@ -265,31 +290,39 @@ class _Proposal:
         log_area = np.log(2.0) + 0.5 * dim * np.log(np.pi) - gammaln(0.5 * dim)
         ellipses = []
         for mode in range(self.mode_shares.shape[-1]):
-            centre = np.take(self.centres, mode, axis=axis)
+            centre, frame = self._centre_and_frame(mode)
             matrix = self.matrices[..., mode, :, :]
-            frame = np.expand_dims(space.frame(centre), axis - 1)
-            centre = np.expand_dims(centre, axis)
             vector = space.log(centre, position)
             steps = space.coordinates(centre, vector, frame)
-            white = np.matmul(matrix[..., None, :, :], steps[..., None])[..., 0]
+            white = steps @ np.swapaxes(matrix, -1, -2)
             length = np.sqrt(np.sum(white**2, axis=-1))
             log_constant = np.linalg.slogdet(matrix)[1][..., None] - gammaln(dim) - log_area
-            log_constant = log_constant - np.log(space.exp_volume(centre, vector))
-            if mode == 0:
-                narrowing = self.narrowing[..., None]
-                narrowed = log_constant - length / narrowing - dim * np.log(narrowing)
-            ellipses.append(log_constant - length)
+            log_volume = np.log(space.exp_volume(centre, vector))
+            ellipses.append(log_constant - log_volume - length)
         with np.errstate(divide="ignore"):
             log_shares = np.moveaxis(np.log(self.mode_shares), -1, 0)[..., None]
         ellipse = logsumexp(log_shares + np.stack(ellipses), axis=0)
         if not self.bounded:
-            return np.stack([ellipse, narrowed, np.full_like(ellipse, -np.inf)])
+            nowhere = np.full_like(ellipse, -np.inf)
+            return np.stack([ellipse, nowhere, nowhere])
         support_centre = np.expand_dims(target.support_centre, axis)
         vector = space.log(support_centre, position)
         log_ball = 0.5 * dim * np.log(np.pi) - gammaln(0.5 * dim + 1.0)
         log_ball = log_ball + dim * np.log(target.support_radius[..., None])
-        uniform = -log_ball - np.log(space.exp_volume(support_centre, vector))
-        return np.stack([ellipse, narrowed, uniform])
+        log_volume = np.log(space.exp_volume(support_centre, vector))
+        uniform = -log_ball - log_volume
+        axial = np.full_like(ellipse, -np.inf)
+        if self.axial is not None:
+            frame = np.expand_dims(space.frame(target.support_centre), axis - 1)
+            within = space.coordinates(support_centre, vector, frame)
+            axial = self.axial.log_density(within) - log_volume
+        return np.stack([ellipse, axial, uniform])
+
+
+@lru_cache(maxsize=2)
+def _axial_law(target):
+    """The axial law of a target, made once for its plan, its start and its steps."""
+    return AxialLaw.of(target)
 
 
 def _positive(hessian):
@@ -325,9 +358,30 @@ def plan(rng, target, proposals, total_variation, fewest, most):
     -------
     Plan
     """
-    pilot = _Proposal.of(target, PILOT_SHARES)
+    dim = target.space.dim
+    # A line has no directions across an axis.
+    axial = dim > 1 and bool(np.all(np.isfinite(target.support_radius)))
+    # In many dimensions a few proposals of the others can agree by all missing the mass.
+    if not axial or dim <= FEW_DIMENSIONS:
+        shares, log_largest = _pilot(rng, target, proposals, PILOT_SHARES, SHARES)
+        axial = axial and np.max(log_largest) > np.log(GOOD_WEIGHT)
+    if axial:
+        shares, log_largest = _pilot(
+            rng, target, proposals, PILOT_SHARES_WITH_AXIAL, SHARES_WITH_AXIAL
+        )
+    worst = np.max(log_largest)
+    # A weight that never varies would need no step at all.
+    largest = max(float(np.exp(worst)), 1.0 + 1e-9)
+    needed = np.log(total_variation) / np.log1p(-1.0 / largest) if np.isfinite(largest) else np.inf
+    steps = int(np.clip(np.ceil(min(needed, most)), fewest, most))
+    return Plan(Matched(shares), steps, largest, bool(needed > most))
+
+
+def _pilot(rng, target, proposals, pilot_shares, candidates):
+    """Best of the candidate shares for each member, (*batch, 3), and its largest log weight."""
+    pilot = _Proposal.of(target, pilot_shares)
     state = pilot.draw(rng, proposals)
-    candidates = np.array(SHARES if pilot.bounded else (ELLIPSE_ALONE,))
+    candidates = np.array(candidates if pilot.bounded else (ELLIPSE_ALONE,))
     with np.errstate(divide="ignore"):
         log_shares = np.log(candidates).reshape(
             (len(candidates), 3) + (1,) * state.log_density.ndim
@@ -347,10 +401,8 @@ def plan(rng, target, proposals, total_variation, fewest, most):
         )
     # Where every pilot proposal fell outside the support nothing is known: take the widest.
     log_largest = np.where(np.isnan(log_largest), np.inf, log_largest)
-    best = np.argmin(log_largest, axis=0)
-    worst = np.max(np.min(log_largest, axis=0))
-    # A weight that never varies would need no step at all.
-    largest = max(float(np.exp(worst)), 1.0 + 1e-9)
-    needed = np.log(total_variation) / np.log1p(-1.0 / largest) if np.isfinite(largest) else np.inf
-    steps = int(np.clip(np.ceil(min(needed, most)), fewest, most))
-    return Plan(Matched(candidates[best]), steps, largest, bool(needed > most))
+    # Among mixtures about as good take the one most axial, whose proposals stay in the support.
+    good = log_largest <= np.min(log_largest, axis=0) + ABOUT_AS_GOOD
+    axial = candidates[:, 1].reshape((-1,) + (1,) * (log_largest.ndim - 1))
+    best = np.argmax(np.where(good, axial, -1.0), axis=0)
+    return candidates[best], np.take_along_axis(log_largest, best[None], axis=0)[0]

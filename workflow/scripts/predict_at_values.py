@@ -1,4 +1,4 @@
-"""Predicted shapes at chosen covariate values, with and without privacy."""
+"""Predicted points at chosen covariate values, with and without privacy."""
 
 from jobs import job, load_arrays, load_json, save_table
 
@@ -29,24 +29,42 @@ with job(snakemake):
     count = settings.get("draws", 1)
     fitted = predict(manifold, found["footpoint"][0], found["shooting_vector"][0], scaled)
     private = predict(manifold, footpoints[:count], draws["shooting_vector"][0, :count, 0], scaled)
-    # A shape has no orientation: turn each private one to the non-private.
-    private = manifold.align(fitted, private)
+    away = manifold.dist(fitted, private)
+
+    def coordinates(point):
+        """Columns of one predicted point: landmarks, a row each, or coordinates."""
+        if settings["kind"] == "shapes":
+            return {
+                "landmark": range(1, len(point) + 1),
+                "x": point.real,
+                "y": point.imag,
+            }
+        return {f"coordinate_{k + 1}": [value] for k, value in enumerate(point.ravel())}
+
+    if settings["kind"] == "shapes":
+        # A shape has no orientation: turn each private one to the non-private.
+        fitted, private = manifold.to_landmarks(fitted), manifold.to_landmarks(private)
+        private = manifold.align(fitted, private)
     rows = []
-    for kind, shapes in (("without privacy", fitted[None]), ("as published", private)):
-        for draw, sequence in enumerate(shapes):
-            for value, shape in zip(values, sequence, strict=True):
+    for kind, sequences, distances in (
+        ("without privacy", fitted[None], np.zeros((1, len(values)))),
+        ("as published", private, away),
+    ):
+        for draw, sequence in enumerate(sequences):
+            for value, point, distance in zip(values, sequence, distances[draw], strict=True):
                 rows.append(
                     pd.DataFrame(
                         {
                             "kind": kind,
+                            "manifold": manifold.name,
+                            "data": str(data["description"]),
                             "draw": draw + 1,
                             "cell": settings["cell"],
                             "seed": snakemake.params.seed,
                             "lock": snakemake.params.lock,
                             "covariate": value,
-                            "landmark": range(1, len(shape) + 1),
-                            "x": shape.real,
-                            "y": shape.imag,
+                            "distance": distance,
+                            **coordinates(point),
                         }
                     )
                 )

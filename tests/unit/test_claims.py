@@ -1,0 +1,628 @@
+"""Verdicts on planted tables, for every claim of the paper, and what the engine refuses."""
+
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from claims import (
+    CLAIM_COLUMNS,
+    MEASURES,
+    VERDICTS,
+    NotEvaluated,
+    _panel,
+    evaluate_claims,
+    parse_criterion,
+    read_claims,
+    with_derived_columns,
+)
+
+from geodp.errors import DataError
+from geodp.randomness import random_stream
+
+SOURCE = Path(__file__).parents[2] / "resources" / "published" / "kulkarni_soto_claims.csv"
+with open(SOURCE, encoding="utf-8") as file:
+    CLAIMS = read_claims(file, SOURCE.name)
+
+DATA_SETS, PAIRS = 21, 20
+
+TOTALS = [round(0.2 * step, 1) for step in range(1, 11)]
+FOOTPOINT = [0.02, 0.24, 0.46, 0.68, 0.90, 1.12, 1.34, 1.56, 1.78, 2.00]
+# As a run writes them: the second budget of a split carries the rounding of a subtraction.
+CELLS = [(t / 2, t / 2, f"p{t / 2:.1f}_v{t / 2:.1f}") for t in TOTALS]
+CELLS += [(p, 2.02 - p, f"p{p:.2f}_v{2.02 - p:.2f}") for p in FOOTPOINT]
+SPHERE_GROUPS = [(20, 0.001), (50, 0.001), (100, 0.001), (50, 0.01), (50, 0.1)]
+GROUPS = {
+    "sphere": [(f"n{n}_noise{noise}", n, noise) for n, noise in SPHERE_GROUPS],
+    "spd": [(f"n{n}_noise0.0001", n, 0.0001) for n in (20, 50, 100)],
+    "corpus_callosum": [("stand_in", 88, np.nan)],
+    "corpus_callosum_reduced": [("stand_in", 88, np.nan)],
+}
+NON_PRIVATE = 1e-3
+
+
+def stream(claim):
+    return random_stream(7, "claims", claim)
+
+
+def errors_table(study, data_sets=DATA_SETS):
+    """Errors as `evaluate` writes them, all alike but for the noise between data sets."""
+    rows = []
+    for (group, n, noise), (first, second, cell) in product(GROUPS[study], CELLS):
+        for sampler, count in (("matched", data_sets), ("random_walk", 1)):
+            for data_set in range(count):
+                rows.append((group, n, noise, first, second, cell, sampler, data_set))
+    names = "group n noise_variance footpoint_budget shooting_vector_budget cell sampler data_set"
+    table = pd.DataFrame(rows, columns=names.split())
+    # Data sets differ, by the same factor in all cells of a group, and in the size of the rest.
+    factor = np.exp(0.1 * np.cos(table["data_set"]))
+    return table.assign(
+        study=study,
+        manifold="a manifold",
+        data="simulated stand-in" if study.startswith("corpus") else "simulated",
+        mechanism="as_published",
+        draws=100,
+        footpoints=10,
+        flagged=table["sampler"] == "random_walk",
+        mean_squared_error=1e-2 * factor,
+        log_error_standard_error=0.001,
+        non_private_mean_squared_error=NON_PRIVATE * factor,
+        median_squared_error=5e-3 * factor,
+        mean_footpoint_distance=0.1 * factor,
+        mean_prediction_distance=0.03 * factor,
+        seed=1,
+        lock="abc",
+    )
+
+
+def neighbours_table(study):
+    rows = [
+        (study, n, GROUPS[study][0][2], pair, 1, "abc")
+        for n in (20, 50, 100)
+        for pair in range(1, PAIRS + 1)
+    ]
+    names = ["study", "n", "noise_variance", "pair", "seed", "lock"]
+    spread = 1.2 + 0.01 * np.tile(np.arange(PAIRS), 3)
+    return pd.DataFrame(rows, columns=names).assign(
+        ratio_footpoint=spread, ratio_shooting_vector=spread
+    )
+
+
+def diagnostics_table(study):
+    table = errors_table(study, data_sets=1)
+    table = table[["group", "cell", "sampler", "mechanism", "seed", "lock"]]
+    parts = [table.assign(parameter=name) for name in ("footpoint", "shooting_vector")]
+    return pd.concat(parts, ignore_index=True).assign(passed=True)
+
+
+MAKE = {"errors": errors_table, "neighbours": neighbours_table, "diagnostics": diagnostics_table}
+
+
+def plant(table, rows, column, numbers):
+    """Write ``numbers`` into a column of the table, or into what it is derived from."""
+    table = table.copy()
+    least = table.loc[rows, "non_private_mean_squared_error"] if "cell" in table else None
+    factor = least / NON_PRIVATE if least is not None else 1.0
+    if column == "log_error":
+        table.loc[rows, "mean_squared_error"] = np.exp(numbers) * factor
+    elif column == "log_gap":
+        table.loc[rows, "mean_squared_error"] = np.exp(numbers) * least
+    elif column == "log_tail":
+        added = table.loc[rows, "mean_squared_error"] - least
+        table.loc[rows, "median_squared_error"] = least + added / np.exp(numbers)
+    elif column == "log_non_private_error":
+        table.loc[rows, "non_private_mean_squared_error"] = np.exp(numbers) * factor
+    elif column == "log_mean_prediction_distance":
+        table.loc[rows, "mean_prediction_distance"] = np.exp(numbers) * np.sqrt(factor)
+    elif column == "mean_footpoint_distance":
+        table.loc[rows, column] = np.asarray(numbers) * factor
+    else:
+        table.loc[rows, column] = numbers
+    return table
+
+
+def selected(claim, table):
+    derived = with_derived_columns(table)
+    return derived.query(claim["where"]) if claim["where"] else derived
+
+
+def positions(claim, part):
+    """For each row the number of its combination of ``within``, and of its level of ``along``."""
+    keys = claim["within"].split()
+    combination = (
+        part.groupby(keys, dropna=False).ngroup() if keys else pd.Series(0, index=part.index)
+    )
+    return combination.to_numpy(), part[claim["along"]].rank(method="dense").to_numpy(int) - 1
+
+
+def disorder(combinations, levels):
+    """How many combinations to turn round, and how many top levels in each, to spoil some order."""
+    best = None
+    for turned in range(1, combinations + 1):
+        for top in range(2, levels + 1):
+            spoilt = turned * top * (top - 1) / (combinations * levels * (levels - 1))
+            if best is None or abs(spoilt - 0.15) < abs(best[0] - 0.15):
+                best = (spoilt, turned, top)
+    return best[1:]
+
+
+def plant_order(claim, verdict, table):
+    part = selected(claim, table)
+    combination, level = positions(claim, part)
+    levels = int(level.max()) + 1
+    if verdict == "does not hold":
+        level = levels - 1 - level
+    elif verdict == "holds in part":
+        turned, top = disorder(int(combination.max()) + 1, levels)
+        turn = (combination < turned) & (level >= levels - top)
+        level = np.where(turn, 2 * levels - top - 1 - level, level)
+    rising = 1.0 + 0.2 * level
+    numbers = rising if claim["direction"] == "rises" else 5.0 - rising
+    return plant(table, part.index, claim["column"], numbers)
+
+
+def plant_ends(claim, verdict, table):
+    part = selected(claim, table)
+    _, level = positions(claim, part)
+    last = level.max()
+    worst = {
+        "holds": (level == 0) | (level == last),
+        "holds in part": level == 0,
+        "does not hold": level == last // 2,
+    }[verdict]
+    return plant(table, part.index, claim["column"], np.where(worst, 1.0, 0.0))
+
+
+def plant_approach(claim, verdict, table):
+    part = selected(claim, table)
+    _, level = positions(claim, part)
+    left = {"holds": 0.1, "holds in part": 0.7, "does not hold": 1.2}[verdict]
+    numbers = 2.0 * (1.0 - (1.0 - left) * level / level.max())
+    return plant(table, part.index, claim["column"], numbers)
+
+
+def plant_never_below(claim, verdict, table):
+    part = selected(claim, table)
+    share = {"holds": 0.0, "holds in part": 0.02, "does not hold": 0.2}[verdict]
+    # Equality up to rounding is not below.
+    numbers = np.full(len(part), np.log(1.0 - 1e-12))
+    numbers[: int(share * len(part))] = -0.1
+    return plant(table, part.index, "log_gap", numbers)
+
+
+def plant_smallest(claim, verdict, table):
+    table.loc[3, claim["column"]] = {"holds": 1.0, "holds in part": 0.95, "does not hold": 0.5}[
+        verdict
+    ]
+    return table
+
+
+def plant_medians(claim, verdict, table):
+    level = {"holds": 1.2, "holds in part": 1.8, "does not hold": 5.0}[verdict]
+    one = claim["column"].split()[-1]
+    rows = table["n"] == 50
+    return plant(table, rows, one, level + 0.01 * np.arange(rows.sum()))
+
+
+def plant_outliers(claim, verdict, table):
+    count = {"holds": 0, "holds in part": 3, "does not hold": 5}[verdict]
+    # Apart from these the values are evenly spread, so that few lie beyond the whiskers.
+    columns = claim["column"].split()
+    for _, rows in table.groupby("n").groups.items():
+        numbers = np.full(PAIRS, 2.0)
+        numbers[: PAIRS // 2] = 1.0
+        if verdict != "holds":
+            # A narrow box in which a replicate keeps about as many values far away.
+            numbers = np.linspace(1.0, 1.001, PAIRS)
+            numbers[:count] = 100.0
+        if verdict == "does not hold":
+            numbers[:count] = np.array([100.0, 100.0, 100.0, -100.0, -100.0])
+        for column in columns:
+            table.loc[rows, column] = numbers
+    return table
+
+
+def plant_correlation(claim, verdict, table):
+    part = selected(claim, table)
+    # The other study's curve falls in the order of the cells' names; see `planted`.
+    order = part["cell"].rank(method="dense").to_numpy()
+    numbers = {
+        "holds": -order,
+        "holds in part": -order + 12.0 * ((order % 4) < 2),
+        "does not hold": order,
+    }[verdict]
+    return plant(table, part.index, claim["column"], 0.1 * numbers)
+
+
+def plant_passed(claim, verdict, table):
+    part = selected(claim, table)
+    cells = part.groupby(["group", "cell"]).ngroup().to_numpy()
+    passing = {"holds": 1.0, "holds in part": 0.7, "does not hold": 0.2}[verdict]
+    fails = cells >= passing * (cells.max() + 1)
+    # One parameter that fails is enough.
+    fails &= (part["parameter"] == "shooting_vector").to_numpy()
+    table.loc[part.index, "passed"] = ~fails
+    return table
+
+
+def plant_sampler(claim, verdict, table):
+    spread, change = {
+        "holds": (0.001, 0.01),
+        "holds in part": (1.0, 0.1),
+        "does not hold": (0.001, -0.5),
+    }[verdict]
+    walk = table["sampler"] == "random_walk"
+    table["log_error_standard_error"] = spread
+    table.loc[walk, "mean_squared_error"] *= np.exp(change)
+    return table
+
+
+def plant_ratio(claim, verdict, table):
+    part = selected(claim, table)
+    ratio = {"holds": 0.6, "holds in part": 1.5, "does not hold": 4.0}[verdict]
+    above = claim["column"].split()[0]
+    return plant(table, part.index, above, np.log(ratio * np.sqrt(NON_PRIVATE)))
+
+
+PLANTS = {
+    "share_ordered": plant_order,
+    "share_worst_at_ends": plant_ends,
+    "approach": plant_approach,
+    "share_never_below": plant_never_below,
+    "smallest": plant_smallest,
+    "largest_median": plant_medians,
+    "share_outlying": plant_outliers,
+    "rank_correlation": plant_correlation,
+    "share_passed": plant_passed,
+    "sampler_difference": plant_sampler,
+    "median_ratio": plant_ratio,
+}
+
+
+def planted(claim, verdict):
+    """Tables that give the claim this verdict."""
+    table = PLANTS[claim["measure"]](claim, verdict, MAKE[claim["table"]](claim["study"]))
+    tables = {(claim["study"], claim["table"]): table}
+    if claim["against"]:
+        other = errors_table(claim["against"])
+        order = other["cell"].rank(method="dense").to_numpy()
+        tables[claim["against"], "errors"] = plant(other, other.index, "log_error", -0.1 * order)
+    return tables
+
+
+def one(name):
+    return CLAIMS[CLAIMS["claim"] == name]
+
+
+def verdict_on(rows, tables):
+    found = evaluate_claims(rows, tables, stream)
+    assert len(found) == len(rows)
+    return found.iloc[0]
+
+
+@pytest.mark.parametrize("verdict", VERDICTS)
+@pytest.mark.parametrize("name", CLAIMS["claim"])
+def test_every_claim_can_get_every_verdict(name, verdict):
+    claim = one(name).iloc[0]
+    found = verdict_on(one(name), planted(claim, verdict))
+    assert found["verdict"] == verdict, found["why"]
+    assert found["low"] <= found["value"] <= found["high"]
+    assert found["interval_over"]
+    assert found["seed"] == "1"
+    assert found["lock"] == "abc"
+
+
+@pytest.mark.parametrize("name", ["corpus_callosum_budget", "corpus_callosum_never_below"])
+@pytest.mark.parametrize("verdict", VERDICTS)
+def test_one_observed_data_set_is_judged_over_its_draws(name, verdict):
+    claim = one(name).iloc[0]
+    tables = planted(claim, verdict)
+    key = ("corpus_callosum", "errors")
+    if name.endswith("never_below"):
+        # The planted exceptions stand in the first rows.
+        chosen = tables[key].drop_duplicates(["cell", "sampler"])
+        tables[key] = plant(chosen, chosen.index, "log_gap", 0.5)
+        below = {"holds": 0, "holds in part": 1, "does not hold": 9}[verdict]
+        matched = tables[key].index[tables[key]["sampler"] == "matched"]
+        tables[key] = plant(tables[key], matched[:below], "log_gap", -0.5)
+        over = "one data set"
+    else:
+        tables[key] = tables[key][tables[key]["data_set"] == 0]
+        over = "draws of one data set"
+    tables[key] = tables[key].assign(group="observed", data="observed")
+    found = verdict_on(one(name), tables)
+    assert found["verdict"] == verdict, found["why"]
+    assert found["interval_over"] == over
+    assert found["data"] == "observed"
+
+
+def test_what_is_resampled_is_named():
+    expected = {
+        "sphere_budget": "21 data sets",
+        "figure_3_short_walk": "draws of one data set",
+        "sphere_ratio_p": "20 pairs",
+    }
+    for name, over in expected.items():
+        found = verdict_on(one(name), planted(one(name).iloc[0], "holds"))
+        assert found["interval_over"] == over
+
+
+def test_origin_comes_from_the_errors_where_the_table_does_not_say():
+    tables = planted(one("spd_ratio_p").iloc[0], "holds") | {("spd", "errors"): errors_table("spd")}
+    assert verdict_on(one("spd_ratio_p"), tables)["data"] == "simulated"
+
+
+def test_budgets_are_equal_up_to_rounding():
+    table = with_derived_columns(errors_table("sphere"))
+    assert (table["total_budget"] == 2.02).sum() == table["cell"].isin(
+        [name for *_, name in CELLS[10:]]
+    ).sum()
+    assert (table["imbalance"] == 0.0).sum() == (~(table["total_budget"] == 2.02)).sum()
+
+
+def test_share_ordered_counts_pairs_of_means():
+    """Against loops, on noise."""
+    rng = np.random.default_rng(1)
+    table = errors_table("sphere")
+    table["mean_squared_error"] = np.exp(rng.standard_normal(len(table)))
+    claim = one("sphere_budget").iloc[0]
+    part = selected(claim, table)
+    ordered = []
+    for _, curve in part.groupby("n"):
+        means = curve.groupby("total_budget", sort=True)["log_error"].mean().to_numpy()
+        ordered += [means[j] < means[i] for j in range(len(means)) for i in range(j)]
+    found = verdict_on(one("sphere_budget"), {("sphere", "errors"): table})
+    assert found["value"] == pytest.approx(np.mean(ordered))
+    assert f"{sum(ordered)} of {len(ordered)}" in found["why"]
+
+
+def test_data_sets_are_resampled_alike_in_all_cells_of_a_group():
+    """What data sets add to all cells cancels from differences, and not between groups."""
+    table = with_derived_columns(errors_table("sphere"))
+    table = table[table["sampler"] == "matched"]
+    table["log_error"] += np.random.default_rng(2).standard_normal(DATA_SETS)[table["data_set"]]
+    panel = _panel(table, "log_error", np.random.default_rng(3), 200)
+    group = panel.cells["group"].to_numpy()
+    first = np.flatnonzero(group == "n20_noise0.001")
+    inside = panel.values[:, first] - panel.values[:, first[:1]]
+    assert np.max(np.std(inside, axis=0)) < 1e-12
+    elsewhere = np.flatnonzero(group != "n20_noise0.001")
+    between = panel.values[:, first[0]] - panel.values[:, elsewhere[0]]
+    assert np.std(between) > 0.1
+
+
+@pytest.mark.parametrize(("count", "least"), [(21, 0.88), (1, 0.93)])
+def test_intervals_cover(count, least):
+    """Percentile intervals of a mean of 21 cover a little less than 95 in 100."""
+    rng = np.random.default_rng(4)
+    inside, trials = 0, 400
+    for _ in range(trials):
+        frame = pd.DataFrame({"group": "g", "cell": "c", "data_set": range(count)})
+        if count == 1:
+            # Its mean over ten footpoints, and the standard error that they give.
+            draws = rng.standard_normal(10)
+            frame["log_error"], frame["footpoints"] = np.mean(draws), 10
+            frame["log_error_standard_error"] = np.std(draws, ddof=1) / np.sqrt(10)
+        else:
+            frame["log_error"] = rng.standard_normal(count)
+        values = _panel(frame, "log_error", rng, 400).values[1:, 0]
+        low, high = np.percentile(values, [2.5, 97.5])
+        inside += low <= 0.0 <= high
+    assert least <= inside / trials <= 0.98
+
+
+def test_a_stream_gives_the_same_interval_whatever_else_is_evaluated():
+    table = errors_table("sphere")
+    table["mean_squared_error"] *= np.exp(np.random.default_rng(5).standard_normal(len(table)))
+    tables = {("sphere", "errors"): table}
+    names = ["sphere_tails", "sphere_valley", "sphere_budget"]
+    alone = evaluate_claims(one("sphere_budget"), tables, stream)
+    among = evaluate_claims(CLAIMS[CLAIMS["claim"].isin(names)], tables, stream)
+    again = among[among["claim"] == "sphere_budget"].reset_index(drop=True)
+    pd.testing.assert_frame_equal(alone, again)
+    other = evaluate_claims(
+        one("sphere_budget"), tables, lambda claim: random_stream(8, "claims", claim)
+    )
+    assert other["low"][0] != alone["low"][0] or other["high"][0] != alone["high"][0]
+
+
+def test_flagged_cells_are_counted():
+    claim = one("sphere_budget").iloc[0]
+    tables = planted(claim, "holds")
+    assert "flagged" not in verdict_on(one("sphere_budget"), tables)["why"]
+    table = tables["sphere", "errors"]
+    table.loc[table["cell"] == "p0.1_v0.1", "flagged"] = True
+    assert "3 of 30 cells are flagged" in verdict_on(one("sphere_budget"), tables)["why"]
+
+
+def test_rows_of_another_mechanism_do_not_count():
+    tables = planted(one("sphere_budget").iloc[0], "holds")
+    other = planted(one("sphere_budget").iloc[0], "does not hold")["sphere", "errors"]
+    tables["sphere", "errors"] = pd.concat(
+        [tables["sphere", "errors"], other.assign(mechanism="another")], ignore_index=True
+    )
+    assert verdict_on(one("sphere_budget"), tables)["verdict"] == "holds"
+
+
+def without(column):
+    def change(tables):
+        return {key: table.drop(columns=column) for key, table in tables.items()}
+
+    return change
+
+
+def keep(query):
+    def change(tables):
+        return {key: table.query(query) for key, table in tables.items()}
+
+    return change
+
+
+def assigned(**columns):
+    def change(tables):
+        return {key: table.assign(**columns) for key, table in tables.items()}
+
+    return change
+
+
+NOT_EVALUATED = {
+    "no study": ("sphere_budget", lambda tables: {}, "there is no table errors of a study sphere"),
+    "no rows": ("figure_3_density", keep("cell != 'p0.3_v0.3'"), "no row of corpus_callosum's"),
+    "one level": ("sphere_n_equal", keep("n == 20"), "as n has one level"),
+    "one budget": ("sphere_approach", keep("cell == 'p0.3_v0.3'"), "total budget has one level"),
+    "two budgets": ("sphere_ends", keep("footpoint_budget in [0.02, 2.0]"), "between its ends"),
+    "one data set": ("spd_tails", keep("data_set == 0"), "gives log_tail no interval"),
+    "one footpoint": (
+        "corpus_callosum_budget",
+        lambda tables: assigned(footpoints=1)(keep("data_set == 0")(tables)),
+        "one footpoint",
+    ),
+    "no other study": (
+        "spd_like_sphere",
+        lambda tables: {("spd", "errors"): tables["spd", "errors"]},
+        "of a study sphere",
+    ),
+    "two points": ("spd_like_sphere", keep("cell in ['p0.1_v0.1', 'p0.2_v0.2']"), "share 2 points"),
+    "one sampler": ("sphere_walk_error", keep("sampler == 'matched'"), "both samplers"),
+    "a flat curve": ("spd_like_sphere", assigned(mean_squared_error=1.0), "not finite"),
+    "no distance": ("figure_3_density", assigned(mean_prediction_distance=0.0), "infinite"),
+    "no ratio": ("spd_ratio_p", assigned(ratio_footpoint=np.nan), "missing"),
+}
+
+
+@pytest.mark.parametrize(("name", "change", "why"), NOT_EVALUATED.values(), ids=NOT_EVALUATED)
+@pytest.mark.filterwarnings("ignore:divide by zero")
+def test_what_cannot_be_judged_gets_no_verdict(name, change, why):
+    found = verdict_on(one(name), change(planted(one(name).iloc[0], "holds")))
+    assert found["verdict"] == ""
+    assert np.isnan(found["value"])
+    assert found["why"].startswith("not evaluated: ")
+    assert why in found["why"]
+
+
+def refused(rows, tables=None):
+    with pytest.raises(DataError) as problem:
+        evaluate_claims(rows, tables or {}, stream, source="claims.csv")
+    message = str(problem.value)
+    assert "\n" not in message
+    assert message.startswith("claims.csv, row ")
+    return message
+
+
+CRITERIA = [
+    "",
+    "low",
+    "low >=",
+    "low == 0.95",
+    "lower >= 0.95",
+    "low >= 0.95 if value else high",
+    "__import__('os').getcwd() >= 1",
+    "value.real >= 1",
+    "[value][0] >= 1",
+    "low >= 'a'",
+    "low >= True",
+    "value ** 9 >= 1",
+    "not value >= 1",
+    "value >= 1; low >= 1",
+    "(" * 500 + "value" + ")" * 500 + " >= 1",
+    "value >= 1\0",
+]
+
+
+@pytest.mark.parametrize("text", CRITERIA)
+@pytest.mark.parametrize("column", ["holds", "in_part"])
+def test_a_criterion_that_is_none_is_refused(text, column):
+    message = refused(one("sphere_budget").assign(**{column: text}))
+    assert f"(claim 'sphere_budget'), column {column}: " in message
+    assert "write comparisons of value, low and high" in message
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("low >= 0.95", False),
+        ("value > 0.9 and high <= 1", True),
+        ("low > 1 or high < 1.5", True),
+        ("0 < low < value < high", True),
+        ("high - low <= 2 * (value - low) + 1e-9", True),
+        ("-value / 2 < -0.4", True),
+    ],
+)
+def test_criteria_mean_what_they_say(text, expected):
+    assert parse_criterion(text, "here")(0.95, 0.9, 1.0) is expected
+
+
+def test_a_division_by_zero_is_a_mistake_of_the_criterion():
+    rows = one("sphere_budget").assign(holds="1 / (low - low) > 1")
+    assert "divides by zero" in refused(rows, planted(rows.iloc[0], "holds"))
+
+
+REFUSED = {
+    "measure": ({"measure": "largest_gap"}, "there is no measure 'largest_gap'"),
+    "table": ({"table": "timings"}, "there is no table 'timings'"),
+    "direction": ({"direction": "up"}, "column direction: 'up'"),
+    "no name": ({"claim": ""}, "column claim"),
+    "query": ({"where": "sampler == ("}, "the query 'sampler == (' in column where"),
+    "query column": ({"where": "nothing == 1"}, "the query 'nothing == 1' in column where"),
+    "column": ({"column": "log_errors"}, "there is no column log_errors"),
+    "along": ({"along": "total"}, "there is no column total"),
+    "two samplers": ({"where": "imbalance == 0"}, "several rows for one cell and data set"),
+}
+
+
+@pytest.mark.parametrize(("change", "says"), REFUSED.values(), ids=REFUSED)
+def test_a_claim_that_makes_no_sense_is_refused(change, says):
+    tables = planted(one("sphere_budget").iloc[0], "holds")
+    assert says in refused(one("sphere_budget").assign(**change), tables)
+
+
+@pytest.mark.parametrize(
+    ("name", "column"),
+    [
+        ("sphere_budget", "mean_squared_error"),
+        ("figure_3_density", "mean_prediction_distance"),
+        ("sphere_concentration_n", "mean_footpoint_distance"),
+        ("spd_ratio_p", "ratio_footpoint"),
+        ("sphere_walk_mixed", "passed"),
+        ("sphere_walk_error", "log_error_standard_error"),
+    ],
+)
+def test_a_table_without_a_column_is_refused(name, column):
+    tables = without(column)(planted(one(name).iloc[0], "holds"))
+    assert "there is no column" in refused(one(name), tables)
+
+
+@pytest.mark.parametrize("column", CLAIM_COLUMNS)
+def test_claims_without_a_column_are_refused(column):
+    message = refused(CLAIMS.drop(columns=column))
+    assert f"row 1: there is no column {column}" in message
+
+
+def test_two_claims_of_one_name_are_refused():
+    rows = pd.concat([one("sphere_budget"), one("sphere_budget")])
+    assert "not the only one of its name" in refused(rows)
+
+
+@pytest.mark.parametrize("text", ["", 'a,b\n"1,2\n', "a,b\n1,2,3\n1,2\n"])
+def test_a_file_that_is_no_table_is_refused(text, tmp_path):
+    path = tmp_path / "claims.csv"
+    path.write_text(text)
+    with open(path) as opened, pytest.raises(DataError, match=r"claims\.csv") as problem:
+        read_claims(opened, "claims.csv")
+    assert "\n" not in str(problem.value)
+
+
+def test_claims_cover_the_measures_and_are_sentences():
+    assert set(CLAIMS["measure"]) == set(MEASURES) == set(PLANTS)
+    for column in ("statement", "quantity"):
+        for text in CLAIMS[column]:
+            assert text.endswith(".")
+            assert ". " not in text
+
+
+def test_a_number_missing_in_one_data_set_is_noticed():
+    table = with_derived_columns(errors_table("spd"))
+    table = table[(table["sampler"] == "matched")].iloc[1:]
+    with pytest.raises(NotEvaluated, match="missing"):
+        _panel(table, "log_error", np.random.default_rng(1), 10)

@@ -1,0 +1,227 @@
+"""The stand-in for callosal outlines has the sizes it was made to."""
+
+import numpy as np
+import pytest
+
+from geodp.manifolds.kendall import KendallPlanarShapes
+from geodp.randomness import random_stream
+from geodp.regression import fit
+from geodp.stand_in import (
+    FINEST_HARMONIC,
+    HARMONICS,
+    MEASURED,
+    coefficient_factor,
+    mean_coefficients,
+    outline,
+    simulate_outlines,
+)
+
+LANDMARKS = 50
+SHAPES = KendallPlanarShapes(LANDMARKS)
+
+
+def simulate(*names, data_sets=2, number=100, **changes):
+    return simulate_outlines(random_stream(1, "stand-in", *names), data_sets, number, **changes)
+
+
+@pytest.fixture(scope="module")
+def many():
+    """Shapes without a trend: their mean, and their logarithms there."""
+    outlines = simulate("many", data_sets=1, number=6470, trend_length=0.0).outlines[0]
+    points = SHAPES.project(outlines)
+    mean = points[0]
+    for _ in range(5):
+        mean = SHAPES.exp(mean, np.mean(SHAPES.log(mean, points), axis=0))
+    return mean, SHAPES.log(mean, points)
+
+
+def test_shapes_and_ages():
+    data = simulate(data_sets=3, number=500, landmarks=20, ages=(60.0, 80.0))
+    assert data.ages.shape == (3, 500)
+    assert data.outlines.shape == (3, 500, 20)
+    assert data.first_outline.shape == data.last_outline.shape == (20,)
+    assert np.all((data.ages > 60.0) & (data.ages < 80.0))
+    # Kolmogorov's distance of 1500 uniform numbers exceeds 0.055 once in 5000 times.
+    ordered = np.sort(data.ages.ravel())
+    assert np.max(np.abs(ordered - np.linspace(60.0, 80.0, 1500))) < 0.055 * 20.0
+
+
+def test_outlines_are_centred_and_of_about_unit_size():
+    outlines = simulate(number=500).outlines
+    assert np.max(np.abs(np.mean(outlines, axis=-1))) < 1e-12
+    np.testing.assert_allclose(np.linalg.norm(outlines, axis=-1), 1.0, atol=0.02)
+
+
+def test_stream_decides_the_data():
+    one, again, other = (simulate(name) for name in ("a", "a", "b"))
+    np.testing.assert_array_equal(one.outlines, again.outlines)
+    np.testing.assert_array_equal(one.ages, again.ages)
+    assert not np.any(one.outlines == other.outlines)
+    assert not np.any(one.outlines[0] == one.outlines[1])
+    assert not np.any(one.ages[0] == one.ages[1])
+
+
+# The mean and its trend
+
+
+@pytest.mark.parametrize("length", [0.0, 0.045, 0.2])
+def test_trend_has_its_length(length):
+    data = simulate(number=3, trend_length=length)
+    first, last = SHAPES.project(np.stack([data.first_outline, data.last_outline]))
+    assert SHAPES.dist(first, last) == pytest.approx(length, abs=1e-12)
+
+
+def test_means_follow_a_geodesic_at_constant_speed():
+    fractions = np.linspace(0.0, 1.0, 9)
+    means = SHAPES.project(outline(mean_coefficients(fractions, 0.2), LANDMARKS))
+    expected = SHAPES.exp(means[0], fractions[:, None] * SHAPES.log(means[0], means[-1]))
+    np.testing.assert_allclose(SHAPES.dist(means, expected), 0.0, atol=1e-12)
+
+
+def test_mean_in_the_middle_is_the_measured_one():
+    middle = outline(mean_coefficients(0.5, 0.045), LANDMARKS)
+    turns = np.arange(LANDMARKS) / LANDMARKS
+    expected = sum(c * np.exp(2j * np.pi * h * turns) for h, (c, _) in MEASURED.items())
+    np.testing.assert_allclose(middle, expected, atol=1e-13)
+    assert np.linalg.norm(middle) == pytest.approx(1.0, abs=0.005)
+
+
+def test_age_thins_and_bends_the_body():
+    coefficients = np.abs(mean_coefficients(np.linspace(0.0, 1.0, 5), 0.045))
+    size = dict(zip(HARMONICS, coefficients.T, strict=True))
+    minor_axis = size[1] - size[-1]
+    assert np.all(np.diff(minor_axis) < 0.0)
+    assert 0.1 < 1.0 - minor_axis[-1] / minor_axis[0] < 0.3
+    for harmonic in (2, -2):
+        assert np.all(np.diff(size[harmonic]) > 0.0)
+        assert 0.05 < size[harmonic][-1] / size[harmonic][0] - 1.0 < 0.2
+
+
+def test_regression_finds_the_trend():
+    data = simulate(data_sets=1, number=20000)
+    covariates = (data.ages - 50.0) / 40.0
+    found = fit(SHAPES, covariates, SHAPES.project(data.outlines))
+    first, last = SHAPES.project(np.stack([data.first_outline, data.last_outline]))
+    # Standard error of a slope over uniform ages is sqrt(12 / n) times a residual.
+    allowed = 4.0 * 0.0485 * np.sqrt(12.0 / 20000)
+    assert SHAPES.dist(found.footpoint[0], first) < allowed
+    vector = SHAPES.transport_to(found.footpoint[0], first, found.shooting_vector[0])
+    assert SHAPES.norm(first, vector - SHAPES.log(first, last)) < allowed
+
+
+# Variation
+
+
+def test_coefficients_have_their_measured_sizes():
+    factor = coefficient_factor()
+    sizes = dict(zip(HARMONICS, np.sqrt(np.sum(np.abs(factor) ** 2, axis=1)), strict=True))
+    for harmonic, (_, deviation) in MEASURED.items():
+        assert sizes[harmonic] == pytest.approx(deviation, rel=1e-9)
+    fine = [sizes[harmonic] for harmonic in range(8, FINEST_HARMONIC + 1)]
+    assert np.all(np.diff(fine) < 0.0)
+    share = 2.0 * np.sum(np.square(fine)) / np.sum(np.square(list(sizes.values())))
+    assert 0.04 < share < 0.06
+
+
+def test_covariance_has_the_measured_spectrum_and_is_of_full_rank():
+    factor = coefficient_factor()
+    roots = np.linalg.svd(np.concatenate([factor.real, factor.imag]), compute_uv=False)
+    shares = np.cumsum(roots**2) / np.sum(roots**2)
+    np.testing.assert_allclose(shares[[0, 1, 2, 4, 9]], [0.47, 0.70, 0.81, 0.89, 0.96], rtol=1e-9)
+    # All that shapes of 50 landmarks can do, but for the harmonic 25.
+    assert np.sum(roots > 1e-5 * roots[0]) == SHAPES.dim - 2
+
+
+def test_deviations_move_shapes_and_neither_size_nor_rotation():
+    mean = mean_coefficients(0.5, 0.0)
+    products = np.conj(mean) @ coefficient_factor()
+    assert np.max(np.abs(products)) < 1e-15
+
+
+def test_factor_is_made_once_and_for_all():
+    assert coefficient_factor() is coefficient_factor()
+    # The first direction is settled but for its sign, and rounding decides on none of the rest.
+    again = coefficient_factor.__wrapped__()
+    np.testing.assert_allclose(again, coefficient_factor(), rtol=0.0, atol=1e-12)
+    assert not coefficient_factor().flags.writeable
+
+
+def test_sampled_coefficients_have_the_covariance_of_the_factor():
+    data = simulate("covariance", data_sets=1, number=20000, trend_length=0.0)
+    harmonics = np.array([1, -1, 2, -2, 3, -3])
+    turns = np.outer(np.arange(LANDMARKS), harmonics) / LANDMARKS
+    found = data.outlines[0] @ np.exp(-2j * np.pi * turns) / LANDMARKS
+    found = found - np.array([MEASURED[harmonic][0] for harmonic in harmonics])
+    some = coefficient_factor()[[list(HARMONICS).index(harmonic) for harmonic in harmonics]]
+    expected = some @ some.conj().T
+    sizes = np.sqrt(np.diagonal(expected).real)
+    scaled = (found.T @ found.conj() / 20000 - expected) / np.outer(sizes, sizes)
+    assert np.max(np.abs(scaled)) < 4.0 * np.sqrt(2.0 / 20000)
+
+
+def test_distances_to_the_mean_are_those_measured(many):
+    mean, logs = many
+    distances = SHAPES.norm(mean, logs).reshape(10, 647)
+    assert np.mean(distances) == pytest.approx(0.045, abs=0.002)
+    assert np.mean(np.max(distances, axis=1)) == pytest.approx(0.12, abs=0.01)
+
+
+def test_principal_directions_hold_the_measured_shares(many):
+    mean, logs = many
+    values = np.linalg.svd(SHAPES.coordinates(mean, logs), compute_uv=False) ** 2
+    shares = np.cumsum(values) / np.sum(values)
+    np.testing.assert_allclose(shares[[0, 1, 2, 4, 9]], [0.47, 0.70, 0.81, 0.89, 0.96], atol=0.02)
+
+
+def test_low_harmonics_hold_the_measured_shares(many):
+    _, logs = many
+    # A mean preshape is turned and sized, which leaves its harmonics in place.
+    power = np.mean(np.abs(np.fft.fft(logs, axis=-1)) ** 2, axis=0)
+    by_harmonic = [power[h] + power[-h] for h in range(1, 25)]
+    shares = np.cumsum(by_harmonic) / np.sum(power)
+    np.testing.assert_allclose(shares[[1, 2, 3, 5, 7]], [0.60, 0.76, 0.83, 0.92, 0.96], atol=0.015)
+
+
+def test_residuals_of_fits_are_near_those_measured():
+    data = simulate("residuals", data_sets=40, number=100)
+    found = fit(SHAPES, (data.ages - 50.0) / 40.0, SHAPES.project(data.outlines))
+    assert np.all(found.converged)
+    # Real subsets of 100 reach 0.105 to 0.116.
+    assert 0.09 < np.median(found.largest_residual) < 0.115
+    speeds = SHAPES.norm(found.footpoint, found.shooting_vector)
+    assert 0.04 < np.median(speeds) < 0.055
+
+
+# Outlines
+
+
+def edges_cross(outlines):
+    """Whether two edges of a closed outline cross; shape (...)."""
+    start, end = outlines, np.roll(outlines, -1, axis=-1)
+    first = (start[..., :, None], end[..., :, None])
+    second = (start[..., None, :], end[..., None, :])
+
+    def side(edge, point):
+        return np.sign(((edge[1] - edge[0]).conj() * (point - edge[0])).imag)
+
+    def separates(edge, other):
+        return side(edge, other[0]) * side(edge, other[1]) < 0.0
+
+    return np.any(separates(first, second) & separates(second, first), axis=(-2, -1))
+
+
+def test_crossing_edges_are_seen():
+    square = np.array([0.0, 1.0, 1.0 + 1.0j, 1.0j])
+    assert edges_cross(np.stack([square, square[[0, 2, 1, 3]]])).tolist() == [False, True]
+
+
+def test_outlines_do_not_cross_themselves():
+    # In parts: pairs of edges are a great deal of memory.
+    for index in range(4):
+        assert not np.any(edges_cross(simulate(str(index), data_sets=1, number=500).outlines))
+
+
+def test_outlines_run_counter_clockwise():
+    outlines = simulate(data_sets=2, number=1000).outlines
+    areas = 0.5 * np.sum((outlines.conj() * np.roll(outlines, -1, axis=-1)).imag, axis=-1)
+    assert np.all(areas > 0.0)

@@ -1,0 +1,230 @@
+"""Outlines of one's own in the documented place: the study leaves its stand-in, and comes back."""
+
+import hashlib
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.io
+
+from geodp.landmarks import signed_area
+
+# The study with the stand-in, and the one that keeps less of the same outlines.
+STUDIES = ("corpus_callosum", "reduced")
+STAND_IN = "stand-in"
+
+# Records, subjects and landmarks: more records than subjects, and more landmarks than the study's.
+RECORDS, SUBJECTS, LANDMARKS = 24, 16, 30
+REVERSED = [1, 6]
+
+
+def own_outlines():
+    """Ages, subjects and outlines, some of which run clockwise."""
+    rng = np.random.default_rng(12)
+    ages = np.round(np.linspace(52.0, 88.0, RECORDS), 1)
+    subjects = [f"s{number % SUBJECTS:02d}" for number in range(RECORDS)]
+    turns = np.exp(2j * np.pi * np.arange(LANDMARKS) / LANDMARKS)
+    thin = 0.5 - 0.004 * (ages[:, None] - 70.0) + 0.02 * rng.standard_normal((RECORDS, 1))
+    bent = 0.2 + 0.02 * rng.standard_normal((RECORDS, 1))
+    outlines = 40.0 * (turns.real + 1j * (thin * turns.imag + bent * turns.real**2)) + (60 + 35j)
+    for index in REVERSED:
+        outlines[index] = np.roll(outlines[index][::-1], 1)
+    return ages, subjects, outlines
+
+
+def write_table(run):
+    ages, subjects, outlines = own_outlines()
+    table = pd.DataFrame({"subject": subjects, "age": ages, "diagnosis": "CN"})
+    landmarks = {
+        f"{axis}{k + 1}": part[:, k]
+        for k in range(LANDMARKS)
+        for axis, part in (("x", outlines.real), ("y", outlines.imag))
+    }
+    path = run.root / "data" / "corpus_callosum.csv"
+    path.parent.mkdir(exist_ok=True)
+    pd.concat([table, pd.DataFrame(landmarks)], axis=1).to_csv(path, index=False)
+    return path
+
+
+def write_mat(run):
+    ages, subjects, outlines = own_outlines()
+    path = run.root / "data" / "corpus_callosum.mat"
+    path.parent.mkdir(exist_ok=True)
+    # k x 2 x n, as the documentation of the file says first.
+    landmarks = np.stack([outlines.real.T, outlines.imag.T], axis=1)
+    assert landmarks.shape == (LANDMARKS, 2, RECORDS)
+    variables = {"age": ages, "subject": np.array(subjects, dtype=object), "landmarks": landmarks}
+    scipy.io.savemat(path, variables)
+    return path
+
+
+def of_the_studies(run, pattern):
+    """Files of the studies of outlines by name."""
+    files = run.files(pattern)
+    return {name: path for name, path in files.items() if name.split("/")[0] in STUDIES}
+
+
+def digests(files):
+    return {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in files.items()}
+
+
+def says_stand_in(path):
+    return STAND_IN in path.read_text().lower()
+
+
+def data_of(run, study):
+    with np.load(run.files()[f"{study}/groups/observed/data.npz"]) as file:
+        return {name: file[name] for name in file.files}
+
+
+# --- Without a file ---
+
+
+def test_every_table_and_figure_of_a_stand_in_says_so(finished):
+    tables, figures = of_the_studies(finished, "*.csv"), of_the_studies(finished, "*.svg")
+    assert len(tables) == 2 * 3 + 2 + 3
+    assert len(figures) == 3
+    silent = [
+        name
+        for name, path in {**tables, **figures}.items()
+        if "simulated stand-in" not in (path.read_text().lower())
+    ]
+    assert silent == []
+
+
+def test_every_row_of_a_table_of_a_stand_in_says_so(finished):
+    for name, path in of_the_studies(finished, "*.csv").items():
+        if "/tables/" in name:
+            assert set(pd.read_csv(path)["data"]) == {"simulated stand-in"}, name
+
+
+def test_no_other_study_is_called_a_stand_in(finished):
+    files = {**finished.files("*.csv"), **finished.files("*.svg")}
+    others = {name: path for name, path in files.items() if name.split("/")[0] not in STUDIES}
+    assert [name for name, path in others.items() if says_stand_in(path)] == ["claims.csv"]
+
+
+def test_studies_of_one_stand_in_have_the_same_subjects(finished):
+    ages = []
+    for study in STUDIES:
+        with np.load(finished.files()[f"{study}/groups/stand_in/data.npz"]) as file:
+            ages.append(file["covariates"])
+    np.testing.assert_array_equal(*ages)
+
+
+# --- With one ---
+
+
+def test_table_in_its_place_takes_over_and_leaves_without_a_trace(finished, finished_copy):
+    run = finished_copy
+    configuration = run.configuration.read_bytes()
+    path = write_table(run)
+    planned = run.planned()
+    assert planned["read_data"] == planned["fit_geodesics"] == planned["evaluate"] == 2
+    assert planned["evaluate_claims"] == 1
+    # Nothing of the other studies.
+    assert not {"simulate_data", "stand_in_data", "neighbour_ratios"} & set(planned)
+    names = [name for name in planned if name.startswith(("sample_", "predict_", "figure_"))]
+    assert len(names) == 3 + 1 + 3
+    assert all("corpus_callosum" in name or "reduced" in name for name in names)
+    run.run()
+    assert run.planned() == {}
+    assert run.configuration.read_bytes() == configuration
+
+    for study in STUDIES:
+        data = data_of(run, study)
+        assert data["covariates"].shape == (1, RECORDS)
+        np.testing.assert_allclose(data["covariates"][0], (own_outlines()[0] - 50.0) / 40.0)
+        notes = pd.read_csv(run.files()[f"{study}/tables/data.csv"])
+        assert set(notes["data"]) == {"observed, corpus_callosum.csv"}
+        assert set(notes["group"]) == {"observed"}
+        assert set(notes["records"]) == {RECORDS}
+        assert set(notes["subjects"]) == {SUBJECTS}
+        [turned] = notes[notes["note"].str.contains("reversed")]["note"]
+        # The header is row 1.
+        assert "2 outlines ran clockwise" in turned
+        assert "(rows 3, 8)" in turned
+        assert notes["note"].str.contains("30 landmarks were resampled to 12").sum() == 1
+        assert notes["note"].str.contains("24 records of 16 subjects").sum() == 1
+        assert len(notes) == 3
+    points = data_of(run, "corpus_callosum")["points"]
+    assert points.shape == (1, RECORDS, 12)
+    assert np.all(signed_area(points) > 0)
+    for name, table in of_the_studies(run, "*.csv").items():
+        assert not says_stand_in(table), name
+        assert "stand_in" not in table.read_text(), name
+        if "/tables/" in name:
+            assert set(pd.read_csv(table)["data"]) == {"observed, corpus_callosum.csv"}, name
+    for name, figure in of_the_studies(run, "*.svg").items():
+        assert not says_stand_in(figure), name
+    claims = pd.read_csv(run.files()["claims.csv"], dtype=str, keep_default_na=False)
+    about = claims[claims["study"] == "corpus_callosum"]
+    assert set(about["data"]) == {"observed, corpus_callosum.csv"}
+    assert "simulated stand-in" not in run.files()["claims.html"].read_text()
+    for name, (caption, _) in run.reported().items():
+        assert STAND_IN not in caption.lower(), name
+
+    path.unlink()
+    back = run.planned()
+    # The draws on the stand-in are still there.
+    assert back["evaluate"] == 2
+    assert not {"stand_in_data", "read_data", "fit_geodesics"} & set(back)
+    run.run()
+    assert run.planned() == {}
+    for pattern in ("*.csv", "*.svg"):
+        before, after = digests(finished.files(pattern)), digests(run.files(pattern))
+        assert before == after
+
+
+def test_matlab_file_in_its_place_takes_over(finished_copy):
+    run = finished_copy
+    write_mat(run)
+    tables = [f"results/small/corpus_callosum/tables/{name}.csv" for name in ("data", "errors")]
+    run.run(*tables, "figure_corpus_callosum_figure_2")
+    files = run.files()
+    for name in ("data", "errors"):
+        table = pd.read_csv(files[f"corpus_callosum/tables/{name}.csv"])
+        assert set(table["data"]) == {"observed, corpus_callosum.mat"}
+        assert set(table["group"]) == {"observed"}
+    notes = pd.read_csv(files["corpus_callosum/tables/data.csv"])["note"]
+    assert notes.str.contains("2 outlines ran clockwise").sum() == 1
+    # Counted from 1, as a .mat file has no header.
+    assert notes.str.contains("(records 2, 7)", regex=False).sum() == 1
+    assert notes.str.contains("30 landmarks were resampled to 12").sum() == 1
+    assert notes.str.contains("24 records of 16 subjects").sum() == 1
+    for suffix in ("csv", "svg"):
+        assert not says_stand_in(files[f"corpus_callosum/figures/figure_2.{suffix}"])
+    data = data_of(run, "corpus_callosum")
+    np.testing.assert_allclose(data["covariates"][0], (own_outlines()[0] - 50.0) / 40.0)
+    assert np.all(signed_area(data["points"]) > 0)
+
+
+@pytest.mark.parametrize("age", [49.5, 91])
+def test_bad_row_of_a_table_in_its_place_is_named(finished_copy, age):
+    run = finished_copy
+    path = write_table(run)
+    table = pd.read_csv(path)
+    table.loc[2, "age"] = age
+    table.to_csv(path, index=False)
+    result = run.snakemake("results/small/corpus_callosum/groups/observed/data.npz")
+    assert result.returncode != 0
+    lines = [line.strip() for line in result.stdout.splitlines() if "Error in study" in line]
+    assert lines
+    for line in lines:
+        assert line.startswith(
+            "Error in study corpus_callosum: data/corpus_callosum.csv, row 4, column age: "
+        )
+        assert "lies outside 50 to 90: correct or remove the row" in line
+    assert "Traceback" not in result.stdout
+
+
+def test_two_files_in_its_place_are_refused_in_one_sentence(finished_copy):
+    write_table(finished_copy)
+    write_mat(finished_copy)
+    result = finished_copy.snakemake("--dry-run")
+    assert result.returncode != 0
+    [line] = [line for line in result.stdout.splitlines() if line.startswith("Error:")]
+    assert line.endswith(
+        "studies.corpus_callosum.data.path: there are both data/corpus_callosum.csv and "
+        "data/corpus_callosum.mat: keep one"
+    )

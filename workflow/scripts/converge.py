@@ -1,0 +1,117 @@
+"""How far footpoints are from the estimate: along random walks, and in their law."""
+
+from jobs import job, load_arrays, save_table
+
+with job(snakemake):
+    from dataclasses import replace
+    from types import SimpleNamespace
+
+    import numpy as np
+    import pandas as pd
+    from inputs import load_mechanism, study_manifold
+
+    from geodp.randomness import random_stream
+    from geodp.samplers.base import run
+    from geodp.samplers.matched import plan
+    from geodp.samplers.random_walk import RandomWalk
+
+    # Draws that stand for the law, and places along a walk.
+    DRAWS = 200
+    CHECKPOINTS = 60
+    params = snakemake.params
+    settings = params.figure
+    budget = float(params.budgets[0])
+    steps, chains = settings.get("steps", 10000), settings.get("chains", 10)
+    checkpoints = np.unique(np.geomspace(1, steps, CHECKPOINTS).astype(int))
+    tables = []
+
+    def add(name, kind, mechanism, data, **columns):
+        away = columns.pop("distance")
+        tables.append(
+            pd.DataFrame(
+                {
+                    "law": name,
+                    "kind": kind,
+                    "manifold": mechanism.manifold.name,
+                    "data": str(data["description"]),
+                    "mechanism": "as_published",
+                    "support": mechanism.support.describe(),
+                    "footpoint_radius": mechanism.support.footpoint_radius[0],
+                    "footpoint_budget": budget,
+                    "cell": settings["cell"],
+                    "root_mean_squared_residual": np.sqrt(2.0 * mechanism.fit.energy[0]),
+                    "seed": params.seed,
+                    "lock": params.lock,
+                    **columns,
+                    "distance": away,
+                }
+            )
+        )
+
+    def distances(mechanism, state):
+        return mechanism.manifold.dist(mechanism.fit.footpoint[:, None], state.position)[0]
+
+    def walk(name, mechanism, data):
+        """Distances along random walks that start at the estimate."""
+        target = mechanism.footpoint_target(budget)
+        kernel = RandomWalk(params.step_scale)
+        rng = random_stream(params.seed, params.study, name, "walks")
+        state = kernel.init(rng, target, chains)
+        numbers = range(1, chains + 1)
+        walked = kernel.walk(rng, target, state, steps, 1)
+        for step, (reached, _) in enumerate(walked, start=1):
+            if step in checkpoints:
+                away = distances(mechanism, reached)
+                add(name, "random_walk", mechanism, data, step=step, chain=numbers, distance=away)
+
+    def law(name, mechanism, data):
+        """Distances of independent chains of the default sampler."""
+        target = mechanism.footpoint_target(budget)
+        rng = random_stream(params.seed, params.study, name, "draws")
+        chosen = params.sampler
+        planned = plan(
+            rng,
+            target,
+            chosen["pilot_proposals"],
+            chosen["total_variation"],
+            chosen["fewest_steps"],
+            chosen["most_steps"],
+        )
+        state, _ = run(rng, planned.sampler, target, DRAWS, planned.steps)
+        away = distances(mechanism, state)
+        add(
+            name,
+            "matched",
+            mechanism,
+            data,
+            step=planned.steps,
+            chain=range(1, DRAWS + 1),
+            largest_weight=planned.largest_weight,
+            # Of a chain of an independence sampler, were the largest weight seen the largest.
+            estimated_total_variation=(1.0 - 1.0 / planned.largest_weight) ** planned.steps,
+            distance=away,
+        )
+
+    laws = ["as configured", "reduced"]
+    sources = (snakemake.input.data, snakemake.input.fit, snakemake.input.sensitivity)
+    for name, manifold, data, fit, sensitivity in zip(
+        laws, (params.manifold, params.reduced), *sources, strict=False
+    ):
+        files = SimpleNamespace(data=data, fit=fit, sensitivity=sensitivity)
+        described = load_arrays(data)
+        mechanism = load_mechanism(SimpleNamespace(input=files), study_manifold(manifold))
+        mechanism = mechanism.take(slice(0, 1))
+        law(name, mechanism, described)
+        if name == "as configured":
+            walk(name, mechanism, described)
+        radius = settings.get("footpoint_radius")
+        if radius is not None and name == "as configured":
+            wide = replace(
+                mechanism.support,
+                footpoint_centre=mechanism.fit.footpoint,
+                footpoint_radius=np.array([radius]),
+            )
+            wider = replace(mechanism, support=wide)
+            law("wider", wider, described)
+            walk("wider", wider, described)
+    save_table(snakemake.output[0], pd.concat(tables))

@@ -1,0 +1,69 @@
+"""Distance of footpoints from the estimate against the number of steps, beside their law."""
+
+from jobs import job
+
+with job(snakemake):
+    import pandas as pd
+    from pictures import save_figure_and_table
+
+    from geodp.plotting import CURVES, new_figure
+
+    numbers = pd.read_csv(snakemake.input.table)
+    laws = list(dict.fromkeys(numbers["law"]))
+    length_unit = snakemake.params.length_unit
+    unit = f" ({length_unit})" if length_unit else ""
+    figure, axes = new_figure(1, 1, width=6.4, height=3.6)
+    panel = axes[0, 0]
+    handles = []
+    last = numbers.loc[numbers["kind"] == "random_walk", "step"].max()
+    for law, curve in zip(laws, CURVES, strict=False):
+        part = numbers[numbers["law"] == law]
+        radius = part["footpoint_radius"].iloc[0]
+        limit = f"p within {radius:.2g} {length_unit}".strip()
+        walks = part[part["kind"] == "random_walk"].groupby("step")["distance"]
+        drawn = part.loc[part["kind"] == "matched", "distance"].quantile([0.1, 0.5, 0.9])
+        name = f"{part['manifold'].iloc[0]}, {limit}" if law == "reduced" else limit
+        if len(walks):
+            panel.fill_between(
+                walks.median().index,
+                walks.quantile(0.1),
+                walks.quantile(0.9),
+                color=curve.colour,
+                alpha=0.2,
+                linewidth=0,
+            )
+            handles += panel.plot(
+                walks.median(), color=curve.colour, linestyle=curve.line, label=f"walk, {name}"
+            )
+        # The law stands where no walk has come to yet.
+        place = 1.6 * last * 1.5 ** laws.index(law)
+        low, middle, high = drawn
+        handles.append(
+            panel.errorbar(
+                place,
+                middle,
+                yerr=[[middle - low], [high - middle]],
+                color=curve.colour,
+                marker=curve.marker,
+                capsize=3,
+                label=f"law, {name}",
+            )
+        )
+        if law != "reduced":
+            panel.axhline(middle, color=curve.colour, linewidth=0.6, zorder=0)
+    residual = numbers["root_mean_squared_residual"].iloc[0]
+    handles.append(
+        panel.axhline(
+            residual,
+            color="0.3",
+            linestyle=":",
+            linewidth=1.2,
+            label="root mean squared residual of the fit",
+        )
+    )
+    panel.set_xscale("log")
+    panel.set_ylim(bottom=0.0)
+    panel.set_xlabel("steps from the estimate (random walk); at the right: the law itself")
+    panel.set_ylabel(f"distance from the estimate{unit}")
+    figure.legend(handles=handles, loc="outside upper center", ncols=2, fontsize=7)
+    save_figure_and_table(snakemake, figure, numbers)

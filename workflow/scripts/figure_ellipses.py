@@ -1,0 +1,54 @@
+"""Predicted 2 x 2 matrices as ellipses, private beside non-private."""
+
+from jobs import job
+
+with job(snakemake):
+    import numpy as np
+    import pandas as pd
+    from pictures import save_figure_and_table
+
+    from geodp.plotting import RELEASED, WITHOUT_PRIVACY, new_figure
+
+    numbers = pd.read_csv(snakemake.input.table)
+    values = list(dict.fromkeys(numbers["covariate"]))
+    entries = [f"coordinate_{k}" for k in range(1, 5)]
+    turns = np.linspace(0.0, 2.0 * np.pi, 121)
+    circle = np.stack([np.cos(turns), np.sin(turns)])
+
+    def outline(row):
+        """The ellipse whose half axes are the roots of the eigenvalues."""
+        values, vectors = np.linalg.eigh(row[entries].to_numpy(dtype=float).reshape(2, 2))
+        return (vectors * np.sqrt(values)) @ circle
+
+    figure, axes = new_figure(
+        1, len(values), width=1.35 * len(values) + 0.6, height=2.2, sharex=True, sharey=True
+    )
+    for panel, value in zip(axes[0], values, strict=True):
+        part = numbers[numbers["covariate"] == value]
+        for _, row in part[part["kind"] == "as published"].iterrows():
+            first = row["draw"] == 1
+            panel.plot(
+                *outline(row),
+                color=RELEASED.colour,
+                linestyle="--" if first else "-",
+                linewidth=1.5 if first else 0.6,
+                alpha=1.0 if first else 0.35,
+                zorder=3 if first else 1,
+                label="one draw as published"
+                if first
+                else ("other draws" if row["draw"] == 2 else None),
+            )
+        panel.plot(
+            *outline(part[part["kind"] == "without privacy"].iloc[0]),
+            color=WITHOUT_PRIVACY.colour,
+            linewidth=1.8,
+            zorder=4,
+            label="without privacy",
+        )
+        panel.set_title(f"{snakemake.params.covariate_label} = {value:g}")
+        panel.set_aspect("equal")
+    axes[0, 0].set_ylabel("second axis")
+    axes[0, len(values) // 2].set_xlabel("first axis (half axes: roots of the eigenvalues)")
+    handles, labels = axes[0, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper center", ncols=3, fontsize=8)
+    save_figure_and_table(snakemake, figure, numbers)

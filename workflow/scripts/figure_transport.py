@@ -1,0 +1,53 @@
+"""A tangent vector carried in parallel around a triangle on the sphere."""
+
+from jobs import job
+
+with job(snakemake):
+    import numpy as np
+    import pandas as pd
+    from pictures import save_figure_and_table
+
+    from geodp.plotting import CURVES, new_figure
+    from geodp.sphere_view import SphereView
+
+    numbers = pd.read_csv(snakemake.input.table)
+    points = numbers[["point_1", "point_2", "point_3"]].to_numpy()
+    vectors = numbers[["vector_1", "vector_2", "vector_3"]].to_numpy()
+    middle = np.mean(points, axis=0)
+    view = SphereView.facing(middle, along=points[len(points) // 3] - points[0])
+    figure, axes = new_figure(1, 1, width=4.2, height=4.2)
+    panel = axes[0, 0]
+    view.draw_globe(panel)
+
+    def arrow(place, vector, colour, width, label=None):
+        start, end = view.flat(np.stack([place, place + vector]))
+        panel.annotate(
+            "",
+            xy=end,
+            xytext=start,
+            arrowprops={
+                "arrowstyle": "-|>",
+                "color": colour,
+                "linewidth": width,
+                "shrinkA": 0,
+                "shrinkB": 0,
+            },
+            zorder=4,
+        )
+        if label:
+            aside = 0.11 * (end - start) / np.linalg.norm(end - start)
+            panel.text(*(end + aside), label, color=colour, ha="center", va="center")
+
+    panel.plot(*view.flat(points).T, color="0.35", linewidth=1.2, zorder=3)
+    # An arrow at every fifth place.
+    for place, vector in zip(points[5:-5:5], vectors[5:-5:5], strict=True):
+        arrow(place, vector, "0.6", 0.8)
+    arrow(points[0], vectors[0], CURVES[0].colour, 2.0, "before")
+    arrow(points[-1], vectors[-1], CURVES[1].colour, 2.0, "after")
+    turned, area = numbers["angle_after_loop"].iloc[0], numbers["enclosed_area"].iloc[0]
+    panel.set_title(
+        f"turned by {turned:.4f} rad after the loop, which encloses an area of {area:.4f}"
+    )
+    panel.set_aspect("equal")
+    panel.axis("off")
+    save_figure_and_table(snakemake, figure, numbers, released=False)

@@ -1,0 +1,183 @@
+"""Public linear maps of landmarks: what to keep of a configuration before its shape is taken.
+
+Noise for privacy grows with the dimension of the shapes.  A complex-linear map, fixed without a
+look at the data, takes each configuration to fewer complex numbers and costs no privacy.  It
+respects what shapes disregard: rotating and scaling the landmarks multiplies its values by one
+number.
+"""
+
+import csv
+from dataclasses import InitVar, dataclass
+
+import numpy as np
+
+from geodp.errors import DataError
+
+# Smallest ratio of the extreme singular values.  Below it some combination of the map's values
+# would be rounding of the landmarks, magnified.
+SMALLEST_SINGULAR_VALUE = 1e-8
+
+
+@dataclass(frozen=True, eq=False)
+class LandmarkMap:
+    """A complex-linear map of centred configurations of k landmarks to m complex numbers.
+
+    Parameters
+    ----------
+    place : str
+        Where the map was asked for, for messages.
+
+    Attributes
+    ----------
+    matrix : ndarray of complex, shape (m, k)
+        Multiplies configurations after centring, so a constant added to a row changes nothing.
+    description : str
+        What it keeps, for the names of spaces: "Fourier harmonics up to 4".
+
+    Raises
+    ------
+    DataError
+        The matrix is none of finite numbers, or has not 2 to k - 1 rows, or its rows depend on
+        each other on centred configurations.
+    """
+
+    matrix: np.ndarray
+    description: str
+    place: InitVar[str] = "landmark map"
+
+    def __post_init__(self, place):
+        matrix = np.array(self.matrix, dtype=complex)
+        if matrix.ndim != 2:
+            raise DataError(
+                f"{place}: it has {matrix.ndim} axes and not the two of a matrix: give a row for "
+                "each number to keep and a column for each landmark"
+            )
+        rows, landmarks = matrix.shape
+        if not 2 <= rows <= landmarks - 1:
+            raise DataError(
+                f"{place}: {rows} rows for {landmarks} landmarks make no space of shapes: give 2 "
+                "rows or more, and fewer than there are landmarks"
+            )
+        if not np.all(np.isfinite(matrix)):
+            row, column = np.argwhere(~np.isfinite(matrix))[0] + 1
+            raise DataError(
+                f"{place}, row {row}, column {column}: the entry is not a finite number: correct it"
+            )
+        centred = matrix - np.mean(matrix, axis=1, keepdims=True)
+        singular_values = np.linalg.svd(centred, compute_uv=False)
+        if singular_values[-1] <= SMALLEST_SINGULAR_VALUE * singular_values[0]:
+            rank = int(np.sum(singular_values > SMALLEST_SINGULAR_VALUE * singular_values[0]))
+            raise DataError(
+                f"{place}: on centred landmarks only {rank} of its {rows} rows are independent: "
+                "leave out rows that are constant or combinations of others"
+            )
+        matrix.flags.writeable = False
+        object.__setattr__(self, "matrix", matrix)
+
+    @property
+    def landmarks(self):
+        """Number of landmarks of a configuration."""
+        return self.matrix.shape[1]
+
+
+def fourier_harmonics(landmarks, highest, place="landmark map"):
+    """The low Fourier harmonics of a closed outline.
+
+    Rows are the harmonics +1, -1, ..., +H, -H of landmarks in their order along the outline,
+    orthonormal and without the mean, so a configuration loses nothing but its finer detail.
+
+    Parameters
+    ----------
+    landmarks : int
+        k.
+    highest : int
+        H, from 1 to (k - 1) / 2: a higher harmonic takes the same values at k landmarks as a
+        lower one.
+    place : str
+        Where the map was asked for, for messages.
+
+    Returns
+    -------
+    LandmarkMap
+
+    Raises
+    ------
+    DataError
+        The highest harmonic is out of range.
+    """
+    if not 1 <= highest <= (landmarks - 1) // 2:
+        raise DataError(
+            f"{place}: {landmarks} landmarks have no Fourier harmonics up to {highest}: set the "
+            f"highest to a number from 1 to {(landmarks - 1) // 2}"
+        )
+    harmonics = np.array([sign * h for h in range(1, highest + 1) for sign in (1, -1)])
+    # Reducing the product first keeps the angles, and so the digits, small.
+    turns = np.outer(harmonics, np.arange(landmarks)) % landmarks / landmarks
+    matrix = np.exp(-2j * np.pi * turns) / np.sqrt(landmarks)
+    return LandmarkMap(matrix, f"Fourier harmonics up to {highest}", place)
+
+
+def parse_matrix(text, place):
+    """A matrix of complex numbers from comma-separated text.
+
+    Parameters
+    ----------
+    text : str or iterable of str
+        A line a row, without a header; entries like ``0.5+0.25j``, or plain real numbers.  Blank
+        lines are passed over.
+    place : str
+        What messages call the text.
+
+    Returns
+    -------
+    ndarray of complex, shape (m, k)
+
+    Raises
+    ------
+    DataError
+        One sentence that names the text, the row and, where there is one, the column.
+    """
+    reader = csv.reader(text.splitlines() if isinstance(text, str) else text, strict=True)
+    rows = []
+    try:
+        for entries in reader:
+            if not any(entry.strip() for entry in entries):
+                continue
+            if rows and len(entries) != len(rows[0]):
+                raise DataError(
+                    f"{place}, row {reader.line_num}: it has {len(entries)} columns and the first "
+                    f"row has {len(rows[0])}: give a column for each landmark in every row"
+                )
+            rows.append(
+                [
+                    _complex_number(entry, place, reader.line_num, column)
+                    for column, entry in enumerate(entries, start=1)
+                ]
+            )
+    except UnicodeDecodeError as problem:
+        # Text is decoded ahead of the row that is being read, so no row can be named.
+        raise DataError(f"{place}: it is not UTF-8 text ({problem}): save it as UTF-8") from problem
+    except csv.Error as problem:
+        raise DataError(
+            f"{place}, row {reader.line_num}: it is not comma-separated text ({problem}): correct "
+            "the row"
+        ) from problem
+    if not rows:
+        raise DataError(
+            f"{place}: the matrix is empty: give a line for each number to keep and a column for "
+            "each landmark"
+        )
+    return np.array(rows)
+
+
+def _complex_number(entry, place, row, column):
+    try:
+        value = complex(entry)
+    except ValueError:
+        value = complex("nan")
+    if not np.isfinite(value):
+        shown = f"'{entry}' is not a finite number" if entry.strip() else "the entry is missing"
+        raise DataError(
+            f"{place}, row {row}, column {column}: {shown}: write it like 0.5+0.25j or 0.5"
+        )
+    return value

@@ -1,0 +1,123 @@
+"""Closed outlines in the plane: orientation, self-intersection, equal steps along the curve.
+
+An outline is a complex array of shape (..., k): landmarks in the order in which they are met
+along a closed polygon. Edge j runs from landmark j to landmark j + 1, the last one back to the
+first.
+"""
+
+import numpy as np
+
+
+def _edges(outlines):
+    return np.roll(outlines, -1, axis=-1) - outlines
+
+
+def _cross(first, second):
+    """Cross product of plane vectors: positive where the second lies to the left of the first."""
+    return first.real * second.imag - first.imag * second.real
+
+
+def signed_area(outlines):
+    """Areas inside closed polygons, negative where they are traversed clockwise.
+
+    Parameters
+    ----------
+    outlines : ndarray of complex, shape (..., k)
+
+    Returns
+    -------
+    ndarray, shape (...)
+    """
+    outlines = np.asarray(outlines)
+    # From the first landmark: far from the origin the products would cancel.
+    outlines = outlines - outlines[..., :1]
+    return np.sum(_cross(outlines, np.roll(outlines, -1, axis=-1)), axis=-1) / 2.0
+
+
+def orient(outlines):
+    """Traverse outlines counter-clockwise, each by itself.
+
+    Parameters
+    ----------
+    outlines : ndarray of complex, shape (..., k)
+
+    Returns
+    -------
+    oriented : ndarray of complex, shape (..., k)
+        A reversed outline keeps its first landmark: ``z0, z_{k-1}, ..., z1``.
+    reversed_ones : ndarray of bool, shape (...)
+    """
+    outlines = np.asarray(outlines)
+    reversed_ones = signed_area(outlines) < 0
+    turned = np.roll(outlines[..., ::-1], 1, axis=-1)
+    return np.where(reversed_ones[..., None], turned, outlines), reversed_ones
+
+
+def crossing_edges(outline):
+    """Two edges of a closed polygon that meet though they are not adjacent.
+
+    Parameters
+    ----------
+    outline : ndarray of complex, shape (k,)
+
+    Returns
+    -------
+    tuple of int or None
+        Indices of the landmarks at which the edges start; of all pairs, the first. Edges that
+        touch count as meeting. ``None`` if the polygon is simple.
+    """
+    start = np.asarray(outline)
+    number = len(start)
+    edge = _edges(start)
+    end = start + edge
+    # side[i, j]: on which side of edge i the start of edge j lies.
+    side = np.sign(_cross(edge[:, None], start[None, :] - start[:, None]))
+    # Each edge's line separates the ends of the other, or touches one.
+    apart = side * np.roll(side, -1, axis=1) <= 0
+
+    def overlap(low, high):
+        return low[:, None] <= high[None, :]
+
+    # Edges on one line pass that test always: they meet only if their extents do.
+    near = np.ones((number, number), dtype=bool)
+    for first, second in ((start.real, end.real), (start.imag, end.imag)):
+        within = overlap(np.minimum(first, second), np.maximum(first, second))
+        near &= within & within.T
+    first, second = np.nonzero(np.triu(apart & apart.T & near, k=2))
+    # The last edge ends where the first starts.
+    genuine = second - first < number - 1
+    if not np.any(genuine):
+        return None
+    return int(first[genuine][0]), int(second[genuine][0])
+
+
+def resample(outlines, number):
+    """Points at equal arc length along closed polygons, from the first landmark on.
+
+    Parameters
+    ----------
+    outlines : ndarray of complex, shape (..., k)
+    number : int
+
+    Returns
+    -------
+    ndarray of complex, shape (..., number)
+        Point j lies at the fraction j / number of the perimeter.
+    """
+    outlines = np.asarray(outlines)
+    edges = _edges(outlines)
+    lengths = np.abs(edges)
+    ends = np.cumsum(lengths, axis=-1)
+    starts = ends - lengths
+    targets = ends[..., -1:] * (np.arange(number) / number)
+    # The edge that contains a target is the one after all that end at or before it.
+    passed = np.count_nonzero(ends[..., None, :] <= targets[..., :, None], axis=-1)
+    # An outline whose landmarks coincide has no edge to be on.
+    chosen = np.minimum(passed, outlines.shape[-1] - 1)
+
+    def at(values):
+        return np.take_along_axis(values, chosen, axis=-1)
+
+    along = at(lengths)
+    fraction = (targets - at(starts)) / np.where(along > 0, along, 1.0)
+    return at(outlines) + fraction * at(edges)

@@ -1,0 +1,207 @@
+"""A law that follows a density's profile about an axis, for proposals in any dimension.
+
+A K-norm gradient density on a ball is close to symmetric about the axis through its mode and the
+centre of the ball: its energy bends nearly alike in all directions, and a ball is round.  So it is
+nearly a function of two numbers, the distance ``r`` from the centre and the angle ``t`` with the
+axis.  That function is tabulated from a few directions, the volume density of Exp included, and
+sampled exactly cell by cell.
+
+In many dimensions most volume lies far from the mode, and neither an ellipse at the mode nor a
+uniform law comes near a density that is nearly flat over its support; the profile does.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.interpolate import make_interp_spline
+from scipy.special import gammaln, logsumexp
+
+# Places where the profile is evaluated, as (distances, angles): all over the support, then where
+# the mass was found to be.
+NODES = ((12, 9), (10, 7))
+
+# Cells between those places.
+CELLS = ((192, 48), (64, 32))
+
+# Directions, in opposite pairs, that the profile averages over.
+DIRECTION_PAIRS = 2
+
+# Log volume density, per dimension, below which the profile does not follow it: it has no bottom at
+# a cut locus, and a spline would ring.
+SMALLEST_LOG_VOLUME = -3.0
+
+# Log density that stands for zero, below the least seen.
+ALL_BUT_ZERO = 50.0
+
+# Outside the region looked at closer, the mass in a strip of cells is below this share.
+NEGLIGIBLE = 1e-7
+
+
+@dataclass(frozen=True)
+class AxialLaw:
+    """Laws of ``Exp(centre, r (cos t e + sin t u))``, with u uniform across the axis e.
+
+    Attributes
+    ----------
+    axis : ndarray, shape (*batch, dim)
+        Unit vector ``e`` in the frame at the centre of the support.
+    edges : tuple of ndarray, shape (*batch, cells + 1)
+        Of the cells in r and in t.
+    log_mass : ndarray, shape (*batch, r cells * t cells)
+        Logarithm of the cells' probabilities.
+    """
+
+    axis: np.ndarray
+    edges: tuple
+    log_mass: np.ndarray
+
+    @classmethod
+    def of(cls, target):
+        """Tabulate the law of a target with a bounded support, of two dimensions or more."""
+        space, centre = target.space, target.support_centre
+        to_mode = space.coordinates(centre, space.log(centre, target.centre))
+        length = np.linalg.norm(to_mode, axis=-1, keepdims=True)
+        # A mode at the centre leaves the axis free.
+        axis = np.where(length > 1e-12, to_mode, np.eye(space.dim)[0])
+        axis = axis / np.linalg.norm(axis, axis=-1, keepdims=True)
+        reach = np.sqrt(target.support_radius)
+        whole = ((np.zeros_like(reach), reach), (np.zeros_like(reach), np.full_like(reach, np.pi)))
+        # Distances are spaced by squares at first, to see narrow laws as well as wide ones.
+        edges, log_mass = _tabulate(target, axis, whole, 0, squared=True)
+        box = [
+            _where_mass_is(edge, logsumexp(log_mass, axis=other))
+            for edge, other in zip(edges, (-1, -2), strict=True)
+        ]
+        edges, log_mass = _tabulate(target, axis, box, 1)
+        flat = log_mass.reshape((*log_mass.shape[:-2], -1))
+        return cls(axis, edges, flat - logsumexp(flat, axis=-1, keepdims=True))
+
+    def draw(self, rng, chains):
+        """Coordinates in the frame at the support's centre, (*batch, chains, dim)."""
+        batch = self.axis.shape[:-1]
+        cumulative = np.cumsum(np.exp(self.log_mass), axis=-1)
+        threshold = rng.random((*batch, chains)) * cumulative[..., -1:]
+        cell = np.empty(threshold.shape, dtype=int)
+        for member in np.ndindex(batch):
+            cell[member] = np.searchsorted(cumulative[member], threshold[member], side="right")
+        cell = np.minimum(cell, cumulative.shape[-1] - 1)
+        indices = np.divmod(cell, CELLS[1][1])
+        r, t = (
+            low + rng.random(low.shape) * (high - low)
+            for low, high in (
+                (np.take_along_axis(edge, index, -1), np.take_along_axis(edge, index + 1, -1))
+                for edge, index in zip(self.edges, indices, strict=True)
+            )
+        )
+        axis = self.axis[..., None, :]
+        across = rng.standard_normal((*batch, chains, self.axis.shape[-1]))
+        across -= np.sum(across * axis, axis=-1, keepdims=True) * axis
+        across /= np.linalg.norm(across, axis=-1, keepdims=True)
+        return r[..., None] * (np.cos(t)[..., None] * axis + np.sin(t)[..., None] * across)
+
+    def log_density(self, coordinates):
+        """Log density with respect to Lebesgue measure of coordinates (*batch, chains, dim)."""
+        dim = coordinates.shape[-1]
+        r = np.linalg.norm(coordinates, axis=-1)
+        along = np.sum(coordinates * self.axis[..., None, :], axis=-1)
+        across = coordinates - along[..., None] * self.axis[..., None, :]
+        across = np.linalg.norm(across, axis=-1)
+        cell, inside, log_width = 0, True, 0.0
+        for edge, place, number in zip(
+            self.edges, (r, np.arctan2(across, along)), CELLS[1], strict=True
+        ):
+            low, high = edge[..., :1], edge[..., -1:]
+            width = (high - low) / number
+            index = np.floor((place - low) / width)
+            inside = inside & (index >= 0) & (index < number)
+            cell = cell * number + np.clip(index, 0, number - 1).astype(int)
+            log_width = log_width + np.log(width)
+        log_mass = np.take_along_axis(self.log_mass, cell, axis=-1)
+        log_sphere = np.log(2.0) + 0.5 * (dim - 1) * np.log(np.pi) - gammaln(0.5 * (dim - 1))
+        with np.errstate(divide="ignore"):
+            log_area = np.log(r) + (dim - 2) * np.log(across) if dim > 2 else np.log(r)
+            value = log_mass - log_width - log_area - log_sphere
+        return np.where(inside, value, -np.inf)
+
+
+def _tabulate(target, axis, box, level, squared=False):
+    """Edges of the cells and unnormalised log masses, (*batch, r cells, t cells)."""
+    dim = axis.shape[-1]
+    nodes = [np.linspace(0.0, 1.0, number) for number in NODES[level]]
+    places = [
+        low[..., None] + (high - low)[..., None] * node
+        for (low, high), node in zip(box, nodes, strict=True)
+    ]
+    r, t = np.broadcast_arrays(places[0][..., :, None], places[1][..., None, :])
+    r = r**2 if squared else r
+    directions = _across(axis)
+    coordinates = r[..., None, None] * (
+        np.cos(t)[..., None, None] * axis[..., None, None, None, :]
+        + np.sin(t)[..., None, None] * directions[..., None, None, :, :]
+    )
+    values = _profile(target, coordinates.reshape((*axis.shape[:-1], -1, dim)))
+    values = values.reshape(coordinates.shape[:-1])
+    profile = logsumexp(values, axis=-1) - np.log(directions.shape[-2])
+    middles = [(np.arange(number) + 0.5) / number for number in CELLS[level]]
+    profile = _interpolate(profile, nodes, middles)
+    edges = [
+        low[..., None] + (high - low)[..., None] * np.linspace(0.0, 1.0, number + 1)
+        for (low, high), number in zip(box, CELLS[level], strict=True)
+    ]
+    if squared:
+        edges[0] = edges[0] ** 2
+    log_widths = [np.log(np.diff(edge, axis=-1)) for edge in edges]
+    r, t = (0.5 * (edge[..., 1:] + edge[..., :-1]) for edge in edges)
+    log_area = [(dim - 1) * np.log(r), (dim - 2) * np.log(np.sin(t))]
+    first, second = (area + width for area, width in zip(log_area, log_widths, strict=True))
+    return tuple(edges), profile + first[..., :, None] + second[..., None, :]
+
+
+def _profile(target, coordinates):
+    """Log density with the volume of Exp included, at coordinates about the support's centre."""
+    space = target.space
+    centre = np.expand_dims(target.support_centre, -space.point_ndim - 1)
+    frame = np.expand_dims(space.frame(target.support_centre), -space.point_ndim - 2)
+    vector = space.vector(frame, coordinates)
+    smallest = np.exp(SMALLEST_LOG_VOLUME * space.dim)
+    volume = np.maximum(space.exp_volume(centre, vector), smallest)
+    value = target.unrestricted(space.exp(centre, vector))
+    finite = np.isfinite(value)
+    # A spline cannot follow a density to zero: far below the rest is low enough.
+    least = np.min(value, axis=-1, keepdims=True, where=finite, initial=0.0) - ALL_BUT_ZERO
+    return np.where(finite, value, least) + np.log(volume)
+
+
+def _across(axis):
+    """Unit vectors across the axis in opposite pairs, the same at every call."""
+    dim = axis.shape[-1]
+    normal = np.random.default_rng(0).standard_normal((DIRECTION_PAIRS, dim))
+    if dim == 2:
+        normal = normal[:1]
+    normal = np.broadcast_to(normal, (*axis.shape[:-1], *normal.shape))
+    axis = axis[..., None, :]
+    normal = normal - np.sum(normal * axis, axis=-1, keepdims=True) * axis
+    normal = normal / np.linalg.norm(normal, axis=-1, keepdims=True)
+    return np.concatenate([normal, -normal], axis=-2)
+
+
+def _interpolate(values, nodes, places):
+    """Cubic in both of the last axes, from values at ``nodes`` to values at ``places``."""
+    first, second = (
+        make_interp_spline(node, np.eye(len(node)), k=3)(place)
+        for node, place in zip(nodes, places, strict=True)
+    )
+    return first @ values @ second.T
+
+
+def _where_mass_is(edge, log_mass):
+    """Lower and upper end of the cells that hold all but a negligible part, one cell wider."""
+    relative = log_mass - np.max(log_mass, axis=-1, keepdims=True)
+    held = relative > np.log(NEGLIGIBLE)
+    number = held.shape[-1]
+    first = np.maximum(np.argmax(held, axis=-1) - 1, 0)
+    last = np.minimum(number - np.argmax(held[..., ::-1], axis=-1), number - 1) + 1
+    return (
+        np.take_along_axis(edge, first[..., None], axis=-1)[..., 0],
+        np.take_along_axis(edge, last[..., None], axis=-1)[..., 0],
+    )

@@ -1,0 +1,35 @@
+"""Simulated outlines in place of landmarks that cannot be given away."""
+
+from jobs import job, made_by, save_arrays
+
+with job(snakemake):
+    import numpy as np
+    from inputs import load_manifold
+
+    from geodp.randomness import random_stream
+    from geodp.stand_in import simulate_outlines
+
+    settings = snakemake.params.settings
+    study, group = snakemake.wildcards.study, snakemake.wildcards.group
+    chosen = settings["stand_in"]
+    first, last = settings["covariate_range"] or (50.0, 90.0)
+    manifold = load_manifold(snakemake)
+    simulation = simulate_outlines(
+        # Studies that differ in what they keep of the landmarks have the same outlines.
+        random_stream(snakemake.params.seed, "stand_in", "data"),
+        1 + chosen["data_sets"],
+        chosen["n"],
+        snakemake.params.manifold["size"],
+        (first, last),
+        chosen["trend_length"],
+    )
+    start = manifold.from_landmarks(simulation.first_outline)
+    save_arrays(
+        snakemake.output[0],
+        made_by(snakemake, study=study, group=group),
+        covariates=(simulation.ages - first) / (last - first),
+        points=manifold.from_landmarks(simulation.outlines),
+        true_footpoint=np.broadcast_to(start, (1 + chosen["data_sets"], *start.shape)),
+        covariate_range=[first, last],
+        description=np.array("simulated stand-in"),
+    )
