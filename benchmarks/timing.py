@@ -21,9 +21,9 @@ ROOT = Path(__file__).resolve().parents[1]
 LIMITS = {
     "smoke study": 60,
     "smoke study, nothing to do": 4,
-    "both studies in full": 300,
-    "both studies, nothing to do": 4,
-    "both studies, dry run": 4,
+    "whole reproduction": 720,
+    "whole reproduction, nothing to do": 4,
+    "whole reproduction, dry run": 4,
 }
 
 
@@ -82,9 +82,9 @@ def main():
         seconds = {
             "smoke study": timed(place, *cores, *smoke),
             "smoke study, nothing to do": timed(place, *cores, *smoke),
-            "both studies in full": timed(place, *cores),
-            "both studies, nothing to do": timed(place, *cores),
-            "both studies, dry run": timed(place, "-n"),
+            "whole reproduction": timed(place, *cores),
+            "whole reproduction, nothing to do": timed(place, *cores),
+            "whole reproduction, dry run": timed(place, "-n"),
         }
     print(f"{os.cpu_count()} processors, --cores {cores[1]}")
     for name, value in seconds.items():

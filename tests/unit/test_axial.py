@@ -456,7 +456,7 @@ def test_a_density_of_zero_everywhere_has_a_law_all_the_same():
     assert np.all(np.linalg.norm(drawn, axis=-1) <= np.pi)
 
 
-@pytest.mark.parametrize("sigma", [3.0, 0.3, 0.02])
+@pytest.mark.parametrize("sigma", [1.5, 0.3, 0.02])
 @pytest.mark.parametrize("space", [Euclidean(1), SPD(1), Sphere(1)], ids=lambda space: space.name)
 def test_spaces_of_one_dimension_do_without(space, sigma):
     """An interval, with the mode beside its middle."""
@@ -537,13 +537,13 @@ def few_steps(rng, target):
 
 
 def test_without_the_axial_law_weights_are_large(outlines):
-    """What these limits can see: at this budget the mass lies neither near the mode nor all over."""
+    """What these limits can see: the mass lies neither near the mode nor all over."""
     target = outlines.footpoint_target(1.0)
 
     def largest_weight(*shares):
-        log_weight = Matched(shares).init(stream("without"), target, 2000).memory["log_weight"]
-        return np.exp(np.max(log_weight, axis=-1) - logsumexp(log_weight, axis=-1)) * 2000
+        log_weight = Matched(shares).init(stream("without"), target, 600).memory["log_weight"]
+        return np.exp(np.max(log_weight, axis=-1) - logsumexp(log_weight, axis=-1)) * 600
 
     assert np.max(largest_weight(0.1, 0.8, 0.1)) < 3.0
-    for uniform in (0.1, 0.3, 0.55, 0.9):
+    for uniform in (0.1, 0.3, 0.9):
         assert np.max(largest_weight(1.0 - uniform, 0.0, uniform)) > 20.0

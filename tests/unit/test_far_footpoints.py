@@ -4,6 +4,7 @@ Shares of mass are those of a quadrature on the disc; a right sampler is refused
 6e-5 a case.
 """
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -16,7 +17,7 @@ from geodp.manifolds.spd import SPD
 from geodp.manifolds.sphere import Sphere
 from geodp.mechanisms.as_published import AsPublished, Support, configured_support
 from geodp.randomness import random_stream
-from geodp.regression import fit
+from geodp.regression import energy_gradient, fit, hessian
 from geodp.samplers.base import run
 from geodp.samplers.matched import plan
 from geodp.sensitivity import published_sensitivity
@@ -89,6 +90,118 @@ def test_shooting_vectors_far_from_the_fit_follow_their_density(distance, budget
         expected = expected[keep] * np.sum(observed[keep]) / np.sum(expected[keep])
         assert np.sum(observed[~keep]) <= 20
         assert stats.chisquare(observed[keep], expected).pvalue > FALSE_ALARM
+
+
+# Where no search for other modes is made
+
+
+def zeros_of_the_gradient(mechanism, footpoints, starts, iterations=60):
+    """Ends of damped Newton steps on the length of the shooting-vector gradient.
+
+    Starts fill the support of each footpoint, whatever the signs of the Hessian there.
+
+    Returns
+    -------
+    tuple of ndarray, shape (data_sets, footpoints, starts, ...)
+        Ends in the frame at the footpoint, the gradient's length there, and the least eigenvalue
+        of the Hessian at the starts.
+    """
+    manifold, data = mechanism.manifold, (mechanism.covariates, mechanism.points)
+    block = ("shooting_vector",)
+    places = np.repeat(np.expand_dims(footpoints, 2), starts, axis=2)
+    frames = manifold.frame(places)
+    rng = np.random.default_rng(7)
+    ends = rng.standard_normal((*places.shape[:3], manifold.dim))
+    radius = mechanism.support.shooting_vector_length[:, None, None]
+    shares = rng.random(places.shape[:3]) ** (1.0 / manifold.dim)
+    ends *= (radius * shares / np.linalg.norm(ends, axis=-1))[..., None]
+
+    def linearise(coordinates):
+        vectors = manifold.vector(frames, coordinates)
+        gradient = energy_gradient(manifold, places, vectors, *data, block).shooting_vector
+        matrix = hessian(manifold, places, vectors, *data, block)
+        return manifold.coordinates(places, gradient, frames), matrix
+
+    gradient, matrix = linearise(ends)
+    least = np.linalg.eigvalsh(matrix)[..., 0]
+    length = np.linalg.norm(gradient, axis=-1)
+    damping = np.full(length.shape, 1e-2)
+    for _ in range(iterations):
+        shift = (damping * np.trace(matrix @ matrix, axis1=-2, axis2=-1))[..., None, None]
+        normal = matrix @ matrix + shift * np.eye(manifold.dim)
+        trial = ends - np.linalg.solve(normal, matrix @ gradient[..., None])[..., 0]
+        trial_gradient, trial_matrix = linearise(trial)
+        trial_length = np.linalg.norm(trial_gradient, axis=-1)
+        accept = (trial_length < length) & (np.linalg.norm(trial, axis=-1) <= radius)
+        ends = np.where(accept[..., None], trial, ends)
+        gradient = np.where(accept[..., None], trial_gradient, gradient)
+        matrix = np.where(accept[..., None, None], trial_matrix, matrix)
+        length = np.where(accept, trial_length, length)
+        damping = np.where(accept, 0.2 * damping, 5.0 * damping)
+    return ends, length, least
+
+
+def footpoints_at(mechanism, distances):
+    """Footpoints at these distances from the fit, in directions of their own."""
+    manifold = mechanism.manifold
+    start = np.repeat(np.expand_dims(mechanism.fit.footpoint, 1), len(distances), axis=1)
+    step = manifold.random_tangent(np.random.default_rng(8), start)
+    return manifold.exp(start, manifold.expand(distances / manifold.norm(start, step)) * step)
+
+
+@pytest.fixture(scope="module")
+def matrices():
+    """The default study of SPD(2): twenty data sets of twenty records."""
+    manifold = SPD(2)
+    data = simulate_geodesic_data(
+        random_stream(1, "far footpoints", "matrices"),
+        manifold,
+        20,
+        20,
+        1e-4,
+        random_point_radius=0.9,
+        ambient_noise=False,
+    )
+    found = fit(manifold, data.covariates, data.points)
+    bound = published_sensitivity(manifold, found.largest_residual, 20, data_radius=1.0)
+    support = configured_support(manifold, bound)
+    return AsPublished(manifold, data.covariates, data.points, found, bound, support)
+
+
+def test_matrices_have_one_best_shooting_vector_and_no_other_zero(matrices):
+    """At footpoints up to 0.5 from the fit the energy is even convex, over all the support."""
+    footpoints = footpoints_at(matrices, np.array([0.0, 0.1, 0.3, 0.5]))
+    ends, length, least = zeros_of_the_gradient(matrices, footpoints, 12)
+    assert np.max(length) < 1e-9
+    assert np.max(np.ptp(ends, axis=2)) < 1e-8
+    # Theirs is the mode that the mechanism knows.
+    target, _ = matrices.shooting_vector_target(footpoints, 1.0)
+    assert target.other_modes is None
+    np.testing.assert_allclose(ends[:, :, 0], target.centre, atol=1e-3)
+    # A convex function has one critical point at most.
+    assert np.min(least) > 0.25
+
+
+def test_a_search_for_other_modes_of_matrices_finds_none(matrices):
+    """The library's own, made to look by a bound of the curvature that is not sharp."""
+    manifold = SPD(2)
+    manifold.curvature_bounds = (-0.5, 1e-9)
+    searched = replace(matrices, manifold=manifold)
+    footpoints = footpoints_at(matrices, np.array([0.0, 0.1, 0.3, 0.5]))
+    target, _ = searched.shooting_vector_target(footpoints, 1.0)
+    assert np.all(np.isneginf(target.other_modes.log_mass))
+
+
+def test_the_same_search_finds_other_zeros_on_the_sphere():
+    whole = published_mechanism(SPHERE, np.full(4, 0.01))
+    footpoints = footpoints_at(whole, np.array([1.5, 2.0]))
+    ends, length, _ = zeros_of_the_gradient(whole, footpoints, 60)
+    several = [
+        np.max(np.ptp(ends[member][length[member] < 1e-9], axis=0), initial=0.0) > 1.0
+        for member in np.ndindex(4, 2)
+        if np.any(length[member] < 1e-9)
+    ]
+    assert np.sum(several) >= 5
 
 
 def test_a_law_without_a_finite_integral_is_refused():

@@ -1,6 +1,6 @@
 """What jobs make of files and settings before the library sees them."""
 
-import json
+from dataclasses import asdict
 from types import SimpleNamespace
 
 import numpy as np
@@ -10,6 +10,10 @@ from jobs import save_arrays, save_json
 
 from geodp.errors import DataError
 from geodp.manifolds.sphere import Sphere
+from geodp.mechanisms.as_published import configured_support
+from geodp.regression import fit
+from geodp.sensitivity import published_sensitivity
+from geodp.simulate import simulate_geodesic_data
 
 SPHERE = Sphere(2)
 FITTED = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
@@ -39,3 +43,34 @@ def test_numbers_are_one_point_for_all_data_sets():
 def test_numbers_that_make_no_point_are_refused_by_their_key(numbers):
     with pytest.raises(DataError, match=r"key studies\.mine\.support\.footpoint_centre: "):
         centre(numbers)
+
+
+@pytest.mark.parametrize("ball", [True, False], ids=["ball", "anywhere"])
+def test_mechanism_comes_back_from_its_files(tmp_path, ball):
+    """As `bound_sensitivity` writes them; every data set with the support of its own."""
+    data = simulate_geodesic_data(np.random.default_rng(1), SPHERE, 2, 20, 0.01, 0.6)
+    found = fit(SPHERE, data.covariates, data.points)
+    bound = published_sensitivity(SPHERE, found.largest_residual, 20, 0.5)
+    support = configured_support(SPHERE, bound, found.footpoint if ball else None)
+    save_arrays(tmp_path / "data.npz", {}, covariates=data.covariates, points=data.points)
+    save_json(tmp_path / "fit.json", {}, **asdict(found))
+    save_arrays(
+        tmp_path / "sensitivity.npz",
+        {},
+        **asdict(bound),
+        shooting_vector_length=support.shooting_vector_length,
+        footpoint_centre=support.footpoint_centre if ball else np.zeros(0),
+        footpoint_radius=support.footpoint_radius,
+    )
+    files = {"data": "data.npz", "fit": "fit.json", "sensitivity": "sensitivity.npz"}
+    job = SimpleNamespace(
+        input=SimpleNamespace(**{name: tmp_path / file for name, file in files.items()})
+    )
+    one = load_mechanism(job, SPHERE).take(slice(1, 2))
+    np.testing.assert_array_equal(one.points, data.points[1:])
+    np.testing.assert_array_equal(one.sensitivity.reach, bound.reach[1:])
+    radius = bound.tau[1] + 0.5
+    np.testing.assert_allclose(one.support.shooting_vector_length, [2.0 * radius])
+    target = one.footpoint_target(1.0)
+    np.testing.assert_allclose(target.support_centre, found.footpoint[1:], rtol=1e-15)
+    np.testing.assert_allclose(target.support_radius, [radius if ball else np.pi])

@@ -632,7 +632,7 @@ def test_command_line_says_the_same(checkout, small, case):
 
 STUDIES = {
     "config": ["sphere", "spd", "corpus_callosum", "corpus_callosum_reduced", "rats"],
-    "smoke": ["sphere", "rats"],
+    "smoke": ["sphere", "spd", "corpus_callosum", "corpus_callosum_reduced", "rats"],
 }
 
 

@@ -1,6 +1,8 @@
 """The files of the environment: they agree, and are bound to no place."""
 
+import ast
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -56,6 +58,23 @@ def test_every_locked_package_has_hashes():
     pattern = r"[\w.-]+==\S+( +;[^#]*?)?( +--hash=sha256:[0-9a-f]{64})+"
     for entry in entries("requirements.txt"):
         assert re.fullmatch(pattern, entry), f"not a version with hashes alone: {entry[:60]}"
+
+
+def test_every_package_that_is_imported_is_a_direct_need():
+    scripts = FOLDER.parent / "workflow" / "scripts"
+    files = list(scripts.rglob("*.py"))
+    imported = set()
+    for file in files:
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.Import):
+                imported |= {alias.name.split(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                imported.add(node.module.split(".")[0])
+    own = {file.stem for file in scripts.glob("*.py")} | {"geodp"}
+    foreign = {canonicalize_name(name) for name in imported - own - sys.stdlib_module_names}
+    # Snakemake reads configurations with yaml, so neither comes without the other.
+    assert foreign - {"yaml"} <= set(direct_needs())
+    assert {"numpy", "pandas", "arviz-stats"} <= foreign
 
 
 @pytest.mark.parametrize("name", ["numpy", "scipy", "pandas", "matplotlib"])

@@ -31,9 +31,10 @@ with job(snakemake):
                 *outline(row),
                 color=RELEASED.colour,
                 linestyle="--" if first else "-",
-                linewidth=1.5 if first else 0.6,
-                alpha=1.0 if first else 0.35,
-                zorder=3 if first else 1,
+                # Above the other, which at these budgets they all but cover.
+                linewidth=1.3 if first else 0.6,
+                alpha=1.0 if first else 0.5,
+                zorder=5 if first else 4,
                 label="one draw as published"
                 if first
                 else ("other draws" if row["draw"] == 2 else None),
@@ -41,8 +42,9 @@ with job(snakemake):
         panel.plot(
             *outline(part[part["kind"] == "without privacy"].iloc[0]),
             color=WITHOUT_PRIVACY.colour,
-            linewidth=1.8,
-            zorder=4,
+            linewidth=2.6,
+            alpha=0.75,
+            zorder=3,
             label="without privacy",
         )
         panel.set_title(f"{snakemake.params.covariate_label} = {value:g}")

@@ -1,0 +1,99 @@
+"""On the whole of a high-dimensional shape space the published density lives far from the data.
+
+Near the cut locus of the data the residuals pull in all directions and their sum almost vanishes,
+while nearly all of the space's volume is there.  Both checks compare bounds of logarithms that are
+tens of units apart.
+"""
+
+import numpy as np
+import pytest
+from scipy.special import gammaln, logsumexp
+
+from geodp.manifolds.kendall import KendallPlanarShapes
+from geodp.mechanisms.as_published import AsPublished, configured_support
+from geodp.regression import fit
+from geodp.samplers.axial import AxialLaw
+from geodp.sensitivity import published_sensitivity
+from geodp.stand_in import simulate_outlines
+
+SHAPES = KendallPlanarShapes(50)
+NEAR = np.pi / 4
+DRAWS = 1000
+
+
+@pytest.fixture(scope="module")
+def mechanism():
+    simulation = simulate_outlines(np.random.default_rng(0), 1, 100)
+    data = ((simulation.ages - 50.0) / 40.0, SHAPES.from_landmarks(simulation.outlines))
+    found = fit(SHAPES, *data)
+    bound = published_sensitivity(SHAPES, found.largest_residual, 100)
+    return AsPublished(
+        SHAPES, *data, found, bound, configured_support(SHAPES, bound, found.footpoint, NEAR)
+    )
+
+
+def log_mass_near(target):
+    """Integral over the ball, by importance sampling from the axial law; and its efficiency."""
+    law = AxialLaw.of(target)
+    steps = law.draw(np.random.default_rng(1), DRAWS)
+    centre = target.support_centre[:, None]
+    vectors = SHAPES.vector(SHAPES.frame(target.support_centre)[:, None], steps)
+    log_weights = target.unrestricted(SHAPES.exp(centre, vectors))
+    log_weights = log_weights + np.log(SHAPES.exp_volume(centre, vectors))
+    log_weights = log_weights - law.log_density(steps)
+    efficiency = np.exp(2 * logsumexp(log_weights) - logsumexp(2 * log_weights)) / DRAWS
+    return logsumexp(log_weights) - np.log(DRAWS), efficiency
+
+
+def at_the_cut_locus(target, width):
+    """Log densities at uniform shapes whose overlap with the fit is below ``width``; log volume."""
+    rng = np.random.default_rng(2)
+    mean = target.centre[0]
+    away = SHAPES.random_point(rng, (DRAWS,))
+    away = SHAPES.project(away - (away @ np.conj(mean))[:, None] * mean)
+    size = width * np.sqrt(rng.random(DRAWS))
+    overlap = size * np.exp(2j * np.pi * rng.random(DRAWS))
+    places = overlap[:, None] * mean + np.sqrt(1.0 - size**2)[:, None] * away
+    half = SHAPES.dim // 2
+    log_volume = half * np.log(np.pi) - gammaln(half + 1.0)
+    # Squared overlaps of uniform points are Beta(1, half).
+    log_volume += np.log(-np.expm1(half * np.log1p(-(width**2))))
+    return target.unrestricted(places[None])[0], log_volume
+
+
+@pytest.mark.parametrize("budget", [0.1, 0.3])
+def test_a_lower_bound_of_the_far_mass_exceeds_the_near_mass(budget, mechanism):
+    """Jensen: the log of a mean is at least the mean of the log, whatever its variance."""
+    target = mechanism.footpoint_target(budget)
+    near, efficiency = log_mass_near(target)
+    assert efficiency > 0.9
+    log_density, log_volume = at_the_cut_locus(target, 1e-3)
+    standard_error = np.std(log_density) / np.sqrt(DRAWS)
+    assert log_volume + np.mean(log_density) - 5.0 * standard_error > near + 10.0
+
+
+@pytest.mark.parametrize("budget", [0.3, 1.0, 2.0])
+def test_an_unbiased_estimate_of_the_far_mass_exceeds_the_near_mass(budget, mechanism):
+    """Markov: such an estimate is a million times too large with probability 1e-6 at most."""
+    target = mechanism.footpoint_target(budget)
+    near, _ = log_mass_near(target)
+    log_density, log_volume = at_the_cut_locus(target, 1e-3)
+    estimate = log_volume + logsumexp(log_density) - np.log(DRAWS)
+    assert estimate - np.log(1e6) > near + 10.0
+
+
+def test_near_masses_agree_with_a_radial_integral(mechanism):
+    """The energy bends almost alike in all directions: |grad| is nearly a function of distance."""
+    target = mechanism.footpoint_target(1.0)
+    found, _ = log_mass_near(target)
+    radius = np.linspace(0.0, NEAR, 4001)[1:]
+    frame = SHAPES.frame(target.centre)
+    along = SHAPES.vector(frame, np.eye(SHAPES.dim)[7][None])
+    steps = radius[:, None] * along
+    log_density = target.unrestricted(SHAPES.exp(target.centre, steps)[None])[0]
+    log_volume = np.log(SHAPES.exp_volume(target.centre, steps))
+    dim = SHAPES.dim
+    log_sphere = np.log(2.0) + 0.5 * dim * np.log(np.pi) - gammaln(0.5 * dim)
+    values = log_density + log_volume + (dim - 1) * np.log(radius) + log_sphere
+    expected = logsumexp(values) + np.log(radius[1] - radius[0])
+    assert abs(found - expected) < 2.0
