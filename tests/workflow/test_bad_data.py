@@ -839,7 +839,7 @@ def test_command_line_names_every_mistake_and_leaves_nothing(checkout):
             "not_unit.csv, row 3: not a point of sphere S^2, since its length is 1.11803, not 1: "
             "correct or remove the row"
         ),
-        "cut_locus": "cut_locus.csv, row 11 (record 10): it lies ",
+        "cut_locus": "cut_locus.csv, row 11: it lies ",
     }
     studies = {}
     for name, (lines, manifold, *columns) in tables.items():

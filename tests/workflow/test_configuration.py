@@ -816,7 +816,7 @@ def test_as_many_curves_as_styles():
 def test_source_is_the_stand_in_only_while_there_is_no_file(small, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "data").mkdir()
-    del small["studies"]["rats"]
+    del small["studies"]["rats"], small["claims"]
 
     def corpus():
         return studies_of(copy.deepcopy(small))["corpus_callosum"]

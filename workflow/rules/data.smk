@@ -43,6 +43,8 @@ rule read_data:
     params:
         manifold=settings("manifold"),
         settings=settings("data"),
+        # Another file may be older than what was made of the last one.
+        digest=lambda wildcards: STUDIES[wildcards.study].table_digest,
         lock=LOCK,
     script:
         "../scripts/read_data.py"
@@ -81,6 +83,9 @@ rule describe_data:
     params:
         manifold=settings("manifold"),
         groups=lambda wildcards: list(STUDIES[wildcards.study].groups),
+        transformation=lambda wildcards: STUDIES[wildcards.study]
+        .settings["data"]
+        .get("transformation", "none"),
         seed=config["seed"],
         lock=LOCK,
     script:

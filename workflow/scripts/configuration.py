@@ -94,7 +94,10 @@ def _sentence(problem):
         "exclusiveMaximum": "{found} is too large: give a number below {limit}",
         "enum": "{found!r} is not known: give one of {choices}",
         "type": "{found!r} has the wrong type: give {choices}",
-        "minItems": "the list is empty: give at least one entry",
+        "minItems": "the list is empty: give at least one entry"
+        if not found
+        else "{found} is too short a list: give {limit} entries or more",
+        "maxItems": "{found} is too long a list: give {limit} entries at most",
         "minProperties": "it is empty: give at least one entry",
         "pattern": "{found!r} is not allowed: it must match {limit}",
     }

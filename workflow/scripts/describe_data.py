@@ -21,8 +21,9 @@ with job(snakemake):
             "data_sets": data["covariates"].shape[0],
             "records": data["covariates"].shape[-1],
             "subjects": len(np.unique(subjects)) if subjects.size else "",
-            "covariate_0": low,
-            "covariate_1": high,
+            "transformation": snakemake.params.transformation,
+            "transformed_covariate_at_0": low,
+            "transformed_covariate_at_1": high,
             "seed": snakemake.params.seed,
             "lock": snakemake.params.lock,
         }

@@ -24,7 +24,7 @@ with job(snakemake):
     table["log_error"] = np.log(table["mean_squared_error"])
     table["log_non_private"] = np.log(table["non_private_mean_squared_error"])
 
-    keys = ["grid", "group", "n", "noise_variance", "cell", "footpoint_budget"]
+    keys = ["manifold", "data", "grid", "group", "n", "noise_variance", "cell", "footpoint_budget"]
     keys += ["shooting_vector_budget", "total_budget", "mechanism", "sampler", "support"]
     keys += ["seed", "lock"]
     values = [

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from jobs import load_arrays, load_json
 
+from geodp.errors import DataError
 from geodp.landmark_maps import LandmarkMap, fourier_harmonics, parse_matrix
 from geodp.manifolds.registry import make_manifold, parse_point
 from geodp.mechanisms.as_published import AsPublished, Support
@@ -25,8 +26,13 @@ def study_manifold(settings):
         return make_manifold(name, size, fourier_harmonics(size, chosen["harmonics"]))
     with open(chosen["matrix"], encoding="utf-8-sig") as text:
         matrix = parse_matrix(text, chosen["matrix"])
+    if matrix.shape[1] != size:
+        raise DataError(
+            f"{chosen['matrix']}: its rows have {matrix.shape[1]} entries and manifold.size is "
+            f"{size}: give an entry for each landmark"
+        )
     described = f"linear map of {Path(chosen['matrix']).name}"
-    return make_manifold(name, size, LandmarkMap(matrix, described))
+    return make_manifold(name, size, LandmarkMap(matrix, described, chosen["matrix"]))
 
 
 def configured_centre(manifold, setting, study, data, found):

@@ -7,6 +7,7 @@ with job(snakemake):
     from inputs import load_manifold
 
     from geodp.randomness import random_stream
+    from geodp.records import TRANSFORMATIONS
     from geodp.stand_in import simulate_outlines
 
     settings = snakemake.params.settings
@@ -23,13 +24,17 @@ with job(snakemake):
         (first, last),
         chosen["trend_length"],
     )
+    # As ages read from a file: transformed, then the limits become 0 and 1.
+    transformation = TRANSFORMATIONS[settings["transformation"]]
+    low, high = transformation(first), transformation(last)
+    ages = np.vectorize(transformation)(simulation.ages)
     start = manifold.from_landmarks(simulation.first_outline)
     save_arrays(
         snakemake.output[0],
         made_by(snakemake, study=study, group=group),
-        covariates=(simulation.ages - first) / (last - first),
+        covariates=(ages - low) / (high - low),
         points=manifold.from_landmarks(simulation.outlines),
         true_footpoint=np.broadcast_to(start, (1 + chosen["data_sets"], *start.shape)),
-        covariate_range=[first, last],
+        covariate_range=[low, high],
         description=np.array("simulated stand-in"),
     )

@@ -73,6 +73,11 @@ class Study:
             )
         return there[0] if there else None
 
+    @cached_property
+    def table_digest(self):
+        """Of the table's content."""
+        return _digest(self.table)
+
     @property
     def source(self):
         """Where data come from: ``simulated``, ``table``, or ``stand_in`` where there is none."""
@@ -159,6 +164,11 @@ class Study:
         ]
 
 
+def _digest(path):
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()[:16]
+
+
 def expand(configuration):
     """Studies of a validated configuration, by name.
 
@@ -166,6 +176,12 @@ def expand(configuration):
     ------
     ConfigurationError
     """
+    claims = configuration["claims"]
+    if claims is not None and not Path(claims).is_file():
+        raise ConfigurationError(
+            f"configuration key claims: there is no file {claims} (seen from {Path.cwd()}): put it "
+            "there or correct the path"
+        )
     studies = {
         name: _expand_study(name, settings, configuration["cells_per_job"])
         for name, settings in configuration["studies"].items()
@@ -298,7 +314,7 @@ def _resolve_landmark_map(study, key):
             "there or correct the path"
         )
     # Part of what every result depends on, so that another matrix runs everything again.
-    chosen["digest"] = hashlib.sha256(Path(chosen["matrix"]).read_bytes()).hexdigest()[:16]
+    chosen["digest"] = _digest(chosen["matrix"])
 
 
 def _check_table(study, key):
@@ -475,9 +491,17 @@ def _check_predicted(study, name, place):
 
 
 def _check_across(studies):
-    """Figures that name another study."""
+    """Figures that name another study, and names that two studies would share."""
+    owners = {}
     for study in studies.values():
         for name, figure in study.settings["figures"].items():
+            # The name of the figure's rule.
+            owner = owners.setdefault(f"{study.name}_{name}", study.name)
+            if owner != study.name:
+                raise ConfigurationError(
+                    f"configuration key studies.{study.name}.figures.{name}: with its study's name "
+                    f"it reads like a figure of the study {owner}: rename either"
+                )
             other = figure.get("reduced")
             if other is None:
                 continue

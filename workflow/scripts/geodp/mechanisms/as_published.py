@@ -79,8 +79,13 @@ def configured_support(
     Raises
     ------
     DataError
-        A ball of footpoints with neither a radius nor data in a ball.
+        A ball of footpoints with neither a radius nor data in a ball, or without a centre.
     """
+    if footpoint_centre is None and footpoint_radius is not None:
+        raise DataError(
+            "configuration key support.footpoint_centre is missing: a ball of footpoints needs a "
+            "centre: add it"
+        )
     longest = np.minimum(manifold.injectivity_radius, sensitivity.reach)
     if shooting_vector_length is not None:
         longest = np.minimum(longest, shooting_vector_length)
@@ -265,8 +270,9 @@ class AsPublished:
 def _with_other_modes(manifold, target, gradient, linearise):
     """The target with its other modes, where there may be any and they can be looked for.
 
-    Where no curvature is positive, the squared distance to a record has one critical point; in
-    many dimensions a few hundred points looked at see nothing.
+    Where no curvature is positive, the squared distance to a record has one critical point, and
+    no second one of their sum was found by searching; in many dimensions a few hundred points
+    looked at see nothing.
     """
     bounded = np.all(np.isfinite(target.support_radius))
     if not bounded or manifold.curvature_bounds[1] <= 0.0 or manifold.dim > SEARCHED_DIMENSIONS:

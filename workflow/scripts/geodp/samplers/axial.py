@@ -168,7 +168,8 @@ def _profile(target, coordinates):
     value = target.unrestricted(space.exp(centre, vector))
     finite = np.isfinite(value)
     # A spline cannot follow a density to zero: far below the rest is low enough.
-    least = np.min(value, axis=-1, keepdims=True, where=finite, initial=0.0) - ALL_BUT_ZERO
+    least = np.min(value, axis=-1, keepdims=True, where=finite, initial=np.inf) - ALL_BUT_ZERO
+    least = np.where(np.isfinite(least), least, 0.0)
     return np.where(finite, value, least) + np.log(volume)
 
 

@@ -47,7 +47,6 @@ SHARES_WITH_AXIAL = (
     *SHARES,
     (0.45, 0.45, 0.10),
     (0.10, 0.80, 0.10),
-    (0.02, 0.96, 0.02),
     (0.20, 0.30, 0.50),
 )
 PILOT_SHARES = (0.6, 0.0, 0.4)
@@ -61,7 +60,6 @@ FEW_DIMENSIONS = 12
 ABOUT_AS_GOOD = 0.1
 
 ELLIPSE_ALONE = (1.0, 0.0, 0.0)
-PILOT_SHARES = (0.4, 0.3, 0.3)
 
 
 @dataclass(frozen=True)
