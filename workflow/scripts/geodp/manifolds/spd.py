@@ -89,10 +89,17 @@ class SPD(SymmetricSpace):
         return _symmetric(factor @ _spectral(np.exp(values), vectors) @ _transposed(factor))
 
     def log(self, point, other):
-        # From the difference, so that nearby matrices lose no digits.
+        # From the difference, so that nearby matrices lose no digits ...
         white, factor = self._whiten(point, other - point)
         values, vectors = np.linalg.eigh(white)
-        return factor @ _spectral(np.log1p(values), vectors) @ _transposed(factor)
+        logarithm = _spectral(np.log1p(np.maximum(values, -0.5)), vectors)
+        far = values[..., 0] < -0.5
+        if np.any(far):
+            # ... and from themselves, where the difference would be all but minus one.
+            values, vectors = np.linalg.eigh(self._whiten(point, other)[0])
+            direct = _spectral(np.log(np.where(far[..., None], values, 1.0)), vectors)
+            logarithm = np.where(far[..., None, None], direct, logarithm)
+        return factor @ logarithm @ _transposed(factor)
 
     def transport(self, point, direction, vector):
         white, factor = self._whiten(point, direction)
