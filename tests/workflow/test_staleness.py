@@ -347,7 +347,7 @@ def test_changed_table_reruns_its_study_alone(finished_copy):
 
 
 @pytest.mark.parametrize(
-    "file", ["resources/published/kulkarni_soto_claims.csv", "workflow/scripts/claims.html.j2"]
+    "file", ["resources/published/kulkarni_soto_claims.csv", "workflow/report/claims.html.j2"]
 )
 def test_changed_claims_or_page_reruns_the_verdicts_alone(finished_copy, file):
     edit(finished_copy.root / file)

@@ -32,7 +32,7 @@ if config["claims"]:
         input:
             claims=config["claims"],
             tables=[claimed_table(*named) for named in CLAIMED_TABLES],
-            template="workflow/scripts/claims.html.j2",
+            template="workflow/report/claims.html.j2",
             library=library("evaluate_claims.py"),
         output:
             csv=f"{RESULTS}/claims.csv",

@@ -41,7 +41,10 @@ for study in STUDIES.values():
                 input:
                     data=group_file(study.name, study.shown_group(figure), "data.npz"),
                     fit=group_file(study.name, study.shown_group(figure), "fit.json"),
-                    cell=cell_file(study.name, study.shown_group(figure), chosen["cell"], "matched"),
+                    cells=[
+                        cell_file(study.name, study.shown_group(figure), chosen["cell"], sampler)
+                        for sampler in study.shown_samplers(figure)
+                    ],
                     library=library("predict_at_values.py"),
                 output:
                     prediction_file(study.name, figure),
@@ -54,6 +57,7 @@ for study in STUDIES.values():
                     name=figure,
                     manifold=study.settings["manifold"],
                     figure=chosen,
+                    samplers=study.shown_samplers(figure),
                     seed=config["seed"],
                     transformation=study.settings["data"].get("transformation", "none"),
                     lock=LOCK,

@@ -36,6 +36,13 @@ with job(snakemake):
         chosen["shooting_vector_length"],
     )
     centre = support.footpoint_centre
+    described = support.describe()
+    if centre is not None:
+        spread = np.max(manifold.dist(np.expand_dims(centre, 1), data["points"]), axis=-1)
+        reach = support.footpoint_radius + support.shooting_vector_length + spread
+        if np.any(reach >= manifold.injectivity_radius):
+            # There residuals jump and nearly cancel, and the density can have most of its mass.
+            described += ", predictions may reach the cut locus of the data"
     save_arrays(
         snakemake.output[0],
         made_by(snakemake, study=snakemake.wildcards.study, group=snakemake.wildcards.group),
@@ -46,5 +53,5 @@ with job(snakemake):
         shooting_vector_length=support.shooting_vector_length,
         footpoint_centre=np.zeros(0) if centre is None else centre,
         footpoint_radius=support.footpoint_radius,
-        description=np.array(support.describe()),
+        description=np.array(described),
     )

@@ -51,6 +51,9 @@ CLAIM_COLUMNS = (
 # The columns of a claim that its verdict repeats.
 REPEATED = ("claim", "section", "figure", "study", "statement", "quantity")
 
+# What a verdict says of the tables it rests on.
+ORIGIN = ("data", "manifold", "support", "seed", "lock")
+
 VERDICTS = ("holds", "holds in part", "does not hold")
 
 # Columns whose spread over the draws of one data set log_error_standard_error describes. Of a log
@@ -657,8 +660,8 @@ def evaluate_claims(rows, tables, stream, replicates=REPLICATES, source="claims"
     DataFrame
         A row a claim: ``claim``, ``section``, ``figure``, ``study``, ``statement``, ``quantity``,
         ``value``, ``low`` and ``high`` (95 % percentile interval, stretched to hold the value),
-        ``interval_over``, ``criterion``, ``verdict`` (empty if not evaluated), ``why``, ``data``,
-        ``seed`` and ``lock``.
+        ``interval_over``, ``criterion``, ``verdict`` (empty if not evaluated), ``why``, and those
+        of `ORIGIN`.
     """
     check_claims(rows, source)
     found = []
@@ -685,7 +688,7 @@ def evaluate_claims(rows, tables, stream, replicates=REPLICATES, source="claims"
             raise DataError(
                 message if message.startswith(place) else f"{place}: {message}"
             ) from problem
-        result |= {name: _origin(claim, tables, name) for name in ("data", "seed", "lock")}
+        result |= {name: _origin(claim, tables, name) for name in ORIGIN}
         found.append(result)
     return pd.DataFrame(found)
 

@@ -87,8 +87,7 @@ with job(snakemake):
             step=planned.steps,
             chain=range(1, DRAWS + 1),
             largest_weight=planned.largest_weight,
-            # Of a chain of an independence sampler, were the largest weight seen the largest.
-            estimated_total_variation=(1.0 - 1.0 / planned.largest_weight) ** planned.steps,
+            estimated_total_variation=planned.total_variation,
             distance=away,
         )
 
@@ -102,8 +101,7 @@ with job(snakemake):
         mechanism = load_mechanism(SimpleNamespace(input=files), study_manifold(manifold))
         mechanism = mechanism.take(slice(0, 1))
         law(name, mechanism, described)
-        if name == "as configured":
-            walk(name, mechanism, described)
+        walk(name, mechanism, described)
         radius = settings.get("footpoint_radius")
         if radius is not None and name == "as configured":
             wide = replace(

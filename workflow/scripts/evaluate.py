@@ -67,6 +67,7 @@ with job(snakemake):
                     "cut_short": cut_short,
                     "accepted": float(draws[f"{stage}_accepted"]),
                     "largest_weight": float(draws[f"{stage}_largest_weight"]),
+                    "estimated_total_variation": float(draws[f"{stage}_total_variation"]),
                     "trace_chains": chains,
                     "trace_states": states,
                     "trace_thin": int(draws[f"{stage}_thin"]),

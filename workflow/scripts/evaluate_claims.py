@@ -33,7 +33,7 @@ with job(snakemake):
         if table is not None:
             words = {
                 name: ", ".join(dict.fromkeys(str(value) for value in table[name].dropna()))
-                for name in ("data", "manifold", "n", "mechanism")
+                for name in ("data", "manifold", "n", "support", "mechanism")
                 if name in table.columns
             }
             studies.append({"study": study, **words})
@@ -50,7 +50,6 @@ with job(snakemake):
         sections=list(dict.fromkeys(found["section"])),
         counts=[(verdict, int(counts.get(verdict, 0))) for verdict in (*VERDICTS, "")],
         studies=studies,
-        names=params.get("study_names", {}),
         table=Path(snakemake.output.csv).name,
         made_by=made_by(snakemake),
     )

@@ -11,10 +11,15 @@ with job(snakemake):
 
     numbers = pd.read_csv(snakemake.input.table)
     values = list(dict.fromkeys(numbers["covariate"]))
+    samplers = list(dict.fromkeys(numbers["sampler"].dropna()))
     figure, axes = new_figure(
-        1, len(values), width=1.5 * len(values) + 0.6, height=1.8, sharex=True, sharey=True
+        len(samplers),
+        len(values),
+        width=1.5 * len(values) + 0.6,
+        height=0.6 + 1.2 * len(samplers),
+        sharex=True,
+        sharey=True,
     )
-
     # Many landmarks make an outline by themselves.
     marked = numbers["landmark"].max() <= 20
 
@@ -22,9 +27,10 @@ with job(snakemake):
         ordered = shape.sort_values("landmark")[["x", "y"]].to_numpy()
         return np.vstack([ordered, ordered[:1]]).T
 
-    for panel, value in zip(axes[0], values, strict=True):
+    for row, column in np.ndindex(axes.shape):
+        panel, value = axes[row, column], values[column]
         part = numbers[numbers["covariate"] == value]
-        for draw, shape in part[part["kind"] == "as published"].groupby("draw"):
+        for draw, shape in part[part["sampler"] == samplers[row]].groupby("draw"):
             first = draw == 1
             panel.plot(
                 *closed(shape),
@@ -45,13 +51,16 @@ with job(snakemake):
             zorder=4,
             label="without privacy",
         )
-        panel.set_title(f"{snakemake.params.covariate_label}: {value:g}")
+        if row == 0:
+            panel.set_title(f"{snakemake.params.covariate_label}: {value:g}")
         panel.set_aspect("equal")
         panel.set_xticks([])
         panel.set_yticks([])
         for side in panel.spines.values():
             side.set_visible(False)
-    axes[0, 0].set_ylabel("unit centroid size")
+    names = {"matched": "drawn from\nthe density", "random_walk": "short walk\nfrom the fit"}
+    for row, sampler in enumerate(samplers):
+        axes[row, 0].set_ylabel(names[sampler] if len(samplers) > 1 else "unit centroid size")
     handles, labels = axes[0, 0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper center", ncols=3, fontsize=8)
     save_figure_and_table(snakemake, figure, numbers)

@@ -14,7 +14,6 @@ with job(snakemake):
     manifold = load_manifold(snakemake)
     settings = snakemake.params.figure
     data, found = load_arrays(snakemake.input.data), load_json(snakemake.input.fit)
-    draws = load_arrays(snakemake.input.cell)
     low, high = data["covariate_range"]
     transformation = TRANSFORMATIONS[snakemake.params.transformation]
     values = settings["values"]
@@ -25,37 +24,36 @@ with job(snakemake):
             f"configuration key studies.{snakemake.params.study}.figures."
             f"{snakemake.params.name}.values: {outside:g} lies outside the data's covariates"
         )
-    footpoints = draws["footpoint"][0]
     count = settings.get("draws", 1)
     fitted = predict(manifold, found["footpoint"][0], found["shooting_vector"][0], scaled)
-    private = predict(manifold, footpoints[:count], draws["shooting_vector"][0, :count, 0], scaled)
-    away = manifold.dist(fitted, private)
+    predicted = {"": (fitted[None], np.zeros((1, len(values))))}
+    for sampler, path in zip(snakemake.params.samplers, snakemake.input.cells, strict=True):
+        draws = load_arrays(path)
+        private = predict(
+            manifold, draws["footpoint"][0][:count], draws["shooting_vector"][0, :count, 0], scaled
+        )
+        predicted[sampler] = (private, manifold.dist(fitted, private))
 
     def coordinates(point):
         """Columns of one predicted point: landmarks, a row each, or coordinates."""
         if settings["kind"] == "shapes":
-            return {
-                "landmark": range(1, len(point) + 1),
-                "x": point.real,
-                "y": point.imag,
-            }
+            return {"landmark": range(1, len(point) + 1), "x": point.real, "y": point.imag}
         return {f"coordinate_{k + 1}": [value] for k, value in enumerate(point.ravel())}
 
-    if settings["kind"] == "shapes":
-        # A shape has no orientation: turn each private one to the non-private.
-        fitted, private = manifold.to_landmarks(fitted), manifold.to_landmarks(private)
-        private = manifold.align(fitted, private)
     rows = []
-    for kind, sequences, distances in (
-        ("without privacy", fitted[None], np.zeros((1, len(values)))),
-        ("as published", private, away),
-    ):
+    for sampler, (sequences, distances) in predicted.items():
+        if settings["kind"] == "shapes":
+            # A shape has no orientation: turn each private one to the non-private.
+            sequences = manifold.align(
+                manifold.to_landmarks(fitted), manifold.to_landmarks(sequences)
+            )
         for draw, sequence in enumerate(sequences):
             for value, point, distance in zip(values, sequence, distances[draw], strict=True):
                 rows.append(
                     pd.DataFrame(
                         {
-                            "kind": kind,
+                            "kind": "as published" if sampler else "without privacy",
+                            "sampler": sampler,
                             "manifold": manifold.name,
                             "data": str(data["description"]),
                             "draw": draw + 1,

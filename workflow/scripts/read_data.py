@@ -43,7 +43,8 @@ with job(snakemake):
         covariates=records.covariates[None],
         points=records.points[None],
         covariate_range=np.array(records.covariate_range),
-        subjects=np.array(records.subjects, dtype=str),
+        # Which records share a subject, without saying who that is.
+        subjects=np.unique(records.subjects, return_inverse=True)[1],
         table=np.array(path),
         rows=np.array(records.rows),
         row_word=np.array(records.row_word),

@@ -90,7 +90,12 @@ class Study:
     def note(self):
         """What every figure of the study says of its data."""
         stand_in = STAND_IN_NOTE if self.source == "stand_in" else ""
-        return " ".join(filter(None, [stand_in, self.settings["note"]]))
+        chosen = self.settings["manifold"]["landmark_map"]
+        reduced = ""
+        if chosen is not None:
+            kept = f"harmonics up to {chosen.get('harmonics')}"
+            reduced = f"Landmarks reduced to {chosen.get('matrix', kept)}."
+        return " ".join(filter(None, [stand_in, reduced, self.settings["note"]]))
 
     @property
     def first_group(self):
@@ -146,6 +151,11 @@ class Study:
     def shown_group(self, figure):
         """The group that a figure of one cell shows: the one it names, else the study's first."""
         return self.settings["figures"][figure].get("group", self.first_group)
+
+    def shown_samplers(self, figure):
+        """Samplers whose draws a figure of one cell shows."""
+        walk = self.settings["figures"][figure].get("random_walk", False)
+        return ["matched", "random_walk"] if walk else ["matched"]
 
     def curve_groups(self, figure):
         """Groups of a figure of curves, each with its budget pairs in the figure's grids."""
@@ -395,7 +405,7 @@ FIGURE_KEYS = {
     "curves": ({"grids", "groups"}, set()),
     "ratios": (set(), set()),
     "samplers": (set(), set()),
-    "shapes": ({"cell", "values"}, {"group", "draws"}),
+    "shapes": ({"cell", "values"}, {"group", "draws", "random_walk"}),
     "ellipses": ({"cell", "values"}, {"group", "draws"}),
     "convergence": (
         {"cell"},
@@ -475,6 +485,15 @@ def _check_cell(study, name, place):
 
 def _check_predicted(study, name, place):
     figure, manifold = study.settings["figures"][name], study.settings["manifold"]
+    walked = [
+        (entry.get("group", study.first_group), entry["cell"])
+        for entry in study.settings["random_walk"]["cells"]
+    ]
+    if figure.get("random_walk") and (study.shown_group(name), figure["cell"]) not in walked:
+        raise ConfigurationError(
+            f"{place}.random_walk: the random walk does not run on the cell {figure['cell']}: name "
+            f"it under studies.{study.name}.random_walk.cells"
+        )
     if figure["kind"] == "shapes" and manifold["name"] != "kendall":
         raise ConfigurationError(f"{place}: shapes are drawn of planar landmarks only")
     if figure["kind"] == "ellipses" and (manifold["name"], manifold["size"]) != ("spd", 2):

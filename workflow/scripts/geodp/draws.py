@@ -33,6 +33,7 @@ class Draws:
         for stage in STAGES:
             kept[f"{stage}_steps"] = np.array(self.plans[stage].steps)
             kept[f"{stage}_largest_weight"] = np.array(self.plans[stage].largest_weight)
+            kept[f"{stage}_total_variation"] = np.array(self.plans[stage].total_variation)
             kept[f"{stage}_cut_short"] = np.array(self.plans[stage].cut_short)
             kept[f"{stage}_accepted"] = np.array(self.accepted[stage])
         return kept

@@ -241,7 +241,10 @@ def read_mat_records(
     variables = _mat_variables(file, source)
     for name in [landmarks, *choices.fields]:
         if name not in variables:
-            raise DataError(f"{source}: there is no variable {name} (there are: {_few(variables)})")
+            raise DataError(
+                f"{source}: there is no variable {name} (there are: {_few(variables)}): add it, or "
+                "correct the name in the study's data"
+            )
     fields = {name: _texts(variables[name], name, source) for name in choices.fields}
     number = len(fields[covariate])
     for name, texts in fields.items():
@@ -358,7 +361,7 @@ def _check_enough(numbers, file, when=""):
     if len(numbers) < FEWEST_RECORDS:
         raise DataError(
             f"{file.name}: a fit needs at least {FEWEST_RECORDS} records and there are "
-            f"{len(numbers)}{when}"
+            f"{len(numbers)}{when}: add records"
         )
 
 
@@ -385,12 +388,14 @@ def _matching(file, keep, fields, number):
         labels = {_label(value) for value in values}
         left = [index for index in kept if _label(fields[name][index]) in labels]
         if kept and not left:
-            there = dict.fromkeys(fields[name][index] for index in kept)
+            values = [fields[name][index] for index in kept]
+            there = dict.fromkeys(values)
+            # Values that no two records share, such as names of subjects, are not for messages.
+            shown = "" if len(there) == len(values) else f" (there are: {_few(there)})"
             among = "records" if len(kept) == number else "records the filters before it left"
             raise DataError(
                 f"{file.name}: data.keep leaves nothing, since none of the {len(kept)} {among} has "
-                f"{_wanted(allowed)} in {file.field_word} {name} (there are: {_few(there)}): "
-                "correct data.keep"
+                f"{_wanted(allowed)} in {file.field_word} {name}{shown}: correct data.keep"
             )
         kept = left
     return kept
@@ -598,13 +603,17 @@ def _numbered_rows(text, file, fields, columns):
         header = reader.fieldnames
         if not header:
             raise DataError(f"{source}: the table is empty: give a header and one record a row")
+        if len(header) == 1 and ";" in header[0]:
+            raise DataError(
+                f"{source}, row 1: its columns are separated by semicolons: save it with commas"
+            )
         if columns is None:
             columns = _outline_columns(header, source)
         for name in [*fields, *columns]:
             if name not in header:
                 raise DataError(
-                    f"{source}, row 1: there is no column {name} (there are: "
-                    f"{', '.join(header[:8])}{', ...' if len(header) > 8 else ''})"
+                    f"{source}, row 1: there is no column {name} (there are: {_few(header)}): add "
+                    "it, or correct the name in the study's data"
                 )
             if header.count(name) > 1:
                 raise DataError(

@@ -30,6 +30,10 @@ DIRECTION_PAIRS = 2
 # a cut locus, and a spline would ring.
 SMALLEST_LOG_VOLUME = -3.0
 
+# Places end at this fraction of what is looked at, and the spline goes on: at a cut locus the
+# volume density has no logarithm.
+EDGE = 0.995
+
 # Log density that stands for zero, below the least seen.
 ALL_BUT_ZERO = 50.0
 
@@ -127,7 +131,7 @@ class AxialLaw:
 def _tabulate(target, axis, box, level, squared=False):
     """Edges of the cells and unnormalised log masses, (*batch, r cells, t cells)."""
     dim = axis.shape[-1]
-    nodes = [np.linspace(0.0, 1.0, number) for number in NODES[level]]
+    nodes = [EDGE * np.linspace(0.0, 1.0, number) for number in NODES[level]]
     places = [
         low[..., None] + (high - low)[..., None] * node
         for (low, high), node in zip(box, nodes, strict=True)

@@ -46,6 +46,9 @@ class Plan:
     largest_weight : float
         Largest importance weight of pilot proposals, relative to the mean of its batch member;
         NaN for kernels that have no weights.
+    total_variation : float
+        Estimated distance of the worst batch member to its density after those steps; NaN where
+        there is no estimate.
     cut_short : bool
         Whether more steps were wanted than are allowed.
     """
@@ -53,6 +56,7 @@ class Plan:
     sampler: object
     steps: int
     largest_weight: float = float("nan")
+    total_variation: float = float("nan")
     cut_short: bool = False
 
 

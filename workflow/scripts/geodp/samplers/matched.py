@@ -56,6 +56,12 @@ PILOT_SHARES_WITH_AXIAL = (0.4, 0.3, 0.3)
 GOOD_WEIGHT = 3.0
 FEW_DIMENSIONS = 12
 
+# Where weights are larger than that, they are looked at again with so many times the proposals.
+MANY_TIMES = 10
+
+# Numbers of steps that a plan chooses from.
+STEP_CHOICES = 60
+
 # Mixtures whose largest weights differ by less than this factor's logarithm are about as good.
 ABOUT_AS_GOOD = 0.1
 
@@ -335,11 +341,10 @@ def _positive(hessian):
 def plan(rng, target, proposals, total_variation, fewest, most):
     """Choose the mixture of proposals and the number of steps from pilot proposals.
 
-    An independence chain started from its proposal is within ``(1 - 1/w)^m`` of its target in
-    total variation after ``m`` steps, ``w`` the largest weight relative to its mean.  Each
-    member of the batch gets the mixture with the least largest weight among its pilot
-    proposals, and that weight stands for ``w``: the number of steps rests on an estimate, not
-    on a bound.
+    Each member of the batch gets the mixture with the least largest weight among its pilot
+    proposals.  The number of steps follows from `total_variation_bounds`, with the weights of
+    proposals of the chosen mixture, ten times as many where weights are large.  An estimate it
+    remains: a part of the target that no pilot proposal reached is not in it.
 
     Parameters
     ----------
@@ -348,7 +353,7 @@ def plan(rng, target, proposals, total_variation, fewest, most):
     proposals : int
         Pilot proposals for each batch member.
     total_variation : float
-        Distance to the target wanted.
+        Distance to the target wanted of the worst member.
     fewest, most : int
         Limits of the number of steps.
 
@@ -367,12 +372,65 @@ def plan(rng, target, proposals, total_variation, fewest, most):
         shares, log_largest = _pilot(
             rng, target, proposals, PILOT_SHARES_WITH_AXIAL, SHARES_WITH_AXIAL
         )
-    worst = np.max(log_largest)
-    # A weight that never varies would need no step at all.
-    largest = max(float(np.exp(worst)), 1.0 + 1e-9)
-    needed = np.log(total_variation) / np.log1p(-1.0 / largest) if np.isfinite(largest) else np.inf
-    steps = int(np.clip(np.ceil(min(needed, most)), fewest, most))
-    return Plan(Matched(shares), steps, largest, bool(needed > most))
+    large = np.max(log_largest) > np.log(GOOD_WEIGHT)
+    proposal = _Proposal.of(target, shares)
+    state = proposal.draw(rng, MANY_TIMES * proposals if large else proposals)
+    log_weight = state.memory["log_weight"]
+    steps = np.unique(np.geomspace(fewest, most, STEP_CHOICES).astype(int))
+    distances = np.max(
+        total_variation_bounds(log_weight, steps), axis=tuple(range(log_weight.ndim - 1))
+    )
+    enough = distances <= total_variation
+    chosen = int(np.argmax(enough)) if np.any(enough) else -1
+    return Plan(
+        Matched(shares),
+        int(steps[chosen]),
+        float(np.exp(np.max(_relative(log_weight)))),
+        float(distances[chosen]),
+        not np.any(enough),
+    )
+
+
+def _relative(log_weight):
+    """Log weights relative to their mean over proposals; infinite where none was within support."""
+    number = log_weight.shape[-1]
+    mean = logsumexp(log_weight, axis=-1, keepdims=True) - np.log(number)
+    return np.where(np.isneginf(mean), np.inf, log_weight - np.where(np.isneginf(mean), 0.0, mean))
+
+
+def total_variation_bounds(log_weight, steps):
+    """Distance of independence Metropolis to its target, from the law of its weights.
+
+    Let w be target over proposal, of mean one under the proposal q, and start from q.  After m
+    steps a state of weight w has a share ``1 - d_m(w)`` of its density under the target, with
+    ``d_0(w) = 1 - 1/w``.  One step gives ``d_(m+1)(w) = r(w) d_m(w) + h_m(w)``, where r is the
+    probability of staying and ``h_m(w)`` the mean of ``d_m(w') min(1/w, 1/w')`` under the target.
+    By induction d_m does not decrease with w and its mean under the target is zero, so h_m is
+    nowhere positive, and the total variation is at most the mean under the target of
+    ``max(0, 1 - 1/w) r(w)^m``.
+
+    Parameters
+    ----------
+    log_weight : ndarray, shape (*batch, proposals)
+        Of independent proposals, up to a constant for each batch member.
+    steps : ndarray of int, shape (k,)
+
+    Returns
+    -------
+    ndarray, shape (*batch, k)
+        The bound with the weights given for the law of weights: as good as they represent it.
+    """
+    weight = np.sort(np.exp(_relative(log_weight)), axis=-1)
+    number = weight.shape[-1]
+    unknown = np.isinf(weight[..., -1])
+    weight = np.where(unknown[..., None], 1.0, weight)
+    above = number - 1 - np.arange(number)
+    positive = np.where(weight > 0.0, weight, 1.0)
+    accepted = (np.cumsum(weight, axis=-1) + above * weight) / (number * positive)
+    stay = np.clip(1.0 - accepted, 0.0, 1.0)
+    missing = np.maximum(weight - 1.0, 0.0)
+    bounds = np.stack([np.mean(missing * stay**m, axis=-1) for m in steps], axis=-1)
+    return np.where(unknown[..., None], 1.0, bounds)
 
 
 def _pilot(rng, target, proposals, pilot_shares, candidates):
