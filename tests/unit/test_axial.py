@@ -14,6 +14,7 @@ from scipy.integrate import cumulative_simpson
 from scipy.special import betainc, gammaln, logsumexp
 
 from geodp.manifolds.euclidean import Euclidean
+from geodp.manifolds.hyperbolic import Hyperbolic
 from geodp.manifolds.kendall import KendallPlanarShapes
 from geodp.manifolds.spd import SPD
 from geodp.manifolds.sphere import Sphere
@@ -104,6 +105,7 @@ FLAT = [
     (Sphere(2), 1.0),
     (Euclidean(3), 0.2),
     (SPD(2), 2.0),
+    (Hyperbolic(4), 2.0),
     (Sphere(4), np.pi),
     (KendallPlanarShapes(5), 1.2),
     (Euclidean(96), 1.0),
@@ -137,7 +139,14 @@ def polar_grid(dim, radius, cells):
     return r, angle, r[:, None, None, None] * nodes, volumes
 
 
-FEW = [(Euclidean(2), 1.5), (Sphere(2), 3.0), (Euclidean(3), 0.2), (SPD(2), 2.0), (Sphere(3), 1.0)]
+FEW = [
+    (Euclidean(2), 1.5),
+    (Sphere(2), 3.0),
+    (Hyperbolic(2), 2.0),
+    (Euclidean(3), 0.2),
+    (SPD(2), 2.0),
+    (Sphere(3), 1.0),
+]
 
 
 @pytest.mark.parametrize(
@@ -457,7 +466,9 @@ def test_a_density_of_zero_everywhere_has_a_law_all_the_same():
 
 
 @pytest.mark.parametrize("sigma", [1.5, 0.3, 0.02])
-@pytest.mark.parametrize("space", [Euclidean(1), SPD(1), Sphere(1)], ids=lambda space: space.name)
+@pytest.mark.parametrize(
+    "space", [Euclidean(1), SPD(1), Sphere(1), Hyperbolic(1)], ids=lambda space: space.name
+)
 def test_spaces_of_one_dimension_do_without(space, sigma):
     """An interval, with the mode beside its middle."""
     radius, aside = 1.0, 0.5

@@ -11,6 +11,7 @@ from scipy.linalg import helmert
 
 from geodp.errors import DataError
 from geodp.landmark_maps import LandmarkMap, fourier_harmonics
+from geodp.manifolds.hyperbolic import Hyperbolic
 from geodp.manifolds.kendall import (
     ComplexProjectiveSpace,
     KendallPlanarShapes,
@@ -32,7 +33,7 @@ fractions = st.floats(0.0, 0.9)
 
 
 def reach(manifold):
-    """The injectivity radius; without one, a length at which SPD matrices stay well scaled."""
+    """The injectivity radius; without one, a length at which points stay well scaled."""
     return manifold.injectivity_radius if np.isfinite(manifold.injectivity_radius) else 3.0
 
 
@@ -59,8 +60,11 @@ def scene(manifold, seed, fraction):
 def rounding(manifold, *points):
     """Rounding to allow: 100 units in the last place.
 
-    Matrices are whitened by the points, which multiplies it by their condition numbers.
+    Matrices are whitened by the points, which multiplies it by their condition numbers; and a
+    unit vector of hyperbolic space has coordinates as large as its point's.
     """
+    if isinstance(manifold, Hyperbolic):
+        return 100 * EPSILON * np.prod([point[0] for point in points])
     if isinstance(manifold, SPD):
         return 100 * EPSILON * np.prod([np.linalg.cond(point) for point in points])
     return 100 * EPSILON
@@ -161,6 +165,10 @@ def exact_dist(manifold, point, other):
                 inverse * mpmath.matrix(other.tolist()) * inverse.T, eigvals_only=True
             )
             return mpmath.sqrt(sum(mpmath.log(value) ** 2 for value in values))
+        if isinstance(manifold, Hyperbolic):
+            places = [mpmath.matrix(each[1:].tolist()) for each in (point, other)]
+            times = [mpmath.sqrt(1 + mpmath.fdot(place, place)) for place in places]
+            return mpmath.acosh(times[0] * times[1] - mpmath.fdot(*places))
         first = [mpmath.mpmathify(complex(entry)) for entry in point]
         second = [mpmath.mpmathify(complex(entry)) for entry in other]
         if not isinstance(manifold, Sphere | ComplexProjectiveSpace):
@@ -227,6 +235,151 @@ def test_triangles_form_a_sphere_of_radius_one_half():
     images = np.stack([mixed.real, mixed.imag, abs(first) ** 2 - abs(second) ** 2], axis=-1)
     error = triangles.dist(*points) - 0.5 * sphere.dist(*images)
     assert largest(error) <= 100 * EPSILON
+
+
+# Hyperbolic space
+
+
+@given(seed=seeds, dimension=st.sampled_from([1, 2, 4]), log_scale=st.floats(-20.0, 2.7))
+def test_long_and_short_hyperbolic_distances_against_many_digits(seed, dimension, log_scale):
+    """Of points up to 15 from the origin, however near to each other they are."""
+    space = Hyperbolic(dimension)
+    rng = np.random.default_rng(seed)
+    point = space.random_point(rng, radius=15.0)
+    other = space.exp(point, np.exp(log_scale) * unit_tangent(space, rng, point))
+    exact = float(exact_dist(space, point, other))
+    # The rounding of the coordinates' directions alone moves a point by its size; the end that
+    # is compared with is that of the doubles, and no more than this can be lost on the way.
+    assert abs(space.dist(point, other) / exact - 1.0) <= 20 * EPSILON * min(point[0], other[0])
+
+
+@pytest.mark.parametrize("length", [1e-9, 1.0, 15.0, 40.0, 300.0])
+@pytest.mark.parametrize("dimension", [1, 2, 4])
+def test_hyperbolic_points_far_from_the_origin_are_in_place(dimension, length):
+    """Proposals of a wide law lead so far, and must not be misplaced there."""
+    space = Hyperbolic(dimension)
+    origin = space.project(np.zeros(dimension + 1))
+    vector = length * unit_tangent(space, np.random.default_rng(1), origin)
+    end = space.exp(origin, vector)
+    assert space.invalid_reason(end) is None
+    assert space.dist(origin, end) == pytest.approx(length, rel=4 * EPSILON)
+    assert space.dist(end, origin) == pytest.approx(length, rel=4 * EPSILON)
+    assert largest(space.log(origin, end) - vector) <= 8 * EPSILON * length
+
+
+@given(seed=seeds)
+def test_hyperbolic_line_is_the_line(seed):
+    """In one dimension arcsinh is an isometry, exact to rounding however far away."""
+    space, line = Hyperbolic(1), make_manifold("euclidean", 1)
+    rng = np.random.default_rng(seed)
+    first, second, step = rng.uniform(-15.0, 15.0, (3, 1))
+    point, other = (space.project(np.sinh(np.append(0.0, each))) for each in (first, second))
+    allowed = 100 * EPSILON * 15.0
+    assert abs(space.dist(point, other) - line.dist(first, second)) <= allowed
+    frame = space.frame(point)
+    assert largest(space.coordinates(point, space.log(point, other)) - (second - first)) <= allowed
+    end = space.exp(point, space.vector(frame, step))
+    assert abs(np.arcsinh(end[1]) - line.exp(first, step)[0]) <= allowed
+    carried = space.transport(point, space.vector(frame, second - first), frame[0])
+    error = space.norm(other, carried - space.frame(other)[0])
+    assert error <= allowed * max(1.0, point[0] / other[0])
+
+
+@given(seed=seeds, spread=st.floats(0.0, 4.0))
+def test_horocycles_have_their_chords(seed, spread):
+    """Points ``s`` apart along a horocycle are ``2 arcsinh(s / 2)`` apart."""
+    # With a light-like vector n the horocycle through the origin is u + s e + s^2 / 2 n.
+    first, second = np.random.default_rng(seed).uniform(-spread, spread, 2)
+    points = [
+        np.array([1.0 + 0.5 * s**2, 0.5 * s**2, s])  # n = (1, 1, 0), e = (0, 0, 1)
+        for s in (first, second)
+    ]
+    space = Hyperbolic(2)
+    assert all(space.invalid_reason(point) is None for point in points)
+    expected = 2.0 * np.arcsinh(0.5 * abs(first - second))
+    allowed = 100 * EPSILON * points[0][0] * points[1][0]
+    assert abs(space.dist(*points) - expected) <= allowed
+
+
+@given(seed=seeds, radius=st.floats(0.01, 3.0))
+def test_transport_around_a_hyperbolic_triangle_turns_by_its_area(seed, radius):
+    """Gauss and Bonnet: by pi less the angles, against the sense of the walk."""
+    space = Hyperbolic(2)
+    corners = space.random_point(np.random.default_rng(seed), (3,), radius=radius)
+    first, second, third = corners
+
+    def angle(corner, one, other):
+        frame = space.frame(corner)
+        turns = [
+            np.arctan2(*space.coordinates(corner, space.log(corner, end), frame)[::-1])
+            for end in (one, other)
+        ]
+        return (turns[1] - turns[0] + np.pi) % (2.0 * np.pi) - np.pi
+
+    angles = [angle(first, second, third), angle(second, third, first), angle(third, first, second)]
+    defect = np.sign(angles[0]) * (np.pi - abs(sum(angles)))
+    frame = space.frame(first)
+    carried = frame[0]
+    for start, end in zip(corners, np.roll(corners, -1, axis=0), strict=True):
+        carried = space.transport_to(start, end, carried)
+    turned = np.arctan2(*space.coordinates(first, carried, frame)[::-1])
+    # An angle between short sides has the rounding of the points over their lengths.
+    sides = space.dist(corners, np.roll(corners, -1, axis=0))
+    assert abs(turned + defect) <= rounding(space, *corners) / min(1.0, np.min(sides))
+
+
+@given(seed=seeds)
+def test_rotations_of_minkowski_space_are_isometries(seed):
+    space = Hyperbolic(3)
+    rng = np.random.default_rng(seed)
+    point, other = space.random_point(rng, (2,))
+    vector = unit_tangent(space, rng, point)
+    boost = hyperbolic_rotation(rng, 3)
+    moved = [space.project(each @ boost.T) for each in (point, other)]
+    allowed = 100 * EPSILON * boost[0, 0] ** 2 * point[0] * other[0]
+    assert abs(space.dist(*moved) - space.dist(point, other)) <= allowed
+    error = space.log(*moved) - space.log(point, other) @ boost.T
+    assert largest(error) <= allowed
+    carried = space.transport_to(*moved, vector @ boost.T)
+    assert largest(carried - space.transport_to(point, other, vector) @ boost.T) <= allowed
+
+
+def hyperbolic_rotation(rng, dimension):
+    """A random isometry: a rotation, and a boost along the first direction."""
+    matrix, boost = np.eye(dimension + 1), np.eye(dimension + 1)
+    matrix[1:, 1:] = np.linalg.qr(rng.standard_normal((dimension, dimension)))[0]
+    rapidity = rng.uniform(-1.0, 1.0)
+    boost[:2, :2] = [
+        [np.cosh(rapidity), np.sinh(rapidity)],
+        [np.sinh(rapidity), np.cosh(rapidity)],
+    ]
+    return boost @ matrix
+
+
+@pytest.mark.parametrize("away", [0.0, 1.0, 2.0, 3.0, 6.0, 10.0])
+@pytest.mark.parametrize("dimension", [2, 4])
+def test_hyperbolic_residuals_far_from_the_origin_keep_their_digits(make_records, dimension, away):
+    """A public change of origin changes nothing; products of far points would."""
+    space = Hyperbolic(dimension)
+    data = make_records(space, seed=3, number=7, noise=0.1)
+    boost = np.eye(dimension + 1)
+    boost[:2, :2] = [[np.cosh(away), np.sinh(away)], [np.sinh(away), np.cosh(away)]]
+    footpoint, points = (space.project(each @ boost.T) for each in (data.footpoint, data.points))
+    vector = data.shooting_vector @ boost.T
+    near = space.pulled_back_residuals(
+        data.footpoint, data.shooting_vector, data.covariates, data.points
+    )
+    far = space.pulled_back_residuals(footpoint, vector, data.covariates, points)
+    # Moved places are rounded by as much as they are long.
+    allowed = 200 * EPSILON * np.cosh(away)
+    assert largest(far.squared_distances - near.squared_distances) <= allowed
+    assert largest(far.frequencies - near.frequencies) <= allowed
+    weights = [1.0, 2.0]
+    lengths = [
+        space.norm(footpoint, far.combine(weights)),
+        space.norm(data.footpoint, near.combine(weights)),
+    ]
+    assert abs(lengths[0] - lengths[1]) <= 7 * allowed
 
 
 # Shapes reduced by a landmark map
@@ -481,6 +634,9 @@ DIMENSIONS = {
     "Euclidean R^3": 3,
     "sphere S^2": 2,
     "sphere S^4": 4,
+    "hyperbolic space H^1": 1,
+    "hyperbolic space H^2": 2,
+    "hyperbolic space H^4": 4,
     "SPD(2)": 3,
     "SPD(3)": 6,
     "planar shapes of 3 landmarks": 2,
@@ -532,7 +688,13 @@ def test_projections_change_nothing_that_is_in_place(manifold, seed):
         assert abs(np.vdot(point, tangent)) <= 10 * EPSILON * np.linalg.norm(array)
     if not isinstance(manifold, SPD):
         # What is taken away is orthogonal to every tangent; SPD drops the skew part instead.
-        products = manifold.inner(point, array - tangent, manifold.frame(point))
+        taken = array - tangent
+        if isinstance(manifold, Hyperbolic):
+            # Its inner product is for tangents; in Minkowski's all that it needs is the sign.
+            taken[0] = -taken[0]
+            products = manifold.frame(point) @ taken
+        else:
+            products = manifold.inner(point, taken, manifold.frame(point))
         assert largest(products) <= 10 * EPSILON * largest(array) * np.sqrt(manifold.dim)
 
 
@@ -553,6 +715,8 @@ def test_invalid_reason_is_none_for_points_and_a_phrase_otherwise(manifold):
         (KendallPlanarShapes(4), lambda point: 1.01 * point, "its size is 1.01, not 1"),
         (KendallPlanarShapes(4), lambda point: point + 0.01, "not centred"),
         (ComplexProjectiveSpace(4), lambda point: 1.01 * point, "its length is 1.01, not 1"),
+        (Hyperbolic(2), lambda point: 1.01 * point, "its first coordinate is "),
+        (Hyperbolic(2), lambda point: -point, "the root of one plus the squares of the others"),
         (SPD(2), lambda point: point + 1e-3 * np.eye(2, k=1), "not symmetric"),
         (SPD(2), lambda point: -point, "not positive definite"),
     ],
@@ -561,6 +725,8 @@ def test_invalid_reason_is_none_for_points_and_a_phrase_otherwise(manifold):
         "large shape",
         "shifted shape",
         "long point",
+        "long time",
+        "lower sheet",
         "lopsided matrix",
         "negative matrix",
     ],
@@ -615,11 +781,12 @@ def test_curvatures_are_within_their_bounds(manifold, seed, fraction):
     frequencies = manifold.frequencies(at.point, at.velocity)
     curvatures = np.multiply(manifold.curvature_signs, frequencies**2)
     curvatures = curvatures / manifold.norm(at.point, at.velocity) ** 2
+    curvatures = curvatures[np.array(manifold.multiplicities) > 0]
     allowed = rounding(manifold, at.point)
     lower, upper = manifold.curvature_bounds
     # The velocity's own direction counts among the eigenspaces, with curvature zero.
     assert np.all(curvatures >= min(lower, 0.0) - allowed)
-    assert np.all(curvatures <= upper + allowed)
+    assert np.all(curvatures <= max(upper, 0.0) + allowed)
 
 
 @pytest.mark.parametrize(
@@ -627,6 +794,9 @@ def test_curvatures_are_within_their_bounds(manifold, seed, fraction):
     [
         ("euclidean", 3, (0.0, 0.0)),
         ("sphere", 2, (1.0, 1.0)),
+        ("hyperbolic", 1, (0.0, 0.0)),
+        ("hyperbolic", 2, (-1.0, -1.0)),
+        ("hyperbolic", 4, (-1.0, -1.0)),
         ("spd", 2, (-0.5, 0.0)),
         ("spd", 3, (-0.5, 0.0)),
         ("kendall", 3, (4.0, 4.0)),
@@ -645,9 +815,29 @@ def test_curvature_bounds_are_attained(name, size, bounds):
     ratio = manifold.frequencies(point, direction) / manifold.norm(point, direction)
     curvatures = np.multiply(manifold.curvature_signs, ratio**2)
     curvatures = np.sort(curvatures[np.array(manifold.multiplicities) > 0])
-    # Beside the flat direction of the geodesic itself, which a positively curved space has too.
-    across = curvatures[1:] if bounds[0] > 0.0 else curvatures
+    # Beside the flat direction of the geodesic itself, which every space has.
+    if bounds[0] > 0.0:
+        across = curvatures[1:]
+    elif bounds[1] < 0.0:
+        across = curvatures[:-1]
+    else:
+        across = curvatures
     assert np.allclose((across[0], across[-1]), bounds, rtol=10 * EPSILON, atol=0.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "size"),
+    [("euclidean", 3), ("hyperbolic", 1), ("hyperbolic", 4), ("spd", 1), ("spd", 2), ("spd", 3)],
+)
+def test_volume_grows_as_the_fastest_direction_does(name, size):
+    """The logarithm of the volume density of Exp grows by the sum of the frequencies."""
+    manifold = make_manifold(name, size)
+    rng = np.random.default_rng(2)
+    point = manifold.random_point(rng, (20000,))
+    frequencies = manifold.frequencies(point, unit_tangent(manifold, rng, point))
+    rates = frequencies @ np.abs(np.multiply(manifold.curvature_signs, manifold.multiplicities))
+    assert np.max(rates) <= manifold.volume_growth + 1e-9
+    assert np.max(rates) >= 0.99 * manifold.volume_growth
 
 
 def differential_of_exp(manifold, at, derivative, part, frame):
@@ -666,7 +856,9 @@ def differential_of_exp(manifold, at, derivative, part, frame):
 
 def allowed_difference(manifold, at):
     """Error to allow of a derivative: rounding is divided by the step, truncation is as large."""
-    return 50 * rounding(manifold, at.point, at.end)
+    allowed = 50 * rounding(manifold, at.point, at.end)
+    # A difference is tangent up to rounding, which Minkowski's projection magnifies.
+    return allowed * at.end[0] if isinstance(manifold, Hyperbolic) else allowed
 
 
 @given(seed=seeds, fraction=fractions)
@@ -845,6 +1037,7 @@ def geomstats_metric():
     """Function that gives the metric of geomstats on the same space."""
     # It takes seconds to import: not for those who run other tests.
     from geomstats.geometry.euclidean import Euclidean as GeomstatsEuclidean
+    from geomstats.geometry.hyperboloid import Hyperboloid
     from geomstats.geometry.hypersphere import Hypersphere
     from geomstats.geometry.pre_shape import PreShapeSpace
     from geomstats.geometry.spd_matrices import SPDAffineMetric, SPDMatrices
@@ -852,6 +1045,8 @@ def geomstats_metric():
     def metric(manifold):
         if isinstance(manifold, Sphere):
             return Hypersphere(manifold.dim).metric
+        if isinstance(manifold, Hyperbolic):
+            return Hyperboloid(manifold.dim).metric
         if isinstance(manifold, SPD):
             matrices = SPDMatrices(manifold.size, equip=False)
             matrices.equip_with_metric(SPDAffineMetric)

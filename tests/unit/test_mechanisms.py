@@ -13,6 +13,7 @@ from scipy import stats
 
 from geodp.errors import DataError
 from geodp.manifolds.euclidean import Euclidean
+from geodp.manifolds.hyperbolic import Hyperbolic
 from geodp.manifolds.kendall import KendallPlanarShapes
 from geodp.manifolds.spd import SPD
 from geodp.manifolds.sphere import Sphere
@@ -26,7 +27,16 @@ from geodp.sensitivity import published_sensitivity
 FALSE_ALARM = 6e-5
 NUMBER = 20
 NOISE = np.array([0.001, 0.02])
-SPACES = [Euclidean(3), Sphere(2), Sphere(3), SPD(2), SPD(3), KendallPlanarShapes(5)]
+SPACES = [
+    Euclidean(3),
+    Sphere(2),
+    Sphere(3),
+    Hyperbolic(1),
+    Hyperbolic(2),
+    SPD(2),
+    SPD(3),
+    KendallPlanarShapes(5),
+]
 STEP = 1e-5
 
 
@@ -215,7 +225,7 @@ def test_shooting_vectors_beyond_their_bound_have_no_density(mechanism):
     target, _ = replace(mechanism, support=support).shooting_vector_target(footpoints, 1.0)
     lengths = np.array([0.499, 0.501, 0.799, 0.801])
     states = np.zeros((2, 2, 4, mechanism.manifold.dim))
-    states[..., 1] = lengths
+    states[..., -1] = lengths
     free = mechanism.shooting_vector_target(footpoints, 1.0)[0].log_density(states)
     assert np.all(np.isfinite(free))
     inside = lengths < support.shooting_vector_length[:, None, None]
@@ -245,7 +255,7 @@ def test_shooting_vectors_are_bounded_by_the_injectivity_radius(manifold, longes
 
 
 @pytest.mark.parametrize(
-    "manifold", [SPD(2), Euclidean(3), Sphere(2)], ids=lambda space: space.name
+    "manifold", [SPD(2), Hyperbolic(2), Euclidean(3), Sphere(2)], ids=lambda space: space.name
 )
 def test_supports_are_bounded_by_the_data_where_these_are(manifold):
     tau = np.array([0.1, 0.3])
@@ -371,10 +381,19 @@ def test_a_ball_as_large_as_the_space_leaves_nothing_out(space):
     assert np.all(target.log_density(states) == 2.5)
 
 
-@pytest.mark.parametrize(("size", "largest"), [(2, np.sqrt(2.0)), (3, np.sqrt(0.5))])
-def test_a_footpoint_density_of_matrices_that_is_too_wide_is_refused(size, largest):
-    """Beyond this scale a Laplace law on SPD(m) has no finite integral (Hajri et al. 2016)."""
-    mechanism = published_mechanism(SPD(size), NOISE)
+@pytest.mark.parametrize(
+    ("manifold", "largest"),
+    [
+        (SPD(2), np.sqrt(2.0)),
+        (SPD(3), np.sqrt(0.5)),
+        (Hyperbolic(2), 1.0),
+        (Hyperbolic(4), 1.0 / 3.0),
+    ],
+    ids=lambda value: getattr(value, "name", None),
+)
+def test_a_footpoint_density_that_is_too_wide_is_refused(manifold, largest):
+    """Beyond this scale a Laplace law has no finite integral (on SPD(m): Hajri et al. 2016)."""
+    mechanism = published_mechanism(manifold, NOISE)
     critical = float(np.max(published_scales(mechanism, 1.0)[0])) / largest
     mechanism.footpoint_target(1.001 * critical)
     with pytest.raises(DataError, match="no finite integral"):

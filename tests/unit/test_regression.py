@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from geodp import regression
+from geodp.manifolds.hyperbolic import Hyperbolic
 from geodp.manifolds.kendall import KendallPlanarShapes
 from geodp.manifolds.registry import make_manifold
 from geodp.manifolds.spd import SPD
@@ -185,6 +186,36 @@ def test_fit_along_a_great_circle_is_linear_regression_of_the_angle():
     assert np.max(abs(found.shooting_vector - vector)) <= 1e-10
 
 
+def test_fit_along_a_hyperbolic_line_is_linear_regression_of_rapidity():
+    # As above: a line through the origin, in a plane.
+    rng = np.random.default_rng(8)
+    covariates = rng.uniform(size=25)
+    rapidities = 0.3 + 0.8 * covariates + 0.2 * rng.standard_normal(25)
+    points = np.stack([np.cosh(rapidities), np.sinh(rapidities), np.zeros(25)], axis=-1)
+    found = fit(Hyperbolic(2), covariates, points)
+    slope, start = np.polyfit(covariates, rapidities, 1)
+    assert np.max(abs(found.footpoint - [np.cosh(start), np.sinh(start), 0.0])) <= 1e-10
+    vector = [slope * np.sinh(start), slope * np.cosh(start), 0.0]
+    assert np.max(abs(found.shooting_vector - vector)) <= 1e-10
+
+
+def test_fit_of_matrices_of_determinant_one_is_that_on_the_hyperbolic_plane(make_records):
+    """They are a plane of curvature -1/2, on which distances are the root of two times ours."""
+    plane, matrices = Hyperbolic(2), SPD(2)
+    data = make_records(plane, seed=10, noise=0.2)
+
+    def image(points):
+        time, first, second = np.moveaxis(points, -1, 0)
+        rows = [[time + first, second], [second, time - first]]
+        return np.moveaxis(np.array(rows), (0, 1), (-2, -1))
+
+    found = fit(plane, data.covariates, data.points)
+    expected = fit(matrices, data.covariates, image(data.points))
+    assert abs(2.0 * found.energy / expected.energy - 1.0) <= 1e-12
+    assert np.max(abs(image(found.footpoint) - expected.footpoint)) <= 1e-9
+    assert np.max(abs(image(found.shooting_vector) - expected.shooting_vector)) <= 1e-9
+
+
 def test_fit_of_diagonal_matrices_is_linear_regression_of_logarithms():
     rng = np.random.default_rng(9)
     covariates = rng.uniform(size=25)
@@ -234,6 +265,23 @@ def test_fit_converges(manifold, make_records, noise):
             # The relative scale is that of the start, which is near the fit.
             length = manifold.norm(found.footpoint, getattr(gradient, block))
             assert length <= 2e-10 * scale
+
+
+@pytest.mark.parametrize("noise", [1e-6, 1e-3, 0.1])
+@pytest.mark.parametrize("away", [1.5, 2.4, 3.0, 8.0])
+def test_fit_converges_far_from_the_origin_of_hyperbolic_space(make_records, away, noise):
+    space = Hyperbolic(2)
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        origin = np.array([1.0, 0.0, 0.0])
+        direction = space.random_tangent(rng, origin)
+        footpoint = space.exp(origin, away * direction / space.norm(origin, direction))
+        vector = space.random_tangent(rng, footpoint)
+        vector = 0.8 * vector / space.norm(footpoint, vector)
+        data = make_records(space, seed=seed, noise=noise, truth=(footpoint, vector))
+        found = fit(space, data.covariates, data.points)
+        assert found.converged
+        assert found.iterations <= 20
 
 
 @pytest.mark.parametrize("dimension", [2, 4])
@@ -297,8 +345,10 @@ def test_fit_recovers_an_exact_geodesic(manifold, make_records):
             for line in (found, data)
         ]
         assert np.max(manifold.dist(*ends)) <= 1e-9
-        # On unit vectors a distance is an arc cosine, good to the root of the rounding.
-        assert found.largest_residual <= 3e-8
+        # On unit vectors a distance is an arc cosine, good to the root of the rounding, which
+        # on the hyperboloid is that of coordinates above one.
+        size = np.max(data.points[:, 0]) if isinstance(manifold, Hyperbolic) else 1.0
+        assert found.largest_residual <= 3e-8 * size
 
 
 def test_fit_follows_a_change_of_the_covariate(manifold, make_records):
@@ -430,6 +480,9 @@ def isometries():
     rotation, _ = np.linalg.qr(rng.standard_normal((3, 3)))
     rotation4, _ = np.linalg.qr(rng.standard_normal((5, 5)))
     shift = np.array([3.0, -2.0, 0.5])
+    boost, turn = np.eye(5), np.eye(5)
+    boost[:2, :2] = [[np.cosh(1.2), np.sinh(1.2)], [np.sinh(1.2), np.cosh(1.2)]]
+    turn[1:, 1:], _ = np.linalg.qr(np.random.default_rng(32).standard_normal((4, 4)))
     mix2 = np.array([[1.5, 0.4], [-0.7, 0.8]])
     mix3 = np.array([[1.2, 0.3, -0.5], [0.1, 0.7, 0.4], [0.6, -0.2, 1.1]])
     phase = np.exp(2.1j)
@@ -447,6 +500,11 @@ def isometries():
         "rotation of R3": (make_manifold("euclidean", 3), *[lambda y: y @ rotation.T] * 2),
         "rotation of S2": (Sphere(2), *[lambda y: y @ rotation.T] * 2),
         "rotation of S4": (Sphere(4), *[lambda y: y @ rotation4.T] * 2),
+        "boost of H2": (Hyperbolic(2), *[lambda y: y @ boost[:3, :3].T] * 2),
+        "boost and rotation of H4": (
+            Hyperbolic(4),
+            *[lambda y: y @ turn.T @ boost.T] * 2,
+        ),
         "congruence of SPD2": (SPD(2), *[congruence(mix2)] * 2),
         "congruence of SPD3": (SPD(3), *[congruence(mix3)] * 2),
         "similarity of landmarks": (eight, similarity, lambda v: phase * v),
@@ -510,8 +568,9 @@ def assert_equal_mechanisms(first, second, move_points, move_vectors):
             lengths.append(manifold.norm(at.footpoints, getattr(found, block)))
         assert np.allclose(*lengths, rtol=1e-9, atol=1e-12)
 
+    # A budget at which the law has a finite integral on every space.
     densities = [
-        each.footpoint_target(1.0).log_density(at.footpoints)
+        each.footpoint_target(20.0).log_density(at.footpoints)
         for each, at in ((first, states), (second, moved))
     ]
     assert np.all(densities[0] < 0.0)

@@ -16,6 +16,7 @@ from scipy import stats
 from scipy.integrate import cumulative_simpson, quad
 
 from geodp.manifolds.euclidean import Euclidean
+from geodp.manifolds.hyperbolic import Hyperbolic
 from geodp.manifolds.kendall import KendallPlanarShapes
 from geodp.manifolds.spd import SPD
 from geodp.manifolds.sphere import Sphere
@@ -329,6 +330,9 @@ LAPLACE = {
         0.3,
         lambda r: np.sin(2.0 * r) * np.sin(r) ** 2 * np.exp(-r / 0.3),
     ),
+    "line H^1": (Hyperbolic(1), 0.5, lambda r: np.exp(-r / 0.5)),
+    "hyperbolic plane H^2": (Hyperbolic(2), 0.5, lambda r: np.sinh(r) * np.exp(-r / 0.5)),
+    "hyperbolic H^4": (Hyperbolic(4), 0.2, lambda r: np.sinh(r) ** 3 * np.exp(-r / 0.2)),
     "SPD(2)": (SPD(2), 0.5, spd_radius(0.5)),
     "R^3": (Euclidean(3), 0.7, lambda r: r**2 * np.exp(-r / 0.7)),
 }
@@ -344,7 +348,9 @@ def test_laplace_radius_on_every_space(name):
     assert stats.kstest(radius, distribution(density, reach)).pvalue > FALSE_ALARM
 
 
-@pytest.mark.parametrize("name", ["sphere S^4", "shapes of 4 landmarks", "SPD(2)"])
+@pytest.mark.parametrize(
+    "name", ["sphere S^4", "hyperbolic H^4", "shapes of 4 landmarks", "SPD(2)"]
+)
 def test_laplace_radius_without_the_volume_is_refused(name, monkeypatch):
     space, sigma, density = LAPLACE[name]
     flat = type(space)(space.landmarks if name.startswith("shapes") else 4 - 2 * ("SPD" in name))
@@ -649,7 +655,7 @@ def test_streams_do_not_depend_on_their_order():
 
 @pytest.mark.parametrize("sampler", [Matched(), RandomWalk()], ids=lambda sampler: sampler.name)
 @pytest.mark.parametrize(
-    "space", [Euclidean(2), Sphere(2), SPD(2), KendallPlanarShapes(4)], ids=str
+    "space", [Euclidean(2), Sphere(2), Hyperbolic(2), SPD(2), KendallPlanarShapes(4)], ids=str
 )
 def test_a_trace_has_a_summary_of_every_state(sampler, space):
     target = laplace_target(space, origin(space, 2), np.array([0.1, 0.3]))

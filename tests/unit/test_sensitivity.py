@@ -19,7 +19,14 @@ def data_radius(manifold):
 
 @pytest.mark.parametrize(
     ("name", "size"),
-    [("euclidean", 3), ("sphere", 2), ("sphere", 4), ("kendall", 3), ("kendall", 8)],
+    [
+        ("euclidean", 3),
+        ("sphere", 2),
+        ("sphere", 4),
+        ("hyperbolic", 1),
+        ("kendall", 3),
+        ("kendall", 8),
+    ],
 )
 def test_sensitivity_without_negative_curvature_is_twice_tau_over_n(name, size):
     # A radius of the data bounds geodesics, and has no part in the sensitivity.
@@ -31,12 +38,15 @@ def test_sensitivity_without_negative_curvature_is_twice_tau_over_n(name, size):
         np.testing.assert_allclose(bound.reach, reach, rtol=1e-15)
 
 
-@pytest.mark.parametrize("size", [2, 3])
-def test_sensitivity_under_negative_curvature_is_as_printed(size):
-    """Equations 19 and 20, and the proof of theorem D.1, with kappa_l = -1/2."""
+CURVED = [("spd", 2, -0.5), ("spd", 3, -0.5), ("hyperbolic", 2, -1.0), ("hyperbolic", 4, -1.0)]
+
+
+@pytest.mark.parametrize(("name", "size", "curvature"), CURVED)
+def test_sensitivity_under_negative_curvature_is_as_printed(name, size, curvature):
+    """Equations 19 and 20, and the proof of theorem D.1, with their kappa_l."""
     radius, number = 0.8, 25
-    bound = published_sensitivity(SPD(size), TAU, number, data_radius=radius)
-    angle = np.sqrt(0.5) * (radius + TAU)
+    bound = published_sensitivity(make_manifold(name, size), TAU, number, data_radius=radius)
+    angle = np.sqrt(-curvature) * (radius + TAU)
     footpoint = (2.0 * TAU / number) * np.cosh(2.0 * angle)
     shooting_vector = (TAU / number) * np.sinh(2.0 * angle) / angle
     assert np.allclose(bound.footpoint, footpoint, rtol=1e-14, atol=0.0)
@@ -53,9 +63,9 @@ def test_sensitivity_of_a_point_shaped_ball_is_the_flat_one():
     assert np.allclose(bound.shooting_vector, expected, rtol=1e-11, atol=0.0)
 
 
-@pytest.mark.parametrize("size", [2, 3])
-def test_negative_curvature_needs_the_radius_of_the_data(make_records, size):
-    space = SPD(size)
+@pytest.mark.parametrize(("name", "size", "curvature"), CURVED)
+def test_negative_curvature_needs_the_radius_of_the_data(make_records, name, size, curvature):
+    space = make_manifold(name, size)
     with pytest.raises(ValueError, match=r"negative curvature.*: set data_radius") as error:
         published_sensitivity(space, 0.1, 10)
     assert space.name in str(error.value)
@@ -109,6 +119,9 @@ def test_bounds_are_attained(manifold, block):
         vector = np.diag([1.0, -1.0, 0.0][: manifold.size]) * float(bound.reach) / np.sqrt(2.0)
         across = np.zeros_like(vector)
         across[0, 1] = across[1, 0] = np.sqrt(0.5)
+    elif manifold.curvature_bounds[0] < 0.0:
+        vector, across = manifold.frame(point)[:2]
+        vector = vector * float(bound.reach)
     else:
         # Along the geodesic itself nothing bends, and no positive curvature helps.
         across = manifold.frame(point)[0]
@@ -144,7 +157,9 @@ def test_neighbour_ratios_on_the_sphere_are_at_least_one(make_records, dimension
         assert np.all(np.isfinite(ratios[name]))
 
 
-@pytest.mark.parametrize(("name", "size"), [("sphere", 2), ("spd", 2), ("kendall", 4)])
+@pytest.mark.parametrize(
+    ("name", "size"), [("sphere", 2), ("hyperbolic", 2), ("spd", 2), ("kendall", 4)]
+)
 def test_neighbour_ratios_are_those_of_the_pairs_one_by_one(make_records, name, size):
     manifold = make_manifold(name, size)
     radius = data_radius(manifold)

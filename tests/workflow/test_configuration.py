@@ -49,6 +49,7 @@ CORPUS = "studies.corpus_callosum"
 REDUCED = "studies.reduced"
 CONVERGENCE = f"{CORPUS}.figures.figure_3_convergence"
 SPD = {"name": "spd", "size": 2}
+HYPERBOLIC = {"name": "hyperbolic", "size": 2}
 GROUPS = [f"n{n}_noise0.001" for n in (5, 6, 7, 8, 9)]
 TANGENT = {"source": "simulated", "shooting_vector_length": 0.6, "noise": "tangent"}
 
@@ -244,7 +245,7 @@ REFUSED = {
     "unknown manifold": (
         {f"{SPHERE}.manifold.name": "torus"},
         f"{SPHERE}.manifold.name: 'torus' is not known",
-        "give one of euclidean, sphere, spd, kendall",
+        "give one of euclidean, sphere, hyperbolic, spd, kendall",
     ),
     "two landmarks": (
         {f"{RATS}.manifold.size": 2},
@@ -258,6 +259,16 @@ REFUSED = {
     ),
     "matrices with ambient noise": (
         {f"{SPHERE}.manifold": SPD, f"{SPHERE}.data_radius": 1.0},
+        f"{SPHERE}.data.noise: ",
+        "set it to tangent",
+    ),
+    "hyperbolic space without a radius of the data": (
+        {f"{SPHERE}.manifold": HYPERBOLIC, f"{SPHERE}.data": TANGENT},
+        f"{SPHERE}.data_radius is missing",
+        "add it",
+    ),
+    "hyperbolic space with ambient noise": (
+        {f"{SPHERE}.manifold": HYPERBOLIC, f"{SPHERE}.data_radius": 1.0},
         f"{SPHERE}.data.noise: ",
         "set it to tangent",
     ),

@@ -17,6 +17,12 @@ from geodp.budgets import budget_pairs, cell_name
 
 STAND_IN_NOTE = "Simulated stand-in: no real data."
 
+# Spaces of negative curvature (from size 2), and why ambient noise will not do there.
+NEGATIVELY_CURVED = {
+    "spd": "can leave the positive definite matrices",
+    "hyperbolic": "would depend on the choice of the origin",
+}
+
 # Figures of one cell, drawn from predictions at chosen values of the covariate.
 PREDICTED = ("shapes", "ellipses")
 
@@ -289,7 +295,7 @@ def _check_manifold(study, key):
             f"configuration key {key}.manifold.size: {manifold['size']} is too small: planar "
             "shapes need 3 landmarks or more"
         )
-    if manifold["name"] == "spd":
+    if manifold["name"] in NEGATIVELY_CURVED:
         if manifold["size"] > 1 and study.settings["data_radius"] is None:
             raise ConfigurationError(
                 f"configuration key {key}.data_radius is missing: the sensitivity under negative "
@@ -297,8 +303,8 @@ def _check_manifold(study, key):
             )
         if data.get("noise") == "ambient":
             raise ConfigurationError(
-                f"configuration key {key}.data.noise: ambient noise can leave the positive "
-                "definite matrices: set it to tangent"
+                f"configuration key {key}.data.noise: ambient noise "
+                f"{NEGATIVELY_CURVED[manifold['name']]}: set it to tangent"
             )
 
 

@@ -28,7 +28,9 @@ class Manifold(ABC):
     curvature_bounds : tuple of float
         Lower and upper bound of the sectional curvature.
     volume_growth : float
-        Exponential rate at which the volume of large balls grows with their radius.
+        Exponential rate at which the volume of large balls grows with their radius: the largest
+        sum of the frequencies of a unit vector, each as often as its multiplicity. A Laplace law
+        ``exp(-dist / s)`` has a finite integral where ``s`` times it is below one.
     """
 
     name: str
@@ -77,8 +79,8 @@ class Manifold(ABC):
         """Points drawn at random, uniformly where the space is compact.
 
         Unbounded spaces take a ``radius`` too, 1 unless given: their points are ``Exp(o, w)``
-        with o the origin (zero, or the identity matrix) and w uniform in the tangent ball of that
-        radius.
+        with o the origin (zero, the identity matrix, or the tip of the hyperboloid) and w uniform
+        in the tangent ball of that radius.
         """
 
     @abstractmethod

@@ -4,6 +4,7 @@ import numpy as np
 
 from geodp.errors import DataError
 from geodp.manifolds.euclidean import Euclidean
+from geodp.manifolds.hyperbolic import Hyperbolic
 from geodp.manifolds.kendall import KendallPlanarShapes, ReducedPlanarShapes
 from geodp.manifolds.spd import SPD
 from geodp.manifolds.sphere import Sphere
@@ -11,6 +12,7 @@ from geodp.manifolds.sphere import Sphere
 MANIFOLDS = {
     "euclidean": Euclidean,
     "sphere": Sphere,
+    "hyperbolic": Hyperbolic,
     "spd": SPD,
     "kendall": KendallPlanarShapes,
 }
@@ -21,9 +23,10 @@ def make_manifold(name, size, landmark_map=None):
 
     Parameters
     ----------
-    name : {"euclidean", "sphere", "spd", "kendall"}
+    name : {"euclidean", "sphere", "hyperbolic", "spd", "kendall"}
     size : int
-        Dimension (Euclidean, sphere), matrix size (SPD) or number of landmarks (Kendall).
+        Dimension (Euclidean, sphere, hyperbolic), matrix size (SPD) or number of landmarks
+        (Kendall).
     landmark_map : geodp.landmark_maps.LandmarkMap, optional
         What to keep of the landmarks (Kendall only); everything if not given.
 

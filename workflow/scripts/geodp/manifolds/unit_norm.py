@@ -52,6 +52,9 @@ def orthonormal_complement(unit):
 class UnitNormSpace(SymmetricSpace):
     """What spheres and planar shape spaces share."""
 
+    point_square = 1.0
+    cosine, sine = staticmethod(np.cos), staticmethod(np.sin)
+
     def exp(self, point, vector):
         length = np.sqrt(squared_length(vector))[..., None]
         end = np.cos(length) * point + np.sinc(length / np.pi) * vector
@@ -91,6 +94,16 @@ class UnitNormSpace(SymmetricSpace):
     def inner(self, point, first, second):
         return np.sum((np.conj(first) * second).real, axis=-1)
 
+    def form(self, vector):
+        """Coefficients of the linear form that is the product with a vector."""
+        return np.conj(vector)
+
+    def measure_overlap(self, overlap):
+        """Distance of two points from their product, and its ratio to the distance's sine."""
+        overlap = np.clip(overlap, -LARGEST_COSINE, LARGEST_COSINE)
+        distance = np.arccos(overlap)
+        return distance, distance / np.sqrt((1.0 - overlap) * (1.0 + overlap))
+
     def pulled_back_residuals(self, footpoint, shooting_vector, covariates, points):
         """Two matrix products with the data stand for every residual vector.
 
@@ -104,9 +117,12 @@ class UnitNormSpace(SymmetricSpace):
 
 @dataclass(frozen=True)
 class UnitNormResiduals:
-    """`PulledBackResiduals` of a `UnitNormSpace`, never formed record by record.
+    """`PulledBackResiduals` where points are unit vectors, never formed record by record.
 
-    Arrays ``along_*`` have shape (*data_sets, *chains, n).
+    All it asks of the inner product is in five attributes of the space: ``point_square``, the
+    product of a point with itself, which is -1 on the hyperboloid of `Hyperbolic`; ``form``;
+    ``measure_overlap``; and the functions ``cosine`` and ``sine`` of a geodesic, circular or
+    hyperbolic.  Arrays ``along_*`` have shape (*data_sets, *chains, n).
     """
 
     frequencies: np.ndarray
@@ -126,13 +142,16 @@ class UnitNormResiduals:
         data_ndim = covariates.ndim - 1
         batch_ndim = footpoint.ndim - 1
         x = align_data_axes(covariates, data_ndim, batch_ndim)
-        speed = np.sqrt(squared_length(shooting_vector))
+        speed = space.norm(footpoint, shooting_vector)
         unit = shooting_vector / np.where(speed > 0, speed, 1.0)[..., None]
-        along_footpoint = _products(footpoint, points, data_ndim)
-        along_unit = _products(unit, points, data_ndim)
+        # Coordinates of each point along p and v: products over the square of each.
+        along_footpoint = _products(space.point_square * space.form(footpoint), points, data_ndim)
+        along_unit = _products(space.form(unit), points, data_ndim)
         angle = speed[..., None] * x
-        cosine, sine = np.cos(angle), np.sin(angle)
-        overlap = cosine * along_footpoint + sine * along_unit
+        cosine, sine = space.cosine(angle), space.sine(angle)
+        # The coordinate along the prediction, which turns with it, and that along its velocity.
+        towards = sine if space.point_square > 0.0 else -sine
+        overlap = cosine * along_footpoint + towards * along_unit
         turned = cosine * along_unit - sine * along_footpoint
         complex_points = np.iscomplexobj(points)
         if complex_points:
@@ -141,9 +160,7 @@ class UnitNormResiduals:
             overlap, turned = size, phase * turned
         else:
             phase = None
-        overlap = np.clip(overlap, -LARGEST_COSINE, LARGEST_COSINE)
-        distance = np.arccos(overlap)
-        factor = distance / np.sqrt((1.0 - overlap) * (1.0 + overlap))
+        distance, factor = space.measure_overlap(overlap)
         return cls(
             frequencies=space.frequencies(footpoint, shooting_vector),
             squared_distances=distance**2,
@@ -179,12 +196,12 @@ def _dot(first, second):
     return np.einsum("...n,...n->...", first, second)
 
 
-def _products(vectors, points, data_ndim):
-    """Hermitian products of (*data_sets, *chains, D) with (*data_sets, n, D)."""
+def _products(forms, points, data_ndim):
+    """Values of linear forms (*data_sets, *chains, D) at points (*data_sets, n, D)."""
     data_shape = points.shape[:data_ndim]
-    flat = np.conj(vectors).reshape((*data_shape, -1, vectors.shape[-1]))
+    flat = forms.reshape((*data_shape, -1, forms.shape[-1]))
     result = np.matmul(flat, np.swapaxes(points, -1, -2))
-    return result.reshape((*vectors.shape[:-1], points.shape[-2]))
+    return result.reshape((*forms.shape[:-1], points.shape[-2]))
 
 
 def _weighted_sums(weights, points):
