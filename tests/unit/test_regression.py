@@ -1,10 +1,12 @@
 """Energy, gradients, Hessians and fits, on every space."""
 
 import tracemalloc
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy.optimize import least_squares
 
 from geodp import regression
 from geodp.manifolds.hyperbolic import Hyperbolic
@@ -13,7 +15,15 @@ from geodp.manifolds.registry import make_manifold
 from geodp.manifolds.spd import SPD
 from geodp.manifolds.sphere import Sphere
 from geodp.mechanisms.as_published import AsPublished, configured_support
-from geodp.regression import FitError, energy_gradient, fit, hessian, minimise_energy, predict
+from geodp.regression import (
+    FitError,
+    energy_gradient,
+    fit,
+    hessian,
+    minimise_energy,
+    predict,
+    residual_distances,
+)
 from geodp.sensitivity import published_sensitivity
 
 EPSILON = np.finfo(float).eps
@@ -33,7 +43,7 @@ def off_the_minimum(manifold, data, seed):
     return manifold.exp(footpoint, step), manifold.transport(footpoint, step, vector + turn)
 
 
-def energy_around(manifold, footpoint, vector, data):
+def energy_around(manifold, footpoint, vector, data, huber=None):
     """The energy as a function of steps of the footpoint and of the shooting vector.
 
     The shooting vector is carried along in parallel, which is what the gradient with respect to
@@ -46,7 +56,9 @@ def energy_around(manifold, footpoint, vector, data):
         steps = np.broadcast_to(step, vectors.shape)
         end = manifold.exp(points, steps)
         carried = manifold.transport(points, steps, vectors)
-        return energy_gradient(manifold, end, carried, data.covariates, data.points, ()).energy
+        return energy_gradient(
+            manifold, end, carried, data.covariates, data.points, (), huber
+        ).energy
 
     return energy
 
@@ -397,6 +409,205 @@ def test_fit_reports_convergence_for_each_data_set(make_records):
     )
     found = fit(sphere, covariates, points, max_iterations=1)
     assert found.converged.tolist() == [True, False]
+
+
+# Huber's loss
+
+
+def amid_the_residuals(manifold, footpoint, vector, data):
+    """A threshold as far as can be from any of the middle residuals."""
+    distances = residual_distances(manifold, footpoint, vector, data.covariates, data.points)
+    middle = np.sort(distances)[len(distances) // 4 : -len(distances) // 4]
+    widest = np.argmax(np.diff(middle))
+    return 0.5 * (middle[widest] + middle[widest + 1])
+
+
+def with_outliers(manifold, data, seed, share=0.1):
+    """The same records, some of them anywhere, or all in one other place."""
+    rng = np.random.default_rng(seed)
+    number = round(share * len(data.covariates))
+    points = data.points.copy()
+    points[:number] = manifold.random_point(rng, (number,) if seed % 2 else (1,))
+    return points
+
+
+def largest_difference(manifold, first, second):
+    """Largest distance between two geodesics over covariates from 0 to 1."""
+    lines = [
+        predict(manifold, each.footpoint, each.shooting_vector, np.linspace(0.0, 1.0, 11))
+        for each in (first, second)
+    ]
+    return np.max(manifold.dist(*lines))
+
+
+@pytest.mark.parametrize("block", ["footpoint", "shooting_vector"])
+def test_gradient_is_the_derivative_of_the_robust_energy(manifold, make_records, derivative, block):
+    data = make_records(manifold, seed=40, speed=0.7, noise=0.3)
+    footpoint, vector = off_the_minimum(manifold, data, 40)
+    threshold = amid_the_residuals(manifold, footpoint, vector, data)
+    energy = energy_around(manifold, footpoint, vector, data, huber=threshold)
+    frame = manifold.frame(footpoint)
+    zero = np.zeros_like(frame)
+    moved = {
+        "footpoint": lambda step: energy(step * frame, zero),
+        "shooting_vector": lambda step: energy(zero, step * frame),
+    }
+    expected = derivative(moved[block])
+    gradient = energy_gradient(
+        manifold, footpoint, vector, data.covariates, data.points, [block], huber=threshold
+    )
+    found = manifold.coordinates(footpoint, getattr(gradient, block), frame)
+    assert np.linalg.norm(found - expected) <= 2e-11 * np.linalg.norm(expected)
+    squares = energy_gradient(manifold, footpoint, vector, data.covariates, data.points, ())
+    assert gradient.energy < squares.energy
+
+
+def test_hessian_is_the_second_derivative_of_the_robust_energy(manifold, make_records):
+    data = make_records(manifold, seed=41, noise=0.3)
+    footpoint, vector = off_the_minimum(manifold, data, 41)
+    threshold = amid_the_residuals(manifold, footpoint, vector, data)
+    matrix = hessian(manifold, footpoint, vector, data.covariates, data.points, huber=threshold)
+    energy = energy_around(manifold, footpoint, vector, data, huber=threshold)
+    rng = np.random.default_rng(41)
+    directions = rng.standard_normal((40, 2 * manifold.dim))
+    directions /= np.linalg.norm(directions, axis=-1, keepdims=True)
+    frame = manifold.frame(footpoint)
+    steps = manifold.vector(frame, directions[:, : manifold.dim])
+    turns = manifold.vector(frame, directions[:, manifold.dim :])
+    # Short enough to keep every record on its side of the threshold: rounding is what is left.
+    size = 1e-3
+    weights = {-2: -1.0, -1: 16.0, 0: -30.0, 1: 16.0, 2: -1.0}
+    expected = sum(w * energy(k * size * steps, k * size * turns) for k, w in weights.items())
+    expected = expected / (12.0 * size**2)
+    found = np.einsum("ki,ij,kj->k", directions, matrix, directions)
+    assert np.max(abs(found - expected)) <= 1e-8 * np.max(abs(matrix))
+
+
+@pytest.mark.parametrize("threshold", [100.0, 1e300, np.inf])
+def test_threshold_beyond_every_record_is_least_squares(manifold, make_records, threshold):
+    data = make_records(manifold, seed=42, noise=0.3)
+    expected = fit(manifold, data.covariates, data.points)
+    found = fit(manifold, data.covariates, data.points, huber=threshold)
+    assert found.iterations == expected.iterations
+    assert abs(found.energy / expected.energy - 1.0) <= 1e-13
+    assert largest_difference(manifold, found, expected) <= 1e-12
+    arguments = (manifold, expected.footpoint, expected.shooting_vector)
+    arguments = (*arguments, data.covariates, data.points)
+    for block in regression.BLOCKS:
+        first, second = (
+            getattr(energy_gradient(*arguments, huber=huber), block) for huber in (None, threshold)
+        )
+        assert np.array_equal(first, second)
+
+
+def test_robust_fit_on_the_line_is_that_of_scipy(make_records):
+    line = make_manifold("euclidean", 1)
+    data = make_records(line, seed=43, number=40, noise=1.0)
+    data.points[:4] += 20.0
+    found = fit(line, data.covariates, data.points, huber=0.7)
+    expected = least_squares(
+        lambda parts: data.points[:, 0] - parts[0] - parts[1] * data.covariates,
+        np.zeros(2),
+        loss="huber",
+        f_scale=0.7,
+        xtol=1e-15,
+        ftol=1e-15,
+        gtol=1e-12,
+    )
+    # SciPy stops where the cost no longer changes, which is at half the digits.
+    assert abs(found.footpoint[0] - expected.x[0]) <= 1e-7
+    assert abs(found.shooting_vector[0] - expected.x[1]) <= 1e-7
+    assert abs(40 * found.energy / expected.cost - 1.0) <= 1e-12
+
+
+def test_robust_fit_withstands_outliers(manifold, make_records):
+    for seed in range(6):
+        data = make_records(manifold, seed=44 + seed, number=60, noise=0.1)
+        points = with_outliers(manifold, data, seed)
+        found = fit(manifold, data.covariates, points, huber=0.15)
+        assert found.converged
+        assert found.iterations <= 15
+        clean = fit(manifold, data.covariates[6:], data.points[6:])
+        # Six records that pull as hard as 0.15 against 54 that give way to them.
+        assert largest_difference(manifold, found, clean) <= 0.1
+        # No other minimum is found from the truth.
+        other = minimise_energy(
+            manifold, data.footpoint, data.shooting_vector, data.covariates, points, huber=0.15
+        )
+        assert found.energy <= other.energy * (1.0 + 1e-9)
+
+
+def test_robust_fits_of_a_batch_equal_single_ones(manifold, make_records):
+    data = make_records(manifold, seed=45, noise=0.3, data_shape=(3,))
+    found = fit(manifold, data.covariates, data.points, huber=0.2)
+    assert np.all(found.converged)
+    for index in range(3):
+        single = fit(manifold, data.covariates[index], data.points[index], huber=0.2)
+        assert manifold.dist(found.footpoint[index], single.footpoint) <= 1e-9
+        assert abs(found.energy[index] / single.energy - 1.0) <= 1e-9
+
+
+def rats():
+    """Log ages scaled to [0, 1] and landmarks of the table kept with the project."""
+    table = Path(__file__).parents[2] / "resources" / "vilmann_rats.csv"
+    values = np.loadtxt(table, delimiter=",", skiprows=1)
+    ages = np.log(values[:, 1])
+    return (ages - np.min(ages)) / np.ptp(ages), values[:, 2::2] + 1j * values[:, 3::2]
+
+
+# One record; three with the code in one place, which pull together; a tenth of all, anywhere.
+@pytest.mark.parametrize(
+    ("rows", "same_landmark", "least_squares_moves", "robust_moves"),
+    [([41], True, 0.023, 0.0013), ([41, 90, 130], True, 0.057, 0.003), (None, False, 0.07, 0.006)],
+    ids=["one", "three", "a tenth"],
+)
+def test_missing_codes_taken_for_landmarks_hardly_move_the_robust_fit(
+    rows, same_landmark, least_squares_moves, robust_moves
+):
+    space = KendallPlanarShapes(8)
+    ages, landmarks = rats()
+    rows = range(3, 143, 10) if rows is None else rows
+    wrong = landmarks.copy()
+    for index, row in enumerate(rows):
+        wrong[row, 0 if same_landmark else index % 8] = 9999.0 + 9999.0j
+    clean, wrong = space.project(landmarks), space.project(wrong)
+    best = fit(space, ages, clean)
+    distances = residual_distances(space, best.footpoint, best.shooting_vector, ages, clean)
+    threshold = 1.5 * np.median(distances)
+    dragged = minimise_energy(space, *regression.starting_geodesic(space, ages, wrong), ages, wrong)
+    robust = fit(space, ages, wrong, huber=threshold)
+    assert robust.converged
+    assert robust.largest_residual > 1.0
+    # The geodesic is 0.21 long and the usual residual is 0.03.
+    assert largest_difference(space, best, dragged) >= least_squares_moves
+    assert largest_difference(space, best, robust) <= robust_moves
+
+
+@pytest.mark.parametrize("name", ["sphere", "kendall"])
+def test_outlier_near_the_cut_locus_is_refused_unless_its_pull_is_bounded(make_records, name):
+    space = make_manifold(name, 8)
+    data = make_records(space, seed=46, number=60, noise=0.02)
+    clean = fit(space, data.covariates, data.points)
+    if name == "sphere":
+        data.points[41] = space.project(-data.points[41] + 0.05)
+    else:
+        data.points[41] = space.project(space.frame(data.points[41])[0] + 0.02 * data.points[41])
+    arguments = (space, data.covariates, data.points)
+    robust = fit(*arguments, huber=0.04)
+    assert robust.converged
+    assert robust.largest_residual > regression.CUT_LOCUS_FRACTION * space.injectivity_radius
+    assert largest_difference(space, clean, robust) <= 0.01
+    # Nearly the whole of its pull is left.
+    with pytest.raises(FitError, match=r"^record 42: it lies"):
+        fit(*arguments, huber=0.95 * space.injectivity_radius)
+
+
+@pytest.mark.parametrize("threshold", [0.0, -1.0, np.nan])
+def test_threshold_that_is_not_positive_is_refused(make_records, threshold):
+    data = make_records(Sphere(2), seed=47)
+    with pytest.raises(FitError, match="threshold of Huber's loss is") as error:
+        fit(Sphere(2), data.covariates, data.points, huber=threshold)
+    assert_one_sentence(error)
 
 
 # Data that cannot be fitted

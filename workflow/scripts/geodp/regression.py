@@ -1,9 +1,13 @@
-"""Geodesic regression: energy, gradients, Hessians and the least-squares fit.
+"""Geodesic regression: energy, gradients, Hessians and the fit, by least squares or Huber's loss.
 
 The model is ``y ~ Exp(p, x v)`` with footpoint ``p`` and shooting vector ``v`` (Fletcher 2011;
 Kulkarni and Soto, eq. 3 to 6).  Everything is vectorised over data sets and chains: parameters
 have shape (*data_sets, *chains, *point_shape), covariates (*data_sets, n) and points
 (*data_sets, n, *point_shape).
+
+``huber`` is a threshold ``c`` in the manifold's unit of length: a record at distance ``d`` costs
+``d^2 / 2`` up to it and ``c d - c^2 / 2`` beyond (Huber 1964), so that no record pulls at the
+geodesic more strongly than one at ``c``.  ``None`` is least squares.
 """
 
 from dataclasses import dataclass
@@ -11,10 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from geodp.errors import DataError
-from geodp.manifolds.base import align_data_axes
-from geodp.manifolds.symmetric import jacobi_cosine, jacobi_sine
-
-BLOCKS = ("footpoint", "shooting_vector")
+from geodp.manifolds.base import BLOCKS
 
 # Numbers one array of a chunk may hold: a few such arrays fit a processor's cache.
 CHUNK = 1 << 16
@@ -34,9 +35,12 @@ ENERGY_ROUNDING = 1e-14
 # Step of the central differences of the gradient, radians: error of order 1e-10 both ways.
 DIFFERENCE_STEP = 1e-5
 
+# Rounds of reweighting of the robust start, each about one pass over the data.
+STARTING_ROUNDS = 30
+
 
 class FitError(DataError):
-    """The data admit no least-squares geodesic that can be vouched for."""
+    """The data admit no geodesic that can be vouched for."""
 
 
 class CutLocusError(FitError):
@@ -76,17 +80,45 @@ class EnergyGradient:
     shooting_vector: np.ndarray | None = None
 
 
-def energy_gradient(manifold, footpoint, shooting_vector, covariates, points, blocks=BLOCKS):
-    """Energy ``1/(2n) sum d^2`` and its gradients (Kulkarni and Soto, eq. 3, 5 and 6).
+def record_losses(squared_distances, huber=None):
+    """Loss of each record, and the factor of its residual in the gradient.
 
     Parameters
     ----------
-    manifold : SymmetricSpace
+    squared_distances : ndarray
+    huber : float, optional
+
+    Returns
+    -------
+    losses : ndarray
+    weights : ndarray or None
+        ``min(1, c / d)``; none where all are one.
+    """
+    if huber is None:
+        return 0.5 * squared_distances, None
+    distances = np.sqrt(squared_distances)
+    clipped = np.minimum(distances, huber)
+    weights = np.divide(clipped, distances, out=np.ones_like(distances), where=distances > 0.0)
+    return clipped * (distances - 0.5 * clipped), weights
+
+
+def energy_gradient(
+    manifold, footpoint, shooting_vector, covariates, points, blocks=BLOCKS, huber=None
+):
+    """Energy, the mean loss, and its gradients (Kulkarni and Soto, eq. 3, 5 and 6).
+
+    By least squares the energy is ``1/(2n) sum d^2``.
+
+    Parameters
+    ----------
+    manifold : Manifold
     footpoint, shooting_vector : ndarray, shape (*data_sets, *chains, *point_shape)
     covariates : ndarray, shape (*data_sets, n)
     points : ndarray, shape (*data_sets, n, *point_shape)
     blocks : sequence of {"footpoint", "shooting_vector"}
         The gradients wanted; empty for the energy alone.
+    huber : float, optional
+        Threshold of Huber's loss; least squares if not given.
 
     Returns
     -------
@@ -109,7 +141,7 @@ def energy_gradient(manifold, footpoint, shooting_vector, covariates, points, bl
         for record in range(0, number, record_step):
             records = (*before, slice(record, record + record_step))
             part, part_gradients = _sums(
-                manifold, p[chains], v[chains], covariates[records], points[records], blocks
+                manifold, p[chains], v[chains], covariates[records], points[records], blocks, huber
             )
             energy[chains] += part
             for block in blocks:
@@ -123,44 +155,17 @@ def energy_gradient(manifold, footpoint, shooting_vector, covariates, points, bl
     )
 
 
-def _sums(manifold, footpoint, shooting_vector, covariates, points, blocks):
-    """Half the sum of squared distances, and minus the sums of adjoint Jacobi fields."""
-    residuals = manifold.pulled_back_residuals(footpoint, shooting_vector, covariates, points)
-    energy = 0.5 * np.sum(residuals.squared_distances, axis=-1)
-    x = align_data_axes(covariates, covariates.ndim - 1, energy.ndim)
-    gradients = {}
-    for block in blocks:
-        weights = jacobi_weights(manifold, residuals.frequencies, x, block)
-        gradients[block] = -residuals.combine(weights)
-    return energy, gradients
-
-
-def jacobi_weights(manifold, frequencies, covariates, block):
-    """Factor of each record in each curvature eigenspace of one block of the gradient.
-
-    Parameters
-    ----------
-    frequencies : ndarray, shape (*batch, K)
-    covariates : ndarray that broadcasts to (*batch, n)
-    block : {"footpoint", "shooting_vector"}
-
-    Returns
-    -------
-    list of K arrays that broadcast to (*batch, n)
-    """
-    solution = {"footpoint": jacobi_cosine, "shooting_vector": jacobi_sine}[block]
-    weights = []
-    for index, sign in enumerate(manifold.curvature_signs):
-        # On a flat direction, or one of multiplicity zero, nothing has to be computed.
-        curved = sign if manifold.multiplicities[index] else 0
-        weight = solution(curved, frequencies[..., index, None] * np.abs(covariates))
-        weights.append(weight * covariates if block == "shooting_vector" else weight)
-    return weights
+def _sums(manifold, footpoint, shooting_vector, covariates, points, blocks, huber):
+    """Sum of losses, and minus the sums of adjoint Jacobi fields."""
+    residuals = manifold.residuals(footpoint, shooting_vector, covariates, points)
+    losses, weights = record_losses(residuals.squared_distances, huber)
+    gradients = {block: -residuals.adjoint_sums(block, weights) for block in blocks}
+    return np.sum(losses, axis=-1), gradients
 
 
 def residual_distances(manifold, footpoint, shooting_vector, covariates, points):
     """Distances of the records to their predictions; shape (*data_sets, *chains, n)."""
-    residuals = manifold.pulled_back_residuals(footpoint, shooting_vector, covariates, points)
+    residuals = manifold.residuals(footpoint, shooting_vector, covariates, points)
     return np.sqrt(residuals.squared_distances)
 
 
@@ -205,8 +210,11 @@ def retract(manifold, footpoint, shooting_vector, steps):
     return footpoint, shooting_vector
 
 
-def hessian(manifold, footpoint, shooting_vector, covariates, points, blocks=BLOCKS):
+def hessian(manifold, footpoint, shooting_vector, covariates, points, blocks=BLOCKS, huber=None):
     """Exact Hessian of the energy, by central differences of the gradient.
+
+    Huber's loss has no second derivative where a record is just at the threshold: there this is
+    a mean of the derivatives on both sides.
 
     Returns
     -------
@@ -223,7 +231,7 @@ def hessian(manifold, footpoint, shooting_vector, covariates, points, blocks=BLO
         for sign in (1.0, -1.0):
             step = sign * DIFFERENCE_STEP * frame
             end, end_vector = retract(manifold, p, v, {moved: step})
-            found = energy_gradient(manifold, end, end_vector, covariates, points, blocks)
+            found = energy_gradient(manifold, end, end_vector, covariates, points, blocks, huber)
             columns = []
             for block in blocks:
                 gradient = getattr(found, block)
@@ -245,7 +253,8 @@ class Minimum:
     ----------
     footpoint, shooting_vector : ndarray, shape (*data_sets, *chains, *point_shape)
     energy, gradient_norm : ndarray, shape (*data_sets, *chains)
-        The norm is relative to the data's scale (root mean squared distance to the start).
+        The norm is relative to the data's scale (root mean squared distance to the start, or
+        what stands for it in Huber's loss).
     converged : ndarray of bool, shape (*data_sets, *chains)
     iterations : int
     """
@@ -267,32 +276,37 @@ def minimise_energy(
     blocks=BLOCKS,
     tolerance=1e-10,
     max_iterations=100,
+    huber=None,
 ):
     """Damped second-order minimisation over the given blocks, from a given start.
 
-    Gauss-Newton steps are diagonal in the curvature eigenspaces of ``v`` and cost no more than
-    a gradient; when a few have not sufficed, steps with the exact Hessian follow.  A step
-    that does not lower the energy is taken again, more strongly damped (Levenberg-Marquardt).
+    Gauss-Newton steps cost about as much as a gradient; when a few have not sufficed, steps with
+    the exact Hessian follow.  A step that does not lower the energy is taken again, more strongly
+    damped (Levenberg-Marquardt).  With Huber's loss Gauss-Newton weights each record as the
+    gradient does (iterative reweighting); the exact Hessian knows that the weights move.
 
     Returns
     -------
     Minimum
     """
     p, v = footpoint, shooting_vector
-    start = energy_gradient(manifold, p, np.zeros_like(v), covariates, points, blocks=())
+    data = (covariates, points)
+    start = energy_gradient(manifold, p, np.zeros_like(v), *data, blocks=(), huber=huber)
     scale = np.maximum(np.sqrt(2.0 * start.energy), np.finfo(float).tiny)
-    current = energy_gradient(manifold, p, v, covariates, points, blocks)
+    current = energy_gradient(manifold, p, v, *data, blocks, huber)
     norm = _gradient_norm(manifold, p, current, blocks)
     damping = np.zeros(norm.shape)
     iterations = 0
     while iterations < max_iterations and np.any(norm > tolerance * scale):
         iterations += 1
         active = norm > tolerance * scale
-        solve = _gauss_newton_step if iterations <= GAUSS_NEWTON_STEPS else _newton_step
-        steps, decrease = solve(manifold, p, v, covariates, points, current, damping, blocks)
+        solve = _gauss_newton_steps if iterations <= GAUSS_NEWTON_STEPS else _newton_steps
+        gradients = {block: getattr(current, block) for block in blocks}
+        steps = solve(manifold, p, v, *data, gradients, damping, huber)
+        decrease = -0.5 * sum(manifold.inner(p, steps[block], gradients[block]) for block in blocks)
         steps = _shorten(manifold, p, steps)
         trial_p, trial_v = retract(manifold, p, v, steps)
-        trial = energy_gradient(manifold, trial_p, trial_v, covariates, points, blocks)
+        trial = energy_gradient(manifold, trial_p, trial_v, *data, blocks, huber)
         trial_norm = _gradient_norm(manifold, trial_p, trial, blocks)
         gain = current.energy - trial.energy
         # Where energies differ by rounding alone the gradient is the better judge.
@@ -329,61 +343,44 @@ def _shorten(manifold, footpoint, steps):
     return {block: factor * step for block, step in steps.items()}
 
 
-def _gauss_newton_step(manifold, p, v, covariates, points, gradient, damping, blocks):
-    """Step and predicted decrease from the Gauss-Newton Hessian, eigenspace by eigenspace."""
-    frequencies = manifold.frequencies(p, v)
-    x = align_data_axes(covariates, covariates.ndim - 1, frequencies.ndim - 1)
-    shape = np.broadcast_shapes((*frequencies.shape[:-1], 1), x.shape)
-    weights = {block: jacobi_weights(manifold, frequencies, x, block) for block in blocks}
-    parts = {block: manifold.split(p, v, getattr(gradient, block)) for block in blocks}
-    axis = -manifold.point_ndim - 1
-    steps = dict.fromkeys(blocks, 0.0)
-    for index in range(len(manifold.curvature_signs)):
-        columns = np.stack(
-            [np.broadcast_to(weights[block][index], shape) for block in blocks], axis=-2
-        )
-        normal = columns @ np.swapaxes(columns, -1, -2) / shape[-1]
-        shift = (damping + 1e-14) * np.trace(normal, axis1=-2, axis2=-1)
-        inverse = np.linalg.inv(normal + shift[..., None, None] * np.eye(len(blocks)))
-        for row, block in enumerate(blocks):
-            for column, other in enumerate(blocks):
-                component = np.take(parts[other], index, axis=axis)
-                steps[block] -= manifold.expand(inverse[..., row, column]) * component
-    return steps, _predicted_decrease(manifold, p, steps, gradient, blocks)
+def _gauss_newton_steps(manifold, p, v, covariates, points, gradients, damping, huber):
+    """Steps from the Gauss-Newton Hessian, reweighted for a loss that weights records."""
+    weights = None
+    if huber is not None:
+        residuals = manifold.residuals(p, v, covariates, points)
+        _, weights = record_losses(residuals.squared_distances, huber)
+    return manifold.gauss_newton_steps(p, v, covariates, gradients, damping, weights)
 
 
-def _newton_step(manifold, p, v, covariates, points, gradient, damping, blocks):
-    """Step and predicted decrease from the exact Hessian, made positive where it is not."""
-    matrix = hessian(manifold, p, v, covariates, points, blocks)
+def _newton_steps(manifold, p, v, covariates, points, gradients, damping, huber):
+    """Steps from the exact Hessian, made positive where it is not."""
+    blocks = tuple(gradients)
+    matrix = hessian(manifold, p, v, covariates, points, blocks, huber)
     frame = manifold.frame(p)
     values, vectors = np.linalg.eigh(matrix)
     largest = np.max(np.abs(values), axis=-1)[..., None]
     values = np.maximum(np.abs(values), 1e-12 * largest) + damping[..., None] * largest
     flat = np.concatenate(
-        [manifold.coordinates(p, getattr(gradient, block), frame) for block in blocks], axis=-1
+        [manifold.coordinates(p, gradients[block], frame) for block in blocks], axis=-1
     )
     turned = np.swapaxes(vectors, -1, -2) @ flat[..., None]
     moves = -(vectors @ (turned / values[..., None]))[..., 0]
-    steps = {
+    return {
         block: manifold.vector(frame, part)
         for block, part in zip(blocks, np.split(moves, len(blocks), axis=-1), strict=True)
     }
-    return steps, _predicted_decrease(manifold, p, steps, gradient, blocks)
-
-
-def _predicted_decrease(manifold, p, steps, gradient, blocks):
-    return -0.5 * sum(manifold.inner(p, steps[block], getattr(gradient, block)) for block in blocks)
 
 
 @dataclass(frozen=True)
 class Fit:
-    """A least-squares geodesic for each data set.
+    """A geodesic fitted to each data set.
 
     Attributes
     ----------
     footpoint, shooting_vector : ndarray, shape (*data_sets, *point_shape)
     energy : ndarray, shape (*data_sets)
-        ``1/(2n) sum d^2``; the mean squared error of the papers is twice this.
+        The mean loss, by least squares ``1/(2n) sum d^2``: the mean squared error of the papers
+        is twice this.
     largest_residual : ndarray, shape (*data_sets)
         The papers' tau, in the manifold's unit of length.
     gradient_norm : ndarray, shape (*data_sets)
@@ -401,17 +398,22 @@ class Fit:
     iterations: int
 
 
-def fit(manifold, covariates, points, tolerance=1e-10, max_iterations=100):
-    """Least-squares geodesic (Kulkarni and Soto, eq. 4), from an automatic start.
+def fit(manifold, covariates, points, tolerance=1e-10, max_iterations=100, huber=None):
+    """Geodesic of least energy (Kulkarni and Soto, eq. 4), from an automatic start.
 
     Parameters
     ----------
-    manifold : SymmetricSpace
+    manifold : Manifold
     covariates : ndarray, shape (*data_sets, n)
     points : ndarray, shape (*data_sets, n, *point_shape)
     tolerance : float
         Gradient norm to reach, relative to the data's scale.
     max_iterations : int
+    huber : float, optional
+        Threshold of Huber's loss in the manifold's unit of length, for data with outliers; least
+        squares if not given.  Some 1.5 times the usual residual is customary.  The pull of
+        outlying points is bounded, that of outlying covariates is not; and the mechanisms of the
+        papers perturb the least-squares geodesic only.
 
     Returns
     -------
@@ -421,9 +423,10 @@ def fit(manifold, covariates, points, tolerance=1e-10, max_iterations=100):
     Raises
     ------
     FitError
-        Fewer than three records, or constant covariates.
+        Fewer than three records, constant covariates, or a threshold that is not positive.
     CutLocusError
-        A record near the cut locus of its prediction, where the residual has no sure direction.
+        A record near the cut locus of its prediction, where the residual has no sure direction,
+        unless Huber's loss bounds its pull; see `check_cut_locus`.
     """
     if covariates.shape[-1] < 3:
         raise FitError(
@@ -431,12 +434,16 @@ def fit(manifold, covariates, points, tolerance=1e-10, max_iterations=100):
         )
     if np.any(np.ptp(covariates, axis=-1) == 0.0):
         raise FitError("the covariate is the same for all records: give one that varies")
-    p, v = starting_geodesic(manifold, covariates, points)
-    found = minimise_energy(manifold, p, v, covariates, points, BLOCKS, tolerance, max_iterations)
+    if huber is not None and not huber > 0.0:
+        raise FitError(f"the threshold of Huber's loss is {huber:g}: give a positive length")
+    p, v = starting_geodesic(manifold, covariates, points, huber=huber)
+    found = minimise_energy(
+        manifold, p, v, covariates, points, BLOCKS, tolerance, max_iterations, huber
+    )
     distances = residual_distances(
         manifold, found.footpoint, found.shooting_vector, covariates, points
     )
-    check_cut_locus(manifold, distances)
+    check_cut_locus(manifold, distances, huber)
     return Fit(
         footpoint=found.footpoint,
         shooting_vector=found.shooting_vector,
@@ -448,14 +455,25 @@ def fit(manifold, covariates, points, tolerance=1e-10, max_iterations=100):
     )
 
 
-def check_cut_locus(manifold, distances):
-    """Raise `CutLocusError` when a residual comes near the injectivity radius.
+def check_cut_locus(manifold, distances, huber=None):
+    """Raise `CutLocusError` when a residual that counts in full comes near the cut locus.
+
+    By least squares such a record pulls more strongly than any other, in a direction that a
+    small change of the fit reverses.  Huber's loss bounds its pull to what a record at the
+    threshold has, so it is one more outlier, on which the fit depends as little as on any: to
+    refuse it would undo what the loss is for.  (The fit itself is sound: at the cut locus of a
+    record its loss has a ridge, where no minimum is.)  A threshold that is itself near the cut
+    locus bounds next to nothing, and excuses no record.
 
     Parameters
     ----------
     distances : ndarray, shape (*data_sets, n)
+    huber : float, optional
+        Threshold of the loss.
     """
     limit = CUT_LOCUS_FRACTION * manifold.injectivity_radius
+    if huber is not None and huber < limit:
+        return
     if np.any(distances > limit):
         worst = np.unravel_index(np.argmax(distances), distances.shape)
         raise CutLocusError(
@@ -463,11 +481,12 @@ def check_cut_locus(manifold, distances):
         )
 
 
-def starting_geodesic(manifold, covariates, points, candidates=32):
+def starting_geodesic(manifold, covariates, points, candidates=32, huber=None):
     """Start of the fit: linear regression in the tangent space at a central record.
 
     The central record is the one, of up to ``candidates`` spread over the data, with the least
-    sum of squared distances to the others.
+    sum of losses of the distances to the others.  With Huber's loss the regression is reweighted
+    until outliers have no more pull in it than they will have in the fit.
 
     Returns
     -------
@@ -481,16 +500,39 @@ def starting_geodesic(manifold, covariates, points, candidates=32):
     squares = (
         manifold.dist(np.expand_dims(some, record_axis), np.expand_dims(some, record_axis - 1)) ** 2
     )
-    best = np.argmin(np.sum(squares, axis=-1), axis=-1)
+    losses, _ = record_losses(squares, huber)
+    best = np.argmin(np.sum(losses, axis=-1), axis=-1)
     index = np.asarray(best)[(..., None) + (None,) * manifold.point_ndim]
     centre = np.take_along_axis(some, index, axis=record_axis)
     logs = manifold.log(centre, points)
+    first, slope = _linear_regression(manifold, covariates, logs)
+    if huber is not None:
+        for _ in range(STARTING_ROUNDS):
+            line = np.expand_dims(first, record_axis) + manifold.expand(
+                covariates
+            ) * np.expand_dims(slope, record_axis)
+            apart = logs - line
+            _, weights = record_losses(manifold.inner(centre, apart, apart), huber)
+            first, slope = _linear_regression(manifold, covariates, logs, weights)
     centre = np.squeeze(centre, axis=record_axis)
-    x = covariates - np.mean(covariates, axis=-1, keepdims=True)
-    slope = np.sum(manifold.expand(x) * logs, axis=record_axis) / manifold.expand(
-        np.sum(x**2, axis=-1)
-    )
-    middle = np.mean(logs, axis=record_axis)
-    first = middle - manifold.expand(np.mean(covariates, axis=-1)) * slope
     footpoint = manifold.exp(centre, first)
     return footpoint, manifold.log(footpoint, manifold.exp(centre, first + slope))
+
+
+def _linear_regression(manifold, covariates, vectors, weights=None):
+    """Intercept and slope (*data_sets, *point_shape) of tangent vectors at one point."""
+    record_axis = -manifold.point_ndim - 1
+    if weights is None:
+        middle = np.mean(vectors, axis=record_axis)
+        mean = np.mean(covariates, axis=-1)
+        factors = x = covariates - mean[..., None]
+    else:
+        weights = weights / np.sum(weights, axis=-1, keepdims=True)
+        middle = np.sum(manifold.expand(weights) * vectors, axis=record_axis)
+        mean = np.sum(weights * covariates, axis=-1)
+        x = covariates - mean[..., None]
+        factors = weights * x
+    slope = np.sum(manifold.expand(factors) * vectors, axis=record_axis) / manifold.expand(
+        np.sum(factors * x, axis=-1)
+    )
+    return middle - manifold.expand(mean) * slope, slope

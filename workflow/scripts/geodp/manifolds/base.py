@@ -9,6 +9,41 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
+# The unknowns of a geodesic.
+BLOCKS = ("footpoint", "shooting_vector")
+
+
+class Residuals(ABC):
+    """Residuals ``r_i = Log(Exp(p, x_i v), y_i)`` of records about geodesics.
+
+    Attributes
+    ----------
+    squared_distances : ndarray, shape (*data_sets, *chains, n)
+        ``|r_i|^2``.
+    """
+
+    squared_distances: np.ndarray
+
+    @abstractmethod
+    def adjoint_sums(self, block, weights=None):
+        """Sum of weighted residuals, carried to the footpoint by adjoint Jacobi fields.
+
+        Minus this, over n, is the gradient of the energy.
+
+        Parameters
+        ----------
+        block : {"footpoint", "shooting_vector"}
+            Which argument of ``Exp(p, x_i v)`` is differentiated; as the footpoint moves, the
+            shooting vector is carried along in parallel.
+        weights : ndarray, shape (*data_sets, *chains, n), optional
+            Factor of each residual; one if not given.
+
+        Returns
+        -------
+        ndarray, shape (*data_sets, *chains, *point_shape)
+            Tangent at the footpoint.
+        """
+
 
 class Manifold(ABC):
     """A complete Riemannian manifold.
@@ -88,8 +123,8 @@ class Manifold(ABC):
         """Why one ambient array is not a point of this space, in a few words, or ``None``."""
 
     @abstractmethod
-    def pulled_back_residuals(self, footpoint, shooting_vector, covariates, points):
-        """Residuals ``Log(Exp(p, x_i v), y_i)`` carried back to ``p``, by curvature eigenspace.
+    def residuals(self, footpoint, shooting_vector, covariates, points):
+        """Residuals of records about geodesics, and all that gradients need of them.
 
         Parameters
         ----------
@@ -99,7 +134,33 @@ class Manifold(ABC):
 
         Returns
         -------
-        PulledBackResiduals
+        Residuals
+        """
+
+    @abstractmethod
+    def gauss_newton_steps(
+        self, footpoint, shooting_vector, covariates, gradients, damping, weights=None
+    ):
+        """Minus the inverse Gauss-Newton Hessian, damped, applied to a gradient of the energy.
+
+        That Hessian is the mean over records of ``J_i^T J_i``, with ``J_i`` the derivative of
+        the prediction ``Exp(p, x_i v)`` in the blocks that have a gradient.
+
+        Parameters
+        ----------
+        footpoint, shooting_vector : ndarray, shape (*data_sets, *chains, *point_shape)
+        covariates : ndarray, shape (*data_sets, n)
+        gradients : dict of ndarray, shape (*data_sets, *chains, *point_shape)
+            Of the energy, by block.
+        damping : ndarray, shape (*data_sets, *chains)
+            Levenberg-Marquardt shift, relative to the size of the Hessian.
+        weights : ndarray, shape (*data_sets, *chains, n), optional
+            Factor of each record in the mean; one if not given.
+
+        Returns
+        -------
+        dict of ndarray, shape (*data_sets, *chains, *point_shape)
+            Steps, by block.
         """
 
     @abstractmethod

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from geodp.manifolds.base import Manifold, align_data_axes
+from geodp.manifolds.base import Manifold, Residuals, align_data_axes
 
 
 def jacobi_cosine(sign, frequency):
@@ -39,6 +39,30 @@ def jacobi_sine(sign, frequency):
     small = frequency < 1e-4
     safe = np.where(small, 1.0, frequency)
     return np.where(small, 1.0 + frequency**2 / 6.0, np.sinh(safe) / safe)
+
+
+def jacobi_weights(manifold, frequencies, covariates, block):
+    """Factor of each record in each curvature eigenspace of one block of the gradient.
+
+    Parameters
+    ----------
+    manifold : SymmetricSpace
+    frequencies : ndarray, shape (*batch, K)
+    covariates : ndarray that broadcasts to (*batch, n)
+    block : {"footpoint", "shooting_vector"}
+
+    Returns
+    -------
+    list of K arrays that broadcast to (*batch, n)
+    """
+    solution = {"footpoint": jacobi_cosine, "shooting_vector": jacobi_sine}[block]
+    weights = []
+    for index, sign in enumerate(manifold.curvature_signs):
+        # On a flat direction, or one of multiplicity zero, nothing has to be computed.
+        curved = sign if manifold.multiplicities[index] else 0
+        weight = solution(curved, frequencies[..., index, None] * np.abs(covariates))
+        weights.append(weight * covariates if block == "shooting_vector" else weight)
+    return weights
 
 
 @dataclass(frozen=True)
@@ -77,6 +101,34 @@ class PulledBackResiduals:
             factor = np.asarray(weight)[(...,) + (None,) * self.point_ndim]
             total = total + np.sum(factor * component, axis=record_axis)
         return total
+
+
+@dataclass(frozen=True)
+class SymmetricResiduals(Residuals):
+    """`Residuals` from pulled-back ones: a Jacobi solution for each curvature eigenspace.
+
+    Attributes
+    ----------
+    manifold : SymmetricSpace
+    covariates : ndarray that broadcasts to (*data_sets, *chains, n)
+    pulled_back : PulledBackResiduals, or an equal of it
+    """
+
+    manifold: "SymmetricSpace"
+    covariates: np.ndarray
+    pulled_back: PulledBackResiduals
+
+    @property
+    def squared_distances(self):
+        return self.pulled_back.squared_distances
+
+    def adjoint_sums(self, block, weights=None):
+        factors = jacobi_weights(
+            self.manifold, self.pulled_back.frequencies, self.covariates, block
+        )
+        if weights is not None:
+            factors = [weights * factor for factor in factors]
+        return self.pulled_back.combine(factors)
 
 
 class SymmetricSpace(Manifold):
@@ -142,8 +194,27 @@ class SymmetricSpace(Manifold):
                 volume = volume * jacobi_sine(sign, frequencies[..., index]) ** multiplicity
         return volume
 
+    def residuals(self, footpoint, shooting_vector, covariates, points):
+        pulled_back = self.pulled_back_residuals(footpoint, shooting_vector, covariates, points)
+        batch_ndim = pulled_back.squared_distances.ndim - 1
+        x = align_data_axes(covariates, covariates.ndim - 1, batch_ndim)
+        return SymmetricResiduals(self, x, pulled_back)
+
     def pulled_back_residuals(self, footpoint, shooting_vector, covariates, points):
-        """See `Manifold`; spaces with more structure override this with a faster equal."""
+        """Residuals ``Log(Exp(p, x_i v), y_i)`` carried back to ``p``, by curvature eigenspace.
+
+        Spaces with more structure override this with a faster equal.
+
+        Parameters
+        ----------
+        footpoint, shooting_vector : ndarray, shape (*data_sets, *chains, *point_shape)
+        covariates : ndarray, shape (*data_sets, n)
+        points : ndarray, shape (*data_sets, n, *point_shape)
+
+        Returns
+        -------
+        PulledBackResiduals
+        """
         data_ndim = covariates.ndim - 1
         batch_ndim = footpoint.ndim - self.point_ndim
         x = align_data_axes(covariates, data_ndim, batch_ndim)
@@ -162,3 +233,31 @@ class SymmetricSpace(Manifold):
             squared_distances=self.inner(p, back, back),
             point_ndim=self.point_ndim,
         )
+
+    def gauss_newton_steps(
+        self, footpoint, shooting_vector, covariates, gradients, damping, weights=None
+    ):
+        """See `Manifold`; the Hessian is a matrix over blocks in each curvature eigenspace."""
+        frequencies = self.frequencies(footpoint, shooting_vector)
+        x = align_data_axes(covariates, covariates.ndim - 1, frequencies.ndim - 1)
+        shape = np.broadcast_shapes((*frequencies.shape[:-1], 1), x.shape)
+        factors = {block: jacobi_weights(self, frequencies, x, block) for block in gradients}
+        parts = {
+            block: self.split(footpoint, shooting_vector, gradient)
+            for block, gradient in gradients.items()
+        }
+        axis = -self.point_ndim - 1
+        steps = dict.fromkeys(gradients, 0.0)
+        for index in range(len(self.curvature_signs)):
+            columns = np.stack(
+                [np.broadcast_to(factors[block][index], shape) for block in gradients], axis=-2
+            )
+            weighted = columns if weights is None else weights[..., None, :] * columns
+            normal = weighted @ np.swapaxes(columns, -1, -2) / shape[-1]
+            shift = (damping + 1e-14) * np.trace(normal, axis1=-2, axis2=-1)
+            inverse = np.linalg.inv(normal + shift[..., None, None] * np.eye(len(gradients)))
+            for row, block in enumerate(gradients):
+                for column, other in enumerate(gradients):
+                    component = np.take(parts[other], index, axis=axis)
+                    steps[block] -= self.expand(inverse[..., row, column]) * component
+        return steps

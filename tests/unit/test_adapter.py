@@ -1,0 +1,432 @@
+"""Spaces of geomstats through the adapter: against closed forms, and where there are none."""
+
+from functools import partial
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from geodp.draws import draw_pairs
+from geodp.errors import DataError
+from geodp.manifolds.adapter import GeomstatsManifold
+from geodp.manifolds.registry import make_manifold
+from geodp.mechanisms.as_published import AsPublished, configured_support
+from geodp.regression import BLOCKS, energy_gradient, fit, hessian
+from geodp.samplers.matched import plan
+from geodp.samplers.random_walk import RandomWalk
+from geodp.sensitivity import published_sensitivity
+
+
+def sphere_of_geomstats():
+    from geomstats.geometry.hypersphere import Hypersphere
+
+    return GeomstatsManifold(Hypersphere(2), (1.0, 1.0), injectivity_radius=np.pi)
+
+
+def matrices_of_geomstats():
+    from geomstats.geometry.spd_matrices import SPDMatrices
+
+    return GeomstatsManifold(SPDMatrices(2), (-0.5, 0.0), origin=np.eye(2))
+
+
+def bures_wasserstein(size):
+    from geomstats.geometry.spd_matrices import SPDBuresWassersteinMetric, SPDMatrices
+
+    space = SPDMatrices(size, equip=False)
+    space.equip_with_metric(SPDBuresWassersteinMetric)
+    return GeomstatsManifold(
+        space,
+        (0.0, np.inf),
+        transport=partial(space.metric.parallel_transport, n_steps=20),
+        origin=np.eye(size),
+    )
+
+
+PAIRS = {
+    "S2": (("sphere", 2), sphere_of_geomstats),
+    "SPD2": (("spd", 2), matrices_of_geomstats),
+}
+
+
+@pytest.fixture(scope="module", params=PAIRS.values(), ids=PAIRS.keys())
+def pair(request):
+    """A space of this library, and the same through the adapter."""
+    own, make_other = request.param
+    return SimpleNamespace(own=make_manifold(*own), other=make_other())
+
+
+@pytest.fixture(scope="module")
+def bures():
+    return bures_wasserstein(2)
+
+
+@pytest.fixture(scope="module")
+def scene(pair, make_records):
+    """Two data sets, three chains about each, and tangent vectors there."""
+    own = pair.own
+    data = make_records(own, seed=1, number=9, noise=0.3, data_shape=(2,))
+    # A covariate of zero, and one before the footpoint.
+    data.covariates[..., 0], data.covariates[..., 1] = 0.0, -0.5
+    rng = np.random.default_rng(1)
+    near = np.repeat(data.footpoint[:, None], 3, axis=1)
+    footpoint = own.exp(near, 0.1 * own.random_tangent(rng, near))
+    vector = 0.4 * own.random_tangent(rng, footpoint)
+    return SimpleNamespace(
+        data=(data.covariates, data.points),
+        footpoint=footpoint,
+        vector=vector,
+        other=0.4 * own.random_tangent(rng, footpoint),
+    )
+
+
+def relative(manifold, point, found, expected):
+    """Largest length of an error, relative to the largest length."""
+    error = manifold.norm(point, found - expected)
+    return np.max(error) / np.max(manifold.norm(point, expected))
+
+
+# Against closed forms
+
+
+def test_frames_are_orthonormal(pair, scene):
+    frame = pair.other.frame(scene.footpoint)
+    at = scene.footpoint[:, :, None, None]
+    gram = pair.own.inner(at, frame[:, :, :, None], frame[:, :, None])
+    assert frame.shape == pair.own.frame(scene.footpoint).shape
+    assert np.allclose(gram, np.eye(pair.own.dim), rtol=0.0, atol=1e-13)
+    assert np.allclose(pair.own.project_tangent(at[:, :, 0], frame), frame, rtol=0.0, atol=1e-13)
+
+
+@pytest.mark.parametrize("part", BLOCKS)
+def test_derivatives_of_exp_agree(pair, scene, part):
+    arguments = scene.footpoint, scene.vector
+    residual = pair.own.transport(*arguments, scene.other)
+    expected = pair.own.jacobi_adjoint(*arguments, residual, part)
+    found = pair.other.jacobi_adjoint(*arguments, residual, part)
+    assert relative(pair.own, scene.footpoint, found, expected) <= 1e-11
+    # One vector at many points, and many vectors at one point.
+    volumes = pair.own.exp_volume(*arguments)
+    assert np.allclose(pair.other.exp_volume(*arguments), volumes, rtol=1e-11, atol=0.0)
+    one = scene.footpoint[0, 0]
+    lengths = np.array([0.0, 0.5, 1.0])[(...,) + (None,) * pair.own.point_ndim]
+    vectors = lengths * scene.vector[0, 0]
+    expected = pair.own.exp_volume(one, vectors)
+    assert np.allclose(pair.other.exp_volume(one, vectors), expected, rtol=1e-11, atol=0.0)
+
+
+@pytest.mark.parametrize("huber", [None, 0.2])
+def test_gradients_and_steps_agree(pair, scene, huber):
+    arguments = (scene.footpoint, scene.vector, *scene.data)
+    expected = energy_gradient(pair.own, *arguments, huber=huber)
+    found = energy_gradient(pair.other, *arguments, huber=huber)
+    assert found.energy.shape == (2, 3)
+    assert np.allclose(found.energy, expected.energy, rtol=1e-11, atol=0.0)
+    for block in BLOCKS:
+        pairs = getattr(found, block), getattr(expected, block)
+        assert relative(pair.own, scene.footpoint, *pairs) <= 1e-11
+    weights = np.random.default_rng(2).uniform(0.1, 1.0, (2, 3, 9)) if huber else None
+    for blocks in (BLOCKS, BLOCKS[:1], BLOCKS[1:]):
+        gradients = {block: getattr(expected, block) for block in blocks}
+        given = (scene.footpoint, scene.vector, scene.data[0], gradients, np.zeros((2, 3)), weights)
+        expected_steps = pair.own.gauss_newton_steps(*given)
+        steps = pair.other.gauss_newton_steps(*given)
+        for block in blocks:
+            pairs = steps[block], expected_steps[block]
+            assert relative(pair.own, scene.footpoint, *pairs) <= 1e-9
+
+
+def test_hessians_agree(pair, scene):
+    arguments = (scene.footpoint, scene.vector, *scene.data)
+    expected = hessian(pair.own, *arguments)
+    found = hessian(pair.other, *arguments)
+    # The frames differ: from the coordinates of one in the other.
+    axis = -pair.own.point_ndim - 1
+    frames = [np.expand_dims(each.frame(scene.footpoint), axis) for each in (pair.own, pair.other)]
+    at = np.expand_dims(np.expand_dims(scene.footpoint, axis), axis)
+    turn = pair.own.inner(at, np.swapaxes(frames[1], axis, axis - 1), frames[0])
+    turn = np.kron(np.eye(2), np.swapaxes(turn, -1, -2))
+    found = np.swapaxes(turn, -1, -2) @ found @ turn
+    assert np.max(abs(found - expected)) <= 1e-6 * np.max(abs(expected))
+
+
+@pytest.mark.parametrize("huber", [None, 0.1])
+def test_fits_agree(pair, scene, huber):
+    expected = fit(pair.own, *scene.data, huber=huber)
+    found = fit(pair.other, *scene.data, huber=huber)
+    assert np.all(found.converged)
+    assert np.max(pair.own.dist(found.footpoint, expected.footpoint)) <= 1e-9
+    pairs = found.shooting_vector, expected.shooting_vector
+    assert relative(pair.own, expected.footpoint, *pairs) <= 1e-9
+    assert np.allclose(found.energy, expected.energy, rtol=1e-11, atol=0.0)
+
+
+def test_volume_of_the_hyperbolic_plane():
+    from geomstats.geometry.hyperboloid import Hyperboloid
+
+    plane = GeomstatsManifold(Hyperboloid(2), (-1.0, -1.0), origin=[1.0, 0.0, 0.0])
+    assert plane.volume_growth == 1.0
+    rng = np.random.default_rng(3)
+    point = plane.random_point(rng, (6,), radius=2.0)
+    vector = plane.random_tangent(rng, point)
+    length = plane.norm(point, vector)
+    expected = np.sinh(length) / length
+    assert np.allclose(plane.exp_volume(point, vector), expected, rtol=1e-9, atol=0.0)
+
+
+# A space that is not symmetric: matrices with the Bures-Wasserstein metric
+
+
+@pytest.fixture(scope="module")
+def bures_data(bures, make_records):
+    return make_records(bures, seed=4, number=15, speed=0.4, noise=0.15)
+
+
+def test_fit_of_diagonal_matrices_is_linear_regression_of_square_roots():
+    manifold = bures_wasserstein(3)
+    rng = np.random.default_rng(5)
+    covariates = rng.uniform(size=12)
+    roots = 1.0 + covariates[:, None] * [0.3, -0.2, 0.1] + 0.05 * rng.standard_normal((12, 3))
+    found = fit(manifold, covariates, roots[:, None, :] ** 2 * np.eye(3))
+    slope, start = np.polyfit(covariates, roots, 1)
+    assert found.converged
+    assert np.max(abs(found.footpoint - np.diag(start**2))) <= 1e-9
+    assert np.max(abs(found.shooting_vector - np.diag(2.0 * start * slope))) <= 1e-9
+    errors = roots - start - covariates[:, None] * slope
+    assert abs(found.energy / (0.5 * np.mean(np.sum(errors**2, axis=-1))) - 1.0) <= 1e-10
+
+
+@pytest.mark.parametrize("huber", [None, 0.1])
+def test_gradient_and_hessian_are_derivatives_of_the_energy(bures, bures_data, derivative, huber):
+    rng = np.random.default_rng(6)
+    footpoint = bures.exp(
+        bures_data.footpoint, 0.1 * bures.random_tangent(rng, bures_data.footpoint)
+    )
+    vector = 0.2 * bures.random_tangent(rng, footpoint)
+    data = bures_data.covariates, bures_data.points
+    frame = bures.frame(footpoint)
+    zero = np.zeros_like(frame)
+
+    def moved(step, turn):
+        places = np.broadcast_to(footpoint, step.shape)
+        return bures.exp(places, step), bures.transport(places, step, vector + turn)
+
+    def energy(step, turn):
+        return energy_gradient(bures, *moved(step, turn), *data, (), huber).energy
+
+    found = energy_gradient(bures, footpoint, vector, *data, huber=huber)
+    moves = {
+        "footpoint": lambda size: energy(size * frame, zero),
+        "shooting_vector": lambda size: energy(zero, size * frame),
+    }
+    for block in BLOCKS:
+        expected = derivative(moves[block])
+        gradient = bures.coordinates(footpoint, getattr(found, block), frame)
+        assert np.linalg.norm(gradient - expected) <= 1e-10 * np.linalg.norm(expected)
+    matrix = hessian(bures, footpoint, vector, *data, huber=huber)
+    directions = rng.standard_normal((10, 2 * bures.dim))
+    directions /= np.linalg.norm(directions, axis=-1, keepdims=True)
+    step, turn = (bures.vector(frame, part) for part in np.split(directions, 2, axis=-1))
+    size = 1e-3
+    second = energy(size * step, size * turn) + energy(-size * step, -size * turn)
+    second = (second - 2.0 * energy(0.0 * step, 0.0 * turn)) / size**2
+    expected = np.einsum("ki,ij,kj->k", directions, matrix, directions)
+    assert np.max(abs(second - expected)) <= 1e-5 * np.max(abs(matrix))
+
+
+def test_fit_is_a_minimum(bures, bures_data):
+    found = fit(bures, bures_data.covariates, bures_data.points)
+    assert found.converged
+    assert found.iterations <= 8
+    matrix = hessian(
+        bures, found.footpoint, found.shooting_vector, bures_data.covariates, bures_data.points
+    )
+    assert np.linalg.eigvalsh(matrix)[0] > 0.0
+
+
+@pytest.mark.parametrize("sampler", ["matched", "random walk"])
+@pytest.mark.parametrize("ball", [False, True], ids=["unbounded", "ball"])
+def test_mechanism_and_samplers_run(bures, make_records, sampler, ball):
+    data = make_records(bures, seed=7, number=10, speed=0.3, noise=0.05, data_shape=(1,))
+    found = fit(bures, data.covariates, data.points)
+    sensitivity = published_sensitivity(bures, found.largest_residual, 10)
+    limits = (
+        {
+            "footpoint_centre": found.footpoint,
+            "footpoint_radius": 0.3,
+            "shooting_vector_length": 0.6,
+        }
+        if ball
+        else {}
+    )
+    mechanism = AsPublished(
+        bures,
+        data.covariates,
+        data.points,
+        found,
+        sensitivity,
+        configured_support(bures, sensitivity, **limits),
+    )
+
+    def planner(rng, target):
+        if sampler == "matched":
+            return plan(rng, target, 40, 0.01, 1, 10)
+        return SimpleNamespace(sampler=RandomWalk(), steps=8)
+
+    draws = draw_pairs(np.random.default_rng(7), mechanism, (5.0, 5.0), 4, 3, planner)
+    assert draws.footpoint.shape == (1, 4, 2, 2)
+    assert draws.shooting_vector.shape == (1, 4, 3, 2, 2)
+    assert all(bures.invalid_reason(each) is None for each in draws.footpoint[0])
+    away = bures.dist(found.footpoint[:, None], draws.footpoint)
+    assert np.all((away > 0.0) & (away < 0.3))
+    assert all(draws.accepted[stage] > 0.3 for stage in draws.accepted)
+    if sampler == "matched":
+        # Volumes of the proposals that were wrong would show as uneven weights.
+        assert all(each.largest_weight <= 3.0 for each in draws.plans.values())
+
+
+# What geomstats gets wrong
+
+
+class Faulty:
+    """The sphere of geomstats with some functions replaced."""
+
+    def __init__(self, **functions):
+        from geomstats.geometry.hypersphere import Hypersphere
+
+        self.sphere = Hypersphere(2)
+        self.metric = SimpleNamespace(
+            exp=self.sphere.metric.exp,
+            log=self.sphere.metric.log,
+            inner_product=self.sphere.metric.inner_product,
+            parallel_transport=self.sphere.metric.parallel_transport,
+        )
+        self.shape, self.dim = (3,), 2
+        self.to_tangent, self.random_point = self.sphere.to_tangent, self.sphere.random_point
+        for name, function in functions.items():
+            setattr(self if hasattr(self, name) else self.metric, name, function)
+
+
+def faults():
+    """By name: functions that take batches wrongly, and right for one point."""
+    from geomstats.geometry.hypersphere import Hypersphere
+
+    sphere = Hypersphere(2)
+    exp, log, inner = sphere.metric.exp, sphere.metric.log, sphere.metric.inner_product
+
+    def exp_of_the_first(vector, point):
+        return exp(vector[:1], point[:1]) + 0.0 * vector if vector.ndim > 1 else exp(vector, point)
+
+    def log_without_batches(other, point):
+        if point.ndim > 1:
+            raise ValueError("one at a time")
+        return log(other, point)
+
+    def log_of_batches_alone(other, point):
+        if point.ndim == 1 or len(point) > 1:
+            raise IndexError("a batch of one at a time")
+        return log(other, point)
+
+    def inner_of_all_pairs(first, second, point):
+        return first @ second.T if first.ndim > 1 else inner(first, second, point)
+
+    def tangent_wrong_for_three(array, point):
+        if array.ndim > 1 and len(array) == 3:
+            return sphere.to_tangent(array.T, point)
+        return sphere.to_tangent(array, point)
+
+    return {
+        "exp": {"exp": exp_of_the_first},
+        "log": {"log": log_without_batches},
+        "log of one": {"log": log_of_batches_alone},
+        "inner": {"inner_product": inner_of_all_pairs},
+        "tangent": {"to_tangent": tangent_wrong_for_three},
+    }
+
+
+@pytest.mark.parametrize("name", ["exp", "log", "log of one", "inner", "tangent"])
+def test_functions_that_take_batches_wrongly_are_looped(name, make_records):
+    sphere = make_manifold("sphere", 2)
+    data = make_records(sphere, seed=8, number=5, noise=0.2)
+    manifold = GeomstatsManifold(Faulty(**faults()[name]), (1.0, 1.0), injectivity_radius=np.pi)
+    arguments = data.footpoint, data.shooting_vector, data.covariates, data.points
+    expected = energy_gradient(sphere, *arguments)
+    found = energy_gradient(manifold, *arguments)
+    for block in BLOCKS:
+        pairs = getattr(found, block), getattr(expected, block)
+        assert relative(sphere, data.footpoint, *pairs) <= 1e-11
+
+
+def quotient():
+    from geomstats.geometry.pre_shape import PreShapeSpace
+
+    space = PreShapeSpace(4, 2)
+    space.equip_with_group_action("rotations")
+    space.equip_with_quotient()
+    return space.quotient
+
+
+def complex_matrices():
+    from geomstats.geometry.hpd_matrices import HPDMatrices
+
+    return HPDMatrices(2)
+
+
+def without_transport():
+    from geomstats.geometry.poincare_ball import PoincareBall
+
+    return PoincareBall(2)
+
+
+REFUSED = {
+    "points that stand for classes": (quotient, "as if points stood for classes"),
+    "complex points": (complex_matrices, "are no real arrays"),
+    "no transport": (without_transport, "its transport fails"),
+    "a transport that shrinks": (
+        lambda: Faulty(parallel_transport=lambda vector, point, direction: 0.9 * vector),
+        "its transport changes lengths by 0.01",
+    ),
+    "a logarithm that is none": (
+        lambda: Faulty(log=lambda other, point: other - point),
+        "its logarithm undoes its exponential to",
+    ),
+    "no numbers": (
+        lambda: Faulty(exp=lambda vector, point: np.nan * point),
+        "its exp gives what is no finite number",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_spaces_that_will_not_do_are_refused(name):
+    make, reason = REFUSED[name]
+    with pytest.raises(DataError, match=reason) as error:
+        GeomstatsManifold(make(), (0.0, 1.0), injectivity_radius=1.0)
+    message = str(error.value)
+    assert "\n" not in message
+    assert ". " not in message
+
+
+def test_ladder_stands_in_for_a_missing_transport(make_records):
+    space = without_transport()
+
+    def transport(vectors, points, direction):
+        ladder = space.metric.ladder_parallel_transport(vectors, points, direction)
+        return ladder["transported_tangent_vec"]
+
+    ball = GeomstatsManifold(space, (-1.0, -1.0), transport=transport, origin=np.zeros(2))
+    data = make_records(ball, seed=9, number=8, noise=0.1)
+    assert fit(ball, data.covariates, data.points, tolerance=1e-8).converged
+
+
+def test_random_points_follow_the_generator_alone():
+    sphere = sphere_of_geomstats()
+    state = np.random.get_state()[1].copy()  # noqa: NPY002
+    first, second = (sphere.random_point(np.random.default_rng(10), (2, 3)) for _ in range(2))
+    assert np.array_equal(first, second)
+    assert first.shape == (2, 3, 3)
+    assert not np.array_equal(first[0], first[1])
+    assert np.array_equal(np.random.get_state()[1], state)  # noqa: NPY002
+    assert sphere.random_point(np.random.default_rng(10)).shape == (3,)
+    assert sphere.invalid_reason(first[0, 0]) is None
+    assert "does not belong" in sphere.invalid_reason(2.0 * first[0, 0])
+    assert np.allclose(sphere.project(2.0 * first), first, rtol=0.0, atol=1e-14)

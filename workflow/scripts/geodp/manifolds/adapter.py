@@ -1,0 +1,365 @@
+"""Any other space, through its metric in geomstats.
+
+Nothing here imports geomstats: whoever has made a space has it.
+"""
+
+from contextlib import contextmanager
+
+import numpy as np
+
+from geodp.errors import DataError
+from geodp.manifolds.differences import DifferencedManifold
+
+# What a batch may differ from a loop, and an identity from what it should be: iterative
+# logarithms stop earlier or later in company, and numerical transports are good to so much.
+TOLERANCE = 1e-6
+
+# Distance of the points at which a space is tried, in its unit of length.
+TRIAL_LENGTH = 0.1
+
+# What functions of geomstats raise when they do not know a batch, a metric or a shape.
+FAILURES = (
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    NotImplementedError,
+    TypeError,
+    ValueError,
+)
+
+
+class GeomstatsManifold(DifferencedManifold):
+    """A space of geomstats, with the metric it is equipped with.
+
+    Fits, gradients, Hessians, densities and samplers run on it as on the spaces of this library,
+    some hundred times more slowly: derivatives of Exp are differences.  The backend of geomstats
+    must be NumPy's.
+
+    When it is made, the space is tried at a few points: a function that takes batches wrongly is
+    called point by point from then on, and a space whose functions contradict one another is
+    refused.
+
+    Parameters
+    ----------
+    space : geomstats space
+        Equipped with a metric; points must be stored as real arrays, one array a point.  Points
+        that stand for a class, as those of quotient spaces do, are refused.
+    curvature_bounds : tuple of float
+        Lower and upper bound of the sectional curvature, where the data lie.  The sensitivities
+        rest on the lower one.
+    injectivity_radius : float
+        Smallest distance to a cut locus.
+    volume_growth : float, optional
+        See `Manifold`; that of the space of constant curvature at the lower bound, the largest
+        there can be, unless given.
+    transport : callable, optional
+        Called as ``transport(vectors, points, direction=directions)`` in place of
+        ``space.metric.parallel_transport``, where that is missing or not accurate enough by
+        itself.
+    origin : ndarray, shape point_shape, optional
+        Centre of random points on spaces without a cut locus; some point unless given.
+    difference_step : float
+        See `DifferencedManifold`.
+
+    Raises
+    ------
+    DataError
+        The space cannot be used.
+
+    Notes
+    -----
+    A space that is not complete will do as long as geodesics stay within it: give proposals and
+    supports a radius.  On such a space Exp of a longer vector may be nonsense without a warning.
+
+    Examples
+    --------
+    Covariance matrices with the Bures-Wasserstein metric, whose curvature is not negative::
+
+        from functools import partial
+        from geomstats.geometry.spd_matrices import SPDBuresWassersteinMetric, SPDMatrices
+
+        space = SPDMatrices(3, equip=False)
+        space.equip_with_metric(SPDBuresWassersteinMetric)
+        manifold = GeomstatsManifold(
+            space,
+            curvature_bounds=(0.0, np.inf),
+            # Integrated numerically, so ask for more than its ten steps.
+            transport=partial(space.metric.parallel_transport, n_steps=50),
+            origin=np.eye(3),
+        )
+        found = fit(manifold, covariates, matrices)
+
+    Where geomstats has no parallel transport a pole ladder will do, exact on symmetric spaces::
+
+        def transport(vectors, points, direction):
+            ladder = space.metric.ladder_parallel_transport(vectors, points, direction)
+            return ladder["transported_tangent_vec"]
+
+    Functions good to fewer digits, as those of the Poincare ball are, ask for a larger
+    ``tolerance`` of the fit.
+    """
+
+    def __init__(
+        self,
+        space,
+        curvature_bounds,
+        injectivity_radius=np.inf,
+        volume_growth=None,
+        transport=None,
+        origin=None,
+        difference_step=1e-3,
+    ):
+        metric = space.metric
+        self.name = f"{type(space).__name__}{tuple(space.shape)} with {type(metric).__name__}"
+        self.space = space
+        self.dim = int(space.dim)
+        self.point_shape = tuple(space.shape)
+        self.curvature_bounds = tuple(curvature_bounds)
+        self.injectivity_radius = injectivity_radius
+        if volume_growth is None:
+            volume_growth = (self.dim - 1) * np.sqrt(max(-self.curvature_bounds[0], 0.0))
+        self.volume_growth = volume_growth
+        self.difference_step = difference_step
+        carry = metric.parallel_transport if transport is None else transport
+        vectorised = {
+            "exp": (lambda point, vector: metric.exp(vector, point), self.point_shape),
+            "log": (lambda point, other: metric.log(other, point), self.point_shape),
+            "transport": (
+                lambda point, direction, vector: carry(vector, point, direction=direction),
+                self.point_shape,
+            ),
+            "inner": (
+                lambda point, first, second: metric.inner_product(first, second, point),
+                (),
+            ),
+            "project_tangent": (
+                lambda point, array: space.to_tangent(array, point),
+                self.point_shape,
+            ),
+        }
+        self._batched = {
+            verb: _Batched(function, self.point_shape, output_shape)
+            for verb, (function, output_shape) in vectorised.items()
+        }
+        trial = self._geomstats_points(np.random.default_rng(0), 2 * max(self.point_shape) + 4)
+        self.origin = trial[0] if origin is None else np.asarray(origin, dtype=float)
+        self._try(trial)
+
+    def exp(self, point, vector):
+        return self._batched["exp"](point, vector)
+
+    def log(self, point, other):
+        return self._batched["log"](point, other)
+
+    def transport(self, point, direction, vector):
+        return self._batched["transport"](point, direction, vector)
+
+    def inner(self, point, first, second):
+        return self._batched["inner"](point, first, second)
+
+    def project_tangent(self, point, array):
+        return self._batched["project_tangent"](point, array)
+
+    def frame(self, point):
+        """Gram-Schmidt in the metric, on a basis of the tangent space in ambient coordinates."""
+        batch = self.batch_shape(point)
+        axis = -self.point_ndim - 1
+        basis = self._tangent_basis(point)[1][..., : self.dim, :]
+        basis = basis.reshape((*batch, self.dim, *self.point_shape))
+        at = np.expand_dims(np.expand_dims(point, axis), axis)
+        gram = self.inner(at, np.expand_dims(basis, axis - 1), np.expand_dims(basis, axis))
+        coefficients = np.linalg.inv(np.linalg.cholesky(gram))
+        return self.vector(np.expand_dims(basis, axis - 1), coefficients)
+
+    def _tangent_basis(self, point):
+        """Rows that span the tangent space, and after them rows orthogonal to it.
+
+        Returns
+        -------
+        sizes : ndarray, shape (..., ambient)
+            Zero for the latter rows.
+        basis : ndarray, shape (..., ambient, ambient)
+            Orthonormal in ambient coordinates.
+        """
+        ambient = int(np.prod(self.point_shape))
+        directions = np.eye(ambient).reshape((ambient, *self.point_shape))
+        projected = self.project_tangent(np.expand_dims(point, -self.point_ndim - 1), directions)
+        flat = projected.reshape((*self.batch_shape(point), ambient, ambient))
+        _, sizes, basis = np.linalg.svd(flat)
+        return sizes, basis
+
+    def project(self, array):
+        array = np.asarray(array, dtype=float)
+        if not hasattr(self.space, "projection"):
+            return array
+        return _Batched(self.space.projection, self.point_shape, self.point_shape)(array)
+
+    def random_point(self, rng, shape=(), radius=1.0):
+        """As `Manifold`'s; where there is a cut locus, of the law that geomstats has for it."""
+        if np.isinf(self.injectivity_radius):
+            origin = np.broadcast_to(self.origin, (*shape, *self.point_shape))
+            return self.exp(origin, self.random_tangent_in_ball(rng, origin, radius))
+        points = self._geomstats_points(rng, int(np.prod(shape, dtype=int)))
+        return points.reshape((*shape, *self.point_shape))
+
+    def invalid_reason(self, array):
+        if not np.all(np.isfinite(array)):
+            return "a coordinate is not a finite number"
+        if not np.all(self.space.belongs(array, atol=1e-6)):
+            return "geomstats finds that it does not belong to the space"
+        return None
+
+    def _geomstats_points(self, rng, number):
+        """Random points of geomstats, shape (number, *point_shape)."""
+        with _global_generator(rng):
+            points = np.asarray(self.space.random_point(number))
+        if np.iscomplexobj(points) or points.size != number * np.prod(self.point_shape, dtype=int):
+            raise DataError(
+                f"{self.name}: its random points are no real arrays of shape {self.point_shape}: "
+                "choose a space whose points are"
+            )
+        return points.reshape((number, *self.point_shape))
+
+    def _try(self, points):
+        """Try the space at points (number, *point_shape).
+
+        Verbs are tried in the order in which they rest on one another.
+        """
+        # Broken functions give anything: what they give is looked at, not warned of.
+        with np.errstate(all="ignore"):
+            rng = np.random.default_rng(0)
+            arrays = rng.standard_normal((2, *points.shape))
+            self._settle("project_tangent", points, arrays[0])
+            sizes, basis = self._tangent_basis(points)
+            rank = np.sum(sizes > TOLERANCE * sizes[..., :1], axis=-1)
+            if np.any(rank != self.dim):
+                self._refuse(
+                    f"its tangent spaces have dimension {rank[rank != self.dim][0]}, the space "
+                    f"{self.dim}, as if points stood for classes"
+                )
+            chosen = basis[..., : self.dim, :].reshape((-1, self.dim, *self.point_shape))
+            first, second = (
+                self.vector(chosen, rng.standard_normal((len(points), self.dim))) for _ in range(2)
+            )
+            self._settle("inner", points, first, second)
+            try:
+                self.frame(points)
+            except np.linalg.LinAlgError:
+                self._refuse("its inner product is not positive, as if points stood for classes")
+            first, second = (
+                self.expand(TRIAL_LENGTH / self.norm(points, each)) * each
+                for each in (first, second)
+            )
+            self._settle("exp", points, first)
+            ends = self.exp(points, first)
+            self._settle("log", points, ends)
+            self._settle("transport", points, first, second)
+            error = self.norm(points, self.log(points, ends) - first)
+            if not np.all(error <= TOLERANCE):
+                self._refuse(f"its logarithm undoes its exponential to {np.max(error):.2g} only")
+            carried = self.transport(points, first, second)
+            error = abs(self.norm(ends, carried) - TRIAL_LENGTH)
+            if not np.all(error <= TOLERANCE):
+                self._refuse(f"its transport changes lengths by {np.max(error):.2g}")
+
+    def _settle(self, verb, *arrays):
+        problem = self._batched[verb].settle(*arrays)
+        if problem is not None:
+            self._refuse(f"its {verb} {problem}")
+
+    def _refuse(self, reason):
+        raise DataError(f"{self.name} cannot be used, since {reason}: choose another metric")
+
+
+class _Batched:
+    """A function of points, over any batch, whatever geomstats makes of batches.
+
+    Parameters
+    ----------
+    function : callable
+        Of arrays of shape (number, *point_shape) or point_shape.
+    point_shape, output_shape : tuple of int
+        Of one point, and of the result for one.
+
+    Attributes
+    ----------
+    looped : bool
+        Whether points are given one by one.
+    bare : bool
+        Whether one by one means arrays of ``point_shape``; else batches of one.
+    """
+
+    def __init__(self, function, point_shape, output_shape):
+        self.function = function
+        self.point_shape = point_shape
+        self.output_shape = output_shape
+        self.looped = False
+        self.bare = True
+
+    def __call__(self, *arrays):
+        arrays = [np.asarray(array, dtype=float) for array in arrays]
+        batch = np.broadcast_shapes(
+            *[array.shape[: array.ndim - len(self.point_shape)] for array in arrays]
+        )
+        flat = [
+            np.broadcast_to(array, batch + self.point_shape).reshape((-1, *self.point_shape))
+            for array in arrays
+        ]
+        result = self._loop(flat) if self.looped else self._whole(flat)
+        return result.reshape(batch + self.output_shape)
+
+    def _whole(self, flat):
+        """Results (number, *output_shape) in one call."""
+        number = len(flat[0])
+        result = np.zeros(0) if number == 0 else np.asarray(self.function(*flat))
+        return result.reshape((number, *self.output_shape))
+
+    def _loop(self, flat):
+        number = len(flat[0])
+        results = np.zeros((number, *self.output_shape))
+        for index in range(number):
+            one = index if self.bare else slice(index, index + 1)
+            single = np.asarray(self.function(*[array[one] for array in flat]))
+            results[index] = single.reshape(self.output_shape)
+        return results
+
+    def settle(self, *arrays):
+        """Find out how points are to be given; what is wrong with the function, if none will do.
+
+        Parameters
+        ----------
+        arrays : ndarray, shape (number, *point_shape)
+            Arguments to try.
+        """
+        expected = problem = None
+        for self.bare in (True, False):
+            try:
+                expected = self._loop(arrays)
+                break
+            except FAILURES as found:
+                problem = problem or f"fails ({type(found).__name__})"
+        if expected is None:
+            return problem
+        if not np.all(np.isfinite(expected)):
+            return "gives what is no finite number"
+        allowed = TOLERANCE * np.max(np.abs(expected))
+        # Batches of one, and those as long as an axis of a point, are most often mistaken.
+        for number in {1, 2, *self.point_shape, len(arrays[0])}:
+            try:
+                found = self._whole([array[:number] for array in arrays])
+            except FAILURES:
+                found = np.inf
+            if not np.all(abs(found - expected[:number]) <= allowed):
+                self.looped = True
+        return None
+
+
+@contextmanager
+def _global_generator(rng):
+    """Seed the global generator, which geomstats draws from, and leave it as it was."""
+    state = np.random.get_state()  # noqa: NPY002
+    np.random.seed(int(rng.integers(2**32)))  # noqa: NPY002
+    try:
+        yield
+    finally:
+        np.random.set_state(state)  # noqa: NPY002
