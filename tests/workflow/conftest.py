@@ -86,7 +86,8 @@ studies:
     random_walk: {steps: 50, cells: [{cell: p0.3_v0.3}]}
     figures:
       figure_2: {kind: error, grids: [equal]}
-      figure_3: {kind: shapes, cell: p0.3_v0.3, values: [60, 80], draws: 2}
+      figure_3:
+        {kind: shapes, cell: p0.3_v0.3, values: [60, 80], draws: 2, random_walk: true}
       figure_3_convergence:
         kind: convergence
         cell: p0.3_v0.3

@@ -109,7 +109,8 @@ NEIGHBOURS = [
     *("ratio_footpoint", "ratio_shooting_vector", "tau", "converged"),
 ]
 DIAGNOSTICS = [
-    *(*COMMON, "parameter", "steps", "cut_short", "accepted", "largest_weight", "trace_chains"),
+    *(*COMMON, "parameter", "steps", "cut_short", "accepted", "largest_weight"),
+    *("estimated_total_variation", "trace_chains"),
     *("trace_states", "trace_thin", "ess_bulk", "rhat", "passed"),
 ]
 
@@ -227,7 +228,8 @@ def test_draws_have_their_shapes(finished, study):
         assert len(traces) >= 2 * 3
         assert {values.shape for values in traces} == {(4, 250)}
         for name, values in draws.items():
-            if values.dtype.kind in "fc" and not name.endswith("largest_weight"):
+            of_plan = name.endswith(("largest_weight", "_total_variation"))
+            if values.dtype.kind in "fc" and not of_plan:
                 assert np.all(np.isfinite(values)), name
 
 
@@ -254,8 +256,12 @@ def test_tables_are_complete(finished, study):
     # Observed data and stand-ins have no known noise, and random walks no weights.
     optional = [] if study in ("sphere", "spd") else ["noise_variance"]
     assert not errors.drop(columns=optional).isna().any(axis=None)
-    assert not diagnostics.drop(columns=[*optional, "largest_weight"]).isna().any(axis=None)
-    assert (diagnostics["largest_weight"].isna() == (diagnostics["sampler"] != "matched")).all()
+    of_plan = ["largest_weight", "estimated_total_variation"]
+    assert not diagnostics.drop(columns=[*optional, *of_plan]).isna().any(axis=None)
+    for name in of_plan:
+        assert (diagnostics[name].isna() == (diagnostics["sampler"] != "matched")).all()
+    planned = diagnostics.loc[~diagnostics["cut_short"], "estimated_total_variation"]
+    assert (planned.dropna() <= 0.01).all()
     for table in (errors, diagnostics):
         assert set(table["study"]) == {study}
         assert set(table["manifold"]) == {MANIFOLDS[study]}
@@ -455,14 +461,23 @@ def test_predicted_curves_are_draws_fits_and_records(finished):
 
 
 @pytest.mark.parametrize(
-    ("study", "figure", "landmarks"), [("rats", "shapes", 8), ("corpus_callosum", "figure_3", 12)]
+    ("study", "figure", "landmarks", "samplers"),
+    [
+        ("rats", "shapes", 8, ["matched"]),
+        ("corpus_callosum", "figure_3", 12, ["matched", "random_walk"]),
+    ],
 )
-def test_predicted_shapes_are_centred_and_of_unit_size(finished, study, figure, landmarks):
+def test_predicted_shapes_are_centred_and_of_unit_size(
+    finished, study, figure, landmarks, samplers
+):
     numbers = read(finished, study, f"{figure}_predictions")
     assert set(numbers["data"]) == {DESCRIPTIONS[study]}
     assert set(numbers["manifold"]) == {MANIFOLDS[study]}
-    shapes = numbers.groupby(["kind", "draw", "covariate"])[["x", "y"]]
-    assert len(shapes) == 2 + 2 * 2
+    assert list(dict.fromkeys(numbers["sampler"].dropna())) == samplers
+    assert (numbers["sampler"].isna() == (numbers["kind"] == "without privacy")).all()
+    numbers = numbers.fillna({"sampler": ""})
+    shapes = numbers.groupby(["sampler", "draw", "covariate"])[["x", "y"]]
+    assert len(shapes) == 2 + len(samplers) * 2 * 2
     assert (shapes.size() == landmarks).all()
     np.testing.assert_allclose(shapes.mean(), 0.0, atol=1e-12)
     sizes = shapes.apply(lambda shape: np.sum(shape.to_numpy() ** 2))

@@ -518,6 +518,30 @@ REFUSED = {
         f"{CORPUS}.random_walk.cells[0]: there is no cell p0.3_v0.3 in group observed",
         "(groups: stand_in)",
     ),
+    "walk of a cell where none runs": (
+        {f"{RATS}.figures.shapes.random_walk": True},
+        f"{RATS}.figures.shapes.random_walk: the random walk does not run on the cell p0.3_v0.3",
+        "studies.rats.random_walk.cells",
+    ),
+    "figures of two studies with one name": (
+        {
+            f"{CORPUS}.figures.reduced_error": {"kind": "samplers"},
+            "studies.corpus_callosum_reduced": {
+                "manifold": {"name": "euclidean", "size": 2},
+                "data": {"source": "simulated", "last_point": "random", "noise": "tangent"},
+                "budgets": {"equal": {"totals": ["1.0"]}},
+                "cells": [{"n": [5], "noise_variance": ["0.1"], "budgets": ["equal"]}],
+                "figures": {"error": {"kind": "error", "grids": ["equal"]}},
+            },
+        },
+        "studies.corpus_callosum_reduced.figures.error: with its study's name it reads like",
+        "rename either",
+    ),
+    "filter by nothing": (
+        {f"{CORPUS}.data.keep": {"diagnosis": []}},
+        f"{CORPUS}.data.keep.diagnosis: the list is empty",
+        "give at least one entry",
+    ),
     "ellipses on the sphere": (
         {f"{SPHERE}.figures.figure_9": {"kind": "ellipses", "cell": "p0.5_v0.5", "values": [0]}},
         f"{SPHERE}.figures.figure_9: ",

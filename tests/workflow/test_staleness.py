@@ -102,7 +102,7 @@ RULES |= {
     ("corpus_callosum", "predict_corpus_callosum_figure_3"): Rule(
         "predict_at_values.py",
         1,
-        ("stand_in_data", "fit_geodesics", SOURCES["corpus_callosum"][2][0]),
+        ("stand_in_data", "fit_geodesics", *SOURCES["corpus_callosum"][2]),
     ),
     ("corpus_callosum", CONVERGE): Rule(
         "converge.py",

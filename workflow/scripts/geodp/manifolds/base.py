@@ -203,7 +203,7 @@ class Manifold(ABC):
     def vector(self, frame, coordinates):
         """Tangent vector with the given ``coordinates`` (..., dim) in the ``frame``."""
         flat = frame.reshape((*frame.shape[: frame.ndim - self.point_ndim], -1))
-        product = np.matmul(np.asarray(coordinates)[..., None, :], flat)[..., 0, :]
+        product = rows_times(np.asarray(coordinates), flat)
         return product.reshape(product.shape[:-1] + self.point_shape)
 
     def random_tangent_in_ball(self, rng, point, radius):
@@ -216,6 +216,16 @@ class Manifold(ABC):
         """Standard normal tangent vector at each point."""
         frame = self.frame(point)
         return self.vector(frame, rng.standard_normal((*self.batch_shape(point), self.dim)))
+
+
+def rows_times(rows, matrices):
+    """Products of row vectors (..., k) with matrices (..., k, l) that broadcast against them.
+
+    Chains often share a matrix, whose last batch axis is then 1, and one product serves them all.
+    """
+    if matrices.ndim > 2 and matrices.shape[-3] == 1 and rows.ndim > 1:
+        return np.matmul(rows, matrices[..., 0, :, :])
+    return np.matmul(rows[..., None, :], matrices)[..., 0, :]
 
 
 def align_data_axes(array, data_ndim, batch_ndim):

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from geodp.manifolds.base import rows_times
 from geodp.manifolds.symmetric import SymmetricSpace
 
 
@@ -29,6 +30,11 @@ class Euclidean(SymmetricSpace):
 
     def inner(self, point, first, second):
         return np.sum(first * second, axis=-1)
+
+    def coordinates(self, point, vector, frame=None):
+        if frame is None:
+            frame = self.frame(point)
+        return rows_times(np.asarray(vector), np.swapaxes(frame, -1, -2))
 
     def frame(self, point):
         return np.broadcast_to(np.eye(self.dim), (*self.batch_shape(point), self.dim, self.dim))

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from geodp.manifolds.base import align_data_axes
+from geodp.manifolds.base import align_data_axes, rows_times
 from geodp.manifolds.symmetric import SymmetricSpace
 
 # The largest cosine below one: keeps angle / sin(angle) from 0 / 0, exact to rounding.
@@ -103,6 +103,16 @@ class UnitNormSpace(SymmetricSpace):
         overlap = np.clip(overlap, -LARGEST_COSINE, LARGEST_COSINE)
         distance = np.arccos(overlap)
         return distance, distance / np.sqrt((1.0 - overlap) * (1.0 + overlap))
+
+    def coordinates(self, point, vector, frame=None):
+        if frame is None:
+            frame = self.frame(point)
+        vector = np.asarray(vector)
+        if np.iscomplexobj(frame):
+            # Real products of real and imaginary parts, of which only the sum is wanted.
+            frame = np.concatenate([frame.real, frame.imag], axis=-1)
+            vector = np.concatenate([vector.real, vector.imag], axis=-1)
+        return rows_times(vector, np.swapaxes(frame, -1, -2))
 
     def pulled_back_residuals(self, footpoint, shooting_vector, covariates, points):
         """Two matrix products with the data stand for every residual vector.

@@ -30,7 +30,7 @@ SMALLEST_RELATIVE_CURVATURE = 1e-3
 OTHER_MODES_WIDENED = 3.0
 
 # After so many draws outside the support a proposal is left there, and refused.
-REDRAWS = 30
+REDRAWS = 6
 
 # Proposals evaluated at once.
 BLOCK = 1 << 15
@@ -56,8 +56,10 @@ PILOT_SHARES_WITH_AXIAL = (0.4, 0.3, 0.3)
 GOOD_WEIGHT = 3.0
 FEW_DIMENSIONS = 12
 
-# Where weights are larger than that, they are looked at again with so many times the proposals.
+# Where weights are larger than that, they are looked at again with up to so many times the pilots,
+# and no more than so many of all batch members.
 MANY_TIMES = 10
+MANY = 60000
 
 # Numbers of steps that a plan chooses from.
 STEP_CHOICES = 60
@@ -373,9 +375,10 @@ def plan(rng, target, proposals, total_variation, fewest, most):
             rng, target, proposals, PILOT_SHARES_WITH_AXIAL, SHARES_WITH_AXIAL
         )
     large = np.max(log_largest) > np.log(GOOD_WEIGHT)
-    proposal = _Proposal.of(target, shares)
-    state = proposal.draw(rng, MANY_TIMES * proposals if large else proposals)
-    log_weight = state.memory["log_weight"]
+    if large:
+        members = int(np.prod(target.batch, dtype=int))
+        proposals = max(proposals, min(MANY_TIMES * proposals, MANY // members))
+    log_weight = _Proposal.of(target, shares).draw(rng, proposals).memory["log_weight"]
     steps = np.unique(np.geomspace(fewest, most, STEP_CHOICES).astype(int))
     distances = np.max(
         total_variation_bounds(log_weight, steps), axis=tuple(range(log_weight.ndim - 1))
