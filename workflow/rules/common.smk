@@ -78,6 +78,12 @@ def settings(key, *chosen):
     return part
 
 
+def studies_from(source):
+    """Pattern of the names of the studies whose data come from ``source``."""
+    names = [name for name, study in STUDIES.items() if study.source == source]
+    return "|".join(names) or "no_such_study"
+
+
 def group_file(study, group, name):
     return f"{RESULTS}/{study}/groups/{group}/{name}"
 

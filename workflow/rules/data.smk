@@ -1,12 +1,6 @@
 # Data sets of a group: simulated along random geodesics, read from the file a study names, or
 # outlines that stand in for a file that is not there.
 # In: the configuration, or a file. Out: data.npz with covariates in [0, 1] and points; tables/data.csv.
-def studies_from(source):
-    """Pattern of the names of the studies whose data come from ``source``."""
-    names = [name for name, study in STUDIES.items() if study.source == source]
-    return "|".join(names) or "no_such_study"
-
-
 rule simulate_data:
     input:
         library=library("simulate_data.py"),
