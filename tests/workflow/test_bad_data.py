@@ -274,8 +274,17 @@ REFUSED = {
     ),
     "filter with many other values": (
         reading_outlines(keep={"note": "x"}),
-        [f"{line},{end}" for line, end in zip([*OUTLINES, *OUTLINES[1:]], NOTES, strict=True)],
+        [
+            f"{line},{end}"
+            for line, end in zip([*OUTLINES, *OUTLINES[1:]], [*NOTES[:-1], "g"], strict=True)
+        ],
         ["column note (there are: (empty), b, c, d, e, ...)", "correct data.keep"],
+    ),
+    # Values that no two records share may name persons.
+    "filter by what tells all records apart": (
+        reading_outlines(keep={"note": "x"}),
+        [f"{line},{end}" for line, end in zip([*OUTLINES, *OUTLINES[1:]], NOTES, strict=True)],
+        ["none of the 8 records has x in column note: correct data.keep"],
     ),
     "second filter leaves nothing": (
         reading_outlines(keep={"diagnosis": "AD", "sex": "M"}),

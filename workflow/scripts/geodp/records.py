@@ -650,7 +650,7 @@ def _outline_columns(header, source):
             f"{source}, row 1: there are no columns x1, y1, x2, y2, ... (there are: "
             f"{_few(header)}): give those to the landmarks"
         )
-    last = max(names, key=lambda name: int(name[1:]))
+    last = max(names, key=lambda name: (int(name[1:]), name[0] == "x"))
     columns = []
     # Not landmark_columns: a last name such as x20240131 would make millions.
     for index in itertools.count(1):

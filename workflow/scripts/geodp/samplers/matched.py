@@ -32,6 +32,9 @@ OTHER_MODES_WIDENED = 3.0
 # After so many draws outside the support a proposal is left there, and refused.
 REDRAWS = 6
 
+# So many times that is tried again for where a chain starts.
+START_REDRAWS = 30
+
 # Proposals evaluated at once.
 BLOCK = 1 << 15
 
@@ -94,7 +97,7 @@ class Matched(Kernel):
         """One proposal for each chain, within the support where that is possible."""
         proposal = _Proposal.of(target, self.shares)
         state = proposal.draw(rng, chains)
-        for _ in range(REDRAWS):
+        for _ in range(START_REDRAWS):
             outside = np.isneginf(state.log_density)
             if not np.any(outside):
                 break
