@@ -445,7 +445,7 @@ def test_a_narrow_mode_is_sampled_once_it_is_known():
         return np.where(inside, np.logaddexp(-first, -second), -np.inf)
 
     unknown = replace(target, unrestricted=log_density, support_radius=np.array([3.0]))
-    known = replace(unknown, other_modes=other_mode(space, place, 2.0))
+    known = replace(unknown, find_other_modes=lambda: other_mode(space, place, 2.0))
     found = {}
     for name, one in (("known", known), ("unknown", unknown)):
         steps = draw(one, 10000, "two modes")[0] - place
@@ -463,7 +463,9 @@ def test_a_mode_that_is_none_does_no_harm(name):
     centre = origin(space, 1)
     aside = space.exp(centre[0], 0.9 * space.frame(centre[0])[0])
     target = laplace_target(space, centre, np.array([sigma]))
-    states = draw(replace(target, other_modes=other_mode(space, aside, 1.0)), 15000, "no mode")
+    states = draw(
+        replace(target, find_other_modes=lambda: other_mode(space, aside, 1.0)), 15000, "no mode"
+    )
     radius = space.dist(centre[:, None], states)[0]
     law = distribution(density, space.injectivity_radius)
     assert stats.kstest(radius, law).pvalue > FALSE_ALARM

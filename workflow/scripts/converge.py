@@ -12,7 +12,7 @@ with job(snakemake):
 
     from geodp.randomness import random_stream
     from geodp.samplers.base import run
-    from geodp.samplers.matched import plan
+    from geodp.samplers.choice import plan
     from geodp.samplers.random_walk import RandomWalk
 
     # Draws that stand for the law, and places along a walk.
@@ -68,23 +68,17 @@ with job(snakemake):
         """Distances of independent chains of the default sampler."""
         target = mechanism.footpoint_target(budget)
         rng = random_stream(params.seed, params.study, name, "draws")
-        chosen = params.sampler
-        planned = plan(
-            rng,
-            target,
-            chosen["pilot_proposals"],
-            chosen["total_variation"],
-            chosen["fewest_steps"],
-            chosen["most_steps"],
-        )
+        planned = plan(rng, target, **params.sampler["plan"])
         state, _ = run(rng, planned.sampler, target, DRAWS, planned.steps)
         away = distances(mechanism, state)
         add(
             name,
-            "matched",
+            "default",
             mechanism,
             data,
             step=planned.steps,
+            drawn_by=planned.drawn_by,
+            certificate=planned.certificate,
             chain=range(1, DRAWS + 1),
             largest_weight=planned.largest_weight,
             estimated_total_variation=planned.total_variation,

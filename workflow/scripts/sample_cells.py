@@ -10,21 +10,15 @@ with job(snakemake):
     from geodp.draws import draw_pairs, trace_chains
     from geodp.randomness import random_stream
     from geodp.samplers.base import Plan
-    from geodp.samplers.matched import plan
+    from geodp.samplers.choice import plan
     from geodp.samplers.random_walk import RandomWalk
 
     mechanism = load_mechanism(snakemake, load_manifold(snakemake))
     params = snakemake.params
     settings = params.settings
-    if params.sampler == "matched":
+    if params.sampler == "default":
         warm_up, thin = 0, None
-        planner = partial(
-            plan,
-            proposals=settings["pilot_proposals"],
-            total_variation=settings["total_variation"],
-            fewest=settings["fewest_steps"],
-            most=settings["most_steps"],
-        )
+        planner = partial(plan, **settings["plan"])
     else:
         # For comparison only: the first data set is enough.
         mechanism = mechanism.take(slice(0, 1))
