@@ -6,6 +6,7 @@ import numpy as np
 from scipy import stats
 
 from geodp.mechanisms.as_published import AsPublished, configured_support
+from geodp.mechanisms.target import Target
 from geodp.regression import fit
 from geodp.sensitivity import published_sensitivity
 
@@ -34,6 +35,30 @@ def published_mechanism(manifold, noise_variances, number=20, support=None, seed
     if support is None:
         support = configured_support(manifold, sensitivity)
     return AsPublished(manifold, covariates, points, found, sensitivity, support)
+
+
+def laplace_target(space, centre, sigma):
+    """Density ``exp(-dist(z, centre) / sigma)``; batches of centres and scales."""
+    sigma = np.asarray(sigma)
+    axis = -space.point_ndim - 1
+
+    def log_density(states):
+        return -space.dist(np.expand_dims(centre, axis), states) / sigma[..., None]
+
+    return Target(
+        space=space,
+        unrestricted=log_density,
+        centre=centre,
+        hessian=np.broadcast_to(np.eye(space.dim), (*sigma.shape, space.dim, space.dim)),
+        scale=sigma,
+        support_centre=centre,
+        support_radius=np.full(sigma.shape, space.injectivity_radius),
+    )
+
+
+def origin(space, *batch):
+    point = space.random_point(np.random.default_rng(0))
+    return np.broadcast_to(point, (*batch, *space.point_shape))
 
 
 def polar_laws(target, fine, reach=np.pi, pole=None, shells=500, sectors=200):

@@ -11,7 +11,7 @@ from functools import cache
 import numpy as np
 import pytest
 from arviz_stats.base import array_stats
-from quadrature import polar_laws, published_mechanism
+from quadrature import laplace_target, origin, polar_laws, published_mechanism
 from scipy import stats
 from scipy.integrate import cumulative_simpson, quad
 
@@ -22,7 +22,6 @@ from geodp.manifolds.spd import SPD
 from geodp.manifolds.sphere import Sphere
 from geodp.mechanisms.as_published import Support
 from geodp.mechanisms.modes import Modes
-from geodp.mechanisms.target import Target
 from geodp.randomness import random_stream
 from geodp.samplers import matched
 from geodp.samplers.base import Info, Kernel, State, choose, run, trace
@@ -71,30 +70,6 @@ def shooting_vector_laws(target):
         target.support_radius + np.where(narrow, aside, 0.0),
         np.where(narrow[..., None], target.centre, 0.0),
     )
-
-
-def laplace_target(space, centre, sigma):
-    """Density ``exp(-dist(z, centre) / sigma)``; batches of centres and scales."""
-    sigma = np.asarray(sigma)
-    axis = -space.point_ndim - 1
-
-    def log_density(states):
-        return -space.dist(np.expand_dims(centre, axis), states) / sigma[..., None]
-
-    return Target(
-        space=space,
-        unrestricted=log_density,
-        centre=centre,
-        hessian=np.broadcast_to(np.eye(space.dim), (*sigma.shape, space.dim, space.dim)),
-        scale=sigma,
-        support_centre=centre,
-        support_radius=np.full(sigma.shape, space.injectivity_radius),
-    )
-
-
-def origin(space, *batch):
-    point = space.random_point(np.random.default_rng(0))
-    return np.broadcast_to(point, (*batch, *space.point_shape))
 
 
 def distribution(density, reach):
