@@ -191,6 +191,8 @@ CASES = {
     "S2 vector, 0.1 away": partial(shooting_vector, 0.1, 0.5, 0.1, fewest=8),
     "S2 vector, narrow, noisy, 0.1 away": partial(shooting_vector, 0.1, 10.0, 0.1, fewest=8),
     "S2 vector, narrow, noisy, 0.3 away": partial(shooting_vector, 0.1, 10.0, 0.3, fewest=8),
+    "S2 vector, slivers, 0.1 away": partial(shooting_vector, 0.01, 10.0, 0.1, fewest=8),
+    "S2 vector, slivers, 0.2 away": partial(shooting_vector, 0.01, 2.0, 0.2, fewest=8),
     "H2 wide": partial(footpoint, HYPERBOLIC, 0.01, 0.5),
     "H2 narrow": partial(footpoint, HYPERBOLIC, 0.0001, 10.0),
     "H2 n 200": partial(footpoint, HYPERBOLIC, 0.01, 0.3, 200),
@@ -210,12 +212,14 @@ def case(name):
     return CASES[name]()
 
 
-# Known limits, each with what was measured.
+# Known limits of samplers, each with what was measured beyond the noise floor after the steps that
+# were planned.  At footpoints off the fit by many widths of their own density, slivers between cut
+# loci near the opposite geodesic hold mass that neither the search for modes nor pilot proposals
+# find: 6 % at 0.1 away, which a sum over a plain grid confirms.
 MISSES = {
-    ("matched", "S2 vector, narrow, noisy, 0.3 away"): (
-        "0.011 beyond the noise floor after the 8 steps planned: narrow slivers of high density "
-        "near the opposite geodesic, whose weights of 70 to 100 few pilot proposals see"
-    ),
+    ("matched", "S2 vector, slivers, 0.1 away"): "0.057: a sliver is not found",
+    ("matched", "S2 vector, slivers, 0.2 away"): "0.031: slivers have too few proposals",
+    ("matched", "S2 vector, narrow, noisy, 0.3 away"): "0.011: slivers have too few proposals",
 }
 
 
