@@ -106,6 +106,7 @@ for study in STUDIES.values():
                     budgets=study.cells[study.shown_group(figure)][chosen["cell"]],
                     sampler=study.sampler_settings("default"),
                     step_scale=study.settings["random_walk"]["step_scale"],
+                    warm_up=study.settings["random_walk"]["warm_up"],
                     seed=config["seed"],
                     lock=LOCK,
                 script:

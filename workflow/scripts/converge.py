@@ -12,8 +12,13 @@ with job(snakemake):
 
     from geodp.randomness import random_stream
     from geodp.samplers.base import run
+<<<<<<< HEAD
     from geodp.samplers.choice import plan
     from geodp.samplers.random_walk import RandomWalk
+=======
+    from geodp.samplers.matched import plan
+    from geodp.samplers.random_walk import fixed_or_tuned
+>>>>>>> laws
 
     # Draws that stand for the law, and places along a walk.
     DRAWS = 200
@@ -54,8 +59,8 @@ with job(snakemake):
     def walk(name, mechanism, data):
         """Distances along random walks that start at the estimate."""
         target = mechanism.footpoint_target(budget)
-        kernel = RandomWalk(params.step_scale)
         rng = random_stream(params.seed, params.study, name, "walks")
+        kernel = fixed_or_tuned(rng, target, chains, params.step_scale, params.warm_up)
         state = kernel.init(rng, target, chains)
         numbers = range(1, chains + 1)
         walked = kernel.walk(rng, target, state, steps, 1)

@@ -11,7 +11,7 @@ with job(snakemake):
     from geodp.randomness import random_stream
     from geodp.samplers.base import Plan
     from geodp.samplers.choice import plan
-    from geodp.samplers.random_walk import RandomWalk
+    from geodp.samplers.random_walk import fixed_or_tuned
 
     mechanism = load_mechanism(snakemake, load_manifold(snakemake))
     params = snakemake.params
@@ -23,10 +23,12 @@ with job(snakemake):
         # For comparison only: the first data set is enough.
         mechanism = mechanism.take(slice(0, 1))
         warm_up, thin = settings["steps"], 1
-        walk = Plan(RandomWalk(settings["step_scale"]), warm_up)
 
         def planner(rng, target):
-            return walk
+            kernel = fixed_or_tuned(
+                rng, target, settings["chains"], settings["step_scale"], settings["warm_up"]
+            )
+            return Plan(kernel, settings["steps"])
 
     for path, (cell, texts) in zip(snakemake.output, params.cells.items(), strict=True):
         budgets = tuple(float(text) for text in texts)

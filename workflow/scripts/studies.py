@@ -152,7 +152,7 @@ class Study:
         traces = {key: default.pop(key) for key in ("chains", "states")}
         if sampler == "default":
             return traces | {"plan": default}
-        return traces | {key: walk[key] for key in ("steps", "step_scale")}
+        return traces | {key: walk[key] for key in ("steps", "step_scale", "warm_up")}
 
     def shown_group(self, figure):
         """The group that a figure of one cell shows: the one it names, else the study's first."""
