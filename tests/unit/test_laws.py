@@ -202,13 +202,13 @@ CASES = {
     "S2 vector, slivers, 0.2 away": partial(shooting_vector, 0.01, 2.0, 0.2, fewest=8),
     "H2 wide": partial(footpoint, HYPERBOLIC, 0.01, 0.5),
     "H2 narrow": partial(footpoint, HYPERBOLIC, 0.0001, 10.0),
-    "H2 n 200": partial(footpoint, HYPERBOLIC, 0.01, 0.3, 200),
+    "H2 n 200": partial(footpoint, HYPERBOLIC, 0.01, 0.3, 200, bins=4),
     "H2 ball, flat": partial(footpoint_in_a_ball, HYPERBOLIC, 0.01, 0.1, 1.0),
     "R2 wide": partial(footpoint, PLANE, 0.1, 0.02),
     "R2 narrow": partial(footpoint, PLANE, 0.0001, 10.0),
     "R3 wide": partial(footpoint, SOLID, 0.1, 0.02),
     "R3 narrow": partial(footpoint, SOLID, 0.0001, 10.0),
-    "SPD2 wide": partial(footpoint, MATRICES, 0.01, 0.3),
+    "SPD2 wide": partial(footpoint, MATRICES, 0.01, 0.3, bins=4),
     "SPD2 narrow": partial(footpoint, MATRICES, 0.0001, 10.0),
     "SPD2 ball, flat": partial(footpoint_in_a_ball, MATRICES, 0.001, 0.02, 0.5),
 }
@@ -236,8 +236,19 @@ def with_misses(sampler, name):
     return pytest.param(sampler, name, marks=marks)
 
 
+# On an unbounded support with a shooting vector long for the curvature, convexity is certified for
+# a part of the space only.
+REFUSED = {("exact", "H2 wide")}
+
+
 @pytest.mark.parametrize(
-    ("sampler", "name"), [with_misses(sampler, name) for sampler in PLANNERS for name in CASES]
+    ("sampler", "name"),
+    [
+        with_misses(sampler, name)
+        for sampler in PLANNERS
+        for name in CASES
+        if (sampler, name) not in REFUSED
+    ],
 )
 def test_draws_have_the_law_of_their_density(sampler, name):
     known = case(name)
@@ -248,6 +259,14 @@ def test_draws_have_the_law_of_their_density(sampler, name):
     assert measured < floor + BEYOND_NOISE
     if sampler in EXACT:
         assert known.law.p_value(states, FINE_BINS) > FALSE_ALARM
+
+
+@pytest.mark.parametrize(("sampler", "name"), sorted(REFUSED))
+def test_a_density_without_a_certificate_is_refused(sampler, name):
+    plan, certified, reason = exact.plan(case(name).target)
+    assert plan is None
+    assert not np.any(certified)
+    assert "its support is unbounded" in reason
 
 
 # The quadrature

@@ -12,13 +12,8 @@ with job(snakemake):
 
     from geodp.randomness import random_stream
     from geodp.samplers.base import run
-<<<<<<< HEAD
     from geodp.samplers.choice import plan
-    from geodp.samplers.random_walk import RandomWalk
-=======
-    from geodp.samplers.matched import plan
     from geodp.samplers.random_walk import fixed_or_tuned
->>>>>>> laws
 
     # Draws that stand for the law, and places along a walk.
     DRAWS = 200

@@ -130,8 +130,10 @@ class Radial:
         return np.exp(np.minimum(lower - upper, 0.0))
 
     def rising(self):
-        """The part within which the bound falls with the distance, and its radius (k,)."""
+        """The ball in the support within which the bound falls, and its radius (k,)."""
         last = np.argmin(self.log_bound, axis=-1)
+        within = np.sum(np.isfinite(self.log_lower), axis=-1) - 1
+        last = np.minimum(last, within)
         radius = np.take_along_axis(self.edges, last[:, None] + 1, axis=-1)[:, 0]
         upper, lower = (
             np.where(np.arange(values.shape[-1]) > last[:, None], -np.inf, values)
@@ -199,7 +201,9 @@ class Radial:
         space = self.target.space
         dim = space.dim
         log_upper = self.log_upper[members]
-        log_upper = log_upper - np.max(log_upper, axis=-1, keepdims=True)
+        largest = np.max(log_upper, axis=-1, keepdims=True)
+        # Members without such a ball are not asked for proposals in it.
+        log_upper = log_upper - np.where(np.isfinite(largest), largest, 0.0)
         cumulative = np.cumsum(np.exp(log_upper), axis=-1)
         threshold = rng.random((len(members), count)) * cumulative[:, -1:]
         shell = np.stack(

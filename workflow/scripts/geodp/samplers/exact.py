@@ -46,8 +46,34 @@ BLOCK = 1 << 16
 ROUNDING = 1e-7
 
 
+class Independent(Kernel):
+    """A kernel whose every step is an independent draw, as ``init`` is."""
+
+    def step(self, rng, target, state):
+        """Another independent draw for each chain."""
+        drawn = self.init(rng, target, state.log_density.shape[-1])
+        return drawn, Info(np.ones(state.log_density.shape, dtype=bool))
+
+    def walk(self, rng, target, state, steps, every):
+        """As `Kernel.walk`; states that are not asked for are not drawn, and others many at once."""
+        space, chains = target.space, state.log_density.shape[-1]
+        accepted = np.ones(target.batch)
+        wanted = steps // every
+        block = max(1, BLOCK // state.log_density.size)
+        for start in range(0, wanted, block):
+            count = min(block, wanted - start)
+            drawn = self.init(rng, target, chains * count)
+            for index in range(count):
+                part = slice(index * chains, (index + 1) * chains)
+                behind = (slice(None),) * space.point_ndim
+                yield (
+                    State(drawn.position[(..., part, *behind)], drawn.log_density[..., part]),
+                    accepted,
+                )
+
+
 @dataclass(frozen=True)
-class Exact(Kernel):
+class Exact(Independent):
     """Rejection sampling under certified envelopes.
 
     Attributes
@@ -82,11 +108,6 @@ class Exact(Kernel):
         """One independent draw for each chain."""
         members = np.arange(len(self.chosen)).reshape(target.batch)
         return self.draw(rng, target, members, chains)
-
-    def step(self, rng, target, state):
-        """Another independent draw for each chain."""
-        drawn = self.init(rng, target, state.log_density.shape[-1])
-        return drawn, Info(np.ones(state.log_density.shape, dtype=bool))
 
     def draw(self, rng, target, members, chains):
         """Draws (*batch, chains) of some members, given as an array of indices (*batch).
@@ -170,7 +191,7 @@ class Exact(Kernel):
 
 
 @dataclass(frozen=True)
-class _Part(Kernel):
+class _Part(Independent):
     """`Exact` for some members of its batch."""
 
     whole: Exact
@@ -180,10 +201,6 @@ class _Part(Kernel):
 
     def init(self, rng, target, chains):
         return self.whole.draw(rng, target, self.members, chains)
-
-    def step(self, rng, target, state):
-        drawn = self.init(rng, target, state.log_density.shape[-1])
-        return drawn, Info(np.ones(state.log_density.shape, dtype=bool))
 
 
 def plan(
