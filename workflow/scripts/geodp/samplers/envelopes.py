@@ -201,9 +201,7 @@ class Radial:
         space = self.target.space
         dim = space.dim
         log_upper = self.log_upper[members]
-        largest = np.max(log_upper, axis=-1, keepdims=True)
-        # Members without such a ball are not asked for proposals in it.
-        log_upper = log_upper - np.where(np.isfinite(largest), largest, 0.0)
+        log_upper = log_upper - np.max(log_upper, axis=-1, keepdims=True)
         cumulative = np.cumsum(np.exp(log_upper), axis=-1)
         threshold = rng.random((len(members), count)) * cumulative[:, -1:]
         shell = np.stack(
@@ -416,19 +414,20 @@ class Cells:
     def propose(self, rng, members, count):
         """Proposals and a bound of the log density there; (k, count, ...) and (k, count)."""
         space = self.target.space
-        near, near_limit = self.near.propose(rng, members, count)
         if not len(self.member):
-            return near, near_limit
+            return self.near.propose(rng, members, count)
         position, limit = self._propose_in_cells(rng, members, count)
         mode = self.target.centre.reshape((-1, 1, *space.point_shape))[members]
         # The ball around the mode is not the cells' to propose.
         hole = space.dist(mode, position) < self.near_radius[members, None]
         limit = np.where(hole, np.inf, limit)
-        nearby = rng.random(limit.shape) < self.near_share[members, None]
-        return (
-            np.where(space.expand(nearby), near, position),
-            np.where(nearby, near_limit, limit),
-        )
+        having = np.flatnonzero(self.near_share[members] > 0.0)
+        if len(having):
+            near, near_limit = self.near.propose(rng, members[having], count)
+            nearby = rng.random(near_limit.shape) < self.near_share[members[having], None]
+            position[having] = np.where(space.expand(nearby), near, position[having])
+            limit[having] = np.where(nearby, near_limit, limit[having])
+        return position, limit
 
     def _propose_in_cells(self, rng, members, count):
         target, space = self.target, self.target.space

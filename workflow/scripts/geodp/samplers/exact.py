@@ -55,7 +55,7 @@ class Independent(Kernel):
         return drawn, Info(np.ones(state.log_density.shape, dtype=bool))
 
     def walk(self, rng, target, state, steps, every):
-        """As `Kernel.walk`; states that are not asked for are not drawn, and others many at once."""
+        """As `Kernel.walk`; only the states asked for are drawn, many at once."""
         space, chains = target.space, state.log_density.shape[-1]
         accepted = np.ones(target.batch)
         wanted = steps // every
