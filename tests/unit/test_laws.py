@@ -72,7 +72,7 @@ def planned(rng, target, fewest):
 
 def certified(rng, target, fewest):
     """Every density here has a certificate."""
-    plan, _, reason = exact.plan(target)
+    plan, _, reason = exact.plan(target, DRAWS[BINS])
     assert reason is None
     return plan
 
@@ -263,7 +263,7 @@ def test_draws_have_the_law_of_their_density(sampler, name):
 
 @pytest.mark.parametrize(("sampler", "name"), sorted(REFUSED))
 def test_a_density_without_a_certificate_is_refused(sampler, name):
-    plan, certified, reason = exact.plan(case(name).target)
+    plan, certified, reason = exact.plan(case(name).target, DRAWS[BINS])
     assert plan is None
     assert not np.any(certified)
     assert "its support is unbounded" in reason

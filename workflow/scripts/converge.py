@@ -68,7 +68,7 @@ with job(snakemake):
         """Distances of independent chains of the default sampler."""
         target = mechanism.footpoint_target(budget)
         rng = random_stream(params.seed, params.study, name, "draws")
-        planned = plan(rng, target, **params.sampler["plan"])
+        planned = plan(rng, target, DRAWS, **params.sampler["plan"])
         state, _ = run(rng, planned.sampler, target, DRAWS, planned.steps)
         away = distances(mechanism, state)
         add(

@@ -24,7 +24,7 @@ with job(snakemake):
         mechanism = mechanism.take(slice(0, 1))
         warm_up, thin = settings["steps"], 1
 
-        def planner(rng, target):
+        def planner(rng, target, draws):
             kernel = fixed_or_tuned(
                 rng, target, settings["chains"], settings["step_scale"], settings["warm_up"]
             )

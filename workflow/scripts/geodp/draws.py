@@ -61,17 +61,17 @@ def draw_pairs(rng, mechanism, budgets, footpoints, shooting_vectors, planner):
     footpoints, shooting_vectors : int
         Footpoints per data set, and shooting vectors per footpoint.
     planner : callable
-        From a generator and a `Target` to a `Plan`.
+        From a generator, a `Target` and the number of draws of each member to a `Plan`.
 
     Returns
     -------
     Draws
     """
     target = mechanism.footpoint_target(budgets[0])
-    first_plan = planner(rng, target)
+    first_plan = planner(rng, target, footpoints)
     first, first_accepted = run(rng, first_plan.sampler, target, footpoints, first_plan.steps)
     target, frame = mechanism.shooting_vector_target(first.position, budgets[1])
-    second_plan = planner(rng, target)
+    second_plan = planner(rng, target, shooting_vectors)
     second, second_accepted = run(
         rng, second_plan.sampler, target, shooting_vectors, second_plan.steps
     )

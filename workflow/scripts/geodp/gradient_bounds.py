@@ -187,14 +187,14 @@ def shooting_vector_change(manifold, distances, covariates, length, moved):
     distances : ndarray, shape (..., n)
     covariates : ndarray that broadcasts to (..., n)
     length, moved : ndarray, shape (..., 1)
-        The shooting vector moves by ``moved`` at most and stays within ``length``.
+        Length of the shooting vector, which moves by ``moved`` at most.
 
     Returns
     -------
     ndarray, shape (..., n)
     """
     covariates = np.abs(covariates)
-    geodesic = covariates * length
+    geodesic = covariates * (length + moved)
     sine = covariates * jacobi_sine(-1, _growth(manifold, geodesic))
     farthest = distances + sine * moved
     least, greatest = distance_hessian(manifold, farthest)
@@ -281,7 +281,7 @@ def far_slope(manifold, distances, covariates, length):
 
 
 def record_means(manifold, footpoint, shooting_vector, covariates, points, bound, *arrays):
-    """Means over records of what a function says of them.
+    """Gradient of the energy in one block, and means over records of what is said of them.
 
     Parameters
     ----------
@@ -290,13 +290,14 @@ def record_means(manifold, footpoint, shooting_vector, covariates, points, bound
     covariates : ndarray, shape (*data_sets, n)
     points : ndarray, shape (*data_sets, n, *point_shape)
     bound : callable
-        From residual distances (..., n), covariates, the lengths of the shooting vectors and
-        ``arrays``, these of shape (..., 1), to a tuple of arrays (..., n).
+        From `Residuals`, their distances (..., n), covariates, the lengths of the shooting vectors
+        and ``arrays``, these of shape (..., 1), to a dict of sums over records, and one of values
+        (..., n) of records.
     arrays : ndarray that broadcasts to (*data_sets, *chains)
 
     Returns
     -------
-    tuple of ndarray, shape (*data_sets, *chains)
+    dict of ndarray, shape (*data_sets, *chains) or (*data_sets, *chains, *point_shape)
     """
     batch = manifold.batch_shape(footpoint)
     flat = flat_chains(batch, covariates)
@@ -304,13 +305,20 @@ def record_means(manifold, footpoint, shooting_vector, covariates, points, bound
     v = shooting_vector.reshape(flat + manifold.point_shape)
     length = manifold.norm(p, v)
     arrays = [np.broadcast_to(array, batch).reshape(flat)[..., None] for array in arrays]
-    totals = None
+    totals = {}
     for chains, records in chunks(flat, covariates.shape[-1]):
         found = manifold.residuals(p[chains], v[chains], covariates[records], points[records])
         distances = np.sqrt(found.squared_distances)
         x = covariates[records][..., None, :]
-        parts = bound(distances, x, length[chains][..., None], *(a[chains] for a in arrays))
-        totals = totals or tuple(np.zeros(flat) for _ in parts)
-        for total, part in zip(totals, parts, strict=True):
-            total[chains] += np.sum(part, axis=-1)
-    return tuple((total / covariates.shape[-1]).reshape(batch) for total in totals)
+        rest = (a[chains] for a in arrays)
+        sums, values = bound(found, distances, x, length[chains][..., None], *rest)
+        sums = sums | {name: np.sum(value, axis=-1) for name, value in values.items()}
+        for name, part in sums.items():
+            if name not in totals:
+                totals[name] = np.zeros(flat + part.shape[len(flat) :], dtype=part.dtype)
+            totals[name][chains] += part
+    number = covariates.shape[-1]
+    return {
+        name: (total / number).reshape(batch + total.shape[len(flat) :])
+        for name, total in totals.items()
+    }

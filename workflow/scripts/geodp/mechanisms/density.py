@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -121,8 +122,15 @@ class GradientDensity(Density):
         return None
 
     @abstractmethod
-    def _change(self, states, radii, angles, pole, footpoints, vectors):
-        """Bound of how far the gradient's norm moves within cells; (*batch, chains)."""
+    def _change(self, states, radii, angles, pole):
+        """Bound of how far a record's gradient moves within cells, and what the bound needs.
+
+        Returns
+        -------
+        tuple
+            A function of residual distances, covariates, lengths of shooting vectors and arrays;
+            and those arrays, each of shape (*batch, chains).
+        """
 
     @property
     def records(self):
@@ -130,9 +138,18 @@ class GradientDensity(Density):
 
     def extremes(self, states, radii, angles, pole):
         footpoints, vectors = self.parameters(states)
-        norm = self.manifold.norm(footpoints, self._gradient(footpoints, vectors))
-        change = self._change(states, radii, angles, pole, footpoints, vectors)
-        change = change * (1.0 + ROUNDING) + ROUNDING
+        bound, arrays = self._change(states, radii, angles, pole)
+        block = self.block
+
+        def gradient_and_change(found, distances, *rest):
+            return {"gradient": found.adjoint_sums(block)}, {"change": bound(distances, *rest)}
+
+        data = (self.covariates, self.points)
+        means = record_means(
+            self.manifold, footpoints, vectors, *data, gradient_and_change, *arrays
+        )
+        norm = self.manifold.norm(footpoints, means["gradient"])
+        change = means["change"] * (1.0 + ROUNDING) + ROUNDING
         scale = self.scale[..., None]
         return -(norm + change) / scale, -np.maximum(norm - change, 0.0) / scale
 
@@ -151,11 +168,12 @@ class GradientDensity(Density):
             Of the least and the greatest, over all directions.
         """
 
-        def bound(residuals, covariates, length, moved):
-            return slopes(self.manifold, self.block, residuals, covariates, length, moved)
+        def bound(found, *rest):
+            return {}, dict(enumerate(slopes(self.manifold, self.block, *rest)))
 
         data = (self.covariates, self.points)
-        return record_means(self.manifold, *self.parameters(states), *data, bound, distances)
+        means = record_means(self.manifold, *self.parameters(states), *data, bound, distances)
+        return means[0], means[1]
 
     def far_slope(self, states):
         """Rate ``a`` and loss ``b`` with: along geodesics the gradient is at least ``a r - b``.
@@ -197,7 +215,7 @@ class FootpointDensity(GradientDensity):
     def frames(self, footpoints):
         return self.manifold.frame(footpoints)
 
-    def _change(self, states, radii, angles, pole, footpoints, vectors):
+    def _change(self, states, radii, angles, pole):
         manifold = self.manifold
         fitted = np.expand_dims(self.footpoint, -manifold.point_ndim - 1)
         away = manifold.dist(fitted, states)
@@ -211,23 +229,19 @@ class FootpointDensity(GradientDensity):
         length = manifold.norm(self.footpoint, self.shooting_vector)[..., None]
         turned = length * np.minimum(turning, 2.0)
 
-        def bound(residuals, covariates, length, moved, turned):
-            change = footpoint_change(manifold, residuals, covariates, length, moved, turned)
-            return (change,)
-
-        data = (self.covariates, self.points)
-        return record_means(manifold, footpoints, vectors, *data, bound, radii, turned)[0]
+        return partial(footpoint_change, manifold), (radii, turned)
 
     def far_slope(self, states):
         manifold = self.manifold
         if manifold.curvature_bounds[1] > 0.0:
             return None
 
-        def bound(residuals, covariates, length):
-            return far_slope(manifold, residuals, covariates, length)
+        def bound(found, *rest):
+            return {}, dict(enumerate(far_slope(manifold, *rest)))
 
         data = (self.covariates, self.points)
-        return record_means(manifold, *self.parameters(states), *data, bound)
+        means = record_means(manifold, *self.parameters(states), *data, bound)
+        return means[0], means[1]
 
     def take(self, members):
         return replace(
@@ -265,16 +279,8 @@ class ShootingVectorDensity(GradientDensity):
     def frames(self, footpoints):
         return np.expand_dims(self.frame, -self.manifold.point_ndim - 2)
 
-    def _change(self, states, radii, angles, pole, footpoints, vectors):
-        manifold = self.manifold
-
-        def bound(residuals, covariates, length, moved):
-            longest = length + moved
-            change = shooting_vector_change(manifold, residuals, covariates, longest, moved)
-            return (change,)
-
-        data = (self.covariates, self.points)
-        return record_means(manifold, footpoints, vectors, *data, bound, radii)[0]
+    def _change(self, states, radii, angles, pole):
+        return partial(shooting_vector_change, self.manifold), (radii,)
 
     def take(self, members):
         manifold = self.manifold

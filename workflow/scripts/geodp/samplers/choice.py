@@ -68,6 +68,7 @@ class ExactWhereCertified(Kernel):
 def plan(
     rng,
     target,
+    draws,
     kind="automatic",
     pilot_proposals=96,
     total_variation=0.01,
@@ -81,6 +82,8 @@ def plan(
     ----------
     rng : numpy.random.Generator
     target : Target
+    draws : int
+        Of each member: for few, a rougher envelope serves.
     kind : {"automatic", "exact", "matched"}
     pilot_proposals, total_variation, fewest_steps, most_steps
         Of `matched.plan`.
@@ -98,7 +101,7 @@ def plan(
     """
     reason, planned = "not looked for", None
     if kind != "matched":
-        planned, certified, reason = exact.plan(target, work=work)
+        planned, certified, reason = exact.plan(target, draws, work=work)
         if reason is None:
             return planned
         if kind == "exact":

@@ -25,9 +25,11 @@ RUN_OUT = 1e-12
 # Most proposals of a draw; a density that may need more has no usable certificate.
 MOST_PROPOSALS = 20000
 
-# Certified acceptance that cells are halved for, and above which an envelope at the mode is good
-# enough.
+# Certified acceptance that cells are halved for, by the number of draws: cells cost as much as
+# proposals do.  And acceptance above which an envelope at the mode is good enough.
 WANTED_ACCEPTANCE = 0.1
+ROUGH_ACCEPTANCE = 0.02
+FEW_DRAWS = 100
 MODE_ACCEPTANCE = 0.02
 
 # Most cells for each density, by dimension.
@@ -205,7 +207,7 @@ class _Part(Independent):
 
 def plan(
     target,
-    acceptance=WANTED_ACCEPTANCE,
+    draws,
     run_out=RUN_OUT,
     work=MOST_WORK,
     most_proposals=MOST_PROPOSALS,
@@ -216,9 +218,8 @@ def plan(
     Parameters
     ----------
     target : Target
-    acceptance : float
-        Certified probability of accepting a proposal that cells are halved for; less is taken
-        where that needs too many cells.
+    draws : int
+        Of each member.
     run_out : float
         Probability allowed that a draw has no proposal accepted.
     work : float
@@ -245,7 +246,7 @@ def plan(
     chosen = np.where(found >= max(least, MODE_ACCEPTANCE), 0, -1)
     rest = np.flatnonzero(chosen < 0)
     if len(rest) and isinstance(at_mode, Radial):
-        reason, cells = _cells(target, rest, acceptance, work, at_mode)
+        reason, cells = _cells(target, rest, draws, work, at_mode)
         if cells is not None:
             envelopes.append(cells)
             better = rest[cells.acceptance[rest] >= least]
@@ -271,7 +272,7 @@ def plan(
     return planned, certified, None if np.all(certified) else reason
 
 
-def _cells(target, members, acceptance, work, at_mode):
+def _cells(target, members, draws, work, at_mode):
     """Why members without a certificate have none, and cells, or ``None`` for neither."""
     dim = target.space.dim
     convexity = "its energy is not certified to be convex enough"
@@ -283,4 +284,5 @@ def _cells(target, members, acceptance, work, at_mode):
     reason = f"{convexity}, and {most_cells} cells certify too small an acceptance"
     if most_cells < FEWEST_CELLS:
         return reason, None
+    acceptance = ROUGH_ACCEPTANCE if draws <= FEW_DRAWS else WANTED_ACCEPTANCE
     return reason, Cells.of(target, members, acceptance, most_cells, at_mode)
