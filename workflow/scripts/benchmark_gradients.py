@@ -1,0 +1,17 @@
+"""Gradients per second, and how fast memory gives the same arrays."""
+
+import one_thread  # noqa: F401
+from jobs import job, save_table
+
+with job(snakemake):
+    import pandas as pd
+    from measurements import COLUMNS, SPACES, measure_gradients
+
+    settings = snakemake.params.settings
+    chosen = settings["gradients"]
+    rows = []
+    for name in snakemake.params.spaces:
+        rows += measure_gradients(
+            SPACES[name], chosen["n"], chosen["chains"], settings, snakemake.input.rats
+        )
+    save_table(snakemake.output[0], pd.DataFrame(rows, columns=COLUMNS))
