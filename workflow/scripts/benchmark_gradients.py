@@ -7,11 +7,7 @@ with job(snakemake):
     import pandas as pd
     from measurements import COLUMNS, SPACES, measure_gradients
 
-    settings = snakemake.params.settings
-    chosen = settings["gradients"]
     rows = []
     for name in snakemake.params.spaces:
-        rows += measure_gradients(
-            SPACES[name], chosen["n"], chosen["chains"], settings, snakemake.input.rats
-        )
+        rows += measure_gradients(SPACES[name], snakemake.params.settings, snakemake.input.rats)
     save_table(snakemake.output[0], pd.DataFrame(rows, columns=COLUMNS))

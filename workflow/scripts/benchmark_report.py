@@ -158,8 +158,8 @@ def _limit_of_sampling(case):
     return (
         f"What limits it: the walk needs {time} steps for an effective draw, which is what a "
         "sampler that gave an independent draw for every density it evaluates would gain at the "
-        f"same cost of a density; the default sampler evaluates {case['steps']:g} for a draw, and planning "
-        f"takes {case['planning_share']:.0%} of its time for {case['draws']:g} draws."
+        f"same cost of a density; the default sampler evaluates {case['steps']:g} for a draw, and "
+        f"planning takes {case['planning_share']:.0%} of its time for {case['draws']:g} draws."
     )
 
 
@@ -312,7 +312,8 @@ def _plain_start_sentence(table):
     kinds = {
         "raise an error": notes.str.startswith("fails"),
         "return the mean with a slope of zero, without a word": notes.str.startswith("the mean"),
-        "end at a higher energy": notes.str.startswith("energy") | (notes == "no finite energy"),
+        "return what is no point of the space": notes == "no point of the space",
+        "end at a higher energy": notes.str.startswith("excess"),
         "are stopped by the time limit": notes == "stopped",
     }
     told = [

@@ -57,6 +57,9 @@ RECORDS_OF_LONG_CHAINS = 200
 MOST_STATES = 20000
 FEWEST_CHAINS = 4
 
+# Gradients at once whose memory is taken.
+SIZE_CHAINS = 4
+
 # Outlines simulated at once.
 BLOCK = 20000
 
@@ -471,22 +474,23 @@ def shortest_time(function, seconds, fewest=3):
     return min(times)
 
 
-def measure_gradients(space, number, chains, settings, rats):
-    """Rows: gradients a second, and how fast the same arrays can be read."""
+def measure_gradients(space, settings, rats):
+    """Rows: gradients a second, and how fast the same arrays can be read from memory."""
     manifold = make_manifold(*space.manifold)
+    chosen, seconds = settings["gradients"], settings["seconds"]["gradient"]
+    # A covariate, and a point whose numbers may have two parts.
+    record = 8 + int(np.prod(manifold.point_shape)) * np.dtype(manifold.dtype).itemsize
+    number = int(1e6 * chosen["megabytes"] / record)
     covariates, points = make_data(space, number, settings["seed"], rats)
-    found = fit(manifold, covariates, points)
+    some = np.linspace(0, number - 1, RECORDS_OF_LONG_CHAINS).astype(int)
+    found = fit(manifold, covariates[:, some], points[:, some])
     axis = -manifold.point_ndim - 1
-    rows = []
-    seconds = settings["seconds"]["gradient"]
-    size = covariates.nbytes + points.nbytes
     arrays = [covariates.reshape(-1), points.reshape(-1).view(float)]
     # A product of an array with itself reads it once and writes nothing.
     reading = shortest_time(lambda: [np.dot(array, array) for array in arrays], seconds)
-    rows.append(
-        row("memory bandwidth", space.name, number, "read the data", size / reading / 1e9, "GB/s")
-    )
-    for count in chains:
+    rate = (covariates.nbytes + points.nbytes) / reading / 1e9
+    rows = [row("memory bandwidth", space.name, number, "reading alone", rate, "GB/s")]
+    for count in chosen["chains"]:
         p, v = (
             np.repeat(np.expand_dims(array, axis), count, axis=axis)
             for array in (found.footpoint, found.shooting_vector)
@@ -494,19 +498,14 @@ def measure_gradients(space, number, chains, settings, rats):
         spent = shortest_time(
             lambda p=p, v=v: energy_gradient(manifold, p, v, covariates, points, BLOCKS[:1]),
             seconds,
+            fewest=1,
         )
-        note = f"{count} at a time"
+        method = f"{count} at a time"
+        share = count * reading / spent
+        note = "data counted once a gradient, over what reading alone reaches"
         rows += [
-            row("gradients", space.name, number, note, count / spent, "1/s"),
-            row(
-                "gradients against bandwidth",
-                space.name,
-                number,
-                note,
-                count * reading / spent,
-                "share",
-                note="data read once a gradient, as a share of what reading alone reaches",
-            ),
+            row("gradients", space.name, number, method, count / spent, "1/s"),
+            row("gradients against bandwidth", space.name, number, method, share, "1", note=note),
         ]
     return rows
 
@@ -526,10 +525,9 @@ def measure_size(folder, name):
     start = time.perf_counter()
     found = fit(manifold, covariates, points)
     fitting = time.perf_counter() - start
-    # As many chains as a block of proposals may have.
     axis = -manifold.point_ndim - 1
     p, v = (
-        np.repeat(np.expand_dims(array, axis), 8, axis=axis)
+        np.repeat(np.expand_dims(array, axis), SIZE_CHAINS, axis=axis)
         for array in (found.footpoint, found.shooting_vector)
     )
     peak_of_fit = _peak()
@@ -538,7 +536,7 @@ def measure_size(folder, name):
     return {
         "data": covariates.nbytes + points.nbytes,
         "fit_seconds": fitting,
-        "gradient_seconds": (time.perf_counter() - start) / 8,
+        "gradient_seconds": (time.perf_counter() - start) / SIZE_CHAINS,
         "fit_memory": max(peak_of_fit - before, 0),
         "gradient_memory": max(_peak() - before, 0),
         "converged": bool(np.all(found.converged)),
@@ -548,7 +546,10 @@ def measure_size(folder, name):
 
 def measure_size_apart(folder, name):
     """`measure_size` in a process of its own."""
-    code = "import sys, json, measurements; print(json.dumps(measurements.measure_size(*sys.argv[1:])))"
+    code = (
+        "import json, sys; from measurements import measure_size; "
+        "print(json.dumps(measure_size(*sys.argv[1:])))"
+    )
     paths = [str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]
     call = subprocess.run(
         [sys.executable, "-c", code, str(folder), name],
