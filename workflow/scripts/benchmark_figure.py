@@ -51,7 +51,7 @@ def draw(table):
     figure.legend(handles=handles, loc="outside upper center", ncols=4, fontsize=8)
     panels[8].legend(
         handles=[
-            Line2D([], [], color=colour, marker=marker, linestyle=line, label=name)
+            Line2D([], [], color=colour, marker=marker, linestyle=line, label=_math(name))
             for name, (colour, marker, line) in zip(names, SPACE_STYLES, strict=False)
         ],
         fontsize=6.5,
@@ -125,9 +125,12 @@ def _draw_gradients(panel, table, names):
             label=f"gradients, {method}",
         )
     panel.set_yscale("log")
+    # Room for the legend.
+    low, high = panel.get_ylim()
+    panel.set_ylim(low, 200.0 * high)
     panel.set_ylabel("data per second (GB/s)")
     panel.set_xticks(range(len(names)), [_math(name) for name in names], rotation=30, ha="right")
-    panel.legend(fontsize=6.5)
+    panel.legend(fontsize=6.5, loc="upper left")
 
 
 def _draw_growth(panel, table, names, what, label):

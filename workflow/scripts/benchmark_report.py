@@ -19,10 +19,10 @@ MANY_DIMENSIONS = 96
 SMALLEST_BUDGET = 1.0
 
 # Time in proportion to n has this slope on logarithmic axes, within the tolerance; it is measured
-# from here on, where what every call costs no longer counts.
+# from here on, where neither what every call costs nor a processor's caches count any more.
 LINEAR_SLOPE = 1.0
 SLOPE_TOLERANCE = 0.15
-FEWEST_RECORDS = 10000
+FEWEST_RECORDS = 100000
 
 CELL = ["space", "dimension", "n", "budget"]
 
@@ -156,10 +156,10 @@ def _limit_of_sampling(case):
     """Why the default sampler is not faster than it is."""
     time = ("at least " if case["walk_is_bound"] else "") + number(case["autocorrelation"])
     return (
-        f"What limits it: the walk needs {time} steps for an effective draw, which is what a "
-        "sampler that gave an independent draw for every density it evaluates would gain at the "
-        f"same cost of a density; the default sampler evaluates {case['steps']:g} for a draw, and "
-        f"planning takes {case['planning_share']:.0%} of its time for {case['draws']:g} draws."
+        f"What limits it: the walk's autocorrelation time there is {time} steps, which is all that "
+        "an independent draw for every density evaluated could gain; the default sampler evaluates "
+        f"{case['steps']:g} for a draw, and planning takes {case['planning_share']:.0%} of its "
+        f"time for {case['draws']:g} draws."
     )
 
 
@@ -357,4 +357,4 @@ def paragraph(table, machine):
     sentences = [aim.sentence() for aim in reached]
     sentences += _growth_sentences(table)
     sentences += _bandwidth_sentence(table) + _plain_start_sentence(table)
-    return "# Benchmark\n\n" + " ".join([intro, *sentences]) + "\n"
+    return "\n".join(["# Benchmark", "", intro, "", *(f"* {text}" for text in sentences), ""])
