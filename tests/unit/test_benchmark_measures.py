@@ -267,7 +267,7 @@ def planted(
             name = measurements.GEOMSTATS_WALK
             add("effective draws", name, geomstats, is_bound=is_bound, **of)
             add("autocorrelation time", measurements.WALK, 14.0, is_bound=is_bound, **of)
-            add("steps of a draw", measurements.OURS, 8, **of)
+            add("cost of a draw", measurements.OURS, 3.0, **of)
             add("planning", measurements.OURS, 0.25 * 2000 / ours, **of)
         add("fit", geomstats_fits.OUR_FIT, fit_times[0], dimension)
         add("fit", "geomstats (a): fast and wrong", 1e-6, dimension)
@@ -326,7 +326,8 @@ def test_a_missed_aim_says_by_how_much_and_where():
     sentence = aim.sentence()
     assert "by a factor of 2.0" in sentence
     assert "space 96, n = 20, budget 1" in sentence
-    assert "14 steps" in sentence
+    assert "autocorrelation time there is 14 steps" in sentence
+    assert "the time of 3.0 steps" in sentence
     assert "takes 25% of its time for 2000 draws" in sentence
 
 

@@ -93,7 +93,7 @@ def cells(table):
         found[f"{name}_is_bound"] = part["is_bound"].astype(bool)
     for name, what in (
         ("autocorrelation", "autocorrelation time"),
-        ("steps", "steps of a draw"),
+        ("cost", "cost of a draw"),
         ("planning", "planning"),
     ):
         found[name] = table[table["what"] == what].set_index(CELL)["value"]
@@ -156,10 +156,9 @@ def _limit_of_sampling(case):
     """Why the default sampler is not faster than it is."""
     time = ("at least " if case["walk_is_bound"] else "") + number(case["autocorrelation"])
     return (
-        f"What limits it: the walk's autocorrelation time there is {time} steps, which is all that "
-        "an independent draw for every density evaluated could gain; the default sampler evaluates "
-        f"{case['steps']:g} for a draw, and planning takes {case['planning_share']:.0%} of its "
-        f"time for {case['draws']:g} draws."
+        f"What limits it: the walk's autocorrelation time there is {time} steps, a draw of the "
+        f"default sampler takes the time of {number(case['cost'])} steps, and planning takes "
+        f"{case['planning_share']:.0%} of its time for {case['draws']:g} draws."
     )
 
 

@@ -418,14 +418,12 @@ def measure_sampling(space, number, budget, settings, rats):
     target = mechanism.footpoint_target(budget)
     planned = default_plan(rng, target)
     planning = time.perf_counter() - start
-    name = getattr(planned.sampler, "name", type(planned.sampler).__name__)
-    note = f"{name}, {planned.steps} steps a draw"
+    note = f"{planned.sampler.name}, {planned.steps} steps a draw"
     if np.isfinite(planned.total_variation):
         note += f", estimated total variation {planned.total_variation:.2g}"
     if planned.cut_short:
         note += ", more steps wanted"
-    add("steps of a draw", OURS, planned.steps, "steps")
-    add("planning", OURS, planning, "s", note="density's target, its modes, and pilot proposals")
+    add("planning", OURS, planning, "s", note="all that comes before the first draw")
     drawing = 0.0
     drawn = None
     for draws in settings["draws"]:
@@ -458,6 +456,9 @@ def measure_sampling(space, number, budget, settings, rats):
     add("steps", WALK, rate, "1/s", note="over all chains")
     bound = {"is_bound": found.is_bound}
     add("effective draws", WALK, rate / found.time, "1/s", note=note, **bound)
+    # What a draw costs once all is planned.
+    note = "one step on all records, vectorised over chains, is the unit"
+    add("cost of a draw", OURS, rate * drawing / drawn, "steps of the random walk", note=note)
 
     # The same walk with geomstats.
     rng = random_stream(*names, "geomstats")
