@@ -1,11 +1,13 @@
-"""Two-dimensional quadrature of a density, and data sets whose densities are worth it."""
+"""Quadrature of densities in two and three dimensions, and data sets whose densities need it."""
 
 from itertools import pairwise
+from typing import ClassVar
 
 import numpy as np
 from scipy import stats
 
 from geodp.mechanisms.as_published import AsPublished, configured_support
+from geodp.mechanisms.target import Target
 from geodp.regression import fit
 from geodp.sensitivity import published_sensitivity
 
@@ -34,6 +36,30 @@ def published_mechanism(manifold, noise_variances, number=20, support=None, seed
     if support is None:
         support = configured_support(manifold, sensitivity)
     return AsPublished(manifold, covariates, points, found, sensitivity, support)
+
+
+def laplace_target(space, centre, sigma):
+    """Density ``exp(-dist(z, centre) / sigma)``; batches of centres and scales."""
+    sigma = np.asarray(sigma)
+    axis = -space.point_ndim - 1
+
+    def log_density(states):
+        return -space.dist(np.expand_dims(centre, axis), states) / sigma[..., None]
+
+    return Target(
+        space=space,
+        unrestricted=log_density,
+        centre=centre,
+        hessian=np.broadcast_to(np.eye(space.dim), (*sigma.shape, space.dim, space.dim)),
+        scale=sigma,
+        support_centre=centre,
+        support_radius=np.full(sigma.shape, space.injectivity_radius),
+    )
+
+
+def origin(space, *batch):
+    point = space.random_point(np.random.default_rng(0))
+    return np.broadcast_to(point, (*batch, *space.point_shape))
 
 
 def polar_laws(target, fine, reach=np.pi, pole=None, shells=500, sectors=200):
@@ -132,3 +158,274 @@ def _equal_parts(mass, parts):
     share = np.cumsum(mass) / np.sum(mass)
     inner = np.searchsorted(share, np.arange(1, parts) / parts) + 1
     return np.unique(np.concatenate([[0], inner, [len(mass)]]))
+
+
+# Laws on cells that are halved where they must be, in two dimensions or three
+
+
+class PolarChart:
+    """Polar coordinates about a pole on a surface of constant curvature.
+
+    Coordinates are those of the unit square: a function of the radius, which is ``middle`` in the
+    middle and ``reach`` at the end, and the angle.  Circles have the length of their surface; the
+    library's volume density is part of what is tested.
+    """
+
+    dim = 2
+    # Halvings of the unit box at most, and those that quadrature starts with; and the difference
+    # that a halving may leave, as a share of the whole.
+    depth = 26
+    start = 6
+    tolerance = 5e-8
+
+    def __init__(self, space, pole, reach, middle):
+        self.space, self.pole, self.frame = space, pole, space.frame(pole)
+        self.radius = _Stretched(reach, middle)
+        self.length = {1: np.sin, 0: lambda r: r, -1: np.sinh}[int(space.curvature_bounds[1])]
+
+    def states(self, unit):
+        """States at coordinates (m, 2), and the logarithm of the volume element there."""
+        radius, slope = self.radius.of(unit[:, 0])
+        angle = 2.0 * np.pi * unit[:, 1] - np.pi
+        place = radius[:, None] * np.stack([np.cos(angle), np.sin(angle)], axis=-1)
+        states = self.space.exp(self.pole, self.space.vector(self.frame, place))
+        return states, np.log(2.0 * np.pi * self.length(radius) * slope)
+
+    def unit(self, states):
+        """Coordinates of states; the first is above one for states out of reach."""
+        place = self.space.coordinates(self.pole, self.space.log(self.pole, states), self.frame)
+        angle = np.arctan2(place[:, 1], place[:, 0])
+        radius = np.sqrt(np.sum(place**2, axis=-1))
+        return np.stack([self.radius.inverse(radius), (angle + np.pi) / (2.0 * np.pi)], axis=-1)
+
+
+class SPDChart:
+    """Spherical normal coordinates about a pole of SPD(2), without the library.
+
+    With ``L L^T`` the pole, a state is ``L exp(W) L^T`` for a symmetric W of log-eigenvalues a and
+    b, and the volume element is that of W times ``sinh(x) / x`` at ``x = (a - b) / 2``.
+    """
+
+    dim = 3
+    depth = 20
+    start = 3
+    tolerance = 3e-6
+
+    def __init__(self, pole, reach, middle):
+        self.factor = np.linalg.cholesky(pole)
+        self.radius = _Stretched(reach, middle)
+
+    def states(self, unit):
+        """As `PolarChart.states`."""
+        radius, slope = self.radius.of(unit[:, 0])
+        polar, angle = np.pi * unit[:, 1], 2.0 * np.pi * unit[:, 2] - np.pi
+        mean = radius * np.cos(polar) / np.sqrt(2.0)
+        half = radius * np.sin(polar) / np.sqrt(2.0)
+        even, odd = np.exp(mean) * np.cosh(half), np.exp(mean) * np.sinh(half)
+        cosine, sine = odd * np.cos(angle), odd * np.sin(angle)
+        white = np.stack([even + cosine, sine, sine, even - cosine], axis=-1).reshape((-1, 2, 2))
+        volume = 2.0 * np.pi**2 * radius**2 * np.sin(polar) * np.sinh(half) / half * slope
+        return self.factor @ white @ self.factor.T, np.log(volume)
+
+    def unit(self, states):
+        """As `PolarChart.unit`."""
+        inverse = np.linalg.inv(self.factor)
+        values, vectors = np.linalg.eigh(inverse @ states @ inverse.T)
+        logarithm = (vectors * np.log(values)[:, None, :]) @ np.swapaxes(vectors, -1, -2)
+        mean = (logarithm[:, 0, 0] + logarithm[:, 1, 1]) / np.sqrt(2.0)
+        cosine = (logarithm[:, 0, 0] - logarithm[:, 1, 1]) / np.sqrt(2.0)
+        sine = np.sqrt(2.0) * logarithm[:, 0, 1]
+        across = np.hypot(cosine, sine)
+        return np.stack(
+            [
+                self.radius.inverse(np.hypot(mean, across)),
+                np.arctan2(across, mean) / np.pi,
+                (np.arctan2(sine, cosine) + np.pi) / (2.0 * np.pi),
+            ],
+            axis=-1,
+        )
+
+
+class _Stretched:
+    """A radius as a function of [0, 1]: ``middle`` at one half and ``reach`` at one."""
+
+    def __init__(self, reach, middle):
+        middle = min(middle, 0.5 * reach)
+        self.slope = middle * reach / (reach - middle)
+        self.bend = 1.0 - self.slope / reach
+
+    def of(self, unit):
+        """The radius and its derivative."""
+        below = 1.0 - self.bend * unit
+        return self.slope * unit / below, self.slope / below**2
+
+    def inverse(self, radius):
+        return radius / (self.slope + self.bend * radius)
+
+
+class Law:
+    """What draws are compared with: counts in bins of known probability."""
+
+    def bin_of(self, states, bins):
+        """Bin of each state; one too many for a state in none."""
+        raise NotImplementedError
+
+    def probability(self, bins):
+        """Of the bins."""
+        raise NotImplementedError
+
+    def counts(self, states, bins):
+        """Numbers of states found in bins, their probabilities, and how many were in none."""
+        observed = np.bincount(self.bin_of(states, bins), minlength=bins + 1)
+        return observed[:bins], self.probability(bins), int(observed[bins])
+
+    def total_variation(self, states, bins):
+        """Half the sum of differences of shares, and what a perfect sampler's is on average."""
+        observed, probability, outside = self.counts(states, bins)
+        count = len(states)
+        measured = 0.5 * (np.sum(np.abs(observed / count - probability)) + outside / count)
+        return measured, noise_floor(probability, count)
+
+    def p_value(self, states, bins):
+        """Chi-square over bins."""
+        observed, probability, outside = self.counts(states, bins)
+        if outside:
+            return 0.0
+        return stats.chisquare(observed, np.sum(observed) * probability).pvalue
+
+
+def noise_floor(probability, count):
+    """Mean total variation between the shares of ``count`` independent draws and their law."""
+    spread = np.sqrt(2.0 * probability * (1.0 - probability) / (np.pi * count))
+    return 0.5 * float(np.sum(spread))
+
+
+class CellLaw(Law):
+    """A density in two dimensions or three, integrated over cells of a chart.
+
+    A cell is integrated by Gauss's rule of two nodes an axis, and halved along every axis as long
+    as that makes a difference, or its nodes leave room for a peak between them.
+
+    Attributes
+    ----------
+    mass : ndarray, shape (cells,)
+        Probabilities, in Morton order: cells that follow one another lie together.
+    error : float
+        Sum of the differences that halving the cells last made to them.
+    log_integral : float
+        Logarithm of the density's integral.
+    """
+
+    # The most in a cell.
+    LARGEST_MASS = 1e-3
+
+    # Differences of log density between a cell's nodes that make it suspect.
+    STEEP = 3.0
+
+    def __init__(self, chart, log_density):
+        """Integrate a log density, a function from states (m, ...) to (m,)."""
+        self.chart = chart
+        dim = chart.dim
+        corners = np.indices((2,) * dim).reshape((dim, -1)).T
+        nodes = 0.5 + (corners - 0.5) / np.sqrt(3.0)
+        self._offset = None
+
+        def integrate(cells, level):
+            unit = (cells[:, None, :] + nodes) / 2**level
+            states, log_volume = chart.states(unit.reshape((-1, dim)))
+            value = (log_density(states) + log_volume).reshape((len(cells), -1))
+            if self._offset is None:
+                self._offset = np.max(value)
+            value = value - self._offset - level * dim * np.log(2.0)
+            highest = np.max(value, axis=-1)
+            lowest = np.min(value, axis=-1, where=np.isfinite(value), initial=np.inf)
+            drop = np.where(np.isfinite(highest) & np.isfinite(lowest), highest - lowest, 0.0)
+            steep = drop > self.STEEP
+            peak = np.where(steep, np.exp(np.minimum(highest + 2.0 * drop, 0.0)), 0.0)
+            return np.mean(np.exp(value), axis=-1), peak
+
+        level = chart.start
+        cells = np.indices((2**level,) * dim).reshape((dim, -1)).T
+        mass, peak = integrate(cells, level)
+        kept, self.error = [], 0.0
+        settled = 0.0
+        while len(cells):
+            halves = (2 * cells[:, None, :] + corners).reshape((-1, dim))
+            level += 1
+            half_mass, half_peak = integrate(halves, level)
+            half_mass = half_mass.reshape((len(cells), -1))
+            whole = settled + np.sum(half_mass)
+            difference = np.abs(np.sum(half_mass, axis=-1) - mass)
+            split = difference > chart.tolerance * whole
+            split |= peak > chart.tolerance * whole
+            split |= np.max(half_mass, axis=-1) > self.LARGEST_MASS * whole
+            if level >= chart.depth:
+                split[:] = False
+            self.error += float(np.sum(difference[~split]))
+            settled += float(np.sum(half_mass[~split]))
+            among = np.repeat(split, 2**dim)
+            kept.append((self._morton(halves[~among], level), half_mass.ravel()[~among]))
+            cells, mass, peak = halves[among], half_mass.ravel()[among], half_peak[among]
+        self._codes = np.concatenate([codes for codes, _ in kept])
+        order = np.argsort(self._codes)
+        self._codes = self._codes[order]
+        self.mass = np.concatenate([masses for _, masses in kept])[order]
+        total = np.sum(self.mass)
+        self.mass, self.error = self.mass / total, self.error / total
+        self.log_integral = self._offset + float(np.log(total))
+
+    def _morton(self, cells, level):
+        """Bits of the indices of cells of a level in turn: where they start in Morton order."""
+        dim, depth = self.chart.dim, self.chart.depth
+        cells = cells.astype(np.int64) << (depth - level)
+        codes = np.zeros(len(cells), dtype=np.int64)
+        for bit in range(depth):
+            for axis in range(dim):
+                codes |= ((cells[:, axis] >> bit) & 1) << (dim * bit + dim - 1 - axis)
+        return codes
+
+    def bin_of(self, states, bins):
+        """Bins are runs of cells of about equal probability."""
+        unit = self.chart.unit(states)
+        last = 2**self.chart.depth - 1
+        cells = np.clip((unit * 2**self.chart.depth).astype(np.int64), 0, last)
+        cell = np.searchsorted(self._codes, self._morton(cells, self.chart.depth), "right") - 1
+        outside = unit[:, 0] > 1.0 + 1e-9
+        return np.where(outside, bins, self._bin_of_cell(bins)[cell])
+
+    def probability(self, bins):
+        return np.bincount(self._bin_of_cell(bins), self.mass, minlength=bins)
+
+    def _bin_of_cell(self, bins):
+        middle = np.cumsum(self.mass) - 0.5 * self.mass
+        return np.minimum((middle * bins).astype(int), bins - 1)
+
+
+class EllipticalLaw(Law):
+    """Density ``exp(-|H (z - centre)| / scale)`` in three dimensions, known exactly.
+
+    In units of the ellipse the radius is Gamma(3), and the height and the azimuth are uniform.
+    """
+
+    error = 0.0
+    parts: ClassVar = {8: (2, 2, 2), 60: (5, 4, 3)}
+
+    def __init__(self, centre, hessian, scale):
+        self.centre, self.matrix = centre, hessian / scale
+
+    def bin_of(self, states, bins):
+        white = (states - self.centre) @ self.matrix.T
+        radius = np.linalg.norm(white, axis=-1)
+        uniform = (
+            stats.gamma(3).cdf(radius),
+            0.5 * (white[:, 0] / radius + 1.0),
+            np.arctan2(white[:, 2], white[:, 1]) / (2.0 * np.pi) + 0.5,
+        )
+        parts = self.parts[bins]
+        place = np.zeros(len(states), dtype=int)
+        for value, number in zip(uniform, parts, strict=True):
+            place = place * number + np.minimum((number * value).astype(int), number - 1)
+        return place
+
+    def probability(self, bins):
+        return np.full(bins, 1.0 / bins)

@@ -50,7 +50,7 @@ def errors_table(study, data_sets=DATA_SETS):
     """Errors as `evaluate` writes them, all alike but for the noise between data sets."""
     rows = []
     for (group, n, noise), (first, second, cell) in product(GROUPS[study], CELLS):
-        for sampler, count in (("matched", data_sets), ("random_walk", 1)):
+        for sampler, count in (("default", data_sets), ("random_walk", 1)):
             for data_set in range(count):
                 rows.append((group, n, noise, first, second, cell, sampler, data_set))
     names = "group n noise_variance footpoint_budget shooting_vector_budget cell sampler data_set"
@@ -330,8 +330,8 @@ def test_one_observed_data_set_is_judged_over_its_draws(name, verdict):
         chosen = tables[key].drop_duplicates(["cell", "sampler"])
         tables[key] = plant(chosen, chosen.index, "log_gap", 0.5)
         below = {"holds": 0, "holds in part": 1, "does not hold": 9}[verdict]
-        matched = tables[key].index[tables[key]["sampler"] == "matched"]
-        tables[key] = plant(tables[key], matched[:below], "log_gap", -0.5)
+        drawn = tables[key].index[tables[key]["sampler"] == "default"]
+        tables[key] = plant(tables[key], drawn[:below], "log_gap", -0.5)
         over = "one data set"
     else:
         tables[key] = tables[key][tables[key]["data_set"] == 0]
@@ -386,7 +386,7 @@ def test_share_ordered_counts_pairs_of_means():
 def test_data_sets_are_resampled_alike_in_all_cells_of_a_group():
     """What data sets add to all cells cancels from differences, and not between groups."""
     table = with_derived_columns(errors_table("sphere"))
-    table = table[table["sampler"] == "matched"]
+    table = table[table["sampler"] == "default"]
     table["log_error"] += np.random.default_rng(2).standard_normal(DATA_SETS)[table["data_set"]]
     panel = _panel(table, "log_error", np.random.default_rng(3), 200)
     group = panel.cells["group"].to_numpy()
@@ -490,7 +490,7 @@ NOT_EVALUATED = {
         "of a study sphere",
     ),
     "two points": ("spd_like_sphere", keep("cell in ['p0.1_v0.1', 'p0.2_v0.2']"), "share 2 points"),
-    "one sampler": ("sphere_walk_error", keep("sampler == 'matched'"), "both samplers"),
+    "one sampler": ("sphere_walk_error", keep("sampler == 'default'"), "both samplers"),
     "a flat curve": ("spd_like_sphere", assigned(mean_squared_error=1.0), "not finite"),
     "no distance": ("figure_3_density", assigned(mean_prediction_distance=0.0), "infinite"),
     "no ratio": ("spd_ratio_p", assigned(ratio_footpoint=np.nan), "missing"),
@@ -641,6 +641,6 @@ def test_noise_does_not_make_a_walk_error_negligible(spread):
 
 def test_a_number_missing_in_one_data_set_is_noticed():
     table = with_derived_columns(errors_table("spd"))
-    table = table[(table["sampler"] == "matched")].iloc[1:]
+    table = table[(table["sampler"] == "default")].iloc[1:]
     with pytest.raises(NotEvaluated, match="missing"):
         _panel(table, "log_error", np.random.default_rng(1), 10)

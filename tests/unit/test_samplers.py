@@ -5,13 +5,13 @@ about a hundred, so that one choice of seeds in two hundred would fail.  A broke
 be refused beyond any doubt.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
 import pytest
 from arviz_stats.base import array_stats
-from quadrature import polar_laws, published_mechanism
+from quadrature import laplace_target, origin, polar_laws, published_mechanism
 from scipy import stats
 from scipy.integrate import cumulative_simpson, quad
 
@@ -22,10 +22,9 @@ from geodp.manifolds.spd import SPD
 from geodp.manifolds.sphere import Sphere
 from geodp.mechanisms.as_published import Support
 from geodp.mechanisms.modes import Modes
-from geodp.mechanisms.target import Target
 from geodp.randomness import random_stream
 from geodp.samplers import matched
-from geodp.samplers.base import Info, Kernel, State, choose, run, trace
+from geodp.samplers.base import Kernel, run, trace
 from geodp.samplers.matched import Matched
 from geodp.samplers.random_walk import RandomWalk
 
@@ -71,30 +70,6 @@ def shooting_vector_laws(target):
         target.support_radius + np.where(narrow, aside, 0.0),
         np.where(narrow[..., None], target.centre, 0.0),
     )
-
-
-def laplace_target(space, centre, sigma):
-    """Density ``exp(-dist(z, centre) / sigma)``; batches of centres and scales."""
-    sigma = np.asarray(sigma)
-    axis = -space.point_ndim - 1
-
-    def log_density(states):
-        return -space.dist(np.expand_dims(centre, axis), states) / sigma[..., None]
-
-    return Target(
-        space=space,
-        unrestricted=log_density,
-        centre=centre,
-        hessian=np.broadcast_to(np.eye(space.dim), (*sigma.shape, space.dim, space.dim)),
-        scale=sigma,
-        support_centre=centre,
-        support_radius=np.full(sigma.shape, space.injectivity_radius),
-    )
-
-
-def origin(space, *batch):
-    point = space.random_point(np.random.default_rng(0))
-    return np.broadcast_to(point, (*batch, *space.point_shape))
 
 
 def distribution(density, reach):
@@ -200,92 +175,6 @@ def test_a_random_walk_long_enough_follows_the_density(budget, member):
     state, accepted = run(rng, RandomWalk(), target, 6000, 100)
     assert 0.1 < accepted[0] < 0.95
     assert footpoint_laws(target)[0,].p_value(state.position[0]) > FALSE_ALARM
-
-
-# What these comparisons can see
-
-
-class SphereOfFlatVolume(Sphere):
-    def exp_volume(self, point, vector):
-        return np.ones_like(super().exp_volume(point, vector))
-
-
-class Forced(Matched):
-    """Takes every proposal."""
-
-    walk = Kernel.walk
-
-    def step(self, rng, target, state):
-        proposed = self.init(rng, target, state.log_density.shape[-1])
-        return proposed, Info(np.ones(state.log_density.shape, dtype=bool))
-
-
-class Drifting(RandomWalk):
-    """Proposals about a place beside the state, judged as if they were symmetric."""
-
-    def step(self, rng, target, state):
-        space = target.space
-        drift = space.project_tangent(state.position, np.array([0.2, 0.0, 0.0]))
-        beside = space.exp(state.position, drift)
-        anywhere = replace(target, unrestricted=lambda states: np.zeros(states.shape[:-1]))
-        start = State(beside, np.zeros_like(state.log_density))
-        proposed, _ = super().step(rng, anywhere, start)
-        proposed = State(proposed.position, target.log_density(proposed.position))
-        change = proposed.log_density - state.log_density
-        accepted = np.log(rng.random(change.shape)) < change
-        return choose(space, accepted, proposed, state), Info(accepted)
-
-
-class MovesAlone(RandomWalk):
-    """Records a state when the chain moves, not when it stays."""
-
-    def step(self, rng, target, state):
-        moved = np.zeros(state.log_density.shape, dtype=bool)
-        while not np.all(moved):
-            proposed, info = super().step(rng, target, state)
-            state = choose(target.space, ~moved, proposed, state)
-            moved = moved | info.accepted
-        return state, Info(moved)
-
-
-@dataclass(frozen=True)
-class Broken:
-    sampler: type
-    chains: int
-    steps: int
-
-
-@pytest.mark.parametrize(
-    "broken",
-    [Broken(Forced, 6000, 1), Broken(Drifting, 6000, 100), Broken(MovesAlone, 10000, 25)],
-    ids=lambda broken: broken.sampler.__name__,
-)
-def test_a_wrong_kernel_is_refused(broken):
-    """On the wide density of the concentrated data, where the right ones pass."""
-    target = mechanism().take(slice(0, 1)).footpoint_target(0.02)
-    rng = random_stream(1, "broken", broken.sampler.__name__)
-    state, _ = run(rng, broken.sampler(), target, broken.chains, broken.steps)
-    assert footpoint_laws(target)[0,].p_value(state.position[0]) < BEYOND_DOUBT
-
-
-def test_a_proposal_without_its_volume_is_refused():
-    target = mechanism().take(slice(0, 1)).footpoint_target(0.02)
-    law = footpoint_laws(target)[0,]
-    right = draw(target, 12000, "volume")[0]
-    assert law.p_value(right) > FALSE_ALARM
-    wrong = draw(replace(target, space=SphereOfFlatVolume(2)), 12000, "volume")[0]
-    assert law.p_value(wrong) < BEYOND_DOUBT
-
-
-def test_a_support_that_is_ignored_is_refused():
-    right = mechanism().take(slice(0, 1))
-    wrong = replace(right, support=Support(np.array([1.5 * np.pi])))
-    footpoints = right.fit.footpoint[:, None]
-    target, _ = right.shooting_vector_target(footpoints, 0.02)
-    wider, _ = wrong.shooting_vector_target(footpoints, 0.02)
-    law = shooting_vector_laws(target)[0, 0]
-    assert law.p_value(draw(target, 8000, "support")[0, 0]) > FALSE_ALARM
-    assert law.p_value(draw(wider, 8000, "support")[0, 0]) < BEYOND_DOUBT
 
 
 # Laplace laws, known exactly
@@ -445,7 +334,7 @@ def test_a_narrow_mode_is_sampled_once_it_is_known():
         return np.where(inside, np.logaddexp(-first, -second), -np.inf)
 
     unknown = replace(target, unrestricted=log_density, support_radius=np.array([3.0]))
-    known = replace(unknown, other_modes=other_mode(space, place, 2.0))
+    known = replace(unknown, find_other_modes=lambda: other_mode(space, place, 2.0))
     found = {}
     for name, one in (("known", known), ("unknown", unknown)):
         steps = draw(one, 10000, "two modes")[0] - place
@@ -463,7 +352,9 @@ def test_a_mode_that_is_none_does_no_harm(name):
     centre = origin(space, 1)
     aside = space.exp(centre[0], 0.9 * space.frame(centre[0])[0])
     target = laplace_target(space, centre, np.array([sigma]))
-    states = draw(replace(target, other_modes=other_mode(space, aside, 1.0)), 15000, "no mode")
+    states = draw(
+        replace(target, find_other_modes=lambda: other_mode(space, aside, 1.0)), 15000, "no mode"
+    )
     radius = space.dist(centre[:, None], states)[0]
     law = distribution(density, space.injectivity_radius)
     assert stats.kstest(radius, law).pvalue > FALSE_ALARM

@@ -117,7 +117,7 @@ DIAGNOSTICS = [
 
 def sampled_cells(study):
     """Group, cell and sampler of every file of draws, in the order of tables."""
-    cells = [(group, cell, "matched") for group in GROUPS[study] for cell in CELLS[study]]
+    cells = [(group, cell, "default") for group in GROUPS[study] for cell in CELLS[study]]
     return cells + ([(*COMPARED[study], "random_walk")] if study in COMPARED else [])
 
 
@@ -259,7 +259,7 @@ def test_tables_are_complete(finished, study):
     of_plan = ["largest_weight", "estimated_total_variation"]
     assert not diagnostics.drop(columns=[*optional, *of_plan]).isna().any(axis=None)
     for name in of_plan:
-        assert (diagnostics[name].isna() == (diagnostics["sampler"] != "matched")).all()
+        assert (diagnostics[name].isna() == (diagnostics["sampler"] != "default")).all()
     planned = diagnostics.loc[~diagnostics["cut_short"], "estimated_total_variation"]
     assert (planned.dropna() <= 0.01).all()
     for table in (errors, diagnostics):
@@ -297,7 +297,7 @@ def test_errors_are_those_of_the_draws(finished):
     group, cell = "n6_noise0.001", "p0.02_v2.00"
     files = finished.files()
     data = arrays(files[f"sphere/groups/{group}/data.npz"])
-    draws = arrays(files[f"sphere/cells/{group}/{cell}.matched.npz"])
+    draws = arrays(files[f"sphere/cells/{group}/{cell}.default.npz"])
     fit = json.loads(files[f"sphere/groups/{group}/fit.json"].read_text())
     rows = errors[(errors["group"] == group) & (errors["cell"] == cell)]
 
@@ -398,7 +398,7 @@ def test_numbers_of_the_error_figure(finished):
     assert set(shown) == expected
     errors = read(finished, "sphere", "errors")
     errors = (
-        errors[errors["sampler"] == "matched"].set_index(["group", "cell", "data_set"]).sort_index()
+        errors[errors["sampler"] == "default"].set_index(["group", "cell", "data_set"]).sort_index()
     )
     for row in numbers.itertuples():
         of_cell = errors.loc[row.group, row.cell]
@@ -409,7 +409,7 @@ def test_numbers_of_the_error_figure(finished):
         assert row.log_error_standard_error == of_cell.loc[0, "log_error_standard_error"]
         assert row.flagged == of_cell.loc[0, "flagged"]
         assert row.support == of_cell.loc[0, "support"]
-        assert (row.n, row.sampler, row.draws) == (of_cell.loc[0, "n"], "matched", 4)
+        assert (row.n, row.sampler, row.draws) == (of_cell.loc[0, "n"], "default", 4)
         assert row.total_budget == row.footpoint_budget + row.shooting_vector_budget
         others = np.log(of_cell.loc[[1, 2], "mean_squared_error"])
         assert row.band_data_sets == 2
@@ -453,7 +453,7 @@ def test_predicted_curves_are_draws_fits_and_records(finished):
     released = numbers[numbers["kind"] == "as published"]
     starts = released[released["covariate"] == 0.0].set_index("footpoint_budget")
     for cell, budget in (("p0.5_v0.5", 0.5), ("p1.01_v1.01", 1.01)):
-        draws = arrays(finished.files()[f"sphere/cells/{group}/{cell}.matched.npz"])
+        draws = arrays(finished.files()[f"sphere/cells/{group}/{cell}.default.npz"])
         np.testing.assert_allclose(
             starts.loc[budget, coordinates].tolist(), draws["footpoint"][0, 0]
         )
@@ -463,8 +463,8 @@ def test_predicted_curves_are_draws_fits_and_records(finished):
 @pytest.mark.parametrize(
     ("study", "figure", "landmarks", "samplers"),
     [
-        ("rats", "shapes", 8, ["matched"]),
-        ("corpus_callosum", "figure_3", 12, ["matched", "random_walk"]),
+        ("rats", "shapes", 8, ["default"]),
+        ("corpus_callosum", "figure_3", 12, ["default", "random_walk"]),
     ],
 )
 def test_predicted_shapes_are_centred_and_of_unit_size(
@@ -490,7 +490,7 @@ def test_predicted_matrices_are_draws_and_fits(finished):
     assert set(numbers["manifold"]) == {"SPD(2)"}
     matrices = numbers[[f"coordinate_{k}" for k in range(1, 5)]]
     group = "n5_noise0.0001"
-    draws = arrays(finished.files()[f"spd/cells/{group}/p0.5_v0.5.matched.npz"])
+    draws = arrays(finished.files()[f"spd/cells/{group}/p0.5_v0.5.default.npz"])
     fit = json.loads(finished.files()[f"spd/groups/{group}/fit.json"].read_text())
     # A geodesic starts at its footpoint.
     for draw in (1, 2):
@@ -551,7 +551,7 @@ def test_convergence_has_walks_and_laws_inside_their_supports(finished):
         expected = np.sqrt(2 * fits[study]["energy"][0])
         np.testing.assert_allclose(part["root_mean_squared_residual"], expected)
         assert part["distance"].between(0.0, radii[law] + 1e-9).all()
-        drawn = part[part["kind"] == "matched"]
+        drawn = part[part["kind"] == "default"]
         assert list(drawn["chain"]) == list(range(1, 201))
         assert drawn["estimated_total_variation"].between(0.0, 1.0).all()
         walks = part[part["kind"] == "random_walk"]
@@ -560,7 +560,7 @@ def test_convergence_has_walks_and_laws_inside_their_supports(finished):
         assert walks["step"].max() == 50
         assert (walks.groupby("step").size() == 2).all()
     # The law on a wider support lies farther out.
-    medians = numbers[numbers["kind"] == "matched"].groupby("law")["distance"].median()
+    medians = numbers[numbers["kind"] == "default"].groupby("law")["distance"].median()
     assert medians["wider"] > medians["as configured"] > medians["reduced"]
 
 
@@ -729,13 +729,13 @@ def test_cell_by_file_name_with_another_seed(finished, checkout, small):
     small["seed"] = 8
     checkout.configure(small)
     folder = "sphere/cells/n5_noise0.001"
-    checkout.run(f"results/small/{folder}/p0.5_v0.5.matched.npz")
+    checkout.run(f"results/small/{folder}/p0.5_v0.5.default.npz")
     made = set(checkout.files()) - set(checkout.files("*.log"))
     group = {
         f"sphere/groups/n5_noise0.001/{n}" for n in ("data.npz", "fit.json", "sensitivity.npz")
     }
     # The other cell of its block comes with it.
-    block = {f"{folder}/p0.5_v0.5.matched.npz", f"{folder}/p1.01_v1.01.matched.npz"}
+    block = {f"{folder}/p0.5_v0.5.default.npz", f"{folder}/p1.01_v1.01.default.npz"}
     assert made == group | block
     before, after = finished.files(), checkout.files()
     for name in block | {"sphere/groups/n5_noise0.001/data.npz"}:
@@ -942,7 +942,7 @@ def test_changed_matrix_of_a_map_reruns_its_study_alone(others, copied, tmp_path
     assert changed.planned() == {}
     (changed.root / "map.csv").write_text(MAP.replace("1", "2"))
     rules = ["read_data", "fit_geodesics", "bound_sensitivity", "evaluate", "describe_data"]
-    expected = dict.fromkeys([*rules, "sample_mapped_observed_matched_0"], 1)
+    expected = dict.fromkeys([*rules, "sample_mapped_observed_default_0"], 1)
     assert changed.planned() == expected
     # The same numbers anew, whenever they were written.
     (changed.root / "map.csv").write_text(MAP)

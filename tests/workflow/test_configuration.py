@@ -721,7 +721,12 @@ def test_defaults_are_filled_in(small):
     assert settings["data"]["noise"] == "ambient"
     assert settings["data"]["last_point"] is None
     assert settings["manifold"]["landmark_map"] is None
-    assert settings["random_walk"] == {"steps": 1000, "step_scale": 2.0, "cells": []}
+    assert settings["random_walk"] == {
+        "steps": 1000,
+        "step_scale": 2.0,
+        "warm_up": 0,
+        "cells": [],
+    }
     assert settings["support"] == dict.fromkeys(
         ["footpoint_centre", "footpoint_radius", "shooting_vector_length"]
     )

@@ -47,22 +47,22 @@ class Rule:
 
 
 SAMPLE = "sample_sphere_{}_noise0_001_{}"
-MATCHED = [SAMPLE.format(n, f"matched_{block}") for n in ("n5", "n6") for block in (0, 1)]
+DEFAULT = [SAMPLE.format(n, f"default_{block}") for n in ("n5", "n6") for block in (0, 1)]
 RANDOM_WALK = SAMPLE.format("n5", "random_walk_0")
 GROUP = ("fit_geodesics", "bound_sensitivity")
 CONVERGE = "converge_corpus_callosum_figure_3_convergence"
 
 # Where the data of each study come from, its number of groups, and its rules of draws.
 SOURCES = {
-    "sphere": ("simulate_data", 2, [*MATCHED, RANDOM_WALK]),
-    "spd": ("simulate_data", 1, ["sample_spd_n5_noise0_0001_matched_0"]),
+    "sphere": ("simulate_data", 2, [*DEFAULT, RANDOM_WALK]),
+    "spd": ("simulate_data", 1, ["sample_spd_n5_noise0_0001_default_0"]),
     "corpus_callosum": (
         "stand_in_data",
         1,
-        [f"sample_corpus_callosum_stand_in_{name}_0" for name in ("matched", "random_walk")],
+        [f"sample_corpus_callosum_stand_in_{name}_0" for name in ("default", "random_walk")],
     ),
-    "reduced": ("stand_in_data", 1, ["sample_reduced_stand_in_matched_0"]),
-    "rats": ("read_data", 1, ["sample_rats_observed_matched_0"]),
+    "reduced": ("stand_in_data", 1, ["sample_reduced_stand_in_default_0"]),
+    "rats": ("read_data", 1, ["sample_rats_observed_default_0"]),
 }
 
 # Jobs of the small configuration, written down by hand: what every study has, ...
@@ -84,7 +84,7 @@ RULES |= {
     ("sphere", "neighbour_ratios"): Rule("neighbour_ratios.py", 1),
     ("sphere", "transport_sphere_figure_4"): Rule("transport_loop.py", 1),
     ("sphere", "predict_sphere_figure_5"): Rule(
-        "predict_curves.py", 1, ("simulate_data", "fit_geodesics", *MATCHED[:2])
+        "predict_curves.py", 1, ("simulate_data", "fit_geodesics", *DEFAULT[:2])
     ),
     ("sphere", "figure_sphere_figure_1"): Rule("figure_error.py", 1, ("evaluate",)),
     ("sphere", "figure_sphere_figure_4"): Rule(
@@ -122,7 +122,7 @@ RULES |= {
     ("rats", "predict_rats_shapes"): Rule(
         "predict_at_values.py",
         1,
-        ("read_data", "fit_geodesics", "sample_rats_observed_matched_0"),
+        ("read_data", "fit_geodesics", "sample_rats_observed_default_0"),
     ),
     ("rats", "figure_rats_shapes"): Rule("figure_shapes.py", 1, ("predict_rats_shapes",)),
     ("claims", "evaluate_claims"): Rule(

@@ -13,7 +13,7 @@ for study in STUDIES.values():
                     data=[group_file(study.name, group, "data.npz") for group in chosen["groups"]],
                     fit=[group_file(study.name, group, "fit.json") for group in chosen["groups"]],
                     cells=[
-                        cell_file(study.name, part["group"], cell_name(*pair), "matched")
+                        cell_file(study.name, part["group"], cell_name(*pair), "default")
                         for part in study.curve_groups(figure)
                         for pair in part["budgets"]
                     ],
@@ -104,8 +104,9 @@ for study in STUDIES.values():
                     and STUDIES[chosen["reduced"]].settings["manifold"],
                     figure=chosen,
                     budgets=study.cells[study.shown_group(figure)][chosen["cell"]],
-                    sampler=study.sampler_settings("matched"),
+                    sampler=study.sampler_settings("default"),
                     step_scale=study.settings["random_walk"]["step_scale"],
+                    warm_up=study.settings["random_walk"]["warm_up"],
                     seed=config["seed"],
                     lock=LOCK,
                 script:

@@ -535,17 +535,17 @@ def share_passed(claim, table, rng, replicates):
 
 
 def sampler_difference(claim, table, rng, replicates):
-    """Mean over cells of the log error of the random walk less that of the matched sampler."""
+    """Mean over cells of the log error of the random walk less that of the default sampler."""
     keys = ["group", "cell", "data_set"]
-    parts = {name: table[table["sampler"] == name] for name in ("random_walk", "matched")}
-    both = parts["random_walk"].merge(parts["matched"], on=keys, suffixes=("", "_matched"))
+    parts = {name: table[table["sampler"] == name] for name in ("random_walk", "default")}
+    both = parts["random_walk"].merge(parts["default"], on=keys, suffixes=("", "_default"))
     if both.empty:
         raise NotEvaluated("no cell has draws of both samplers")
     for name in ("log_error", "log_error_standard_error"):
         _need(both, name)
-    both["log_error_change"] = both["log_error"] - both["log_error_matched"]
+    both["log_error_change"] = both["log_error"] - both["log_error_default"]
     both["log_error_standard_error"] = np.hypot(
-        both["log_error_standard_error"], both["log_error_standard_error_matched"]
+        both["log_error_standard_error"], both["log_error_standard_error_default"]
     )
     panel = _panel(both, "log_error_change", rng, replicates)
     found = np.mean(panel.values, axis=1)

@@ -12,8 +12,8 @@ with job(snakemake):
 
     from geodp.randomness import random_stream
     from geodp.samplers.base import run
-    from geodp.samplers.matched import plan
-    from geodp.samplers.random_walk import RandomWalk
+    from geodp.samplers.choice import plan
+    from geodp.samplers.random_walk import fixed_or_tuned
 
     # Draws that stand for the law, and places along a walk.
     DRAWS = 200
@@ -54,8 +54,8 @@ with job(snakemake):
     def walk(name, mechanism, data):
         """Distances along random walks that start at the estimate."""
         target = mechanism.footpoint_target(budget)
-        kernel = RandomWalk(params.step_scale)
         rng = random_stream(params.seed, params.study, name, "walks")
+        kernel = fixed_or_tuned(rng, target, chains, params.step_scale, params.warm_up)
         state = kernel.init(rng, target, chains)
         numbers = range(1, chains + 1)
         walked = kernel.walk(rng, target, state, steps, 1)
@@ -68,23 +68,17 @@ with job(snakemake):
         """Distances of independent chains of the default sampler."""
         target = mechanism.footpoint_target(budget)
         rng = random_stream(params.seed, params.study, name, "draws")
-        chosen = params.sampler
-        planned = plan(
-            rng,
-            target,
-            chosen["pilot_proposals"],
-            chosen["total_variation"],
-            chosen["fewest_steps"],
-            chosen["most_steps"],
-        )
+        planned = plan(rng, target, DRAWS, **params.sampler["plan"])
         state, _ = run(rng, planned.sampler, target, DRAWS, planned.steps)
         away = distances(mechanism, state)
         add(
             name,
-            "matched",
+            "default",
             mechanism,
             data,
             step=planned.steps,
+            drawn_by=planned.drawn_by,
+            certificate=planned.certificate,
             chain=range(1, DRAWS + 1),
             largest_weight=planned.largest_weight,
             estimated_total_variation=planned.total_variation,

@@ -63,6 +63,10 @@ with job(snakemake):
                 {
                     **common,
                     "parameter": stage,
+                    "drawn_by": str(draws[f"{stage}_drawn_by"]),
+                    "exact_share": float(draws[f"{stage}_exact_share"]),
+                    "certificate": str(draws[f"{stage}_certificate"]),
+                    "proposals": int(draws[f"{stage}_proposals"]),
                     "steps": int(draws[f"{stage}_steps"]),
                     "cut_short": cut_short,
                     "accepted": float(draws[f"{stage}_accepted"]),
@@ -74,6 +78,11 @@ with job(snakemake):
                     **judged,
                 }
             )
+        drawn_by = {
+            f"{stage}_{name}": str(draws[f"{stage}_{name}"])
+            for stage in STAGES
+            for name in ("drawn_by", "proposals", "certificate")
+        }
         squared = mean_squared_errors(
             manifold,
             draws["footpoint"],
@@ -100,6 +109,7 @@ with job(snakemake):
                 {
                     **common,
                     "data_set": index,
+                    **drawn_by,
                     "draws": squared[index].size,
                     "footpoints": len(by_footpoint),
                     "mean_squared_error": np.mean(squared[index]),
@@ -115,7 +125,7 @@ with job(snakemake):
     save_table(snakemake.output.errors, pd.DataFrame(errors))
     judged = pd.DataFrame(diagnostics)
     save_table(snakemake.output.diagnostics, judged)
-    by_cell = judged[judged["sampler"] == "matched"].groupby(["group", "cell"])["passed"].all()
+    by_cell = judged[judged["sampler"] == "default"].groupby(["group", "cell"])["passed"].all()
     message = f"{(~by_cell).sum()} of {len(by_cell)} cells are flagged"
     if np.mean(~by_cell) > LARGEST_FLAGGED_SHARE:
         message += f", more than the {LARGEST_FLAGGED_SHARE:.0%} that this project accepts"

@@ -21,7 +21,7 @@ with job(snakemake):
         radius = part["footpoint_radius"].iloc[0]
         limit = f"p within {radius:.2g} {length_unit}".strip()
         walks = part[part["kind"] == "random_walk"].groupby("step")["distance"]
-        drawn = part.loc[part["kind"] == "matched", "distance"].quantile([0.1, 0.5, 0.9])
+        drawn = part.loc[part["kind"] == "default", "distance"].quantile([0.1, 0.5, 0.9])
         name = f"{part['manifold'].iloc[0]}, {limit}" if law == "reduced" else limit
         if len(walks):
             panel.fill_between(

@@ -13,7 +13,7 @@ with job(snakemake):
 
     settings, grids = snakemake.params.figure, snakemake.params.grids
     table = pd.read_csv(snakemake.input.table, dtype={"noise_variance": str, "cell": str})
-    table = table[table["sampler"] == "matched"]
+    table = table[table["sampler"] == "default"]
     members = pd.DataFrame(grids, columns=["grid", "group", "cell"])
     members = members[members["grid"].isin(settings["grids"])]
     groups = settings.get("groups") or list(dict.fromkeys(members["group"]))

@@ -11,8 +11,8 @@ with job(snakemake):
     numbers = pd.read_csv(snakemake.input.table, dtype={"noise_variance": str})
     states = numbers["trace_chains"] * numbers["trace_states"]
     numbers["effective_draws_per_state"] = numbers["ess_bulk"] / states
-    styles = {"matched": CURVES[0], "random_walk": CURVES[1]}
-    names = {"matched": "matched", "random_walk": "random walk"}
+    styles = {"default": CURVES[0], "random_walk": CURVES[1]}
+    names = {"default": "default", "random_walk": "random walk"}
     titles = {"footpoint": "footpoint", "shooting_vector": "shooting vector"}
     budgets = {"footpoint": "footpoint_budget", "shooting_vector": "shooting_vector_budget"}
     symbols = {"footpoint": r"$\epsilon_p$", "shooting_vector": r"$\epsilon_v$"}

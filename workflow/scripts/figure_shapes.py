@@ -58,7 +58,7 @@ with job(snakemake):
         panel.set_yticks([])
         for side in panel.spines.values():
             side.set_visible(False)
-    names = {"matched": "drawn from\nthe density", "random_walk": "short walk\nfrom the fit"}
+    names = {"default": "drawn from\nthe density", "random_walk": "short walk\nfrom the fit"}
     for row, sampler in enumerate(samplers):
         axes[row, 0].set_ylabel(names[sampler] if len(samplers) > 1 else "unit centroid size")
     handles, labels = axes[0, 0].get_legend_handles_labels()

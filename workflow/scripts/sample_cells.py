@@ -10,29 +10,25 @@ with job(snakemake):
     from geodp.draws import draw_pairs, trace_chains
     from geodp.randomness import random_stream
     from geodp.samplers.base import Plan
-    from geodp.samplers.matched import plan
-    from geodp.samplers.random_walk import RandomWalk
+    from geodp.samplers.choice import plan
+    from geodp.samplers.random_walk import fixed_or_tuned
 
     mechanism = load_mechanism(snakemake, load_manifold(snakemake))
     params = snakemake.params
     settings = params.settings
-    if params.sampler == "matched":
+    if params.sampler == "default":
         warm_up, thin = 0, None
-        planner = partial(
-            plan,
-            proposals=settings["pilot_proposals"],
-            total_variation=settings["total_variation"],
-            fewest=settings["fewest_steps"],
-            most=settings["most_steps"],
-        )
+        planner = partial(plan, **settings["plan"])
     else:
         # For comparison only: the first data set is enough.
         mechanism = mechanism.take(slice(0, 1))
         warm_up, thin = settings["steps"], 1
-        walk = Plan(RandomWalk(settings["step_scale"]), warm_up)
 
-        def planner(rng, target):
-            return walk
+        def planner(rng, target, draws):
+            kernel = fixed_or_tuned(
+                rng, target, settings["chains"], settings["step_scale"], settings["warm_up"]
+            )
+            return Plan(kernel, settings["steps"])
 
     for path, (cell, texts) in zip(snakemake.output, params.cells.items(), strict=True):
         budgets = tuple(float(text) for text in texts)

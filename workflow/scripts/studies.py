@@ -114,7 +114,7 @@ class Study:
             group = entry.get("group", self.first_group)
             compared.setdefault(group, {})[entry["cell"]] = self.cells[group][entry["cell"]]
         blocks = []
-        for sampler, cells_of in (("matched", self.cells), ("random_walk", compared)):
+        for sampler, cells_of in (("default", self.cells), ("random_walk", compared)):
             for group, cells in cells_of.items():
                 names = list(cells)
                 for index, start in enumerate(range(0, len(names), self.cells_per_job)):
@@ -148,11 +148,11 @@ class Study:
 
     def sampler_settings(self, sampler):
         """What a block's draws and traces depend on, for one of the samplers."""
-        matched, walk = self.settings["sampler"], self.settings["random_walk"]
-        if sampler == "matched":
-            return dict(matched)
-        traces = {key: matched[key] for key in ("chains", "states")}
-        return traces | {key: walk[key] for key in ("steps", "step_scale")}
+        default, walk = dict(self.settings["sampler"]), self.settings["random_walk"]
+        traces = {key: default.pop(key) for key in ("chains", "states")}
+        if sampler == "default":
+            return traces | {"plan": default}
+        return traces | {key: walk[key] for key in ("steps", "step_scale", "warm_up")}
 
     def shown_group(self, figure):
         """The group that a figure of one cell shows: the one it names, else the study's first."""
@@ -161,7 +161,7 @@ class Study:
     def shown_samplers(self, figure):
         """Samplers whose draws a figure of one cell shows."""
         walk = self.settings["figures"][figure].get("random_walk", False)
-        return ["matched", "random_walk"] if walk else ["matched"]
+        return ["default", "random_walk"] if walk else ["default"]
 
     def curve_groups(self, figure):
         """Groups of a figure of curves, each with its budget pairs in the figure's grids."""

@@ -8,6 +8,18 @@ from geodp.samplers.base import run, trace
 
 STAGES = ("footpoint", "shooting_vector")
 
+# What is kept of a plan.
+PLANNED = (
+    "drawn_by",
+    "steps",
+    "largest_weight",
+    "total_variation",
+    "cut_short",
+    "proposals",
+    "exact_share",
+    "certificate",
+)
+
 
 @dataclass(frozen=True)
 class Draws:
@@ -31,10 +43,8 @@ class Draws:
         """What a file keeps of the draws, by name."""
         kept = {"footpoint": self.footpoint, "shooting_vector": self.shooting_vector}
         for stage in STAGES:
-            kept[f"{stage}_steps"] = np.array(self.plans[stage].steps)
-            kept[f"{stage}_largest_weight"] = np.array(self.plans[stage].largest_weight)
-            kept[f"{stage}_total_variation"] = np.array(self.plans[stage].total_variation)
-            kept[f"{stage}_cut_short"] = np.array(self.plans[stage].cut_short)
+            for name in PLANNED:
+                kept[f"{stage}_{name}"] = np.array(getattr(self.plans[stage], name))
             kept[f"{stage}_accepted"] = np.array(self.accepted[stage])
         return kept
 
@@ -51,17 +61,17 @@ def draw_pairs(rng, mechanism, budgets, footpoints, shooting_vectors, planner):
     footpoints, shooting_vectors : int
         Footpoints per data set, and shooting vectors per footpoint.
     planner : callable
-        From a generator and a `Target` to a `Plan`.
+        From a generator, a `Target` and the number of draws of each member to a `Plan`.
 
     Returns
     -------
     Draws
     """
     target = mechanism.footpoint_target(budgets[0])
-    first_plan = planner(rng, target)
+    first_plan = planner(rng, target, footpoints)
     first, first_accepted = run(rng, first_plan.sampler, target, footpoints, first_plan.steps)
     target, frame = mechanism.shooting_vector_target(first.position, budgets[1])
-    second_plan = planner(rng, target)
+    second_plan = planner(rng, target, shooting_vectors)
     second, second_accepted = run(
         rng, second_plan.sampler, target, shooting_vectors, second_plan.steps
     )
@@ -119,7 +129,8 @@ def trace_chains(rng, mechanism, budgets, draws, chains, states, warm_up=0, thin
     traces = {}
     for stage, (target, member) in targets.items():
         drew = draws.plans[stage]
-        gap = thin or drew.steps
+        # An exact draw is a step by itself.
+        gap = thin or max(1, drew.steps)
         kernel = drew.sampler.member(member)
         found = trace(rng, kernel, target, chains, states, gap, warm_up)
         for name, values in found.items():

@@ -124,28 +124,20 @@ def energy_gradient(
     -------
     EnergyGradient
     """
-    data_ndim = covariates.ndim - 1
     number = covariates.shape[-1]
     batch = manifold.batch_shape(footpoint)
-    flat = (*batch[:data_ndim], int(np.prod(batch[data_ndim:], dtype=int)))
+    flat = flat_chains(batch, covariates)
     p = footpoint.reshape(flat + manifold.point_shape)
     v = shooting_vector.reshape(flat + manifold.point_shape)
     energy = np.zeros(flat)
     gradients = {block: np.zeros(p.shape, dtype=p.dtype) for block in blocks}
-    before = (slice(None),) * data_ndim
-    data_sets = int(np.prod(flat[:-1], dtype=int))
-    record_step = min(number, max(1, CHUNK // data_sets))
-    chain_step = max(1, CHUNK // (record_step * data_sets))
-    for chain in range(0, flat[-1], chain_step):
-        chains = (*before, slice(chain, chain + chain_step))
-        for record in range(0, number, record_step):
-            records = (*before, slice(record, record + record_step))
-            part, part_gradients = _sums(
-                manifold, p[chains], v[chains], covariates[records], points[records], blocks, huber
-            )
-            energy[chains] += part
-            for block in blocks:
-                gradients[block][chains] += part_gradients[block]
+    for chains, records in chunks(flat, number):
+        part, part_gradients = _sums(
+            manifold, p[chains], v[chains], covariates[records], points[records], blocks, huber
+        )
+        energy[chains] += part
+        for block in blocks:
+            gradients[block][chains] += part_gradients[block]
     return EnergyGradient(
         energy.reshape(batch) / number,
         **{
@@ -153,6 +145,32 @@ def energy_gradient(
             for block in blocks
         },
     )
+
+
+def flat_chains(batch, covariates):
+    """A batch (*data_sets, *chains) with its axes of chains made one."""
+    data_ndim = covariates.ndim - 1
+    return (*batch[:data_ndim], int(np.prod(batch[data_ndim:], dtype=int)))
+
+
+def chunks(flat, number):
+    """Parts of (*data_sets, chains) and of the records that fit a processor's cache together.
+
+    Yields
+    ------
+    tuple
+        Indices of arrays (*data_sets, chains, ...) and of arrays (*data_sets, n, ...).
+    """
+    before = (slice(None),) * (len(flat) - 1)
+    data_sets = int(np.prod(flat[:-1], dtype=int))
+    record_step = min(number, max(1, CHUNK // max(data_sets, 1)))
+    chain_step = max(1, CHUNK // max(record_step * data_sets, 1))
+    for chain in range(0, flat[-1], chain_step):
+        for record in range(0, number, record_step):
+            yield (
+                (*before, slice(chain, chain + chain_step)),
+                (*before, slice(record, record + record_step)),
+            )
 
 
 def _sums(manifold, footpoint, shooting_vector, covariates, points, blocks, huber):

@@ -11,6 +11,7 @@ class Euclidean(SymmetricSpace):
 
     curvature_bounds = (0.0, 0.0)
     curvature_signs = (0,)
+    two_point_homogeneous = True
 
     def __init__(self, dimension):
         self.name = f"Euclidean R^{dimension}"

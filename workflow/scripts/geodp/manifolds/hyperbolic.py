@@ -46,6 +46,7 @@ class Hyperbolic(SymmetricSpace):
     # Along the velocity, and across it.
     curvature_signs = (0, -1)
     point_square = -1.0
+    two_point_homogeneous = True
     cosine, sine = staticmethod(np.cosh), staticmethod(np.sinh)
 
     def __init__(self, dimension):

@@ -77,6 +77,11 @@ class SPD(SymmetricSpace):
         basis[index, self._columns, self._rows] = value
         self._basis = basis
 
+    @property
+    def curvature_norm(self):
+        """The tensor is a quarter of two commutators, each of norm at most sqrt(2) times both."""
+        return 0.5 if self.size > 1 else 0.0
+
     def _whiten(self, point, matrix):
         """``L^-1 matrix L^-T`` and ``L``, for the Cholesky factor ``L`` of ``point``."""
         factor = np.linalg.cholesky(point)

@@ -140,10 +140,23 @@ class SymmetricSpace(Manifold):
         Sign of the curvature in each eigenspace.
     multiplicities : tuple of int, length K
         Real dimension of each eigenspace; they add up to ``dim``.
+    two_point_homogeneous : bool
+        Whether all unit tangent vectors are alike, so that frequencies depend on lengths alone.
     """
 
     curvature_signs: tuple[int, ...]
     multiplicities: tuple[int, ...]
+    two_point_homogeneous = False
+
+    @property
+    def curvature_norm(self):
+        """Least known ``C`` with ``|R(X, Y) Z| <= C |X| |Y| |Z|`` for the curvature tensor R.
+
+        With sectional curvatures in ``[a, b]`` it differs from that of constant curvature
+        ``(a + b) / 2`` by at most ``2 (b - a) / 3`` (Karcher).
+        """
+        lower, upper = self.curvature_bounds
+        return 0.5 * abs(lower + upper) + 2.0 * (upper - lower) / 3.0
 
     @abstractmethod
     def frequencies(self, point, vector):
@@ -193,6 +206,70 @@ class SymmetricSpace(Manifold):
             if sign:
                 volume = volume * jacobi_sine(sign, frequencies[..., index]) ** multiplicity
         return volume
+
+    def exp_volume_range(self, point, unit, low, high, angle):
+        """Least and greatest `exp_volume` at vectors of some lengths and directions.
+
+        Parameters
+        ----------
+        point, unit : ndarray, shape (..., *point_shape)
+            Unit vectors.
+        low, high : ndarray, shape (...)
+            Of the lengths, within the injectivity radius.
+        angle : ndarray, shape (...)
+            Greatest angle of a direction with ``unit``.
+
+        Returns
+        -------
+        tuple of ndarray, shape (...)
+        """
+        frequencies = self.frequencies(point, unit)
+        if not self.two_point_homogeneous:
+            # Singular values of a linear map move no faster than its norm lets them.
+            rate = self._greatest_rate()
+            slower = np.maximum(frequencies - rate * angle[..., None], 0.0)
+            faster = np.minimum(frequencies + rate * angle[..., None], rate)
+        else:
+            slower = faster = frequencies
+        least, greatest = np.ones(low.shape), np.ones(low.shape)
+        for index, (sign, multiplicity) in enumerate(
+            zip(self.curvature_signs, self.multiplicities, strict=True)
+        ):
+            if not sign or not multiplicity:
+                continue
+            ends = low * slower[..., index], high * faster[..., index]
+            small, large = ends if sign < 0 else ends[::-1]
+            least = least * np.maximum(jacobi_sine(sign, small), 0.0) ** multiplicity
+            greatest = greatest * np.maximum(jacobi_sine(sign, large), 0.0) ** multiplicity
+        return least, greatest
+
+    def arc_stretch(self, point, unit, length):
+        """Greatest length of an arc at some distance from a point, over the angle it is seen in.
+
+        Parameters
+        ----------
+        point, unit : ndarray, shape (..., *point_shape)
+            The direction of the arc's middle.
+        length : ndarray, shape (...)
+            The distance.
+        """
+        if not self.two_point_homogeneous:
+            sign = -1 if self.curvature_bounds[0] < 0.0 else 0
+            return length * jacobi_sine(sign, self._greatest_rate() * length)
+        frequencies = self.frequencies(point, unit)
+        stretch = np.zeros(length.shape)
+        for index, (sign, multiplicity) in enumerate(
+            zip(self.curvature_signs, self.multiplicities, strict=True)
+        ):
+            # One of the flat directions is the radius itself.
+            if multiplicity - (sign == 0) > 0:
+                sine = np.abs(jacobi_sine(sign, length * frequencies[..., index]))
+                stretch = np.maximum(stretch, sine)
+        return length * stretch
+
+    def _greatest_rate(self):
+        """Greatest frequency of a unit vector."""
+        return np.sqrt(np.max(np.abs(self.curvature_bounds)))
 
     def residuals(self, footpoint, shooting_vector, covariates, points):
         pulled_back = self.pulled_back_residuals(footpoint, shooting_vector, covariates, points)

@@ -53,6 +53,7 @@ class UnitNormSpace(SymmetricSpace):
     """What spheres and planar shape spaces share."""
 
     point_square = 1.0
+    two_point_homogeneous = True
     cosine, sine = staticmethod(np.cos), staticmethod(np.sin)
 
     def exp(self, point, vector):

@@ -12,9 +12,10 @@ import numpy as np
 from geodp.errors import DataError
 from geodp.manifolds.base import Manifold
 from geodp.manifolds.euclidean import Euclidean
+from geodp.mechanisms.density import FootpointDensity, ShootingVectorDensity
 from geodp.mechanisms.modes import find_modes
 from geodp.mechanisms.target import Target
-from geodp.regression import BLOCKS, Fit, energy_gradient, hessian, minimise_energy
+from geodp.regression import BLOCKS, Fit, hessian, minimise_energy
 from geodp.sensitivity import Sensitivity
 
 # Most dimensions of a space in which other modes are looked for.
@@ -154,7 +155,7 @@ class AsPublished:
             Its batch is that of the data sets.
         """
         manifold, found, support = self.manifold, self.fit, self.support
-        data, block = (self.covariates, self.points), BLOCKS[:1]
+        data = (self.covariates, self.points)
         scale = np.asarray(self.sensitivity.footpoint / budget)
         widest = float(np.max(scale))
         if support.footpoint_centre is None and widest * manifold.volume_growth >= 1.0:
@@ -164,40 +165,16 @@ class AsPublished:
                 f"{manifold.name} has no finite integral: raise the budget or n, or give the "
                 "support a ball of footpoints"
             )
-        axis = -manifold.point_ndim - 1
-        start = np.expand_dims(found.footpoint, axis)
-        velocity = np.expand_dims(found.shooting_vector, axis)
-
-        def gradient(states):
-            vectors = manifold.transport_to(start, states, velocity)
-            return vectors, energy_gradient(manifold, states, vectors, *data, block).footpoint
-
-        def unrestricted(states):
-            return -manifold.norm(states, gradient(states)[1]) / scale[..., None]
-
-        def coordinates(states):
-            return manifold.coordinates(states, gradient(states)[1])
-
-        def linearise(states):
-            vectors, found_gradient = gradient(states)
-            matrix = hessian(manifold, states, vectors, *data, block)
-            return manifold.coordinates(states, found_gradient), matrix
-
         whole = support.footpoint_centre is None
         radius = manifold.injectivity_radius if whole else support.footpoint_radius
-        return _with_other_modes(
-            manifold,
-            Target(
-                space=manifold,
-                unrestricted=unrestricted,
-                centre=found.footpoint,
-                hessian=hessian(manifold, found.footpoint, found.shooting_vector, *data, block),
-                scale=scale,
-                support_centre=found.footpoint if whole else support.footpoint_centre,
-                support_radius=np.broadcast_to(radius, scale.shape),
-            ),
-            coordinates,
-            linearise,
+        density = FootpointDensity(manifold, *data, scale, found.footpoint, found.shooting_vector)
+        return _target(
+            density,
+            space=manifold,
+            centre=found.footpoint,
+            hessian=hessian(manifold, found.footpoint, found.shooting_vector, *data, BLOCKS[:1]),
+            support_centre=found.footpoint if whole else support.footpoint_centre,
+            support_radius=np.broadcast_to(radius, scale.shape),
         )
 
     def shooting_vector_target(self, footpoints, budget):
@@ -233,58 +210,40 @@ class AsPublished:
         mode = mode * manifold.expand(np.minimum(longest, length) / positive)
         batch = manifold.batch_shape(footpoints)
         scale = np.broadcast_to((self.sensitivity.shooting_vector / budget)[..., None], batch)
-        starts = np.expand_dims(footpoints, axis)
-        frames = np.expand_dims(frame, axis - 1)
-
-        def gradient(states):
-            vectors = manifold.vector(frames, states)
-            places = np.broadcast_to(starts, vectors.shape)
-            found = energy_gradient(manifold, places, vectors, *data, block)
-            return places, vectors, found.shooting_vector
-
-        def unrestricted(states):
-            places, _, found_gradient = gradient(states)
-            return -manifold.norm(places, found_gradient) / scale[..., None]
-
-        def coordinates(states):
-            places, _, found_gradient = gradient(states)
-            return manifold.coordinates(places, found_gradient, frames)
-
-        def linearise(states):
-            places, vectors, found_gradient = gradient(states)
-            matrix = hessian(manifold, places, vectors, *data, block)
-            return manifold.coordinates(places, found_gradient, frames), matrix
-
-        target = Target(
+        density = ShootingVectorDensity(manifold, *data, scale, footpoints, frame)
+        return _target(
+            density,
             space=Euclidean(manifold.dim),
-            unrestricted=unrestricted,
             centre=manifold.coordinates(footpoints, mode, frame),
             hessian=hessian(manifold, footpoints, mode, *data, block),
-            scale=scale,
             support_centre=np.zeros((*batch, manifold.dim)),
             support_radius=np.broadcast_to(longest, batch),
-        )
-        return _with_other_modes(manifold, target, coordinates, linearise), frame
+        ), frame
 
 
-def _with_other_modes(manifold, target, gradient, linearise):
-    """The target with its other modes, where there may be any and they can be looked for.
+def _target(density, **shape):
+    """The target of a density; its other modes are looked for where there may be any.
 
     Where no curvature is positive, the squared distance to a record has one critical point, and
     no second one of their sum was found by searching; in many dimensions a few hundred points
     looked at see nothing.
     """
+    manifold = density.manifold
+    target = Target(unrestricted=density.log_density, scale=density.scale, density=density, **shape)
     bounded = np.all(np.isfinite(target.support_radius))
     if not bounded or manifold.curvature_bounds[1] <= 0.0 or manifold.dim > SEARCHED_DIMENSIONS:
         return target
-    modes = find_modes(
-        target.space,
-        gradient,
-        linearise,
-        target.centre,
-        target.hessian,
-        target.scale,
-        target.support_centre,
-        target.support_radius,
-    )
-    return replace(target, other_modes=modes)
+
+    def search():
+        return find_modes(
+            target.space,
+            density.coordinates,
+            density.linearise,
+            target.centre,
+            target.hessian,
+            target.scale,
+            target.support_centre,
+            target.support_radius,
+        )
+
+    return replace(target, find_other_modes=search)

@@ -2,11 +2,18 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from geodp.manifolds.base import Manifold
+from geodp.mechanisms.density import Density
 from geodp.mechanisms.modes import Modes
+
+
+def no_modes():
+    """None were looked for."""
+    return None
 
 
 # Compared by identity, so that what is worked out of a target can be remembered.
@@ -30,8 +37,11 @@ class Target:
     support_centre : ndarray, shape (*batch, *point_shape)
     support_radius : ndarray, shape (*batch)
         The support is the ball of this radius; infinite for the whole space.
-    other_modes : Modes or None
-        Modes away from the centre, where the support is bounded and they were looked for.
+    find_other_modes : callable
+        Search for modes away from the centre: to `Modes`, or ``None`` where there can be none or
+        they cannot be looked for.
+    density : Density or None
+        The same density with bounds over balls, for samplers that certify an envelope.
     """
 
     space: Manifold
@@ -41,7 +51,13 @@ class Target:
     scale: np.ndarray
     support_centre: np.ndarray
     support_radius: np.ndarray
-    other_modes: Modes | None = None
+    find_other_modes: Callable[[], Modes | None] = no_modes
+    density: Density | None = None
+
+    @cached_property
+    def other_modes(self):
+        """Modes away from the centre, looked for when first asked for: the search is long."""
+        return self.find_other_modes()
 
     @property
     def batch(self):

@@ -51,6 +51,12 @@ class Plan:
         there is no estimate.
     cut_short : bool
         Whether more steps were wanted than are allowed.
+    proposals : int
+        Most proposals of a draw.
+    exact_share : float
+        Share of the batch whose draws are exact.
+    certificate : str
+        What certifies the law of the draws, or why nothing does.
     """
 
     sampler: object
@@ -58,6 +64,16 @@ class Plan:
     largest_weight: float = float("nan")
     total_variation: float = float("nan")
     cut_short: bool = False
+    proposals: int = 0
+    exact_share: float = 0.0
+    certificate: str = "none"
+
+    @property
+    def drawn_by(self):
+        """Names of the samplers that the draws are from."""
+        if 0.0 < self.exact_share < 1.0:
+            return "exact or matched"
+        return self.sampler.name
 
 
 def choose(space, accepted, proposed, current):
@@ -109,6 +125,8 @@ def run(rng, sampler, target, chains, steps):
         The last `State`, and the share of accepted steps as ndarray (*batch).
     """
     state = sampler.init(rng, target, chains)
+    if not steps:
+        return state, np.ones(target.batch)
     return next(sampler.walk(rng, target, state, steps, steps))
 
 

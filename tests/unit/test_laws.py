@@ -1,0 +1,514 @@
+"""Draws of every sampler against the laws they are meant to have, by quadrature.
+
+Densities are those of the published mechanism, from nearly flat to very concentrated.  The total
+variation between draws and law is measured over bins of about equal probability; of a perfect
+sampler it is not zero but about the noise floor, which is kept below 0.004, and of a right one it
+may exceed that by 0.01.
+
+False alarms: one draw of N moves the measured total variation by 1 / N at most, so by McDiarmid's
+inequality a perfect sampler exceeds its mean by 0.01 with probability ``exp(-2 N 0.01^2)`` at most,
+6e-7 for 72000 draws (0.002 for 31000, where 0.01 is in fact eight standard deviations).  Chi-square
+and independence refuse a right sampler with probability 1e-4.  There are at most a hundred of
+these, so that one choice of seeds in a hundred would fail.  Seeds are fixed.
+"""
+
+from dataclasses import dataclass, replace
+from functools import cache, partial
+
+import numpy as np
+import pytest
+from quadrature import (
+    CellLaw,
+    EllipticalLaw,
+    PolarChart,
+    SPDChart,
+    laplace_target,
+    origin,
+    published_mechanism,
+)
+from scipy import stats
+from scipy.integrate import quad
+from scipy.special import modstruve
+
+from geodp.manifolds.euclidean import Euclidean
+from geodp.manifolds.hyperbolic import Hyperbolic
+from geodp.manifolds.spd import SPD
+from geodp.manifolds.sphere import Sphere
+from geodp.mechanisms.as_published import Support
+from geodp.mechanisms.target import Target, no_modes
+from geodp.randomness import random_stream
+from geodp.samplers import exact, matched
+from geodp.samplers.base import Info, Kernel, State, choose, run
+from geodp.samplers.matched import Matched
+from geodp.samplers.random_walk import RandomWalk, tune
+
+# Bins of the total variation, with the draws that bring the noise floor down to where it has to be;
+# fewer bins where draws are dear.  And bins of chi-squares.
+BINS = 8
+DRAWS = {8: 72_000, 4: 31_000}
+NOISE_FLOOR = 0.004
+BEYOND_NOISE = 0.01
+FINE_BINS = 60
+FALSE_ALARM = 1e-4
+BEYOND_DOUBT = 1e-12
+
+# Error of quadrature allowed, in total variation.
+QUADRATURE = 1e-3
+
+# Where a density falls by this many powers of e, at least, nothing is left of it.
+NOTHING_LEFT = 25.0
+
+# Chains that run at once.
+CHAINS = 8000
+
+SPHERE, HYPERBOLIC, MATRICES = Sphere(2), Hyperbolic(2), SPD(2)
+PLANE, SOLID = Euclidean(2), Euclidean(3)
+
+
+def planned(rng, target, fewest):
+    """As the studies plan, but for the fewest steps: no chain gets nearer its law by fewer."""
+    return matched.plan(rng, target, 96, 0.01, fewest=fewest, most=400)
+
+
+def certified(rng, target, fewest):
+    """Every density here has a certificate."""
+    plan, _, reason = exact.plan(target, DRAWS[BINS])
+    assert reason is None
+    return plan
+
+
+# From a stream, a target and the fewest steps (of samplers that have a choice) to a plan.
+PLANNERS = {"matched": planned, "exact": certified}
+
+# Of those, samplers whose draws have exactly the density's law and do not depend on one another.
+EXACT = ("exact",)
+
+
+def draws_of(sampler, target, count, fewest=4):
+    """Draws (count, *point_shape) from a target with one member, each the end of a chain."""
+    rng = random_stream(1, "laws", sampler, str(count), str(target.scale), str(target.batch))
+    plan = PLANNERS[sampler](rng, target, fewest)
+    return ends(rng, plan.sampler, target, count, plan.steps)
+
+
+def ends(rng, kernel, target, count, steps):
+    """Last states of chains."""
+    found = []
+    for start in range(0, count, CHAINS):
+        state, _ = run(rng, kernel, target, min(CHAINS, count - start), steps)
+        found.append(state.position.reshape((-1, *target.space.point_shape)))
+    return np.concatenate(found)
+
+
+# Densities and their laws
+
+
+@dataclass(frozen=True)
+class Case:
+    """A density with its law by quadrature.
+
+    Attributes
+    ----------
+    fewest : int
+        Steps for `draws_of`; that of the studies is 8, and fewer cost less.
+    bins : int
+        For the total variation.
+    """
+
+    target: Target
+    law: CellLaw | EllipticalLaw
+    fewest: int = 4
+    bins: int = BINS
+
+
+def cells(target, chart):
+    """Law of the only member of a target."""
+    first = (0,) * len(target.batch)
+
+    def log_density(states):
+        return target.log_density(states.reshape((*(1 for _ in first), *states.shape)))[first]
+
+    return CellLaw(chart, log_density)
+
+
+@cache
+def mechanism(space, noise_variance, number):
+    return published_mechanism(space, np.array([noise_variance]), number)
+
+
+def width(target):
+    """In the direction where the density is the widest."""
+    return float(target.scale[0] / np.min(np.abs(np.linalg.eigvalsh(target.hessian[0]))))
+
+
+def footpoint(space, noise_variance, budget, number=20, bins=BINS):
+    """The footpoint's density on the whole space."""
+    target = mechanism(space, noise_variance, number).footpoint_target(budget)
+    wide = width(target)
+    if space is SOLID:
+        return Case(target, EllipticalLaw(target.centre[0], target.hessian[0], target.scale[0]))
+    # A mean radius is the dimension times the width.  A compact space has modes far away, too.
+    reach = NOTHING_LEFT / (1.0 / wide - space.volume_growth)
+    reach = np.pi if space is SPHERE else reach
+    if space is MATRICES:
+        chart = SPDChart(target.centre[0], reach, 2.7 * wide)
+    else:
+        chart = PolarChart(space, target.centre[0], reach, 1.7 * wide)
+    return Case(target, cells(target, chart), bins=bins)
+
+
+def footpoint_in_a_ball(space, noise_variance, budget, radius, aside=0.0, bins=4):
+    """On a ball, where small budgets make the density nearly flat; its centre beside the fit."""
+    whole = mechanism(space, noise_variance, 20)
+    found = whole.fit.footpoint
+    centre = space.exp(found, aside * space.frame(found)[:, 0])
+    support = Support(whole.support.shooting_vector_length, centre, np.array([radius]))
+    target = replace(whole, support=support).footpoint_target(budget)
+    middle = radius * 0.5 ** (1.0 / space.dim)
+    if space is MATRICES:
+        chart = SPDChart(centre[0], radius, middle)
+    else:
+        chart = PolarChart(space, centre[0], radius, middle)
+    return Case(target, cells(target, chart), bins=bins)
+
+
+def shooting_vector(noise_variance, budget, distance, fewest=4, bins=BINS):
+    """The shooting vector's density on S^2 at a footpoint so far from the fit."""
+    whole = mechanism(SPHERE, noise_variance, 20)
+    found = whole.fit.footpoint
+    place = SPHERE.exp(found, distance * SPHERE.frame(found)[:, 0])
+    target, _ = whole.shooting_vector_target(place[:, None], budget)
+    chart = PolarChart(PLANE, np.zeros(2), np.pi, 0.5 * np.pi)
+    return Case(target, cells(target, chart), fewest, bins)
+
+
+CASES = {
+    "S2 flat": partial(footpoint, SPHERE, 0.1, 0.02, bins=4),
+    "S2 wide": partial(footpoint, SPHERE, 0.001, 0.02),
+    "S2 with a mode at the antipode": partial(footpoint, SPHERE, 0.1, 0.3),
+    "S2 narrow": partial(footpoint, SPHERE, 0.001, 10.0),
+    "S2 n 200": partial(footpoint, SPHERE, 0.1, 0.1, 200, bins=4),
+    "S2 ball": partial(footpoint_in_a_ball, SPHERE, 0.001, 0.1, 0.3, 0.6),
+    "S2 very narrow": partial(footpoint, SPHERE, 0.0001, 10.0),
+    "S2 vector, wide, at the fit": partial(shooting_vector, 0.001, 0.02, 0.0),
+    "S2 vector, flat, 0.3 away": partial(shooting_vector, 0.1, 0.02, 0.3, bins=4),
+    "S2 vector, narrow, at the fit": partial(shooting_vector, 0.001, 10.0, 0.0),
+    "S2 vector, at the fit": partial(shooting_vector, 0.1, 0.5, 0.0),
+    "S2 vector, narrow, 0.1 away": partial(shooting_vector, 0.001, 10.0, 0.1),
+    "S2 vector, 0.1 away": partial(shooting_vector, 0.1, 0.5, 0.1, fewest=8),
+    "S2 vector, narrow, noisy, 0.1 away": partial(shooting_vector, 0.1, 10.0, 0.1, fewest=8),
+    "S2 vector, narrow, noisy, 0.3 away": partial(shooting_vector, 0.1, 10.0, 0.3, fewest=8),
+    "S2 vector, slivers, 0.1 away": partial(shooting_vector, 0.01, 10.0, 0.1, fewest=8),
+    "S2 vector, slivers, 0.2 away": partial(shooting_vector, 0.01, 2.0, 0.2, fewest=8),
+    "H2 wide": partial(footpoint, HYPERBOLIC, 0.01, 0.5),
+    "H2 narrow": partial(footpoint, HYPERBOLIC, 0.0001, 10.0),
+    "H2 n 200": partial(footpoint, HYPERBOLIC, 0.01, 0.3, 200, bins=4),
+    "H2 ball, flat": partial(footpoint_in_a_ball, HYPERBOLIC, 0.01, 0.1, 1.0),
+    "R2 wide": partial(footpoint, PLANE, 0.1, 0.02),
+    "R2 narrow": partial(footpoint, PLANE, 0.0001, 10.0),
+    "R3 wide": partial(footpoint, SOLID, 0.1, 0.02),
+    "R3 narrow": partial(footpoint, SOLID, 0.0001, 10.0),
+    "SPD2 wide": partial(footpoint, MATRICES, 0.01, 0.3, bins=4),
+    "SPD2 narrow": partial(footpoint, MATRICES, 0.0001, 10.0),
+    "SPD2 ball, flat": partial(footpoint_in_a_ball, MATRICES, 0.001, 0.02, 0.5),
+}
+
+
+@cache
+def case(name):
+    return CASES[name]()
+
+
+# Known limits of samplers, each with what was measured beyond the noise floor after the steps that
+# were planned.  At footpoints off the fit by many widths of their own density, slivers between cut
+# loci near the opposite geodesic hold mass that neither the search for modes nor pilot proposals
+# find: 6 % at 0.1 away, which a sum over a plain grid confirms.
+MISSES = {
+    ("matched", "S2 vector, slivers, 0.1 away"): "0.057: a sliver is not found",
+    ("matched", "S2 vector, slivers, 0.2 away"): "0.031: slivers have too few proposals",
+    ("matched", "S2 vector, narrow, noisy, 0.3 away"): "0.011: slivers have too few proposals",
+}
+
+
+def with_misses(sampler, name):
+    reason = MISSES.get((sampler, name))
+    marks = [] if reason is None else [pytest.mark.xfail(reason=reason)]
+    return pytest.param(sampler, name, marks=marks)
+
+
+# On an unbounded support with a shooting vector long for the curvature, convexity is certified for
+# a part of the space only.
+REFUSED = {("exact", "H2 wide")}
+
+
+@pytest.mark.parametrize(
+    ("sampler", "name"),
+    [
+        with_misses(sampler, name)
+        for sampler in PLANNERS
+        for name in CASES
+        if (sampler, name) not in REFUSED
+    ],
+)
+def test_draws_have_the_law_of_their_density(sampler, name):
+    known = case(name)
+    assert known.law.error < QUADRATURE
+    states = draws_of(sampler, known.target, DRAWS[known.bins], known.fewest)
+    measured, floor = known.law.total_variation(states, known.bins)
+    assert floor < NOISE_FLOOR
+    assert measured < floor + BEYOND_NOISE
+    if sampler in EXACT:
+        assert known.law.p_value(states, FINE_BINS) > FALSE_ALARM
+
+
+@pytest.mark.parametrize(("sampler", "name"), sorted(REFUSED))
+def test_a_density_without_a_certificate_is_refused(sampler, name):
+    plan, certified, reason = exact.plan(case(name).target, DRAWS[BINS])
+    assert plan is None
+    assert not np.any(certified)
+    assert "its support is unbounded" in reason
+
+
+# The quadrature
+
+
+def laplace_case(space, sigma):
+    target = laplace_target(space, origin(space, 1), np.array([sigma]))
+    reach = min(space.injectivity_radius, NOTHING_LEFT / (1.0 / sigma - space.volume_growth))
+    if space is MATRICES:
+        chart = SPDChart(target.centre[0], reach, 2.7 * sigma)
+    else:
+        chart = PolarChart(space, target.centre[0], reach, 1.7 * sigma)
+    return cells(target, chart)
+
+
+@pytest.mark.parametrize("sigma", [0.01, 0.5])
+@pytest.mark.parametrize("space", [SPHERE, HYPERBOLIC, PLANE, MATRICES], ids=str)
+def test_quadrature_finds_integrals_of_laplace_laws(space, sigma):
+    """Against formulas; on SPD(2) an angle is integrated to a modified Struve function."""
+    rate = 1.0 / sigma
+
+    def matrices():
+        def ring(radius):
+            struve = modstruve(0, radius / np.sqrt(2.0))
+            return radius * struve * np.exp(-rate * radius)
+
+        return 2.0 * np.pi**2 * np.sqrt(2.0) * quad(ring, 0.0, 60.0 * sigma, epsabs=0.0)[0]
+
+    expected = {
+        SPHERE: lambda: 2.0 * np.pi * (1.0 + np.exp(-np.pi * rate)) / (1.0 + rate**2),
+        HYPERBOLIC: lambda: 2.0 * np.pi / (rate**2 - 1.0),
+        PLANE: lambda: 2.0 * np.pi * sigma**2,
+        MATRICES: matrices,
+    }[space]()
+    law = laplace_case(space, sigma)
+    assert law.log_integral == pytest.approx(np.log(expected), abs=1e-4)
+    assert law.error < QUADRATURE
+
+
+@pytest.mark.parametrize("name", ["R2 wide", "R2 narrow"])
+def test_quadrature_finds_the_integral_of_an_elliptical_law(name):
+    known = case(name)
+    (matrix,), (scale,) = known.target.hessian, known.target.scale
+    expected = 2.0 * np.pi * scale**2 / np.linalg.det(matrix)
+    assert known.law.log_integral == pytest.approx(np.log(expected), abs=1e-4)
+
+
+def test_bins_are_about_equally_probable_and_complete():
+    for name in ("S2 wide", "S2 very narrow", "SPD2 narrow", "R3 wide"):
+        known = case(name)
+        states = draws_of("matched", known.target, 2000)
+        for bins in (BINS, FINE_BINS):
+            observed, probability, outside = known.law.counts(states, bins)
+            assert np.sum(observed) + outside == 2000
+            np.testing.assert_allclose(probability, 1.0 / bins, rtol=0.1)
+            assert np.sum(probability) == pytest.approx(1.0)
+
+
+# What the comparison can see
+
+
+class SphereOfFlatVolume(Sphere):
+    """The Jacobian of Exp left out."""
+
+    def exp_volume(self, point, vector):
+        return np.ones_like(super().exp_volume(point, vector))
+
+
+class MatricesOfFlatVolume(SPD):
+    """The same on SPD(2)."""
+
+    def exp_volume(self, point, vector):
+        return np.ones_like(super().exp_volume(point, vector))
+
+
+class Forced(Matched):
+    """Takes every proposal."""
+
+    walk = Kernel.walk
+
+    def step(self, rng, target, state):
+        proposed = self.init(rng, target, state.log_density.shape[-1])
+        return proposed, Info(np.ones(state.log_density.shape, dtype=bool))
+
+
+class Drifting(RandomWalk):
+    """Proposals about a place beside the state, judged as if they were symmetric."""
+
+    def step(self, rng, target, state):
+        space = target.space
+        drift = space.project_tangent(state.position, np.array([0.2, 0.0, 0.0]))
+        beside = space.exp(state.position, drift)
+        anywhere = replace(target, unrestricted=lambda states: np.zeros(states.shape[:-1]))
+        start = State(beside, np.zeros_like(state.log_density))
+        proposed, _ = super().step(rng, anywhere, start)
+        proposed = State(proposed.position, target.log_density(proposed.position))
+        change = proposed.log_density - state.log_density
+        accepted = np.log(rng.random(change.shape)) < change
+        return choose(space, accepted, proposed, state), Info(accepted)
+
+
+class MovesAlone(RandomWalk):
+    """Records a state when the chain moves, not when it stays."""
+
+    def step(self, rng, target, state):
+        moved = np.zeros(state.log_density.shape, dtype=bool)
+        while not np.all(moved):
+            proposed, info = super().step(rng, target, state)
+            state = choose(target.space, ~moved, proposed, state)
+            moved = moved | info.accepted
+        return state, Info(moved)
+
+
+def is_right(law, states):
+    """Whether both comparisons pass, with no more doubt than they leave."""
+    measured, floor = law.total_variation(states, BINS)
+    return measured < floor + BEYOND_NOISE and law.p_value(states, FINE_BINS) > FALSE_ALARM
+
+
+def is_wrong_beyond_doubt(law, states):
+    """Whether both comparisons refuse, chi-square with hardly a chance of a mistake."""
+    measured, floor = law.total_variation(states, BINS)
+    return measured > floor + BEYOND_NOISE and law.p_value(states, FINE_BINS) < BEYOND_DOUBT
+
+
+# Fewer draws than for the laws above, since what is wrong here is plain to see.
+FEW_DRAWS = 12_000
+
+
+@pytest.mark.parametrize(
+    ("kernel", "steps"),
+    [(Forced, 1), (Drifting, 80), (MovesAlone, 12)],
+    ids=["forced", "drifting", "moves alone"],
+)
+def test_a_wrong_kernel_is_refused(kernel, steps):
+    """On the wide density, where the right ones pass."""
+    known = case("S2 wide")
+    rng = random_stream(1, "broken", kernel.__name__)
+    assert is_wrong_beyond_doubt(known.law, ends(rng, kernel(), known.target, FEW_DRAWS, steps))
+
+
+@pytest.mark.parametrize("tuned", [False, True], ids=["papers' step", "tuned"])
+def test_a_random_walk_long_enough_is_not_refused(tuned):
+    known = case("S2 wide")
+    rng = random_stream(1, "random walk", str(tuned))
+    kernel = tune(rng, known.target, 40, 200)[0] if tuned else RandomWalk()
+    assert is_right(known.law, ends(rng, kernel, known.target, FEW_DRAWS, 80))
+
+
+@pytest.mark.parametrize(
+    ("name", "flat"),
+    [("S2 wide", SphereOfFlatVolume(2)), ("SPD2 wide", MatricesOfFlatVolume(2))],
+    ids=["S2", "SPD2"],
+)
+def test_a_proposal_without_its_volume_is_refused(name, flat):
+    known = case(name)
+    rng = random_stream(1, "flat volume", name)
+    shares = (0.9, 0.0, 0.1)
+    # On SPD(2) the volume of a density that has a finite integral matters less.
+    draws = 3 * FEW_DRAWS
+    right = ends(rng, Matched(shares), known.target, draws, 8)
+    assert is_right(known.law, right)
+    wrong = ends(rng, Matched(shares), replace(known.target, space=flat), draws, 8)
+    assert is_wrong_beyond_doubt(known.law, wrong)
+
+
+@pytest.mark.parametrize("name", ["S2 vector, flat, 0.3 away", "S2 ball"])
+def test_a_support_that_is_ignored_is_refused(name):
+    """Proposals come from a ball half as wide again, and none is refused for being outside."""
+    known = case(name)
+    target = replace(known.target, find_other_modes=no_modes)
+    assert is_right(known.law, draws_of("matched", target, FEW_DRAWS))
+    wider = replace(target, support_radius=1.5 * target.support_radius)
+    assert is_wrong_beyond_doubt(known.law, draws_of("matched", wider, FEW_DRAWS))
+
+
+# Independence
+
+
+def dependence(target, law, states):
+    """Probability under independence of states (count, ...) in turn depending on their last.
+
+    Correlations of successive values of the log density, the distance from the mode and the
+    coordinates about it, by ranks (a normal law, of standard deviation ``count**-0.5``); and a
+    chi-square of the bins of pairs, which have no state in common.  The least probability times the
+    number of tests.
+    """
+    space, count = target.space, len(states)
+    centre = target.centre.reshape((1, *space.point_shape))
+    place = space.coordinates(centre, space.log(centre, states))
+    shape = ((1,) * len(target.batch), target.space.point_shape)
+    log_density = target.log_density(states.reshape((*shape[0], count, *shape[1]))).ravel()
+    values = [log_density, np.linalg.norm(place, axis=-1), *place.T]
+    found = []
+    for value in values:
+        rank = stats.rankdata(value)
+        correlation = np.corrcoef(rank[1:], rank[:-1])[0, 1]
+        found.append(2.0 * stats.norm.sf(abs(correlation) * np.sqrt(count)))
+    bin_of = law.bin_of(states, BINS)
+    first, second = bin_of[0 : count - 1 : 2], bin_of[1:count:2]
+    table = np.zeros((BINS, BINS))
+    np.add.at(table, (first, second), 1)
+    found.append(stats.chi2_contingency(table).pvalue)
+    return min(1.0, len(found) * min(found))
+
+
+LONG = 10_000
+
+
+def successive(kernel, target, *names):
+    """States of one chain, each a step after the last."""
+    rng = random_stream(1, "successive", *names)
+    state = kernel.init(rng, target, 1)
+    kept = [state.position for state, _ in kernel.walk(rng, target, state, LONG, 1)]
+    return np.concatenate([one.reshape((1, *target.space.point_shape)) for one in kept])
+
+
+@pytest.mark.parametrize("name", ["S2 wide", "SPD2 narrow", "R3 wide"])
+def test_ends_of_chains_are_independent(name):
+    known = case(name)
+    states = draws_of("matched", known.target, LONG)
+    assert dependence(known.target, known.law, states) > FALSE_ALARM
+
+
+@pytest.mark.parametrize(
+    ("sampler", "name"),
+    [
+        # Where every proposal is taken.
+        ("matched", "R3 wide"),
+        *[(sampler, name) for sampler in EXACT for name in ("S2 wide", "S2 flat", "SPD2 narrow")],
+    ],
+)
+def test_successive_states_are_independent(sampler, name):
+    known = case(name)
+    plan = PLANNERS[sampler](random_stream(1, "plan", name), known.target, 1)
+    states = successive(plan.sampler, known.target, sampler, name)
+    assert dependence(known.target, known.law, states) > FALSE_ALARM
+
+
+@pytest.mark.parametrize("kernel", [RandomWalk(), Matched()], ids=lambda kernel: kernel.name)
+@pytest.mark.parametrize("name", ["S2 wide", "SPD2 wide"])
+def test_successive_states_of_a_chain_that_stays_are_not(kernel, name):
+    known = case(name)
+    states = successive(kernel, known.target, kernel.name, name)
+    assert dependence(known.target, known.law, states) < BEYOND_DOUBT

@@ -1,0 +1,324 @@
+"""How fast the gradient of the energy can change, and how fast it must grow, from curvature.
+
+The gradient of one record pairs its residual with a Jacobi field of the geodesic to its
+prediction.  As the geodesic moves, the residual changes by the Hessian of half the squared
+distance, and the Jacobi field by a field ``K`` that solves the Jacobi equation with a right-hand
+side.  Both are bounded from the bounds of the curvature, so what is returned holds on every
+symmetric space and needs no derivative of the data.
+
+With ``T`` the geodesic's velocity at time t, of length ``rho``, ``J`` the variation of the geodesic
+and ``J_E`` the field that is paired, covariant differentiation along the variation gives, the
+curvature tensor R being parallel,
+``K'' + R(K, T) T = -R(J_E, J') T - R(J_E, T) J' - R(J', T) J_E - 2 R(J, T) J_E'``,
+``K(0) = 0`` and ``K'(0) = -R(J(0), T) J_E(0)``.  With ``|R(X, Y) Z| <= C |X| |Y| |Z|``
+(`SymmetricSpace.curvature_norm`) its size at time one is bounded by integrals of hyperbolic sines,
+which are written out below; under positive curvature Jacobi fields are bounded by straight ones.
+"""
+
+import numpy as np
+
+from geodp.manifolds.symmetric import jacobi_cosine, jacobi_sine
+from geodp.regression import chunks, flat_chains
+
+# Relative and absolute allowance for rounding.
+ROUNDING = 1e-9
+
+
+def _growth(manifold, length):
+    """Frequency at which Jacobi fields of a geodesic can grow."""
+    return np.sqrt(max(-manifold.curvature_bounds[0], 0.0)) * length
+
+
+def _series(frequency, terms, closed):
+    """``closed`` of a frequency, from its even power series where it is small."""
+    small = frequency < 0.1
+    safe = np.where(small, 1.0, frequency)
+    square = np.where(small, frequency, 0.0) ** 2
+    return np.where(small, sum(term * square**k for k, term in enumerate(terms)), closed(safe))
+
+
+def _convolved_sines(frequency):
+    """``(sinh 2a - 2 sinh a) / a^3``."""
+    return _series(
+        frequency,
+        (1.0, 1.0 / 4.0, 1.0 / 40.0, 17.0 / 12096.0),
+        lambda a: (np.sinh(2.0 * a) - 2.0 * np.sinh(a)) / a**3,
+    )
+
+
+def _convolved_cosines(frequency):
+    """``(5 (cosh 2a - cosh a) / 3 + cosh a - 1) / (2 a^2)``."""
+    return _series(
+        frequency,
+        (3.0 / 2.0, 13.0 / 24.0, 53.0 / 720.0, 71.0 / 13440.0),
+        lambda a: (5.0 * (np.cosh(2.0 * a) - np.cosh(a)) / 3.0 + np.cosh(a) - 1.0) / (2.0 * a**2),
+    )
+
+
+def footpoint_turning(manifold, length):
+    """Bound of ``|K|`` for a moving footpoint, in its own block of the gradient."""
+    curvature = manifold.curvature_norm * length
+    upper = manifold.curvature_bounds[1]
+    if upper > 0.0:
+        return curvature * (1.0 + 5.0 * upper * length**2 / 6.0)
+    growth = _growth(manifold, length)
+    return curvature * (jacobi_sine(-1, growth) + 5.0 * growth**2 * _convolved_sines(growth) / 6.0)
+
+
+def mixed_turning(manifold, length):
+    """Bound of ``|K|`` for a moving shooting vector, in the footpoint's block."""
+    curvature = manifold.curvature_norm * length
+    upper = manifold.curvature_bounds[1]
+    if upper > 0.0:
+        return curvature * (1.5 + upper * length**2 / 6.0)
+    return curvature * _convolved_cosines(_growth(manifold, length))
+
+
+def shooting_vector_turning(manifold, length):
+    """Bound of ``|K|`` for a moving shooting vector, in its own block of the gradient."""
+    curvature = manifold.curvature_norm * length
+    if manifold.curvature_bounds[1] > 0.0:
+        return curvature * 5.0 / 6.0
+    return curvature * 5.0 * _convolved_sines(_growth(manifold, length)) / 6.0
+
+
+def distance_hessian(manifold, distance):
+    """Least and greatest eigenvalue of the Hessian of half the squared distance.
+
+    Parameters
+    ----------
+    distance : ndarray
+        From the point the distance is measured to; at and beyond the cut locus the bounds are
+        infinite.
+
+    Returns
+    -------
+    tuple of ndarray
+    """
+    lower, upper = manifold.curvature_bounds
+    least, greatest = np.ones_like(distance), np.ones_like(distance)
+    if upper > 0.0:
+        angle = np.sqrt(upper) * distance
+        within = (distance < manifold.injectivity_radius) & (angle < np.pi)
+        angle = np.where(within, angle, 1.0)
+        cosine = np.where(angle > 0.0, np.cos(angle) / np.sinc(angle / np.pi), 1.0)
+        least = np.where(within, cosine, -np.inf)
+    if lower < 0.0:
+        growth = np.sqrt(-lower) * distance
+        greatest = jacobi_cosine(-1, growth) / jacobi_sine(-1, growth)
+    return least, greatest
+
+
+def transport_turning(manifold, distance):
+    """How fast a unit vector carried from a fixed point turns as its end moves at unit speed.
+
+    Parameters
+    ----------
+    distance : ndarray
+        Greatest distance of the end from the fixed point; infinite at its cut locus and beyond.
+    """
+    upper = manifold.curvature_bounds[1]
+    if upper <= 0.0:
+        return manifold.curvature_norm * 0.5 * distance
+    angle = np.sqrt(upper) * distance
+    within = (distance < manifold.injectivity_radius) & (angle < np.pi)
+    tangent = np.tan(0.5 * np.where(within, angle, 0.0)) / np.sqrt(upper)
+    return np.where(within, manifold.curvature_norm * tangent, np.inf)
+
+
+def arc_turning(manifold, distance):
+    """How far a unit vector turns that is carried along radii to the ends of an arc of angle one.
+
+    Parameters
+    ----------
+    distance : ndarray
+        Of the arc from the point the vector is carried from, within the injectivity radius.
+    """
+    lower = manifold.curvature_bounds[0]
+    # Fields that vanish at the pole are no longer than under the least curvature (Rauch).
+    if lower > 0.0:
+        area = (1.0 - np.cos(np.minimum(np.sqrt(lower) * distance, np.pi))) / lower
+    elif lower < 0.0:
+        area = (np.cosh(np.sqrt(-lower) * distance) - 1.0) / -lower
+    else:
+        area = 0.5 * distance**2
+    return manifold.curvature_norm * area
+
+
+def footpoint_change(manifold, distances, covariates, length, moved, turned):
+    """Bound of each record's share in the change of ``grad_p E``, times n.
+
+    The footpoint moves by ``moved`` at most, carrying the shooting vector in parallel; that is
+    then changed by ``turned`` at most, its length staying within ``length``.
+
+    Parameters
+    ----------
+    manifold : SymmetricSpace
+    distances : ndarray, shape (..., n)
+        Residuals before the move.
+    covariates : ndarray that broadcasts to (..., n)
+    length, moved, turned : ndarray, shape (..., 1)
+
+    Returns
+    -------
+    ndarray, shape (..., n)
+    """
+    covariates = np.abs(covariates)
+    geodesic = covariates * length
+    cosine = jacobi_cosine(-1, _growth(manifold, geodesic))
+    sine = covariates * jacobi_sine(-1, _growth(manifold, geodesic))
+    farthest = distances + cosine * moved + sine * turned
+    least, greatest = distance_hessian(manifold, farthest)
+    bend = np.maximum(greatest, -least)
+    with np.errstate(invalid="ignore"):
+        by_footpoint = moved * (bend * cosine**2 + farthest * footpoint_turning(manifold, geodesic))
+        by_vector = turned * (
+            bend * cosine * sine + farthest * covariates * mixed_turning(manifold, geodesic)
+        )
+    # Where a cut locus is within reach, no more than both gradients together.
+    return np.fmin(by_footpoint + by_vector, cosine * (distances + farthest))
+
+
+def shooting_vector_change(manifold, distances, covariates, length, moved):
+    """Bound of each record's share in the change of ``grad_v E``, times n.
+
+    Parameters
+    ----------
+    distances : ndarray, shape (..., n)
+    covariates : ndarray that broadcasts to (..., n)
+    length, moved : ndarray, shape (..., 1)
+        Length of the shooting vector, which moves by ``moved`` at most.
+
+    Returns
+    -------
+    ndarray, shape (..., n)
+    """
+    covariates = np.abs(covariates)
+    geodesic = covariates * (length + moved)
+    sine = covariates * jacobi_sine(-1, _growth(manifold, geodesic))
+    farthest = distances + sine * moved
+    least, greatest = distance_hessian(manifold, farthest)
+    bend = np.maximum(greatest, -least)
+    with np.errstate(invalid="ignore"):
+        change = moved * (
+            bend * sine**2 + farthest * covariates**2 * shooting_vector_turning(manifold, geodesic)
+        )
+    return np.fmin(change, sine * (distances + farthest))
+
+
+def slopes(manifold, block, distances, covariates, length, moved):
+    """Bounds of each record's second derivative of the energy along a geodesic, times n.
+
+    Along ``Exp(p, t u)`` with the shooting vector carried in parallel, or along ``v + t u``, the
+    gradient's component in the direction of the move grows at least and at most so fast, at
+    distances up to ``moved`` from where the residuals were ``distances``.
+
+    Parameters
+    ----------
+    manifold : SymmetricSpace
+    block : {"footpoint", "shooting_vector"}
+        What moves.
+    distances, covariates, length, moved : ndarray, as in `footpoint_change`
+
+    Returns
+    -------
+    tuple of ndarray, shape (..., n)
+        Minus and plus infinity where a cut locus is within reach.
+    """
+    covariates = np.abs(covariates)
+    if block == "shooting_vector":
+        length = length + moved
+    geodesic = covariates * length
+    upper = manifold.curvature_bounds[1]
+    angle = np.sqrt(max(upper, 0.0)) * geodesic
+    growth = _growth(manifold, geodesic)
+    if block == "footpoint":
+        widest, turning = jacobi_cosine(-1, growth), footpoint_turning(manifold, geodesic)
+        narrowest = np.cos(np.minimum(angle, np.pi / 2))
+    else:
+        widest = covariates * jacobi_sine(-1, growth)
+        narrowest = covariates * jacobi_sine(1, np.minimum(angle, np.pi))
+        turning = covariates**2 * shooting_vector_turning(manifold, geodesic)
+    farthest = distances + widest * moved
+    least, greatest = distance_hessian(manifold, farthest)
+    # A record at covariate zero has no say in the shooting vector.
+    least = np.where(widest > 0.0, least, 0.0)
+    low = np.where(least > 0.0, narrowest**2, widest**2) * least
+    high = np.maximum(greatest, -least) * widest**2
+    return low - farthest * turning, high + farthest * turning
+
+
+def far_slope(manifold, distances, covariates, length):
+    """Rate ``a`` and loss ``b`` with: the energy grows at least at ``a r - b`` at distance r.
+
+    Without positive curvature, and along any geodesic from the footpoint of the records' residuals,
+    the shooting vector carried in parallel.  The prediction is within ``rho`` of the footpoint,
+    which turns and stretches minus the residual from ``r`` times the geodesic's direction by at
+    most ``rho (1 + k (r + rho))``, k the root of the curvature's size; a record lies within ``d``
+    of where the geodesic started, which moves it by ``d`` more; and the Jacobi field it is paired
+    with differs from the direction by ``cosh(k rho) - 1``.
+
+    Parameters
+    ----------
+    manifold : SymmetricSpace
+    distances : ndarray, shape (..., n)
+        Of the records from their predictions, before the move.
+    covariates : ndarray that broadcasts to (..., n)
+    length : ndarray, shape (..., 1)
+
+    Returns
+    -------
+    tuple of ndarray, shape (..., n)
+        Each record's share, times n.
+    """
+    geodesic = np.abs(covariates) * length
+    growth = _growth(manifold, geodesic)
+    distances = distances + geodesic
+    stretch = np.cosh(growth) - 1.0
+    rate = 1.0 - growth - stretch
+    loss = geodesic * (1.0 + growth) + distances + (geodesic + distances) * stretch
+    return rate, loss
+
+
+def record_means(manifold, footpoint, shooting_vector, covariates, points, bound, *arrays):
+    """Gradient of the energy in one block, and means over records of what is said of them.
+
+    Parameters
+    ----------
+    manifold : Manifold
+    footpoint, shooting_vector : ndarray, shape (*data_sets, *chains, *point_shape)
+    covariates : ndarray, shape (*data_sets, n)
+    points : ndarray, shape (*data_sets, n, *point_shape)
+    bound : callable
+        From `Residuals`, their distances (..., n), covariates, the lengths of the shooting vectors
+        and ``arrays``, these of shape (..., 1), to a dict of sums over records, and one of values
+        (..., n) of records.
+    arrays : ndarray that broadcasts to (*data_sets, *chains)
+
+    Returns
+    -------
+    dict of ndarray, shape (*data_sets, *chains) or (*data_sets, *chains, *point_shape)
+    """
+    batch = manifold.batch_shape(footpoint)
+    flat = flat_chains(batch, covariates)
+    p = footpoint.reshape(flat + manifold.point_shape)
+    v = shooting_vector.reshape(flat + manifold.point_shape)
+    length = manifold.norm(p, v)
+    arrays = [np.broadcast_to(array, batch).reshape(flat)[..., None] for array in arrays]
+    totals = {}
+    for chains, records in chunks(flat, covariates.shape[-1]):
+        found = manifold.residuals(p[chains], v[chains], covariates[records], points[records])
+        distances = np.sqrt(found.squared_distances)
+        x = covariates[records][..., None, :]
+        rest = (a[chains] for a in arrays)
+        sums, values = bound(found, distances, x, length[chains][..., None], *rest)
+        sums = sums | {name: np.sum(value, axis=-1) for name, value in values.items()}
+        for name, part in sums.items():
+            if name not in totals:
+                totals[name] = np.zeros(flat + part.shape[len(flat) :], dtype=part.dtype)
+            totals[name][chains] += part
+    number = covariates.shape[-1]
+    return {
+        name: (total / number).reshape(batch + total.shape[len(flat) :])
+        for name, total in totals.items()
+    }

@@ -1,0 +1,295 @@
+"""The published densities as functions of their states, with bounds that hold over balls."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from geodp.gradient_bounds import (
+    ROUNDING,
+    arc_turning,
+    far_slope,
+    footpoint_change,
+    record_means,
+    shooting_vector_change,
+    slopes,
+    transport_turning,
+)
+from geodp.manifolds.symmetric import SymmetricSpace
+from geodp.regression import BLOCKS, energy_gradient, hessian
+
+
+class Density(ABC):
+    """A batch of densities, up to constants, and what a certificate needs to know of them."""
+
+    @abstractmethod
+    def log_density(self, states):
+        """Log density (*batch, chains) of states (*batch, chains, *point_shape)."""
+
+    @property
+    @abstractmethod
+    def records(self):
+        """How many records a density looks at."""
+
+    @abstractmethod
+    def extremes(self, states, radii, angles, pole):
+        """Bounds of the log density over cells in polar coordinates.
+
+        Every place of a cell is reached from its state along an arc at the state's distance from
+        the pole, and then along the radius.
+
+        Parameters
+        ----------
+        states : ndarray, shape (*batch, chains, *point_shape)
+        radii : ndarray, shape (*batch, chains)
+            Greatest length of that way.
+        angles : ndarray, shape (*batch, chains)
+            Greatest angle in which the pole sees the arc.
+        pole : ndarray, shape (*batch, 1, *point_shape)
+
+        Returns
+        -------
+        tuple of ndarray, shape (*batch, chains)
+            What it is nowhere below, and nowhere above.
+        """
+
+    @abstractmethod
+    def take(self, members):
+        """The densities at these indices of the flattened batch; their batch is (k,)."""
+
+    def refusal(self):
+        """Why there are no such bounds, in a few words, or ``None``."""
+        return None
+
+
+@dataclass(frozen=True)
+class GradientDensity(Density):
+    """``exp(-|gradient of the energy| / scale)``: what both published densities share.
+
+    Attributes
+    ----------
+    manifold : Manifold
+    covariates : ndarray, shape (*data_sets, n)
+    points : ndarray, shape (*data_sets, n, *point_shape)
+    scale : ndarray, shape (*batch)
+    """
+
+    manifold: object
+    covariates: np.ndarray
+    points: np.ndarray
+    scale: np.ndarray
+
+    block = None
+
+    @abstractmethod
+    def parameters(self, states):
+        """Footpoint and shooting vector of each state."""
+
+    @abstractmethod
+    def frames(self, footpoints):
+        """Frame at the footpoints of states, which gradients have their coordinates in."""
+
+    def _gradient(self, footpoints, vectors):
+        data = (self.covariates, self.points)
+        found = energy_gradient(self.manifold, footpoints, vectors, *data, (self.block,))
+        return getattr(found, self.block)
+
+    def log_density(self, states):
+        footpoints, vectors = self.parameters(states)
+        gradient = self._gradient(footpoints, vectors)
+        return -self.manifold.norm(footpoints, gradient) / self.scale[..., None]
+
+    def coordinates(self, states):
+        """Gradient at each state, in coordinates; (*batch, chains, dim)."""
+        footpoints, vectors = self.parameters(states)
+        gradient = self._gradient(footpoints, vectors)
+        return self.manifold.coordinates(footpoints, gradient, self.frames(footpoints))
+
+    def linearise(self, states):
+        """Gradient in coordinates, and its derivative (*batch, chains, dim, dim)."""
+        footpoints, vectors = self.parameters(states)
+        gradient = self._gradient(footpoints, vectors)
+        matrix = hessian(
+            self.manifold, footpoints, vectors, self.covariates, self.points, (self.block,)
+        )
+        frames = self.frames(footpoints)
+        return self.manifold.coordinates(footpoints, gradient, frames), matrix
+
+    def refusal(self):
+        if not isinstance(self.manifold, SymmetricSpace):
+            return f"{self.manifold.name} has no bounds of Jacobi fields: it is no symmetric space"
+        return None
+
+    @abstractmethod
+    def _change(self, states, radii, angles, pole):
+        """Bound of how far a record's gradient moves within cells, and what the bound needs.
+
+        Returns
+        -------
+        tuple
+            A function of residual distances, covariates, lengths of shooting vectors and arrays;
+            and those arrays, each of shape (*batch, chains).
+        """
+
+    @property
+    def records(self):
+        return self.covariates.shape[-1]
+
+    def extremes(self, states, radii, angles, pole):
+        footpoints, vectors = self.parameters(states)
+        bound, arrays = self._change(states, radii, angles, pole)
+        block = self.block
+
+        def gradient_and_change(found, distances, *rest):
+            return {"gradient": found.adjoint_sums(block)}, {"change": bound(distances, *rest)}
+
+        data = (self.covariates, self.points)
+        means = record_means(
+            self.manifold, footpoints, vectors, *data, gradient_and_change, *arrays
+        )
+        norm = self.manifold.norm(footpoints, means["gradient"])
+        change = means["change"] * (1.0 + ROUNDING) + ROUNDING
+        scale = self.scale[..., None]
+        return -(norm + change) / scale, -np.maximum(norm - change, 0.0) / scale
+
+    def slopes(self, states, distances):
+        """Bounds of the second derivative of the energy along geodesics from states.
+
+        Parameters
+        ----------
+        states : ndarray, shape (*batch, chains, *point_shape)
+        distances : ndarray, shape (*batch, chains)
+            How far along.
+
+        Returns
+        -------
+        tuple of ndarray, shape (*batch, chains)
+            Of the least and the greatest, over all directions.
+        """
+
+        def bound(found, *rest):
+            return {}, dict(enumerate(slopes(self.manifold, self.block, *rest)))
+
+        data = (self.covariates, self.points)
+        means = record_means(self.manifold, *self.parameters(states), *data, bound, distances)
+        return means[0], means[1]
+
+    def far_slope(self, states):
+        """Rate ``a`` and loss ``b`` with: along geodesics the gradient is at least ``a r - b``.
+
+        Parameters
+        ----------
+        states : ndarray, shape (*batch, chains, *point_shape)
+            Where the geodesics start.
+
+        Returns
+        -------
+        tuple of ndarray, shape (*batch, chains), or None
+            ``None`` where no such numbers are known.
+        """
+        return None
+
+
+@dataclass(frozen=True)
+class FootpointDensity(GradientDensity):
+    """``exp(-|grad_p E(p, v)| / scale)``, v carried to p from where it was fitted.
+
+    Attributes
+    ----------
+    footpoint, shooting_vector : ndarray, shape (*data_sets, *point_shape)
+        The fit.
+    """
+
+    footpoint: np.ndarray
+    shooting_vector: np.ndarray
+
+    block = BLOCKS[0]
+
+    def parameters(self, states):
+        axis = -self.manifold.point_ndim - 1
+        start = np.expand_dims(self.footpoint, axis)
+        velocity = np.expand_dims(self.shooting_vector, axis)
+        return states, self.manifold.transport_to(start, states, velocity)
+
+    def frames(self, footpoints):
+        return self.manifold.frame(footpoints)
+
+    def _change(self, states, radii, angles, pole):
+        manifold = self.manifold
+        fitted = np.expand_dims(self.footpoint, -manifold.point_ndim - 1)
+        away = manifold.dist(fitted, states)
+        # The carried vector turns with the curvature between, and no more than all round; along
+        # the radii from where it was fitted it does not turn at all.
+        turning = np.where(
+            np.all(pole == fitted, axis=tuple(range(-manifold.point_ndim, 0))),
+            angles * arc_turning(manifold, away),
+            radii * transport_turning(manifold, away + radii),
+        )
+        length = manifold.norm(self.footpoint, self.shooting_vector)[..., None]
+        turned = length * np.minimum(turning, 2.0)
+
+        return partial(footpoint_change, manifold), (radii, turned)
+
+    def far_slope(self, states):
+        manifold = self.manifold
+        if manifold.curvature_bounds[1] > 0.0:
+            return None
+
+        def bound(found, *rest):
+            return {}, dict(enumerate(far_slope(manifold, *rest)))
+
+        data = (self.covariates, self.points)
+        means = record_means(manifold, *self.parameters(states), *data, bound)
+        return means[0], means[1]
+
+    def take(self, members):
+        return replace(
+            self,
+            covariates=self.covariates[members],
+            points=self.points[members],
+            scale=self.scale[members],
+            footpoint=self.footpoint[members],
+            shooting_vector=self.shooting_vector[members],
+        )
+
+
+@dataclass(frozen=True)
+class ShootingVectorDensity(GradientDensity):
+    """``exp(-|grad_v E(p, v)| / scale)`` on the tangent space at each footpoint.
+
+    States are coordinates in a frame there.
+
+    Attributes
+    ----------
+    footpoint : ndarray, shape (*batch, *point_shape)
+    frame : ndarray, shape (*batch, dim, *point_shape)
+    """
+
+    footpoint: np.ndarray
+    frame: np.ndarray
+
+    block = BLOCKS[1]
+
+    def parameters(self, states):
+        axis = -self.manifold.point_ndim - 1
+        vectors = self.manifold.vector(np.expand_dims(self.frame, axis - 1), states)
+        return np.broadcast_to(np.expand_dims(self.footpoint, axis), vectors.shape), vectors
+
+    def frames(self, footpoints):
+        return np.expand_dims(self.frame, -self.manifold.point_ndim - 2)
+
+    def _change(self, states, radii, angles, pole):
+        return partial(shooting_vector_change, self.manifold), (radii,)
+
+    def take(self, members):
+        manifold = self.manifold
+        each = int(np.prod(self.scale.shape[1:], dtype=int))
+        return replace(
+            self,
+            covariates=self.covariates[members // each],
+            points=self.points[members // each],
+            scale=self.scale.reshape(-1)[members],
+            footpoint=self.footpoint.reshape((-1, *manifold.point_shape))[members],
+            frame=self.frame.reshape((-1, manifold.dim, *manifold.point_shape))[members],
+        )

@@ -1,0 +1,123 @@
+"""Which sampler draws from a density: exact where there is a certificate, else matched.
+
+The rule, for each member of a batch: its draws are exact if `exact.plan` certifies an envelope,
+which needs a symmetric space and either a flat space, an energy convex enough along geodesics from
+the mode, or at most three dimensions; otherwise they are the last states of `matched` chains, whose
+distance to the law is estimated.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from geodp.errors import DataError
+from geodp.samplers import exact, matched
+from geodp.samplers.base import Info, Kernel, choose
+
+KINDS = ("automatic", "exact", "matched")
+
+
+class NoCertificateError(DataError):
+    """An exact sampler was asked for, and there is no certified envelope."""
+
+
+@dataclass(frozen=True)
+class ExactWhereCertified(Kernel):
+    """Exact draws for the members of a batch that have a certificate, matched chains for others.
+
+    Attributes
+    ----------
+    exact, matched : Kernel
+    certified : ndarray of bool, shape (*batch)
+    """
+
+    exact: Kernel
+    matched: Kernel
+    certified: np.ndarray
+
+    name = "exact where certified"
+
+    def member(self, index):
+        certified = self.certified[index]
+        if np.all(certified):
+            return self.exact.member(index)
+        if not np.any(certified):
+            return self.matched.member(index)
+        return ExactWhereCertified(self.exact.member(index), self.matched.member(index), certified)
+
+    def _with_exact(self, rng, target, state):
+        drawn = self.exact.init(rng, target, state.log_density.shape[-1])
+        drawn = replace(drawn, memory=state.memory)
+        return choose(target.space, self.certified[..., None], drawn, state)
+
+    def init(self, rng, target, chains):
+        return self._with_exact(rng, target, self.matched.init(rng, target, chains))
+
+    def step(self, rng, target, state):
+        state, info = self.matched.step(rng, target, state)
+        return self._with_exact(rng, target, state), Info(info.accepted | self.certified[..., None])
+
+    def walk(self, rng, target, state, steps, every):
+        for reached, accepted in self.matched.walk(rng, target, state, steps, every):
+            yield (
+                self._with_exact(rng, target, reached),
+                np.where(self.certified, 1.0, accepted),
+            )
+
+
+def plan(
+    rng,
+    target,
+    draws,
+    kind="automatic",
+    pilot_proposals=96,
+    total_variation=0.01,
+    fewest_steps=8,
+    most_steps=400,
+    work=exact.MOST_WORK,
+):
+    """Plan how a batch of densities is sampled.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+    target : Target
+    draws : int
+        Of each member: for few, a rougher envelope serves.
+    kind : {"automatic", "exact", "matched"}
+    pilot_proposals, total_variation, fewest_steps, most_steps
+        Of `matched.plan`.
+    work : float
+        Of `exact.plan`.
+
+    Returns
+    -------
+    Plan
+
+    Raises
+    ------
+    NoCertificateError
+        ``kind`` is ``exact`` and some member has no certified envelope.
+    """
+    reason, planned = "not looked for", None
+    if kind != "matched":
+        planned, certified, reason = exact.plan(target, draws, work=work)
+        if reason is None:
+            return planned
+        if kind == "exact":
+            raise NoCertificateError(
+                f"{target.space.name}: there is no certified envelope for "
+                f"{np.sum(~certified)} of {certified.size} densities: {reason}: choose the sampler "
+                "automatic or matched"
+            )
+    chains = matched.plan(rng, target, pilot_proposals, total_variation, fewest_steps, most_steps)
+    chains = replace(chains, certificate=f"none: {reason}")
+    if planned is None:
+        return chains
+    return replace(
+        chains,
+        sampler=ExactWhereCertified(planned.sampler, chains.sampler, certified),
+        proposals=planned.proposals,
+        exact_share=float(np.mean(certified)),
+        certificate=f"{planned.certificate}; else none: {reason}",
+    )

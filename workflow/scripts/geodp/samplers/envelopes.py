@@ -1,0 +1,674 @@
+"""Envelopes that are certified to lie above a density, to draw from it by rejection.
+
+`Elliptical` serves flat spaces, where the gradient is linear; `Radial` rests on how fast the
+gradient must grow along geodesics from the mode, where `GradientDensity.slopes` certifies enough
+convexity; `Cells` covers the support, in polar normal coordinates about its centre, with cells on
+each of which `Density.extremes` bounds the density, halved where the bound is loose.  All know a
+least probability of accepting a proposal, also certified.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.special import gammainc, gammaln, logsumexp
+
+from geodp.gradient_bounds import ROUNDING
+from geodp.manifolds.symmetric import SymmetricSpace, jacobi_sine
+
+# Most dimensions in which cells are of use.
+MOST_CELL_DIMENSIONS = 3
+
+# Distances from the mode at which the growth of the gradient is bounded.
+SLOPE_PLACES = 24
+
+# Shells of distances from the mode on which the density is bounded.
+SHELLS = 1000
+
+# The tail of an unbounded support starts where the density is below the exponential of minus this.
+TAIL = 40.0
+
+# A Hessian by differences is trusted to this relative accuracy.
+HESSIAN_ACCURACY = 1e-6
+
+# Records, times states, that are taken together when members of a batch need different numbers.
+GATHERED = 1 << 18
+
+
+@dataclass(frozen=True)
+class Elliptical:
+    """``exp(offset - |matrix u|)`` in coordinates u about the mode, for flat spaces.
+
+    Attributes
+    ----------
+    matrix : ndarray, shape (k, dim, dim)
+    offset : ndarray, shape (k,)
+    acceptance : ndarray, shape (k,)
+        Least probability of accepting a proposal.
+    """
+
+    target: object
+    matrix: np.ndarray
+    offset: np.ndarray
+    acceptance: np.ndarray
+
+    description = "gradient is linear"
+
+    @classmethod
+    def of(cls, target):
+        """The envelope of each member of a target's batch; acceptance zero where there is none."""
+        space, dim = target.space, target.space.dim
+        members = int(np.prod(target.batch, dtype=int))
+        matrix = target.hessian.reshape((members, dim, dim))
+        matrix = (1.0 - HESSIAN_ACCURACY) * matrix / target.scale.reshape(members)[:, None, None]
+        # At the mode the gradient vanishes up to rounding.
+        offset = -target.density.log_density(
+            np.expand_dims(target.centre, -space.point_ndim - 1)
+        ).reshape(members)
+        inside = target.support_radius - space.dist(target.support_centre, target.centre)
+        inside = np.maximum(inside.reshape(members), 0.0)
+        least = np.maximum(np.linalg.eigvalsh(matrix)[:, 0], 0.0)
+        with np.errstate(invalid="ignore"):
+            held = np.where(np.isinf(inside), 1.0, gammainc(dim, inside * least))
+        acceptance = held * np.exp(-2.0 * offset) * (1.0 - HESSIAN_ACCURACY) ** dim
+        acceptance = np.where(least > 0.0, acceptance, 0.0)
+        return cls(target, matrix, offset + HESSIAN_ACCURACY, acceptance)
+
+    def propose(self, rng, members, count):
+        """Proposals and a bound of the log density there; (k, count, ...) and (k, count)."""
+        directions = _unit_vectors(rng, (len(members), count, self.target.space.dim))
+        lengths = rng.gamma(directions.shape[-1], size=directions.shape[:-1])
+        inverse = np.linalg.inv(self.matrix[members])
+        steps = (lengths[..., None] * directions) @ np.swapaxes(inverse, -1, -2)
+        position, _ = _leave(self.target.space, self.target.centre, members, steps)
+        return position, self.offset[members, None] - lengths
+
+
+@dataclass(frozen=True)
+class Radial:
+    """A function of the distance from the mode alone, under strong geodesic convexity.
+
+    Along a geodesic from the mode the gradient's component in its direction grows as fast as the
+    second derivative of the energy, which is bounded below at every distance.
+
+    Attributes
+    ----------
+    edges : ndarray, shape (k, shells + 1)
+        Distances from the mode, up to the farthest point of the support.
+    log_bound : ndarray, shape (k, shells)
+        Of the density between two edges.
+    log_volume : ndarray, shape (k, shells)
+        Bound of the volume density of Exp there.
+    log_upper : ndarray, shape (k, shells + 1)
+        Of the mass in each shell, and beyond the last edge of an unbounded support; minus infinity
+        where nothing is proposed.
+    log_lower : ndarray, shape (k, shells)
+        Of what is surely there.
+    tail_rate, log_tail : ndarray, shape (k,)
+        Beyond the last edge R the bound with respect to length is ``exp(log_tail - rate (r - R))``.
+    """
+
+    target: object
+    edges: np.ndarray
+    log_bound: np.ndarray
+    log_volume: np.ndarray
+    log_upper: np.ndarray
+    log_lower: np.ndarray
+    tail_rate: np.ndarray
+    log_tail: np.ndarray
+
+    description = "energy is convex along geodesics from the mode"
+
+    @property
+    def log_masses(self):
+        """Logarithms of what it holds, and of what is surely there; (k,) each."""
+        return logsumexp(self.log_upper, axis=-1), logsumexp(self.log_lower, axis=-1)
+
+    @property
+    def acceptance(self):
+        """Least probability of accepting a proposal, (k,)."""
+        upper, lower = self.log_masses
+        return np.exp(np.minimum(lower - upper, 0.0))
+
+    def rising(self):
+        """The ball in the support within which the bound falls, and its radius (k,)."""
+        last = np.argmin(self.log_bound, axis=-1)
+        within = np.sum(np.isfinite(self.log_lower), axis=-1) - 1
+        last = np.minimum(last, within)
+        radius = np.take_along_axis(self.edges, last[:, None] + 1, axis=-1)[:, 0]
+        upper, lower = (
+            np.where(np.arange(values.shape[-1]) > last[:, None], -np.inf, values)
+            for values in (self.log_upper, self.log_lower)
+        )
+        return replace(self, log_upper=upper, log_lower=lower), radius
+
+    @classmethod
+    def of(cls, target):
+        """The envelope of each member of a target's batch; acceptance zero where there is none."""
+        space, dim = target.space, target.space.dim
+        members = int(np.prod(target.batch, dtype=int))
+        scale = target.scale.reshape(members)[:, None]
+        aside = space.dist(target.support_centre, target.centre).reshape(members)
+        radius = target.support_radius.reshape(members)
+        mode = target.centre.reshape((members, 1, *space.point_shape))
+        part = target.density.take(np.arange(members))
+        rest = -part.log_density(mode)
+        reach = np.minimum(radius + aside, space.injectivity_radius)
+        # An unbounded support has an end of its shells, too, and a bound beyond.
+        rate, loss, end, tail_rate = _tail(space, part, mode, scale[:, 0])
+        unbounded = np.isinf(reach)
+        reach = np.where(unbounded, np.where(np.isinf(end), 1.0, end), reach)
+        places = np.linspace(0.0, 1.0, SLOPE_PLACES + 1)[1:] * reach[:, None]
+        states = np.broadcast_to(mode, (members, SLOPE_PLACES, *space.point_shape))
+        least, greatest = part.slopes(states, places)
+        # Shells as thin as the density is narrow near the mode, and wider ones farther out.
+        narrow = np.minimum(dim * scale / np.maximum(greatest[:, :1], 1e-300), reach[:, None])
+        steps = np.linspace(0.0, 1.0, SHELLS + 1)
+        edges = narrow * np.sinh(steps * np.arcsinh(reach[:, None] / narrow))
+        edges[:, -1] = reach
+        gap = reach[:, None] / SLOPE_PLACES
+        risen = [
+            _integral(np.where(np.isfinite(s), s, n), gap, edges)
+            for s, n in ((least, -1e300), (greatest, 1e300))
+        ]
+        rise = np.minimum(risen[0][:, :-1], risen[0][:, 1:]) / scale
+        far = (rate[:, None] * edges[:, :-1] - loss[:, None]) / scale
+        log_bound = np.minimum(np.minimum(rest - rise, -far), 0.0) + ROUNDING
+        # Of Exp, with the shell's distances and any direction.
+        log_volume, log_least = _shell_volumes(space, edges)
+        log_sphere = np.log(2.0) + 0.5 * dim * np.log(np.pi) - gammaln(0.5 * dim)
+        log_shell = np.log((edges[:, 1:] ** dim - edges[:, :-1] ** dim) / dim) + log_sphere
+        # What is surely there: shells inside the support, by the gradient's upper bound.
+        inside = edges[:, 1:] <= (radius - aside)[:, None]
+        lower = log_least + log_shell - rest - ROUNDING - risen[1][:, 1:] / scale
+        log_tail = (dim - 1) * np.log(reach) + space.volume_growth * reach + ROUNDING
+        log_tail -= (rate * reach - loss) / scale[:, 0]
+        tail = np.where(unbounded, log_tail - np.log(tail_rate) + log_sphere, -np.inf)
+        upper = np.append(log_bound + log_volume + log_shell, tail[:, None], axis=-1)
+        known = np.isfinite(end) | ~unbounded
+        return cls(
+            target,
+            edges,
+            log_bound,
+            log_volume,
+            upper,
+            np.where(inside & known[:, None], lower, -np.inf),
+            tail_rate,
+            log_tail,
+        )
+
+    def propose(self, rng, members, count):
+        """Proposals and a bound of the log density there; (k, count, ...) and (k, count)."""
+        space = self.target.space
+        dim = space.dim
+        log_upper = self.log_upper[members]
+        log_upper = log_upper - np.max(log_upper, axis=-1, keepdims=True)
+        cumulative = np.cumsum(np.exp(log_upper), axis=-1)
+        threshold = rng.random((len(members), count)) * cumulative[:, -1:]
+        shell = np.stack(
+            [
+                np.searchsorted(row, values, side="right")
+                for row, values in zip(cumulative, threshold, strict=True)
+            ]
+        )
+        # No farther than the last shell that anything is proposed in, however the sums round.
+        last = log_upper.shape[-1] - 1 - np.argmax(np.isfinite(log_upper[:, ::-1]), axis=-1)
+        shell = np.minimum(shell, last[:, None])
+        beyond = shell == self.log_bound.shape[-1]
+        shell = np.minimum(shell, self.log_bound.shape[-1] - 1)
+        edges = self.edges[members]
+        low = np.take_along_axis(edges, shell, axis=-1)
+        high = np.take_along_axis(edges, shell + 1, axis=-1)
+        length = (low**dim + rng.random(shell.shape) * (high**dim - low**dim)) ** (1.0 / dim)
+        farther = rng.exponential(size=shell.shape) / self.tail_rate[members, None]
+        length = np.where(beyond, edges[:, -1:] + farther, length)
+        steps = length[..., None] * _unit_vectors(rng, (*shell.shape, dim))
+        position, volume = _leave(space, self.target.centre, members, steps)
+        log_bound = np.take_along_axis(
+            self.log_bound[members] + self.log_volume[members], shell, axis=-1
+        )
+        tail = self.log_tail[members, None] - self.tail_rate[members, None] * farther
+        log_bound = np.where(beyond, tail - (dim - 1) * np.log(length), log_bound)
+        with np.errstate(divide="ignore"):
+            return position, log_bound - np.log(volume)
+
+
+def _tail(space, density, mode, scale):
+    """Rate and loss of the gradient far from the mode, where to rely on them, and the tail's rate.
+
+    Where nothing is known the rate is zero and the loss infinite, and so is where to rely on them.
+    """
+    members = len(scale)
+    nothing = (np.zeros(members), np.full(members, np.inf), np.full(members, np.inf))
+    known = density.far_slope(mode)
+    if known is None:
+        return *nothing, np.ones(members)
+    rate, loss = (values[:, 0] for values in known)
+    falling = rate / scale > 1.05 * space.volume_growth
+    end = np.where(falling, (loss + TAIL * scale) / np.where(falling, rate, 1.0), np.inf)
+    # A power of the length is below the exponential that touches it where the tail starts.
+    power = np.where(falling, (space.dim - 1) / end, 0.0)
+    tail_rate = rate / scale - space.volume_growth - power
+    falling = falling & (tail_rate > 0.0)
+    return (
+        np.where(falling, rate, nothing[0]),
+        np.where(falling, loss, nothing[1]),
+        np.where(falling, end, nothing[2]),
+        np.where(falling, tail_rate, 1.0),
+    )
+
+
+def _unit_vectors(rng, shape):
+    directions = rng.standard_normal(shape)
+    return directions / np.linalg.norm(directions, axis=-1, keepdims=True)
+
+
+def _leave(space, points, members, steps):
+    """Where steps from the points of some members lead, and the volume density of Exp there."""
+    point = points.reshape((-1, *space.point_shape))[members]
+    frame = np.expand_dims(space.frame(point), -space.point_ndim - 2)
+    point = np.expand_dims(point, -space.point_ndim - 1)
+    vectors = space.vector(frame, steps)
+    return space.exp(point, vectors), space.exp_volume(point, vectors)
+
+
+def _integral(steps, gap, places):
+    """Integrals from zero of functions that are constant between multiples of a gap.
+
+    Parameters
+    ----------
+    steps : ndarray, shape (k, m)
+    gap : ndarray, shape (k, 1)
+    places : ndarray, shape (k, p)
+        Ends of the integrals, up to ``m`` gaps.
+    """
+    whole = np.concatenate([np.zeros_like(gap), np.cumsum(steps * gap, axis=-1)], axis=-1)
+    index = np.clip((places / gap).astype(int), 0, steps.shape[-1] - 1)
+    within = places - index * gap
+    return np.take_along_axis(whole, index, axis=-1) + within * np.take_along_axis(
+        steps, index, axis=-1
+    )
+
+
+def _shell_volumes(space, edges):
+    """Logarithms of the greatest and least volume density of Exp between distances."""
+    lower, upper = space.curvature_bounds
+    if upper > 0.0:
+        # Curvatures are the least in some directions and the greatest in others.
+        least = jacobi_sine(1, np.minimum(np.sqrt(upper) * edges[:, 1:], np.pi))
+        greatest = jacobi_sine(1, np.sqrt(max(lower, 0.0)) * edges[:, :-1])
+        with np.errstate(divide="ignore"):
+            return tuple((space.dim - 1) * np.log(np.maximum(v, 0.0)) for v in (greatest, least))
+    # The sum of frequencies bounds that of the logarithms of sinh(f) / f, each no more than f.
+    by_rate = (space.dim - 1) * np.log(jacobi_sine(-1, np.sqrt(-lower) * edges[:, 1:]))
+    return np.minimum(by_rate, space.volume_growth * edges[:, 1:]), np.zeros_like(edges[:, 1:])
+
+
+def envelope_at_mode(target):
+    """The envelope about a target's mode that goes with its space."""
+    return (Elliptical if is_flat(target.density.manifold) else Radial).of(target)
+
+
+def is_flat(manifold):
+    """Whether gradients are linear in normal coordinates."""
+    return manifold.curvature_bounds == (0.0, 0.0) and np.isinf(manifold.injectivity_radius)
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Cells in polar normal coordinates about the support's centre, each with a bound.
+
+    A cell is an interval of distances from the centre times a cube of directions: those on a face
+    of the cube ``[-1, 1]^dim``, seen from its middle, with the face's coordinates in a smaller
+    cube.
+
+    Attributes
+    ----------
+    member : ndarray of int, shape (cells,)
+        Whose cell it is, in increasing order.
+    face : ndarray of int, shape (cells,)
+        Axis of the face, plus ``dim`` for its lower side.
+    low, high : ndarray, shape (cells,)
+        Distances.
+    middle : ndarray, shape (cells, dim - 1)
+    half : ndarray, shape (cells,)
+        Half the length of the cube's edges.
+    log_upper : ndarray, shape (cells,)
+        Bound of the log density with respect to ``r^(dim - 1) dr`` times Lebesgue measure of the
+        face's coordinates.
+    log_mass : ndarray, shape (cells,)
+        Of the bound on the cell, relative to the member's total.
+    acceptance : ndarray, shape (k,)
+    near : Radial
+        Within the ball around the mode that has no cells.
+    near_radius : ndarray, shape (k,)
+    near_share : ndarray, shape (k,)
+        Share of proposals there.
+    """
+
+    target: object
+    member: np.ndarray
+    face: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    middle: np.ndarray
+    half: np.ndarray
+    log_upper: np.ndarray
+    log_mass: np.ndarray
+    acceptance: np.ndarray
+    near: Radial
+    near_radius: np.ndarray
+    near_share: np.ndarray
+
+    description = "bounds on cells of the support"
+
+    @classmethod
+    def of(cls, target, members, wanted, most_cells, radial):
+        """Halve cells until the certified acceptance is as wanted, or there are too many.
+
+        Parameters
+        ----------
+        target : Target
+            With a density and a bounded support.
+        members : ndarray of int
+            Which of the flattened batch; the others get no cells, and acceptance zero.
+        wanted : float
+        most_cells : int
+            For each member.
+        radial : Radial
+            No cells are needed as far from the mode as its bound falls.
+        """
+        number = int(np.prod(target.batch, dtype=int))
+        near, near_radius = radial.rising()
+        near_upper, near_lower = near.log_masses
+        cover = _Cover.whole(target, members, near_radius)
+        while True:
+            volume = cover.log_volume()
+            total = _log_sums(cover.member, cover.log_upper + volume, number)
+            total = np.logaddexp(total, near_upper)
+            upper = np.exp(cover.log_upper + volume - total[cover.member])
+            lower = np.exp(cover.log_lower + volume - total[cover.member])
+            acceptance = np.exp(near_lower - total) + np.bincount(
+                cover.member, lower, minlength=number
+            )
+            count = np.bincount(cover.member, minlength=number)
+            unsettled = (acceptance < wanted) & (count > 0) & (count < most_cells)
+            loose = (upper - lower) * count[cover.member] > 0.5 * (1.0 - acceptance[cover.member])
+            split = loose & unsettled[cover.member]
+            if not np.any(split):
+                break
+            cover = cover.refined(target, split, near_radius)
+        with np.errstate(divide="ignore"):
+            log_mass = np.log(upper)
+        kept = {name: getattr(cover, name) for name in _SHAPE}
+        return cls(
+            target=target,
+            **kept,
+            log_upper=cover.log_upper,
+            log_mass=log_mass,
+            acceptance=np.where(np.isin(np.arange(number), members), acceptance, 0.0),
+            near=near,
+            near_radius=near_radius,
+            near_share=np.exp(near_upper - total),
+        )
+
+    def propose(self, rng, members, count):
+        """Proposals and a bound of the log density there; (k, count, ...) and (k, count)."""
+        space = self.target.space
+        if not len(self.member):
+            return self.near.propose(rng, members, count)
+        position, limit = self._propose_in_cells(rng, members, count)
+        mode = self.target.centre.reshape((-1, 1, *space.point_shape))[members]
+        # The ball around the mode is not the cells' to propose.
+        hole = space.dist(mode, position) < self.near_radius[members, None]
+        limit = np.where(hole, np.inf, limit)
+        having = np.flatnonzero(self.near_share[members] > 0.0)
+        if len(having):
+            near, near_limit = self.near.propose(rng, members[having], count)
+            nearby = rng.random(near_limit.shape) < self.near_share[members[having], None]
+            position[having] = np.where(space.expand(nearby), near, position[having])
+            limit[having] = np.where(nearby, near_limit, limit[having])
+        return position, limit
+
+    def _propose_in_cells(self, rng, members, count):
+        target, space = self.target, self.target.space
+        dim = space.dim
+        axis = -space.point_ndim - 1
+        edges = np.searchsorted(self.member, np.arange(len(self.acceptance) + 1))
+        cumulative = np.cumsum(np.exp(self.log_mass))
+        # Each member's cells fill an interval; the sums before it are taken off.
+        before = np.concatenate([[0.0], cumulative])[edges]
+        inner = cumulative - before[self.member]
+        share = inner / (before[1:] - before[:-1])[self.member]
+        chosen = np.searchsorted(
+            self.member + np.minimum(share, 1.0),
+            members[:, None] + rng.random((len(members), count)),
+            side="right",
+        )
+        chosen = np.clip(chosen, edges[members][:, None], edges[members + 1][:, None] - 1)
+        low, high = self.low[chosen], self.high[chosen]
+        length = (low**dim + rng.random(chosen.shape) * (high**dim - low**dim)) ** (1.0 / dim)
+        place = rng.uniform(-1.0, 1.0, (*chosen.shape, dim - 1))
+        place = self.middle[chosen] + self.half[chosen][..., None] * place
+        centre = target.support_centre.reshape((-1, *space.point_shape))[members]
+        frame = np.expand_dims(space.frame(centre), axis - 1)
+        centre = np.expand_dims(centre, axis)
+        directions = _directions(self.face[chosen], place)
+        vectors = space.vector(frame, length[..., None] * directions)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            limit = self.log_upper[chosen] - np.log(space.exp_volume(centre, vectors))
+        limit = limit + 0.5 * dim * np.log1p(np.sum(place**2, axis=-1))
+        return space.exp(centre, vectors), limit
+
+
+# What a cell is, without its bounds.
+_SHAPE = ("member", "face", "low", "high", "middle", "half")
+
+
+def _directions(face, place):
+    """Unit vectors (..., dim) through places (..., dim - 1) on faces of the cube."""
+    dim = place.shape[-1] + 1
+    shape = (*face.shape, dim)
+    places = np.broadcast_to(place[..., None, :], (*face.shape, dim, dim - 1))
+    axes = np.arange(dim)
+    # The face's own axis is one or minus one, and the others follow it in turn.
+    turn = (axes - (face % dim)[..., None]) % dim
+    along = np.where(face < dim, 1.0, -1.0)[..., None]
+    if dim == 1:
+        return np.broadcast_to(along, shape)
+    other = np.take_along_axis(places[..., 0, :], np.maximum(turn - 1, 0), axis=-1)
+    vectors = np.where(turn == 0, along, other)
+    return vectors / np.linalg.norm(vectors, axis=-1, keepdims=True)
+
+
+@dataclass(frozen=True)
+class _Cover:
+    """Cells while they are being halved, with bounds of the density on both sides."""
+
+    member: np.ndarray
+    face: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    middle: np.ndarray
+    half: np.ndarray
+    # Half the cell's extent along the radius, and across it.
+    along: np.ndarray
+    across: np.ndarray
+    log_upper: np.ndarray
+    log_lower: np.ndarray
+
+    @classmethod
+    def whole(cls, target, members, near_radius):
+        """The faces of each member's support."""
+        dim = target.space.dim
+        radius = target.support_radius.reshape(-1)[members]
+        faces = np.tile(np.arange(2 * dim), len(members))
+        many = len(faces)
+        return cls._bounded(
+            target,
+            np.repeat(members, 2 * dim),
+            faces,
+            np.zeros(many),
+            np.repeat(radius, 2 * dim),
+            np.zeros((many, dim - 1)),
+            np.ones(many),
+            near_radius,
+        )
+
+    def log_volume(self):
+        """Of each cell, in the measure of `Cells.log_upper`."""
+        dim = self.middle.shape[-1] + 1
+        radial = (self.high**dim - self.low**dim) / dim
+        return np.log(radial) + (dim - 1) * np.log(2.0 * self.half)
+
+    def refined(self, target, split, near_radius):
+        """Some cells halved: along the radius, or across it, where they are longer."""
+        dim = self.middle.shape[-1] + 1
+        radially = split & (self.along >= self.across)
+        sideways = split & ~radially
+        middle = 0.5 * (self.low + self.high)
+        low = np.stack([self.low, middle], axis=-1)[radially]
+        high = np.stack([middle, self.high], axis=-1)[radially]
+        corners = np.stack(np.meshgrid(*[[-0.5, 0.5]] * (dim - 1), indexing="ij"), axis=-1)
+        corners = corners.reshape((-1, dim - 1)) if dim > 1 else np.zeros((1, 0))
+        places = self.middle[sideways][:, None] + self.half[sideways][:, None, None] * corners
+        pieces = len(corners)
+
+        def both(name, first, second):
+            values = getattr(self, name)
+            first = np.repeat(values[radially], 2, axis=0) if first is None else first
+            second = np.repeat(values[sideways], pieces, axis=0) if second is None else second
+            return np.concatenate([first, second])
+
+        children = self._bounded(
+            target,
+            both("member", None, None),
+            both("face", None, None),
+            both("low", low.reshape(-1), None),
+            both("high", high.reshape(-1), None),
+            both("middle", None, places.reshape((-1, dim - 1))),
+            both("half", None, np.repeat(0.5 * self.half[sideways], pieces)),
+            near_radius,
+        )
+        member = np.concatenate([self.member[~split], children.member])
+        order = np.argsort(member, kind="stable")
+        return _Cover(
+            **{
+                name: np.concatenate([getattr(self, name)[~split], getattr(children, name)])[order]
+                for name in (*_SHAPE, "along", "across", "log_upper", "log_lower")
+            }
+        )
+
+    @classmethod
+    def _bounded(cls, target, member, face, low, high, middle, half, near_radius):
+        """Cells with bounds of the density, without those within a radius of the mode."""
+        order = np.argsort(member, kind="stable")
+        member, face, low, high, middle, half = (
+            array[order] for array in (member, face, low, high, middle, half)
+        )
+        space, dim = target.space, target.space.dim
+        length, along = 0.5 * (low + high), 0.5 * (high - low)
+        # The angle between two directions is at most the distance of their places on the face.
+        angle = np.sqrt(dim - 1.0) * half
+        centre = target.support_centre.reshape((-1, *space.point_shape))[member]
+        unit = space.vector(space.frame(centre), _directions(face, middle))
+        across = angle * space.arc_stretch(centre, unit, length)
+        states = space.exp(centre, space.expand(length) * unit)
+        ball = along + across
+        away = space.dist(target.centre.reshape((-1, *space.point_shape))[member], states)
+        inner = near_radius[member]
+        kept = away + ball > inner * (1.0 - ROUNDING)
+        (
+            member,
+            face,
+            low,
+            high,
+            middle,
+            half,
+            along,
+            across,
+            angle,
+            centre,
+            unit,
+            states,
+            ball,
+            away,
+            inner,
+        ) = (
+            array[kept]
+            for array in (
+                member,
+                face,
+                low,
+                high,
+                middle,
+                half,
+                along,
+                across,
+                angle,
+                centre,
+                unit,
+                states,
+                ball,
+                away,
+                inner,
+            )
+        )
+        log_lower, log_upper = np.empty(len(half)), np.empty(len(half))
+        density = target.density
+        for rows, owners in _rows(member, density.records):
+            part = density.take(owners)
+            log_lower[rows], log_upper[rows] = part.extremes(
+                states[rows], ball[rows], angle[rows], centre[rows[:, :1]]
+            )
+        least, greatest = space.exp_volume_range(centre, unit, low, high, angle)
+        near = np.maximum(np.abs(middle) - half[:, None], 0.0)
+        far = np.abs(middle) + half[:, None]
+        with np.errstate(divide="ignore"):
+            # A cell that reaches into the ball around the mode holds nothing for sure.
+            log_lower[away - ball < inner] = -np.inf
+            log_lower += np.log(least) - 0.5 * dim * np.log1p(np.sum(far**2, axis=-1))
+            log_upper += np.log(greatest) - 0.5 * dim * np.log1p(np.sum(near**2, axis=-1))
+        return cls(member, face, low, high, middle, half, along, across, log_upper, log_lower)
+
+
+def _rows(member, records):
+    """Indices of sorted members in rows that have one owner each, a few rows at a time.
+
+    Yields
+    ------
+    tuple of ndarray of int, shapes (rows, width) and (rows,)
+        A row shorter than the rest repeats its last index.
+    """
+    if not len(member):
+        return
+    owners, start, count = np.unique(member, return_index=True, return_counts=True)
+    width = int(np.clip(np.median(count), 1, 64))
+    needed = -(-count // width)
+    row_owner = np.repeat(np.arange(len(owners)), needed)
+    place = np.arange(len(row_owner)) - np.repeat(np.cumsum(needed) - needed, needed)
+    inside = place[:, None] * width + np.arange(width)
+    index = start[row_owner][:, None] + np.minimum(inside, count[row_owner][:, None] - 1)
+    step = max(1, GATHERED // records)
+    for first in range(0, len(index), step):
+        part = slice(first, first + step)
+        yield index[part], owners[row_owner[part]]
+
+
+def _log_sums(member, values, number):
+    """Logarithm of the sums of exponentials by member; minus infinity for none."""
+    largest = np.full(number, -np.inf)
+    np.maximum.at(largest, member, values)
+    shift = np.where(np.isfinite(largest), largest, 0.0)
+    sums = np.bincount(member, np.exp(values - shift[member]), minlength=number)
+    with np.errstate(divide="ignore"):
+        return np.log(sums) + shift
+
+
+def no_envelope_reason(target):
+    """Why a target can have no certified envelope whatever it looks like, or ``None``."""
+    density, space = target.density, target.space
+    if density is None:
+        return "its density gives no bounds"
+    if not isinstance(space, SymmetricSpace):
+        return f"{space.name} is no symmetric space"
+    return density.refusal()

@@ -1,0 +1,288 @@
+"""Independent draws from a density itself, by rejection under a certified envelope.
+
+A proposal is accepted with probability density over envelope, so an accepted one has the law asked
+for, and no two are dependent.  The number of proposals of a draw has a limit, chosen so that with
+at most a stated probability all of them are refused; the draw is then the last proposal, so that
+is also a bound of the distance to the law in total variation.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from geodp.samplers.base import Info, Kernel, Plan, State
+from geodp.samplers.envelopes import (
+    MOST_CELL_DIMENSIONS,
+    Cells,
+    Radial,
+    envelope_at_mode,
+    no_envelope_reason,
+)
+
+# Probability that a draw runs out of proposals.
+RUN_OUT = 1e-12
+
+# Most proposals of a draw; a density that may need more has no usable certificate.
+MOST_PROPOSALS = 20000
+
+# Certified acceptance that cells are halved for, by the number of draws: cells cost as much as
+# proposals do.  And acceptance above which an envelope at the mode is good enough.
+WANTED_ACCEPTANCE = 0.1
+ROUGH_ACCEPTANCE = 0.02
+FEW_DRAWS = 100
+MODE_ACCEPTANCE = 0.02
+
+# Most cells for each density, by dimension.
+MOST_CELLS = {1: 10_000, 2: 10_000, 3: 50_000}
+
+# With fewer than these there is no point in trying.
+FEWEST_CELLS = 300
+
+# Most cells times records of a batch: about ten seconds.
+MOST_WORK = 1e8
+
+# Proposals evaluated at once.
+BLOCK = 1 << 16
+
+# By how much a log density may exceed its bound from rounding.
+ROUNDING = 1e-7
+
+
+class Independent(Kernel):
+    """A kernel whose every step is an independent draw, as ``init`` is."""
+
+    def step(self, rng, target, state):
+        """Another independent draw for each chain."""
+        drawn = self.init(rng, target, state.log_density.shape[-1])
+        return drawn, Info(np.ones(state.log_density.shape, dtype=bool))
+
+    def walk(self, rng, target, state, steps, every):
+        """As `Kernel.walk`; only the states asked for are drawn, many at once."""
+        space, chains = target.space, state.log_density.shape[-1]
+        accepted = np.ones(target.batch)
+        wanted = steps // every
+        block = max(1, BLOCK // state.log_density.size)
+        for start in range(0, wanted, block):
+            count = min(block, wanted - start)
+            drawn = self.init(rng, target, chains * count)
+            for index in range(count):
+                part = slice(index * chains, (index + 1) * chains)
+                behind = (slice(None),) * space.point_ndim
+                yield (
+                    State(drawn.position[(..., part, *behind)], drawn.log_density[..., part]),
+                    accepted,
+                )
+
+
+@dataclass(frozen=True)
+class Exact(Independent):
+    """Rejection sampling under certified envelopes.
+
+    Attributes
+    ----------
+    envelopes : tuple of Elliptical, Radial or Cells
+    chosen : ndarray of int, shape (members,)
+        Envelope of each member of the flattened batch; -1 for none.
+    proposals : int
+        Of each draw, at most.
+    run_out : float
+        Bound of the probability that a draw has none accepted.
+    fixed : bool
+        Whether all proposals are made however early one is accepted, so that the time a draw takes
+        says nothing of the data.
+    """
+
+    envelopes: tuple
+    chosen: np.ndarray
+    proposals: int
+    run_out: float
+    fixed: bool = False
+
+    name = "exact"
+
+    def member(self, index):
+        """The same kernel for one part of the batch, given as a tuple of slices."""
+        target = next(envelope.target for envelope in self.envelopes)
+        members = np.arange(len(self.chosen)).reshape(target.batch)[index]
+        return _Part(self, members)
+
+    def init(self, rng, target, chains):
+        """One independent draw for each chain."""
+        members = np.arange(len(self.chosen)).reshape(target.batch)
+        return self.draw(rng, target, members, chains)
+
+    def draw(self, rng, target, members, chains):
+        """Draws (*batch, chains) of some members, given as an array of indices (*batch).
+
+        Raises
+        ------
+        RuntimeError
+            A density exceeds its bound: the certificate is wrong, and so would be the draws.
+        """
+        space = target.space
+        flat = members.reshape(-1)
+        position = np.empty((len(flat), chains, *space.point_shape), dtype=space.dtype)
+        log_density = np.empty((len(flat), chains))
+        for index, envelope in enumerate(self.envelopes):
+            mine = np.flatnonzero(self.chosen[flat] == index)
+            if len(mine):
+                found = self._rejection(rng, envelope, flat[mine], chains)
+                position[mine], log_density[mine] = found
+        return State(
+            position.reshape((*members.shape, chains, *space.point_shape)),
+            log_density.reshape((*members.shape, chains)),
+        )
+
+    def _rejection(self, rng, envelope, members, chains):
+        target = envelope.target
+        space = target.space
+        position = np.empty((len(members), chains, *space.point_shape), dtype=space.dtype)
+        log_density = np.full((len(members), chains), -np.inf)
+        unsettled = np.ones((len(members), chains), dtype=bool)
+        made = 0
+        while made < self.proposals:
+            open_members = np.flatnonzero(np.any(unsettled, axis=-1))
+            if not len(open_members) and not self.fixed:
+                break
+            asked = np.arange(len(members)) if self.fixed else open_members
+            waiting = unsettled[asked]
+            width = chains if self.fixed else int(np.max(np.sum(waiting, axis=-1)))
+            # The first of a row's chains are those without a draw yet.
+            columns = np.argsort(~waiting, axis=-1, kind="stable")[:, :width]
+            repeat = max(1, min(8, self.proposals - made, BLOCK // (len(asked) * width)))
+            step = max(1, BLOCK // (len(asked) * repeat))
+            for first in range(0, width, step):
+                part = columns[:, first : first + step]
+                state = self._propose(rng, envelope, members[asked], part.shape[-1], repeat)
+                rows = np.broadcast_to(asked[:, None], part.shape)
+                still = unsettled[rows, part]
+                rows, part = rows[still], part[still]
+                position[rows, part] = state[0][still]
+                log_density[rows, part] = state[1][still]
+                unsettled[rows, part] = ~state[2][still]
+            made += repeat
+        return position, log_density
+
+    def _propose(self, rng, envelope, members, chains, repeat):
+        """First accepted of some proposals for each chain, else the last; and whether accepted."""
+        target = envelope.target
+        space = target.space
+        position, limit = envelope.propose(rng, members, chains * repeat)
+        log_density = target.density.take(members).log_density(position)
+        log_density = np.where(np.isposinf(limit), -np.inf, log_density)
+        excess = log_density - limit
+        if np.any(excess > ROUNDING):
+            raise RuntimeError(f"a log density exceeds its certified bound by {np.max(excess):.3g}")
+        inside = self._inside(target, members, position)
+        accepted = inside & (np.log(rng.random(excess.shape)) < excess)
+        shape = (len(members), chains, repeat)
+        accepted = accepted.reshape(shape)
+        found = np.any(accepted, axis=-1)
+        first = np.where(found, np.argmax(accepted, axis=-1), repeat - 1)[..., None]
+        position = position.reshape((*shape, *space.point_shape))
+        position = np.take_along_axis(position, space.expand(first), axis=2)[:, :, 0]
+        log_density = np.take_along_axis(log_density.reshape(shape), first, axis=2)[..., 0]
+        return position, log_density, found
+
+    def _inside(self, target, members, position):
+        space = target.space
+        centre = target.support_centre.reshape((-1, *space.point_shape))[members]
+        radius = target.support_radius.reshape(-1)[members][:, None]
+        away = space.dist(np.expand_dims(centre, -space.point_ndim - 1), position)
+        return away <= radius * (1.0 + 1e-12)
+
+
+@dataclass(frozen=True)
+class _Part(Independent):
+    """`Exact` for some members of its batch."""
+
+    whole: Exact
+    members: np.ndarray
+
+    name = "exact"
+
+    def init(self, rng, target, chains):
+        return self.whole.draw(rng, target, self.members, chains)
+
+
+def plan(
+    target,
+    draws,
+    run_out=RUN_OUT,
+    work=MOST_WORK,
+    most_proposals=MOST_PROPOSALS,
+    fixed=False,
+):
+    """Certify an envelope for each member of a batch.
+
+    Parameters
+    ----------
+    target : Target
+    draws : int
+        Of each member.
+    run_out : float
+        Probability allowed that a draw has no proposal accepted.
+    work : float
+        Most cells times records, over the batch.
+    most_proposals : int
+        For each draw.
+    fixed : bool
+        See `Exact`.
+
+    Returns
+    -------
+    tuple
+        A `Plan`, or ``None`` if no member has a certificate; the members that have one, ndarray of
+        bool (*batch); and why the others have none, or ``None``.
+    """
+    reason = no_envelope_reason(target)
+    nowhere = np.zeros(target.batch, dtype=bool)
+    if reason is not None:
+        return None, nowhere, reason
+    least = -np.expm1(np.log(run_out) / most_proposals)
+    at_mode = envelope_at_mode(target)
+    envelopes = [at_mode]
+    found = at_mode.acceptance.copy()
+    chosen = np.where(found >= max(least, MODE_ACCEPTANCE), 0, -1)
+    rest = np.flatnonzero(chosen < 0)
+    if len(rest) and isinstance(at_mode, Radial):
+        reason, cells = _cells(target, rest, draws, work, at_mode)
+        if cells is not None:
+            envelopes.append(cells)
+            better = rest[cells.acceptance[rest] >= least]
+            chosen[better], found[better] = 1, cells.acceptance[better]
+        # An envelope at the mode that accepts little is better than none.
+        for index in np.flatnonzero((chosen < 0) & (at_mode.acceptance >= least)):
+            chosen[index], found[index] = 0, at_mode.acceptance[index]
+    if not np.any(chosen >= 0):
+        return None, nowhere, reason
+    worst = float(np.min(found[chosen >= 0]))
+    proposals = int(np.ceil(np.log(run_out) / np.log1p(-min(worst, 1.0 - 1e-15))))
+    used = [envelopes[index] for index in np.unique(chosen[chosen >= 0])]
+    words = ", ".join(envelope.description for envelope in used)
+    planned = Plan(
+        Exact(tuple(envelopes), chosen, proposals, run_out, fixed),
+        0,
+        total_variation=run_out,
+        proposals=proposals,
+        exact_share=1.0,
+        certificate=f"{words}; acceptance at least {worst:.2g}",
+    )
+    certified = (chosen >= 0).reshape(target.batch)
+    return planned, certified, None if np.all(certified) else reason
+
+
+def _cells(target, members, draws, work, at_mode):
+    """Why members without a certificate have none, and cells, or ``None`` for neither."""
+    dim = target.space.dim
+    convexity = "its energy is not certified to be convex enough"
+    if dim > MOST_CELL_DIMENSIONS:
+        return f"{convexity}, and {dim} dimensions are too many for cells", None
+    if not np.all(np.isfinite(target.support_radius)):
+        return f"{convexity}, and its support is unbounded", None
+    most_cells = int(min(MOST_CELLS[dim], work / (target.density.records * len(members))))
+    reason = f"{convexity}, and {most_cells} cells certify too small an acceptance"
+    if most_cells < FEWEST_CELLS:
+        return reason, None
+    acceptance = ROUGH_ACCEPTANCE if draws <= FEW_DRAWS else WANTED_ACCEPTANCE
+    return reason, Cells.of(target, members, acceptance, most_cells, at_mode)
