@@ -25,7 +25,7 @@ from geodp.randomness import random_stream
 from geodp.records import landmark_columns, read_records
 from geodp.regression import energy_gradient, fit
 from geodp.samplers.base import run, trace
-from geodp.samplers.matched import plan
+from geodp.samplers.choice import plan
 from geodp.samplers.random_walk import RandomWalk
 from geodp.sensitivity import published_sensitivity
 from geodp.simulate import simulate_geodesic_data
@@ -217,7 +217,7 @@ def thinned(space, mechanism, number):
 
 def default_plan(rng, target):
     """The library's default sampler, planned for a target."""
-    return plan(rng, target, proposals=96, total_variation=0.01, fewest=8, most=400)
+    return plan(rng, target)
 
 
 def tuned_walk(rng, target):
