@@ -22,6 +22,7 @@ include: "workflow/rules/sensitivity.smk"
 include: "workflow/rules/sample.smk"
 include: "workflow/rules/evaluate.smk"
 include: "workflow/rules/figures.smk"
+include: "workflow/rules/benchmark.smk"
 
 
 rule all:

@@ -16,7 +16,12 @@ from geodp.plotting import CURVES
 
 ROOT = Path(__file__).resolve().parents[2]
 SCHEMA = load_schema(ROOT / "config" / "schemas" / "config.schema.yaml")
-SHIPPED = {path.stem: yaml.safe_load(path.read_text()) for path in (ROOT / "config").glob("*.yaml")}
+SHIPPED = {
+    path.stem: yaml.safe_load(path.read_text())
+    for path in (ROOT / "config").glob("*.yaml")
+    # Its settings are no configuration of studies.
+    if path.stem != "benchmark"
+}
 REMOVED = object()
 
 

@@ -1,13 +1,14 @@
 # What every stage needs: the expanded configuration, paths, and what a job's result depends on.
 import ast
 import hashlib
+import re
 import sys
 from functools import cache
 from pathlib import Path
 
 from geodp.budgets import cell_name
 from geodp.errors import DataError
-from configuration import load_schema, validate
+from configuration import load_benchmark, load_schema, validate
 from studies import PREDICTED, expand
 
 ROOT = Path(workflow.basedir)
@@ -31,6 +32,19 @@ RESULTS = f"results/{config['name']}"
 GROUPS = f"{RESULTS}/{{study}}/groups/{{group}}"
 # A changed lock runs everything again.
 LOCK = hashlib.sha256((ROOT / "envs" / "requirements.txt").read_bytes()).hexdigest()[:16]
+
+# The benchmark has settings and results of its own.
+BENCHMARK = load_benchmark(ROOT / "config" / "benchmark.yaml")
+BENCHMARK_RESULTS = "results/benchmark"
+# Names of its spaces by what files are called.
+BENCHMARK_SPACES = {re.sub("[^a-z0-9]", "", name.lower()): name for name in BENCHMARK["spaces"]}
+GEOMSTATS_BACKENDS = ("numpy", "autograd")
+BENCHMARK_PARTS = [
+    *(f"sampling_{space}" for space in BENCHMARK_SPACES),
+    "gradients",
+    *(f"fits_{backend}" for backend in GEOMSTATS_BACKENDS),
+    "sizes",
+]
 
 
 wildcard_constraints:
@@ -182,3 +196,8 @@ def convergence_inputs(study, figure):
         sources.append((other, STUDIES[other].first_group))
     names = {"data": "data.npz", "fit": "fit.json", "sensitivity": "sensitivity.npz"}
     return {key: [group_file(*source, name) for source in sources] for key, name in names.items()}
+
+
+def benchmark_settings(part):
+    """What one part of the benchmark is told: its own settings, limits and seed."""
+    return {key: BENCHMARK[key] for key in ("seed", "seconds", part)}

@@ -17,6 +17,13 @@ def load_schema(path):
     return yaml.safe_load(Path(path).read_text())
 
 
+def load_benchmark(path):
+    """Settings of the benchmark, which are not part of any configuration."""
+    import yaml
+
+    return yaml.safe_load(Path(path).read_text())
+
+
 def validate(configuration, schema):
     """Check a configuration against its schema and fill in defaults, in place.
 

@@ -1,0 +1,399 @@
+"""The benchmark: its walk is the library's, its measures are right, its words follow numbers."""
+
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import geomstats_fits
+import measurements
+import numpy as np
+import pandas as pd
+import pytest
+from benchmark_report import Aim, aims, cells, fits, number, paragraph, slopes
+from geomstats_walk import from_geomstats, geomstats_walk, to_geomstats
+
+from geodp.manifolds.sphere import Sphere
+from geodp.regression import energy_gradient, fit
+from geodp.samplers.base import State
+from geodp.samplers.random_walk import RandomWalk
+
+RATS = Path(__file__).resolve().parents[2] / "resources" / "vilmann_rats.csv"
+
+# --- The walk with geomstats ---
+
+
+@pytest.fixture(scope="module", params=measurements.SPACES)
+def scene(request):
+    """A small data set on each space, its density at a budget, and the same by geomstats."""
+    space = measurements.SPACES[request.param]
+    mechanism = measurements.make_mechanism(space, *measurements.make_data(space, 12, 1, RATS))
+    return SimpleNamespace(
+        mechanism=mechanism,
+        target=mechanism.footpoint_target(5.0),
+        density=measurements.geomstats_density(mechanism, 5.0),
+    )
+
+
+def test_geomstats_gives_the_same_log_density(scene):
+    manifold = scene.mechanism.manifold
+    rng = np.random.default_rng(1)
+    centre = np.repeat(scene.target.centre[:, None], 5, axis=1)
+    lengths = np.array([0.0, 0.01, 0.1, 0.3, 0.45])
+    vectors = manifold.random_tangent(rng, centre)
+    vectors *= manifold.expand(lengths / manifold.norm(centre, vectors))
+    points = manifold.exp(centre, vectors)
+    expected = scene.target.log_density(points)[0]
+    assert np.all(np.isfinite(expected))
+    assert np.ptp(expected) > 1.0
+    found = [scene.density(to_geomstats(point)) for point in points[0]]
+    np.testing.assert_allclose(found, expected, rtol=0.0, atol=1e-6)
+
+
+def test_geomstats_knows_the_support(scene):
+    if not np.isfinite(scene.density.support_radius):
+        pytest.skip("the support is the whole space")
+    manifold = scene.mechanism.manifold
+    centre = scene.mechanism.fit.footpoint[0]
+    vector = manifold.random_tangent(np.random.default_rng(1), centre)
+    vector /= manifold.norm(centre, vector)
+    radius = scene.density.support_radius
+    for length, inside in ((0.9 * radius, True), (1.1 * radius, radius > 1.0)):
+        value = scene.density(to_geomstats(manifold.exp(centre, length * vector)))
+        assert np.isfinite(value) == inside
+
+
+def test_geomstats_walks_where_the_random_walk_does(scene):
+    manifold, target = scene.mechanism.manifold, scene.target
+    kernel = RandomWalk(1.0)
+    rng = np.random.default_rng(3)
+    state = kernel.init(rng, target, 1)
+    radius = kernel.step_scale * scene.density.scale
+    other = geomstats_walk(np.random.default_rng(3), scene.density, radius, target.centre[0])
+    accepted = 0
+    for _ in range(25):
+        state, info = kernel.step(rng, target, state)
+        place, value, moved = next(other)
+        assert moved == info.accepted[0, 0]
+        assert manifold.dist(state.position[0, 0], place) < 1e-6
+        assert abs(value - state.log_density[0, 0]) < 1e-6
+        accepted += moved
+    assert accepted > 0
+
+
+def test_arrays_survive_geomstats(scene):
+    points = scene.mechanism.points
+    back = from_geomstats(scene.mechanism.manifold, to_geomstats(points))
+    np.testing.assert_array_equal(back, points)
+
+
+# --- Measures ---
+
+
+def autoregression(chains, states, coefficient, seed=0):
+    """Stationary traces of first order, whose autocorrelation time is known."""
+    rng = np.random.default_rng(seed)
+    values = np.empty((chains, states))
+    values[:, 0] = rng.standard_normal(chains)
+    noise = np.sqrt(1.0 - coefficient**2) * rng.standard_normal((chains, states))
+    for step in range(1, states):
+        values[:, step] = coefficient * values[:, step - 1] + noise[:, step]
+    return values
+
+
+def test_autocorrelation_of_an_autoregression():
+    fast, slow = (autoregression(8, 20000, coefficient) for coefficient in (0.2, 0.9))
+    found = measurements.autocorrelation({"fast": fast, "slow": slow})
+    assert not found.is_bound
+    # (1 + c) / (1 - c), to what 8 * 20000 / 19 effective states tell, and the rank transform.
+    assert found.time == pytest.approx(19.0, rel=0.1)
+    assert measurements.autocorrelation({"fast": fast}).time == pytest.approx(1.5, rel=0.1)
+
+
+def test_autocorrelation_of_chains_that_are_too_short_is_a_bound():
+    # Its time is 1999, far more than a chain is long.
+    found = measurements.autocorrelation({"slow": autoregression(4, 400, 0.999)})
+    assert found.is_bound
+    assert "cut off" in found.note
+    assert 1.0 <= found.time < 1999.0
+
+
+def test_no_state_is_worth_more_than_a_draw():
+    found = measurements.autocorrelation({"alternating": autoregression(4, 5000, -0.8)})
+    assert found.time == 1.0
+
+
+def test_steps_per_second_counts_what_is_timed():
+    rate = measurements.steps_per_second(lambda: time.sleep(0.01), 0.1)
+    assert 20.0 < rate <= 100.0
+
+
+def test_tuning_finds_a_radius_within_its_range(scene):
+    kernel = measurements.tuned_walk(np.random.default_rng(0), scene.target)
+    assert measurements.STEP_SCALES[0] < kernel.step_scale < measurements.STEP_SCALES[-1]
+
+
+def test_tuning_takes_the_radius_that_changes_the_density_most(monkeypatch):
+    class Walk:
+        """Log densities change with the radius up to 4, hardly more at 6, and never beyond."""
+
+        def __init__(self, step_scale):
+            self.step_scale = step_scale
+
+        def init(self, rng, target, chains):
+            return State(np.zeros((1, chains)), np.zeros((1, chains)))
+
+        def step(self, rng, target, state):
+            change = {6.0: 4.1}.get(self.step_scale, self.step_scale * (self.step_scale < 5.0))
+            return State(state.position, state.log_density + change), None
+
+    monkeypatch.setattr(measurements, "RandomWalk", Walk)
+    assert measurements.tuned_walk(None, None).step_scale == 4.0
+
+
+def test_memory_is_measured_in_a_process_of_its_own(tmp_path):
+    space = measurements.SPACES["S^2"]
+    data = measurements.make_data(space, 50, 1, RATS)
+    for name, array in zip(("covariates", "points"), data, strict=True):
+        np.save(tmp_path / f"{name}.npy", array)
+    # What this process holds is not to be counted.
+    ballast = np.ones(50_000_000)
+    found = measurements.measure_size_apart(tmp_path, space.name)
+    assert found["data"] == sum(array.nbytes for array in data)
+    assert 0 <= found["fit_memory"] <= found["gradient_memory"] < ballast.nbytes / 4
+    assert found["converged"]
+
+
+# --- Data ---
+
+
+def test_as_many_rats_as_there_are_are_the_observed_ones():
+    space = measurements.SPACES["rats"]
+    covariates, points = measurements.make_data(space, measurements.RATS, 1, RATS)
+    assert covariates.shape == (1, measurements.RATS)
+    observed = measurements.make_mechanism(space, covariates, points)
+    simulated = measurements.make_mechanism(space, *measurements.make_data(space, 2000, 1, RATS))
+    assert simulated.fit.energy == pytest.approx(observed.fit.energy, rel=0.2)
+    manifold = observed.manifold
+    apart = manifold.dist(observed.fit.footpoint, simulated.fit.footpoint)
+    assert apart < np.sqrt(2.0 * observed.fit.energy)
+
+
+def test_data_depend_on_seed_and_number_alone():
+    space = measurements.SPACES["outlines"]
+    first, again, other = (measurements.make_data(space, 30, seed, RATS) for seed in (1, 1, 2))
+    np.testing.assert_array_equal(first[1], again[1])
+    assert not np.array_equal(first[1], other[1])
+
+
+def test_thinned_mechanism_keeps_the_scale():
+    space = measurements.SPACES["S^2"]
+    whole = measurements.make_mechanism(space, *measurements.make_data(space, 500, 1, RATS))
+    short = measurements.thinned(space, whole, 100)
+    assert short.covariates.shape == (1, 100)
+    assert short.sensitivity is whole.sensitivity
+    assert measurements.thinned(space, whole, 500) is whole
+
+
+# --- Fits ---
+
+
+@pytest.fixture(scope="module")
+def regression():
+    space = measurements.SPACES["S^2"]
+    covariates, points = (array[0] for array in measurements.make_data(space, 30, 1, RATS))
+    return covariates, points, fit(Sphere(2), covariates, points)
+
+
+def test_verdicts_on_fits(regression):
+    covariates, points, found = regression
+    sphere = Sphere(2)
+    # The same geodesic from its place at the mean covariate, as geomstats states it.
+    velocity = np.mean(covariates) * found.shooting_vector
+    middle = sphere.exp(found.footpoint, velocity)
+    slope = sphere.transport(found.footpoint, velocity, found.shooting_vector)
+    judged = [
+        geomstats_fits.judge(sphere, found, middle, factor * slope, covariates, points)
+        for factor in (1.0, 0.5, 0.0)
+    ]
+    assert [verdict.split(" ")[0] for _, verdict in judged] == ["same", "excess", "the"]
+    energy = energy_gradient(
+        sphere, middle, 0.5 * slope, covariates - np.mean(covariates), points, blocks=()
+    ).energy
+    assert judged[1][0] == pytest.approx(energy / found.energy - 1.0)
+    nowhere = geomstats_fits.judge(sphere, found, 2.0 * middle, slope, covariates, points)
+    assert nowhere[1] == "no point of the space"
+
+
+def test_time_limit_stops_the_work():
+    start = time.perf_counter()
+    with pytest.raises(geomstats_fits.OutOfTime), geomstats_fits.time_limit(0.05):
+        time.sleep(5.0)
+    assert time.perf_counter() - start < 2.0
+    # And leaves no alarm behind.
+    with geomstats_fits.time_limit(0.05):
+        pass
+    time.sleep(0.1)
+
+
+# --- Words ---
+
+
+def planted(
+    ours=1e5,
+    walk=10.0,
+    geomstats=1.0,
+    dimensions=(2, 96),
+    budgets=(0.1, 1.0, 10.0),
+    is_bound=False,
+    fit_times=(0.001, 0.1),
+    growth=1.0,
+    memory=100.0,
+):
+    """A table of the benchmark's form with the numbers given."""
+    rows = []
+
+    def add(what, method, value, dimension, n=20, **others):
+        line = dict.fromkeys(measurements.COLUMNS) | {"is_bound": False, "note": ""}
+        line |= {"what": what, "space": f"space {dimension}", "dimension": dimension, "n": n}
+        rows.append(line | {"method": method, "value": value} | others)
+
+    for dimension in dimensions:
+        for budget in budgets:
+            of = {"dimension": dimension, "budget": budget}
+            for draws in (200, 2000):
+                share = 0.5 if draws == 200 else 1.0
+                add("effective draws", measurements.OURS, share * ours, draws=draws, **of)
+            add("effective draws", measurements.WALK, walk, is_bound=is_bound, **of)
+            name = measurements.GEOMSTATS_WALK
+            add("effective draws", name, geomstats, is_bound=is_bound, **of)
+            add("autocorrelation time", measurements.WALK, 14.0, is_bound=is_bound, **of)
+            add("cost of a draw", measurements.OURS, 3.0, **of)
+            add("planning", measurements.OURS, 0.25 * 2000 / ours, **of)
+        add("fit", geomstats_fits.OUR_FIT, fit_times[0], dimension)
+        add("fit", "geomstats (a): fast and wrong", 1e-6, dimension)
+        add("excess energy of a fit", "geomstats (a): fast and wrong", 0.5, dimension)
+        add("fit", "geomstats (a): right", fit_times[1], dimension)
+        add("excess energy of a fit", "geomstats (a): right", 1e-9, dimension)
+        for n in (10000, 100000, 1000000):
+            add("time against n", "fit", 1e-6 * n**growth, dimension, n=n)
+            add("memory beyond the data", "fit", memory, dimension, n=n)
+    return pd.DataFrame(rows, columns=measurements.COLUMNS)
+
+
+def reached(table):
+    return {aim.text: aim for aim in aims(table)}
+
+
+def test_all_aims_are_met_by_numbers_that_meet_them():
+    found = aims(planted())
+    assert len(found) == 6
+    assert all(aim.met for aim in found)
+    text = paragraph(planted(), {"cores": 2})
+    assert text.count("**Met.**") == 8
+    assert "Missed" not in text
+    assert "cores 2" in text
+
+
+@pytest.mark.parametrize(
+    ("changed", "missed"),
+    [
+        ({"walk": 200.0}, ["1,000 times the random walk"]),
+        ({"walk": 2000.0}, ["1,000 times the random walk", "100 times in two dimensions"]),
+        ({"geomstats": 1000.0}, ["500 times the walk written"]),
+        ({"fit_times": (0.01, 0.1)}, ["50 times faster fits"]),
+        ({"fit_times": (0.2, 0.1)}, ["50 times faster fits", "Never a slower fit"]),
+        (
+            {"walk": 2e5},
+            ["1,000 times the random walk", "100 times in two dimensions", "Never slower than"],
+        ),
+    ],
+)
+def test_missed_aims_are_said_to_be_missed(changed, missed):
+    found = aims(planted(**changed))
+    assert [aim.text for aim in found if not aim.met] == [
+        aim.text for aim in found if aim.text.startswith(tuple(missed))
+    ]
+    assert sum(not aim.met for aim in found) == len(missed)
+    text = paragraph(planted(**changed), {})
+    assert text.count("**Missed**") == len(missed)
+    # What limits a missed aim is said with it.
+    assert text.count("What limits it") == len(missed)
+
+
+def test_a_missed_aim_says_by_how_much_and_where():
+    [aim] = [aim for aim in aims(planted(walk=200.0)) if not aim.met]
+    assert aim.reached == pytest.approx(500.0)
+    sentence = aim.sentence()
+    assert "by a factor of 2.0" in sentence
+    assert "space 96, n = 20, budget 1" in sentence
+    assert "autocorrelation time there is 14 steps" in sentence
+    assert "the time of 3.0 steps" in sentence
+    assert "takes 25% of its time for 2000 draws" in sentence
+
+
+def test_budgets_below_one_do_not_count_in_many_dimensions():
+    table = planted()
+    small = (table["budget"] < 1.0) & (table["dimension"] == 96)
+    table.loc[small & (table["method"] == measurements.WALK), "value"] = 5e3
+    found = reached(table)
+    [many] = [aim for text, aim in found.items() if text.startswith("1,000")]
+    assert many.met
+    [slower] = [aim for text, aim in found.items() if text.startswith("Never slower")]
+    assert slower.reached == pytest.approx(20.0)
+
+
+def test_bounds_are_called_bounds():
+    text = paragraph(planted(walk=200.0, is_bound=True), {})
+    assert "at least 500 times" in text
+    assert "by a factor of at most 2.0" in text
+    assert "6 of 6 cells" in text
+    assert "at least 500 times" not in paragraph(planted(walk=200.0), {})
+
+
+def test_largest_number_of_draws_is_taken():
+    found = cells(planted())
+    assert len(found) == 6
+    assert set(found["draws"]) == {2000}
+    assert found["planning_share"].to_numpy() == pytest.approx(0.25)
+
+
+def test_fits_of_higher_energy_do_not_count():
+    found = fits(planted(fit_times=(0.001, 0.2)))
+    assert set(found["method"]) == {"geomstats (a): right"}
+    assert (found["geomstats"] / found["ours"]).to_numpy() == pytest.approx(200.0)
+
+
+def test_growth_faster_than_linear_is_said():
+    assert slopes(planted(growth=1.5), "fit")["space 2"] == pytest.approx(1.5)
+    assert "**Missed.** Time linear in n" in paragraph(planted(growth=1.5), {})
+    assert "**Met.** Time linear in n" in paragraph(planted(), {})
+
+
+def test_too_much_memory_is_said():
+    assert "**Missed.** Working memory" in paragraph(planted(memory=2500.0), {})
+    assert "**Met.** Working memory" in paragraph(planted(), {})
+
+
+def test_failures_of_plain_starts_are_counted():
+    table = planted()
+    notes = ["same energy", "the mean and a slope of zero", "fails: LinAlgError: no", "stopped"]
+    what = "excess energy of a fit from a plain start"
+    lines = [{"what": what, "space": "S", "n": 20, "note": note} for note in notes]
+    text = paragraph(pd.concat([table, pd.DataFrame(lines)]), {})
+    assert "Of 4 fits of geomstats" in text
+    assert "1 find the least energy" in text
+    assert "1 raise an error (S)" in text
+    assert "1 return the mean with a slope of zero, without a word (S)" in text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(12345.0, "12,000"), (104.0, "100"), (9.96, "10.0"), (1.23, "1.2"), (0.0456, "0.046")],
+)
+def test_numbers_have_two_digits(value, text):
+    assert number(value) == text
+
+
+def test_an_aim_just_reached_is_met():
+    assert Aim("", 10.0, 10.0, False, "", 10.0, "").met
+    assert not Aim("", 10.0, 9.99, False, "", 10.0, "").met

@@ -1,0 +1,32 @@
+"""All numbers of the benchmark in one table, one figure and one paragraph."""
+
+from jobs import job, replacing, save_table
+
+with job(snakemake):
+    import os
+    import platform
+
+    import numpy as np
+    import pandas as pd
+    from benchmark_figure import draw
+    from benchmark_report import paragraph
+
+    from geodp.plotting import FORMATS, save_figure
+
+    # An empty part of a table has no types to agree on.
+    parts = [pd.read_csv(path) for path in snakemake.input.tables]
+    table = pd.concat([part.dropna(axis="columns", how="all") for part in parts])
+    table = table.reindex(columns=parts[0].columns)
+    machine = {
+        "cores": os.cpu_count(),
+        "processor": platform.machine(),
+        "Python": platform.python_version(),
+        "NumPy": np.__version__,
+    }
+    save_table(snakemake.output.csv, table)
+    with replacing(snakemake.output.text) as partial:
+        partial.write_text(paragraph(table, machine))
+    figure = draw(table)
+    for file_format in FORMATS:
+        with replacing(snakemake.output[file_format]) as partial:
+            save_figure(figure, partial, file_format)

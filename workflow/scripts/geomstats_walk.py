@@ -1,0 +1,161 @@
+"""The published density and the random walk on it, as a user of geomstats would write them.
+
+One chain in a loop, vectorised over records, with geomstats' exp, log and parallel transport.  What
+geomstats does not have, the eigenspaces of the curvature and frames, is the library's, so that the
+walk takes the steps that `geodp.samplers.random_walk` takes with the same random numbers.
+"""
+
+import numpy as np
+
+from geodp.manifolds.kendall import KendallPlanarShapes
+from geodp.manifolds.spd import SPD
+from geodp.manifolds.sphere import Sphere
+from geodp.manifolds.symmetric import PulledBackResiduals, jacobi_weights
+
+
+def geomstats_space(manifold):
+    """The same space in geomstats, equipped with its metric."""
+    # It takes seconds to import.
+    from geomstats.geometry.hypersphere import Hypersphere
+    from geomstats.geometry.pre_shape import PreShapeSpace
+    from geomstats.geometry.spd_matrices import SPDAffineMetric, SPDMatrices
+
+    if isinstance(manifold, Sphere):
+        return Hypersphere(manifold.dim)
+    if isinstance(manifold, SPD):
+        space = SPDMatrices(manifold.size, equip=False)
+        space.equip_with_metric(SPDAffineMetric)
+        return space
+    if isinstance(manifold, KendallPlanarShapes):
+        preshapes = PreShapeSpace(manifold.landmarks, 2)
+        preshapes.equip_with_group_action("rotations")
+        preshapes.equip_with_quotient()
+        return preshapes.quotient
+    raise ValueError(f"no space of geomstats is known for {manifold.name}")
+
+
+def to_geomstats(array):
+    """Landmarks as pairs of numbers; anything else as it is."""
+    if np.iscomplexobj(array):
+        return np.stack([array.real, array.imag], axis=-1)
+    return array
+
+
+def from_geomstats(manifold, array):
+    """Undo `to_geomstats`."""
+    if manifold.dtype is complex:
+        return array[..., 0] + 1j * array[..., 1]
+    return array
+
+
+class GeomstatsDensity:
+    """Log density ``-|grad_p E(p, transported v_hat)| / sigma`` of one data set, by geomstats.
+
+    Parameters
+    ----------
+    manifold : SymmetricSpace
+    covariates : ndarray, shape (n,)
+    points : ndarray, shape (n, *point_shape)
+    footpoint, shooting_vector : ndarray, shape point_shape
+        The fit.
+    scale : float
+    support_centre : ndarray, shape point_shape
+    support_radius : float
+        Infinite for the whole space.
+    """
+
+    def __init__(
+        self,
+        manifold,
+        covariates,
+        points,
+        footpoint,
+        shooting_vector,
+        scale,
+        support_centre,
+        support_radius,
+    ):
+        self.manifold = manifold
+        self.metric = geomstats_space(manifold).metric
+        self.covariates = covariates
+        self.points = to_geomstats(points)
+        self.footpoint = to_geomstats(footpoint)
+        self.shooting_vector = to_geomstats(shooting_vector)
+        self.scale = scale
+        self.support_centre = to_geomstats(support_centre)
+        self.support_radius = support_radius
+
+    def __call__(self, point):
+        """Log density of one point of geomstats, minus infinity outside the support."""
+        metric = self.metric
+        if np.isfinite(self.support_radius):
+            # Rounding must not narrow a radius that is the whole space's.
+            away = np.squeeze(metric.dist(self.support_centre, point))
+            if away > self.support_radius * (1.0 + 1e-9):
+                return -np.inf
+        return -np.squeeze(metric.norm(*self.gradient(point))) / self.scale
+
+    def gradient(self, point):
+        """Gradient of the energy in the footpoint, and the representative it stands at."""
+        metric, manifold = self.metric, self.manifold
+        x = self.covariates
+        direction = np.reshape(metric.log(point, self.footpoint), self.footpoint.shape)
+        # On shapes, the representative of the point that transport ends at.
+        point = np.reshape(metric.exp(direction, self.footpoint), direction.shape)
+        velocity = self._transport(self.shooting_vector, self.footpoint, direction)
+        velocities = np.einsum("n,...->n...", x, velocity)
+        predictions = metric.exp(velocities, point)
+        residuals = metric.log(self.points, predictions)
+        back = self._transport(residuals, predictions, metric.log(point, predictions))
+        p, v, back = (from_geomstats(manifold, each) for each in (point, velocity, back))
+        parts = PulledBackResiduals(
+            manifold.frequencies(p, v),
+            np.moveaxis(manifold.split(p[None], v[None], back), 1, 0),
+            squared_distances=None,
+            point_ndim=manifold.point_ndim,
+        )
+        weights = jacobi_weights(manifold, parts.frequencies, x, "footpoint")
+        return to_geomstats(-parts.combine(weights) / len(x)), point
+
+    def _transport(self, vectors, points, directions):
+        """Vectors carried along geodesics.
+
+        On shapes `parallel_transport` integrates numerically; a pole ladder, which geomstats has
+        too, is exact there and several times faster than five steps of that.
+        """
+        if self.manifold.dtype is complex:
+            ladder = self.metric.ladder_parallel_transport(vectors, points, directions)
+            carried = ladder["transported_tangent_vec"]
+        else:
+            carried = self.metric.parallel_transport(vectors, points, direction=directions)
+        return np.reshape(carried, np.shape(vectors))
+
+
+def geomstats_walk(rng, density, radius, start):
+    """Yield the states of one chain, and whether each step was accepted, for ever.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+    density : GeomstatsDensity
+    radius : float
+        Of the tangent ball of proposals.
+    start : ndarray, shape point_shape
+        As the library stores points.
+    """
+    manifold, metric = density.manifold, density.metric
+    point = to_geomstats(start)
+    value = density(point)
+    while True:
+        direction = rng.standard_normal(manifold.dim)
+        direction /= np.linalg.norm(direction)
+        length = radius * rng.random() ** (1.0 / manifold.dim)
+        vector = manifold.vector(
+            manifold.frame(from_geomstats(manifold, point)), length * direction
+        )
+        proposed = np.reshape(metric.exp(to_geomstats(vector), point), point.shape)
+        proposed_value = density(proposed)
+        accepted = np.log(rng.random()) < proposed_value - value
+        if accepted:
+            point, value = proposed, proposed_value
+        yield from_geomstats(manifold, point), value, accepted
