@@ -44,6 +44,22 @@ class Residuals(ABC):
             Tangent at the footpoint.
         """
 
+    @abstractmethod
+    def adjoint_norms(self, coefficients):
+        """Lengths of combinations of the two carried residuals, record by record.
+
+        Parameters
+        ----------
+        coefficients : dict of float
+            By block; a block left out does not enter.
+
+        Returns
+        -------
+        ndarray, shape (*data_sets, *chains, n)
+            ``|sum of coefficients[block] * a_i(block)|``, where the sum over records of
+            ``a_i(block)`` is ``adjoint_sums(block)``.
+        """
+
 
 class Manifold(ABC):
     """A complete Riemannian manifold.
