@@ -150,13 +150,12 @@ class SymmetricResiduals(Residuals):
         # Both fields have the same component in an eigenspace, up to their Jacobi solutions.
         squares = self.pulled_back.squared_components
         total = np.zeros(self.squared_distances.shape)
-        for index, multiplicity in enumerate(self.manifold.multiplicities):
-            if multiplicity:
-                factor = sum(
-                    coefficient * self._factors[block][index]
-                    for block, coefficient in coefficients.items()
-                )
-                total += factor**2 * squares[..., index, :]
+        for index in range(squares.shape[-2]):
+            factor = sum(
+                coefficient * self._factors[block][index]
+                for block, coefficient in coefficients.items()
+            )
+            total += factor**2 * squares[..., index, :]
         return np.sqrt(total)
 
 

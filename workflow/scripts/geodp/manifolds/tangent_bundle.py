@@ -139,13 +139,19 @@ class ProductSupport:
     footpoint_radius: float
     shooting_vector_length: float
 
+    @property
+    def origin(self):
+        """The state ``(centre, 0)``, shape (2, *base.point_shape)."""
+        return self.bundle.join(self.centre, np.zeros_like(self.centre))
+
     def contains(self, states):
         """Whether states (*batch, *point_shape) lie in it; shape (*batch)."""
         base = self.bundle.base
-        p, v = self.bundle.parts(states)
-        # Comparisons with what is no number are false, so that it lies outside.
+        axes = tuple(range(-self.bundle.point_ndim, 0))
+        finite = np.all(np.isfinite(states), axis=axes)
+        p, v = self.bundle.parts(np.where(self.bundle.expand(finite), states, self.origin))
         near = base.dist(self.centre, p) <= self.footpoint_radius
-        return near & (base.norm(p, v) <= self.shooting_vector_length)
+        return finite & near & (base.norm(p, v) <= self.shooting_vector_length)
 
     def draw(self, rng, shape=()):
         """States with both coordinates, as seen from ``(centre, 0)``, uniform in their balls."""
@@ -155,7 +161,7 @@ class ProductSupport:
             base.random_tangent_in_ball(rng, centre, self._reach),
             base.random_tangent_in_ball(rng, centre, self.shooting_vector_length),
         )
-        return self.bundle.exp(self.bundle.join(centre, np.zeros_like(centre)), step)
+        return self.bundle.exp(self.origin, step)
 
     def log_draw_density(self, states):
         """Log density of `draw` for the bundle's volume, at states in the support; (*batch)."""

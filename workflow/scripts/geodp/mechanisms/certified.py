@@ -333,7 +333,9 @@ class Certified:
 
     def log_density(self, states, budget):
         """Log density (*data_sets, *chains) for volume times Lebesgue, up to a constant (H7)."""
-        inside = self.public.support.contains(states)
+        support = self.public.support
+        inside = support.contains(states)
+        states = np.where(self.space.expand(inside), states, support.origin)
         return np.where(inside, self.unrestricted(states, budget), -np.inf)
 
     def score(self, states):
