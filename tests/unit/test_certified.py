@@ -158,18 +158,16 @@ def test_scores_are_those_of_a_loop_over_records(space, score, several):
 
 @pytest.mark.parametrize(("space", "score"), LAWS)
 def test_subjects_of_one_record_are_records(space, score):
-    """The two ways to compute the sums, and chunks of them."""
+    """The two ways to compute the sums."""
     public = public_inputs(space)
     one = mechanism(public, *draw_records(public, 3, (2,)), score)
-    # A column of records that only fill up.
-    filled = replace(
-        one.records,
-        **{
-            name: np.concatenate([array, fill * array], axis=2)
-            for name, fill in (("covariates", 1), ("points", 1), ("valid", False), ("shares", 0))
-            for array in [getattr(one.records, name)]
-        },
-    )
+    # Every record twice, the second time with next to no share in its subject.
+    twice = {
+        name: np.repeat(getattr(one.records, name), 2, axis=2)
+        for name in ("covariates", "points", "valid", "shares")
+    }
+    twice["shares"][..., 1] = 1e-300
+    filled = replace(one.records, **twice)
     states = draw_states(public, 4, (2, 3, 2))
     expected = one.score(states)
     assert expected.shape == (2, 3, 2)
@@ -446,6 +444,39 @@ def test_records_whose_numbers_fail_at_a_geodesic_leave_the_others_alone(size, s
         change = [getattr(sums, block) - getattr(rest, block) for block in BLOCKS]
         norms = certified.hull_norm(manifold, states[:, 0], *change)
         assert np.all(norms <= public.gradient_scale * (1.0 + 1e-9))
+
+
+@pytest.mark.parametrize("kind", ["far", "several"])
+def test_one_subject_does_not_change_how_others_are_computed(kind):
+    """H4: where rounding is all there is of some components, which two formulas round differently.
+
+    A far point needs slower formulas, and so does a second record.
+    """
+    manifold = Hyperbolic(2)
+    public = public_inputs(manifold, number=6)
+    p, v = draw_states(public, 28, ())
+    v = v / manifold.norm(p, v)
+    x = np.linspace(-0.5, 0.5, 6)
+    # Residuals along the geodesic.
+    points = manifold.exp(p, (x + 0.7)[:, None] * v)
+    covariates, subjects = 45.0 + 50.0 * x, np.arange(6)
+    if kind == "far":
+        points[5] = manifold.exp(points[5], 30.0 * manifold.frame(points[5])[0])
+    else:
+        covariates, points = np.append(covariates, 45.0), np.append(points, points[:1], axis=0)
+        subjects = np.append(subjects, 5)
+    whole, rest, alone = (
+        mechanism(
+            replace(public, number=number),
+            covariates[chosen],
+            points[chosen],
+            subjects=subjects[chosen],
+        ).sums(np.stack([p, v])[None])
+        for number, chosen in ((6, subjects >= 0), (5, subjects < 5), (1, subjects == 5))
+    )
+    for name in ("loss", *BLOCKS):
+        expected = getattr(rest, name) + getattr(alone, name)
+        np.testing.assert_allclose(getattr(whole, name), expected, rtol=0.0, atol=1e-14)
 
 
 def test_every_contribution_is_within_its_bounds(space):

@@ -183,6 +183,15 @@ class Manifold(ABC):
     def exp_volume(self, point, vector):
         """Volume density of the exponential map at ``vector`` (1 at zero); shape of the batch."""
 
+    def needs_care(self, points):
+        """Which points `residuals` has slower formulas for, then used for all it is given.
+
+        Returns
+        -------
+        ndarray of bool, shape of the batch
+        """
+        return np.zeros(self.batch_shape(points), dtype=bool)
+
     @property
     def point_ndim(self):
         return len(self.point_shape)

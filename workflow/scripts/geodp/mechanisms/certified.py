@@ -375,8 +375,6 @@ class Certified:
         ClippedSums
         """
         footpoint, shooting_vector = self.space.parts(states)
-        single = self.records.covariates.shape[-1] == 1
-        part = self._sums_of_records if single else self._sums_of_subjects
         # Overflow is looked for, and what overflows does not count.
         with np.errstate(all="ignore"):
             found = sum_over_records(
@@ -384,13 +382,34 @@ class Certified:
                 footpoint,
                 shooting_vector,
                 self.records.covariates.shape[:-1],
-                part,
+                self._part,
                 size=self.records.covariates.shape[-1],
             )
         return ClippedSums(*found)
 
+    def _part(self, footpoint, shooting_vector, index):
+        """Part of the sums, over the subjects of an index.
+
+        By which formulas one subject's contribution is computed must not hang on another's
+        records, since they differ in rounding (H4): subjects with several records are kept apart,
+        and those with points that need care.
+        """
+        records = self.records
+        several = np.count_nonzero(records.shares[index], axis=-1) > 1
+        careful = np.any(self.public.manifold.needs_care(records.points[index]), axis=-1)
+        data_sets = tuple(range(several.ndim - 1))
+        kinds = 2 * np.any(several, axis=data_sets) + np.any(careful, axis=data_sets)
+        found, parts = np.unique(kinds), []
+        for kind in found:
+            compute = self._sums_of_subjects if kind >= 2 else self._sums_of_records
+            chosen = index
+            if len(found) > 1:
+                chosen = (*index[:-1], index[-1].start + np.flatnonzero(kinds == kind))
+            parts.append(compute(footpoint, shooting_vector, chosen))
+        return [sum(part) for part in zip(*parts, strict=True)]
+
     def _sums_of_records(self, footpoint, shooting_vector, index):
-        """Part of the sums where every subject has one record."""
+        """Part of the sums, of subjects with one record."""
         records = self.records
         x, y, valid = (
             each[index][(..., 0) + (slice(None),) * tail]
@@ -412,7 +431,7 @@ class Certified:
         return [loss, *(residuals.adjoint_sums(block, weights) for block in BLOCKS)]
 
     def _sums_of_subjects(self, footpoint, shooting_vector, index):
-        """Part of the sums where subjects have several records, averaged before clipping."""
+        """Part of the sums, of subjects with several records, averaged before clipping."""
         public, manifold = self.public, self.public.manifold
         records = self.records
         x, y, valid, shares = (
