@@ -215,9 +215,9 @@ def thinned(space, mechanism, number):
 # Samplers
 
 
-def default_plan(rng, target):
+def default_plan(rng, target, draws):
     """The library's default sampler, planned for a target."""
-    return plan(rng, target)
+    return plan(rng, target, draws)
 
 
 def tuned_walk(rng, target):
@@ -416,7 +416,7 @@ def measure_sampling(space, number, budget, settings, rats):
     rng = random_stream(*names, "default")
     start = time.perf_counter()
     target = mechanism.footpoint_target(budget)
-    planned = default_plan(rng, target)
+    planned = default_plan(rng, target, max(settings["draws"]))
     planning = time.perf_counter() - start
     note = f"{planned.sampler.name}, {planned.steps} steps a draw"
     if np.isfinite(planned.total_variation):
