@@ -97,8 +97,9 @@ def distance_hessian(manifold, distance):
     """
     lower, upper = manifold.curvature_bounds
     least, greatest = np.ones_like(distance), np.ones_like(distance)
-    if upper > 0.0:
-        angle = np.sqrt(upper) * distance
+    if np.isfinite(manifold.injectivity_radius):
+        # Flat spaces have cut loci, too, if they close up like the circle.
+        angle = np.sqrt(max(upper, 0.0)) * distance
         within = (distance < manifold.injectivity_radius) & (angle < np.pi)
         angle = np.where(within, angle, 1.0)
         cosine = np.where(angle > 0.0, np.cos(angle) / np.sinc(angle / np.pi), 1.0)
@@ -251,8 +252,8 @@ def slopes(manifold, block, distances, covariates, length, moved):
 def far_slope(manifold, distances, covariates, length):
     """Rate ``a`` and loss ``b`` with: the energy grows at least at ``a r - b`` at distance r.
 
-    Without positive curvature, and along any geodesic from the footpoint of the records' residuals,
-    the shooting vector carried in parallel.  The prediction is within ``rho`` of the footpoint,
+    Without positive curvature and cut loci, and along any geodesic from the footpoint of the
+    records' residuals, the shooting vector carried in parallel.  The prediction is within ``rho`` of the footpoint,
     which turns and stretches minus the residual from ``r`` times the geodesic's direction by at
     most ``rho (1 + k (r + rho))``, k the root of the curvature's size; a record lies within ``d``
     of where the geodesic started, which moves it by ``d`` more; and the Jacobi field it is paired

@@ -119,6 +119,9 @@ class GradientDensity(Density):
     def refusal(self):
         if not isinstance(self.manifold, SymmetricSpace):
             return f"{self.manifold.name} has no bounds of Jacobi fields: it is no symmetric space"
+        lower, upper = self.manifold.curvature_bounds
+        if lower < 0.0 < upper:
+            return f"{self.manifold.name} has curvatures of both signs, which the bounds do not know"
         return None
 
     @abstractmethod
@@ -223,8 +226,10 @@ class FootpointDensity(GradientDensity):
         turning = np.where(
             np.all(pole == fitted, axis=tuple(range(-manifold.point_ndim, 0))),
             angles * arc_turning(manifold, away),
-            radii * transport_turning(manifold, away + radii),
+            # Not at all if it stays where it is, even at a cut locus.
+            np.where(radii > 0.0, radii, 1.0) * transport_turning(manifold, away + radii),
         )
+        turning = np.where(radii > 0.0, turning, 0.0)
         length = manifold.norm(self.footpoint, self.shooting_vector)[..., None]
         turned = length * np.minimum(turning, 2.0)
 
@@ -232,7 +237,7 @@ class FootpointDensity(GradientDensity):
 
     def far_slope(self, states):
         manifold = self.manifold
-        if manifold.curvature_bounds[1] > 0.0:
+        if manifold.curvature_bounds[1] > 0.0 or np.isfinite(manifold.injectivity_radius):
             return None
 
         def bound(found, *rest):

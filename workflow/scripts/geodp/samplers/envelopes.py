@@ -27,27 +27,26 @@ SHELLS = 1000
 # The tail of an unbounded support starts where the density is below the exponential of minus this.
 TAIL = 40.0
 
-# A Hessian by differences is trusted to this relative accuracy.
-HESSIAN_ACCURACY = 1e-6
-
 # Records, times states, that are taken together when members of a batch need different numbers.
 GATHERED = 1 << 18
 
 
 @dataclass(frozen=True)
 class Elliptical:
-    """``exp(offset - |matrix u|)`` in coordinates u about the mode, for flat spaces.
+    """``exp(offset - rate |u|)`` in coordinates u about the mode, for flat spaces.
+
+    The Hessian of the energy is a multiple of one there, which its bounds say exactly; one by
+    differences would be an estimate.
 
     Attributes
     ----------
-    matrix : ndarray, shape (k, dim, dim)
-    offset : ndarray, shape (k,)
+    rate, offset : ndarray, shape (k,)
     acceptance : ndarray, shape (k,)
         Least probability of accepting a proposal.
     """
 
     target: object
-    matrix: np.ndarray
+    rate: np.ndarray
     offset: np.ndarray
     acceptance: np.ndarray
 
@@ -58,27 +57,27 @@ class Elliptical:
         """The envelope of each member of a target's batch; acceptance zero where there is none."""
         space, dim = target.space, target.space.dim
         members = int(np.prod(target.batch, dtype=int))
-        matrix = target.hessian.reshape((members, dim, dim))
-        matrix = (1.0 - HESSIAN_ACCURACY) * matrix / target.scale.reshape(members)[:, None, None]
-        # At the mode the gradient vanishes up to rounding.
-        offset = -target.density.log_density(
-            np.expand_dims(target.centre, -space.point_ndim - 1)
-        ).reshape(members)
+        mode = target.centre.reshape((members, 1, *space.point_shape))
+        part = target.density.take(np.arange(members))
+        least, greatest = part.slopes(mode, np.zeros((members, 1)))
+        scale = target.scale.reshape(members)
+        rate = (1.0 - ROUNDING) * np.maximum(least[:, 0], 0.0) / scale
+        steepest = (1.0 + ROUNDING) * greatest[:, 0] / scale
+        # At the mode the gradient vanishes up to rounding, or is what the support leaves of it.
+        offset = -part.log_density(mode)[:, 0]
         inside = target.support_radius - space.dist(target.support_centre, target.centre)
         inside = np.maximum(inside.reshape(members), 0.0)
-        least = np.maximum(np.linalg.eigvalsh(matrix)[:, 0], 0.0)
-        with np.errstate(invalid="ignore"):
-            held = np.where(np.isinf(inside), 1.0, gammainc(dim, inside * least))
-        acceptance = held * np.exp(-2.0 * offset) * (1.0 - HESSIAN_ACCURACY) ** dim
-        acceptance = np.where(least > 0.0, acceptance, 0.0)
-        return cls(target, matrix, offset + HESSIAN_ACCURACY, acceptance)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            held = np.where(np.isinf(inside), 1.0, gammainc(dim, inside * steepest))
+            acceptance = held * np.exp(-2.0 * offset - ROUNDING) * (rate / steepest) ** dim
+        acceptance = np.where(rate > 0.0, acceptance, 0.0)
+        return cls(target, rate, offset + ROUNDING, acceptance)
 
     def propose(self, rng, members, count):
         """Proposals and a bound of the log density there; (k, count, ...) and (k, count)."""
         directions = _unit_vectors(rng, (len(members), count, self.target.space.dim))
         lengths = rng.gamma(directions.shape[-1], size=directions.shape[:-1])
-        inverse = np.linalg.inv(self.matrix[members])
-        steps = (lengths[..., None] * directions) @ np.swapaxes(inverse, -1, -2)
+        steps = (lengths / self.rate[members, None])[..., None] * directions
         position, _ = _leave(self.target.space, self.target.centre, members, steps)
         return position, self.offset[members, None] - lengths
 
@@ -161,7 +160,8 @@ class Radial:
         states = np.broadcast_to(mode, (members, SLOPE_PLACES, *space.point_shape))
         least, greatest = part.slopes(states, places)
         # Shells as thin as the density is narrow near the mode, and wider ones farther out.
-        narrow = np.minimum(dim * scale / np.maximum(greatest[:, :1], 1e-300), reach[:, None])
+        steep = np.where(np.isfinite(greatest[:, :1]), np.maximum(greatest[:, :1], 1e-300), 1e-300)
+        narrow = np.minimum(dim * scale / steep, reach[:, None])
         steps = np.linspace(0.0, 1.0, SHELLS + 1)
         edges = narrow * np.sinh(steps * np.arcsinh(reach[:, None] / narrow))
         edges[:, -1] = reach
@@ -176,7 +176,7 @@ class Radial:
         # Of Exp, with the shell's distances and any direction.
         log_volume, log_least = _shell_volumes(space, edges)
         log_sphere = np.log(2.0) + 0.5 * dim * np.log(np.pi) - gammaln(0.5 * dim)
-        log_shell = np.log((edges[:, 1:] ** dim - edges[:, :-1] ** dim) / dim) + log_sphere
+        log_shell = _log_power_gaps(edges[:, :-1], edges[:, 1:], dim) + log_sphere
         # What is surely there: shells inside the support, by the gradient's upper bound.
         inside = edges[:, 1:] <= (radius - aside)[:, None]
         lower = log_least + log_shell - rest - ROUNDING - risen[1][:, 1:] / scale
@@ -218,7 +218,7 @@ class Radial:
         edges = self.edges[members]
         low = np.take_along_axis(edges, shell, axis=-1)
         high = np.take_along_axis(edges, shell + 1, axis=-1)
-        length = (low**dim + rng.random(shell.shape) * (high**dim - low**dim)) ** (1.0 / dim)
+        length = _lengths(rng, low, high, dim)
         farther = rng.exponential(size=shell.shape) / self.tail_rate[members, None]
         length = np.where(beyond, edges[:, -1:] + farther, length)
         steps = length[..., None] * _unit_vectors(rng, (*shell.shape, dim))
@@ -255,6 +255,17 @@ def _tail(space, density, mode, scale):
         np.where(falling, end, nothing[2]),
         np.where(falling, tail_rate, 1.0),
     )
+
+
+def _log_power_gaps(low, high, dim):
+    """Logarithm of ``(high^dim - low^dim) / dim``, whose powers underflow in many dimensions."""
+    return dim * np.log(high) + np.log1p(-((low / high) ** dim)) - np.log(dim)
+
+
+def _lengths(rng, low, high, dim):
+    """Lengths between ``low`` and ``high``, of density ``r^(dim - 1)``."""
+    inner = (low / high) ** dim
+    return high * (inner + rng.random(low.shape) * (1.0 - inner)) ** (1.0 / dim)
 
 
 def _unit_vectors(rng, shape):
@@ -303,11 +314,6 @@ def _shell_volumes(space, edges):
     return np.minimum(by_rate, space.volume_growth * edges[:, 1:]), np.zeros_like(edges[:, 1:])
 
 
-def envelope_at_mode(target):
-    """The envelope about a target's mode that goes with its space."""
-    return (Elliptical if is_flat(target.density.manifold) else Radial).of(target)
-
-
 def is_flat(manifold):
     """Whether gradients are linear in normal coordinates."""
     return manifold.curvature_bounds == (0.0, 0.0) and np.isinf(manifold.injectivity_radius)
@@ -336,7 +342,7 @@ class Cells:
         Bound of the log density with respect to ``r^(dim - 1) dr`` times Lebesgue measure of the
         face's coordinates.
     log_mass : ndarray, shape (cells,)
-        Of the bound on the cell, relative to the member's total.
+        Of the bound on the cell, relative to the total over the member's cells.
     acceptance : ndarray, shape (k,)
     near : Radial
         Within the ball around the mode that has no cells.
@@ -383,8 +389,8 @@ class Cells:
         cover = _Cover.whole(target, members, near_radius)
         while True:
             volume = cover.log_volume()
-            total = _log_sums(cover.member, cover.log_upper + volume, number)
-            total = np.logaddexp(total, near_upper)
+            in_cells = _log_sums(cover.member, cover.log_upper + volume, number)
+            total = np.logaddexp(in_cells, near_upper)
             upper = np.exp(cover.log_upper + volume - total[cover.member])
             lower = np.exp(cover.log_lower + volume - total[cover.member])
             acceptance = np.exp(near_lower - total) + np.bincount(
@@ -397,8 +403,8 @@ class Cells:
             if not np.any(split):
                 break
             cover = cover.refined(target, split, near_radius)
-        with np.errstate(divide="ignore"):
-            log_mass = np.log(upper)
+        # However small a share all cells have, each member's share of them is well defined.
+        log_mass = cover.log_upper + volume - in_cells[cover.member]
         kept = {name: getattr(cover, name) for name in _SHAPE}
         return cls(
             target=target,
@@ -438,7 +444,8 @@ class Cells:
         # Each member's cells fill an interval; the sums before it are taken off.
         before = np.concatenate([[0.0], cumulative])[edges]
         inner = cumulative - before[self.member]
-        share = inner / (before[1:] - before[:-1])[self.member]
+        whole = before[1:] - before[:-1]
+        share = inner / whole[self.member]
         chosen = np.searchsorted(
             self.member + np.minimum(share, 1.0),
             members[:, None] + rng.random((len(members), count)),
@@ -446,7 +453,7 @@ class Cells:
         )
         chosen = np.clip(chosen, edges[members][:, None], edges[members + 1][:, None] - 1)
         low, high = self.low[chosen], self.high[chosen]
-        length = (low**dim + rng.random(chosen.shape) * (high**dim - low**dim)) ** (1.0 / dim)
+        length = _lengths(rng, low, high, dim)
         place = rng.uniform(-1.0, 1.0, (*chosen.shape, dim - 1))
         place = self.middle[chosen] + self.half[chosen][..., None] * place
         centre = target.support_centre.reshape((-1, *space.point_shape))[members]
@@ -517,8 +524,8 @@ class _Cover:
     def log_volume(self):
         """Of each cell, in the measure of `Cells.log_upper`."""
         dim = self.middle.shape[-1] + 1
-        radial = (self.high**dim - self.low**dim) / dim
-        return np.log(radial) + (dim - 1) * np.log(2.0 * self.half)
+        radial = _log_power_gaps(self.low, self.high, dim)
+        return radial + (dim - 1) * np.log(2.0 * self.half)
 
     def refined(self, target, split, near_radius):
         """Some cells halved: along the radius, or across it, where they are longer."""

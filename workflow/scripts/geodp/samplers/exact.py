@@ -14,8 +14,9 @@ from geodp.samplers.base import Info, Kernel, Plan, State
 from geodp.samplers.envelopes import (
     MOST_CELL_DIMENSIONS,
     Cells,
+    Elliptical,
     Radial,
-    envelope_at_mode,
+    is_flat,
     no_envelope_reason,
 )
 
@@ -171,7 +172,8 @@ class Exact(Independent):
         log_density = target.density.take(members).log_density(position)
         log_density = np.where(np.isposinf(limit), -np.inf, log_density)
         excess = log_density - limit
-        if np.any(excess > ROUNDING):
+        # Of what is no number nothing is certified either.
+        if not np.all(excess <= ROUNDING):
             raise RuntimeError(f"a log density exceeds its certified bound by {np.max(excess):.3g}")
         inside = self._inside(target, members, position)
         accepted = inside & (np.log(rng.random(excess.shape)) < excess)
@@ -240,20 +242,29 @@ def plan(
     if reason is not None:
         return None, nowhere, reason
     least = -np.expm1(np.log(run_out) / most_proposals)
-    at_mode = envelope_at_mode(target)
-    envelopes = [at_mode]
-    found = at_mode.acceptance.copy()
-    chosen = np.where(found >= max(least, MODE_ACCEPTANCE), 0, -1)
+    number = int(np.prod(target.batch, dtype=int))
+    envelopes, found, chosen = [], np.zeros(number), np.full(number, -1)
+
+    def choose(envelope, enough):
+        better = (chosen < 0) & (envelope.acceptance >= enough)
+        found[better] = envelope.acceptance[better]
+        if envelope not in envelopes:
+            envelopes.append(envelope)
+        chosen[better] = envelopes.index(envelope)
+
+    # Where the gradient is linear a support may still be elsewhere, or far narrower.
+    for kind in (Elliptical, Radial) if is_flat(target.density.manifold) else (Radial,):
+        at_mode = kind.of(target)
+        choose(at_mode, max(least, MODE_ACCEPTANCE))
+        if np.all(chosen >= 0):
+            break
     rest = np.flatnonzero(chosen < 0)
-    if len(rest) and isinstance(at_mode, Radial):
+    if len(rest):
         reason, cells = _cells(target, rest, draws, work, at_mode)
         if cells is not None:
-            envelopes.append(cells)
-            better = rest[cells.acceptance[rest] >= least]
-            chosen[better], found[better] = 1, cells.acceptance[better]
+            choose(cells, least)
         # An envelope at the mode that accepts little is better than none.
-        for index in np.flatnonzero((chosen < 0) & (at_mode.acceptance >= least)):
-            chosen[index], found[index] = 0, at_mode.acceptance[index]
+        choose(at_mode, least)
     if not np.any(chosen >= 0):
         return None, nowhere, reason
     worst = float(np.min(found[chosen >= 0]))
@@ -276,6 +287,8 @@ def _cells(target, members, draws, work, at_mode):
     """Why members without a certificate have none, and cells, or ``None`` for neither."""
     dim = target.space.dim
     convexity = "its energy is not certified to be convex enough"
+    if is_flat(target.density.manifold):
+        convexity = "too little of its support is certified to be about its mode"
     if dim > MOST_CELL_DIMENSIONS:
         return f"{convexity}, and {dim} dimensions are too many for cells", None
     if not np.all(np.isfinite(target.support_radius)):
