@@ -149,6 +149,15 @@ def test_hessians_agree(pair, scene):
     assert np.max(abs(found - expected)) <= 1e-6 * np.max(abs(expected))
 
 
+def test_adjoint_norms_agree(pair, scene):
+    arguments = (scene.footpoint, scene.vector, *scene.data)
+    own, other = (space.residuals(*arguments) for space in (pair.own, pair.other))
+    for sign in (1.0, -1.0):
+        coefficients = {"footpoint": 0.5, "shooting_vector": sign}
+        expected = own.adjoint_norms(coefficients)
+        assert np.max(abs(other.adjoint_norms(coefficients) - expected)) <= 1e-6
+
+
 @pytest.mark.parametrize("huber", [None, 0.1])
 def test_fits_agree(pair, scene, huber):
     expected = fit(pair.own, *scene.data, huber=huber)

@@ -11,6 +11,7 @@ from scipy.linalg import helmert
 
 from geodp.errors import DataError
 from geodp.landmark_maps import LandmarkMap, fourier_harmonics
+from geodp.manifolds.base import BLOCKS
 from geodp.manifolds.hyperbolic import Hyperbolic
 from geodp.manifolds.kendall import (
     ComplexProjectiveSpace,
@@ -21,7 +22,12 @@ from geodp.manifolds.kendall import (
 from geodp.manifolds.registry import make_manifold, parse_point
 from geodp.manifolds.spd import SPD
 from geodp.manifolds.sphere import Sphere
-from geodp.manifolds.symmetric import SymmetricSpace, jacobi_cosine, jacobi_sine
+from geodp.manifolds.symmetric import (
+    SymmetricResiduals,
+    SymmetricSpace,
+    jacobi_cosine,
+    jacobi_sine,
+)
 
 EPSILON = np.finfo(float).eps
 
@@ -1027,6 +1033,45 @@ def test_pulled_back_residuals_equal_the_generic_ones(
         assert found.shape == expected.shape == footpoint.shape
         # Sums over seven records.
         assert np.max(manifold.norm(footpoint, found - expected)) <= 7 * allowed
+
+
+@pytest.mark.parametrize("speed", [0.6, 0.0], ids=["moving", "still"])
+def test_adjoint_norms_are_those_of_each_record(manifold, make_records, speed):
+    """Of `jacobi_adjoint`, record by record and one chain at a time."""
+    rng = np.random.default_rng(20)
+    data = make_records(manifold, seed=20, number=5, noise=0.3, data_shape=(2,))
+    data.covariates[:, 0] = -0.5
+    near = np.repeat(data.footpoint[:, None], 3, axis=1)
+    footpoint = manifold.exp(near, 0.1 * manifold.random_tangent(rng, near) / manifold.dim**0.5)
+    vector = speed * unit_tangent(manifold, rng, footpoint)
+    arguments = (footpoint, vector, data.covariates, data.points)
+    fast = manifold.residuals(*arguments)
+    generic = SymmetricResiduals(
+        manifold,
+        data.covariates[:, None],
+        SymmetricSpace.pulled_back_residuals(manifold, *arguments),
+    )
+    for coefficients in (
+        {"footpoint": 0.5, "shooting_vector": 1.0},
+        {"footpoint": 0.5, "shooting_vector": -1.0},
+        {"shooting_vector": 2.0},
+    ):
+        expected = np.zeros((2, 3, 5))
+        for data_set, chain, record in np.ndindex(expected.shape):
+            p, v = footpoint[data_set, chain], vector[data_set, chain]
+            x = data.covariates[data_set, record]
+            residual = manifold.log(manifold.exp(p, x * v), data.points[data_set, record])
+            parts = {part: manifold.jacobi_adjoint(p, x * v, residual, part) for part in BLOCKS}
+            parts["shooting_vector"] = x * parts["shooting_vector"]
+            combined = sum(factor * parts[block] for block, factor in coefficients.items())
+            expected[data_set, chain, record] = manifold.norm(p, combined)
+        allowed = 10 * max(rounding(manifold, point) for point in near[:, 0])
+        generic_norms = generic.adjoint_norms(coefficients)
+        np.testing.assert_allclose(generic_norms, expected, rtol=0.0, atol=max(allowed, 1e-11))
+        # Small differences of squares are rounded, but never downwards.
+        found = fast.adjoint_norms(coefficients)
+        np.testing.assert_allclose(found, expected, rtol=0.0, atol=2e-6)
+        assert np.all(found >= expected - max(allowed, 1e-11))
 
 
 # Against geomstats

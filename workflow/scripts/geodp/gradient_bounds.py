@@ -18,7 +18,7 @@ which are written out below; under positive curvature Jacobi fields are bounded 
 import numpy as np
 
 from geodp.manifolds.symmetric import jacobi_cosine, jacobi_sine
-from geodp.regression import chunks, flat_chains
+from geodp.regression import sum_over_records
 
 # Relative and absolute allowance for rounding.
 ROUNDING = 1e-9
@@ -291,34 +291,27 @@ def record_means(manifold, footpoint, shooting_vector, covariates, points, bound
     points : ndarray, shape (*data_sets, n, *point_shape)
     bound : callable
         From `Residuals`, their distances (..., n), covariates, the lengths of the shooting vectors
-        and ``arrays``, these of shape (..., 1), to a dict of sums over records, and one of values
+        and ``arrays``, these of shape (..., 1), to a list of sums over records, and one of values
         (..., n) of records.
     arrays : ndarray that broadcasts to (*data_sets, *chains)
 
     Returns
     -------
-    dict of ndarray, shape (*data_sets, *chains) or (*data_sets, *chains, *point_shape)
+    list of ndarray, shape (*data_sets, *chains) or (*data_sets, *chains, *point_shape)
+        Means of both, in turn.
     """
-    batch = manifold.batch_shape(footpoint)
-    flat = flat_chains(batch, covariates)
-    p = footpoint.reshape(flat + manifold.point_shape)
-    v = shooting_vector.reshape(flat + manifold.point_shape)
-    length = manifold.norm(p, v)
-    arrays = [np.broadcast_to(array, batch).reshape(flat)[..., None] for array in arrays]
-    totals = {}
-    for chains, records in chunks(flat, covariates.shape[-1]):
-        found = manifold.residuals(p[chains], v[chains], covariates[records], points[records])
+
+    def part(p, v, records, *rest):
+        found = manifold.residuals(p, v, covariates[records], points[records])
         distances = np.sqrt(found.squared_distances)
-        x = covariates[records][..., None, :]
-        rest = (a[chains] for a in arrays)
-        sums, values = bound(found, distances, x, length[chains][..., None], *rest)
-        sums = sums | {name: np.sum(value, axis=-1) for name, value in values.items()}
-        for name, part in sums.items():
-            if name not in totals:
-                totals[name] = np.zeros(flat + part.shape[len(flat) :], dtype=part.dtype)
-            totals[name][chains] += part
-    number = covariates.shape[-1]
-    return {
-        name: (total / number).reshape(batch + total.shape[len(flat) :])
-        for name, total in totals.items()
-    }
+        sums, values = bound(
+            found,
+            distances,
+            covariates[records][..., None, :],
+            manifold.norm(p, v)[..., None],
+            *(array[..., None] for array in rest),
+        )
+        return [*sums, *(np.sum(value, axis=-1) for value in values)]
+
+    totals = sum_over_records(manifold, footpoint, shooting_vector, covariates.shape, part, arrays)
+    return [total / covariates.shape[-1] for total in totals]

@@ -125,60 +125,72 @@ def energy_gradient(
     EnergyGradient
     """
     number = covariates.shape[-1]
-    batch = manifold.batch_shape(footpoint)
-    flat = flat_chains(batch, covariates)
-    p = footpoint.reshape(flat + manifold.point_shape)
-    v = shooting_vector.reshape(flat + manifold.point_shape)
-    energy = np.zeros(flat)
-    gradients = {block: np.zeros(p.shape, dtype=p.dtype) for block in blocks}
-    for chains, records in chunks(flat, number):
-        part, part_gradients = _sums(
-            manifold, p[chains], v[chains], covariates[records], points[records], blocks, huber
-        )
-        energy[chains] += part
-        for block in blocks:
-            gradients[block][chains] += part_gradients[block]
+
+    def part(p, v, records):
+        """Sum of losses, and minus the sums of adjoint Jacobi fields."""
+        residuals = manifold.residuals(p, v, covariates[records], points[records])
+        losses, weights = record_losses(residuals.squared_distances, huber)
+        gradients = [-residuals.adjoint_sums(block, weights) for block in blocks]
+        return [np.sum(losses, axis=-1), *gradients]
+
+    energy, *gradients = sum_over_records(
+        manifold, footpoint, shooting_vector, covariates.shape, part
+    )
     return EnergyGradient(
-        energy.reshape(batch) / number,
-        **{
-            block: gradients[block].reshape(batch + manifold.point_shape) / number
-            for block in blocks
-        },
+        energy / number,
+        **{block: total / number for block, total in zip(blocks, gradients, strict=True)},
     )
 
 
-def flat_chains(batch, covariates):
-    """A batch (*data_sets, *chains) with its axes of chains made one."""
-    data_ndim = covariates.ndim - 1
-    return (*batch[:data_ndim], int(np.prod(batch[data_ndim:], dtype=int)))
+def sum_over_records(manifold, footpoint, shooting_vector, data_shape, part, arrays=(), size=1):
+    """Sums over records at each parameter of a batch, in chunks that fit a processor's cache.
 
+    Parameters
+    ----------
+    manifold : Manifold
+    footpoint, shooting_vector : ndarray, shape (*data_sets, *chains, *point_shape)
+    data_shape : tuple of int
+        (*data_sets, n).
+    part : callable
+        From parameters (*data_sets, some_chains, *point_shape), twice, an index of some of the
+        records, and ``arrays`` (*data_sets, some_chains), to a list of sums over these records:
+        numbers (*data_sets, some_chains) or tangent vectors (*data_sets, some_chains,
+        *point_shape).
+    arrays : sequence of ndarray
+        Each broadcasts to (*data_sets, *chains).
+    size : int
+        How many records one of the n stands for.
 
-def chunks(flat, number):
-    """Parts of (*data_sets, chains) and of the records that fit a processor's cache together.
-
-    Yields
-    ------
-    tuple
-        Indices of arrays (*data_sets, chains, ...) and of arrays (*data_sets, n, ...).
+    Returns
+    -------
+    list of ndarray
+        The sums over all records, with axes (*data_sets, *chains) in front.
     """
-    before = (slice(None),) * (len(flat) - 1)
-    data_sets = int(np.prod(flat[:-1], dtype=int))
-    record_step = min(number, max(1, CHUNK // max(data_sets, 1)))
-    chain_step = max(1, CHUNK // max(record_step * data_sets, 1))
-    for chain in range(0, flat[-1], chain_step):
+    data_ndim = len(data_shape) - 1
+    number = data_shape[-1]
+    batch = manifold.batch_shape(footpoint)
+    flat = (*batch[:data_ndim], int(np.prod(batch[data_ndim:], dtype=int)))
+    p = footpoint.reshape(flat + manifold.point_shape)
+    v = shooting_vector.reshape(flat + manifold.point_shape)
+    arrays = [np.broadcast_to(array, batch).reshape(flat) for array in arrays]
+    before = (slice(None),) * data_ndim
+    data_sets = int(np.prod(flat[:-1], dtype=int)) * size
+    record_step = min(number, max(1, CHUNK // data_sets))
+    chain_step = max(1, CHUNK // (record_step * data_sets))
+    totals = None
+    for chain in range(0, max(1, flat[-1]), chain_step):
+        chains = (*before, slice(chain, chain + chain_step))
         for record in range(0, number, record_step):
-            yield (
-                (*before, slice(chain, chain + chain_step)),
-                (*before, slice(record, record + record_step)),
-            )
-
-
-def _sums(manifold, footpoint, shooting_vector, covariates, points, blocks, huber):
-    """Sum of losses, and minus the sums of adjoint Jacobi fields."""
-    residuals = manifold.residuals(footpoint, shooting_vector, covariates, points)
-    losses, weights = record_losses(residuals.squared_distances, huber)
-    gradients = {block: -residuals.adjoint_sums(block, weights) for block in blocks}
-    return np.sum(losses, axis=-1), gradients
+            records = (*before, slice(record, record + record_step))
+            sums = part(p[chains], v[chains], records, *(array[chains] for array in arrays))
+            if totals is None:
+                totals = [
+                    np.zeros((*flat, *found.shape[data_ndim + 1 :]), dtype=found.dtype)
+                    for found in sums
+                ]
+            for total, found in zip(totals, sums, strict=True):
+                total[chains] += found
+    return [total.reshape((*batch, *total.shape[data_ndim + 1 :])) for total in totals]
 
 
 def residual_distances(manifold, footpoint, shooting_vector, covariates, points):

@@ -44,6 +44,22 @@ class Residuals(ABC):
             Tangent at the footpoint.
         """
 
+    @abstractmethod
+    def adjoint_norms(self, coefficients):
+        """Lengths of combinations of the two carried residuals, record by record.
+
+        Parameters
+        ----------
+        coefficients : dict of float
+            By block; a block left out does not enter.
+
+        Returns
+        -------
+        ndarray, shape (*data_sets, *chains, n)
+            ``|sum of coefficients[block] * a_i(block)|``, where the sum over records of
+            ``a_i(block)`` is ``adjoint_sums(block)``.
+        """
+
 
 class Manifold(ABC):
     """A complete Riemannian manifold.
@@ -166,6 +182,15 @@ class Manifold(ABC):
     @abstractmethod
     def exp_volume(self, point, vector):
         """Volume density of the exponential map at ``vector`` (1 at zero); shape of the batch."""
+
+    def needs_care(self, points):
+        """Which points `residuals` has slower formulas for, then used for all it is given.
+
+        Returns
+        -------
+        ndarray of bool, shape of the batch
+        """
+        return np.zeros(self.batch_shape(points), dtype=bool)
 
     @property
     def point_ndim(self):

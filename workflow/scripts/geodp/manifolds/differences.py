@@ -6,7 +6,7 @@ an inner product and a frame.  From these follow the derivatives of ``Exp(p, x v
 density.  They cost some ``8 dim`` exponentials for each record where a symmetric space needs one.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -168,15 +168,31 @@ class DifferencedResiduals(Residuals):
     covariates: np.ndarray
     predictions: np.ndarray
     vectors: np.ndarray
+    _coordinates: dict = field(default_factory=dict, init=False, repr=False)
+
+    def _adjoint_coordinates(self, block):
+        """Coordinates (*data_sets, *chains, dim, n) of each carried residual in the frame."""
+        if block not in self._coordinates:
+            manifold = self.manifold
+            before = -manifold.point_ndim - 2
+            images = manifold.exp_derivatives(
+                self.footpoint, self.shooting_vector, self.covariates, block
+            )
+            ends = np.expand_dims(self.predictions, before)
+            vectors = np.expand_dims(self.vectors, before)
+            self._coordinates[block] = manifold.inner(ends, images, vectors)
+        return self._coordinates[block]
 
     def adjoint_sums(self, block, weights=None):
-        manifold = self.manifold
-        before = -manifold.point_ndim - 2
-        images = manifold.exp_derivatives(
-            self.footpoint, self.shooting_vector, self.covariates, block
-        )
-        ends, vectors = (np.expand_dims(each, before) for each in (self.predictions, self.vectors))
-        coordinates = manifold.inner(ends, images, vectors)
+        coordinates = self._adjoint_coordinates(block)
         if weights is not None:
             coordinates = weights[..., None, :] * coordinates
-        return manifold.vector(manifold.frame(self.footpoint), np.sum(coordinates, axis=-1))
+        frame = self.manifold.frame(self.footpoint)
+        return self.manifold.vector(frame, np.sum(coordinates, axis=-1))
+
+    def adjoint_norms(self, coefficients):
+        combined = sum(
+            coefficient * self._adjoint_coordinates(block)
+            for block, coefficient in coefficients.items()
+        )
+        return np.sqrt(np.sum(combined**2, axis=-2))

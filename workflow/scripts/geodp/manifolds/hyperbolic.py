@@ -192,9 +192,12 @@ class Hyperbolic(SymmetricSpace):
         distance = np.log1p(excess + sine)
         return distance, distance / sine
 
+    def needs_care(self, points):
+        return points[..., 0] > LONGEST_TIME
+
     def pulled_back_residuals(self, footpoint, shooting_vector, covariates, points):
         """As on spheres two matrix products with the data suffice; see `UnitNormSpace`."""
-        if np.max(points[..., 0]) > LONGEST_TIME:
+        if np.any(self.needs_care(points)):
             return super().pulled_back_residuals(footpoint, shooting_vector, covariates, points)
         # Products read the vector's time, in which sums of many tangents leave their rounding.
         straight = self._to_origin(footpoint, shooting_vector)

@@ -195,6 +195,7 @@ class SPD(SymmetricSpace):
             basis=basis,
             rows=self._rows,
             columns=self._columns,
+            times=times,
         )
 
 
@@ -208,6 +209,12 @@ class SPDResiduals:
     basis: np.ndarray
     rows: np.ndarray
     columns: np.ndarray
+    times: np.ndarray
+
+    @property
+    def squared_components(self):
+        """See `PulledBackResiduals`."""
+        return self.times[:, None] * self.entries**2
 
     def combine(self, weights):
         """See `PulledBackResiduals.combine`."""

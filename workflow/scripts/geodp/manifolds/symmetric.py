@@ -9,10 +9,11 @@ exponential map, its volume density and the bounds of their size.
 
 from abc import abstractmethod
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from geodp.manifolds.base import Manifold, Residuals, align_data_axes
+from geodp.manifolds.base import BLOCKS, Manifold, Residuals, align_data_axes
 
 
 def jacobi_cosine(sign, frequency):
@@ -76,12 +77,22 @@ class PulledBackResiduals:
     components : ndarray, shape (*data_sets, *chains, K, n, *point_shape)
         Component of each residual in each eigenspace, as tangent vectors at the footpoint.
     squared_distances : ndarray, shape (*data_sets, *chains, n)
+    manifold : SymmetricSpace
+    footpoint : ndarray, shape (*data_sets, *chains, *point_shape)
     """
 
     frequencies: np.ndarray
     components: np.ndarray
     squared_distances: np.ndarray
-    point_ndim: int
+    manifold: "SymmetricSpace"
+    footpoint: np.ndarray
+
+    @property
+    def squared_components(self):
+        """Squared lengths of the components, shape (*data_sets, *chains, K, n)."""
+        axis = -self.manifold.point_ndim - 1
+        start = np.expand_dims(self.footpoint, (axis, axis - 1))
+        return np.maximum(self.manifold.inner(start, self.components, self.components), 0.0)
 
     def combine(self, weights):
         """Sum over records and eigenspaces of ``weights[j] * component_j``.
@@ -95,11 +106,10 @@ class PulledBackResiduals:
         ndarray, shape (*data_sets, *chains, *point_shape)
         """
         total = 0.0
-        record_axis = -self.point_ndim - 1
+        record_axis = -self.manifold.point_ndim - 1
         for index, weight in enumerate(weights):
             component = np.take(self.components, index, axis=record_axis - 1)
-            factor = np.asarray(weight)[(...,) + (None,) * self.point_ndim]
-            total = total + np.sum(factor * component, axis=record_axis)
+            total = total + np.sum(self.manifold.expand(weight) * component, axis=record_axis)
         return total
 
 
@@ -122,13 +132,31 @@ class SymmetricResiduals(Residuals):
     def squared_distances(self):
         return self.pulled_back.squared_distances
 
+    @cached_property
+    def _factors(self):
+        frequencies = self.pulled_back.frequencies
+        return {
+            block: jacobi_weights(self.manifold, frequencies, self.covariates, block)
+            for block in BLOCKS
+        }
+
     def adjoint_sums(self, block, weights=None):
-        factors = jacobi_weights(
-            self.manifold, self.pulled_back.frequencies, self.covariates, block
-        )
+        factors = self._factors[block]
         if weights is not None:
             factors = [weights * factor for factor in factors]
         return self.pulled_back.combine(factors)
+
+    def adjoint_norms(self, coefficients):
+        # Both fields have the same component in an eigenspace, up to their Jacobi solutions.
+        squares = self.pulled_back.squared_components
+        total = np.zeros(self.squared_distances.shape)
+        for index in range(squares.shape[-2]):
+            factor = sum(
+                coefficient * self._factors[block][index]
+                for block, coefficient in coefficients.items()
+            )
+            total += factor**2 * squares[..., index, :]
+        return np.sqrt(total)
 
 
 class SymmetricSpace(Manifold):
@@ -308,7 +336,8 @@ class SymmetricSpace(Manifold):
             frequencies=self.frequencies(footpoint, shooting_vector),
             components=np.moveaxis(components, record_axis, record_axis - 1),
             squared_distances=self.inner(p, back, back),
-            point_ndim=self.point_ndim,
+            manifold=self,
+            footpoint=footpoint,
         )
 
     def gauss_newton_steps(

@@ -12,6 +12,10 @@ import numpy as np
 from geodp.manifolds.base import align_data_axes, rows_times
 from geodp.manifolds.symmetric import SymmetricSpace
 
+# Bound on the rounding of squared residuals: of products with points of length up to seven in the
+# hyperboloid's coordinates, of one elsewhere.
+SQUARE_ROUNDING = 1e-13
+
 # The largest cosine below one: keeps angle / sin(angle) from 0 / 0, exact to rounding.
 LARGEST_COSINE = 1.0 - 2.0**-53
 
@@ -185,6 +189,18 @@ class UnitNormResiduals:
             points=points,
             complex_points=complex_points,
         )
+
+    @property
+    def squared_components(self):
+        """See `PulledBackResiduals`; what is not along the velocity is across it.
+
+        A difference, which rounding may make too small: a bound of that is added, so that whoever
+        clips by these clips enough.
+        """
+        along = self.factor * self.along_velocity
+        inside = [along.real**2, along.imag**2] if self.complex_points else [along**2]
+        across = np.maximum(self.squared_distances - sum(inside), 0.0) + SQUARE_ROUNDING
+        return np.stack([*inside, across], axis=-2)
 
     def combine(self, weights):
         """See `PulledBackResiduals.combine`."""

@@ -142,14 +142,14 @@ class GradientDensity(Density):
         block = self.block
 
         def gradient_and_change(found, distances, *rest):
-            return {"gradient": found.adjoint_sums(block)}, {"change": bound(distances, *rest)}
+            return [found.adjoint_sums(block)], [bound(distances, *rest)]
 
         data = (self.covariates, self.points)
-        means = record_means(
+        gradient, change = record_means(
             self.manifold, footpoints, vectors, *data, gradient_and_change, *arrays
         )
-        norm = self.manifold.norm(footpoints, means["gradient"])
-        change = means["change"] * (1.0 + ROUNDING) + ROUNDING
+        norm = self.manifold.norm(footpoints, gradient)
+        change = change * (1.0 + ROUNDING) + ROUNDING
         scale = self.scale[..., None]
         return -(norm + change) / scale, -np.maximum(norm - change, 0.0) / scale
 
@@ -169,11 +169,10 @@ class GradientDensity(Density):
         """
 
         def bound(found, *rest):
-            return {}, dict(enumerate(slopes(self.manifold, self.block, *rest)))
+            return [], slopes(self.manifold, self.block, *rest)
 
         data = (self.covariates, self.points)
-        means = record_means(self.manifold, *self.parameters(states), *data, bound, distances)
-        return means[0], means[1]
+        return record_means(self.manifold, *self.parameters(states), *data, bound, distances)
 
     def far_slope(self, states):
         """Rate ``a`` and loss ``b`` with: along geodesics the gradient is at least ``a r - b``.
@@ -237,11 +236,10 @@ class FootpointDensity(GradientDensity):
             return None
 
         def bound(found, *rest):
-            return {}, dict(enumerate(far_slope(manifold, *rest)))
+            return [], far_slope(manifold, *rest)
 
         data = (self.covariates, self.points)
-        means = record_means(manifold, *self.parameters(states), *data, bound)
-        return means[0], means[1]
+        return record_means(manifold, *self.parameters(states), *data, bound)
 
     def take(self, members):
         return replace(

@@ -3,7 +3,7 @@
 The rule, for each member of a batch: its draws are exact if `exact.plan` certifies an envelope,
 which needs a symmetric space and either a flat space, an energy convex enough along geodesics from
 the mode, or at most three dimensions; otherwise they are the last states of `matched` chains, whose
-distance to the law is estimated.
+distance to the law is estimated.  Only on request are draws from the law on public points.
 """
 
 from dataclasses import dataclass, replace
@@ -11,10 +11,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from geodp.errors import DataError
-from geodp.samplers import exact, matched
+from geodp.samplers import exact, finite_points, matched
 from geodp.samplers.base import Info, Kernel, choose
-
-KINDS = ("automatic", "exact", "matched")
 
 
 class NoCertificateError(DataError):
@@ -75,6 +73,7 @@ def plan(
     fewest_steps=8,
     most_steps=400,
     work=exact.MOST_WORK,
+    points=finite_points.POINTS,
 ):
     """Plan how a batch of densities is sampled.
 
@@ -84,11 +83,13 @@ def plan(
     target : Target
     draws : int
         Of each member: for few, a rougher envelope serves.
-    kind : {"automatic", "exact", "matched"}
+    kind : {"automatic", "exact", "finite_points", "matched"}
     pilot_proposals, total_variation, fewest_steps, most_steps
         Of `matched.plan`.
     work : float
         Of `exact.plan`.
+    points : int
+        Of `finite_points.plan`.
 
     Returns
     -------
@@ -99,6 +100,8 @@ def plan(
     NoCertificateError
         ``kind`` is ``exact`` and some member has no certified envelope.
     """
+    if kind == "finite_points":
+        return finite_points.plan(target, points)
     reason, planned = "not looked for", None
     if kind != "matched":
         planned, certified, reason = exact.plan(target, draws, work=work)

@@ -176,7 +176,9 @@ class Radial:
         # Of Exp, with the shell's distances and any direction.
         log_volume, log_least = _shell_volumes(space, edges)
         log_sphere = np.log(2.0) + 0.5 * dim * np.log(np.pi) - gammaln(0.5 * dim)
-        log_shell = np.log((edges[:, 1:] ** dim - edges[:, :-1] ** dim) / dim) + log_sphere
+        # In many dimensions the innermost shells have less volume than a number can hold.
+        with np.errstate(divide="ignore"):
+            log_shell = np.log((edges[:, 1:] ** dim - edges[:, :-1] ** dim) / dim) + log_sphere
         # What is surely there: shells inside the support, by the gradient's upper bound.
         inside = edges[:, 1:] <= (radius - aside)[:, None]
         lower = log_least + log_shell - rest - ROUNDING - risen[1][:, 1:] / scale

@@ -1,0 +1,177 @@
+"""The tangent bundle of a manifold: footpoint and shooting vector as one state.
+
+A state ``(p, v)`` is stored as the stack of its two arrays, and a step ``(u, w)`` of two tangent
+vectors at ``p`` leads to ``(Exp(p, u), carried(v + w))``, the sum carried in parallel along the
+geodesic: the step that `geodp.regression.retract` takes.  Carrying is an isometry of tangent
+spaces, so in these coordinates the product of the Riemannian volume of footpoints and the Lebesgue
+measure of shooting vectors has the density of ``Exp(p, u)`` alone, whatever ``v`` and ``w``.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import gammaln
+
+from geodp.manifolds.base import Manifold
+
+
+class TangentBundle(Manifold):
+    """Pairs of a point of a manifold and a tangent vector there, of shape (2, *base.point_shape).
+
+    ``exp`` and ``log`` are inverse to one another, and ``exp_volume`` is the density of ``exp``;
+    they are not those of a Riemannian metric on the bundle, where geodesics bend.  Nor is
+    ``dist``, the length of ``log``, a metric: around a loop transport turns vectors, and the
+    triangle inequality fails by as much.  A sampler needs none of this.
+
+    Parameters
+    ----------
+    base : Manifold
+
+    Attributes
+    ----------
+    base : Manifold
+    injectivity_radius, volume_growth, curvature_bounds
+        The base's: of footpoints, with fibres flat.
+    """
+
+    def __init__(self, base):
+        self.base = base
+        self.name = f"tangent bundle of {base.name}"
+        self.dim = 2 * base.dim
+        self.point_shape = (2, *base.point_shape)
+        self.dtype = base.dtype
+        self.injectivity_radius = base.injectivity_radius
+        self.curvature_bounds = base.curvature_bounds
+        self.volume_growth = base.volume_growth
+
+    def join(self, first, second):
+        """Two arrays of shape (*batch, *base.point_shape) as one of (*batch, *point_shape)."""
+        shape = np.broadcast_shapes(first.shape, second.shape)
+        both = np.broadcast_to(first, shape), np.broadcast_to(second, shape)
+        return np.stack(both, axis=-self.base.point_ndim - 1)
+
+    def parts(self, array):
+        """The two arrays that `join` made one, as views."""
+        inner = (slice(None),) * self.base.point_ndim
+        return array[(..., 0, *inner)], array[(..., 1, *inner)]
+
+    def exp(self, point, vector):
+        (p, v), (u, w) = self.parts(point), self.parts(vector)
+        return self.join(self.base.exp(p, u), self.base.transport(p, u, v + w))
+
+    def log(self, point, other):
+        (p, v), (q, z) = self.parts(point), self.parts(other)
+        return self.join(self.base.log(p, q), self.base.transport_to(q, p, z) - v)
+
+    def transport(self, point, direction, vector):
+        p, (u, _) = self.parts(point)[0], self.parts(direction)
+        return self.join(*(self.base.transport(p, u, part) for part in self.parts(vector)))
+
+    def transport_to(self, point, other, vector):
+        p, q = self.parts(point)[0], self.parts(other)[0]
+        return self.join(*(self.base.transport_to(p, q, part) for part in self.parts(vector)))
+
+    def inner(self, point, first, second):
+        p = self.parts(point)[0]
+        pairs = zip(self.parts(first), self.parts(second), strict=True)
+        return sum(self.base.inner(p, one, other) for one, other in pairs)
+
+    def frame(self, point):
+        """The base's frame for steps of the footpoint, then for those of the shooting vector."""
+        frame = self.base.frame(self.parts(point)[0])
+        zero = np.zeros_like(frame)
+        axis = -self.point_ndim
+        return np.concatenate([self.join(frame, zero), self.join(zero, frame)], axis=axis - 1)
+
+    def project(self, array):
+        p, v = self.parts(array)
+        p = self.base.project(p)
+        return self.join(p, self.base.project_tangent(p, v))
+
+    def project_tangent(self, point, array):
+        p = self.parts(point)[0]
+        return self.join(*(self.base.project_tangent(p, part) for part in self.parts(array)))
+
+    def random_point(self, rng, shape=(), radius=1.0):
+        """A random point of the base, and a vector uniform in the ball of a radius."""
+        unbounded = np.isinf(self.base.injectivity_radius)
+        p = self.base.random_point(rng, shape, **({"radius": radius} if unbounded else {}))
+        return self.join(p, self.base.random_tangent_in_ball(rng, p, radius))
+
+    def invalid_reason(self, array):
+        p, v = self.parts(array)
+        reason = self.base.invalid_reason(p)
+        if reason is not None:
+            return f"its footpoint is no point of {self.base.name}, since {reason}"
+        if not np.all(np.isfinite(v)):
+            return "its shooting vector has a coordinate that is not a finite number"
+        if not np.allclose(self.base.project_tangent(p, v), v, rtol=1e-6, atol=1e-9):
+            return "its shooting vector is not tangent at its footpoint"
+        return None
+
+    def exp_volume(self, point, vector):
+        return self.base.exp_volume(self.parts(point)[0], self.parts(vector)[0])
+
+    def residuals(self, footpoint, shooting_vector, covariates, points):
+        """Not meaningful: data lie on the base."""
+        raise NotImplementedError(f"{self.name} holds states of samplers, not data")
+
+    def gauss_newton_steps(
+        self, footpoint, shooting_vector, covariates, gradients, damping, weights=None
+    ):
+        """Not meaningful: data lie on the base."""
+        raise NotImplementedError(f"{self.name} holds states of samplers, not data")
+
+
+@dataclass(frozen=True)
+class ProductSupport:
+    """States with the footpoint in a ball and a shooting vector of limited length.
+
+    Attributes
+    ----------
+    bundle : TangentBundle
+    centre : ndarray, shape base.point_shape
+    footpoint_radius, shooting_vector_length : float
+    """
+
+    bundle: TangentBundle
+    centre: np.ndarray
+    footpoint_radius: float
+    shooting_vector_length: float
+
+    @property
+    def origin(self):
+        """The state ``(centre, 0)``, shape (2, *base.point_shape)."""
+        return self.bundle.join(self.centre, np.zeros_like(self.centre))
+
+    def contains(self, states):
+        """Whether states (*batch, *point_shape) lie in it; shape (*batch)."""
+        base = self.bundle.base
+        axes = tuple(range(-self.bundle.point_ndim, 0))
+        finite = np.all(np.isfinite(states), axis=axes)
+        p, v = self.bundle.parts(np.where(self.bundle.expand(finite), states, self.origin))
+        near = base.dist(self.centre, p) <= self.footpoint_radius
+        return finite & near & (base.norm(p, v) <= self.shooting_vector_length)
+
+    def draw(self, rng, shape=()):
+        """States with both coordinates, as seen from ``(centre, 0)``, uniform in their balls."""
+        base = self.bundle.base
+        centre = np.broadcast_to(self.centre, (*shape, *base.point_shape))
+        step = self.bundle.join(
+            base.random_tangent_in_ball(rng, centre, self._reach),
+            base.random_tangent_in_ball(rng, centre, self.shooting_vector_length),
+        )
+        return self.bundle.exp(self.origin, step)
+
+    def log_draw_density(self, states):
+        """Log density of `draw` for the bundle's volume, at states in the support; (*batch)."""
+        base = self.bundle.base
+        step = base.log(self.centre, self.bundle.parts(states)[0])
+        radii = np.array([self._reach, self.shooting_vector_length])
+        log_unit_ball = 0.5 * base.dim * np.log(np.pi) - gammaln(0.5 * base.dim + 1.0)
+        log_balls = np.sum(log_unit_ball + base.dim * np.log(radii))
+        return -log_balls - np.log(base.exp_volume(self.centre, step))
+
+    @property
+    def _reach(self):
+        return min(self.footpoint_radius, self.bundle.base.injectivity_radius)

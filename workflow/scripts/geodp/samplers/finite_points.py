@@ -1,0 +1,150 @@
+"""Draws from a density's law on finitely many public points of its support.
+
+The points fill the support evenly, whatever the data, and each has its share of the support's
+volume.  The law is then a finite exponential mechanism: one draw, with a running time that says
+nothing of the data, and nothing approximate but the arithmetic.  The price is the distance between
+neighbouring points, about the number of points to the power -1 / dim.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import logsumexp
+from scipy.stats import norm, qmc
+
+from geodp.errors import DataError
+from geodp.samplers.base import Plan, State
+from geodp.samplers.exact import Independent
+
+# In more dimensions no number of points that fits a computer is close enough together.
+MOST_DIMENSIONS = 4
+
+POINTS = 1 << 14
+
+# The same points for everyone.
+PUBLIC_SEED = 0
+
+# Words of random bits that a uniform number may need: numbers down to 2^-256 have their right
+# probability, where a double drawn at once stops at 2^-53.
+WORDS = 8
+BITS = 32
+
+
+@dataclass(frozen=True)
+class FinitePoints(Independent):
+    """The law of a target on public points.
+
+    Attributes
+    ----------
+    positions : ndarray, shape (*batch, points, *point_shape)
+        By increasing probability.
+    log_density : ndarray, shape (*batch, points)
+    log_cumulative : ndarray, shape (*batch, points)
+        Summed from the least probable on, so that small probabilities keep their digits.
+    """
+
+    positions: np.ndarray
+    log_density: np.ndarray
+    log_cumulative: np.ndarray
+
+    name = "finite_points"
+
+    @classmethod
+    def of(cls, target, points=POINTS):
+        """The law of each member of a target's batch.
+
+        Parameters
+        ----------
+        target : Target
+            With a support that is a ball.
+        points : int
+            A power of two.
+
+        Raises
+        ------
+        DataError
+            The support is unbounded, or of too many dimensions.
+        """
+        space = target.space
+        if space.dim > MOST_DIMENSIONS:
+            raise DataError(
+                f"{space.name}: {space.dim} dimensions are too many for finitely many points "
+                f"({MOST_DIMENSIONS} at most): choose the sampler automatic"
+            )
+        if not np.all(np.isfinite(target.support_radius)):
+            raise DataError(
+                f"{space.name}: finitely many points need a bounded support: give one, or choose "
+                "the sampler automatic"
+            )
+        axis = -space.point_ndim - 1
+        centre = np.expand_dims(target.support_centre, axis)
+        frame = np.expand_dims(space.frame(target.support_centre), axis - 1)
+        steps = target.support_radius[..., None, None] * even_ball(space.dim, points)
+        vectors = space.vector(frame, steps)
+        positions = space.exp(centre, vectors)
+        log_density = target.unrestricted(positions)
+        with np.errstate(divide="ignore"):
+            log_mass = log_density + np.log(space.exp_volume(centre, vectors))
+        order = np.argsort(log_mass, axis=-1)
+        log_mass = np.take_along_axis(log_mass, order, axis=-1)
+        log_mass = log_mass - logsumexp(log_mass, axis=-1, keepdims=True)
+        return cls(
+            np.take_along_axis(positions, space.expand(order), axis=axis),
+            np.take_along_axis(log_density, order, axis=-1),
+            np.logaddexp.accumulate(log_mass, axis=-1),
+        )
+
+    def member(self, index):
+        """The same kernel for one part of the batch, given as a tuple of slices."""
+        return FinitePoints(
+            self.positions[index], self.log_density[index], self.log_cumulative[index]
+        )
+
+    def init(self, rng, target, chains):
+        """One independent draw for each chain, by inversion of the distribution function."""
+        space = target.space
+        batch = self.log_cumulative.shape[:-1]
+        threshold = log_uniform(rng, (*batch, chains))
+        chosen = np.empty(threshold.shape, dtype=int)
+        for member in np.ndindex(batch):
+            chosen[member] = np.searchsorted(self.log_cumulative[member], threshold[member])
+        chosen = np.minimum(chosen, self.log_cumulative.shape[-1] - 1)
+        axis = -space.point_ndim - 1
+        return State(
+            np.take_along_axis(self.positions, space.expand(chosen), axis=axis),
+            np.take_along_axis(self.log_density, chosen, axis=-1),
+        )
+
+
+def even_ball(dim, points):
+    """Points that fill the unit ball evenly, the same at every call, shape (points, dim)."""
+    cube = qmc.Sobol(dim + 1, scramble=True, rng=np.random.default_rng(PUBLIC_SEED)).random(points)
+    normal = norm.ppf(np.clip(cube[:, :dim], 1e-16, 1.0 - 1e-16))
+    directions = normal / np.linalg.norm(normal, axis=-1, keepdims=True)
+    return directions * cube[:, dim:] ** (1.0 / dim)
+
+
+def log_uniform(rng, shape):
+    """Logarithms of numbers uniform on (0, 1), with full relative accuracy near zero."""
+    zeros = np.zeros(shape)
+    running = np.ones(shape, dtype=bool)
+    for _ in range(WORDS):
+        word = rng.integers(0, 1 << BITS, size=shape)
+        # The exponent is the position of the highest bit; a word of zeros goes on to the next.
+        leading = BITS - np.frexp(word.astype(float))[1]
+        zeros = zeros + np.where(running, leading, 0)
+        running = running & (word == 0)
+    mantissa = 1.0 - 0.5 * rng.random(shape)
+    return np.log(mantissa) - zeros * np.log(2.0)
+
+
+def plan(target, points=POINTS):
+    """A `Plan` to draw from the law on so many public points; see `FinitePoints.of`."""
+    return Plan(
+        FinitePoints.of(target, points),
+        0,
+        total_variation=0.0,
+        proposals=1,
+        exact_share=1.0,
+        certificate=f"the law on {points} public points of the support",
+    )
