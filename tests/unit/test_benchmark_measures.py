@@ -128,7 +128,9 @@ def test_steps_per_second_counts_what_is_timed():
 
 
 def test_tuning_finds_a_radius_within_its_range(scene):
-    kernel = measurements.tuned_walk(np.random.default_rng(0), scene.target)
+    rng = np.random.default_rng(0)
+    start = measurements.draws_to_start_from(rng, scene.target, measurements.TRIAL_CHAINS)
+    kernel = measurements.tuned_walk(rng, scene.target, start)
     assert measurements.STEP_SCALES[0] < kernel.step_scale < measurements.STEP_SCALES[-1]
 
 
@@ -136,7 +138,7 @@ def test_tuning_takes_the_radius_that_changes_the_density_most(monkeypatch):
     class Walk:
         """Log densities change with the radius up to 4, hardly more at 6, and never beyond."""
 
-        def __init__(self, step_scale):
+        def __init__(self, step_scale, start):
             self.step_scale = step_scale
 
         def init(self, rng, target, chains):
@@ -146,8 +148,8 @@ def test_tuning_takes_the_radius_that_changes_the_density_most(monkeypatch):
             change = {6.0: 4.1}.get(self.step_scale, self.step_scale * (self.step_scale < 5.0))
             return State(state.position, state.log_density + change), None
 
-    monkeypatch.setattr(measurements, "RandomWalk", Walk)
-    assert measurements.tuned_walk(None, None).step_scale == 4.0
+    monkeypatch.setattr(measurements, "StartedWalk", Walk)
+    assert measurements.tuned_walk(None, None, None).step_scale == 4.0
 
 
 def test_memory_is_measured_in_a_process_of_its_own(tmp_path):
@@ -263,12 +265,12 @@ def planted(
             for draws in (200, 2000):
                 share = 0.5 if draws == 200 else 1.0
                 add("effective draws", measurements.OURS, share * ours, draws=draws, **of)
+                add("planning", measurements.OURS, 0.25 / share, draws=draws, **of)
             add("effective draws", measurements.WALK, walk, is_bound=is_bound, **of)
             name = measurements.GEOMSTATS_WALK
             add("effective draws", name, geomstats, is_bound=is_bound, **of)
             add("autocorrelation time", measurements.WALK, 14.0, is_bound=is_bound, **of)
             add("cost of a draw", measurements.OURS, 3.0, **of)
-            add("planning", measurements.OURS, 0.25 * 2000 / ours, **of)
         add("fit", geomstats_fits.OUR_FIT, fit_times[0], dimension)
         add("fit", "geomstats (a): fast and wrong", 1e-6, dimension)
         add("excess energy of a fit", "geomstats (a): fast and wrong", 0.5, dimension)

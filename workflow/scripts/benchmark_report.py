@@ -91,13 +91,10 @@ def cells(table):
         part = draws[draws["method"] == method].set_index(CELL)
         found[name] = part["value"]
         found[f"{name}_is_bound"] = part["is_bound"].astype(bool)
-    for name, what in (
-        ("autocorrelation", "autocorrelation time"),
-        ("cost", "cost of a draw"),
-        ("planning", "planning"),
-    ):
+    planning = table[table["what"] == "planning"].sort_values("draws")
+    found["planning_share"] = planning.groupby(CELL, sort=False)["value"].last()
+    for name, what in (("autocorrelation", "autocorrelation time"), ("cost", "cost of a draw")):
         found[name] = table[table["what"] == what].set_index(CELL)["value"]
-    found["planning_share"] = found["planning"] * found["ours"] / found["draws"]
     return found.reset_index()
 
 
@@ -348,7 +345,7 @@ def paragraph(table, machine):
         f"Measured with one thread on: {facts}. Effective draws per second of the footpoint's "
         "density; those of the default sampler count planning, for "
         f"{sampled['draws'].min():,.0f} to {sampled['draws'].max():,.0f} draws, those of the walks "
-        "count neither tuning nor warm-up. A walk that did not converge in its time "
+        "start in that density, and count no tuning. A walk that did not converge in its time "
         f"({int(sampled['walk_is_bound'].sum())} of {len(sampled)} cells) is credited with steps "
         "per second over the autocorrelation time of its longest affordable chains, an upper bound "
         'of its effective draws; a ratio to it is therefore "at least".'

@@ -10,7 +10,7 @@ import numpy as np
 from geodp.manifolds.kendall import KendallPlanarShapes
 from geodp.manifolds.spd import SPD
 from geodp.manifolds.sphere import Sphere
-from geodp.manifolds.symmetric import PulledBackResiduals, jacobi_weights
+from geodp.manifolds.symmetric import jacobi_weights
 
 
 def geomstats_space(manifold):
@@ -108,14 +108,13 @@ class GeomstatsDensity:
         residuals = metric.log(self.points, predictions)
         back = self._transport(residuals, predictions, metric.log(point, predictions))
         p, v, back = (from_geomstats(manifold, each) for each in (point, velocity, back))
-        parts = PulledBackResiduals(
-            manifold.frequencies(p, v),
-            np.moveaxis(manifold.split(p[None], v[None], back), 1, 0),
-            squared_distances=None,
-            point_ndim=manifold.point_ndim,
+        components = manifold.split(p[None], v[None], back)
+        weights = jacobi_weights(manifold, manifold.frequencies(p, v), x, "footpoint")
+        total = sum(
+            np.einsum("n,n...->...", np.broadcast_to(weight, x.shape), components[:, index])
+            for index, weight in enumerate(weights)
         )
-        weights = jacobi_weights(manifold, parts.frequencies, x, "footpoint")
-        return to_geomstats(-parts.combine(weights) / len(x)), point
+        return to_geomstats(-total / len(x)), point
 
     def _transport(self, vectors, points, directions):
         """Vectors carried along geodesics.
