@@ -253,11 +253,11 @@ def far_slope(manifold, distances, covariates, length):
     """Rate ``a`` and loss ``b`` with: the energy grows at least at ``a r - b`` at distance r.
 
     Without positive curvature and cut loci, and along any geodesic from the footpoint of the
-    records' residuals, the shooting vector carried in parallel.  The prediction is within ``rho`` of the footpoint,
-    which turns and stretches minus the residual from ``r`` times the geodesic's direction by at
-    most ``rho (1 + k (r + rho))``, k the root of the curvature's size; a record lies within ``d``
-    of where the geodesic started, which moves it by ``d`` more; and the Jacobi field it is paired
-    with differs from the direction by ``cosh(k rho) - 1``.
+    records' residuals, the shooting vector carried in parallel.  The prediction is within ``rho``
+    of the footpoint, which turns and stretches minus the residual from ``r`` times the geodesic's
+    direction by at most ``rho (1 + k (r + rho))``, k the root of the curvature's size; a record
+    lies within ``d`` of where the geodesic started, which moves it by ``d`` more; and the Jacobi
+    field it is paired with differs from the direction by ``cosh(k rho) - 1``.
 
     Parameters
     ----------

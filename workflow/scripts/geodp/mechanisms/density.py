@@ -121,7 +121,9 @@ class GradientDensity(Density):
             return f"{self.manifold.name} has no bounds of Jacobi fields: it is no symmetric space"
         lower, upper = self.manifold.curvature_bounds
         if lower < 0.0 < upper:
-            return f"{self.manifold.name} has curvatures of both signs, which the bounds do not know"
+            return (
+                f"{self.manifold.name} has curvatures of both signs, which the bounds do not know"
+            )
         return None
 
     @abstractmethod
