@@ -41,6 +41,7 @@ with job(snakemake):
             mechanism,
             budgets,
             draws,
+            planner,
             settings["chains"],
             settings["states"],
             warm_up,

@@ -88,11 +88,12 @@ def draw_pairs(rng, mechanism, budgets, footpoints, shooting_vectors, planner):
     )
 
 
-def trace_chains(rng, mechanism, budgets, draws, chains, states, warm_up=0, thin=None):
+def trace_chains(rng, mechanism, budgets, draws, planner, chains, states, warm_up=0, thin=None):
     """Traces of scalar summaries for the first data set, footpoint and shooting vector apart.
 
-    The kernels are those that drew.  The shooting vector is traced at the drawn footpoint
-    farthest from the fit, where its density is the least like the proposal.
+    The kernels are those that drew; exact draws are planned anew for their number.  The shooting
+    vector is traced at the drawn footpoint farthest from the fit, where its density is the least
+    like the proposal.
 
     Parameters
     ----------
@@ -100,6 +101,8 @@ def trace_chains(rng, mechanism, budgets, draws, chains, states, warm_up=0, thin
     mechanism : AsPublished
     budgets : tuple of float
     draws : Draws
+    planner : callable
+        As in `draw_pairs`.
     chains, states : int
     warm_up : int
         Steps before the first traced state.
@@ -132,6 +135,8 @@ def trace_chains(rng, mechanism, budgets, draws, chains, states, warm_up=0, thin
         # An exact draw is a step by itself.
         gap = thin or max(1, drew.steps)
         kernel = drew.sampler.member(member)
+        if kernel.name == "exact":
+            kernel = planner(rng, target, chains * states).sampler
         found = trace(rng, kernel, target, chains, states, gap, warm_up)
         for name, values in found.items():
             traces[f"trace_{stage}.{name}"] = np.reshape(values, (chains, states))

@@ -368,8 +368,8 @@ class Cells:
     description = "bounds on cells of the support"
 
     @classmethod
-    def of(cls, target, members, wanted, most_cells, radial):
-        """Halve cells until the certified acceptance is as wanted, or there are too many.
+    def of(cls, target, members, draws, wanted, most_cells, radial):
+        """Halve cells until they have cost as much as the proposals will, or there are too many.
 
         Parameters
         ----------
@@ -377,7 +377,10 @@ class Cells:
             With a density and a bounded support.
         members : ndarray of int
             Which of the flattened batch; the others get no cells, and acceptance zero.
-        wanted : float
+        draws : int
+            Of each member: for few, a rougher bound serves.
+        wanted : tuple of float
+            Certified acceptance that there must be, and that is enough for any number of draws.
         most_cells : int
             For each member.
         radial : Radial
@@ -397,7 +400,8 @@ class Cells:
                 cover.member, lower, minlength=number
             )
             count = np.bincount(cover.member, minlength=number)
-            unsettled = (acceptance < wanted) & (count > 0) & (count < most_cells)
+            cheap = (acceptance < wanted[1]) & (count * acceptance < draws)
+            unsettled = (cheap | (acceptance < wanted[0])) & (count > 0) & (count < most_cells)
             loose = (upper - lower) * count[cover.member] > 0.5 * (1.0 - acceptance[cover.member])
             split = loose & unsettled[cover.member]
             if not np.any(split):

@@ -26,11 +26,8 @@ RUN_OUT = 1e-12
 # Most proposals of a draw; a density that may need more has no usable certificate.
 MOST_PROPOSALS = 20000
 
-# Certified acceptance that cells are halved for, by the number of draws: cells cost as much as
-# proposals do.  And acceptance above which an envelope at the mode is good enough.
-WANTED_ACCEPTANCE = 0.1
-ROUGH_ACCEPTANCE = 0.02
-FEW_DRAWS = 100
+# Certified acceptance that is enough for any number of draws: of cells, of an envelope at the mode.
+CELLS_ACCEPTANCE = 0.1
 MODE_ACCEPTANCE = 0.02
 
 # Most cells for each density, by dimension.
@@ -140,6 +137,8 @@ class Exact(Independent):
         position = np.empty((len(members), chains, *space.point_shape), dtype=space.dtype)
         log_density = np.full((len(members), chains), -np.inf)
         unsettled = np.ones((len(members), chains), dtype=bool)
+        # As many at once as settle many chains, and ever more for the last of them.
+        wanted = self.proposals if self.fixed else round(1.0 / np.max(envelope.acceptance[members]))
         made = 0
         while made < self.proposals:
             open_members = np.flatnonzero(np.any(unsettled, axis=-1))
@@ -150,7 +149,7 @@ class Exact(Independent):
             width = chains if self.fixed else int(np.max(np.sum(waiting, axis=-1)))
             # The first of a row's chains are those without a draw yet.
             columns = np.argsort(~waiting, axis=-1, kind="stable")[:, :width]
-            repeat = max(1, min(8, self.proposals - made, BLOCK // (len(asked) * width)))
+            repeat = max(1, min(wanted, self.proposals - made, BLOCK // (len(asked) * width)))
             step = max(1, BLOCK // (len(asked) * repeat))
             for first in range(0, width, step):
                 part = columns[:, first : first + step]
@@ -162,6 +161,7 @@ class Exact(Independent):
                 log_density[rows, part] = state[1][still]
                 unsettled[rows, part] = ~state[2][still]
             made += repeat
+            wanted *= 2
         return position, log_density
 
     def _propose(self, rng, envelope, members, chains, repeat):
@@ -260,7 +260,7 @@ def plan(
             break
     rest = np.flatnonzero(chosen < 0)
     if len(rest):
-        reason, cells = _cells(target, rest, draws, work, at_mode)
+        reason, cells = _cells(target, rest, draws, least, work, at_mode)
         if cells is not None:
             choose(cells, least)
         # An envelope at the mode that accepts little is better than none.
@@ -283,7 +283,7 @@ def plan(
     return planned, certified, None if np.all(certified) else reason
 
 
-def _cells(target, members, draws, work, at_mode):
+def _cells(target, members, draws, least, work, at_mode):
     """Why members without a certificate have none, and cells, or ``None`` for neither."""
     dim = target.space.dim
     convexity = "its energy is not certified to be convex enough"
@@ -297,5 +297,4 @@ def _cells(target, members, draws, work, at_mode):
     reason = f"{convexity}, and {most_cells} cells certify too small an acceptance"
     if most_cells < FEWEST_CELLS:
         return reason, None
-    acceptance = ROUGH_ACCEPTANCE if draws <= FEW_DRAWS else WANTED_ACCEPTANCE
-    return reason, Cells.of(target, members, acceptance, most_cells, at_mode)
+    return reason, Cells.of(target, members, draws, (least, CELLS_ACCEPTANCE), most_cells, at_mode)

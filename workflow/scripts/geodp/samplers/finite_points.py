@@ -9,8 +9,7 @@ neighbouring points, about the number of points to the power -1 / dim.
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import logsumexp
-from scipy.stats import norm, qmc
+from scipy.special import logsumexp, ndtri
 
 from geodp.errors import DataError
 from geodp.samplers.base import Plan, State
@@ -118,8 +117,11 @@ class FinitePoints(Independent):
 
 def even_ball(dim, points):
     """Points that fill the unit ball evenly, the same at every call, shape (points, dim)."""
+    # Slow to import, and every job that samples would wait for it.
+    from scipy.stats import qmc
+
     cube = qmc.Sobol(dim + 1, scramble=True, rng=np.random.default_rng(PUBLIC_SEED)).random(points)
-    normal = norm.ppf(np.clip(cube[:, :dim], 1e-16, 1.0 - 1e-16))
+    normal = ndtri(np.clip(cube[:, :dim], 1e-16, 1.0 - 1e-16))
     directions = normal / np.linalg.norm(normal, axis=-1, keepdims=True)
     return directions * cube[:, dim:] ** (1.0 / dim)
 
