@@ -38,6 +38,9 @@ DIFFERENCE_STEP = 1e-5
 # Rounds of reweighting of the robust start, each about one pass over the data.
 STARTING_ROUNDS = 30
 
+# Records that are enough for a start.
+STARTING_RECORDS = 4096
+
 
 class FitError(DataError):
     """The data admit no geodesic that can be vouched for."""
@@ -195,8 +198,15 @@ def sum_over_records(manifold, footpoint, shooting_vector, data_shape, part, arr
 
 def residual_distances(manifold, footpoint, shooting_vector, covariates, points):
     """Distances of the records to their predictions; shape (*data_sets, *chains, n)."""
-    residuals = manifold.residuals(footpoint, shooting_vector, covariates, points)
-    return np.sqrt(residuals.squared_distances)
+    number = covariates.shape[-1]
+    distances = np.empty((*manifold.batch_shape(footpoint), number))
+    before = (slice(None),) * (covariates.ndim - 1)
+    step = max(1, CHUNK // max(1, distances.size // number))
+    for start in range(0, number, step):
+        some = (*before, slice(start, start + step))
+        residuals = manifold.residuals(footpoint, shooting_vector, covariates[some], points[some])
+        distances[..., some[-1]] = np.sqrt(residuals.squared_distances)
+    return distances
 
 
 def predict(manifold, footpoint, shooting_vector, covariates):
@@ -516,7 +526,8 @@ def starting_geodesic(manifold, covariates, points, candidates=32, huber=None):
 
     The central record is the one, of up to ``candidates`` spread over the data, with the least
     sum of losses of the distances to the others.  With Huber's loss the regression is reweighted
-    until outliers have no more pull in it than they will have in the fit.
+    until outliers have no more pull in it than they will have in the fit.  Of very many records
+    some are enough, spread over the data.
 
     Returns
     -------
@@ -525,6 +536,15 @@ def starting_geodesic(manifold, covariates, points, candidates=32, huber=None):
     """
     record_axis = -manifold.point_ndim - 1
     number = covariates.shape[-1]
+    if number > STARTING_RECORDS:
+        used = np.linspace(0, number - 1, STARTING_RECORDS).astype(int)
+        used = np.broadcast_to(used, (*covariates.shape[:-1], STARTING_RECORDS))
+        # With the two that are farthest apart the covariate varies.
+        ends = [np.argmin(covariates, axis=-1), np.argmax(covariates, axis=-1)]
+        used = np.concatenate([used, np.stack(ends, axis=-1)], axis=-1)
+        covariates = np.take_along_axis(covariates, used, axis=-1)
+        points = np.take_along_axis(points, manifold.expand(used), axis=record_axis)
+        number = used.shape[-1]
     chosen = np.unique(np.linspace(0, number - 1, min(number, candidates)).astype(int))
     some = np.take(points, chosen, axis=record_axis)
     squares = (
