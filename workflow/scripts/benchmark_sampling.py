@@ -13,6 +13,8 @@ with job(snakemake):
     # Once to load all that is used.
     hasty = settings | {"seconds": dict.fromkeys(settings["seconds"], 0.0)}
     measure_sampling(space, numbers[0], budgets[0], hasty, snakemake.input.rats)
+    if "chain" in grid:
+        settings = settings | {"seconds": settings["seconds"] | {"chain": grid["chain"]}}
     rows = []
     for number in numbers:
         # Where a cell takes long the ends of the budgets must do.

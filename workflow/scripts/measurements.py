@@ -61,7 +61,7 @@ MOST_CHAINS = 200
 
 # The walk's autocorrelation is that of a law whose shape no longer depends on n from about here.
 RECORDS_OF_LONG_CHAINS = 150
-MOST_STATES = 20000
+MOST_STATES = 40000
 FEWEST_CHAINS = 4
 
 # Gradients at once whose memory is taken.

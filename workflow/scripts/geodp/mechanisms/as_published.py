@@ -21,6 +21,9 @@ from geodp.sensitivity import Sensitivity
 # Most dimensions of a space in which other modes are looked for.
 SEARCHED_DIMENSIONS = 12
 
+# Records that are enough to search with.
+SEARCHED_RECORDS = 2000
+
 
 @dataclass(frozen=True)
 class Support:
@@ -237,11 +240,10 @@ def _target(density, **shape):
     def search():
         return find_modes(
             target.space,
-            density.coordinates,
-            density.linearise,
+            density,
+            density.thinned(SEARCHED_RECORDS),
             target.centre,
             target.hessian,
-            target.scale,
             target.support_centre,
             target.support_radius,
         )

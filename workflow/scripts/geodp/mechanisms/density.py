@@ -90,6 +90,14 @@ class GradientDensity(Density):
     def frames(self, footpoints):
         """Frame at the footpoints of states, which gradients have their coordinates in."""
 
+    def thinned(self, number):
+        """The same of so many records at most, spread over the data; itself if it has no more."""
+        if self.covariates.shape[-1] <= number:
+            return self
+        used = np.linspace(0, self.covariates.shape[-1] - 1, number).astype(int)
+        points = np.take(self.points, used, axis=-self.manifold.point_ndim - 1)
+        return replace(self, covariates=self.covariates[..., used], points=points)
+
     def _gradient(self, footpoints, vectors):
         data = (self.covariates, self.points)
         found = energy_gradient(self.manifold, footpoints, vectors, *data, (self.block,))

@@ -25,6 +25,9 @@ MOST_MODES = 4
 LOCAL_POINTS = 32
 LOCAL_RADII = (0.08, 0.025)
 
+# Steps from the modes of the energy of some records to those of all.
+LAST_STEPS = 3
+
 # Two ends of the search nearer than this fraction of the support's radius are one mode.
 SAME_MODE = 0.02
 
@@ -61,7 +64,13 @@ def ball_points(dim, number, rim=0.0):
 
 
 def find_modes(
-    space, gradient, linearise, main, main_hessian, scale, support_centre, support_radius
+    space,
+    density,
+    rough,
+    main,
+    main_hessian,
+    support_centre,
+    support_radius,
 ):
     """Search a bounded support for modes other than the main one.
 
@@ -69,16 +78,13 @@ def find_modes(
     ----------
     space : Manifold
         Where the density lives.
-    gradient : callable
-        From states (*batch, m, ...) to the gradient of the energy there, in coordinates,
-        (*batch, m, dim).
-    linearise : callable
-        The same with its derivative, (*batch, m, dim, dim).
+    density : GradientDensity
+        Whose ``coordinates`` and ``linearise`` give the gradient and its derivative.
+    rough : GradientDensity
+        One much like it that costs less, for the search; the same if there is none.
     main : ndarray, shape (*batch, ...)
         The main mode, which is not returned.
     main_hessian : ndarray, shape (*batch, dim, dim)
-    scale : ndarray, shape (*batch)
-        The density is ``exp(-|gradient| / scale)``.
     support_centre : ndarray, shape (*batch, ...)
     support_radius : ndarray, shape (*batch)
         Finite.
@@ -97,12 +103,15 @@ def find_modes(
         points = space.exp(np.expand_dims(place, axis), space.vector(frame, offsets))
         return points, space.dist(centre, points) <= support_radius[..., None]
 
-    def descend(state, steps):
-        return _descend(space, linearise, state, centre, support_radius, steps)
+    def descend(state, density, steps):
+        return _descend(space, density.linearise, state, centre, support_radius, steps)
 
-    merge_radius = SAME_MODE * support_radius
-    main_norm = np.linalg.norm(gradient(np.expand_dims(main, axis)), axis=-1)[..., 0]
-    main_log_mass = _log_mass(main_hessian, main_norm, scale)
+    def distinct(density, ends):
+        norm = np.linalg.norm(density.coordinates(np.expand_dims(main, axis)), axis=-1)[..., 0]
+        log_mass = _log_mass(main_hessian, norm, density.scale)
+        return _distinct(space, *ends, main, log_mass, density.scale, SAME_MODE * support_radius)
+
+    gradient = rough.coordinates
     starts, _ = around(support_centre, support_radius, SCREENED, RIM)
     # Descend from where the gradient is least, by itself and compared with what the main mode's
     # Hessian lets expect there.
@@ -119,9 +128,7 @@ def find_modes(
         axis=-1,
     )
     starts = np.take_along_axis(starts, space.expand(order), axis=axis)
-    found = descend(starts, STEPS)
-    found = _distinct(space, *found, main, main_log_mass, scale, merge_radius)
-    refined = found.position
+    refined = distinct(rough, descend(starts, rough, STEPS)).position
     # Near a cut locus the gradient jumps, and a descent can end short of the mode: look around.
     for fraction in LOCAL_RADII:
         best = []
@@ -134,7 +141,10 @@ def find_modes(
             index = np.argmin(norm, axis=-1)[..., None]
             best.append(np.take_along_axis(nearby, space.expand(index), axis=axis))
         refined = np.concatenate(best, axis=axis)
-    return _distinct(space, *descend(refined, STEPS), main, main_log_mass, scale, merge_radius)
+    ends = descend(refined, rough, STEPS)
+    if rough is not density:
+        ends = descend(ends[0], density, LAST_STEPS)
+    return distinct(density, ends)
 
 
 def _descend(space, linearise, state, centre, support_radius, steps):

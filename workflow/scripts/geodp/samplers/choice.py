@@ -70,7 +70,7 @@ def plan(
     kind="automatic",
     pilot_proposals=96,
     total_variation=0.01,
-    fewest_steps=8,
+    fewest_steps=3,
     most_steps=400,
     work=exact.MOST_WORK,
     points=finite_points.POINTS,

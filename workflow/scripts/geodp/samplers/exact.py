@@ -27,14 +27,14 @@ RUN_OUT = 1e-12
 MOST_PROPOSALS = 20000
 
 # Certified acceptance that is enough for any number of draws: of cells, of an envelope at the mode.
-CELLS_ACCEPTANCE = 0.1
+CELLS_ACCEPTANCE = 0.5
 MODE_ACCEPTANCE = 0.02
 
 # Most cells for each density, by dimension.
 MOST_CELLS = {1: 10_000, 2: 10_000, 3: 50_000}
 
 # With fewer than these there is no point in trying.
-FEWEST_CELLS = 300
+FEWEST_CELLS = {1: 300, 2: 2_000, 3: 5_000}
 
 # Most cells times records of a batch: about ten seconds.
 MOST_WORK = 1e8
@@ -295,6 +295,6 @@ def _cells(target, members, draws, least, work, at_mode):
         return f"{convexity}, and its support is unbounded", None
     most_cells = int(min(MOST_CELLS[dim], work / (target.density.records * len(members))))
     reason = f"{convexity}, and {most_cells} cells certify too small an acceptance"
-    if most_cells < FEWEST_CELLS:
+    if most_cells < FEWEST_CELLS[dim]:
         return reason, None
     return reason, Cells.of(target, members, draws, (least, CELLS_ACCEPTANCE), most_cells, at_mode)
