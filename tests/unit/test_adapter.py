@@ -276,7 +276,7 @@ def test_mechanism_and_samplers_run(bures, make_records, sampler, ball):
         configured_support(bures, sensitivity, **limits),
     )
 
-    def planner(rng, target):
+    def planner(rng, target, draws):
         if sampler == "matched":
             return plan(rng, target, 40, 0.01, 1, 10)
         return SimpleNamespace(sampler=RandomWalk(), steps=8)

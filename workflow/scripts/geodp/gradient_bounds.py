@@ -18,6 +18,7 @@ which are written out below; under positive curvature Jacobi fields are bounded 
 import numpy as np
 
 from geodp.manifolds.symmetric import jacobi_cosine, jacobi_sine
+from geodp.manifolds.unit_norm import SQUARE_ROUNDING
 from geodp.regression import sum_over_records
 
 # Relative and absolute allowance for rounding.
@@ -88,8 +89,8 @@ def distance_hessian(manifold, distance):
     Parameters
     ----------
     distance : ndarray
-        From the point the distance is measured to; at and beyond the cut locus the bounds are
-        infinite.
+        From the point the distance is measured to; at and beyond the cut locus the least is minus
+        infinity.
 
     Returns
     -------
@@ -106,7 +107,8 @@ def distance_hessian(manifold, distance):
         least = np.where(within, cosine, -np.inf)
     if lower < 0.0:
         growth = np.sqrt(-lower) * distance
-        greatest = jacobi_cosine(-1, growth) / jacobi_sine(-1, growth)
+        # Hyperbolic cosines of long distances overflow; their ratio to sines does not.
+        greatest = np.divide(growth, np.tanh(growth), out=greatest, where=growth > 0.0)
     return least, greatest
 
 
@@ -304,7 +306,8 @@ def record_means(manifold, footpoint, shooting_vector, covariates, points, bound
 
     def part(p, v, records, *rest):
         found = manifold.residuals(p, v, covariates[records], points[records])
-        distances = np.sqrt(found.squared_distances)
+        # Products of unit vectors know short distances up to rounding.
+        distances = np.sqrt(found.squared_distances + SQUARE_ROUNDING)
         sums, values = bound(
             found,
             distances,

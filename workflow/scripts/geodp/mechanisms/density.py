@@ -166,6 +166,18 @@ class GradientDensity(Density):
         scale = self.scale[..., None]
         return -(norm + change) / scale, -np.maximum(norm - change, 0.0) / scale
 
+    def _records_of(self, members):
+        """Records and scales of some members, as arguments."""
+        data_shape = self.covariates.shape[:-1]
+        # The members of a data set follow one another.
+        data_set = members // int(np.prod(self.scale.shape[len(data_shape) :], dtype=int))
+        number = self.covariates.shape[-1]
+        return {
+            "covariates": self.covariates.reshape((-1, number))[data_set],
+            "points": self.points.reshape((-1, number, *self.manifold.point_shape))[data_set],
+            "scale": self.scale.reshape(-1)[members],
+        }
+
     def slopes(self, states, distances):
         """Bounds of the second derivative of the energy along geodesics from states.
 
@@ -257,13 +269,12 @@ class FootpointDensity(GradientDensity):
         return record_means(manifold, *self.parameters(states), *data, bound)
 
     def take(self, members):
+        shape = (-1, *self.manifold.point_shape)
         return replace(
             self,
-            covariates=self.covariates[members],
-            points=self.points[members],
-            scale=self.scale[members],
-            footpoint=self.footpoint[members],
-            shooting_vector=self.shooting_vector[members],
+            **self._records_of(members),
+            footpoint=self.footpoint.reshape(shape)[members],
+            shooting_vector=self.shooting_vector.reshape(shape)[members],
         )
 
 
@@ -297,12 +308,9 @@ class ShootingVectorDensity(GradientDensity):
 
     def take(self, members):
         manifold = self.manifold
-        each = int(np.prod(self.scale.shape[1:], dtype=int))
         return replace(
             self,
-            covariates=self.covariates[members // each],
-            points=self.points[members // each],
-            scale=self.scale.reshape(-1)[members],
+            **self._records_of(members),
             footpoint=self.footpoint.reshape((-1, *manifold.point_shape))[members],
             frame=self.frame.reshape((-1, manifold.dim, *manifold.point_shape))[members],
         )

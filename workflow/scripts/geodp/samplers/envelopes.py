@@ -8,6 +8,7 @@ least probability of accepting a proposal, also certified.
 """
 
 from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
 from scipy.special import gammainc, gammaln, logsumexp
@@ -539,8 +540,7 @@ class _Cover:
         middle = 0.5 * (self.low + self.high)
         low = np.stack([self.low, middle], axis=-1)[radially]
         high = np.stack([middle, self.high], axis=-1)[radially]
-        corners = np.stack(np.meshgrid(*[[-0.5, 0.5]] * (dim - 1), indexing="ij"), axis=-1)
-        corners = corners.reshape((-1, dim - 1)) if dim > 1 else np.zeros((1, 0))
+        corners = np.array(list(product((-0.5, 0.5), repeat=dim - 1)))
         places = self.middle[sideways][:, None] + self.half[sideways][:, None, None] * corners
         pieces = len(corners)
 
@@ -556,7 +556,7 @@ class _Cover:
             both("face", None, None),
             both("low", low.reshape(-1), None),
             both("high", high.reshape(-1), None),
-            both("middle", None, places.reshape((-1, dim - 1))),
+            both("middle", None, places.reshape((np.sum(sideways) * pieces, dim - 1))),
             both("half", None, np.repeat(0.5 * self.half[sideways], pieces)),
             near_radius,
         )

@@ -6,7 +6,7 @@ at most a stated probability all of them are refused; the draw is then the last 
 is also a bound of the distance to the law in total variation.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -203,6 +203,9 @@ class _Part(Independent):
 
     name = "exact"
 
+    def member(self, index):
+        return _Part(self.whole, self.members[index])
+
     def init(self, rng, target, chains):
         return self.whole.draw(rng, target, self.members, chains)
 
@@ -241,6 +244,9 @@ def plan(
     nowhere = np.zeros(target.batch, dtype=bool)
     if reason is not None:
         return None, nowhere, reason
+    # Within the cut locus normal coordinates cover every place once; nothing is beyond.
+    reach = np.minimum(target.support_radius, target.space.injectivity_radius)
+    target = replace(target, support_radius=reach)
     least = -np.expm1(np.log(run_out) / most_proposals)
     number = int(np.prod(target.batch, dtype=int))
     envelopes, found, chosen = [], np.zeros(number), np.full(number, -1)

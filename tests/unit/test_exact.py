@@ -1,0 +1,689 @@
+"""Exact draws: certificates that hold, errors where they do not, and the rules of the choice.
+
+That draws have the density's law is a matter for `test_laws`; here is what the sampler promises
+besides.  Counts are compared with the probabilities that are promised by binomial tails: a right
+sampler fails one of these with probability 1e-6 at most, and so does any comparison of two samples.
+There are fewer than a hundred, with fixed seeds.
+"""
+
+from dataclasses import dataclass, replace
+from functools import cache, partial
+
+import numpy as np
+import pytest
+from quadrature import laplace_target, origin, published_mechanism
+from scipy import stats
+
+from geodp.errors import DataError
+from geodp.manifolds.differences import DifferencedManifold
+from geodp.manifolds.euclidean import Euclidean
+from geodp.manifolds.hyperbolic import Hyperbolic
+from geodp.manifolds.kendall import KendallPlanarShapes
+from geodp.manifolds.spd import SPD
+from geodp.manifolds.sphere import Sphere
+from geodp.mechanisms.as_published import Support
+from geodp.mechanisms.density import Density, FootpointDensity, ShootingVectorDensity
+from geodp.samplers import choice, envelopes, exact, finite_points, matched
+from geodp.samplers.base import run
+from geodp.samplers.choice import ExactWhereCertified, NoCertificateError
+from geodp.samplers.envelopes import Cells, Elliptical, Radial
+
+FALSE_ALARM = 1e-6
+
+# Proposals that acceptance is measured by, and draws that laws are compared by.
+PROPOSALS = 4000
+DRAWS = 4000
+
+NUMBER = 8
+
+
+@cache
+def mechanism(space, noise_variances, number=NUMBER):
+    return published_mechanism(space, np.array(noise_variances), number)
+
+
+def footpoints(space, noise_variances, budget):
+    return mechanism(space, noise_variances).footpoint_target(budget)
+
+
+def footpoints_in_a_ball(space, noise_variances, budget, radius, aside=0.0):
+    """With the centre of the support beside the fit."""
+    whole = mechanism(space, noise_variances)
+    fitted = whole.fit.footpoint
+    centre = space.exp(fitted, aside * space.frame(fitted)[:, 0])
+    radii = np.full(len(noise_variances), radius)
+    support = Support(whole.support.shooting_vector_length, centre, radii)
+    return replace(whole, support=support).footpoint_target(budget)
+
+
+def shooting_vectors(space, noise_variances, budget, distances):
+    """At footpoints so far from the fit; the batch is (data sets, distances)."""
+    whole = mechanism(space, noise_variances)
+    fitted = whole.fit.footpoint
+    direction = space.frame(fitted)[:, 0]
+    places = np.stack([space.exp(fitted, away * direction) for away in distances], axis=1)
+    return whole.shooting_vector_target(places, budget)[0]
+
+
+CIRCLE, SPHERE, PLANE, SOLID = Sphere(1), Sphere(2), Hyperbolic(2), Euclidean(3)
+NOISY = (0.001, 0.1)
+
+# One for each envelope on each kind of space and support: unbounded and bounded, about the fit and
+# beside it, up to the cut locus, of one dimension and of six, of one member and of several.
+TARGETS = {
+    "R3": partial(footpoints, SOLID, (0.01,), 1.0),
+    "R3 ball": partial(footpoints_in_a_ball, SOLID, (0.01,), 1.0, 0.2),
+    "R3 ball beside": partial(footpoints_in_a_ball, SOLID, (0.01,), 1.0, 0.3, 0.1),
+    "R1 ball elsewhere": partial(footpoints_in_a_ball, Euclidean(1), (0.01,), 1.0, 0.3, 3.0),
+    "R2 vector": partial(shooting_vectors, Euclidean(2), (0.01, 0.1), 1.0, (0.0, 0.3)),
+    "S1": partial(footpoints, CIRCLE, (0.01, 0.1), 1.0),
+    "S1 ball": partial(footpoints_in_a_ball, CIRCLE, (0.01,), 1.0, 0.5, 0.6),
+    "S2": partial(footpoints, SPHERE, NOISY, 1.0),
+    "S2 narrow": partial(footpoints, SPHERE, (0.0001,), 10.0),
+    "S2 whole, beside": partial(footpoints_in_a_ball, SPHERE, (0.01,), 0.5, np.pi, 1.5),
+    "S2 vector": partial(shooting_vectors, SPHERE, NOISY, 1.0, (0.0, 0.3)),
+    "S3": partial(footpoints_in_a_ball, Sphere(3), (0.001,), 1.0, 0.5, 0.4),
+    "H2": partial(footpoints, PLANE, (0.0001, 0.01), 2.0),
+    "H2 ball": partial(footpoints_in_a_ball, PLANE, (0.001,), 0.2, 1.0, 0.9),
+    "SPD2": partial(footpoints, SPD(2), (0.0001, 0.01), 5.0),
+    "SPD2 ball": partial(footpoints_in_a_ball, SPD(2), (0.001,), 1.0, 0.5, 0.4),
+    "Kendall3": partial(footpoints, KendallPlanarShapes(3), (0.001,), 1.0),
+    "Kendall5": partial(footpoints_in_a_ball, KendallPlanarShapes(5), (0.0001,), 20.0, 0.15),
+}
+
+# One target for each envelope.
+OF_A_KIND = {"R3 ball": Elliptical, "H2": Radial, "S2 whole, beside": Cells}
+
+
+@cache
+def target(name):
+    return TARGETS[name]()
+
+
+@cache
+def planned(name, draws=1000):
+    found, certified, reason = exact.plan(target(name), draws)
+    assert reason is None
+    assert np.all(certified)
+    return found
+
+
+def members(kernel):
+    return np.arange(len(kernel.chosen))
+
+
+def states_of(kernel, found, count, seed=1):
+    state, accepted = run(np.random.default_rng(seed), kernel, found, count, 0)
+    assert np.all(accepted == 1.0)
+    return state
+
+
+def distances_of(found, state):
+    axis = -found.space.point_ndim - 1
+    return found.space.dist(np.expand_dims(found.centre, axis), state.position)
+
+
+# Acceptance
+
+
+def accepted_by(kernel, envelope, member, seed=2):
+    """How many of so many proposals an envelope has accepted, one for each chain."""
+    rng = np.random.default_rng(seed)
+    return int(np.sum(kernel._propose(rng, envelope, np.array([member]), PROPOSALS, 1)[2]))
+
+
+def is_refuted(accepted, certified):
+    """Whether so few of the proposals would hardly be accepted if the certificate were right."""
+    return stats.binom.cdf(accepted, PROPOSALS, certified) < FALSE_ALARM
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_acceptance_is_at_least_what_is_certified(name):
+    kernel = planned(name).sampler
+    for member in members(kernel):
+        # Those that were not chosen, too.
+        for envelope in kernel.envelopes:
+            if envelope.acceptance[member] > 1e-3:
+                accepted = accepted_by(kernel, envelope, member)
+                assert not is_refuted(accepted, envelope.acceptance[member])
+        chosen = kernel.envelopes[kernel.chosen[member]]
+        assert 0.0 < chosen.acceptance[member] <= 1.0
+        assert planned(name).proposals >= np.log(1e-12) / np.log1p(-chosen.acceptance[member])
+
+
+@pytest.mark.parametrize("name", ["R3 ball", "S2 narrow", "SPD2", "H2 ball"])
+def test_certified_acceptance_is_not_much_less(name):
+    kernel = planned(name).sampler
+    for member in members(kernel):
+        envelope = kernel.envelopes[kernel.chosen[member]]
+        accepted = accepted_by(kernel, envelope, member) / PROPOSALS
+        # In flat space it is exact, and elsewhere within the looseness of the bounds.
+        assert envelope.acceptance[member] > (0.9 if name == "R3 ball" else 0.1) * accepted
+
+
+def test_a_certified_acceptance_that_is_too_high_is_refuted():
+    kernel = planned("R3 ball").sampler
+    (envelope,) = kernel.envelopes
+    accepted = accepted_by(kernel, envelope, 0)
+    assert not is_refuted(accepted, envelope.acceptance[0])
+    assert is_refuted(accepted, 1.15 * envelope.acceptance[0])
+
+
+def test_an_envelope_about_the_mode_is_tight_in_flat_space():
+    """There the bounds of the gradient are its size."""
+    found, kernel = target("R3 ball"), planned("R3 ball").sampler
+    radial = Radial.of(found)
+    assert radial.acceptance[0] > 0.99
+    assert not is_refuted(accepted_by(kernel, radial, 0), radial.acceptance[0])
+    # With the mode aside, the shells about it that the support cuts are not counted on.
+    assert 0.4 < Radial.of(target("R3 ball beside")).acceptance[0] < 0.6
+
+
+def without_a_mode(radial):
+    """An envelope at the mode that is of no use, so that cells cover all of the support."""
+    return replace(radial, log_lower=np.full_like(radial.log_lower, -np.inf))
+
+
+@pytest.mark.parametrize(
+    ("name", "least"),
+    [
+        ("S1 ball", 0.75),
+        ("R1 ball elsewhere", 0.75),
+        ("S2 whole, beside", 0.75),
+        ("H2 ball", 0.75),
+        ("Kendall3", 0.5),
+        ("S3", 0.3),
+    ],
+)
+def test_small_cells_certify_most_of_what_is_accepted(name, least):
+    """Where a certificate that is too high by a third or so would be refuted."""
+    found, kernel = target(name), planned(name).sampler
+    radial = without_a_mode(Radial.of(found))
+    cells = Cells.of(found, np.array([0]), 1, (least, least), 60_000, radial)
+    accepted, certified = accepted_by(kernel, cells, 0), cells.acceptance[0]
+    assert certified >= least
+    assert not is_refuted(accepted, certified)
+    assert is_refuted(accepted, min(1.8 * certified, 1.0))
+
+
+@pytest.mark.parametrize(("name", "tail"), [("R3", 1.0), ("H2", 5.0)])
+def test_the_tail_of_an_unbounded_support_is_bounded(name, tail, monkeypatch):
+    """Where it starts so near that proposals fall there.
+
+    The acceptance times what the envelope holds is what the density holds, however the support is
+    cut into shells and tail.
+    """
+    found, kernel = target(name), planned(name).sampler
+    expected = Radial.of(found)
+    monkeypatch.setattr(envelopes, "TAIL", tail)
+    radial = Radial.of(found)
+    for member in members(kernel):
+        position, _ = radial.propose(np.random.default_rng(15), np.array([member]), PROPOSALS)
+        away = found.space.dist(found.centre[member], position)
+        assert np.mean(away > radial.edges[member, -1]) > 0.4
+        masses, errors = [], []
+        for each in (expected, radial):
+            accepted = accepted_by(kernel, each, member)
+            assert not is_refuted(accepted, each.acceptance[member])
+            masses.append(np.log(accepted / PROPOSALS) + each.log_masses[0][member])
+            errors.append((1.0 - accepted / PROPOSALS) / accepted)
+        assert abs(masses[0] - masses[1]) < 5.0 * np.sqrt(sum(errors))
+        assert sum(errors) < 0.02
+
+
+# Envelopes that are too low
+
+
+def lowered(envelope, by):
+    name = {Elliptical: "offset", Radial: "log_bound", Cells: "log_upper"}[type(envelope)]
+    return replace(envelope, **{name: getattr(envelope, name) - by})
+
+
+@pytest.mark.parametrize(("name", "kind"), OF_A_KIND.items())
+def test_an_envelope_that_is_too_low_is_an_error(name, kind):
+    kernel = planned(name).sampler
+    assert {type(kernel.envelopes[index]) for index in kernel.chosen} == {kind}
+    wrong = replace(kernel, envelopes=tuple(lowered(each, 10.0) for each in kernel.envelopes))
+    with pytest.raises(RuntimeError, match="exceeds its certified bound by"):
+        states_of(wrong, target(name), DRAWS)
+
+
+def test_an_envelope_that_is_hardly_too_low_is_an_error():
+    """In flat space it touches the density, so that nothing more than rounding is let pass."""
+    kernel = planned("R3").sampler
+    (envelope,) = kernel.envelopes
+    states_of(kernel, target("R3"), DRAWS)
+    wrong = replace(kernel, envelopes=(lowered(envelope, 1e-6),))
+    with pytest.raises(RuntimeError, match=r"exceeds its certified bound by 9\.99e-07"):
+        states_of(wrong, target("R3"), DRAWS)
+
+
+class Undefined(FootpointDensity):
+    """A density without a value."""
+
+    def log_density(self, states):
+        return np.full_like(super().log_density(states), np.nan)
+
+
+def test_a_density_without_a_value_is_an_error():
+    kernel, found = planned("R3").sampler, target("R3")
+    wrong = replace(found, density=Undefined(**vars(found.density)))
+    wrong = replace(kernel, envelopes=(replace(kernel.envelopes[0], target=wrong),))
+    with pytest.raises(RuntimeError, match="exceeds its certified bound"):
+        states_of(wrong, found, 10)
+
+
+# A fixed number of proposals
+
+
+@dataclass(frozen=True)
+class Counting(Density):
+    """A density that counts how often it is evaluated."""
+
+    inner: Density
+    counts: list
+
+    def log_density(self, states):
+        values = self.inner.log_density(states)
+        self.counts.append(values.size)
+        return values
+
+    @property
+    def records(self):
+        return self.inner.records
+
+    def extremes(self, states, radii, angles, pole):
+        return self.inner.extremes(states, radii, angles, pole)
+
+    def take(self, members):
+        return replace(self, inner=self.inner.take(members))
+
+
+def counted(kernel, found):
+    """The same kernel, and a list of how many values of the density each look-up took."""
+    counts = []
+    watched = replace(found, density=Counting(found.density, counts))
+    envelopes = tuple(replace(each, target=watched) for each in kernel.envelopes)
+    return replace(kernel, envelopes=envelopes), counts
+
+
+@pytest.mark.parametrize("name", ["R3 ball", "S2", "S2 vector", "SPD2"])
+def test_a_fixed_number_of_proposals_is_made_whatever_happens(name):
+    found = target(name)
+    planned_fixed, _, _ = exact.plan(found, 1000, fixed=True)
+    assert planned_fixed.sampler.fixed
+    assert planned_fixed.proposals == planned(name).proposals
+    kernel, counts = counted(planned_fixed.sampler, found)
+    for chains in (1, 7):
+        counts.clear()
+        states_of(kernel, found, chains)
+        assert np.sum(counts) == len(kernel.chosen) * chains * planned_fixed.proposals
+    kernel, counts = counted(planned(name).sampler, found)
+    states_of(kernel, found, 7)
+    assert (
+        7 * len(kernel.chosen) <= np.sum(counts) < 0.8 * len(kernel.chosen) * 7 * kernel.proposals
+    )
+
+
+@pytest.mark.parametrize("name", ["R3 ball", "H2 ball", "SPD2"])
+def test_draws_of_a_fixed_number_of_proposals_have_the_same_law(name):
+    found, kernel = target(name), planned(name).sampler
+    count = 1000
+    one = distances_of(found, states_of(kernel, found, count))
+    other = distances_of(found, states_of(replace(kernel, fixed=True), found, count, seed=3))
+    for first, second in zip(one, other, strict=True):
+        assert stats.ks_2samp(first, second).pvalue > FALSE_ALARM
+
+
+# Running out
+
+
+def outside(found, state):
+    """Which draws are refused proposals, on a target that refuses nothing but these."""
+    centre = np.expand_dims(found.support_centre, -found.space.point_ndim - 1)
+    return found.space.dist(centre, state.position) > found.support_radius[..., None]
+
+
+@pytest.mark.parametrize("fixed", [False, True])
+@pytest.mark.parametrize("run_out", [0.3, 0.05, 0.003])
+def test_a_draw_runs_out_as_seldom_as_it_is_said(run_out, fixed):
+    """In flat space proposals are refused where they leave the support, and nowhere else."""
+    found = target("R3 ball")
+    few, _, reason = exact.plan(found, 1000, run_out=run_out, fixed=fixed)
+    assert reason is None
+    assert few.total_variation == few.sampler.run_out == run_out
+    assert few.proposals == few.sampler.proposals
+    count = 20_000
+    late = int(np.sum(outside(found, states_of(few.sampler, found, count))))
+    assert stats.binom.sf(late - 1, count, run_out) > FALSE_ALARM
+    # The number of proposals is no larger than the certificate needs.
+    expected = (1.0 - few.sampler.envelopes[0].acceptance[0]) ** few.proposals
+    assert stats.binomtest(late, count, expected).pvalue > 1e-3
+    assert expected > 0.4 * run_out
+
+
+def test_a_draw_that_runs_out_is_the_last_proposal():
+    found = target("R3 ball")
+    one = replace(planned("R3 ball").sampler, proposals=1)
+    state = states_of(one, found, DRAWS)
+    late = outside(found, state)
+    assert 0.3 < np.mean(late) < 0.7
+    np.testing.assert_allclose(state.log_density, found.unrestricted(state.position))
+    # All of them together have the law of proposals.
+    (envelope,) = one.envelopes
+    proposed, _ = envelope.propose(np.random.default_rng(9), np.array([0]), DRAWS)
+    proposed = found.space.dist(found.centre[:, None], proposed)
+    assert stats.ks_2samp(distances_of(found, state)[0], proposed[0]).pvalue > FALSE_ALARM
+
+
+# Members
+
+
+@pytest.mark.parametrize("index", [(slice(0, 1), slice(1, 2)), (slice(1, 2), slice(0, 2))])
+def test_a_part_of_the_batch_has_the_law_of_the_whole(index):
+    found, kernel = target("S2 vector"), planned("S2 vector").sampler
+    part = kernel.member(index)
+    assert part.name == "exact"
+    whole = states_of(kernel, found, 1500)
+    state = part.init(np.random.default_rng(4), found, 1500)
+    assert state.log_density.shape == (*whole.log_density[index].shape,)
+    expected = np.linalg.norm(whole.position[index] - found.centre[index][..., None, :], axis=-1)
+    measured = np.linalg.norm(state.position - found.centre[index][..., None, :], axis=-1)
+    for one, other in zip(measured.reshape((-1, 1500)), expected.reshape((-1, 1500)), strict=True):
+        assert stats.ks_2samp(one, other).pvalue > FALSE_ALARM
+    again = part.member((slice(0, 1), slice(0, 1)))
+    assert again.init(np.random.default_rng(4), found, 3).log_density.shape == (1, 1, 3)
+
+
+def test_densities_of_any_axes_of_data_sets_can_be_taken():
+    rng = np.random.default_rng(5)
+    for data_shape in ((), (3,), (2, 3)):
+        points = SPHERE.random_point(rng, (*data_shape, 4))
+        covariates = rng.random((*data_shape, 4))
+        fitted = SPHERE.random_point(rng, data_shape)
+        vectors = SPHERE.random_tangent(rng, fitted)
+        data = (SPHERE, covariates, points)
+        made = FootpointDensity(*data, 0.1 + rng.random(data_shape), fitted, vectors)
+        states = SPHERE.random_point(rng, (*data_shape, 5))
+        number = int(np.prod(data_shape, dtype=int))
+        taken = made.take(np.arange(number)).log_density(states.reshape((number, 5, 3)))
+        np.testing.assert_allclose(taken, made.log_density(states).reshape((number, 5)))
+        batch = (*data_shape, 2)
+        places = SPHERE.random_point(rng, batch)
+        made = ShootingVectorDensity(*data, 0.1 + rng.random(batch), places, SPHERE.frame(places))
+        states = rng.standard_normal((*batch, 5, 2))
+        taken = made.take(np.arange(2 * number)).log_density(states.reshape((2 * number, 5, 2)))
+        np.testing.assert_allclose(taken, made.log_density(states).reshape((2 * number, 5)))
+
+
+# Steps
+
+
+def last_and_next(kernel, found, chains, steps, every):
+    """Distances (members, chains, states) along chains."""
+    rng = np.random.default_rng(6)
+    state = kernel.init(rng, found, chains)
+    kept = []
+    for reached, accepted in kernel.walk(rng, found, state, steps, every):
+        assert accepted.shape == found.batch
+        kept.append(distances_of(found, reached))
+    return np.stack(kept, axis=-1)
+
+
+def dependence(distances):
+    """Probability, under independence, of so large a correlation of successive states."""
+    ranks = stats.rankdata(distances, axis=-1)
+    return min(
+        stats.spearmanr(chain[:-1], chain[1:]).pvalue
+        for chain in ranks.reshape((-1, ranks.shape[-1]))
+    )
+
+
+@pytest.mark.parametrize("block", [64, 1 << 16])
+def test_walks_give_independent_states_of_their_own(block, monkeypatch):
+    monkeypatch.setattr(exact, "BLOCK", block)
+    found, kernel = target("SPD2"), planned("SPD2").sampler
+    kernel, counts = counted(kernel, found)
+    states = last_and_next(kernel, found, 3, 3000, 3)
+    assert states.shape == (2, 3, 1000)
+    assert len(np.unique(states)) == states.size
+    assert dependence(states) > FALSE_ALARM
+    # Those between are not drawn: about two proposals for each state, and no more for others.
+    assert np.sum(counts) < 5 * states.size
+    for member in range(2):
+        for one, other in ((0, 1), (1, 2)):
+            assert stats.spearmanr(*states[member][[one, other]]).pvalue > FALSE_ALARM
+
+
+def test_steps_are_independent_draws_too():
+    found, kernel = target("H2 ball"), planned("H2 ball").sampler
+    rng = np.random.default_rng(7)
+    state = kernel.init(rng, found, 3000)
+    after, info = kernel.step(rng, found, state)
+    assert np.all(info.accepted)
+    one, other = distances_of(found, state)[0], distances_of(found, after)[0]
+    assert stats.spearmanr(one, other).pvalue > FALSE_ALARM
+    assert stats.ks_2samp(one, other).pvalue > FALSE_ALARM
+
+
+def test_states_of_matched_chains_are_found_to_depend_on_one_another():
+    found = target("S2")
+    kernel = choice.plan(np.random.default_rng(8), found, 10, "matched").sampler
+    assert dependence(last_and_next(kernel, found, 3, 1000, 1)) < FALSE_ALARM
+
+
+# Cells
+
+
+def least_acceptance(found, draws, **limits):
+    plan, _, _ = exact.plan(found, draws, **limits)
+    (cells,) = (each for each in plan.sampler.envelopes if isinstance(each, Cells))
+    chosen = cells.acceptance[cells.acceptance > 0.0]
+    return float(np.min(chosen)), len(cells.member)
+
+
+def test_cells_are_halved_as_long_as_that_costs_less_than_proposals():
+    found = target("S2 narrow")
+    acceptance, number = zip(
+        *(least_acceptance(found, draws) for draws in (1, 100, 3000, 10**9)), strict=True
+    )
+    assert list(acceptance) == sorted(acceptance)
+    assert list(number) == sorted(number)
+    assert acceptance[0] < 0.5 * acceptance[-1]
+    # More than this is not asked of cells, however many draws.
+    assert exact.CELLS_ACCEPTANCE <= acceptance[-1] < 3.0 * exact.CELLS_ACCEPTANCE
+    # The least that makes the certificate usable is reached for a single draw.
+    assert acceptance[0] >= -np.expm1(np.log(exact.RUN_OUT) / exact.MOST_PROPOSALS)
+
+
+def test_a_support_beyond_the_cut_locus_is_the_whole_space():
+    """Normal coordinates would cover it more than once."""
+    whole = target("S2 whole, beside")
+    for radius in (1.7 * np.pi, np.inf):
+        wider = replace(whole, support_radius=np.array([radius]))
+        plan, _, reason = exact.plan(wider, 1000)
+        assert reason is None
+        states = distances_of(whole, states_of(plan.sampler, wider, 3000))
+        expected = states_of(planned("S2 whole, beside").sampler, whole, 3000, seed=10)
+        assert stats.ks_2samp(states[0], distances_of(whole, expected)[0]).pvalue > FALSE_ALARM
+
+
+# Refusals
+
+
+class Differenced(DifferencedManifold):
+    """The sphere, its curvature kept to itself."""
+
+    def __init__(self, own):
+        self.name = "a space by differences"
+        for name in ("dim", "point_shape", "injectivity_radius", "curvature_bounds"):
+            setattr(self, name, getattr(own, name))
+        for verb in ("exp", "log", "transport", "inner", "frame", "project", "project_tangent"):
+            setattr(self, verb, getattr(own, verb))
+        for verb in ("random_point", "invalid_reason"):
+            setattr(self, verb, getattr(own, verb))
+
+
+# Verbs are set on the instances.
+Differenced.__abstractmethods__ = frozenset()
+
+
+class BothSigns(Sphere):
+    curvature_bounds = (-1.0, 1.0)
+    name = "a space of both signs"
+
+    def __init__(self):
+        super().__init__(2)
+        self.name = "a space of both signs"
+
+
+def of_geomstats():
+    from geomstats.geometry.hypersphere import Hypersphere
+
+    from geodp.manifolds.adapter import GeomstatsManifold
+
+    return GeomstatsManifold(Hypersphere(2), (1.0, 1.0), injectivity_radius=np.pi)
+
+
+def on(space, name):
+    found = target(name)
+    density = replace(found.density, manifold=space)
+    return replace(found, density=density)
+
+
+def refused(found, **limits):
+    plan, certified, reason = exact.plan(found, 1000, **limits)
+    assert plan is None
+    assert certified.shape == found.batch
+    assert not np.any(certified)
+    return reason
+
+
+@pytest.mark.parametrize(
+    "make", [of_geomstats, lambda: Differenced(SPHERE)], ids=["adapter", "own"]
+)
+def test_spaces_that_are_not_symmetric_are_refused(make):
+    space = make()
+    found = replace(target("S2"), space=space)
+    assert refused(found) == f"{space.name} is no symmetric space"
+    expected = f"{space.name} has no bounds of Jacobi fields: it is no symmetric space"
+    assert refused(on(space, "S2 vector")) == expected
+
+
+def test_what_has_no_certificate_is_refused_with_a_reason():
+    assert refused(replace(target("S2"), density=None)) == "its density gives no bounds"
+    assert "curvatures of both signs" in refused(on(BothSigns(), "S2"))
+    wide = footpoints(KendallPlanarShapes(5), (0.3,), 0.1)
+    convexity = "its energy is not certified to be convex enough"
+    assert refused(wide) == f"{convexity}, and 6 dimensions are too many for cells"
+    unbounded = footpoints(PLANE, (0.01,), 0.5)
+    assert refused(unbounded) == f"{convexity}, and its support is unbounded"
+    flat = replace(
+        footpoints_in_a_ball(Euclidean(4), (0.01,), 1.0, 0.3, 3.0), find_other_modes=lambda: None
+    )
+    words = "too little of its support is certified to be about its mode"
+    assert refused(flat) == f"{words}, and 4 dimensions are too many for cells"
+
+
+def test_too_little_work_is_refused():
+    found = target("S2 narrow")
+    enough = exact.FEWEST_CELLS * NUMBER
+    expected = f"and {exact.FEWEST_CELLS - 1} cells certify too small an acceptance"
+    assert refused(found, work=enough - 1).endswith(expected)
+    # As many cells are tried, and are too few.
+    assert "cells certify too small an acceptance" in refused(found, work=enough, most_proposals=50)
+
+
+def test_too_few_proposals_are_refused():
+    assert refused(target("S2"), most_proposals=5)
+    assert exact.plan(target("R3"), 1000, most_proposals=5)[2] is None
+
+
+# The choice
+
+
+def choose(found, kind="automatic", **limits):
+    return choice.plan(np.random.default_rng(11), found, 1000, kind, **limits)
+
+
+@pytest.fixture(scope="module")
+def mixed():
+    """A target whose first member has a certificate, and whose second has none."""
+    return footpoints(PLANE, (0.0001, 0.01), 0.5)
+
+
+@pytest.mark.parametrize("kind", ["automatic", "exact"])
+def test_draws_are_exact_where_all_is_certified(kind):
+    plan = choose(target("H2"), kind)
+    assert isinstance(plan.sampler, exact.Exact)
+    assert (plan.drawn_by, plan.steps, plan.exact_share) == ("exact", 0, 1.0)
+    assert plan.total_variation == exact.RUN_OUT
+    assert plan.certificate.startswith("energy is convex along geodesics from the mode; acceptance")
+
+
+def test_an_exact_sampler_without_a_certificate_is_an_error(mixed):
+    expected = (
+        "hyperbolic space H^2: there is no certified envelope for 1 of 2 densities: its energy is "
+        "not certified to be convex enough, and its support is unbounded: choose the sampler "
+        "automatic or matched"
+    )
+    with pytest.raises(NoCertificateError) as caught:
+        choose(mixed, "exact")
+    assert str(caught.value) == expected
+    assert isinstance(caught.value, DataError)
+
+
+def test_matched_chains_on_request_and_where_nothing_is_certified():
+    plan = choose(target("H2"), "matched")
+    assert plan.certificate == "none: not looked for"
+    without = laplace_target(SPHERE, origin(SPHERE, 1), np.array([0.1]))
+    automatic = choose(without)
+    assert automatic.certificate == "none: its density gives no bounds"
+    for each in (plan, automatic):
+        assert isinstance(each.sampler, matched.Matched)
+        assert (each.drawn_by, each.exact_share, each.proposals) == ("matched", 0.0, 0)
+        assert each.steps >= 8
+
+
+def test_public_points_on_request_only():
+    plan = choose(target("SPD2 ball"), "finite_points", points=512)
+    assert isinstance(plan.sampler, finite_points.FinitePoints)
+    assert plan.drawn_by == "finite_points"
+    assert plan.sampler.positions.shape == (1, 512, 2, 2)
+
+
+def test_limits_are_handed_on():
+    found = target("S2 narrow")
+    assert "cells certify too small" in choose(found, work=NUMBER * 100).certificate
+    assert choose(found, "matched", fewest_steps=13, most_steps=14).steps in (13, 14)
+
+
+def test_certified_members_are_drawn_exactly_and_others_by_chains(mixed):
+    plan = choose(mixed)
+    kernel = plan.sampler
+    assert isinstance(kernel, ExactWhereCertified)
+    np.testing.assert_array_equal(kernel.certified, [True, False])
+    assert (plan.drawn_by, plan.exact_share) == ("exact or matched", 0.5)
+    assert plan.steps >= 8
+    assert plan.proposals == kernel.exact.proposals
+    assert plan.certificate.endswith("; else none: " + exact.plan(mixed, 1000)[2])
+    first, second = (slice(0, 1),), (slice(1, 2),)
+    assert kernel.member(first).name == "exact"
+    assert isinstance(kernel.member(second), matched.Matched)
+    assert isinstance(kernel.member((slice(0, 2),)), ExactWhereCertified)
+    # The chains of the first member forget where they were at every step, those of the second not.
+    states = last_and_next(kernel, mixed, 3, 150, 1)
+    assert dependence(states[0]) > FALSE_ALARM
+    assert len(np.unique(states[0])) == states[0].size
+    assert len(np.unique(states[1])) < 0.99 * states[1].size
+    exactly = kernel.exact.member(first).init(np.random.default_rng(12), mixed, 1000)
+    state, accepted = run(np.random.default_rng(13), kernel, mixed, 1000, plan.steps)
+    assert accepted[0] == 1.0
+    assert accepted[1] < 1.0
+    mode = mixed.centre[:1, None]
+    expected = mixed.space.dist(mode, exactly.position)[0]
+    assert stats.ks_2samp(distances_of(mixed, state)[0], expected).pvalue > FALSE_ALARM
+    chains = choose(mixed, "matched")
+    state_of_chains, _ = run(np.random.default_rng(14), chains.sampler, mixed, 1000, plan.steps)
+    both = (distances_of(mixed, each)[1] for each in (state, state_of_chains))
+    assert stats.ks_2samp(*both).pvalue > FALSE_ALARM
