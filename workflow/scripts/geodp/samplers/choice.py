@@ -2,8 +2,9 @@
 
 The rule, for each member of a batch: its draws are exact if `exact.plan` certifies an envelope,
 which needs a symmetric space and either a flat space, an energy convex enough along geodesics from
-the mode, or at most three dimensions; otherwise they are the last states of `matched` chains, whose
-distance to the law is estimated.  Only on request are draws from the law on public points.
+the mode (so that one proposal of fifty is accepted), or at most three dimensions; otherwise they
+are the last states of `matched` chains, whose distance to the law is estimated.  Only on request
+are draws from the law on public points.
 """
 
 from dataclasses import dataclass, replace
@@ -104,7 +105,7 @@ def plan(
         return finite_points.plan(target, points)
     reason, planned = "not looked for", None
     if kind != "matched":
-        planned, certified, reason = exact.plan(target, draws, work=work)
+        planned, certified, reason = exact.plan(target, draws, work=work, insist=kind == "exact")
         if reason is None:
             return planned
         if kind == "exact":

@@ -32,7 +32,7 @@ TAIL = 40.0
 GATHERED = 1 << 18
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Elliptical:
     """``exp(offset - rate |u|)`` in coordinates u about the mode, for flat spaces.
 
@@ -83,7 +83,7 @@ class Elliptical:
         return position, self.offset[members, None] - lengths
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Radial:
     """A function of the distance from the mode alone, under strong geodesic convexity.
 
@@ -320,7 +320,7 @@ def is_flat(manifold):
     return manifold.curvature_bounds == (0.0, 0.0) and np.isinf(manifold.injectivity_radius)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Cells:
     """Cells in polar normal coordinates about the support's centre, each with a bound.
 

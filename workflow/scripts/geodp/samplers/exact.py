@@ -217,6 +217,7 @@ def plan(
     work=MOST_WORK,
     most_proposals=MOST_PROPOSALS,
     fixed=False,
+    insist=False,
 ):
     """Certify an envelope for each member of a batch.
 
@@ -233,6 +234,9 @@ def plan(
         For each draw.
     fixed : bool
         See `Exact`.
+    insist : bool
+        Whether an envelope about the mode may accept as little as ``most_proposals`` allow in any
+        dimension, and not only where cells have been tried.
 
     Returns
     -------
@@ -270,7 +274,8 @@ def plan(
         if cells is not None:
             choose(cells, least)
         # An envelope at the mode that accepts little is better than none.
-        choose(at_mode, least)
+        if insist or target.space.dim <= MOST_CELL_DIMENSIONS:
+            choose(at_mode, least)
     if not np.any(chosen >= 0):
         return None, nowhere, reason
     worst = float(np.min(found[chosen >= 0]))
