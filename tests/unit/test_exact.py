@@ -231,6 +231,30 @@ def test_the_tail_of_an_unbounded_support_is_bounded(name, tail, monkeypatch):
         assert sum(errors) < 0.02
 
 
+@pytest.mark.parametrize("name", ["R3", "H2", "SPD2"])
+def test_the_tail_falls_no_faster_than_the_density(name):
+    """At distances that no proposal gets to, where the density falls at the rate of its slope."""
+    found = target(name)
+    space, radial = found.space, Radial.of(found)
+    rng = np.random.default_rng(17)
+    count = 400
+    directions = rng.standard_normal((len(radial.tail_rate), count, space.dim))
+    directions /= np.linalg.norm(directions, axis=-1, keepdims=True)
+    farther = np.linspace(0.0, 12.0, count) * np.ones((len(directions), 1))
+    lengths = radial.edges[:, -1:] + farther
+    centre = np.expand_dims(found.centre, -space.point_ndim - 1)
+    frame = np.expand_dims(space.frame(found.centre), -space.point_ndim - 2)
+    steps = space.vector(frame, lengths[..., None] * directions)
+    log_density = found.unrestricted(space.exp(centre, steps))
+    shell = (space.dim - 1) * np.log(lengths) + np.log(space.exp_volume(centre, steps))
+    bound = radial.log_tail[:, None] - radial.tail_rate[:, None] * farther
+    slack = bound - log_density - shell
+    assert np.all(slack >= 0.0)
+    if name == "R3":
+        # A rate higher by a fifth would not do.
+        assert np.min(slack - 0.2 * radial.tail_rate[:, None] * farther) < 0.0
+
+
 # Envelopes that are too low
 
 
@@ -362,13 +386,29 @@ def test_a_draw_runs_out_as_seldom_as_it_is_said(run_out, fixed):
     assert expected > 0.4 * run_out
 
 
-def test_a_draw_that_runs_out_is_the_last_proposal():
+@pytest.mark.parametrize("fixed", [False, True])
+def test_where_nothing_is_accepted_the_last_proposal_is_returned(fixed):
+    found = target("R3")
+    kernel = replace(planned("R3").sampler, proposals=9, fixed=fixed)
+    (envelope,) = kernel.envelopes
+    nowhere = replace(found, support_radius=np.zeros(1))
+    kernel = replace(kernel, envelopes=(replace(envelope, target=nowhere),))
+    state = states_of(kernel, nowhere, 1)
+    rng, made = np.random.default_rng(1), []
+    # As many at once as the sampler takes, and the uniform numbers that it compares with.
+    for number in [9] if fixed else [1, 2, 4, 2]:
+        made.append(envelope.propose(rng, np.array([0]), number)[0])
+        rng.random((1, number))
+    np.testing.assert_array_equal(state.position[:, 0], made[-1][:, -1])
+    np.testing.assert_allclose(state.log_density, found.unrestricted(state.position))
+
+
+def test_draws_that_run_out_have_the_law_of_proposals():
     found = target("R3 ball")
     one = replace(planned("R3 ball").sampler, proposals=1)
     state = states_of(one, found, DRAWS)
     late = outside(found, state)
     assert 0.3 < np.mean(late) < 0.7
-    np.testing.assert_allclose(state.log_density, found.unrestricted(state.position))
     # All of them together have the law of proposals.
     (envelope,) = one.envelopes
     proposed, _ = envelope.propose(np.random.default_rng(9), np.array([0]), DRAWS)
