@@ -24,7 +24,7 @@ from geodp.manifolds.sphere import Sphere
 from geodp.mechanisms.as_published import Support
 from geodp.mechanisms.density import Density, FootpointDensity, ShootingVectorDensity
 from geodp.samplers import choice, envelopes, exact, finite_points, matched
-from geodp.samplers.base import run
+from geodp.samplers.base import Info, Kernel, State, run
 from geodp.samplers.choice import ExactWhereCertified, NoCertificateError
 from geodp.samplers.envelopes import Cells, Elliptical, Radial
 
@@ -204,6 +204,22 @@ def test_small_cells_certify_most_of_what_is_accepted(name, least):
     assert certified >= least
     assert not is_refuted(accepted, certified)
     assert is_refuted(accepted, min(1.8 * certified, 1.0))
+
+
+@pytest.mark.parametrize("name", ["H2 ball", "Kendall3", "SPD2 ball"])
+def test_cells_and_the_ball_about_the_mode_have_no_place_in_common(name):
+    """Large cells reach into the ball; what they propose there would be proposed twice."""
+    found = target(name)
+    rough = (0.01, 0.01)
+    with_ball = Cells.of(found, np.array([0]), 1, rough, 1000, Radial.of(found))
+    without = Cells.of(found, np.array([0]), 1, rough, 1000, without_a_mode(Radial.of(found)))
+    assert with_ball.near_share[0] > 0.0
+    assert without.near_share[0] == 0.0
+    both = []
+    for envelope in (with_ball, without):
+        used = exact.Exact((envelope,), np.zeros(1, dtype=int), exact.MOST_PROPOSALS, 1e-6)
+        both.append(distances_of(found, states_of(used, found, 3000))[0])
+    assert stats.ks_2samp(*both).pvalue > FALSE_ALARM
 
 
 @pytest.mark.parametrize(("name", "tail"), [("R3", 1.0), ("H2", 5.0)])
@@ -698,7 +714,36 @@ def test_limits_are_handed_on():
     assert choose(found, "matched", fewest_steps=13, most_steps=14).steps in (13, 14)
 
 
-def test_certified_members_are_drawn_exactly_and_others_by_chains(mixed):
+class AtTheMode(Kernel):
+    """Never leaves the mode."""
+
+    def init(self, rng, target, chains):
+        axis = -target.space.point_ndim - 1
+        shape = (*target.batch, chains, *target.space.point_shape)
+        position = np.broadcast_to(np.expand_dims(target.centre, axis), shape)
+        return State(position, target.log_density(position))
+
+    def step(self, rng, target, state):
+        return state, Info(np.zeros(state.log_density.shape, dtype=bool))
+
+
+def test_only_members_without_a_certificate_are_drawn_by_chains(mixed):
+    kernel = replace(choose(mixed).sampler, matched=AtTheMode())
+    rng = np.random.default_rng(18)
+    state = kernel.init(rng, mixed, 5)
+    after, info = kernel.step(rng, mixed, state)
+    ((later, accepted),) = kernel.walk(rng, mixed, state, 4, 4)
+    for each in (state, after, later):
+        away = distances_of(mixed, each)
+        assert np.all(away[0] > 1e-9)
+        assert np.all(away[1] < 1e-9)
+        np.testing.assert_allclose(each.log_density, mixed.log_density(each.position), atol=1e-6)
+    assert len(np.unique([each.log_density[0] for each in (state, after, later)])) == 15
+    np.testing.assert_array_equal(info.accepted, [[True] * 5, [False] * 5])
+    np.testing.assert_array_equal(accepted, [1.0, 0.0])
+
+
+def test_certified_members_have_the_law_of_exact_draws_and_others_that_of_chains(mixed):
     plan = choose(mixed)
     kernel = plan.sampler
     assert isinstance(kernel, ExactWhereCertified)
