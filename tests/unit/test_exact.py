@@ -24,7 +24,7 @@ from geodp.manifolds.sphere import Sphere
 from geodp.mechanisms.as_published import Support
 from geodp.mechanisms.density import Density, FootpointDensity, ShootingVectorDensity
 from geodp.samplers import choice, envelopes, exact, finite_points, matched
-from geodp.samplers.base import run
+from geodp.samplers.base import Info, Kernel, State, run
 from geodp.samplers.choice import ExactWhereCertified, NoCertificateError
 from geodp.samplers.envelopes import Cells, Elliptical, Radial
 
@@ -206,6 +206,22 @@ def test_small_cells_certify_most_of_what_is_accepted(name, least):
     assert is_refuted(accepted, min(1.8 * certified, 1.0))
 
 
+@pytest.mark.parametrize("name", ["H2 ball", "Kendall3", "SPD2 ball"])
+def test_cells_and_the_ball_about_the_mode_have_no_place_in_common(name):
+    """Large cells reach into the ball; what they propose there would be proposed twice."""
+    found = target(name)
+    rough = (0.01, 0.01)
+    with_ball = Cells.of(found, np.array([0]), 1, rough, 1000, Radial.of(found))
+    without = Cells.of(found, np.array([0]), 1, rough, 1000, without_a_mode(Radial.of(found)))
+    assert with_ball.near_share[0] > 0.0
+    assert without.near_share[0] == 0.0
+    both = []
+    for envelope in (with_ball, without):
+        used = exact.Exact((envelope,), np.zeros(1, dtype=int), exact.MOST_PROPOSALS, 1e-6)
+        both.append(distances_of(found, states_of(used, found, 3000))[0])
+    assert stats.ks_2samp(*both).pvalue > FALSE_ALARM
+
+
 @pytest.mark.parametrize(("name", "tail"), [("R3", 1.0), ("H2", 5.0)])
 def test_the_tail_of_an_unbounded_support_is_bounded(name, tail, monkeypatch):
     """Where it starts so near that proposals fall there.
@@ -229,6 +245,30 @@ def test_the_tail_of_an_unbounded_support_is_bounded(name, tail, monkeypatch):
             errors.append((1.0 - accepted / PROPOSALS) / accepted)
         assert abs(masses[0] - masses[1]) < 5.0 * np.sqrt(sum(errors))
         assert sum(errors) < 0.02
+
+
+@pytest.mark.parametrize("name", ["R3", "H2", "SPD2"])
+def test_the_tail_falls_no_faster_than_the_density(name):
+    """At distances that no proposal gets to, where the density falls at the rate of its slope."""
+    found = target(name)
+    space, radial = found.space, Radial.of(found)
+    rng = np.random.default_rng(17)
+    count = 400
+    directions = rng.standard_normal((len(radial.tail_rate), count, space.dim))
+    directions /= np.linalg.norm(directions, axis=-1, keepdims=True)
+    farther = np.linspace(0.0, 12.0, count) * np.ones((len(directions), 1))
+    lengths = radial.edges[:, -1:] + farther
+    centre = np.expand_dims(found.centre, -space.point_ndim - 1)
+    frame = np.expand_dims(space.frame(found.centre), -space.point_ndim - 2)
+    steps = space.vector(frame, lengths[..., None] * directions)
+    log_density = found.unrestricted(space.exp(centre, steps))
+    shell = (space.dim - 1) * np.log(lengths) + np.log(space.exp_volume(centre, steps))
+    bound = radial.log_tail[:, None] - radial.tail_rate[:, None] * farther
+    slack = bound - log_density - shell
+    assert np.all(slack >= 0.0)
+    if name == "R3":
+        # A rate higher by a fifth would not do.
+        assert np.min(slack - 0.2 * radial.tail_rate[:, None] * farther) < 0.0
 
 
 # Envelopes that are too low
@@ -362,13 +402,29 @@ def test_a_draw_runs_out_as_seldom_as_it_is_said(run_out, fixed):
     assert expected > 0.4 * run_out
 
 
-def test_a_draw_that_runs_out_is_the_last_proposal():
+@pytest.mark.parametrize("fixed", [False, True])
+def test_where_nothing_is_accepted_the_last_proposal_is_returned(fixed):
+    found = target("R3")
+    kernel = replace(planned("R3").sampler, proposals=9, fixed=fixed)
+    (envelope,) = kernel.envelopes
+    nowhere = replace(found, support_radius=np.zeros(1))
+    kernel = replace(kernel, envelopes=(replace(envelope, target=nowhere),))
+    state = states_of(kernel, nowhere, 1)
+    rng, made = np.random.default_rng(1), []
+    # As many at once as the sampler takes, and the uniform numbers that it compares with.
+    for number in [9] if fixed else [1, 2, 4, 2]:
+        made.append(envelope.propose(rng, np.array([0]), number)[0])
+        rng.random((1, number))
+    np.testing.assert_array_equal(state.position[:, 0], made[-1][:, -1])
+    np.testing.assert_allclose(state.log_density, found.unrestricted(state.position))
+
+
+def test_draws_that_run_out_have_the_law_of_proposals():
     found = target("R3 ball")
     one = replace(planned("R3 ball").sampler, proposals=1)
     state = states_of(one, found, DRAWS)
     late = outside(found, state)
     assert 0.3 < np.mean(late) < 0.7
-    np.testing.assert_allclose(state.log_density, found.unrestricted(state.position))
     # All of them together have the law of proposals.
     (envelope,) = one.envelopes
     proposed, _ = envelope.propose(np.random.default_rng(9), np.array([0]), DRAWS)
@@ -668,7 +724,36 @@ def test_limits_are_handed_on():
     assert choose(found, "matched", fewest_steps=13, most_steps=14).steps in (13, 14)
 
 
-def test_certified_members_are_drawn_exactly_and_others_by_chains(mixed):
+class AtTheMode(Kernel):
+    """Never leaves the mode."""
+
+    def init(self, rng, target, chains):
+        axis = -target.space.point_ndim - 1
+        shape = (*target.batch, chains, *target.space.point_shape)
+        position = np.broadcast_to(np.expand_dims(target.centre, axis), shape)
+        return State(position, target.log_density(position))
+
+    def step(self, rng, target, state):
+        return state, Info(np.zeros(state.log_density.shape, dtype=bool))
+
+
+def test_only_members_without_a_certificate_are_drawn_by_chains(mixed):
+    kernel = replace(choose(mixed).sampler, matched=AtTheMode())
+    rng = np.random.default_rng(18)
+    state = kernel.init(rng, mixed, 5)
+    after, info = kernel.step(rng, mixed, state)
+    ((later, accepted),) = kernel.walk(rng, mixed, state, 4, 4)
+    for each in (state, after, later):
+        away = distances_of(mixed, each)
+        assert np.all(away[0] > 1e-9)
+        assert np.all(away[1] < 1e-9)
+        np.testing.assert_allclose(each.log_density, mixed.log_density(each.position), atol=1e-6)
+    assert len(np.unique([each.log_density[0] for each in (state, after, later)])) == 15
+    np.testing.assert_array_equal(info.accepted, [[True] * 5, [False] * 5])
+    np.testing.assert_array_equal(accepted, [1.0, 0.0])
+
+
+def test_certified_members_have_the_law_of_exact_draws_and_others_that_of_chains(mixed):
     plan = choose(mixed)
     kernel = plan.sampler
     assert isinstance(kernel, ExactWhereCertified)

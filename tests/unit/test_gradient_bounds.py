@@ -489,6 +489,32 @@ def footpoint_extremes_aside(space, rng):
     return footpoint_extremes(space, rng, aside=True)
 
 
+def carried_vectors(space, rng):
+    """Vectors carried to places within a ball, directly and by way of its middle."""
+    fitted = space.random_point(rng, (TRIALS,))
+    vectors = VECTOR * unit_tangents(space, rng, fitted)
+    # Most of the way to the cut locus, and balls that nearly touch it.
+    away = end_of_cut(space) * rng.uniform(0.3, 0.9, TRIALS)
+    state = space.exp(fitted, space.expand(away) * unit_tangents(space, rng, fitted))
+    radii = (end_of_cut(space) - away) * rng.choice([0.01, 0.5, 0.9], TRIALS)
+    step = space.expand(radii[:, None]) * space.random_tangent(
+        rng, np.repeat(state[:, None], 12, 1)
+    )
+    size = space.norm(state[:, None], step)
+    step = step / space.expand(np.maximum(size / radii[:, None], 1.0))
+    start = np.broadcast_to(state[:, None], step.shape)
+    there = space.exp(start, step)
+    fitted_there = np.broadcast_to(fitted[:, None], there.shape)
+    direct = space.transport_to(fitted_there, there, np.broadcast_to(vectors[:, None], there.shape))
+    middle = space.transport_to(fitted, state, vectors)
+    by_way = space.transport(start, step, np.broadcast_to(middle[:, None], there.shape))
+    measured = space.norm(there, direct - by_way)
+    data = (np.zeros((TRIALS, 1)), fitted[:, None], np.ones(TRIALS))
+    made = FootpointDensity(space, *data, fitted, vectors)
+    arrays = made._change(state[:, None], radii[:, None], np.zeros((TRIALS, 1)), state[:, None])[1]
+    return measured / (arrays[1] + DIFFERENCES), (radii < 0.02)[:, None]
+
+
 def shooting_vector_extremes(space, rng):
     footpoints = space.random_point(rng, (TRIALS,))
     frames = space.frame(footpoints)
@@ -522,6 +548,7 @@ SEARCHES = {
     footpoint_extremes: (0.9, 0.8),
     footpoint_extremes_aside: (0.9, 0.75),
     shooting_vector_extremes: (0.9, 0.8),
+    carried_vectors: (0.6, 0.6),
 }
 LOOSE = {
     footpoint_change: (0.999, 0.75),
@@ -538,6 +565,7 @@ CURVATURE = (
     shooting_vector_turning,
     arc_turning,
     transport_turning,
+    carried_vectors,
 )
 
 
@@ -615,6 +643,11 @@ def at_the_middle(function):
     return wrong
 
 
+def nearer(function):
+    """What is true of places a tenth nearer."""
+    return lambda manifold, distance: function(manifold, 0.9 * distance)
+
+
 def as_straight(space, point, unit, length):
     return length
 
@@ -628,6 +661,14 @@ CHANGES = (footpoint_change, footpoint_slopes, footpoint_extremes, footpoint_ext
 VECTOR_CHANGES = (shooting_vector_change, shooting_vector_slopes, shooting_vector_extremes)
 FEW = ("S2", "S3", "H2", "H3", "SPD2", "Kendall3", "Kendall5")
 MUTANTS = [
+    (
+        "turning of the vector nearer to where it was fitted",
+        density,
+        "transport_turning",
+        nearer,
+        (carried_vectors,),
+        ("S2", "S3", "Kendall3"),
+    ),
     (
         "distances as in flat space",
         gradient_bounds,
@@ -820,6 +861,25 @@ def test_a_cell_of_no_extent_has_the_value_of_its_state():
     value = made.log_density(state)
     np.testing.assert_allclose(lower, value, atol=1e-8)
     np.testing.assert_allclose(upper, value, atol=1e-8)
+
+
+@pytest.mark.parametrize("name", SPACES)
+def test_distances_of_residuals_are_never_less_than_they_are(name):
+    """Of very short ones, which products of unit vectors know up to rounding."""
+    space, rng = SPACES[name], seeded(name, "short")
+    footpoints = space.random_point(rng, (TRIALS,))
+    distances = 10.0 ** rng.uniform(-12.0, -6.0, TRIALS)
+    away = space.expand(distances) * unit_tangents(space, rng, footpoints)
+    (found,) = gradient_bounds.record_means(
+        space,
+        footpoints[:, None],
+        np.zeros_like(footpoints)[:, None],
+        np.ones((TRIALS, 1)),
+        space.exp(footpoints, away)[:, None],
+        lambda found, distances, *_: ([], [distances]),
+    )
+    assert np.all(found[:, 0] >= distances)
+    assert np.all(found[:, 0] <= distances + 1e-6)
 
 
 @pytest.mark.parametrize("frequency", [1e-6, 0.05, 0.0999, 0.1001, 0.7, 3.0])
