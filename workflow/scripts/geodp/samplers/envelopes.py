@@ -28,6 +28,9 @@ SHELLS = 1000
 # The tail of an unbounded support starts where the density is below the exponential of minus this.
 TAIL = 40.0
 
+# The ball about the mode that has no cells ends where the envelope about the mode accepts less.
+NEAR_ACCEPTANCE = 0.1
+
 # Records, times states, that are taken together when members of a batch need different numbers.
 GATHERED = 1 << 18
 
@@ -130,10 +133,18 @@ class Radial:
         return np.exp(np.minimum(lower - upper, 0.0))
 
     def rising(self):
-        """The ball in the support within which the bound falls, and its radius (k,)."""
+        """The ball in the support within which the bound is falling and good, and its radius (k,)."""
         last = np.argmin(self.log_bound, axis=-1)
         within = np.sum(np.isfinite(self.log_lower), axis=-1) - 1
         last = np.minimum(last, within)
+        # Where it is poor cells do better.
+        upper, lower = (
+            np.logaddexp.accumulate(values[:, : self.log_bound.shape[-1]], axis=-1)
+            for values in (self.log_upper, self.log_lower)
+        )
+        good = lower - upper >= np.log(NEAR_ACCEPTANCE)
+        good &= np.arange(good.shape[-1]) <= last[:, None]
+        last = np.where(np.any(good, axis=-1), _last(good), -1)
         radius = np.take_along_axis(self.edges, last[:, None] + 1, axis=-1)[:, 0]
         upper, lower = (
             np.where(np.arange(values.shape[-1]) > last[:, None], -np.inf, values)
@@ -256,6 +267,11 @@ def _tail(space, density, mode, scale):
         np.where(falling, end, nothing[2]),
         np.where(falling, tail_rate, 1.0),
     )
+
+
+def _last(chosen):
+    """Index of the last that is chosen."""
+    return chosen.shape[-1] - 1 - np.argmax(chosen[..., ::-1], axis=-1)
 
 
 def _log_power_gaps(low, high, dim):
