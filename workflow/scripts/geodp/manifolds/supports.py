@@ -66,6 +66,20 @@ class Region(ABC):
             relative to normal coordinates, (*batch, number).
         """
 
+    def may_stay(self, steps):
+        """Whether steps from a state of the support can end in it, so far as lengths tell.
+
+        Parameters
+        ----------
+        steps : ndarray, shape (..., dim)
+            Coordinates in a frame.
+
+        Returns
+        -------
+        ndarray of bool, shape (...)
+        """
+        return np.ones(steps.shape[:-1], dtype=bool)
+
     def draw(self, rng, shape=()):
         """States (*shape, *point_shape) drawn evenly in it; the shape ends with the chains."""
         directions = rng.standard_normal((*shape, self.space.dim))
@@ -192,6 +206,10 @@ class ProductSupport(Region):
         levels = rng.random(halves.shape[:-1]) ** (1.0 / dim)
         halves = (self.radii * levels)[..., None] * halves / _lengths(halves)
         return self._at(halves.reshape(directions.shape))[0]
+
+    def may_stay(self, steps):
+        halves = steps.reshape((*steps.shape[:-1], 2, -1))
+        return np.all(_lengths(halves)[..., 0] <= 2.0 * self.radii, axis=-1)
 
     def log_draw_density(self, states):
         base = self.space.base

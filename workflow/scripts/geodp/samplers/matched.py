@@ -275,12 +275,14 @@ class _Proposal:
             inverse = np.linalg.inv(self.matrices[..., index, :, :])
             step = lengths @ np.swapaxes(inverse, -1, -2)
             steps = np.where(taken[..., None], step, steps)
+            # A step that leads out of the support for sure might lead to where numbers overflow.
+            step = np.where(target.support.may_stay(step)[..., None], step, 0.0)
             reached = space.exp(centre, space.vector(frame, step))
             position = (
                 reached if position is None else np.where(space.expand(taken), reached, position)
             )
         # Beyond the injectivity radius two steps lead to one place.
-        outside = ~space.is_shortest(steps)
+        outside = ~(space.is_shortest(steps) & target.support.may_stay(steps))
         if not self.bounded:
             return position, outside
         evenly = target.support.draw_along(rng, directions)
