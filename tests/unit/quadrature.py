@@ -6,6 +6,7 @@ from typing import ClassVar
 import numpy as np
 from scipy import stats
 
+from geodp.manifolds.supports import Ball
 from geodp.mechanisms.as_published import AsPublished, configured_support
 from geodp.mechanisms.target import Target
 from geodp.regression import fit
@@ -52,8 +53,7 @@ def laplace_target(space, centre, sigma):
         centre=centre,
         hessian=np.broadcast_to(np.eye(space.dim), (*sigma.shape, space.dim, space.dim)),
         scale=sigma,
-        support_centre=centre,
-        support_radius=np.full(sigma.shape, space.injectivity_radius),
+        support=Ball(space, centre, np.full(sigma.shape, space.injectivity_radius)),
     )
 
 

@@ -18,6 +18,7 @@ from geodp.manifolds.hyperbolic import Hyperbolic
 from geodp.manifolds.kendall import KendallPlanarShapes
 from geodp.manifolds.spd import SPD
 from geodp.manifolds.sphere import Sphere
+from geodp.manifolds.supports import Ball
 from geodp.mechanisms.as_published import AsPublished, configured_support
 from geodp.mechanisms.target import Target
 from geodp.randomness import random_stream
@@ -47,8 +48,9 @@ def ball_target(space, mode, centre, radius, log_density, sigma=1.0):
         centre=np.broadcast_to(mode, (*batch, *space.point_shape)),
         hessian=np.broadcast_to(np.eye(space.dim), (*batch, space.dim, space.dim)),
         scale=np.broadcast_to(sigma, batch),
-        support_centre=np.broadcast_to(centre, (*batch, *space.point_shape)),
-        support_radius=np.asarray(radius),
+        support=Ball(
+            space, np.broadcast_to(centre, (*batch, *space.point_shape)), np.asarray(radius)
+        ),
     )
 
 
@@ -70,8 +72,8 @@ def laplace_target(space, radius, aside, sigma):
 def places(target, coordinates):
     """States at coordinates about the support's centre, and the volume density there."""
     space = target.space
-    centre = np.expand_dims(target.support_centre, -space.point_ndim - 1)
-    frame = np.expand_dims(space.frame(target.support_centre), -space.point_ndim - 2)
+    centre = np.expand_dims(target.support.centre, -space.point_ndim - 1)
+    frame = np.expand_dims(space.frame(target.support.centre), -space.point_ndim - 2)
     vectors = space.vector(frame, coordinates)
     return space.exp(centre, vectors), space.exp_volume(centre, vectors)
 
@@ -283,8 +285,7 @@ def test_members_of_a_batch_have_laws_of_their_own():
             centre=modes,
             hessian=np.broadcast_to(np.eye(3), (*scales.shape, 3, 3)),
             scale=scales,
-            support_centre=centre[member],
-            support_radius=radius[member],
+            support=Ball(space, centre[member], radius[member]),
         )
 
     whole = AxialLaw.of(target())

@@ -380,8 +380,8 @@ def test_draws_of_a_fixed_number_of_proposals_have_the_same_law(name):
 
 def outside(found, state):
     """Which draws are refused proposals, on a target that refuses nothing but these."""
-    centre = np.expand_dims(found.support_centre, -found.space.point_ndim - 1)
-    return found.space.dist(centre, state.position) > found.support_radius[..., None]
+    centre = np.expand_dims(found.support.centre, -found.space.point_ndim - 1)
+    return found.space.dist(centre, state.position) > found.support.radius[..., None]
 
 
 @pytest.mark.parametrize("fixed", [False, True])
@@ -407,7 +407,7 @@ def test_where_nothing_is_accepted_the_last_proposal_is_returned(fixed):
     found = target("R3")
     kernel = replace(planned("R3").sampler, proposals=9, fixed=fixed)
     (envelope,) = kernel.envelopes
-    nowhere = replace(found, support_radius=np.zeros(1))
+    nowhere = replace(found, support=replace(found.support, radius=np.zeros(1)))
     kernel = replace(kernel, envelopes=(replace(envelope, target=nowhere),))
     state = states_of(kernel, nowhere, 1)
     rng, made = np.random.default_rng(1), []
@@ -557,7 +557,7 @@ def test_a_support_beyond_the_cut_locus_is_the_whole_space():
     """Normal coordinates would cover it more than once."""
     whole = target("S2 whole, beside")
     for radius in (1.7 * np.pi, np.inf):
-        wider = replace(whole, support_radius=np.array([radius]))
+        wider = replace(whole, support=replace(whole.support, radius=np.array([radius])))
         plan, _, reason = exact.plan(wider, 1000)
         assert reason is None
         states = distances_of(whole, states_of(plan.sampler, wider, 3000))

@@ -40,7 +40,7 @@ def far_target(distance, direction, budget):
 
 def sectors_of(target, shells=1200, sectors=1500):
     """Quadrature of the mass in 8 x 8 sectors of the disc, and a function that bins draws."""
-    radius = float(target.support_radius[0, 0])
+    radius = float(target.support.radius[0, 0])
     radii = (np.arange(shells) + 0.5) / shells * radius
     angles = (np.arange(sectors) + 0.5) / sectors * 2 * np.pi
     r, a = np.meshgrid(radii, angles, indexing="ij")

@@ -36,8 +36,8 @@ def log_mass_near(target):
     """Integral over the ball, by importance sampling from the axial law; and its efficiency."""
     law = AxialLaw.of(target)
     steps = law.draw(np.random.default_rng(1), DRAWS)
-    centre = target.support_centre[:, None]
-    vectors = SHAPES.vector(SHAPES.frame(target.support_centre)[:, None], steps)
+    centre = target.support.centre[:, None]
+    vectors = SHAPES.vector(SHAPES.frame(target.support.centre)[:, None], steps)
     log_weights = target.unrestricted(SHAPES.exp(centre, vectors))
     log_weights = log_weights + np.log(SHAPES.exp_volume(centre, vectors))
     log_weights = log_weights - law.log_density(steps)

@@ -12,23 +12,24 @@ from geodp.errors import DataError
 from geodp.manifolds.euclidean import Euclidean
 from geodp.manifolds.spd import SPD
 from geodp.manifolds.sphere import Sphere
+from geodp.manifolds.supports import even_balls
 from geodp.mechanisms.target import Target
 from geodp.samplers import finite_points
 from geodp.samplers.base import run, trace
-from geodp.samplers.finite_points import FinitePoints, even_ball, log_uniform
+from geodp.samplers.finite_points import FinitePoints, log_uniform
 
 FALSE_ALARM = 1e-5
 
 
 @pytest.mark.parametrize("dim", [1, 2, 3, 4])
 def test_points_fill_the_ball_evenly(dim):
-    points = even_ball(dim, 4096)
+    points = even_balls((dim,), 4096)
     radius = np.linalg.norm(points, axis=-1)
     assert np.max(radius) <= 1.0
     # Evenly spread points are far closer to uniform than random ones.
     assert stats.kstest(radius**dim, "uniform").statistic < 0.1 / np.sqrt(len(points))
     assert np.max(np.abs(np.mean(points, axis=0))) < 0.1 / np.sqrt(len(points))
-    np.testing.assert_array_equal(points, even_ball(dim, 4096))
+    np.testing.assert_array_equal(points, even_balls((dim,), 4096))
 
 
 def test_small_uniform_numbers_are_as_rare_as_they_should_be():
@@ -63,7 +64,7 @@ def test_uniform_numbers_go_on_below_the_smallest_step_of_a_double():
 
 def ball_target(space, sigma, radius):
     target = laplace_target(space, origin(space, 2), np.array(sigma))
-    return replace(target, support_radius=np.full(2, radius))
+    return replace(target, support=replace(target.support, radius=np.full(2, radius)))
 
 
 @pytest.mark.parametrize("space", [Sphere(2), Euclidean(1), SPD(2)], ids=str)
@@ -73,12 +74,12 @@ def test_distances_have_the_law_of_the_density(space):
     planned = finite_points.plan(target, 1 << 14)
     assert planned.steps == 0
     state, _ = run(np.random.default_rng(3), planned.sampler, target, 20000, 0)
-    centre = np.expand_dims(target.support_centre, -space.point_ndim - 1)
+    centre = np.expand_dims(target.support.centre, -space.point_ndim - 1)
     distances = space.dist(centre, state.position)
-    length = np.linalg.norm(even_ball(space.dim, 1 << 17), axis=-1)
-    frame = space.frame(target.support_centre[0])
-    directions = even_ball(space.dim, 1 << 17)
-    volume = space.exp_volume(target.support_centre[:1], space.vector(frame, directions))
+    length = np.linalg.norm(even_balls((space.dim,), 1 << 17), axis=-1)
+    frame = space.frame(target.support.centre[0])
+    directions = even_balls((space.dim,), 1 << 17)
+    volume = space.exp_volume(target.support.centre[:1], space.vector(frame, directions))
     for member, sigma in enumerate((0.1, 0.5)):
         log_mass = np.log(volume) - length / sigma
         mass = np.exp(log_mass - logsumexp(log_mass))
@@ -98,7 +99,7 @@ def test_probabilities_of_few_points_are_right():
     target = ball_target(Euclidean(1), [1.0, 1.0], 1.0)
 
     def log_density(states):
-        return np.where(states[..., 0] > target.support_centre, -9.0, 0.0)
+        return np.where(states[..., 0] > target.support.centre, -9.0, 0.0)
 
     target = replace(target, unrestricted=log_density)
     kernel = FinitePoints.of(target, points)
@@ -121,14 +122,11 @@ def test_a_trace_and_a_part_of_the_batch():
 
 
 def test_what_it_cannot_do_is_refused():
-    unbounded = replace(
-        laplace_target(SPD(2), origin(SPD(2), 1), np.array([0.1])),
-        support_radius=np.array([np.inf]),
-    )
+    unbounded = laplace_target(SPD(2), origin(SPD(2), 1), np.array([0.1]))
     with pytest.raises(DataError, match="bounded support"):
         FinitePoints.of(unbounded)
     space = Euclidean(5)
     large = laplace_target(space, np.zeros((1, 5)), np.array([0.1]))
     assert isinstance(large, Target)
     with pytest.raises(DataError, match="5 dimensions are too many"):
-        FinitePoints.of(replace(large, support_radius=np.array([1.0])))
+        FinitePoints.of(large)

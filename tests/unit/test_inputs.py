@@ -72,5 +72,5 @@ def test_mechanism_comes_back_from_its_files(tmp_path, ball):
     radius = bound.tau[1] + 0.5
     np.testing.assert_allclose(one.support.shooting_vector_length, [2.0 * radius])
     target = one.footpoint_target(1.0)
-    np.testing.assert_allclose(target.support_centre, found.footpoint[1:], rtol=1e-15)
-    np.testing.assert_allclose(target.support_radius, [radius if ball else np.pi])
+    np.testing.assert_allclose(target.support.centre, found.footpoint[1:], rtol=1e-15)
+    np.testing.assert_allclose(target.support.radius, [radius if ball else np.pi])

@@ -439,7 +439,8 @@ def test_a_support_that_is_ignored_is_refused(name):
     known = case(name)
     target = replace(known.target, find_other_modes=no_modes)
     assert is_right(known.law, draws_of("matched", target, FEW_DRAWS))
-    wider = replace(target, support_radius=1.5 * target.support_radius)
+    ball = replace(target.support, radius=1.5 * target.support.radius)
+    wider = replace(target, support=ball)
     assert is_wrong_beyond_doubt(known.law, draws_of("matched", wider, FEW_DRAWS))
 
 

@@ -17,6 +17,7 @@ from geodp.manifolds.hyperbolic import Hyperbolic
 from geodp.manifolds.kendall import KendallPlanarShapes
 from geodp.manifolds.spd import SPD
 from geodp.manifolds.sphere import Sphere
+from geodp.manifolds.supports import Ball
 from geodp.mechanisms.as_published import Support, configured_support
 from geodp.mechanisms.target import Target
 from geodp.randomness import random_stream
@@ -194,8 +195,8 @@ def test_footpoints_outside_their_ball_have_no_density(mechanism):
     support = replace(mechanism.support, footpoint_centre=centre, footpoint_radius=radius)
     restricted = replace(mechanism, support=support)
     target = restricted.footpoint_target(1.0)
-    np.testing.assert_array_equal(target.support_centre, centre)
-    np.testing.assert_array_equal(target.support_radius, radius)
+    np.testing.assert_array_equal(target.support.centre, centre)
+    np.testing.assert_array_equal(target.support.radius, radius)
     direction = manifold.frame(centre)[:, :1]
     lengths = np.array([0.0, 0.299, 0.301, 0.499, 0.501, 0.7])
     states = manifold.exp(np.expand_dims(centre, 1), manifold.expand(lengths) * direction)
@@ -207,7 +208,7 @@ def test_footpoints_outside_their_ball_have_no_density(mechanism):
     np.testing.assert_array_equal(target.unrestricted(states), free)
     # Each data set keeps the ball of its own.
     second = restricted.take(slice(1, 2)).footpoint_target(1.0)
-    np.testing.assert_array_equal(second.support_radius, [0.5])
+    np.testing.assert_array_equal(second.support.radius, [0.5])
     np.testing.assert_array_equal(np.isfinite(second.log_density(states[1:])), inside[1:])
 
 
@@ -216,7 +217,7 @@ def test_one_radius_serves_all_data_sets(mechanism):
         mechanism.support, footpoint_centre=mechanism.fit.footpoint, footpoint_radius=0.3
     )
     target = replace(mechanism, support=support).footpoint_target(1.0)
-    np.testing.assert_array_equal(target.support_radius, [0.3, 0.3])
+    np.testing.assert_array_equal(target.support.radius, [0.3, 0.3])
 
 
 def test_shooting_vectors_beyond_their_bound_have_no_density(mechanism):
@@ -231,8 +232,8 @@ def test_shooting_vectors_beyond_their_bound_have_no_density(mechanism):
     inside = lengths < support.shooting_vector_length[:, None, None]
     np.testing.assert_array_equal(target.log_density(states), np.where(inside, free, -np.inf))
     np.testing.assert_array_equal(target.unrestricted(states), free)
-    np.testing.assert_array_equal(target.support_radius, [[0.5, 0.5], [0.8, 0.8]])
-    assert not np.any(target.support_centre)
+    np.testing.assert_array_equal(target.support.radius, [[0.5, 0.5], [0.8, 0.8]])
+    assert not np.any(target.support.centre)
     # The fit's vectors are longer than the shorter bound: the proposals' centre is not outside.
     assert np.all(np.linalg.norm(target.centre[0], axis=-1) <= 0.5 + 1e-12)
 
@@ -343,8 +344,7 @@ def ball_target(space, centre, radius):
         centre=centre,
         hessian=np.broadcast_to(np.eye(space.dim), (len(centre), space.dim, space.dim)),
         scale=np.ones(len(centre)),
-        support_centre=centre,
-        support_radius=radius,
+        support=Ball(space, centre, radius),
     )
 
 

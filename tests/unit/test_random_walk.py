@@ -32,6 +32,12 @@ def laplace(space, *sigma):
     return laplace_target(space, origin(space, len(sigma)), np.array(sigma))
 
 
+def within(target, radius, centre=None):
+    """A target on a ball, about its old centre if not another."""
+    ball = replace(target.support, radius=np.array([radius]))
+    return replace(target, support=ball if centre is None else replace(ball, centre=centre))
+
+
 TARGETS = {
     "S2 published, narrow": lambda: published(SPHERE, [20.0])[0],
     "S2 published, wide": lambda: published(SPHERE, [0.3])[0],
@@ -131,7 +137,7 @@ def test_a_flat_density_gets_the_longest_step_there_is():
     kernel, _ = tune(random_stream(1, "flat"), flat, 4, 100)
     assert kernel.step_scale * target.scale == pytest.approx(np.pi)
     space = Euclidean(2)
-    target = replace(laplace(space, 0.5), support_radius=np.array([0.2]))
+    target = within(laplace(space, 0.5), 0.2)
     flat = replace(target, unrestricted=lambda states: np.zeros(states.shape[:-1]))
     kernel, _ = tune(random_stream(1, "flat"), flat, 4, 100)
     assert kernel.step_scale * target.scale <= 0.4 * (1 + 1e-12)
@@ -140,7 +146,7 @@ def test_a_flat_density_gets_the_longest_step_there_is():
 @pytest.mark.parametrize("space", [Euclidean(2), SPHERE], ids=str)
 @pytest.mark.parametrize("radius", [1e-6, 1e-3, 0.3])
 def test_a_support_narrower_than_the_scale_gets_a_step_to_its_measure(space, radius):
-    target = replace(laplace(space, 1.0), support_radius=np.array([radius]))
+    target = within(laplace(space, 1.0), radius)
     rng = random_stream(1, "narrow", str(radius))
     kernel, state = tune(rng, target, CHAINS, WARM_UP)
     assert 0.5 * radius < kernel.step_scale[0] <= 2.0 * radius * (1 + 1e-12)
@@ -152,7 +158,7 @@ def test_a_support_narrower_than_the_scale_gets_a_step_to_its_measure(space, rad
 def test_chains_start_in_the_support_where_the_centre_is_outside():
     target = laplace(SPHERE, 0.5)
     aside = SPHERE.exp(target.centre, 1.5 * SPHERE.frame(target.centre)[:, 0])
-    target = replace(target, support_centre=aside, support_radius=np.array([0.2]))
+    target = within(target, 0.2, aside)
     rng = random_stream(1, "outside")
     assert np.all(np.isneginf(RandomWalk().init(rng, target, 4).log_density))
     kernel, state = tune(rng, target, CHAINS, WARM_UP)

@@ -67,7 +67,7 @@ def shooting_vector_laws(target):
     return polar_laws(
         target,
         np.minimum(1.0, width),
-        target.support_radius + np.where(narrow, aside, 0.0),
+        target.support.radius + np.where(narrow, aside, 0.0),
         np.where(narrow[..., None], target.centre, 0.0),
     )
 
@@ -333,7 +333,8 @@ def test_a_narrow_mode_is_sampled_once_it_is_known():
         inside = np.linalg.norm(states, axis=-1) <= 3.0
         return np.where(inside, np.logaddexp(-first, -second), -np.inf)
 
-    unknown = replace(target, unrestricted=log_density, support_radius=np.array([3.0]))
+    ball = replace(target.support, radius=np.array([3.0]))
+    unknown = replace(target, unrestricted=log_density, support=ball)
     known = replace(unknown, find_other_modes=lambda: other_mode(space, place, 2.0))
     found = {}
     for name, one in (("known", known), ("unknown", unknown)):
@@ -384,7 +385,8 @@ def test_a_plan_knows_nearly_flat_densities_from_concentrated_ones():
         length = np.linalg.norm(states, axis=-1)
         return np.where(length <= 1.0, np.maximum(-length / 0.02, lowest[:, None]), -np.inf)
 
-    target = replace(target, unrestricted=log_density, support_radius=np.ones(2))
+    ball = replace(target.support, radius=np.ones(2))
+    target = replace(target, unrestricted=log_density, support=ball)
     plan = planned(random_stream(1, "plan shares"), target)
     concentrated, flat = plan.sampler.shares
     # From the ellipse, the uniform law and the axial one: each lacks what would not fit.

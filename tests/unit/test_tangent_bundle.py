@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from geodp.manifolds.sphere import Sphere
-from geodp.manifolds.tangent_bundle import ProductSupport, TangentBundle
+from geodp.manifolds.supports import ProductSupport
+from geodp.manifolds.tangent_bundle import TangentBundle
 from geodp.regression import retract
 
 

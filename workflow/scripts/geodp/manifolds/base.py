@@ -216,6 +216,10 @@ class Manifold(ABC):
         """Carry ``vector`` from ``point`` to ``other`` along the minimising geodesic."""
         return self.transport(point, self.log(point, other), vector)
 
+    def is_shortest(self, coordinates):
+        """Whether ``log`` finds steps again, from their coordinates (..., dim) in a frame."""
+        return np.sqrt(np.sum(coordinates**2, axis=-1)) <= self.injectivity_radius
+
     def coordinates(self, point, vector, frame=None):
         """Coordinates of a tangent vector in the orthonormal ``frame``; shape (..., dim)."""
         if frame is None:

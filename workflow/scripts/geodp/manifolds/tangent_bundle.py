@@ -7,10 +7,7 @@ spaces, so in these coordinates the product of the Riemannian volume of footpoin
 measure of shooting vectors has the density of ``Exp(p, u)`` alone, whatever ``v`` and ``w``.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
-from scipy.special import gammaln
 
 from geodp.manifolds.base import Manifold
 
@@ -83,6 +80,10 @@ class TangentBundle(Manifold):
         axis = -self.point_ndim
         return np.concatenate([self.join(frame, zero), self.join(zero, frame)], axis=axis - 1)
 
+    def is_shortest(self, coordinates):
+        """Fibres are flat, so only the footpoint's step can be too long."""
+        return self.base.is_shortest(coordinates[..., : self.base.dim])
+
     def project(self, array):
         p, v = self.parts(array)
         p = self.base.project(p)
@@ -121,57 +122,3 @@ class TangentBundle(Manifold):
     ):
         """Not meaningful: data lie on the base."""
         raise NotImplementedError(f"{self.name} holds states of samplers, not data")
-
-
-@dataclass(frozen=True)
-class ProductSupport:
-    """States with the footpoint in a ball and a shooting vector of limited length.
-
-    Attributes
-    ----------
-    bundle : TangentBundle
-    centre : ndarray, shape base.point_shape
-    footpoint_radius, shooting_vector_length : float
-    """
-
-    bundle: TangentBundle
-    centre: np.ndarray
-    footpoint_radius: float
-    shooting_vector_length: float
-
-    @property
-    def origin(self):
-        """The state ``(centre, 0)``, shape (2, *base.point_shape)."""
-        return self.bundle.join(self.centre, np.zeros_like(self.centre))
-
-    def contains(self, states):
-        """Whether states (*batch, *point_shape) lie in it; shape (*batch)."""
-        base = self.bundle.base
-        axes = tuple(range(-self.bundle.point_ndim, 0))
-        finite = np.all(np.isfinite(states), axis=axes)
-        p, v = self.bundle.parts(np.where(self.bundle.expand(finite), states, self.origin))
-        near = base.dist(self.centre, p) <= self.footpoint_radius
-        return finite & near & (base.norm(p, v) <= self.shooting_vector_length)
-
-    def draw(self, rng, shape=()):
-        """States with both coordinates, as seen from ``(centre, 0)``, uniform in their balls."""
-        base = self.bundle.base
-        centre = np.broadcast_to(self.centre, (*shape, *base.point_shape))
-        step = self.bundle.join(
-            base.random_tangent_in_ball(rng, centre, self._reach),
-            base.random_tangent_in_ball(rng, centre, self.shooting_vector_length),
-        )
-        return self.bundle.exp(self.origin, step)
-
-    def log_draw_density(self, states):
-        """Log density of `draw` for the bundle's volume, at states in the support; (*batch)."""
-        base = self.bundle.base
-        step = base.log(self.centre, self.bundle.parts(states)[0])
-        radii = np.array([self._reach, self.shooting_vector_length])
-        log_unit_ball = 0.5 * base.dim * np.log(np.pi) - gammaln(0.5 * base.dim + 1.0)
-        log_balls = np.sum(log_unit_ball + base.dim * np.log(radii))
-        return -log_balls - np.log(base.exp_volume(self.centre, step))
-
-    @property
-    def _reach(self):
-        return min(self.footpoint_radius, self.bundle.base.injectivity_radius)

@@ -12,6 +12,7 @@ import numpy as np
 from geodp.errors import DataError
 from geodp.manifolds.base import Manifold
 from geodp.manifolds.euclidean import Euclidean
+from geodp.manifolds.supports import Ball
 from geodp.mechanisms.density import FootpointDensity, ShootingVectorDensity
 from geodp.mechanisms.modes import find_modes
 from geodp.mechanisms.target import Target
@@ -176,8 +177,11 @@ class AsPublished:
             space=manifold,
             centre=found.footpoint,
             hessian=hessian(manifold, found.footpoint, found.shooting_vector, *data, BLOCKS[:1]),
-            support_centre=found.footpoint if whole else support.footpoint_centre,
-            support_radius=np.broadcast_to(radius, scale.shape),
+            support=Ball(
+                manifold,
+                found.footpoint if whole else support.footpoint_centre,
+                np.broadcast_to(radius, scale.shape),
+            ),
         )
 
     def shooting_vector_target(self, footpoints, budget):
@@ -214,13 +218,13 @@ class AsPublished:
         batch = manifold.batch_shape(footpoints)
         scale = np.broadcast_to((self.sensitivity.shooting_vector / budget)[..., None], batch)
         density = ShootingVectorDensity(manifold, *data, scale, footpoints, frame)
+        space = Euclidean(manifold.dim)
         return _target(
             density,
-            space=Euclidean(manifold.dim),
+            space=space,
             centre=manifold.coordinates(footpoints, mode, frame),
             hessian=hessian(manifold, footpoints, mode, *data, block),
-            support_centre=np.zeros((*batch, manifold.dim)),
-            support_radius=np.broadcast_to(longest, batch),
+            support=Ball(space, np.zeros((*batch, manifold.dim)), np.broadcast_to(longest, batch)),
         ), frame
 
 
@@ -233,8 +237,8 @@ def _target(density, **shape):
     """
     manifold = density.manifold
     target = Target(unrestricted=density.log_density, scale=density.scale, density=density, **shape)
-    bounded = np.all(np.isfinite(target.support_radius))
-    if not bounded or manifold.curvature_bounds[1] <= 0.0 or manifold.dim > SEARCHED_DIMENSIONS:
+    many = manifold.dim > SEARCHED_DIMENSIONS
+    if not target.support.bounded or manifold.curvature_bounds[1] <= 0.0 or many:
         return target
 
     def search():
@@ -244,8 +248,8 @@ def _target(density, **shape):
             density.thinned(SEARCHED_RECORDS),
             target.centre,
             target.hessian,
-            target.support_centre,
-            target.support_radius,
+            target.support.centre,
+            target.support.radius,
         )
 
     return replace(target, find_other_modes=search)

@@ -17,8 +17,9 @@ import numpy as np
 
 from geodp.errors import DataError
 from geodp.manifolds.base import Manifold, align_data_axes
+from geodp.manifolds.supports import ProductSupport
 from geodp.manifolds.symmetric import SymmetricSpace, jacobi_cosine
-from geodp.manifolds.tangent_bundle import ProductSupport, TangentBundle
+from geodp.manifolds.tangent_bundle import TangentBundle
 from geodp.regression import BLOCKS, sum_over_records
 
 # In flat space the gradients at the two ends of the geodesic.
@@ -325,7 +326,7 @@ class Certified:
     @property
     def space(self):
         """Where the states lie."""
-        return self.public.support.bundle
+        return self.public.support.space
 
     def unrestricted(self, states, budget):
         """Log density (*data_sets, *chains) for volume times Lebesgue, as it is on the support."""

@@ -7,8 +7,12 @@ from functools import cached_property
 import numpy as np
 
 from geodp.manifolds.base import Manifold
+from geodp.manifolds.supports import Region
 from geodp.mechanisms.density import Density
 from geodp.mechanisms.modes import Modes
+
+# Norms of gradients.
+NORMS = ("length", "hull")
 
 
 def no_modes():
@@ -33,15 +37,18 @@ class Target:
     hessian : ndarray, shape (*batch, dim, dim)
         Derivative of the gradient at the centre, in the frame there.
     scale : ndarray, shape (*batch)
-        Near the centre the density is about ``exp(-|hessian @ step| / scale)``.
-    support_centre : ndarray, shape (*batch, *point_shape)
-    support_radius : ndarray, shape (*batch)
-        The support is the ball of this radius; infinite for the whole space.
+        Near the centre the density is about ``exp(-norm(hessian @ step) / scale)``.
+    support : Region
     find_other_modes : callable
         Search for modes away from the centre: to `Modes`, or ``None`` where there can be none or
         they cannot be looked for.
     density : Density or None
         The same density with bounds over balls, for samplers that certify an envelope.
+    norm : str, one of `NORMS`
+        Of the gradient: its length, or, for the two gradients of a geodesic, the sum of the
+        lengths at its ends.
+    widths : tuple of float
+        Multiples of the scale at which proposals about the centre are of use.
     """
 
     space: Manifold
@@ -49,10 +56,11 @@ class Target:
     centre: np.ndarray
     hessian: np.ndarray
     scale: np.ndarray
-    support_centre: np.ndarray
-    support_radius: np.ndarray
+    support: Region
     find_other_modes: Callable[[], Modes | None] = no_modes
     density: Density | None = None
+    norm: str = NORMS[0]
+    widths: tuple = (1.0,)
 
     @cached_property
     def other_modes(self):
@@ -65,10 +73,14 @@ class Target:
 
     def log_density(self, states):
         """Log density (*batch, chains) of states, minus infinity outside the support."""
-        value = self.unrestricted(states)
-        if not np.any(np.isfinite(self.support_radius)):
-            return value
-        centre = np.expand_dims(self.support_centre, -self.space.point_ndim - 1)
-        # The radius may be that of the whole space, which rounding must not narrow.
-        reach = self.support_radius[..., None] * (1.0 + 1e-12)
-        return np.where(self.space.dist(centre, states) <= reach, value, -np.inf)
+        return np.where(self.support.contains(states), self.unrestricted(states), -np.inf)
+
+    @property
+    def norm_parts(self):
+        """Matrix whose image of a gradient is cut into parts, and their number.
+
+        The norm is the sum of the parts' lengths.
+        """
+        if self.norm == "length":
+            return np.eye(self.space.dim), 1
+        return np.kron([[0.5, 1.0], [0.5, -1.0]], np.eye(self.space.dim // 2)), 2

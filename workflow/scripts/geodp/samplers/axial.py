@@ -62,13 +62,13 @@ class AxialLaw:
     @classmethod
     def of(cls, target):
         """Tabulate the law of a target with a bounded support, of two dimensions or more."""
-        space, centre = target.space, target.support_centre
+        space, centre = target.space, target.support.centre
         to_mode = space.coordinates(centre, space.log(centre, target.centre))
         length = np.linalg.norm(to_mode, axis=-1, keepdims=True)
         # A mode at the centre leaves the axis free.
         axis = np.where(length > 1e-12, to_mode, np.eye(space.dim)[0])
         axis = axis / np.linalg.norm(axis, axis=-1, keepdims=True)
-        reach = np.sqrt(target.support_radius)
+        reach = np.sqrt(target.support.radius)
         whole = ((np.zeros_like(reach), reach), (np.zeros_like(reach), np.full_like(reach, np.pi)))
         # Distances are spaced by squares at first, to see narrow laws as well as wide ones.
         edges, log_mass = _tabulate(target, axis, whole, 0, squared=True)
@@ -164,8 +164,8 @@ def _tabulate(target, axis, box, level, squared=False):
 def _profile(target, coordinates):
     """Log density with the volume of Exp included, at coordinates about the support's centre."""
     space = target.space
-    centre = np.expand_dims(target.support_centre, -space.point_ndim - 1)
-    frame = np.expand_dims(space.frame(target.support_centre), -space.point_ndim - 2)
+    centre = np.expand_dims(target.support.centre, -space.point_ndim - 1)
+    frame = np.expand_dims(space.frame(target.support.centre), -space.point_ndim - 2)
     vector = space.vector(frame, coordinates)
     smallest = np.exp(SMALLEST_LOG_VOLUME * space.dim)
     volume = np.maximum(space.exp_volume(centre, vector), smallest)

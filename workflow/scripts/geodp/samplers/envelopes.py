@@ -69,7 +69,7 @@ class Elliptical:
         steepest = (1.0 + ROUNDING) * greatest[:, 0] / scale
         # At the mode the gradient vanishes up to rounding, or is what the support leaves of it.
         offset = -part.log_density(mode)[:, 0]
-        inside = target.support_radius - space.dist(target.support_centre, target.centre)
+        inside = target.support.radius - space.dist(target.support.centre, target.centre)
         inside = np.maximum(inside.reshape(members), 0.0)
         with np.errstate(divide="ignore", invalid="ignore"):
             held = np.where(np.isinf(inside), 1.0, gammainc(dim, inside * steepest))
@@ -158,8 +158,8 @@ class Radial:
         space, dim = target.space, target.space.dim
         members = int(np.prod(target.batch, dtype=int))
         scale = target.scale.reshape(members)[:, None]
-        aside = space.dist(target.support_centre, target.centre).reshape(members)
-        radius = target.support_radius.reshape(members)
+        aside = space.dist(target.support.centre, target.centre).reshape(members)
+        radius = target.support.radius.reshape(members)
         mode = target.centre.reshape((members, 1, *space.point_shape))
         part = target.density.take(np.arange(members))
         rest = -part.log_density(mode)
@@ -477,7 +477,7 @@ class Cells:
         length = _lengths(rng, low, high, dim)
         place = rng.uniform(-1.0, 1.0, (*chosen.shape, dim - 1))
         place = self.middle[chosen] + self.half[chosen][..., None] * place
-        centre = target.support_centre.reshape((-1, *space.point_shape))[members]
+        centre = target.support.centre.reshape((-1, *space.point_shape))[members]
         frame = np.expand_dims(space.frame(centre), axis - 1)
         centre = np.expand_dims(centre, axis)
         directions = _directions(self.face[chosen], place)
@@ -528,7 +528,7 @@ class _Cover:
     def whole(cls, target, members, near_radius):
         """The faces of each member's support."""
         dim = target.space.dim
-        radius = target.support_radius.reshape(-1)[members]
+        radius = target.support.radius.reshape(-1)[members]
         faces = np.tile(np.arange(2 * dim), len(members))
         many = len(faces)
         return cls._bounded(
@@ -596,7 +596,7 @@ class _Cover:
         length, along = 0.5 * (low + high), 0.5 * (high - low)
         # The angle between two directions is at most the distance of their places on the face.
         angle = np.sqrt(dim - 1.0) * half
-        centre = target.support_centre.reshape((-1, *space.point_shape))[member]
+        centre = target.support.centre.reshape((-1, *space.point_shape))[member]
         unit = space.vector(space.frame(centre), _directions(face, middle))
         across = angle * space.arc_stretch(centre, unit, length)
         states = space.exp(centre, space.expand(length) * unit)

@@ -188,8 +188,8 @@ class Exact(Independent):
 
     def _inside(self, target, members, position):
         space = target.space
-        centre = target.support_centre.reshape((-1, *space.point_shape))[members]
-        radius = target.support_radius.reshape(-1)[members][:, None]
+        centre = target.support.centre.reshape((-1, *space.point_shape))[members]
+        radius = target.support.radius.reshape(-1)[members][:, None]
         away = space.dist(np.expand_dims(centre, -space.point_ndim - 1), position)
         return away <= radius * (1.0 + 1e-12)
 
@@ -249,8 +249,8 @@ def plan(
     if reason is not None:
         return None, nowhere, reason
     # Within the cut locus normal coordinates cover every place once; nothing is beyond.
-    reach = np.minimum(target.support_radius, target.space.injectivity_radius)
-    target = replace(target, support_radius=reach)
+    reach = np.minimum(target.support.radius, target.space.injectivity_radius)
+    target = replace(target, support=replace(target.support, radius=reach))
     least = -np.expm1(np.log(run_out) / most_proposals)
     number = int(np.prod(target.batch, dtype=int))
     envelopes, found, chosen = [], np.zeros(number), np.full(number, -1)
@@ -302,7 +302,7 @@ def _cells(target, members, draws, least, work, at_mode):
         convexity = "too little of its support is certified to be about its mode"
     if dim > MOST_CELL_DIMENSIONS:
         return f"{convexity}, and {dim} dimensions are too many for cells", None
-    if not np.all(np.isfinite(target.support_radius)):
+    if not target.support.bounded:
         return f"{convexity}, and its support is unbounded", None
     most_cells = int(min(MOST_CELLS[dim], work / (target.density.records * len(members))))
     reason = f"{convexity}, and {most_cells} cells certify too small an acceptance"

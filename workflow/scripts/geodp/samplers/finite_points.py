@@ -9,7 +9,7 @@ neighbouring points, about the number of points to the power -1 / dim.
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import logsumexp, ndtri
+from scipy.special import logsumexp
 
 from geodp.errors import DataError
 from geodp.samplers.base import Plan, State
@@ -19,9 +19,6 @@ from geodp.samplers.exact import Independent
 MOST_DIMENSIONS = 4
 
 POINTS = 1 << 14
-
-# The same points for everyone.
-PUBLIC_SEED = 0
 
 # Words of random bits that a uniform number may need: numbers down to 2^-256 have their right
 # probability, where a double drawn at once stops at 2^-53.
@@ -55,7 +52,7 @@ class FinitePoints(Independent):
         Parameters
         ----------
         target : Target
-            With a support that is a ball.
+            With a bounded support.
         points : int
             A power of two.
 
@@ -70,20 +67,17 @@ class FinitePoints(Independent):
                 f"{space.name}: {space.dim} dimensions are too many for finitely many points "
                 f"({MOST_DIMENSIONS} at most): choose the sampler automatic"
             )
-        if not np.all(np.isfinite(target.support_radius)):
+        if not target.support.bounded:
             raise DataError(
                 f"{space.name}: finitely many points need a bounded support: give one, or choose "
                 "the sampler automatic"
             )
         axis = -space.point_ndim - 1
-        centre = np.expand_dims(target.support_centre, axis)
-        frame = np.expand_dims(space.frame(target.support_centre), axis - 1)
-        steps = target.support_radius[..., None, None] * even_ball(space.dim, points)
-        vectors = space.vector(frame, steps)
-        positions = space.exp(centre, vectors)
+        positions, volumes = target.support.even_points(points)
+        positions = np.broadcast_to(positions, (*target.batch, points, *space.point_shape))
         log_density = target.unrestricted(positions)
         with np.errstate(divide="ignore"):
-            log_mass = log_density + np.log(space.exp_volume(centre, vectors))
+            log_mass = log_density + np.log(volumes)
         order = np.argsort(log_mass, axis=-1)
         log_mass = np.take_along_axis(log_mass, order, axis=-1)
         log_mass = log_mass - logsumexp(log_mass, axis=-1, keepdims=True)
@@ -113,17 +107,6 @@ class FinitePoints(Independent):
             np.take_along_axis(self.positions, space.expand(chosen), axis=axis),
             np.take_along_axis(self.log_density, chosen, axis=-1),
         )
-
-
-def even_ball(dim, points):
-    """Points that fill the unit ball evenly, the same at every call, shape (points, dim)."""
-    # Slow to import, and every job that samples would wait for it.
-    from scipy.stats import qmc
-
-    cube = qmc.Sobol(dim + 1, scramble=True, rng=np.random.default_rng(PUBLIC_SEED)).random(points)
-    normal = ndtri(np.clip(cube[:, :dim], 1e-16, 1.0 - 1e-16))
-    directions = normal / np.linalg.norm(normal, axis=-1, keepdims=True)
-    return directions * cube[:, dim:] ** (1.0 / dim)
 
 
 def log_uniform(rng, shape):

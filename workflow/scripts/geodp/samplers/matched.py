@@ -19,6 +19,7 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import gammaln, logsumexp
 
+from geodp.manifolds.supports import Ball
 from geodp.samplers.axial import AxialLaw
 from geodp.samplers.base import Info, Kernel, Plan, State, choose
 
@@ -52,6 +53,7 @@ SHARES_WITH_AXIAL = (
     (0.10, 0.80, 0.10),
     (0.20, 0.30, 0.50),
 )
+FIXED_SHARES = (0.70, 0.00, 0.30)
 PILOT_SHARES = (0.6, 0.0, 0.4)
 PILOT_SHARES_WITH_AXIAL = (0.4, 0.3, 0.3)
 
@@ -81,23 +83,27 @@ class Matched(Kernel):
     ----------
     shares : sequence of float or ndarray, shape (3,) or (*batch, 3)
         Shares of proposals from the ellipses, from the axial law, and uniform in the support;
-        where that is no ball all come from the ellipses.
+        where that is unbounded all come from the ellipses.
+    redraws : bool
+        Whether proposals outside the support are drawn again.  Without it a chain makes as many
+        proposals as it has steps, whatever the data.
     """
 
     shares: tuple | np.ndarray = SHARES[0]
+    redraws: bool = True
 
     name = "matched"
 
     def member(self, index):
         """The same kernel for one part of the batch, given as a tuple of slices."""
         shares = np.asarray(self.shares)
-        return Matched(shares[index] if shares.ndim > 1 else shares)
+        return Matched(shares[index] if shares.ndim > 1 else shares, self.redraws)
 
     def init(self, rng, target, chains):
         """One proposal for each chain, within the support where that is possible."""
-        proposal = _Proposal.of(target, self.shares)
+        proposal = _Proposal.of(target, self.shares, self.redraws)
         state = proposal.draw(rng, chains)
-        for _ in range(START_REDRAWS):
+        for _ in range(START_REDRAWS if self.redraws else 0):
             outside = np.isneginf(state.log_density)
             if not np.any(outside):
                 break
@@ -106,14 +112,17 @@ class Matched(Kernel):
 
     def step(self, rng, target, state):
         """One Metropolis-Hastings step; returns the new state and its `Info`."""
-        proposed = _Proposal.of(target, self.shares).draw(rng, state.log_density.shape[-1])
-        change = proposed.memory["log_weight"] - state.memory["log_weight"]
+        proposal = _Proposal.of(target, self.shares, self.redraws)
+        proposed = proposal.draw(rng, state.log_density.shape[-1])
+        # Of two states outside the support neither is better.
+        with np.errstate(invalid="ignore"):
+            change = proposed.memory["log_weight"] - state.memory["log_weight"]
         accepted = np.log(rng.random(change.shape)) < change
         return choose(target.space, accepted, proposed, state), Info(accepted)
 
     def walk(self, rng, target, state, steps, every):
         """As `Kernel.walk`; proposals do not depend on the state, so many are drawn at once."""
-        proposal = _Proposal.of(target, self.shares)
+        proposal = _Proposal.of(target, self.shares, self.redraws)
         shape = state.log_density.shape
         chains = shape[-1]
         block = max(1, BLOCK // int(np.prod(shape)))
@@ -127,7 +136,8 @@ class Matched(Kernel):
             # Where each chain stands: a proposal of this block, or its state before it.
             place = np.full(shape, -1)
             for step in range(count):
-                accept = thresholds[..., step] < weights[..., step] - weight
+                with np.errstate(invalid="ignore"):
+                    accept = thresholds[..., step] < weights[..., step] - weight
                 weight = np.where(accept, weights[..., step], weight)
                 place = np.where(accept, step, place)
                 accepted = accepted + np.mean(accept, axis=-1)
@@ -176,13 +186,16 @@ class _Proposal:
     ----------
     shares : ndarray, shape (*batch, 3)
     centres : ndarray, shape (*batch, modes, *point_shape)
-        The main mode, then any others.
+        The main mode, as often as it has widths, then any others.
     matrices : ndarray, shape (*batch, modes, dim, dim)
-        Hessian over scale, in the frames at the centres.
+        Hessian over scale, in the frames at the centres, and what the norm takes the parts of.
     mode_shares : ndarray, shape (*batch, modes)
         Of the ellipses around each mode.
+    parts : int
+        Whose lengths the norm adds up.
     axial : AxialLaw or None
     bounded : bool
+    redraws : bool
     """
 
     target: object
@@ -190,15 +203,18 @@ class _Proposal:
     centres: np.ndarray
     matrices: np.ndarray
     mode_shares: np.ndarray
+    parts: int
     axial: AxialLaw | None
     bounded: bool
+    redraws: bool
 
     @classmethod
-    def of(cls, target, shares):
+    def of(cls, target, shares, redraws=True):
         axis = -target.space.point_ndim - 1
-        centres = np.expand_dims(target.centre, axis)
-        hessians = target.hessian[..., None, :, :]
-        masses = np.ones((*target.batch, 1))
+        widths = np.array(target.widths)
+        centres = np.repeat(np.expand_dims(target.centre, axis), len(widths), axis=axis)
+        hessians = target.hessian[..., None, :, :] / widths[:, None, None]
+        masses = np.full((*target.batch, len(widths)), 1.0 / len(widths))
         modes = target.other_modes
         if modes is not None:
             # Other modes often lie among jumps of the gradient, so each gets a wider ellipse too;
@@ -208,8 +224,9 @@ class _Proposal:
             centres = np.concatenate([centres, modes.position, modes.position], axis=axis)
             hessians = np.concatenate([hessians, modes.hessian, wide], axis=-3)
             masses = np.concatenate([masses, mass, mass], axis=-1)
-        matrices = _positive(hessians) / target.scale[..., None, None, None]
-        bounded = bool(np.all(np.isfinite(target.support_radius)))
+        mixing, parts = target.norm_parts
+        matrices = mixing @ _positive(hessians) / target.scale[..., None, None, None]
+        bounded = target.support.bounded
         if not bounded:
             shares = ELLIPSE_ALONE
         shares = np.broadcast_to(shares, (*target.batch, 3))
@@ -222,14 +239,16 @@ class _Proposal:
             centres,
             matrices,
             masses / np.sum(masses, axis=-1, keepdims=True),
+            parts,
             axial,
             bounded,
+            redraws,
         )
 
     def draw(self, rng, chains):
         """Fresh states with their log weights; (*batch, chains)."""
         position, outside = self._draw_once(rng, chains)
-        for _ in range(REDRAWS):
+        for _ in range(REDRAWS if self.redraws else 0):
             if not np.any(outside):
                 break
             again, again_outside = self._draw_once(rng, chains)
@@ -245,18 +264,22 @@ class _Proposal:
     def _draw_once(self, rng, chains):
         """Positions from the mixture, and which of them are outside the support's ball."""
         target, space = self.target, self.target.space
-        axis = -space.point_ndim - 1
         shape = (*target.batch, chains)
         directions = rng.standard_normal((*shape, space.dim))
         directions /= np.sqrt(np.sum(directions**2, axis=-1, keepdims=True))
-        radii = rng.gamma(space.dim, size=shape)
+        part_dim = space.dim // self.parts
+        radii = rng.gamma(part_dim, size=(*shape, self.parts))
         chosen = rng.random(shape)
         axially = chosen < self.shares[..., 1:2]
         uniformly = chosen >= 1.0 - self.shares[..., 2:3]
         edges = np.cumsum(self.mode_shares, axis=-1)[..., None, :]
         mode = np.sum(rng.random(shape)[..., None] * edges[..., -1:] >= edges, axis=-1)
         mode = np.minimum(mode, edges.shape[-1] - 1)
-        lengths = radii[..., None] * directions
+        # Parts of a uniform direction have directions that are uniform and independent.
+        lengths = directions.reshape((*shape, self.parts, part_dim))
+        if self.parts > 1:
+            lengths = lengths / np.sqrt(np.sum(lengths**2, axis=-1, keepdims=True))
+        lengths = (radii[..., None] * lengths).reshape(directions.shape)
         steps, position = np.zeros_like(lengths), None
         for index in range(edges.shape[-1]):
             taken = mode == index
@@ -264,25 +287,23 @@ class _Proposal:
             inverse = np.linalg.inv(self.matrices[..., index, :, :])
             step = lengths @ np.swapaxes(inverse, -1, -2)
             steps = np.where(taken[..., None], step, steps)
+            # A step that leads out of the support for sure might lead to where numbers overflow.
+            step = np.where(target.support.may_stay(step)[..., None], step, 0.0)
             reached = space.exp(centre, space.vector(frame, step))
             position = (
                 reached if position is None else np.where(space.expand(taken), reached, position)
             )
         # Beyond the injectivity radius two steps lead to one place.
-        outside = np.sqrt(np.sum(steps**2, axis=-1)) > space.injectivity_radius
+        outside = ~(space.is_shortest(steps) & target.support.may_stay(steps))
         if not self.bounded:
             return position, outside
-        support_centre = np.expand_dims(target.support_centre, axis)
-        length = target.support_radius[..., None] * rng.random(shape) ** (1.0 / space.dim)
-        frame = np.expand_dims(space.frame(target.support_centre), axis - 1)
-        within = length[..., None] * directions
+        evenly = target.support.draw_along(rng, directions)
+        position = np.where(space.expand(uniformly), evenly, position)
         if self.axial is not None:
-            within = np.where(axially[..., None], self.axial.draw(rng, chains), within)
-        elsewhere = space.exp(support_centre, space.vector(frame, within))
-        position = np.where(space.expand(uniformly | axially), elsewhere, position)
-        away = space.dist(support_centre, position)
+            place = target.support.place(self.axial.draw(rng, chains))[0]
+            position = np.where(space.expand(axially), place, position)
         outside = np.where(uniformly | axially, False, outside)
-        return position, outside | (away > target.support_radius[..., None] * (1.0 + 1e-9))
+        return position, outside | ~target.support.contains(position)
 
     def _centre_and_frame(self, mode):
         """Centre of a mode and the frame there, to broadcast against chains."""
@@ -294,9 +315,9 @@ class _Proposal:
     def log_components(self, position):
         """Log density of each component with respect to volume; (3, *batch, chains)."""
         target, space = self.target, self.target.space
-        dim = space.dim
-        axis = -space.point_ndim - 1
-        log_area = np.log(2.0) + 0.5 * dim * np.log(np.pi) - gammaln(0.5 * dim)
+        part_dim = space.dim // self.parts
+        log_area = np.log(2.0) + 0.5 * part_dim * np.log(np.pi) - gammaln(0.5 * part_dim)
+        log_unit = self.parts * (gammaln(part_dim) + log_area)
         ellipses = []
         for mode in range(self.mode_shares.shape[-1]):
             centre, frame = self._centre_and_frame(mode)
@@ -304,8 +325,9 @@ class _Proposal:
             vector = space.log(centre, position)
             steps = space.coordinates(centre, vector, frame)
             white = steps @ np.swapaxes(matrix, -1, -2)
-            length = np.sqrt(np.sum(white**2, axis=-1))
-            log_constant = np.linalg.slogdet(matrix)[1][..., None] - gammaln(dim) - log_area
+            white = white.reshape((*white.shape[:-1], self.parts, part_dim))
+            length = np.sum(np.sqrt(np.sum(white**2, axis=-1)), axis=-1)
+            log_constant = np.linalg.slogdet(matrix)[1][..., None] - log_unit
             log_volume = np.log(space.exp_volume(centre, vector))
             ellipses.append(log_constant - log_volume - length)
         with np.errstate(divide="ignore"):
@@ -314,17 +336,11 @@ class _Proposal:
         if not self.bounded:
             nowhere = np.full_like(ellipse, -np.inf)
             return np.stack([ellipse, nowhere, nowhere])
-        support_centre = np.expand_dims(target.support_centre, axis)
-        vector = space.log(support_centre, position)
-        log_ball = 0.5 * dim * np.log(np.pi) - gammaln(0.5 * dim + 1.0)
-        log_ball = log_ball + dim * np.log(target.support_radius[..., None])
-        log_volume = np.log(space.exp_volume(support_centre, vector))
-        uniform = -log_ball - log_volume
+        uniform = target.support.log_draw_density(position)
         axial = np.full_like(ellipse, -np.inf)
         if self.axial is not None:
-            frame = np.expand_dims(space.frame(target.support_centre), axis - 1)
-            within = space.coordinates(support_centre, vector, frame)
-            axial = self.axial.log_density(within) - log_volume
+            within, volume = target.support.coordinates(position)
+            axial = self.axial.log_density(within) - np.log(volume)
         return np.stack([ellipse, axial, uniform])
 
 
@@ -368,7 +384,7 @@ def plan(rng, target, proposals, total_variation, fewest, most):
     """
     dim = target.space.dim
     # A line has no directions across an axis.
-    axial = dim > 1 and bool(np.all(np.isfinite(target.support_radius)))
+    axial = dim > 1 and isinstance(target.support, Ball) and target.support.bounded
     # In many dimensions a few proposals of the others can agree by all missing the mass.
     if not axial or dim <= FEW_DIMENSIONS:
         shares, log_largest = _pilot(rng, target, proposals, PILOT_SHARES, SHARES)
@@ -394,6 +410,34 @@ def plan(rng, target, proposals, total_variation, fewest, most):
         float(np.exp(np.max(_relative(log_weight)))),
         float(distances[chosen]),
         not np.any(enough),
+    )
+
+
+def fixed_plan(rng, target, proposals, steps):
+    """A plan whose work does not depend on the target: what is left to it is an estimate.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+    target : Target
+    proposals : int
+        Pilot proposals for each batch member, from which the distance to the target is estimated.
+    steps : int
+
+    Returns
+    -------
+    Plan
+    """
+    kernel = Matched(FIXED_SHARES, redraws=False)
+    state = _Proposal.of(target, FIXED_SHARES, redraws=False).draw(rng, proposals)
+    log_weight = state.memory["log_weight"]
+    distances = total_variation_bounds(log_weight, np.array([steps]))
+    return Plan(
+        kernel,
+        steps,
+        float(np.exp(np.max(_relative(log_weight)))),
+        float(np.max(distances)),
+        proposals=steps + 1,
     )
 
 

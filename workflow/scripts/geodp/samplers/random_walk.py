@@ -104,7 +104,7 @@ def tune(rng, target, chains, steps, step_scale=RandomWalk.step_scale):
     """
     goal = acceptance_goal(target.space.dim)
     # A flat density accepts everything, and no step need be longer than its support is wide.
-    widest = np.minimum(target.space.injectivity_radius, 2.0 * target.support_radius)
+    widest = np.minimum(target.space.injectivity_radius, target.support.widest)
     limits = np.log(SMALLEST_STEP), np.log(np.maximum(widest / target.scale, SMALLEST_STEP))
     log_step = np.clip(np.full(target.batch, np.log(step_scale)), *limits)
     state = _start(rng, target, chains)
@@ -132,19 +132,16 @@ def fixed_or_tuned(rng, target, chains, step_scale, warm_up):
 
 
 def _start(rng, target, chains):
-    """At the centre, or in the support's ball where the density at the centre is zero."""
+    """At the centre, or in the support where the density at the centre is zero."""
     state = RandomWalk().init(rng, target, chains)
-    if not np.all(np.isfinite(target.support_radius)):
+    if not target.support.bounded:
         return state
     space = target.space
     for _ in range(START_REDRAWS):
         nowhere = ~np.isfinite(state.log_density)
         if not np.any(nowhere):
             break
-        centre = np.expand_dims(target.support_centre, -space.point_ndim - 1)
-        centre = np.broadcast_to(centre, state.position.shape)
-        radius = target.support_radius[..., None]
-        position = space.exp(centre, space.random_tangent_in_ball(rng, centre, radius))
+        position = target.support.draw(rng, state.log_density.shape)
         elsewhere = State(position, target.log_density(position))
         state = choose(space, nowhere, elsewhere, state)
     return state

@@ -1,0 +1,263 @@
+"""Where densities live: balls of a space, and products of a ball and limited shooting vectors.
+
+Samplers need four things of a support: whether states lie in it, draws that are even in it and
+their density, points that fill it evenly, and its width.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import gammaln, ndtri
+
+from geodp.manifolds.base import Manifold
+from geodp.manifolds.tangent_bundle import TangentBundle
+
+# The same points for everyone.
+PUBLIC_SEED = 0
+
+
+class Region(ABC):
+    """A support, or one for each member of a batch.
+
+    Attributes
+    ----------
+    space : Manifold
+    origin : ndarray, shape (*batch, *point_shape)
+        A state in its middle.
+    bounded : bool
+    widest : ndarray, shape (*batch)
+        A length that no step within it exceeds.
+    """
+
+    space: Manifold
+
+    @abstractmethod
+    def contains(self, states):
+        """Whether states (*batch, chains, *point_shape) lie in it; shape (*batch, chains)."""
+
+    @abstractmethod
+    def draw_along(self, rng, directions):
+        """States drawn evenly in it, in normal coordinates about its origin.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+        directions : ndarray, shape (*batch, chains, dim)
+            Of independent, uniform directions.
+
+        Returns
+        -------
+        ndarray, shape (*batch, chains, *point_shape)
+        """
+
+    @abstractmethod
+    def log_draw_density(self, states):
+        """Log density of such draws for volume, at states in the support; (*batch, chains)."""
+
+    @abstractmethod
+    def even_points(self, number):
+        """Points that fill it evenly, the same at every call.
+
+        Returns
+        -------
+        tuple of ndarray
+            States (*batch, number, *point_shape), and the volume for which each of them stands,
+            relative to normal coordinates, (*batch, number).
+        """
+
+    def may_stay(self, steps):
+        """Whether steps from a state of the support can end in it, so far as lengths tell.
+
+        Parameters
+        ----------
+        steps : ndarray, shape (..., dim)
+            Coordinates in a frame.
+
+        Returns
+        -------
+        ndarray of bool, shape (...)
+        """
+        return np.ones(steps.shape[:-1], dtype=bool)
+
+    def draw(self, rng, shape=()):
+        """States (*shape, *point_shape) drawn evenly in it; the shape ends with the chains."""
+        directions = rng.standard_normal((*shape, self.space.dim))
+        return self.draw_along(rng, directions / _lengths(directions))
+
+
+@dataclass(frozen=True)
+class Ball(Region):
+    """A ball about a centre, or the whole space.
+
+    Attributes
+    ----------
+    space : Manifold
+    centre : ndarray, shape (*batch, *point_shape)
+    radius : ndarray, shape (*batch)
+        Infinite for the whole of an unbounded space.
+    """
+
+    space: Manifold
+    centre: np.ndarray
+    radius: np.ndarray
+
+    @property
+    def origin(self):
+        return self.centre
+
+    @property
+    def bounded(self):
+        return bool(np.all(np.isfinite(self.radius)))
+
+    @property
+    def widest(self):
+        return 2.0 * np.asarray(self.radius)
+
+    def contains(self, states):
+        if not np.any(np.isfinite(self.radius)):
+            return np.ones(self.space.batch_shape(states), dtype=bool)
+        centre = np.expand_dims(self.centre, -self.space.point_ndim - 1)
+        # The radius may be that of the whole space, which rounding must not narrow.
+        reach = self.radius[..., None] * (1.0 + 1e-12)
+        return self.space.dist(centre, states) <= reach
+
+    def draw_along(self, rng, directions):
+        space = self.space
+        level = rng.random(directions.shape[:-1]) ** (1.0 / space.dim)
+        lengths = self.radius[..., None] * level
+        return self.place(lengths[..., None] * directions)[0]
+
+    def log_draw_density(self, states):
+        volume = self.coordinates(states)[1]
+        return -log_ball_volume(self.space.dim, self.radius)[..., None] - np.log(volume)
+
+    def even_points(self, number):
+        steps = self.radius[..., None, None] * even_balls((self.space.dim,), number)
+        return self.place(steps)
+
+    def coordinates(self, states):
+        """Normal coordinates (*batch, chains, dim) about the centre, and the volume density."""
+        space = self.space
+        axis = -space.point_ndim - 1
+        centre = np.expand_dims(self.centre, axis)
+        vectors = space.log(centre, states)
+        frame = np.expand_dims(space.frame(self.centre), axis - 1)
+        return space.coordinates(centre, vectors, frame), space.exp_volume(centre, vectors)
+
+    def place(self, coordinates):
+        """States at normal coordinates about the centre, and the volume density there."""
+        space = self.space
+        axis = -space.point_ndim - 1
+        frame = np.expand_dims(space.frame(self.centre), axis - 1)
+        vectors = space.vector(frame, coordinates)
+        centre = np.expand_dims(self.centre, axis)
+        return space.exp(centre, vectors), space.exp_volume(centre, vectors)
+
+
+@dataclass(frozen=True)
+class ProductSupport(Region):
+    """Geodesics with the footpoint in a ball and a shooting vector of limited length.
+
+    It is one for all members of a batch.
+
+    Attributes
+    ----------
+    space : TangentBundle
+    centre : ndarray, shape base.point_shape
+    footpoint_radius, shooting_vector_length : float
+    """
+
+    space: TangentBundle
+    centre: np.ndarray
+    footpoint_radius: float
+    shooting_vector_length: float
+
+    bounded = True
+
+    @property
+    def origin(self):
+        """The state ``(centre, 0)``, shape (2, *base.point_shape)."""
+        return self.space.join(self.centre, np.zeros_like(self.centre))
+
+    @property
+    def radii(self):
+        """Of the balls that both coordinates are drawn in, as an array of two."""
+        reach = min(self.footpoint_radius, self.space.base.injectivity_radius)
+        return np.array([reach, self.shooting_vector_length])
+
+    @property
+    def widest(self):
+        return 2.0 * np.sqrt(np.sum(self.radii**2))
+
+    def contains(self, states):
+        base = self.space.base
+        axes = tuple(range(-self.space.point_ndim, 0))
+        finite = np.all(np.isfinite(states), axis=axes)
+        p, v = self.space.parts(np.where(self.space.expand(finite), states, self.origin))
+        near = base.dist(self.centre, p) <= self.footpoint_radius
+        return finite & near & (base.norm(p, v) <= self.shooting_vector_length)
+
+    def draw_along(self, rng, directions):
+        """States with both coordinates, as seen from ``(centre, 0)``, uniform in their balls."""
+        dim = self.space.base.dim
+        # Halves of a uniform direction have directions that are uniform and independent.
+        halves = directions.reshape((*directions.shape[:-1], 2, dim))
+        levels = rng.random(halves.shape[:-1]) ** (1.0 / dim)
+        halves = (self.radii * levels)[..., None] * halves / _lengths(halves)
+        return self._at(halves.reshape(directions.shape))[0]
+
+    def may_stay(self, steps):
+        halves = steps.reshape((*steps.shape[:-1], 2, -1))
+        return np.all(_lengths(halves)[..., 0] <= 2.0 * self.radii, axis=-1)
+
+    def log_draw_density(self, states):
+        base = self.space.base
+        step = base.log(self.centre, self.space.parts(states)[0])
+        volume = base.exp_volume(self.centre, step)
+        return -np.sum(log_ball_volume(base.dim, self.radii)) - np.log(volume)
+
+    def even_points(self, number):
+        dim = self.space.base.dim
+        return self._at(np.repeat(self.radii, dim) * even_balls((dim, dim), number))
+
+    def _at(self, coordinates):
+        step = self.space.vector(self.space.frame(self.origin), coordinates)
+        return self.space.exp(self.origin, step), self.space.exp_volume(self.origin, step)
+
+
+def even_balls(dims, number):
+    """Points that fill a product of unit balls evenly, the same at every call.
+
+    Parameters
+    ----------
+    dims : sequence of int
+        Of the balls.
+    number : int
+        A power of two.
+
+    Returns
+    -------
+    ndarray, shape (number, sum of dims)
+    """
+    # Slow to import, and every job that samples would wait for it.
+    from scipy.stats import qmc
+
+    width = sum(dims) + len(dims)
+    cube = qmc.Sobol(width, scramble=True, rng=np.random.default_rng(PUBLIC_SEED)).random(number)
+    balls, start = [], 0
+    for dim in dims:
+        normal = ndtri(np.clip(cube[:, start : start + dim], 1e-16, 1.0 - 1e-16))
+        level = cube[:, start + dim : start + dim + 1] ** (1.0 / dim)
+        balls.append(level * normal / _lengths(normal))
+        start += dim + 1
+    return np.concatenate(balls, axis=-1)
+
+
+def log_ball_volume(dim, radius):
+    """Logarithm of the volume of balls in R^dim."""
+    return 0.5 * dim * np.log(np.pi) - gammaln(0.5 * dim + 1.0) + dim * np.log(radius)
+
+
+def _lengths(vectors):
+    return np.sqrt(np.sum(vectors**2, axis=-1, keepdims=True))

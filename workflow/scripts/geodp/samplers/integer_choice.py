@@ -1,0 +1,140 @@
+"""Choice among finitely many with probabilities ``w exp(-r e)``, exactly, by integer arithmetic.
+
+The weights w and exponents e are integers and the rate r is a fraction.  All quantities are
+enclosed between integers, a uniform number by its first random bits; where these do not decide,
+more bits are drawn and the enclosures are made tighter.  So the choice has its law exactly, if the
+bits are random.
+"""
+
+import secrets
+from bisect import bisect_right
+from fractions import Fraction
+from itertools import accumulate
+
+# Bits of enclosures at first; with these the bits of a choice do not decide with a probability
+# of about 2^-200.
+PRECISION = 256
+GUARD = 64
+
+# Powers of exp(-r) are products of two from tables, one of so many successive powers.
+TABLE = 1 << 10
+
+
+def system_bits(count):
+    """An integer of so many random bits, from the operating system's generator."""
+    return secrets.randbits(count)
+
+
+def generator_bits(rng):
+    """The same from a NumPy generator, for studies that must be repeatable."""
+
+    def bits(count):
+        return int.from_bytes(rng.bytes((count + 7) // 8), "little") & ((1 << count) - 1)
+
+    return bits
+
+
+class ExactChoice:
+    """Indices drawn with probability in proportion to ``weights * exp(-rate * exponents)``.
+
+    Parameters
+    ----------
+    weights : sequence of int
+        Zero or more.
+    exponents : sequence of int
+    rate : Fraction
+        Above zero.
+    """
+
+    def __init__(self, weights, exponents, rate):
+        self.weights = [int(weight) for weight in weights]
+        if min(self.weights) < 0 or not any(self.weights):
+            raise ValueError("weights are not negative, and some are above zero")
+        least = min(int(e) for e, w in zip(exponents, self.weights, strict=True) if w)
+        self.exponents = [max(int(exponent) - least, 0) for exponent in exponents]
+        self.rate = Fraction(rate)
+        if self.rate <= 0:
+            raise ValueError("the rate is above zero")
+        self._enclosures = {}
+
+    def draw(self, bits):
+        """One index.
+
+        Parameters
+        ----------
+        bits : callable
+            From a number to a non-negative integer of so many random bits.
+        """
+        precision, count, prefix = PRECISION, 0, 0
+        while True:
+            more = precision + GUARD - count
+            prefix, count = (prefix << more) | bits(more), count + more
+            lower, upper = self._cumulative(precision)
+            # The uniform number times the total.
+            least = (prefix * lower[-1]) >> count
+            most = -((-(prefix + 1) * upper[-1]) >> count)
+            index = bisect_right(upper, least)
+            if index < len(lower) and most <= lower[index]:
+                return index
+            precision *= 2
+
+    def _cumulative(self, precision):
+        """Enclosures of the cumulative sums, in units of 2^-precision."""
+        if precision not in self._enclosures:
+            small, large = power_tables(self.rate, max(self.exponents), precision)
+            # Rounded down: one below and one above, the tables' own enclosure included.
+            lower, upper = [], []
+            for weight, exponent in zip(self.weights, self.exponents, strict=True):
+                high, low = divmod(exponent, TABLE)
+                first, second = large[high], small[low]
+                lower.append(weight * ((first[0] * second[0]) >> precision))
+                upper.append(weight * (-((-first[1] * second[1]) >> precision)))
+            self._enclosures[precision] = list(accumulate(lower)), list(accumulate(upper))
+        return self._enclosures[precision]
+
+
+def power_tables(rate, largest, precision):
+    """Enclosures of ``exp(-rate * k)``: for k below `TABLE`, and for its multiples up to a largest.
+
+    Returns
+    -------
+    tuple of list
+        Of pairs of integers, in units of 2^-precision.
+    """
+    one = (1 << precision, 1 << precision)
+    small = _powers(one, _exponential(rate, precision), TABLE, precision)
+    step = _product(small[-1], small[1], precision)
+    return small, _powers(one, step, largest // TABLE + 1, precision)
+
+
+def _powers(one, base, number, precision):
+    found = [one]
+    for _ in range(max(number, 2) - 1):
+        found.append(_product(found[-1], base, precision))
+    return found
+
+
+def _product(first, second, precision):
+    return (first[0] * second[0]) >> precision, -((-first[1] * second[1]) >> precision)
+
+
+def _exponential(rate, precision):
+    """Enclosure of ``exp(-rate)``: partial sums of an alternating series lie on either side."""
+    halvings = 0
+    while rate > 1:
+        rate, halvings = rate / 2, halvings + 1
+    total, term, index = Fraction(1), Fraction(1), 0
+    bounds = [total]
+    while term.numerator << precision > term.denominator or index % 2 == 0:
+        index += 1
+        term = term * rate / index
+        total = total - term if index % 2 else total + term
+        bounds.append(total)
+    low, high = bounds[-1], bounds[-2]
+    enclosure = (
+        (low.numerator << precision) // low.denominator,
+        -((-high.numerator << precision) // high.denominator),
+    )
+    for _ in range(halvings):
+        enclosure = _product(enclosure, enclosure, precision)
+    return enclosure
