@@ -133,7 +133,7 @@ class Radial:
         return np.exp(np.minimum(lower - upper, 0.0))
 
     def rising(self):
-        """The ball in which the bound is falling and good, inside the support, and its radius (k,)."""
+        """The ball in the support in which the bound is falling and good, and its radius (k,)."""
         last = np.argmin(self.log_bound, axis=-1)
         within = np.sum(np.isfinite(self.log_lower), axis=-1) - 1
         last = np.minimum(last, within)
