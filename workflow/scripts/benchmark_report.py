@@ -359,14 +359,14 @@ def paragraph(table, machine):
     intro = (
         f"Measured with one thread on: {facts}. Effective draws per second of the footpoint's "
         "density; those of the default sampler count planning, for "
-        f"{sampled['draws'].min():,.0f} to {sampled['draws'].max():,.0f} draws; the walks "
-        "start in that density, and their tuning is not counted. A walk that did not converge in "
-        f"its time ({int(sampled['walk_is_bound'].sum())} of {len(sampled)} cells) is credited with "
-        "steps per second over the autocorrelation time of its longest affordable chains, an upper bound "
-        'of its effective draws; a ratio to it is therefore "at least". With more records than '
-        f"{RECORDS_OF_LONG_CHAINS} that time is the one on so many of them, at the scale of all; "
-        "the note of a row says so, and where the time of a step with geomstats is that of fewer "
-        "records in proportion."
+        f"{sampled['draws'].min():,.0f} to {sampled['draws'].max():,.0f} draws; the walks start in "
+        "that density, and their tuning is not counted. A walk that did not converge in its time "
+        f"({int(sampled['walk_is_bound'].sum())} of {len(sampled)} cells) is credited with steps "
+        "per second over the autocorrelation time of its longest affordable chains, an upper bound "
+        'of its effective draws; a ratio to it is therefore "at least". With more than '
+        f"{RECORDS_OF_LONG_CHAINS} records that time is the one on so many of them, at the scale "
+        "of all. The notes of the table say so, and where the time of a step with geomstats is "
+        "that of fewer records in proportion."
     )
     sentences = [aim.sentence() for aim in reached]
     sentences += _growth_sentences(table)
