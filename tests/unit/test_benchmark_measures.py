@@ -329,7 +329,7 @@ def test_a_missed_aim_says_by_how_much_and_where():
     assert "by a factor of 2.0" in sentence
     assert "space 96, n = 20, budget 1" in sentence
     assert "autocorrelation time there is 14 steps" in sentence
-    assert "the time of 3.0 steps" in sentence
+    assert "the time of 3.0 of its steps" in sentence
     assert "takes 25% of its time for 2000 draws" in sentence
 
 
@@ -363,6 +363,15 @@ def test_fits_of_higher_energy_do_not_count():
     found = fits(planted(fit_times=(0.001, 0.2)))
     assert set(found["method"]) == {"geomstats (a): right"}
     assert (found["geomstats"] / found["ours"]).to_numpy() == pytest.approx(200.0)
+
+
+def test_fits_without_one_of_equal_energy_are_named():
+    table = planted()
+    wrong = (table["dimension"] == 96) & (table["what"] == "excess energy of a fit")
+    table.loc[wrong, "value"] = 0.5
+    assert list(fits(table)["space"]) == ["space 2"]
+    assert "reached the energy of the fit" not in paragraph(planted(), {})
+    assert "by the time limit: space 96, n = 20. The ratios" in paragraph(table, {})
 
 
 def test_growth_faster_than_linear_is_said():

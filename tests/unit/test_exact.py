@@ -646,7 +646,7 @@ def test_too_little_work_is_refused():
     found = target("S2 narrow")
     fewest = exact.FEWEST_CELLS[2]
     enough = fewest * NUMBER
-    expected = f"and {fewest - 1} cells certify too small an acceptance"
+    expected = f"and the {fewest - 1} cells for each that its work allows are too few"
     assert refused(found, work=enough - 1).endswith(expected)
     # As many cells are tried, and are too few.
     assert "cells certify too small an acceptance" in refused(found, work=enough, most_proposals=50)
@@ -707,7 +707,8 @@ def test_matched_chains_on_request_and_where_nothing_is_certified():
     assert automatic.certificate == "none: its density gives no bounds"
     for each in (plan, automatic):
         assert isinstance(each.sampler, matched.Matched)
-        assert (each.drawn_by, each.exact_share, each.proposals) == ("matched", 0.0, 0)
+        expected = ("matched", 0.0, each.steps + 1)
+        assert (each.drawn_by, each.exact_share, each.proposals) == expected
         assert each.steps >= 3
 
 
@@ -715,12 +716,15 @@ def test_public_points_on_request_only():
     plan = choose(target("SPD2 ball"), "finite_points", points=512)
     assert isinstance(plan.sampler, finite_points.FinitePoints)
     assert plan.drawn_by == "finite_points"
+    # Of the law on points, which is not the density's: no estimate of the distance, nothing exact.
+    assert np.isnan(plan.total_variation)
+    assert plan.exact_share == 0.0
     assert plan.sampler.positions.shape == (1, 512, 2, 2)
 
 
 def test_limits_are_handed_on():
     found = target("S2 narrow")
-    assert "cells certify too small" in choose(found, work=NUMBER * 100).certificate
+    assert "the 100 cells for each that its work" in choose(found, work=NUMBER * 100).certificate
     assert choose(found, "matched", fewest_steps=13, most_steps=14).steps in (13, 14)
 
 
@@ -760,7 +764,7 @@ def test_certified_members_have_the_law_of_exact_draws_and_others_that_of_chains
     np.testing.assert_array_equal(kernel.certified, [True, False])
     assert (plan.drawn_by, plan.exact_share) == ("exact or matched", 0.5)
     assert plan.steps >= 8
-    assert plan.proposals == kernel.exact.proposals
+    assert plan.proposals == max(kernel.exact.proposals, plan.steps + 1)
     assert plan.certificate.endswith("; else none: " + exact.plan(mixed, 1000)[2])
     first, second = (slice(0, 1),), (slice(1, 2),)
     assert kernel.member(first).name == "exact"

@@ -15,6 +15,7 @@ from scipy import stats
 from geodp.errors import DataError
 from geodp.manifolds.spd import SPD
 from geodp.manifolds.sphere import Sphere
+from geodp.mechanisms import as_published
 from geodp.mechanisms.as_published import AsPublished, Support, configured_support
 from geodp.randomness import random_stream
 from geodp.regression import energy_gradient, fit, hessian
@@ -190,6 +191,26 @@ def test_a_search_for_other_modes_of_matrices_finds_none(matrices):
     footpoints = footpoints_at(matrices, np.array([0.0, 0.1, 0.3, 0.5]))
     target, _ = searched.shooting_vector_target(footpoints, 1.0)
     assert np.all(np.isneginf(target.other_modes.log_mass))
+
+
+def test_a_search_with_some_of_many_records_finds_the_modes_of_all(monkeypatch):
+    """At a footpoint half a radian off, where there is another mode."""
+    many = published_mechanism(SPHERE, np.array([0.01]), 3000)
+    found = many.fit.footpoint
+    place = SPHERE.exp(found, 0.5 * SPHERE.frame(found)[:, 0])[:, None]
+    positions = []
+    for records in (300, 3000):
+        monkeypatch.setattr(as_published, "SEARCHED_RECORDS", records)
+        target, _ = many.shooting_vector_target(place, 0.3)
+        modes = target.other_modes
+        positions.append(modes.position[:, :, :1])
+        assert modes.log_mass[0, 0, 0] > -2.0
+        # The densities are those of all records, and have no slope there.
+        assert target.log_density(positions[-1])[0, 0, 0] > -0.01
+    few = target.density.thinned(300)
+    assert few.covariates.shape == (1, 300)
+    # The mode of some records is elsewhere.
+    assert few.log_density(positions[-1])[0, 0, 0] < -0.1
 
 
 def test_the_same_search_finds_other_zeros_on_the_sphere():

@@ -41,7 +41,6 @@ SPACES = {
 }
 FLAT = ("R2", "S1", "H1", "SPD1")
 CURVED = tuple(name for name in SPACES if name not in FLAT)
-NEGATIVE = ("H2", "H3", "SPD2", "SPD3")
 
 # Configurations of a search, and random moves in each.
 TRIALS = 300

@@ -98,8 +98,13 @@ COMMON = [
     *("study", "manifold", "data", "group", "n", "noise_variance", "cell", "footpoint_budget"),
     *("shooting_vector_budget", "mechanism", "sampler", "support", "seed", "lock"),
 ]
+SAMPLED_BY = [
+    f"{stage}_{name}"
+    for stage in ("footpoint", "shooting_vector")
+    for name in ("drawn_by", "proposals", "certificate")
+]
 ERRORS = [
-    *(*COMMON, "data_set", "draws", "footpoints", "mean_squared_error"),
+    *(*COMMON, "data_set", *SAMPLED_BY, "draws", "footpoints", "mean_squared_error"),
     "log_error_standard_error",
     *("non_private_mean_squared_error", "median_squared_error", "mean_footpoint_distance"),
     *("mean_prediction_distance", "tau", "flagged"),
@@ -109,7 +114,8 @@ NEIGHBOURS = [
     *("ratio_footpoint", "ratio_shooting_vector", "tau", "converged"),
 ]
 DIAGNOSTICS = [
-    *(*COMMON, "parameter", "steps", "cut_short", "accepted", "largest_weight"),
+    *(*COMMON, "parameter", "drawn_by", "exact_share", "certificate", "proposals"),
+    *("steps", "cut_short", "accepted", "largest_weight"),
     *("estimated_total_variation", "trace_chains"),
     *("trace_states", "trace_thin", "ess_bulk", "rhat", "passed"),
 ]
@@ -253,13 +259,26 @@ def test_tables_are_complete(finished, study):
         for stage in ("footpoint", "shooting_vector")
     ]
     assert list(diagnostics[[*KEY, "parameter"]].itertuples(index=False, name=None)) == expected
-    # Observed data and stand-ins have no known noise, and random walks no weights.
+    # Observed data and stand-ins have no known noise; only chains of proposals have weights, and
+    # random walks no estimate of their distance.
     optional = [] if study in ("sphere", "spd") else ["noise_variance"]
     assert not errors.drop(columns=optional).isna().any(axis=None)
     of_plan = ["largest_weight", "estimated_total_variation"]
     assert not diagnostics.drop(columns=[*optional, *of_plan]).isna().any(axis=None)
-    for name in of_plan:
-        assert (diagnostics[name].isna() == (diagnostics["sampler"] != "default")).all()
+    walked = diagnostics["sampler"] != "default"
+    exact = diagnostics["drawn_by"] == "exact"
+    assert (diagnostics["estimated_total_variation"].isna() == walked).all()
+    assert (diagnostics["largest_weight"].isna() == (walked | exact)).all()
+    assert set(diagnostics.loc[walked, "drawn_by"]) <= {"random_walk"}
+    assert (exact == (diagnostics["exact_share"] == 1.0)).all()
+    without = diagnostics["certificate"].str.startswith("none")
+    assert (without == (diagnostics["exact_share"] == 0.0)).all()
+    assert (diagnostics["proposals"] >= diagnostics["steps"].clip(lower=1)).all()
+    # Each data set's row says what its cell's diagnostics say.
+    for stage, part in diagnostics.set_index(KEY).groupby("parameter"):
+        rows = errors.set_index(KEY)
+        for name in ("drawn_by", "proposals", "certificate"):
+            assert (rows[f"{stage}_{name}"] == part[name].reindex(rows.index)).all()
     planned = diagnostics.loc[~diagnostics["cut_short"], "estimated_total_variation"]
     assert (planned.dropna() <= 0.01).all()
     for table in (errors, diagnostics):
@@ -458,6 +477,8 @@ def test_predicted_curves_are_draws_fits_and_records(finished):
             starts.loc[budget, coordinates].tolist(), draws["footpoint"][0, 0]
         )
     assert len(released) == 2 * 61
+    assert released[SAMPLED_BY].notna().all(axis=None)
+    assert numbers.loc[numbers["kind"] != "as published", SAMPLED_BY].isna().all(axis=None)
 
 
 @pytest.mark.parametrize(
@@ -475,6 +496,11 @@ def test_predicted_shapes_are_centred_and_of_unit_size(
     assert set(numbers["manifold"]) == {MANIFOLDS[study]}
     assert list(dict.fromkeys(numbers["sampler"].dropna())) == samplers
     assert (numbers["sampler"].isna() == (numbers["kind"] == "without privacy")).all()
+    drawn = numbers["sampler"].notna()
+    for name in SAMPLED_BY:
+        assert (numbers[name].notna() == drawn).all()
+    walked = numbers["sampler"] == "random_walk"
+    assert (walked == (numbers["footpoint_drawn_by"] == "random_walk")).all()
     numbers = numbers.fillna({"sampler": ""})
     shapes = numbers.groupby(["sampler", "draw", "covariate"])[["x", "y"]]
     assert len(shapes) == 2 + len(samplers) * 2 * 2
@@ -554,10 +580,12 @@ def test_convergence_has_walks_and_laws_inside_their_supports(finished):
         drawn = part[part["kind"] == "default"]
         assert list(drawn["chain"]) == list(range(1, 201))
         assert drawn["estimated_total_variation"].between(0.0, 1.0).all()
+        assert part[["drawn_by", "proposals", "certificate"]].notna().all(axis=None)
         walks = part[part["kind"] == "random_walk"]
         assert set(walks["chain"]) == {1, 2}
         assert walks["step"].min() == 1
         assert walks["step"].max() == 50
+        assert (walks["proposals"] == walks["step"]).all()
         assert (walks.groupby("step").size() == 2).all()
     # The law on a wider support lies farther out.
     medians = numbers[numbers["kind"] == "default"].groupby("law")["distance"].median()

@@ -367,6 +367,11 @@ REFUSED = {
         f"{SPHERE}.sampler.total_variation: 1 is too large",
         "give a number below 1",
     ),
+    "fewest steps above the most": (
+        {f"{SPHERE}.sampler.fewest_steps": 401},
+        f"{SPHERE}.sampler.fewest_steps: 401 is more than most_steps, 400",
+        "lower it or raise most_steps",
+    ),
     "centre that is no point": (
         {f"{SPHERE}.support": {"footpoint_centre": "pole"}},
         f"{SPHERE}.support.footpoint_centre: 'pole' has none of the forms",

@@ -45,7 +45,7 @@ def draw(table):
             marker="o",
             markerfacecolor="white",
             linestyle="",
-            label="hollow: upper bound",
+            label="hollow: a bound (draws at most, time at least)",
         )
     )
     figure.legend(handles=handles, loc="outside upper center", ncols=4, fontsize=8)
@@ -98,7 +98,14 @@ def _draw_fits(panel, fitted, names):
         ):
             for method in ("ours", "geomstats"):
                 style = STYLES[method]
-                panel.plot(index + offset, case[method], color=style.colour, marker=style.marker)
+                is_bound = method != "ours" and case["is_bound"]
+                panel.plot(
+                    index + offset,
+                    case[method],
+                    color=style.colour,
+                    marker=style.marker,
+                    markerfacecolor="white" if is_bound else style.colour,
+                )
     panel.set_yscale("log")
     panel.set_ylabel("time of a fit (s)")
     panel.set_xticks(range(len(names)), [_math(name) for name in names], rotation=30, ha="right")

@@ -11,7 +11,7 @@ with job(snakemake):
     from inputs import load_mechanism, study_manifold
 
     from geodp.randomness import random_stream
-    from geodp.samplers.base import run
+    from geodp.samplers.base import Plan, run
     from geodp.samplers.choice import plan
     from geodp.samplers.random_walk import fixed_or_tuned
 
@@ -25,7 +25,7 @@ with job(snakemake):
     checkpoints = np.unique(np.geomspace(1, steps, CHECKPOINTS).astype(int))
     tables = []
 
-    def add(name, kind, mechanism, data, **columns):
+    def add(name, kind, mechanism, data, planned, **columns):
         away = columns.pop("distance")
         tables.append(
             pd.DataFrame(
@@ -42,6 +42,11 @@ with job(snakemake):
                     "root_mean_squared_residual": np.sqrt(2.0 * mechanism.fit.energy[0]),
                     "seed": params.seed,
                     "lock": params.lock,
+                    "drawn_by": planned.drawn_by,
+                    "proposals": planned.proposals,
+                    "certificate": planned.certificate,
+                    "largest_weight": planned.largest_weight,
+                    "estimated_total_variation": planned.total_variation,
                     **columns,
                     "distance": away,
                 }
@@ -62,10 +67,12 @@ with job(snakemake):
         for step, (reached, _) in enumerate(walked, start=1):
             if step in checkpoints:
                 away = distances(mechanism, reached)
-                add(name, "random_walk", mechanism, data, step=step, chain=numbers, distance=away)
+                planned = Plan(kernel, step, proposals=step)
+                place = {"step": step, "chain": numbers, "distance": away}
+                add(name, "random_walk", mechanism, data, planned, **place)
 
     def law(name, mechanism, data):
-        """Distances of independent chains of the default sampler."""
+        """Distances of independent draws of the default sampler."""
         target = mechanism.footpoint_target(budget)
         rng = random_stream(params.seed, params.study, name, "draws")
         planned = plan(rng, target, DRAWS, **params.sampler["plan"])
@@ -76,12 +83,9 @@ with job(snakemake):
             "default",
             mechanism,
             data,
+            planned,
             step=planned.steps,
-            drawn_by=planned.drawn_by,
-            certificate=planned.certificate,
             chain=range(1, DRAWS + 1),
-            largest_weight=planned.largest_weight,
-            estimated_total_variation=planned.total_variation,
             distance=away,
         )
 

@@ -10,7 +10,7 @@ with job(snakemake):
     from inputs import load_manifold
     from scipy.stats import sem
 
-    from geodp.draws import STAGES
+    from geodp.draws import STAGES, sampled_by
     from geodp.evaluation import (
         LARGEST_FLAGGED_SHARE,
         convergence,
@@ -78,11 +78,6 @@ with job(snakemake):
                     **judged,
                 }
             )
-        drawn_by = {
-            f"{stage}_{name}": str(draws[f"{stage}_{name}"])
-            for stage in STAGES
-            for name in ("drawn_by", "proposals", "certificate")
-        }
         squared = mean_squared_errors(
             manifold,
             draws["footpoint"],
@@ -109,7 +104,7 @@ with job(snakemake):
                 {
                     **common,
                     "data_set": index,
-                    **drawn_by,
+                    **sampled_by(draws),
                     "draws": squared[index].size,
                     "footpoints": len(by_footpoint),
                     "mean_squared_error": np.mean(squared[index]),

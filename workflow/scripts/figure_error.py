@@ -9,6 +9,7 @@ with job(snakemake):
     from pictures import save_figure_and_table
     from scipy.special import stdtrit
 
+    from geodp.draws import SAMPLED_BY, STAGES
     from geodp.plotting import CURVES, new_figure, plot_curve
 
     settings, grids = snakemake.params.figure, snakemake.params.grids
@@ -28,6 +29,7 @@ with job(snakemake):
     keys += ["shooting_vector_budget", "total_budget", "mechanism", "sampler", "support"]
     keys += ["seed", "lock"]
     values = [
+        *(f"{stage}_{name}" for stage in STAGES for name in SAMPLED_BY),
         "draws",
         "footpoints",
         "log_error",

@@ -7,6 +7,7 @@ with job(snakemake):
     import pandas as pd
     from inputs import load_manifold
 
+    from geodp.draws import sampled_by
     from geodp.errors import DataError
     from geodp.records import TRANSFORMATIONS
     from geodp.regression import predict
@@ -26,13 +27,14 @@ with job(snakemake):
         )
     count = settings.get("draws", 1)
     fitted = predict(manifold, found["footpoint"][0], found["shooting_vector"][0], scaled)
-    predicted = {"": (fitted[None], np.zeros((1, len(values))))}
+    # Without privacy nothing is drawn.
+    predicted = {"": (fitted[None], np.zeros((1, len(values))), {})}
     for sampler, path in zip(snakemake.params.samplers, snakemake.input.cells, strict=True):
         draws = load_arrays(path)
         private = predict(
             manifold, draws["footpoint"][0][:count], draws["shooting_vector"][0, :count, 0], scaled
         )
-        predicted[sampler] = (private, manifold.dist(fitted, private))
+        predicted[sampler] = (private, manifold.dist(fitted, private), sampled_by(draws))
 
     def coordinates(point):
         """Columns of one predicted point: landmarks, a row each, or coordinates."""
@@ -41,7 +43,7 @@ with job(snakemake):
         return {f"coordinate_{k + 1}": [value] for k, value in enumerate(point.ravel())}
 
     rows = []
-    for sampler, (sequences, distances) in predicted.items():
+    for sampler, (sequences, distances, drawn_by) in predicted.items():
         if settings["kind"] == "shapes":
             # A shape has no orientation: turn each private one to the non-private.
             sequences = manifold.align(
@@ -54,6 +56,7 @@ with job(snakemake):
                         {
                             "kind": "as published" if sampler else "without privacy",
                             "sampler": sampler,
+                            **drawn_by,
                             "manifold": manifold.name,
                             "data": str(data["description"]),
                             "draw": draw + 1,

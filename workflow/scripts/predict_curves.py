@@ -7,13 +7,14 @@ with job(snakemake):
     import pandas as pd
     from inputs import load_manifold
 
+    from geodp.draws import sampled_by
     from geodp.regression import predict
 
     manifold = load_manifold(snakemake)
     x = np.linspace(0.0, 1.0, 61)
     rows = []
 
-    def add(kind, group, budgets, covariates, points):
+    def add(kind, group, budgets, covariates, points, **drawn_by):
         flat = points.reshape(len(covariates), -1)
         rows.append(
             pd.DataFrame(
@@ -28,6 +29,7 @@ with job(snakemake):
                     "lock": snakemake.params.lock,
                     "footpoint_budget": budgets[0],
                     "shooting_vector_budget": budgets[1],
+                    **drawn_by,
                     "covariate": covariates,
                     **{f"coordinate_{k + 1}": flat[:, k] for k in range(flat.shape[1])},
                 }
@@ -48,5 +50,5 @@ with job(snakemake):
             curve = predict(
                 manifold, draws["footpoint"][0, 0], draws["shooting_vector"][0, 0, 0], x
             )
-            add("as published", group, budgets, x, curve)
+            add("as published", group, budgets, x, curve, **sampled_by(draws))
     save_table(snakemake.output[0], pd.concat(rows))

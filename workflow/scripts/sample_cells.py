@@ -8,6 +8,7 @@ with job(snakemake):
     from inputs import load_manifold, load_mechanism
 
     from geodp.draws import draw_pairs, trace_chains
+    from geodp.errors import DataError
     from geodp.randomness import random_stream
     from geodp.samplers.base import Plan
     from geodp.samplers.choice import plan
@@ -28,14 +29,17 @@ with job(snakemake):
             kernel = fixed_or_tuned(
                 rng, target, settings["chains"], settings["step_scale"], settings["warm_up"]
             )
-            return Plan(kernel, settings["steps"])
+            return Plan(kernel, settings["steps"], proposals=settings["steps"])
 
     for path, (cell, texts) in zip(snakemake.output, params.cells.items(), strict=True):
         budgets = tuple(float(text) for text in texts)
         names = (params.seed, params.study, params.group, cell, params.sampler)
-        draws = draw_pairs(
-            random_stream(*names, "draws"), mechanism, budgets, **params.draws, planner=planner
-        )
+        try:
+            draws = draw_pairs(
+                random_stream(*names, "draws"), mechanism, budgets, **params.draws, planner=planner
+            )
+        except DataError as problem:
+            raise DataError(f"cell {cell} of the group {params.group}: {problem}") from None
         traces = trace_chains(
             random_stream(*names, "traces"),
             mechanism,

@@ -235,6 +235,7 @@ def _expand_study(name, settings, cells_per_job):
     _check_table(study, key)
     _check_simulated(study, key)
     _check_support(study, key)
+    _check_sampler(study, key)
     _check_comparison(study, key)
     _check_neighbours(study, key)
     _check_figures(study, key)
@@ -389,6 +390,15 @@ def _check_support(study, key):
         raise ConfigurationError(
             f"configuration key {key}.neighbours.n: pairs of neighbours are simulated and this "
             "study reads a table: remove it"
+        )
+
+
+def _check_sampler(study, key):
+    settings = study.settings["sampler"]
+    if settings["fewest_steps"] > settings["most_steps"]:
+        raise ConfigurationError(
+            f"configuration key {key}.sampler.fewest_steps: {settings['fewest_steps']} is more "
+            f"than most_steps, {settings['most_steps']}: lower it or raise most_steps"
         )
 
 

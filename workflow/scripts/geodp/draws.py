@@ -8,6 +8,9 @@ from geodp.samplers.base import run, trace
 
 STAGES = ("footpoint", "shooting_vector")
 
+# What a table says of how each stage of a cell was drawn.
+SAMPLED_BY = ("drawn_by", "proposals", "certificate")
+
 # What is kept of a plan.
 PLANNED = (
     "drawn_by",
@@ -47,6 +50,24 @@ class Draws:
                 kept[f"{stage}_{name}"] = np.array(getattr(self.plans[stage], name))
             kept[f"{stage}_accepted"] = np.array(self.accepted[stage])
         return kept
+
+
+def sampled_by(arrays):
+    """By which sampler a file's draws are, from how many proposals at most, and with what proof.
+
+    Parameters
+    ----------
+    arrays : dict of ndarray
+        As `Draws.arrays` gives them.
+
+    Returns
+    -------
+    dict of str
+        Columns of a table, such as ``"footpoint_drawn_by"``.
+    """
+    return {
+        f"{stage}_{name}": str(arrays[f"{stage}_{name}"]) for stage in STAGES for name in SAMPLED_BY
+    }
 
 
 def draw_pairs(rng, mechanism, budgets, footpoints, shooting_vectors, planner):

@@ -52,9 +52,9 @@ class Plan:
     cut_short : bool
         Whether more steps were wanted than are allowed.
     proposals : int
-        Most proposals of a draw.
+        Most proposals of a draw; of a chain one for its start, if that is drawn, and one a step.
     exact_share : float
-        Share of the batch whose draws are exact.
+        Share of the batch whose draws have the density's own law.
     certificate : str
         What certifies the law of the draws, or why nothing does.
     """

@@ -121,7 +121,7 @@ def plan(
     return replace(
         chains,
         sampler=ExactWhereCertified(planned.sampler, chains.sampler, certified),
-        proposals=planned.proposals,
+        proposals=max(planned.proposals, chains.proposals),
         exact_share=float(np.mean(certified)),
         certificate=f"{planned.certificate}; else none: {reason}",
     )

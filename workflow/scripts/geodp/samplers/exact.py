@@ -288,7 +288,10 @@ def plan(
         total_variation=run_out,
         proposals=proposals,
         exact_share=1.0,
-        certificate=f"{words}; acceptance at least {worst:.2g}",
+        certificate=(
+            f"{words}; acceptance at least {worst:.2g}; all {proposals} proposals are refused with "
+            f"a probability of at most {run_out:.0e}"
+        ),
     )
     certified = (chosen >= 0).reshape(target.batch)
     return planned, certified, None if np.all(certified) else reason
@@ -307,5 +310,6 @@ def _cells(target, members, draws, least, work, at_mode):
     most_cells = int(min(MOST_CELLS[dim], work / (target.density.records * len(members))))
     reason = f"{convexity}, and {most_cells} cells certify too small an acceptance"
     if most_cells < FEWEST_CELLS[dim]:
-        return reason, None
+        allowed = f"the {most_cells} cells for each that its work allows are too few"
+        return f"{convexity}, and {allowed}", None
     return reason, Cells.of(target, members, draws, (least, CELLS_ACCEPTANCE), most_cells, at_mode)

@@ -410,6 +410,7 @@ def plan(rng, target, proposals, total_variation, fewest, most):
         float(np.exp(np.max(_relative(log_weight)))),
         float(distances[chosen]),
         not np.any(enough),
+        proposals=1 + int(steps[chosen]),
     )
 
 
