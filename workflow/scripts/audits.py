@@ -37,6 +37,9 @@ UNIT = (0.0, 1.0)
 # Beyond the reach of records, wherever the certified law must hold.
 ANYWHERE = 3.1
 
+# Records from which on half the points must do for the certified law.
+MANY = 500
+
 # Public inputs of the certified law for two points: the whole sphere, next to no slope, and an
 # offset that leaves all to the gradient.
 TWO_POINT_SHAPE = {
@@ -135,9 +138,7 @@ def neighbour_rows(name, pair):
         for which in (0, 1) if differs else (0,):
             x, y = pair.covariates[which, record], pair.points[which, record]
             data_set = "both" if not differs else ("first", "second")[which]
-            rows.append(
-                dict(zip(NEIGHBOUR_COLUMNS, (name, record, data_set, x, *y), strict=True))
-            )
+            rows.append(dict(zip(NEIGHBOUR_COLUMNS, (name, record, data_set, x, *y), strict=True)))
     return rows
 
 
@@ -195,21 +196,12 @@ def measure_losses(settings, number, budgets):
             pair, _ = worst_neighbour(rng, *first, domain, loss, **effort)
             found = pair_loss(rng, variant, setting, budget, pair)
             keep(published_row(variant, found, number, budget), pair)
-        certified = settings["certified"]
-        public = certified_inputs(certified, number)
+        public = certified_inputs(settings["certified"], number)
         rng = random_stream(seed, "audit", f"n{number}", f"{budget:g}", CERTIFIED)
         loss = search_joint_loss(certified_law, public, budget, first)
         anywhere = RecordDomain(SPHERE, CENTRE, ANYWHERE, UNIT)
         pair, _ = worst_neighbour(rng, *first, anywhere, loss, **effort)
-        found = joint_loss(
-            rng,
-            certified_law,
-            public,
-            pair,
-            budget,
-            certified["power"] - (number > 500),
-            certified["repetitions"],
-        )
+        found = certified_loss(rng, settings, CERTIFIED, pair, budget)
         row = audit_row(CERTIFIED, "geodesic", number, budget, found, tau=public.gradient_scale)
         keep(row, pair)
     return rows, neighbours
@@ -238,16 +230,68 @@ def measure_two_points(settings, budgets):
                 )
             )
         rng = random_stream(seed, "audit", CERTIFIED_TWO_POINTS, f"{budget:g}")
-        public = two_point_inputs(chosen["tau"])
-        found = joint_loss(rng, certified_law, public, pair, budget, power=13, proposals=[])
+        found = certified_loss(rng, settings, CERTIFIED_TWO_POINTS, pair, budget)
         rows.append(
-            audit_row(
-                CERTIFIED_TWO_POINTS, "geodesic", 2, budget, found, tau=public.gradient_scale
-            )
+            audit_row(CERTIFIED_TWO_POINTS, "geodesic", 2, budget, found, tau=chosen["tau"])
         )
         for row in rows[-3:]:
             neighbours.extend(neighbour_rows(row["pair"], pair))
     return rows, neighbours
+
+
+def read_pair(neighbours, name):
+    """The `Pair` of a name, from the table of neighbours."""
+    part = neighbours[neighbours["pair"] == name].sort_values("record", kind="stable")
+    data_sets = [part[part["data_set"] != other] for other in ("second", "first")]
+    return Pair(
+        np.stack([data["x"].to_numpy() for data in data_sets]),
+        np.stack([data[["y1", "y2", "y3"]].to_numpy() for data in data_sets]),
+        int(part.loc[part["data_set"] == "first", "record"].iloc[0]),
+    )
+
+
+def recompute(settings, row, neighbours, name):
+    """The loss of one line of the audit's table, from its neighbours alone.
+
+    Parameters
+    ----------
+    settings : dict
+        Of config/audit.yaml.
+    row : mapping
+        The line.
+    neighbours : DataFrame
+    name : str
+        Of the pair.
+
+    Returns
+    -------
+    Realised or JointLoss
+    """
+    pair, mechanism, budget = read_pair(neighbours, name), row["mechanism"], float(row["stated"])
+    rng = random_stream(settings["seed"], "audit", "again", name)
+    if mechanism in VARIANTS:
+        setting = sphere_setting(settings["sphere"])
+        return pair_loss(rng, VARIANTS[mechanism], setting, budget, pair)
+    if mechanism in (CERTIFIED, CERTIFIED_TWO_POINTS):
+        return certified_loss(rng, settings, mechanism, pair, budget)
+    factor = next(factor for factor, known in TWO_POINTS.items() if known == mechanism)
+    return realised_loss(rng, two_point_laws(pair, settings["two_points"]["tau"], budget, factor))
+
+
+def certified_loss(rng, settings, mechanism, pair, budget):
+    """Realised loss of the certified mechanism for a pair of a search, or for two points."""
+    chosen, number = settings["certified"], pair.covariates.shape[1]
+    repetitions = chosen["repetitions"]
+    if mechanism == CERTIFIED_TWO_POINTS:
+        public = two_point_inputs(settings["two_points"]["tau"])
+        # The law is nearly flat, and all of the points are spread evenly.
+        power = chosen["power"] + 4
+        return joint_loss(
+            rng, certified_law, public, pair, budget, power, repetitions, proposals=[]
+        )
+    power = chosen["power"] - (number > MANY)
+    public = certified_inputs(chosen, number)
+    return joint_loss(rng, certified_law, public, pair, budget, power, repetitions)
 
 
 def sensitivity_inputs(manifold, number):

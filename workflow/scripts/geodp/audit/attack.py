@@ -155,7 +155,9 @@ def attack(manifold, centre, draws, pair, confidence=0.99):
     labels = np.repeat([1.0, 0.0], half)
     score = classifier(np.concatenate(train), labels)
     names = ["classifier", *names]
-    train, test = ([np.column_stack([score(part), part]) for part in side] for side in (train, test))
+    train, test = (
+        [np.column_stack([score(part), part]) for part in side] for side in (train, test)
+    )
     best = (-np.inf, None)
     for index, name in enumerate(names):
         pooled = np.concatenate([part[:, index] for part in train])

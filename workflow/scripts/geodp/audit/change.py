@@ -8,12 +8,7 @@ from geodp.mechanisms.certified import Certified, map_records
 NEAR, SCALED, MISSING = 0.5, 0.05, 0.05
 
 
-def make_certified(public, records, score):
-    """The honest law."""
-    return Certified(public, records, score)
-
-
-def largest_change(rng, public, score="combined", make=make_certified, searches=24, rounds=50):
+def largest_change(rng, public, score="combined", make=Certified, searches=24, rounds=50):
     """The most that replacing one record was found to move a score.
 
     At as many random geodesics, each with a data set of ``n`` records and one more that replaces

@@ -108,9 +108,7 @@ class LocalProposal:
         place = self.bundle.coordinates(self.centre, step, self._frame)
         gradient = place @ self.matrix.T
         first, second = gradient[..., :dim], gradient[..., dim:]
-        norms = sum(
-            np.linalg.norm(0.5 * first + sign * second, axis=-1) for sign in (1.0, -1.0)
-        )
+        norms = sum(np.linalg.norm(0.5 * first + sign * second, axis=-1) for sign in (1.0, -1.0))
         # Of one Laplace law; the two ends are (a/2 + b, a/2 - b), with Jacobian one.
         log_unit = (
             dim * np.log(self.rate)

@@ -19,11 +19,11 @@ SPHERE = Sphere(2)
 PLANE = Euclidean(2)
 
 # Nodes of quadrature, rings and rays: while searching, and for what is reported.
-ROUGH = (20, 16)
-FINE = (48, 40)
+ROUGH = (16, 12)
+FINE = (40, 32)
 
 # Places from which the largest loss is climbed to.
-PLACES = 12
+PLACES = 8
 
 
 @dataclass(frozen=True)
@@ -284,7 +284,7 @@ def realised_loss(rng, laws):
 
     longest = 0.3 * min(laws.disc.radius, 1.0)
     sizes = (longest, 1e-3 * min(float(np.min(laws.scale)), longest))
-    places, values = climb(rng, space, gap, found.places[0], sizes, rounds=25, trials=16)
+    places, values = climb(rng, space, gap, found.places[0], sizes, rounds=25, trials=12)
     best = int(np.argmax(values))
     return Realised(
         loss=float(values[best]),
