@@ -12,10 +12,10 @@ rule audit_losses:
         f"{AUDIT_RESULTS}/logs/losses_n{{n}}.log",
     wildcard_constraints:
         n=r"\d+",
-    conda:
-        "../../envs/environment.yaml"
     # They take longest, and are better begun early.
     priority: 1
+    conda:
+        "../../envs/environment.yaml"
     params:
         study="audit",
         n=lambda wildcards: int(wildcards.n),
@@ -37,7 +37,7 @@ rule audit_sensitivity:
         "../../envs/environment.yaml"
     params:
         study="audit",
-        settings=audit_settings("sensitivity"),
+        settings=audit_settings("sensitivity", "sphere"),
         lock=LOCK,
     script:
         "../scripts/audit_sensitivity.py"

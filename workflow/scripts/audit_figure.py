@@ -4,25 +4,23 @@ import numpy as np
 
 from geodp.plotting import Curve, new_figure
 
-# Colours and markers follow what has been repaired; repaired densities are open symbols.
+# Published densities in warm colours, clipped ones in light blue, the certified one dark.
 STYLES = {
     "as published": Curve("#c2480c", "s", "-"),
     "tau shared": Curve("#e0a526", "^", "--"),
     "tau shared, v fixed": Curve("#a88a5a", "v", "-."),
     "residuals clipped": Curve("#5aa7c7", "D", ":"),
-    "residuals clipped, factor 2": Curve("#8fb8cf", "P", (0, (5, 1, 1, 1))),
+    "residuals clipped, factor 2": Curve("#7f9fb5", "P", (0, (5, 1, 1, 1))),
     "certified": Curve("#14315f", "o", "-"),
     "two points, residuals clipped": Curve("#5aa7c7", "x", (0, (1, 2))),
     "two points, certified": Curve("#14315f", "+", (0, (1, 2))),
 }
+# As which of these the shooting vector's are drawn.
 SHOOTING = {
-    "shooting vector as published": ("as published", "as published"),
-    "shooting vector, tau shared": ("tau shared", "tau shared"),
-    "shooting vector, residuals clipped": ("residuals clipped", "residuals clipped"),
-    "shooting vector, clipped, factor 2": (
-        "residuals clipped, factor 2",
-        "residuals clipped, factor 2",
-    ),
+    "shooting vector as published": "as published",
+    "shooting vector, tau shared": "tau shared",
+    "shooting vector, residuals clipped": "residuals clipped",
+    "shooting vector, clipped, factor 2": "residuals clipped, factor 2",
 }
 LABELS = {
     "certified": "certified (footpoint and shooting vector)",
@@ -43,13 +41,13 @@ def draw(table, main_number, middle_budget):
     middle_budget : float
         The stated budget at which there are all n.
     """
-    figure, axes = new_figure(1, 3, width=9.6, height=4.3)
+    figure, axes = new_figure(1, 3, width=9.6, height=4.8)
     left, middle, right = axes[0]
     budgets = table[(table["n"] == main_number) | (table["n"] == 2)]
     for name, style in STYLES.items():
         part = budgets[budgets["mechanism"] == name].sort_values("stated")
         _curve(left, part["stated"], part, style, LABELS.get(name, name))
-    for name, (style, _) in SHOOTING.items():
+    for name, style in SHOOTING.items():
         part = budgets[budgets["mechanism"] == name].sort_values("stated")
         _curve(middle, part["stated"], part, STYLES[style], None)
     numbers = table[table["stated"] == middle_budget]
@@ -58,9 +56,10 @@ def draw(table, main_number, middle_budget):
         _curve(right, part["n"], part, style, None)
     for panel in (left, middle):
         ends = np.array([budgets["stated"].min(), budgets["stated"].max()])
-        panel.plot(ends, ends, color="0.45", linewidth=0.8, zorder=1)
+        label = "realised = stated" if panel is left else None
+        panel.plot(ends, ends, color="0.45", linewidth=1.0, zorder=1, label=label)
         panel.set_xlabel(r"stated budget $\varepsilon$ (nats)")
-    right.axhline(middle_budget, color="0.45", linewidth=0.8, zorder=1)
+    right.axhline(middle_budget, color="0.45", linewidth=1.0, zorder=1)
     right.set_xlabel("number of records n")
     left.set_ylabel("realised privacy loss (nats)")
     left.set_title(f"footpoint, n = {main_number}")

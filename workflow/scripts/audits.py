@@ -11,6 +11,7 @@ from geodp.audit.published import (
     SphereSetting,
     pair_loss,
     realised_loss,
+    search_change,
     search_loss,
     two_point_laws,
     two_points,
@@ -34,6 +35,15 @@ TWO_POINTS = {1.0: "two points, residuals clipped", 2.0: "two points, clipped, f
 CERTIFIED_TWO_POINTS = "two points, certified"
 UNIT = (0.0, 1.0)
 
+# Published densities whose gradient's change is compared with what it is said to be.
+MOVED = (
+    "tau shared, v fixed",
+    "tau shared, v fixed, any footpoint",
+    "residuals clipped",
+    "shooting vector, tau shared",
+    "shooting vector, residuals clipped",
+)
+
 # Beyond the reach of records, wherever the certified law must hold.
 ANYWHERE = 3.1
 
@@ -50,6 +60,10 @@ TWO_POINT_SHAPE = {
     "number": 2,
     "loss_offset": 0.999,
 }
+
+# On a space where they lie within a ball.
+REACH = 1.0
+CURVED_SHAPE = {"footpoint_radius": REACH, "loss_scale": 50.0}
 
 AUDIT_COLUMNS = [
     *("pair", "mechanism", "quantity", "n", "stated", "realised", "error", "holds", "tau"),
@@ -101,9 +115,9 @@ def certified_inputs(settings, number):
     )
 
 
-def two_point_inputs(tau):
+def two_point_inputs(tau, manifold=SPHERE, centre=CENTRE, **others):
     """Public inputs of the certified mechanism for two points."""
-    return PublicInputs(SPHERE, CENTRE, gradient_scale=tau, **TWO_POINT_SHAPE)
+    return PublicInputs(manifold, centre, gradient_scale=tau, **TWO_POINT_SHAPE | others)
 
 
 def numbers_of(array):
@@ -313,6 +327,23 @@ def sensitivity_inputs(manifold, number):
 def measure_sensitivity(settings):
     """How far a record moves each score on each space, as a fraction of its sensitivity."""
     chosen, rows = settings["sensitivity"], []
+
+    def keep(mechanism, manifold, score, number, found):
+        rows.append(
+            {
+                "mechanism": mechanism,
+                "space": manifold.name,
+                "dimension": manifold.dim,
+                "score": score,
+                "n": number,
+                "largest_fraction": np.max(found),
+                "median_fraction": np.median(found),
+                "searches": len(found),
+                "rounds": chosen["rounds"],
+                "at_most_one": bool(np.max(found) <= 1.0),
+            }
+        )
+
     for space in chosen["spaces"]:
         manifold = make_manifold(space["name"], space["size"])
         public = sensitivity_inputs(manifold, chosen["n"])
@@ -320,19 +351,17 @@ def measure_sensitivity(settings):
             rng = random_stream(settings["seed"], "audit", "sensitivity", manifold.name, score)
             effort = {name: chosen[name] for name in ("searches", "rounds")}
             found = largest_change(rng, public, score, **effort)
-            rows.append(
-                {
-                    "space": manifold.name,
-                    "dimension": manifold.dim,
-                    "score": score,
-                    "n": chosen["n"],
-                    "largest_fraction": np.max(found),
-                    "median_fraction": np.median(found),
-                    "searches": chosen["searches"],
-                    "rounds": chosen["rounds"],
-                    "at_most_one": bool(np.max(found) <= 1.0),
-                }
-            )
+            keep(CERTIFIED, manifold, score, chosen["n"], found)
+    sphere, seed = settings["sphere"], settings["seed"]
+    number = sphere["n"][0]
+    first = sphere_data(sphere, seed, number)
+    for name in MOVED:
+        change = search_change(VARIANTS[name], sphere_setting(sphere), first)
+        rng = random_stream(seed, "audit", "sensitivity", name)
+        _, found = worst_neighbour(
+            rng, *first, record_domain(sphere), change, rounds=sphere["search"]["rounds"]
+        )
+        keep(name, SPHERE, "norm of a gradient", number, np.array([found]))
     return rows
 
 
@@ -363,6 +392,22 @@ def published_footpoints(manifold, budget, data_radius=None):
         return state.position[0][:, None]
 
     return draw
+
+
+def opposed_points(manifold, reach, far=3.0):
+    """A public centre, and two neighbours of two records each, of which the first is common.
+
+    Next to the edge of a ball of footpoints about the centre two records pull in one direction
+    nearly everywhere; if the second of them lies far on the other side instead, they pull against
+    one another, except between the places of the two.  On the sphere `two_points` does better.
+    """
+    centre = manifold.random_point(np.random.default_rng(0))
+    direction = manifold.frame(centre)[0]
+    kept, near, opposed = (
+        manifold.exp(centre, away * direction) for away in (-0.1 * reach, -0.9 * reach, far)
+    )
+    points = np.stack([np.stack([kept, opposed]), np.stack([kept, near])])
+    return centre, Pair(np.full((2, 2), 0.5), points, 1)
 
 
 def mistyped(data, covariate=1.0):
@@ -448,30 +493,36 @@ def measure_black_box(settings, rats):
             }
         )
 
+    stated = chosen["stated"]
     for (manifold, data), name, radius in (
         (rats_data(rats), "rats, one age mistyped", None),
         (spd_data(seed), "simulated, one covariate mistyped", 1.0),
     ):
-        draw = published_footpoints(manifold, 1.0, radius)
+        draw = published_footpoints(manifold, stated, radius)
         centre = fit(manifold, *data).footpoint
         number = chosen["published_draws"]
+        pair = mistyped(data)
         measure(
-            "footpoint as published", manifold, centre, draw, mistyped(data), number, 1.0, 1.0, name
+            "footpoint as published", manifold, centre, draw, pair, number, stated, stated, name
         )
-    points = chosen["two_points"]
-    public = two_point_inputs(points["tau"])
-    pair = two_points(points["angle"])
-    for run_at in (1.0, 2.0):
-        law = FinitePublicLaw(certified_law, public, run_at, chosen["power"])
-        measure(
-            CERTIFIED,
-            SPHERE,
-            CENTRE,
-            law.draw,
-            pair,
-            chosen["joint_draws"],
-            1.0,
-            run_at,
-            "two points",
-        )
+    points, curved = chosen["two_points"], make_manifold("spd", 2)
+    cases = (
+        (SPHERE, CENTRE, two_points(points["angle"]), {}, chosen["times"]["sphere"]),
+        (curved, *opposed_points(curved, REACH), CURVED_SHAPE, chosen["times"]["spd"]),
+    )
+    for manifold, centre, pair, shape, times in cases:
+        public = two_point_inputs(points["tau"], manifold, centre, **shape)
+        for run_at in (stated, times * stated):
+            law = FinitePublicLaw(certified_law, public, run_at, chosen["power"])
+            measure(
+                CERTIFIED,
+                manifold,
+                centre,
+                law.draw,
+                pair,
+                chosen["joint_draws"],
+                stated,
+                run_at,
+                "two records",
+            )
     return rows

@@ -16,7 +16,9 @@ from geodp.samplers.finite_points import PUBLIC_SEED, log_uniform
 # Thresholds tried for each statistic.
 THRESHOLDS = 400
 
-# Of the classifier: weight of the squared coefficients, and steps of Newton's method.
+# Of the classifier: most draws from each data set, weight of the squared coefficients, and steps
+# of Newton's method.
+LEARNT_FROM = 30000
 RIDGE = 1e-3
 NEWTON_STEPS = 25
 
@@ -152,8 +154,8 @@ def attack(manifold, centre, draws, pair, confidence=0.99):
     columns = [np.stack([part[name] for name in names], axis=-1) for part in named]
     half = len(draws[0]) // 2
     train, test = [part[:half] for part in columns], [part[half : 2 * half] for part in columns]
-    labels = np.repeat([1.0, 0.0], half)
-    score = classifier(np.concatenate(train), labels)
+    some = [part[:LEARNT_FROM] for part in train]
+    score = classifier(np.concatenate(some), np.repeat([1.0, 0.0], len(some[0])))
     names = ["classifier", *names]
     train, test = (
         [np.column_stack([score(part), part]) for part in side] for side in (train, test)
@@ -187,7 +189,7 @@ def attack(manifold, centre, draws, pair, confidence=0.99):
     )
 
 
-def dependence(rng, manifold, draws, permutations=999, most=2000):
+def dependence(rng, manifold, draws, permutations=999, most=1000):
     """Whether draws for one data set depend on those for the other: p-value of a permutation test.
 
     Draws made with random numbers of their own are independent.  If a mechanism uses the same

@@ -326,13 +326,34 @@ def search_loss(variant, setting, budget, first):
     """
 
     def loss(covariates, points):
-        both = [
-            np.stack([np.broadcast_to(one, many.shape), many], axis=1)
-            for one, many in zip(first, (covariates, points), strict=True)
-        ]
+        both = _pairs(first, covariates, points)
         return losses(densities(variant, setting, budget, *both)).loss
 
     return loss
+
+
+def search_change(variant, setting, first):
+    """The same with the change of the norm of the gradient, as a fraction of its sensitivity.
+
+    The sensitivity is what the variant's scale is made of; a fraction above one refutes it.
+    """
+
+    def change(covariates, points):
+        laws = densities(variant, setting, 1.0, *_pairs(first, covariates, points))
+        states, _ = laws.disc.nodes(laws.pole, np.nan_to_num(laws.scale, nan=1.0), *ROUGH)
+        # Scales at a budget of one are sensitivities, times the factor.
+        value = laws.log_density(np.broadcast_to(states[:, :1], states.shape)) * variant.factor
+        return np.max(np.abs(value[:, 0] - value[:, 1]), axis=-1)
+
+    return change
+
+
+def _pairs(first, covariates, points):
+    """A data set beside each of its neighbours; (count, 2, n) and (count, 2, n, 3)."""
+    return [
+        np.stack([np.broadcast_to(one, many.shape), many], axis=1)
+        for one, many in zip(first, (covariates, points), strict=True)
+    ]
 
 
 def two_points(angle=0.02, centre=None):
