@@ -233,6 +233,20 @@ def test_losses_at_a_stated_budget_of_one(name, low, high):
     assert low <= searched(name) <= high
 
 
+@pytest.mark.parametrize(
+    ("name", "low", "high"),
+    [
+        ("as published, any footpoint", 180.0, 300.0),
+        ("tau shared", 1.5, 2.3),
+        ("tau shared, v fixed", 0.55, 0.7),
+    ],
+)
+def test_losses_of_one_record_moved_to_the_edge_of_the_ball(name, low, high):
+    """No search: what a single outlier does, less than the worst neighbour."""
+    found = pair_loss(np.random.default_rng(1), VARIANTS[name], SETTING, 1.0, outlier())
+    assert low <= found.loss <= high
+
+
 def test_the_factor_of_two_is_needed_and_attained():
     rng = np.random.default_rng(1)
     found = [realised_loss(rng, two_point_laws(two_points(), 0.001, 1.0, k)) for k in (1.0, 2.0)]
