@@ -23,6 +23,7 @@ include: "workflow/rules/sample.smk"
 include: "workflow/rules/evaluate.smk"
 include: "workflow/rules/figures.smk"
 include: "workflow/rules/benchmark.smk"
+include: "workflow/rules/audit.smk"
 
 
 rule all:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from geodp import regression
+from geodp.audit.change import largest_change
 from geodp.errors import DataError
 from geodp.manifolds.base import BLOCKS
 from geodp.manifolds.differences import DifferencedManifold
@@ -188,76 +189,10 @@ def test_chunks_add_up(space, several, monkeypatch):
 
 # The sensitivity, attacked
 
-SEARCHES = 24
-ROUNDS = 50
-
 
 def attack(public, score, seed, make=Certified):
-    """The most that replacing one subject was found to move a score: (SEARCHES,).
-
-    At as many random geodesics, each with a data set of ``n`` records and one more that replaces
-    the first.  Records are exchanged for others, or moved, as long as the change grows.
-    """
-    rng = np.random.default_rng(seed)
-    manifold, number = public.manifold, public.number
-    states = public.support.draw(rng, (SEARCHES,))
-    every = np.arange(SEARCHES)
-    # Searches start where contributions add up: far in one direction from one end of the geodesic.
-    side = rng.integers(2, size=SEARCHES)
-    direction = manifold.random_tangent(rng, states[:, 0])
-
-    def placed(x, away, direction):
-        """Points at a distance from predictions, in a direction carried there."""
-        p, v = states[:, 0], states[:, 1]
-        step = manifold.expand(x) * v
-        end = manifold.exp(p, step)
-        carried = manifold.transport(p, step, direction)
-        return manifold.exp(end, manifold.expand(away / manifold.norm(p, direction)) * carried)
-
-    longest = 0.9 * min(manifold.injectivity_radius, 1.5)
-    x = np.where(side, RANGE[1], RANGE[0])
-    away = np.full(SEARCHES, 0.5 * longest)
-    points = np.stack(
-        [placed(side - 0.5, away if record else -away, direction) for record in range(number + 1)],
-        axis=1,
-    )
-    covariates = np.tile(x[:, None], (1, number + 1))
-
-    def change(covariates, points):
-        values = []
-        for replaced in (slice(0, number), slice(1, number + 1)):
-            records = map_records(public, covariates[:, replaced], points[:, replaced])
-            values.append(make(public, records, score).score(states))
-        return abs(values[0] - values[1])
-
-    best = change(covariates, points)
-    for _ in range(ROUNDS):
-        record = rng.integers(number + 1, size=SEARCHES)
-        x, y = covariates[every, record], points[every, record]
-        kind = rng.random(SEARCHES)
-        # A record anywhere, on the geodesic, or near where it was.
-        fresh = rng.choice([*RANGE, -np.inf, 1e9, np.nan, 30.0, 45.0], size=SEARCHES)
-        middle = np.nan_to_num(np.clip(fresh, *RANGE), nan=45.0)
-        away = longest * rng.random(SEARCHES) * (rng.random(SEARCHES) > 0.3)
-        elsewhere = placed((middle - 45.0) / 50.0, away, manifold.random_tangent(rng, states[:, 0]))
-        valid = np.array([manifold.invalid_reason(point) is None for point in y])
-        usable = np.where(manifold.expand(valid), y, public.centre)
-        size = 10.0 ** rng.uniform(-3.0, 0.0, SEARCHES)
-        near = manifold.exp(
-            usable, manifold.expand(0.2 * size) * manifold.random_tangent(rng, usable)
-        )
-        moved = np.where(manifold.expand(kind < 0.5), near, elsewhere)
-        moved[kind > 0.95] = np.nan
-        moved[(kind > 0.9) & (kind <= 0.95)] *= -2.0
-        trial = covariates.copy(), points.copy()
-        trial[0][every, record] = np.where(kind < 0.5, x, fresh)
-        trial[1][every, record] = moved
-        found = change(*trial)
-        better = found > best
-        covariates = np.where(better[:, None], trial[0], covariates)
-        points = np.where(manifold.expand(better[:, None]), trial[1], points)
-        best = np.maximum(best, found)
-    return best
+    """The most that replacing one subject was found to move a score, in several searches."""
+    return largest_change(np.random.default_rng(seed), public, score, make)
 
 
 @pytest.mark.parametrize("score", SCORES)

@@ -185,12 +185,13 @@ def test_table_of_jobs_is_complete(finished):
 
 
 def test_every_script_of_a_rule_is_used(source):
-    # Modules beside the scripts do not use the job's object by themselves, and the benchmark is no
-    # part of a configuration.
+    # Modules beside the scripts do not use the job's object by themselves, and benchmark and audit
+    # are no part of a configuration.
     scripts = {
         path.name
         for path in (source / "workflow" / "scripts").glob("*.py")
-        if "with job(snakemake):" in path.read_text() and not path.name.startswith("benchmark_")
+        if "with job(snakemake):" in path.read_text()
+        and not path.name.startswith(("audit_", "benchmark_"))
     }
     assert scripts == SCRIPTS
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from geodp.budgets import cell_name
 from geodp.errors import DataError
-from configuration import load_benchmark, load_schema, validate
+from configuration import load_audit, load_schema, load_settings, validate
 from studies import PREDICTED, expand
 
 ROOT = Path(workflow.basedir)
@@ -24,6 +24,8 @@ if " " in sys.executable:
 try:
     validate(config, load_schema(ROOT / "config" / "schemas" / "config.schema.yaml"))
     STUDIES = expand(config)
+    # The audit has settings and results of its own.
+    AUDIT = load_audit(ROOT / "config")
 except DataError as problem:
     # One sentence, with no trace of where in the workflow it was noticed.
     sys.exit(f"Error: {problem}")
@@ -34,7 +36,7 @@ GROUPS = f"{RESULTS}/{{study}}/groups/{{group}}"
 LOCK = hashlib.sha256((ROOT / "envs" / "requirements.txt").read_bytes()).hexdigest()[:16]
 
 # The benchmark has settings and results of its own.
-BENCHMARK = load_benchmark(ROOT / "config" / "benchmark.yaml")
+BENCHMARK = load_settings(ROOT / "config" / "benchmark.yaml")
 BENCHMARK_RESULTS = "results/benchmark"
 # Names of its spaces by what files are called.
 BENCHMARK_SPACES = {re.sub("[^a-z0-9]", "", name.lower()): name for name in BENCHMARK["spaces"]}
@@ -45,6 +47,10 @@ BENCHMARK_PARTS = [
     *(f"fits_{backend}" for backend in GEOMSTATS_BACKENDS),
     "sizes",
 ]
+
+# Two points have a file of their own: n is 2.
+AUDIT_RESULTS = "results/audit"
+AUDIT_NUMBERS = [2, *AUDIT["sphere"]["n"]]
 
 
 wildcard_constraints:
@@ -201,3 +207,15 @@ def convergence_inputs(study, figure):
 def benchmark_settings(part):
     """What one part of the benchmark is told: its own settings, limits and seed."""
     return {key: BENCHMARK[key] for key in ("seed", "seconds", part)}
+
+
+def audit_settings(*parts):
+    """What one part of the audit is told: its own settings and the seed."""
+    return {key: AUDIT[key] for key in ("seed", *parts)}
+
+
+def audit_budgets(number):
+    """Stated budgets at a number of records: all at the first, at others that in the middle."""
+    sphere = AUDIT["sphere"]
+    budgets = sphere["budgets"]
+    return budgets if number in (2, sphere["n"][0]) else [budgets[len(budgets) // 2]]

@@ -17,11 +17,21 @@ def load_schema(path):
     return yaml.safe_load(Path(path).read_text())
 
 
-def load_benchmark(path):
-    """Settings of the benchmark, which are not part of any configuration."""
+def load_settings(path):
+    """Settings of the benchmark or the audit, which are not part of any configuration."""
     import yaml
 
     return yaml.safe_load(Path(path).read_text())
+
+
+def load_audit(folder):
+    """Settings of the audit from a folder of configurations, checked against their schema."""
+    settings = load_settings(folder / "audit.yaml")
+    try:
+        validate(settings, load_schema(folder / "schemas" / "audit.schema.yaml"))
+    except ConfigurationError as problem:
+        raise ConfigurationError(f"config/audit.yaml: {problem}") from None
+    return settings
 
 
 def validate(configuration, schema):

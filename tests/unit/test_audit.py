@@ -1,0 +1,439 @@
+"""The audit: its quadratures against known integrals, and the mutants that it must find."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+from quadrature import CellLaw, PolarChart
+from scipy import integrate, stats
+
+from geodp.audit.attack import (
+    FinitePublicLaw,
+    attack,
+    budget_bound,
+    dependence,
+    lower_limit,
+    upper_limit,
+)
+from geodp.audit.disc import Disc
+from geodp.audit.joint import certified_law, joint_loss, search_joint_loss
+from geodp.audit.published import (
+    PLANE,
+    SPHERE,
+    VARIANTS,
+    SphereSetting,
+    densities,
+    losses,
+    pair_loss,
+    realised_loss,
+    search_loss,
+    two_point_laws,
+    two_points,
+)
+from geodp.audit.search import Pair, RecordDomain, climb, worst_neighbour
+from geodp.manifolds.spd import SPD
+from geodp.mechanisms import certified
+from geodp.mechanisms.certified import Certified, PublicInputs, map_records
+from geodp.regression import fit, residual_distances
+from geodp.simulate import simulate_geodesic_data
+
+CENTRE = np.array([0.0, 0.0, 1.0])
+SETTING = SphereSetting(CENTRE, np.pi / 8, 0.1)
+DOMAIN = RecordDomain(SPHERE, CENTRE, np.pi / 8)
+
+
+def sphere_records(number=20, seed=1, noise_variance=0.001):
+    along = 0.1 * np.pi * SPHERE.frame(CENTRE)[0]
+    made = simulate_geodesic_data(
+        np.random.default_rng(seed),
+        SPHERE,
+        1,
+        number,
+        noise_variance,
+        first_point=SPHERE.exp(CENTRE, -along),
+        last_point=SPHERE.exp(CENTRE, along),
+    )
+    return made.covariates[0], DOMAIN.pull_inside(made.points[0])
+
+
+def outlier(number=20):
+    """A data set, and the one with a record moved to the edge of the ball."""
+    x, y = sphere_records(number)
+    moved = y.copy()
+    moved[3] = SPHERE.exp(CENTRE, SETTING.radius * SPHERE.frame(CENTRE)[1])
+    return Pair(np.stack([x, x]), np.stack([y, moved]), 3)
+
+
+# Quadrature
+
+
+@pytest.mark.parametrize("away", [0.0, 0.2, 0.39])
+@pytest.mark.parametrize("space", [SPHERE, PLANE], ids=["sphere", "plane"])
+def test_nodes_add_up_to_the_area_of_a_disc(space, away):
+    centre = CENTRE if space is SPHERE else np.zeros(2)
+    disc = Disc(space, centre, 0.4)
+    pole = space.exp(centre, away * space.frame(centre)[1])[None]
+    states, log_weights = disc.nodes(pole, np.array([0.01]), 40, 64)
+    area = 2.0 * np.pi * (1.0 - np.cos(0.4)) if space is SPHERE else np.pi * 0.16
+    assert np.sum(np.exp(log_weights)) == pytest.approx(area, rel=1e-6)
+    assert np.all(disc.contains(states))
+
+
+def test_nodes_add_up_to_the_sphere():
+    disc = Disc(SPHERE, CENTRE, np.pi)
+    _, log_weights = disc.nodes(CENTRE[None], np.array([1e-3]), 40, 16)
+    assert np.sum(np.exp(log_weights)) == pytest.approx(4.0 * np.pi, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    "name", ["as published, any footpoint", "tau shared, v fixed, any footpoint"]
+)
+def test_constants_are_those_of_adaptive_quadrature(name):
+    """Cells of another chart, halved where they must be."""
+    pair = outlier()
+    laws = densities(VARIANTS[name], SETTING, 1.0, pair.covariates[None], pair.points[None])
+    found = losses(laws, (64, 48)).log_constants[0]
+    for which in (0, 1):
+        chart = PolarChart(SPHERE, laws.pole[0, which], np.pi, 30.0 * float(laws.scale[0, which]))
+
+        def log_density(states, which=which):
+            both = np.broadcast_to(states, (1, 2, *states.shape))
+            return laws.log_density(both)[0, which]
+
+        expected = CellLaw(chart, log_density)
+        assert found[which] == pytest.approx(expected.log_integral, abs=5e-3)
+
+
+def test_losses_are_those_of_a_grid():
+    """Normalised on an even grid of the ball, which a flat density needs no more than."""
+    pair = outlier()
+    variant, budget = VARIANTS["tau shared"], 0.2
+    laws = densities(variant, SETTING, budget, pair.covariates[None], pair.points[None])
+    side = np.linspace(-1.0, 1.0, 401)
+    place = SETTING.radius * np.stack(np.meshgrid(side, side), axis=-1).reshape((-1, 2))
+    place = place[np.sum(place**2, axis=-1) <= SETTING.radius**2]
+    states = SPHERE.exp(CENTRE, SPHERE.vector(SPHERE.frame(CENTRE), place))
+    value = laws.log_density(np.broadcast_to(states, (1, 2, *states.shape)))[0]
+    mass = np.sinc(np.linalg.norm(place, axis=-1) / np.pi)
+    first, second = value - np.log(np.sum(np.exp(value) * mass, axis=-1, keepdims=True))
+    found = realised_loss(np.random.default_rng(1), laws)
+    assert found.loss == pytest.approx(np.max(np.abs(first - second)), rel=0.02)
+    assert found.loss >= np.max(np.abs(first - second)) - 2e-3
+    assert found.error < 1e-6
+
+
+@dataclass(frozen=True)
+class LaplaceLaw:
+    """Footpoint and shooting vector Laplace about the centre: two integrals of one variable."""
+
+    public: PublicInputs
+    scales: np.ndarray
+
+    @property
+    def records(self):
+        return Pair(self.scales, self.scales, 0)
+
+    def log_density(self, states, budget):
+        space = self.public.support.space
+        p, v = space.parts(states)
+        away = SPHERE.dist(self.public.centre, p) + SPHERE.norm(p, v)
+        return np.where(self.public.support.contains(states), -away / self.scales[:, None], -np.inf)
+
+
+def test_joint_constants_are_those_of_a_law_in_closed_form():
+    public = sphere_inputs(20)
+    scales = np.array([0.1, 0.3])
+    found = joint_loss(
+        np.random.default_rng(2),
+        lambda public, x, y: LaplaceLaw(public, scales),
+        public,
+        outlier(),
+        1.0,
+        power=11,
+    )
+    expected = []
+    for scale in scales:
+        first, _ = integrate.quad(
+            lambda r, s=scale: np.sin(r) * np.exp(-r / s), 0.0, public.footpoint_radius
+        )
+        second, _ = integrate.quad(
+            lambda r, s=scale: r * np.exp(-r / s), 0.0, public.shooting_vector_length
+        )
+        expected.append(np.log(4.0 * np.pi**2 * first * second))
+    np.testing.assert_allclose(found.log_constants, expected, atol=0.01)
+    gap = expected[0] - expected[1]
+    assert abs(np.subtract(*found.log_constants) - gap) <= found.error
+    # At the centre, or in the farthest corner.
+    corner = public.footpoint_radius + public.shooting_vector_length
+    at_ends = np.abs(np.array([0.0, corner * (1.0 / 0.3 - 1.0 / 0.1)]) - gap)
+    assert found.loss == pytest.approx(np.max(at_ends), rel=0.02)
+
+
+# Searches
+
+
+def test_climbing_finds_the_top_and_stays_in_bounds():
+    top = SPHERE.exp(CENTRE, 0.3 * SPHERE.frame(CENTRE)[0])
+
+    def value(states):
+        away = SPHERE.dist(np.broadcast_to(CENTRE, states.shape), states)
+        return np.where(
+            away <= 0.2, -SPHERE.dist(np.broadcast_to(top, states.shape), states), -np.inf
+        )
+
+    start = np.broadcast_to(CENTRE, (3, 3))
+    places, values = climb(np.random.default_rng(1), SPHERE, value, start, (0.1, 1e-4), rounds=60)
+    np.testing.assert_allclose(values, -0.1, atol=2e-3)
+    assert np.all(SPHERE.dist(CENTRE, places) <= 0.2)
+
+
+def test_neighbours_differ_in_one_record_of_the_domain():
+    x, y = sphere_records()
+
+    def loss(covariates, points):
+        return np.sum(SPHERE.dist(CENTRE, points), axis=-1) + np.sum(covariates, axis=-1)
+
+    pair, found = worst_neighbour(np.random.default_rng(1), x, y, DOMAIN, loss)
+    differs = (pair.covariates[0] != pair.covariates[1]) | np.any(
+        pair.points[0] != pair.points[1], axis=-1
+    )
+    assert np.flatnonzero(differs).tolist() == [pair.record]
+    np.testing.assert_array_equal(pair.points[0], y)
+    gains = DOMAIN.radius - SPHERE.dist(CENTRE, y) + 1.0 - x
+    before = np.sum(SPHERE.dist(CENTRE, y)) + np.sum(x)
+    assert found == pytest.approx(before + np.max(gains), abs=0.02)
+    assert np.all(SPHERE.dist(CENTRE, pair.points[1]) <= DOMAIN.radius * (1.0 + 1e-9))
+
+
+# The published densities
+
+
+def searched(name, budget=1.0, seed=1):
+    x, y = sphere_records()
+    rng = np.random.default_rng(seed)
+    loss = search_loss(VARIANTS[name], SETTING, budget, (x, y))
+    pair, _ = worst_neighbour(rng, x, y, DOMAIN, loss, candidates=32, rounds=4)
+    return pair_loss(rng, VARIANTS[name], SETTING, budget, pair).loss
+
+
+@pytest.mark.parametrize(
+    ("name", "low", "high"),
+    [
+        ("as published", 40.0, np.inf),
+        ("as published, any footpoint", 180.0, np.inf),
+        ("tau shared", 1.6, 4.0),
+        ("tau shared, v fixed", 0.5, 2.0),
+        ("residuals clipped", 0.6, 2.0),
+        ("residuals clipped, factor 2", 0.3, 1.0),
+        ("shooting vector as published", 30.0, np.inf),
+        ("shooting vector, clipped, factor 2", 0.3, 1.0),
+    ],
+)
+def test_losses_at_a_stated_budget_of_one(name, low, high):
+    assert low <= searched(name) <= high
+
+
+@pytest.mark.parametrize(
+    ("name", "low", "high"),
+    [
+        ("as published, any footpoint", 180.0, 300.0),
+        ("tau shared", 1.5, 2.3),
+        ("tau shared, v fixed", 0.55, 0.7),
+    ],
+)
+def test_losses_of_one_record_moved_to_the_edge_of_the_ball(name, low, high):
+    """No search: what a single outlier does, less than the worst neighbour."""
+    found = pair_loss(np.random.default_rng(1), VARIANTS[name], SETTING, 1.0, outlier())
+    assert low <= found.loss <= high
+
+
+def test_the_factor_of_two_is_needed_and_attained():
+    rng = np.random.default_rng(1)
+    found = [realised_loss(rng, two_point_laws(two_points(), 0.001, 1.0, k)) for k in (1.0, 2.0)]
+    assert found[0].loss == pytest.approx(1.99, abs=0.005)
+    assert found[1].loss == pytest.approx(0.995, abs=0.003)
+
+
+def test_the_published_loss_grows_as_residuals_vanish():
+    """Tau scales it, and may be as small as one likes."""
+    found = []
+    for noise_variance in (1e-3, 1e-5):
+        x, y = sphere_records(noise_variance=noise_variance)
+        moved = outlier().points[1, 3]
+        points = np.stack([y, y])
+        points[1, 3] = moved
+        pair = Pair(np.stack([x, x]), points, 3)
+        rng = np.random.default_rng(1)
+        found.append(pair_loss(rng, VARIANTS["as published"], SETTING, 1.0, pair).loss)
+    assert found[1] > 5.0 * found[0]
+
+
+# Mutants of the certified mechanism, all under the settings with which the honest one passes
+
+BUDGET = 1.0
+
+
+def sphere_inputs(number):
+    # The loss reaches farther than the gradient's scale, and hides little of what that does wrong.
+    return PublicInputs(
+        SPHERE, CENTRE, np.pi / 8, np.pi / 4, (0.0, 1.0), 0.1, 0.4, number, loss_offset=0.2
+    )
+
+
+def two_point_inputs():
+    return PublicInputs(SPHERE, CENTRE, np.pi, 1e-3, (0.0, 1.0), 0.01, 3.0, 2, loss_offset=0.999)
+
+
+def audited(make):
+    """The largest loss of a law that the audit finds, less its numerical error."""
+    x, y = sphere_records()
+    public = sphere_inputs(len(x))
+    rng = np.random.default_rng(3)
+    anywhere = RecordDomain(SPHERE, CENTRE, 3.1)
+    search = search_joint_loss(make, public, BUDGET, (x, y))
+    pair, _ = worst_neighbour(rng, x, y, anywhere, search, candidates=24, rounds=4)
+    found = joint_loss(rng, make, public, pair, BUDGET, power=8)
+    worst = joint_loss(
+        rng, make, two_point_inputs(), two_points(0.1), BUDGET, power=11, proposals=[]
+    )
+    return max(found.loss - found.error, worst.loss - worst.error)
+
+
+def doubled(public, covariates, points):
+    class Doubled(Certified):
+        def score(self, states):
+            return 2.0 * super().score(states)
+
+    return Doubled(public, map_records(public, covariates, points))
+
+
+@dataclass(frozen=True)
+class OneByOne:
+    """A law for each data set, with public inputs of its own."""
+
+    laws: list
+
+    @property
+    def records(self):
+        return Pair(np.zeros((len(self.laws), 1)), np.zeros((len(self.laws), 1)), 0)
+
+    def log_density(self, states, budget):
+        return np.stack(
+            [
+                law.log_density(part[None], budget)[0]
+                for law, part in zip(self.laws, states, strict=True)
+            ]
+        )
+
+
+def one_by_one(change):
+    """The mutant whose public inputs are changed by a function of the data."""
+
+    def make(public, covariates, points):
+        return OneByOne(
+            [
+                certified_law(replace(public, **change(public, x, y)), x[None], y[None])
+                for x, y in zip(covariates, points, strict=True)
+            ]
+        )
+
+    return make
+
+
+def support_of_data(public, x, y):
+    return {"centre": SPHERE.project(np.mean(y, axis=0))}
+
+
+def tau_of_data(public, x, y):
+    if len(x) < 3:
+        return {}
+    found = fit(SPHERE, x, y, huber=0.2)
+    away = residual_distances(SPHERE, found.footpoint, found.shooting_vector, x, y)
+    return {"gradient_scale": float(np.max(away))}
+
+
+def test_the_honest_law_passes():
+    found = audited(certified_law)
+    assert 0.9 * BUDGET <= found <= BUDGET
+
+
+def test_a_doubled_score_is_found():
+    assert audited(doubled) > 1.5 * BUDGET
+
+
+def test_contributions_that_are_not_clipped_are_found(monkeypatch):
+    monkeypatch.setattr(certified, "clip_factors", lambda norms, limit: np.ones_like(norms))
+    assert audited(certified_law) > 1.5 * BUDGET
+
+
+def test_a_support_taken_from_the_data_is_found():
+    assert audited(one_by_one(support_of_data)) == np.inf
+
+
+def test_a_scale_taken_from_the_data_is_found():
+    assert audited(one_by_one(tau_of_data)) > 1.5 * BUDGET
+
+
+# From draws alone
+
+
+def draws_of(law, pair, number=4000, seeds=(1, 2)):
+    return [
+        law.draw(np.random.default_rng(seed), (x, y), number)
+        for seed, x, y in zip(seeds, pair.covariates, pair.points, strict=True)
+    ]
+
+
+def test_draws_that_share_random_numbers_are_found():
+    pair = outlier()
+    law = FinitePublicLaw(certified_law, sphere_inputs(20), BUDGET, power=10)
+    rng = np.random.default_rng(4)
+    assert dependence(rng, SPHERE, draws_of(law, pair)) > 0.01
+    # The mutant has one seed for all.
+    assert dependence(rng, SPHERE, draws_of(law, pair, seeds=(1, 1))) <= 0.001
+
+
+def test_draws_follow_the_law_on_public_points():
+    x, y = sphere_records()
+    law = FinitePublicLaw(certified_law, sphere_inputs(len(x)), BUDGET, power=5)
+    states, cumulative = law.log_cumulative(x, y)
+    assert cumulative[-1] == pytest.approx(0.0, abs=1e-12)
+    drawn = law.draw(np.random.default_rng(5), (x, y), 20000)
+    index = np.argmin(np.sum((drawn[:, None] - states) ** 2, axis=(-1, -2)), axis=-1)
+    expected = np.diff(np.exp(cumulative), prepend=0.0)
+    likely = expected > 2e-4
+    counts = np.bincount(index, minlength=len(states))[likely]
+    shares = expected[likely] / np.sum(expected[likely])
+    assert stats.chisquare(counts, np.sum(counts) * shares).pvalue > 1e-3
+
+
+def test_the_attack_keeps_below_the_budget_and_sees_twice_as_much():
+    pair = two_points(0.5)
+    public = replace(two_point_inputs(), gradient_scale=0.02)
+    bounds = {}
+    for budget in (1.0, 2.0):
+        law = FinitePublicLaw(certified_law, public, budget, power=13)
+        bounds[budget] = attack(SPHERE, CENTRE, draws_of(law, pair, 200000), pair).bound
+    assert 0.2 < bounds[1.0] <= 1.0
+    assert bounds[2.0] > 1.0
+
+
+def test_limits_are_those_of_clopper_and_pearson():
+    for hits, total in ((0, 50), (1, 50), (25, 50), (50, 50)):
+        limits = stats.binomtest(hits, total).proportion_ci(0.9, "exact")
+        assert lower_limit(hits, total, 0.05) == pytest.approx(limits.low, abs=1e-12)
+        assert upper_limit(hits, total, 0.05) == pytest.approx(limits.high, abs=1e-12)
+    assert budget_bound(0, 10, 50, 0.95) == -np.inf
+
+
+def test_bounds_hold_as_often_as_stated():
+    """Draws from one law twice: every positive bound is a mistake."""
+    manifold = SPD(2)
+    rng = np.random.default_rng(6)
+    points = manifold.random_point(rng, (2, 4))
+    pair = Pair(rng.random((2, 4)), points, 0)
+    mistakes = 0
+    for _ in range(40):
+        draws = [manifold.random_point(rng, (200, 1)) for _ in range(2)]
+        mistakes += attack(manifold, np.eye(2), draws, pair, 0.9).bound > 0.0
+    assert mistakes <= stats.binom(40, 0.1).ppf(0.999)

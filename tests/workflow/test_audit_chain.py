@@ -1,0 +1,198 @@
+"""The audit from its settings to its page, on a few records and in little time."""
+
+import json
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+from test_staleness import LOADER
+
+TINY = {
+    "seed": 1,
+    "sphere": {
+        **{"ball_radius": 0.3927, "geodesic_length": 0.6, "noise_variance": 0.001, "tau": 0.1},
+        **{"budgets": [0.5, 1.0, 2.0], "n": [6, 8]},
+        "search": {"candidates": 8, "rounds": 2, "work": 1000},
+    },
+    "certified": {
+        **{"footpoint_radius": 0.3927, "shooting_vector_length": 0.7854},
+        **{"gradient_scale": 0.1, "loss_scale": 0.1, "loss_offset": 0.2},
+        **{"power": 6, "repetitions": 3},
+    },
+    "two_points": {"angle": 0.1, "tau": 0.01},
+    "sensitivity": {
+        "spaces": [{"name": "sphere", "size": 2}, {"name": "spd", "size": 2}],
+        **{"n": 2, "searches": 4, "rounds": 3},
+    },
+    "black_box": {
+        **{"stated": 1.0, "times": {"sphere": 2.0, "spd": 3.0}, "confidence": 0.95},
+        **{"published_draws": 200, "joint_draws": 2000, "power": 8},
+        "two_points": {"angle": 0.5, "tau": 0.02},
+    },
+}
+SCRIPTS = {
+    name: f"{name}.py" for name in ("audit_losses", "audit_sensitivity", "audit_black_box")
+} | {"audit": "audit_summary.py"}
+TABLES = ("audit", "neighbours", "sensitivity", "black_box")
+
+
+@pytest.fixture(scope="module")
+def audited(source, tmp_path_factory, copied):
+    """A checkout with the audit of a few records run to its end."""
+    checkout = copied(source, tmp_path_factory.mktemp("audit"))
+    (checkout.root / "config" / "audit.yaml").write_text(yaml.safe_dump(TINY))
+    # It must not depend on what is configured.
+    smoke = yaml.safe_load((checkout.root / "config" / "smoke.yaml").read_text())
+    checkout.configure({"name": "other", "seed": 1, "studies": {"rats": smoke["studies"]["rats"]}})
+    checkout.run("audit")
+    return checkout
+
+
+@pytest.fixture(scope="module")
+def folder(audited):
+    return audited.root / "results" / "audit"
+
+
+@pytest.fixture(scope="module")
+def tables(folder):
+    return {name: pd.read_csv(folder / f"{name}.csv") for name in TABLES}
+
+
+def test_files_are_those_promised(folder):
+    expected = {f"{name}.csv" for name in TABLES}
+    expected |= {f"audit.{suffix}" for suffix in ("pdf", "svg", "png", "html")}
+    assert {path.name for path in folder.iterdir() if path.is_file()} == expected
+    assert {path.name for path in folder.iterdir() if path.is_dir()} == {"logs", "parts"}
+    assert [path.name for path in folder.parent.iterdir()] == ["audit"]
+    for log in (folder / "logs").iterdir():
+        assert log.read_text() == ""
+
+
+def test_nothing_is_left_to_do_and_no_configuration_matters(audited):
+    assert "Nothing to be done" in audited.run("--dry-run", "audit")
+    before = audited.configuration.read_text()
+    audited.configure(yaml.safe_load(before) | {"name": "another", "seed": 2})
+    assert "Nothing to be done" in audited.run("--dry-run", "audit")
+    audited.configuration.write_text(before)
+
+
+def test_a_changed_setting_runs_again_what_reads_it(audited):
+    place = audited.root / "config" / "audit.yaml"
+    before = place.read_text()
+    changed = json.loads(json.dumps(TINY))
+    changed["black_box"]["power"] = 9
+    place.write_text(yaml.safe_dump(changed))
+    assert audited.planned("audit") == {"audit_black_box": 1, "audit": 1}
+    place.write_text(before)
+
+
+def test_wrong_settings_are_refused_in_a_sentence(audited):
+    place = audited.root / "config" / "audit.yaml"
+    before = place.read_text()
+    place.write_text(yaml.safe_dump(TINY | {"sead": 1}))
+    result = audited.snakemake("--dry-run", "audit")
+    assert result.returncode != 0
+    assert "config/audit.yaml: configuration key sead is unknown: did you mean seed?" in (
+        result.stdout
+    )
+    place.write_text(before)
+
+
+def test_library_of_its_rules_is_what_imports_load(audited):
+    result = subprocess.run(
+        [sys.executable, "-c", LOADER, *SCRIPTS.values()],
+        cwd=audited.root / "workflow" / "scripts",
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    loaded = json.loads(result.stdout)
+    output = audited.run("--dry-run", "--forceall", "audit")
+    declared = {}
+    for name, files in re.findall(r"(?m)^(?:local)?rule (\w+):\n +input: (.*)$", output):
+        prefix = "workflow/scripts/"
+        declared[name] = sorted(
+            file.removeprefix(prefix) for file in files.split(", ") if file.startswith(prefix)
+        )
+    assert declared == {name: loaded[script] for name, script in SCRIPTS.items()}
+
+
+def test_losses_are_of_every_mechanism(tables):
+    losses = tables["audit"]
+    assert losses["pair"].is_unique
+    counts = losses.groupby(["n", "stated"])["mechanism"].nunique()
+    assert set(counts.loc[6].index) == {0.5, 1.0, 2.0}
+    assert set(counts.loc[8].index) == {1.0}
+    assert set(counts.loc[[6, 8]]) == {12}
+    assert set(counts.loc[2]) == {3}
+    assert np.all(losses["realised"] > 0.0)
+    assert np.all(losses["holds"] == (losses["realised"] - losses["error"] <= losses["stated"]))
+    certified = losses[losses["mechanism"].str.contains("certified")]
+    assert certified["holds"].all()
+    published = losses[losses["mechanism"].str.startswith("as published")]
+    assert not published["holds"].any()
+
+
+def test_a_loss_can_be_computed_again_from_its_neighbours(audited, tables):
+    names = tables["audit"]["pair"]
+    for mechanism in ("tau shared", "certified", "two points, residuals clipped"):
+        [name] = names[names.str.startswith(f"{mechanism} |") & names.str.endswith("| 1")][:1]
+        result = subprocess.run(
+            [
+                *(sys.executable, "workflow/scripts/recompute_audit.py", "results/audit", name),
+            ],
+            cwd=audited.root,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        again, written = re.search(r"realised (\S+), the table has (\S+)", result.stdout).groups()
+        row = tables["audit"].set_index("pair").loc[name]
+        assert float(again) == pytest.approx(float(written), rel=0.01, abs=2.0 * row["error"])
+    result = subprocess.run(
+        [sys.executable, "workflow/scripts/recompute_audit.py", "results/audit", "nobody"],
+        cwd=audited.root,
+        capture_output=True,
+        text=True,
+    )
+    assert result.returncode != 0
+    assert "has no pair 'nobody'" in result.stderr
+
+
+def test_neighbours_differ_in_one_record(tables):
+    for _, part in tables["neighbours"].groupby("pair"):
+        counts = part["data_set"].value_counts()
+        assert counts["first"] == counts["second"] == 1
+        [record] = part.loc[part["data_set"] != "both", "record"].unique()
+        assert sorted(part["record"].unique()) == list(range(len(part) - 1))
+        assert 0 <= record < len(part) - 1
+
+
+def test_sensitivities_and_attacks(tables):
+    sensitivity = tables["sensitivity"]
+    certified = sensitivity["mechanism"] == "certified"
+    assert certified.sum() == 2 * 4
+    clipped = sensitivity["mechanism"].str.contains("residuals clipped")
+    assert sensitivity.loc[certified | clipped, "at_most_one"].all()
+    assert np.all(sensitivity["at_most_one"] == (sensitivity["largest_fraction"] <= 1.0))
+    black_box = tables["black_box"]
+    published = black_box["mechanism"] == "footpoint as published"
+    assert black_box.loc[published, "caught"].all()
+    honest = (black_box["mechanism"] == "certified") & (black_box["run_at"] == 1.0)
+    assert not black_box.loc[honest, "caught"].any()
+
+
+def test_the_page_says_what_does_not_hold(audited, folder):
+    page = (folder / "audit.html").read_text()
+    assert "The stated budget of the published mechanism does not hold" in page
+    assert "<svg" in page
+    assert "<?xml" not in page
+    picture = (folder / "audit.svg").read_text()
+    for label in ("realised privacy loss (nats)", "number of records n"):
+        assert label in picture
+    audited.run("audit", "--report", "report.html")
+    assert "stated budget of the published mechanism" in (audited.root / "report.html").read_text()

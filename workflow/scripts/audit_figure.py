@@ -1,0 +1,88 @@
+"""The audit's figure: realised against stated privacy losses."""
+
+import numpy as np
+
+from geodp.plotting import Curve, new_figure
+
+# Published densities in warm colours, clipped ones in light blue, the certified one dark.
+STYLES = {
+    "as published": Curve("#c2480c", "s", "-"),
+    "tau shared": Curve("#e0a526", "^", "--"),
+    "tau shared, v fixed": Curve("#a88a5a", "v", "-."),
+    "residuals clipped": Curve("#5aa7c7", "D", ":"),
+    "residuals clipped, factor 2": Curve("#7f9fb5", "P", (0, (5, 1, 1, 1))),
+    "certified": Curve("#14315f", "o", "-"),
+    "two points, residuals clipped": Curve("#5aa7c7", "x", (0, (1, 2))),
+    "two points, certified": Curve("#14315f", "+", (0, (1, 2))),
+}
+# As which of these the shooting vector's are drawn.
+SHOOTING = {
+    "shooting vector as published": "as published",
+    "shooting vector, tau shared": "tau shared",
+    "shooting vector, residuals clipped": "residuals clipped",
+    "shooting vector, clipped, factor 2": "residuals clipped, factor 2",
+}
+LABELS = {
+    "certified": "certified (footpoint and shooting vector)",
+    "two points, residuals clipped": "residuals clipped, two records",
+    "two points, certified": "certified, two records",
+}
+
+
+def draw(table, main_number, middle_budget):
+    """Figure with losses against budgets at one n, and against n at one budget.
+
+    Parameters
+    ----------
+    table : DataFrame
+        audit.csv.
+    main_number : int
+        The n at which there are all budgets.
+    middle_budget : float
+        The stated budget at which there are all n.
+    """
+    figure, axes = new_figure(1, 3, width=9.6, height=4.8)
+    left, middle, right = axes[0]
+    budgets = table[(table["n"] == main_number) | (table["n"] == 2)]
+    for name, style in STYLES.items():
+        part = budgets[budgets["mechanism"] == name].sort_values("stated")
+        _curve(left, part["stated"], part, style, LABELS.get(name, name))
+    for name, style in SHOOTING.items():
+        part = budgets[budgets["mechanism"] == name].sort_values("stated")
+        _curve(middle, part["stated"], part, STYLES[style], None)
+    numbers = table[table["stated"] == middle_budget]
+    for name, style in STYLES.items():
+        part = numbers[numbers["mechanism"] == name].sort_values("n")
+        _curve(right, part["n"], part, style, None)
+    for panel in (left, middle):
+        ends = np.array([budgets["stated"].min(), budgets["stated"].max()])
+        label = "realised = stated" if panel is left else None
+        panel.plot(ends, ends, color="0.45", linewidth=1.0, zorder=1, label=label)
+        panel.set_xlabel(r"stated budget $\varepsilon$ (nats)")
+    right.axhline(middle_budget, color="0.45", linewidth=1.0, zorder=1)
+    right.set_xlabel("number of records n")
+    left.set_ylabel("realised privacy loss (nats)")
+    left.set_title(f"footpoint, n = {main_number}")
+    middle.set_title(f"shooting vector, n = {main_number}")
+    right.set_title(rf"footpoint, $\varepsilon$ = {middle_budget:g}")
+    # One scale, so that panels can be compared.
+    values = table.loc[table["mechanism"].isin([*STYLES, *SHOOTING]), "realised"]
+    values = values[np.isfinite(values)]
+    for panel in (left, middle, right):
+        panel.set_xscale("log")
+        panel.set_yscale("log")
+        panel.set_ylim(0.6 * values.min(), 1.6 * values.max())
+    figure.legend(loc="outside lower center", ncols=3, fontsize=8)
+    return figure
+
+
+def _curve(panel, x, part, style, label):
+    panel.plot(
+        x,
+        part["realised"],
+        color=style.colour,
+        marker=style.marker,
+        linestyle=style.line,
+        label=label,
+        zorder=3,
+    )

@@ -1,0 +1,271 @@
+"""A bound of the privacy budget from below, from released draws alone, on any manifold.
+
+An attacker knows two neighbouring data sets and a release, and guesses which of the two it was
+made from.  On one half of the draws the attacker chooses an event; on the other half it is counted.
+If the mechanism were eps-private, its probabilities would have a ratio of at most exp(eps).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import betaincinv, logsumexp
+
+from geodp.samplers.finite_points import log_uniform
+
+# Thresholds tried for each statistic.
+THRESHOLDS = 400
+
+# Of the classifier: most draws from each data set, weight of the squared coefficients, and steps
+# of Newton's method.
+LEARNT_FROM = 30000
+RIDGE = 1e-3
+NEWTON_STEPS = 25
+
+
+@dataclass(frozen=True)
+class Attack:
+    """What an attack found.
+
+    Attributes
+    ----------
+    bound : float
+        The budget is larger than this, at the stated confidence; zero if nothing was found.
+    estimate : float
+        The logarithm of the ratio of the shares counted.
+    shares : tuple of float
+        Of the draws that count, in the event: from the data set that makes it more likely, and
+        from the other.
+    statistic : str
+        What the event is a range of.
+    """
+
+    bound: float
+    estimate: float
+    shares: tuple[float, float]
+    statistic: str
+
+
+def lower_limit(hits, total, error):
+    """Clopper-Pearson's limit: a probability is below it with at most this probability."""
+    hits = np.asarray(hits, dtype=float)
+    limit = betaincinv(np.maximum(hits, 1.0), total - np.maximum(hits, 1.0) + 1.0, error)
+    return np.where(hits == 0.0, 0.0, limit)
+
+
+def upper_limit(hits, total, error):
+    """Clopper-Pearson's limit: a probability is above it with at most this probability."""
+    hits = np.asarray(hits, dtype=float)
+    fewer = np.minimum(hits, total - 1.0)
+    return np.where(hits == total, 1.0, betaincinv(fewer + 1.0, total - fewer, 1.0 - error))
+
+
+def budget_bound(hits, other_hits, total, confidence):
+    """Lower confidence bound of ``log(P(event) / P'(event))`` from counts of both."""
+    error = 0.5 * (1.0 - confidence)
+    with np.errstate(divide="ignore"):
+        return np.log(lower_limit(hits, total, error)) - np.log(
+            upper_limit(other_hits, total, error)
+        )
+
+
+def features(manifold, centre, states, pair):
+    """What the attacker looks at: coordinates of a geodesic, and its distance from the records.
+
+    Parameters
+    ----------
+    manifold : Manifold
+    centre : ndarray, shape point_shape
+        Public.
+    states : ndarray, shape (count, k, *point_shape)
+        Footpoints, followed by shooting vectors if they were released too.
+    pair : Pair
+
+    Returns
+    -------
+    dict of ndarray, shape (count,)
+    """
+    inner = (slice(None),) * manifold.point_ndim
+    p = states[(slice(None), 0, *inner)]
+    start = np.broadcast_to(centre, p.shape)
+    frame = manifold.frame(centre)
+    place = manifold.coordinates(start, manifold.log(start, p), frame)
+    found = {f"footpoint {k + 1}": place[:, k] for k in range(manifold.dim)}
+    found["distance from the centre"] = np.sqrt(np.sum(place**2, axis=-1))
+    released = states.shape[1] > 1
+    v = states[(slice(None), 1, *inner)] if released else np.zeros_like(p)
+    if released:
+        carried = manifold.coordinates(start, manifold.transport_to(p, start, v), frame)
+        found |= {f"shooting vector {k + 1}": carried[:, k] for k in range(manifold.dim)}
+        found["length"] = np.sqrt(np.sum(carried**2, axis=-1))
+    for name, which in (("record", 0), ("replaced record", 1)):
+        x, y = pair.covariates[which, pair.record], pair.points[which, pair.record]
+        end = manifold.exp(p, x * v)
+        found[f"distance from the {name}"] = manifold.dist(end, np.broadcast_to(y, end.shape))
+    return found
+
+
+def _designed(columns, middle, spread):
+    """Columns, standardised, their products and a constant."""
+    scaled = np.clip((columns - middle) / spread, -10.0, 10.0)
+    first, second = np.triu_indices(scaled.shape[1])
+    return np.concatenate(
+        [np.ones((len(scaled), 1)), scaled, scaled[:, first] * scaled[:, second]], axis=1
+    )
+
+
+def classifier(columns, labels):
+    """Logistic regression on columns and their products; a function from columns to scores."""
+    middle = np.mean(columns, axis=0)
+    spread = np.std(columns, axis=0) + 1e-12
+    design = _designed(columns, middle, spread)
+    weights = np.zeros(design.shape[1])
+    penalty = RIDGE * np.eye(len(weights))
+    for _ in range(NEWTON_STEPS):
+        chance = 1.0 / (1.0 + np.exp(-np.clip(design @ weights, -30.0, 30.0)))
+        slope = design.T @ (chance - labels) / len(labels) + RIDGE * weights
+        curvature = (design * (chance * (1.0 - chance))[:, None]).T @ design / len(labels)
+        step = np.linalg.solve(curvature + penalty, slope)
+        weights = weights - step
+        if np.max(np.abs(step)) < 1e-6:
+            break
+    return lambda columns: _designed(columns, middle, spread) @ weights
+
+
+def attack(manifold, centre, draws, pair, confidence=0.99):
+    """Bound the budget of a mechanism from below, from draws for both data sets.
+
+    Parameters
+    ----------
+    manifold : Manifold
+    centre : ndarray, shape point_shape
+    draws : tuple of ndarray, each (count, k, *point_shape)
+        Independent releases from the two data sets of the pair, as for `features`.
+    pair : Pair
+    confidence : float
+        Of the bound.
+
+    Returns
+    -------
+    Attack
+    """
+    named = [features(manifold, centre, part, pair) for part in draws]
+    names = list(named[0])
+    columns = [np.stack([part[name] for name in names], axis=-1) for part in named]
+    half = len(draws[0]) // 2
+    train, test = [part[:half] for part in columns], [part[half : 2 * half] for part in columns]
+    some = [part[:LEARNT_FROM] for part in train]
+    score = classifier(np.concatenate(some), np.repeat([1.0, 0.0], len(some[0])))
+    names = ["classifier", *names]
+    train, test = (
+        [np.column_stack([score(part), part]) for part in side] for side in (train, test)
+    )
+    best = (-np.inf, None)
+    for index, name in enumerate(names):
+        pooled = np.concatenate([part[:, index] for part in train])
+        cuts = np.unique(np.quantile(pooled, np.linspace(0.0, 1.0, THRESHOLDS + 2)[1:-1]))
+        below = [np.searchsorted(np.sort(part[:, index]), cuts, "right") for part in train]
+        for likely in (0, 1):
+            for above in (False, True):
+                hits = [half - count if above else count for count in below]
+                bounds = budget_bound(hits[likely], hits[1 - likely], half, confidence)
+                place = int(np.argmax(bounds))
+                if bounds[place] > best[0]:
+                    best = (bounds[place], (index, name, cuts[place], likely, above))
+    if best[1] is None:
+        return Attack(0.0, 0.0, (0.0, 0.0), "none")
+    index, name, cut, likely, above = best[1]
+    counted = [np.sum((part[:, index] > cut) == above) for part in test]
+    hits, others = counted[likely], counted[1 - likely]
+    bound = float(budget_bound(hits, others, half, confidence))
+    with np.errstate(divide="ignore"):
+        estimate = float(np.log(hits) - np.log(others)) if hits else 0.0
+    sign = ">" if above else "<="
+    return Attack(
+        bound=max(0.0, bound),
+        estimate=estimate,
+        shares=(hits / half, others / half),
+        statistic=f"{name} {sign} {cut:.4g}",
+    )
+
+
+def dependence(rng, manifold, draws, permutations=999, most=1000):
+    """Whether draws for one data set depend on those for the other: p-value of a permutation test.
+
+    Draws made with random numbers of their own are independent.  If a mechanism uses the same
+    random numbers for both, the k-th draw from one data set lies close to the k-th from the other,
+    and whoever sees two releases learns more than their budgets allow.  The test compares the mean
+    distance of footpoints of equal number with that in random order, and counts equal pairs.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+    manifold : Manifold
+    draws : tuple of ndarray, each (count, k, *point_shape)
+    permutations, most : int
+        Of the test, and draws used.
+
+    Returns
+    -------
+    float
+        Small if they depend on one another; at least ``1 / (permutations + 1)``.
+    """
+    inner = (slice(None),) * manifold.point_ndim
+    first, second = (part[(slice(0, most), 0, *inner)] for part in draws)
+    count = min(len(first), len(second))
+    first, second = first[:count], second[:count]
+    seen = float(np.mean(manifold.dist(first, second)))
+    among = [
+        float(np.mean(manifold.dist(first, second[rng.permutation(count)])))
+        for _ in range(permutations)
+    ]
+    return (1 + np.sum(np.asarray(among) <= seen)) / (permutations + 1)
+
+
+@dataclass(frozen=True)
+class FinitePublicLaw:
+    """Draws from a joint law on public points of its support, by inversion in log space.
+
+    With sums for integrals the proof of `docs/certified.md` holds word for word, so the law is as
+    private as the density, however few the points are.
+
+    Attributes
+    ----------
+    make : callable
+        As for `geodp.audit.joint.joint_loss`.
+    public : PublicInputs
+    budget : float
+    power : int
+        The points are 2^power Sobol points, the same for everyone.
+    """
+
+    make: object
+    public: object
+    budget: float
+    power: int = 14
+
+    def log_cumulative(self, covariates, points):
+        """The points by increasing probability, and the logarithms of its running sums."""
+        states, volumes = self.public.support.even_points(1 << self.power)
+        law = self.make(self.public, covariates[None], points[None])
+        log_mass = law.log_density(states[None], self.budget)[0] + np.log(volumes)
+        order = np.argsort(log_mass, kind="stable")
+        log_mass = log_mass[order] - logsumexp(log_mass)
+        return states[order], np.logaddexp.accumulate(log_mass)
+
+    def draw(self, rng, data, number):
+        """Independent releases.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+        data : tuple of ndarray
+            Covariates (n,) and points (n, *point_shape).
+        number : int
+
+        Returns
+        -------
+        ndarray, shape (number, 2, *point_shape)
+        """
+        states, cumulative = self.log_cumulative(*data)
+        chosen = np.searchsorted(cumulative, log_uniform(rng, (number,)))
+        return states[np.minimum(chosen, len(states) - 1)]

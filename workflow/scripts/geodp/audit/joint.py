@@ -1,0 +1,347 @@
+"""Realised privacy loss of joint laws of footpoint and shooting vector, on any manifold.
+
+Normalising constants are integrals in as many dimensions as a geodesic has, four on S^2.  They are
+found by importance sampling at randomised Sobol points, with an interval from repetitions; the
+points are the same for both data sets, so that the ratio of two constants is known better than
+either.  The largest loss over geodesics is searched for.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import gammaincinv, gammaln, logsumexp, ndtri, stdtrit
+
+from geodp.audit.search import climb
+from geodp.errors import DataError
+from geodp.mechanisms.certified import Certified, map_records
+from geodp.regression import FitError, fit, hessian
+
+# Proposals about an optimum are the law it would have in flat space, this many times as wide.
+WIDTHS = (1.0, 4.0, 16.0)
+
+# Of the interval for the difference of log constants.
+CONFIDENCE = 0.99
+
+# Geodesics from which the largest loss is climbed to.
+PLACES = 24
+
+
+def certified_law(public, covariates, points):
+    """The honest law of data sets (*data_sets, n); mutants are functions like this one."""
+    return Certified(public, map_records(public, covariates, points))
+
+
+def unit_cube(dim, power, seed):
+    """Randomised Sobol points, shape (2^power, dim), away from the cube's faces."""
+    # Slow to import.
+    from scipy.stats import qmc
+
+    cube = qmc.Sobol(dim, scramble=True, rng=np.random.default_rng(seed)).random_base2(power)
+    return np.clip(cube, 1e-12, 1.0 - 1e-12)
+
+
+def directions(cube):
+    """Unit vectors from points of a cube of the same dimension, uniform on the sphere."""
+    normal = ndtri(cube)
+    return normal / np.linalg.norm(normal, axis=-1, keepdims=True)
+
+
+@dataclass(frozen=True)
+class UniformProposal:
+    """Both coordinates of a geodesic, as seen from the support's centre, uniform in balls.
+
+    Attributes
+    ----------
+    support : ProductSupport
+    """
+
+    support: object
+
+    def states(self, cube):
+        """Geodesics from points (count, 2 dim + 2) of the unit cube."""
+        return public_states(self.support, cube)
+
+    def log_density(self, states):
+        """For the bundle's volume, at geodesics in the support."""
+        return self.support.log_draw_density(states)
+
+
+@dataclass(frozen=True)
+class LocalProposal:
+    """What the certified law is near an optimum in flat space: the gradients at the two ends of
+    the geodesic are independent l2 Laplace draws.
+
+    Attributes
+    ----------
+    bundle : TangentBundle
+    centre : ndarray, shape (2, *point_shape)
+    matrix : ndarray, shape (2 dim, 2 dim)
+        Hessian of the energy there.
+    rate : float
+        Of the Laplace laws, per unit of gradient.
+    """
+
+    bundle: object
+    centre: np.ndarray
+    matrix: np.ndarray
+    rate: float
+
+    @property
+    def _dim(self):
+        return self.bundle.base.dim
+
+    def states(self, cube):
+        """As `UniformProposal.states`."""
+        dim = self._dim
+        ends = [
+            directions(part[:, :dim]) * (gammaincinv(dim, part[:, dim:]) / self.rate)
+            for part in (cube[:, : dim + 1], cube[:, dim + 1 :])
+        ]
+        gradient = np.concatenate([ends[0] + ends[1], 0.5 * (ends[0] - ends[1])], axis=-1)
+        place = np.linalg.solve(self.matrix, gradient.T).T
+        return self.bundle.exp(self.centre, self.bundle.vector(self._frame, place))
+
+    def log_density(self, states):
+        """For the bundle's volume, of states reached within the injectivity radius."""
+        dim = self._dim
+        step = self.bundle.log(self.centre, states)
+        place = self.bundle.coordinates(self.centre, step, self._frame)
+        gradient = place @ self.matrix.T
+        first, second = gradient[..., :dim], gradient[..., dim:]
+        norms = sum(np.linalg.norm(0.5 * first + sign * second, axis=-1) for sign in (1.0, -1.0))
+        # Of one Laplace law; the two ends are (a/2 + b, a/2 - b), with Jacobian one.
+        log_unit = (
+            dim * np.log(self.rate)
+            + gammaln(0.5 * dim)
+            - np.log(2.0)
+            - 0.5 * dim * np.log(np.pi)
+            - gammaln(dim)
+        )
+        volume = np.log(self.bundle.exp_volume(self.centre, step))
+        return 2.0 * log_unit - self.rate * norms + np.linalg.slogdet(self.matrix)[1] - volume
+
+    @property
+    def _frame(self):
+        return self.bundle.frame(self.centre)
+
+
+def public_states(support, cube):
+    """Geodesics that fill a support evenly, from points of the unit cube.
+
+    Parameters
+    ----------
+    support : ProductSupport
+    cube : ndarray, shape (count, 2 dim + 2)
+
+    Returns
+    -------
+    ndarray, shape (count, 2, *point_shape)
+    """
+    bundle = support.space
+    base, dim = bundle.base, bundle.base.dim
+    reach = min(support.footpoint_radius, base.injectivity_radius)
+    parts = [
+        radius * directions(part[:, :dim]) * part[:, dim:] ** (1.0 / dim)
+        for radius, part in (
+            (reach, cube[:, : dim + 1]),
+            (support.shooting_vector_length, cube[:, dim + 1 :]),
+        )
+    ]
+    frame = bundle.frame(support.origin)
+    return bundle.exp(support.origin, bundle.vector(frame, np.concatenate(parts, axis=-1)))
+
+
+def local_proposals(public, covariates, points, budget):
+    """Proposals about the optimum of one data set, or none where it has none to be found.
+
+    The energy with Huber's loss has about the gradient that is clipped.
+    """
+    manifold = public.manifold
+    low, high = public.covariate_range
+    x = (np.clip(covariates, low, high) - 0.5 * (low + high)) / (high - low)
+    tau = public.gradient_scale
+    try:
+        found = fit(manifold, x, points, huber=tau, max_iterations=50)
+    except FitError:
+        return []
+    matrix = hessian(manifold, found.footpoint, found.shooting_vector, x, points, huber=tau)
+    values, vectors = np.linalg.eigh(matrix)
+    values = np.maximum(np.abs(values), 1e-3 * np.max(np.abs(values)))
+    matrix = (vectors * values) @ vectors.T
+    bundle = public.support.space
+    centre = bundle.join(found.footpoint, found.shooting_vector)
+    rate = budget * public.number / (4.0 * tau)
+    return [LocalProposal(bundle, centre, matrix, rate / width) for width in WIDTHS]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Weighted geodesics in the support, of several repetitions.
+
+    Attributes
+    ----------
+    states : ndarray, shape (repetitions, count, 2, *point_shape)
+    log_weights : ndarray, shape (repetitions, count)
+        Minus infinity off the support.
+    """
+
+    states: np.ndarray
+    log_weights: np.ndarray
+
+
+def draw_sample(support, proposals, power, seeds):
+    """Sobol points of each proposal, weighted for the mixture of all (the balance heuristic).
+
+    Parameters
+    ----------
+    support : ProductSupport
+    proposals : list
+    power : int
+        Each proposal has 2^power points in each repetition.
+    seeds : sequence
+        One for each repetition.
+    """
+    bundle = support.space
+    dim = 2 * bundle.base.dim + 2
+    states = np.stack(
+        [
+            np.concatenate(
+                [
+                    proposal.states(unit_cube(dim, power, [seed, index]))
+                    for index, proposal in enumerate(proposals)
+                ]
+            )
+            for seed in seeds
+        ]
+    )
+    inside = support.contains(states)
+    safe = np.where(bundle.expand(inside), states, support.origin)
+    mixture = logsumexp([proposal.log_density(safe) for proposal in proposals], axis=0)
+    log_weights = np.where(inside, -mixture, -np.inf) - np.log(states.shape[1] / len(proposals))
+    return Sample(states, log_weights)
+
+
+@dataclass(frozen=True)
+class JointLoss:
+    """Realised privacy loss of a pair of data sets.
+
+    Attributes
+    ----------
+    loss : float
+        Infinite where one law has no mass and the other has.
+    error : float
+        Half width of the interval, at `CONFIDENCE`, for the difference of the log constants.
+    place : ndarray, shape (2, *point_shape)
+        The geodesic at which it was found.
+    log_constants : ndarray, shape (2,)
+    """
+
+    loss: float
+    error: float
+    place: np.ndarray
+    log_constants: np.ndarray
+
+
+def log_densities(laws, states, budget):
+    """Of laws (k data sets) at states (m, 2, *point_shape); shape (k, m)."""
+    count = laws.records.covariates.shape[0]
+    return laws.log_density(np.broadcast_to(states, (count, *states.shape)), budget)
+
+
+def joint_loss(rng, make, public, pair, budget, power=9, repetitions=8, proposals=None):
+    """Realised loss of a joint law for one pair of neighbours.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+    make : callable
+        From public inputs, covariates (2, n) and points to a law with ``log_density``; such as
+        `certified_law`.
+    public : PublicInputs
+        As they ought to be; the places looked at fill their support.
+    pair : Pair
+    budget : float
+        At which the law is run.
+    power, repetitions : int
+        Of `draw_sample`.
+    proposals : list, optional
+        In place of those about the data sets' optima.
+
+    Returns
+    -------
+    JointLoss
+    """
+    support = public.support
+    if proposals is None:
+        proposals = [
+            proposal
+            for x, y in zip(pair.covariates, pair.points, strict=True)
+            for proposal in local_proposals(public, x, y, budget)
+        ]
+    mixed = [UniformProposal(support), *proposals]
+    sample = draw_sample(support, mixed, power, rng.integers(1 << 32, size=repetitions))
+    laws = make(public, pair.covariates, pair.points)
+    space = support.space
+    states = sample.states.reshape((-1, *space.point_shape))
+    value = log_densities(laws, states, budget)
+    terms = value.reshape((2, repetitions, -1)) + sample.log_weights
+    by_repetition = logsumexp(terms, axis=-1)
+    constants = logsumexp(by_repetition, axis=-1) - np.log(repetitions)
+    if not np.all(np.isfinite(constants)):
+        raise DataError("a law has no mass that the audit finds: widen the public support")
+    ratio = by_repetition[0] - by_repetition[1]
+    spread = np.std(ratio, ddof=1) / np.sqrt(repetitions)
+    error = stdtrit(repetitions - 1, 0.5 + 0.5 * CONFIDENCE) * spread
+
+    def gap(value):
+        outside = np.all(np.isneginf(value), axis=0)
+        first, second = np.where(outside, 0.0, value - constants[:, None])
+        return np.where(outside, -np.inf, np.abs(first - second))
+
+    found = gap(value)
+    start = np.argsort(-found, kind="stable")[:PLACES]
+    if np.isposinf(found[start[0]]):
+        return JointLoss(np.inf, float(error), states[start[0]], constants)
+
+    def at(trial):
+        inside = support.contains(trial)
+        safe = np.where(space.expand(inside), trial, support.origin)
+        flat = gap(log_densities(laws, safe.reshape((-1, *space.point_shape)), budget))
+        return np.where(inside, flat.reshape(inside.shape), -np.inf)
+
+    longest = 0.3 * min(support.footpoint_radius, support.shooting_vector_length, 1.0)
+    width = 4.0 * public.gradient_scale / (budget * public.number)
+    places, values = climb(
+        rng, space, at, states[start], (longest, 0.03 * min(width, longest)), rounds=20, trials=12
+    )
+    best = int(np.argmax(values))
+    return JointLoss(float(values[best]), float(error), places[best], constants)
+
+
+def search_joint_loss(make, public, budget, first, power=7, seed=0):
+    """The function of neighbours that `worst_neighbour` makes large; cheap and rough.
+
+    Parameters
+    ----------
+    make, public, budget, power
+        As in `joint_loss`.
+    first : tuple of ndarray
+        Covariates (n,) and points of the data set whose neighbours they are.
+    seed : int
+        The same places for every neighbour.
+    """
+    support = public.support
+    proposals = [UniformProposal(support), *local_proposals(public, *first, budget)]
+    sample = draw_sample(support, proposals, power, [seed])
+    states, log_weights = sample.states[0], sample.log_weights[0]
+    one = log_densities(make(public, first[0][None], first[1][None]), states, budget)
+
+    def loss(covariates, points):
+        value = log_densities(make(public, covariates, points), states, budget)
+        own = value - logsumexp(value + log_weights, axis=-1, keepdims=True)
+        base = one - logsumexp(one + log_weights, axis=-1, keepdims=True)
+        outside = np.isneginf(own) & np.isneginf(base)
+        gaps = np.abs(np.where(outside, 0.0, own) - np.where(outside, 0.0, base))
+        return np.max(gaps, axis=-1)
+
+    return loss

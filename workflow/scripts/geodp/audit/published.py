@@ -1,0 +1,390 @@
+"""Realised privacy loss of the published densities on the sphere S^2, and of repairs to them.
+
+Each variant repairs one more of the reasons for which the stated budget does not hold.  None of
+them is a mechanism to use: even those whose loss keeps within the budget rest on a fixed geodesic.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import logsumexp
+
+from geodp.audit.disc import Disc
+from geodp.audit.search import Pair, climb
+from geodp.manifolds.euclidean import Euclidean
+from geodp.manifolds.sphere import Sphere
+from geodp.regression import energy_gradient, fit, minimise_energy
+
+SPHERE = Sphere(2)
+PLANE = Euclidean(2)
+
+# Nodes of quadrature, rings and rays: while searching, and for what is reported.
+ROUGH = (16, 12)
+FINE = (40, 32)
+
+# Places from which the largest loss is climbed to.
+PLACES = 8
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A density of the published mechanism, as published or with some of it repaired.
+
+    Attributes
+    ----------
+    name : str
+    block : {"footpoint", "shooting_vector"}
+        What is drawn; a shooting vector at the fixed footpoint that the first data set has.
+    tau : {"own", "shared", "public"}
+        The bound on residuals: each data set's largest (and then covariates are scaled by each
+        data set's own range, as published), the larger of the two, or a public number.
+    vector : {"own", "fixed"}
+        The shooting vector that the footpoint's density uses: each data set's fit, or that of the
+        first for both.
+    clipped : bool
+        Whether residuals are clipped to tau.
+    factor : float
+        Of the scale ``Delta / eps``; two pays for the normalising constant.
+    whole : bool
+        Footpoints anywhere, not in the public ball alone.
+    """
+
+    name: str
+    block: str = "footpoint"
+    tau: str = "own"
+    vector: str = "own"
+    clipped: bool = False
+    factor: float = 1.0
+    whole: bool = False
+
+
+SHOOTING = {"block": "shooting_vector"}
+CLIPPED = {"tau": "public", "vector": "fixed", "clipped": True}
+VARIANTS = {
+    variant.name: variant
+    for variant in (
+        Variant("as published"),
+        Variant("as published, any footpoint", whole=True),
+        Variant("tau shared", tau="shared"),
+        Variant("tau shared, v fixed", tau="shared", vector="fixed"),
+        Variant("tau shared, v fixed, any footpoint", tau="shared", vector="fixed", whole=True),
+        Variant("residuals clipped", **CLIPPED),
+        Variant("residuals clipped, factor 2", factor=2.0, **CLIPPED),
+        Variant("shooting vector as published", **SHOOTING),
+        Variant("shooting vector, tau shared", tau="shared", **SHOOTING),
+        Variant("shooting vector, residuals clipped", **CLIPPED, **SHOOTING),
+        Variant("shooting vector, clipped, factor 2", factor=2.0, **CLIPPED, **SHOOTING),
+    )
+}
+
+
+@dataclass(frozen=True)
+class SphereSetting:
+    """Public choices of the audit on the sphere.
+
+    Attributes
+    ----------
+    centre : ndarray, shape (3,)
+    radius : float
+        Of the ball that holds the data, and the footpoints unless they may lie anywhere.
+    tau : float
+        Where residuals are clipped.
+    """
+
+    centre: np.ndarray
+    radius: float
+    tau: float
+
+    @property
+    def longest(self):
+        """Longest shooting vector: from edge to edge of the ball."""
+        return 2.0 * self.radius
+
+
+@dataclass(frozen=True)
+class Densities:
+    """Two densities for each of several pairs of data sets; arrays have axes (pairs, 2, ...).
+
+    Attributes
+    ----------
+    disc : Disc
+        Where they live.
+    covariates, points : ndarray
+        (pairs, 2, n), (pairs, 2, n, 3).
+    scale : ndarray, shape (pairs, 2)
+    footpoint, shooting_vector : ndarray, shape (pairs, 2, 3)
+        The geodesic that each density knows: with its shooting vector, carried, for a footpoint's
+        density, at its footpoint for a shooting vector's.
+    pole : ndarray
+        Near the mode of each.
+    block : str
+    clip : float or None
+    """
+
+    disc: Disc
+    covariates: np.ndarray
+    points: np.ndarray
+    scale: np.ndarray
+    footpoint: np.ndarray
+    shooting_vector: np.ndarray
+    pole: np.ndarray
+    block: str
+    clip: float | None
+
+    def log_density(self, states):
+        """Up to a constant, at states (pairs, 2, chains, ...); minus infinity off the disc."""
+        start = self.footpoint[..., None, :]
+        if self.block == "footpoint":
+            p = states
+            v = SPHERE.transport_to(start, states, self.shooting_vector[..., None, :])
+        else:
+            frame = SPHERE.frame(self.footpoint)[..., None, :, :]
+            v = SPHERE.vector(frame, states)
+            p = np.broadcast_to(start, v.shape)
+        found = energy_gradient(
+            SPHERE, p, v, self.covariates, self.points, (self.block,), self.clip
+        )
+        norm = SPHERE.norm(p, getattr(found, self.block))
+        return np.where(self.disc.contains(states), -norm / self.scale[..., None], -np.inf)
+
+    def take(self, pair):
+        """One pair, as a batch of one."""
+        chosen = slice(pair, pair + 1)
+        arrays = ("covariates", "points", "scale", "footpoint", "shooting_vector", "pole")
+        parts = {name: getattr(self, name)[chosen] for name in arrays}
+        return Densities(disc=self.disc, block=self.block, clip=self.clip, **parts)
+
+
+def densities(variant, setting, budget, covariates, points):
+    """The two densities of each pair.
+
+    Parameters
+    ----------
+    variant : Variant
+    setting : SphereSetting
+    budget : float
+        Stated.
+    covariates : ndarray, shape (pairs, 2, n)
+    points : ndarray, shape (pairs, 2, n, 3)
+
+    Returns
+    -------
+    Densities
+    """
+    number = covariates.shape[-1]
+    if variant.tau == "own":
+        low = np.min(covariates, axis=-1, keepdims=True)
+        covariates = (covariates - low) / np.ptp(covariates, axis=-1, keepdims=True)
+    found = fit(SPHERE, covariates, points, max_iterations=200)
+    tau = {
+        "own": found.largest_residual,
+        "shared": np.max(found.largest_residual, axis=-1, keepdims=True),
+        "public": np.asarray(setting.tau),
+    }[variant.tau]
+    scale = variant.factor * 2.0 * np.broadcast_to(tau, covariates.shape[:2]) / (number * budget)
+    # What did not converge is no law to compare with.
+    scale = np.where(found.converged, scale, np.nan)
+    p, v = found.footpoint, found.shooting_vector
+    clip = setting.tau if variant.clipped else None
+    if variant.vector == "fixed" or variant.block == "shooting_vector":
+        p, v = (np.broadcast_to(part[:, :1], part.shape) for part in (p, v))
+    block = (variant.block,)
+    mode = minimise_energy(
+        SPHERE, p, v, covariates, points, block, tolerance=1e-8, max_iterations=40, huber=clip
+    )
+    if variant.block == "footpoint":
+        radius = np.pi if variant.whole else setting.radius
+        disc, pole = Disc(SPHERE, setting.centre, radius), mode.footpoint
+    else:
+        disc = Disc(PLANE, np.zeros(2), setting.longest)
+        pole = SPHERE.coordinates(p, mode.shooting_vector)
+    return Densities(disc, covariates, points, scale, p, v, pole, variant.block, clip)
+
+
+@dataclass(frozen=True)
+class Losses:
+    """Realised privacy losses of pairs; arrays of shape (pairs,), NaN where a fit failed.
+
+    Attributes
+    ----------
+    loss : ndarray
+        The largest ``|log f_D - log f_D'|`` at the places looked at.
+    log_constants : ndarray, shape (pairs, 2)
+        Logarithms of the integrals of the densities.
+    places : ndarray, shape (pairs, places, ...)
+        Where it is largest, the largest first.
+    """
+
+    loss: np.ndarray
+    log_constants: np.ndarray
+    places: np.ndarray
+
+
+def losses(laws, nodes=ROUGH):
+    """Privacy losses at the nodes of quadrature alone."""
+    disc = laws.disc
+    states, log_weights = disc.nodes(laws.pole, np.nan_to_num(laws.scale, nan=1.0), *nodes)
+    each = states.shape[2]
+    # Both laws at the nodes of both: the second's nodes know where its mode is.
+    both = states.reshape((len(states), 1, 2 * each, *states.shape[3:]))
+    value = laws.log_density(np.repeat(both, 2, axis=1))
+    own = np.stack([value[:, 0, :each], value[:, 1, each:]], axis=1)
+    constants = logsumexp(own + log_weights, axis=-1)
+    gap = _gap(value, constants)
+    order = np.argsort(-gap, axis=-1)[:, :PLACES]
+    places = np.take_along_axis(both[:, 0], laws.disc.space.expand(order), axis=1)
+    return Losses(np.max(gap, axis=-1), constants, places)
+
+
+def _gap(value, constants):
+    """Absolute difference of normalised log densities (pairs, 2, chains)."""
+    first, second = np.moveaxis(value - constants[..., None], 1, 0)
+    outside = np.isneginf(first) & np.isneginf(second)
+    return np.abs(np.where(outside, 0.0, first) - np.where(outside, 0.0, second))
+
+
+@dataclass(frozen=True)
+class Realised:
+    """The realised privacy loss of one pair.
+
+    Attributes
+    ----------
+    loss : float
+    error : float
+        Change of the loss when the nodes of quadrature are increased by half.
+    place : ndarray
+        Where it is attained: a footpoint, or coordinates of a shooting vector.
+    log_constants : ndarray, shape (2,)
+    footpoint, shooting_vector : ndarray, shape (2, 3)
+        The geodesics that the densities know.
+    scale : ndarray, shape (2,)
+    """
+
+    loss: float
+    error: float
+    place: np.ndarray
+    log_constants: np.ndarray
+    footpoint: np.ndarray
+    shooting_vector: np.ndarray
+    scale: np.ndarray
+
+
+def realised_loss(rng, laws):
+    """Realised loss of the only pair of a `Densities`: finer quadrature, and climbing."""
+    space = laws.disc.space
+    found = losses(laws, FINE)
+    rougher = losses(laws, tuple(2 * count // 3 for count in FINE))
+    constants = found.log_constants
+
+    def gap(states):
+        flat = states.reshape((1, 1, -1, *space.point_shape))
+        value = laws.log_density(np.repeat(flat, 2, axis=1))
+        inside = ~np.isneginf(value[:, 0])
+        return np.where(inside, _gap(value, constants), -np.inf).reshape(states.shape[:2])
+
+    longest = 0.3 * min(laws.disc.radius, 1.0)
+    sizes = (longest, 1e-3 * min(float(np.min(laws.scale)), longest))
+    places, values = climb(rng, space, gap, found.places[0], sizes, rounds=25, trials=12)
+    best = int(np.argmax(values))
+    return Realised(
+        loss=float(values[best]),
+        error=float(np.max(np.abs(found.log_constants - rougher.log_constants))),
+        place=places[best],
+        log_constants=constants[0],
+        footpoint=laws.footpoint[0],
+        shooting_vector=laws.shooting_vector[0],
+        scale=laws.scale[0],
+    )
+
+
+def pair_loss(rng, variant, setting, budget, pair):
+    """Realised loss of a variant for one pair of neighbours.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+    variant : Variant
+    setting : SphereSetting
+    budget : float
+    pair : Pair
+
+    Returns
+    -------
+    Realised
+    """
+    laws = densities(variant, setting, budget, pair.covariates[None], pair.points[None])
+    return realised_loss(rng, laws)
+
+
+def search_loss(variant, setting, budget, first):
+    """The function of neighbours that `worst_neighbour` makes large.
+
+    Parameters
+    ----------
+    first : tuple of ndarray
+        Covariates (n,) and points (n, 3) of the data set whose neighbours they are.
+    """
+
+    def loss(covariates, points):
+        both = _pairs(first, covariates, points)
+        return losses(densities(variant, setting, budget, *both)).loss
+
+    return loss
+
+
+def search_change(variant, setting, first):
+    """The same with the change of the norm of the gradient, as a fraction of its sensitivity.
+
+    The sensitivity is what the variant's scale is made of; a fraction above one refutes it.
+    """
+
+    def change(covariates, points):
+        laws = densities(variant, setting, 1.0, *_pairs(first, covariates, points))
+        states, _ = laws.disc.nodes(laws.pole, np.nan_to_num(laws.scale, nan=1.0), *ROUGH)
+        # Scales at a budget of one are sensitivities, times the factor.
+        value = laws.log_density(np.broadcast_to(states[:, :1], states.shape)) * variant.factor
+        return np.max(np.abs(value[:, 0] - value[:, 1]), axis=-1)
+
+    return change
+
+
+def _pairs(first, covariates, points):
+    """A data set beside each of its neighbours; (count, 2, n) and (count, 2, n, 3)."""
+    return [
+        np.stack([np.broadcast_to(one, many.shape), many], axis=1)
+        for one, many in zip(first, (covariates, points), strict=True)
+    ]
+
+
+def two_points(angle=0.02, centre=None):
+    """Two records for which the factor of two is needed and attained.
+
+    With ``v = 0`` and a small tau the gradients of ``q`` and ``-q'`` cancel nearly everywhere and
+    agree between ``q`` and ``q'``; those of ``q`` and ``q'`` the other way round.
+
+    Returns
+    -------
+    Pair
+    """
+    centre = np.array([0.0, 0.0, 1.0]) if centre is None else centre
+    side = 0.5 * angle * SPHERE.frame(centre)[0]
+    q, other = SPHERE.exp(centre, side), SPHERE.exp(centre, -side)
+    covariates = np.full((2, 2), 0.5)
+    return Pair(covariates, np.stack([np.stack([q, -other]), np.stack([q, other])]), 1)
+
+
+def two_point_laws(pair, tau, budget, factor=1.0):
+    """Densities of a footpoint for `two_points`: ``v = 0``, residuals clipped, any footpoint."""
+    start = SPHERE.project(np.sum(pair.points[1], axis=0))
+    pole = np.broadcast_to(start, (1, 2, 3))
+    return Densities(
+        disc=Disc(SPHERE, start, np.pi),
+        covariates=pair.covariates[None],
+        points=pair.points[None],
+        scale=np.full((1, 2), factor * 2.0 * tau / (2.0 * budget)),
+        footpoint=pole,
+        shooting_vector=np.zeros((1, 2, 3)),
+        pole=pole,
+        block="footpoint",
+        clip=tau,
+    )

@@ -1,0 +1,179 @@
+"""Searches: the worst place of a law, and the worst neighbour of a data set.
+
+A search gives a lower bound of a supremum, and says nothing of what it did not try.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from geodp.manifolds.base import Manifold
+
+
+def climb(rng, space, value, start, sizes, rounds=30, trials=24):
+    """Raise a function by random steps from given places, each of which keeps its best.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+    space : Manifold
+    value : callable
+        From states (places, trials, *point_shape) to numbers (places, trials); minus infinity
+        where a state is not allowed.
+    start : ndarray, shape (places, *point_shape)
+    sizes : tuple of float
+        Length of the longest steps and of the shortest; each step draws its own between.
+
+    Returns
+    -------
+    tuple of ndarray
+        The places reached (places, *point_shape), and the values there (places,).
+    """
+    place = start
+    best = value(start[:, None])[:, 0]
+    every = np.arange(len(start))
+    low, high = np.log(min(sizes)), np.log(max(sizes))
+    axis = 1
+    for _ in range(rounds):
+        here = np.broadcast_to(
+            np.expand_dims(place, axis), (len(place), trials, *space.point_shape)
+        )
+        length = np.exp(rng.uniform(low, high, (len(place), trials)))
+        step = space.random_tangent(rng, here) * space.expand(length / np.sqrt(space.dim))
+        trial = space.exp(here, step)
+        found = value(trial)
+        found = np.where(np.isnan(found), -np.inf, found)
+        chosen = np.argmax(found, axis=-1)
+        better = found[every, chosen] > best
+        best = np.where(better, found[every, chosen], best)
+        place = np.where(space.expand(better), trial[every, chosen], place)
+    return place, best
+
+
+@dataclass(frozen=True)
+class RecordDomain:
+    """Where a record may lie: a ball of points, and a range of covariates.
+
+    Attributes
+    ----------
+    manifold : Manifold
+    centre : ndarray, shape point_shape
+    radius : float
+    covariate_range : tuple of float
+    """
+
+    manifold: Manifold
+    centre: np.ndarray
+    radius: float
+    covariate_range: tuple[float, float] = (0.0, 1.0)
+
+    def draw(self, rng, count):
+        """Records, half of them at the ball's edge and half at an end of the covariates' range."""
+        manifold = self.manifold
+        centre = np.broadcast_to(self.centre, (count, *manifold.point_shape))
+        inside = manifold.random_tangent_in_ball(rng, centre, self.radius)
+        edge = rng.random(count) < 0.5
+        stretch = self.radius / np.maximum(manifold.norm(centre, inside), 1e-300)
+        step = np.where(manifold.expand(edge), manifold.expand(stretch) * inside, inside)
+        low, high = self.covariate_range
+        ends = rng.choice([low, high], size=count)
+        covariates = np.where(rng.random(count) < 0.5, ends, rng.uniform(low, high, count))
+        return covariates, manifold.exp(centre, step)
+
+    def move(self, rng, covariates, points):
+        """Records near given ones, within the domain."""
+        manifold, count = self.manifold, len(covariates)
+        low, high = self.covariate_range
+        size = 10.0 ** rng.uniform(-2.0, 0.0, count)
+        moved = covariates + 0.5 * size * (high - low) * rng.standard_normal(count)
+        covariates = np.clip(np.where(rng.random(count) < 0.5, moved, covariates), low, high)
+        step = manifold.random_tangent(rng, points) * manifold.expand(0.5 * self.radius * size)
+        return covariates, self.pull_inside(manifold.exp(points, step))
+
+    def pull_inside(self, points):
+        """Points beyond the ball, moved to its edge."""
+        manifold = self.manifold
+        centre = np.broadcast_to(self.centre, points.shape)
+        step = manifold.log(centre, points)
+        length = manifold.norm(centre, step)
+        factor = np.minimum(1.0, self.radius / np.maximum(length, 1e-300))
+        return np.where(
+            manifold.expand(length > self.radius),
+            manifold.exp(centre, manifold.expand(factor) * step),
+            points,
+        )
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two data sets that differ in one record.
+
+    Attributes
+    ----------
+    covariates : ndarray, shape (2, n)
+    points : ndarray, shape (2, n, *point_shape)
+    record : int
+        Index of the record in which they differ.
+    """
+
+    covariates: np.ndarray
+    points: np.ndarray
+    record: int
+
+
+def neighbours_of(covariates, points, records, new_covariates, new_points):
+    """Copies of a data set, each with one record replaced; (count, n) and (count, n, ...)."""
+    count = len(records)
+    many_x = np.tile(covariates, (count, 1))
+    many_y = np.tile(points, (count, *(1,) * points.ndim))
+    every = np.arange(count)
+    many_x[every, records], many_y[every, records] = new_covariates, new_points
+    return many_x, many_y
+
+
+def worst_neighbour(rng, covariates, points, domain, loss, candidates=48, rounds=5):
+    """The neighbour of a data set with the largest loss of all that a search tries.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+    covariates : ndarray, shape (n,)
+    points : ndarray, shape (n, *point_shape)
+    domain : RecordDomain
+    loss : callable
+        From the neighbours' covariates (candidates, n) and points to losses (candidates,); NaN
+        counts as nothing found.
+    candidates, rounds : int
+        After the first round half of the candidates are near the best eighth so far.
+
+    Returns
+    -------
+    tuple
+        A `Pair` and its loss.
+    """
+    number = len(covariates)
+    record = rng.integers(number, size=candidates)
+    x, y = domain.draw(rng, candidates)
+    best = None
+    for turn in range(rounds):
+        if turn:
+            half = candidates // 2
+            parent = rng.integers(max(1, candidates // 8), size=half)
+            near_x, near_y = domain.move(rng, best[1][parent], best[2][parent])
+            far_x, far_y = domain.draw(rng, candidates - half)
+            record = np.concatenate([best[0][parent], rng.integers(number, size=candidates - half)])
+            x, y = np.concatenate([near_x, far_x]), np.concatenate([near_y, far_y])
+        found = loss(*neighbours_of(covariates, points, record, x, y))
+        found = np.where(np.isnan(found), -np.inf, found)
+        tried = (record, x, y, found)
+        if best is not None:
+            tried = tuple(np.concatenate(both) for both in zip(best, tried, strict=True))
+        order = np.argsort(-tried[3], kind="stable")[:candidates]
+        best = tuple(part[order] for part in tried)
+    new_x, new_y = neighbours_of(covariates, points, best[0][:1], best[1][:1], best[2][:1])
+    pair = Pair(
+        np.concatenate([covariates[None], new_x]),
+        np.concatenate([points[None], new_y]),
+        int(best[0][0]),
+    )
+    return pair, float(best[3][0])
