@@ -11,11 +11,10 @@ radius; and so is what few records differ from their mean by.
 No data are looked at, here or by what calls this: a plan costs no budget.
 """
 
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass
+from functools import cache, cached_property
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import gammaincinv, ndtri
 
 from geodp.errors import DataError
@@ -26,7 +25,7 @@ ALONG, ACROSS = 128, 48
 # Lengths of a mean residual at which its clipped mean is tabulated.
 TABLE = 400
 
-# Nodes of the covariate's range and of the angle.
+# Nodes of the covariate's range (Gauss and Legendre's) and of the angle.
 COVARIATES, ANGLES = 8, 12
 
 # The grid of lengths: its step on a logarithmic scale is this over the root of the dimension, and
@@ -39,53 +38,19 @@ NOISE = 0.1
 
 # Gradient scales tried, in units of the typical length of a residual; loss scales in units of
 # gradient scales; offsets as shares of the loss that is expected at the truth.
-GRADIENT_SCALES = (0.25, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 2.8)
+GRADIENT_SCALES = (0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 2.8)
 LOSS_SCALES = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
 OFFSETS = (0.0, 0.5, 0.75, 0.9, 1.0, 1.2)
 
-# Numbers of subjects, or budgets, that are looked among for a wanted error.
-FEWEST, MOST = 2.0, 1e9
+# A residual scale is a guess: of scales this close to the best, in squared error, the widest.
+CLOSE = 0.02
 
+# Where a wanted error is looked for: the product of subjects and budget, and its steps.
+LEAST_INFORMATION, MOST_INFORMATION, INFORMATION_STEP = 0.1, 1e9, 0.1
 
-@dataclass(frozen=True)
-class Assumptions:
-    """What a plan is made from; every number is public or a guess, none comes from the data.
-
-    Attributes
-    ----------
-    dim : int
-        Of the manifold.
-    footpoint_radius, shooting_vector_length : float
-        R_p and R_v of the support.
-    residual_scale : float
-        Standard deviation of a residual in each direction, in the manifold's unit of length.
-    number : float
-        Of subjects, each with one record.
-    budget : float
-        eps.
-
-    Raises
-    ------
-    DataError
-        A number that is not positive and finite.
-    """
-
-    dim: int
-    footpoint_radius: float
-    shooting_vector_length: float
-    residual_scale: float
-    number: float
-    budget: float
-
-    def __post_init__(self):
-        for name, value in vars(self).items():
-            if not (np.isfinite(value) and value > 0.0):
-                raise DataError(f"planner: {name} is {value}: give a positive number")
-
-    @property
-    def typical_residual(self):
-        """Root mean squared length of a residual."""
-        return self.residual_scale * np.sqrt(self.dim)
+# Squared errors of footpoint and shooting vector in that of the geodesic, averaged over the
+# covariate's range: the covariate, within half a unit of its middle, has variance 1/12.
+_CURVE = np.array([1.0, 1.0 / 12.0])
 
 
 @dataclass(frozen=True)
@@ -99,65 +64,176 @@ class Scales:
 
 @dataclass(frozen=True)
 class Prediction:
-    """Mean squared errors that a release is predicted to have.
+    """Mean squared errors that a release is predicted to have, in squared units of length.
 
     Attributes
     ----------
-    assumptions : Assumptions
+    number, budget : float
+        Of subjects, with one record each; and eps.
     scales : Scales
     footpoint, shooting_vector : float
         Of the release.
     curve : float
         Of the released geodesic, averaged over the covariate's range.
+    curve_without_privacy : float
+        Of the least-squares geodesic.
+    curve_without_data : float
+        Of a geodesic drawn evenly from the support, about its middle.
     """
 
-    assumptions: Assumptions
+    number: float
+    budget: float
     scales: Scales
     footpoint: float
     shooting_vector: float
     curve: float
-
-    @property
-    def curve_without_privacy(self):
-        """As ``curve``, of the least-squares geodesic."""
-        return sum(_without_privacy(self.assumptions) * _CURVE)
-
-    @property
-    def curve_without_data(self):
-        """As ``curve``, of a geodesic drawn evenly from the support, about its middle."""
-        given = self.assumptions
-        radii = np.array([given.footpoint_radius, given.shooting_vector_length])
-        return sum(radii**2 * given.dim / (given.dim + 2.0) * _CURVE)
+    curve_without_privacy: float
+    curve_without_data: float
 
     @property
     def is_noise(self):
-        """Whether the release says next to nothing of the data."""
-        return bool(self.curve > NOISE * self.curve_without_data)
-
-
-# Squared errors of footpoint and shooting vector in that of the geodesic: the covariate, within
-# half a unit of its middle, has variance 1/12.
-_CURVE = np.array([1.0, 1.0 / 12.0])
-
-
-def _without_privacy(assumptions):
-    """Squared errors of the least-squares footpoint and shooting vector."""
-    each = assumptions.typical_residual**2 / assumptions.number
-    return np.array([each, 12.0 * each])
+        """Whether the release would say next to nothing of the data."""
+        return self.curve > NOISE * self.curve_without_data
 
 
 @dataclass(frozen=True)
-class _Residuals:
-    """Normal residuals about a point at some distance from where they are taken to be about."""
+class Planner:
+    """Predictions under assumptions, of which each is public or a guess and none from the data.
+
+    Attributes
+    ----------
+    dim : int
+        Of the manifold.
+    footpoint_radius, shooting_vector_length : float
+        R_p and R_v of the support.
+    residual_scale : float
+        Standard deviation of a residual in each direction, in the manifold's unit of length.
+
+    Raises
+    ------
+    DataError
+        A number that is not positive and finite.
+    """
 
     dim: int
-    scale: float
-    farthest: float
+    footpoint_radius: float
+    shooting_vector_length: float
+    residual_scale: float
+
+    def __post_init__(self):
+        for name, value in vars(self).items():
+            _refuse_unless_positive(name, value)
+
+    def predict(self, number, budget, scales=None):
+        """Predicted errors of a release.
+
+        Parameters
+        ----------
+        number, budget : float
+        scales : Scales, optional
+            The best of a grid if not given; those are a function of the assumptions, the number
+            and the budget, so they are public.
+
+        Returns
+        -------
+        Prediction
+        """
+        _refuse_unless_positive("number", number)
+        _refuse_unless_positive("budget", budget)
+        used, squares = self._law(float(number * budget), scales)
+        without = self._typical_residual**2 / number * np.array([1.0, 12.0])
+        squares = squares + without
+        radii = np.array([self.footpoint_radius, self.shooting_vector_length])
+        return Prediction(
+            number,
+            budget,
+            used,
+            float(squares[0]),
+            float(squares[1]),
+            float(squares @ _CURVE),
+            float(without @ _CURVE),
+            float(radii**2 * self.dim / (self.dim + 2.0) @ _CURVE),
+        )
+
+    def needed(self, wanted, number=None, budget=None, scales=None):
+        """Budget, or number of subjects, at which the geodesic's error is as wanted.
+
+        Parameters
+        ----------
+        wanted : float
+            Root mean squared error of the geodesic, in the manifold's unit of length.
+        number, budget : float, optional
+            The one that is known.
+        scales : Scales, optional
+            As in `predict`.
+
+        Returns
+        -------
+        float
+            Infinite if nothing is enough, as no budget is where the error without privacy is
+            larger.
+        """
+        _refuse_unless_positive("wanted", wanted)
+        if (number is None) == (budget is None):
+            raise DataError("planner: give the number of subjects or the budget, not both")
+
+        def excess(step):
+            """Logarithm of squared error over the wanted one."""
+            information = LEAST_INFORMATION * np.exp(INFORMATION_STEP * step)
+            subjects = information / budget if number is None else number
+            found = self.predict(subjects, information / subjects, scales)
+            return np.log(found.curve / wanted**2)
+
+        low = 0
+        high = int(np.log(MOST_INFORMATION / LEAST_INFORMATION) / INFORMATION_STEP)
+        if excess(high) > 0.0:
+            return float("inf")
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if excess(middle) <= 0.0 else (middle, high)
+        above, below = excess(low), excess(high)
+        step = low + np.clip(above / (above - below), 0.0, 1.0) if above != below else low
+        information = LEAST_INFORMATION * np.exp(INFORMATION_STEP * step)
+        return float(information / (budget if number is None else number))
+
+    @property
+    def _typical_residual(self):
+        """Root mean squared length of a residual."""
+        return self.residual_scale * np.sqrt(self.dim)
+
+    @cache  # noqa: B019 - a planner is small, and its predictions share their laws
+    def _law(self, information, scales):
+        """Scales, and squared errors (2,) from privacy, at a product of subjects and budget."""
+        errors = _Errors(self, information)
+        if scales is not None:
+            gradient = errors.gradient(scales.gradient_scale)
+            return scales, errors.squares(gradient, errors.loss(scales.loss_scale), scales)
+        found, losses = [], {}
+        for factor in GRADIENT_SCALES:
+            gradient_scale = float(factor * self._typical_residual)
+            gradient = errors.gradient(gradient_scale)
+            for loss_factor in LOSS_SCALES:
+                # Products of the two lists agree to a few digits; one loss serves for all of them.
+                relative = round(factor * loss_factor, 6)
+                loss_scale = float(relative * self._typical_residual)
+                if relative not in losses:
+                    losses[relative] = errors.loss(loss_scale)
+                expected = self._losses(loss_scale)[0]
+                for share in OFFSETS:
+                    if share * expected < 1.0:
+                        tried = Scales(gradient_scale, loss_scale, float(share * expected))
+                        found.append((tried, errors.squares(gradient, losses[relative], tried)))
+        curves = np.array([squares @ _CURVE for _, squares in found])
+        close = np.flatnonzero(curves <= (1.0 + CLOSE) * np.min(curves))
+        return found[max(close, key=lambda k: (found[k][0].gradient_scale, -curves[k]))]
+
+    # Residuals about a point at some distance from where they are taken to be about.
 
     @cached_property
-    def distances(self):
-        """Shape (TABLE,)."""
-        return np.geomspace(1e-3 * min(self.scale, self.farthest), self.farthest, TABLE)
+    def _distances(self):
+        """Those of the tables below, increasing; (TABLE,)."""
+        farthest = self.footpoint_radius + 0.5 * self.shooting_vector_length
+        return np.geomspace(1e-3 * min(self.residual_scale, farthest), farthest, TABLE)
 
     @cached_property
     def _components(self):
@@ -166,35 +242,32 @@ class _Residuals:
         if self.dim > 1:
             places = (np.arange(ACROSS) + 0.5) / ACROSS
             across = np.sqrt(2.0 * gammaincinv(0.5 * (self.dim - 1), places))
-        along = self.distances[:, None, None] + self.scale * along
-        return along, np.hypot(along, self.scale * across)
+        along = self._distances[:, None, None] + self.residual_scale * along
+        return along, np.hypot(along, self.residual_scale * across)
 
-    def clipped_mean(self, limit):
+    @cache  # noqa: B019
+    def _clipped_means(self, limit):
         """Mean of residuals clipped to a length, as a fraction of their mean; (TABLE,)."""
         along, length = self._components
-        clipped = along * np.minimum(1.0, limit / length)
-        return np.mean(clipped, axis=(1, 2)) / self.distances
+        return np.mean(along * np.minimum(1.0, limit / length), axis=(1, 2)) / self._distances
 
-    def loss(self, limit):
+    @cache  # noqa: B019
+    def _losses(self, limit):
         """Mean of the squared length up to a limit, as a fraction of its square; (TABLE,)."""
         _, length = self._components
         return np.mean(np.minimum(length / limit, 1.0) ** 2, axis=(1, 2))
 
-    def at(self, distances, table):
-        """A table's values at distances from zero to the farthest."""
-        return np.interp(np.log(distances), np.log(self.distances), table)
-
 
 class _Errors:
-    """The law of the errors under some assumptions, on a grid of the three numbers."""
+    """The law of the errors at a product of subjects and budget, on a grid of three numbers."""
 
-    def __init__(self, assumptions):
-        dim = assumptions.dim
-        self.assumptions = assumptions
-        typical = assumptions.typical_residual
-        shortest = SHORTEST * min(typical, 4.0 * dim * typical / _information(assumptions))
-        footpoint, log_footpoint = _lengths(dim, shortest, assumptions.footpoint_radius)
-        vector, log_vector = _lengths(dim, shortest, assumptions.shooting_vector_length)
+    def __init__(self, planner, information):
+        dim = planner.dim
+        self._planner, self._information = planner, information
+        typical = planner._typical_residual
+        shortest = SHORTEST * min(typical, 4.0 * dim * typical / information)
+        footpoint, log_footpoint = _lengths(dim, shortest, planner.footpoint_radius)
+        vector, log_vector = _lengths(dim, shortest, planner.shooting_vector_length)
         # Half a turn is enough: covariates are spread evenly about their middle.
         cosine, log_angle = np.ones(1), np.zeros(1)
         if dim > 1:
@@ -203,63 +276,52 @@ class _Errors:
             angle = 0.5 * np.pi * (1.0 - spread * (np.arange(ANGLES) + 0.5) / ANGLES)
             cosine, log_angle = np.cos(angle), (dim - 2.0) * np.log(np.sin(angle))
         footpoint, vector = footpoint[:, None, None], vector[:, None]
-        self.log_measure = log_footpoint[:, None, None] + log_vector[:, None] + log_angle
-        self.squares = footpoint**2, vector**2
+        self._log_measure = log_footpoint[:, None, None] + log_vector[:, None] + log_angle
+        self._footpoint, self._vector = footpoint**2, vector**2
         self._product = footpoint * vector * cosine
-        self._covariates = (np.arange(COVARIATES) + 0.5) / COVARIATES - 0.5
-        self._residuals = _Residuals(
-            dim,
-            assumptions.residual_scale,
-            assumptions.footpoint_radius + 0.5 * assumptions.shooting_vector_length,
-        )
+        nodes, weights = np.polynomial.legendre.leggauss(COVARIATES)
+        self._covariates, self._shares = 0.5 * nodes, 0.5 * weights
+        self._log_distances = [
+            np.log(np.maximum(self._length(1.0, x), 1e-300)) for x in self._covariates
+        ]
 
     def _length(self, footpoint, vector):
         """Length of a combination of the two errors."""
-        total = footpoint**2 * self.squares[0] + vector**2 * self.squares[1]
+        total = footpoint**2 * self._footpoint + vector**2 * self._vector
         return np.sqrt(np.maximum(total + 2.0 * footpoint * vector * self._product, 0.0))
 
-    @cached_property
-    def _distances(self):
-        return [np.maximum(self._length(1.0, x), 1e-300) for x in self._covariates]
+    def _moments(self, table, powers):
+        """Means over covariates of their powers times a table's values at the distances there."""
+        places = np.log(self._planner._distances)
+        values = [np.interp(each, places, table) for each in self._log_distances]
+        return [
+            sum(
+                share * x**power * each
+                for share, x, each in zip(self._shares, self._covariates, values, strict=True)
+            )
+            for power in range(powers)
+        ]
 
     def gradient(self, scale):
         """Hull norm of the mean clipped gradient over twice its limit."""
-        table = self._residuals.clipped_mean(scale)
-        found = [self._residuals.at(each, table) for each in self._distances]
-        moments = [
-            sum(x**power * each for x, each in zip(self._covariates, found, strict=True))
-            / COVARIATES
-            for power in range(3)
-        ]
-        ends = [
-            self._length(0.5 * moments[0] + s * moments[1], 0.5 * moments[1] + s * moments[2])
-            for s in (1.0, -1.0)
-        ]
-        return (ends[0] + ends[1]) / (2.0 * scale)
+        first, second, third = self._moments(self._planner._clipped_means(scale), 3)
+        ends = (
+            self._length(0.5 * first + sign * second, 0.5 * second + sign * third)
+            for sign in (1.0, -1.0)
+        )
+        return sum(ends) / (2.0 * scale)
 
     def loss(self, scale):
         """Mean loss."""
-        table = self._residuals.loss(scale)
-        return sum(self._residuals.at(each, table) for each in self._distances) / COVARIATES
+        return self._moments(self._planner._losses(scale), 1)[0]
 
-    def loss_at_truth(self, scale):
-        """Mean loss where there is no error."""
-        return float(self._residuals.loss(scale)[0])
-
-    def predict(self, scales, gradient, loss):
-        """`Prediction` from `gradient` and `loss` at the scales."""
-        given = self.assumptions
+    def squares(self, gradient, loss, scales):
+        """Mean squared errors of footpoint and shooting vector; (2,)."""
         score = np.maximum(gradient, loss - scales.loss_offset)
-        exponent = self.log_measure - 0.5 * _information(given) * score
+        exponent = self._log_measure - 0.5 * self._information * score
         weight = np.exp(exponent - np.max(exponent))
-        squares = [np.sum(weight * each) for each in self.squares] / np.sum(weight)
-        squares = squares + _without_privacy(given)
-        return Prediction(given, scales, *map(float, squares), float(squares @ _CURVE))
-
-
-def _information(assumptions):
-    """``n eps``."""
-    return assumptions.number * assumptions.budget
+        sums = [np.sum(weight * square) for square in (self._footpoint, self._vector)]
+        return np.array(sums) / np.sum(weight)
 
 
 def _lengths(dim, shortest, longest):
@@ -274,77 +336,6 @@ def _lengths(dim, shortest, longest):
     return values, np.log(weight) + dim * np.log(values)
 
 
-def predict(assumptions, scales):
-    """Predicted errors of a release with given scales.
-
-    Parameters
-    ----------
-    assumptions : Assumptions
-    scales : Scales
-
-    Returns
-    -------
-    Prediction
-    """
-    errors = _Errors(assumptions)
-    return errors.predict(
-        scales, errors.gradient(scales.gradient_scale), errors.loss(scales.loss_scale)
-    )
-
-
-def best(assumptions):
-    """Prediction at the best scales of a grid, which are functions of the assumptions alone.
-
-    Parameters
-    ----------
-    assumptions : Assumptions
-
-    Returns
-    -------
-    Prediction
-    """
-    errors = _Errors(assumptions)
-    found = []
-    losses = {}
-    for factor in GRADIENT_SCALES:
-        gradient_scale = float(factor * assumptions.typical_residual)
-        gradient = errors.gradient(gradient_scale)
-        for loss_scale in gradient_scale * np.array(LOSS_SCALES):
-            key = round(float(loss_scale / assumptions.typical_residual), 6)
-            if key not in losses:
-                losses[key] = errors.loss(loss_scale)
-            expected = errors.loss_at_truth(loss_scale)
-            for share in OFFSETS:
-                if share * expected < 1.0:
-                    scales = Scales(gradient_scale, float(loss_scale), share * expected)
-                    found.append(errors.predict(scales, gradient, losses[key]))
-    return min(found, key=lambda prediction: prediction.curve)
-
-
-def needed(assumptions, wanted, what):
-    """Subjects or budget at which the root mean squared error of the geodesic is as wanted.
-
-    Parameters
-    ----------
-    assumptions : Assumptions
-        Of which one number is looked for.
-    wanted : float
-        In the manifold's unit of length.
-    what : {"number", "budget"}
-
-    Returns
-    -------
-    float
-        Infinite if no such number is enough, as a budget is not where the error without privacy
-        is larger.
-    """
-
-    def excess(logarithm):
-        return np.log(best(replace(assumptions, **{what: np.exp(logarithm)})).curve / wanted**2)
-
-    low, high = np.log(FEWEST / (1.0 if what == "number" else MOST)), np.log(MOST)
-    if excess(high) > 0.0:
-        return float("inf")
-    if excess(low) <= 0.0:
-        return float(np.exp(low))
-    return float(np.exp(brentq(excess, low, high, xtol=1e-3)))
+def _refuse_unless_positive(name, value):
+    if not (np.isfinite(value) and value > 0.0):
+        raise DataError(f"planner: {name} is {value}: give a positive number")
