@@ -28,9 +28,9 @@ TABLE = 400
 # Nodes of the covariate's range (Gauss and Legendre's) and of the angle.
 COVARIATES, ANGLES = 8, 12
 
-# The grid of lengths: its step on a logarithmic scale is this over the root of the dimension, and
-# its shortest this share of the typical error.
-STEP, SHORTEST = 0.4, 0.02
+# The grid of lengths: intervals on a logarithmic scale, this over the root of the dimension long
+# and of so many nodes (Gauss and Legendre's), from this share of the typical error.
+INTERVAL, INTERVAL_NODES, SHORTEST = 2.4, 6, 0.02
 
 # A release is noise if its squared error is more than this share of that of a geodesic drawn from
 # the support without looking at the data.
@@ -327,13 +327,15 @@ class _Errors:
 def _lengths(dim, shortest, longest):
     """Nodes on a logarithmic scale, and logarithms of their weights in ``r^(dim - 1) dr``."""
     shortest = min(shortest, 0.1 * longest)
-    count = int(np.ceil(np.log(longest / shortest) * np.sqrt(dim) / STEP)) + 1
-    values = np.geomspace(shortest, longest, count)
-    weight = np.full(count, np.log(values[1] / values[0]))
-    weight[[0, -1]] *= 0.5
-    # All that is shorter than the first.
-    weight[0] += 1.0 / dim
-    return values, np.log(weight) + dim * np.log(values)
+    span = np.log(longest / shortest)
+    count = int(np.ceil(span * np.sqrt(dim) / INTERVAL))
+    nodes, weights = np.polynomial.legendre.leggauss(INTERVAL_NODES)
+    places = (np.arange(count)[:, None] + 0.5 * (1.0 + nodes)) * span / count
+    weights = np.broadcast_to(0.5 * weights * span / count, places.shape)
+    # The first node is for all that is shorter.
+    logarithms = np.log(shortest) + np.concatenate([[0.0], places.reshape(-1)])
+    weights = np.concatenate([[1.0 / dim], weights.reshape(-1)])
+    return np.exp(logarithms), np.log(weights) + dim * logarithms
 
 
 def _refuse_unless_positive(name, value):
