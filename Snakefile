@@ -23,6 +23,7 @@ include: "workflow/rules/sample.smk"
 include: "workflow/rules/evaluate.smk"
 include: "workflow/rules/figures.smk"
 include: "workflow/rules/benchmark.smk"
+include: "workflow/rules/plan.smk"
 
 
 rule all:
@@ -31,3 +32,4 @@ rule all:
         [figure for study in STUDIES.values() for figure in figure_files(study)],
         [table for study in STUDIES.values() for table in tables(study)],
         claims_files(),
+        plan_files(),

@@ -46,9 +46,15 @@ BENCHMARK_PARTS = [
     "sizes",
 ]
 
+PLAN_FILES = {
+    "table": f"{RESULTS}/plan/plan.csv",
+    "needed": f"{RESULTS}/plan/needed.csv",
+    **{suffix: f"{RESULTS}/plan/plan.{suffix}" for suffix in ("pdf", "svg", "png")},
+}
+
 
 wildcard_constraints:
-    study="|".join(STUDIES),
+    study="|".join(STUDIES) or "no_such_study",
     group="[A-Za-z0-9_.+-]+",
 
 
@@ -125,6 +131,11 @@ CLAIMED_TABLES = [
 
 def claimed_table(study, table):
     return f"{RESULTS}/{study}/tables/{table}.csv"
+
+
+def plan_files():
+    """Of a configuration that asks for a plan and nothing else."""
+    return list(PLAN_FILES.values()) if not STUDIES else []
 
 
 def claims_files():
