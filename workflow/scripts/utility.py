@@ -1,0 +1,342 @@
+"""Simulated releases: spaces, their data, what is assumed of them, draws and their errors.
+
+The true geodesic of a space is the same in all of its data sets, and is known; the mechanisms know
+what is assumed and the data.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from inputs import study_manifold
+
+from geodp.draws import draw_pairs
+from geodp.evaluation import from_the_middle, geodesic_errors
+from geodp.manifolds.base import Manifold
+from geodp.mechanisms.as_published import AsPublished, configured_support
+from geodp.mechanisms.certified import Certified, PublicInputs, Records
+from geodp.mechanisms.certified_target import certified_target
+from geodp.planner import Planner
+from geodp.randomness import random_stream
+from geodp.records import landmark_columns, read_records
+from geodp.regression import fit
+from geodp.samplers import matched
+from geodp.samplers.base import run
+from geodp.samplers.choice import plan
+from geodp.sensitivity import published_sensitivity
+from geodp.stand_in import simulate_outlines
+
+# Ages of the simulated outlines.
+AGES = (50.0, 90.0)
+
+# Simulated covariates are fractions of their range.
+COVARIATE_RANGE = (0.0, 1.0)
+
+# Records simulated at once.
+BLOCK = 20000
+
+# Of the true footpoint from the public centre, relative to the radius of the support.
+DISPLACEMENT = 0.5
+
+CERTIFIED, PUBLISHED, NOT_PRIVATE = "certified", "as published", "no privacy"
+WITHOUT_DATA = "without data"
+
+# Whether the budget stated holds.
+HOLDS = {
+    CERTIFIED: "proved",
+    PUBLISHED: "does not hold",
+    NOT_PRIVATE: "no privacy",
+    WITHOUT_DATA: "proved",
+}
+
+
+@dataclass(frozen=True)
+class Space:
+    """A space, its true geodesic, and what is assumed.
+
+    Attributes
+    ----------
+    name : str
+    manifold : Manifold
+    footpoint, shooting_vector : ndarray, shape point_shape
+        Of the true geodesic, at the middle of the covariate's range.
+    centre : ndarray, shape point_shape
+    settings : dict
+        Of ``config/utility.yaml``.
+    """
+
+    name: str
+    manifold: Manifold
+    footpoint: np.ndarray
+    shooting_vector: np.ndarray
+    centre: np.ndarray
+    settings: dict
+
+    @classmethod
+    def of(cls, name, settings, seed, rats):
+        """The space of a name; ``rats`` is the table of the rats' landmarks."""
+        manifold = study_manifold(settings["manifold"])
+        rng = random_stream(seed, "utility", name)
+        p, v = _true_geodesic(rng, manifold, settings["data"], rats)
+        away = manifold.random_tangent(rng, p)
+        length = DISPLACEMENT * settings["support"]["footpoint_radius"]
+        centre = manifold.exp(p, away * manifold.expand(length / manifold.norm(p, away)))
+        return cls(name, manifold, p, v, centre, settings)
+
+    @cached_property
+    def planner(self):
+        support, scale = self.settings["support"], self.settings["residual_scale"]
+        return Planner(self.manifold.dim, **support, residual_scale=scale)
+
+    def public(self, number, scales):
+        """Public inputs of the certified mechanism."""
+        return PublicInputs(
+            self.manifold,
+            self.centre,
+            **self.settings["support"],
+            covariate_range=COVARIATE_RANGE,
+            number=number,
+            **vars(scales),
+        )
+
+    def simulate(self, rng, data_sets, number):
+        """Covariates (data_sets, n), from 0 to 1, and points (data_sets, n, *point_shape)."""
+        manifold = self.manifold
+        covariates = np.empty((data_sets, number))
+        points = np.empty((data_sets, number, *manifold.point_shape), dtype=manifold.dtype)
+        step = max(1, BLOCK // data_sets)
+        for start in range(0, number, step):
+            block = slice(start, min(start + step, number))
+            if self.settings["data"]["kind"] == "outlines":
+                size = self.settings["manifold"]["size"]
+                found = simulate_outlines(rng, data_sets, block.stop - start, size, AGES)
+                covariates[:, block] = (found.ages - AGES[0]) / (AGES[1] - AGES[0])
+                points[:, block] = manifold.from_landmarks(found.outlines)
+                continue
+            covariates[:, block] = np.linspace(*COVARIATE_RANGE, number)[block]
+            x = manifold.expand(covariates[:, block] - 0.5)
+            clean = manifold.exp(self.footpoint, x * self.shooting_vector)
+            noise = self.settings["residual_scale"] * manifold.random_tangent(rng, clean)
+            points[:, block] = manifold.exp(clean, noise)
+        return covariates, points
+
+    def errors(self, footpoints, shooting_vectors):
+        """Squared errors of geodesics; see `geodesic_errors`."""
+        truth = self.footpoint, self.shooting_vector
+        return geodesic_errors(self.manifold, (footpoints, shooting_vectors), truth)
+
+
+def _true_geodesic(rng, manifold, data, rats):
+    if data["kind"] == "outlines":
+        found = simulate_outlines(rng, 1, 1, manifold.landmarks, AGES)
+        start, end = map(manifold.from_landmarks, (found.first_outline, found.last_outline))
+        return from_the_middle(manifold, start, manifold.log(start, end))
+    if data["kind"] == "rats":
+        with open(rats, newline="", encoding="utf-8-sig") as text:
+            records = read_records(
+                text,
+                str(rats),
+                manifold,
+                "age_days",
+                landmark_columns(manifold.landmarks),
+                transformation="log",
+                subject="rat",
+            )
+        found = fit(manifold, records.covariates, records.points)
+        return from_the_middle(manifold, found.footpoint, found.shooting_vector)
+    p = manifold.random_point(rng)
+    direction = manifold.random_tangent(rng, p)
+    return p, direction * manifold.expand(data["length"] / manifold.norm(p, direction))
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """Geodesics that a mechanism drew, one or more from each data set.
+
+    Attributes
+    ----------
+    footpoint, shooting_vector : ndarray, shape (data_sets, draws, *point_shape)
+        In the middle of the covariate's range.
+    sampler : str
+        Empty where nothing is drawn.
+    total_variation : float
+        Estimated distance of the draws to their law.
+    cut_short : bool
+        Whether that is more than was wanted.
+    """
+
+    footpoint: np.ndarray
+    shooting_vector: np.ndarray
+    sampler: str = ""
+    total_variation: float = 0.0
+    cut_short: bool = False
+
+
+def simulated_records(covariates, points):
+    """What `map_records` makes of valid records, one a subject, with covariates in their range."""
+    return Records(
+        covariates[..., None] - 0.5,
+        np.expand_dims(points, covariates.ndim),
+        np.ones((*covariates.shape, 1), dtype=bool),
+        np.ones((*covariates.shape, 1)),
+    )
+
+
+def draw_from(rng, target, draws, chains):
+    """Last states of matched chains, and their plan.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+    target : Target
+    draws : int
+        For each member of its batch.
+    chains : dict
+        Settings of `matched.plan`.
+    """
+    planned = matched.plan(
+        rng,
+        target,
+        chains["pilots"],
+        chains["total_variation"],
+        chains["fewest_steps"],
+        chains["most_steps"],
+    )
+    return run(rng, planned.sampler, target, draws, planned.steps)[0].position, planned
+
+
+def draw_certified(rng, law, budget, draws, chains, start=None):
+    """Geodesics from the certified law, by matched chains."""
+    target = certified_target(law, budget, start)
+    states, planned = draw_from(rng, target, draws, chains)
+    return Drawn(
+        *law.space.parts(states),
+        planned.drawn_by,
+        planned.total_variation,
+        planned.cut_short,
+    )
+
+
+def draw_published(rng, space, covariates, points, found, budget, draws, chains):
+    """Geodesics from the published densities, half of the budget each.
+
+    Their support is that of the certified law, as seen from the start of geodesics.
+    """
+    manifold, allowed = space.manifold, space.settings["support"]
+    reach = allowed["footpoint_radius"] + 0.5 * allowed["shooting_vector_length"]
+    sensitivity = published_sensitivity(
+        manifold, found.largest_residual, covariates.shape[-1], reach
+    )
+    support = configured_support(
+        manifold, sensitivity, space.centre, reach, allowed["shooting_vector_length"]
+    )
+    mechanism = AsPublished(manifold, covariates, points, found, sensitivity, support)
+
+    def planner(rng, target, draws):
+        return plan(
+            rng,
+            target,
+            draws,
+            "matched",
+            chains["pilots"],
+            chains["total_variation"],
+            chains["fewest_steps"],
+            chains["most_steps"],
+        )
+
+    drawn = draw_pairs(rng, mechanism, (0.5 * budget, 0.5 * budget), draws, 1, planner)
+    plans = drawn.plans.values()
+    axis = -manifold.point_ndim - 1
+    return Drawn(
+        *from_the_middle(manifold, drawn.footpoint, np.squeeze(drawn.shooting_vector, axis=axis)),
+        " and ".join(dict.fromkeys(each.drawn_by for each in plans)),
+        sum(each.total_variation for each in plans),
+        any(each.cut_short for each in plans),
+    )
+
+
+def number_of_data_sets(chosen, number):
+    """How many data sets of n records a cell has."""
+    return int(np.clip(chosen["records"] // number, chosen["least"], chosen["most"]))
+
+
+def measure_utility(space, number, settings):
+    """Rows of all budgets at one n.
+
+    Parameters
+    ----------
+    space : Space
+    number : int
+        n.
+    settings : dict
+        Of ``config/utility.yaml``.
+
+    Returns
+    -------
+    list of dict
+    """
+    chosen, chains, seed = settings["utility"], settings["chains"], settings["seed"]
+    names = ("utility", space.name, f"n{number}")
+    data_sets = number_of_data_sets(chosen["data_sets"], number)
+    covariates, points = space.simulate(random_stream(seed, *names, "data"), data_sets, number)
+    found = fit(space.manifold, covariates, points)
+    middle = from_the_middle(space.manifold, found.footpoint, found.shooting_vector)
+    records = simulated_records(covariates, points)
+    start = np.stack(middle, axis=-space.manifold.point_ndim - 1)
+    rows = []
+    for budget in chosen["budgets"]:
+        stream = (*names, f"budget{budget:g}")
+        predicted = space.planner.predict(number, budget)
+        law = Certified(space.public(number, predicted.scales), records)
+        blind = law.public.support.draw(random_stream(seed, *stream, WITHOUT_DATA), (1, 1000))
+        drawn = {
+            CERTIFIED: draw_certified(
+                random_stream(seed, *stream, CERTIFIED), law, budget, chosen["draws"], chains, start
+            ),
+            PUBLISHED: draw_published(
+                random_stream(seed, *stream, PUBLISHED),
+                *(space, covariates, points, found, budget, chosen["draws"], chains),
+            ),
+            NOT_PRIVATE: Drawn(*(np.expand_dims(part, 1) for part in middle)),
+            WITHOUT_DATA: Drawn(*law.space.parts(blind)),
+        }
+        for mechanism, geodesics in drawn.items():
+            rows.append(_row(space, number, budget, mechanism, geodesics, predicted))
+    return rows
+
+
+def _row(space, number, budget, mechanism, drawn, predicted):
+    """One line of the table."""
+    errors = space.errors(drawn.footpoint, drawn.shooting_vector)
+    means = {name: float(np.sqrt(np.mean(values))) for name, values in errors.items()}
+    curve = np.sqrt(errors["curve"])
+    expected = {
+        CERTIFIED: predicted.curve,
+        NOT_PRIVATE: predicted.curve_without_privacy,
+        WITHOUT_DATA: predicted.curve_without_data,
+    }
+    return {
+        "space": space.name,
+        "manifold": space.manifold.name,
+        "dimension": space.manifold.dim,
+        "mechanism": mechanism,
+        "budget": budget,
+        "budget_holds": HOLDS[mechanism],
+        "n": number,
+        "curve_error": means["curve"],
+        "low": float(np.quantile(curve, 0.1)),
+        "high": float(np.quantile(curve, 0.9)),
+        "footpoint_error": means["footpoint"],
+        "shooting_vector_error": means["shooting_vector"],
+        "predicted": float(np.sqrt(expected.get(mechanism, np.nan))),
+        "is_noise": predicted.is_noise,
+        "data_sets": curve.shape[0],
+        "draws": curve.shape[1],
+        "sampler": drawn.sampler,
+        "total_variation": drawn.total_variation,
+        "cut_short": drawn.cut_short,
+        **space.settings["support"],
+        "centre_from_truth": DISPLACEMENT * space.settings["support"]["footpoint_radius"],
+        "residual_scale": space.settings["residual_scale"],
+        **vars(predicted.scales),
+    }
