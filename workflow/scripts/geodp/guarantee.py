@@ -185,7 +185,7 @@ def _contributions_are_bounded(law, states):
         )
     )
     one = replace(law, public=replace(law.public, number=1), records=alone)
-    every = np.broadcast_to(states, (law.public.number, *states.shape))
+    every = np.broadcast_to(states, (len(alone.covariates), *states.shape))
     sums = one.sums(every)
     loss = bool(np.all((sums.loss >= 0.0) & (sums.loss <= 1.0)))
     if law.score_name == "energy":

@@ -135,8 +135,8 @@ def _by_chain(law, epsilon, steps, total_variation):
     """The last state of a chain of fixed length, with few enough digits not to tell its path."""
     rng = np.random.default_rng()
     target = certified_target(law, float(epsilon))
-    plan = matched.plan(rng, target, PILOT_PROPOSALS, total_variation, steps, steps)
-    if plan.cut_short:
+    plan = matched.fixed_plan(rng, target, PILOT_PROPOSALS, steps)
+    if not plan.total_variation <= total_variation:
         raise DataError(
             f"{steps} steps were not estimated to come within {total_variation:g} of the law: give "
             "more steps, a wider goal, or other public inputs"

@@ -53,6 +53,7 @@ SHARES_WITH_AXIAL = (
     (0.10, 0.80, 0.10),
     (0.20, 0.30, 0.50),
 )
+FIXED_SHARES = (0.70, 0.00, 0.30)
 PILOT_SHARES = (0.6, 0.0, 0.4)
 PILOT_SHARES_WITH_AXIAL = (0.4, 0.3, 0.3)
 
@@ -82,23 +83,27 @@ class Matched(Kernel):
     ----------
     shares : sequence of float or ndarray, shape (3,) or (*batch, 3)
         Shares of proposals from the ellipses, from the axial law, and uniform in the support;
-        where that is no ball all come from the ellipses.
+        where that is unbounded all come from the ellipses.
+    redraws : bool
+        Whether proposals outside the support are drawn again.  Without it a chain makes as many
+        proposals as it has steps, whatever the data.
     """
 
     shares: tuple | np.ndarray = SHARES[0]
+    redraws: bool = True
 
     name = "matched"
 
     def member(self, index):
         """The same kernel for one part of the batch, given as a tuple of slices."""
         shares = np.asarray(self.shares)
-        return Matched(shares[index] if shares.ndim > 1 else shares)
+        return Matched(shares[index] if shares.ndim > 1 else shares, self.redraws)
 
     def init(self, rng, target, chains):
         """One proposal for each chain, within the support where that is possible."""
-        proposal = _Proposal.of(target, self.shares)
+        proposal = _Proposal.of(target, self.shares, self.redraws)
         state = proposal.draw(rng, chains)
-        for _ in range(START_REDRAWS):
+        for _ in range(START_REDRAWS if self.redraws else 0):
             outside = np.isneginf(state.log_density)
             if not np.any(outside):
                 break
@@ -107,14 +112,17 @@ class Matched(Kernel):
 
     def step(self, rng, target, state):
         """One Metropolis-Hastings step; returns the new state and its `Info`."""
-        proposed = _Proposal.of(target, self.shares).draw(rng, state.log_density.shape[-1])
-        change = proposed.memory["log_weight"] - state.memory["log_weight"]
+        proposal = _Proposal.of(target, self.shares, self.redraws)
+        proposed = proposal.draw(rng, state.log_density.shape[-1])
+        # Of two states outside the support neither is better.
+        with np.errstate(invalid="ignore"):
+            change = proposed.memory["log_weight"] - state.memory["log_weight"]
         accepted = np.log(rng.random(change.shape)) < change
         return choose(target.space, accepted, proposed, state), Info(accepted)
 
     def walk(self, rng, target, state, steps, every):
         """As `Kernel.walk`; proposals do not depend on the state, so many are drawn at once."""
-        proposal = _Proposal.of(target, self.shares)
+        proposal = _Proposal.of(target, self.shares, self.redraws)
         shape = state.log_density.shape
         chains = shape[-1]
         block = max(1, BLOCK // int(np.prod(shape)))
@@ -128,7 +136,8 @@ class Matched(Kernel):
             # Where each chain stands: a proposal of this block, or its state before it.
             place = np.full(shape, -1)
             for step in range(count):
-                accept = thresholds[..., step] < weights[..., step] - weight
+                with np.errstate(invalid="ignore"):
+                    accept = thresholds[..., step] < weights[..., step] - weight
                 weight = np.where(accept, weights[..., step], weight)
                 place = np.where(accept, step, place)
                 accepted = accepted + np.mean(accept, axis=-1)
@@ -186,6 +195,7 @@ class _Proposal:
         Whose lengths the norm adds up.
     axial : AxialLaw or None
     bounded : bool
+    redraws : bool
     """
 
     target: object
@@ -196,9 +206,10 @@ class _Proposal:
     parts: int
     axial: AxialLaw | None
     bounded: bool
+    redraws: bool
 
     @classmethod
-    def of(cls, target, shares):
+    def of(cls, target, shares, redraws=True):
         axis = -target.space.point_ndim - 1
         widths = np.array(target.widths)
         centres = np.repeat(np.expand_dims(target.centre, axis), len(widths), axis=axis)
@@ -231,12 +242,13 @@ class _Proposal:
             parts,
             axial,
             bounded,
+            redraws,
         )
 
     def draw(self, rng, chains):
         """Fresh states with their log weights; (*batch, chains)."""
         position, outside = self._draw_once(rng, chains)
-        for _ in range(REDRAWS):
+        for _ in range(REDRAWS if self.redraws else 0):
             if not np.any(outside):
                 break
             again, again_outside = self._draw_once(rng, chains)
@@ -398,6 +410,34 @@ def plan(rng, target, proposals, total_variation, fewest, most):
         float(np.exp(np.max(_relative(log_weight)))),
         float(distances[chosen]),
         not np.any(enough),
+    )
+
+
+def fixed_plan(rng, target, proposals, steps):
+    """A plan whose work does not depend on the target: what is left to it is an estimate.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+    target : Target
+    proposals : int
+        Pilot proposals for each batch member, from which the distance to the target is estimated.
+    steps : int
+
+    Returns
+    -------
+    Plan
+    """
+    kernel = Matched(FIXED_SHARES, redraws=False)
+    state = _Proposal.of(target, FIXED_SHARES, redraws=False).draw(rng, proposals)
+    log_weight = state.memory["log_weight"]
+    distances = total_variation_bounds(log_weight, np.array([steps]))
+    return Plan(
+        kernel,
+        steps,
+        float(np.exp(np.max(_relative(log_weight)))),
+        float(np.max(distances)),
+        proposals=steps + 1,
     )
 
 

@@ -1,0 +1,345 @@
+"""Draws from the certified law: their distribution, their work, and the accuracy of the law.
+
+Distributions are compared with importance sampling from draws that are even in the support, which
+shares nothing with the samplers but the score and the volume density of Exp.
+"""
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy.special import logsumexp
+
+from geodp.errors import DataError
+from geodp.manifolds.euclidean import Euclidean
+from geodp.manifolds.kendall import KendallPlanarShapes
+from geodp.manifolds.spd import SPD
+from geodp.manifolds.sphere import Sphere
+from geodp.mechanisms.certified import Certified, PublicInputs, map_records
+from geodp.mechanisms.certified_target import certified_target, clipped_hessian, robust_fit
+from geodp.mechanisms.scales import public_scales
+from geodp.regression import energy_gradient
+from geodp.samplers import matched, public_points
+from geodp.samplers.base import run
+from geodp.samplers.integer_choice import generator_bits
+from geodp.samplers.matched import Matched, _Proposal, total_variation_bounds
+
+SPHERE = Sphere(2)
+SPACES = [SPHERE, SPD(2)]
+
+# Standard errors that a right sampler exceeds once in some 10^5 tests of ten bins.
+MOST_ERRORS = 5.0
+
+
+def make_law(manifold, number, data_sets=1, seed=1, residual=0.0447, bad=0, **others):
+    """The law of records about geodesics of length pi/4; ``bad`` records are far from theirs."""
+    rng = np.random.default_rng(seed)
+    centre = np.eye(2) if isinstance(manifold, SPD) else manifold.random_point(rng)
+    start = np.broadcast_to(centre, (data_sets, *manifold.point_shape))
+    p = manifold.exp(start, manifold.random_tangent_in_ball(rng, start, np.pi / 8))
+    v = manifold.random_tangent(rng, p)
+    v = v * manifold.expand(np.pi / 4 / manifold.norm(p, v))
+    x = np.tile(np.linspace(0.0, 1.0, number), (data_sets, 1))
+    clean = manifold.exp(p[:, None], manifold.expand(x - 0.5) * v[:, None])
+    noise = residual / np.sqrt(manifold.dim) * manifold.random_tangent(rng, clean)
+    noise[:, :bad] *= 20.0
+    inputs = {"gradient_scale": 0.1, "loss_scale": 0.1, "loss_offset": 0.2, **others}
+    public = PublicInputs(
+        manifold,
+        centre,
+        np.pi / 4,
+        np.pi / 2,
+        (0.0, 1.0),
+        number=number,
+        **inputs,
+    )
+    return Certified(public, map_records(public, x, manifold.exp(clean, noise)))
+
+
+def squared_error(law, states):
+    """Mean squared distance of the records; shape (*data_sets, chains)."""
+    manifold, records = law.public.manifold, law.records
+    data = records.covariates[..., 0], np.take(records.points, 0, axis=-manifold.point_ndim - 1)
+    return 2.0 * energy_gradient(manifold, *law.space.parts(states), *data, blocks=()).energy
+
+
+def summaries(law, states):
+    """Numbers (3, draws) of the states (draws, ...) of one data set."""
+    manifold = law.public.manifold
+    p, v = law.space.parts(states)
+    return np.stack(
+        [
+            law.score(states[None])[0],
+            manifold.dist(law.public.centre, p),
+            manifold.norm(p, v),
+        ]
+    )
+
+
+class Reference:
+    """Probabilities of bins of the summaries, with their standard errors."""
+
+    BINS = 8
+
+    def __init__(self, law, budget, number=50_000):
+        support = law.public.support
+        states = support.draw(np.random.default_rng(2), (number,))
+        values = summaries(law, states)
+        log_weight = -0.5 * budget * values[0] - support.log_draw_density(states)
+        weight = np.exp(log_weight - logsumexp(log_weight))
+        self.edges, self.shares, self.errors = [], [], []
+        for value in values:
+            order = np.argsort(value)
+            levels = np.arange(1, self.BINS) / self.BINS
+            place = np.searchsorted(np.cumsum(weight[order]), levels)
+            # A score at which every loss is clipped is that of many states.
+            edges = np.unique(value[order][place])
+            bins = np.searchsorted(edges, value)
+            share = np.bincount(bins, weight, minlength=len(edges) + 1)
+            second = np.bincount(bins, weight**2, minlength=len(edges) + 1)
+            whole = np.sum(weight**2)
+            self.edges.append(edges)
+            self.shares.append(share)
+            self.errors.append(second - 2.0 * share * second + share**2 * whole)
+
+    def worst(self, law, states):
+        """The largest difference of shares of draws (draws, ...), in standard errors."""
+        found = []
+        number = len(states)
+        for value, edges, share, error in zip(
+            summaries(law, states), self.edges, self.shares, self.errors, strict=True
+        ):
+            counts = np.bincount(np.searchsorted(edges, value), minlength=len(share))
+            spread = np.sqrt(error + share * (1.0 - share) / number) + 1e-6
+            found.append(np.max(np.abs(counts / number - share) / spread))
+        return max(found)
+
+
+# Wide enough for even draws to see them, narrow enough for mistakes to show.
+WIDE = {"S2": (SPHERE, 16, 1.0), "SPD2": (SPD(2), 10, 1.0)}
+CHAINS = 4000
+
+
+@pytest.fixture(scope="module", params=WIDE.values(), ids=WIDE.keys())
+def wide(request):
+    manifold, number, budget = request.param
+    law = make_law(manifold, number, gradient_scale=0.4, loss_scale=0.6, loss_offset=0.02)
+    return law, budget, Reference(law, budget)
+
+
+def chain_states(law, budget, steps=25, kernel=None, target=None):
+    target = certified_target(law, budget) if target is None else target
+    kernel = Matched((0.7, 0.0, 0.3), redraws=False) if kernel is None else kernel
+    return run(np.random.default_rng(3), kernel, target, CHAINS, steps)[0].position[0]
+
+
+def test_chains_have_the_law(wide):
+    law, budget, reference = wide
+    assert reference.worst(law, chain_states(law, budget)) < MOST_ERRORS
+
+
+def test_public_points_have_the_law(wide):
+    """But for their number."""
+    law, budget, reference = wide
+    bits = generator_bits(np.random.default_rng(4))
+    stages = public_points.one_stage(Fraction(budget), 1 << 14)
+    states = public_points.draw(law, stages, bits, 3000)[0]
+    assert reference.worst(law, states) < MOST_ERRORS
+
+
+def test_the_comparison_finds_what_is_wrong(wide, monkeypatch):
+    law, budget, reference = wide
+    # No steps: the law of proposals.
+    assert reference.worst(law, chain_states(law, budget, steps=0)) > 2.0 * MOST_ERRORS
+    # Another budget.
+    other = chain_states(law, 1.4 * budget)
+    assert reference.worst(law, other) > 2.0 * MOST_ERRORS
+    # Another norm than the proposals have.
+    target = certified_target(law, budget)
+    right = _Proposal.log_components
+
+    def wrong(self, position):
+        found = right(self, position)
+        return found + np.array([1.5, 0.0, 0.0]).reshape((3, *(1,) * (found.ndim - 1)))
+
+    monkeypatch.setattr(_Proposal, "log_components", wrong)
+    broken = chain_states(law, budget, target=target)
+    assert reference.worst(law, broken) > 2.0 * MOST_ERRORS
+
+
+@pytest.mark.parametrize("manifold", SPACES, ids=lambda space: space.name)
+def test_proposals_have_the_density_they_say(manifold):
+    """The mean of weights under the even law is one, and so is that under the proposals."""
+    law = make_law(manifold, 12)
+    target = certified_target(law, 1.0)
+    proposal = _Proposal.of(target, (0.7, 0.0, 0.3), redraws=False)
+    rng = np.random.default_rng(5)
+    state = proposal.draw(rng, 40_000)
+    inside = np.isfinite(state.log_density[0])
+    log_proposal = (state.log_density[:, inside] - state.memory["log_weight"][:, inside])[0]
+    weight = np.exp(target.support.log_draw_density(state.position[0, inside]) - log_proposal)
+    # Even draws, seen from proposals, outside which there are none.
+    mean = np.sum(weight) / len(inside)
+    error = np.sqrt(np.sum(weight**2)) / len(inside)
+    assert mean == pytest.approx(1.0, abs=5.0 * error)
+    assert error < 0.03
+
+
+def test_frequencies_of_few_points_are_their_probabilities():
+    law = make_law(SPHERE, 10, data_sets=2)
+    epsilon = Fraction(3, 2)
+    states, volumes = law.public.support.even_points(64)
+    score = np.floor(law.score(np.broadcast_to(states, (2, *states.shape))) * 1024) / 1024
+    log_mass = np.log(volumes) - 0.75 * score
+    mass = np.exp(log_mass - logsumexp(log_mass, axis=-1, keepdims=True))
+    bits = generator_bits(np.random.default_rng(6))
+    drawn = public_points.draw(law, public_points.one_stage(epsilon, 64), bits, 4000)
+    for member in range(2):
+        same = np.all(drawn[member][:, None] == states, axis=(-1, -2))
+        assert np.all(np.sum(same, axis=-1) == 1)
+        share = np.mean(same, axis=0)
+        spread = np.sqrt(mass[member] * (1.0 - mass[member]) / 4000) + 1e-4
+        assert np.max(np.abs(share - mass[member]) / spread) < MOST_ERRORS
+
+
+def test_a_second_stage_stays_about_the_first_and_in_the_support():
+    law = make_law(SPHERE, 60)
+    support, space = law.public.support, law.space
+    stage = public_points.Stage(Fraction(1, 2), 256, 0.1)
+    edge = support.draw(np.random.default_rng(7), (500,))
+    states, volumes = public_points.pattern(support, edge, stage)
+    assert states.shape == (500, 257, 2, 3)
+    np.testing.assert_array_equal(volumes > 0.0, support.contains(states))
+    np.testing.assert_allclose(states[:, -1], edge, atol=1e-12)
+    assert np.all(volumes[:, -1] > 0.0)
+    step = space.log(np.broadcast_to(edge[:, None], states.shape), states)
+    for part, radius in zip(space.parts(step), support.radii, strict=True):
+        assert np.max(SPHERE.norm(space.parts(edge)[0][:, None], part)) <= 0.1001 * radius
+    stages = public_points.two_stages(1, Fraction(1, 4), 0.1, 512)
+    assert sum(each.epsilon for each in stages) == 1
+    drawn = public_points.draw(law, stages, generator_bits(np.random.default_rng(8)), 5)
+    assert drawn.shape == (1, 5, 2, 3)
+    assert np.all(support.contains(drawn))
+
+
+def test_bad_records_do_not_move_the_centre_of_proposals():
+    good = make_law(SPHERE, 60, data_sets=5)
+    spoiled = make_law(SPHERE, 60, data_sets=5, bad=12)
+    first, second = (law.space.parts(robust_fit(law)) for law in (good, spoiled))
+    assert np.max(SPHERE.dist(first[0], second[0])) < 0.05
+    # About there the clipped gradient vanishes, and grows in every direction.
+    fitted = robust_fit(spoiled)
+    assert np.all(np.linalg.eigvalsh(clipped_hessian(spoiled, fitted)) > 0.0)
+    gradient = replace(spoiled, score_name="gradient").score(fitted[:, None])
+    assert np.max(gradient) < 0.2
+
+
+@pytest.mark.parametrize("score", ["combined", "energy", "gradient"])
+def test_every_score_has_a_target(score):
+    law = replace(make_law(SPHERE, 30, data_sets=2), score_name=score)
+    target = certified_target(law, 1.0)
+    assert target.batch == (2,)
+    plan = matched.fixed_plan(np.random.default_rng(9), target, 500, 100)
+    assert plan.total_variation < 0.01
+
+
+def test_shapes_of_many_dimensions_have_a_target_and_no_points():
+    manifold = KendallPlanarShapes(8)
+    law = make_law(manifold, 40)
+    target = certified_target(law, 2.0)
+    state = run(np.random.default_rng(10), Matched((0.7, 0.0, 0.3)), target, 20, 30)[0]
+    assert np.all(target.support.contains(state.position))
+    with pytest.raises(DataError, match="24 dimensions are too many"):
+        public_points.draw(law, public_points.one_stage(1), None)
+
+
+class Counted(Certified):
+    """Counts the states at which it is evaluated."""
+
+    evaluated = 0
+
+    def sums(self, states):
+        type(self).evaluated += states[..., 0, 0].size
+        return super().sums(states)
+
+
+def test_the_work_does_not_depend_on_the_data():
+    found = []
+    for seed, bad in ((1, 0), (2, 30), (3, 60)):
+        plain = make_law(SPHERE, 60, seed=seed, bad=bad)
+        law = Counted(plain.public, plain.records)
+        Counted.evaluated = 0
+        target = certified_target(law, 1.0)
+        plan = matched.fixed_plan(np.random.default_rng(seed), target, 300, 50)
+        run(np.random.default_rng(seed), plan.sampler, target, 1, plan.steps)
+        stages = public_points.two_stages(1, Fraction(1, 4), 0.2, 128)
+        public_points.draw(law, stages, generator_bits(np.random.default_rng(seed)))
+        found.append(Counted.evaluated)
+    assert found[0] == found[1] == found[2]
+    assert found[0] > 300 + 50 + 256
+
+
+# Accuracy, of the law by itself
+
+
+def log_mean_error(law, budget, number=1500):
+    """Logarithm of the mean squared error under the law, and that of the fit."""
+    target = certified_target(law, budget)
+    proposal = _Proposal.of(target, (0.5, 0.0, 0.5))
+    state = proposal.draw(np.random.default_rng(11), number)
+    log_weight = state.memory["log_weight"]
+    weight = np.exp(log_weight - logsumexp(log_weight, axis=-1, keepdims=True))
+    inside = np.isfinite(log_weight)
+    places = np.where(law.space.expand(inside), state.position, target.centre[:, None])
+    error = np.mean(np.sum(weight * squared_error(law, places), axis=-1))
+    return np.log(error), np.log(np.mean(squared_error(law, target.centre[:, None])))
+
+
+@pytest.mark.parametrize(
+    ("score", "number", "budget", "low", "high"),
+    [
+        ("combined", 50, 1.0, -5.75, -5.05),
+        ("energy", 50, 1.0, -5.85, -5.25),
+        ("gradient", 50, 1.0, -3.0, -0.5),
+        ("combined", 100, 1.0, -6.10, -5.85),
+        ("combined", 200, 1.0, -6.20, -6.00),
+        ("gradient", 200, 1.0, -6.20, -5.90),
+    ],
+)
+def test_errors_on_the_sphere_are_about_those_of_the_prototype(score, number, budget, low, high):
+    law = replace(make_law(SPHERE, number, data_sets=8), score_name=score)
+    found, fitted = log_mean_error(law, budget)
+    assert low < found < high
+    assert fitted == pytest.approx(-6.24, abs=0.12)
+
+
+@pytest.mark.parametrize("number", [50, 100, 200])
+def test_the_rule_for_scales_is_not_far_from_the_best_tried(number):
+    best = {50: -5.75, 100: -6.10, 200: -6.17}[number]
+    scales = public_scales(0.0447, number, 1.0, 2)
+    law = make_law(SPHERE, number, data_sets=8, **scales._asdict())
+    assert log_mean_error(law, 1.0)[0] < best + 0.25
+
+
+def test_scales_follow_the_residuals_and_nothing_else():
+    one, double = (public_scales(size, 80, 1.0, 2) for size in (0.1, 0.2))
+    assert double.gradient_scale == pytest.approx(2.0 * one.gradient_scale)
+    assert double.loss_scale == pytest.approx(2.0 * one.loss_scale)
+    assert double.loss_offset == one.loss_offset
+    losses = [public_scales(0.1, number, 1.0, 2).loss_scale for number in (1, 25, 50, 1000)]
+    assert losses == sorted(losses, reverse=True)
+    assert 0.0 < public_scales(0.1, 1, 0.1, 96).loss_offset < 1.0
+
+
+def test_bounds_of_the_distance_know_of_states_without_weight():
+    log_weight = np.array([[-np.inf, 0.0, 0.0, 0.0], [-np.inf] * 4])
+    bounds = total_variation_bounds(log_weight, np.array([0, 50]))
+    assert bounds[0, 0] == pytest.approx(0.25)
+    assert bounds[0, 1] < 1e-6
+    np.testing.assert_array_equal(bounds[1], 1.0)
+
+
+def test_flat_space_has_no_cut_locus_to_leave():
+    law = make_law(Euclidean(2), 30)
+    assert np.all(np.isfinite(robust_fit(law)))
