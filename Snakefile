@@ -24,6 +24,7 @@ include: "workflow/rules/evaluate.smk"
 include: "workflow/rules/figures.smk"
 include: "workflow/rules/benchmark.smk"
 include: "workflow/rules/plan.smk"
+include: "workflow/rules/utility.smk"
 
 
 rule all:

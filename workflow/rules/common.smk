@@ -46,6 +46,11 @@ BENCHMARK_PARTS = [
     "sizes",
 ]
 
+# So have simulated releases.
+UTILITY = load_benchmark(ROOT / "config" / "utility.yaml")
+UTILITY_RESULTS = "results/utility"
+UTILITY_SPACES = {re.sub("[^a-z0-9]", "", name.lower()): name for name in UTILITY["spaces"]}
+
 PLAN_FILES = {
     "table": f"{RESULTS}/plan/plan.csv",
     "needed": f"{RESULTS}/plan/needed.csv",
@@ -212,3 +217,10 @@ def convergence_inputs(study, figure):
 def benchmark_settings(part):
     """What one part of the benchmark is told: its own settings, limits and seed."""
     return {key: BENCHMARK[key] for key in ("seed", "seconds", part)}
+
+
+def utility_settings(space, part):
+    """What a job on one space of simulated releases is told."""
+    name = UTILITY_SPACES[space]
+    chosen = {key: UTILITY[key] for key in ("seed", "chains", part)}
+    return chosen | {"spaces": {name: UTILITY["spaces"][name]}}

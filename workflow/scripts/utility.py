@@ -16,13 +16,12 @@ from geodp.manifolds.base import Manifold
 from geodp.mechanisms.as_published import AsPublished, configured_support
 from geodp.mechanisms.certified import Certified, PublicInputs, Records
 from geodp.mechanisms.certified_target import certified_target
-from geodp.planner import Planner
+from geodp.planner import NOISE, Planner
 from geodp.randomness import random_stream
 from geodp.records import landmark_columns, read_records
 from geodp.regression import fit
 from geodp.samplers import matched
 from geodp.samplers.base import run
-from geodp.samplers.choice import plan
 from geodp.sensitivity import published_sensitivity
 from geodp.stand_in import simulate_outlines
 
@@ -38,6 +37,10 @@ BLOCK = 20000
 # Of the true footpoint from the public centre, relative to the radius of the support.
 DISPLACEMENT = 0.5
 
+# Up to so many records other modes of the published densities are looked for; more leave them next
+# to no mass, where residuals are small.
+SEARCHED = 100
+
 CERTIFIED, PUBLISHED, NOT_PRIVATE = "certified", "as published", "no privacy"
 WITHOUT_DATA = "without data"
 
@@ -46,8 +49,12 @@ HOLDS = {
     CERTIFIED: "proved",
     PUBLISHED: "does not hold",
     NOT_PRIVATE: "no privacy",
+    # Nothing of the data is in it.
     WITHOUT_DATA: "proved",
 }
+
+# Geodesics drawn without looking at the data.
+BLIND_DRAWS = 2000
 
 
 @dataclass(frozen=True)
@@ -182,26 +189,31 @@ def simulated_records(covariates, points):
     )
 
 
-def draw_from(rng, target, draws, chains):
-    """Last states of matched chains, and their plan.
+def plan_chains(rng, target, chains):
+    """How matched chains draw from a target: as quickly as will do.
 
     Parameters
     ----------
     rng : numpy.random.Generator
     target : Target
-    draws : int
-        For each member of its batch.
     chains : dict
-        Settings of `matched.plan`.
+        Settings of ``config/utility.yaml``, with a number of pilots.
+
+    Returns
+    -------
+    Plan
     """
-    planned = matched.plan(
-        rng,
-        target,
-        chains["pilots"],
-        chains["total_variation"],
-        chains["fewest_steps"],
-        chains["most_steps"],
-    )
+    wanted = chains["total_variation"]
+    planned = matched.fixed_plan(rng, target, chains["pilots"], chains["tried_steps"])
+    if planned.total_variation <= wanted:
+        return planned
+    limits = chains["fewest_steps"], chains["most_steps"]
+    return matched.plan(rng, target, chains["pilots"], wanted, *limits)
+
+
+def draw_from(rng, target, draws, chains):
+    """Last states of matched chains, (*batch, draws, *point_shape), and their plan."""
+    planned = plan_chains(rng, target, chains)
     return run(rng, planned.sampler, target, draws, planned.steps)[0].position, planned
 
 
@@ -230,21 +242,20 @@ def draw_published(rng, space, covariates, points, found, budget, draws, chains)
     support = configured_support(
         manifold, sensitivity, space.centre, reach, allowed["shooting_vector_length"]
     )
-    mechanism = AsPublished(manifold, covariates, points, found, sensitivity, support)
+    mechanism = AsPublished(
+        manifold,
+        *(covariates, points, found, sensitivity, support),
+        searched=covariates.shape[-1] <= SEARCHED,
+    )
 
-    def planner(rng, target, draws):
-        return plan(
-            rng,
-            target,
-            draws,
-            "matched",
-            chains["pilots"],
-            chains["total_variation"],
-            chains["fewest_steps"],
-            chains["most_steps"],
-        )
-
-    drawn = draw_pairs(rng, mechanism, (0.5 * budget, 0.5 * budget), draws, 1, planner)
+    drawn = draw_pairs(
+        rng,
+        mechanism,
+        (0.5 * budget, 0.5 * budget),
+        draws,
+        1,
+        lambda rng, target, draws: plan_chains(rng, target, chains),
+    )
     plans = drawn.plans.values()
     axis = -manifold.point_ndim - 1
     return Drawn(
@@ -255,8 +266,8 @@ def draw_published(rng, space, covariates, points, found, budget, draws, chains)
     )
 
 
-def number_of_data_sets(chosen, number):
-    """How many data sets of n records a cell has."""
+def as_many(chosen, number):
+    """How many times n records are so many records, between limits."""
     return int(np.clip(chosen["records"] // number, chosen["least"], chosen["most"]))
 
 
@@ -277,59 +288,64 @@ def measure_utility(space, number, settings):
     """
     chosen, chains, seed = settings["utility"], settings["chains"], settings["seed"]
     names = ("utility", space.name, f"n{number}")
-    data_sets = number_of_data_sets(chosen["data_sets"], number)
+    data_sets = as_many(chosen["data_sets"], number)
+    chains = chains | {"pilots": as_many(chains["pilots"], number)}
     covariates, points = space.simulate(random_stream(seed, *names, "data"), data_sets, number)
     found = fit(space.manifold, covariates, points)
     middle = from_the_middle(space.manifold, found.footpoint, found.shooting_vector)
     records = simulated_records(covariates, points)
     start = np.stack(middle, axis=-space.manifold.point_ndim - 1)
-    rows = []
-    for budget in chosen["budgets"]:
+    # What does not depend on a budget.
+    public = space.public(number, space.planner.predict(number, 1.0).scales)
+    blind = public.support.draw(random_stream(seed, *names, WITHOUT_DATA), (1, BLIND_DRAWS))
+    rows = [
+        _row(space, number, mechanism, drawn)
+        for mechanism, drawn in (
+            (NOT_PRIVATE, Drawn(*(np.expand_dims(part, 1) for part in middle))),
+            (WITHOUT_DATA, Drawn(*public.support.space.parts(blind))),
+        )
+    ]
+    largest = number == max(chosen["n"]) and len(chosen["n"]) > 1
+    for budget in chosen["shown"] if largest else chosen["budgets"]:
         stream = (*names, f"budget{budget:g}")
         predicted = space.planner.predict(number, budget)
         law = Certified(space.public(number, predicted.scales), records)
-        blind = law.public.support.draw(random_stream(seed, *stream, WITHOUT_DATA), (1, 1000))
-        drawn = {
-            CERTIFIED: draw_certified(
-                random_stream(seed, *stream, CERTIFIED), law, budget, chosen["draws"], chains, start
-            ),
-            PUBLISHED: draw_published(
-                random_stream(seed, *stream, PUBLISHED),
-                *(space, covariates, points, found, budget, chosen["draws"], chains),
-            ),
-            NOT_PRIVATE: Drawn(*(np.expand_dims(part, 1) for part in middle)),
-            WITHOUT_DATA: Drawn(*law.space.parts(blind)),
-        }
-        for mechanism, geodesics in drawn.items():
-            rows.append(_row(space, number, budget, mechanism, geodesics, predicted))
+        rng = random_stream(seed, *stream, CERTIFIED)
+        drawn = draw_certified(rng, law, budget, chosen["draws"], chains, start)
+        rows.append(_row(space, number, CERTIFIED, drawn, predicted))
+        rng = random_stream(seed, *stream, PUBLISHED)
+        drawn = draw_published(
+            rng, space, covariates, points, found, budget, chosen["draws"], chains
+        )
+        rows.append(_row(space, number, PUBLISHED, drawn, predicted))
     return rows
 
 
-def _row(space, number, budget, mechanism, drawn, predicted):
-    """One line of the table."""
+def _row(space, number, mechanism, drawn, predicted=None):
+    """One line of the table; what has no budget has no prediction for one."""
     errors = space.errors(drawn.footpoint, drawn.shooting_vector)
     means = {name: float(np.sqrt(np.mean(values))) for name, values in errors.items()}
     curve = np.sqrt(errors["curve"])
-    expected = {
-        CERTIFIED: predicted.curve,
-        NOT_PRIVATE: predicted.curve_without_privacy,
-        WITHOUT_DATA: predicted.curve_without_data,
-    }
-    return {
+    # Draws from one data set share its error.
+    by_data_set = np.mean(errors["curve"], axis=-1)
+    spread = np.std(by_data_set, ddof=1) if len(by_data_set) > 1 else np.nan
+    relative = 0.5 * spread / np.sqrt(len(by_data_set)) / np.mean(by_data_set)
+    line = {
         "space": space.name,
         "manifold": space.manifold.name,
         "dimension": space.manifold.dim,
         "mechanism": mechanism,
-        "budget": budget,
+        "budget": predicted.budget if predicted else np.nan,
         "budget_holds": HOLDS[mechanism],
         "n": number,
         "curve_error": means["curve"],
+        "relative_standard_error": float(relative),
         "low": float(np.quantile(curve, 0.1)),
         "high": float(np.quantile(curve, 0.9)),
         "footpoint_error": means["footpoint"],
         "shooting_vector_error": means["shooting_vector"],
-        "predicted": float(np.sqrt(expected.get(mechanism, np.nan))),
-        "is_noise": predicted.is_noise,
+        "predicted": np.nan,
+        "is_noise": mechanism == WITHOUT_DATA,
         "data_sets": curve.shape[0],
         "draws": curve.shape[1],
         "sampler": drawn.sampler,
@@ -338,5 +354,15 @@ def _row(space, number, budget, mechanism, drawn, predicted):
         **space.settings["support"],
         "centre_from_truth": DISPLACEMENT * space.settings["support"]["footpoint_radius"],
         "residual_scale": space.settings["residual_scale"],
-        **vars(predicted.scales),
     }
+    known = predicted or space.planner.predict(number, 1.0)
+    if mechanism == CERTIFIED:
+        line |= {"predicted": np.sqrt(known.curve), "is_noise": known.is_noise}
+        line |= vars(known.scales)
+    elif mechanism == PUBLISHED:
+        line |= {"is_noise": bool(np.mean(errors["curve"]) > NOISE * known.curve_without_data)}
+    elif mechanism == NOT_PRIVATE:
+        line |= {"predicted": np.sqrt(known.curve_without_privacy)}
+    else:
+        line |= {"predicted": np.sqrt(known.curve_without_data)}
+    return line

@@ -2,11 +2,13 @@
 
 The prediction is that of flat space: records lie about a geodesic with independent normal
 residuals, covariates are spread evenly over their range, and the score is taken at its mean over
-such records.  It then depends on three numbers only, whatever the dimension: the lengths of the
-errors of footpoint and shooting vector, and the angle between them.  So the law of the errors is
-an integral over three numbers, done on a grid.  The error of the estimate without privacy is
-added.  Curvature is left out, which is right for errors and residuals that are small beside its
-radius; and so is what few records differ from their mean by.
+such records, but for the level of the loss, which strays from its mean as that of n records does.
+It then depends on three numbers only, whatever the dimension: the lengths of the errors of
+footpoint and shooting vector, and the angle between them.  So the law of the errors is an integral
+over three numbers, done on a grid.  Added is the error of the estimate that the law is about: where
+the gradient decides, of the one with clipped residuals; where the loss does, of the one with
+truncated squares.  Curvature is left out, which is right for errors and residuals that are small
+beside its radius.
 
 No data are looked at, here or by what calls this: a plan costs no budget.
 """
@@ -15,9 +17,11 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 
 import numpy as np
-from scipy.special import gammaincinv, ndtri
+from scipy.special import gammainc, gammaincinv, ndtri
 
 from geodp.errors import DataError
+from geodp.manifolds.base import BLOCKS
+from geodp.mechanisms.certified import SCORES
 
 # Midpoints of the residuals' law: of its component along the error, and of its length across it.
 ALONG, ACROSS = 128, 48
@@ -32,6 +36,9 @@ COVARIATES, ANGLES = 8, 12
 # and of so many nodes (Gauss and Legendre's), from this share of the typical error.
 INTERVAL, INTERVAL_NODES, SHORTEST = 2.4, 6, 0.02
 
+# Nodes of lengths and angles with which scales are compared.
+ROUGH_NODES, ROUGH_ANGLES = 3, 5
+
 # A release is noise if its squared error is more than this share of that of a geodesic drawn from
 # the support without looking at the data.
 NOISE = 0.1
@@ -40,7 +47,11 @@ NOISE = 0.1
 # gradient scales; offsets as shares of the loss that is expected at the truth.
 GRADIENT_SCALES = (0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 2.8)
 LOSS_SCALES = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
-OFFSETS = (0.0, 0.5, 0.75, 0.9, 1.0, 1.2)
+OFFSETS = (0.0, 0.5, 0.75, 0.9, 1.0, 1.2, 1.5, 2.0)
+
+# By how many standard deviations the mean loss of n records strays from what is expected, and how
+# often (Gauss and Hermite's rule).
+STRAYS, STRAY_SHARES = np.sqrt(3.0) * np.array([-1.0, 0.0, 1.0]), np.array([1.0, 4.0, 1.0]) / 6.0
 
 # A residual scale is a guess: of scales this close to the best, in squared error, the widest.
 CLOSE = 0.02
@@ -108,6 +119,9 @@ class Planner:
         R_p and R_v of the support.
     residual_scale : float
         Standard deviation of a residual in each direction, in the manifold's unit of length.
+    score_name : str, one of `SCORES`
+    unknown : tuple of str
+        Of `BLOCKS`; those left out have no error.
 
     Raises
     ------
@@ -119,10 +133,14 @@ class Planner:
     footpoint_radius: float
     shooting_vector_length: float
     residual_scale: float
+    score_name: str = SCORES[0]
+    unknown: tuple = BLOCKS
 
     def __post_init__(self):
-        for name, value in vars(self).items():
-            _refuse_unless_positive(name, value)
+        for name in ("dim", "footpoint_radius", "shooting_vector_length", "residual_scale"):
+            _refuse_unless_positive(name, getattr(self, name))
+        if self.score_name not in SCORES:
+            raise ValueError(f"score {self.score_name!r} is none of {', '.join(SCORES)}")
 
     def predict(self, number, budget, scales=None):
         """Predicted errors of a release.
@@ -140,10 +158,10 @@ class Planner:
         """
         _refuse_unless_positive("number", number)
         _refuse_unless_positive("budget", budget)
-        used, squares = self._law(float(number * budget), scales)
-        without = self._typical_residual**2 / number * np.array([1.0, 12.0])
-        squares = squares + without
-        radii = np.array([self.footpoint_radius, self.shooting_vector_length])
+        used, squares = self._law(float(number), float(budget), scales)
+        known = np.array([block not in self.unknown for block in BLOCKS])
+        without = self._without_privacy(number)
+        radii = np.where(known, 0.0, [self.footpoint_radius, self.shooting_vector_length])
         return Prediction(
             number,
             budget,
@@ -201,31 +219,59 @@ class Planner:
         """Root mean squared length of a residual."""
         return self.residual_scale * np.sqrt(self.dim)
 
+    def _without_privacy(self, number):
+        """Squared errors (2,) of the least-squares estimate."""
+        unknown = np.array([block in self.unknown for block in BLOCKS])
+        return np.where(unknown, self._typical_residual**2 / number * np.array([1.0, 12.0]), 0.0)
+
     @cache  # noqa: B019 - a planner is small, and its predictions share their laws
-    def _law(self, information, scales):
-        """Scales, and squared errors (2,) from privacy, at a product of subjects and budget."""
-        errors = _Errors(self, information)
+    def _law(self, number, budget, scales):
+        """Scales, and squared errors (2,) of a release."""
         if scales is not None:
+            errors = _Errors(self, number, budget)
             gradient = errors.gradient(scales.gradient_scale)
             return scales, errors.squares(gradient, errors.loss(scales.loss_scale), scales)
+        errors = _Errors(self, number, budget, ROUGH_NODES, ROUGH_ANGLES)
         found, losses = [], {}
-        for factor in GRADIENT_SCALES:
+        # What a score does not know of has one value.
+        no_loss = self.score_name.startswith("gradient")
+        for factor in GRADIENT_SCALES if self.score_name != "energy" else (1.0,):
             gradient_scale = float(factor * self._typical_residual)
             gradient = errors.gradient(gradient_scale)
-            for loss_factor in LOSS_SCALES:
+            for loss_factor in LOSS_SCALES if not no_loss else (1.0,):
                 # Products of the two lists agree to a few digits; one loss serves for all of them.
                 relative = round(factor * loss_factor, 6)
                 loss_scale = float(relative * self._typical_residual)
                 if relative not in losses:
                     losses[relative] = errors.loss(loss_scale)
                 expected = self._losses(loss_scale)[0]
-                for share in OFFSETS:
+                for share in OFFSETS if self.score_name == "combined" else (0.0,):
                     if share * expected < 1.0:
                         tried = Scales(gradient_scale, loss_scale, float(share * expected))
                         found.append((tried, errors.squares(gradient, losses[relative], tried)))
         curves = np.array([squares @ _CURVE for _, squares in found])
         close = np.flatnonzero(curves <= (1.0 + CLOSE) * np.min(curves))
-        return found[max(close, key=lambda k: (found[k][0].gradient_scale, -curves[k]))]
+        best = max(close, key=lambda k: (found[k][0].gradient_scale, -curves[k]))
+        return self._law(number, budget, found[best][0])
+
+    # Estimates that laws are about, and the level of the loss.
+
+    @cache  # noqa: B019
+    def _excess_of_clipping(self, limit):
+        """Variance of the estimate with clipped residuals, over that of least squares."""
+        length = self._components[1][0]
+        clipped = np.minimum(length, limit)
+        # The derivative of the mean of a function of normal numbers is its product with them.
+        return np.mean(clipped**2) * self._typical_residual**2 / np.mean(length * clipped) ** 2
+
+    def _excess_of_truncation(self, limit):
+        """Variance of the estimate of least truncated squares, over that of least squares."""
+        return 1.0 / gammainc(0.5 * self.dim + 1.0, 0.5 * (limit / self.residual_scale) ** 2)
+
+    @cache  # noqa: B019
+    def _stray(self, limit):
+        """Standard deviation of the loss of a record."""
+        return np.std(np.minimum(self._components[1][0] / limit, 1.0) ** 2)
 
     # Residuals about a point at some distance from where they are taken to be about.
 
@@ -259,21 +305,25 @@ class Planner:
 
 
 class _Errors:
-    """The law of the errors at a product of subjects and budget, on a grid of three numbers."""
+    """The law of the errors at a number of subjects and a budget, on a grid of three numbers."""
 
-    def __init__(self, planner, information):
+    def __init__(self, planner, number, budget, nodes=INTERVAL_NODES, angles=ANGLES):
         dim = planner.dim
-        self._planner, self._information = planner, information
+        self._planner, self._number, self._information = planner, number, number * budget
         typical = planner._typical_residual
-        shortest = SHORTEST * min(typical, 4.0 * dim * typical / information)
-        footpoint, log_footpoint = _lengths(dim, shortest, planner.footpoint_radius)
-        vector, log_vector = _lengths(dim, shortest, planner.shooting_vector_length)
+        shortest = SHORTEST * min(typical, 4.0 * dim * typical / self._information)
+        (footpoint, log_footpoint), (vector, log_vector) = (
+            _lengths(dim, shortest, longest, nodes) if block in planner.unknown else _NO_ERROR
+            for block, longest in zip(
+                BLOCKS, (planner.footpoint_radius, planner.shooting_vector_length), strict=True
+            )
+        )
         # Half a turn is enough: covariates are spread evenly about their middle.
         cosine, log_angle = np.ones(1), np.zeros(1)
-        if dim > 1:
+        if dim > 1 and len(planner.unknown) > 1:
             # In many dimensions most directions are nearly at a right angle.
             spread = min(1.0, 3.0 / np.sqrt(dim))
-            angle = 0.5 * np.pi * (1.0 - spread * (np.arange(ANGLES) + 0.5) / ANGLES)
+            angle = 0.5 * np.pi * (1.0 - spread * (np.arange(angles) + 0.5) / angles)
             cosine, log_angle = np.cos(angle), (dim - 2.0) * np.log(np.sin(angle))
         footpoint, vector = footpoint[:, None, None], vector[:, None]
         self._log_measure = log_footpoint[:, None, None] + log_vector[:, None] + log_angle
@@ -303,8 +353,11 @@ class _Errors:
         ]
 
     def gradient(self, scale):
-        """Hull norm of the mean clipped gradient over twice its limit."""
+        """Norm of the mean clipped gradient over twice its limit."""
         first, second, third = self._moments(self._planner._clipped_means(scale), 3)
+        if self._planner.score_name == "gradient_by_blocks":
+            blocks = self._length(first, second), 2.0 * self._length(second, third)
+            return np.maximum(*blocks) / (2.0 * scale)
         ends = (
             self._length(0.5 * first + sign * second, 0.5 * second + sign * third)
             for sign in (1.0, -1.0)
@@ -317,19 +370,43 @@ class _Errors:
 
     def squares(self, gradient, loss, scales):
         """Mean squared errors of footpoint and shooting vector; (2,)."""
-        score = np.maximum(gradient, loss - scales.loss_offset)
-        exponent = self._log_measure - 0.5 * self._information * score
-        weight = np.exp(exponent - np.max(exponent))
-        sums = [np.sum(weight * square) for square in (self._footpoint, self._vector)]
-        return np.array(sums) / np.sum(weight)
+        planner = self._planner
+        clipped = planner._excess_of_clipping(scales.gradient_scale)
+        truncated = planner._excess_of_truncation(scales.loss_scale)
+        without = planner._without_privacy(self._number)
+        stray = planner._stray(scales.loss_scale) / np.sqrt(self._number)
+        strays, shares = STRAYS, STRAY_SHARES
+        if planner.score_name != "combined":
+            strays, shares = np.zeros(1), np.ones(1)
+        total = np.zeros(2)
+        for away, share in zip(strays, shares, strict=True):
+            if planner.score_name == "combined":
+                level = loss + away * stray - scales.loss_offset
+                by_loss = level > gradient
+                score = np.where(by_loss, level, gradient)
+            else:
+                by_loss = np.array(planner.score_name == "energy")
+                score = np.where(by_loss, loss, gradient)
+            exponent = self._log_measure - 0.5 * self._information * score
+            weight = np.exp(exponent - np.max(exponent))
+            weight /= np.sum(weight)
+            law = [np.sum(weight * square) for square in (self._footpoint, self._vector)]
+            truncating = np.sum(weight * by_loss)
+            estimate = (truncating * truncated + (1.0 - truncating) * clipped) * without
+            total += share * (law + estimate)
+        return total
 
 
-def _lengths(dim, shortest, longest):
+# Lengths and logarithms of weights of an error that is known to be none.
+_NO_ERROR = np.zeros(1), np.zeros(1)
+
+
+def _lengths(dim, shortest, longest, interval_nodes):
     """Nodes on a logarithmic scale, and logarithms of their weights in ``r^(dim - 1) dr``."""
     shortest = min(shortest, 0.1 * longest)
     span = np.log(longest / shortest)
     count = int(np.ceil(span * np.sqrt(dim) / INTERVAL))
-    nodes, weights = np.polynomial.legendre.leggauss(INTERVAL_NODES)
+    nodes, weights = np.polynomial.legendre.leggauss(interval_nodes)
     places = (np.arange(count)[:, None] + 0.5 * (1.0 + nodes)) * span / count
     weights = np.broadcast_to(0.5 * weights * span / count, places.shape)
     # The first node is for all that is shorter.
