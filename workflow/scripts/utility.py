@@ -164,6 +164,10 @@ class Drawn:
     ----------
     footpoint, shooting_vector : ndarray, shape (data_sets, draws, *point_shape)
         In the middle of the covariate's range.
+    proposals : tuple of ndarray, optional
+        Footpoints and shooting vectors (data_sets, proposals, *point_shape), and weights
+        (data_sets, proposals) by which their mean is that of the law; errors are then means over
+        these, which are fewer by far than draws of the same worth.
     sampler : str
         Empty where nothing is drawn.
     total_variation : float
@@ -177,6 +181,21 @@ class Drawn:
     sampler: str = ""
     total_variation: float = 0.0
     cut_short: bool = False
+    proposals: tuple | None = None
+
+    def mean(self, function):
+        """Means over the law (data_sets), of a function of footpoints and shooting vectors."""
+        if self.proposals is None:
+            return np.mean(function(self.footpoint, self.shooting_vector), axis=-1)
+        *geodesics, weights = self.proposals
+        return np.sum(weights * function(*geodesics), axis=-1)
+
+    @property
+    def effective_draws(self):
+        """Independent draws that the means are worth, for the data set with the fewest."""
+        if self.proposals is None:
+            return float(self.footpoint.shape[1])
+        return float(np.min(1.0 / np.sum(self.proposals[2] ** 2, axis=-1)))
 
 
 def simulated_records(covariates, points):
@@ -221,11 +240,15 @@ def draw_certified(rng, law, budget, draws, chains, start=None):
     """Geodesics from the certified law, by matched chains."""
     target = certified_target(law, budget, start)
     states, planned = draw_from(rng, target, draws, chains)
+    proposals, weights = matched.weighted_proposals(
+        rng, target, planned.sampler, chains["weighted"]
+    )
     return Drawn(
         *law.space.parts(states),
         planned.drawn_by,
         planned.total_variation,
         planned.cut_short,
+        (*law.space.parts(proposals), weights),
     )
 
 
@@ -266,6 +289,12 @@ def draw_published(rng, space, covariates, points, found, budget, draws, chains)
     )
 
 
+def chains_at(settings, number):
+    """Settings of chains, with numbers of proposals, at n records."""
+    chosen = settings["chains"]
+    return chosen | {name: as_many(chosen[name], number) for name in ("pilots", "weighted")}
+
+
 def as_many(chosen, number):
     """How many times n records are so many records, between limits."""
     return int(np.clip(chosen["records"] // number, chosen["least"], chosen["most"]))
@@ -286,10 +315,10 @@ def measure_utility(space, number, settings):
     -------
     list of dict
     """
-    chosen, chains, seed = settings["utility"], settings["chains"], settings["seed"]
+    chosen, seed = settings["utility"], settings["seed"]
+    chains = chains_at(settings, number)
     names = ("utility", space.name, f"n{number}")
     data_sets = as_many(chosen["data_sets"], number)
-    chains = chains | {"pilots": as_many(chains["pilots"], number)}
     covariates, points = space.simulate(random_stream(seed, *names, "data"), data_sets, number)
     found = fit(space.manifold, covariates, points)
     middle = from_the_middle(space.manifold, found.footpoint, found.shooting_vector)
@@ -323,13 +352,17 @@ def measure_utility(space, number, settings):
 
 def _row(space, number, mechanism, drawn, predicted=None):
     """One line of the table; what has no budget has no prediction for one."""
-    errors = space.errors(drawn.footpoint, drawn.shooting_vector)
+    # By data set: draws from one share its error.
+    errors = {
+        name: drawn.mean(lambda p, v, name=name: space.errors(p, v)[name])
+        for name in ("curve", "footpoint", "shooting_vector")
+    }
     means = {name: float(np.sqrt(np.mean(values))) for name, values in errors.items()}
-    curve = np.sqrt(errors["curve"])
-    # Draws from one data set share its error.
-    by_data_set = np.mean(errors["curve"], axis=-1)
-    spread = np.std(by_data_set, ddof=1) if len(by_data_set) > 1 else np.nan
-    relative = 0.5 * spread / np.sqrt(len(by_data_set)) / np.mean(by_data_set)
+    single = np.sqrt(space.errors(drawn.footpoint, drawn.shooting_vector)["curve"])
+    relative = np.nan
+    if len(single) > 1:
+        spread = np.std(errors["curve"], ddof=1) / np.sqrt(len(single))
+        relative = 0.5 * spread / np.mean(errors["curve"])
     line = {
         "space": space.name,
         "manifold": space.manifold.name,
@@ -340,14 +373,15 @@ def _row(space, number, mechanism, drawn, predicted=None):
         "n": number,
         "curve_error": means["curve"],
         "relative_standard_error": float(relative),
-        "low": float(np.quantile(curve, 0.1)),
-        "high": float(np.quantile(curve, 0.9)),
+        "low": float(np.quantile(single, 0.1)),
+        "high": float(np.quantile(single, 0.9)),
         "footpoint_error": means["footpoint"],
         "shooting_vector_error": means["shooting_vector"],
         "predicted": np.nan,
         "is_noise": mechanism == WITHOUT_DATA,
-        "data_sets": curve.shape[0],
-        "draws": curve.shape[1],
+        "data_sets": single.shape[0],
+        "draws": single.shape[1],
+        "effective_draws": drawn.effective_draws,
         "sampler": drawn.sampler,
         "total_variation": drawn.total_variation,
         "cut_short": drawn.cut_short,
