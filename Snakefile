@@ -24,6 +24,8 @@ include: "workflow/rules/evaluate.smk"
 include: "workflow/rules/figures.smk"
 include: "workflow/rules/benchmark.smk"
 include: "workflow/rules/audit.smk"
+include: "workflow/rules/plan.smk"
+include: "workflow/rules/utility.smk"
 
 
 rule all:
@@ -32,3 +34,4 @@ rule all:
         [figure for study in STUDIES.values() for figure in figure_files(study)],
         [table for study in STUDIES.values() for table in tables(study)],
         claims_files(),
+        plan_files(),

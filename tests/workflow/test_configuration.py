@@ -19,8 +19,8 @@ SCHEMA = load_schema(ROOT / "config" / "schemas" / "config.schema.yaml")
 SHIPPED = {
     path.stem: yaml.safe_load(path.read_text())
     for path in (ROOT / "config").glob("*.yaml")
-    # Their settings are no configuration of studies.
-    if path.stem not in ("audit", "benchmark")
+    # Settings of stages that are no configuration of studies.
+    if path.stem not in ("audit", "benchmark", "utility")
 }
 REMOVED = object()
 

@@ -33,6 +33,10 @@ print(json.dumps(loaded))
 """
 
 
+# Scripts of stages with settings of their own.
+APART = ("audit_", "benchmark_", "comparison_", "utility_")
+
+
 @dataclass(frozen=True)
 class Rule:
     """One study's jobs of a rule: their script, their number, and the rules they read from.
@@ -185,13 +189,12 @@ def test_table_of_jobs_is_complete(finished):
 
 
 def test_every_script_of_a_rule_is_used(source):
-    # Modules beside the scripts do not use the job's object by themselves, and benchmark and audit
-    # are no part of a configuration.
+    # Modules beside the scripts do not use the job's object by themselves, and some stages are no
+    # part of a configuration.
     scripts = {
         path.name
         for path in (source / "workflow" / "scripts").glob("*.py")
-        if "with job(snakemake):" in path.read_text()
-        and not path.name.startswith(("audit_", "benchmark_"))
+        if "with job(snakemake):" in path.read_text() and not path.name.startswith(APART)
     }
     assert scripts == SCRIPTS
 

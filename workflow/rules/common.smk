@@ -52,9 +52,20 @@ BENCHMARK_PARTS = [
 AUDIT_RESULTS = "results/audit"
 AUDIT_NUMBERS = [2, *AUDIT["sphere"]["n"]]
 
+# So have simulated releases.
+UTILITY = load_benchmark(ROOT / "config" / "utility.yaml")
+UTILITY_RESULTS = "results/utility"
+UTILITY_SPACES = {re.sub("[^a-z0-9]", "", name.lower()): name for name in UTILITY["spaces"]}
+
+PLAN_FILES = {
+    "table": f"{RESULTS}/plan/plan.csv",
+    "needed": f"{RESULTS}/plan/needed.csv",
+    **{suffix: f"{RESULTS}/plan/plan.{suffix}" for suffix in ("pdf", "svg", "png")},
+}
+
 
 wildcard_constraints:
-    study="|".join(STUDIES),
+    study="|".join(STUDIES) or "no_such_study",
     group="[A-Za-z0-9_.+-]+",
 
 
@@ -131,6 +142,11 @@ CLAIMED_TABLES = [
 
 def claimed_table(study, table):
     return f"{RESULTS}/{study}/tables/{table}.csv"
+
+
+def plan_files():
+    """Of a configuration that asks for a plan and nothing else."""
+    return list(PLAN_FILES.values()) if not STUDIES else []
 
 
 def claims_files():
@@ -219,3 +235,10 @@ def audit_budgets(number):
     sphere = AUDIT["sphere"]
     budgets = sphere["budgets"]
     return budgets if number in (2, sphere["n"][0]) else [budgets[len(budgets) // 2]]
+
+
+def utility_settings(space, part):
+    """What a job on one space of simulated releases is told."""
+    name = UTILITY_SPACES[space]
+    chosen = {key: UTILITY[key] for key in ("seed", "chains", part)}
+    return chosen | {"spaces": {name: UTILITY["spaces"][name]}}

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 from geomstats_fits import OUR_FIT, SAME_ENERGY
 from measurements import GEOMSTATS_WALK, OURS, RECORDS_OF_LONG_CHAINS, WALK
+from words import number
 
 # What is aimed at: how many times faster, and working memory in MB.
 WALK_IN_MANY_DIMENSIONS = 1000.0
@@ -69,14 +70,6 @@ class Aim:
             return f"**Met.** {found}"
         short = f"by a factor of {'at most ' if self.at_least else ''}"
         return f"**Missed** {short}{number(self.wanted / self.reached)}. {found} {self.limit}"
-
-
-def number(value):
-    """A number as a reader wants it: two digits, and no exponent."""
-    if not np.isfinite(value) or value == 0.0:
-        return f"{value:g}"
-    digits = 1 - int(np.floor(np.log10(abs(value))))
-    return f"{round(value, digits):,.{max(digits, 0)}f}"
 
 
 def cells(table):

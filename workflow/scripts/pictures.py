@@ -22,7 +22,12 @@ def save_figure_and_table(snakemake, figure, numbers, released=True):
         color="0.35",
         verticalalignment="top",
     )
+    save_formats(snakemake, figure)
+    save_table(snakemake.output.csv, numbers)
+
+
+def save_formats(snakemake, figure):
+    """Write a figure in every format."""
     for file_format in FORMATS:
         with replacing(snakemake.output[file_format]) as partial:
             save_figure(figure, partial, file_format)
-    save_table(snakemake.output.csv, numbers)

@@ -200,7 +200,7 @@ def expand(configuration):
         )
     studies = {
         name: _expand_study(name, settings, configuration["cells_per_job"])
-        for name, settings in configuration["studies"].items()
+        for name, settings in configuration.get("studies", {}).items()
     }
     _check_across(studies)
     return studies

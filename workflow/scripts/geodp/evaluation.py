@@ -12,6 +12,9 @@ LARGEST_RHAT = 1.01
 # Share of a study's cells that may fail before its figures are in doubt.
 LARGEST_FLAGGED_SHARE = 0.05
 
+# Nodes of the covariate's range (Gauss and Legendre's) for the error of a geodesic.
+COVARIATES = 8
+
 
 def mean_squared_errors(manifold, footpoints, shooting_vectors, covariates, points):
     """Mean squared error of each private geodesic on its own data set.
@@ -83,3 +86,40 @@ def convergence(traces):
     # A chain that never moved has no finite R-hat; comparisons with NaN are false.
     passed = size > SMALLEST_EFFECTIVE_SIZE and ratio < LARGEST_RHAT
     return {"ess_bulk": size, "rhat": ratio, "passed": passed}
+
+
+def geodesic_errors(manifold, geodesics, truths):
+    """Squared errors of geodesics on covariates from -1/2 to 1/2.
+
+    Parameters
+    ----------
+    geodesics, truths : tuple of ndarray, shape (*batch, *point_shape)
+        Footpoint, in the middle of the range, and shooting vector; batches broadcast.
+
+    Returns
+    -------
+    dict of ndarray, shape (*batch)
+        ``curve``, the mean over the range of the squared distance at a covariate; ``footpoint``,
+        the squared distance of footpoints; ``shooting_vector``, that of shooting vectors, one
+        carried to the other's footpoint.
+    """
+    (p, v), (q, w) = geodesics, truths
+    nodes, weights = np.polynomial.legendre.leggauss(COVARIATES)
+    curve = sum(
+        0.5
+        * weight
+        * manifold.dist(manifold.exp(p, 0.5 * x * v), manifold.exp(q, 0.5 * x * w)) ** 2
+        for x, weight in zip(nodes, weights, strict=True)
+    )
+    apart = manifold.transport_to(p, q, v) - w
+    return {
+        "curve": curve,
+        "footpoint": manifold.dist(p, q) ** 2,
+        "shooting_vector": manifold.inner(q, apart, apart),
+    }
+
+
+def from_the_middle(manifold, footpoint, shooting_vector):
+    """Footpoint and shooting vector in the middle of a geodesic, from those at its start."""
+    half = 0.5 * shooting_vector
+    return manifold.exp(footpoint, half), manifold.transport(footpoint, half, shooting_vector)

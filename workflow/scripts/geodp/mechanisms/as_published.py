@@ -120,6 +120,9 @@ class AsPublished:
     fit : Fit
     sensitivity : Sensitivity
     support : Support
+    searched : bool
+        Whether samplers are to look for modes away from the fit, which takes a few hundred
+        gradients.
     """
 
     manifold: Manifold
@@ -128,6 +131,7 @@ class AsPublished:
     fit: Fit
     sensitivity: Sensitivity
     support: Support
+    searched: bool = True
 
     def take(self, data_sets):
         """The same mechanism for some of the data sets, given as a slice."""
@@ -172,7 +176,7 @@ class AsPublished:
         whole = support.footpoint_centre is None
         radius = manifold.injectivity_radius if whole else support.footpoint_radius
         density = FootpointDensity(manifold, *data, scale, found.footpoint, found.shooting_vector)
-        return _target(
+        return self._target(
             density,
             space=manifold,
             centre=found.footpoint,
@@ -206,9 +210,11 @@ class AsPublished:
             footpoints,
             np.expand_dims(found.shooting_vector, axis),
         )
-        # Close to the mode is enough: the sampler corrects for its proposal's shape.
+        # Close to the mode, beside the density's scale, is enough: the sampler corrects for its
+        # proposal's shape.
+        close = min(1e-4, 0.1 / (self.covariates.shape[-1] * float(budget)))
         mode = minimise_energy(
-            manifold, footpoints, carried, *data, blocks=block, tolerance=1e-4, max_iterations=15
+            manifold, footpoints, carried, *data, blocks=block, tolerance=close, max_iterations=15
         ).shooting_vector
         frame = manifold.frame(footpoints)
         longest = self.support.shooting_vector_length[..., None]
@@ -219,7 +225,7 @@ class AsPublished:
         scale = np.broadcast_to((self.sensitivity.shooting_vector / budget)[..., None], batch)
         density = ShootingVectorDensity(manifold, *data, scale, footpoints, frame)
         space = Euclidean(manifold.dim)
-        return _target(
+        return self._target(
             density,
             space=space,
             centre=manifold.coordinates(footpoints, mode, frame),
@@ -227,29 +233,31 @@ class AsPublished:
             support=Ball(space, np.zeros((*batch, manifold.dim)), np.broadcast_to(longest, batch)),
         ), frame
 
+    def _target(self, density, **shape):
+        """The target of a density; its other modes are looked for where there may be any.
 
-def _target(density, **shape):
-    """The target of a density; its other modes are looked for where there may be any.
-
-    Where no curvature is positive, the squared distance to a record has one critical point, and
-    no second one of their sum was found by searching; in many dimensions a few hundred points
-    looked at see nothing.
-    """
-    manifold = density.manifold
-    target = Target(unrestricted=density.log_density, scale=density.scale, density=density, **shape)
-    many = manifold.dim > SEARCHED_DIMENSIONS
-    if not target.support.bounded or manifold.curvature_bounds[1] <= 0.0 or many:
-        return target
-
-    def search():
-        return find_modes(
-            target.space,
-            density,
-            density.thinned(SEARCHED_RECORDS),
-            target.centre,
-            target.hessian,
-            target.support.centre,
-            target.support.radius,
+        Where no curvature is positive, the squared distance to a record has one critical point, and
+        no second one of their sum was found by searching; in many dimensions a few hundred points
+        looked at see nothing.
+        """
+        manifold = self.manifold
+        target = Target(
+            unrestricted=density.log_density, scale=density.scale, density=density, **shape
         )
+        many = manifold.dim > SEARCHED_DIMENSIONS
+        flat = manifold.curvature_bounds[1] <= 0.0
+        if not self.searched or not target.support.bounded or flat or many:
+            return target
 
-    return replace(target, find_other_modes=search)
+        def search():
+            return find_modes(
+                target.space,
+                density,
+                density.thinned(SEARCHED_RECORDS),
+                target.centre,
+                target.hessian,
+                target.support.centre,
+                target.support.radius,
+            )
+
+        return replace(target, find_other_modes=search)

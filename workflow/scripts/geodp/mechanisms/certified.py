@@ -344,11 +344,11 @@ class Certified:
         public = self.public
         sums = self.sums(states)
         if self.score_name == "energy":
-            return (1.0 - SLACK) * sums.loss
+            return shrunk(sums.loss)
         value = self._gradient_score(self.space.parts(states)[0], sums)
         if self.score_name == "combined":
             value = np.maximum(value, sums.loss - public.number * public.loss_offset)
-        return (1.0 - SLACK) * value
+        return shrunk(value)
 
     def _gradient_score(self, p, sums):
         """Norm of the clipped gradient, relative to what one subject can move it by."""
@@ -523,6 +523,11 @@ def hull_norm(manifold, footpoint, first, second):
     return manifold.norm(footpoint, 0.5 * first + second) + manifold.norm(
         footpoint, 0.5 * first - second
     )
+
+
+def shrunk(score):
+    """A score made smaller by so much that rounding cannot raise its sensitivity above one."""
+    return (1.0 - SLACK) * score
 
 
 def clip_factors(norms, limit):

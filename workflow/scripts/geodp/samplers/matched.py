@@ -442,6 +442,31 @@ def fixed_plan(rng, target, proposals, steps):
     )
 
 
+def weighted_proposals(rng, target, kernel, number):
+    """Proposals of a kernel, with weights by which their mean is that of the target.
+
+    For a mean a few proposals are worth more than as many draws, in particular where states that
+    are rarely drawn decide it.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+    target : Target
+    kernel : Matched
+    number : int
+
+    Returns
+    -------
+    tuple of ndarray
+        States (*batch, number, *point_shape) and weights (*batch, number) that add up to one; not
+        numbers where no proposal was in the support.
+    """
+    state = _Proposal.of(target, kernel.shares).draw(rng, number)
+    log_weight = state.memory["log_weight"]
+    with np.errstate(invalid="ignore"):
+        return state.position, np.exp(log_weight - logsumexp(log_weight, axis=-1, keepdims=True))
+
+
 def _relative(log_weight):
     """Log weights relative to their mean over proposals; infinite where none was within support."""
     number = log_weight.shape[-1]

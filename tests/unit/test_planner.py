@@ -1,0 +1,92 @@
+"""Predicted errors of a certified release: known limits, and what they depend on."""
+
+import numpy as np
+import pytest
+
+from geodp.errors import DataError
+from geodp.planner import CLOSE, Planner, Scales
+
+NARROW = {"footpoint_radius": 0.8, "shooting_vector_length": 1.6, "residual_scale": 0.03}
+
+
+@pytest.mark.parametrize("dim", [1, 2, 6, 12, 96])
+def test_with_wide_scales_the_errors_are_sums_of_laplace_draws(dim):
+    # Nothing is clipped, and the loss never decides: the gradients at the two ends are independent
+    # with lengths that follow a Gamma law.
+    planner = Planner(dim, 10.0, 20.0, 1e-3)
+    scales = Scales(gradient_scale=100.0, loss_scale=1e3, loss_offset=0.9)
+    rate = 1e5 * np.sqrt(dim) * dim
+    found = planner.predict(rate, 1.0, scales)
+    end = dim * (dim + 1.0) * (4.0 * 100.0 / rate) ** 2
+    without = dim * 1e-6 / rate
+    # On a line the law has edges where the gradient at an end vanishes, which nodes fall beside.
+    accuracy = 0.02 if dim == 1 else 0.01
+    assert found.footpoint == pytest.approx(2.0 * end + without, rel=accuracy)
+    assert found.shooting_vector == pytest.approx(72.0 * end + 12.0 * without, rel=accuracy)
+    assert found.curve == pytest.approx(8.0 * end + 2.0 * without, rel=accuracy)
+
+
+@pytest.mark.parametrize("dim", [1, 2, 6])
+def test_without_information_a_release_is_anywhere_in_the_support(dim):
+    found = Planner(dim, **NARROW).predict(1.0, 1e-9, Scales(0.1, 0.2, 0.0))
+    noise = dim * 0.03**2
+    share = dim / (dim + 2.0)
+    assert found.footpoint == pytest.approx(share * 0.8**2 + noise, rel=0.02)
+    assert found.shooting_vector == pytest.approx(share * 1.6**2 + 12.0 * noise, rel=0.02)
+    assert found.is_noise
+
+
+def test_with_much_information_privacy_costs_next_to_nothing():
+    found = Planner(2, **NARROW).predict(1e6, 10.0)
+    assert found.curve == pytest.approx(found.curve_without_privacy, rel=CLOSE)
+    assert found.curve_without_privacy == pytest.approx(2 * 2 * 0.03**2 / 1e6)
+    assert not found.is_noise
+
+
+def test_errors_fall_with_subjects_and_budget():
+    planner = Planner(2, **NARROW)
+    by_number = [planner.predict(n, 1.0).curve for n in (20, 50, 100, 500, 5000)]
+    by_budget = [planner.predict(100, budget).curve for budget in (0.1, 0.5, 1.0, 5.0)]
+    assert np.all(np.diff(by_number) < 0.0)
+    assert np.all(np.diff(by_budget) < 0.0)
+
+
+def test_a_better_guess_of_scales_is_not_found_nearby():
+    planner = Planner(2, **NARROW)
+    best = planner.predict(50, 1.0)
+    for factors in np.random.default_rng(5).uniform(0.5, 2.0, (40, 3)):
+        offset = min(0.9, factors[2] * best.scales.loss_offset)
+        tried = Scales(
+            factors[0] * best.scales.gradient_scale, factors[1] * best.scales.loss_scale, offset
+        )
+        assert planner.predict(50, 1.0, tried).curve > 0.9 * best.curve
+
+
+def test_scales_of_twice_the_unit_are_twice_as_long():
+    once = Planner(2, **NARROW).predict(60, 1.0)
+    doubled = {name: 2.0 * value for name, value in NARROW.items()}
+    twice = Planner(2, **doubled).predict(60, 1.0)
+    assert twice.curve == pytest.approx(4.0 * once.curve, rel=1e-6)
+    assert twice.scales.gradient_scale == pytest.approx(2.0 * once.scales.gradient_scale)
+    assert twice.scales.loss_offset == pytest.approx(once.scales.loss_offset)
+
+
+def test_what_is_needed_gives_what_is_wanted():
+    planner = Planner(2, **NARROW)
+    number = planner.needed(0.02, budget=0.5)
+    assert np.sqrt(planner.predict(number, 0.5).curve) == pytest.approx(0.02, rel=0.03)
+    budget = planner.needed(0.02, number=200)
+    assert np.sqrt(planner.predict(200, budget).curve) == pytest.approx(0.02, rel=0.03)
+
+
+def test_no_budget_is_enough_where_the_fit_itself_is_worse():
+    assert Planner(2, **NARROW).needed(1e-3, number=20) == np.inf
+
+
+def test_wrong_assumptions_are_refused():
+    with pytest.raises(DataError, match="residual_scale is 0"):
+        Planner(2, 1.0, 1.0, 0.0)
+    with pytest.raises(DataError, match="budget is nan"):
+        Planner(2, **NARROW).predict(10, float("nan"))
+    with pytest.raises(DataError, match="not both"):
+        Planner(2, **NARROW).needed(0.1, number=10, budget=1.0)

@@ -1,0 +1,30 @@
+# What a certified release would be worth: `snakemake plan`. It looks at no data.
+# In: the key plan of the configuration. Out: results/<name>/plan.
+if "plan" in config:
+
+    rule plan:
+        input:
+            library=library("plan_release.py"),
+        output:
+            **PLAN_FILES,
+        log:
+            f"{RESULTS}/plan/logs/plan.log",
+        conda:
+            "../../envs/environment.yaml"
+        params:
+            study="plan",
+            plan=config["plan"],
+            lock=LOCK,
+        script:
+            "../scripts/plan_release.py"
+
+else:
+
+    rule plan:
+        log:
+            f"{RESULTS}/plan/logs/plan.log",
+        conda:
+            "../../envs/environment.yaml"
+        shell:
+            "echo 'Error: configuration key plan is missing: add it, as config/config.yaml explains'"
+            " | tee {log} >&2; exit 1"

@@ -1,0 +1,420 @@
+"""What a certified release will be worth, from public inputs and an assumed residual scale alone.
+
+The prediction is that of flat space: records lie about a geodesic with independent normal
+residuals, covariates are spread evenly over their range, and the score is taken at its mean over
+such records, but for the level of the loss, which strays from its mean as that of n records does.
+It then depends on three numbers only, whatever the dimension: the lengths of the errors of
+footpoint and shooting vector, and the angle between them.  So the law of the errors is an integral
+over three numbers, done on a grid.  Added is the error of the estimate that the law is about: where
+the gradient decides, of the one with clipped residuals; where the loss does, of the one with
+truncated squares.  Curvature is left out, which is right for errors and residuals that are small
+beside its radius.
+
+No data are looked at, here or by what calls this: a plan costs no budget.
+"""
+
+from dataclasses import dataclass
+from functools import cache, cached_property
+
+import numpy as np
+from scipy.special import gammainc, gammaincinv, ndtri
+
+from geodp.errors import DataError
+from geodp.manifolds.base import BLOCKS
+from geodp.mechanisms.certified import SCORES
+
+# Midpoints of the residuals' law: of its component along the error, and of its length across it.
+ALONG, ACROSS = 128, 48
+
+# Lengths of a mean residual at which its clipped mean is tabulated.
+TABLE = 400
+
+# Nodes of the covariate's range (Gauss and Legendre's) and of the angle.
+COVARIATES, ANGLES = 8, 12
+
+# The grid of lengths: intervals on a logarithmic scale, this over the root of the dimension long
+# and of so many nodes (Gauss and Legendre's), from this share of the typical error.
+INTERVAL, INTERVAL_NODES, SHORTEST = 2.4, 6, 0.02
+
+# Nodes of lengths and angles with which scales are compared.
+ROUGH_NODES, ROUGH_ANGLES = 3, 5
+
+# A release is noise if its squared error is more than this share of that of a geodesic drawn from
+# the support without looking at the data.
+NOISE = 0.1
+
+# Gradient scales tried, in units of the typical length of a residual; loss scales in units of
+# gradient scales; offsets as shares of the loss that is expected at the truth.
+GRADIENT_SCALES = (0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 2.8)
+LOSS_SCALES = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
+OFFSETS = (0.0, 0.5, 0.75, 0.9, 1.0, 1.2, 1.5, 2.0)
+
+# By how many standard deviations the mean loss of n records strays from what is expected, and how
+# often (Gauss and Hermite's rule).
+STRAYS, STRAY_SHARES = np.sqrt(3.0) * np.array([-1.0, 0.0, 1.0]), np.array([1.0, 4.0, 1.0]) / 6.0
+
+# A residual scale is a guess: of scales this close to the best, in squared error, the widest.
+CLOSE = 0.02
+
+# Where a wanted error is looked for: the product of subjects and budget, and its steps.
+LEAST_INFORMATION, MOST_INFORMATION, INFORMATION_STEP = 0.1, 1e9, 0.1
+
+# Squared errors of footpoint and shooting vector in that of the geodesic, averaged over the
+# covariate's range: the covariate, within half a unit of its middle, has variance 1/12.
+_CURVE = np.array([1.0, 1.0 / 12.0])
+
+
+@dataclass(frozen=True)
+class Scales:
+    """Scales of the score: ``tau``, ``c`` and ``f0`` of `mechanisms.certified.PublicInputs`."""
+
+    gradient_scale: float
+    loss_scale: float
+    loss_offset: float
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """Mean squared errors that a release is predicted to have, in squared units of length.
+
+    Attributes
+    ----------
+    number, budget : float
+        Of subjects, with one record each; and eps.
+    scales : Scales
+    footpoint, shooting_vector : float
+        Of the release.
+    curve : float
+        Of the released geodesic, averaged over the covariate's range.
+    curve_without_privacy : float
+        Of the least-squares geodesic.
+    curve_without_data : float
+        Of a geodesic drawn evenly from the support, about its middle.
+    """
+
+    number: float
+    budget: float
+    scales: Scales
+    footpoint: float
+    shooting_vector: float
+    curve: float
+    curve_without_privacy: float
+    curve_without_data: float
+
+    @property
+    def is_noise(self):
+        """Whether the release would say next to nothing of the data."""
+        return self.curve > NOISE * self.curve_without_data
+
+
+@dataclass(frozen=True)
+class Planner:
+    """Predictions under assumptions, of which each is public or a guess and none from the data.
+
+    Attributes
+    ----------
+    dim : int
+        Of the manifold.
+    footpoint_radius, shooting_vector_length : float
+        R_p and R_v of the support.
+    residual_scale : float
+        Standard deviation of a residual in each direction, in the manifold's unit of length.
+    score_name : str, one of `SCORES`
+    unknown : tuple of str
+        Of `BLOCKS`; those left out have no error.
+
+    Raises
+    ------
+    DataError
+        A number that is not positive and finite.
+    """
+
+    dim: int
+    footpoint_radius: float
+    shooting_vector_length: float
+    residual_scale: float
+    score_name: str = SCORES[0]
+    unknown: tuple = BLOCKS
+
+    def __post_init__(self):
+        for name in ("dim", "footpoint_radius", "shooting_vector_length", "residual_scale"):
+            _refuse_unless_positive(name, getattr(self, name))
+        if self.score_name not in SCORES:
+            raise ValueError(f"score {self.score_name!r} is none of {', '.join(SCORES)}")
+
+    def predict(self, number, budget, scales=None):
+        """Predicted errors of a release.
+
+        Parameters
+        ----------
+        number, budget : float
+        scales : Scales, optional
+            The best of a grid if not given; those are a function of the assumptions, the number
+            and the budget, so they are public.
+
+        Returns
+        -------
+        Prediction
+        """
+        _refuse_unless_positive("number", number)
+        _refuse_unless_positive("budget", budget)
+        used, squares = self._law(float(number), float(budget), scales)
+        known = np.array([block not in self.unknown for block in BLOCKS])
+        without = self._without_privacy(number)
+        radii = np.where(known, 0.0, [self.footpoint_radius, self.shooting_vector_length])
+        return Prediction(
+            number,
+            budget,
+            used,
+            float(squares[0]),
+            float(squares[1]),
+            float(squares @ _CURVE),
+            float(without @ _CURVE),
+            float(radii**2 * self.dim / (self.dim + 2.0) @ _CURVE),
+        )
+
+    def needed(self, wanted, number=None, budget=None, scales=None):
+        """Budget, or number of subjects, at which the geodesic's error is as wanted.
+
+        Parameters
+        ----------
+        wanted : float
+            Root mean squared error of the geodesic, in the manifold's unit of length.
+        number, budget : float, optional
+            The one that is known.
+        scales : Scales, optional
+            As in `predict`.
+
+        Returns
+        -------
+        float
+            Infinite if nothing is enough, as no budget is where the error without privacy is
+            larger.
+        """
+        _refuse_unless_positive("wanted", wanted)
+        if (number is None) == (budget is None):
+            raise DataError("planner: give the number of subjects or the budget, not both")
+
+        def excess(step):
+            """Logarithm of squared error over the wanted one."""
+            information = LEAST_INFORMATION * np.exp(INFORMATION_STEP * step)
+            subjects = information / budget if number is None else number
+            found = self.predict(subjects, information / subjects, scales)
+            return np.log(found.curve / wanted**2)
+
+        low = 0
+        high = int(np.log(MOST_INFORMATION / LEAST_INFORMATION) / INFORMATION_STEP)
+        if excess(high) > 0.0:
+            return float("inf")
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if excess(middle) <= 0.0 else (middle, high)
+        above, below = excess(low), excess(high)
+        step = low + np.clip(above / (above - below), 0.0, 1.0) if above != below else low
+        information = LEAST_INFORMATION * np.exp(INFORMATION_STEP * step)
+        return float(information / (budget if number is None else number))
+
+    @property
+    def _typical_residual(self):
+        """Root mean squared length of a residual."""
+        return self.residual_scale * np.sqrt(self.dim)
+
+    def _without_privacy(self, number):
+        """Squared errors (2,) of the least-squares estimate."""
+        unknown = np.array([block in self.unknown for block in BLOCKS])
+        return np.where(unknown, self._typical_residual**2 / number * np.array([1.0, 12.0]), 0.0)
+
+    @cache  # noqa: B019 - a planner is small, and its predictions share their laws
+    def _law(self, number, budget, scales):
+        """Scales, and squared errors (2,) of a release."""
+        if scales is not None:
+            errors = _Errors(self, number, budget)
+            gradient = errors.gradient(scales.gradient_scale)
+            return scales, errors.squares(gradient, errors.loss(scales.loss_scale), scales)
+        errors = _Errors(self, number, budget, ROUGH_NODES, ROUGH_ANGLES)
+        found, losses = [], {}
+        # What a score does not know of has one value.
+        no_loss = self.score_name.startswith("gradient")
+        for factor in GRADIENT_SCALES if self.score_name != "energy" else (1.0,):
+            gradient_scale = float(factor * self._typical_residual)
+            gradient = errors.gradient(gradient_scale)
+            for loss_factor in LOSS_SCALES if not no_loss else (1.0,):
+                # Products of the two lists agree to a few digits; one loss serves for all of them.
+                relative = round(factor * loss_factor, 6)
+                loss_scale = float(relative * self._typical_residual)
+                if relative not in losses:
+                    losses[relative] = errors.loss(loss_scale)
+                expected = self._losses(loss_scale)[0]
+                for share in OFFSETS if self.score_name == "combined" else (0.0,):
+                    if share * expected < 1.0:
+                        tried = Scales(gradient_scale, loss_scale, float(share * expected))
+                        found.append((tried, errors.squares(gradient, losses[relative], tried)))
+        curves = np.array([squares @ _CURVE for _, squares in found])
+        close = np.flatnonzero(curves <= (1.0 + CLOSE) * np.min(curves))
+        best = max(close, key=lambda k: (found[k][0].gradient_scale, -curves[k]))
+        return self._law(number, budget, found[best][0])
+
+    # Estimates that laws are about, and the level of the loss.
+
+    @cache  # noqa: B019
+    def _excess_of_clipping(self, limit):
+        """Variance of the estimate with clipped residuals, over that of least squares."""
+        length = self._components[1][0]
+        clipped = np.minimum(length, limit)
+        # The derivative of the mean of a function of normal numbers is its product with them.
+        return np.mean(clipped**2) * self._typical_residual**2 / np.mean(length * clipped) ** 2
+
+    def _excess_of_truncation(self, limit):
+        """Variance of the estimate of least truncated squares, over that of least squares."""
+        return 1.0 / gammainc(0.5 * self.dim + 1.0, 0.5 * (limit / self.residual_scale) ** 2)
+
+    @cache  # noqa: B019
+    def _stray(self, limit):
+        """Standard deviation of the loss of a record."""
+        return np.std(np.minimum(self._components[1][0] / limit, 1.0) ** 2)
+
+    # Residuals about a point at some distance from where they are taken to be about.
+
+    @cached_property
+    def _distances(self):
+        """Those of the tables below, increasing; (TABLE,)."""
+        farthest = self.footpoint_radius + 0.5 * self.shooting_vector_length
+        return np.geomspace(1e-3 * min(self.residual_scale, farthest), farthest, TABLE)
+
+    @cached_property
+    def _components(self):
+        along = ndtri((np.arange(ALONG) + 0.5) / ALONG)[:, None]
+        across = np.zeros(1)
+        if self.dim > 1:
+            places = (np.arange(ACROSS) + 0.5) / ACROSS
+            across = np.sqrt(2.0 * gammaincinv(0.5 * (self.dim - 1), places))
+        along = self._distances[:, None, None] + self.residual_scale * along
+        return along, np.hypot(along, self.residual_scale * across)
+
+    @cache  # noqa: B019
+    def _clipped_means(self, limit):
+        """Mean of residuals clipped to a length, as a fraction of their mean; (TABLE,)."""
+        along, length = self._components
+        return np.mean(along * np.minimum(1.0, limit / length), axis=(1, 2)) / self._distances
+
+    @cache  # noqa: B019
+    def _losses(self, limit):
+        """Mean of the squared length up to a limit, as a fraction of its square; (TABLE,)."""
+        _, length = self._components
+        return np.mean(np.minimum(length / limit, 1.0) ** 2, axis=(1, 2))
+
+
+class _Errors:
+    """The law of the errors at a number of subjects and a budget, on a grid of three numbers."""
+
+    def __init__(self, planner, number, budget, nodes=INTERVAL_NODES, angles=ANGLES):
+        dim = planner.dim
+        self._planner, self._number, self._information = planner, number, number * budget
+        typical = planner._typical_residual
+        shortest = SHORTEST * min(typical, 4.0 * dim * typical / self._information)
+        (footpoint, log_footpoint), (vector, log_vector) = (
+            _lengths(dim, shortest, longest, nodes) if block in planner.unknown else _NO_ERROR
+            for block, longest in zip(
+                BLOCKS, (planner.footpoint_radius, planner.shooting_vector_length), strict=True
+            )
+        )
+        # Half a turn is enough: covariates are spread evenly about their middle.
+        cosine, log_angle = np.ones(1), np.zeros(1)
+        if dim > 1 and len(planner.unknown) > 1:
+            # In many dimensions most directions are nearly at a right angle.
+            spread = min(1.0, 3.0 / np.sqrt(dim))
+            angle = 0.5 * np.pi * (1.0 - spread * (np.arange(angles) + 0.5) / angles)
+            cosine, log_angle = np.cos(angle), (dim - 2.0) * np.log(np.sin(angle))
+        footpoint, vector = footpoint[:, None, None], vector[:, None]
+        self._log_measure = log_footpoint[:, None, None] + log_vector[:, None] + log_angle
+        self._footpoint, self._vector = footpoint**2, vector**2
+        self._product = footpoint * vector * cosine
+        nodes, weights = np.polynomial.legendre.leggauss(COVARIATES)
+        self._covariates, self._shares = 0.5 * nodes, 0.5 * weights
+        self._log_distances = [
+            np.log(np.maximum(self._length(1.0, x), 1e-300)) for x in self._covariates
+        ]
+
+    def _length(self, footpoint, vector):
+        """Length of a combination of the two errors."""
+        total = footpoint**2 * self._footpoint + vector**2 * self._vector
+        return np.sqrt(np.maximum(total + 2.0 * footpoint * vector * self._product, 0.0))
+
+    def _moments(self, table, powers):
+        """Means over covariates of their powers times a table's values at the distances there."""
+        places = np.log(self._planner._distances)
+        values = [np.interp(each, places, table) for each in self._log_distances]
+        return [
+            sum(
+                share * x**power * each
+                for share, x, each in zip(self._shares, self._covariates, values, strict=True)
+            )
+            for power in range(powers)
+        ]
+
+    def gradient(self, scale):
+        """Norm of the mean clipped gradient over twice its limit."""
+        first, second, third = self._moments(self._planner._clipped_means(scale), 3)
+        if self._planner.score_name == "gradient_by_blocks":
+            blocks = self._length(first, second), 2.0 * self._length(second, third)
+            return np.maximum(*blocks) / (2.0 * scale)
+        ends = (
+            self._length(0.5 * first + sign * second, 0.5 * second + sign * third)
+            for sign in (1.0, -1.0)
+        )
+        return sum(ends) / (2.0 * scale)
+
+    def loss(self, scale):
+        """Mean loss."""
+        return self._moments(self._planner._losses(scale), 1)[0]
+
+    def squares(self, gradient, loss, scales):
+        """Mean squared errors of footpoint and shooting vector; (2,)."""
+        planner = self._planner
+        clipped = planner._excess_of_clipping(scales.gradient_scale)
+        truncated = planner._excess_of_truncation(scales.loss_scale)
+        without = planner._without_privacy(self._number)
+        stray = planner._stray(scales.loss_scale) / np.sqrt(self._number)
+        strays, shares = STRAYS, STRAY_SHARES
+        if planner.score_name != "combined":
+            strays, shares = np.zeros(1), np.ones(1)
+        total = np.zeros(2)
+        for away, share in zip(strays, shares, strict=True):
+            if planner.score_name == "combined":
+                level = loss + away * stray - scales.loss_offset
+                by_loss = level > gradient
+                score = np.where(by_loss, level, gradient)
+            else:
+                by_loss = np.array(planner.score_name == "energy")
+                score = np.where(by_loss, loss, gradient)
+            exponent = self._log_measure - 0.5 * self._information * score
+            weight = np.exp(exponent - np.max(exponent))
+            weight /= np.sum(weight)
+            law = [np.sum(weight * square) for square in (self._footpoint, self._vector)]
+            truncating = np.sum(weight * by_loss)
+            estimate = (truncating * truncated + (1.0 - truncating) * clipped) * without
+            total += share * (law + estimate)
+        return total
+
+
+# Lengths and logarithms of weights of an error that is known to be none.
+_NO_ERROR = np.zeros(1), np.zeros(1)
+
+
+def _lengths(dim, shortest, longest, interval_nodes):
+    """Nodes on a logarithmic scale, and logarithms of their weights in ``r^(dim - 1) dr``."""
+    shortest = min(shortest, 0.1 * longest)
+    span = np.log(longest / shortest)
+    count = int(np.ceil(span * np.sqrt(dim) / INTERVAL))
+    nodes, weights = np.polynomial.legendre.leggauss(interval_nodes)
+    places = (np.arange(count)[:, None] + 0.5 * (1.0 + nodes)) * span / count
+    weights = np.broadcast_to(0.5 * weights * span / count, places.shape)
+    # The first node is for all that is shorter.
+    logarithms = np.log(shortest) + np.concatenate([[0.0], places.reshape(-1)])
+    weights = np.concatenate([[1.0 / dim], weights.reshape(-1)])
+    return np.exp(logarithms), np.log(weights) + dim * logarithms
+
+
+def _refuse_unless_positive(name, value):
+    if not (np.isfinite(value) and value > 0.0):
+        raise DataError(f"planner: {name} is {value}: give a positive number")

@@ -1,0 +1,13 @@
+"""Errors of simulated releases on one space at one number of subjects, budget by budget."""
+
+import one_thread  # noqa: F401
+from jobs import job, save_table
+
+with job(snakemake):
+    import pandas as pd
+    from utility import Space, measure_utility
+
+    settings, name = snakemake.params.settings, snakemake.params.space
+    space = Space.of(name, settings["spaces"][name], settings["seed"], snakemake.input.rats)
+    rows = measure_utility(space, int(snakemake.wildcards.number), settings)
+    save_table(snakemake.output[0], pd.DataFrame(rows))

@@ -1,0 +1,19 @@
+"""Errors of simulated releases in one table, one figure and one paragraph."""
+
+from jobs import job, replacing, save_table
+
+with job(snakemake):
+    import pandas as pd
+    from pictures import save_formats
+    from utility_figure import draw
+    from utility_report import paragraph
+
+    table = pd.concat([pd.read_csv(path) for path in snakemake.input.tables])
+    names = list(dict.fromkeys(table["space"]))
+    order = table["space"].map(names.index)
+    table = table.assign(order=order).sort_values(["order", "n"], kind="stable")
+    table = table.drop(columns="order")
+    save_table(snakemake.output.csv, table)
+    with replacing(snakemake.output.text) as partial:
+        partial.write_text(paragraph(table))
+    save_formats(snakemake, draw(table, snakemake.params.shown))
