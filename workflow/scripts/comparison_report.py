@@ -1,6 +1,5 @@
 """Mechanisms beside one another: tables for a reader, and which of them should be the default."""
 
-import numpy as np
 import pandas as pd
 from comparison import SCORES
 
@@ -49,8 +48,8 @@ def page(table):
     lines = [
         "# Private mechanisms beside one another",
         "",
-        "Logarithm of the mean squared error on the data, with its standard error over data sets in "
-        "brackets; mechanisms have the same public information and the same data sets. Scales, "
+        "Logarithm of the mean squared error on the data, with its standard error over data sets "
+        "in brackets; mechanisms have the same public information and the same data sets. Scales, "
         "and shares of budgets for stages, are those that the planner predicts to be best from the "
         "public assumptions (`comparison.csv` has them), but for the row by formula. All budgets "
         "are proved to hold, except in the last two rows.",
