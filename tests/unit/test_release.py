@@ -32,7 +32,7 @@ def example(manifold=SPHERE, number=20, seed=1):
 
 def checked(law, exact=True):
     states = law.public.support.draw(np.random.default_rng(2), (2,))
-    return check_hypotheses(law, states, exact)
+    return check_hypotheses([law], states, exact)
 
 
 def state_of(hypotheses, name):
@@ -128,7 +128,7 @@ def test_hypotheses_that_fail_are_found(monkeypatch):
     # H7: a state outside the support.
     p, v = law.space.parts(public.support.draw(np.random.default_rng(3), (2,)))
     outside = law.space.join(p, v * 3.0 / SPHERE.expand(SPHERE.norm(p, v)))
-    assert state_of(check_hypotheses(law, outside, True), "H7") == FAILS
+    assert state_of(check_hypotheses([law], outside, True), "H7") == FAILS
     # H5: contributions that are not clipped; and a score whose bound is another.
     by_blocks = Certified(public, records, "gradient_by_blocks")
     assert state_of(checked(by_blocks), "H5") == FAILS
@@ -234,7 +234,17 @@ def test_the_budgets_of_two_stages_add_up():
     stages = two_stages("1.0", Fraction(1, 3), 0.2, 128)
     found = release.release(public, covariates, points, "1.0", stages=stages)
     assert found.guarantee.words().startswith("pure 1.0-DP")
-    assert "128 and 128" in found.sampler
+    assert found.sampler.count("among 128 public points") == 2
+    assert "budget 1/3" in found.sampler
+
+
+def test_one_stage_that_fails_is_enough():
+    public, *records = example()
+    law = Certified(public, map_records(public, *records))
+    states = public.support.draw(np.random.default_rng(5), (2,))
+    both = [law, Doubled(public, law.records)]
+    assert state_of(check_hypotheses(both, states, True), "H4") == FAILS
+    assert state_of(check_hypotheses([], states, True), "H4") == FAILS
 
 
 def test_planned_stages_spend_the_budget_and_no_more():
@@ -244,6 +254,14 @@ def test_planned_stages_spend_the_budget_and_no_more():
             for epsilon in ("0.3", "1.0", "7"):
                 stages = public_points.plan_stages(public, Fraction(epsilon))
                 assert sum(stage.epsilon for stage in stages) == Fraction(epsilon)
+                rich = number * Fraction(epsilon) >= 40 * manifold.dim
+                assert len(stages) == (2 if rich else 1)
+                for stage in stages:
+                    # Public inputs that can be made, with scales no narrower than given.
+                    scaled = replace(public, **stage.scales._asdict())
+                    assert scaled.gradient_scale > public.gradient_scale
+                    assert scaled.loss_scale > public.loss_scale
+                    assert 0.0 < stage.reach <= 1.0
 
 
 def test_rounding_keeps_states_in_the_support():

@@ -114,13 +114,13 @@ def rounded_up(number, digits=2):
     return f"{value:.{digits - 1}e}" if value < Decimal("0.001") else str(value)
 
 
-def check_hypotheses(law, states, exact):
+def check_hypotheses(laws, states, exact):
     """The hypotheses of the theorem for one data set, as far as code can check them.
 
     Parameters
     ----------
-    law : Certified
-        Of one data set.
+    laws : sequence of Certified
+        Of one data set; one for each stage of a draw.
     states : ndarray, shape (m, 2, *point_shape)
         Where the bounds of contributions are checked; the first is the one to be released.
     exact : bool
@@ -130,7 +130,6 @@ def check_hypotheses(law, states, exact):
     -------
     tuple of Hypothesis
     """
-    ours = type(law) is Certified and type(law.public) is PublicInputs
     found = [
         Hypothesis("H1", "subjects are grouped whole, and as many as the public number", FAILS),
         Hypothesis("H1", UNCHECKED[0], ASSUMED),
@@ -147,21 +146,29 @@ def check_hypotheses(law, states, exact):
         ),
         Hypothesis("H8", UNCHECKED[2], ASSUMED),
     ]
-    if ours and type(law.records) is Records and law.records.covariates.ndim == 2:
-        bounded = _contributions_are_bounded(law, states)
-        holds = {
-            "H1": _subjects_are_whole(law),
-            "H3": _records_are_total(law),
-            "H4": True,
-            "H5": bounded[0],
-            "H6": bounded[1],
-            "H7": _support_is_public(law, states),
-        }
-        found = [
-            replace(each, state=HOLDS) if each.state == FAILS and holds[each.name] else each
-            for each in found
-        ]
-    return tuple(found)
+    checks = [_checks(law, states) for law in laws]
+    return tuple(
+        replace(each, state=HOLDS)
+        if each.state == FAILS and checks and all(check.get(each.name) for check in checks)
+        else each
+        for each in found
+    )
+
+
+def _checks(law, states):
+    """Which hypotheses hold for one law, by name; of a law of another class nothing is known."""
+    ours = type(law) is Certified and type(law.public) is PublicInputs
+    if not ours or type(law.records) is not Records or law.records.covariates.ndim != 2:
+        return {}
+    bounded = _contributions_are_bounded(law, states)
+    return {
+        "H1": _subjects_are_whole(law),
+        "H3": _records_are_total(law),
+        "H4": True,
+        "H5": bounded[0],
+        "H6": bounded[1],
+        "H7": _support_is_public(law, states),
+    }
 
 
 def _subjects_are_whole(law):

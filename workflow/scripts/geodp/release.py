@@ -42,7 +42,7 @@ class Release:
     public : PublicInputs
     guarantee : Guarantee
     sampler : str
-        Which it was drawn by, with its public settings.
+        How it was drawn, with public settings in words.
     """
 
     footpoint: np.ndarray
@@ -113,18 +113,17 @@ def release(
             raise DataError("the budgets of the stages do not add up to epsilon: correct them")
         state = public_points.draw(law, stages, system_bits)[0]
         error, distance = "none", 0.0
-        described = "exact choice among public points, in turn " + " and ".join(
-            str(stage.points) for stage in stages
-        )
+        laws = [stage.law(law) for stage in stages]
+        described = ", then ".join(stage.describe(public) for stage in stages)
     elif sampler == "matched":
         state = _by_chain(law, epsilon, steps, total_variation)
-        error, distance = "estimated", total_variation
+        error, distance, laws = "estimated", total_variation, [law]
         described = f"independence Metropolis, {steps} steps"
     else:
         raise DataError(f"sampler {sampler!r} is none of {', '.join(SAMPLERS)}: choose one")
     places = np.stack([state, public.support.origin])
     guarantee = Guarantee(
-        budget, error, distance, check_hypotheses(law, places, exact=error == "none")
+        budget, error, distance, check_hypotheses(laws, places, exact=error == "none")
     )
     if not guarantee.holds:
         raise DataError(f"nothing is released, since there is {guarantee.words()}")

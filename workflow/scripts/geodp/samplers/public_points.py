@@ -6,13 +6,14 @@ Scores are rounded down to multiples of a power of two, which keeps their sensit
 are integers, so that `ExactChoice` draws the law on the points exactly.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
 
 from geodp.errors import DataError
 from geodp.manifolds.supports import even_balls
+from geodp.mechanisms.scales import GRADIENT, LEAST_LOSS, OFFSET, Scales
 from geodp.samplers.integer_choice import ExactChoice
 
 # In more dimensions of the state no number of points that fits a computer is close enough together.
@@ -22,7 +23,19 @@ MOST_DIMENSIONS = 6
 SCORE_BITS = 10
 VOLUME_BITS = 20
 
-POINTS = 1 << 15
+# Of a single stage, and of each of two.
+POINTS = 1 << 16
+STAGE_POINTS = 1 << 14
+
+# Two stages are worth their halves of the budget if there is this much budget times number for each
+# dimension of the state.
+TWO_STAGES_FROM = 20.0
+
+# The pattern of the second stage reaches so many distances between points of the first.
+REACH = 1.7
+
+# Distances of records from the best of the points, relative to those between points.
+MISFIT = 0.5
 
 
 @dataclass(frozen=True)
@@ -38,11 +51,29 @@ class Stage:
     reach : float
         Radii of the pattern relative to those of the support; the first stage's is the support
         itself.
+    scales : Scales, optional
+        Those of the public inputs if not given.
     """
 
     epsilon: Fraction
     points: int = POINTS
     reach: float = 1.0
+    scales: Scales | None = None
+
+    def describe(self, public):
+        """The stage in words, for a release."""
+        scales = self.scales or Scales(public.gradient_scale, public.loss_scale, public.loss_offset)
+        return (
+            f"exact choice among {self.points} public points with budget {self.epsilon}, reach "
+            f"{self.reach:.4g}, tau {scales.gradient_scale:.4g}, c {scales.loss_scale:.4g}, "
+            f"f0 {scales.loss_offset:.4g}"
+        )
+
+    def law(self, law):
+        """The law with the stage's scales."""
+        if self.scales is None:
+            return law
+        return replace(law, public=replace(law.public, **self.scales._asdict()))
 
 
 def one_stage(epsilon, points=POINTS):
@@ -50,15 +81,53 @@ def one_stage(epsilon, points=POINTS):
     return (Stage(Fraction(epsilon), points),)
 
 
-def two_stages(epsilon, share, reach, points=POINTS):
+def two_stages(epsilon, share, reach, points=STAGE_POINTS):
     """A choice in the support with a share of the budget, and one about it with the rest."""
     epsilon, share = Fraction(epsilon), Fraction(share)
     return Stage(epsilon * share, points), Stage(epsilon * (1 - share), points, reach)
 
 
 def plan_stages(public, epsilon):
-    """Stages for a release, from public inputs alone."""
-    return one_stage(epsilon)
+    """Stages for a release, by a rule and from public inputs alone.
+
+    Two where budget times number is large enough, else one.  The pattern about the first choice
+    covers the gaps between points and what the law's own spread adds.  Scales are those of records
+    that scatter as widely as the points make them.
+
+    Parameters
+    ----------
+    public : PublicInputs
+    epsilon : Fraction
+
+    Returns
+    -------
+    tuple of Stage
+    """
+    epsilon = Fraction(epsilon)
+    dim = 2 * public.manifold.dim
+    if public.number * epsilon < TWO_STAGES_FROM * dim:
+        return (Stage(epsilon, POINTS, 1.0, _widened(public, POINTS)),)
+    half = epsilon / 2
+    footpoint, shooting_vector = public.support.radii
+    spread = 4.0 * dim * public.gradient_scale / (public.number * float(half))
+    spread = spread / min(footpoint, shooting_vector / np.sqrt(12.0))
+    reach = min(REACH * STAGE_POINTS ** (-1.0 / dim) + spread, 1.0)
+    return (
+        Stage(half, STAGE_POINTS, 1.0, _widened(public, STAGE_POINTS)),
+        Stage(epsilon - half, STAGE_POINTS, reach, _widened(public, STAGE_POINTS, reach)),
+    )
+
+
+def _widened(public, points, reach=1.0):
+    """Scales for records whose distances to the best of so many points add to those they have."""
+    footpoint, shooting_vector = public.support.radii
+    # A covariate's share of the shooting vector is x v, and x^2 is one twelfth on average.
+    width = np.sqrt(footpoint**2 + shooting_vector**2 / 12.0)
+    misfit = MISFIT * reach * width * points ** (-0.5 / public.manifold.dim)
+    loss = min(np.hypot(public.loss_scale, LEAST_LOSS * misfit), public.farthest)
+    gradient = min(np.hypot(public.gradient_scale, GRADIENT * misfit), public.farthest)
+    offset = public.loss_offset * public.loss_scale**2 + OFFSET * misfit**2
+    return Scales(float(gradient), float(loss), float(offset / loss**2))
 
 
 def check_dimensions(space):
@@ -132,6 +201,7 @@ def pattern(support, centre, stage):
 def _choose(law, stage, states, volumes, bits, draws):
     """States (*data_sets, draws, ...) chosen among states (*data_sets, points, ...)."""
     space = law.space
+    law = stage.law(law)
     scores = np.floor(np.ldexp(law.score(states), SCORE_BITS)).astype(np.int64)
     weights = np.rint(np.ldexp(volumes, VOLUME_BITS)).astype(np.int64)
     rate = stage.epsilon / (2 << SCORE_BITS)
