@@ -4,7 +4,12 @@ import numpy as np
 import pytest
 
 from geodp.errors import DataError
+from geodp.evaluation import geodesic_errors
+from geodp.manifolds.registry import make_manifold
+from geodp.mechanisms.certified import Certified, PublicInputs, map_records
+from geodp.mechanisms.certified_target import certified_target
 from geodp.planner import CLOSE, Planner, Scales
+from geodp.samplers.matched import Matched, weighted_proposals
 
 NARROW = {"footpoint_radius": 0.8, "shooting_vector_length": 1.6, "residual_scale": 0.03}
 
@@ -90,3 +95,67 @@ def test_wrong_assumptions_are_refused():
         Planner(2, **NARROW).predict(10, float("nan"))
     with pytest.raises(DataError, match="not both"):
         Planner(2, **NARROW).needed(0.1, number=10, budget=1.0)
+
+
+def test_known_blocks_have_no_error():
+    planner = Planner(2, **NARROW, unknown=("footpoint",))
+    found = planner.predict(100, 1.0)
+    assert found.shooting_vector == 0.0
+    assert 0.0 < found.footpoint < Planner(2, **NARROW).predict(100, 1.0).footpoint
+
+
+def test_other_scores_are_no_better_than_both_together():
+    combined = Planner(2, **NARROW).predict(100, 1.0).curve
+    for score in ("energy", "gradient", "gradient_by_blocks"):
+        assert Planner(2, **NARROW, score_name=score).predict(100, 1.0).curve > 0.98 * combined
+
+
+def test_clipping_costs_as_much_as_it_is_known_to():
+    planner = Planner(2, **NARROW)
+    # Nothing is clipped; and all is, which makes it the spatial median (efficiency pi / 4).
+    assert planner._excess_of_clipping(1.0) == pytest.approx(1.0)
+    assert planner._excess_of_clipping(1e-4) == pytest.approx(4.0 / np.pi, rel=0.02)
+    assert planner._excess_of_truncation(1.0) == pytest.approx(1.0)
+    assert planner._excess_of_truncation(0.06) > 1.5
+
+
+# Space, its public radii, the length of its geodesic, its residuals, and pairs of n and budget,
+# from the edge of noise to where privacy costs next to nothing.
+SIMULATED = {
+    "R^2": (("euclidean", 2), (1.0, 2.0), 0.5, 0.05, [(30, 2.0), (100, 1.0), (400, 1.0)]),
+    "S^2": (("sphere", 2), (np.pi / 4, np.pi / 2), 0.6, 0.03, [(50, 1.0), (20, 10.0), (400, 1.0)]),
+    "SPD(2)": (("spd", 2), (0.5, 1.0), 0.5, 0.01, [(100, 1.0), (400, 0.5), (200, 10.0)]),
+    "rats": (("kendall", 8), (0.2, 0.4), 0.2, 0.01, [(1000, 1.0), (400, 3.0), (200, 10.0)]),
+}
+CASES = [(name, *pair) for name, settings in SIMULATED.items() for pair in settings[-1]]
+
+# So many data sets that the fits' own errors decide nothing, and proposals from each.
+DATA_SETS, PROPOSALS = 16, 200
+
+
+@pytest.mark.parametrize(("name", "number", "budget"), CASES)
+def test_predictions_are_what_simulated_releases_have(name, number, budget):
+    kind, radii, length, scale, _ = SIMULATED[name]
+    manifold = make_manifold(*kind)
+    predicted = Planner(manifold.dim, *radii, scale).predict(number, budget)
+    assert not predicted.is_noise
+
+    rng = np.random.default_rng(11)
+    p = manifold.random_point(rng)
+    v, away = (manifold.random_tangent(rng, p) for _ in range(2))
+    v = length / manifold.norm(p, v) * v
+    centre = manifold.exp(p, 0.5 * radii[0] / manifold.norm(p, away) * away)
+    x = np.tile(np.linspace(0.0, 1.0, number), (DATA_SETS, 1))
+    clean = manifold.exp(p, manifold.expand(x - 0.5) * v)
+    y = manifold.exp(clean, scale * manifold.random_tangent(rng, clean))
+    public = PublicInputs(
+        manifold, centre, *radii, (0.0, 1.0), **vars(predicted.scales), number=number
+    )
+    law = Certified(public, map_records(public, x, y))
+    truth = np.broadcast_to(law.space.join(p, v), (DATA_SETS, *law.space.point_shape))
+    target = certified_target(law, budget, truth)
+    states, weights = weighted_proposals(rng, target, Matched((0.7, 0.0, 0.3)), PROPOSALS)
+    errors = geodesic_errors(manifold, law.space.parts(states), (p, v))
+    for what, squares in errors.items():
+        simulated = np.sqrt(np.mean(np.sum(weights * squares, axis=-1)))
+        assert simulated == pytest.approx(np.sqrt(getattr(predicted, what)), rel=0.25)

@@ -34,7 +34,7 @@ print(json.dumps(loaded))
 
 
 # Scripts of stages with settings of their own.
-APART = ("audit_", "benchmark_", "comparison_", "utility_")
+APART = ("audit_", "benchmark_", "comparison_", "plan_", "utility_")
 
 
 @dataclass(frozen=True)

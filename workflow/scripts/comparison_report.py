@@ -48,8 +48,8 @@ def page(table):
     lines = [
         "# Private mechanisms beside one another",
         "",
-        "Logarithm of the mean squared error on the data, with its standard error over data sets in "
-        "brackets; mechanisms have the same public information and the same data sets. Scales, "
+        "Logarithm of the mean squared error on the data, with its standard error over data sets "
+        "in brackets; mechanisms have the same public information and the same data sets. Scales, "
         "and shares of budgets for stages, are those that the planner predicts to be best from the "
         "public assumptions (`comparison.csv` has them), but for the row by formula. All budgets "
         "are proved to hold, except in the last two rows.",

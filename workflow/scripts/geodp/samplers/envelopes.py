@@ -28,6 +28,9 @@ SHELLS = 1000
 # The tail of an unbounded support starts where the density is below the exponential of minus this.
 TAIL = 40.0
 
+# What a cell's bounds cost, in proposals.
+CELL_COST = 3.0
+
 # The ball about the mode that has no cells ends where the envelope about the mode accepts less.
 NEAR_ACCEPTANCE = 0.1
 
@@ -417,7 +420,7 @@ class Cells:
                 cover.member, lower, minlength=number
             )
             count = np.bincount(cover.member, minlength=number)
-            cheap = (acceptance < wanted[1]) & (count * acceptance < draws)
+            cheap = (acceptance < wanted[1]) & (CELL_COST * count * acceptance < draws)
             unsettled = (cheap | (acceptance < wanted[0])) & (count > 0) & (count < most_cells)
             loose = (upper - lower) * count[cover.member] > 0.5 * (1.0 - acceptance[cover.member])
             split = loose & unsettled[cover.member]

@@ -34,10 +34,10 @@ MODE_ACCEPTANCE = 0.02
 MOST_CELLS = {1: 10_000, 2: 10_000, 3: 50_000}
 
 # With fewer than these there is no point in trying.
-FEWEST_CELLS = {1: 300, 2: 2_000, 3: 5_000}
+FEWEST_CELLS = {1: 300, 2: 1_000, 3: 3_000}
 
-# Most cells times records of a batch: about ten seconds.
-MOST_WORK = 1e8
+# Most cells times records of a batch: half a minute or so.
+MOST_WORK = 5e7
 
 # Proposals evaluated at once.
 BLOCK = 1 << 16

@@ -1,0 +1,157 @@
+"""Simulated releases and the comparison of mechanisms, on few subjects and in no time."""
+
+import json
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+from test_staleness import LOADER
+
+SPACES = {"S^2": "s2", "rats": "rats", "outlines": "outlines"}
+BUDGETS = [0.5, 8.0]
+CELLS = {"S^2": [[20, 8.0], [30, 8.0]], "rats": [[20, 8.0]]}
+SCRIPTS = {
+    "utility_cells": "utility_cells.py",
+    "utility": "utility_summary.py",
+    "comparison_cells": "comparison_cells.py",
+    "comparison": "comparison_summary.py",
+}
+MECHANISMS = {"certified", "as published", "no privacy", "without data"}
+FORMATS = ("csv", "md", "pdf", "svg", "png")
+
+
+@pytest.fixture(scope="module")
+def simulated(source, tmp_path_factory, copied):
+    """A checkout with both targets run to their end."""
+    checkout = copied(source, tmp_path_factory.mktemp("utility"))
+    path = checkout.root / "config" / "utility.yaml"
+    settings = yaml.safe_load(path.read_text())
+    settings["spaces"] = {name: settings["spaces"][name] for name in SPACES}
+    settings["utility"] = {
+        "n": [20, 40],
+        "budgets": BUDGETS,
+        "shown": BUDGETS[1:],
+        "data_sets": {"records": 80, "least": 2, "most": 3},
+        "draws": 2,
+    }
+    for name in ("pilots", "weighted"):
+        settings["chains"][name] = {"records": 400, "least": 10, "most": 20}
+    settings["chains"]["most_steps"] = 8
+    settings["comparison"] = {"cells": CELLS, "data_sets": 2, "draws": 2}
+    path.write_text(yaml.safe_dump(settings, sort_keys=False))
+    # It must not depend on what is configured.
+    smoke = yaml.safe_load((checkout.root / "config" / "smoke.yaml").read_text())
+    checkout.configure({"name": "other", "seed": 1, "studies": {"rats": smoke["studies"]["rats"]}})
+    checkout.run("utility", "comparison")
+    return checkout
+
+
+@pytest.fixture(scope="module")
+def folder(simulated):
+    return simulated.root / "results" / "utility"
+
+
+@pytest.fixture(scope="module")
+def table(folder):
+    return pd.read_csv(folder / "utility.csv")
+
+
+@pytest.fixture(scope="module")
+def compared(folder):
+    return pd.read_csv(folder / "comparison.csv")
+
+
+def test_files_are_those_promised(folder):
+    expected = {f"utility.{suffix}" for suffix in FORMATS} | {"comparison.csv", "comparison.md"}
+    assert {path.name for path in folder.iterdir() if path.is_file()} == expected
+    assert [path.name for path in folder.parent.iterdir()] == ["utility"]
+    for log in (folder / "logs").iterdir():
+        assert log.read_text() == ""
+
+
+def test_nothing_is_left_to_do(simulated):
+    assert "Nothing to be done" in simulated.run("--dry-run", "utility", "comparison")
+
+
+def test_number_of_cores_does_not_matter(simulated, folder):
+    before = (folder / "cells" / "s2_n20.csv").read_bytes()
+    simulated.run("--force", "results/utility/cells/s2_n20.csv", cores=1)
+    assert (folder / "cells" / "s2_n20.csv").read_bytes() == before
+
+
+def test_library_of_its_rules_is_what_imports_load(simulated):
+    result = subprocess.run(
+        [sys.executable, "-c", LOADER, *SCRIPTS.values()],
+        cwd=simulated.root / "workflow" / "scripts",
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    loaded = json.loads(result.stdout)
+    output = simulated.run("--dry-run", "--forceall", "utility", "comparison")
+    declared = {}
+    for name, files in re.findall(r"(?m)^(?:local)?rule (\w+):\n +input: (.*)$", output):
+        prefix = "workflow/scripts/"
+        declared[name] = sorted(
+            file.removeprefix(prefix) for file in files.split(", ") if file.startswith(prefix)
+        )
+    assert declared == {name: loaded[script] for name, script in SCRIPTS.items()}
+
+
+def test_every_cell_has_every_mechanism(table):
+    assert set(table["mechanism"]) == MECHANISMS
+    for space in SPACES:
+        part = table[(table["space"] == space) & (table["mechanism"] == "certified")]
+        # Of the largest n the budgets shown only.
+        assert set(zip(part["n"], part["budget"], strict=True)) == {(20, 0.5), (20, 8.0), (40, 8.0)}
+    assert (table["curve_error"] > 0.0).all()
+
+
+def test_only_the_certified_mechanism_is_said_to_hold_its_budget(table, compared):
+    said = dict(zip(table["mechanism"], table["budget_holds"], strict=True))
+    assert said["certified"] == "proved"
+    assert said["as published"] == "does not hold"
+    assert said["no privacy"] == "no privacy"
+    said = compared.set_index("mechanism")["budget_holds"]
+    assert set(said["as published"]) == {"does not hold"}
+
+
+def test_public_inputs_are_in_every_row_of_a_release(table):
+    public = [
+        *("footpoint_radius", "shooting_vector_length", "residual_scale"),
+        *("gradient_scale", "loss_scale", "loss_offset"),
+    ]
+    part = table[table["mechanism"] == "certified"]
+    assert part[[*public, "predicted", "total_variation", "sampler"]].notna().all(axis=None)
+
+
+def test_what_was_drawn_blindly_is_not_better_than_what_was_fitted(table):
+    errors = table.pivot_table(index=["space", "n"], columns="mechanism", values="curve_error")
+    assert (errors["without data"] > errors["no privacy"]).all()
+
+
+def test_comparison_has_every_mechanism_in_every_cell(compared):
+    cells = {(name, *pair) for name, pairs in CELLS.items() for pair in pairs}
+    for _, part in compared.groupby("mechanism"):
+        assert set(part[["space", "n", "budget"]].itertuples(index=False, name=None)) == cells
+    assert compared["mechanism"].nunique() == 9
+    assert np.isfinite(compared["log_mean_squared_error"]).all()
+
+
+def test_budgets_of_stages_add_up(compared):
+    staged = compared.dropna(subset="budgets")
+    totals = [sum(map(float, str(each).split())) for each in staged["budgets"]]
+    np.testing.assert_allclose(totals, staged["budget"], rtol=1e-3)
+
+
+def test_words_and_figures_say_what_holds(folder):
+    for name in ("utility", "comparison"):
+        text = (folder / f"{name}.md").read_text()
+        assert "nan" not in text
+        assert "not hold" in text
+    picture = (folder / "utility.svg").read_text()
+    assert "as published: its budget does not hold" in picture
