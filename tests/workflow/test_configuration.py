@@ -789,10 +789,16 @@ def test_every_key_is_explained_or_has_a_default():
         for place, _, has_default in known
         if place not in shown and not has_default and not place.startswith(figures)
     }
-    # A study has one form of a map, so the other is told in a comment.
-    assert silent == {"studies.*.manifold.landmark_map.matrix"}
-    assert "{matrix: file.csv}" in (ROOT / "config" / "config.yaml").read_text()
-    assert {place for place, needed, _ in known if needed} <= shown
+    # A study has one form of a map, and a plan one of scales, so the others are told in comments.
+    scales = ("gradient_scale", "loss_scale", "loss_offset")
+    maps = ("studies.*.manifold.landmark_map.matrix", "plan.manifold.landmark_map.matrix")
+    maps += ("plan.manifold.landmark_map.harmonics",)
+    told = {*maps, *(f"plan.scales.{name}" for name in scales)}
+    assert silent == told
+    text = (ROOT / "config" / "config.yaml").read_text()
+    assert "{matrix: file.csv}" in text
+    assert all(f"{name}: " in text for name in scales)
+    assert {place for place, needed, _ in known if needed} <= shown | told
 
 
 def test_default_sphere_study_has_the_cells_of_the_paper():

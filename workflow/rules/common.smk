@@ -53,7 +53,7 @@ AUDIT_RESULTS = "results/audit"
 AUDIT_NUMBERS = [2, *AUDIT["sphere"]["n"]]
 
 # So have simulated releases.
-UTILITY = load_benchmark(ROOT / "config" / "utility.yaml")
+UTILITY = load_settings(ROOT / "config" / "utility.yaml")
 UTILITY_RESULTS = "results/utility"
 UTILITY_SPACES = {re.sub("[^a-z0-9]", "", name.lower()): name for name in UTILITY["spaces"]}
 

@@ -262,7 +262,7 @@ class Planner:
         length = self._components[1][0]
         clipped = np.minimum(length, limit)
         # The derivative of the mean of a function of normal numbers is its product with them.
-        return np.mean(clipped**2) * self._typical_residual**2 / np.mean(length * clipped) ** 2
+        return np.mean(clipped**2) * np.mean(length**2) / np.mean(length * clipped) ** 2
 
     def _excess_of_truncation(self, limit):
         """Variance of the estimate of least truncated squares, over that of least squares."""
