@@ -12,6 +12,7 @@ import pytest
 from hypothesis import settings
 
 from geodp.landmark_maps import fourier_harmonics
+from geodp.manifolds.base import Manifold
 from geodp.manifolds.registry import make_manifold
 
 # The same examples in every run, and no deadline: a busy machine is no mistake of the code.
@@ -89,3 +90,8 @@ def derivative():
         return (8.0 * near - far) / (12.0 * step)
 
     return differentiate
+
+
+def pytest_make_parametrize_id(val):
+    """Name spaces in the names of tests, which are then the same in every process."""
+    return val.name if isinstance(val, Manifold) else None

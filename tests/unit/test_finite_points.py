@@ -67,7 +67,7 @@ def ball_target(space, sigma, radius):
     return replace(target, support=replace(target.support, radius=np.full(2, radius)))
 
 
-@pytest.mark.parametrize("space", [Sphere(2), Euclidean(1), SPD(2)], ids=str)
+@pytest.mark.parametrize("space", [Sphere(2), Euclidean(1), SPD(2)])
 def test_distances_have_the_law_of_the_density(space):
     """Against the density on a finer set of points, as volume and density weigh them."""
     target = ball_target(space, [0.1, 0.5], 1.0)

@@ -283,7 +283,7 @@ def laplace_case(space, sigma):
 
 
 @pytest.mark.parametrize("sigma", [0.01, 0.5])
-@pytest.mark.parametrize("space", [SPHERE, HYPERBOLIC, PLANE, MATRICES], ids=str)
+@pytest.mark.parametrize("space", [SPHERE, HYPERBOLIC, PLANE, MATRICES])
 def test_quadrature_finds_integrals_of_laplace_laws(space, sigma):
     """Against formulas; on SPD(2) an angle is integrated to a modified Struve function."""
     rate = 1.0 / sigma

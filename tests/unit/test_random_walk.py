@@ -143,7 +143,7 @@ def test_a_flat_density_gets_the_longest_step_there_is():
     assert kernel.step_scale * target.scale <= 0.4 * (1 + 1e-12)
 
 
-@pytest.mark.parametrize("space", [Euclidean(2), SPHERE], ids=str)
+@pytest.mark.parametrize("space", [Euclidean(2), SPHERE])
 @pytest.mark.parametrize("radius", [1e-6, 1e-3, 0.3])
 def test_a_support_narrower_than_the_scale_gets_a_step_to_its_measure(space, radius):
     target = within(laplace(space, 1.0), radius)

@@ -548,7 +548,7 @@ def test_streams_do_not_depend_on_their_order():
 
 @pytest.mark.parametrize("sampler", [Matched(), RandomWalk()], ids=lambda sampler: sampler.name)
 @pytest.mark.parametrize(
-    "space", [Euclidean(2), Sphere(2), Hyperbolic(2), SPD(2), KendallPlanarShapes(4)], ids=str
+    "space", [Euclidean(2), Sphere(2), Hyperbolic(2), SPD(2), KendallPlanarShapes(4)]
 )
 def test_a_trace_has_a_summary_of_every_state(sampler, space):
     target = laplace_target(space, origin(space, 2), np.array([0.1, 0.3]))
