@@ -37,6 +37,7 @@ def simulated(source, tmp_path_factory, copied):
         "shown": BUDGETS[1:],
         "data_sets": {"records": 80, "least": 2, "most": 3},
         "draws": 2,
+        "public_points": {},
     }
     for name in ("pilots", "weighted"):
         settings["chains"][name] = {"records": 400, "least": 10, "most": 20}

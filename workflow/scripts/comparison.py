@@ -39,7 +39,7 @@ NOT_PRIVATE = "no privacy"
 SHARES = (0.2, 0.35, 0.5, 0.65, 0.8)
 
 # Radius of a zoom, in root mean squared errors that are predicted of the first stage.
-REACH = 2.0
+REACH = 3.0
 
 # The length of the geodesic that is assumed where a mean is to be planned, relative to R_v.
 ASSUMED_LENGTH = 0.5
@@ -73,10 +73,16 @@ def plan_one(planner, number, budget, score):
 
 
 def plan_zoom(planner, number, budget):
-    """The share of the first stage with the least error that is predicted."""
+    """The share of the first stage with the least error that is predicted.
+
+    A first stage that is noise leads nowhere, which the prediction of the second does not know: so
+    it gets the largest share, if all of them are.
+    """
+    firsts = {share: planner.predict(number, share * budget) for share in SHARES}
+    shares = [share for share, first in firsts.items() if not first.is_noise] or SHARES[-1:]
 
     def one(share):
-        first = planner.predict(number, share * budget)
+        first = firsts[share]
         radius = REACH * np.sqrt(first.footpoint + first.shooting_vector)
         narrow = Planner(
             planner.dim,
@@ -88,7 +94,7 @@ def plan_zoom(planner, number, budget):
         budgets = share * budget, (1.0 - share) * budget
         return Plan(budgets, (first.scales, second.scales), float(radius), second.curve)
 
-    return min((one(share) for share in SHARES), key=lambda plan: plan.curve)
+    return min((one(share) for share in shares), key=lambda plan: plan.curve)
 
 
 def plan_mean_then_slope(planner, number, budget):

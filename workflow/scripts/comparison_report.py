@@ -77,7 +77,7 @@ def _table(name, part):
     """Lines of one space: a row a mechanism, a column a cell."""
     cells = part[["n", "budget"]].drop_duplicates().sort_values(["n", "budget"])
     columns = list(cells.itertuples(index=False, name=None))
-    entries = part.set_index(["mechanism", "n", "budget"])
+    entries = part.set_index(["mechanism", "n", "budget"]).sort_index()
     proved = part[part["budget_holds"] == PROVED]
     order = proved.groupby("mechanism")["log_mean_squared_error"].mean().sort_values().index
     others = [each for each in dict.fromkeys(part["mechanism"]) if each not in order]

@@ -4,7 +4,8 @@ The true geodesic of a space is the same in all of its data sets, and is known; 
 what is assumed and the data.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
@@ -20,8 +21,9 @@ from geodp.planner import NOISE, Planner
 from geodp.randomness import random_stream
 from geodp.records import landmark_columns, read_records
 from geodp.regression import fit
-from geodp.samplers import matched
+from geodp.samplers import matched, public_points
 from geodp.samplers.base import run
+from geodp.samplers.integer_choice import generator_bits
 from geodp.sensitivity import published_sensitivity
 from geodp.stand_in import simulate_outlines
 
@@ -41,12 +43,16 @@ DISPLACEMENT = 0.5
 # to no mass, where residuals are small.
 SEARCHED = 100
 
+# The certified law as `geodp.release` draws from it unless told otherwise.
+PUBLIC_POINTS = "certified, public points"
+
 CERTIFIED, PUBLISHED, NOT_PRIVATE = "certified", "as published", "no privacy"
 WITHOUT_DATA = "without data"
 
 # Whether the budget stated holds.
 HOLDS = {
     CERTIFIED: "proved",
+    PUBLIC_POINTS: "proved",
     PUBLISHED: "does not hold",
     NOT_PRIVATE: "no privacy",
     # Nothing of the data is in it.
@@ -252,6 +258,14 @@ def draw_certified(rng, law, budget, draws, chains, start=None):
     )
 
 
+def draw_public_points(rng, law, budget, draws):
+    """Geodesics as a release draws them, exactly, but for where random bits come from."""
+    epsilon = Fraction(str(budget))
+    stages = public_points.plan_stages(law.public, epsilon)
+    states = public_points.draw(law, stages, generator_bits(rng), draws)
+    return Drawn(*law.space.parts(states), " and ".join(f"{s.points} points" for s in stages))
+
+
 def draw_published(rng, space, covariates, points, found, budget, draws, chains):
     """Geodesics from the published densities, half of the budget each.
 
@@ -347,6 +361,13 @@ def measure_utility(space, number, settings):
             rng, space, covariates, points, found, budget, chosen["draws"], chains
         )
         rows.append(_row(space, number, PUBLISHED, drawn, predicted))
+        points_wanted = chosen["public_points"].get(space.name, {"n": [], "budgets": []})
+        if number in points_wanted["n"] and budget in points_wanted["budgets"]:
+            few = slice(0, points_wanted["data_sets"])
+            some = Records(**{name: part[few] for name, part in vars(records).items()})
+            rng = random_stream(seed, *stream, PUBLIC_POINTS)
+            drawn = draw_public_points(rng, replace(law, records=some), budget, chosen["draws"])
+            rows.append(_row(space, number, PUBLIC_POINTS, drawn, predicted))
     return rows
 
 
@@ -390,9 +411,10 @@ def _row(space, number, mechanism, drawn, predicted=None):
         "residual_scale": space.settings["residual_scale"],
     }
     known = predicted or space.planner.predict(number, 1.0)
-    if mechanism == CERTIFIED:
-        line |= {"predicted": np.sqrt(known.curve), "is_noise": known.is_noise}
-        line |= vars(known.scales)
+    if mechanism in (CERTIFIED, PUBLIC_POINTS):
+        line |= {"is_noise": known.is_noise, **vars(known.scales)}
+        if mechanism == CERTIFIED:
+            line |= {"predicted": np.sqrt(known.curve)}
     elif mechanism == PUBLISHED:
         line |= {"is_noise": bool(np.mean(errors["curve"]) > NOISE * known.curve_without_data)}
     elif mechanism == NOT_PRIVATE:

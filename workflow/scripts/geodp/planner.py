@@ -44,9 +44,10 @@ ROUGH_NODES, ROUGH_ANGLES = 3, 5
 NOISE = 0.1
 
 # Gradient scales tried, in units of the typical length of a residual; loss scales in units of
-# gradient scales; offsets as shares of the loss that is expected at the truth.
-GRADIENT_SCALES = (0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 2.8)
-LOSS_SCALES = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
+# gradient scales; offsets as shares of the loss that is expected at the truth.  With the widest
+# gradient scales the loss decides alone.
+GRADIENT_SCALES = (0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 5.6, 11.2)
+LOSS_SCALES = (0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
 OFFSETS = (0.0, 0.5, 0.75, 0.9, 1.0, 1.2, 1.5, 2.0)
 
 # By how many standard deviations the mean loss of n records strays from what is expected, and how

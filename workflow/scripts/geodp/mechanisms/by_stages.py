@@ -2,14 +2,15 @@
 
 Each stage is a law of its own with the proof of `docs/certified.md`, and what the second has of
 the first is a draw that may be released, so that the two budgets add up.  The second stage of a
-*zoom* is the certified law again, on a ball about the first draw: its support is public once that
-draw is.  In *mean, then slope* the first stage is about footpoints of geodesics of length zero, so
-about the mean of the points; the second about shooting vectors at the footpoint drawn.  Their
-scores have sensitivity one like that of the certified law: where a pair ``(a, b)`` is no longer
-than tau in `hull_norm`, neither is ``a``, nor ``2 b``, since the norm is at least the length of
-each.
+*zoom* is the certified law again, on what of its support lies in a ball about the first draw, and
+is public once that draw is.  In *mean, then slope* the first stage is about footpoints of
+geodesics of length zero, so about the mean of the points; the second about shooting vectors at the
+footpoint drawn.  Their scores have sensitivity one like that of the certified law: where a pair
+``(a, b)`` is no longer than tau in `hull_norm`, neither is ``a``, nor ``2 b``, since the norm is at
+least the length of each.
 """
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -27,7 +28,7 @@ FACTORS = dict(zip(BLOCKS, (1.0, 2.0), strict=True))
 
 
 def zoomed_target(law, budget, around, radius, start=None):
-    """The certified law on a ball about a state for each data set.
+    """The certified law within a ball about a state for each data set.
 
     Parameters
     ----------
@@ -44,13 +45,12 @@ def zoomed_target(law, budget, around, radius, start=None):
     Target
     """
     shape = certified_target(law, budget, start)
-    reach = np.full(law.space.batch_shape(around), min(radius, law.space.injectivity_radius))
-    return Target(
-        **{name: getattr(shape, name) for name in ("space", "unrestricted", "centre", "hessian")},
-        scale=shape.scale,
+    radius = min(radius, law.space.injectivity_radius, float(law.public.support.widest))
+    reach = np.full(law.space.batch_shape(around), radius)
+    return replace(
+        shape,
+        unrestricted=partial(law.log_density, budget=float(budget)),
         support=Ball(law.space, around, reach),
-        norm=shape.norm,
-        widths=shape.widths,
     )
 
 

@@ -49,18 +49,36 @@ def certified_target(law, budget, start=None):
     public = law.public
     # Whatever the score, proposals have the shape of the clipped gradients.
     shape = replace(law, score_name="combined")
+    # Where the gradient decides.
     scale = 4.0 * public.gradient_scale / (public.number * float(budget))
     centre = robust_fit(shape) if start is None else _refined(shape, start, CLOSE * scale)
+    if law.score_name == "energy":
+        scale = np.inf
     return Target(
         space=law.space,
         unrestricted=partial(law.unrestricted, budget=float(budget)),
         centre=centre,
         hessian=clipped_hessian(shape, centre),
-        scale=np.full(law.space.batch_shape(centre), scale),
+        scale=np.minimum(scale, _scale_of_loss(law, centre, float(budget))),
         support=public.support,
         norm="hull",
         widths=WIDTHS,
     )
+
+
+def _scale_of_loss(law, centre, budget):
+    """Scale of proposals as wide as the law would be if the loss decided; (*data_sets).
+
+    Where it lies above its offset the loss is a square, and the law normal; below, it is nothing.
+    """
+    public = law.public
+    if law.score_name.startswith("gradient"):
+        return np.full(law.space.batch_shape(centre), np.inf)
+    least = np.squeeze(law.sums(np.expand_dims(centre, -law.space.point_ndim - 1)).loss, axis=-1)
+    offset = public.loss_offset if law.score_name == "combined" else 0.0
+    free = np.maximum(offset - least / public.number, 0.0)
+    spread = public.loss_scale * np.sqrt(1.0 / (public.number * budget) + free)
+    return spread / np.sqrt(law.space.dim)
 
 
 def robust_fit(law):
