@@ -1,16 +1,13 @@
 """What simulated releases show, in words made from their numbers."""
 
 import numpy as np
-from utility import CERTIFIED, NOT_PRIVATE, PUBLISHED
+from utility import CERTIFIED, NOT_PRIVATE, PUBLIC_POINTS, PUBLISHED
 from words import number
 
 CELL = ["space", "budget", "n"]
 
 # An error without privacy is nearly reached when a release's is this many times as large.
 NEARLY = 1.5
-
-# A deviation of a simulated error is real beyond this many of its standard errors.
-STANDARD_ERRORS = 2.0
 
 
 def paragraph(table):
@@ -42,6 +39,7 @@ def paragraph(table):
         "",
         _against_prediction(useful),
         "",
+        *_of_points(certified),
         _of_samplers(certified, table[table["mechanism"] == PUBLISHED]),
         "",
     ]
@@ -52,11 +50,17 @@ def _beside_others(table):
     """Rows of the certified mechanism, beside them the errors of the others."""
     certified = table[table["mechanism"] == CERTIFIED]
     without = table[table["mechanism"] == NOT_PRIVATE].set_index(["space", "n"])["curve_error"]
-    published = table[table["mechanism"] == PUBLISHED].set_index(CELL)["curve_error"]
+    fitted = table[table["mechanism"] == NOT_PRIVATE].set_index(["space", "n"])["predicted"]
+    by_cell = {
+        name: table[table["mechanism"] == mechanism].set_index(CELL)["curve_error"]
+        for name, mechanism in (("published", PUBLISHED), ("points", PUBLIC_POINTS))
+    }
+    numbers, cells = (certified.set_index(keys).index for keys in (["space", "n"], CELL))
     return certified.assign(
-        without=without.reindex(certified.set_index(["space", "n"]).index).to_numpy(),
-        published=published.reindex(certified.set_index(CELL).index).to_numpy(),
-    )
+        without=without.reindex(numbers).to_numpy(),
+        without_predicted=fitted.reindex(numbers).to_numpy(),
+        **{name: errors.reindex(cells).to_numpy() for name, errors in by_cell.items()},
+    ).reset_index(drop=True)
 
 
 def _of_space(name, part):
@@ -96,17 +100,38 @@ def _against_published(useful):
 def _against_prediction(useful):
     """How far the planner is off."""
     deviation = useful["curve_error"] / useful["predicted"] - 1.0
-    error = useful["relative_standard_error"]
-    worst = deviation.abs().idxmax()
-    case = useful.loc[worst]
-    real = (deviation.abs() > STANDARD_ERRORS * error).sum()
+    # What the same data sets' least-squares fits happened to be off by is no fault of a prediction.
+    chance = useful["without"] ** 2 - useful["without_predicted"] ** 2
+    freed = np.sqrt(np.maximum(useful["curve_error"] ** 2 - chance, 0.0))
+    rid = freed / useful["predicted"] - 1.0
     return (
         f"The planner's predictions, made without data: the largest deviation over all cells that "
-        f"are not noise is {deviation[worst]:+.0%} ({_cell(case)}; the simulation's own standard "
-        f"error there is {error[worst]:.0%}), the root mean square "
-        f"{np.sqrt(np.mean(deviation**2)):.0%}; {real} of {len(useful)} deviate by more than "
-        f"{STANDARD_ERRORS:g} standard errors."
+        f"are not noise is {_largest(useful, deviation)}, the root mean square "
+        f"{np.sqrt(np.mean(deviation**2)):.0%}. Most of this is the chance of few data sets, which "
+        f"least squares share: with the least-squares error of the same data sets replaced by its "
+        f"expectation the largest is {_largest(useful, rid)}, the root mean square "
+        f"{np.sqrt(np.mean(rid**2)):.0%}."
     )
+
+
+def _largest(cases, deviation):
+    """The largest of some deviations, and where."""
+    worst = deviation.abs().idxmax()
+    return f"{deviation[worst]:+.0%} ({_cell(cases.loc[worst])})"
+
+
+def _of_points(certified):
+    """What drawing among public points costs, or nothing if there are no such draws."""
+    part = certified[certified["points"].notna() & ~certified["is_noise"].astype(bool)]
+    if not len(part):
+        return []
+    ratio = part["points"] / part["curve_error"]
+    return [
+        f"Drawn exactly among public points, as a release is unless told otherwise "
+        f"({part['space'].iloc[0]}, {len(part)} cells): the error is {number(ratio.min())} to "
+        f"{number(ratio.max())} times that of the law itself.",
+        "",
+    ]
 
 
 def _of_samplers(certified, published):
@@ -125,7 +150,11 @@ def _of_samplers(certified, published):
                 + "; ".join(_cell(case) for _, case in cut.iterrows())
             )
         parts.append(sentence)
-    return f"Draws are last states of chains: {'; '.join(parts)}. A proof is of the law."
+    return (
+        f"Draws, of which bands are made, are last states of chains: {'; '.join(parts)}. Errors of "
+        "the certified mechanism are means over weighted proposals of the same sampler, which see "
+        "what few draws miss. What is proved is proved of the law, or of draws among public points."
+    )
 
 
 def _cell(case):
