@@ -22,6 +22,8 @@ def paragraph(table):
     -------
     str
     """
+    # Put together from parts, whose rows have the same labels.
+    table = table.reset_index(drop=True)
     certified = _beside_others(table)
     useful = certified[~certified["is_noise"].astype(bool)]
     lines = [
