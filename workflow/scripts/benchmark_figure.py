@@ -49,11 +49,12 @@ def draw(table):
         )
     )
     figure.legend(handles=handles, loc="outside upper center", ncols=4, fontsize=8)
-    panels[8].legend(
+    panels[7].legend(
         handles=[
             Line2D([], [], color=colour, marker=marker, linestyle=line, label=_math(name))
             for name, (colour, marker, line) in zip(names, SPACE_STYLES, strict=False)
         ],
+        loc="upper left",
         fontsize=6.5,
     )
     return figure
