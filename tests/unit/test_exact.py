@@ -687,6 +687,21 @@ def test_draws_are_exact_where_all_is_certified(kind):
     assert plan.certificate.startswith("energy is convex along geodesics from the mode; acceptance")
 
 
+def test_a_plan_counts_only_the_members_whose_chains_are_used(mixed, monkeypatch):
+    seen = []
+    rule = matched.plan
+
+    def noted(*inputs, counted=True):
+        seen.append(counted)
+        return rule(*inputs, counted=counted)
+
+    monkeypatch.setattr(matched, "plan", noted)
+    choose(mixed)
+    choose(mixed, "matched")
+    np.testing.assert_array_equal(seen[0], [False, True])
+    np.testing.assert_array_equal(seen[1], True)
+
+
 def test_an_exact_sampler_without_a_certificate_is_an_error(mixed):
     expected = (
         "hyperbolic space H^2: there is no certified envelope for 1 of 2 densities: its energy is "

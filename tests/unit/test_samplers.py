@@ -457,8 +457,12 @@ def test_a_plan_keeps_to_its_limits():
 def test_the_largest_weight_of_a_batch_rules_its_steps():
     rng = random_stream(1, "plan batch")
     target = laplace_target(Euclidean(2), np.zeros((2, 2)), np.array([1.0, 1.0]))
-    plan = planned(rng, replace(target, scale=np.array([1.0, 3.0])))
+    target = replace(target, scale=np.array([1.0, 3.0]))
+    plan = planned(rng, target, fewest=1)
     assert 6.0 < plan.largest_weight < 10.0
+    others = planned(rng, target, fewest=1, counted=np.array([True, False]))
+    assert others.largest_weight < 1.01
+    assert (others.steps, others.total_variation) == (1, pytest.approx(0.0, abs=1e-12))
 
 
 def test_without_a_ball_nothing_is_proposed_uniformly():

@@ -103,7 +103,7 @@ def plan(
     """
     if kind == "finite_points":
         return finite_points.plan(target, points)
-    reason, planned = "not looked for", None
+    reason, planned, certified = "not looked for", None, False
     if kind != "matched":
         planned, certified, reason = exact.plan(target, draws, work=work, insist=kind == "exact")
         if reason is None:
@@ -114,7 +114,15 @@ def plan(
                 f"{np.sum(~certified)} of {certified.size} densities: {reason}: choose the sampler "
                 "automatic or matched"
             )
-    chains = matched.plan(rng, target, pilot_proposals, total_variation, fewest_steps, most_steps)
+    chains = matched.plan(
+        rng,
+        target,
+        pilot_proposals,
+        total_variation,
+        fewest_steps,
+        most_steps,
+        counted=~np.asarray(certified),
+    )
     chains = replace(chains, certificate=f"none: {reason}")
     if planned is None:
         return chains

@@ -359,7 +359,7 @@ def _positive(hessian):
     return (vectors * values[..., None, :]) @ np.swapaxes(vectors, -1, -2)
 
 
-def plan(rng, target, proposals, total_variation, fewest, most):
+def plan(rng, target, proposals, total_variation, fewest, most, counted=True):
     """Choose the mixture of proposals and the number of steps from pilot proposals.
 
     Each member of the batch gets the mixture with the least largest weight among its pilot
@@ -377,31 +377,32 @@ def plan(rng, target, proposals, total_variation, fewest, most):
         Distance to the target wanted of the worst member.
     fewest, most : int
         Limits of the number of steps.
+    counted : bool or ndarray of bool, shape (*batch)
+        Members whose chains are used: the number of steps and the diagnostics of the plan are
+        those of the worst of them.
 
     Returns
     -------
     Plan
     """
     dim = target.space.dim
+    counted = np.broadcast_to(counted, target.batch)
     # A line has no directions across an axis.
     axial = dim > 1 and isinstance(target.support, Ball) and target.support.bounded
     # In many dimensions a few proposals of the others can agree by all missing the mass.
     if not axial or dim <= FEW_DIMENSIONS:
         shares, log_largest = _pilot(rng, target, proposals, PILOT_SHARES, SHARES)
-        axial = axial and np.max(log_largest) > np.log(GOOD_WEIGHT)
+        axial = axial and np.max(log_largest[counted]) > np.log(GOOD_WEIGHT)
     if axial:
         shares, log_largest = _pilot(
             rng, target, proposals, PILOT_SHARES_WITH_AXIAL, SHARES_WITH_AXIAL
         )
-    large = np.max(log_largest) > np.log(GOOD_WEIGHT)
-    if large:
+    if np.max(log_largest[counted]) > np.log(GOOD_WEIGHT):
         members = int(np.prod(target.batch, dtype=int))
         proposals = max(proposals, min(MANY_TIMES * proposals, MANY // members))
-    log_weight = _Proposal.of(target, shares).draw(rng, proposals).memory["log_weight"]
+    log_weight = _Proposal.of(target, shares).draw(rng, proposals).memory["log_weight"][counted]
     steps = np.unique(np.geomspace(fewest, most, STEP_CHOICES).astype(int))
-    distances = np.max(
-        total_variation_bounds(log_weight, steps), axis=tuple(range(log_weight.ndim - 1))
-    )
+    distances = np.max(total_variation_bounds(log_weight, steps), axis=0)
     enough = distances <= total_variation
     chosen = int(np.argmax(enough)) if np.any(enough) else -1
     return Plan(
