@@ -18,7 +18,7 @@ from geodp.manifolds.spd import SPD
 from geodp.manifolds.sphere import Sphere
 from geodp.mechanisms.certified import Certified, PublicInputs, map_records
 from geodp.mechanisms.certified_target import certified_target, clipped_hessian, robust_fit
-from geodp.mechanisms.scales import public_scales
+from geodp.planner import Planner
 from geodp.regression import energy_gradient
 from geodp.samplers import matched, public_points
 from geodp.samplers.base import run
@@ -317,21 +317,13 @@ def test_errors_on_the_sphere_are_about_those_of_the_prototype(score, number, bu
 
 
 @pytest.mark.parametrize("number", [50, 100, 200])
-def test_the_rule_for_scales_is_not_far_from_the_best_tried(number):
+def test_planned_scales_are_not_far_from_the_best_tried(number):
     best = {50: -5.75, 100: -6.10, 200: -6.17}[number]
-    scales = public_scales(0.0447, number, 1.0, 2)
-    law = make_law(SPHERE, number, data_sets=8, **scales._asdict())
+    public = make_law(SPHERE, number).public
+    radii = public.footpoint_radius, public.shooting_vector_length
+    scales = Planner(2, *radii, residual_scale=0.0447 / np.sqrt(2.0)).predict(number, 1.0).scales
+    law = make_law(SPHERE, number, data_sets=8, **vars(scales))
     assert log_mean_error(law, 1.0)[0] < best + 0.25
-
-
-def test_scales_follow_the_residuals_and_nothing_else():
-    one, double = (public_scales(size, 80, 1.0, 2) for size in (0.1, 0.2))
-    assert double.gradient_scale == pytest.approx(2.0 * one.gradient_scale)
-    assert double.loss_scale == pytest.approx(2.0 * one.loss_scale)
-    assert double.loss_offset == one.loss_offset
-    losses = [public_scales(0.1, number, 1.0, 2).loss_scale for number in (1, 25, 50, 1000)]
-    assert losses == sorted(losses, reverse=True)
-    assert 0.0 < public_scales(0.1, 1, 0.1, 96).loss_offset < 1.0
 
 
 def test_bounds_of_the_distance_know_of_states_without_weight():

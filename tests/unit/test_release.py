@@ -258,7 +258,7 @@ def test_planned_stages_spend_the_budget_and_no_more():
                 assert len(stages) == (2 if rich else 1)
                 for stage in stages:
                     # Public inputs that can be made, with scales no narrower than given.
-                    scaled = replace(public, **stage.scales._asdict())
+                    scaled = replace(public, **vars(stage.scales))
                     assert scaled.gradient_scale > public.gradient_scale
                     assert scaled.loss_scale > public.loss_scale
                     assert 0.0 < stage.reach <= 1.0

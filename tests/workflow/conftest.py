@@ -233,6 +233,25 @@ def copied():
     return Checkout.copied
 
 
+@pytest.fixture(scope="session")
+def apart(source, tmp_path_factory):
+    """What makes a checkout for a stage with settings of its own, and changes those.
+
+    It has another configuration, on which such a stage must not depend.
+    """
+
+    def make(stage, change):
+        checkout = Checkout.copied(source, tmp_path_factory.mktemp(stage))
+        settings = checkout.root / "config" / f"{stage}.yaml"
+        settings.write_text(yaml.safe_dump(change(yaml.safe_load(settings.read_text()))))
+        smoke = yaml.safe_load((checkout.root / "config" / "smoke.yaml").read_text())
+        studies = {"rats": smoke["studies"]["rats"]}
+        checkout.configure({"name": "other", "seed": 1, "studies": studies})
+        return checkout
+
+    return make
+
+
 @pytest.fixture
 def small():
     """The configuration of the finished run, to be changed at will, and no part in two places."""

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
-from test_staleness import LOADER
+from libraries import declared_by, loaded_by
 
 TINY = {
     "seed": 1,
@@ -41,13 +41,9 @@ TABLES = ("audit", "neighbours", "sensitivity", "black_box")
 
 
 @pytest.fixture(scope="module")
-def audited(source, tmp_path_factory, copied):
+def audited(apart):
     """A checkout with the audit of a few records run to its end."""
-    checkout = copied(source, tmp_path_factory.mktemp("audit"))
-    (checkout.root / "config" / "audit.yaml").write_text(yaml.safe_dump(TINY))
-    # It must not depend on what is configured.
-    smoke = yaml.safe_load((checkout.root / "config" / "smoke.yaml").read_text())
-    checkout.configure({"name": "other", "seed": 1, "studies": {"rats": smoke["studies"]["rats"]}})
+    checkout = apart("audit", lambda _: TINY)
     checkout.run("audit")
     return checkout
 
@@ -103,22 +99,9 @@ def test_wrong_settings_are_refused_in_a_sentence(audited):
 
 
 def test_library_of_its_rules_is_what_imports_load(audited):
-    result = subprocess.run(
-        [sys.executable, "-c", LOADER, *SCRIPTS.values()],
-        cwd=audited.root / "workflow" / "scripts",
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    loaded = json.loads(result.stdout)
-    output = audited.run("--dry-run", "--forceall", "audit")
-    declared = {}
-    for name, files in re.findall(r"(?m)^(?:local)?rule (\w+):\n +input: (.*)$", output):
-        prefix = "workflow/scripts/"
-        declared[name] = sorted(
-            file.removeprefix(prefix) for file in files.split(", ") if file.startswith(prefix)
-        )
-    assert declared == {name: loaded[script] for name, script in SCRIPTS.items()}
+    loaded = loaded_by(audited.root, SCRIPTS.values())
+    expected = {name: {tuple(loaded[script])} for name, script in SCRIPTS.items()}
+    assert declared_by(audited, "audit") == expected
 
 
 def test_losses_are_of_every_mechanism(tables):

@@ -1,15 +1,10 @@
 """The benchmark from its settings to its words, on a few records and in no time."""
 
-import json
-import re
-import subprocess
-import sys
-
 import numpy as np
 import pandas as pd
 import pytest
 import yaml
-from test_staleness import LOADER
+from libraries import declared_by, loaded_by
 
 SPACES = {"S^2": ("s2", 2), "outlines": ("outlines", 96)}
 TINY = {
@@ -39,13 +34,9 @@ METHODS = ["default sampler", "random walk", "random walk with geomstats"]
 
 
 @pytest.fixture(scope="module")
-def measured(source, tmp_path_factory, copied):
+def measured(apart):
     """A checkout with the benchmark of a few records run to its end."""
-    checkout = copied(source, tmp_path_factory.mktemp("benchmark"))
-    (checkout.root / "config" / "benchmark.yaml").write_text(yaml.safe_dump(TINY))
-    # It must not depend on what is configured.
-    smoke = yaml.safe_load((checkout.root / "config" / "smoke.yaml").read_text())
-    checkout.configure({"name": "other", "seed": 1, "studies": {"rats": smoke["studies"]["rats"]}})
+    checkout = apart("benchmark", lambda _: TINY)
     checkout.run("benchmark", cores=1)
     return checkout
 
@@ -83,22 +74,9 @@ def test_nothing_is_left_to_do_and_no_configuration_matters(measured):
 
 
 def test_library_of_its_rules_is_what_imports_load(measured):
-    result = subprocess.run(
-        [sys.executable, "-c", LOADER, *SCRIPTS.values()],
-        cwd=measured.root / "workflow" / "scripts",
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    loaded = json.loads(result.stdout)
-    output = measured.run("--dry-run", "--forceall", "benchmark")
-    declared = {}
-    for name, files in re.findall(r"(?m)^(?:local)?rule (\w+):\n +input: (.*)$", output):
-        prefix = "workflow/scripts/"
-        declared[name] = sorted(
-            file.removeprefix(prefix) for file in files.split(", ") if file.startswith(prefix)
-        )
-    assert declared == {name: loaded[script] for name, script in SCRIPTS.items()}
+    loaded = loaded_by(measured.root, SCRIPTS.values())
+    expected = {name: {tuple(loaded[script])} for name, script in SCRIPTS.items()}
+    assert declared_by(measured, "benchmark") == expected
 
 
 def test_columns_and_dimensions(table):

@@ -1,37 +1,10 @@
 """Which jobs run again after a change: those it touches and those behind them, and no others."""
 
-import json
-import re
-import subprocess
-import sys
 from collections import Counter
 from dataclasses import dataclass
 
 import pytest
-
-# Executes the import statements of each script and prints the project's files they loaded.
-LOADER = """
-import ast, json, pathlib, sys
-
-folder = pathlib.Path.cwd()
-sys.path.insert(0, str(folder))
-loaded = {}
-for name in sys.argv[1:]:
-    tree = ast.parse((folder / name).read_text())
-    for node in ast.walk(tree):
-        if isinstance(node, (ast.Import, ast.ImportFrom)):
-            exec(compile(ast.Module([node], []), name, "exec"), {})
-    files = {}
-    for module in list(sys.modules):
-        path = getattr(sys.modules[module], "__file__", None)
-        if path and pathlib.Path(path).is_relative_to(folder):
-            files[str(pathlib.Path(path).relative_to(folder))] = None
-            # The next script has to load it afresh.
-            del sys.modules[module]
-    loaded[name] = sorted(files)
-print(json.dumps(loaded))
-"""
-
+from libraries import declared_by, loaded_by
 
 # Scripts of stages with settings of their own.
 APART = ("audit_", "benchmark_", "comparison_", "plan_", "utility_")
@@ -169,14 +142,7 @@ def stale(changed):
 @pytest.fixture(scope="module")
 def loaded(source):
     """The project's files that the imports of each script load, by script."""
-    result = subprocess.run(
-        [sys.executable, "-c", LOADER, *sorted(SCRIPTS)],
-        cwd=source / "workflow" / "scripts",
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return json.loads(result.stdout)
+    return loaded_by(source, SCRIPTS)
 
 
 def edit(path):
@@ -200,19 +166,8 @@ def test_every_script_of_a_rule_is_used(source):
 
 
 def test_declared_library_is_what_imports_load(finished, loaded):
-    output = finished.run("--dry-run", "--forceall")
-    declared = {}
-    for name, files in re.findall(r"(?m)^rule (\w+):\n +input: (.*)$", output):
-        if name != "all":
-            prefix = "workflow/scripts/"
-            library = [
-                file.removeprefix(prefix)
-                for file in files.split(", ")
-                if file.startswith(prefix) and file.endswith(".py")
-            ]
-            declared.setdefault(name, set()).add(tuple(sorted(library)))
     expected = {name: {tuple(loaded[rule.script])} for (_, name), rule in RULES.items()}
-    assert declared == expected
+    assert declared_by(finished) == expected
 
 
 def test_finished_run_has_nothing_to_do(finished_copy):

@@ -1,15 +1,9 @@
 """Simulated releases and the comparison of mechanisms, on few subjects and in no time."""
 
-import json
-import re
-import subprocess
-import sys
-
 import numpy as np
 import pandas as pd
 import pytest
-import yaml
-from test_staleness import LOADER
+from libraries import declared_by, loaded_by
 
 SPACES = {"S^2": "s2", "rats": "rats", "outlines": "outlines"}
 BUDGETS = [0.5, 8.0]
@@ -24,12 +18,8 @@ MECHANISMS = {"certified", "as published", "no privacy", "without data"}
 FORMATS = ("csv", "md", "pdf", "svg", "png")
 
 
-@pytest.fixture(scope="module")
-def simulated(source, tmp_path_factory, copied):
-    """A checkout with both targets run to their end."""
-    checkout = copied(source, tmp_path_factory.mktemp("utility"))
-    path = checkout.root / "config" / "utility.yaml"
-    settings = yaml.safe_load(path.read_text())
+def tiny(settings):
+    """The settings, cut down to few subjects."""
     settings["spaces"] = {name: settings["spaces"][name] for name in SPACES}
     settings["utility"] = {
         "n": [20, 40],
@@ -43,10 +33,13 @@ def simulated(source, tmp_path_factory, copied):
         settings["chains"][name] = {"records": 400, "least": 10, "most": 20}
     settings["chains"]["most_steps"] = 8
     settings["comparison"] = {"cells": CELLS, "data_sets": 2, "draws": 2}
-    path.write_text(yaml.safe_dump(settings, sort_keys=False))
-    # It must not depend on what is configured.
-    smoke = yaml.safe_load((checkout.root / "config" / "smoke.yaml").read_text())
-    checkout.configure({"name": "other", "seed": 1, "studies": {"rats": smoke["studies"]["rats"]}})
+    return settings
+
+
+@pytest.fixture(scope="module")
+def simulated(apart):
+    """A checkout with both targets run to their end."""
+    checkout = apart("utility", tiny)
     checkout.run("utility", "comparison")
     return checkout
 
@@ -85,22 +78,9 @@ def test_number_of_cores_does_not_matter(simulated, folder):
 
 
 def test_library_of_its_rules_is_what_imports_load(simulated):
-    result = subprocess.run(
-        [sys.executable, "-c", LOADER, *SCRIPTS.values()],
-        cwd=simulated.root / "workflow" / "scripts",
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    loaded = json.loads(result.stdout)
-    output = simulated.run("--dry-run", "--forceall", "utility", "comparison")
-    declared = {}
-    for name, files in re.findall(r"(?m)^(?:local)?rule (\w+):\n +input: (.*)$", output):
-        prefix = "workflow/scripts/"
-        declared[name] = sorted(
-            file.removeprefix(prefix) for file in files.split(", ") if file.startswith(prefix)
-        )
-    assert declared == {name: loaded[script] for name, script in SCRIPTS.items()}
+    loaded = loaded_by(simulated.root, SCRIPTS.values())
+    expected = {name: {tuple(loaded[script])} for name, script in SCRIPTS.items()}
+    assert declared_by(simulated, "utility", "comparison") == expected
 
 
 def test_every_cell_has_every_mechanism(table):

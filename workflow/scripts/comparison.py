@@ -18,8 +18,7 @@ from geodp.manifolds.base import BLOCKS
 from geodp.mechanisms.by_stages import mean_target, slope_target, zoomed_target
 from geodp.mechanisms.certified import Certified
 from geodp.mechanisms.certified_target import certified_target
-from geodp.mechanisms.scales import public_scales
-from geodp.planner import Planner, Scales
+from geodp.planner import Planner
 from geodp.randomness import random_stream
 from geodp.regression import fit
 
@@ -30,7 +29,6 @@ SCORES = {
     "gradient": "gradient alone, hull norm",
     "gradient_by_blocks": "gradient alone, by blocks",
 }
-BY_FORMULA = "combined score, scales by formula"
 ZOOM = "two-stage zoom"
 MEAN_THEN_SLOPE = "private mean, then slope"
 NOT_PRIVATE = "no privacy"
@@ -228,12 +226,6 @@ def compare(space, number, budget, settings):
         law = _law(space, records, planned.scales[0], score)
         drawn = draw_certified(stream(mechanism), law, budget, draws, chains, start)
         add(mechanism, "proved", drawn, planned)
-    typical = space.settings["residual_scale"] * np.sqrt(space.manifold.dim)
-    scales = Scales(*public_scales(typical, number, budget, space.manifold.dim))
-    law = _law(space, records, scales)
-    drawn = draw_certified(stream(BY_FORMULA), law, budget, draws, chains, start)
-    predicted = space.planner.predict(number, budget, scales).curve
-    add(BY_FORMULA, "proved", drawn, Plan((budget,), (scales,), np.nan, predicted))
     planned = plan_zoom(space.planner, number, budget)
     drawn = draw_zoom(stream(ZOOM), space, records, planned, draws, chains, start)
     add(ZOOM, "proved", drawn, planned)

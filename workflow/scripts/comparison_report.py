@@ -51,7 +51,7 @@ def page(table):
         "Logarithm of the mean squared error on the data, with its standard error over data sets "
         "in brackets; mechanisms have the same public information and the same data sets. Scales, "
         "and shares of budgets for stages, are those that the planner predicts to be best from the "
-        "public assumptions (`comparison.csv` has them), but for the row by formula. All budgets "
+        "public assumptions (`comparison.csv` has them). All budgets "
         "are proved to hold, except in the last two rows.",
         "",
         *(line for name, part in table.groupby("space", sort=False) for line in _table(name, part)),

@@ -8,7 +8,8 @@ with job(snakemake):
     from inputs import study_manifold
     from plan_figure import draw
 
-    from geodp.planner import Planner, Scales
+    from geodp.mechanisms.certified import Scales
+    from geodp.planner import Planner
     from geodp.plotting import FORMATS, save_figure
 
     given = snakemake.params.plan

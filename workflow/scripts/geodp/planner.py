@@ -21,7 +21,7 @@ from scipy.special import gammainc, gammaincinv, ndtri
 
 from geodp.errors import DataError
 from geodp.manifolds.base import BLOCKS
-from geodp.mechanisms.certified import SCORES
+from geodp.mechanisms.certified import SCORES, Scales
 
 # Midpoints of the residuals' law: of its component along the error, and of its length across it.
 ALONG, ACROSS = 128, 48
@@ -63,15 +63,6 @@ LEAST_INFORMATION, MOST_INFORMATION, INFORMATION_STEP = 0.1, 1e9, 0.1
 # Squared errors of footpoint and shooting vector in that of the geodesic, averaged over the
 # covariate's range: the covariate, within half a unit of its middle, has variance 1/12.
 _CURVE = np.array([1.0, 1.0 / 12.0])
-
-
-@dataclass(frozen=True)
-class Scales:
-    """Scales of the score: ``tau``, ``c`` and ``f0`` of `mechanisms.certified.PublicInputs`."""
-
-    gradient_scale: float
-    loss_scale: float
-    loss_offset: float
 
 
 @dataclass(frozen=True)

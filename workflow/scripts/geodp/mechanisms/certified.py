@@ -46,6 +46,15 @@ FAILURES = (ArithmeticError, LookupError, TypeError, ValueError)
 
 
 @dataclass(frozen=True)
+class Scales:
+    """Scales of the score: those of `PublicInputs`, which says what they are."""
+
+    gradient_scale: float
+    loss_scale: float
+    loss_offset: float
+
+
+@dataclass(frozen=True)
 class PublicInputs:
     """All that the mechanism knows besides the records; none of it may come from them (H2).
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from geodp.errors import DataError
 from geodp.manifolds.supports import even_balls
-from geodp.mechanisms.scales import GRADIENT, LEAST_LOSS, OFFSET, Scales
+from geodp.mechanisms.certified import Scales
 from geodp.samplers.integer_choice import ExactChoice
 
 # In more dimensions of the state no number of points that fits a computer is close enough together.
@@ -34,8 +34,11 @@ TWO_STAGES_FROM = 20.0
 # The pattern of the second stage reaches so many distances between points of the first.
 REACH = 1.7
 
-# Distances of records from the best of the points, relative to those between points.
+# Distances of records from the best of the points, relative to those between points; and in units
+# of such a distance, what it adds to the scales of the gradient and of the loss, and to the loss at
+# the optimum.
 MISFIT = 0.5
+MISFIT_GRADIENT, MISFIT_LOSS, MISFIT_OFFSET = 1.5, 2.2, 0.5
 
 
 @dataclass(frozen=True)
@@ -62,7 +65,7 @@ class Stage:
 
     def describe(self, public):
         """The stage in words, for a release."""
-        scales = self.scales or Scales(public.gradient_scale, public.loss_scale, public.loss_offset)
+        scales = self.scales or public
         return (
             f"exact choice among {self.points} public points with budget {self.epsilon}, reach "
             f"{self.reach:.4g}, tau {scales.gradient_scale:.4g}, c {scales.loss_scale:.4g}, "
@@ -73,7 +76,7 @@ class Stage:
         """The law with the stage's scales."""
         if self.scales is None:
             return law
-        return replace(law, public=replace(law.public, **self.scales._asdict()))
+        return replace(law, public=replace(law.public, **vars(self.scales)))
 
 
 def one_stage(epsilon, points=POINTS):
@@ -124,9 +127,9 @@ def _widened(public, points, reach=1.0):
     # A covariate's share of the shooting vector is x v, and x^2 is one twelfth on average.
     width = np.sqrt(footpoint**2 + shooting_vector**2 / 12.0)
     misfit = MISFIT * reach * width * points ** (-0.5 / public.manifold.dim)
-    loss = min(np.hypot(public.loss_scale, LEAST_LOSS * misfit), public.farthest)
-    gradient = min(np.hypot(public.gradient_scale, GRADIENT * misfit), public.farthest)
-    offset = public.loss_offset * public.loss_scale**2 + OFFSET * misfit**2
+    loss = min(np.hypot(public.loss_scale, MISFIT_LOSS * misfit), public.farthest)
+    gradient = min(np.hypot(public.gradient_scale, MISFIT_GRADIENT * misfit), public.farthest)
+    offset = public.loss_offset * public.loss_scale**2 + MISFIT_OFFSET * misfit**2
     return Scales(float(gradient), float(loss), float(offset / loss**2))
 
 
