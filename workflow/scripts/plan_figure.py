@@ -6,6 +6,8 @@ from geodp.plotting import new_figure
 
 MARKERS = "osD^vP*X<>"
 
+_WITHOUT_DATA = "a geodesic drawn without looking at the data"
+
 
 def draw(table, wanted):
     """The figure of a plan.
@@ -51,22 +53,15 @@ def draw(table, wanted):
         linestyle=":",
         label="no privacy",
     )
-    blind = float(table["curve_error_without_data"].iloc[0])
-    panel.axhline(blind, color="0.6", linewidth=0.8)
-    panel.annotate(
-        "a geodesic drawn without looking at the data",
-        (table["n"].max(), blind),
-        textcoords="offset points",
-        xytext=(0, 3),
-        horizontalalignment="right",
-        fontsize=7,
-        color="0.35",
-    )
-    if wanted is not None:
-        panel.axhline(wanted, color="0.6", linewidth=0.8, linestyle="--")
+    levels = [
+        (float(table["curve_error_without_data"].iloc[0]), "-", _WITHOUT_DATA),
+        *([(wanted, "--", "wanted")] if wanted is not None else []),
+    ]
+    for level, style, words in levels:
+        panel.axhline(level, color="0.6", linewidth=0.8, linestyle=style)
         panel.annotate(
-            "wanted",
-            (table["n"].max(), wanted),
+            words,
+            (table["n"].max(), level),
             textcoords="offset points",
             xytext=(0, 3),
             horizontalalignment="right",

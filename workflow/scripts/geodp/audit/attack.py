@@ -9,17 +9,21 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import betaincinv, logsumexp
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, PolynomialFeatures, StandardScaler
 
 from geodp.samplers.finite_points import log_uniform
 
 # Thresholds tried for each statistic.
 THRESHOLDS = 400
 
-# Of the classifier: most draws from each data set, weight of the squared coefficients, and steps
-# of Newton's method.
+# Of the classifier: most draws from each data set, standard deviations at which columns are cut,
+# variance of the prior of coefficients, and iterations.
 LEARNT_FROM = 30000
-RIDGE = 1e-3
-NEWTON_STEPS = 25
+FARTHEST = 10.0
+WIDTH = 0.1
+ITERATIONS = 500
 
 
 @dataclass(frozen=True)
@@ -104,31 +108,16 @@ def features(manifold, centre, states, pair):
     return found
 
 
-def _designed(columns, middle, spread):
-    """Columns, standardised, their products and a constant."""
-    scaled = np.clip((columns - middle) / spread, -10.0, 10.0)
-    first, second = np.triu_indices(scaled.shape[1])
-    return np.concatenate(
-        [np.ones((len(scaled), 1)), scaled, scaled[:, first] * scaled[:, second]], axis=1
-    )
-
-
 def classifier(columns, labels):
     """Logistic regression on columns and their products; a function from columns to scores."""
-    middle = np.mean(columns, axis=0)
-    spread = np.std(columns, axis=0) + 1e-12
-    design = _designed(columns, middle, spread)
-    weights = np.zeros(design.shape[1])
-    penalty = RIDGE * np.eye(len(weights))
-    for _ in range(NEWTON_STEPS):
-        chance = 1.0 / (1.0 + np.exp(-np.clip(design @ weights, -30.0, 30.0)))
-        slope = design.T @ (chance - labels) / len(labels) + RIDGE * weights
-        curvature = (design * (chance * (1.0 - chance))[:, None]).T @ design / len(labels)
-        step = np.linalg.solve(curvature + penalty, slope)
-        weights = weights - step
-        if np.max(np.abs(step)) < 1e-6:
-            break
-    return lambda columns: _designed(columns, middle, spread) @ weights
+    steps = (
+        StandardScaler(),
+        # Products of far outliers would outweigh all the rest.
+        FunctionTransformer(np.clip, kw_args={"a_min": -FARTHEST, "a_max": FARTHEST}),
+        PolynomialFeatures(2, include_bias=False),
+        LogisticRegression(C=WIDTH, max_iter=ITERATIONS),
+    )
+    return make_pipeline(*steps).fit(columns, labels).decision_function
 
 
 def attack(manifold, centre, draws, pair, confidence=0.99):
