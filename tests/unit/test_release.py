@@ -216,7 +216,7 @@ def test_refusals(monkeypatch):
         release.release(public, covariates, points, "1", sampler="exact")
     with pytest.raises(DataError, match="do not add up"):
         release.release(public, covariates, points, "2", stages=FEW)
-    with pytest.raises(DataError, match="subjects and the public number"):
+    with pytest.raises(DataError, match="is not the public number"):
         release.release(public, covariates[1:], points[1:], "1")
     with pytest.raises(DataError, match="one data set"):
         release.release(public, covariates[None], points[None], "1")
