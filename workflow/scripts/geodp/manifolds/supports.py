@@ -6,6 +6,7 @@ their density, points that fill it evenly, and its width.
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from scipy.special import gammaln, ndtri
@@ -226,12 +227,13 @@ class ProductSupport(Region):
         return self.space.exp(self.origin, step), self.space.exp_volume(self.origin, step)
 
 
+@lru_cache(maxsize=8)
 def even_balls(dims, number):
     """Points that fill a product of unit balls evenly, the same at every call.
 
     Parameters
     ----------
-    dims : sequence of int
+    dims : tuple of int
         Of the balls.
     number : int
         A power of two.
@@ -239,6 +241,7 @@ def even_balls(dims, number):
     Returns
     -------
     ndarray, shape (number, sum of dims)
+        Not to be written to.
     """
     # Slow to import, and every job that samples would wait for it.
     from scipy.stats import qmc
@@ -251,7 +254,9 @@ def even_balls(dims, number):
         level = cube[:, start + dim : start + dim + 1] ** (1.0 / dim)
         balls.append(level * normal / _lengths(normal))
         start += dim + 1
-    return np.concatenate(balls, axis=-1)
+    points = np.concatenate(balls, axis=-1)
+    points.flags.writeable = False
+    return points
 
 
 def log_ball_volume(dim, radius):
