@@ -26,16 +26,23 @@ MANY_SUBJECTS, FEW_POINTS = 4000, 1 << 12
 # What is tried: multiples of the number of stages that is guessed; then, by how much the budget
 # grows from one to the next, and radii of patterns, in root mean squared errors of the stage
 # before, in few and in many dimensions.  The first of each is tried with all numbers of stages.
-COUNTS = (1.0, 0.7, 1.4)
+COUNTS = (0.7, 1.0, 1.4, 2.0)
 MOST_STAGES = 40
 GROWTHS = (1.2, 0.9, 1.6)
 FEW_DIMENSIONS = 4
-REACHES, REACHES_IN_MANY = (1.4, 2.0), (0.8, 1.1)
+REACHES, REACHES_IN_MANY = (1.4, 2.0, 2.8), (0.8, 1.1)
 
-# Simulated releases for a comparison, as many as see so many points, within limits; and for the
-# prediction, how many, and how many points at a time.
-COMPARED_POINTS, FEWEST_COMPARED, MOST_COMPARED = 800_000, 24, 96
-PREDICTED, AT_ONCE = 192, 800_000
+# Simulated releases for a comparison, and for the prediction.  Few that go astray decide a mean
+# squared error.
+COMPARED, PREDICTED = 192, 384
+
+# Scores are worked out for so many of the points nearest to the truth, and for so many of the
+# others, which stand for all of those; distances of so many points are held at a time, and those
+# of so many releases tell how near the best point is.
+NEAR, FAR = 768, 768
+AT_ONCE = 1 << 20
+FOR_MISFIT = 48
+
 SEED = 20261121
 
 # Nodes of the covariate's range.
@@ -153,15 +160,13 @@ def _budgets(epsilon, count, growth):
 def _designed(planner, number, budgets, reach, base, points):
     """Stages with patterns as wide as simulated errors ask for, and their squared error."""
     rng = np.random.default_rng(SEED)
-    rows = np.clip(COMPARED_POINTS // points, FEWEST_COMPARED, MOST_COMPARED)
-    errors = _first_errors(rng, planner, int(rows))
+    errors = _first_errors(rng, planner, COMPARED)
     widest = np.array([planner.footpoint_radius, planner.shooting_vector_length])
     radii, stages = None, []
     for budget in budgets:
         stage = Stage(budget, points, radii, base)
-        candidates = _Candidates(planner, errors, stage)
-        stage = replace(stage, scales=_widened(base, candidates.misfit))
-        errors, _ = candidates.choose(rng, number, stage)
+        stage = replace(stage, scales=_widened(base, _misfit(planner, errors, stage)))
+        errors, _ = _choose(rng, planner, errors, number, stage)
         stages.append(stage)
         typical = np.sqrt(np.mean(np.sum(errors**2, axis=-1), axis=0))
         radii = tuple(float(each) for each in np.minimum(reach * typical, widest))
@@ -169,18 +174,13 @@ def _designed(planner, number, budgets, reach, base, points):
 
 
 def _predicted(planner, number, epsilon, base, stages):
-    """The `Prediction` of stages, from more simulated releases than those that chose them."""
+    """The `Prediction` of stages, from other simulated releases than those that chose them."""
     rng = np.random.default_rng([SEED, 1])
-    squares, by_loss = [], []
-    rows = max(1, AT_ONCE // max(stage.points for stage in stages))
-    for start in range(0, PREDICTED, rows):
-        errors = _first_errors(rng, planner, min(rows, PREDICTED - start))
-        for stage in stages:
-            errors, decided = _Candidates(planner, errors, stage).choose(rng, number, stage)
-        squares.append(np.sum(errors**2, axis=-1))
-        by_loss.append(decided)
-    at_end = np.mean(np.concatenate(squares), axis=0)
-    estimate = planner.estimate(number, stages[-1].scales, np.mean(np.concatenate(by_loss)))
+    errors = _first_errors(rng, planner, PREDICTED)
+    for stage in stages:
+        errors, by_loss = _choose(rng, planner, errors, number, stage)
+    at_end = np.mean(np.sum(errors**2, axis=-1), axis=0)
+    estimate = planner.estimate(number, stages[-1].scales, np.mean(by_loss))
     return planner.prediction(number, float(epsilon), base, at_end + estimate)
 
 
@@ -205,56 +205,64 @@ def _widened(base, misfit):
     return Scales(float(gradient), float(loss), float(offset / loss**2))
 
 
-class _Candidates:
-    """Points of a stage as seen from the truth, for several releases (rows)."""
+def _pattern(planner, stage):
+    """Points of a stage (points, 2, dim) as seen from the choice before."""
+    pattern = even_balls((planner.dim, planner.dim), stage.points).reshape((-1, 2, planner.dim))
+    radii = stage.radii
+    if radii is None:
+        radii = (planner.footpoint_radius, planner.shooting_vector_length)
+    else:
+        # A later stage may stay where it is.
+        pattern = np.concatenate([pattern, np.zeros((1, 2, planner.dim))])
+    return np.array(radii)[:, None] * pattern
 
-    def __init__(self, planner, errors, stage):
-        dim = planner.dim
-        pattern = even_balls((dim, dim), stage.points).reshape((-1, 2, dim))
-        if stage.radii is None:
-            radii = np.array([planner.footpoint_radius, planner.shooting_vector_length])
-        else:
-            radii = np.array(stage.radii)
-            # A later stage may stay where it is.
-            pattern = np.concatenate([pattern, np.zeros((1, 2, dim))])
-        self._planner, self._errors, self._pattern = planner, errors, radii[:, None] * pattern
-        self._footpoint, self._vector = (self._products(block, block) for block in (0, 1))
-        self._product = self._products(0, 1)
 
-    def _products(self, first, second):
-        """Inner products of blocks of the errors of all points; (rows, points)."""
-        errors, pattern = self._errors, self._pattern
-        own = np.sum(errors[:, first] * errors[:, second], axis=-1)[:, None]
-        moved = np.sum(pattern[:, first] * pattern[:, second], axis=-1)
-        return (
-            own
-            + moved
-            + errors[:, first] @ pattern[:, second].T
-            + errors[:, second] @ pattern[:, first].T
-        )
+def _products(errors, pattern, first, second):
+    """Inner products of blocks of the errors of all points; (releases, points)."""
+    own = np.sum(errors[:, first] * errors[:, second], axis=-1)[:, None]
+    moved = np.sum(pattern[:, first] * pattern[:, second], axis=-1)
+    crossed = errors[:, first] @ pattern[:, second].T
+    if first == second:
+        return np.maximum(own + moved + 2.0 * crossed, 0.0)
+    return own + moved + crossed + errors[:, second] @ pattern[:, first].T
 
-    @property
-    def misfit(self):
-        """Typical distance of the best point from the truth."""
-        distances = _curve(np.stack([self._footpoint, self._vector], axis=-1))
-        return float(np.sqrt(np.mean(np.min(np.maximum(distances, 0.0), axis=1))))
 
-    def choose(self, rng, number, stage):
-        """Errors (rows, 2, dim) of a point drawn by each, and whether the loss decided."""
-        planner, scales = self._planner, stage.scales
-        means = MeanScores(
-            planner,
-            np.maximum(self._footpoint, 0.0),
-            np.maximum(self._vector, 0.0),
-            self._product,
-            COVARIATES,
-        )
-        stray = planner.stray(scales.loss_scale) / np.sqrt(number)
-        level = means.loss(scales.loss_scale) - scales.loss_offset
-        level += stray * rng.normal(size=(len(level), 1))
-        gradient = means.gradient(scales.gradient_scale)
-        exponent = -0.5 * number * float(stage.epsilon) * np.maximum(level, gradient)
-        chosen = np.argmax(exponent + rng.gumbel(size=exponent.shape), axis=1)
-        rows = np.arange(len(chosen))
-        decided = level[rows, chosen] > gradient[rows, chosen]
-        return self._errors + self._pattern[chosen], decided
+def _misfit(planner, errors, stage):
+    """Typical distance of the best point from the truth."""
+    pattern, errors = _pattern(planner, stage), errors[:FOR_MISFIT]
+    squares = [_products(errors, pattern, block, block) for block in (0, 1)]
+    return float(np.sqrt(np.mean(np.min(_curve(np.stack(squares, axis=-1)), axis=1))))
+
+
+def _choose(rng, planner, errors, number, stage):
+    """Errors (releases, 2, dim) after a stage, and whether the loss decided each choice."""
+    pattern = _pattern(planner, stage)
+    rows = max(1, AT_ONCE // len(pattern))
+    found = [
+        _choose_some(rng, planner, errors[start : start + rows], pattern, number, stage)
+        for start in range(0, len(errors), rows)
+    ]
+    return tuple(np.concatenate(parts) for parts in zip(*found, strict=True))
+
+
+def _choose_some(rng, planner, errors, pattern, number, stage):
+    products = [_products(errors, pattern, *pair) for pair in ((0, 0), (1, 1), (0, 1))]
+    chosen = np.broadcast_to(np.arange(len(pattern)), products[0].shape)
+    log_weight = np.zeros(len(pattern))
+    others = len(pattern) - NEAR
+    if others > FAR:
+        order = np.argpartition(products[0] + products[1] / 12.0, NEAR, axis=1)
+        far = NEAR + rng.choice(others, FAR, replace=False)
+        chosen = order[:, np.concatenate([np.arange(NEAR), far])]
+        log_weight = np.repeat([0.0, np.log(others / FAR)], [NEAR, FAR])
+        products = [np.take_along_axis(each, chosen, axis=1) for each in products]
+    scales = stage.scales
+    means = MeanScores(planner, *products, COVARIATES)
+    stray = planner.stray(scales.loss_scale) / np.sqrt(number)
+    level = means.loss(scales.loss_scale) - scales.loss_offset
+    level += stray * rng.normal(size=(len(level), 1))
+    gradient = means.gradient(scales.gradient_scale)
+    exponent = log_weight - 0.5 * number * float(stage.epsilon) * np.maximum(level, gradient)
+    place = np.argmax(exponent + rng.gumbel(size=exponent.shape), axis=1)[:, None]
+    by_loss = np.take_along_axis(level > gradient, place, axis=1)[:, 0]
+    return errors + pattern[np.take_along_axis(chosen, place, axis=1)[:, 0]], by_loss
