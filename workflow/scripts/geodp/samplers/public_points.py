@@ -1,7 +1,7 @@
-"""Exact draws from the certified law on finitely many public points, in one stage or two.
+"""Exact draws from the certified law on finitely many public points, in one stage or several.
 
-In one stage the points fill the support.  In two, a first draw among them is followed by one among
-a fixed pattern of points about it: each stage has its part of the budget, and the parts add up.
+The points of a first stage fill the support; each later stage chooses among a fixed pattern of
+points about the choice before.  Every stage has its part of the budget, and the parts add up.
 Scores are rounded down to multiples of a power of two, which keeps their sensitivity, and weights
 are integers, so that `ExactChoice` draws the law on the points exactly.
 """
