@@ -66,9 +66,10 @@ REACH = 1.0
 CURVED_SHAPE = {"footpoint_radius": REACH, "loss_scale": 50.0}
 
 AUDIT_COLUMNS = [
-    *("pair", "mechanism", "quantity", "n", "stated", "realised", "error", "holds", "tau"),
+    *("pair", "mechanism", "quantity", "n", "stated", "realised", "error", "verdict", "tau"),
     *("scale_1", "scale_2", "log_constant_1", "log_constant_2", "place", "geodesics"),
 ]
+VERDICTS = ("exceeded", "not exceeded", "undecided")
 NEIGHBOUR_COLUMNS = ["pair", "record", "data_set", "x", "y1", "y2", "y3"]
 
 
@@ -125,6 +126,25 @@ def numbers_of(array):
     return " ".join(repr(float(value)) for value in np.ravel(array))
 
 
+def verdict(loss, error, stated):
+    """Whether a pair's loss, known up to an error, exceeds what is stated: in words.
+
+    Parameters
+    ----------
+    loss, error, stated : float
+
+    Returns
+    -------
+    str
+        One of `VERDICTS`; undecided where the interval of the loss has the stated one inside, or
+        where one of the numbers is no number.
+    """
+    exceeded, not_exceeded, undecided = VERDICTS
+    if loss - error > stated:
+        return exceeded
+    return not_exceeded if loss + error <= stated else undecided
+
+
 def audit_row(name, quantity, number, budget, found, **others):
     """One line of the audit's table."""
     line = dict.fromkeys(AUDIT_COLUMNS, "")
@@ -136,7 +156,7 @@ def audit_row(name, quantity, number, budget, found, **others):
         "stated": budget,
         "realised": found.loss,
         "error": found.error,
-        "holds": bool(found.loss - found.error <= budget),
+        "verdict": verdict(found.loss, found.error, budget),
         "log_constant_1": found.log_constants[0],
         "log_constant_2": found.log_constants[1],
         "place": numbers_of(found.place),
