@@ -31,9 +31,10 @@ TINY = {
         **{"n": 2, "searches": 4, "rounds": 3},
     },
     "black_box": {
-        **{"stated": 1.0, "times": {"sphere": 2.0, "spd": 3.0}, "confidence": 0.95},
+        **{"stated": 1.0, "times": 2.0, "confidence": 0.95},
         **{"published_draws": 200, "joint_draws": 2000, "power": 8},
         "two_points": {"angle": 0.5, "tau": 0.02},
+        "one_far": {"n": 3, "footpoint_radius": 1.0, "place": 0.6, "far": 30.0, "tau": 0.1},
     },
 }
 SCRIPTS = {
