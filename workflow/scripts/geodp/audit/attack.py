@@ -149,6 +149,8 @@ def attack(manifold, centre, draws, pair, confidence=0.99):
     train, test = (
         [np.column_stack([score(part), part]) for part in side] for side in (train, test)
     )
+    # Of so many bounds the largest would be one that chance has made large: rare events would win.
+    strict = 1.0 - (1.0 - confidence) / (4 * THRESHOLDS * len(names))
     best = (-np.inf, None)
     for index, name in enumerate(names):
         pooled = np.concatenate([part[:, index] for part in train])
@@ -157,7 +159,7 @@ def attack(manifold, centre, draws, pair, confidence=0.99):
         for likely in (0, 1):
             for above in (False, True):
                 hits = [half - count if above else count for count in below]
-                bounds = budget_bound(hits[likely], hits[1 - likely], half, confidence)
+                bounds = budget_bound(hits[likely], hits[1 - likely], half, strict)
                 place = int(np.argmax(bounds))
                 if bounds[place] > best[0]:
                     best = (bounds[place], (index, name, cuts[place], likely, above))
