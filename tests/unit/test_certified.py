@@ -262,8 +262,46 @@ def test_another_number_of_subjects_is_refused(subjects):
     """H1: n is public."""
     public = public_inputs(Sphere(2), number=7)
     covariates, points = draw_records(public, 13, number=6)
-    with pytest.raises(DataError, match="subjects and the public number is 7"):
+    with pytest.raises(DataError, match="is not the public number 7"):
         mechanism(public, covariates, points, subjects=subjects)
+
+
+@pytest.mark.parametrize("label", [None, np.nan])
+def test_records_of_nobody_are_refused(label):
+    public = public_inputs(Sphere(2), number=6)
+    covariates, points = draw_records(public, 13, number=6)
+    subjects = np.array([1, 2, 3, 4, 5, label], dtype=object)
+    with pytest.raises(DataError, match="name whose each record is"):
+        mechanism(public, covariates, points, subjects=subjects)
+
+
+@pytest.mark.parametrize("low", [-0.3, 0.0, 0.1, 1.7, 20.0])
+def test_covariates_at_the_ends_of_any_range_are_within_it(low):
+    """H3: ends of a range that rounding puts beyond a half, and covariates beyond its ends."""
+    for length in (0.1, 0.3, 1.0, 7.0, 49.9):
+        public = public_inputs(Sphere(2), number=6, covariate_range=(low, low + length))
+        _, points = draw_records(public, 13, number=6)
+        ends = [low, low + length, low - 1e-9, low + length + 1e300, -np.inf, np.inf]
+        records = certified.map_records(public, ends, points)
+        np.testing.assert_array_equal(records.valid, True)
+        half = np.tile([-0.5, 0.5], 3)
+        np.testing.assert_allclose(records.covariates[:, 0], half, rtol=1e-13)
+        assert np.all(np.abs(records.covariates) <= 0.5)
+
+
+def test_records_that_are_no_numbers_are_invalid_and_not_told_of():
+    """H3: what cannot be put into an array does not end the run, and leaves others as they are."""
+    public = public_inputs(Sphere(2), number=6)
+    covariates, points = draw_records(public, 13, number=6)
+    expected = certified.map_records(public, covariates, points)
+    covariates, points = covariates.astype(object), list(points)
+    covariates[1] = "42 kg"
+    points[2], points[3] = points[2][:2], "a point"
+    records = certified.map_records(public, covariates, points)
+    np.testing.assert_array_equal(records.valid[:, 0], [True, False, False, False, True, True])
+    for name in ("covariates", "points"):
+        found, whole = getattr(records, name), getattr(expected, name)
+        np.testing.assert_array_equal(found[[0, 4, 5]], whole[[0, 4, 5]])
 
 
 @pytest.mark.parametrize(
@@ -381,11 +419,11 @@ def test_records_whose_numbers_fail_at_a_geodesic_leave_the_others_alone(size, s
         assert np.all(norms <= public.gradient_scale * (1.0 + 1e-9))
 
 
-@pytest.mark.parametrize("kind", ["far", "several"])
+@pytest.mark.parametrize("kind", ["far", "several", "invalid"])
 def test_one_subject_does_not_change_how_others_are_computed(kind):
     """H4: where rounding is all there is of some components, which two formulas round differently.
 
-    A far point needs slower formulas, and so does a second record.
+    A far point needs slower formulas, and so do a second record and one that is not finite.
     """
     manifold = Hyperbolic(2)
     public = public_inputs(manifold, number=6)
@@ -395,7 +433,9 @@ def test_one_subject_does_not_change_how_others_are_computed(kind):
     # Residuals along the geodesic.
     points = manifold.exp(p, (x + 0.7)[:, None] * v)
     covariates, subjects = 45.0 + 50.0 * x, np.arange(6)
-    if kind == "far":
+    if kind == "invalid":
+        points[5] = np.nan
+    elif kind == "far":
         points[5] = manifold.exp(points[5], 30.0 * manifold.frame(points[5])[0])
     else:
         covariates, points = np.append(covariates, 45.0), np.append(points, points[:1], axis=0)

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-from geodp.errors import DataError
 from geodp.manifolds.euclidean import Euclidean
 from geodp.manifolds.kendall import KendallPlanarShapes
 from geodp.manifolds.spd import SPD
@@ -208,7 +207,7 @@ def test_frequencies_of_few_points_are_their_probabilities():
 def test_a_second_stage_stays_about_the_first_and_in_the_support():
     law = make_law(SPHERE, 60)
     support, space = law.public.support, law.space
-    stage = public_points.Stage(Fraction(1, 2), 256, 0.1)
+    stage = public_points.Stage(Fraction(1, 2), 256, (0.05, 0.2))
     edge = support.draw(np.random.default_rng(7), (500,))
     states, volumes = public_points.pattern(support, edge, stage)
     assert states.shape == (500, 257, 2, 3)
@@ -216,9 +215,9 @@ def test_a_second_stage_stays_about_the_first_and_in_the_support():
     np.testing.assert_allclose(states[:, -1], edge, atol=1e-12)
     assert np.all(volumes[:, -1] > 0.0)
     step = space.log(np.broadcast_to(edge[:, None], states.shape), states)
-    for part, radius in zip(space.parts(step), support.radii, strict=True):
-        assert np.max(SPHERE.norm(space.parts(edge)[0][:, None], part)) <= 0.1001 * radius
-    stages = public_points.two_stages(1, Fraction(1, 4), 0.1, 512)
+    for part, radius in zip(space.parts(step), stage.radii, strict=True):
+        assert np.max(SPHERE.norm(space.parts(edge)[0][:, None], part)) <= 1.001 * radius
+    stages = public_points.two_stages(1, Fraction(1, 4), (0.05, 0.2), 512)
     assert sum(each.epsilon for each in stages) == 1
     drawn = public_points.draw(law, stages, generator_bits(np.random.default_rng(8)), 5)
     assert drawn.shape == (1, 5, 2, 3)
@@ -246,14 +245,15 @@ def test_every_score_has_a_target(score):
     assert plan.total_variation < 0.01
 
 
-def test_shapes_of_many_dimensions_have_a_target_and_no_points():
+def test_shapes_of_many_dimensions_have_a_target_and_points():
     manifold = KendallPlanarShapes(8)
     law = make_law(manifold, 40)
     target = certified_target(law, 2.0)
     state = run(np.random.default_rng(10), Matched((0.7, 0.0, 0.3)), target, 20, 30)[0]
     assert np.all(target.support.contains(state.position))
-    with pytest.raises(DataError, match="24 dimensions are too many"):
-        public_points.draw(law, public_points.one_stage(1), None)
+    stages = public_points.two_stages(2, Fraction(1, 2), (0.1, 0.2), 256)
+    drawn = public_points.draw(law, stages, generator_bits(np.random.default_rng(2)), 3)
+    assert np.all(target.support.contains(drawn))
 
 
 class Counted(Certified):
@@ -275,7 +275,7 @@ def test_the_work_does_not_depend_on_the_data():
         target = certified_target(law, 1.0)
         plan = matched.fixed_plan(np.random.default_rng(seed), target, 300, 50)
         run(np.random.default_rng(seed), plan.sampler, target, 1, plan.steps)
-        stages = public_points.two_stages(1, Fraction(1, 4), 0.2, 128)
+        stages = public_points.two_stages(1, Fraction(1, 4), (0.1, 0.3), 128)
         public_points.draw(law, stages, generator_bits(np.random.default_rng(seed)))
         found.append(Counted.evaluated)
     assert found[0] == found[1] == found[2]

@@ -2,7 +2,7 @@
 
 import pandas as pd
 import pytest
-from comparison import SCORES
+from comparison import PROVED, SCORES
 from comparison_report import decide, losses, page
 
 from geodp.mechanisms import certified
@@ -22,7 +22,7 @@ BETTER = {"as published": "does not hold", "no privacy": "no privacy"}
 def made(errors=None):
     """A table, in which what has no proof is better than all that has."""
     errors = ERRORS if errors is None else errors
-    known = {name: (values, "proved") for name, values in errors.items()}
+    known = {name: (values, PROVED) for name, values in errors.items()}
     known |= {name: ((-9.0, -9.0, -9.0), holds) for name, holds in BETTER.items()}
     return pd.DataFrame(
         [
@@ -65,7 +65,7 @@ def test_of_equal_worst_cells_the_mean_decides():
 
 def test_what_has_no_proof_is_no_default_and_no_standard():
     table = made()
-    proved = table[table["budget_holds"] == "proved"]
+    proved = table[table["budget_holds"] == PROVED]
     assert not set(BETTER) & set(losses(table).index)
     pd.testing.assert_frame_equal(losses(table), losses(proved))
 

@@ -14,8 +14,8 @@ from geodp.guarantee import ASSUMED, FAILS, HOLDS, Guarantee, Hypothesis, check_
 from geodp.manifolds.spd import SPD
 from geodp.manifolds.sphere import Sphere
 from geodp.mechanisms import certified
-from geodp.mechanisms.certified import Certified, PublicInputs, map_records
-from geodp.samplers import public_points
+from geodp.mechanisms.certified import Certified, PublicInputs, Scales, map_records
+from geodp.release_planner import assumed_planner, plan_release
 from geodp.samplers.public_points import Stage, two_stages
 
 SPHERE = Sphere(2)
@@ -216,7 +216,7 @@ def test_refusals(monkeypatch):
         release.release(public, covariates, points, "1", sampler="exact")
     with pytest.raises(DataError, match="do not add up"):
         release.release(public, covariates, points, "2", stages=FEW)
-    with pytest.raises(DataError, match="subjects and the public number"):
+    with pytest.raises(DataError, match="is not the public number"):
         release.release(public, covariates[1:], points[1:], "1")
     with pytest.raises(DataError, match="one data set"):
         release.release(public, covariates[None], points[None], "1")
@@ -231,7 +231,7 @@ def test_refusals(monkeypatch):
 
 def test_the_budgets_of_two_stages_add_up():
     public, covariates, points = example()
-    stages = two_stages("1.0", Fraction(1, 3), 0.2, 128)
+    stages = two_stages("1.0", Fraction(1, 3), (0.2, 0.4), 128)
     found = release.release(public, covariates, points, "1.0", stages=stages)
     assert found.guarantee.words().startswith("pure 1.0-DP")
     assert found.sampler.count("among 128 public points") == 2
@@ -247,21 +247,36 @@ def test_one_stage_that_fails_is_enough():
     assert state_of(check_hypotheses([], states, True), "H4") == FAILS
 
 
-def test_planned_stages_spend_the_budget_and_no_more():
-    for manifold in (SPHERE, SPD(2)):
-        for number in (20, 200, 2000):
-            public = replace(example(manifold)[0], number=number)
-            for epsilon in ("0.3", "1.0", "7"):
-                stages = public_points.plan_stages(public, Fraction(epsilon))
-                assert sum(stage.epsilon for stage in stages) == Fraction(epsilon)
-                rich = number * Fraction(epsilon) >= 40 * manifold.dim
-                assert len(stages) == (2 if rich else 1)
-                for stage in stages:
-                    # Public inputs that can be made, with scales no narrower than given.
-                    scaled = replace(public, **vars(stage.scales))
-                    assert scaled.gradient_scale > public.gradient_scale
-                    assert scaled.loss_scale > public.loss_scale
-                    assert 0.0 < stage.reach <= 1.0
+def test_budgets_of_stages_are_added_exactly():
+    public, covariates, points = example()
+    # A sum of these in floating point is one.
+    stages = tuple(Stage(epsilon, 64) for epsilon in (1.0, 1e-17, 1e-17))
+    with pytest.raises(DataError, match="do not add up"):
+        release.release(public, covariates, points, "1", stages=stages)
+    with pytest.raises(DataError, match="give each one above zero"):
+        Stage(0)
+
+
+def test_stages_are_planned_from_public_inputs():
+    public, covariates, points = example()
+    found = release.release(public, covariates, points, "1.0")
+    expected = plan_release(
+        assumed_planner(public),
+        public.number,
+        "1.0",
+        Scales(public.gradient_scale, public.loss_scale, public.loss_offset),
+    )
+    described = ", then ".join(stage.describe(public) for stage in expected.stages)
+    assert found.sampler == described
+    assert found.guarantee.words() == (
+        "pure 1.0-DP for the replacement of one subject, by an exact draw"
+    )
+
+
+def test_no_distance_is_promised_that_cannot_be_estimated():
+    public, covariates, points = example()
+    with pytest.raises(DataError, match=r"is less than can be estimated: give 0\.00015 or more"):
+        release.release(public, covariates, points, "1", sampler="matched", total_variation=1e-6)
 
 
 def test_rounding_keeps_states_in_the_support():

@@ -100,7 +100,9 @@ def test_predictions_are_errors_that_more_data_and_more_budget_make_smaller(tabl
     assert np.all(np.diff(error, axis=0) < 0.0)
     assert np.all(np.diff(error, axis=1) < 0.0)
     assert (table["curve_error"] > table["curve_error_without_privacy"]).all()
-    assert (table["curve_error"] <= table["curve_error_without_data"] * (1.0 + 1e-9)).all()
+    # Noise may be worse than a geodesic drawn without looking.
+    useful = table[~table["is_noise"]]
+    assert (useful["curve_error"] < useful["curve_error_without_data"]).all()
     assert table.loc[(20, 0.5), "is_noise"]
     assert not table.loc[(2000, 5.0), "is_noise"]
     for name in ("gradient_scale", "loss_scale", "footpoint_error", "shooting_vector_error"):

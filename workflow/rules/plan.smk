@@ -11,6 +11,8 @@ if "plan" in config:
             f"{RESULTS}/plan/logs/plan.log",
         conda:
             "../../envs/environment.yaml"
+        # Cells are planned side by side.
+        threads: 64
         params:
             study="plan",
             plan=config["plan"],

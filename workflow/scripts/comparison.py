@@ -33,6 +33,9 @@ ZOOM = "two-stage zoom"
 MEAN_THEN_SLOPE = "private mean, then slope"
 NOT_PRIVATE = "no privacy"
 
+# Draws here are made by chains, of which no budget is proved.
+PROVED = "proved of the law"
+
 # Shares of the budget for a first stage that are tried.
 SHARES = (0.2, 0.35, 0.5, 0.65, 0.8)
 
@@ -225,13 +228,13 @@ def compare(space, number, budget, settings):
         planned = plan_one(space.planner, number, budget, score)
         law = _law(space, records, planned.scales[0], score)
         drawn = draw_certified(stream(mechanism), law, budget, draws, chains, start)
-        add(mechanism, "proved", drawn, planned)
+        add(mechanism, PROVED, drawn, planned)
     planned = plan_zoom(space.planner, number, budget)
     drawn = draw_zoom(stream(ZOOM), space, records, planned, draws, chains, start)
-    add(ZOOM, "proved", drawn, planned)
+    add(ZOOM, PROVED, drawn, planned)
     planned = plan_mean_then_slope(space.planner, number, budget)
     drawn = draw_mean_then_slope(stream(MEAN_THEN_SLOPE), space, records, planned, draws, chains)
-    add(MEAN_THEN_SLOPE, "proved", drawn, planned)
+    add(MEAN_THEN_SLOPE, PROVED, drawn, planned)
     drawn = draw_published(
         stream(PUBLISHED), space, covariates, points, found, budget, draws, chains
     )

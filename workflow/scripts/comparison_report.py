@@ -1,12 +1,11 @@
 """Mechanisms beside one another: tables for a reader, and which of them should be the default."""
 
 import pandas as pd
-from comparison import SCORES
+from comparison import PROVED, SCORES
 
 from geodp.mechanisms.certified import Certified
 
 CELL = ["space", "n", "budget"]
-PROVED = "proved"
 
 
 def losses(table):
@@ -52,7 +51,8 @@ def page(table):
         "in brackets; mechanisms have the same public information and the same data sets. Scales, "
         "and shares of budgets for stages, are those that the planner predicts to be best from the "
         "public assumptions (`comparison.csv` has them). All budgets "
-        "are proved to hold, except in the last two rows.",
+        "are proved to hold of the laws, except in the last two rows; draws are made by chains, of "
+        "which nothing is proved.",
         "",
         *(line for name, part in table.groupby("space", sort=False) for line in _table(name, part)),
         "What a mechanism loses to the best proved one, in the logarithm: at most, and on average "

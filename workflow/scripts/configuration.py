@@ -46,7 +46,7 @@ def _load_checked(folder, name, check=lambda settings: None):
 
 def _refuse_unknown_spaces(settings):
     known = settings["spaces"]
-    for part, key in (("utility", "public_points"), ("comparison", "cells")):
+    for part, key in (("utility", "releases"), ("comparison", "cells")):
         for space in settings[part][key]:
             if space not in known:
                 raise ConfigurationError(

@@ -5,7 +5,6 @@ what is assumed and the data.
 """
 
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
@@ -21,6 +20,7 @@ from geodp.planner import NOISE, Planner
 from geodp.randomness import random_stream
 from geodp.records import landmark_columns, read_records
 from geodp.regression import fit
+from geodp.release_planner import plan_release
 from geodp.samplers import matched, public_points
 from geodp.samplers.base import run
 from geodp.samplers.integer_choice import generator_bits
@@ -43,20 +43,20 @@ DISPLACEMENT = 0.5
 # to no mass, where residuals are small.
 SEARCHED = 100
 
-# The certified law as `geodp.release` draws from it unless told otherwise.
-PUBLIC_POINTS = "certified, public points"
+# The certified law, drawn by chains; and releases, drawn as `geodp.release` does unless told
+# otherwise.
+CERTIFIED, RELEASED = "certified law", "certified release"
 
-CERTIFIED, PUBLISHED, NOT_PRIVATE = "certified", "as published", "no privacy"
+PUBLISHED, NOT_PRIVATE = "as published", "no privacy"
 WITHOUT_DATA = "without data"
 
 # Whether the budget stated holds.
 HOLDS = {
-    CERTIFIED: "proved",
-    PUBLIC_POINTS: "proved",
+    CERTIFIED: "proved of the law, not of draws by chains",
+    RELEASED: "proved",
     PUBLISHED: "does not hold",
     NOT_PRIVATE: "no privacy",
-    # Nothing of the data is in it.
-    WITHOUT_DATA: "proved",
+    WITHOUT_DATA: "nothing of the data is in it",
 }
 
 # Geodesics drawn without looking at the data.
@@ -99,7 +99,7 @@ class Space:
     @cached_property
     def planner(self):
         support, scale = self.settings["support"], self.settings["residual_scale"]
-        return Planner(self.manifold.dim, **support, residual_scale=scale)
+        return Planner.of(self.manifold, **support, residual_scale=scale)
 
     def public(self, number, scales):
         """Public inputs of the certified mechanism."""
@@ -258,12 +258,11 @@ def draw_certified(rng, law, budget, draws, chains, start=None):
     )
 
 
-def draw_public_points(rng, law, budget, draws):
+def draw_releases(rng, law, stages, draws):
     """Geodesics as a release draws them, exactly, but for where random bits come from."""
-    epsilon = Fraction(str(budget))
-    stages = public_points.plan_stages(law.public, epsilon)
     states = public_points.draw(law, stages, generator_bits(rng), draws)
-    return Drawn(*law.space.parts(states), " and ".join(f"{s.points} points" for s in stages))
+    points = stages[-1].points
+    return Drawn(*law.space.parts(states), f"{len(stages)} choices among {points} points")
 
 
 def draw_published(rng, space, covariates, points, found, budget, draws, chains):
@@ -361,13 +360,14 @@ def measure_utility(space, number, settings):
             rng, space, covariates, points, found, budget, chosen["draws"], chains
         )
         rows.append(_row(space, number, PUBLISHED, drawn, predicted))
-        points_wanted = chosen["public_points"].get(space.name, {"n": [], "budgets": []})
-        if number in points_wanted["n"] and budget in points_wanted["budgets"]:
-            few = slice(0, points_wanted["data_sets"])
+        wanted = chosen["releases"].get(space.name)
+        if wanted and number in wanted["n"] and budget in wanted["budgets"]:
+            few = slice(0, wanted["data_sets"])
             some = Records(**{name: part[few] for name, part in vars(records).items()})
-            rng = random_stream(seed, *stream, PUBLIC_POINTS)
-            drawn = draw_public_points(rng, replace(law, records=some), budget, chosen["draws"])
-            rows.append(_row(space, number, PUBLIC_POINTS, drawn, predicted))
+            planned = plan_release(space.planner, number, budget)
+            rng = random_stream(seed, *stream, RELEASED)
+            drawn = draw_releases(rng, replace(law, records=some), planned.stages, wanted["draws"])
+            rows.append(_row(space, number, RELEASED, drawn, planned.prediction))
     return rows
 
 
@@ -411,11 +411,11 @@ def _row(space, number, mechanism, drawn, predicted=None):
         "residual_scale": space.settings["residual_scale"],
     }
     known = predicted or space.planner.predict(number, 1.0)
-    if mechanism in (CERTIFIED, PUBLIC_POINTS):
-        line |= {"is_noise": known.is_noise, **vars(known.scales)}
-        if mechanism == CERTIFIED:
-            line |= {"predicted": np.sqrt(known.curve)}
-    elif mechanism == PUBLISHED:
+    if mechanism in (CERTIFIED, RELEASED):
+        line |= {"predicted": np.sqrt(known.curve), **vars(known.scales)}
+    if mechanism == CERTIFIED:
+        line |= {"is_noise": known.is_noise}
+    elif mechanism in (RELEASED, PUBLISHED):
         line |= {"is_noise": bool(np.mean(errors["curve"]) > NOISE * known.curve_without_data)}
     elif mechanism == NOT_PRIVATE:
         line |= {"predicted": np.sqrt(known.curve_without_privacy)}

@@ -2,7 +2,7 @@
 
 import numpy as np
 from matplotlib.lines import Line2D
-from utility import CERTIFIED, NOT_PRIVATE, PUBLISHED, WITHOUT_DATA
+from utility import CERTIFIED, NOT_PRIVATE, PUBLISHED, RELEASED, WITHOUT_DATA
 
 from geodp.plotting import CURVES, new_figure
 
@@ -11,6 +11,8 @@ PUBLISHED_STYLE = {"color": "0.55", "linestyle": ":", "linewidth": 0.9, "zorder"
 PUBLISHED_LABEL = "as published: its budget does not hold"
 NOT_PRIVATE_STYLE = {"color": "0.1", "linestyle": "-", "linewidth": 0.8, "zorder": 2}
 WITHOUT_DATA_STYLE = {"color": "0.1", "linestyle": (0, (1, 4)), "linewidth": 1.2, "zorder": 2}
+
+RELEASED_STYLE = {"marker": "x", "markersize": 6, "linestyle": "-", "linewidth": 0.6}
 
 COLUMNS = 2
 
@@ -49,7 +51,7 @@ def draw(table, shown):
             color=style.colour,
             linestyle=style.line,
             marker=style.marker,
-            label=rf"certified, $\epsilon$ = {budget:g}",
+            label=rf"certified law, $\epsilon$ = {budget:g}",
         )
         for budget, style in sorted(styles.items())
     ]
@@ -61,8 +63,9 @@ def draw(table, shown):
             marker="o",
             markerfacecolor="white",
             linestyle="",
-            label="hollow: the release is noise",
+            label="hollow: noise",
         ),
+        Line2D([], [], color="0.3", **RELEASED_STYLE, label="certified release, drawn exactly"),
         Line2D([], [], **NOT_PRIVATE_STYLE, label="least squares, not private"),
         Line2D([], [], **WITHOUT_DATA_STYLE, label="drawn without looking at the data"),
         Line2D([], [], **PUBLISHED_STYLE, label=PUBLISHED_LABEL),
@@ -89,6 +92,8 @@ def _draw_space(panel, table, styles):
                 markerfacecolor="white" if noise else style.colour,
                 zorder=4,
             )
+        part = table[(table["mechanism"] == RELEASED) & (table["budget"] == budget)]
+        panel.plot(part["n"], part["curve_error"], color=style.colour, **RELEASED_STYLE, zorder=5)
         part = table[(table["mechanism"] == PUBLISHED) & (table["budget"] == budget)]
         panel.plot(part["n"], part["curve_error"], **PUBLISHED_STYLE)
     part = table[table["mechanism"] == NOT_PRIVATE]

@@ -1,7 +1,7 @@
 """What simulated releases show, in words made from their numbers."""
 
 import numpy as np
-from utility import CERTIFIED, NOT_PRIVATE, PUBLIC_POINTS, PUBLISHED
+from utility import CERTIFIED, NOT_PRIVATE, PUBLISHED, RELEASED
 from words import number
 
 CELL = ["space", "budget", "n"]
@@ -31,9 +31,17 @@ def paragraph(table):
         "",
         "Root mean squared distance of released geodesics from the true one, averaged over the "
         "covariate's range. Data are simulated; public inputs are the assumptions that stand "
-        "in every row of `utility.csv`, and scales follow from them. The certified mechanism's "
-        "budget is proved to hold (`docs/certified.md`); **that of the mechanism as published does "
-        "not hold**, and it is here for comparison only.",
+        "in every row of `utility.csv`, and scales and stages follow from them. The budget of the "
+        "certified law is proved to hold (`docs/certified.md`), and so is that of releases, which "
+        "are exact draws among public points; the law itself is drawn here by chains, of which no "
+        "budget is proved. **That of the mechanism as published does not hold**, and it is here "
+        "for comparison only.",
+        "",
+        "Releases:",
+        "",
+        *_of_all_releases(_releases(table)),
+        "",
+        "The law itself, which better ways of drawing from it would reach:",
         "",
         *(_of_space(*each) for each in certified.groupby("space", sort=False)),
         "",
@@ -41,7 +49,6 @@ def paragraph(table):
         "",
         _against_prediction(useful),
         "",
-        *_of_points(certified),
         _of_samplers(certified, table[table["mechanism"] == PUBLISHED]),
         "",
     ]
@@ -55,7 +62,7 @@ def _beside_others(table):
     fitted = table[table["mechanism"] == NOT_PRIVATE].set_index(["space", "n"])["predicted"]
     by_cell = {
         name: table[table["mechanism"] == mechanism].set_index(CELL)["curve_error"]
-        for name, mechanism in (("published", PUBLISHED), ("points", PUBLIC_POINTS))
+        for name, mechanism in (("published", PUBLISHED), ("released", RELEASED))
     }
     numbers, cells = (certified.set_index(keys).index for keys in (["space", "n"], CELL))
     return certified.assign(
@@ -78,7 +85,7 @@ def _of_space(name, part):
     first = part.iloc[0]
     return (
         f"* {name} ({first['dimension']} dimensions, residuals of {first['residual_scale']:.3g} in "
-        f"each direction): a release is more than noise {'; '.join(found)}."
+        f"each direction): a draw is more than noise {'; '.join(found)}."
     )
 
 
@@ -87,13 +94,13 @@ def _first(numbers):
 
 
 def _against_published(useful):
-    """How the two mechanisms compare where a release is no noise."""
+    """How the two mechanisms compare where a draw is no noise."""
     ratio = useful["curve_error"] / useful["published"]
     without = useful["curve_error"] / useful["without"]
     return (
-        f"Where a release is more than noise ({len(useful)} cells), the certified mechanism's "
-        f"error is between {number(ratio.min())} and {number(ratio.max())} times that of the one "
-        f"as published, the median {number(ratio.median())} times, and between "
+        f"Where a draw is more than noise ({len(useful)} cells), the certified law's error is "
+        f"between {number(ratio.min())} and {number(ratio.max())} times that of the one as "
+        f"published, the median {number(ratio.median())} times, and between "
         f"{number(without.min())} and {number(without.max())} times that without privacy, the "
         f"median {number(without.median())} times."
     )
@@ -122,28 +129,50 @@ def _largest(cases, deviation):
     return f"{deviation[worst]:+.0%} ({_cell(cases.loc[worst])})"
 
 
-def _of_points(certified):
-    """What drawing among public points costs, or nothing if there are no such draws."""
-    part = certified[certified["points"].notna() & ~certified["is_noise"].astype(bool)]
-    if not len(part):
-        return []
-    ratio = part["points"] / part["curve_error"]
-    return [
-        f"Drawn exactly among public points, as a release is unless told otherwise "
-        f"({part['space'].iloc[0]}, {len(part)} cells): the error is {number(ratio.min())} to "
-        f"{number(ratio.max())} times that of the law itself.",
-        "",
-    ]
+def _releases(table):
+    """Rows of releases, beside them the errors of the law."""
+    released = table[table["mechanism"] == RELEASED]
+    law = table[table["mechanism"] == CERTIFIED].set_index(CELL)["curve_error"]
+    cells = released.set_index(CELL).index
+    return released.assign(law=law.reindex(cells).to_numpy()).reset_index(drop=True)
+
+
+def _of_all_releases(released):
+    if not len(released):
+        return ["None were drawn."]
+    return [_of_releases(*each) for each in released.groupby("space", sort=False)]
+
+
+def _of_releases(name, part):
+    """One item of a list: what exact draws among public points cost, and what was predicted."""
+    useful = part[~part["is_noise"].astype(bool)]
+    if not len(useful):
+        return f"* {name}: noise in all {len(part)} cells."
+    ratio = useful["curve_error"] / useful["law"]
+    deviation = useful["curve_error"] / useful["predicted"] - 1.0
+    return (
+        f"* {name}: more than noise in {len(useful)} of {len(part)} cells ({_budgets(useful)}); "
+        f"there the error is {number(ratio.min())} to {number(ratio.max())} times that of the "
+        f"law, and deviates from what the planner predicts by {_largest(useful, deviation)} at "
+        f"most, {np.sqrt(np.mean(deviation**2)):.0%} in root mean square, with standard errors of "
+        f"{useful['relative_standard_error'].median():.0%}."
+    )
+
+
+def _budgets(useful):
+    return "; ".join(
+        f"budget {budget:g} from {_first(some['n'])}" for budget, some in useful.groupby("budget")
+    )
 
 
 def _of_samplers(certified, published):
     """What is known of the draws."""
     parts = []
-    for name, part in (("certified", certified), ("published", published)):
+    for name, part in (("certified law", certified), ("mechanism as published", published)):
         cut = part[part["cut_short"].astype(bool)]
         worst = part.loc[part["total_variation"].idxmax()]
         sentence = (
-            f"for the {name} mechanism the estimated total variation from the law is at most "
+            f"for the {name} the estimated total variation from the law is at most "
             f"{worst['total_variation']:.2g} ({_cell(worst)})"
         )
         if len(cut):
@@ -154,8 +183,8 @@ def _of_samplers(certified, published):
         parts.append(sentence)
     return (
         f"Draws, of which bands are made, are last states of chains: {'; '.join(parts)}. Errors of "
-        "the certified mechanism are means over weighted proposals of the same sampler, which see "
-        "what few draws miss. What is proved is proved of the law, or of draws among public points."
+        "the certified law are means over weighted proposals of the same sampler, which see "
+        "what few draws miss."
     )
 
 

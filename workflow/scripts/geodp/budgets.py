@@ -4,6 +4,8 @@ from decimal import Decimal, InvalidOperation
 
 from geodp.errors import DataError
 
+LEAST_BUDGET, MOST_BUDGET = Decimal("1e-9"), Decimal("1e6")
+
 
 def parse_budget(text, key):
     """A budget above zero as `Decimal`.
@@ -20,6 +22,11 @@ def parse_budget(text, key):
         raise DataError(f"{key}: '{text}' is not a number: give a budget such as \"0.5\"") from None
     if not value.is_finite() or value <= 0:
         raise DataError(f"{key}: a budget must be above zero and is {text}")
+    if not LEAST_BUDGET <= value <= MOST_BUDGET:
+        raise DataError(
+            f"{key}: a budget of {text} is not between {LEAST_BUDGET} and {MOST_BUDGET}, beyond "
+            "which none means anything: give another"
+        )
     return value
 
 

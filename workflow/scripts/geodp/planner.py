@@ -134,8 +134,14 @@ class Planner:
         if self.score_name not in SCORES:
             raise ValueError(f"score {self.score_name!r} is none of {', '.join(SCORES)}")
 
+    @classmethod
+    def of(cls, manifold, footpoint_radius, shooting_vector_length, residual_scale):
+        """The planner of a manifold: no footpoint is farther than its injectivity radius."""
+        reach = min(footpoint_radius, manifold.injectivity_radius)
+        return cls(manifold.dim, float(reach), shooting_vector_length, residual_scale)
+
     def predict(self, number, budget, scales=None):
-        """Predicted errors of a release.
+        """Predicted errors of a draw from the law itself.
 
         Parameters
         ----------
@@ -150,14 +156,17 @@ class Planner:
         """
         _refuse_unless_positive("number", number)
         _refuse_unless_positive("budget", budget)
-        used, squares = self._law(float(number), float(budget), scales)
+        return self.prediction(number, budget, *self._law(float(number), float(budget), scales))
+
+    def prediction(self, number, budget, scales, squares):
+        """A `Prediction` from squared errors (2,) of footpoint and shooting vector."""
         known = np.array([block not in self.unknown for block in BLOCKS])
         without = self._without_privacy(number)
         radii = np.where(known, 0.0, [self.footpoint_radius, self.shooting_vector_length])
         return Prediction(
             number,
             budget,
-            used,
+            scales,
             float(squares[0]),
             float(squares[1]),
             float(squares @ _CURVE),
@@ -256,12 +265,26 @@ class Planner:
         # The derivative of the mean of a function of normal numbers is its product with them.
         return np.mean(clipped**2) * np.mean(length**2) / np.mean(length * clipped) ** 2
 
+    def estimate(self, number, scales, by_loss):
+        """Squared errors (2,) of the estimate that a law is about.
+
+        Parameters
+        ----------
+        number : float
+        scales : Scales
+        by_loss : float
+            Share of the law where the loss decides, and not the gradient.
+        """
+        clipped = self._excess_of_clipping(scales.gradient_scale)
+        truncated = self._excess_of_truncation(scales.loss_scale)
+        return (by_loss * truncated + (1.0 - by_loss) * clipped) * self._without_privacy(number)
+
     def _excess_of_truncation(self, limit):
         """Variance of the estimate of least truncated squares, over that of least squares."""
         return 1.0 / gammainc(0.5 * self.dim + 1.0, 0.5 * (limit / self.residual_scale) ** 2)
 
     @cache  # noqa: B019
-    def _stray(self, limit):
+    def stray(self, limit):
         """Standard deviation of the loss of a record."""
         return np.std(np.minimum(self._components[1][0] / limit, 1.0) ** 2)
 
@@ -296,36 +319,32 @@ class Planner:
         return np.mean(np.minimum(length / limit, 1.0) ** 2, axis=(1, 2))
 
 
-class _Errors:
-    """The law of the errors at a number of subjects and a budget, on a grid of three numbers."""
+class MeanScores:
+    """Means of the score's two halves over records, for geodesics with given errors.
 
-    def __init__(self, planner, number, budget, nodes=INTERVAL_NODES, angles=ANGLES):
-        dim = planner.dim
-        self._planner, self._number, self._information = planner, number, number * budget
-        typical = planner._typical_residual
-        shortest = SHORTEST * min(typical, 4.0 * dim * typical / self._information)
-        (footpoint, log_footpoint), (vector, log_vector) = (
-            _lengths(dim, shortest, longest, nodes) if block in planner.unknown else _NO_ERROR
-            for block, longest in zip(
-                BLOCKS, (planner.footpoint_radius, planner.shooting_vector_length), strict=True
-            )
-        )
-        # Half a turn is enough: covariates are spread evenly about their middle.
-        cosine, log_angle = np.ones(1), np.zeros(1)
-        if dim > 1 and len(planner.unknown) > 1:
-            # In many dimensions most directions are nearly at a right angle.
-            spread = min(1.0, 3.0 / np.sqrt(dim))
-            angle = 0.5 * np.pi * (1.0 - spread * (np.arange(angles) + 0.5) / angles)
-            cosine, log_angle = np.cos(angle), (dim - 2.0) * np.log(np.sin(angle))
-        footpoint, vector = footpoint[:, None, None], vector[:, None]
-        self._log_measure = log_footpoint[:, None, None] + log_vector[:, None] + log_angle
-        self._footpoint, self._vector = footpoint**2, vector**2
-        self._product = footpoint * vector * cosine
-        nodes, weights = np.polynomial.legendre.leggauss(COVARIATES)
+    Parameters
+    ----------
+    planner : Planner
+    footpoint, vector, product : ndarray
+        Squared lengths of the errors of the footpoint and of the shooting vector, and their inner
+        product; of shapes that go together.
+    covariates : int
+        Nodes of the covariate's range.
+    """
+
+    def __init__(self, planner, footpoint, vector, product, covariates):
+        self._planner = planner
+        self._footpoint, self._vector, self._product = footpoint, vector, product
+        nodes, weights = np.polynomial.legendre.leggauss(covariates)
         self._covariates, self._shares = 0.5 * nodes, 0.5 * weights
-        self._log_distances = [
-            np.log(np.maximum(self._length(1.0, x), 1e-300)) for x in self._covariates
-        ]
+        # The table's distances are evenly spaced on a logarithmic scale.
+        low, high = np.log(planner._distances[[0, -1]])
+        self._places = []
+        for x in self._covariates:
+            logarithm = np.log(np.maximum(self._length(1.0, x), 1e-300))
+            place = np.clip((logarithm - low) * ((TABLE - 1) / (high - low)), 0.0, TABLE - 1.000001)
+            below = place.astype(np.intp)
+            self._places.append((below, place - below))
 
     def _length(self, footpoint, vector):
         """Length of a combination of the two errors."""
@@ -334,8 +353,8 @@ class _Errors:
 
     def _moments(self, table, powers):
         """Means over covariates of their powers times a table's values at the distances there."""
-        places = np.log(self._planner._distances)
-        values = [np.interp(each, places, table) for each in self._log_distances]
+        steps = np.diff(table)
+        values = [table[below] + steps[below] * part for below, part in self._places]
         return [
             sum(
                 share * x**power * each
@@ -360,13 +379,36 @@ class _Errors:
         """Mean loss."""
         return self._moments(self._planner._losses(scale), 1)[0]
 
+
+class _Errors(MeanScores):
+    """The law of the errors at a number of subjects and a budget, on a grid of three numbers."""
+
+    def __init__(self, planner, number, budget, nodes=INTERVAL_NODES, angles=ANGLES):
+        dim = planner.dim
+        self._number, self._information = number, number * budget
+        typical = planner._typical_residual
+        shortest = SHORTEST * min(typical, 4.0 * dim * typical / self._information)
+        (footpoint, log_footpoint), (vector, log_vector) = (
+            _lengths(dim, shortest, longest, nodes) if block in planner.unknown else _NO_ERROR
+            for block, longest in zip(
+                BLOCKS, (planner.footpoint_radius, planner.shooting_vector_length), strict=True
+            )
+        )
+        # Half a turn is enough: covariates are spread evenly about their middle.
+        cosine, log_angle = np.ones(1), np.zeros(1)
+        if dim > 1 and len(planner.unknown) > 1:
+            # In many dimensions most directions are nearly at a right angle.
+            spread = min(1.0, 3.0 / np.sqrt(dim))
+            angle = 0.5 * np.pi * (1.0 - spread * (np.arange(angles) + 0.5) / angles)
+            cosine, log_angle = np.cos(angle), (dim - 2.0) * np.log(np.sin(angle))
+        footpoint, vector = footpoint[:, None, None], vector[:, None]
+        self._log_measure = log_footpoint[:, None, None] + log_vector[:, None] + log_angle
+        super().__init__(planner, footpoint**2, vector**2, footpoint * vector * cosine, COVARIATES)
+
     def squares(self, gradient, loss, scales):
         """Mean squared errors of footpoint and shooting vector; (2,)."""
         planner = self._planner
-        clipped = planner._excess_of_clipping(scales.gradient_scale)
-        truncated = planner._excess_of_truncation(scales.loss_scale)
-        without = planner._without_privacy(self._number)
-        stray = planner._stray(scales.loss_scale) / np.sqrt(self._number)
+        stray = planner.stray(scales.loss_scale) / np.sqrt(self._number)
         strays, shares = STRAYS, STRAY_SHARES
         if planner.score_name != "combined":
             strays, shares = np.zeros(1), np.ones(1)
@@ -383,8 +425,7 @@ class _Errors:
             weight = np.exp(exponent - np.max(exponent))
             weight /= np.sum(weight)
             law = [np.sum(weight * square) for square in (self._footpoint, self._vector)]
-            truncating = np.sum(weight * by_loss)
-            estimate = (truncating * truncated + (1.0 - truncating) * clipped) * without
+            estimate = planner.estimate(self._number, scales, np.sum(weight * by_loss))
             total += share * (law + estimate)
         return total
 

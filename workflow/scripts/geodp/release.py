@@ -12,18 +12,22 @@ import numpy as np
 from geodp.budgets import parse_budget
 from geodp.errors import DataError
 from geodp.guarantee import Guarantee, check_hypotheses
-from geodp.mechanisms.certified import Certified, PublicInputs, map_records
+from geodp.mechanisms.certified import Certified, PublicInputs, Scales, map_records
 from geodp.mechanisms.certified_target import certified_target
+from geodp.release_planner import assumed_planner, plan_release
 from geodp.samplers import matched, public_points
 from geodp.samplers.base import run
 from geodp.samplers.integer_choice import system_bits
 
 SAMPLERS = ("finite_points", "matched")
 
-# Steps of a chain, and the distance to the law that they are to reach; both public.
+# Steps of a chain, and the distance to the law that they are to reach; both public.  Of mass that
+# pilot proposals would miss as often as once in twenty times they can say nothing, so that no
+# smaller distance can be asked for.
 STEPS = 4096
-TOTAL_VARIATION = 1e-6
 PILOT_PROPOSALS = 20000
+LEAST_TOTAL_VARIATION = 3.0 / PILOT_PROPOSALS
+TOTAL_VARIATION = 2e-4
 
 # Digits of what is released, relative to the support, where it is no public point.
 OUTPUT_BITS = 32
@@ -85,12 +89,12 @@ def release(
         ``finite_points`` draws exactly from the law on public points, and the guarantee is pure;
         ``matched`` draws about from the law, with an error that is estimated.
     stages : sequence of `public_points.Stage`, optional
-        Of ``finite_points``; their budgets add up to epsilon.  By `public_points.plan_stages` if
-        not given.
+        Of ``finite_points``; their budgets add up to epsilon.  By `plan_release` if not given, from
+        the public inputs; better from what is assumed of the records.
     steps : int
         Of ``matched``.
     total_variation : float
-        Goal of ``matched``, public.
+        Goal of ``matched``, public, and no smaller than what can be estimated.
 
     Returns
     -------
@@ -108,7 +112,7 @@ def release(
     if law.records.covariates.ndim != 2:
         raise DataError("a release is of one data set: give covariates as one row of numbers")
     if sampler == "finite_points":
-        stages = public_points.plan_stages(public, epsilon) if stages is None else tuple(stages)
+        stages = _planned(public, budget) if stages is None else tuple(stages)
         if sum(stage.epsilon for stage in stages) != epsilon:
             raise DataError("the budgets of the stages do not add up to epsilon: correct them")
         state = public_points.draw(law, stages, system_bits)[0]
@@ -130,8 +134,19 @@ def release(
     return Release(*law.space.parts(state), public, guarantee, described)
 
 
+def _planned(public, budget):
+    """Stages from public inputs."""
+    scales = Scales(public.gradient_scale, public.loss_scale, public.loss_offset)
+    return plan_release(assumed_planner(public), public.number, budget, scales).stages
+
+
 def _by_chain(law, epsilon, steps, total_variation):
     """The last state of a chain of fixed length, with few enough digits not to tell its path."""
+    if not total_variation >= LEAST_TOTAL_VARIATION:
+        raise DataError(
+            f"a distance of {total_variation:g} to the law is less than can be estimated: give "
+            f"{LEAST_TOTAL_VARIATION:g} or more"
+        )
     rng = np.random.default_rng()
     target = certified_target(law, float(epsilon))
     plan = matched.fixed_plan(rng, target, PILOT_PROPOSALS, steps)

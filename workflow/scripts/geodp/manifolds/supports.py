@@ -6,6 +6,7 @@ their density, points that fill it evenly, and its width.
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from scipy.special import gammaln, ndtri
@@ -218,7 +219,8 @@ class ProductSupport(Region):
         return -np.sum(log_ball_volume(base.dim, self.radii)) - np.log(volume)
 
     def even_points(self, number):
-        return self.from_cube(sobol_points(self.cube_dim, number))
+        dim = self.space.base.dim
+        return self._from_balls(even_balls((dim, dim), number))
 
     @property
     def cube_dim(self):
@@ -238,19 +240,23 @@ class ProductSupport(Region):
             As `even_points`.
         """
         dim = self.space.base.dim
-        return self._at(np.repeat(self.radii, dim) * ball_points((dim, dim), cube))
+        return self._from_balls(ball_points((dim, dim), cube))
+
+    def _from_balls(self, points):
+        return self._at(np.repeat(self.radii, self.space.base.dim) * points)
 
     def _at(self, coordinates):
         step = self.space.vector(self.space.frame(self.origin), coordinates)
         return self.space.exp(self.origin, step), self.space.exp_volume(self.origin, step)
 
 
+@lru_cache(maxsize=8)
 def even_balls(dims, number):
     """Points that fill a product of unit balls evenly, the same at every call.
 
     Parameters
     ----------
-    dims : sequence of int
+    dims : tuple of int
         Of the balls.
     number : int
         A power of two.
@@ -258,8 +264,11 @@ def even_balls(dims, number):
     Returns
     -------
     ndarray, shape (number, sum of dims)
+        Not to be written to.
     """
-    return ball_points(dims, sobol_points(sum(dims) + len(dims), number))
+    points = ball_points(dims, sobol_points(sum(dims) + len(dims), number))
+    points.flags.writeable = False
+    return points
 
 
 def sobol_points(dim, number, seed=PUBLIC_SEED):

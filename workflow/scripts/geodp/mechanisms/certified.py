@@ -181,7 +181,7 @@ def map_records(public, covariates, points, subjects=None):
     ----------
     public : PublicInputs
     covariates : ndarray, shape (*data_sets, records)
-        Clipped to the public range, which is scaled to [-1/2, 1/2]; a record without one is
+        Clipped to the public range, which is scaled to [-1/2, 1/2]; a record without a number is
         invalid.
     points : ndarray, shape (*data_sets, records, *point_shape)
         A record is invalid if its array is not a point of the manifold, or lies so far away that
@@ -200,8 +200,7 @@ def map_records(public, covariates, points, subjects=None):
         The number of subjects is not the public one, or arrays do not fit together.
     """
     manifold = public.manifold
-    covariates = np.asarray(covariates, dtype=float)
-    points = np.asarray(points, dtype=manifold.dtype)
+    covariates, points = _arrays(manifold, covariates, points)
     if points.shape != covariates.shape + manifold.point_shape:
         raise DataError(
             f"points of shape {points.shape} do not go with covariates of shape "
@@ -211,7 +210,9 @@ def map_records(public, covariates, points, subjects=None):
     low, high = public.covariate_range
     valid = ~np.isnan(covariates)
     middle = 0.5 * (low + high)
-    x = (np.clip(np.where(valid, covariates, middle), low, high) - middle) / (high - low)
+    x = (np.where(valid, covariates, middle) - middle) / (high - low)
+    # After scaling, since the ends of most ranges are scaled to beyond a half by rounding.
+    x = np.clip(x, -0.5, 0.5)
     y = np.broadcast_to(public.centre, points.shape).copy()
     for index in np.ndindex(covariates.shape):
         point = _usable(public, points[index]) if valid[index] else None
@@ -229,6 +230,28 @@ def map_records(public, covariates, points, subjects=None):
         valid=np.take_along_axis(valid, order, axis=-1).reshape(shape) & counted,
         shares=counted / np.sum(counted, axis=-1, keepdims=True),
     )
+
+
+def _arrays(manifold, covariates, points):
+    """Covariates and points as arrays; what does not fit into one is not a number."""
+    try:
+        return np.asarray(covariates, dtype=float), np.asarray(points, dtype=manifold.dtype)
+    except FAILURES:
+        pass
+    # One record that is no array of numbers must not stop the others, nor be told of.
+    numbers = np.array([_array_or_nan(each, (), float) for each in covariates])
+    if len(points) != len(numbers):
+        raise DataError(f"{manifold.name}: give as many points as covariates")
+    shape = manifold.point_shape
+    return numbers, np.array([_array_or_nan(each, shape, manifold.dtype) for each in points])
+
+
+def _array_or_nan(value, shape, dtype):
+    try:
+        found = np.asarray(value, dtype=dtype)
+    except FAILURES:
+        return np.full(shape, np.nan, dtype=dtype)
+    return found if found.shape == shape else np.full(shape, np.nan, dtype=dtype)
 
 
 def _usable(public, point):
@@ -264,13 +287,18 @@ def _by_subject(public, shape, subjects):
         )
     groups = []
     for index in np.ndindex(shape[:-1]):
-        labels, owner = np.unique(subjects[index], return_inverse=True)
-        if len(labels) != public.number:
+        records = {}
+        for place, label in enumerate(subjects[index].tolist()):
+            # A missing label, unequal to itself where it is not a number.
+            if label is None or label != label:
+                raise DataError("a record has no subject: name whose each record is")
+            records.setdefault(label, []).append(place)
+        if len(records) != public.number:
             raise DataError(
-                f"the data have {len(labels)} subjects and the public number is {public.number}: "
-                "make them equal, the number from what is public"
+                "the number of subjects of the data is not the public number "
+                f"{public.number}: make them equal, the number from what is public"
             )
-        groups.append([np.flatnonzero(owner == label) for label in range(len(labels))])
+        groups.append(list(records.values()))
     most = max(len(records) for data_set in groups for records in data_set)
     order = np.zeros((len(groups), public.number, most), dtype=int)
     counted = np.zeros(order.shape, dtype=bool)

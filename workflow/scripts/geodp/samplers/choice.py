@@ -70,7 +70,7 @@ def plan(
     draws,
     kind="automatic",
     pilot_proposals=96,
-    total_variation=0.01,
+    total_variation=1e-5,
     fewest_steps=3,
     most_steps=400,
     work=exact.MOST_WORK,

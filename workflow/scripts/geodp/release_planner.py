@@ -1,0 +1,268 @@
+"""Stages of an exact release among public points, and what it will be worth, without any data.
+
+A stage chooses among finitely many points about the choice of the stage before.  More points in all
+come closer to the records, and every stage costs budget.  What that leads to is simulated under the
+assumptions of `geodp.planner`: flat space, and scores at their means.  So plans are functions of
+public assumptions alone, the same at every call.
+"""
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+
+from geodp.budgets import parse_budget
+from geodp.errors import DataError
+from geodp.manifolds.supports import even_balls
+from geodp.mechanisms.certified import Scales
+from geodp.planner import MeanScores, Planner, Prediction
+from geodp.samplers.public_points import Stage
+
+# Points of a single stage, of each of two or three, and of each of more; and of any where there are
+# so many subjects that scores of more would take long.
+POINTS = (1 << 16, 1 << 14, 1 << 14, 1 << 12)
+MANY_SUBJECTS, FEW_POINTS = 4000, 1 << 12
+
+# What is tried: multiples of the number of stages that is guessed; then, by how much the budget
+# grows from one to the next, and radii of patterns, in root mean squared errors of the stage
+# before, in few and in many dimensions.  The first of each is tried with all numbers of stages.
+COUNTS = (0.7, 1.0, 1.4, 2.0)
+MOST_STAGES = 40
+GROWTHS = (1.2, 0.9, 1.6)
+FEW_DIMENSIONS = 4
+REACHES, REACHES_IN_MANY = (1.4, 2.0, 2.8), (0.8, 1.1)
+
+# Simulated releases for a comparison, and for the prediction.  Few that go astray decide a mean
+# squared error.
+COMPARED, PREDICTED = 192, 384
+
+# Scores are worked out for so many of the points nearest to the truth, and for so many of the
+# others, which stand for all of those; distances of so many points are held at a time, and those
+# of so many releases tell how near the best point is.
+NEAR, FAR = 768, 768
+AT_ONCE = 1 << 20
+FOR_MISFIT = 48
+
+SEED = 20261121
+
+# Nodes of the covariate's range.
+COVARIATES = 4
+
+# In units of the distance of records from the best of a stage's points, what it adds to the scales
+# of the gradient and of the loss; and to the loss at the optimum, in squared units.
+MISFIT_GRADIENT, MISFIT_LOSS, MISFIT_OFFSET = 3.0, 2.2, 0.5
+
+# Budgets of stages are whole multiples of this share.
+GRAIN = 1 << 12
+
+
+@dataclass(frozen=True)
+class ReleasePlan:
+    """How a release is to be made, and what is expected of it.
+
+    Attributes
+    ----------
+    scales : Scales
+        For the public inputs of the release.
+    stages : tuple of Stage
+        For `geodp.release.release`.
+    prediction : Prediction
+    """
+
+    scales: Scales
+    stages: tuple
+    prediction: Prediction
+
+
+def plan_release(planner, number, epsilon, scales=None, points=None):
+    """Stages with the least error that is simulated, from public assumptions alone.
+
+    Parameters
+    ----------
+    planner : Planner
+        The assumptions; of the combined score, and both blocks unknown.
+    number : int
+        Of subjects.
+    epsilon : str
+        The budget, as text.
+    scales : Scales, optional
+        The best for the law itself if not given.
+    points : int, optional
+        Of each stage, a power of two.
+
+    Returns
+    -------
+    ReleasePlan
+
+    Raises
+    ------
+    DataError
+        A budget or a number that cannot be; or other assumptions than the above.
+    """
+    epsilon = Fraction(parse_budget(epsilon, "epsilon"))
+    if planner.score_name != "combined" or len(planner.unknown) != 2:
+        raise DataError("planner: releases are planned for the combined score and both blocks")
+    law = planner.predict(number, float(epsilon), scales)
+    found = {}
+
+    def error(count, growth, reach):
+        each = points or _points(number, count)
+        budgets = _budgets(epsilon, count, growth)
+        found[count, growth, reach] = _designed(planner, number, budgets, reach, law.scales, each)
+        return found[count, growth, reach][1]
+
+    reaches = REACHES if planner.dim <= FEW_DIMENSIONS else REACHES_IN_MANY
+    guess = _guessed_count(planner, law)
+    counts = {int(np.clip(round(factor * guess), 1, MOST_STAGES)) for factor in COUNTS}
+    count = min(sorted(counts), key=lambda count: error(count, GROWTHS[0], reaches[0]))
+    if count > 1:
+        growth = min(GROWTHS, key=lambda growth: error(count, growth, reaches[0]))
+        for reach in reaches[1:]:
+            error(count, growth, reach)
+    stages, _ = min(found.values(), key=lambda pair: pair[1])
+    return ReleasePlan(law.scales, stages, _predicted(planner, number, epsilon, law.scales, stages))
+
+
+def _guessed_count(planner, law):
+    """Stages of which each finds as much as its points can tell, down to the error of the law."""
+    nats = 2 * planner.dim * np.log(law.curve_without_data / law.curve) / 2.0
+    return max(1.0, nats / np.log(POINTS[-1]))
+
+
+def _points(number, count):
+    if number > MANY_SUBJECTS:
+        return FEW_POINTS
+    return POINTS[min(count, len(POINTS)) - 1]
+
+
+def assumed_planner(public):
+    """The assumptions of a planner that go with public inputs.
+
+    The clip of the gradient is taken for one and a half times the length of a typical residual.
+    """
+    residual_scale = public.gradient_scale / (1.5 * np.sqrt(public.manifold.dim))
+    return Planner.of(
+        public.manifold,
+        public.footpoint_radius,
+        public.shooting_vector_length,
+        residual_scale,
+    )
+
+
+def _budgets(epsilon, count, growth):
+    """Budgets of stages in geometric progression, which add up exactly."""
+    shares = growth ** np.arange(count)
+    parts = np.maximum(1, np.rint(GRAIN * shares / np.sum(shares)).astype(int))[:-1]
+    budgets = [epsilon * Fraction(int(part), GRAIN) for part in parts]
+    return [*budgets, epsilon - sum(budgets)]
+
+
+def _designed(planner, number, budgets, reach, base, points):
+    """Stages with patterns as wide as simulated errors ask for, and their squared error."""
+    rng = np.random.default_rng(SEED)
+    errors = _first_errors(rng, planner, COMPARED)
+    widest = np.array([planner.footpoint_radius, planner.shooting_vector_length])
+    radii, stages = None, []
+    for budget in budgets:
+        stage = Stage(budget, points, radii, base)
+        stage = replace(stage, scales=_widened(base, _misfit(planner, errors, stage)))
+        errors, _ = _choose(rng, planner, errors, number, stage)
+        stages.append(stage)
+        typical = np.sqrt(np.mean(np.sum(errors**2, axis=-1), axis=0))
+        radii = tuple(float(each) for each in np.minimum(reach * typical, widest))
+    return tuple(stages), _curve(np.mean(np.sum(errors**2, axis=-1), axis=0))
+
+
+def _predicted(planner, number, epsilon, base, stages):
+    """The `Prediction` of stages, from other simulated releases than those that chose them."""
+    rng = np.random.default_rng([SEED, 1])
+    errors = _first_errors(rng, planner, PREDICTED)
+    for stage in stages:
+        errors, by_loss = _choose(rng, planner, errors, number, stage)
+    at_end = np.mean(np.sum(errors**2, axis=-1), axis=0)
+    estimate = planner.estimate(number, stages[-1].scales, np.mean(by_loss))
+    return planner.prediction(number, float(epsilon), base, at_end + estimate)
+
+
+def _first_errors(rng, planner, number):
+    """Minus true geodesics (number, 2, dim), spread evenly over the support."""
+    radii = np.array([planner.footpoint_radius, planner.shooting_vector_length])
+    normal = rng.normal(size=(number, 2, planner.dim))
+    level = rng.random((number, 2, 1)) ** (1.0 / planner.dim)
+    return -radii[:, None] * level * normal / np.linalg.norm(normal, axis=-1, keepdims=True)
+
+
+def _curve(squares):
+    """Squared error of a geodesic from those of its blocks, over the covariate's range."""
+    return squares[..., 0] + squares[..., 1] / 12.0
+
+
+def _widened(base, misfit):
+    """Scales for records whose distances to the best of a stage's points add to those they have."""
+    loss = np.hypot(base.loss_scale, MISFIT_LOSS * misfit)
+    gradient = np.hypot(base.gradient_scale, MISFIT_GRADIENT * misfit)
+    offset = base.loss_offset * base.loss_scale**2 + MISFIT_OFFSET * misfit**2
+    return Scales(float(gradient), float(loss), float(offset / loss**2))
+
+
+def _pattern(planner, stage):
+    """Points of a stage (points, 2, dim) as seen from the choice before."""
+    pattern = even_balls((planner.dim, planner.dim), stage.points).reshape((-1, 2, planner.dim))
+    radii = stage.radii
+    if radii is None:
+        radii = (planner.footpoint_radius, planner.shooting_vector_length)
+    else:
+        # A later stage may stay where it is.
+        pattern = np.concatenate([pattern, np.zeros((1, 2, planner.dim))])
+    return np.array(radii)[:, None] * pattern
+
+
+def _products(errors, pattern, first, second):
+    """Inner products of blocks of the errors of all points; (releases, points)."""
+    own = np.sum(errors[:, first] * errors[:, second], axis=-1)[:, None]
+    moved = np.sum(pattern[:, first] * pattern[:, second], axis=-1)
+    crossed = errors[:, first] @ pattern[:, second].T
+    if first == second:
+        return np.maximum(own + moved + 2.0 * crossed, 0.0)
+    return own + moved + crossed + errors[:, second] @ pattern[:, first].T
+
+
+def _misfit(planner, errors, stage):
+    """Typical distance of the best point from the truth."""
+    pattern, errors = _pattern(planner, stage), errors[:FOR_MISFIT]
+    squares = [_products(errors, pattern, block, block) for block in (0, 1)]
+    return float(np.sqrt(np.mean(np.min(_curve(np.stack(squares, axis=-1)), axis=1))))
+
+
+def _choose(rng, planner, errors, number, stage):
+    """Errors (releases, 2, dim) after a stage, and whether the loss decided each choice."""
+    pattern = _pattern(planner, stage)
+    rows = max(1, AT_ONCE // len(pattern))
+    found = [
+        _choose_some(rng, planner, errors[start : start + rows], pattern, number, stage)
+        for start in range(0, len(errors), rows)
+    ]
+    return tuple(np.concatenate(parts) for parts in zip(*found, strict=True))
+
+
+def _choose_some(rng, planner, errors, pattern, number, stage):
+    products = [_products(errors, pattern, *pair) for pair in ((0, 0), (1, 1), (0, 1))]
+    chosen = np.broadcast_to(np.arange(len(pattern)), products[0].shape)
+    log_weight = np.zeros(len(pattern))
+    others = len(pattern) - NEAR
+    if others > FAR:
+        order = np.argpartition(products[0] + products[1] / 12.0, NEAR, axis=1)
+        far = NEAR + rng.choice(others, FAR, replace=False)
+        chosen = order[:, np.concatenate([np.arange(NEAR), far])]
+        log_weight = np.repeat([0.0, np.log(others / FAR)], [NEAR, FAR])
+        products = [np.take_along_axis(each, chosen, axis=1) for each in products]
+    scales = stage.scales
+    means = MeanScores(planner, *products, COVARIATES)
+    stray = planner.stray(scales.loss_scale) / np.sqrt(number)
+    level = means.loss(scales.loss_scale) - scales.loss_offset
+    level += stray * rng.normal(size=(len(level), 1))
+    gradient = means.gradient(scales.gradient_scale)
+    exponent = log_weight - 0.5 * number * float(stage.epsilon) * np.maximum(level, gradient)
+    place = np.argmax(exponent + rng.gumbel(size=exponent.shape), axis=1)[:, None]
+    by_loss = np.take_along_axis(level > gradient, place, axis=1)[:, 0]
+    return errors + pattern[np.take_along_axis(chosen, place, axis=1)[:, 0]], by_loss
