@@ -1,14 +1,16 @@
 """The audit: its quadratures against known integrals, and the mutants that it must find."""
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import pytest
+from audits import released_geodesics, spd_case, sphere_case, verdict
+from configuration import load_audit
 from quadrature import CellLaw, PolarChart
 from scipy import integrate, stats
 
 from geodp.audit.attack import (
-    FinitePublicLaw,
     attack,
     budget_bound,
     dependence,
@@ -120,6 +122,37 @@ def test_losses_are_those_of_a_grid():
     assert found.loss == pytest.approx(np.max(np.abs(first - second)), rel=0.02)
     assert found.loss >= np.max(np.abs(first - second)) - 2e-3
     assert found.error < 1e-6
+
+
+def test_an_error_that_both_constants_share_is_none_of_the_loss():
+    same = outlier()
+    pair = Pair(same.covariates[[0, 0]], same.points[[0, 0]], 3)
+    laws = densities(VARIANTS["tau shared"], SETTING, 3.0, pair.covariates[None], pair.points[None])
+    rougher = [losses(laws, nodes).log_constants[0] for nodes in ((40, 32), (26, 21))]
+    assert np.min(np.abs(rougher[0] - rougher[1])) > 1e-12
+    found = realised_loss(np.random.default_rng(1), laws)
+    assert found.error == found.loss == 0.0
+    # Of different data sets it is some of it.
+    laws = densities(VARIANTS["tau shared"], SETTING, 3.0, same.covariates[None], same.points[None])
+    assert realised_loss(np.random.default_rng(1), laws).error > 0.0
+
+
+@pytest.mark.parametrize(
+    ("loss", "error", "expected"),
+    [
+        (1.2, 0.1, "exceeded"),
+        (np.inf, 0.1, "exceeded"),
+        (0.8, 0.1, "not exceeded"),
+        (1.0, 0.0, "not exceeded"),
+        (1.05, 0.1, "undecided"),
+        (0.95, 0.1, "undecided"),
+        (2.0, np.inf, "undecided"),
+        (np.nan, 0.1, "undecided"),
+        (0.5, np.nan, "undecided"),
+    ],
+)
+def test_verdicts_are_no_surer_than_losses(loss, error, expected):
+    assert verdict(loss, error, 1.0) == expected
 
 
 @dataclass(frozen=True)
@@ -377,45 +410,53 @@ def test_a_scale_taken_from_the_data_is_found():
 # From draws alone
 
 
-def draws_of(law, pair, number=4000, seeds=(1, 2)):
+SETTINGS = load_audit(Path(__file__).parents[2] / "config")["black_box"]
+
+
+def draws_of(draw, pair, number=4000, seeds=(1, 2)):
     return [
-        law.draw(np.random.default_rng(seed), (x, y), number)
+        draw(np.random.default_rng(seed), (x, y), number)
         for seed, x, y in zip(seeds, pair.covariates, pair.points, strict=True)
     ]
 
 
 def test_draws_that_share_random_numbers_are_found():
     pair = outlier()
-    law = FinitePublicLaw(certified_law, sphere_inputs(20), BUDGET, power=10)
+    draw = released_geodesics(sphere_inputs(20), BUDGET, 10)
     rng = np.random.default_rng(4)
-    assert dependence(rng, SPHERE, draws_of(law, pair)) > 0.01
+    assert dependence(rng, SPHERE, draws_of(draw, pair)) > 0.01
     # The mutant has one seed for all.
-    assert dependence(rng, SPHERE, draws_of(law, pair, seeds=(1, 1))) <= 0.001
+    assert dependence(rng, SPHERE, draws_of(draw, pair, seeds=(1, 1))) <= 0.001
 
 
-def test_draws_follow_the_law_on_public_points():
-    x, y = sphere_records()
-    law = FinitePublicLaw(certified_law, sphere_inputs(len(x)), BUDGET, power=5)
-    states, cumulative = law.log_cumulative(x, y)
-    assert cumulative[-1] == pytest.approx(0.0, abs=1e-12)
-    drawn = law.draw(np.random.default_rng(5), (x, y), 20000)
-    index = np.argmin(np.sum((drawn[:, None] - states) ** 2, axis=(-1, -2)), axis=-1)
-    expected = np.diff(np.exp(cumulative), prepend=0.0)
-    likely = expected > 2e-4
-    counts = np.bincount(index, minlength=len(states))[likely]
-    shares = expected[likely] / np.sum(expected[likely])
-    assert stats.chisquare(counts, np.sum(counts) * shares).pvalue > 1e-3
+CASES = {
+    "sphere": sphere_case(SETTINGS["two_points"]),
+    "spd": spd_case(SETTINGS["one_far"]),
+}
 
 
-def test_the_attack_keeps_below_the_budget_and_sees_twice_as_much():
-    pair = two_points(0.5)
-    public = replace(two_point_inputs(), gradient_scale=0.02)
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
+def test_the_attack_keeps_below_the_budget_and_sees_twice_as_much(case):
+    """As many draws for both, with the pairs and the public inputs of the audit."""
+    _, public, pair = case
     bounds = {}
     for budget in (1.0, 2.0):
-        law = FinitePublicLaw(certified_law, public, budget, power=13)
-        bounds[budget] = attack(SPHERE, CENTRE, draws_of(law, pair, 200000), pair).bound
+        draws = draws_of(released_geodesics(public, budget, SETTINGS["power"]), pair, 80000)
+        bounds[budget] = attack(public.manifold, public.centre, draws, pair).bound
     assert 0.2 < bounds[1.0] <= 1.0
     assert bounds[2.0] > 1.0
+
+
+def test_one_record_far_away_is_a_neighbour_within_reach():
+    _, public, pair = CASES["spd"]
+    np.testing.assert_array_equal(pair.points[0, :-1], pair.points[1, :-1])
+    np.testing.assert_array_equal(pair.covariates, 0.5)
+    chosen = SETTINGS["one_far"]
+    away = public.manifold.dist(public.centre, pair.points)
+    np.testing.assert_allclose(away[:, :-1], chosen["place"], rtol=1e-9)
+    np.testing.assert_allclose(away[:, -1], chosen["far"], rtol=1e-9)
+    records = map_records(public, pair.covariates, pair.points)
+    assert np.all(records.valid)
 
 
 def test_limits_are_those_of_clopper_and_pearson():

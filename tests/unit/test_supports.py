@@ -43,6 +43,24 @@ def test_draws_and_points_measure_the_same_volume(space, make):
 
 
 @pytest.mark.parametrize("space", SPACES, ids=lambda space: space.name)
+def test_the_unit_cube_fills_a_product(space):
+    support = product(space)
+    bundle, dim = support.space, space.dim
+    cube = np.random.default_rng(2).random((400, support.cube_dim))
+    # The middle and the edge of one ball or the other.
+    cube[:100, dim] = cube[50:150, -1] = 0.0
+    cube[100:200, dim] = cube[150:250, -1] = 1.0
+    states, volumes = support.from_cube(cube)
+    steps = bundle.log(np.broadcast_to(support.origin, states.shape), states)
+    np.testing.assert_allclose(volumes, bundle.exp_volume(support.origin, steps), rtol=1e-9)
+    for part, level, radius in zip(
+        bundle.parts(steps), (cube[:, dim], cube[:, -1]), support.radii, strict=True
+    ):
+        lengths = space.norm(np.broadcast_to(support.centre, part.shape), part)
+        np.testing.assert_allclose(lengths, radius * level ** (1.0 / dim), atol=1e-7)
+
+
+@pytest.mark.parametrize("space", SPACES, ids=lambda space: space.name)
 def test_steps_within_a_product_may_stay(space):
     support = product(space)
     bundle = support.space

@@ -17,6 +17,9 @@ FILES = sorted(path for path in FOLDER.iterdir() if path.is_file())
 # without all that could go with it.
 CONDA_NAMES = {"snakemake-minimal": "snakemake", "matplotlib-base": "matplotlib"}
 
+# Packages that are imported under another name.
+IMPORTED_AS = {"sklearn": "scikit-learn"}
+
 
 def entries(name):
     """The requirements in a file, one string each, with their options."""
@@ -71,7 +74,10 @@ def test_every_package_that_is_imported_is_a_direct_need():
             elif isinstance(node, ast.ImportFrom):
                 imported.add(node.module.split(".")[0])
     own = {file.stem for file in scripts.glob("*.py")} | {"geodp"}
-    foreign = {canonicalize_name(name) for name in imported - own - sys.stdlib_module_names}
+    foreign = {
+        canonicalize_name(IMPORTED_AS.get(name, name))
+        for name in imported - own - sys.stdlib_module_names
+    }
     # Snakemake reads configurations with yaml, so neither comes without the other.
     assert foreign - {"yaml"} <= set(direct_needs())
     assert {"numpy", "pandas", "arviz-stats"} <= foreign

@@ -1,8 +1,12 @@
 """Simulated releases and the comparison of mechanisms, on few subjects and in no time."""
 
+import shutil
+
 import numpy as np
 import pandas as pd
 import pytest
+import yaml
+from configuration import ConfigurationError, load_utility
 from libraries import declared_by, loaded_by
 
 SPACES = {"S^2": "s2", "rats": "rats", "outlines": "outlines"}
@@ -71,6 +75,63 @@ def test_files_are_those_promised(folder):
 
 def test_nothing_is_left_to_do(simulated):
     assert "Nothing to be done" in simulated.run("--dry-run", "utility", "comparison")
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "sentence"),
+    [
+        (["utility", "budget"], [1.0], "utility.budget is unknown: did you mean budgets?"),
+        (["chains", "pilots", "least"], 0, "chains.pilots.least: 0 is too small: give 1 or more"),
+        (["spaces", "S^2", "data"], {"kind": "geodesic"}, "spaces.S^2.data.length is missing: add"),
+        (
+            ["spaces", "S^2", "manifold", "name"],
+            "torus",
+            "spaces.S^2.manifold.name: 'torus' is not",
+        ),
+        (["utility", "n"], [20.5], "utility.n[0]: 20.5 has the wrong type: give integer"),
+        (["comparison", "data_sets"], 1, "comparison.data_sets: 1 is too small: give 2 or more"),
+        (
+            ["comparison", "cells", "S^2"],
+            [[20, 8.0, 1.0]],
+            "comparison.cells.S^2[0]: [20, 8.0, 1.0] is too long a list: give 2 entries at most",
+        ),
+        (
+            ["comparison", "cells", "S2"],
+            [[20, 8.0]],
+            "comparison.cells.S2 is unknown: known keys are S^2, outlines, rats",
+        ),
+        (
+            ["utility", "releases", "rat"],
+            {"n": [20], "budgets": [8.0], "data_sets": 2, "draws": 2},
+            "utility.releases.rat is unknown: known keys are S^2, outlines, rats",
+        ),
+    ],
+)
+def test_wrong_settings_are_refused_in_a_sentence(simulated, tmp_path, place, value, sentence):
+    shutil.copytree(simulated.root / "config", tmp_path, dirs_exist_ok=True)
+    file = tmp_path / "utility.yaml"
+    settings = yaml.safe_load(file.read_text())
+    part = settings
+    for key in place[:-1]:
+        part = part[key]
+    part[place[-1]] = value
+    file.write_text(yaml.safe_dump(settings))
+    with pytest.raises(ConfigurationError) as problem:
+        load_utility(tmp_path)
+    assert str(problem.value).startswith(f"config/utility.yaml: configuration key {sentence}")
+
+
+def test_a_run_with_wrong_settings_ends_with_the_sentence(simulated):
+    file = simulated.root / "config" / "utility.yaml"
+    before = file.read_text()
+    file.write_text(yaml.safe_dump(yaml.safe_load(before) | {"sead": 1}))
+    result = simulated.snakemake("--dry-run", "utility")
+    assert result.returncode != 0
+    assert (
+        "Error: config/utility.yaml: configuration key sead is unknown: did you mean seed?\n"
+        in result.stdout
+    )
+    file.write_text(before)
 
 
 def test_number_of_cores_does_not_matter(simulated, folder):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from geodp.budgets import cell_name
 from geodp.errors import DataError
-from configuration import load_audit, load_schema, load_settings, validate
+from configuration import load_audit, load_schema, load_settings, load_utility, validate
 from studies import PREDICTED, expand
 
 ROOT = Path(workflow.basedir)
@@ -24,8 +24,9 @@ if " " in sys.executable:
 try:
     validate(config, load_schema(ROOT / "config" / "schemas" / "config.schema.yaml"))
     STUDIES = expand(config)
-    # The audit has settings and results of its own.
+    # The audit and simulated releases have settings and results of their own.
     AUDIT = load_audit(ROOT / "config")
+    UTILITY = load_utility(ROOT / "config")
 except DataError as problem:
     # One sentence, with no trace of where in the workflow it was noticed.
     sys.exit(f"Error: {problem}")
@@ -52,8 +53,6 @@ BENCHMARK_PARTS = [
 AUDIT_RESULTS = "results/audit"
 AUDIT_NUMBERS = [2, *AUDIT["sphere"]["n"]]
 
-# So have simulated releases.
-UTILITY = load_settings(ROOT / "config" / "utility.yaml")
 UTILITY_RESULTS = "results/utility"
 UTILITY_SPACES = {re.sub("[^a-z0-9]", "", name.lower()): name for name in UTILITY["spaces"]}
 

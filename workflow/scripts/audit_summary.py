@@ -10,6 +10,7 @@ with job(snakemake):
     from audit_figure import draw
     from jinja2 import Environment, StrictUndefined
 
+    from geodp.mechanisms.certified import SLACK
     from geodp.plotting import FORMATS, save_figure
 
     settings = snakemake.params.settings
@@ -46,6 +47,7 @@ with job(snakemake):
         budget=middle,
         settings=settings,
         sensitivity=pd.read_csv(snakemake.input.sensitivity).to_dict("records"),
+        slack=SLACK,
         black_box=pd.read_csv(snakemake.input.black_box).to_dict("records"),
         made_by=made_by(snakemake),
     )

@@ -1,8 +1,10 @@
 """What the audit measures: rows of its tables, from its settings."""
 
+from fractions import Fraction
+
 import numpy as np
 
-from geodp.audit.attack import FinitePublicLaw, attack, dependence
+from geodp.audit.attack import attack, dependence
 from geodp.audit.change import largest_change
 from geodp.audit.joint import certified_law, joint_loss, search_joint_loss
 from geodp.audit.published import (
@@ -19,12 +21,13 @@ from geodp.audit.published import (
 from geodp.audit.search import Pair, RecordDomain, worst_neighbour
 from geodp.manifolds.registry import make_manifold
 from geodp.mechanisms.as_published import AsPublished, configured_support
-from geodp.mechanisms.certified import SCORES, PublicInputs
+from geodp.mechanisms.certified import SCORES, Certified, PublicInputs, map_records
 from geodp.randomness import random_stream
 from geodp.records import landmark_columns, read_records
 from geodp.regression import fit
-from geodp.samplers import choice
+from geodp.samplers import choice, public_points
 from geodp.samplers.base import run
+from geodp.samplers.integer_choice import generator_bits
 from geodp.sensitivity import published_sensitivity
 from geodp.simulate import simulate_geodesic_data
 
@@ -61,15 +64,14 @@ TWO_POINT_SHAPE = {
     "loss_offset": 0.999,
 }
 
-# On a space where they lie within a ball.
-REACH = 1.0
-CURVED_SHAPE = {"footpoint_radius": REACH, "loss_scale": 50.0}
-
 AUDIT_COLUMNS = [
-    *("pair", "mechanism", "quantity", "n", "stated", "realised", "error", "holds", "tau"),
+    *("pair", "mechanism", "quantity", "n", "stated", "realised", "error", "verdict", "tau"),
     *("scale_1", "scale_2", "log_constant_1", "log_constant_2", "place", "geodesics"),
 ]
 NEIGHBOUR_COLUMNS = ["pair", "record", "data_set", "x", "y1", "y2", "y3"]
+
+# Of a loss, whose error may leave it open.
+VERDICTS = ("exceeded", "not exceeded", "undecided")
 
 
 def sphere_data(settings, seed, number):
@@ -116,13 +118,32 @@ def certified_inputs(settings, number):
 
 
 def two_point_inputs(tau, manifold=SPHERE, centre=CENTRE, **others):
-    """Public inputs of the certified mechanism for two points."""
+    """Public inputs of the certified mechanism for two points, some of them others if wanted."""
     return PublicInputs(manifold, centre, gradient_scale=tau, **TWO_POINT_SHAPE | others)
 
 
 def numbers_of(array):
     """An array as text that gives back every digit."""
     return " ".join(repr(float(value)) for value in np.ravel(array))
+
+
+def verdict(loss, error, stated):
+    """Whether a pair's loss, known up to an error, exceeds what is stated: in words.
+
+    Parameters
+    ----------
+    loss, error, stated : float
+
+    Returns
+    -------
+    str
+        One of `VERDICTS`; undecided where the interval of the loss has the stated one inside, or
+        where one of the numbers is no number.
+    """
+    exceeded, not_exceeded, undecided = VERDICTS
+    if loss - error > stated:
+        return exceeded
+    return not_exceeded if loss + error <= stated else undecided
 
 
 def audit_row(name, quantity, number, budget, found, **others):
@@ -136,7 +157,7 @@ def audit_row(name, quantity, number, budget, found, **others):
         "stated": budget,
         "realised": found.loss,
         "error": found.error,
-        "holds": bool(found.loss - found.error <= budget),
+        "verdict": verdict(found.loss, found.error, budget),
         "log_constant_1": found.log_constants[0],
         "log_constant_2": found.log_constants[1],
         "place": numbers_of(found.place),
@@ -394,20 +415,61 @@ def published_footpoints(manifold, budget, data_radius=None):
     return draw
 
 
-def opposed_points(manifold, reach, far=3.0):
-    """A public centre, and two neighbours of two records each, of which the first is common.
+def released_geodesics(public, budget, power):
+    """The certified mechanism's draws as a release makes them, but for where random bits come from.
 
-    Next to the edge of a ball of footpoints about the centre two records pull in one direction
-    nearly everywhere; if the second of them lies far on the other side instead, they pull against
-    one another, except between the places of the two.  On the sphere `two_points` does better.
+    Parameters
+    ----------
+    public : PublicInputs
+    budget : float
+        At which it is run.
+    power : int
+        One choice is made, among 2^power public points.
+
+    Returns
+    -------
+    callable
+        From a generator, data (covariates, points) and a number to draws (number, 2,
+        *point_shape).
     """
-    centre = manifold.random_point(np.random.default_rng(0))
-    direction = manifold.frame(centre)[0]
-    kept, near, opposed = (
-        manifold.exp(centre, away * direction) for away in (-0.1 * reach, -0.9 * reach, far)
-    )
-    points = np.stack([np.stack([kept, opposed]), np.stack([kept, near])])
-    return centre, Pair(np.full((2, 2), 0.5), points, 1)
+    stages = public_points.one_stage(Fraction(str(budget)), 1 << power)
+
+    def draw(rng, data, number):
+        covariates, points = (part[None] for part in data)
+        law = Certified(public, map_records(public, covariates, points))
+        return public_points.draw(law, stages, generator_bits(rng), number)[0]
+
+    return draw
+
+
+def one_far(manifold, centre, direction, number, place, far):
+    """Neighbours that differ in where one record lies: far away on one side or on the other.
+
+    All the others lie in one place of the same line.  On the far side of that place, as seen from
+    the centre, they pull with the last record of one data set and against that of the other; on
+    the near side, where most of a ball of footpoints lies, it is the other way round.  So one law
+    is denser by up to exp(eps / 2) in the small part beyond, and the other's constant is larger by
+    nearly as much.  On the sphere two records do better (`two_points`): a record and its antipode
+    pull in opposite directions everywhere.
+
+    Parameters
+    ----------
+    manifold : Manifold
+    centre, direction : ndarray, shape point_shape
+        Of the line; a point, and a unit vector there.
+    number : int
+        n.
+    place, far : float
+        How far along the line the others lie, and the last one.
+
+    Returns
+    -------
+    Pair
+    """
+    steps = np.full((2, number), place)
+    steps[:, -1] = -far, far
+    points = manifold.exp(centre, manifold.expand(steps) * direction)
+    return Pair(np.full((2, number), 0.5), points, number - 1)
 
 
 def mistyped(data, covariate=1.0):
@@ -449,6 +511,26 @@ def spd_data(seed, number=20):
         ambient_noise=False,
     )
     return manifold, (made.covariates[0], made.points[0])
+
+
+def sphere_case(chosen):
+    """A name, public inputs and neighbours for a joint law on the sphere, from settings."""
+    return "two records", two_point_inputs(chosen["tau"]), two_points(chosen["angle"])
+
+
+def spd_case(chosen):
+    """The same on SPD(2): on the line of multiples of the identity, which no curvature bends."""
+    manifold, centre = make_manifold("spd", 2), np.eye(2)
+    public = two_point_inputs(
+        chosen["tau"],
+        manifold,
+        centre,
+        footpoint_radius=chosen["footpoint_radius"],
+        number=chosen["n"],
+    )
+    direction = centre / manifold.norm(centre, centre)
+    pair = one_far(manifold, centre, direction, chosen["n"], chosen["place"], chosen["far"])
+    return "one record far away", public, pair
 
 
 def measure_black_box(settings, rats):
@@ -505,24 +587,17 @@ def measure_black_box(settings, rats):
         measure(
             "footpoint as published", manifold, centre, draw, pair, number, stated, stated, name
         )
-    points, curved = chosen["two_points"], make_manifold("spd", 2)
-    cases = (
-        (SPHERE, CENTRE, two_points(points["angle"]), {}, chosen["times"]["sphere"]),
-        (curved, *opposed_points(curved, REACH), CURVED_SHAPE, chosen["times"]["spd"]),
-    )
-    for manifold, centre, pair, shape, times in cases:
-        public = two_point_inputs(points["tau"], manifold, centre, **shape)
-        for run_at in (stated, times * stated):
-            law = FinitePublicLaw(certified_law, public, run_at, chosen["power"])
+    for name, public, pair in (sphere_case(chosen["two_points"]), spd_case(chosen["one_far"])):
+        for run_at in (stated, chosen["times"] * stated):
             measure(
                 CERTIFIED,
-                manifold,
-                centre,
-                law.draw,
+                public.manifold,
+                public.centre,
+                released_geodesics(public, run_at, chosen["power"]),
                 pair,
                 chosen["joint_draws"],
                 stated,
                 run_at,
-                "two records",
+                name,
             )
     return rows

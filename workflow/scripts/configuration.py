@@ -18,7 +18,7 @@ def load_schema(path):
 
 
 def load_settings(path):
-    """Settings of the benchmark or the audit, which are not part of any configuration."""
+    """Settings of the benchmark, which are not part of any configuration."""
     import yaml
 
     return yaml.safe_load(Path(path).read_text())
@@ -26,12 +26,33 @@ def load_settings(path):
 
 def load_audit(folder):
     """Settings of the audit from a folder of configurations, checked against their schema."""
-    settings = load_settings(folder / "audit.yaml")
+    return _load_checked(folder, "audit")
+
+
+def load_utility(folder):
+    """The same of simulated releases; what is said of a space must be of one that there is."""
+    return _load_checked(folder, "utility", _refuse_unknown_spaces)
+
+
+def _load_checked(folder, name, check=lambda settings: None):
+    settings = load_settings(folder / f"{name}.yaml")
     try:
-        validate(settings, load_schema(folder / "schemas" / "audit.schema.yaml"))
+        validate(settings, load_schema(folder / "schemas" / f"{name}.schema.yaml"))
+        check(settings)
     except ConfigurationError as problem:
-        raise ConfigurationError(f"config/audit.yaml: {problem}") from None
+        raise ConfigurationError(f"config/{name}.yaml: {problem}") from None
     return settings
+
+
+def _refuse_unknown_spaces(settings):
+    known = settings["spaces"]
+    for part, key in (("utility", "releases"), ("comparison", "cells")):
+        for space in settings[part][key]:
+            if space not in known:
+                raise ConfigurationError(
+                    f"configuration key {part}.{key}.{space} is unknown: known keys are "
+                    f"{', '.join(known)}"
+                )
 
 
 def validate(configuration, schema):

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pandas as pd
-from audits import recompute
+from audits import recompute, verdict
 from configuration import load_audit
 
 
@@ -18,8 +18,11 @@ def main(folder, name):
     if name not in table.index:
         sys.exit(f"{folder / 'audit.csv'} has no pair {name!r}: copy one from its first column")
     neighbours = pd.read_csv(folder / "neighbours.csv")
-    found = recompute(load_audit(Path("config")), table.loc[name], neighbours, name)
-    print(f"{name}: realised {found.loss:.6g}, the table has {table.loc[name, 'realised']:.6g}")
+    row = table.loc[name]
+    found = recompute(load_audit(Path("config")), row, neighbours, name)
+    again = verdict(found.loss, found.error, row["stated"])
+    print(f"{name}: realised {found.loss:.6g}, the table has {row['realised']:.6g}")
+    print(f"stated {row['stated']:g}: {again}, the table has {row['verdict']}")
 
 
 if __name__ == "__main__":

@@ -9,10 +9,11 @@ either.  The largest loss over geodesics is searched for.
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import gammaincinv, gammaln, logsumexp, ndtri, stdtrit
+from scipy.special import gammaincinv, gammaln, logsumexp, stdtrit
 
 from geodp.audit.search import climb
 from geodp.errors import DataError
+from geodp.manifolds.supports import cube_directions, sobol_points
 from geodp.mechanisms.certified import Certified, map_records
 from geodp.regression import FitError, fit, hessian
 
@@ -31,21 +32,6 @@ def certified_law(public, covariates, points):
     return Certified(public, map_records(public, covariates, points))
 
 
-def unit_cube(dim, power, seed):
-    """Randomised Sobol points, shape (2^power, dim), away from the cube's faces."""
-    # Slow to import.
-    from scipy.stats import qmc
-
-    cube = qmc.Sobol(dim, scramble=True, rng=np.random.default_rng(seed)).random_base2(power)
-    return np.clip(cube, 1e-12, 1.0 - 1e-12)
-
-
-def directions(cube):
-    """Unit vectors from points of a cube of the same dimension, uniform on the sphere."""
-    normal = ndtri(cube)
-    return normal / np.linalg.norm(normal, axis=-1, keepdims=True)
-
-
 @dataclass(frozen=True)
 class UniformProposal:
     """Both coordinates of a geodesic, as seen from the support's centre, uniform in balls.
@@ -58,8 +44,8 @@ class UniformProposal:
     support: object
 
     def states(self, cube):
-        """Geodesics from points (count, 2 dim + 2) of the unit cube."""
-        return public_states(self.support, cube)
+        """Geodesics from points (count, cube_dim) of the unit cube."""
+        return self.support.from_cube(cube)[0]
 
     def log_density(self, states):
         """For the bundle's volume, at geodesics in the support."""
@@ -94,7 +80,7 @@ class LocalProposal:
         """As `UniformProposal.states`."""
         dim = self._dim
         ends = [
-            directions(part[:, :dim]) * (gammaincinv(dim, part[:, dim:]) / self.rate)
+            cube_directions(part[:, :dim]) * (gammaincinv(dim, part[:, dim:]) / self.rate)
             for part in (cube[:, : dim + 1], cube[:, dim + 1 :])
         ]
         gradient = np.concatenate([ends[0] + ends[1], 0.5 * (ends[0] - ends[1])], axis=-1)
@@ -123,32 +109,6 @@ class LocalProposal:
     @property
     def _frame(self):
         return self.bundle.frame(self.centre)
-
-
-def public_states(support, cube):
-    """Geodesics that fill a support evenly, from points of the unit cube.
-
-    Parameters
-    ----------
-    support : ProductSupport
-    cube : ndarray, shape (count, 2 dim + 2)
-
-    Returns
-    -------
-    ndarray, shape (count, 2, *point_shape)
-    """
-    bundle = support.space
-    base, dim = bundle.base, bundle.base.dim
-    reach = min(support.footpoint_radius, base.injectivity_radius)
-    parts = [
-        radius * directions(part[:, :dim]) * part[:, dim:] ** (1.0 / dim)
-        for radius, part in (
-            (reach, cube[:, : dim + 1]),
-            (support.shooting_vector_length, cube[:, dim + 1 :]),
-        )
-    ]
-    frame = bundle.frame(support.origin)
-    return bundle.exp(support.origin, bundle.vector(frame, np.concatenate(parts, axis=-1)))
 
 
 def local_proposals(public, covariates, points, budget):
@@ -202,12 +162,11 @@ def draw_sample(support, proposals, power, seeds):
         One for each repetition.
     """
     bundle = support.space
-    dim = 2 * bundle.base.dim + 2
     states = np.stack(
         [
             np.concatenate(
                 [
-                    proposal.states(unit_cube(dim, power, [seed, index]))
+                    proposal.states(sobol_points(support.cube_dim, 1 << power, [seed, index]))
                     for index, proposal in enumerate(proposals)
                 ]
             )

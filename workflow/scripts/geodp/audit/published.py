@@ -251,7 +251,8 @@ class Realised:
     ----------
     loss : float
     error : float
-        Change of the loss when the nodes of quadrature are increased by half.
+        Change of the difference of the log constants, by which they enter the loss, when the
+        nodes of quadrature are increased by half.
     place : ndarray
         Where it is attained: a footpoint, or coordinates of a shooting vector.
     log_constants : ndarray, shape (2,)
@@ -288,7 +289,7 @@ def realised_loss(rng, laws):
     best = int(np.argmax(values))
     return Realised(
         loss=float(values[best]),
-        error=float(np.max(np.abs(found.log_constants - rougher.log_constants))),
+        error=float(np.abs(np.diff((found.log_constants - rougher.log_constants)[0])[0])),
         place=places[best],
         log_constants=constants[0],
         footpoint=laws.footpoint[0],

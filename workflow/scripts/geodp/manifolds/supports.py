@@ -220,7 +220,30 @@ class ProductSupport(Region):
 
     def even_points(self, number):
         dim = self.space.base.dim
-        return self._at(np.repeat(self.radii, dim) * even_balls((dim, dim), number))
+        return self._from_balls(even_balls((dim, dim), number))
+
+    @property
+    def cube_dim(self):
+        """Coordinates of the unit cube that `from_cube` takes."""
+        return 2 * (self.space.base.dim + 1)
+
+    def from_cube(self, cube):
+        """States that fill it as evenly as points fill the unit cube.
+
+        Parameters
+        ----------
+        cube : ndarray, shape (count, cube_dim)
+
+        Returns
+        -------
+        tuple of ndarray
+            As `even_points`.
+        """
+        dim = self.space.base.dim
+        return self._from_balls(ball_points((dim, dim), cube))
+
+    def _from_balls(self, points):
+        return self._at(np.repeat(self.radii, self.space.base.dim) * points)
 
     def _at(self, coordinates):
         step = self.space.vector(self.space.frame(self.origin), coordinates)
@@ -243,20 +266,45 @@ def even_balls(dims, number):
     ndarray, shape (number, sum of dims)
         Not to be written to.
     """
+    points = ball_points(dims, sobol_points(sum(dims) + len(dims), number))
+    points.flags.writeable = False
+    return points
+
+
+def sobol_points(dim, number, seed=PUBLIC_SEED):
+    """Scrambled Sobol points of the unit cube, shape (number, dim); a power of two of them."""
     # Slow to import, and every job that samples would wait for it.
     from scipy.stats import qmc
 
-    width = sum(dims) + len(dims)
-    cube = qmc.Sobol(width, scramble=True, rng=np.random.default_rng(PUBLIC_SEED)).random(number)
+    return qmc.Sobol(dim, scramble=True, rng=np.random.default_rng(seed)).random(number)
+
+
+def ball_points(dims, cube):
+    """Points of a product of unit balls, even in it where points of the unit cube are.
+
+    Parameters
+    ----------
+    dims : sequence of int
+        Of the balls.
+    cube : ndarray, shape (count, sum of dims + number of balls)
+        For each ball those for its direction, and one for the distance from its centre.
+
+    Returns
+    -------
+    ndarray, shape (count, sum of dims)
+    """
     balls, start = [], 0
     for dim in dims:
-        normal = ndtri(np.clip(cube[:, start : start + dim], 1e-16, 1.0 - 1e-16))
         level = cube[:, start + dim : start + dim + 1] ** (1.0 / dim)
-        balls.append(level * normal / _lengths(normal))
+        balls.append(level * cube_directions(cube[:, start : start + dim]))
         start += dim + 1
-    points = np.concatenate(balls, axis=-1)
-    points.flags.writeable = False
-    return points
+    return np.concatenate(balls, axis=-1)
+
+
+def cube_directions(cube):
+    """Unit vectors from points (..., dim) of the unit cube, even on the sphere."""
+    normal = ndtri(np.clip(cube, 1e-16, 1.0 - 1e-16))
+    return normal / _lengths(normal)
 
 
 def log_ball_volume(dim, radius):

@@ -1,0 +1,153 @@
+"""A plan from its configuration to its figure; it looks at no data."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from libraries import declared_by, loaded_by
+
+NUMBERS, BUDGETS, WANTED = [20, 2000], [0.5, 5], 0.2
+ASSUMED = {
+    "manifold": "sphere S^2",
+    "dim": 2,
+    "footpoint_radius": 0.8,
+    "shooting_vector_length": 1.6,
+    "residual_scale": 0.03,
+}
+# No studies: a name, a seed and a plan are a configuration.
+PLANNED = {
+    "name": "planned",
+    "seed": 1,
+    "plan": {
+        "manifold": {"name": "sphere", "size": 2},
+        "support": {name: ASSUMED[name] for name in ("footpoint_radius", "shooting_vector_length")},
+        "residual_scale": ASSUMED["residual_scale"],
+        "n": NUMBERS,
+        "budgets": BUDGETS,
+        "wanted": WANTED,
+    },
+}
+
+
+def with_plan(**changes):
+    return PLANNED | {"plan": PLANNED["plan"] | changes}
+
+
+@pytest.fixture(scope="module")
+def planned(source, copied, tmp_path_factory):
+    """A checkout with the plan run to its end, by the default target."""
+    checkout = copied(source, tmp_path_factory.mktemp("plan"))
+    checkout.configure(PLANNED)
+    checkout.run()
+    return checkout
+
+
+@pytest.fixture
+def reconfigured(planned):
+    """What gives the checkout another configuration until the test ends."""
+    before = planned.configuration.read_text()
+    yield planned.configure
+    planned.configuration.write_text(before)
+
+
+@pytest.fixture(scope="module")
+def tables(planned):
+    folder = planned.root / "results" / "planned" / "plan"
+    return {name: pd.read_csv(folder / f"{name}.csv") for name in ("plan", "needed")}
+
+
+def test_files_are_those_promised(planned):
+    expected = {f"plan/plan.{suffix}" for suffix in ("csv", "pdf", "svg", "png")}
+    assert set(planned.files()) == expected | {"plan/needed.csv", "plan/logs/plan.log"}
+    assert planned.files()["plan/logs/plan.log"].read_text() == ""
+    assert [path.name for path in (planned.root / "results").iterdir()] == ["planned"]
+
+
+def test_nothing_is_left_to_do_by_either_target(planned):
+    assert planned.planned() == {}
+    assert planned.planned("plan") == {}
+
+
+def test_a_changed_assumption_plans_again(planned, reconfigured):
+    reconfigured(with_plan(residual_scale=0.06))
+    assert planned.planned("plan") == {"plan": 1}
+
+
+def test_a_plan_beside_studies_is_made_on_demand_only(planned, reconfigured, small):
+    reconfigured(PLANNED | {"studies": {"rats": small["studies"]["rats"]}})
+    assert "plan" not in planned.planned()
+    assert planned.planned("plan") == {}
+
+
+def test_library_of_the_rule_is_what_imports_load(planned):
+    loaded = loaded_by(planned.root, ["plan_release.py"])
+    expected = {"plan": {tuple(loaded["plan_release.py"])}}
+    assert declared_by(planned, "plan") == expected
+
+
+def test_every_number_and_budget_has_a_prediction(tables):
+    table = tables["plan"]
+    cells = list(table[["n", "budget"]].itertuples(index=False, name=None))
+    assert cells == [(number, budget) for number in NUMBERS for budget in BUDGETS]
+    for name, value in ASSUMED.items():
+        assert (table[name] == value).all()
+    assert table["n"].dtype.kind == "i"
+    assert table["is_noise"].dtype == bool
+
+
+def test_predictions_are_errors_that_more_data_and_more_budget_make_smaller(tables):
+    table = tables["plan"].set_index(["n", "budget"])
+    error = table["curve_error"].unstack()
+    assert np.all(np.diff(error, axis=0) < 0.0)
+    assert np.all(np.diff(error, axis=1) < 0.0)
+    assert (table["curve_error"] > table["curve_error_without_privacy"]).all()
+    # Noise may be worse than a geodesic drawn without looking.
+    useful = table[~table["is_noise"]]
+    assert (useful["curve_error"] < useful["curve_error_without_data"]).all()
+    assert table.loc[(20, 0.5), "is_noise"]
+    assert not table.loc[(2000, 5.0), "is_noise"]
+    for name in ("gradient_scale", "loss_scale", "footpoint_error", "shooting_vector_error"):
+        assert (table[name] > 0.0).all()
+    assert table["loss_offset"].between(0.0, 1.0, inclusive="left").all()
+
+
+def test_what_a_wanted_error_needs_is_found_both_ways(tables):
+    needed = tables["needed"]
+    assert (needed["wanted_curve_error"] == WANTED).all()
+    for found, given, values in (("n", "budget", BUDGETS), ("budget", "n", NUMBERS)):
+        part = needed[needed["found"] == found]
+        assert part[given].tolist() == values
+        # The more there is of one, the less is needed of the other.
+        assert np.all(np.diff(part[found]) < 0.0)
+        assert np.all(part[found] > 0.0)
+    numbers = needed.loc[needed["found"] == "n", "n"]
+    np.testing.assert_array_equal(numbers, np.ceil(numbers))
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"residual": 0.03}, "plan.residual is unknown: did you mean residual_scale?"),
+        ({"n": [20.5]}, "plan.n[0]: 20.5 has the wrong type: give integer"),
+        ({"n": [20, 0]}, "plan.n[1]: 0 is too small: give 1 or more"),
+        ({"n": []}, "plan.n: the list is empty: give at least one entry"),
+        ({"budgets": [0]}, "plan.budgets[0]: 0 is too small: give a number above 0"),
+    ],
+)
+def test_wrong_keys_are_refused_in_a_sentence(planned, reconfigured, changes, sentence):
+    reconfigured(with_plan(**changes))
+    result = planned.snakemake("--dry-run", "plan")
+    assert result.returncode != 0
+    assert f"Error: configuration key {sentence}\n" in result.stdout
+    assert "Traceback" not in result.stdout
+
+
+def test_a_configuration_without_a_plan_says_what_is_missing(planned, reconfigured, small):
+    reconfigured(
+        {"name": "without", "seed": 1, "studies": {"rats": small["studies"]["rats"]}},
+    )
+    result = planned.snakemake("plan")
+    assert result.returncode != 0
+    assert "Error: configuration key plan is missing: add it, as config/config.yaml explains" in (
+        result.stdout
+    )
+    assert not (planned.root / "results" / "without" / "plan" / "plan.csv").exists()
