@@ -180,7 +180,7 @@ def attack(manifold, centre, draws, pair, confidence=0.99):
     )
 
 
-def dependence(rng, manifold, draws, permutations=199, most=8000):
+def dependence(rng, manifold, draws, permutations=999, most=8000):
     """Whether draws for one data set depend on those for the other: p-value of a permutation test.
 
     Draws made with random numbers of their own are independent.  If a mechanism uses the same
