@@ -8,6 +8,7 @@ numerical derivatives.
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from geodp import regression
@@ -266,13 +267,14 @@ def test_another_number_of_subjects_is_refused(subjects):
         mechanism(public, covariates, points, subjects=subjects)
 
 
-@pytest.mark.parametrize("label", [None, np.nan])
-def test_records_of_nobody_are_refused(label):
+@pytest.mark.parametrize("label", [None, np.nan, pd.NA])
+@pytest.mark.parametrize("others", [[1, 2, 3, 4, 5], list("abcde")])
+def test_records_of_nobody_are_refused(label, others):
     public = public_inputs(Sphere(2), number=6)
     covariates, points = draw_records(public, 13, number=6)
-    subjects = np.array([1, 2, 3, 4, 5, label], dtype=object)
-    with pytest.raises(DataError, match="name whose each record is"):
-        mechanism(public, covariates, points, subjects=subjects)
+    for subjects in ([*others, label], pd.Series([*others, label], dtype=object)):
+        with pytest.raises(DataError, match="name whose each record is"):
+            mechanism(public, covariates, points, subjects=subjects)
 
 
 @pytest.mark.parametrize("low", [-0.3, 0.0, 0.1, 1.7, 20.0])
@@ -296,6 +298,10 @@ def test_records_that_are_no_numbers_are_invalid_and_not_told_of():
     expected = certified.map_records(public, covariates, points)
     covariates, points = covariates.astype(object), list(points)
     covariates[1] = "42 kg"
+    frame = pd.DataFrame(np.array(points).astype(object))
+    frame.iloc[2, 0] = "a number"
+    records = certified.map_records(public, covariates, frame)
+    np.testing.assert_array_equal(records.valid[:, 0], [True, False, False, True, True, True])
     points[2], points[3] = points[2][:2], "a point"
     records = certified.map_records(public, covariates, points)
     np.testing.assert_array_equal(records.valid[:, 0], [True, False, False, False, True, True])
@@ -502,7 +508,7 @@ def test_blocks_are_refused_without_symmetry():
 def test_data_of_another_shape_are_refused():
     public = public_inputs(Sphere(2))
     covariates, points = draw_records(public, 27)
-    with pytest.raises(DataError, match="do not go with covariates"):
+    with pytest.raises(DataError, match="do not go together"):
         map_records(public, covariates[1:], points)
-    with pytest.raises(DataError, match="name one a record"):
+    with pytest.raises(DataError, match="name one subject a record"):
         map_records(public, covariates, points, subjects=np.arange(3))

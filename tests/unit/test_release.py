@@ -14,8 +14,9 @@ from geodp.guarantee import ASSUMED, FAILS, HOLDS, Guarantee, Hypothesis, check_
 from geodp.manifolds.spd import SPD
 from geodp.manifolds.sphere import Sphere
 from geodp.mechanisms import certified
-from geodp.mechanisms.certified import Certified, PublicInputs, Scales, map_records
-from geodp.release_planner import assumed_planner, plan_release
+from geodp.mechanisms.certified import Certified, PublicInputs, map_records
+from geodp.planner import Planner
+from geodp.release_planner import plan_release
 from geodp.samplers.public_points import Stage, two_stages
 
 SPHERE = Sphere(2)
@@ -250,27 +251,37 @@ def test_one_stage_that_fails_is_enough():
 def test_budgets_of_stages_are_added_exactly():
     public, covariates, points = example()
     # A sum of these in floating point is one.
-    stages = tuple(Stage(epsilon, 64) for epsilon in (1.0, 1e-17, 1e-17))
+    radii = (None, (0.1, 0.1), (0.1, 0.1))
+    stages = tuple(map(Stage, (1.0, 1e-17, 1e-17), (64, 64, 64), radii))
     with pytest.raises(DataError, match="do not add up"):
         release.release(public, covariates, points, "1", stages=stages)
     with pytest.raises(DataError, match="give each one above zero"):
         Stage(0)
 
 
-def test_stages_are_planned_from_public_inputs():
+def test_stages_have_to_be_given_in_their_form():
     public, covariates, points = example()
-    found = release.release(public, covariates, points, "1.0")
-    expected = plan_release(
-        assumed_planner(public),
-        public.number,
-        "1.0",
-        Scales(public.gradient_scale, public.loss_scale, public.loss_offset),
-    )
-    described = ", then ".join(stage.describe(public) for stage in expected.stages)
-    assert found.sampler == described
-    assert found.guarantee.words() == (
-        "pure 1.0-DP for the replacement of one subject, by an exact draw"
-    )
+    with pytest.raises(DataError, match="no stages are given: plan them with plan_release"):
+        release.release(public, covariates, points, "1")
+    for stages in (
+        (Stage("1/2", 64), Stage("1/2", 64)),
+        (Stage("1/2", 64, (0.1, 0.1)), Stage("1/2", 64, (0.1, 0.1))),
+    ):
+        with pytest.raises(DataError, match="give the first one no radii"):
+            release.release(public, covariates, points, "1", stages=stages)
+    for changes in ({"points": 100}, {"radii": (0.1, 0.0)}, {"radii": (np.nan, 1.0)}):
+        with pytest.raises(DataError, match="a stage has"):
+            Stage(1, **changes)
+
+
+def test_planned_stages_are_released_by():
+    public, covariates, points = example()
+    planner = Planner.of(SPHERE, *public.support.radii, residual_scale=0.03)
+    plan = plan_release(planner, public.number, "1.0", points=1 << 10)
+    public = replace(public, **vars(plan.scales))
+    found = release.release(public, covariates, points, "1.0", stages=plan.stages)
+    assert found.sampler == ", then ".join(stage.describe(public) for stage in plan.stages)
+    assert found.guarantee.words().startswith("pure 1.0-DP")
 
 
 def test_no_distance_is_promised_that_cannot_be_estimated():

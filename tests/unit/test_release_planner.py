@@ -13,7 +13,7 @@ from geodp.manifolds.spd import SPD
 from geodp.manifolds.sphere import Sphere
 from geodp.mechanisms.certified import Certified, PublicInputs, Scales, map_records
 from geodp.planner import Planner
-from geodp.release_planner import assumed_planner, plan_release
+from geodp.release_planner import plan_release
 from geodp.samplers import public_points
 from geodp.samplers.integer_choice import generator_bits
 
@@ -72,7 +72,7 @@ def test_points_that_stand_for_others_change_nothing(monkeypatch):
     def mean_squares(number):
         rng = np.random.default_rng(4)
         errors = release_planner._first_errors(rng, SPHERE, 2000)
-        after, _ = release_planner._choose(rng, SPHERE, errors, number, stage)
+        after, _ = release_planner._choose(rng, SPHERE, errors, np.zeros(2000), number, stage)
         return np.mean(np.sum(after**2, axis=-1), axis=0)
 
     for number in (10, 25, 60):
@@ -97,10 +97,6 @@ def test_other_laws_and_budgets_are_refused():
 def test_planners_know_how_far_a_footpoint_can_be():
     assert Planner.of(Sphere(2), 10.0, 20.0, 0.1).footpoint_radius == pytest.approx(np.pi)
     assert Planner.of(SPD(2), 10.0, 20.0, 0.1).footpoint_radius == 10.0
-    public = PublicInputs(SPD(2), np.eye(2), 0.5, 1.0, (0.0, 1.0), 0.03, 0.05, number=100)
-    assumed = assumed_planner(public)
-    assert (assumed.dim, assumed.footpoint_radius, assumed.shooting_vector_length) == (3, 0.5, 1.0)
-    assert assumed.residual_scale == pytest.approx(0.02 / np.sqrt(3.0))
 
 
 # Space, its public radii, its residuals, n and budget.

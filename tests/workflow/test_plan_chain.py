@@ -118,7 +118,12 @@ def test_what_a_wanted_error_needs_is_found_both_ways(tables):
         assert part[given].tolist() == values
         # The more there is of one, the less is needed of the other.
         assert np.all(np.diff(part[found]) < 0.0)
-        assert np.all(part[found] > 0.0)
+        cells = NUMBERS if found == "n" else BUDGETS
+        for value, how in part[[found, "needed"]].itertuples(index=False, name=None):
+            if how == "about":
+                assert cells[0] < value <= cells[-1]
+            else:
+                assert value == cells[{"at most": 0, "more than": -1}[how]]
     numbers = needed.loc[needed["found"] == "n", "n"]
     np.testing.assert_array_equal(numbers, np.ceil(numbers))
 

@@ -59,7 +59,7 @@ def draw(table, wanted):
     )
     levels = [
         (float(table["curve_error_without_data"].iloc[0]), "-", _WITHOUT_DATA),
-        *([(wanted, "--", "wanted")] if wanted is not None else []),
+        *([(wanted, "-.", "wanted")] if wanted is not None else []),
     ]
     for level, style, words in levels:
         panel.axhline(level, color="0.6", linewidth=0.8, linestyle=style)

@@ -3,12 +3,13 @@
 from jobs import job, replacing, save_table
 
 with job(snakemake):
-    from concurrent.futures import ProcessPoolExecutor
-    from itertools import product, repeat
+    from itertools import product
 
     import numpy as np
+    import one_thread  # noqa: F401  # first
     import pandas as pd
     from inputs import study_manifold
+    from joblib import Parallel, delayed
     from plan_figure import draw
 
     from geodp.mechanisms.certified import Scales
@@ -47,29 +48,37 @@ with job(snakemake):
         }
 
     def first_within(part, key):
-        """Where the error comes down to the one wanted, between the cells that there are."""
-        errors = np.log(part["curve_error"].cummin().to_numpy())
-        if errors[-1] > np.log(wanted):
-            return np.inf
-        return np.exp(np.interp(-np.log(wanted), -errors, np.log(part[key].to_numpy())))
+        """Where the error comes down to the one wanted, and how that is beside what is needed."""
+        errors = part["curve_error"].cummin().to_numpy()
+        values = part[key].to_numpy()
+        if errors[-1] > wanted:
+            return values[-1], "more than"
+        if errors[0] <= wanted:
+            return values[0], "at most"
+        # Between the cells that there are.
+        found = np.exp(np.interp(-np.log(wanted), -np.log(errors), np.log(values)))
+        return found, "about"
 
     def needs(table):
         for budget, part in table.groupby("budget"):
-            number = np.ceil(first_within(part, "n"))
-            law = np.ceil(planner.needed(wanted, budget=budget, scales=scales))
-            yield {"budget": budget, "n": number, "found": "n", "found_of_law": law}
+            found, how = first_within(part, "n")
+            law = planner.needed(wanted, budget=budget, scales=scales)
+            # Of a whole number no more than rounding is cut off.
+            number, law = (np.ceil(each * (1.0 - 1e-9)) for each in (found, law))
+            yield {"budget": budget, "n": number, "found": "n", "needed": how, "of_law": law}
         for number, part in table.groupby("n"):
-            budget = first_within(part, "budget")
+            found, how = first_within(part, "budget")
             law = planner.needed(wanted, number=number, scales=scales)
-            yield {"budget": budget, "n": number, "found": "budget", "found_of_law": law}
+            yield {"budget": found, "n": number, "found": "budget", "needed": how, "of_law": law}
 
     cells = list(product(sorted(given["n"]), sorted(given["budgets"])))
-    with ProcessPoolExecutor(snakemake.threads) as pool:
-        plans = pool.map(plan_release, repeat(planner), *zip(*cells, strict=True), repeat(scales))
-        table = pd.DataFrame(row(planned) for planned in plans)
+    plans = Parallel(snakemake.threads)(
+        delayed(plan_release)(planner, number, budget, scales) for number, budget in cells
+    )
+    table = pd.DataFrame(row(planned) for planned in plans)
     needed = pd.DataFrame(
         [] if wanted is None else list(needs(table)),
-        columns=["budget", "n", "found", "found_of_law"],
+        columns=["budget", "n", "found", "needed", "of_law"],
     )
     for place, (name, value) in enumerate({"wanted_curve_error": wanted, **assumed}.items()):
         needed.insert(place, name, value)

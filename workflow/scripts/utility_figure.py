@@ -12,7 +12,11 @@ PUBLISHED_LABEL = "as published: its budget does not hold"
 NOT_PRIVATE_STYLE = {"color": "0.1", "linestyle": "-", "linewidth": 0.8, "zorder": 2}
 WITHOUT_DATA_STYLE = {"color": "0.1", "linestyle": (0, (1, 4)), "linewidth": 1.2, "zorder": 2}
 
-RELEASED_STYLE = {"marker": "x", "markersize": 6, "linestyle": "-", "linewidth": 0.6}
+RELEASED_STYLE = {"linestyle": "-", "linewidth": 0.6, "zorder": 5}
+RELEASED_MARKER = {"marker": "x", "markersize": 6, "linestyle": "", "zorder": 5}
+NOISY_RELEASE_MARKER = {
+    **{"marker": "o", "markersize": 4, "markerfacecolor": "white", "linestyle": "", "zorder": 5}
+}
 
 COLUMNS = 2
 
@@ -65,7 +69,13 @@ def draw(table, shown):
             linestyle="",
             label="hollow: noise",
         ),
-        Line2D([], [], color="0.3", **RELEASED_STYLE, label="certified release, drawn exactly"),
+        Line2D(
+            [],
+            [],
+            color="0.3",
+            **RELEASED_STYLE | {"marker": "x", "markersize": 6},
+            label="certified release, drawn exactly",
+        ),
         Line2D([], [], **NOT_PRIVATE_STYLE, label="least squares, not private"),
         Line2D([], [], **WITHOUT_DATA_STYLE, label="drawn without looking at the data"),
         Line2D([], [], **PUBLISHED_STYLE, label=PUBLISHED_LABEL),
@@ -93,7 +103,11 @@ def _draw_space(panel, table, styles):
                 zorder=4,
             )
         part = table[(table["mechanism"] == RELEASED) & (table["budget"] == budget)]
-        panel.plot(part["n"], part["curve_error"], color=style.colour, **RELEASED_STYLE, zorder=5)
+        noise = part["is_noise"].astype(bool)
+        panel.plot(part["n"], part["curve_error"], color=style.colour, **RELEASED_STYLE)
+        noise = part["is_noise"].astype(bool)
+        for some, marker in ((~noise, RELEASED_MARKER), (noise, NOISY_RELEASE_MARKER)):
+            panel.plot(part["n"][some], part["curve_error"][some], color=style.colour, **marker)
         part = table[(table["mechanism"] == PUBLISHED) & (table["budget"] == budget)]
         panel.plot(part["n"], part["curve_error"], **PUBLISHED_STYLE)
     part = table[table["mechanism"] == NOT_PRIVATE]

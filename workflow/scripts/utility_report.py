@@ -60,15 +60,12 @@ def _beside_others(table):
     certified = table[table["mechanism"] == CERTIFIED]
     without = table[table["mechanism"] == NOT_PRIVATE].set_index(["space", "n"])["curve_error"]
     fitted = table[table["mechanism"] == NOT_PRIVATE].set_index(["space", "n"])["predicted"]
-    by_cell = {
-        name: table[table["mechanism"] == mechanism].set_index(CELL)["curve_error"]
-        for name, mechanism in (("published", PUBLISHED), ("released", RELEASED))
-    }
+    published = table[table["mechanism"] == PUBLISHED].set_index(CELL)["curve_error"]
     numbers, cells = (certified.set_index(keys).index for keys in (["space", "n"], CELL))
     return certified.assign(
         without=without.reindex(numbers).to_numpy(),
         without_predicted=fitted.reindex(numbers).to_numpy(),
-        **{name: errors.reindex(cells).to_numpy() for name, errors in by_cell.items()},
+        published=published.reindex(cells).to_numpy(),
     ).reset_index(drop=True)
 
 

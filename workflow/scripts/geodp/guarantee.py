@@ -19,7 +19,8 @@ HOLDS, ASSUMED, FAILS = "holds", "assumed", "fails"
 
 UNCHECKED = (
     "the number of subjects is public, and neighbours replace one subject with all of its records",
-    "the public inputs were chosen without looking at the data",
+    "the public inputs, the budget and all settings of the draw, such as stages with their scales "
+    "and radii, were chosen without looking at the data",
     "nothing else is released: no other draw, fit, trace, running time or error message",
 )
 

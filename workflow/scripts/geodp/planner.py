@@ -1,4 +1,4 @@
-"""What a certified release will be worth, from public inputs and an assumed residual scale alone.
+"""What a draw from the certified law is worth, from public assumptions alone.
 
 The prediction is that of flat space: records lie about a geodesic with independent normal
 residuals, covariates are spread evenly over their range, and the score is taken at its mean over
@@ -67,7 +67,7 @@ _CURVE = np.array([1.0, 1.0 / 12.0])
 
 @dataclass(frozen=True)
 class Prediction:
-    """Mean squared errors that a release is predicted to have, in squared units of length.
+    """Mean squared errors that a draw is predicted to have, in squared units of length.
 
     Attributes
     ----------
@@ -75,9 +75,9 @@ class Prediction:
         Of subjects, with one record each; and eps.
     scales : Scales
     footpoint, shooting_vector : float
-        Of the release.
+        Of the draw.
     curve : float
-        Of the released geodesic, averaged over the covariate's range.
+        Of the drawn geodesic, averaged over the covariate's range.
     curve_without_privacy : float
         Of the least-squares geodesic.
     curve_without_data : float

@@ -12,9 +12,8 @@ import numpy as np
 from geodp.budgets import parse_budget
 from geodp.errors import DataError
 from geodp.guarantee import Guarantee, check_hypotheses
-from geodp.mechanisms.certified import Certified, PublicInputs, Scales, map_records
+from geodp.mechanisms.certified import Certified, PublicInputs, map_records
 from geodp.mechanisms.certified_target import certified_target
-from geodp.release_planner import assumed_planner, plan_release
 from geodp.samplers import matched, public_points
 from geodp.samplers.base import run
 from geodp.samplers.integer_choice import system_bits
@@ -89,8 +88,8 @@ def release(
         ``finite_points`` draws exactly from the law on public points, and the guarantee is pure;
         ``matched`` draws about from the law, with an error that is estimated.
     stages : sequence of `public_points.Stage`, optional
-        Of ``finite_points``; their budgets add up to epsilon.  By `plan_release` if not given, from
-        the public inputs; better from what is assumed of the records.
+        Of ``finite_points``, which needs them: those of `release_planner.plan_release`.  Their
+        budgets add up to epsilon.
     steps : int
         Of ``matched``.
     total_variation : float
@@ -112,7 +111,12 @@ def release(
     if law.records.covariates.ndim != 2:
         raise DataError("a release is of one data set: give covariates as one row of numbers")
     if sampler == "finite_points":
-        stages = _planned(public, budget) if stages is None else tuple(stages)
+        if not stages:
+            raise DataError(
+                "no stages are given: plan them with plan_release, from what is assumed of the "
+                "records"
+            )
+        public_points.check_stages(stages)
         if sum(stage.epsilon for stage in stages) != epsilon:
             raise DataError("the budgets of the stages do not add up to epsilon: correct them")
         state = public_points.draw(law, stages, system_bits)[0]
@@ -132,12 +136,6 @@ def release(
     if not guarantee.holds:
         raise DataError(f"nothing is released, since there is {guarantee.words()}")
     return Release(*law.space.parts(state), public, guarantee, described)
-
-
-def _planned(public, budget):
-    """Stages from public inputs."""
-    scales = Scales(public.gradient_scale, public.loss_scale, public.loss_offset)
-    return plan_release(assumed_planner(public), public.number, budget, scales).stages
 
 
 def _by_chain(law, epsilon, steps, total_variation):

@@ -15,7 +15,7 @@ from geodp.budgets import parse_budget
 from geodp.errors import DataError
 from geodp.manifolds.supports import even_balls
 from geodp.mechanisms.certified import Scales
-from geodp.planner import MeanScores, Planner, Prediction
+from geodp.planner import MeanScores, Prediction
 from geodp.samplers.public_points import Stage
 
 # Points of a single stage, of each of two or three, and of each of more; and of any where there are
@@ -135,20 +135,6 @@ def _points(number, count):
     return POINTS[min(count, len(POINTS)) - 1]
 
 
-def assumed_planner(public):
-    """The assumptions of a planner that go with public inputs.
-
-    The clip of the gradient is taken for one and a half times the length of a typical residual.
-    """
-    residual_scale = public.gradient_scale / (1.5 * np.sqrt(public.manifold.dim))
-    return Planner.of(
-        public.manifold,
-        public.footpoint_radius,
-        public.shooting_vector_length,
-        residual_scale,
-    )
-
-
 def _budgets(epsilon, count, growth):
     """Budgets of stages in geometric progression, which add up exactly."""
     shares = growth ** np.arange(count)
@@ -160,28 +146,33 @@ def _budgets(epsilon, count, growth):
 def _designed(planner, number, budgets, reach, base, points):
     """Stages with patterns as wide as simulated errors ask for, and their squared error."""
     rng = np.random.default_rng(SEED)
-    errors = _first_errors(rng, planner, COMPARED)
+    errors, strays = _first_errors(rng, planner, COMPARED), rng.normal(size=COMPARED)
     widest = np.array([planner.footpoint_radius, planner.shooting_vector_length])
     radii, stages = None, []
     for budget in budgets:
         stage = Stage(budget, points, radii, base)
         stage = replace(stage, scales=_widened(base, _misfit(planner, errors, stage)))
-        errors, _ = _choose(rng, planner, errors, number, stage)
+        errors, by_loss = _choose(rng, planner, errors, strays, number, stage)
         stages.append(stage)
         typical = np.sqrt(np.mean(np.sum(errors**2, axis=-1), axis=0))
         radii = tuple(float(each) for each in np.minimum(reach * typical, widest))
-    return tuple(stages), _curve(np.mean(np.sum(errors**2, axis=-1), axis=0))
+    return tuple(stages), _curve(_squares(planner, number, errors, by_loss, stages))
 
 
 def _predicted(planner, number, epsilon, base, stages):
     """The `Prediction` of stages, from other simulated releases than those that chose them."""
     rng = np.random.default_rng([SEED, 1])
-    errors = _first_errors(rng, planner, PREDICTED)
+    errors, strays = _first_errors(rng, planner, PREDICTED), rng.normal(size=PREDICTED)
     for stage in stages:
-        errors, by_loss = _choose(rng, planner, errors, number, stage)
-    at_end = np.mean(np.sum(errors**2, axis=-1), axis=0)
+        errors, by_loss = _choose(rng, planner, errors, strays, number, stage)
+    squares = _squares(planner, number, errors, by_loss, stages)
+    return planner.prediction(number, float(epsilon), base, squares)
+
+
+def _squares(planner, number, errors, by_loss, stages):
+    """Mean squared errors (2,) after the last stage, and of the estimate that it is about."""
     estimate = planner.estimate(number, stages[-1].scales, np.mean(by_loss))
-    return planner.prediction(number, float(epsilon), base, at_end + estimate)
+    return np.mean(np.sum(errors**2, axis=-1), axis=0) + estimate
 
 
 def _first_errors(rng, planner, number):
@@ -234,18 +225,24 @@ def _misfit(planner, errors, stage):
     return float(np.sqrt(np.mean(np.min(_curve(np.stack(squares, axis=-1)), axis=1))))
 
 
-def _choose(rng, planner, errors, number, stage):
-    """Errors (releases, 2, dim) after a stage, and whether the loss decided each choice."""
+def _choose(rng, planner, errors, strays, number, stage):
+    """Errors (releases, 2, dim) after a stage, and whether the loss decided each choice.
+
+    The loss of the same records strays from its mean by as many standard deviations in all stages.
+    """
     pattern = _pattern(planner, stage)
     rows = max(1, AT_ONCE // len(pattern))
     found = [
-        _choose_some(rng, planner, errors[start : start + rows], pattern, number, stage)
+        _choose_some(
+            *(rng, planner, errors[start : start + rows], strays[start : start + rows]),
+            *(pattern, number, stage),
+        )
         for start in range(0, len(errors), rows)
     ]
     return tuple(np.concatenate(parts) for parts in zip(*found, strict=True))
 
 
-def _choose_some(rng, planner, errors, pattern, number, stage):
+def _choose_some(rng, planner, errors, strays, pattern, number, stage):
     products = [_products(errors, pattern, *pair) for pair in ((0, 0), (1, 1), (0, 1))]
     chosen = np.broadcast_to(np.arange(len(pattern)), products[0].shape)
     log_weight = np.zeros(len(pattern))
@@ -260,7 +257,7 @@ def _choose_some(rng, planner, errors, pattern, number, stage):
     means = MeanScores(planner, *products, COVARIATES)
     stray = planner.stray(scales.loss_scale) / np.sqrt(number)
     level = means.loss(scales.loss_scale) - scales.loss_offset
-    level += stray * rng.normal(size=(len(level), 1))
+    level += stray * strays[:, None]
     gradient = means.gradient(scales.gradient_scale)
     exponent = log_weight - 0.5 * number * float(stage.epsilon) * np.maximum(level, gradient)
     place = np.argmax(exponent + rng.gumbel(size=exponent.shape), axis=1)[:, None]

@@ -203,8 +203,7 @@ def map_records(public, covariates, points, subjects=None):
     covariates, points = _arrays(manifold, covariates, points)
     if points.shape != covariates.shape + manifold.point_shape:
         raise DataError(
-            f"points of shape {points.shape} do not go with covariates of shape "
-            f"{covariates.shape} on {manifold.name}: give one point of shape "
+            f"{manifold.name}: points and covariates do not go together: give one point of shape "
             f"{manifold.point_shape} a covariate"
         )
     low, high = public.covariate_range
@@ -238,7 +237,11 @@ def _arrays(manifold, covariates, points):
         return np.asarray(covariates, dtype=float), np.asarray(points, dtype=manifold.dtype)
     except FAILURES:
         pass
-    # One record that is no array of numbers must not stop the others, nor be told of.
+    # One record that is no array of numbers must not stop the others, nor be told of.  A data
+    # frame would give its columns' names.
+    covariates, points = (
+        getattr(each, "to_numpy", lambda x=each: x)() for each in (covariates, points)
+    )
     numbers = np.array([_array_or_nan(each, (), float) for each in covariates])
     if len(points) != len(numbers):
         raise DataError(f"{manifold.name}: give as many points as covariates")
@@ -279,18 +282,15 @@ def _by_subject(public, shape, subjects):
     """
     if subjects is None:
         subjects = np.broadcast_to(np.arange(shape[-1]), shape)
-    subjects = np.asarray(subjects)
+    # As objects: among text a missing label would become text.
+    subjects = np.asarray(subjects, dtype=object)
     if subjects.shape != shape:
-        raise DataError(
-            f"subjects of shape {subjects.shape} do not go with covariates of shape {shape}: name "
-            "one a record"
-        )
+        raise DataError("subjects and covariates do not go together: name one subject a record")
     groups = []
     for index in np.ndindex(shape[:-1]):
         records = {}
         for place, label in enumerate(subjects[index].tolist()):
-            # A missing label, unequal to itself where it is not a number.
-            if label is None or label != label:
+            if _is_missing(label):
                 raise DataError("a record has no subject: name whose each record is")
             records.setdefault(label, []).append(place)
         if len(records) != public.number:
@@ -308,6 +308,14 @@ def _by_subject(public, shape, subjects):
             counted[index, subject, : len(records)] = True
     flat = (*shape[:-1], -1)
     return order.reshape(flat), counted.reshape(flat)
+
+
+def _is_missing(label):
+    """Whether a label is none, not a number, or one that cannot tell, as pandas' NA."""
+    try:
+        return label is None or not bool(label == label)
+    except FAILURES:
+        return True
 
 
 @dataclass(frozen=True)

@@ -51,6 +51,12 @@ class Stage:
         object.__setattr__(self, "epsilon", Fraction(self.epsilon))
         if self.epsilon <= 0:
             raise DataError(f"a stage has budget {self.epsilon}: give each one above zero")
+        if self.points < 2 or self.points & (self.points - 1):
+            raise DataError(f"a stage has {self.points} points: give a power of two")
+        if self.radii is not None and not np.all(
+            np.isfinite(self.radii) & (np.array(self.radii) > 0)
+        ):
+            raise DataError(f"a stage has radii {self.radii}: give two positive numbers")
 
     def describe(self, public):
         """The stage in words, for a release."""
@@ -82,6 +88,19 @@ def two_stages(epsilon, share, radii, points=POINTS):
     return Stage(epsilon * share, points), Stage(epsilon * (1 - share), points, radii)
 
 
+def check_stages(stages):
+    """Refuse stages of which the first does not fill the support, or another one does.
+
+    Raises
+    ------
+    DataError
+    """
+    if not stages or [stage.radii is None for stage in stages] != [True] + [False] * (
+        len(stages) - 1
+    ):
+        raise DataError("stages: give the first one no radii, and every other one two")
+
+
 def draw(law, stages, bits, draws=1):
     """Independent draws for each data set.
 
@@ -97,6 +116,7 @@ def draw(law, stages, bits, draws=1):
     -------
     ndarray, shape (*data_sets, draws, 2, *point_shape)
     """
+    check_stages(stages)
     support = law.public.support
     batch = law.records.covariates.shape[:-2]
     states, volumes = support.even_points(stages[0].points)
@@ -126,18 +146,22 @@ def pattern(support, centre, stage):
     Returns
     -------
     tuple of ndarray
-        States (*batch, points + 1, 2, *point_shape), the centre last; and volumes (*batch,
+        States (*batch, points + 1, 2, *point_shape), the centre itself last; and volumes (*batch,
         points + 1), zero for those outside the support.
     """
     space = support.space
     axis = -space.point_ndim - 1
     dim = space.base.dim
     steps = np.repeat(stage.radii, dim) * even_balls((dim, dim), stage.points)
-    steps = np.concatenate([steps, np.zeros((1, 2 * dim))])
     start = np.expand_dims(centre, axis)
     vectors = space.vector(np.expand_dims(space.frame(centre), axis - 1), steps)
     states = space.exp(start, vectors)
-    return states, np.where(support.contains(states), space.exp_volume(start, vectors), 0.0)
+    volumes = np.where(support.contains(states), space.exp_volume(start, vectors), 0.0)
+    # The centre was allowed before, and stays so whatever rounding would make of it.
+    return (
+        np.concatenate([states, start], axis=axis),
+        np.concatenate([volumes, np.ones((*volumes.shape[:-1], 1))], axis=-1),
+    )
 
 
 def _choose(law, stage, states, volumes, bits, draws):
