@@ -3,6 +3,7 @@
 from fractions import Fraction
 
 import numpy as np
+from rats import observed_rats
 
 from geodp.audit.attack import attack, dependence
 from geodp.audit.change import largest_change
@@ -23,7 +24,6 @@ from geodp.manifolds.registry import make_manifold
 from geodp.mechanisms.as_published import AsPublished, configured_support
 from geodp.mechanisms.certified import SCORES, Certified, PublicInputs, map_records
 from geodp.randomness import random_stream
-from geodp.records import landmark_columns, read_records
 from geodp.regression import fit
 from geodp.samplers import choice, public_points
 from geodp.samplers.base import run
@@ -484,16 +484,7 @@ def mistyped(data, covariate=1.0):
 def rats_data(path):
     """The rats' records, covariates scaled to [0, 1]."""
     manifold = make_manifold("kendall", 8)
-    with open(path, newline="", encoding="utf-8-sig") as text:
-        records = read_records(
-            text,
-            str(path),
-            manifold,
-            "age_days",
-            landmark_columns(manifold.landmarks),
-            transformation="log",
-            subject="rat",
-        )
+    records = observed_rats(manifold, path)
     return manifold, (records.covariates, records.points)
 
 

@@ -17,13 +17,13 @@ from pathlib import Path
 
 import numpy as np
 from geomstats_walk import GeomstatsDensity, geomstats_walk
+from rats import observed_rats
 
 from geodp.evaluation import convergence
 from geodp.manifolds.base import BLOCKS
 from geodp.manifolds.registry import make_manifold
 from geodp.mechanisms.as_published import AsPublished, configured_support
 from geodp.randomness import random_stream
-from geodp.records import landmark_columns, read_records
 from geodp.regression import energy_gradient, fit
 from geodp.samplers.base import State, run, trace
 from geodp.samplers.choice import plan
@@ -167,11 +167,7 @@ def make_data(space, number, seed, rats):
 
 def _rats(rng, manifold, number, path):
     """The observed records, or as many as wanted scattered like them about their geodesic."""
-    with open(path, newline="", encoding="utf-8-sig") as text:
-        columns = landmark_columns(manifold.landmarks)
-        records = read_records(
-            text, str(path), manifold, "age_days", columns, transformation="log", subject="rat"
-        )
+    records = observed_rats(manifold, path)
     if number == RATS:
         return records.covariates[None], records.points[None]
     found = fit(manifold, records.covariates, records.points)

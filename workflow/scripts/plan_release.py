@@ -1,12 +1,12 @@
 """Predicted errors of a certified release over numbers of subjects and budgets."""
 
+import one_thread  # noqa: F401
 from jobs import job, replacing, save_table
 
 with job(snakemake):
     from itertools import product
 
     import numpy as np
-    import one_thread  # noqa: F401  # first
     import pandas as pd
     from inputs import study_manifold
     from joblib import Parallel, delayed

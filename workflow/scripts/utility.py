@@ -9,6 +9,7 @@ from functools import cached_property
 
 import numpy as np
 from inputs import study_manifold
+from rats import observed_rats
 
 from geodp.draws import draw_pairs
 from geodp.evaluation import from_the_middle, geodesic_errors
@@ -18,7 +19,6 @@ from geodp.mechanisms.certified import Certified, PublicInputs, Records
 from geodp.mechanisms.certified_target import certified_target
 from geodp.planner import NOISE, Planner
 from geodp.randomness import random_stream
-from geodp.records import landmark_columns, read_records
 from geodp.regression import fit
 from geodp.release_planner import plan_release
 from geodp.samplers import matched, public_points
@@ -145,16 +145,7 @@ def _true_geodesic(rng, manifold, data, rats):
         start, end = map(manifold.from_landmarks, (found.first_outline, found.last_outline))
         return from_the_middle(manifold, start, manifold.log(start, end))
     if data["kind"] == "rats":
-        with open(rats, newline="", encoding="utf-8-sig") as text:
-            records = read_records(
-                text,
-                str(rats),
-                manifold,
-                "age_days",
-                landmark_columns(manifold.landmarks),
-                transformation="log",
-                subject="rat",
-            )
+        records = observed_rats(manifold, rats)
         found = fit(manifold, records.covariates, records.points)
         return from_the_middle(manifold, found.footpoint, found.shooting_vector)
     p = manifold.random_point(rng)

@@ -1,0 +1,23 @@
+"""The observed landmarks of the rats' skulls, for stages that are no study."""
+
+from geodp.records import landmark_columns, read_records
+
+
+def observed_rats(manifold, path):
+    """Records of the rats: covariates are logarithms of ages, scaled to [0, 1].
+
+    Parameters
+    ----------
+    manifold : KendallPlanarShapes
+    path : path
+        Of their table.
+
+    Returns
+    -------
+    geodp.records.Records
+    """
+    with open(path, newline="", encoding="utf-8-sig") as text:
+        columns = landmark_columns(manifold.landmarks)
+        return read_records(
+            text, str(path), manifold, "age_days", columns, transformation="log", subject="rat"
+        )
