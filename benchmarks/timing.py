@@ -57,9 +57,9 @@ def million_point_fit():
     sys.path.insert(0, str(ROOT / "workflow" / "scripts"))
     import numpy as np
 
+    from geodp.data.simulate import simulate_geodesic_data
     from geodp.manifolds.sphere import Sphere
-    from geodp.regression import fit
-    from geodp.simulate import simulate_geodesic_data
+    from geodp.models.regression import fit
 
     data = simulate_geodesic_data(
         np.random.default_rng(0), Sphere(2), 1, 1_000_000, 0.001, np.pi / 5

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
-from geodp.landmark_maps import fourier_harmonics
 from geodp.manifolds.base import Manifold
+from geodp.manifolds.landmark_maps import fourier_harmonics
 from geodp.manifolds.registry import make_manifold
 
 # The same examples in every run, and no deadline: a busy machine is no mistake of the code.

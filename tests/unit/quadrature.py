@@ -7,10 +7,10 @@ import numpy as np
 from scipy import stats
 
 from geodp.manifolds.supports import Ball
-from geodp.mechanisms.as_published import AsPublished, configured_support
+from geodp.mechanisms.kng_as_published import AsPublished, configured_support
 from geodp.mechanisms.target import Target
-from geodp.regression import fit
-from geodp.sensitivity import published_sensitivity
+from geodp.models.regression import fit
+from geodp.models.sensitivity import published_sensitivity
 
 
 def records(manifold, noise_variances, number=20, length=np.pi / 4, seed=1):

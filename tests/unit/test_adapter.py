@@ -6,15 +6,15 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from geodp.draws import draw_pairs
 from geodp.errors import DataError
 from geodp.manifolds.adapter import GeomstatsManifold
 from geodp.manifolds.registry import make_manifold
-from geodp.mechanisms.as_published import AsPublished, configured_support
-from geodp.regression import BLOCKS, energy_gradient, fit, hessian
+from geodp.mechanisms.draws import draw_pairs
+from geodp.mechanisms.kng_as_published import AsPublished, configured_support
+from geodp.models.regression import BLOCKS, energy_gradient, fit, hessian
+from geodp.models.sensitivity import published_sensitivity
 from geodp.samplers.matched import plan
 from geodp.samplers.random_walk import RandomWalk
-from geodp.sensitivity import published_sensitivity
 
 
 def sphere_of_geomstats():

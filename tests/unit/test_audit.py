@@ -5,8 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from audits import released_geodesics, spd_case, sphere_case, verdict
-from configuration import load_audit
 from quadrature import CellLaw, PolarChart
 from scipy import integrate, stats
 
@@ -33,11 +31,13 @@ from geodp.audit.published import (
     two_points,
 )
 from geodp.audit.search import Pair, RecordDomain, climb, worst_neighbour
+from geodp.data.simulate import simulate_geodesic_data
 from geodp.manifolds.spd import SPD
 from geodp.mechanisms import certified
 from geodp.mechanisms.certified import Certified, PublicInputs, map_records
-from geodp.regression import fit, residual_distances
-from geodp.simulate import simulate_geodesic_data
+from geodp.models.regression import fit, residual_distances
+from reproduction.configuration import load_audit
+from reproduction.measurements.audit import released_geodesics, spd_case, sphere_case, verdict
 
 CENTRE = np.array([0.0, 0.0, 1.0])
 SETTING = SphereSetting(CENTRE, np.pi / 8, 0.1)

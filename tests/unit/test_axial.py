@@ -13,22 +13,22 @@ from scipy import stats
 from scipy.integrate import cumulative_simpson
 from scipy.special import betainc, gammaln, logsumexp
 
+from geodp.data.stand_in import simulate_outlines
 from geodp.manifolds.euclidean import Euclidean
 from geodp.manifolds.hyperbolic import Hyperbolic
 from geodp.manifolds.kendall import KendallPlanarShapes
 from geodp.manifolds.spd import SPD
 from geodp.manifolds.sphere import Sphere
 from geodp.manifolds.supports import Ball
-from geodp.mechanisms.as_published import AsPublished, configured_support
+from geodp.mechanisms.kng_as_published import AsPublished, configured_support
 from geodp.mechanisms.target import Target
+from geodp.models.regression import fit
+from geodp.models.sensitivity import published_sensitivity
 from geodp.randomness import random_stream
-from geodp.regression import fit
 from geodp.samplers import matched
 from geodp.samplers.axial import AxialLaw
 from geodp.samplers.base import run
 from geodp.samplers.matched import Matched
-from geodp.sensitivity import published_sensitivity
-from geodp.stand_in import simulate_outlines
 
 STANDARD_ERRORS = 4.0
 FALSE_ALARM = 2.0 * stats.norm.sf(STANDARD_ERRORS)

@@ -4,18 +4,26 @@ import time
 from pathlib import Path
 from types import SimpleNamespace
 
-import geomstats_fits
-import measurements
 import numpy as np
 import pandas as pd
 import pytest
-from benchmark_report import Aim, aims, cells, fits, number, paragraph, slopes
-from geomstats_walk import from_geomstats, geomstats_walk, to_geomstats
 
 from geodp.manifolds.sphere import Sphere
-from geodp.regression import energy_gradient, fit
+from geodp.models.regression import energy_gradient, fit
 from geodp.samplers.base import State
 from geodp.samplers.random_walk import RandomWalk
+from reproduction.measurements import benchmark as measurements
+from reproduction.measurements import geomstats_fits
+from reproduction.measurements.benchmark_report import (
+    Aim,
+    aims,
+    cells,
+    fits,
+    number,
+    paragraph,
+    slopes,
+)
+from reproduction.measurements.geomstats_walk import from_geomstats, geomstats_walk, to_geomstats
 
 RATS = Path(__file__).resolve().parents[2] / "resources" / "vilmann_rats.csv"
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from geodp.budgets import budget_pairs, cell_name, parse_budget
 from geodp.errors import DataError
+from geodp.mechanisms.budgets import budget_pairs, cell_name, parse_budget
 
 amounts = st.decimals("0.001", "100", places=3)
 

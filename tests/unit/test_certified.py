@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from geodp import regression
 from geodp.audit.change import largest_change
 from geodp.errors import DataError
 from geodp.manifolds.base import BLOCKS
@@ -23,6 +22,7 @@ from geodp.manifolds.spd import SPD
 from geodp.manifolds.sphere import Sphere
 from geodp.mechanisms import certified
 from geodp.mechanisms.certified import SCORES, Certified, PublicInputs, map_records
+from geodp.models import regression
 
 RANGE = (20.0, 70.0)
 

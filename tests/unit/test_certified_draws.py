@@ -17,8 +17,8 @@ from geodp.manifolds.spd import SPD
 from geodp.manifolds.sphere import Sphere
 from geodp.mechanisms.certified import Certified, PublicInputs, Scales, map_records
 from geodp.mechanisms.certified_target import certified_target, clipped_hessian, robust_fit
-from geodp.planner import NOISE, Planner
-from geodp.regression import energy_gradient
+from geodp.models.regression import energy_gradient
+from geodp.release.planner import NOISE, Planner
 from geodp.samplers import matched, public_points
 from geodp.samplers.base import run
 from geodp.samplers.integer_choice import generator_bits

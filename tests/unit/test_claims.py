@@ -6,7 +6,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from claims import (
+
+from geodp.errors import DataError
+from geodp.randomness import random_stream
+from reproduction.claims import (
     CLAIM_COLUMNS,
     MEASURES,
     VERDICTS,
@@ -17,9 +20,6 @@ from claims import (
     read_claims,
     with_derived_columns,
 )
-
-from geodp.errors import DataError
-from geodp.randomness import random_stream
 
 SOURCE = Path(__file__).parents[2] / "resources" / "published" / "kulkarni_soto_claims.csv"
 with open(SOURCE, encoding="utf-8") as file:

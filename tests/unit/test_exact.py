@@ -21,8 +21,8 @@ from geodp.manifolds.hyperbolic import Hyperbolic
 from geodp.manifolds.kendall import KendallPlanarShapes
 from geodp.manifolds.spd import SPD
 from geodp.manifolds.sphere import Sphere
-from geodp.mechanisms.as_published import Support
 from geodp.mechanisms.density import Density, FootpointDensity, ShootingVectorDensity
+from geodp.mechanisms.kng_as_published import Support
 from geodp.samplers import choice, envelopes, exact, finite_points, matched
 from geodp.samplers.base import Info, Kernel, State, run
 from geodp.samplers.choice import ExactWhereCertified, NoCertificateError

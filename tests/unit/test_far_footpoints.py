@@ -12,17 +12,17 @@ import pytest
 from quadrature import published_mechanism
 from scipy import stats
 
+from geodp.data.simulate import simulate_geodesic_data
 from geodp.errors import DataError
 from geodp.manifolds.spd import SPD
 from geodp.manifolds.sphere import Sphere
-from geodp.mechanisms import as_published
-from geodp.mechanisms.as_published import AsPublished, Support, configured_support
+from geodp.mechanisms import kng_as_published as as_published
+from geodp.mechanisms.kng_as_published import AsPublished, Support, configured_support
+from geodp.models.regression import energy_gradient, fit, hessian
+from geodp.models.sensitivity import published_sensitivity
 from geodp.randomness import random_stream
-from geodp.regression import energy_gradient, fit, hessian
 from geodp.samplers.base import run
 from geodp.samplers.matched import plan
-from geodp.sensitivity import published_sensitivity
-from geodp.simulate import simulate_geodesic_data
 
 FALSE_ALARM = 6e-5
 SPHERE = Sphere(2)

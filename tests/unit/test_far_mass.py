@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from scipy.special import gammaln, logsumexp
 
+from geodp.data.stand_in import simulate_outlines
 from geodp.manifolds.kendall import KendallPlanarShapes
-from geodp.mechanisms.as_published import AsPublished, configured_support
-from geodp.regression import fit
+from geodp.mechanisms.kng_as_published import AsPublished, configured_support
+from geodp.models.regression import fit
+from geodp.models.sensitivity import published_sensitivity
 from geodp.samplers.axial import AxialLaw
-from geodp.sensitivity import published_sensitivity
-from geodp.stand_in import simulate_outlines
 
 SHAPES = KendallPlanarShapes(50)
 NEAR = np.pi / 4

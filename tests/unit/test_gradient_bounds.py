@@ -13,17 +13,16 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 
-from geodp import gradient_bounds
-from geodp.gradient_bounds import ROUNDING
 from geodp.manifolds.euclidean import Euclidean
 from geodp.manifolds.hyperbolic import Hyperbolic
 from geodp.manifolds.kendall import KendallPlanarShapes
 from geodp.manifolds.spd import SPD
 from geodp.manifolds.sphere import Sphere
 from geodp.manifolds.symmetric import SymmetricSpace
-from geodp.mechanisms import density
+from geodp.mechanisms import density, gradient_bounds
 from geodp.mechanisms.density import FootpointDensity, ShootingVectorDensity
-from geodp.regression import BLOCKS, energy_gradient
+from geodp.mechanisms.gradient_bounds import ROUNDING
+from geodp.models.regression import BLOCKS, energy_gradient
 
 SPACES = {
     "R2": Euclidean(2),

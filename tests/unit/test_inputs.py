@@ -5,15 +5,15 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from inputs import configured_centre, load_mechanism
-from jobs import save_arrays, save_json
 
+from geodp.data.simulate import simulate_geodesic_data
 from geodp.errors import DataError
 from geodp.manifolds.sphere import Sphere
-from geodp.mechanisms.as_published import configured_support
-from geodp.regression import fit
-from geodp.sensitivity import published_sensitivity
-from geodp.simulate import simulate_geodesic_data
+from geodp.mechanisms.kng_as_published import configured_support
+from geodp.models.regression import fit
+from geodp.models.sensitivity import published_sensitivity
+from reproduction.inputs import configured_centre, load_mechanism
+from reproduction.jobs import save_arrays, save_json
 
 SPHERE = Sphere(2)
 FITTED = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])

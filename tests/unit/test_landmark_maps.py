@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from geodp.errors import DataError
-from geodp.landmark_maps import LandmarkMap, fourier_harmonics, parse_matrix
+from geodp.manifolds.landmark_maps import LandmarkMap, fourier_harmonics, parse_matrix
 
 PLACE = "studies.callosa.manifold.landmark_map"
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from geodp.landmarks import crossing_edges, orient, resample, signed_area
+from geodp.data.landmarks import crossing_edges, orient, resample, signed_area
 
 SQUARE = np.array([0.0, 1.0, 1.0 + 1.0j, 1.0j])
 # An L of six unit squares' sides: not convex.

@@ -34,7 +34,7 @@ from geodp.manifolds.euclidean import Euclidean
 from geodp.manifolds.hyperbolic import Hyperbolic
 from geodp.manifolds.spd import SPD
 from geodp.manifolds.sphere import Sphere
-from geodp.mechanisms.as_published import Support
+from geodp.mechanisms.kng_as_published import Support
 from geodp.mechanisms.target import Target, no_modes
 from geodp.randomness import random_stream
 from geodp.samplers import exact, matched

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from scipy.linalg import helmert
 
 from geodp.errors import DataError
-from geodp.landmark_maps import LandmarkMap, fourier_harmonics
 from geodp.manifolds.base import BLOCKS
 from geodp.manifolds.hyperbolic import Hyperbolic
 from geodp.manifolds.kendall import (
@@ -19,6 +18,7 @@ from geodp.manifolds.kendall import (
     NoReducedShapeError,
     ReducedPlanarShapes,
 )
+from geodp.manifolds.landmark_maps import LandmarkMap, fourier_harmonics
 from geodp.manifolds.registry import make_manifold, parse_point
 from geodp.manifolds.spd import SPD
 from geodp.manifolds.sphere import Sphere

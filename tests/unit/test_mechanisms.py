@@ -18,12 +18,12 @@ from geodp.manifolds.kendall import KendallPlanarShapes
 from geodp.manifolds.spd import SPD
 from geodp.manifolds.sphere import Sphere
 from geodp.manifolds.supports import Ball
-from geodp.mechanisms.as_published import Support, configured_support
+from geodp.mechanisms.kng_as_published import Support, configured_support
 from geodp.mechanisms.target import Target
+from geodp.models.sensitivity import published_sensitivity
 from geodp.randomness import random_stream
 from geodp.samplers import matched
 from geodp.samplers.base import run
-from geodp.sensitivity import published_sensitivity
 
 FALSE_ALARM = 6e-5
 NUMBER = 20

@@ -8,7 +8,7 @@ from geodp.evaluation import geodesic_errors
 from geodp.manifolds.registry import make_manifold
 from geodp.mechanisms.certified import Certified, PublicInputs, Scales, map_records
 from geodp.mechanisms.certified_target import certified_target
-from geodp.planner import CLOSE, Planner
+from geodp.release.planner import CLOSE, Planner
 from geodp.samplers.matched import Matched, weighted_proposals
 
 NARROW = {"footpoint_radius": 0.8, "shooting_vector_length": 1.6, "residual_scale": 0.03}

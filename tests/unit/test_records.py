@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 import scipy.io
 
-from geodp.errors import DataError
-from geodp.landmarks import resample
-from geodp.manifolds.kendall import KendallPlanarShapes, NoReducedShapeError
-from geodp.manifolds.registry import make_manifold
-from geodp.records import (
+from geodp.data.landmarks import resample
+from geodp.data.records import (
     WILD_LANDMARK,
     check_landmarks,
     landmark_columns,
     read_mat_records,
     read_records,
 )
+from geodp.errors import DataError
+from geodp.manifolds.kendall import KendallPlanarShapes, NoReducedShapeError
+from geodp.manifolds.registry import make_manifold
 
 TRIANGLES = """rat,age,x1,y1,x2,y2,x3,y3
 a,1,0,0,2,0,1,3

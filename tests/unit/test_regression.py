@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from scipy.optimize import least_squares
 
-from geodp import regression
 from geodp.manifolds.hyperbolic import Hyperbolic
 from geodp.manifolds.kendall import KendallPlanarShapes
 from geodp.manifolds.registry import make_manifold
 from geodp.manifolds.spd import SPD
 from geodp.manifolds.sphere import Sphere
-from geodp.mechanisms.as_published import AsPublished, configured_support
-from geodp.regression import (
+from geodp.mechanisms.kng_as_published import AsPublished, configured_support
+from geodp.models import regression
+from geodp.models.regression import (
     FitError,
     energy_gradient,
     fit,
@@ -24,7 +24,7 @@ from geodp.regression import (
     predict,
     residual_distances,
 )
-from geodp.sensitivity import published_sensitivity
+from geodp.models.sensitivity import published_sensitivity
 
 EPSILON = np.finfo(float).eps
 

@@ -8,15 +8,16 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from geodp import guarantee, release
 from geodp.errors import DataError
-from geodp.guarantee import ASSUMED, FAILS, HOLDS, Guarantee, Hypothesis, check_hypotheses
 from geodp.manifolds.spd import SPD
 from geodp.manifolds.sphere import Sphere
 from geodp.mechanisms import certified
 from geodp.mechanisms.certified import Certified, PublicInputs, map_records
-from geodp.planner import Planner
-from geodp.release_planner import plan_release
+from geodp.release import hypotheses as guarantee
+from geodp.release import release
+from geodp.release.hypotheses import ASSUMED, FAILS, HOLDS, Guarantee, Hypothesis, check_hypotheses
+from geodp.release.planner import Planner
+from geodp.release.stages import plan_release
 from geodp.samplers.public_points import Stage, two_stages
 
 SPHERE = Sphere(2)

@@ -5,15 +5,15 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from geodp import release_planner
 from geodp.errors import DataError
 from geodp.evaluation import geodesic_errors
 from geodp.manifolds.registry import make_manifold
 from geodp.manifolds.spd import SPD
 from geodp.manifolds.sphere import Sphere
 from geodp.mechanisms.certified import Certified, PublicInputs, Scales, map_records
-from geodp.planner import Planner
-from geodp.release_planner import plan_release
+from geodp.release import stages as release_planner
+from geodp.release.planner import Planner
+from geodp.release.stages import plan_release
 from geodp.samplers import public_points
 from geodp.samplers.integer_choice import generator_bits
 

@@ -20,7 +20,7 @@ from geodp.manifolds.hyperbolic import Hyperbolic
 from geodp.manifolds.kendall import KendallPlanarShapes
 from geodp.manifolds.spd import SPD
 from geodp.manifolds.sphere import Sphere
-from geodp.mechanisms.as_published import Support
+from geodp.mechanisms.kng_as_published import Support
 from geodp.mechanisms.modes import Modes
 from geodp.randomness import random_stream
 from geodp.samplers import matched

@@ -6,8 +6,8 @@ import pytest
 from geodp.manifolds.registry import make_manifold
 from geodp.manifolds.spd import SPD
 from geodp.manifolds.sphere import Sphere
-from geodp.regression import BLOCKS, energy_gradient, fit
-from geodp.sensitivity import neighbour_ratios, published_sensitivity
+from geodp.models.regression import BLOCKS, energy_gradient, fit
+from geodp.models.sensitivity import neighbour_ratios, published_sensitivity
 
 TAU = np.array([0.01, 0.2, 0.7])
 

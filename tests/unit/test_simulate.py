@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from geodp.data.simulate import simulate_geodesic_data
 from geodp.manifolds.registry import make_manifold
+from geodp.models.regression import predict
 from geodp.randomness import random_stream
-from geodp.regression import predict
-from geodp.simulate import simulate_geodesic_data
 
 DATA_SETS, NUMBER, LENGTH = 3, 12, 0.5
 FALSE_ALARM = 6e-5

@@ -3,10 +3,7 @@
 import numpy as np
 import pytest
 
-from geodp.manifolds.kendall import KendallPlanarShapes
-from geodp.randomness import random_stream
-from geodp.regression import fit
-from geodp.stand_in import (
+from geodp.data.stand_in import (
     FINEST_HARMONIC,
     HARMONICS,
     MEASURED,
@@ -15,6 +12,9 @@ from geodp.stand_in import (
     outline,
     simulate_outlines,
 )
+from geodp.manifolds.kendall import KendallPlanarShapes
+from geodp.models.regression import fit
+from geodp.randomness import random_stream
 
 LANDMARKS = 50
 SHAPES = KendallPlanarShapes(LANDMARKS)

@@ -6,7 +6,7 @@ import pytest
 from geodp.manifolds.sphere import Sphere
 from geodp.manifolds.supports import ProductSupport
 from geodp.manifolds.tangent_bundle import TangentBundle
-from geodp.regression import retract
+from geodp.models.regression import retract
 
 
 @pytest.fixture(scope="module")

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 import scipy.io
 
+from geodp.data.records import landmark_columns, read_mat_records, read_records
 from geodp.errors import DataError
 from geodp.manifolds.registry import make_manifold
-from geodp.records import landmark_columns, read_mat_records, read_records
 
 TABLE = "table.csv"
 HEADER = "rat,age,x1,y1,x2,y2,x3,y3,x4,y4"

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 import yaml
-from configuration import load_schema, validate
-from studies import MOST_CURVES, expand
 
 from geodp.errors import DataError
-from geodp.plotting import CURVES
+from reproduction.configuration import load_schema, validate
+from reproduction.figures.style import CURVES
+from reproduction.studies import MOST_CURVES, expand
 
 ROOT = Path(__file__).resolve().parents[2]
 SCHEMA = load_schema(ROOT / "config" / "schemas" / "config.schema.yaml")

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 import scipy.io
 
-from geodp.landmarks import signed_area
+from geodp.data.landmarks import signed_area
 
 # The study with the stand-in, and the one that keeps less of the same outlines.
 STUDIES = ("corpus_callosum", "reduced")

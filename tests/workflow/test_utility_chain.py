@@ -6,8 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
-from configuration import ConfigurationError, load_utility
 from libraries import declared_by, loaded_by
+
+from reproduction.configuration import ConfigurationError, load_utility
 
 SPACES = {"S^2": "s2", "rats": "rats", "outlines": "outlines"}
 BUDGETS = [0.5, 8.0]

@@ -6,10 +6,10 @@ import sys
 from functools import cache
 from pathlib import Path
 
-from geodp.budgets import cell_name
+from geodp.mechanisms.budgets import cell_name
 from geodp.errors import DataError
-from configuration import load_audit, load_schema, load_settings, load_utility, validate
-from studies import PREDICTED, expand
+from reproduction.configuration import load_audit, load_schema, load_settings, load_utility, validate
+from reproduction.studies import PREDICTED, expand
 
 ROOT = Path(workflow.basedir)
 SCRIPTS = ROOT / "workflow" / "scripts"

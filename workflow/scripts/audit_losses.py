@@ -1,11 +1,12 @@
 """Realised privacy losses on the sphere at one number of records."""
 
-import one_thread  # noqa: F401
-from jobs import job, save_table
+from reproduction.jobs import job, save_table
+from reproduction.measurements import one_thread  # noqa: F401
 
 with job(snakemake):
     import pandas as pd
-    from audits import AUDIT_COLUMNS, NEIGHBOUR_COLUMNS, measure_losses
+
+    from reproduction.measurements.audit import AUDIT_COLUMNS, NEIGHBOUR_COLUMNS, measure_losses
 
     found = measure_losses(snakemake.params.settings, snakemake.params.n, snakemake.params.budgets)
     for path, rows, columns in zip(

@@ -1,17 +1,17 @@
 """The audit's tables in one place, its figure, and a page to read."""
 
-from jobs import job, made_by, replacing, save_table
+from reproduction.jobs import job, made_by, replacing, save_table
 
 with job(snakemake):
     from io import StringIO
     from pathlib import Path
 
     import pandas as pd
-    from audit_figure import draw
     from jinja2 import Environment, StrictUndefined
 
     from geodp.mechanisms.certified import SLACK
-    from geodp.plotting import FORMATS, save_figure
+    from reproduction.figures.style import FORMATS, save_figure
+    from reproduction.measurements.audit_figure import draw
 
     settings = snakemake.params.settings
     table, neighbours = (

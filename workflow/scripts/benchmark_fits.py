@@ -1,14 +1,15 @@
 """Time of fits, ours and those of geomstats with one of its backends."""
 
-import one_thread  # noqa: F401
-from jobs import job, save_table
+from reproduction.jobs import job, save_table
+from reproduction.measurements import one_thread  # noqa: F401
 
 with job(snakemake):
     import os
 
     import pandas as pd
-    from geomstats_fits import measure_fits
-    from measurements import COLUMNS, SPACES
+
+    from reproduction.measurements.benchmark import COLUMNS, SPACES
+    from reproduction.measurements.geomstats_fits import measure_fits
 
     settings, backend = snakemake.params.settings, snakemake.wildcards.backend
     # Before geomstats reads it, which is when it is first used.

@@ -1,11 +1,12 @@
 """Gradients per second, and how fast memory gives the same arrays."""
 
-import one_thread  # noqa: F401
-from jobs import job, save_table
+from reproduction.jobs import job, save_table
+from reproduction.measurements import one_thread  # noqa: F401
 
 with job(snakemake):
     import pandas as pd
-    from measurements import COLUMNS, SPACES, measure_gradients
+
+    from reproduction.measurements.benchmark import COLUMNS, SPACES, measure_gradients
 
     rows = []
     for name in snakemake.params.spaces:

@@ -1,11 +1,12 @@
 """Effective draws per second on one space: the default sampler and both random walks."""
 
-import one_thread  # noqa: F401
-from jobs import job, save_table
+from reproduction.jobs import job, save_table
+from reproduction.measurements import one_thread  # noqa: F401
 
 with job(snakemake):
     import pandas as pd
-    from measurements import COLUMNS, SPACES, measure_sampling
+
+    from reproduction.measurements.benchmark import COLUMNS, SPACES, measure_sampling
 
     settings, grid = snakemake.params.settings, snakemake.params.grid
     space = SPACES[snakemake.params.space]

@@ -1,7 +1,7 @@
 """Time and memory of fits and gradients against the number of records."""
 
-import one_thread  # noqa: F401
-from jobs import job, save_table
+from reproduction.jobs import job, save_table
+from reproduction.measurements import one_thread  # noqa: F401
 
 with job(snakemake):
     from pathlib import Path
@@ -9,7 +9,14 @@ with job(snakemake):
 
     import numpy as np
     import pandas as pd
-    from measurements import COLUMNS, SPACES, make_data, measure_size_apart, row
+
+    from reproduction.measurements.benchmark import (
+        COLUMNS,
+        SPACES,
+        make_data,
+        measure_size_apart,
+        row,
+    )
 
     settings = snakemake.params.settings
     rows = []

@@ -1,6 +1,6 @@
 """All numbers of the benchmark in one table, one figure and one paragraph."""
 
-from jobs import job, replacing, save_table
+from reproduction.jobs import job, replacing, save_table
 
 with job(snakemake):
     import os
@@ -8,10 +8,10 @@ with job(snakemake):
 
     import numpy as np
     import pandas as pd
-    from benchmark_figure import draw
-    from benchmark_report import paragraph
 
-    from geodp.plotting import FORMATS, save_figure
+    from reproduction.figures.style import FORMATS, save_figure
+    from reproduction.measurements.benchmark_figure import draw
+    from reproduction.measurements.benchmark_report import paragraph
 
     # An empty part of a table has no types to agree on.
     parts = [pd.read_csv(path) for path in snakemake.input.tables]

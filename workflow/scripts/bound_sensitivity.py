@@ -1,15 +1,15 @@
 """Published sensitivities of a group's data sets, and the support of the published densities."""
 
-from jobs import job, load_arrays, load_json, made_by, save_arrays
+from reproduction.jobs import job, load_arrays, load_json, made_by, save_arrays
 
 with job(snakemake):
     import numpy as np
-    from inputs import configured_centre, load_manifold
 
     from geodp.errors import DataError
-    from geodp.mechanisms.as_published import configured_support
-    from geodp.regression import Fit
-    from geodp.sensitivity import published_sensitivity
+    from geodp.mechanisms.kng_as_published import configured_support
+    from geodp.models.regression import Fit
+    from geodp.models.sensitivity import published_sensitivity
+    from reproduction.inputs import configured_centre, load_manifold
 
     # Below this fraction of the geodesic's length residuals are rounding.
     SMALLEST_RELATIVE_RESIDUAL = 1e-7

@@ -1,12 +1,13 @@
 """Errors of all mechanisms on one space, at one number of subjects and budget."""
 
-import one_thread  # noqa: F401
-from jobs import job, save_table
+from reproduction.jobs import job, save_table
+from reproduction.measurements import one_thread  # noqa: F401
 
 with job(snakemake):
     import pandas as pd
-    from comparison import compare
-    from utility import Space
+
+    from reproduction.measurements.comparison import compare
+    from reproduction.measurements.utility import Space
 
     settings, name = snakemake.params.settings, snakemake.params.space
     space = Space.of(name, settings["spaces"][name], settings["seed"], snakemake.input.rats)

@@ -1,10 +1,11 @@
 """Errors of all mechanisms in one table and one page, which decides between them."""
 
-from jobs import job, replacing, save_table
+from reproduction.jobs import job, replacing, save_table
 
 with job(snakemake):
     import pandas as pd
-    from comparison_report import page
+
+    from reproduction.measurements.comparison_report import page
 
     # What is not private has no public inputs.
     parts = [pd.read_csv(path) for path in snakemake.input.tables]

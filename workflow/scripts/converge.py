@@ -1,6 +1,6 @@
 """How far footpoints are from the estimate: along random walks, and in their law."""
 
-from jobs import job, load_arrays, save_table
+from reproduction.jobs import job, load_arrays, save_table
 
 with job(snakemake):
     from dataclasses import replace
@@ -8,12 +8,12 @@ with job(snakemake):
 
     import numpy as np
     import pandas as pd
-    from inputs import load_mechanism, study_manifold
 
     from geodp.randomness import random_stream
     from geodp.samplers.base import Plan, run
     from geodp.samplers.choice import plan
     from geodp.samplers.random_walk import fixed_or_tuned
+    from reproduction.inputs import load_mechanism, study_manifold
 
     # Draws that stand for the law, and places along a walk.
     DRAWS = 200

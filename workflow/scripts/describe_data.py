@@ -1,11 +1,12 @@
 """What the data of a study are, and what was noticed when they were read."""
 
-from jobs import job, load_arrays, save_table
+from reproduction.jobs import job, load_arrays, save_table
 
 with job(snakemake):
     import numpy as np
     import pandas as pd
-    from inputs import load_manifold
+
+    from reproduction.inputs import load_manifold
 
     manifold = load_manifold(snakemake)
     rows = []

@@ -1,22 +1,22 @@
 """Tidy tables of a study: errors of every draw's geodesic, and diagnostics of every cell."""
 
-from jobs import job, load_arrays, load_json, save_table
+from reproduction.jobs import job, load_arrays, load_json, save_table
 
 with job(snakemake):
     import sys
 
     import numpy as np
     import pandas as pd
-    from inputs import load_manifold
     from scipy.stats import sem
 
-    from geodp.draws import STAGES, sampled_by
     from geodp.evaluation import (
         LARGEST_FLAGGED_SHARE,
         convergence,
         mean_prediction_distances,
         mean_squared_errors,
     )
+    from geodp.mechanisms.draws import STAGES, sampled_by
+    from reproduction.inputs import load_manifold
 
     manifold = load_manifold(snakemake)
     params = snakemake.params

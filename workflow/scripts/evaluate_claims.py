@@ -1,15 +1,15 @@
 """Verdicts on the claims of the paper, as a table and as a page to read."""
 
-from jobs import job, made_by, replacing, save_table
+from reproduction.jobs import job, made_by, replacing, save_table
 
 with job(snakemake):
     from pathlib import Path
 
     import pandas as pd
-    from claims import VERDICTS, evaluate_claims, read_claims
     from jinja2 import Environment, StrictUndefined
 
     from geodp.randomness import random_stream
+    from reproduction.claims import VERDICTS, evaluate_claims, read_claims
 
     params = snakemake.params
     source = str(snakemake.input.claims)

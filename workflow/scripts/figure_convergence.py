@@ -1,12 +1,12 @@
 """Distance of footpoints from the estimate against the number of steps, beside their law."""
 
-from jobs import job
+from reproduction.jobs import job
 
 with job(snakemake):
     import pandas as pd
-    from pictures import save_figure_and_table
 
-    from geodp.plotting import CURVES, new_figure
+    from reproduction.figures.files import save_figure_and_table
+    from reproduction.figures.style import CURVES, new_figure
 
     numbers = pd.read_csv(snakemake.input.table)
     laws = list(dict.fromkeys(numbers["law"]))

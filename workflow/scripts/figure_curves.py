@@ -1,16 +1,16 @@
 """Points and geodesics on the sphere: the whole sphere, and enlarged."""
 
-from jobs import job
+from reproduction.jobs import job
 
 with job(snakemake):
     import numpy as np
     import pandas as pd
     from matplotlib import colormaps
     from matplotlib.colors import Normalize
-    from pictures import save_figure_and_table
 
-    from geodp.plotting import WITHOUT_PRIVACY, new_figure
-    from geodp.sphere_view import SphereView
+    from reproduction.figures.files import save_figure_and_table
+    from reproduction.figures.sphere_view import SphereView
+    from reproduction.figures.style import WITHOUT_PRIVACY, new_figure
 
     numbers = pd.read_csv(snakemake.input.table, dtype={"noise_variance": str})
     numbers["total_budget"] = numbers["footpoint_budget"] + numbers["shooting_vector_budget"]

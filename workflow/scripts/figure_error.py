@@ -1,16 +1,16 @@
 """Error against budget: log mean squared error of released geodesics, by grid of budgets."""
 
-from jobs import job
+from reproduction.jobs import job
 
 with job(snakemake):
     import numpy as np
     import pandas as pd
     from matplotlib.ticker import MultipleLocator
-    from pictures import save_figure_and_table
     from scipy.special import stdtrit
 
-    from geodp.draws import SAMPLED_BY, STAGES
-    from geodp.plotting import CURVES, new_figure, plot_curve
+    from geodp.mechanisms.draws import SAMPLED_BY, STAGES
+    from reproduction.figures.files import save_figure_and_table
+    from reproduction.figures.style import CURVES, new_figure, plot_curve
 
     settings, grids = snakemake.params.figure, snakemake.params.grids
     table = pd.read_csv(snakemake.input.table, dtype={"noise_variance": str, "cell": str})

@@ -1,12 +1,12 @@
 """Ratios of published to realised sensitivity, as box plots."""
 
-from jobs import job
+from reproduction.jobs import job
 
 with job(snakemake):
     import pandas as pd
-    from pictures import save_figure_and_table
 
-    from geodp.plotting import CURVES, new_figure
+    from reproduction.figures.files import save_figure_and_table
+    from reproduction.figures.style import CURVES, new_figure
 
     numbers = pd.read_csv(snakemake.input.table)
     figure, axes = new_figure(1, 2, width=6.4, height=2.9, sharey=True)

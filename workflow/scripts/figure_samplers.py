@@ -1,12 +1,12 @@
 """Effective draws per traced state of every cell, and of the random walk where it was run."""
 
-from jobs import job
+from reproduction.jobs import job
 
 with job(snakemake):
     import pandas as pd
-    from pictures import save_figure_and_table
 
-    from geodp.plotting import CURVES, new_figure
+    from reproduction.figures.files import save_figure_and_table
+    from reproduction.figures.style import CURVES, new_figure
 
     numbers = pd.read_csv(snakemake.input.table, dtype={"noise_variance": str})
     states = numbers["trace_chains"] * numbers["trace_states"]

@@ -1,13 +1,13 @@
 """Predicted shapes at chosen covariate values, private over non-private."""
 
-from jobs import job
+from reproduction.jobs import job
 
 with job(snakemake):
     import numpy as np
     import pandas as pd
-    from pictures import save_figure_and_table
 
-    from geodp.plotting import RELEASED, WITHOUT_PRIVACY, new_figure
+    from reproduction.figures.files import save_figure_and_table
+    from reproduction.figures.style import RELEASED, WITHOUT_PRIVACY, new_figure
 
     numbers = pd.read_csv(snakemake.input.table)
     values = list(dict.fromkeys(numbers["covariate"]))

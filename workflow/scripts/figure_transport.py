@@ -1,14 +1,14 @@
 """A tangent vector carried in parallel around a triangle on the sphere."""
 
-from jobs import job
+from reproduction.jobs import job
 
 with job(snakemake):
     import numpy as np
     import pandas as pd
-    from pictures import save_figure_and_table
 
-    from geodp.plotting import CURVES, new_figure
-    from geodp.sphere_view import SphereView
+    from reproduction.figures.files import save_figure_and_table
+    from reproduction.figures.sphere_view import SphereView
+    from reproduction.figures.style import CURVES, new_figure
 
     numbers = pd.read_csv(snakemake.input.table)
     points = numbers[["point_1", "point_2", "point_3"]].to_numpy()

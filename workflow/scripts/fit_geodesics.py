@@ -1,15 +1,15 @@
 """Least-squares geodesics of a group's data sets, without privacy."""
 
-from jobs import job, load_arrays, made_by, save_json
+from reproduction.jobs import job, load_arrays, made_by, save_json
 
 with job(snakemake):
     from dataclasses import asdict
 
     import numpy as np
-    from inputs import load_manifold
 
     from geodp.errors import DataError
-    from geodp.regression import CutLocusError, FitError, fit
+    from geodp.models.regression import CutLocusError, FitError, fit
+    from reproduction.inputs import load_manifold
 
     data = load_arrays(snakemake.input.data)
     try:

@@ -1,16 +1,16 @@
 """Published over realised sensitivity, for pairs of neighbouring simulated data sets."""
 
-from jobs import job, save_table
+from reproduction.jobs import job, save_table
 
 with job(snakemake):
     import numpy as np
     import pandas as pd
-    from inputs import load_manifold
-    from simulated import simulate_data
 
     from geodp.errors import DataError
+    from geodp.models.sensitivity import neighbour_ratios
     from geodp.randomness import random_stream
-    from geodp.sensitivity import neighbour_ratios
+    from reproduction.inputs import load_manifold
+    from reproduction.simulated import simulate_data
 
     study, settings = snakemake.wildcards.study, snakemake.params.settings
     noise = str(settings["noise_variance"])

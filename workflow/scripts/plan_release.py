@@ -1,21 +1,21 @@
 """Predicted errors of a certified release over numbers of subjects and budgets."""
 
-import one_thread  # noqa: F401
-from jobs import job, replacing, save_table
+from reproduction.jobs import job, replacing, save_table
+from reproduction.measurements import one_thread  # noqa: F401
 
 with job(snakemake):
     from itertools import product
 
     import numpy as np
     import pandas as pd
-    from inputs import study_manifold
     from joblib import Parallel, delayed
-    from plan_figure import draw
 
     from geodp.mechanisms.certified import Scales
-    from geodp.planner import Planner
-    from geodp.plotting import FORMATS, save_figure
-    from geodp.release_planner import plan_release
+    from geodp.release.planner import Planner
+    from geodp.release.stages import plan_release
+    from reproduction.figures.style import FORMATS, save_figure
+    from reproduction.inputs import study_manifold
+    from reproduction.measurements.plan_figure import draw
 
     given = snakemake.params.plan
     manifold = study_manifold(given["manifold"])

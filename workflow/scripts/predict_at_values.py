@@ -1,16 +1,16 @@
 """Predicted points at chosen covariate values, with and without privacy."""
 
-from jobs import job, load_arrays, load_json, save_table
+from reproduction.jobs import job, load_arrays, load_json, save_table
 
 with job(snakemake):
     import numpy as np
     import pandas as pd
-    from inputs import load_manifold
 
-    from geodp.draws import sampled_by
+    from geodp.data.records import TRANSFORMATIONS
     from geodp.errors import DataError
-    from geodp.records import TRANSFORMATIONS
-    from geodp.regression import predict
+    from geodp.mechanisms.draws import sampled_by
+    from geodp.models.regression import predict
+    from reproduction.inputs import load_manifold
 
     manifold = load_manifold(snakemake)
     settings = snakemake.params.figure

@@ -1,14 +1,14 @@
 """Observed points, the fitted geodesic and one released geodesic for each budget of a grid."""
 
-from jobs import job, load_arrays, load_json, save_table
+from reproduction.jobs import job, load_arrays, load_json, save_table
 
 with job(snakemake):
     import numpy as np
     import pandas as pd
-    from inputs import load_manifold
 
-    from geodp.draws import sampled_by
-    from geodp.regression import predict
+    from geodp.mechanisms.draws import sampled_by
+    from geodp.models.regression import predict
+    from reproduction.inputs import load_manifold
 
     manifold = load_manifold(snakemake)
     x = np.linspace(0.0, 1.0, 61)

@@ -1,16 +1,16 @@
 """Read the records of an observed study from its file."""
 
-from jobs import job, made_by, save_arrays
+from reproduction.jobs import job, made_by, save_arrays
 
 with job(snakemake):
     import sys
     from pathlib import Path
 
     import numpy as np
-    from inputs import load_manifold
 
+    from geodp.data.records import landmark_columns, read_mat_records, read_records
     from geodp.errors import DataError
-    from geodp.records import landmark_columns, read_mat_records, read_records
+    from reproduction.inputs import load_manifold
 
     settings, path = snakemake.params.settings, snakemake.input.table
     study = snakemake.wildcards.study

@@ -8,8 +8,9 @@ import sys
 from pathlib import Path
 
 import pandas as pd
-from audits import recompute, verdict
-from configuration import load_audit
+
+from reproduction.configuration import load_audit
+from reproduction.measurements.audit import recompute, verdict
 
 
 def main(folder, name):

@@ -1,18 +1,17 @@
 """Draws of a block of budget cells by one sampler, with traces for its diagnostics."""
 
-from jobs import job, made_by, save_arrays
+from reproduction.jobs import job, made_by, save_arrays
 
 with job(snakemake):
     from functools import partial
 
-    from inputs import load_manifold, load_mechanism
-
-    from geodp.draws import draw_pairs, trace_chains
     from geodp.errors import DataError
+    from geodp.mechanisms.draws import draw_pairs, trace_chains
     from geodp.randomness import random_stream
     from geodp.samplers.base import Plan
     from geodp.samplers.choice import plan
     from geodp.samplers.random_walk import fixed_or_tuned
+    from reproduction.inputs import load_manifold, load_mechanism
 
     mechanism = load_mechanism(snakemake, load_manifold(snakemake))
     params = snakemake.params

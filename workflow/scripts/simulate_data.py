@@ -1,13 +1,13 @@
 """Simulate the data sets of a group: the first stands for the paper's, the rest give bands."""
 
-from jobs import job, made_by, save_arrays
+from reproduction.jobs import job, made_by, save_arrays
 
 with job(snakemake):
     import numpy as np
-    from inputs import load_manifold
-    from simulated import simulate_data
 
     from geodp.randomness import random_stream
+    from reproduction.inputs import load_manifold
+    from reproduction.simulated import simulate_data
 
     settings, group = snakemake.params.settings, snakemake.wildcards.group
     study = snakemake.wildcards.study

@@ -1,14 +1,14 @@
 """Simulated outlines in place of landmarks that cannot be given away."""
 
-from jobs import job, made_by, save_arrays
+from reproduction.jobs import job, made_by, save_arrays
 
 with job(snakemake):
     import numpy as np
-    from inputs import load_manifold
 
+    from geodp.data.records import TRANSFORMATIONS
+    from geodp.data.stand_in import simulate_outlines
     from geodp.randomness import random_stream
-    from geodp.records import TRANSFORMATIONS
-    from geodp.stand_in import simulate_outlines
+    from reproduction.inputs import load_manifold
 
     settings = snakemake.params.settings
     study, group = snakemake.wildcards.study, snakemake.wildcards.group

@@ -1,6 +1,6 @@
 """A tangent vector carried around a geodesic triangle on the sphere."""
 
-from jobs import job, save_table
+from reproduction.jobs import job, save_table
 
 with job(snakemake):
     from itertools import pairwise

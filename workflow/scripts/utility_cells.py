@@ -1,11 +1,12 @@
 """Errors of simulated releases on one space at one number of subjects, budget by budget."""
 
-import one_thread  # noqa: F401
-from jobs import job, save_table
+from reproduction.jobs import job, save_table
+from reproduction.measurements import one_thread  # noqa: F401
 
 with job(snakemake):
     import pandas as pd
-    from utility import Space, measure_utility
+
+    from reproduction.measurements.utility import Space, measure_utility
 
     settings, name = snakemake.params.settings, snakemake.params.space
     space = Space.of(name, settings["spaces"][name], settings["seed"], snakemake.input.rats)

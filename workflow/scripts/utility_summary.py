@@ -1,12 +1,13 @@
 """Errors of simulated releases in one table, one figure and one paragraph."""
 
-from jobs import job, replacing, save_table
+from reproduction.jobs import job, replacing, save_table
 
 with job(snakemake):
     import pandas as pd
-    from pictures import save_formats
-    from utility_figure import draw
-    from utility_report import paragraph
+
+    from reproduction.figures.files import save_formats
+    from reproduction.measurements.utility_figure import draw
+    from reproduction.measurements.utility_report import paragraph
 
     table = pd.concat([pd.read_csv(path) for path in snakemake.input.tables])
     names = list(dict.fromkeys(table["space"]))

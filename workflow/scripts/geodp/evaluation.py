@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from geodp.regression import energy_gradient, residual_distances
+from geodp.models.regression import energy_gradient, residual_distances
 
 # A stage of a cell passes with a bulk effective sample size above the first and a rank
 # normalised R-hat below the second, for every traced summary.

@@ -15,7 +15,7 @@ from geodp.audit.search import climb
 from geodp.errors import DataError
 from geodp.manifolds.supports import cube_directions, sobol_points
 from geodp.mechanisms.certified import Certified, map_records
-from geodp.regression import FitError, fit, hessian
+from geodp.models.regression import FitError, fit, hessian
 
 # Proposals about an optimum are the law it would have in flat space, this many times as wide.
 WIDTHS = (1.0, 4.0, 16.0)

@@ -13,7 +13,7 @@ from geodp.audit.disc import Disc
 from geodp.audit.search import Pair, climb
 from geodp.manifolds.euclidean import Euclidean
 from geodp.manifolds.sphere import Sphere
-from geodp.regression import energy_gradient, fit, minimise_energy
+from geodp.models.regression import energy_gradient, fit, minimise_energy
 
 SPHERE = Sphere(2)
 PLANE = Euclidean(2)

@@ -20,7 +20,7 @@ from geodp.manifolds.base import Manifold, align_data_axes
 from geodp.manifolds.supports import ProductSupport
 from geodp.manifolds.symmetric import SymmetricSpace, jacobi_cosine
 from geodp.manifolds.tangent_bundle import TangentBundle
-from geodp.regression import BLOCKS, sum_over_records
+from geodp.models.regression import BLOCKS, sum_over_records
 
 # In flat space the gradients at the two ends of the geodesic.
 ENDS = tuple({BLOCKS[0]: 0.5, BLOCKS[1]: sign} for sign in (1.0, -1.0))

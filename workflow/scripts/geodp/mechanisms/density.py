@@ -6,7 +6,8 @@ from functools import partial
 
 import numpy as np
 
-from geodp.gradient_bounds import (
+from geodp.manifolds.symmetric import SymmetricSpace
+from geodp.mechanisms.gradient_bounds import (
     ROUNDING,
     arc_turning,
     far_slope,
@@ -16,8 +17,7 @@ from geodp.gradient_bounds import (
     slopes,
     transport_turning,
 )
-from geodp.manifolds.symmetric import SymmetricSpace
-from geodp.regression import BLOCKS, energy_gradient, hessian
+from geodp.models.regression import BLOCKS, energy_gradient, hessian
 
 
 class Density(ABC):

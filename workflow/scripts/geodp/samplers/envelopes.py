@@ -13,8 +13,8 @@ from itertools import product
 import numpy as np
 from scipy.special import gammainc, gammaln, logsumexp
 
-from geodp.gradient_bounds import ROUNDING
 from geodp.manifolds.symmetric import SymmetricSpace, jacobi_sine
+from geodp.mechanisms.gradient_bounds import ROUNDING
 
 # Most dimensions in which cells are of use.
 MOST_CELL_DIMENSIONS = 3

@@ -11,11 +11,11 @@ from fractions import Fraction
 
 import numpy as np
 
-from geodp.budgets import parse_budget
 from geodp.errors import DataError
 from geodp.manifolds.supports import even_balls
+from geodp.mechanisms.budgets import parse_budget
 from geodp.mechanisms.certified import Scales
-from geodp.planner import MeanScores, Prediction
+from geodp.release.planner import MeanScores, Prediction
 from geodp.samplers.public_points import Stage
 
 # Points of a single stage, of each of two or three, and of each of more; and of any where there are

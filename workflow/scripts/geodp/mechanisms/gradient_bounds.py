@@ -19,7 +19,7 @@ import numpy as np
 
 from geodp.manifolds.symmetric import jacobi_cosine, jacobi_sine
 from geodp.manifolds.unit_norm import SQUARE_ROUNDING
-from geodp.regression import sum_over_records
+from geodp.models.regression import sum_over_records
 
 # Relative and absolute allowance for rounding.
 ROUNDING = 1e-9

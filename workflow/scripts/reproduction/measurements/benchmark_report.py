@@ -4,9 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from geomstats_fits import OUR_FIT, SAME_ENERGY
-from measurements import GEOMSTATS_WALK, OURS, RECORDS_OF_LONG_CHAINS, WALK
-from words import number
+
+from reproduction.measurements.benchmark import GEOMSTATS_WALK, OURS, RECORDS_OF_LONG_CHAINS, WALK
+from reproduction.measurements.geomstats_fits import OUR_FIT, SAME_ENERGY
+from reproduction.measurements.words import number
 
 # What is aimed at: how many times faster, and working memory in MB.
 WALK_IN_MANY_DIMENSIONS = 1000.0

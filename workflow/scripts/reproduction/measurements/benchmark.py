@@ -16,21 +16,21 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
-from geomstats_walk import GeomstatsDensity, geomstats_walk
-from rats import observed_rats
 
+from geodp.data.simulate import simulate_geodesic_data
+from geodp.data.stand_in import simulate_outlines
 from geodp.evaluation import convergence
 from geodp.manifolds.base import BLOCKS
 from geodp.manifolds.registry import make_manifold
-from geodp.mechanisms.as_published import AsPublished, configured_support
+from geodp.mechanisms.kng_as_published import AsPublished, configured_support
+from geodp.models.regression import energy_gradient, fit
+from geodp.models.sensitivity import published_sensitivity
 from geodp.randomness import random_stream
-from geodp.regression import energy_gradient, fit
 from geodp.samplers.base import State, run, trace
 from geodp.samplers.choice import plan
 from geodp.samplers.random_walk import RandomWalk
-from geodp.sensitivity import published_sensitivity
-from geodp.simulate import simulate_geodesic_data
-from geodp.stand_in import simulate_outlines
+from reproduction.measurements.geomstats_walk import GeomstatsDensity, geomstats_walk
+from reproduction.measurements.rats import observed_rats
 
 COLUMNS = [
     *("what", "space", "dimension", "n", "budget", "draws", "method", "value", "unit"),
@@ -578,7 +578,7 @@ def measure_size_apart(folder, name):
         "import json, sys; from measurements import measure_size; "
         "print(json.dumps(measure_size(*sys.argv[1:])))"
     )
-    paths = [str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]
+    paths = [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")]
     call = subprocess.run(
         [sys.executable, "-c", code, str(folder), name],
         env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths))},

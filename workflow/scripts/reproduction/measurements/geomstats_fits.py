@@ -10,11 +10,11 @@ import warnings
 from contextlib import contextmanager
 
 import numpy as np
-from geomstats_walk import from_geomstats, geomstats_space, to_geomstats
-from measurements import make_data, row, shortest_time
 
 from geodp.manifolds.registry import make_manifold
-from geodp.regression import energy_gradient, fit
+from geodp.models.regression import energy_gradient, fit
+from reproduction.measurements.benchmark import make_data, row, shortest_time
+from reproduction.measurements.geomstats_walk import from_geomstats, geomstats_space, to_geomstats
 
 OUR_FIT = "fit of the library"
 DEFAULT = "default"

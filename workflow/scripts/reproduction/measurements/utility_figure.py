@@ -2,9 +2,15 @@
 
 import numpy as np
 from matplotlib.lines import Line2D
-from utility import CERTIFIED, NOT_PRIVATE, PUBLISHED, RELEASED, WITHOUT_DATA
 
-from geodp.plotting import CURVES, new_figure
+from reproduction.figures.style import CURVES, new_figure
+from reproduction.measurements.utility import (
+    CERTIFIED,
+    NOT_PRIVATE,
+    PUBLISHED,
+    RELEASED,
+    WITHOUT_DATA,
+)
 
 # Nobody should take this for a curve with a guarantee.
 PUBLISHED_STYLE = {"color": "0.55", "linestyle": ":", "linewidth": 0.9, "zorder": 1}

@@ -3,7 +3,16 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
-from utility import (
+
+from geodp.evaluation import from_the_middle, mean_squared_errors
+from geodp.manifolds.base import BLOCKS
+from geodp.mechanisms.certified import Certified
+from geodp.mechanisms.certified_target import certified_target
+from geodp.models.regression import fit
+from geodp.randomness import random_stream
+from geodp.release.planner import Planner
+from reproduction.measurements.by_stages import mean_target, slope_target, zoomed_target
+from reproduction.measurements.utility import (
     PUBLISHED,
     Drawn,
     chains_at,
@@ -12,15 +21,6 @@ from utility import (
     draw_published,
     simulated_records,
 )
-
-from geodp.evaluation import from_the_middle, mean_squared_errors
-from geodp.manifolds.base import BLOCKS
-from geodp.mechanisms.by_stages import mean_target, slope_target, zoomed_target
-from geodp.mechanisms.certified import Certified
-from geodp.mechanisms.certified_target import certified_target
-from geodp.planner import Planner
-from geodp.randomness import random_stream
-from geodp.regression import fit
 
 # Names of the mechanisms with one stage, by their scores.
 SCORES = {

@@ -1,10 +1,10 @@
 """The benchmark's figure."""
 
 import numpy as np
-from benchmark_report import cells, fits
 from matplotlib.lines import Line2D
 
-from geodp.plotting import CURVES, new_figure
+from reproduction.figures.style import CURVES, new_figure
+from reproduction.measurements.benchmark_report import cells, fits
 
 SAMPLERS = {"ours": "default sampler", "walk": "random walk", "geomstats": "walk with geomstats"}
 STYLES = dict(zip(SAMPLERS, CURVES, strict=False))

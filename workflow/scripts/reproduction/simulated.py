@@ -1,7 +1,7 @@
 """Simulated data sets as a study's configuration describes them."""
 
+from geodp.data.simulate import simulate_geodesic_data
 from geodp.manifolds.registry import parse_point
-from geodp.simulate import simulate_geodesic_data
 
 
 def simulate_data(rng, manifold, settings, study, data_sets, number, noise_variance):

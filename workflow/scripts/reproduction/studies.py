@@ -11,9 +11,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from configuration import ConfigurationError
-
-from geodp.budgets import budget_pairs, cell_name
+from geodp.mechanisms.budgets import budget_pairs, cell_name
+from reproduction.configuration import ConfigurationError
 
 STAND_IN_NOTE = "Simulated stand-in: no real data."
 

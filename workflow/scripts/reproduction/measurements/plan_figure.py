@@ -2,7 +2,7 @@
 
 import matplotlib as mpl
 
-from geodp.plotting import new_figure
+from reproduction.figures.style import new_figure
 
 MARKERS = "osD^vP*X<>"
 

@@ -21,7 +21,7 @@ from geodp.manifolds.supports import Ball
 from geodp.mechanisms.certified import shrunk
 from geodp.mechanisms.certified_target import WIDTHS, certified_target, clipped_hessian
 from geodp.mechanisms.target import Target
-from geodp.regression import minimise_energy
+from geodp.models.regression import minimise_energy
 
 # What the norm of a pair is at least, as a multiple of the length of a block.
 FACTORS = dict(zip(BLOCKS, (1.0, 2.0), strict=True))

@@ -2,14 +2,13 @@
 
 from pathlib import Path
 
-from jobs import load_arrays, load_json
-
 from geodp.errors import DataError
-from geodp.landmark_maps import LandmarkMap, fourier_harmonics, parse_matrix
+from geodp.manifolds.landmark_maps import LandmarkMap, fourier_harmonics, parse_matrix
 from geodp.manifolds.registry import make_manifold, parse_point
-from geodp.mechanisms.as_published import AsPublished, Support
-from geodp.regression import Fit
-from geodp.sensitivity import Sensitivity
+from geodp.mechanisms.kng_as_published import AsPublished, Support
+from geodp.models.regression import Fit
+from geodp.models.sensitivity import Sensitivity
+from reproduction.jobs import load_arrays, load_json
 
 
 def load_manifold(snakemake):

@@ -9,11 +9,11 @@ from fractions import Fraction
 
 import numpy as np
 
-from geodp.budgets import parse_budget
 from geodp.errors import DataError
-from geodp.guarantee import Guarantee, check_hypotheses
+from geodp.mechanisms.budgets import parse_budget
 from geodp.mechanisms.certified import Certified, PublicInputs, map_records
 from geodp.mechanisms.certified_target import certified_target
+from geodp.release.hypotheses import Guarantee, check_hypotheses
 from geodp.samplers import matched, public_points
 from geodp.samplers.base import run
 from geodp.samplers.integer_choice import system_bits

@@ -8,24 +8,24 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from inputs import study_manifold
-from rats import observed_rats
 
-from geodp.draws import draw_pairs
+from geodp.data.stand_in import simulate_outlines
 from geodp.evaluation import from_the_middle, geodesic_errors
 from geodp.manifolds.base import Manifold
-from geodp.mechanisms.as_published import AsPublished, configured_support
 from geodp.mechanisms.certified import Certified, PublicInputs, Records
 from geodp.mechanisms.certified_target import certified_target
-from geodp.planner import NOISE, Planner
+from geodp.mechanisms.draws import draw_pairs
+from geodp.mechanisms.kng_as_published import AsPublished, configured_support
+from geodp.models.regression import fit
+from geodp.models.sensitivity import published_sensitivity
 from geodp.randomness import random_stream
-from geodp.regression import fit
-from geodp.release_planner import plan_release
+from geodp.release.planner import NOISE, Planner
+from geodp.release.stages import plan_release
 from geodp.samplers import matched, public_points
 from geodp.samplers.base import run
 from geodp.samplers.integer_choice import generator_bits
-from geodp.sensitivity import published_sensitivity
-from geodp.stand_in import simulate_outlines
+from reproduction.inputs import study_manifold
+from reproduction.measurements.rats import observed_rats
 
 # Ages of the simulated outlines.
 AGES = (50.0, 90.0)

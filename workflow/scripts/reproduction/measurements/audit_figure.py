@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from geodp.plotting import Curve, new_figure
+from reproduction.figures.style import Curve, new_figure
 
 # Published densities in warm colours, clipped ones in light blue, the certified one dark.
 STYLES = {

@@ -1,8 +1,7 @@
 """Files of a figure."""
 
-from jobs import replacing, save_table
-
-from geodp.plotting import FORMATS, save_figure
+from reproduction.figures.style import FORMATS, save_figure
+from reproduction.jobs import replacing, save_table
 
 WARNING = "Mechanism as published: the stated budgets do not hold."
 

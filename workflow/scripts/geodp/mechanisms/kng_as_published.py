@@ -16,8 +16,8 @@ from geodp.manifolds.supports import Ball
 from geodp.mechanisms.density import FootpointDensity, ShootingVectorDensity
 from geodp.mechanisms.modes import find_modes
 from geodp.mechanisms.target import Target
-from geodp.regression import BLOCKS, Fit, hessian, minimise_energy
-from geodp.sensitivity import Sensitivity
+from geodp.models.regression import BLOCKS, Fit, hessian, minimise_energy
+from geodp.models.sensitivity import Sensitivity
 
 # Most dimensions of a space in which other modes are looked for.
 SEARCHED_DIMENSIONS = 12

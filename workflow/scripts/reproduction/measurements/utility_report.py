@@ -1,8 +1,9 @@
 """What simulated releases show, in words made from their numbers."""
 
 import numpy as np
-from utility import CERTIFIED, NOT_PRIVATE, PUBLISHED, RELEASED
-from words import number
+
+from reproduction.measurements.utility import CERTIFIED, NOT_PRIVATE, PUBLISHED, RELEASED
+from reproduction.measurements.words import number
 
 CELL = ["space", "budget", "n"]
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from geodp.data.landmarks import crossing_edges, orient, resample
 from geodp.errors import DataError
-from geodp.landmarks import crossing_edges, orient, resample
 from geodp.manifolds.kendall import NoReducedShapeError
 
 # A landmark this many times farther from the middle of its record than is usual in the table is

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from geodp.manifolds.symmetric import jacobi_cosine, jacobi_sine
-from geodp.regression import energy_gradient, fit, residual_distances
+from geodp.models.regression import energy_gradient, fit, residual_distances
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,9 @@
 """Mechanisms beside one another: tables for a reader, and which of them should be the default."""
 
 import pandas as pd
-from comparison import PROVED, SCORES
 
 from geodp.mechanisms.certified import Certified
+from reproduction.measurements.comparison import PROVED, SCORES
 
 CELL = ["space", "n", "budget"]
 

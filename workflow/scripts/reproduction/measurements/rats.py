@@ -1,6 +1,6 @@
 """The observed landmarks of the rats' skulls, for stages that are no study."""
 
-from geodp.records import landmark_columns, read_records
+from geodp.data.records import landmark_columns, read_records
 
 
 def observed_rats(manifold, path):

@@ -3,7 +3,6 @@
 from fractions import Fraction
 
 import numpy as np
-from rats import observed_rats
 
 from geodp.audit.attack import attack, dependence
 from geodp.audit.change import largest_change
@@ -20,16 +19,17 @@ from geodp.audit.published import (
     two_points,
 )
 from geodp.audit.search import Pair, RecordDomain, worst_neighbour
+from geodp.data.simulate import simulate_geodesic_data
 from geodp.manifolds.registry import make_manifold
-from geodp.mechanisms.as_published import AsPublished, configured_support
 from geodp.mechanisms.certified import SCORES, Certified, PublicInputs, map_records
+from geodp.mechanisms.kng_as_published import AsPublished, configured_support
+from geodp.models.regression import fit
+from geodp.models.sensitivity import published_sensitivity
 from geodp.randomness import random_stream
-from geodp.regression import fit
 from geodp.samplers import choice, public_points
 from geodp.samplers.base import run
 from geodp.samplers.integer_choice import generator_bits
-from geodp.sensitivity import published_sensitivity
-from geodp.simulate import simulate_geodesic_data
+from reproduction.measurements.rats import observed_rats
 
 CENTRE = np.array([0.0, 0.0, 1.0])
 
