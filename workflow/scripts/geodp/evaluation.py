@@ -1,91 +1,76 @@
-"""How far draws are from the data, and whether their chains can be believed."""
+"""How far drawn parameters are from data, fits and truths."""
 
 import numpy as np
 
-from geodp.models.regression import energy_gradient, residual_distances
-
-# A stage of a cell passes with a bulk effective sample size above the first and a rank
-# normalised R-hat below the second, for every traced summary.
-SMALLEST_EFFECTIVE_SIZE = 400
-LARGEST_RHAT = 1.01
-
-# Share of a study's cells that may fail before its figures are in doubt.
-LARGEST_FLAGGED_SHARE = 0.05
+from geodp.models.blocks import FOOTPOINT
+from geodp.models.geodesic import GeodesicModel
+from geodp.models.losses import SquaredDistance
 
 # Nodes of the covariate's range (Gauss and Legendre's) for the error of a geodesic.
 COVARIATES = 8
 
 
-def mean_squared_errors(manifold, footpoints, shooting_vectors, covariates, points):
-    """Mean squared error of each private geodesic on its own data set.
+def _states(model, parameters):
+    """Parameters of draws, the footpoint repeated for the shooting vectors drawn at it."""
+    footpoint, *vectors = parameters.values()
+    if not vectors:
+        return dict(parameters)
+    places = np.broadcast_to(
+        np.expand_dims(footpoint, -model.manifold.point_ndim - 1), vectors[0].shape
+    )
+    return model.parameters(places, *vectors)
+
+
+def mean_squared_errors(model, parameters, covariates, points):
+    """Mean squared error of each private prediction on its own data set.
 
     Parameters
     ----------
-    footpoints : ndarray, shape (data_sets, F, *point_shape)
-    shooting_vectors : ndarray, shape (data_sets, F, V, *point_shape)
+    model : GeodesicModel
+    parameters : dict of ndarray
+        As in `geodp.mechanisms.base.Draws`.
+    covariates : ndarray, shape (data_sets, n, k)
+    points : ndarray, shape (data_sets, n, *point_shape)
 
     Returns
     -------
-    ndarray, shape (data_sets, F, V)
+    ndarray, shape (data_sets, F, V), or (data_sets, F) without covariates
         ``1/n sum d^2``, the papers' E_ij.
     """
-    places = np.broadcast_to(
-        np.expand_dims(footpoints, -manifold.point_ndim - 1), shooting_vectors.shape
-    )
-    found = energy_gradient(manifold, places, shooting_vectors, covariates, points, blocks=())
-    return 2.0 * found.energy
+    squares = GeodesicModel(model.manifold, model.number_of_covariates, SquaredDistance())
+    states = _states(model, parameters)
+    return 2.0 * squares.energy_gradient(states, covariates, points, blocks=()).energy
 
 
-def mean_prediction_distances(
-    manifold, footpoints, shooting_vectors, fitted_footpoint, fitted_shooting_vector, covariates
-):
+def mean_prediction_distances(model, parameters, fitted, covariates):
     """Mean distance of private from non-private predictions at the covariates of the records.
 
     Parameters
     ----------
-    footpoints : ndarray, shape (data_sets, F, *point_shape)
-    shooting_vectors : ndarray, shape (data_sets, F, V, *point_shape)
-    fitted_footpoint, fitted_shooting_vector : ndarray, shape (data_sets, *point_shape)
-    covariates : ndarray, shape (data_sets, n)
+    model : GeodesicModel
+    parameters : dict of ndarray
+        As in `geodp.mechanisms.base.Draws`.
+    fitted : dict of ndarray, shape (data_sets, *point_shape)
+        By block.
+    covariates : ndarray, shape (data_sets, n, k)
 
     Returns
     -------
-    ndarray, shape (data_sets, F, V)
+    ndarray, shape (data_sets, F, V), or (data_sets, F) without covariates
     """
-    fitted = manifold.exp(
-        np.expand_dims(fitted_footpoint, 1),
-        manifold.expand(covariates) * np.expand_dims(fitted_shooting_vector, 1),
-    )
-    places = np.broadcast_to(
-        np.expand_dims(footpoints, -manifold.point_ndim - 1), shooting_vectors.shape
-    )
+    manifold = model.manifold
+    start, *vectors = (np.expand_dims(value, 1) for value in fitted.values())
+    number = covariates.shape[1]
+    shape = (len(fitted[FOOTPOINT]), number, *manifold.point_shape)
+    total = np.zeros(shape, dtype=manifold.dtype)
+    if vectors:
+        x = model.aligned(covariates, total)
+        for j, vector in enumerate(vectors):
+            total = total + manifold.expand(x[..., j]) * vector
+    predictions = manifold.exp(np.broadcast_to(start, shape), total)
     # Non-private predictions are the records of a data set that fits without residuals.
-    away = residual_distances(manifold, places, shooting_vectors, covariates, fitted)
+    away = model.residual_distances(_states(model, parameters), covariates, predictions)
     return np.mean(away, axis=-1)
-
-
-def convergence(traces):
-    """Smallest effective sample size and largest R-hat over the traced summaries.
-
-    Parameters
-    ----------
-    traces : dict of ndarray, shape (chains, states)
-
-    Returns
-    -------
-    dict
-        ``ess_bulk``, ``rhat`` and ``passed``.
-    """
-    from arviz_stats.base import array_stats
-
-    sizes, ratios = [], []
-    for values in traces.values():
-        sizes.append(array_stats.ess(values, chain_axis=0, draw_axis=1, method="bulk"))
-        ratios.append(array_stats.rhat(values, chain_axis=0, draw_axis=1))
-    size, ratio = float(np.min(sizes)), float(np.max(ratios))
-    # A chain that never moved has no finite R-hat; comparisons with NaN are false.
-    passed = size > SMALLEST_EFFECTIVE_SIZE and ratio < LARGEST_RHAT
-    return {"ess_bulk": size, "rhat": ratio, "passed": passed}
 
 
 def geodesic_errors(manifold, geodesics, truths):

@@ -24,3 +24,9 @@ def random_stream(seed, *names):
     return np.random.Generator(
         np.random.PCG64(np.random.SeedSequence(seed, spawn_key=tuple(int(w) for w in words)))
     )
+
+
+def random_directions(rng, shape):
+    """Independent uniform unit vectors of a shape that ends with their dimension."""
+    normal = rng.standard_normal(shape)
+    return normal / np.linalg.norm(normal, axis=-1, keepdims=True)

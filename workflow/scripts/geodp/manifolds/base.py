@@ -1,4 +1,4 @@
-"""What a manifold is to the rest of the library: a small set of verbs.
+"""The interface of a manifold: a small set of verbs, and derivatives of its exponential map.
 
 Arrays carry leading batch axes; a point or a tangent vector occupies the last
 ``len(point_shape)`` axes.  Batches of points broadcast against each other as in NumPy.
@@ -9,57 +9,7 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
-# The unknowns of a geodesic.
-BLOCKS = ("footpoint", "shooting_vector")
-
-
-class Residuals(ABC):
-    """Residuals ``r_i = Log(Exp(p, x_i v), y_i)`` of records about geodesics.
-
-    Attributes
-    ----------
-    squared_distances : ndarray, shape (*data_sets, *chains, n)
-        ``|r_i|^2``.
-    """
-
-    squared_distances: np.ndarray
-
-    @abstractmethod
-    def adjoint_sums(self, block, weights=None):
-        """Sum of weighted residuals, carried to the footpoint by adjoint Jacobi fields.
-
-        Minus this, over n, is the gradient of the energy.
-
-        Parameters
-        ----------
-        block : {"footpoint", "shooting_vector"}
-            Which argument of ``Exp(p, x_i v)`` is differentiated; as the footpoint moves, the
-            shooting vector is carried along in parallel.
-        weights : ndarray, shape (*data_sets, *chains, n), optional
-            Factor of each residual; one if not given.
-
-        Returns
-        -------
-        ndarray, shape (*data_sets, *chains, *point_shape)
-            Tangent at the footpoint.
-        """
-
-    @abstractmethod
-    def adjoint_norms(self, coefficients):
-        """Lengths of combinations of the two carried residuals, record by record.
-
-        Parameters
-        ----------
-        coefficients : dict of float
-            By block; a block left out does not enter.
-
-        Returns
-        -------
-        ndarray, shape (*data_sets, *chains, n)
-            ``|sum of coefficients[block] * a_i(block)|``, where the sum over records of
-            ``a_i(block)`` is ``adjoint_sums(block)``.
-        """
-
+from geodp.randomness import random_directions
 
 class Manifold(ABC):
     """A complete Riemannian manifold.
@@ -139,52 +89,30 @@ class Manifold(ABC):
         """Why one ambient array is not a point of this space, in a few words, or ``None``."""
 
     @abstractmethod
-    def residuals(self, footpoint, shooting_vector, covariates, points):
-        """Residuals of records about geodesics, and all that gradients need of them.
-
-        Parameters
-        ----------
-        footpoint, shooting_vector : ndarray, shape (*data_sets, *chains, *point_shape)
-        covariates : ndarray, shape (*data_sets, n)
-        points : ndarray, shape (*data_sets, n, *point_shape)
-
-        Returns
-        -------
-        Residuals
-        """
-
-    @abstractmethod
-    def gauss_newton_steps(
-        self, footpoint, shooting_vector, covariates, gradients, damping, weights=None
-    ):
-        """Minus the inverse Gauss-Newton Hessian, damped, applied to a gradient of the energy.
-
-        That Hessian is the mean over records of ``J_i^T J_i``, with ``J_i`` the derivative of
-        the prediction ``Exp(p, x_i v)`` in the blocks that have a gradient.
-
-        Parameters
-        ----------
-        footpoint, shooting_vector : ndarray, shape (*data_sets, *chains, *point_shape)
-        covariates : ndarray, shape (*data_sets, n)
-        gradients : dict of ndarray, shape (*data_sets, *chains, *point_shape)
-            Of the energy, by block.
-        damping : ndarray, shape (*data_sets, *chains)
-            Levenberg-Marquardt shift, relative to the size of the Hessian.
-        weights : ndarray, shape (*data_sets, *chains, n), optional
-            Factor of each record in the mean; one if not given.
-
-        Returns
-        -------
-        dict of ndarray, shape (*data_sets, *chains, *point_shape)
-            Steps, by block.
-        """
-
-    @abstractmethod
     def exp_volume(self, point, vector):
         """Volume density of the exponential map at ``vector`` (1 at zero); shape of the batch."""
 
+    @abstractmethod
+    def jacobi_adjoint(self, point, vector, other, argument):
+        """Adjoint of the derivative of Exp, applied to a tangent vector at the far end.
+
+        Parameters
+        ----------
+        point, vector : ndarray, shape (..., *point_shape)
+        other : ndarray, shape (..., *point_shape)
+            Tangent at ``exp(point, vector)``.
+        argument : {"point", "vector"}
+            Which argument of ``Exp(p, v)`` is differentiated (Kulkarni and Soto, eq. 7 and 8); as
+            the point moves, ``v`` is carried along in parallel.
+
+        Returns
+        -------
+        ndarray, shape (..., *point_shape)
+            Tangent at ``point``.
+        """
+
     def needs_care(self, points):
-        """Which points `residuals` has slower formulas for, then used for all it is given.
+        """Which points `logs_along` has slower formulas for, then used for all it is given.
 
         Returns
         -------
@@ -237,9 +165,14 @@ class Manifold(ABC):
 
     def random_tangent_in_ball(self, rng, point, radius):
         """Tangent vector at each point, uniform in the ball of a radius."""
-        direction = self.random_tangent(rng, point)
+        direction = self.random_direction(rng, point)
         length = radius * rng.random(self.batch_shape(point)) ** (1.0 / self.dim)
-        return direction * self.expand(length / self.norm(point, direction))
+        return direction * self.expand(length)
+
+    def random_direction(self, rng, point):
+        """Uniform unit tangent vector at each point."""
+        coordinates = random_directions(rng, (*self.batch_shape(point), self.dim))
+        return self.vector(self.frame(point), coordinates)
 
     def random_tangent(self, rng, point):
         """Standard normal tangent vector at each point."""

@@ -12,7 +12,7 @@ and leaves ``c`` as it is.
 import numpy as np
 
 from geodp.manifolds.symmetric import SymmetricSpace, jacobi_sine
-from geodp.manifolds.unit_norm import UnitNormResiduals, squared_length
+from geodp.manifolds.unit_norm import UnitNormLogs, squared_length
 
 # The least that the product of two points exceeds one by: keeps distance / sinh(distance) from
 # 0 / 0, exact to rounding.
@@ -195,11 +195,11 @@ class Hyperbolic(SymmetricSpace):
     def needs_care(self, points):
         return points[..., 0] > LONGEST_TIME
 
-    def pulled_back_residuals(self, footpoint, shooting_vector, covariates, points):
+    def logs_along(self, start, velocity, times, points):
         """As on spheres two matrix products with the data suffice; see `UnitNormSpace`."""
         if np.any(self.needs_care(points)):
-            return super().pulled_back_residuals(footpoint, shooting_vector, covariates, points)
+            return super().logs_along(start, velocity, times, points)
         # Products read the vector's time, in which sums of many tangents leave their rounding.
-        straight = self._to_origin(footpoint, shooting_vector)
-        shooting_vector = self._from_origin(footpoint, straight)
-        return UnitNormResiduals.of(self, footpoint, shooting_vector, covariates, points)
+        straight = self._to_origin(start, velocity)
+        velocity = self._from_origin(start, straight)
+        return UnitNormLogs.of(self, start, velocity, times, points)

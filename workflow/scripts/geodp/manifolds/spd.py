@@ -170,25 +170,25 @@ class SPD(SymmetricSpace):
         logarithms = _spectral(np.log(eigenvalues), vectors)
         return np.moveaxis(logarithms[..., self._rows, self._columns], -1, -2)
 
-    def pulled_back_residuals(self, footpoint, shooting_vector, covariates, points):
+    def logs_along(self, start, velocity, times, points):
         """In the eigenframe of ``v`` the whole geodesic is diagonal.
 
-        With ``G G^T = p`` and ``G`` diagonalising ``v``, the matrix ``G exp(x Lambda / 2)``
-        takes the identity to the prediction and its tangent frame is the parallel transport of
-        that of ``G``; so the pulled-back residual is a logarithm, and its entries are the
+        With ``G G^T = p`` and ``G`` diagonalising ``v``, the matrix ``G exp(t Lambda / 2)``
+        takes the identity to the place at time t and its tangent frame is the parallel transport of
+        that of ``G``; so what is carried back is the logarithm of a matrix, and its entries are the
         components in the curvature eigenspaces.
         """
-        data_ndim = covariates.ndim - 1
-        batch_ndim = footpoint.ndim - 2
-        x = align_data_axes(covariates, data_ndim, batch_ndim)
+        data_ndim = times.ndim - 1
+        batch_ndim = start.ndim - 2
+        x = align_data_axes(times, data_ndim, batch_ndim)
         y = align_data_axes(points, data_ndim, batch_ndim)
-        values, basis = self._eigenframe(footpoint, shooting_vector)
+        values, basis = self._eigenframe(start, velocity)
         shrink = np.exp(-0.5 * x[..., None] * values[..., None, :])
         log_of = _log_2x2 if self.size == 2 else self._log_entries
         entries = log_of(np.linalg.inv(basis), y, shrink)
         # An entry off the diagonal stands twice in its matrix.
         times = np.where(self._rows == self._columns, 1.0, 2.0)
-        return SPDResiduals(
+        return SPDLogs(
             frequencies=0.5 * np.abs(values[..., self._rows] - values[..., self._columns]),
             squared_distances=np.einsum("...kn,...kn,k->...n", entries, entries, times),
             entries=entries,
@@ -200,8 +200,8 @@ class SPD(SymmetricSpace):
 
 
 @dataclass(frozen=True)
-class SPDResiduals:
-    """`PulledBackResiduals` on SPD(m): entries (*batch, K, n) in the eigenframe (*batch, m, m)."""
+class SPDLogs:
+    """`LogsAlong` on SPD(m): entries (*batch, K, n) in the eigenframe (*batch, m, m)."""
 
     frequencies: np.ndarray
     squared_distances: np.ndarray
@@ -213,11 +213,11 @@ class SPDResiduals:
 
     @property
     def squared_components(self):
-        """See `PulledBackResiduals`."""
+        """See `LogsAlong`."""
         return self.times[:, None] * self.entries**2
 
     def combine(self, weights):
-        """See `PulledBackResiduals.combine`."""
+        """See `LogsAlong.combine`."""
         size = self.basis.shape[-1]
         total = np.zeros((*self.entries.shape[:-2], size, size))
         for index, weight in enumerate(weights):

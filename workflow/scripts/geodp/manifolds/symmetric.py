@@ -9,11 +9,10 @@ exponential map, its volume density and the bounds of their size.
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
-from geodp.manifolds.base import BLOCKS, Manifold, Residuals, align_data_axes
+from geodp.manifolds.base import Manifold, align_data_axes
 
 
 def jacobi_cosine(sign, frequency):
@@ -42,60 +41,66 @@ def jacobi_sine(sign, frequency):
     return np.where(small, 1.0 + frequency**2 / 6.0, np.sinh(safe) / safe)
 
 
-def jacobi_weights(manifold, frequencies, covariates, block):
-    """Factor of each record in each curvature eigenspace of one block of the gradient.
+# Jacobi solutions of the derivative of ``Exp(p, v)``, by the argument that moves.
+JACOBI_SOLUTIONS = {"point": jacobi_cosine, "vector": jacobi_sine}
+
+
+def jacobi_factors(manifold, frequencies, times, argument):
+    """Derivative of ``Exp(p, t v)`` in p or in v, in each curvature eigenspace.
 
     Parameters
     ----------
     manifold : SymmetricSpace
     frequencies : ndarray, shape (*batch, K)
-    covariates : ndarray that broadcasts to (*batch, n)
-    block : {"footpoint", "shooting_vector"}
+        Of v.
+    times : ndarray that broadcasts to (*batch, n)
+        t.
+    argument : {"point", "vector"}
 
     Returns
     -------
     list of K arrays that broadcast to (*batch, n)
     """
-    solution = {"footpoint": jacobi_cosine, "shooting_vector": jacobi_sine}[block]
-    weights = []
+    factors = []
     for index, sign in enumerate(manifold.curvature_signs):
         # On a flat direction, or one of multiplicity zero, nothing has to be computed.
         curved = sign if manifold.multiplicities[index] else 0
-        weight = solution(curved, frequencies[..., index, None] * np.abs(covariates))
-        weights.append(weight * covariates if block == "shooting_vector" else weight)
-    return weights
+        solution = JACOBI_SOLUTIONS[argument]
+        factor = solution(curved, frequencies[..., index, None] * np.abs(times))
+        factors.append(factor * times if argument == "vector" else factor)
+    return factors
 
 
 @dataclass(frozen=True)
-class PulledBackResiduals:
-    """Residuals carried back to the footpoint, split over the curvature eigenspaces.
+class LogsAlong:
+    """Logarithms seen from a geodesic, carried back to its start, by curvature eigenspace.
 
     Attributes
     ----------
     frequencies : ndarray, shape (*data_sets, *chains, K)
-        Frequencies of the shooting vector; at covariate ``x`` they are ``|x|`` times this.
+        Frequencies of the velocity; at time ``t`` they are ``|t|`` times this.
     components : ndarray, shape (*data_sets, *chains, K, n, *point_shape)
-        Component of each residual in each eigenspace, as tangent vectors at the footpoint.
+        Component of each logarithm in each eigenspace, as tangent vectors at the start.
     squared_distances : ndarray, shape (*data_sets, *chains, n)
     manifold : SymmetricSpace
-    footpoint : ndarray, shape (*data_sets, *chains, *point_shape)
+    start : ndarray, shape (*data_sets, *chains, *point_shape)
     """
 
     frequencies: np.ndarray
     components: np.ndarray
     squared_distances: np.ndarray
     manifold: "SymmetricSpace"
-    footpoint: np.ndarray
+    start: np.ndarray
 
     @property
     def squared_components(self):
         """Squared lengths of the components, shape (*data_sets, *chains, K, n)."""
         axis = -self.manifold.point_ndim - 1
-        start = np.expand_dims(self.footpoint, (axis, axis - 1))
+        start = np.expand_dims(self.start, (axis, axis - 1))
         return np.maximum(self.manifold.inner(start, self.components, self.components), 0.0)
 
     def combine(self, weights):
-        """Sum over records and eigenspaces of ``weights[j] * component_j``.
+        """Sum over points and eigenspaces of ``weights[j] * component_j``.
 
         Parameters
         ----------
@@ -111,52 +116,6 @@ class PulledBackResiduals:
             component = np.take(self.components, index, axis=record_axis - 1)
             total = total + np.sum(self.manifold.expand(weight) * component, axis=record_axis)
         return total
-
-
-@dataclass(frozen=True)
-class SymmetricResiduals(Residuals):
-    """`Residuals` from pulled-back ones: a Jacobi solution for each curvature eigenspace.
-
-    Attributes
-    ----------
-    manifold : SymmetricSpace
-    covariates : ndarray that broadcasts to (*data_sets, *chains, n)
-    pulled_back : PulledBackResiduals, or an equal of it
-    """
-
-    manifold: "SymmetricSpace"
-    covariates: np.ndarray
-    pulled_back: PulledBackResiduals
-
-    @property
-    def squared_distances(self):
-        return self.pulled_back.squared_distances
-
-    @cached_property
-    def _factors(self):
-        frequencies = self.pulled_back.frequencies
-        return {
-            block: jacobi_weights(self.manifold, frequencies, self.covariates, block)
-            for block in BLOCKS
-        }
-
-    def adjoint_sums(self, block, weights=None):
-        factors = self._factors[block]
-        if weights is not None:
-            factors = [weights * factor for factor in factors]
-        return self.pulled_back.combine(factors)
-
-    def adjoint_norms(self, coefficients):
-        # Both fields have the same component in an eigenspace, up to their Jacobi solutions.
-        squares = self.pulled_back.squared_components
-        total = np.zeros(self.squared_distances.shape)
-        for index in range(squares.shape[-2]):
-            factor = sum(
-                coefficient * self._factors[block][index]
-                for block, coefficient in coefficients.items()
-            )
-            total += factor**2 * squares[..., index, :]
-        return np.sqrt(total)
 
 
 class SymmetricSpace(Manifold):
@@ -194,24 +153,10 @@ class SymmetricSpace(Manifold):
     def split(self, point, vector, other):
         """Components of ``other`` in the eigenspaces of ``vector``; (..., K, *point_shape)."""
 
-    def jacobi_adjoint(self, point, vector, residual, part):
-        """Adjoint of the derivative of Exp, applied to a residual at the far end.
-
-        Parameters
-        ----------
-        point, vector : ndarray, shape (..., *point_shape)
-        residual : ndarray, shape (..., *point_shape)
-            Tangent at ``exp(point, vector)``.
-        part : {"footpoint", "shooting_vector"}
-            Which argument of ``Exp(p, v)`` is differentiated (Kulkarni and Soto, eq. 7 and 8).
-
-        Returns
-        -------
-        ndarray, shape (..., *point_shape)
-            Tangent at ``point``.
-        """
-        solution = {"footpoint": jacobi_cosine, "shooting_vector": jacobi_sine}[part]
-        components = self.split(point, vector, self.transport_back(point, vector, residual))
+    def jacobi_adjoint(self, point, vector, other, argument):
+        """See `Manifold.jacobi_adjoint`."""
+        solution = JACOBI_SOLUTIONS[argument]
+        components = self.split(point, vector, self.transport_back(point, vector, other))
         frequencies = self.frequencies(point, vector)
         axis = -self.point_ndim - 1
         return sum(
@@ -272,7 +217,7 @@ class SymmetricSpace(Manifold):
         return least, greatest
 
     def arc_stretch(self, point, unit, length):
-        """Greatest length of an arc at some distance from a point, over the angle it is seen in.
+        """Largest norm of a Jacobi field at distance r, per unit initial angle.
 
         Parameters
         ----------
@@ -299,71 +244,37 @@ class SymmetricSpace(Manifold):
         """Greatest frequency of a unit vector."""
         return np.sqrt(np.max(np.abs(self.curvature_bounds)))
 
-    def residuals(self, footpoint, shooting_vector, covariates, points):
-        pulled_back = self.pulled_back_residuals(footpoint, shooting_vector, covariates, points)
-        batch_ndim = pulled_back.squared_distances.ndim - 1
-        x = align_data_axes(covariates, covariates.ndim - 1, batch_ndim)
-        return SymmetricResiduals(self, x, pulled_back)
+    def logs_along(self, start, velocity, times, points):
+        """Logarithms of points, seen from a geodesic and carried back to its start.
 
-    def pulled_back_residuals(self, footpoint, shooting_vector, covariates, points):
-        """Residuals ``Log(Exp(p, x_i v), y_i)`` carried back to ``p``, by curvature eigenspace.
-
-        Spaces with more structure override this with a faster equal.
+        They are ``Log(Exp(p, t_i v), y_i)`` for the start p and the velocity v.  Spaces with more
+        structure override this with a faster equal.
 
         Parameters
         ----------
-        footpoint, shooting_vector : ndarray, shape (*data_sets, *chains, *point_shape)
-        covariates : ndarray, shape (*data_sets, n)
+        start, velocity : ndarray, shape (*data_sets, *chains, *point_shape)
+        times : ndarray, shape (*data_sets, n)
         points : ndarray, shape (*data_sets, n, *point_shape)
 
         Returns
         -------
-        PulledBackResiduals
+        LogsAlong, or an equal of it
         """
-        data_ndim = covariates.ndim - 1
-        batch_ndim = footpoint.ndim - self.point_ndim
-        x = align_data_axes(covariates, data_ndim, batch_ndim)
+        data_ndim = times.ndim - 1
+        batch_ndim = start.ndim - self.point_ndim
+        t = align_data_axes(times, data_ndim, batch_ndim)
         y = align_data_axes(points, data_ndim, batch_ndim)
         record_axis = -self.point_ndim - 1
-        p = np.expand_dims(footpoint, record_axis)
-        v = np.expand_dims(shooting_vector, record_axis)
-        p, v = np.broadcast_arrays(p, self.expand(x) * v)
-        residuals = self.log(self.exp(p, v), y)
-        back = self.transport_back(p, v, residuals)
-        # The eigenspaces of x v are those of v, also at x = 0.
-        components = self.split(p, np.expand_dims(shooting_vector, record_axis), back)
-        return PulledBackResiduals(
-            frequencies=self.frequencies(footpoint, shooting_vector),
+        p = np.expand_dims(start, record_axis)
+        v = np.expand_dims(velocity, record_axis)
+        p, v = np.broadcast_arrays(p, self.expand(t) * v)
+        back = self.transport_back(p, v, self.log(self.exp(p, v), y))
+        # The eigenspaces of t v are those of v, also at t = 0.
+        components = self.split(p, np.expand_dims(velocity, record_axis), back)
+        return LogsAlong(
+            frequencies=self.frequencies(start, velocity),
             components=np.moveaxis(components, record_axis, record_axis - 1),
             squared_distances=self.inner(p, back, back),
             manifold=self,
-            footpoint=footpoint,
+            start=start,
         )
-
-    def gauss_newton_steps(
-        self, footpoint, shooting_vector, covariates, gradients, damping, weights=None
-    ):
-        """See `Manifold`; the Hessian is a matrix over blocks in each curvature eigenspace."""
-        frequencies = self.frequencies(footpoint, shooting_vector)
-        x = align_data_axes(covariates, covariates.ndim - 1, frequencies.ndim - 1)
-        shape = np.broadcast_shapes((*frequencies.shape[:-1], 1), x.shape)
-        factors = {block: jacobi_weights(self, frequencies, x, block) for block in gradients}
-        parts = {
-            block: self.split(footpoint, shooting_vector, gradient)
-            for block, gradient in gradients.items()
-        }
-        axis = -self.point_ndim - 1
-        steps = dict.fromkeys(gradients, 0.0)
-        for index in range(len(self.curvature_signs)):
-            columns = np.stack(
-                [np.broadcast_to(factors[block][index], shape) for block in gradients], axis=-2
-            )
-            weighted = columns if weights is None else weights[..., None, :] * columns
-            normal = weighted @ np.swapaxes(columns, -1, -2) / shape[-1]
-            shift = (damping + 1e-14) * np.trace(normal, axis1=-2, axis2=-1)
-            inverse = np.linalg.inv(normal + shift[..., None, None] * np.eye(len(gradients)))
-            for row, block in enumerate(gradients):
-                for column, other in enumerate(gradients):
-                    component = np.take(parts[other], index, axis=axis)
-                    steps[block] -= self.expand(inverse[..., row, column]) * component
-        return steps

@@ -113,12 +113,6 @@ class TangentBundle(Manifold):
     def exp_volume(self, point, vector):
         return self.base.exp_volume(self.parts(point)[0], self.parts(vector)[0])
 
-    def residuals(self, footpoint, shooting_vector, covariates, points):
-        """Not meaningful: data lie on the base."""
-        raise NotImplementedError(f"{self.name} holds states of samplers, not data")
-
-    def gauss_newton_steps(
-        self, footpoint, shooting_vector, covariates, gradients, damping, weights=None
-    ):
+    def jacobi_adjoint(self, point, vector, other, argument):
         """Not meaningful: data lie on the base."""
         raise NotImplementedError(f"{self.name} holds states of samplers, not data")

@@ -119,20 +119,20 @@ class UnitNormSpace(SymmetricSpace):
             vector = np.concatenate([vector.real, vector.imag], axis=-1)
         return rows_times(vector, np.swapaxes(frame, -1, -2))
 
-    def pulled_back_residuals(self, footpoint, shooting_vector, covariates, points):
-        """Two matrix products with the data stand for every residual vector.
+    def logs_along(self, start, velocity, times, points):
+        """Two matrix products with the data stand for every logarithm.
 
-        A residual is ``angle / sin(angle)`` times the part of the aligned point that is
-        orthogonal to the prediction, and its component along the geodesic turns rigidly when
+        A logarithm is ``angle / sin(angle)`` times the part of the aligned point that is
+        orthogonal to the place it is seen from, and its component along the geodesic turns rigidly when
         it is carried back; so inner products with ``p`` and ``v`` hold all that is needed, and
-        weighted sums of residuals are weighted sums of the data.
+        weighted sums of logarithms are weighted sums of the data.
         """
-        return UnitNormResiduals.of(self, footpoint, shooting_vector, covariates, points)
+        return UnitNormLogs.of(self, start, velocity, times, points)
 
 
 @dataclass(frozen=True)
-class UnitNormResiduals:
-    """`PulledBackResiduals` where points are unit vectors, never formed record by record.
+class UnitNormLogs:
+    """`LogsAlong` where points are unit vectors, never formed record by record.
 
     All it asks of the inner product is in five attributes of the space: ``point_square``, the
     product of a point with itself, which is -1 on the hyperboloid of `Hyperbolic`; ``form``;
@@ -145,29 +145,29 @@ class UnitNormResiduals:
     factor: np.ndarray = field(repr=False)
     along_velocity: np.ndarray = field(repr=False)
     phase: np.ndarray | None = field(repr=False)
-    along_footpoint: np.ndarray = field(repr=False)
+    along_start: np.ndarray = field(repr=False)
     along_unit: np.ndarray = field(repr=False)
-    footpoint: np.ndarray = field(repr=False)
+    start: np.ndarray = field(repr=False)
     unit: np.ndarray = field(repr=False)
     points: np.ndarray = field(repr=False)
     complex_points: bool = False
 
     @classmethod
-    def of(cls, space, footpoint, shooting_vector, covariates, points):
-        data_ndim = covariates.ndim - 1
-        batch_ndim = footpoint.ndim - 1
-        x = align_data_axes(covariates, data_ndim, batch_ndim)
-        speed = space.norm(footpoint, shooting_vector)
-        unit = shooting_vector / np.where(speed > 0, speed, 1.0)[..., None]
+    def of(cls, space, start, velocity, times, points):
+        data_ndim = times.ndim - 1
+        batch_ndim = start.ndim - 1
+        x = align_data_axes(times, data_ndim, batch_ndim)
+        speed = space.norm(start, velocity)
+        unit = velocity / np.where(speed > 0, speed, 1.0)[..., None]
         # Coordinates of each point along p and v: products over the square of each.
-        along_footpoint = _products(space.point_square * space.form(footpoint), points, data_ndim)
+        along_start = _products(space.point_square * space.form(start), points, data_ndim)
         along_unit = _products(space.form(unit), points, data_ndim)
         angle = speed[..., None] * x
         cosine, sine = space.cosine(angle), space.sine(angle)
         # The coordinate along the prediction, which turns with it, and that along its velocity.
         towards = sine if space.point_square > 0.0 else -sine
-        overlap = cosine * along_footpoint + towards * along_unit
-        turned = cosine * along_unit - sine * along_footpoint
+        overlap = cosine * along_start + towards * along_unit
+        turned = cosine * along_unit - sine * along_start
         complex_points = np.iscomplexobj(points)
         if complex_points:
             size = np.abs(overlap)
@@ -177,14 +177,14 @@ class UnitNormResiduals:
             phase = None
         distance, factor = space.measure_overlap(overlap)
         return cls(
-            frequencies=space.frequencies(footpoint, shooting_vector),
+            frequencies=space.frequencies(start, velocity),
             squared_distances=distance**2,
             factor=factor,
             along_velocity=turned,
             phase=phase,
-            along_footpoint=along_footpoint,
+            along_start=along_start,
             along_unit=along_unit,
-            footpoint=footpoint,
+            start=start,
             unit=unit,
             points=points,
             complex_points=complex_points,
@@ -192,7 +192,7 @@ class UnitNormResiduals:
 
     @property
     def squared_components(self):
-        """See `PulledBackResiduals`; what is not along the velocity is across it.
+        """See `LogsAlong`; what is not along the velocity is across it.
 
         A difference, which rounding may make too small: a bound of that is added, so that whoever
         clips by these clips enough.
@@ -203,18 +203,18 @@ class UnitNormResiduals:
         return np.stack([*inside, across], axis=-2)
 
     def combine(self, weights):
-        """See `PulledBackResiduals.combine`."""
+        """See `LogsAlong.combine`."""
         across = np.broadcast_to(weights[-1] * self.factor, self.factor.shape)
         along = np.sum(weights[0] * self.factor * self.along_velocity.real, axis=-1)
         if self.complex_points:
             turning = np.sum(weights[1] * self.factor * self.along_velocity.imag, axis=-1)
             along = along + 1j * turning
             across = across * self.phase
-        on_footpoint = _dot(across, self.along_footpoint)
+        on_start = _dot(across, self.along_start)
         on_unit = along - _dot(across, self.along_unit)
         return (
             _weighted_sums(across, self.points)
-            - on_footpoint[..., None] * self.footpoint
+            - on_start[..., None] * self.start
             + on_unit[..., None] * self.unit
         )
 

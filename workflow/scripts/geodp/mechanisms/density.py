@@ -17,7 +17,8 @@ from geodp.mechanisms.gradient_bounds import (
     slopes,
     transport_turning,
 )
-from geodp.models.regression import BLOCKS, energy_gradient, hessian
+from geodp.models.blocks import FOOTPOINT
+from geodp.models.geodesic import GeodesicModel
 
 
 class Density(ABC):
@@ -69,22 +70,40 @@ class GradientDensity(Density):
 
     Attributes
     ----------
-    manifold : Manifold
-    covariates : ndarray, shape (*data_sets, n)
+    model : GeodesicModel
+        With at most one covariate.
+    covariates : ndarray, shape (*data_sets, n, k)
     points : ndarray, shape (*data_sets, n, *point_shape)
     scale : ndarray, shape (*batch)
     """
 
-    manifold: object
+    model: GeodesicModel
     covariates: np.ndarray
     points: np.ndarray
     scale: np.ndarray
 
     block = None
 
+    @property
+    def manifold(self):
+        """Where the data lie."""
+        return self.model.manifold
+
+    @property
+    def times(self):
+        """Covariates as times along a geodesic (*data_sets, n); zero where there are none."""
+        if self.model.number_of_covariates:
+            return self.covariates[..., 0]
+        return np.zeros(self.covariates.shape[:-1])
+
     @abstractmethod
     def parameters(self, states):
-        """Footpoint and shooting vector of each state."""
+        """Parameters of the model at each state, by block."""
+
+    def geodesics(self, states):
+        """Start and velocity of the geodesic at each state."""
+        start, *vectors = self.parameters(states).values()
+        return start, vectors[0] if vectors else np.zeros_like(start)
 
     @abstractmethod
     def frames(self, footpoints):
@@ -92,37 +111,33 @@ class GradientDensity(Density):
 
     def thinned(self, number):
         """The same of so many records at most, spread over the data; itself if it has no more."""
-        if self.covariates.shape[-1] <= number:
+        if self.records <= number:
             return self
-        used = np.linspace(0, self.covariates.shape[-1] - 1, number).astype(int)
+        used = np.linspace(0, self.records - 1, number).astype(int)
         points = np.take(self.points, used, axis=-self.manifold.point_ndim - 1)
-        return replace(self, covariates=self.covariates[..., used], points=points)
+        return replace(self, covariates=self.covariates[..., used, :], points=points)
 
-    def _gradient(self, footpoints, vectors):
+    def _gradient(self, parameters):
         data = (self.covariates, self.points)
-        found = energy_gradient(self.manifold, footpoints, vectors, *data, (self.block,))
-        return getattr(found, self.block)
+        return self.model.energy_gradient(parameters, *data, (self.block,)).gradient[self.block]
 
     def log_density(self, states):
-        footpoints, vectors = self.parameters(states)
-        gradient = self._gradient(footpoints, vectors)
-        return -self.manifold.norm(footpoints, gradient) / self.scale[..., None]
+        parameters = self.parameters(states)
+        gradient = self._gradient(parameters)
+        return -self.manifold.norm(parameters[FOOTPOINT], gradient) / self.scale[..., None]
 
     def coordinates(self, states):
         """Gradient at each state, in coordinates; (*batch, chains, dim)."""
-        footpoints, vectors = self.parameters(states)
-        gradient = self._gradient(footpoints, vectors)
+        parameters = self.parameters(states)
+        footpoints = parameters[FOOTPOINT]
+        gradient = self._gradient(parameters)
         return self.manifold.coordinates(footpoints, gradient, self.frames(footpoints))
 
     def linearise(self, states):
         """Gradient in coordinates, and its derivative (*batch, chains, dim, dim)."""
-        footpoints, vectors = self.parameters(states)
-        gradient = self._gradient(footpoints, vectors)
-        matrix = hessian(
-            self.manifold, footpoints, vectors, self.covariates, self.points, (self.block,)
-        )
-        frames = self.frames(footpoints)
-        return self.manifold.coordinates(footpoints, gradient, frames), matrix
+        data = (self.covariates, self.points)
+        matrix = self.model.hessian(self.parameters(states), *data, (self.block,))
+        return self.coordinates(states), matrix
 
     def refusal(self):
         if not isinstance(self.manifold, SymmetricSpace):
@@ -147,17 +162,17 @@ class GradientDensity(Density):
 
     @property
     def records(self):
-        return self.covariates.shape[-1]
+        return self.covariates.shape[-2]
 
     def extremes(self, states, radii, angles, pole):
-        footpoints, vectors = self.parameters(states)
+        footpoints, vectors = self.geodesics(states)
         bound, arrays = self._change(states, radii, angles, pole)
         block = self.block
 
         def gradient_and_change(found, distances, *rest):
             return [found.adjoint_sums(block)], [bound(distances, *rest)]
 
-        data = (self.covariates, self.points)
+        data = (self.times, self.points)
         gradient, change = record_means(
             self.manifold, footpoints, vectors, *data, gradient_and_change, *arrays
         )
@@ -168,13 +183,13 @@ class GradientDensity(Density):
 
     def _records_of(self, members):
         """Records and scales of some members, as arguments."""
-        data_shape = self.covariates.shape[:-1]
+        data_shape = self.covariates.shape[:-2]
         # The members of a data set follow one another.
         data_set = members // int(np.prod(self.scale.shape[len(data_shape) :], dtype=int))
-        number = self.covariates.shape[-1]
+        shape = self.covariates.shape[-2:]
         return {
-            "covariates": self.covariates.reshape((-1, number))[data_set],
-            "points": self.points.reshape((-1, number, *self.manifold.point_shape))[data_set],
+            "covariates": self.covariates.reshape((-1, *shape))[data_set],
+            "points": self.points.reshape((-1, shape[0], *self.manifold.point_shape))[data_set],
             "scale": self.scale.reshape(-1)[members],
         }
 
@@ -196,8 +211,8 @@ class GradientDensity(Density):
         def bound(found, *rest):
             return [], slopes(self.manifold, self.block, *rest)
 
-        data = (self.covariates, self.points)
-        return record_means(self.manifold, *self.parameters(states), *data, bound, distances)
+        data = (self.times, self.points)
+        return record_means(self.manifold, *self.geodesics(states), *data, bound, distances)
 
     def far_slope(self, states):
         """Rate ``a`` and loss ``b`` with: along geodesics the gradient is at least ``a r - b``.
@@ -221,27 +236,26 @@ class FootpointDensity(GradientDensity):
 
     Attributes
     ----------
-    footpoint, shooting_vector : ndarray, shape (*data_sets, *point_shape)
-        The fit.
+    fitted : dict of ndarray, shape (*data_sets, *point_shape)
+        Parameters of the fit, by block.
     """
 
-    footpoint: np.ndarray
-    shooting_vector: np.ndarray
+    fitted: dict
 
-    block = BLOCKS[0]
+    block = FOOTPOINT
 
     def parameters(self, states):
         axis = -self.manifold.point_ndim - 1
-        start = np.expand_dims(self.footpoint, axis)
-        velocity = np.expand_dims(self.shooting_vector, axis)
-        return states, self.manifold.transport_to(start, states, velocity)
+        start, *vectors = (np.expand_dims(value, axis) for value in self.fitted.values())
+        carried = [self.manifold.transport_to(start, states, vector) for vector in vectors]
+        return self.model.parameters(states, *carried)
 
     def frames(self, footpoints):
         return self.manifold.frame(footpoints)
 
     def _change(self, states, radii, angles, pole):
         manifold = self.manifold
-        fitted = np.expand_dims(self.footpoint, -manifold.point_ndim - 1)
+        fitted = np.expand_dims(self.fitted[FOOTPOINT], -manifold.point_ndim - 1)
         away = manifold.dist(fitted, states)
         # The carried vector turns with the curvature between, and no more than all round; along
         # the radii from where it was fitted it does not turn at all.
@@ -252,7 +266,8 @@ class FootpointDensity(GradientDensity):
             np.where(radii > 0.0, radii, 1.0) * transport_turning(manifold, away + radii),
         )
         turning = np.where(radii > 0.0, turning, 0.0)
-        length = manifold.norm(self.footpoint, self.shooting_vector)[..., None]
+        start, *vectors = self.fitted.values()
+        length = sum((manifold.norm(start, v) for v in vectors), np.zeros(()))[..., None]
         turned = length * np.minimum(turning, 2.0)
 
         return partial(footpoint_change, manifold), (radii, turned)
@@ -265,16 +280,15 @@ class FootpointDensity(GradientDensity):
         def bound(found, *rest):
             return [], far_slope(manifold, *rest)
 
-        data = (self.covariates, self.points)
-        return record_means(manifold, *self.parameters(states), *data, bound)
+        data = (self.times, self.points)
+        return record_means(manifold, *self.geodesics(states), *data, bound)
 
     def take(self, members):
         shape = (-1, *self.manifold.point_shape)
         return replace(
             self,
             **self._records_of(members),
-            footpoint=self.footpoint.reshape(shape)[members],
-            shooting_vector=self.shooting_vector.reshape(shape)[members],
+            fitted={block: value.reshape(shape)[members] for block, value in self.fitted.items()},
         )
 
 
@@ -293,12 +307,16 @@ class ShootingVectorDensity(GradientDensity):
     footpoint: np.ndarray
     frame: np.ndarray
 
-    block = BLOCKS[1]
+    @property
+    def block(self):
+        """That of the only shooting vector."""
+        return self.model.blocks[1]
 
     def parameters(self, states):
         axis = -self.manifold.point_ndim - 1
         vectors = self.manifold.vector(np.expand_dims(self.frame, axis - 1), states)
-        return np.broadcast_to(np.expand_dims(self.footpoint, axis), vectors.shape), vectors
+        footpoints = np.broadcast_to(np.expand_dims(self.footpoint, axis), vectors.shape)
+        return self.model.parameters(footpoints, vectors)
 
     def frames(self, footpoints):
         return np.expand_dims(self.frame, -self.manifold.point_ndim - 2)

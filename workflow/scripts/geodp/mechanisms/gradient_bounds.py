@@ -19,7 +19,9 @@ import numpy as np
 
 from geodp.manifolds.symmetric import jacobi_cosine, jacobi_sine
 from geodp.manifolds.unit_norm import SQUARE_ROUNDING
-from geodp.models.regression import sum_over_records
+from geodp.models.blocks import block_names
+from geodp.models.chunks import sum_over_records
+from geodp.models.residuals import residuals_of
 
 # Relative and absolute allowance for rounding.
 ROUNDING = 1e-9
@@ -304,18 +306,20 @@ def record_means(manifold, footpoint, shooting_vector, covariates, points, bound
         Means of both, in turn.
     """
 
-    def part(p, v, records, *rest):
-        found = manifold.residuals(p, v, covariates[records], points[records])
+    def part(some, records, *rest):
+        x = covariates[records]
+        found = residuals_of(manifold, some, x[..., None], points[records])
         # Products of unit vectors know short distances up to rounding.
         distances = np.sqrt(found.squared_distances + SQUARE_ROUNDING)
         sums, values = bound(
             found,
             distances,
-            covariates[records][..., None, :],
-            manifold.norm(p, v)[..., None],
+            x[..., None, :],
+            manifold.norm(*some.values())[..., None],
             *(array[..., None] for array in rest),
         )
         return [*sums, *(np.sum(value, axis=-1) for value in values)]
 
-    totals = sum_over_records(manifold, footpoint, shooting_vector, covariates.shape, part, arrays)
+    geodesics = dict(zip(block_names(1), (footpoint, shooting_vector), strict=True))
+    totals = sum_over_records(manifold, geodesics, covariates.shape, part, arrays)
     return [total / covariates.shape[-1] for total in totals]

@@ -1,8 +1,10 @@
-"""The K-norm gradient mechanism as published by Kulkarni and Soto, kept to reproduce them.
+"""The K-norm gradient mechanism as published, kept to reproduce the papers.
 
-It is **not private** at the budget it states: its scale and one of its arguments are read off
-the data, its normalising constant depends on them too, and its sensitivity does not cover its
-support.  Nothing here may be used to release anything.
+For geodesic regression (Kulkarni and Soto) it draws the footpoint, then the shooting vector at each
+drawn footpoint; for a Frechet mean (Soto et al.) the footpoint alone.  It is **not private** at the
+budget it states: its scale and one of its arguments are read off the data, its normalising constant
+depends on them too, and its sensitivity does not cover its support.  Nothing here may be used to
+release anything.
 """
 
 from dataclasses import dataclass, fields, replace
@@ -10,14 +12,17 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 
 from geodp.errors import DataError
-from geodp.manifolds.base import Manifold
 from geodp.manifolds.euclidean import Euclidean
 from geodp.manifolds.supports import Ball
+from geodp.mechanisms.base import FALSE, Drawing, Draws, Guarantee, Mechanism
 from geodp.mechanisms.density import FootpointDensity, ShootingVectorDensity
 from geodp.mechanisms.modes import find_modes
 from geodp.mechanisms.target import Target
-from geodp.models.regression import BLOCKS, Fit, hessian, minimise_energy
-from geodp.models.sensitivity import Sensitivity
+from geodp.models.blocks import FOOTPOINT
+from geodp.models.fitting import Fit
+from geodp.models.geodesic import GeodesicModel
+from geodp.models.sensitivity import Sensitivity, gradient_sensitivity
+from geodp.samplers.base import run, trace
 
 # Most dimensions of a space in which other modes are looked for.
 SEARCHED_DIMENSIONS = 12
@@ -43,13 +48,24 @@ class Support:
     footpoint_centre: np.ndarray | None = None
     footpoint_radius: np.ndarray | float = np.inf
 
-    def describe(self):
+    def describe(self, model):
         """One line for tables."""
-        length = _limit("|v|", self.shooting_vector_length, "2 (tau_m + tau)")
-        if self.footpoint_centre is None:
-            return f"p anywhere, {length}"
-        away = _limit("distance of p to its centre", self.footpoint_radius, "tau_m + tau")
-        return f"{away}, {length}"
+        away = "p anywhere"
+        if self.footpoint_centre is not None:
+            away = _limit("distance of p to its centre", self.footpoint_radius, "tau_m + tau")
+        if not model.number_of_covariates:
+            return away
+        return f"{away}, {_limit('|v|', self.shooting_vector_length, '2 (tau_m + tau)')}"
+
+    def take(self, data_sets):
+        """The same for some of the data sets, given as a slice."""
+        return Support(
+            **{
+                entry.name: value[data_sets] if isinstance(value, np.ndarray) else value
+                for entry in fields(self)
+                for value in [getattr(self, entry.name)]
+            }
+        )
 
 
 def _limit(quantity, values, formula):
@@ -60,7 +76,7 @@ def _limit(quantity, values, formula):
     return f"{quantity} <= {values[0]:g}" if len(values) == 1 else f"{quantity} <= {formula}"
 
 
-def configured_support(
+def published_support(
     manifold,
     sensitivity,
     footpoint_centre=None,
@@ -76,10 +92,16 @@ def configured_support(
 
     Parameters
     ----------
+    manifold : Manifold
+    sensitivity : Sensitivity
     footpoint_centre : ndarray, shape point_shape or (data_sets, *point_shape), optional
         Centre of the ball of footpoints.
     footpoint_radius, shooting_vector_length : float, optional
         Narrower or, for the footpoint, other limits.
+
+    Returns
+    -------
+    Support
 
     Raises
     ------
@@ -87,10 +109,7 @@ def configured_support(
         A ball of footpoints with neither a radius nor data in a ball, or without a centre.
     """
     if footpoint_centre is None and footpoint_radius is not None:
-        raise DataError(
-            "configuration key support.footpoint_centre is missing: a ball of footpoints needs a "
-            "centre: add it"
-        )
+        raise DataError("footpoint_radius is that of a ball without a centre: give the centre")
     longest = np.minimum(manifold.injectivity_radius, sensitivity.reach)
     if shooting_vector_length is not None:
         longest = np.minimum(longest, shooting_vector_length)
@@ -100,8 +119,8 @@ def configured_support(
     radius = 0.5 * sensitivity.reach if footpoint_radius is None else footpoint_radius
     if np.any(np.isinf(radius)):
         raise DataError(
-            "configuration key support.footpoint_radius is missing: a ball of footpoints needs a "
-            "radius, or data_radius from which one follows: add either"
+            "a ball of footpoints needs a radius: give footpoint_radius, or data_radius from which "
+            "one follows"
         )
     centre = np.broadcast_to(footpoint_centre, (*longest.shape, *manifold.point_shape))
     radius = np.broadcast_to(np.minimum(radius, manifold.injectivity_radius), longest.shape)
@@ -109,14 +128,15 @@ def configured_support(
 
 
 @dataclass(frozen=True)
-class AsPublished:
+class KNGAsPublished(Mechanism):
     """Footpoint first, then the shooting vector at each released footpoint.
 
     Attributes
     ----------
-    manifold : Manifold
-    covariates : ndarray, shape (*data_sets, n)
-    points : ndarray, shape (*data_sets, n, *point_shape)
+    model : GeodesicModel
+        With at most one covariate.
+    covariates : ndarray, shape (data_sets, n, k)
+    points : ndarray, shape (data_sets, n, *point_shape)
     fit : Fit
     sensitivity : Sensitivity
     support : Support
@@ -125,7 +145,7 @@ class AsPublished:
         gradients.
     """
 
-    manifold: Manifold
+    model: GeodesicModel
     covariates: np.ndarray
     points: np.ndarray
     fit: Fit
@@ -133,25 +153,63 @@ class AsPublished:
     support: Support
     searched: bool = True
 
+    name = "kng_as_published"
+    guarantee = Guarantee(
+        FALSE,
+        "one record replaced",
+        "record",
+        "Mechanism as published: the stated budgets do not hold.",
+    )
+
+    @classmethod
+    def budget_names(cls, model):
+        return model.blocks
+
+    @classmethod
+    def prepare(cls, model, covariates, points, public, fit):
+        """See `Mechanism.prepare`; the sensitivity is read off the fit, as in the papers."""
+        x = model.aligned(covariates, points)
+        sensitivity = gradient_sensitivity(
+            model, fit.largest_residual, x.shape[-2], public.data_radius
+        )
+        support = published_support(
+            model.manifold,
+            sensitivity,
+            public.centre,
+            public.footpoint_radius,
+            public.shooting_vector_length,
+        )
+        return cls(model, x, points, fit, sensitivity, support)
+
+    @property
+    def manifold(self):
+        """Where the data lie."""
+        return self.model.manifold
+
+    @property
+    def support_description(self):
+        """The support in a line, and whether predictions may reach the cut locus of the data."""
+        described = self.support.describe(self.model)
+        centre = self.support.footpoint_centre
+        if centre is None:
+            return described
+        manifold = self.manifold
+        axis = -manifold.point_ndim - 1
+        spread = np.max(manifold.dist(np.expand_dims(centre, axis), self.points), axis=-1)
+        reach = self.support.footpoint_radius + self.support.shooting_vector_length + spread
+        if np.any(reach >= manifold.injectivity_radius):
+            # There residuals jump and nearly cancel, and the density can have most of its mass.
+            described += ", predictions may reach the cut locus of the data"
+        return described
+
     def take(self, data_sets):
-        """The same mechanism for some of the data sets, given as a slice."""
-
-        def part(record):
-            return type(record)(
-                **{
-                    entry.name: value[data_sets] if isinstance(value, np.ndarray) else value
-                    for entry in fields(record)
-                    for value in [getattr(record, entry.name)]
-                }
-            )
-
         return replace(
             self,
             covariates=self.covariates[data_sets],
             points=self.points[data_sets],
-            fit=part(self.fit),
-            sensitivity=part(self.sensitivity),
-            support=part(self.support),
+            fit=self.fit.take(data_sets),
+            sensitivity=self.sensitivity.take(data_sets),
+            support=self.support.take(data_sets),
         )
 
     def footpoint_target(self, budget):
@@ -164,23 +222,22 @@ class AsPublished:
         """
         manifold, found, support = self.manifold, self.fit, self.support
         data = (self.covariates, self.points)
-        scale = np.asarray(self.sensitivity.footpoint / budget)
+        scale = np.asarray(self.sensitivity.blocks[FOOTPOINT] / budget)
         widest = float(np.max(scale))
         if support.footpoint_centre is None and widest * manifold.volume_growth >= 1.0:
             raise DataError(
                 f"at a footpoint budget of {budget:g} the scale {widest:.3g} reaches "
-                f"{1.0 / manifold.volume_growth:.3g}, beyond which a Laplace law on "
+                f"{1.0 / manifold.volume_growth:.3g}, beyond which a Laplace distribution on "
                 f"{manifold.name} has no finite integral: raise the budget or n, or give the "
                 "support a ball of footpoints"
             )
         whole = support.footpoint_centre is None
         radius = manifold.injectivity_radius if whole else support.footpoint_radius
-        density = FootpointDensity(manifold, *data, scale, found.footpoint, found.shooting_vector)
         return self._target(
-            density,
+            FootpointDensity(self.model, *data, scale, found.parameters),
             space=manifold,
             centre=found.footpoint,
-            hessian=hessian(manifold, found.footpoint, found.shooting_vector, *data, BLOCKS[:1]),
+            hessian=self.model.hessian(found.parameters, *data, (FOOTPOINT,)),
             support=Ball(
                 manifold,
                 found.footpoint if whole else support.footpoint_centre,
@@ -202,34 +259,38 @@ class AsPublished:
             A `Target` on R^dim, whose states are coordinates in the frame at the footpoint and
             whose batch is (*data_sets, footpoints); and that frame.
         """
-        manifold, found = self.manifold, self.fit
-        data, block = (self.covariates, self.points), BLOCKS[1:]
+        model, manifold, found = self.model, self.manifold, self.fit
+        data, block = (self.covariates, self.points), model.blocks[1]
         axis = -manifold.point_ndim - 1
         carried = manifold.transport_to(
             np.expand_dims(found.footpoint, axis),
             footpoints,
-            np.expand_dims(found.shooting_vector, axis),
+            np.expand_dims(found.parameters[block], axis),
         )
         # Close to the mode, beside the density's scale, is enough: the sampler corrects for its
         # proposal's shape.
-        close = min(1e-4, 0.1 / (self.covariates.shape[-1] * float(budget)))
-        mode = minimise_energy(
-            manifold, footpoints, carried, *data, blocks=block, tolerance=close, max_iterations=15
-        ).shooting_vector
+        close = min(1e-4, 0.1 / (self.covariates.shape[-2] * float(budget)))
+        mode = model.minimise(
+            model.parameters(footpoints, carried),
+            *data,
+            blocks=(block,),
+            tolerance=close,
+            max_iterations=15,
+        ).parameters[block]
         frame = manifold.frame(footpoints)
         longest = self.support.shooting_vector_length[..., None]
         length = manifold.norm(footpoints, mode)
         positive = np.where(length > 0.0, length, 1.0)
         mode = mode * manifold.expand(np.minimum(longest, length) / positive)
         batch = manifold.batch_shape(footpoints)
-        scale = np.broadcast_to((self.sensitivity.shooting_vector / budget)[..., None], batch)
-        density = ShootingVectorDensity(manifold, *data, scale, footpoints, frame)
+        scale = np.broadcast_to((self.sensitivity.blocks[block] / budget)[..., None], batch)
+        density = ShootingVectorDensity(model, *data, scale, footpoints, frame)
         space = Euclidean(manifold.dim)
         return self._target(
             density,
             space=space,
             centre=manifold.coordinates(footpoints, mode, frame),
-            hessian=hessian(manifold, footpoints, mode, *data, block),
+            hessian=model.hessian(model.parameters(footpoints, mode), *data, (block,)),
             support=Ball(space, np.zeros((*batch, manifold.dim)), np.broadcast_to(longest, batch)),
         ), frame
 
@@ -261,3 +322,70 @@ class AsPublished:
             )
 
         return replace(target, find_other_modes=search)
+
+    def draw(self, rng, budgets, draws, planner):
+        """See `Mechanism.draw` (Kulkarni and Soto, section 4)."""
+        target = self.footpoint_target(float(budgets[FOOTPOINT]))
+        first, drawing = _drawn(rng, planner, target, draws[FOOTPOINT])
+        if not self.model.number_of_covariates:
+            return Draws({FOOTPOINT: first}, {FOOTPOINT: drawing})
+        block = self.model.blocks[1]
+        target, frame = self.shooting_vector_target(first, float(budgets[block]))
+        second, second_drawing = _drawn(rng, planner, target, draws[block])
+        vectors = self.manifold.vector(
+            np.expand_dims(frame, -self.manifold.point_ndim - 2), second
+        )
+        return Draws(
+            {FOOTPOINT: first, block: vectors}, {FOOTPOINT: drawing, block: second_drawing}
+        )
+
+    def traces(self, rng, budgets, draws, planner, chains, states, warm_up=0, thin=None):
+        """See `Mechanism.traces`: of the first data set, each block apart.
+
+        The kernels are those that drew; exact draws are planned anew for their number.  The
+        shooting vector is traced at the drawn footpoint farthest from the fit, where its density is
+        the least like the proposal.
+        """
+        one = self.take(slice(0, 1))
+        drawn = draws.parameters[FOOTPOINT][:1]
+        axis = -self.manifold.point_ndim - 1
+        away = self.manifold.dist(np.expand_dims(one.fit.footpoint, axis), drawn)
+        farthest = int(np.argmax(away[0]))
+        place = slice(farthest, farthest + 1)
+        targets = {FOOTPOINT: (one.footpoint_target(float(budgets[FOOTPOINT])), (slice(0, 1),))}
+        for block in self.model.blocks[1:]:
+            target, _ = one.shooting_vector_target(drawn[:, place], float(budgets[block]))
+            targets[block] = (target, (slice(0, 1), place))
+        traces = {}
+        for block, (target, member) in targets.items():
+            drew = draws.drawings[block]
+            # An exact draw is a step by itself.
+            gap = thin or max(1, drew.steps)
+            kernel = drew.sampler.member(member)
+            if kernel.name == "exact":
+                kernel = planner(rng, target, chains * states).sampler
+            found = trace(rng, kernel, target, chains, states, gap, warm_up)
+            traces[block] = {
+                name: np.reshape(values, (chains, states)) for name, values in found.items()
+            }
+            traces[block]["thin"] = np.array(gap)
+        return traces
+
+
+def _drawn(rng, planner, target, number):
+    """Positions (*batch, number, *point_shape) drawn as planned, and how."""
+    plan = planner(rng, target, number)
+    state, accepted = run(rng, plan.sampler, target, number, plan.steps)
+    drawing = Drawing(
+        drawn_by=plan.drawn_by,
+        certificate=plan.certificate,
+        proposals=plan.proposals,
+        steps=plan.steps,
+        exact_share=plan.exact_share,
+        accepted=float(np.mean(accepted)),
+        largest_weight=plan.largest_weight,
+        total_variation=plan.total_variation,
+        cut_short=plan.cut_short,
+        sampler=plan.sampler,
+    )
+    return state.position, drawing

@@ -1,4 +1,4 @@
-"""What a mechanism hands to a sampler: a density, and what is known of its shape."""
+"""An unnormalised density on a support, with what samplers need to know of its shape."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,9 +10,9 @@ from geodp.manifolds.base import Manifold
 from geodp.manifolds.supports import Region
 from geodp.mechanisms.density import Density
 from geodp.mechanisms.modes import Modes
+from geodp.mechanisms.norms import Length, Norm
 
-# Norms of gradients.
-NORMS = ("length", "hull")
+LENGTH = Length()
 
 
 def no_modes():
@@ -44,9 +44,8 @@ class Target:
         they cannot be looked for.
     density : Density or None
         The same density with bounds over balls, for samplers that certify an envelope.
-    norm : str, one of `NORMS`
-        Of the gradient: its length, or, for the two gradients of a geodesic, the sum of the
-        lengths at its ends.
+    norm : Norm
+        Of the gradient, that the density falls with.
     widths : tuple of float
         Multiples of the scale at which proposals about the centre are of use.
     """
@@ -59,7 +58,7 @@ class Target:
     support: Region
     find_other_modes: Callable[[], Modes | None] = no_modes
     density: Density | None = None
-    norm: str = NORMS[0]
+    norm: Norm = LENGTH
     widths: tuple = (1.0,)
 
     @cached_property
@@ -74,13 +73,3 @@ class Target:
     def log_density(self, states):
         """Log density (*batch, chains) of states, minus infinity outside the support."""
         return np.where(self.support.contains(states), self.unrestricted(states), -np.inf)
-
-    @property
-    def norm_parts(self):
-        """Matrix whose image of a gradient is cut into parts, and their number.
-
-        The norm is the sum of the parts' lengths.
-        """
-        if self.norm == "length":
-            return np.eye(self.space.dim), 1
-        return np.kron([[0.5, 1.0], [0.5, -1.0]], np.eye(self.space.dim // 2)), 2

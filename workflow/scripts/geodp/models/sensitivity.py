@@ -1,100 +1,188 @@
-"""Bounds on how far one record moves the gradient, from Jacobi fields."""
+"""Published sensitivities of gradients and estimates, where a theorem gives one."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
+from geodp.errors import DataError
 from geodp.manifolds.symmetric import jacobi_cosine, jacobi_sine
-from geodp.models.regression import energy_gradient, fit, residual_distances
+from geodp.models.blocks import FOOTPOINT
+from geodp.models.losses import SquaredDistance
+
+
+class NoTheoryError(DataError):
+    """No paper states what is asked for, for this model."""
 
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """Published sensitivities of the two gradients.
+    """Published sensitivities of the gradient, by block.
 
     Attributes
     ----------
-    footpoint, shooting_vector : ndarray
-    tau : ndarray
+    blocks : dict of ndarray, shape (*data_sets)
+    tau : ndarray, shape (*data_sets)
         Largest residual the bounds assume.
-    reach : ndarray
+    reach : ndarray, shape (*data_sets)
         Longest geodesic ``|x v|`` that data in a ball of the public radius admit (Kulkarni and
         Soto, appendix C), which bounds under negative curvature rest on; infinite without one.
     """
 
-    footpoint: np.ndarray
-    shooting_vector: np.ndarray
+    blocks: dict
     tau: np.ndarray
     reach: np.ndarray
 
+    def take(self, data_sets):
+        """The same for some of the data sets, given as a slice."""
+        blocks = {block: value[data_sets] for block, value in self.blocks.items()}
+        return Sensitivity(blocks, self.tau[data_sets], self.reach[data_sets])
 
-def published_sensitivity(manifold, tau, number, data_radius=None):
-    """Sensitivities as published (Kulkarni and Soto, eq. 19 and 20).
+
+def gradient_sensitivity(model, tau, number, data_radius=None):
+    """Sensitivities of the gradient as published.
+
+    With one covariate those of Kulkarni and Soto, eq. 19 and 20 (their theorem D.1 prints another
+    second bound than its own proof and eq. 20; this is the proof's); without one that of the K-norm
+    gradient mechanism for the Frechet mean, ``2 r (2 - h) / n`` (Soto et al., supplement 2.4.2).
 
     Parameters
     ----------
-    manifold : Manifold
-    tau : ndarray
+    model : GeodesicModel
+    tau : ndarray, shape (*data_sets)
         Bound on the residuals.
     number : int
         Number of records.
     data_radius : float, optional
-        Public radius ``tau_m`` of a ball that holds the data; needed under negative curvature,
-        where it enters the bounds.
+        Public radius ``tau_m`` or r of a ball that holds the data; needed under negative curvature
+        and for the Frechet mean.
 
     Returns
     -------
     Sensitivity
-        Their theorem D.1 prints another second bound than its own proof and eq. 20; this is
-        the proof's.
+
+    Raises
+    ------
+    NoTheoryError
+        A loss or a number of covariates for which no theorem is published.
+    DataError
+        ``data_radius`` is missing or, under positive curvature, too large.
     """
+    if model.number_of_covariates > 1 or not isinstance(model.loss, SquaredDistance):
+        raise NoTheoryError(
+            "no sensitivity is published for a gradient with "
+            f"{model.number_of_covariates} covariates and the loss {model.loss.name}: take at most "
+            "one covariate and the loss squared_distance, or another mechanism"
+        )
     tau = np.asarray(tau, dtype=float)
-    lower = manifold.curvature_bounds[0]
-    base = 2.0 * tau / number
     reach = np.full_like(tau, np.inf) if data_radius is None else 2.0 * (data_radius + tau)
+    if not model.number_of_covariates:
+        h = convexity(model.manifold, data_radius)
+        bound = np.full_like(tau, 2.0 * data_radius * (2.0 - h) / number)
+        return Sensitivity({FOOTPOINT: bound}, tau, reach)
+    footpoint, shooting_vector = model.blocks
+    lower = model.manifold.curvature_bounds[0]
+    base = 2.0 * tau / number
     if lower >= 0.0:
-        return Sensitivity(base, base, tau, reach)
+        return Sensitivity({footpoint: base, shooting_vector: base}, tau, reach)
     if data_radius is None:
-        raise ValueError(
-            f"{manifold.name} has negative curvature, so its sensitivity needs the radius of a "
-            "ball that holds the data: set data_radius"
+        raise DataError(
+            f"{model.manifold.name} has negative curvature, so its sensitivity needs the radius of "
+            "a ball that holds the data: give data_radius"
         )
     frequency = np.sqrt(-lower) * reach
-    return Sensitivity(
-        base * jacobi_cosine(-1, frequency), base * jacobi_sine(-1, frequency), tau, reach
-    )
+    blocks = {
+        footpoint: base * jacobi_cosine(-1, frequency),
+        shooting_vector: base * jacobi_sine(-1, frequency),
+    }
+    return Sensitivity(blocks, tau, reach)
 
 
-def neighbour_ratios(manifold, covariates, points, data_radius=None):
-    """Published over realised sensitivity for pairs of neighbours (appendix G).
+def convexity(manifold, radius):
+    """Lower bound h(r, kappa) of the Hessian of half the squared distance within a ball.
+
+    Reimherr, Bharath and Soto, theorem 2.
+
+    Raises
+    ------
+    DataError
+        No radius, or one beyond ``min(injectivity radius, pi / (2 sqrt(kappa))) / 2``, up to which
+        the theorem holds (assumption 1).
+    """
+    if radius is None:
+        raise DataError(
+            "the sensitivity of a mean needs the public radius of a ball that holds the data: give "
+            "data_radius"
+        )
+    upper = manifold.curvature_bounds[1]
+    if upper <= 0.0:
+        return 1.0
+    limit = 0.5 * min(manifold.injectivity_radius, 0.5 * np.pi / np.sqrt(upper))
+    if not radius < limit:
+        raise DataError(
+            f"data_radius is {radius:g}: on {manifold.name} the sensitivity of a mean is known for "
+            f"balls of a radius below {limit:.4g}: give a smaller one"
+        )
+    angle = 2.0 * radius * np.sqrt(upper)
+    return float(angle / np.tan(angle))
+
+
+def mean_sensitivity(model, number, radius):
+    """Farthest that a Frechet mean moves when one record within a ball is replaced.
+
+    ``2 r (2 - h) / (n h)`` (Reimherr, Bharath and Soto, theorem 2).
 
     Parameters
     ----------
-    covariates : ndarray, shape (pairs, n + 1)
+    model : GeodesicModel
+        Without covariates, least squares.
+    number : int
+    radius : float
+        Of a public ball that holds the data of both neighbours.
+
+    Returns
+    -------
+    float
+        In the manifold's unit of length.
+
+    Raises
+    ------
+    NoTheoryError, DataError
+    """
+    if model.number_of_covariates or not isinstance(model.loss, SquaredDistance):
+        raise NoTheoryError(
+            "the sensitivity of an estimate is published for Frechet means only: take no covariate "
+            "and the loss squared_distance, or another mechanism"
+        )
+    h = convexity(model.manifold, radius)
+    return 2.0 * radius * (2.0 - h) / (number * h)
+
+
+def neighbour_ratios(model, covariates, points, data_radius=None):
+    """Published over realised sensitivity for pairs of neighbours (Kulkarni and Soto, appendix G).
+
+    Parameters
+    ----------
+    model : GeodesicModel
+    covariates : ndarray, shape (pairs, n + 1) or (pairs, n + 1, k)
     points : ndarray, shape (pairs, n + 1, *point_shape)
         The first data set of a pair leaves out the first record, the second the last.
 
     Returns
     -------
     dict of ndarray, shape (pairs,)
-        ``ratio_footpoint``, ``ratio_shooting_vector``, ``tau`` (largest residual of all n + 1
-        records) and ``converged``; gradients are taken at the fit of the first data set.
+        ``ratio_<block>``, ``tau`` (largest residual of all n + 1 records) and ``converged``;
+        gradients are taken at the fit of the first data set.
     """
     first = (covariates[:, 1:], points[:, 1:])
     second = (covariates[:, :-1], points[:, :-1])
-    found = fit(manifold, *first)
-    p, v = found.footpoint, found.shooting_vector
-    tau = np.max(residual_distances(manifold, p, v, covariates, points), axis=-1)
-    bound = published_sensitivity(manifold, tau, covariates.shape[-1] - 1, data_radius)
-    gradients = [energy_gradient(manifold, p, v, *data) for data in (first, second)]
+    found = model.fit(*first)
+    at = found.parameters
+    tau = np.max(model.residual_distances(at, covariates, points), axis=-1)
+    bound = gradient_sensitivity(model, tau, points.shape[1] - 1, data_radius)
+    gradients = [model.energy_gradient(at, *data).gradient for data in (first, second)]
     ratios = {
-        block: getattr(bound, block)
-        / manifold.norm(p, getattr(gradients[0], block) - getattr(gradients[1], block))
-        for block in ("footpoint", "shooting_vector")
+        f"ratio_{block}": bound.blocks[block]
+        / model.manifold.norm(found.footpoint, gradients[0][block] - gradients[1][block])
+        for block in model.blocks
     }
-    return {
-        "ratio_footpoint": ratios["footpoint"],
-        "ratio_shooting_vector": ratios["shooting_vector"],
-        "tau": tau,
-        "converged": found.converged,
-    }
+    return {**ratios, "tau": tau, "converged": found.converged}

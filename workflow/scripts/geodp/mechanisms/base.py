@@ -1,0 +1,242 @@
+"""What every mechanism is: from a model, data and budgets to draws, and what they guarantee."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from geodp.models.blocks import ALL, FOOTPOINT
+
+PROVED, FALSE, NONE = "proved", "stated but false", "none"
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """Differential privacy of a mechanism's draws.
+
+    Attributes
+    ----------
+    status : {"proved", "stated but false", "none"}
+        Whether draws have the budget they are said to have.
+    neighbours : str
+        Which pairs of data sets are told apart no better than the budget says.
+    unit : str
+        What neighbours differ in one of.
+    line : str
+        One sentence for figures and tables.
+    """
+
+    status: str
+    neighbours: str
+    unit: str
+    line: str
+
+    def __post_init__(self):
+        if self.status not in (PROVED, FALSE, NONE):
+            raise ValueError(f"status {self.status!r}: give {PROVED}, {FALSE} or {NONE}")
+
+
+@dataclass(frozen=True)
+class PublicSettings:
+    """What a mechanism is told besides the data; each takes what it needs and refuses the rest.
+
+    Attributes
+    ----------
+    data_radius : float, optional
+        Radius of a ball that holds the data (the papers' ``tau_m`` or r).
+    centre : ndarray, shape (point_shape) or (data_sets, *point_shape), optional
+        Of that ball, and of the ball of footpoints.
+    footpoint_radius, shooting_vector_length : float, optional
+        Limits of the support.
+    options : dict
+        Of one mechanism alone.
+    """
+
+    data_radius: float | None = None
+    centre: np.ndarray | None = None
+    footpoint_radius: float | None = None
+    shooting_vector_length: float | None = None
+    options: dict = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """How the draws of one block were made, for tables.
+
+    Attributes
+    ----------
+    drawn_by : str
+        Name of the sampler.
+    certificate : str
+        What certifies the distribution of the draws, or why nothing does.
+    proposals, steps : int
+        Most proposals of a draw, and steps of its chain.
+    exact_share : float
+        Share of the data sets whose draws have the wanted distribution exactly.
+    accepted : float
+        Share of accepted proposals.
+    largest_weight, total_variation : float
+        See `geodp.samplers.base.Plan`; NaN for independent draws.
+    cut_short : bool
+        Whether more steps were wanted than are allowed.
+    sampler : Kernel, optional
+        That drew, for traces; not kept in files.
+    """
+
+    drawn_by: str
+    certificate: str
+    proposals: int = 1
+    steps: int = 0
+    exact_share: float = 1.0
+    accepted: float = 1.0
+    largest_weight: float = float("nan")
+    total_variation: float = 0.0
+    cut_short: bool = False
+    sampler: object = None
+
+
+# What a table says of how each block of a cell was drawn.
+SAMPLED_BY = ("drawn_by", "proposals", "certificate")
+
+
+def sampled_by(arrays, names):
+    """By which sampler a file's draws are, from how many proposals at most, and with what proof.
+
+    Parameters
+    ----------
+    arrays : dict of ndarray
+        As `Draws.arrays` gives them.
+    names : sequence of str
+        Of the budgets.
+
+    Returns
+    -------
+    dict of str
+        Columns of a table, such as ``"footpoint_drawn_by"``.
+    """
+    return {f"{name}_{key}": str(arrays[f"{name}_{key}"]) for name in names for key in SAMPLED_BY}
+
+
+@dataclass(frozen=True)
+class Draws:
+    """Draws of a mechanism at one budget.
+
+    Attributes
+    ----------
+    parameters : dict of ndarray
+        By block.  The footpoint has shape (data_sets, F, *point_shape); shooting vectors have shape
+        (data_sets, F, V, *point_shape), V of them at each footpoint.
+    drawings : dict of Drawing
+        By name of a budget: a block, or ``all``.
+    """
+
+    parameters: dict
+    drawings: dict
+
+    def arrays(self):
+        """What a file keeps of the draws, by name."""
+        kept = {
+            f"{name}_{key}": np.array(value)
+            for name, drawing in self.drawings.items()
+            for key, value in vars(drawing).items()
+            if key != "sampler"
+        }
+        return {**self.parameters, **kept}
+
+
+class Mechanism(ABC):
+    """Data with all that a mechanism needs to draw parameters of a model at any budget.
+
+    Attributes
+    ----------
+    name : str
+        As in `geodp.mechanisms.registry`.
+    model : GeodesicModel
+    guarantee : Guarantee
+    support_description : str
+        Where draws may lie, in a line.
+    """
+
+    name: str
+    support_description: str
+
+    @classmethod
+    @abstractmethod
+    def prepare(cls, model, covariates, points, public, fit):
+        """The mechanism for some data sets.
+
+        Parameters
+        ----------
+        model : GeodesicModel
+        covariates : ndarray, shape (data_sets, n, k); (data_sets, n) with one
+        points : ndarray, shape (data_sets, n, *point_shape)
+        public : PublicSettings
+        fit : Fit
+            Without privacy; a private mechanism may look at it for its sampler, never for its
+            distribution.
+
+        Returns
+        -------
+        Mechanism
+
+        Raises
+        ------
+        DataError
+            The model has no such mechanism, or public settings are missing or wrong.
+        """
+
+    @classmethod
+    def budget_names(cls, model):
+        """What a budget is divided among: blocks of the model, or ``("all",)``."""
+        return (ALL,)
+
+    @abstractmethod
+    def take(self, data_sets):
+        """The same mechanism for some of the data sets, given as a slice."""
+
+    @abstractmethod
+    def draw(self, rng, budgets, draws, planner):
+        """Draw parameters.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+        budgets : dict of str
+            Decimal text by name of a budget.
+        draws : dict of int
+            Number of draws, by name of a budget; those of a later block are at each draw of the one
+            before.
+        planner : callable
+            From a generator, a `Target` and the number of draws of each member to a
+            `geodp.samplers.base.Plan`, for mechanisms that need a sampler.
+
+        Returns
+        -------
+        Draws
+        """
+
+    def traces(self, rng, budgets, draws, planner, chains, states, warm_up=0, thin=None):
+        """Traces of the chains that drew, for diagnostics; none of independent draws.
+
+        Returns
+        -------
+        dict of dict of ndarray, shape (chains, states)
+            By name of a budget, then of a scalar summary; and an entry ``thin``, the steps between
+            traced states.
+        """
+        return {}
+
+
+def as_draws(model, state, drawings):
+    """`Draws` with one shooting vector of each covariate at each footpoint.
+
+    Parameters
+    ----------
+    state : dict of ndarray, shape (data_sets, draws, *point_shape)
+    """
+    axis = -model.manifold.point_ndim - 1
+    parameters = {
+        block: value if block == FOOTPOINT else np.expand_dims(value, axis)
+        for block, value in state.items()
+    }
+    return Draws(parameters, drawings)

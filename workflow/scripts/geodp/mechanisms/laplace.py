@@ -1,0 +1,127 @@
+"""The Laplace mechanism on a manifold, for Frechet means (Reimherr, Bharath and Soto).
+
+Its density falls with the distance to the mean, ``exp(-d(p, mean) / sigma)``.  On a sphere the
+normalising constant does not depend on the mean, so that ``sigma = sensitivity / budget`` has the
+budget (their theorem 1); the sensitivity is that of means of data in a public ball (theorem 2).
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from geodp.errors import DataError
+from geodp.manifolds.sphere import Sphere
+from geodp.mechanisms.base import PROVED, Drawing, Guarantee, Mechanism, as_draws
+from geodp.models.geodesic import GeodesicModel
+from geodp.models.sensitivity import mean_sensitivity
+
+# A point this little beyond the ball's radius is outside by rounding alone.
+ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class Laplace(Mechanism):
+    """Laplace mechanism for the Frechet means of some data sets.
+
+    Attributes
+    ----------
+    model : GeodesicModel
+    mean : ndarray, shape (data_sets, *point_shape)
+    sensitivity : float
+        Farthest that a mean moves when a record within the ball is replaced.
+    data_radius : float
+    """
+
+    model: GeodesicModel
+    mean: np.ndarray
+    sensitivity: float
+    data_radius: float
+
+    name = "laplace"
+    support_description = "p anywhere"
+
+    @property
+    def guarantee(self):
+        """Proved for data in the ball, which `prepare` checks."""
+        neighbours = f"one record replaced within the public ball of radius {self.data_radius:g}"
+        return Guarantee(
+            PROVED, neighbours, "record", f"Laplace mechanism: the budget holds for {neighbours}."
+        )
+
+    @classmethod
+    def budget_names(cls, model):
+        return model.blocks
+
+    @classmethod
+    def prepare(cls, model, covariates, points, public, fit):
+        """See `Mechanism.prepare`; ``public`` needs a centre and a ``data_radius``."""
+        manifold = model.manifold
+        if not isinstance(manifold, Sphere):
+            raise DataError(
+                f"the Laplace mechanism has no exact sampler on {manifold.name} here: take a sphere"
+            )
+        bound = mean_sensitivity(model, points.shape[1], public.data_radius)
+        if public.centre is None:
+            raise DataError(
+                "the Laplace mechanism needs the public ball that holds the data: give its centre"
+            )
+        centre = np.broadcast_to(public.centre, (len(points), *manifold.point_shape))
+        away = manifold.dist(np.expand_dims(centre, 1), points)
+        outside = away > public.data_radius * (1.0 + ROUNDING)
+        if np.any(outside):
+            data_set, record = np.argwhere(outside)[0]
+            raise DataError(
+                f"record {record + 1} of data set {data_set + 1} lies outside the public ball of "
+                f"radius {public.data_radius:g}, and the sensitivity is that of data within it: "
+                "give a larger data_radius, chosen without looking at the data"
+            )
+        return cls(model, fit.footpoint, bound, public.data_radius)
+
+    def take(self, data_sets):
+        return replace(self, mean=self.mean[data_sets])
+
+    def draw(self, rng, budgets, draws, planner=None):
+        """See `Mechanism.draw`; every draw is independent and exact."""
+        [block] = self.model.blocks
+        manifold, number = self.model.manifold, draws[block]
+        shape = (len(self.mean), number)
+        scale = self.sensitivity / float(budgets[block])
+        radius = laplace_radii(rng, manifold.dim, scale, shape)
+        centre = np.broadcast_to(
+            np.expand_dims(self.mean, 1), (*shape, *manifold.point_shape)
+        )
+        direction = manifold.random_direction(rng, centre)
+        points = manifold.exp(centre, manifold.expand(radius) * direction)
+        drawing = Drawing("exact", "radial distribution, by transformed density rejection")
+        return as_draws(self.model, {block: points}, {block: drawing})
+
+
+@dataclass(frozen=True)
+class _RadialDensity:
+    """``sin(r)^(d-1) exp(-r / sigma)`` on [0, pi], which is log-concave, as SciPy asks for it."""
+
+    dim: int
+    scale: float
+
+    def pdf(self, r):
+        return np.sin(r) ** (self.dim - 1) * np.exp(-r / self.scale)
+
+    def dpdf(self, r):
+        sine, power = np.sin(r), self.dim - 1
+        change = power * sine ** max(power - 1, 0) * np.cos(r) if power else 0.0
+        return (change - sine**power / self.scale) * np.exp(-r / self.scale)
+
+
+def laplace_radii(rng, dim, scale, shape):
+    """Distances of draws from ``exp(-d / scale)`` on S^dim to its centre, of some shape."""
+    # Slow to import, and every job that samples would wait for it.
+    from scipy.stats.sampling import TransformedDensityRejection
+
+    density = _RadialDensity(dim, scale)
+    # Beyond so many scales the density is below what double precision tells from zero.
+    reach = min(np.pi, scale * (700.0 + 10.0 * dim))
+    mode = min(np.arctan((dim - 1) * scale), reach)
+    generator = TransformedDensityRejection(
+        density, mode=mode, domain=(0.0, reach), random_state=rng
+    )
+    return generator.rvs(shape)

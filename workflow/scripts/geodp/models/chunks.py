@@ -1,0 +1,66 @@
+"""Sums over records at each state of a batch, in chunks that fit a processor's cache."""
+
+import numpy as np
+
+# Numbers one array of a chunk may hold: a few such arrays fit a processor's cache.
+CHUNK = 1 << 16
+
+
+def sum_over_records(manifold, parameters, data_shape, part, arrays=(), per_record=(), size=1):
+    """Sums over records at each state of a batch of parameters.
+
+    Parameters
+    ----------
+    manifold : Manifold
+    parameters : dict of ndarray, shape (*data_sets, *chains, *point_shape)
+    data_shape : tuple of int
+        (*data_sets, n).
+    part : callable
+        From parameters (*data_sets, some_chains, *point_shape), an index of some of the records,
+        ``arrays`` (*data_sets, some_chains) and ``per_record`` (*data_sets, some_chains,
+        some_records), to a list of sums over these records, each with axes (*data_sets,
+        some_chains) in front.
+    arrays : sequence of ndarray
+        Each broadcasts to (*data_sets, *chains).
+    per_record : sequence of ndarray, shape (*data_sets, *chains, n)
+    size : int
+        Numbers that an array of ``part`` holds for a record.
+
+    Returns
+    -------
+    list of ndarray
+        The sums over all records, with axes (*data_sets, *chains) in front.
+    """
+    data_ndim = len(data_shape) - 1
+    number = data_shape[-1]
+    batch = manifold.batch_shape(next(iter(parameters.values())))
+    flat = (*batch[:data_ndim], int(np.prod(batch[data_ndim:], dtype=int)))
+    states = {
+        block: value.reshape(flat + manifold.point_shape) for block, value in parameters.items()
+    }
+    arrays = [np.broadcast_to(array, batch).reshape(flat) for array in arrays]
+    per_record = [array.reshape((*flat, number)) for array in per_record]
+    before = (slice(None),) * data_ndim
+    data_sets = int(np.prod(flat[:-1], dtype=int)) * size
+    record_step = min(number, max(1, CHUNK // data_sets))
+    chain_step = max(1, CHUNK // (record_step * data_sets))
+    totals = None
+    for chain in range(0, max(1, flat[-1]), chain_step):
+        chains = (*before, slice(chain, chain + chain_step))
+        some = {block: value[chains] for block, value in states.items()}
+        for record in range(0, number, record_step):
+            records = slice(record, record + record_step)
+            sums = part(
+                some,
+                (*before, records),
+                *(array[chains] for array in arrays),
+                *(array[(*chains, records)] for array in per_record),
+            )
+            if totals is None:
+                totals = [
+                    np.zeros((*flat, *found.shape[data_ndim + 1 :]), dtype=found.dtype)
+                    for found in sums
+                ]
+            for total, found in zip(totals, sums, strict=True):
+                total[chains] += found
+    return [total.reshape((*batch, *total.shape[data_ndim + 1 :])) for total in totals]

@@ -1,0 +1,431 @@
+"""The fit of a model: damped second-order minimisation of its energy from an automatic start."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from geodp.errors import DataError
+from geodp.models.losses import Distance, SquaredDistance
+
+# Gauss-Newton contracts by about the squared residuals a step, so when a few steps have not
+# been enough the data are spread widely and the exact Hessian is worth its gradients.
+GAUSS_NEWTON_STEPS = 6
+
+# A record this close to the cut locus of its prediction (as a fraction of the injectivity
+# radius) has a residual whose direction a small change of the fit would reverse.
+CUT_LOCUS_FRACTION = 0.9
+
+# Energies come from cosines of distances on spaces of unit vectors, so their rounding does not
+# shrink with them.
+ENERGY_ROUNDING = 1e-14
+
+# Rounds of reweighting of the robust start, each about one pass over the data.
+STARTING_ROUNDS = 30
+
+# Records that are enough for a start.
+STARTING_RECORDS = 4096
+
+# Records nearer than this to a fit by distances, relative to the data's scale, are at it.
+AT_RECORD = 1e-6
+
+
+class FitError(DataError):
+    """The data admit no fit that can be vouched for."""
+
+
+class CutLocusError(FitError):
+    """A record lies near the cut locus of its prediction.
+
+    Attributes
+    ----------
+    record : int
+        Its index within its data set.
+    reason : str
+        What is wrong and what to do, without saying which record it is.
+    """
+
+    def __init__(self, index, distance, injectivity_radius, data_sets=()):
+        self.record = int(index[-1])
+        self.reason = (
+            f"it lies {distance:.4g} from its prediction, near the cut locus at "
+            f"{injectivity_radius:.4g}, where residuals have no sure direction: correct or "
+            "remove it"
+        )
+        of_data_set = f" of data set {index[0] + 1}" if np.prod(data_sets, dtype=int) > 1 else ""
+        super().__init__(f"record {self.record + 1}{of_data_set}: {self.reason}")
+
+
+@dataclass(frozen=True)
+class Minimum:
+    """Where the energy stopped falling.
+
+    Attributes
+    ----------
+    parameters : dict of ndarray, shape (*data_sets, *chains, *point_shape)
+        By block.
+    energy, gradient_norm : ndarray, shape (*data_sets, *chains)
+        The norm is relative to the data's scale (root mean squared distance to the start, or
+        what stands for it in another loss).
+    converged : ndarray of bool, shape (*data_sets, *chains)
+    iterations : int
+    """
+
+    parameters: dict
+    energy: np.ndarray
+    gradient_norm: np.ndarray
+    converged: np.ndarray
+    iterations: int
+
+
+@dataclass(frozen=True)
+class Fit(Minimum):
+    """A model fitted to each data set.
+
+    Attributes
+    ----------
+    parameters : dict of ndarray, shape (*data_sets, *point_shape)
+        By block.
+    energy : ndarray, shape (*data_sets)
+        The mean loss, by least squares ``1/(2n) sum d^2``: the mean squared error of the papers
+        is twice this.
+    gradient_norm : ndarray, shape (*data_sets)
+        At the fit, relative to the data's scale.
+    converged : ndarray of bool, shape (*data_sets)
+        Whether the tolerance was reached.
+    iterations : int
+    largest_residual : ndarray, shape (*data_sets)
+        The papers' tau, in the manifold's unit of length.
+    """
+
+    largest_residual: np.ndarray
+
+    @property
+    def footpoint(self):
+        """The footpoint, shape (*data_sets, *point_shape)."""
+        return self.parameters["footpoint"]
+
+    @property
+    def shooting_vector(self):
+        """The shooting vector of a model with one covariate."""
+        return self.parameters["shooting_vector"]
+
+    def take(self, data_sets):
+        """The same for some of the data sets, given as a slice."""
+        arrays = ("energy", "gradient_norm", "converged", "largest_residual")
+        return replace(
+            self,
+            parameters={block: value[data_sets] for block, value in self.parameters.items()},
+            **{name: getattr(self, name)[data_sets] for name in arrays},
+        )
+
+
+def minimise(model, start, covariates, points, blocks=None, tolerance=1e-10, max_iterations=100):
+    """Damped second-order minimisation of the energy over some blocks, from a given start.
+
+    Gauss-Newton steps cost about as much as a gradient; when a few have not sufficed, steps with
+    the exact Hessian follow.  A step that does not lower the energy is taken again, more strongly
+    damped (Levenberg-Marquardt).  Gauss-Newton weights each record as the loss does (iterative
+    reweighting); the exact Hessian knows that the weights move.
+
+    Parameters
+    ----------
+    model : GeodesicModel
+    start : dict of ndarray, shape (*data_sets, *chains, *point_shape)
+    covariates, points : ndarray
+        As in `GeodesicModel.energy_gradient`.
+    blocks : sequence of str, optional
+        Those that move; all unless given.
+    tolerance : float
+        Gradient norm to reach, relative to the data's scale.
+    max_iterations : int
+
+    Returns
+    -------
+    Minimum
+    """
+    manifold = model.manifold
+    blocks = model.blocks if blocks is None else blocks
+    data = (covariates, points)
+    state = start
+    at_footpoint = {
+        block: value if block == "footpoint" else np.zeros_like(value)
+        for block, value in start.items()
+    }
+    spread = model.energy_gradient(at_footpoint, *data, blocks=()).energy
+    scale = np.maximum(np.sqrt(2.0 * spread), np.finfo(float).tiny)
+    current = model.energy_gradient(state, *data, blocks)
+    norm = _gradient_norm(manifold, state, current)
+    damping = np.zeros(norm.shape)
+    iterations = 0
+    while iterations < max_iterations and np.any(norm > tolerance * scale):
+        iterations += 1
+        active = norm > tolerance * scale
+        if iterations <= GAUSS_NEWTON_STEPS:
+            steps = model.gauss_newton_steps(state, *data, current.gradient, damping)
+        else:
+            steps = _newton_steps(model, state, *data, current.gradient, damping)
+        decrease = -0.5 * sum(
+            manifold.inner(state["footpoint"], steps[block], current.gradient[block])
+            for block in blocks
+        )
+        steps = _shorten(manifold, state["footpoint"], steps)
+        trial = model.retract(state, steps)
+        found = model.energy_gradient(trial, *data, blocks)
+        trial_norm = _gradient_norm(manifold, trial, found)
+        gain = current.energy - found.energy
+        # Where energies differ by rounding alone the gradient is the better judge.
+        rounding = np.abs(gain) <= 1e-12 * current.energy + ENERGY_ROUNDING
+        accept = active & np.where(rounding, trial_norm < norm, gain > 1e-4 * decrease)
+        damping = np.where(
+            accept, np.where(damping > 1e-6, 0.1 * damping, 0.0), np.maximum(10 * damping, 1e-3)
+        )
+        chosen = manifold.expand(accept)
+        state = {block: np.where(chosen, trial[block], value) for block, value in state.items()}
+        current = replace(
+            current,
+            energy=np.where(accept, found.energy, current.energy),
+            gradient={
+                block: np.where(chosen, found.gradient[block], value)
+                for block, value in current.gradient.items()
+            },
+        )
+        norm = np.where(accept, trial_norm, norm)
+    return Minimum(state, current.energy, norm / scale, norm <= tolerance * scale, iterations)
+
+
+def _gradient_norm(manifold, state, found):
+    squares = [manifold.inner(state["footpoint"], each, each) for each in found.gradient.values()]
+    return np.sqrt(np.maximum(sum(squares), 0.0))
+
+
+def _shorten(manifold, footpoint, steps):
+    """Keep every step within a quarter of the injectivity radius."""
+    if np.isinf(manifold.injectivity_radius):
+        return steps
+    longest = 0.25 * manifold.injectivity_radius
+    length = np.max([manifold.norm(footpoint, step) for step in steps.values()], axis=0)
+    factor = manifold.expand(np.minimum(1.0, longest / np.maximum(length, longest)))
+    return {block: factor * step for block, step in steps.items()}
+
+
+def _newton_steps(model, state, covariates, points, gradients, damping):
+    """Steps from the exact Hessian, made positive where it is not."""
+    manifold, footpoint = model.manifold, state["footpoint"]
+    matrix = model.hessian(state, covariates, points, tuple(gradients))
+    frame = manifold.frame(footpoint)
+    values, vectors = np.linalg.eigh(matrix)
+    largest = np.max(np.abs(values), axis=-1)[..., None]
+    values = np.maximum(np.abs(values), 1e-12 * largest) + damping[..., None] * largest
+    flat = np.concatenate(
+        [manifold.coordinates(footpoint, each, frame) for each in gradients.values()], axis=-1
+    )
+    turned = np.swapaxes(vectors, -1, -2) @ flat[..., None]
+    moves = -(vectors @ (turned / values[..., None]))[..., 0]
+    parts = np.split(moves, len(gradients), axis=-1)
+    return {
+        block: manifold.vector(frame, part) for block, part in zip(gradients, parts, strict=True)
+    }
+
+
+def fit(model, covariates, points, tolerance=1e-10, max_iterations=100):
+    """Parameters of least energy (Kulkarni and Soto, eq. 4), from an automatic start.
+
+    Parameters
+    ----------
+    model : GeodesicModel
+    covariates : ndarray, shape (*data_sets, n, k); (*data_sets, n) with one; None without any
+    points : ndarray, shape (*data_sets, n, *point_shape)
+    tolerance : float
+        Gradient norm to reach, relative to the data's scale.
+    max_iterations : int
+
+    Returns
+    -------
+    Fit
+        ``converged`` says, data set by data set, whether ``tolerance`` was reached.
+
+    Raises
+    ------
+    FitError
+        Fewer than k + 2 records (1 without a covariate), or covariates that do not vary
+        independently of one another.
+    CutLocusError
+        A record near the cut locus of its prediction, where the residual has no sure direction,
+        unless the loss bounds its pull; see `check_cut_locus`.
+    """
+    manifold = model.manifold
+    points = np.asarray(points)
+    x = model.aligned(covariates, points)
+    _check_covariates(x)
+    start = starting_parameters(model, x, points)
+    found = minimise(model, start, x, points, None, tolerance, max_iterations)
+    if isinstance(model.loss, Distance) and not x.shape[-1]:
+        found = _at_a_record(model, found, points)
+    distances = model.residual_distances(found.parameters, x, points)
+    check_cut_locus(manifold, distances, model.loss)
+    return Fit(**vars(found), largest_residual=np.max(distances, axis=-1))
+
+
+def _check_covariates(x):
+    number, k = x.shape[-2:]
+    least = k + 2 if k else 1
+    if number < least:
+        raise FitError(
+            f"a fit with {k} covariates needs at least {least} records and there are {number}: add "
+            "records"
+        )
+    centred = x - np.mean(x, axis=-2, keepdims=True)
+    if k and np.any(np.ptp(x, axis=-2) == 0.0):
+        raise FitError("a covariate is the same for all records: give one that varies")
+    if k > 1 and np.any(np.linalg.matrix_rank(centred) < k):
+        raise FitError(
+            "a covariate is a linear combination of the others: leave out what the others tell"
+        )
+
+
+def check_cut_locus(manifold, distances, loss):
+    """Raise `CutLocusError` when a residual that counts in full comes near the cut locus.
+
+    By least squares such a record pulls more strongly than any other, in a direction that a
+    small change of the fit reverses.  A loss that bounds its pull makes it one more outlier, on
+    which the fit depends as little as on any: to refuse it would undo what the loss is for.  (The
+    fit itself is sound: at the cut locus of a record its loss has a ridge, where no minimum is.)
+    A bound that is itself near the cut locus bounds next to nothing, and excuses no record.
+
+    Parameters
+    ----------
+    manifold : Manifold
+    distances : ndarray, shape (*data_sets, n)
+    loss : Loss
+    """
+    limit = CUT_LOCUS_FRACTION * manifold.injectivity_radius
+    if loss.pull < limit:
+        return
+    if np.any(distances > limit):
+        worst = np.unravel_index(np.argmax(distances), distances.shape)
+        raise CutLocusError(
+            worst, float(distances[worst]), manifold.injectivity_radius, distances.shape[:-1]
+        )
+
+
+def _at_a_record(model, found, points):
+    """Medians moved to a record where the record is the minimum.
+
+    A record is where no direction lowers the sum of distances: where the unit vectors towards the
+    others add up to at most the number of records that lie there.
+    """
+    manifold = model.manifold
+    axis = -manifold.point_ndim - 1
+    start = np.expand_dims(found.parameters["footpoint"], axis)
+    distances = manifold.dist(start, points)
+    nearest = np.argmin(distances, axis=-1)[..., None]
+    record = np.take_along_axis(points, manifold.expand(nearest), axis=axis)
+    away = manifold.dist(record, points)
+    scale = np.max(away, axis=-1)
+    here = away <= AT_RECORD * scale[..., None]
+    vectors = manifold.log(record, points)
+    units = vectors * manifold.expand(np.where(here, 0.0, 1.0) / np.where(here, 1.0, away))
+    record = np.squeeze(record, axis=axis)
+    pull = manifold.norm(record, np.sum(units, axis=axis))
+    at_record = ~found.converged & (pull <= np.sum(here, axis=-1))
+    energy = np.where(at_record, np.mean(away, axis=-1), found.energy)
+    footpoint = np.where(
+        manifold.expand(at_record), record, found.parameters["footpoint"]
+    )
+    return replace(
+        found,
+        parameters={"footpoint": footpoint},
+        energy=energy,
+        gradient_norm=np.where(at_record, 0.0, found.gradient_norm),
+        converged=found.converged | at_record,
+    )
+
+
+def starting_parameters(model, covariates, points, candidates=32):
+    """Start of the fit: linear regression in the tangent space at a central record.
+
+    The central record is the one, of up to ``candidates`` spread over the data, with the least
+    sum of losses of the distances to the others.  With a loss that bounds the pull of records the
+    regression is reweighted until outliers have no more pull in it than they will have in the fit.
+    Of very many records some are enough, spread over the data.
+
+    Parameters
+    ----------
+    model : GeodesicModel
+    covariates : ndarray, shape (*data_sets, n, k)
+    points : ndarray, shape (*data_sets, n, *point_shape)
+
+    Returns
+    -------
+    dict of ndarray, shape (*data_sets, *point_shape)
+    """
+    manifold = model.manifold
+    record_axis = -manifold.point_ndim - 1
+    covariates, points = _some_records(manifold, covariates, points)
+    number = covariates.shape[-2]
+    chosen = np.unique(np.linspace(0, number - 1, min(number, candidates)).astype(int))
+    some = np.take(points, chosen, axis=record_axis)
+    squares = (
+        manifold.dist(np.expand_dims(some, record_axis), np.expand_dims(some, record_axis - 1)) ** 2
+    )
+    best = np.argmin(np.sum(model.loss.values(squares), axis=-1), axis=-1)
+    index = np.asarray(best)[(..., None) + (None,) * manifold.point_ndim]
+    centre = np.take_along_axis(some, index, axis=record_axis)
+    logs = manifold.log(centre, points)
+    first, slopes = _linear_regression(manifold, covariates, logs)
+    rounds = 0 if isinstance(model.loss, SquaredDistance) else STARTING_ROUNDS
+    for _ in range(rounds):
+        line = np.expand_dims(first, record_axis) + sum(
+            manifold.expand(covariates[..., j]) * np.expand_dims(slope, record_axis)
+            for j, slope in enumerate(slopes)
+        )
+        apart = logs - line
+        squares = np.maximum(manifold.inner(centre, apart, apart), 0.0)
+        weights = model.loss.weights(squares)
+        if not np.all(np.sum(weights, axis=-1) > 0.0):
+            break
+        first, slopes = _linear_regression(manifold, covariates, logs, weights)
+    centre = np.squeeze(centre, axis=record_axis)
+    footpoint = manifold.exp(centre, first)
+    vectors = [manifold.log(footpoint, manifold.exp(centre, first + slope)) for slope in slopes]
+    return model.parameters(footpoint, *vectors)
+
+
+def _some_records(manifold, covariates, points):
+    """Of very many records some, spread over the data, among which each covariate varies."""
+    number, k = covariates.shape[-2:]
+    if number <= STARTING_RECORDS:
+        return covariates, points
+    used = np.linspace(0, number - 1, STARTING_RECORDS).astype(int)
+    used = np.broadcast_to(used, (*covariates.shape[:-2], STARTING_RECORDS))
+    # With the two that are farthest apart in it a covariate varies.
+    if k:
+        ends = [np.argmin(covariates, axis=-2), np.argmax(covariates, axis=-2)]
+        used = np.concatenate([used, *ends], axis=-1)
+    return (
+        np.take_along_axis(covariates, used[..., None], axis=-2),
+        np.take_along_axis(points, manifold.expand(used), axis=-manifold.point_ndim - 1),
+    )
+
+
+def _linear_regression(manifold, covariates, vectors, weights=None):
+    """Intercept and slopes (*data_sets, *point_shape) of tangent vectors at one point."""
+    record_axis = -manifold.point_ndim - 1
+    if weights is None:
+        weights = np.ones(covariates.shape[:-1])
+    weights = weights / np.sum(weights, axis=-1, keepdims=True)
+    middle = np.sum(manifold.expand(weights) * vectors, axis=record_axis)
+    if not covariates.shape[-1]:
+        return middle, []
+    mean = np.sum(weights[..., None] * covariates, axis=-2)
+    x = covariates - mean[..., None, :]
+    weighted = weights[..., None] * x
+    # Covariates that the weights leave no variation in get no slope.
+    inverse = np.linalg.pinv(np.swapaxes(weighted, -1, -2) @ x, hermitian=True)
+    factors = weighted @ inverse
+    slopes = [
+        np.sum(manifold.expand(factors[..., j]) * vectors, axis=record_axis)
+        for j in range(x.shape[-1])
+    ]
+    shift = sum(manifold.expand(mean[..., j]) * slope for j, slope in enumerate(slopes))
+    return middle - shift, slopes

@@ -1,0 +1,284 @@
+"""The model of all five papers: ``y ~ Exp(p, x_1 v_1 + ... + x_k v_k)`` on a Riemannian manifold.
+
+Without a covariate it is the Frechet mean or, with the distance as loss, the geometric median; with
+one it is geodesic regression (Fletcher 2011; Kulkarni and Soto, eq. 3 to 6); on Euclidean space it
+is linear regression.  Everything is vectorised over data sets and chains: parameters have shape
+(*data_sets, *chains, *point_shape), covariates (*data_sets, n, k) and points
+(*data_sets, n, *point_shape).  With one covariate its axis may be left out, and without one
+covariates may be ``None``.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from geodp.manifolds.base import Manifold
+from geodp.models import residuals as rows
+from geodp.models.blocks import block_names
+from geodp.models.chunks import CHUNK, sum_over_records
+from geodp.models.fitting import fit, minimise
+from geodp.models.losses import Loss, SquaredDistance
+
+# Step of the central differences of the gradient, radians: error of order 1e-10 both ways.
+DIFFERENCE_STEP = 1e-5
+
+
+@dataclass(frozen=True)
+class EnergyGradient:
+    """Energy, the mean loss, and the blocks of its gradient asked for.
+
+    Attributes
+    ----------
+    energy : ndarray, shape (*data_sets, *chains)
+    gradient : dict of ndarray, shape (*data_sets, *chains, *point_shape)
+        By block.
+    """
+
+    energy: np.ndarray
+    gradient: dict
+
+
+@dataclass(frozen=True)
+class GeodesicModel:
+    """A manifold, a number of covariates and a loss.
+
+    Attributes
+    ----------
+    manifold : Manifold
+    number_of_covariates : int
+        k, 0 or more.
+    loss : Loss
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from geodp.manifolds.euclidean import Euclidean
+    >>> model = GeodesicModel(Euclidean(1), number_of_covariates=1)
+    >>> found = model.fit(np.array([0.0, 1.0, 2.0]), np.array([[1.0], [3.0], [5.0]]))
+    >>> found.parameters["footpoint"], found.parameters["shooting_vector"]
+    (array([1.]), array([2.]))
+    """
+
+    manifold: Manifold
+    number_of_covariates: int = 1
+    loss: Loss = field(default_factory=SquaredDistance)
+
+    @property
+    def blocks(self):
+        """Names of the parameters, footpoint first."""
+        return block_names(self.number_of_covariates)
+
+    def parameters(self, *arrays):
+        """Parameters by block, from one array a block."""
+        return dict(zip(self.blocks, arrays, strict=True))
+
+    def aligned(self, covariates, points):
+        """Covariates with an axis for k, of shape (*data_sets, n, k).
+
+        Raises
+        ------
+        ValueError
+            Covariates and points do not go together.
+        """
+        shape = self.manifold.batch_shape(points)
+        if covariates is None:
+            covariates = np.zeros((*shape, 0))
+        covariates = np.asarray(covariates)
+        if self.number_of_covariates == 1 and covariates.ndim == len(shape):
+            covariates = covariates[..., None]
+        if covariates.shape != (*shape, self.number_of_covariates):
+            raise ValueError(
+                f"covariates have shape {covariates.shape} and points {points.shape}: give "
+                f"covariates of shape {(*shape, self.number_of_covariates)}"
+            )
+        return covariates
+
+    def residuals(self, parameters, covariates, points):
+        """Residuals of records; see `geodp.models.residuals.Residuals`."""
+        x = self.aligned(covariates, points)
+        return rows.residuals_of(self.manifold, parameters, x, points)
+
+    def energy_gradient(self, parameters, covariates, points, blocks=None):
+        """Energy, the mean loss, and its gradients (Kulkarni and Soto, eq. 3, 5 and 6).
+
+        By least squares the energy is ``1/(2n) sum d^2``.
+
+        Parameters
+        ----------
+        parameters : dict of ndarray, shape (*data_sets, *chains, *point_shape)
+        covariates : ndarray, shape (*data_sets, n, k)
+        points : ndarray, shape (*data_sets, n, *point_shape)
+        blocks : sequence of str, optional
+            The gradients wanted: empty for the energy alone, all unless given.
+
+        Returns
+        -------
+        EnergyGradient
+        """
+        manifold = self.manifold
+        blocks = self.blocks if blocks is None else blocks
+        x = self.aligned(covariates, points)
+
+        def part(some, records):
+            """Sum of losses, and minus the sums of contributions."""
+            found = rows.residuals_of(manifold, some, x[records], points[records])
+            losses = self.loss.values(found.squared_distances)
+            weights = self.loss.weights(found.squared_distances) if blocks else None
+            gradients = [-found.adjoint_sums(block, weights) for block in blocks]
+            return [np.sum(losses, axis=-1), *gradients]
+
+        energy, *gradients = sum_over_records(
+            manifold, parameters, x.shape[:-1], part, size=self._record_size
+        )
+        number = x.shape[-2]
+        return EnergyGradient(
+            energy / number,
+            {block: total / number for block, total in zip(blocks, gradients, strict=True)},
+        )
+
+    @property
+    def _record_size(self):
+        return rows.record_size(self.manifold, self.number_of_covariates)
+
+    def contributions(self, parameters, covariates, points):
+        """What each record contributes to minus n times the gradient, for clipping.
+
+        Returns
+        -------
+        dict of ndarray, shape (*data_sets, *chains, n, *point_shape)
+            Tangent vectors at the footpoint, by block.
+        """
+        found = self.residuals(parameters, covariates, points)
+        weights = self.loss.weights(found.squared_distances)
+        each = {block: found.contributions(block) for block in self.blocks}
+        if weights is None:
+            return each
+        factor = self.manifold.expand(weights)
+        return {block: factor * value for block, value in each.items()}
+
+    def residual_distances(self, parameters, covariates, points):
+        """Distances of the records to their predictions; shape (*data_sets, *chains, n)."""
+        manifold = self.manifold
+        x = self.aligned(covariates, points)
+        number = x.shape[-2]
+        distances = np.empty((*manifold.batch_shape(parameters["footpoint"]), number))
+        before = (slice(None),) * (x.ndim - 2)
+        step = max(1, CHUNK // (self._record_size * max(1, distances.size // number)))
+        for start in range(0, number, step):
+            some = (*before, slice(start, start + step))
+            found = rows.residuals_of(manifold, parameters, x[some], points[some])
+            distances[..., some[-1]] = np.sqrt(found.squared_distances)
+        return distances
+
+    def predict(self, parameters, covariates):
+        """Points ``Exp(p, x_1 v_1 + ... + x_k v_k)``.
+
+        Parameters
+        ----------
+        parameters : dict of ndarray, shape (*batch, *point_shape)
+        covariates : ndarray, shape (m, k), or (m,) with one covariate
+
+        Returns
+        -------
+        ndarray, shape (*batch, m, *point_shape)
+        """
+        manifold = self.manifold
+        x = np.asarray(covariates, dtype=float)
+        if self.number_of_covariates == 1 and x.ndim == 1:
+            x = x[:, None]
+        if x.ndim != 2 or x.shape[-1] != self.number_of_covariates:
+            raise ValueError(
+                f"covariates have shape {x.shape}: give m rows of {self.number_of_covariates} "
+                "covariates"
+            )
+        axis = -manifold.point_ndim - 1
+        footpoint, *vectors = (np.expand_dims(value, axis) for value in parameters.values())
+        start = np.zeros((len(x), *manifold.point_shape)) + footpoint
+        total = sum((manifold.expand(x[:, j]) * vectors[j] for j in range(x.shape[-1])), 0 * start)
+        return manifold.exp(start, total)
+
+    def retract(self, parameters, steps):
+        """Move the blocks named in ``steps``; shooting vectors are carried along in parallel.
+
+        Parameters
+        ----------
+        parameters : dict of ndarray, shape (*batch, *point_shape)
+        steps : dict of ndarray, shape (*batch, *point_shape)
+            Tangent vectors at the footpoint, by block.
+
+        Returns
+        -------
+        dict of ndarray
+        """
+        manifold = self.manifold
+        moved = {
+            block: value + steps[block] if block in steps else value
+            for block, value in parameters.items()
+        }
+        footpoint = parameters["footpoint"]
+        if "footpoint" in steps:
+            step = steps["footpoint"]
+            moved = {
+                block: manifold.exp(footpoint, step)
+                if block == "footpoint"
+                else manifold.transport(footpoint, step, value)
+                for block, value in moved.items()
+            }
+        return moved
+
+    def gauss_newton_steps(self, parameters, covariates, points, gradients, damping):
+        """Damped Gauss-Newton steps, with records weighted as the loss weights them.
+
+        See `geodp.models.residuals.gauss_newton_steps`.
+        """
+        x = self.aligned(covariates, points)
+        weights = None
+        if not isinstance(self.loss, SquaredDistance):
+            found = rows.residuals_of(self.manifold, parameters, x, points)
+            weights = self.loss.weights(found.squared_distances)
+        return rows.gauss_newton_steps(self.manifold, parameters, x, gradients, damping, weights)
+
+    def hessian(self, parameters, covariates, points, blocks=None):
+        """Exact Hessian of the energy, by central differences of the gradient.
+
+        Where a loss has no second derivative this is a mean of those on both sides.
+
+        Returns
+        -------
+        ndarray, shape (*data_sets, *chains, D, D)
+            ``D = dim * len(blocks)``, in the frame at the footpoint, block after block.
+        """
+        manifold = self.manifold
+        blocks = self.blocks if blocks is None else blocks
+        footpoint = parameters["footpoint"]
+        frame = manifold.frame(footpoint)
+        axis = -manifold.point_ndim - 1
+        wide = {
+            block: np.broadcast_to(np.expand_dims(value, axis), frame.shape)
+            for block, value in parameters.items()
+        }
+        start = wide["footpoint"]
+        matrix = []
+        for moved in blocks:
+            sides = []
+            for sign in (1.0, -1.0):
+                step = sign * DIFFERENCE_STEP * frame
+                end = self.retract(wide, {moved: step})
+                found = self.energy_gradient(end, covariates, points, blocks)
+                columns = []
+                for block in blocks:
+                    gradient = found.gradient[block]
+                    if moved == "footpoint":
+                        back = -manifold.transport(start, step, step)
+                        gradient = manifold.transport(end["footpoint"], back, gradient)
+                    columns.append(
+                        manifold.coordinates(start, gradient, np.expand_dims(frame, axis - 1))
+                    )
+                sides.append(np.concatenate(columns, axis=-1))
+            matrix.append((sides[0] - sides[1]) / (2.0 * DIFFERENCE_STEP))
+        matrix = np.concatenate(matrix, axis=-2)
+        return 0.5 * (matrix + np.swapaxes(matrix, -1, -2))
+
+    # The fit is a module of its own.
+    minimise = minimise
+    fit = fit

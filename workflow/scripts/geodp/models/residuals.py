@@ -1,0 +1,502 @@
+"""Residuals of records about predictions, and all that gradients and Gauss-Newton steps need.
+
+The prediction of a record with covariates ``x_1, ..., x_k`` is ``Exp(p, x_1 v_1 + ... + x_k v_k)``.
+Where all records look along one geodesic (at most one covariate) on a symmetric space, the residuals
+are never formed one by one; with several covariates each record has a geodesic, hence curvature
+eigenspaces, of its own; on other spaces derivatives of Exp come from differences.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from geodp.manifolds.base import Manifold, align_data_axes
+from geodp.manifolds.differences import DifferencedManifold
+from geodp.manifolds.symmetric import JACOBI_SOLUTIONS, SymmetricSpace, jacobi_factors
+from geodp.models.chunks import sum_over_records
+
+# Keeps the normal equations of least squares solvable, relative to their size.
+RIDGE = 1e-14
+
+
+class Residuals(ABC):
+    """Residuals ``r_i = Log(prediction_i, y_i)`` at each state of a batch of parameters.
+
+    The *contribution* of a record to a block is its residual, carried to the footpoint by the
+    adjoint of the derivative of its prediction in that block: minus the gradient of
+    ``|r_i|^2 / 2``.
+
+    Attributes
+    ----------
+    squared_distances : ndarray, shape (*data_sets, *chains, n)
+        ``|r_i|^2``.
+    """
+
+    squared_distances: np.ndarray
+
+    @abstractmethod
+    def adjoint_sums(self, block, weights=None):
+        """Sum over records of their weighted contributions to a block.
+
+        Parameters
+        ----------
+        block : str
+            As in `block_names`.
+        weights : ndarray, shape (*data_sets, *chains, n), optional
+            One if not given.
+
+        Returns
+        -------
+        ndarray, shape (*data_sets, *chains, *point_shape)
+            Tangent at the footpoint.
+        """
+
+    @abstractmethod
+    def adjoint_norms(self, coefficients):
+        """Norms of combinations of a record's contributions.
+
+        Parameters
+        ----------
+        coefficients : dict of float
+            By block; a block left out does not enter.
+
+        Returns
+        -------
+        ndarray, shape (*data_sets, *chains, n)
+        """
+
+    @abstractmethod
+    def contributions(self, block):
+        """Contribution of each record to a block; (*data_sets, *chains, n, *point_shape)."""
+
+
+def residuals_of(manifold, parameters, covariates, points):
+    """Residuals of records at each state of a batch of parameters.
+
+    Parameters
+    ----------
+    manifold : Manifold
+    parameters : dict of ndarray, shape (*data_sets, *chains, *point_shape)
+        By block, the footpoint first.
+    covariates : ndarray, shape (*data_sets, n, k)
+    points : ndarray, shape (*data_sets, n, *point_shape)
+
+    Returns
+    -------
+    Residuals
+    """
+    number_of_covariates = covariates.shape[-1]
+    if not isinstance(manifold, SymmetricSpace):
+        return DifferencedResiduals.of(manifold, parameters, covariates, points)
+    if number_of_covariates > 1:
+        return GeodesicsResiduals.of(manifold, parameters, covariates, points)
+    return GeodesicResiduals.of(manifold, parameters, covariates, points)
+
+
+def record_size(manifold, number_of_covariates):
+    """Numbers that one array of `residuals_of` holds for a record, about."""
+    coordinates = int(np.prod(manifold.point_shape))
+    if not isinstance(manifold, SymmetricSpace):
+        return manifold.dim * coordinates
+    return len(manifold.curvature_signs) * coordinates if number_of_covariates > 1 else 1
+
+
+def _one_geodesic(parameters, covariates):
+    """Start, velocity and times of the geodesic that all records look along (k = 0 or 1)."""
+    start, *velocities = parameters.values()
+    if velocities:
+        return start, velocities[0], covariates[..., 0]
+    return start, np.zeros_like(start), np.zeros(covariates.shape[:-1])
+
+
+def _argument(index):
+    """Which argument of Exp a block is: the footpoint comes first."""
+    return "vector" if index else "point"
+
+
+@dataclass(frozen=True)
+class GeodesicResiduals(Residuals):
+    """Residuals along one geodesic of a symmetric space: k = 0 or 1.
+
+    Attributes
+    ----------
+    manifold : SymmetricSpace
+    parameters : dict of ndarray
+    covariates, points : ndarray
+        As given.
+    times : ndarray that broadcasts to (*data_sets, *chains, n)
+    logs : LogsAlong, or an equal of it
+    """
+
+    manifold: SymmetricSpace
+    parameters: dict
+    covariates: np.ndarray
+    points: np.ndarray
+    times: np.ndarray
+    logs: object
+
+    @classmethod
+    def of(cls, manifold, parameters, covariates, points):
+        start, velocity, times = _one_geodesic(parameters, covariates)
+        logs = manifold.logs_along(start, velocity, times, points)
+        batch_ndim = logs.squared_distances.ndim - 1
+        aligned = align_data_axes(times, times.ndim - 1, batch_ndim)
+        return cls(manifold, parameters, covariates, points, aligned, logs)
+
+    @property
+    def squared_distances(self):
+        return self.logs.squared_distances
+
+    @cached_property
+    def _factors(self):
+        frequencies = self.logs.frequencies
+        return {
+            block: jacobi_factors(self.manifold, frequencies, self.times, _argument(index))
+            for index, block in enumerate(self.parameters)
+        }
+
+    def adjoint_sums(self, block, weights=None):
+        factors = self._factors[block]
+        if weights is not None:
+            factors = [weights * factor for factor in factors]
+        return self.logs.combine(factors)
+
+    def adjoint_norms(self, coefficients):
+        # Contributions to both blocks have the same component in an eigenspace, up to factors.
+        squares = self.logs.squared_components
+        total = np.zeros(self.squared_distances.shape)
+        for index in range(squares.shape[-2]):
+            factor = sum(
+                coefficient * self._factors[block][index]
+                for block, coefficient in coefficients.items()
+            )
+            total += factor**2 * squares[..., index, :]
+        return np.sqrt(total)
+
+    def contributions(self, block):
+        start, velocity, times = _one_geodesic(self.parameters, self.covariates)
+        logs = SymmetricSpace.logs_along(self.manifold, start, velocity, times, self.points)
+        axis = -self.manifold.point_ndim - 2
+        return sum(
+            self.manifold.expand(factor) * np.take(logs.components, index, axis=axis)
+            for index, factor in enumerate(self._factors[block])
+        )
+
+
+@dataclass(frozen=True)
+class GeodesicsResiduals(Residuals):
+    """Residuals on a symmetric space, each record on a geodesic of its own: k of 2 or more.
+
+    Attributes
+    ----------
+    manifold : SymmetricSpace
+    covariates : ndarray that broadcasts to (*data_sets, *chains, n, k)
+    start : ndarray, shape (*data_sets, *chains, 1, *point_shape)
+    frequencies : ndarray, shape (*data_sets, *chains, n, K)
+        Of each record's ``x_1 v_1 + ... + x_k v_k``.
+    components : ndarray, shape (*data_sets, *chains, n, K, *point_shape)
+        Of the residuals carried back, by curvature eigenspace.
+    blocks : tuple of str
+    """
+
+    manifold: SymmetricSpace
+    covariates: np.ndarray
+    start: np.ndarray
+    frequencies: np.ndarray
+    components: np.ndarray
+    blocks: tuple
+
+    @classmethod
+    def of(cls, manifold, parameters, covariates, points):
+        x, start, vectors = _record_vectors(manifold, parameters, covariates)
+        y = align_data_axes(points, covariates.ndim - 2, vectors.ndim - manifold.point_ndim - 1)
+        ends = manifold.exp(start, vectors)
+        back = manifold.transport_back(start, vectors, manifold.log(ends, y))
+        return cls(
+            manifold,
+            x,
+            start,
+            manifold.frequencies(start, vectors),
+            manifold.split(start, vectors, back),
+            tuple(parameters),
+        )
+
+    @cached_property
+    def squared_distances(self):
+        start = np.expand_dims(self.start, -self.manifold.point_ndim - 1)
+        squares = self.manifold.inner(start, self.components, self.components)
+        return np.maximum(np.sum(squares, axis=-1), 0.0)
+
+    @cached_property
+    def _carried(self):
+        """The two adjoints of each residual, (*batch, n, *point_shape), by argument of Exp."""
+        axis = -self.manifold.point_ndim - 1
+        factors = _factors_of_records(self.manifold, self.frequencies)
+        return {
+            argument: np.sum(self.manifold.expand(factor) * self.components, axis=axis)
+            for argument, factor in factors.items()
+        }
+
+    def contributions(self, block):
+        index = self.blocks.index(block)
+        carried = self._carried[_argument(index)]
+        if not index:
+            return carried
+        return self.manifold.expand(self.covariates[..., index - 1]) * carried
+
+    def adjoint_sums(self, block, weights=None):
+        each = self.contributions(block)
+        if weights is not None:
+            each = self.manifold.expand(weights) * each
+        return np.sum(each, axis=-self.manifold.point_ndim - 1)
+
+    def adjoint_norms(self, coefficients):
+        combined = sum(
+            coefficient * self.contributions(block) for block, coefficient in coefficients.items()
+        )
+        return self.manifold.norm(self.start, combined)
+
+
+def _record_vectors(manifold, parameters, covariates):
+    """Covariates aligned with chains, footpoints with records, and each record's vector."""
+    footpoint, *vectors = parameters.values()
+    axis = -manifold.point_ndim - 1
+    batch_ndim = footpoint.ndim - manifold.point_ndim
+    x = align_data_axes(covariates, covariates.ndim - 2, batch_ndim)
+    total = sum(
+        manifold.expand(x[..., j]) * np.expand_dims(vector, axis)
+        for j, vector in enumerate(vectors)
+    )
+    return x, np.broadcast_to(np.expand_dims(footpoint, axis), total.shape), total
+
+
+def _factors_of_records(manifold, frequencies):
+    """Jacobi factors (*batch, n, K) of each record at time one, by argument of Exp."""
+    return {
+        argument: np.stack(
+            np.broadcast_arrays(
+                *(
+                    solution(sign if manifold.multiplicities[index] else 0, frequencies[..., index])
+                    for index, sign in enumerate(manifold.curvature_signs)
+                ),
+                np.zeros(frequencies.shape[:-1]),
+            )[:-1],
+            axis=-1,
+        )
+        for argument, solution in JACOBI_SOLUTIONS.items()
+    }
+
+
+@dataclass(frozen=True)
+class DifferencedResiduals(Residuals):
+    """Residuals on a `DifferencedManifold`, for any number of covariates.
+
+    Attributes
+    ----------
+    manifold : DifferencedManifold
+    parameters : dict of ndarray
+    covariates : ndarray that broadcasts to (*data_sets, *chains, n, k)
+    squared_distances : ndarray, shape (*data_sets, *chains, n)
+    predictions, vectors : ndarray, shape (*data_sets, *chains, n, *point_shape)
+        The residuals, and the points at which they are tangent.
+    """
+
+    manifold: DifferencedManifold
+    parameters: dict
+    covariates: np.ndarray
+    squared_distances: np.ndarray
+    predictions: np.ndarray
+    vectors: np.ndarray
+
+    @classmethod
+    def of(cls, manifold, parameters, covariates, points):
+        footpoint, *vectors = parameters.values()
+        data_ndim = covariates.ndim - 2
+        batch_ndim = footpoint.ndim - manifold.point_ndim
+        x = align_data_axes(covariates, data_ndim, batch_ndim)
+        predictions = manifold.ends(footpoint, vectors, x)
+        found = manifold.log(predictions, align_data_axes(points, data_ndim, batch_ndim))
+        # In an indefinite ambient product rounding can make a small square negative.
+        squares = np.maximum(manifold.inner(predictions, found, found), 0.0)
+        return cls(manifold, parameters, x, squares, predictions, found)
+
+    @cached_property
+    def _coordinates(self):
+        """Coordinates (*batch, dim, n) of each contribution in the frame, by block."""
+        footpoint, *vectors = self.parameters.values()
+        before = -self.manifold.point_ndim - 2
+        ends = np.expand_dims(self.predictions, before)
+        residuals = np.expand_dims(self.vectors, before)
+        return {
+            block: self.manifold.inner(
+                ends,
+                self.manifold.exp_derivatives(footpoint, vectors, self.covariates, moved),
+                residuals,
+            )
+            for moved, block in enumerate(self.parameters)
+        }
+
+    def _tangents(self, coordinates):
+        """Tangent vectors at the footpoint from coordinates (*batch, dim)."""
+        frame = self.manifold.frame(next(iter(self.parameters.values())))
+        return self.manifold.vector(frame, coordinates)
+
+    def adjoint_sums(self, block, weights=None):
+        coordinates = self._coordinates[block]
+        if weights is not None:
+            coordinates = weights[..., None, :] * coordinates
+        return self._tangents(np.sum(coordinates, axis=-1))
+
+    def adjoint_norms(self, coefficients):
+        combined = sum(
+            coefficient * self._coordinates[block] for block, coefficient in coefficients.items()
+        )
+        return np.sqrt(np.sum(combined**2, axis=-2))
+
+    def contributions(self, block):
+        frame = self.manifold.frame(next(iter(self.parameters.values())))
+        frame = np.expand_dims(frame, -self.manifold.point_ndim - 2)
+        return self.manifold.vector(frame, np.swapaxes(self._coordinates[block], -1, -2))
+
+
+def gauss_newton_steps(manifold, parameters, covariates, gradients, damping, weights=None):
+    """Minus the inverse Gauss-Newton Hessian, damped, applied to a gradient of the energy.
+
+    That Hessian is the mean over records of ``J_i^T J_i``, with ``J_i`` the derivative of the
+    prediction in the blocks that have a gradient.
+
+    Parameters
+    ----------
+    manifold : Manifold
+    parameters : dict of ndarray, shape (*data_sets, *chains, *point_shape)
+    covariates : ndarray, shape (*data_sets, n, k)
+    gradients : dict of ndarray, shape (*data_sets, *chains, *point_shape)
+        Of the energy, by block.
+    damping : ndarray, shape (*data_sets, *chains)
+        Levenberg-Marquardt shift, relative to the size of the Hessian.
+    weights : ndarray, shape (*data_sets, *chains, n), optional
+        Factor of each record in the mean; one if not given.
+
+    Returns
+    -------
+    dict of ndarray, shape (*data_sets, *chains, *point_shape)
+        Steps, by block.
+    """
+    given = (manifold, parameters, covariates, gradients, damping, weights)
+    if isinstance(manifold, SymmetricSpace) and covariates.shape[-1] <= 1:
+        return _steps_by_eigenspace(*given)
+    normal = _normal_matrix(manifold, parameters, covariates, tuple(gradients), weights)
+    shift = (damping + RIDGE) * np.trace(normal, axis1=-2, axis2=-1)
+    normal = normal + shift[..., None, None] * np.eye(normal.shape[-1])
+    footpoint = next(iter(parameters.values()))
+    frame = manifold.frame(footpoint)
+    flat = np.concatenate(
+        [manifold.coordinates(footpoint, each, frame) for each in gradients.values()], axis=-1
+    )
+    moves = -np.linalg.solve(normal, flat[..., None])[..., 0]
+    parts = np.split(moves, len(gradients), axis=-1)
+    return {
+        block: manifold.vector(frame, part) for block, part in zip(gradients, parts, strict=True)
+    }
+
+
+def _steps_by_eigenspace(manifold, parameters, covariates, gradients, damping, weights):
+    """Along one geodesic the Hessian is a matrix over blocks in each curvature eigenspace."""
+    start, velocity, times = _one_geodesic(parameters, covariates)
+    blocks = tuple(parameters)
+    frequencies = manifold.frequencies(start, velocity)
+    times = align_data_axes(times, times.ndim - 1, frequencies.ndim - 1)
+    shape = np.broadcast_shapes((*frequencies.shape[:-1], 1), times.shape)
+    factors = {
+        block: jacobi_factors(manifold, frequencies, times, _argument(blocks.index(block)))
+        for block in gradients
+    }
+    parts = {
+        block: manifold.split(start, velocity, gradient) for block, gradient in gradients.items()
+    }
+    axis = -manifold.point_ndim - 1
+    steps = dict.fromkeys(gradients, 0.0)
+    for index in range(len(manifold.curvature_signs)):
+        columns = np.stack(
+            [np.broadcast_to(factors[block][index], shape) for block in gradients], axis=-2
+        )
+        weighted = columns if weights is None else weights[..., None, :] * columns
+        normal = weighted @ np.swapaxes(columns, -1, -2) / shape[-1]
+        shift = (damping + RIDGE) * np.trace(normal, axis1=-2, axis2=-1)
+        inverse = np.linalg.inv(normal + shift[..., None, None] * np.eye(len(gradients)))
+        for row, block in enumerate(gradients):
+            for column, other in enumerate(gradients):
+                component = np.take(parts[other], index, axis=axis)
+                steps[block] -= manifold.expand(inverse[..., row, column]) * component
+    return steps
+
+
+def _normal_matrix(manifold, parameters, covariates, blocks, weights):
+    """Gauss-Newton Hessian (*batch, D, D) in the frame at the footpoint, block after block."""
+    footpoint = next(iter(parameters.values()))
+    number = covariates.shape[-2]
+    if isinstance(manifold, SymmetricSpace):
+        product, size = _products_by_eigenspace, manifold.dim * record_size(manifold, 2)
+    else:
+        product, size = _products_by_differences, manifold.dim * record_size(manifold, 1)
+    data_shape = covariates.shape[:-1]
+    batch = manifold.batch_shape(footpoint)
+    weights = np.broadcast_to(1.0 if weights is None else weights, (*batch, number))
+
+    def part(some, records, chosen):
+        return [product(manifold, some, covariates[records], blocks, chosen)]
+
+    [total] = sum_over_records(
+        manifold, parameters, data_shape, part, per_record=[weights], size=size
+    )
+    return total / number
+
+
+def _products_by_eigenspace(manifold, parameters, covariates, blocks, weights):
+    """Sum over records of weighted ``J_i^T J_i``, from projections on curvature eigenspaces."""
+    x, start, vectors = _record_vectors(manifold, parameters, covariates)
+    before = -manifold.point_ndim - 1
+    frame = manifold.frame(start)
+    images = manifold.split(
+        np.expand_dims(start, before), np.expand_dims(vectors, before), frame
+    )  # (*batch, n, dim, K, *point_shape)
+    place = np.expand_dims(start, (before, before - 1))
+    # Coordinates (*batch, n, dim, K, dim): a projection matrix for each eigenspace.
+    frames = np.expand_dims(frame, (before - 1, before - 2))
+    projections = manifold.coordinates(place, images, frames)
+    factors = _factors_of_records(manifold, manifold.frequencies(start, vectors))
+    names = tuple(parameters)
+    rows = []
+    for first in blocks:
+        row = []
+        for second in blocks:
+            scale = weights
+            for index in (names.index(first), names.index(second)):
+                scale = scale * x[..., index - 1] if index else scale
+            pair = (
+                factors[_argument(names.index(first))] * factors[_argument(names.index(second))]
+            )
+            row.append(np.einsum("...n,...nk,...nikj->...ij", scale, pair, projections))
+        rows.append(np.concatenate(row, axis=-1))
+    return np.concatenate(rows, axis=-2)
+
+
+def _products_by_differences(manifold, parameters, covariates, blocks, weights):
+    """Sum over records of weighted ``J_i^T J_i``, from differences of Exp."""
+    footpoint, *vectors = parameters.values()
+    names = tuple(parameters)
+    batch_ndim = footpoint.ndim - manifold.point_ndim
+    x = align_data_axes(covariates, covariates.ndim - 2, batch_ndim)
+    axis = -manifold.point_ndim - 2
+    images = np.concatenate(
+        [
+            manifold.exp_derivatives(footpoint, vectors, x, names.index(block))
+            for block in blocks
+        ],
+        axis=axis,
+    )
+    ends = np.expand_dims(manifold.ends(footpoint, vectors, x), axis)
+    products = manifold.gram(ends, images, manifold.point_ndim + 1)
+    return np.sum(weights[..., None, None, :] * products, axis=-1)
