@@ -15,7 +15,9 @@ from geodp.audit.search import climb
 from geodp.errors import DataError
 from geodp.manifolds.supports import cube_directions, sobol_points
 from geodp.mechanisms.certified import Certified, map_records
-from geodp.models.regression import FitError, fit, hessian
+from geodp.models.fitting import FitError
+from geodp.models.geodesic import GeodesicModel
+from geodp.models.losses import Huber
 
 # Proposals about an optimum are the law it would have in flat space, this many times as wide.
 WIDTHS = (1.0, 4.0, 16.0)
@@ -120,11 +122,12 @@ def local_proposals(public, covariates, points, budget):
     low, high = public.covariate_range
     x = (np.clip(covariates, low, high) - 0.5 * (low + high)) / (high - low)
     tau = public.gradient_scale
+    model = GeodesicModel(manifold, loss=Huber(tau))
     try:
-        found = fit(manifold, x, points, huber=tau, max_iterations=50)
+        found = model.fit(x, points, max_iterations=50)
     except FitError:
         return []
-    matrix = hessian(manifold, found.footpoint, found.shooting_vector, x, points, huber=tau)
+    matrix = model.hessian(found.parameters, x, points)
     values, vectors = np.linalg.eigh(matrix)
     values = np.maximum(np.abs(values), 1e-3 * np.max(np.abs(values)))
     matrix = (vectors * values) @ vectors.T

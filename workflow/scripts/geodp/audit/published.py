@@ -13,7 +13,8 @@ from geodp.audit.disc import Disc
 from geodp.audit.search import Pair, climb
 from geodp.manifolds.euclidean import Euclidean
 from geodp.manifolds.sphere import Sphere
-from geodp.models.regression import energy_gradient, fit, minimise_energy
+from geodp.models.geodesic import GeodesicModel
+from geodp.models.losses import Huber, SquaredDistance
 
 SPHERE = Sphere(2)
 PLANE = Euclidean(2)
@@ -141,10 +142,10 @@ class Densities:
             frame = SPHERE.frame(self.footpoint)[..., None, :, :]
             v = SPHERE.vector(frame, states)
             p = np.broadcast_to(start, v.shape)
-        found = energy_gradient(
-            SPHERE, p, v, self.covariates, self.points, (self.block,), self.clip
-        )
-        norm = SPHERE.norm(p, getattr(found, self.block))
+        model = _clipped_model(self.clip)
+        data = (self.covariates, self.points)
+        found = model.energy_gradient(model.parameters(p, v), *data, (self.block,))
+        norm = SPHERE.norm(p, found.gradient[self.block])
         return np.where(self.disc.contains(states), -norm / self.scale[..., None], -np.inf)
 
     def take(self, pair):
@@ -153,6 +154,11 @@ class Densities:
         arrays = ("covariates", "points", "scale", "footpoint", "shooting_vector", "pole")
         parts = {name: getattr(self, name)[chosen] for name in arrays}
         return Densities(disc=self.disc, block=self.block, clip=self.clip, **parts)
+
+
+def _clipped_model(clip):
+    """Geodesic regression on the sphere; clipped residuals are those of Huber's loss."""
+    return GeodesicModel(SPHERE, loss=SquaredDistance() if clip is None else Huber(clip))
 
 
 def densities(variant, setting, budget, covariates, points):
@@ -175,7 +181,7 @@ def densities(variant, setting, budget, covariates, points):
     if variant.tau == "own":
         low = np.min(covariates, axis=-1, keepdims=True)
         covariates = (covariates - low) / np.ptp(covariates, axis=-1, keepdims=True)
-    found = fit(SPHERE, covariates, points, max_iterations=200)
+    found = _clipped_model(None).fit(covariates, points, max_iterations=200)
     tau = {
         "own": found.largest_residual,
         "shared": np.max(found.largest_residual, axis=-1, keepdims=True),
@@ -188,16 +194,15 @@ def densities(variant, setting, budget, covariates, points):
     clip = setting.tau if variant.clipped else None
     if variant.vector == "fixed" or variant.block == "shooting_vector":
         p, v = (np.broadcast_to(part[:, :1], part.shape) for part in (p, v))
-    block = (variant.block,)
-    mode = minimise_energy(
-        SPHERE, p, v, covariates, points, block, tolerance=1e-8, max_iterations=40, huber=clip
-    )
+    model, settings = _clipped_model(clip), {"tolerance": 1e-8, "max_iterations": 40}
+    start = model.parameters(p, v)
+    mode = model.minimise(start, covariates, points, blocks=(variant.block,), **settings)
     if variant.block == "footpoint":
         radius = np.pi if variant.whole else setting.radius
-        disc, pole = Disc(SPHERE, setting.centre, radius), mode.footpoint
+        disc, pole = Disc(SPHERE, setting.centre, radius), mode.parameters["footpoint"]
     else:
         disc = Disc(PLANE, np.zeros(2), setting.longest)
-        pole = SPHERE.coordinates(p, mode.shooting_vector)
+        pole = SPHERE.coordinates(p, mode.parameters["shooting_vector"])
     return Densities(disc, covariates, points, scale, p, v, pole, variant.block, clip)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from geodp.randomness import random_directions
 
+
 class Manifold(ABC):
     """A complete Riemannian manifold.
 

@@ -162,7 +162,7 @@ class Mechanism(ABC):
 
     @classmethod
     @abstractmethod
-    def prepare(cls, model, covariates, points, public, fit):
+    def prepare(cls, model, covariates, points, public, fit, subjects=None):
         """The mechanism for some data sets.
 
         Parameters
@@ -174,6 +174,8 @@ class Mechanism(ABC):
         fit : Fit
             Without privacy; a private mechanism may look at it for its sampler, never for its
             distribution.
+        subjects : ndarray, shape (n,), optional
+            Whose each record is.
 
         Returns
         -------

@@ -166,7 +166,7 @@ class KNGAsPublished(Mechanism):
         return model.blocks
 
     @classmethod
-    def prepare(cls, model, covariates, points, public, fit):
+    def prepare(cls, model, covariates, points, public, fit, subjects=None):
         """See `Mechanism.prepare`; the sensitivity is read off the fit, as in the papers."""
         x = model.aligned(covariates, points)
         sensitivity = gradient_sensitivity(
@@ -332,9 +332,7 @@ class KNGAsPublished(Mechanism):
         block = self.model.blocks[1]
         target, frame = self.shooting_vector_target(first, float(budgets[block]))
         second, second_drawing = _drawn(rng, planner, target, draws[block])
-        vectors = self.manifold.vector(
-            np.expand_dims(frame, -self.manifold.point_ndim - 2), second
-        )
+        vectors = self.manifold.vector(np.expand_dims(frame, -self.manifold.point_ndim - 2), second)
         return Draws(
             {FOOTPOINT: first, block: vectors}, {FOOTPOINT: drawing, block: second_drawing}
         )

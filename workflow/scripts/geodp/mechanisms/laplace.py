@@ -53,7 +53,7 @@ class Laplace(Mechanism):
         return model.blocks
 
     @classmethod
-    def prepare(cls, model, covariates, points, public, fit):
+    def prepare(cls, model, covariates, points, public, fit, subjects=None):
         """See `Mechanism.prepare`; ``public`` needs a centre and a ``data_radius``."""
         manifold = model.manifold
         if not isinstance(manifold, Sphere):
@@ -87,9 +87,7 @@ class Laplace(Mechanism):
         shape = (len(self.mean), number)
         scale = self.sensitivity / float(budgets[block])
         radius = laplace_radii(rng, manifold.dim, scale, shape)
-        centre = np.broadcast_to(
-            np.expand_dims(self.mean, 1), (*shape, *manifold.point_shape)
-        )
+        centre = np.broadcast_to(np.expand_dims(self.mean, 1), (*shape, *manifold.point_shape))
         direction = manifold.random_direction(rng, centre)
         points = manifold.exp(centre, manifold.expand(radius) * direction)
         drawing = Drawing("exact", "radial distribution, by transformed density rejection")

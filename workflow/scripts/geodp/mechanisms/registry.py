@@ -5,7 +5,7 @@ from importlib import import_module
 # Loaded when asked for: a job needs the code of its own mechanism only.
 MECHANISMS = {
     "kng_as_published": "geodp.mechanisms.kng_as_published:KNGAsPublished",
-    "certified": "geodp.release.mechanism:Certified",
+    "certified": "geodp.release.mechanism:CertifiedMechanism",
     "laplace": "geodp.mechanisms.laplace:Laplace",
 }
 

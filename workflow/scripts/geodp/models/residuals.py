@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from geodp.manifolds.base import Manifold, align_data_axes
+from geodp.manifolds.base import align_data_axes
 from geodp.manifolds.differences import DifferencedManifold
 from geodp.manifolds.symmetric import JACOBI_SOLUTIONS, SymmetricSpace, jacobi_factors
 from geodp.models.chunks import sum_over_records
@@ -475,9 +475,7 @@ def _products_by_eigenspace(manifold, parameters, covariates, blocks, weights):
             scale = weights
             for index in (names.index(first), names.index(second)):
                 scale = scale * x[..., index - 1] if index else scale
-            pair = (
-                factors[_argument(names.index(first))] * factors[_argument(names.index(second))]
-            )
+            pair = factors[_argument(names.index(first))] * factors[_argument(names.index(second))]
             row.append(np.einsum("...n,...nk,...nikj->...ij", scale, pair, projections))
         rows.append(np.concatenate(row, axis=-1))
     return np.concatenate(rows, axis=-2)
@@ -491,10 +489,7 @@ def _products_by_differences(manifold, parameters, covariates, blocks, weights):
     x = align_data_axes(covariates, covariates.ndim - 2, batch_ndim)
     axis = -manifold.point_ndim - 2
     images = np.concatenate(
-        [
-            manifold.exp_derivatives(footpoint, vectors, x, names.index(block))
-            for block in blocks
-        ],
+        [manifold.exp_derivatives(footpoint, vectors, x, names.index(block)) for block in blocks],
         axis=axis,
     )
     ends = np.expand_dims(manifold.ends(footpoint, vectors, x), axis)
