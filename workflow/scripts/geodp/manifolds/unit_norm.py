@@ -123,9 +123,9 @@ class UnitNormSpace(SymmetricSpace):
         """Two matrix products with the data stand for every logarithm.
 
         A logarithm is ``angle / sin(angle)`` times the part of the aligned point that is
-        orthogonal to the place it is seen from, and its component along the geodesic turns rigidly when
-        it is carried back; so inner products with ``p`` and ``v`` hold all that is needed, and
-        weighted sums of logarithms are weighted sums of the data.
+        orthogonal to the place it is seen from, and its component along the geodesic turns
+        rigidly when it is carried back; so inner products with ``p`` and ``v`` hold all that is
+        needed, and weighted sums of logarithms are weighted sums of the data.
         """
         return UnitNormLogs.of(self, start, velocity, times, points)
 

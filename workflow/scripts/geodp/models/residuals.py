@@ -1,7 +1,7 @@
 """Residuals of records about predictions, and all that gradients and Gauss-Newton steps need.
 
 The prediction of a record with covariates ``x_1, ..., x_k`` is ``Exp(p, x_1 v_1 + ... + x_k v_k)``.
-Where all records look along one geodesic (at most one covariate) on a symmetric space, the residuals
+Where all records look along one geodesic (at most one covariate) of a symmetric space, residuals
 are never formed one by one; with several covariates each record has a geodesic, hence curvature
 eigenspaces, of its own; on other spaces derivatives of Exp come from differences.
 """

@@ -122,7 +122,7 @@ class CertifiedMechanism(Mechanism):
         states = public_points.draw(certified, plan.stages, generator_bits(rng), draws[ALL])
         self._refuse_failures(public, plan.stages, states)
         middles, vectors = certified.space.parts(states)
-        # The certified footpoint is in the middle of the covariate's range, the model's at its start.
+        # From the middle of the covariate's range to its start.
         manifold, back = self.model.manifold, -0.5 * vectors
         state = self.model.parameters(
             manifold.exp(middles, back), manifold.transport(middles, back, vectors)
