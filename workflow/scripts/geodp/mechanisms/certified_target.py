@@ -103,7 +103,7 @@ def robust_fit(law):
         for factor in EASED
     ]
     axis = -space.point_ndim - 1
-    batch = law.records.covariates.shape[:-2]
+    batch = law.records.covariates.shape[:-1]
     starts, _ = support.even_points(STARTS)
     starts = np.broadcast_to(starts, (*batch, *starts.shape))
     best = np.argmin(eased[0].sums(starts).loss, axis=-1)[..., None]
@@ -139,17 +139,13 @@ def _gauss_newton_step(law, state, damping):
     """A step (*data_sets, 1, 2, *point_shape) that should make the clipped gradient smaller."""
     manifold, records = law.public.manifold, law.records
     p, v = law.space.parts(state)
-    flat = (*records.covariates.shape[:-2], -1)
-    x = records.covariates.reshape(flat)
-    y = records.points.reshape((*flat, *manifold.point_shape))
-    shares = np.where(records.valid, records.shares, 0.0).reshape(flat)
     sums = law.sums(state)
-    distances = np.sqrt(manifold.residuals(p, v, x, y).squared_distances)
-    weights = clip_factors(distances, law.public.gradient_scale) * shares[..., None, :]
-    # Those of the mean over subjects, of which the number is not that of records.
-    weights = weights * (weights.shape[-1] / law.public.number) + 1e-12
+    residuals = manifold.residuals(p, v, records.covariates, records.points)
+    distances = np.sqrt(residuals.squared_distances)
+    weights = clip_factors(distances, law.public.gradient_scale)
+    weights = weights * records.valid[..., None, :] + 1e-12
     gradients = {block: -getattr(sums, block) / law.public.number for block in BLOCKS}
-    steps = manifold.gauss_newton_steps(p, v, x, gradients, damping, weights)
+    steps = manifold.gauss_newton_steps(p, v, records.covariates, gradients, damping, weights)
     reach = 0.25 * law.public.support.radii
     parts = []
     for block, longest in zip(BLOCKS, reach, strict=True):

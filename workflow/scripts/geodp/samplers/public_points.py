@@ -20,9 +20,6 @@ from geodp.samplers.integer_choice import ExactChoice
 SCORE_BITS = 10
 VOLUME_BITS = 20
 
-# Of a stage, if nothing else is asked for.
-POINTS = 1 << 14
-
 
 @dataclass(frozen=True)
 class Stage:
@@ -42,7 +39,7 @@ class Stage:
     """
 
     epsilon: Fraction
-    points: int = POINTS
+    points: int
     radii: tuple[float, float] | None = None
     scales: Scales | None = None
 
@@ -77,17 +74,6 @@ class Stage:
         return replace(law, public=replace(law.public, **vars(self.scales)))
 
 
-def one_stage(epsilon, points=POINTS):
-    """A single choice with all of a budget."""
-    return (Stage(Fraction(epsilon), points),)
-
-
-def two_stages(epsilon, share, radii, points=POINTS):
-    """A choice in the support with a share of the budget, and one about it with the rest."""
-    epsilon, share = Fraction(epsilon), Fraction(share)
-    return Stage(epsilon * share, points), Stage(epsilon * (1 - share), points, radii)
-
-
 def check_stages(stages):
     """Refuse stages of which the first does not fill the support, or another one does.
 
@@ -118,7 +104,7 @@ def draw(law, stages, bits, draws=1):
     """
     check_stages(stages)
     support = law.public.support
-    batch = law.records.covariates.shape[:-2]
+    batch = law.records.covariates.shape[:-1]
     states, volumes = support.even_points(stages[0].points)
     states = np.broadcast_to(states, (*batch, *states.shape))
     volumes = np.broadcast_to(volumes, states.shape[: len(batch) + 1])
