@@ -444,6 +444,7 @@ def longest_change(public, states, sums, others):
 @pytest.mark.parametrize("manifold", CUT, ids=lambda m: m.name)
 def test_another_record_moves_none_across_the_cut_locus(manifold):
     """H4: which records count is the same, whatever one of them is."""
+    shares = []
     for seed in range(30):
         public, states, covariates, points, ends = at_the_cut_locus(manifold, seed, 40)
         p, v = states[:, 0], states[:, 1]
@@ -462,8 +463,9 @@ def test_another_record_moves_none_across_the_cut_locus(manifold):
             counted.append(found._residuals(p, v, *vars(found.records).values())[2][:, 1:])
             np.testing.assert_array_equal(counted[-1], counted[0])
             assert longest_change(public, states, sums[-1], sums[0]) <= 2.0 + 1e-6
-        # Rounding does decide.
-        assert 0 < np.sum(counted[0][0]) < 39
+        shares.append(np.mean(counted[0][0]))
+    # Rounding does decide.
+    assert 0.05 < np.mean(shares) < 0.95
 
 
 @pytest.mark.parametrize("manifold", CUT, ids=lambda m: m.name)
