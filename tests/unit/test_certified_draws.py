@@ -23,6 +23,7 @@ from geodp.samplers import matched, public_points
 from geodp.samplers.base import run
 from geodp.samplers.integer_choice import generator_bits
 from geodp.samplers.matched import Matched, _Proposal, total_variation_bounds
+from geodp.samplers.public_points import Stage
 
 SPHERE = Sphere(2)
 SPACES = [SPHERE, SPD(2)]
@@ -59,7 +60,7 @@ def make_law(manifold, number, data_sets=1, seed=1, residual=0.0447, bad=0, **ot
 def squared_error(law, states):
     """Mean squared distance of the records; shape (*data_sets, chains)."""
     manifold, records = law.public.manifold, law.records
-    data = records.covariates[..., 0], np.take(records.points, 0, axis=-manifold.point_ndim - 1)
+    data = records.covariates, records.points
     return 2.0 * energy_gradient(manifold, *law.space.parts(states), *data, blocks=()).energy
 
 
@@ -142,7 +143,7 @@ def test_public_points_have_the_law(wide):
     """But for their number."""
     law, budget, reference = wide
     bits = generator_bits(np.random.default_rng(4))
-    stages = public_points.one_stage(Fraction(budget), 1 << 14)
+    stages = (Stage(Fraction(budget), 1 << 14),)
     states = public_points.draw(law, stages, bits, 3000)[0]
     assert reference.worst(law, states) < MOST_ERRORS
 
@@ -195,7 +196,7 @@ def test_frequencies_of_few_points_are_their_probabilities():
     log_mass = np.log(volumes) - 0.75 * score
     mass = np.exp(log_mass - logsumexp(log_mass, axis=-1, keepdims=True))
     bits = generator_bits(np.random.default_rng(6))
-    drawn = public_points.draw(law, public_points.one_stage(epsilon, 64), bits, 4000)
+    drawn = public_points.draw(law, (Stage(epsilon, 64),), bits, 4000)
     for member in range(2):
         same = np.all(drawn[member][:, None] == states, axis=(-1, -2))
         assert np.all(np.sum(same, axis=-1) == 1)
@@ -207,7 +208,7 @@ def test_frequencies_of_few_points_are_their_probabilities():
 def test_a_second_stage_stays_about_the_first_and_in_the_support():
     law = make_law(SPHERE, 60)
     support, space = law.public.support, law.space
-    stage = public_points.Stage(Fraction(1, 2), 256, (0.05, 0.2))
+    stage = Stage(Fraction(3, 4), 256, (0.05, 0.2))
     edge = support.draw(np.random.default_rng(7), (500,))
     states, volumes = public_points.pattern(support, edge, stage)
     assert states.shape == (500, 257, 2, 3)
@@ -217,8 +218,7 @@ def test_a_second_stage_stays_about_the_first_and_in_the_support():
     step = space.log(np.broadcast_to(edge[:, None], states.shape), states)
     for part, radius in zip(space.parts(step), stage.radii, strict=True):
         assert np.max(SPHERE.norm(space.parts(edge)[0][:, None], part)) <= 1.001 * radius
-    stages = public_points.two_stages(1, Fraction(1, 4), (0.05, 0.2), 512)
-    assert sum(each.epsilon for each in stages) == 1
+    stages = Stage(Fraction(1, 4), 512), stage
     drawn = public_points.draw(law, stages, generator_bits(np.random.default_rng(8)), 5)
     assert drawn.shape == (1, 5, 2, 3)
     assert np.all(support.contains(drawn))
@@ -251,7 +251,7 @@ def test_shapes_of_many_dimensions_have_a_target_and_points():
     target = certified_target(law, 2.0)
     state = run(np.random.default_rng(10), Matched((0.7, 0.0, 0.3)), target, 20, 30)[0]
     assert np.all(target.support.contains(state.position))
-    stages = public_points.two_stages(2, Fraction(1, 2), (0.1, 0.2), 256)
+    stages = Stage(1, 256), Stage(1, 256, (0.1, 0.2))
     drawn = public_points.draw(law, stages, generator_bits(np.random.default_rng(2)), 3)
     assert np.all(target.support.contains(drawn))
 
@@ -275,7 +275,7 @@ def test_the_work_does_not_depend_on_the_data():
         target = certified_target(law, 1.0)
         plan = matched.fixed_plan(np.random.default_rng(seed), target, 300, 50)
         run(np.random.default_rng(seed), plan.sampler, target, 1, plan.steps)
-        stages = public_points.two_stages(1, Fraction(1, 4), (0.1, 0.3), 128)
+        stages = Stage("1/4", 128), Stage("3/4", 128, (0.1, 0.3))
         public_points.draw(law, stages, generator_bits(np.random.default_rng(seed)))
         found.append(Counted.evaluated)
     assert found[0] == found[1] == found[2]

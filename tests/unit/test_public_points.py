@@ -22,9 +22,12 @@ EPSILON = Fraction(1)
 # Points of every choice.
 FEW = 8
 
-# Radii of a second stage: footpoints within less than the support's, and still much farther than
-# the records of the worst case are apart.
-NEAR = (0.15, 3e-4)
+# Two stages with half of the budget each.  Footpoints of the second are nearer than the support's,
+# and still much farther away than the records of the worst case are from one another.
+HALVES = (
+    public_points.Stage(EPSILON / 2, FEW),
+    public_points.Stage(EPSILON / 2, FEW, (0.15, 3e-4)),
+)
 
 
 class Path:
@@ -116,7 +119,7 @@ def largest_loss(monkeypatch, case, stages, choice=Followed):
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
 def test_one_choice_holds_its_budget_and_comes_near_it(case, monkeypatch):
-    stages = public_points.one_stage(EPSILON, FEW)
+    stages = (public_points.Stage(EPSILON, FEW),)
     assert 0.6 * EPSILON < largest_loss(monkeypatch, case, stages) <= EPSILON
     found = largest_loss(monkeypatch, case, stages, WithoutWeights)
     assert 0.6 * EPSILON < found <= EPSILON
@@ -124,17 +127,15 @@ def test_one_choice_holds_its_budget_and_comes_near_it(case, monkeypatch):
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
 def test_a_rate_off_by_a_factor_of_two_is_found(case, monkeypatch):
-    stages = public_points.one_stage(EPSILON, FEW)
+    stages = (public_points.Stage(EPSILON, FEW),)
     assert largest_loss(monkeypatch, case, stages, WithTwiceTheRate) > 1.2 * EPSILON
 
 
 def test_two_stages_hold_their_budget_together(monkeypatch):
-    stages = public_points.two_stages(EPSILON, Fraction(1, 2), NEAR, FEW)
-    found = largest_loss(monkeypatch, CASES["sphere"], stages)
+    found = largest_loss(monkeypatch, CASES["sphere"], HALVES)
     assert 0.6 * EPSILON < found <= EPSILON
 
 
 def test_two_stages_that_both_have_the_whole_budget_are_found(monkeypatch):
-    stages = public_points.two_stages(EPSILON, Fraction(1, 2), NEAR, FEW)
-    whole = [replace(stage, epsilon=EPSILON) for stage in stages]
+    whole = [replace(stage, epsilon=EPSILON) for stage in HALVES]
     assert largest_loss(monkeypatch, CASES["sphere"], whole) > 1.2 * EPSILON

@@ -1,11 +1,10 @@
-"""A mechanism with a proof: pure differential privacy on every manifold, from public inputs only.
+"""The certified mechanism: pure differential privacy with a proof, on every manifold.
 
 ``docs/certified.md`` states the theorem and proves it from numbered hypotheses; "(H3)" here marks
-where the third becomes true.  In short, the density of a geodesic ``(p, v)`` is
-``exp(-(eps / 2) s)`` on a public support, for a score ``s`` that no record moves by more than
-one.  Near the optimum ``s`` is a norm of the gradient of the energy, as in the K-norm gradient
-mechanism (Reimherr and Awan 2019; Kulkarni and Soto); far from it, where clipped gradients say
-little, it is the clipped energy.
+where the third becomes true.  The density of a geodesic ``(p, v)`` is ``exp(-(eps / 2) s)`` on a
+public support, for a score ``s`` that no record moves by more than one.  Near the optimum ``s`` is
+a norm of the gradient of the energy, as in the K-norm gradient mechanism (Reimherr and Awan 2019;
+Kulkarni and Soto); far from it, where clipped gradients say little, it is the clipped energy.
 
 Covariates are centred: ``p`` is where the geodesic is in the middle of the covariate's range, and
 its ends are ``Exp(p, -v/2)`` and ``Exp(p, v/2)``.
@@ -154,24 +153,21 @@ class PublicInputs:
 
 
 @dataclass(frozen=True)
-class Records:
-    """What the record map keeps of each record, by subject.
+class MappedRecords:
+    """What the record map makes of records, one a subject.
 
     Attributes
     ----------
-    covariates : ndarray, shape (*data_sets, n, m)
-        From -1/2 to 1/2; m is the most records of a subject.
-    points : ndarray, shape (*data_sets, n, m, *point_shape)
-        The public centre stands for those that are invalid or only fill up.
-    valid : ndarray of bool, shape (*data_sets, n, m)
-    shares : ndarray, shape (*data_sets, n, m)
-        Weight of a record in the mean of its subject; zero for those that only fill up.
+    covariates : ndarray, shape (*data_sets, n)
+        From -1/2 to 1/2.
+    points : ndarray, shape (*data_sets, n, *point_shape)
+        The public centre stands for those that are invalid.
+    valid : ndarray of bool, shape (*data_sets, n)
     """
 
     covariates: np.ndarray
     points: np.ndarray
     valid: np.ndarray
-    shares: np.ndarray
 
 
 def map_records(public, covariates, points, subjects=None):
@@ -180,24 +176,24 @@ def map_records(public, covariates, points, subjects=None):
     Parameters
     ----------
     public : PublicInputs
-    covariates : ndarray, shape (*data_sets, records)
+    covariates : ndarray, shape (*data_sets, n)
         Clipped to the public range, which is scaled to [-1/2, 1/2]; a record without a number is
         invalid.
-    points : ndarray, shape (*data_sets, records, *point_shape)
+    points : ndarray, shape (*data_sets, n, *point_shape)
         A record is invalid if its array is not a point of the manifold, or lies so far away that
         numbers overflow.
-    subjects : array, shape (*data_sets, records), optional
-        Whose each record is, the unit of privacy (H1); every record is its own subject if not
-        given.
+    subjects : array, shape (*data_sets, n), optional
+        Labels of the subjects, the unit of privacy, to check that each has one record (H1).
 
     Returns
     -------
-    Records
+    MappedRecords
 
     Raises
     ------
     DataError
-        The number of subjects is not the public one, or arrays do not fit together.
+        The number of records is not the public one, a subject has several, or arrays do not fit
+        together.
     """
     manifold = public.manifold
     covariates, points = _arrays(manifold, covariates, points)
@@ -205,6 +201,12 @@ def map_records(public, covariates, points, subjects=None):
         raise DataError(
             f"{manifold.name}: points and covariates do not go together: give one point of shape "
             f"{manifold.point_shape} a covariate"
+        )
+    _refuse_repeated(subjects, covariates.shape)
+    if covariates.shape[-1] != public.number:
+        raise DataError(
+            "the number of subjects of the data is not the public number "
+            f"{public.number}: make them equal, the number from what is public"
         )
     low, high = public.covariate_range
     valid = ~np.isnan(covariates)
@@ -217,18 +219,7 @@ def map_records(public, covariates, points, subjects=None):
         point = _usable(public, points[index]) if valid[index] else None
         valid[index] = point is not None
         y[index] = public.centre if point is None else point
-    order, counted = _by_subject(public, covariates.shape, subjects)
-    taken = np.take_along_axis(x, order, axis=-1)
-    shape = (*covariates.shape[:-1], public.number, -1)
-    counted = counted.reshape(shape)
-    return Records(
-        covariates=taken.reshape(shape),
-        points=np.take_along_axis(y, manifold.expand(order), axis=-manifold.point_ndim - 1).reshape(
-            (*counted.shape, *manifold.point_shape)
-        ),
-        valid=np.take_along_axis(valid, order, axis=-1).reshape(shape) & counted,
-        shares=counted / np.sum(counted, axis=-1, keepdims=True),
-    )
+    return MappedRecords(x, y, valid)
 
 
 def _arrays(manifold, covariates, points):
@@ -271,43 +262,23 @@ def _usable(public, point):
     return point if np.isfinite(away) and away <= public.farthest else None
 
 
-def _by_subject(public, shape, subjects):
-    """Indices of records, subject after subject, each filled up to the most that one has.
-
-    Returns
-    -------
-    order : ndarray of int, shape (*data_sets, n m)
-    counted : ndarray of bool, shape (*data_sets, n m)
-        Which of them do not only fill up.
-    """
+def _refuse_repeated(subjects, shape):
+    """Refuse labels of which one is missing, or is that of several records of a data set (H1)."""
     if subjects is None:
-        subjects = np.broadcast_to(np.arange(shape[-1]), shape)
+        return
     # As objects: among text a missing label would become text.
     subjects = np.asarray(subjects, dtype=object)
     if subjects.shape != shape:
         raise DataError("subjects and covariates do not go together: name one subject a record")
-    groups = []
     for index in np.ndindex(shape[:-1]):
-        records = {}
-        for place, label in enumerate(subjects[index].tolist()):
-            if _is_missing(label):
-                raise DataError("a record has no subject: name whose each record is")
-            records.setdefault(label, []).append(place)
-        if len(records) != public.number:
+        labels = subjects[index].tolist()
+        if any(_is_missing(label) for label in labels):
+            raise DataError("a record has no subject: name whose each record is")
+        if len(set(labels)) < len(labels):
             raise DataError(
-                "the number of subjects of the data is not the public number "
-                f"{public.number}: make them equal, the number from what is public"
+                "subjects: some have several records, for which no guarantee is proved: keep one "
+                "record of each, by a rule chosen without looking at the data"
             )
-        groups.append(list(records.values()))
-    most = max(len(records) for data_set in groups for records in data_set)
-    order = np.zeros((len(groups), public.number, most), dtype=int)
-    counted = np.zeros(order.shape, dtype=bool)
-    for index, data_set in enumerate(groups):
-        for subject, records in enumerate(data_set):
-            order[index, subject, : len(records)] = records
-            counted[index, subject, : len(records)] = True
-    flat = (*shape[:-1], -1)
-    return order.reshape(flat), counted.reshape(flat)
 
 
 def _is_missing(label):
@@ -337,7 +308,7 @@ class ClippedSums:
 
 @dataclass(frozen=True)
 class Certified:
-    """The law of a geodesic under pure differential privacy, replacing one subject.
+    """The distribution of a geodesic under pure differential privacy, replacing one subject.
 
     States are stacks of footpoint and shooting vector, shape (*data_sets, *chains, 2,
     *point_shape): points of `TangentBundle`.
@@ -345,7 +316,7 @@ class Certified:
     Attributes
     ----------
     public : PublicInputs
-    records : Records
+    records : MappedRecords
         Of `map_records`, with the same public inputs.
     score_name : str, one of `SCORES`
         ``combined`` unless it is to be compared with the energy alone, the gradient alone, or the
@@ -354,7 +325,7 @@ class Certified:
     """
 
     public: PublicInputs
-    records: Records
+    records: MappedRecords
     score_name: str = "combined"
 
     def __post_init__(self):
@@ -427,45 +398,37 @@ class Certified:
                 self.public.manifold,
                 footpoint,
                 shooting_vector,
-                self.records.covariates.shape[:-1],
+                self.records.covariates.shape,
                 self._part,
-                size=self.records.covariates.shape[-1],
             )
         return ClippedSums(*found)
 
     def _part(self, footpoint, shooting_vector, index):
         """Part of the sums, over the subjects of an index.
 
-        By which formulas one subject's contribution is computed must not hang on another's
-        records, since they differ in rounding (H4): subjects with several records are kept apart,
-        and those with points that need care.
+        Records whose points need care are computed apart, since by the formulas for them the
+        others would be rounded differently (H4).
         """
-        records = self.records
-        several = np.count_nonzero(records.shares[index], axis=-1) > 1
-        careful = np.any(self.public.manifold.needs_care(records.points[index]), axis=-1)
-        data_sets = tuple(range(several.ndim - 1))
-        kinds = 2 * np.any(several, axis=data_sets) + np.any(careful, axis=data_sets)
-        found, parts = np.unique(kinds), []
-        for kind in found:
-            compute = self._sums_of_subjects if kind >= 2 else self._sums_of_records
-            chosen = index
-            if len(found) > 1:
-                chosen = (*index[:-1], index[-1].start + np.flatnonzero(kinds == kind))
-            parts.append(compute(footpoint, shooting_vector, chosen))
+        careful = self.public.manifold.needs_care(self.records.points[index])
+        careful = np.any(careful, axis=tuple(range(careful.ndim - 1)))
+        if np.all(careful) or not np.any(careful):
+            return self._sums_over(footpoint, shooting_vector, index)
+        parts = []
+        for kind in (False, True):
+            chosen = (*index[:-1], index[-1].start + np.flatnonzero(careful == kind))
+            parts.append(self._sums_over(footpoint, shooting_vector, chosen))
         return [sum(part) for part in zip(*parts, strict=True)]
 
-    def _sums_of_records(self, footpoint, shooting_vector, index):
-        """Part of the sums, of subjects with one record."""
+    def _sums_over(self, footpoint, shooting_vector, index):
+        """The sums over the subjects of an index, all computed by the same formulas."""
         records = self.records
-        x, y, valid = (
-            each[index][(..., 0) + (slice(None),) * tail]
-            for each, tail in (
-                (records.covariates, 0),
-                (records.points, self.public.manifold.point_ndim),
-                (records.valid, 0),
-            )
+        residuals, norms, counts = self._residuals(
+            footpoint,
+            shooting_vector,
+            records.covariates[index],
+            records.points[index],
+            records.valid[index],
         )
-        residuals, norms, counts = self._residuals(footpoint, shooting_vector, x, y, valid)
         limit = self.public.loss_scale**2
         squares = np.where(counts, residuals.squared_distances, limit)
         loss = np.sum(np.minimum(squares, limit), axis=-1) / limit
@@ -475,39 +438,6 @@ class Certified:
             norms = np.sqrt(residuals.squared_distances)
         weights = np.where(counts, clip_factors(norms, self.public.gradient_scale), 0.0)
         return [loss, *(residuals.adjoint_sums(block, weights) for block in BLOCKS)]
-
-    def _sums_of_subjects(self, footpoint, shooting_vector, index):
-        """Part of the sums, of subjects with several records, averaged before clipping."""
-        public, manifold = self.public, self.public.manifold
-        records = self.records
-        x, y, valid, shares = (
-            each[index]
-            for each in (records.covariates, records.points, records.valid, records.shares)
-        )
-        # To the manifold each subject is a data set.
-        axis = x.ndim - 2
-        chains = footpoint.shape[axis]
-        shape = (*x.shape[:-1], chains, *manifold.point_shape)
-        p = np.broadcast_to(np.expand_dims(footpoint, axis), shape)
-        v = np.broadcast_to(np.expand_dims(shooting_vector, axis), shape)
-        residuals, _, counts = self._residuals(p, v, x, y, valid)
-        shares = np.expand_dims(shares, -2)
-        limit = public.loss_scale**2
-        squares = np.where(counts, residuals.squared_distances, limit)
-        loss = np.minimum(np.sum(shares * squares, axis=-1), limit)
-        loss = np.sum(loss, axis=axis) / limit
-        if self.score_name == "energy":
-            return [loss]
-        weights = np.where(counts, shares, 0.0)
-        by_blocks = self.score_name == "gradient_by_blocks"
-        if by_blocks:
-            lengths = np.sqrt(residuals.squared_distances)
-            weights = weights * clip_factors(lengths, public.gradient_scale)
-        parts = [residuals.adjoint_sums(block, weights) for block in BLOCKS]
-        if not by_blocks:
-            factors = clip_factors(hull_norm(manifold, p, *parts), public.gradient_scale)
-            parts = [manifold.expand(factors) * part for part in parts]
-        return [loss, *(np.sum(part, axis=axis) for part in parts)]
 
     def _residuals(self, footpoint, shooting_vector, covariates, points, valid):
         """Residuals, finite for every record, and which of them count (H3).
@@ -527,6 +457,12 @@ class Certified:
         residuals = manifold.residuals(footpoint, shooting_vector, covariates, points)
         norms = self._norms(residuals)
         finite = np.isfinite(residuals.squared_distances if norms is None else norms)
+        # Settled before anything is computed again, so that a record whose numbers fail cannot
+        # round another one across the cut locus (H4).
+        counts = finite & align_data_axes(valid, data_ndim, batch_ndim)
+        if np.isfinite(manifold.injectivity_radius):
+            reach = (CUT_LOCUS * manifold.injectivity_radius) ** 2
+            counts = counts & (residuals.squared_distances < reach)
         if not np.all(finite):
             # Each geodesic gets data of its own, with the records that fail at it replaced by its
             # footpoint: zero times what is not finite would still spoil a sum.
@@ -537,10 +473,6 @@ class Certified:
             y = np.where(manifold.expand(finite), y, start)
             residuals = manifold.residuals(footpoint, shooting_vector, np.where(finite, x, 0.0), y)
             norms = self._norms(residuals)
-        counts = finite & align_data_axes(valid, data_ndim, batch_ndim)
-        if np.isfinite(manifold.injectivity_radius):
-            reach = (CUT_LOCUS * manifold.injectivity_radius) ** 2
-            counts = counts & (residuals.squared_distances < reach)
         return residuals, norms, counts
 
     def _norms(self, residuals):

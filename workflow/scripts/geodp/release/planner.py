@@ -1,14 +1,16 @@
-"""What a draw from the certified law is worth, from public assumptions alone.
+"""Predicted errors of a draw from the certified distribution, from public assumptions alone.
 
-The prediction is that of flat space: records lie about a geodesic with independent normal
-residuals, covariates are spread evenly over their range, and the score is taken at its mean over
-such records, but for the level of the loss, which strays from its mean as that of n records does.
-It then depends on three numbers only, whatever the dimension: the lengths of the errors of
-footpoint and shooting vector, and the angle between them.  So the law of the errors is an integral
-over three numbers, done on a grid.  Added is the error of the estimate that the law is about: where
-the gradient decides, of the one with clipped residuals; where the loss does, of the one with
-truncated squares.  Curvature is left out, which is right for errors and residuals that are small
-beside its radius.
+The prediction is that of flat space.  Records lie about a geodesic with independent normal
+residuals, and covariates are spread evenly over their range.  The score is taken at its mean over
+such records, except for the level of the loss, which varies as the mean of n records does.
+
+The mean score depends on three numbers, whatever the dimension: the lengths of the errors of
+footpoint and shooting vector, and the angle between them.  So the mean squared errors of a draw
+are integrals over three numbers, computed on a grid.
+
+To these is added the squared error of the estimate that the distribution is centred at.  Where the
+gradient decides, it is the estimate with clipped residuals; where the loss does, the one of least
+truncated squares.  Curvature is left out: errors and residuals have to be small beside its radius.
 
 No data are looked at, here or by what calls this: a plan costs no budget.
 """
@@ -23,41 +25,44 @@ from geodp.errors import DataError
 from geodp.manifolds.base import BLOCKS
 from geodp.mechanisms.certified import SCORES, Scales
 
-# Midpoints of the residuals' law: of its component along the error, and of its length across it.
+# Quadrature nodes of a residual's component along the error, and of its length across it: midpoints
+# of intervals of equal probability.
 ALONG, ACROSS = 128, 48
 
 # Lengths of a mean residual at which its clipped mean is tabulated.
 TABLE = 400
 
-# Nodes of the covariate's range (Gauss and Legendre's) and of the angle.
+# Gauss-Legendre nodes of the covariate's range, and midpoints of the angle.
 COVARIATES, ANGLES = 8, 12
 
-# The grid of lengths: intervals on a logarithmic scale, this over the root of the dimension long
-# and of so many nodes (Gauss and Legendre's), from this share of the typical error.
+# Grid of lengths: length of an interval on the logarithmic scale, times the root of the dimension;
+# Gauss-Legendre nodes of each; and where the grid starts, as a share of the typical error.
 INTERVAL, INTERVAL_NODES, SHORTEST = 2.4, 6, 0.02
 
-# Nodes of lengths and angles with which scales are compared.
+# Coarser nodes of lengths and of the angle, with which scales are compared.
 ROUGH_NODES, ROUGH_ANGLES = 3, 5
 
 # A release is noise if its squared error is more than this share of that of a geodesic drawn from
 # the support without looking at the data.
 NOISE = 0.1
 
-# Gradient scales tried, in units of the typical length of a residual; loss scales in units of
-# gradient scales; offsets as shares of the loss that is expected at the truth.  With the widest
+# Search grid: gradient scales, in units of the typical length of a residual; loss scales, in units
+# of the gradient scale; offsets, as shares of the expected loss at the truth.  With the widest
 # gradient scales the loss decides alone.
 GRADIENT_SCALES = (0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 5.6, 11.2)
 LOSS_SCALES = (0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
 OFFSETS = (0.0, 0.5, 0.75, 0.9, 1.0, 1.2, 1.5, 2.0)
 
-# By how many standard deviations the mean loss of n records strays from what is expected, and how
-# often (Gauss and Hermite's rule).
+# Gauss-Hermite nodes, in standard deviations, and weights of the mean loss of n records about its
+# expectation.
 STRAYS, STRAY_SHARES = np.sqrt(3.0) * np.array([-1.0, 0.0, 1.0]), np.array([1.0, 4.0, 1.0]) / 6.0
 
-# A residual scale is a guess: of scales this close to the best, in squared error, the widest.
+# The widest scales whose squared error is within this of the least are taken, since the residual
+# scale is a guess.
 CLOSE = 0.02
 
-# Where a wanted error is looked for: the product of subjects and budget, and its steps.
+# Where a wanted error is looked for: range of the product of subjects and budget, and step of its
+# logarithm.
 LEAST_INFORMATION, MOST_INFORMATION, INFORMATION_STEP = 0.1, 1e9, 0.1
 
 # Squared errors of footpoint and shooting vector in that of the geodesic, averaged over the
@@ -141,7 +146,7 @@ class Planner:
         return cls(manifold.dim, float(reach), shooting_vector_length, residual_scale)
 
     def predict(self, number, budget, scales=None):
-        """Predicted errors of a draw from the law itself.
+        """Predicted errors of a draw from the distribution itself.
 
         Parameters
         ----------
@@ -156,7 +161,9 @@ class Planner:
         """
         _refuse_unless_positive("number", number)
         _refuse_unless_positive("budget", budget)
-        return self.prediction(number, budget, *self._law(float(number), float(budget), scales))
+        return self.prediction(
+            number, budget, *self._squared_errors(float(number), float(budget), scales)
+        )
 
     def prediction(self, number, budget, scales, squares):
         """A `Prediction` from squared errors (2,) of footpoint and shooting vector."""
@@ -225,9 +232,9 @@ class Planner:
         unknown = np.array([block in self.unknown for block in BLOCKS])
         return np.where(unknown, self._typical_residual**2 / number * np.array([1.0, 12.0]), 0.0)
 
-    @cache  # noqa: B019 - a planner is small, and its predictions share their laws
-    def _law(self, number, budget, scales):
-        """Scales, and squared errors (2,) of a release."""
+    @cache  # noqa: B019 - a planner is small, and searches ask for the same again
+    def _squared_errors(self, number, budget, scales):
+        """Scales, and squared errors (2,) of a draw."""
         if scales is not None:
             errors = _Errors(self, number, budget)
             gradient = errors.gradient(scales.gradient_scale)
@@ -253,9 +260,9 @@ class Planner:
         curves = np.array([squares @ _CURVE for _, squares in found])
         close = np.flatnonzero(curves <= (1.0 + CLOSE) * np.min(curves))
         best = max(close, key=lambda k: (found[k][0].gradient_scale, -curves[k]))
-        return self._law(number, budget, found[best][0])
+        return self._squared_errors(number, budget, found[best][0])
 
-    # Estimates that laws are about, and the level of the loss.
+    # Estimates that distributions are centred at, and the level of the loss.
 
     @cache  # noqa: B019
     def _excess_of_clipping(self, limit):
@@ -266,14 +273,14 @@ class Planner:
         return np.mean(clipped**2) * np.mean(length**2) / np.mean(length * clipped) ** 2
 
     def estimate(self, number, scales, by_loss):
-        """Squared errors (2,) of the estimate that a law is about.
+        """Squared errors (2,) of the estimate that a distribution is centred at.
 
         Parameters
         ----------
         number : float
         scales : Scales
         by_loss : float
-            Share of the law where the loss decides, and not the gradient.
+            Probability that the loss decides, and not the gradient.
         """
         clipped = self._excess_of_clipping(scales.gradient_scale)
         truncated = self._excess_of_truncation(scales.loss_scale)
@@ -381,7 +388,7 @@ class MeanScores:
 
 
 class _Errors(MeanScores):
-    """The law of the errors at a number of subjects and a budget, on a grid of three numbers."""
+    """Distribution of the errors, at a number of subjects and a budget, on a grid of 3 numbers."""
 
     def __init__(self, planner, number, budget, nodes=INTERVAL_NODES, angles=ANGLES):
         dim = planner.dim
@@ -424,9 +431,9 @@ class _Errors(MeanScores):
             exponent = self._log_measure - 0.5 * self._information * score
             weight = np.exp(exponent - np.max(exponent))
             weight /= np.sum(weight)
-            law = [np.sum(weight * square) for square in (self._footpoint, self._vector)]
+            draw = [np.sum(weight * square) for square in (self._footpoint, self._vector)]
             estimate = planner.estimate(self._number, scales, np.sum(weight * by_loss))
-            total += share * (law + estimate)
+            total += share * (draw + estimate)
         return total
 
 

@@ -1,9 +1,9 @@
-"""Stages of an exact release among public points, and what it will be worth, without any data.
+"""Plans of exact releases in stages, with their predicted errors, from public assumptions alone.
 
-A stage chooses among finitely many points about the choice of the stage before.  More points in all
-come closer to the records, and every stage costs budget.  What that leads to is simulated under the
-assumptions of `geodp.planner`: flat space, and scores at their means.  So plans are functions of
-public assumptions alone, the same at every call.
+A stage chooses among finitely many points about the choice of the stage before.  More stages
+resolve the geodesic more finely, and each costs budget.  Releases are simulated under the
+assumptions of `geodp.release.planner`: flat space, and scores at their means.  A plan is a function
+of public assumptions, and the same at every call.
 """
 
 from dataclasses import dataclass, replace
@@ -18,27 +18,26 @@ from geodp.mechanisms.certified import Scales
 from geodp.release.planner import MeanScores, Prediction
 from geodp.samplers.public_points import Stage
 
-# Points of a single stage, of each of two or three, and of each of more; and of any where there are
-# so many subjects that scores of more would take long.
+# Points of a single stage, of each of two, of three, and of each of more; and of any stage where
+# there are so many subjects that scores of more points would take long.
 POINTS = (1 << 16, 1 << 14, 1 << 14, 1 << 12)
 MANY_SUBJECTS, FEW_POINTS = 4000, 1 << 12
 
-# What is tried: multiples of the number of stages that is guessed; then, by how much the budget
-# grows from one to the next, and radii of patterns, in root mean squared errors of the stage
-# before, in few and in many dimensions.  The first of each is tried with all numbers of stages.
+# Search grid: number of stages, as multiples of a guess; growth of the budget from stage to stage;
+# and pattern radii, in root mean squared errors of the stage before, in few and in many dimensions.
+# The number of stages is settled with the first growth and radius.
 COUNTS = (0.7, 1.0, 1.4, 2.0)
 MOST_STAGES = 40
 GROWTHS = (1.2, 0.9, 1.6)
 FEW_DIMENSIONS = 4
 REACHES, REACHES_IN_MANY = (1.4, 2.0, 2.8), (0.8, 1.1)
 
-# Simulated releases for a comparison; and for predictions, of which so many are made of the best
-# and the best is taken.  Few releases that go astray decide a mean squared error.
+# Simulated releases of a candidate; and of each finalist, of which the best is taken.  A mean
+# squared error is decided by the few releases that go astray, so finalists are simulated again.
 COMPARED, PREDICTED, FINALISTS = 192, 384, 3
 
-# Scores are worked out for so many of the points nearest to the truth, and for so many of the
-# others, which stand for all of those; distances of so many points are held at a time, and those
-# of so many releases tell how near the best point is.
+# Score the NEAR points nearest to the truth exactly, and a random FAR of the rest, reweighted.
+# AT_ONCE distances are held at a time; FOR_MISFIT releases tell how near the best point is.
 NEAR, FAR = 768, 768
 AT_ONCE = 1 << 20
 FOR_MISFIT = 48
@@ -48,8 +47,8 @@ SEED = 20261121
 # Nodes of the covariate's range.
 COVARIATES = 4
 
-# In units of the distance of records from the best of a stage's points, what it adds to the scales
-# of the gradient and of the loss; and to the loss at the optimum, in squared units.
+# What the misfit of a stage's best point adds to the scales of the gradient and of the loss, as
+# multiples of its distance from the truth; and to the loss at the optimum, of its square.
 MISFIT_GRADIENT, MISFIT_LOSS, MISFIT_OFFSET = 3.0, 2.2, 0.5
 
 # Budgets of stages are whole multiples of this share.
@@ -75,7 +74,7 @@ class ReleasePlan:
 
 
 def plan_release(planner, number, epsilon, scales=None, points=None):
-    """Stages with the least error that is simulated, from public assumptions alone.
+    """The stages with the least simulated error, from public assumptions alone.
 
     Parameters
     ----------
@@ -86,7 +85,7 @@ def plan_release(planner, number, epsilon, scales=None, points=None):
     epsilon : str
         The budget, as text.
     scales : Scales, optional
-        The best for the law itself if not given.
+        Those that are best for draws from the distribution itself, if not given.
     points : int, optional
         Of each stage, a power of two.
 
@@ -102,17 +101,17 @@ def plan_release(planner, number, epsilon, scales=None, points=None):
     epsilon = Fraction(parse_budget(epsilon, "epsilon"))
     if planner.score_name != "combined" or len(planner.unknown) != 2:
         raise DataError("planner: releases are planned for the combined score and both blocks")
-    law = planner.predict(number, float(epsilon), scales)
+    limit = planner.predict(number, float(epsilon), scales)
     found = {}
 
     def error(count, growth, reach):
         each = points or _points(number, count)
         budgets = _budgets(epsilon, count, growth)
-        found[count, growth, reach] = _designed(planner, number, budgets, reach, law.scales, each)
+        found[count, growth, reach] = _designed(planner, number, budgets, reach, limit.scales, each)
         return found[count, growth, reach][1]
 
     reaches = REACHES if planner.dim <= FEW_DIMENSIONS else REACHES_IN_MANY
-    guess = _guessed_count(planner, law)
+    guess = _guessed_count(planner, limit)
     counts = {int(np.clip(round(factor * guess), 1, MOST_STAGES)) for factor in COUNTS}
     count = min(sorted(counts), key=lambda count: error(count, GROWTHS[0], reaches[0]))
     if count > 1:
@@ -120,15 +119,17 @@ def plan_release(planner, number, epsilon, scales=None, points=None):
         for reach in reaches[1:]:
             error(count, growth, reach)
     plans = [
-        ReleasePlan(law.scales, stages, _predicted(planner, number, epsilon, law.scales, stages))
+        ReleasePlan(
+            limit.scales, stages, _predicted(planner, number, epsilon, limit.scales, stages)
+        )
         for stages, _ in sorted(found.values(), key=lambda pair: pair[1])[:FINALISTS]
     ]
     return min(plans, key=lambda plan: plan.prediction.curve)
 
 
-def _guessed_count(planner, law):
-    """Stages of which each finds as much as its points can tell, down to the error of the law."""
-    nats = 2 * planner.dim * np.log(law.curve_without_data / law.curve) / 2.0
+def _guessed_count(planner, limit):
+    """Number of stages, each as informative as its points allow, to the error of the limit."""
+    nats = 2 * planner.dim * np.log(limit.curve_without_data / limit.curve) / 2.0
     return max(1.0, nats / np.log(POINTS[-1]))
 
 

@@ -1,8 +1,8 @@
-"""Draws from a density's law on finitely many public points of its support.
+"""Draws from a density restricted to finitely many public points of its support.
 
 The points fill the support evenly, whatever the data, and each has its share of the support's
-volume.  The law is then a finite exponential mechanism: one draw, with a running time that says
-nothing of the data, and nothing approximate but the arithmetic.  The price is the distance between
+volume.  Drawing one of them is a finite exponential mechanism, approximate only in its arithmetic,
+with a running time that does not depend on the data.  The price is the distance between
 neighbouring points, about the number of points to the power -1 / dim.
 """
 
@@ -28,7 +28,7 @@ BITS = 32
 
 @dataclass(frozen=True)
 class FinitePoints(Independent):
-    """The law of a target on public points.
+    """The distribution of a target on public points.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class FinitePoints(Independent):
 
     @classmethod
     def of(cls, target, points=POINTS):
-        """The law of each member of a target's batch.
+        """The distribution of each member of a target's batch.
 
         Parameters
         ----------
@@ -124,13 +124,13 @@ def log_uniform(rng, shape):
 
 
 def plan(target, points=POINTS):
-    """A `Plan` to draw from the law on so many public points; see `FinitePoints.of`.
+    """A `Plan` to draw from the distribution on so many public points; see `FinitePoints.of`.
 
-    How far that law is from the density's it does not say.
+    It does not tell how far that is from the distribution on the whole support.
     """
     return Plan(
         FinitePoints.of(target, points),
         0,
         proposals=1,
-        certificate=f"the law on {points} public points of the support",
+        certificate=f"the distribution on {points} public points of the support",
     )

@@ -2,8 +2,8 @@
 
 The weights w and exponents e are integers and the rate r is a fraction.  All quantities are
 enclosed between integers, a uniform number by its first random bits; where these do not decide,
-more bits are drawn and the enclosures are made tighter.  So the choice has its law exactly, if the
-bits are random.
+more bits are drawn and the enclosures are made tighter.  So the choice has its distribution
+exactly, if the bits are random.
 """
 
 import secrets

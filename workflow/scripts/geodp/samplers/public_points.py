@@ -1,9 +1,9 @@
-"""Exact draws from the certified law on finitely many public points, in one stage or several.
+"""Exact draws from the certified distribution on public points, in one stage or several.
 
 The points of a first stage fill the support; each later stage chooses among a fixed pattern of
 points about the choice before.  Every stage has its part of the budget, and the parts add up.
 Scores are rounded down to multiples of a power of two, which keeps their sensitivity, and weights
-are integers, so that `ExactChoice` draws the law on the points exactly.
+are integers, so that `ExactChoice` draws from the distribution on the points exactly.
 """
 
 from dataclasses import dataclass, replace
@@ -20,9 +20,6 @@ from geodp.samplers.integer_choice import ExactChoice
 SCORE_BITS = 10
 VOLUME_BITS = 20
 
-# Of a stage, if nothing else is asked for.
-POINTS = 1 << 14
-
 
 @dataclass(frozen=True)
 class Stage:
@@ -36,18 +33,18 @@ class Stage:
         A power of two.
     radii : tuple of float, optional
         Of the pattern: how far footpoints, and how far shooting vectors are from the choice before.
-        The first stage has none, since its points fill the support.
+        The first stage has none: its points fill the support.
     scales : Scales, optional
         Those of the public inputs if not given.
     """
 
     epsilon: Fraction
-    points: int = POINTS
+    points: int
     radii: tuple[float, float] | None = None
     scales: Scales | None = None
 
     def __post_init__(self):
-        # Of a float the sum would be rounded.
+        # Sums of fractions are exact, those of floats are rounded.
         object.__setattr__(self, "epsilon", Fraction(self.epsilon))
         if self.epsilon <= 0:
             raise DataError(f"a stage has budget {self.epsilon}: give each one above zero")
@@ -70,43 +67,33 @@ class Stage:
             f"f0 {scales.loss_offset:.4g}"
         )
 
-    def law(self, law):
-        """The law with the stage's scales."""
+    def rescaled(self, certified):
+        """A `Certified` with the stage's scales in place of its own."""
         if self.scales is None:
-            return law
-        return replace(law, public=replace(law.public, **vars(self.scales)))
-
-
-def one_stage(epsilon, points=POINTS):
-    """A single choice with all of a budget."""
-    return (Stage(Fraction(epsilon), points),)
-
-
-def two_stages(epsilon, share, radii, points=POINTS):
-    """A choice in the support with a share of the budget, and one about it with the rest."""
-    epsilon, share = Fraction(epsilon), Fraction(share)
-    return Stage(epsilon * share, points), Stage(epsilon * (1 - share), points, radii)
+            return certified
+        return replace(certified, public=replace(certified.public, **vars(self.scales)))
 
 
 def check_stages(stages):
-    """Refuse stages of which the first does not fill the support, or another one does.
+    """Refuse stages of which the first has a pattern, or a later one has none.
 
     Raises
     ------
     DataError
     """
-    if not stages or [stage.radii is None for stage in stages] != [True] + [False] * (
-        len(stages) - 1
-    ):
-        raise DataError("stages: give the first one no radii, and every other one two")
+    first = [stage.radii is None for stage in stages]
+    if not first or first != [True] + [False] * (len(stages) - 1):
+        raise DataError(
+            "stages: give those of plan_release, or a first one without radii and others with two"
+        )
 
 
-def draw(law, stages, bits, draws=1):
+def draw(certified, stages, bits, draws=1):
     """Independent draws for each data set.
 
     Parameters
     ----------
-    law : Certified
+    certified : Certified
     stages : sequence of Stage
     bits : callable
         See `ExactChoice.draw`.
@@ -117,18 +104,18 @@ def draw(law, stages, bits, draws=1):
     ndarray, shape (*data_sets, draws, 2, *point_shape)
     """
     check_stages(stages)
-    support = law.public.support
-    batch = law.records.covariates.shape[:-2]
+    support = certified.public.support
+    batch = certified.records.covariates.shape[:-1]
     states, volumes = support.even_points(stages[0].points)
     states = np.broadcast_to(states, (*batch, *states.shape))
     volumes = np.broadcast_to(volumes, states.shape[: len(batch) + 1])
-    chosen = _choose(law, stages[0], states, volumes, bits, draws)
+    chosen = _choose(certified, stages[0], states, volumes, bits, draws)
     for stage in stages[1:]:
         finer = []
         for index in range(draws):
             centre = np.take(chosen, index, axis=len(batch))
             states, volumes = pattern(support, centre, stage)
-            finer.append(_choose(law, stage, states, volumes, bits, 1))
+            finer.append(_choose(certified, stage, states, volumes, bits, 1))
         chosen = np.concatenate(finer, axis=len(batch))
     return chosen
 
@@ -164,11 +151,11 @@ def pattern(support, centre, stage):
     )
 
 
-def _choose(law, stage, states, volumes, bits, draws):
+def _choose(certified, stage, states, volumes, bits, draws):
     """States (*data_sets, draws, ...) chosen among states (*data_sets, points, ...)."""
-    space = law.space
-    law = stage.law(law)
-    scores = np.floor(np.ldexp(law.score(states), SCORE_BITS)).astype(np.int64)
+    space = certified.space
+    certified = stage.rescaled(certified)
+    scores = np.floor(np.ldexp(certified.score(states), SCORE_BITS)).astype(np.int64)
     weights = np.rint(np.ldexp(volumes, VOLUME_BITS)).astype(np.int64)
     rate = stage.epsilon / (2 << SCORE_BITS)
     chosen = np.empty((*scores.shape[:-1], draws), dtype=int)

@@ -432,7 +432,7 @@ def released_geodesics(public, budget, power):
         From a generator, data (covariates, points) and a number to draws (number, 2,
         *point_shape).
     """
-    stages = public_points.one_stage(Fraction(str(budget)), 1 << power)
+    stages = (public_points.Stage(Fraction(str(budget)), 1 << power),)
 
     def draw(rng, data, number):
         covariates, points = (part[None] for part in data)

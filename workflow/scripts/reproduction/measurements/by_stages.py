@@ -69,7 +69,6 @@ def mean_target(law, budget):
     Parameters
     ----------
     law : Certified
-        Of data sets with one record a subject.
     budget : float
 
     Returns
@@ -77,7 +76,7 @@ def mean_target(law, budget):
     Target
     """
     public, manifold = law.public, law.public.manifold
-    batch = law.records.covariates.shape[:-2]
+    batch = law.records.covariates.shape[:-1]
     centre = np.broadcast_to(public.centre, (*batch, *manifold.point_shape))
     mean = _minimum(law, centre, np.zeros_like(centre), "footpoint")[0]
 
@@ -103,7 +102,6 @@ def slope_target(law, footpoints, budget):
     Parameters
     ----------
     law : Certified
-        Of data sets with one record a subject.
     footpoints : ndarray, shape (*data_sets, footpoints, *point_shape)
     budget : float
 
@@ -147,13 +145,12 @@ def _states(space, footpoints, frame, coordinates):
 def _minimum(law, footpoints, vectors, block):
     """Geodesics of least energy over one block, as a place for proposals."""
     records, manifold = law.records, law.public.manifold
-    axes = records.covariates.ndim - 1
     found = minimise_energy(
         manifold,
         footpoints,
         vectors,
-        np.squeeze(records.covariates, axis=axes),
-        np.squeeze(records.points, axis=axes),
+        records.covariates,
+        records.points,
         blocks=(block,),
         tolerance=1e-6,
         max_iterations=15,

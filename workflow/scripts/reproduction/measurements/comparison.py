@@ -122,7 +122,7 @@ def plan_mean_then_slope(planner, number, budget):
 
 
 def _law(space, records, scales, score="combined"):
-    return Certified(space.public(records.covariates.shape[-2], scales), records, score)
+    return Certified(space.public(records.covariates.shape[-1], scales), records, score)
 
 
 def draw_zoom(rng, space, records, planned, draws, chains, start):

@@ -12,7 +12,7 @@ import numpy as np
 from geodp.data.stand_in import simulate_outlines
 from geodp.evaluation import from_the_middle, geodesic_errors
 from geodp.manifolds.base import Manifold
-from geodp.mechanisms.certified import Certified, PublicInputs, Records
+from geodp.mechanisms.certified import Certified, MappedRecords, PublicInputs
 from geodp.mechanisms.certified_target import certified_target
 from geodp.mechanisms.draws import draw_pairs
 from geodp.mechanisms.kng_as_published import AsPublished, configured_support
@@ -197,12 +197,7 @@ class Drawn:
 
 def simulated_records(covariates, points):
     """What `map_records` makes of valid records, one a subject, with covariates in their range."""
-    return Records(
-        covariates[..., None] - 0.5,
-        np.expand_dims(points, covariates.ndim),
-        np.ones((*covariates.shape, 1), dtype=bool),
-        np.ones((*covariates.shape, 1)),
-    )
+    return MappedRecords(covariates - 0.5, points, np.ones(covariates.shape, dtype=bool))
 
 
 def plan_chains(rng, target, chains):
@@ -354,7 +349,7 @@ def measure_utility(space, number, settings):
         wanted = chosen["releases"].get(space.name)
         if wanted and number in wanted["n"] and budget in wanted["budgets"]:
             few = slice(0, wanted["data_sets"])
-            some = Records(**{name: part[few] for name, part in vars(records).items()})
+            some = MappedRecords(**{name: part[few] for name, part in vars(records).items()})
             planned = plan_release(space.planner, number, budget)
             rng = random_stream(seed, *stream, RELEASED)
             drawn = draw_releases(rng, replace(law, records=some), planned.stages, wanted["draws"])
