@@ -19,7 +19,12 @@ from geodp.manifolds.base import Manifold, align_data_axes
 from geodp.manifolds.supports import ProductSupport
 from geodp.manifolds.symmetric import SymmetricSpace, jacobi_cosine
 from geodp.manifolds.tangent_bundle import TangentBundle
-from geodp.models.regression import BLOCKS, sum_over_records
+from geodp.models.blocks import block_names
+from geodp.models.chunks import sum_over_records
+from geodp.models.residuals import residuals_of
+
+# Of the geodesics that are released.
+BLOCKS = block_names(1)
 
 # In flat space the gradients at the two ends of the geodesic.
 ENDS = tuple({BLOCKS[0]: 0.5, BLOCKS[1]: sign} for sign in (1.0, -1.0))
@@ -391,19 +396,15 @@ class Certified:
         -------
         ClippedSums
         """
-        footpoint, shooting_vector = self.space.parts(states)
+        geodesics = dict(zip(BLOCKS, self.space.parts(states), strict=True))
         # Overflow is looked for, and what overflows does not count.
         with np.errstate(all="ignore"):
             found = sum_over_records(
-                self.public.manifold,
-                footpoint,
-                shooting_vector,
-                self.records.covariates.shape,
-                self._part,
+                self.public.manifold, geodesics, self.records.covariates.shape, self._part
             )
         return ClippedSums(*found)
 
-    def _part(self, footpoint, shooting_vector, index):
+    def _part(self, geodesics, index):
         """Part of the sums, over the subjects of an index.
 
         Records whose points need care are computed apart, since by the formulas for them the
@@ -412,22 +413,18 @@ class Certified:
         careful = self.public.manifold.needs_care(self.records.points[index])
         careful = np.any(careful, axis=tuple(range(careful.ndim - 1)))
         if np.all(careful) or not np.any(careful):
-            return self._sums_over(footpoint, shooting_vector, index)
+            return self._sums_over(geodesics, index)
         parts = []
         for kind in (False, True):
             chosen = (*index[:-1], index[-1].start + np.flatnonzero(careful == kind))
-            parts.append(self._sums_over(footpoint, shooting_vector, chosen))
+            parts.append(self._sums_over(geodesics, chosen))
         return [sum(part) for part in zip(*parts, strict=True)]
 
-    def _sums_over(self, footpoint, shooting_vector, index):
+    def _sums_over(self, geodesics, index):
         """The sums over the subjects of an index, all computed by the same formulas."""
         records = self.records
         residuals, norms, counts = self._residuals(
-            footpoint,
-            shooting_vector,
-            records.covariates[index],
-            records.points[index],
-            records.valid[index],
+            geodesics, records.covariates[index], records.points[index], records.valid[index]
         )
         limit = self.public.loss_scale**2
         squares = np.where(counts, residuals.squared_distances, limit)
@@ -439,7 +436,7 @@ class Certified:
         weights = np.where(counts, clip_factors(norms, self.public.gradient_scale), 0.0)
         return [loss, *(residuals.adjoint_sums(block, weights) for block in BLOCKS)]
 
-    def _residuals(self, footpoint, shooting_vector, covariates, points, valid):
+    def _residuals(self, geodesics, covariates, points, valid):
         """Residuals, finite for every record, and which of them count (H3).
 
         Returns
@@ -452,9 +449,10 @@ class Certified:
             overflow: there a record contributes nothing to the gradient and all to the loss.
         """
         manifold = self.public.manifold
+        footpoint = geodesics[BLOCKS[0]]
         batch_ndim = footpoint.ndim - manifold.point_ndim
         data_ndim = covariates.ndim - 1
-        residuals = manifold.residuals(footpoint, shooting_vector, covariates, points)
+        residuals = residuals_of(manifold, geodesics, covariates[..., None], points)
         norms = self._norms(residuals)
         finite = np.isfinite(residuals.squared_distances if norms is None else norms)
         # Settled before anything is computed again, so that a record whose numbers fail cannot
@@ -471,7 +469,8 @@ class Certified:
             y = align_data_axes(points, data_ndim, batch_ndim)
             start = np.expand_dims(footpoint, batch_ndim)
             y = np.where(manifold.expand(finite), y, start)
-            residuals = manifold.residuals(footpoint, shooting_vector, np.where(finite, x, 0.0), y)
+            x = np.where(finite, x, 0.0)[..., None]
+            residuals = residuals_of(manifold, geodesics, x, y)
             norms = self._norms(residuals)
         return residuals, norms, counts
 

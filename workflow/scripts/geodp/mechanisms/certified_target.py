@@ -8,9 +8,11 @@ from functools import partial
 
 import numpy as np
 
-from geodp.manifolds.base import BLOCKS
-from geodp.mechanisms.certified import clip_factors
+from geodp.mechanisms.certified import BLOCKS, clip_factors
+from geodp.mechanisms.norms import Hull
 from geodp.mechanisms.target import Target
+from geodp.models.geodesic import GeodesicModel
+from geodp.models.residuals import gauss_newton_steps
 
 # Public points that are tried as starts, and Gauss-Newton steps from the best of them.  The steps
 # are taken with each of these multiples of the scales in turn: records that are clipped do not
@@ -61,7 +63,7 @@ def certified_target(certified, budget, start=None):
         hessian=clipped_hessian(shape, centre),
         scale=np.minimum(scale, _scale_of_loss(certified, centre, float(budget))),
         support=public.support,
-        norm="hull",
+        norm=Hull(),
         widths=WIDTHS,
     )
 
@@ -142,12 +144,14 @@ def _gauss_newton_step(certified, state, damping):
     manifold, records = certified.public.manifold, certified.records
     p, v = certified.space.parts(state)
     sums = certified.sums(state)
-    residuals = manifold.residuals(p, v, records.covariates, records.points)
-    distances = np.sqrt(residuals.squared_distances)
+    model = GeodesicModel(manifold)
+    geodesics, data = model.parameters(p, v), (records.covariates, records.points)
+    distances = np.sqrt(model.residuals(geodesics, *data).squared_distances)
     weights = clip_factors(distances, certified.public.gradient_scale)
     weights = weights * records.valid[..., None, :] + 1e-12
     gradients = {block: -getattr(sums, block) / certified.public.number for block in BLOCKS}
-    steps = manifold.gauss_newton_steps(p, v, records.covariates, gradients, damping, weights)
+    x = model.aligned(*data)
+    steps = gauss_newton_steps(manifold, geodesics, x, gradients, damping, weights)
     reach = 0.25 * certified.public.support.radii
     parts = []
     for block, longest in zip(BLOCKS, reach, strict=True):

@@ -22,8 +22,7 @@ import numpy as np
 from scipy.special import gammainc, gammaincinv, ndtri
 
 from geodp.errors import DataError
-from geodp.manifolds.base import BLOCKS
-from geodp.mechanisms.certified import SCORES, Scales
+from geodp.mechanisms.certified import BLOCKS, SCORES, Scales
 
 # Quadrature nodes of a residual's component along the error, and of its length across it: midpoints
 # of intervals of equal probability.

@@ -224,7 +224,7 @@ class _Proposal:
             centres = np.concatenate([centres, modes.position, modes.position], axis=axis)
             hessians = np.concatenate([hessians, modes.hessian, wide], axis=-3)
             masses = np.concatenate([masses, mass, mass], axis=-1)
-        mixing, parts = target.norm_parts
+        mixing, parts = target.norm.parts(target.space.dim)
         matrices = mixing @ _positive(hessians) / target.scale[..., None, None, None]
         bounded = target.support.bounded
         if not bounded:
