@@ -1,5 +1,6 @@
 """Quadrature of densities in two and three dimensions, and data sets whose densities need it."""
 
+from dataclasses import replace
 from itertools import pairwise
 from typing import ClassVar
 
@@ -7,10 +8,10 @@ import numpy as np
 from scipy import stats
 
 from geodp.manifolds.supports import Ball
-from geodp.mechanisms.kng_as_published import AsPublished, configured_support
+from geodp.mechanisms.base import PublicSettings
+from geodp.mechanisms.kng_as_published import KNGAsPublished
 from geodp.mechanisms.target import Target
-from geodp.models.regression import fit
-from geodp.models.sensitivity import published_sensitivity
+from geodp.models.geodesic import GeodesicModel
 
 
 def records(manifold, noise_variances, number=20, length=np.pi / 4, seed=1):
@@ -30,13 +31,12 @@ def records(manifold, noise_variances, number=20, length=np.pi / 4, seed=1):
 def published_mechanism(manifold, noise_variances, number=20, support=None, seed=1):
     """The published mechanism for such data sets."""
     covariates, points = records(manifold, noise_variances, number, seed=seed)
-    found = fit(manifold, covariates, points)
+    model = GeodesicModel(manifold)
+    found = model.fit(covariates, points)
     assert np.all(found.converged)
-    radius = 1.0 if manifold.curvature_bounds[0] < 0.0 else None
-    sensitivity = published_sensitivity(manifold, found.largest_residual, number, radius)
-    if support is None:
-        support = configured_support(manifold, sensitivity)
-    return AsPublished(manifold, covariates, points, found, sensitivity, support)
+    public = PublicSettings(data_radius=1.0 if manifold.curvature_bounds[0] < 0.0 else None)
+    mechanism = KNGAsPublished.prepare(model, covariates, points, public, found)
+    return mechanism if support is None else replace(mechanism, support=support)
 
 
 def laplace_target(space, centre, sigma):

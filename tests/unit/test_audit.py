@@ -35,7 +35,8 @@ from geodp.data.simulate import simulate_geodesic_data
 from geodp.manifolds.spd import SPD
 from geodp.mechanisms import certified
 from geodp.mechanisms.certified import Certified, PublicInputs, map_records
-from geodp.models.regression import fit, residual_distances
+from geodp.models.geodesic import GeodesicModel
+from geodp.models.losses import Huber
 from reproduction.configuration import load_audit
 from reproduction.measurements.audit import released_geodesics, spd_case, sphere_case, verdict
 
@@ -380,9 +381,8 @@ def support_of_data(public, x, y):
 def tau_of_data(public, x, y):
     if len(x) < 3:
         return {}
-    found = fit(SPHERE, x, y, huber=0.2)
-    away = residual_distances(SPHERE, found.footpoint, found.shooting_vector, x, y)
-    return {"gradient_scale": float(np.max(away))}
+    found = GeodesicModel(SPHERE, loss=Huber(0.2)).fit(x, y)
+    return {"gradient_scale": float(found.largest_residual)}
 
 
 def test_the_honest_law_passes():

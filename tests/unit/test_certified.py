@@ -13,7 +13,6 @@ import pytest
 
 from geodp.audit.change import largest_change
 from geodp.errors import DataError
-from geodp.manifolds.base import BLOCKS
 from geodp.manifolds.differences import DifferencedManifold
 from geodp.manifolds.euclidean import Euclidean
 from geodp.manifolds.hyperbolic import Hyperbolic
@@ -22,9 +21,12 @@ from geodp.manifolds.spd import SPD
 from geodp.manifolds.sphere import Sphere
 from geodp.mechanisms import certified
 from geodp.mechanisms.certified import SCORES, Certified, PublicInputs, map_records
-from geodp.models import regression
+from geodp.models import chunks
+from geodp.models.blocks import block_names
 
 RANGE = (20.0, 70.0)
+
+BLOCKS = block_names(1)
 
 
 class Differenced(DifferencedManifold):
@@ -118,8 +120,8 @@ def one_by_one(public, covariates, points, state, score):
         if score == "gradient_by_blocks":
             residual = residual * min(1.0, tau / length)
         a, b = (
-            factor * manifold.jacobi_adjoint(p, x * v, residual, block)
-            for block, factor in zip(BLOCKS, (1.0, x), strict=True)
+            factor * manifold.jacobi_adjoint(p, x * v, residual, argument)
+            for argument, factor in (("point", 1.0), ("vector", x))
         )
         size = manifold.norm(p, 0.5 * a + b) + manifold.norm(p, 0.5 * a - b)
         shorten = 1.0 if score == "gradient_by_blocks" else min(1.0, tau / size)
@@ -157,7 +159,7 @@ def test_chunks_add_up(space, monkeypatch):
     whole = mechanism(public, *draw_records(public, 5, (2,)))
     states = draw_states(public, 6, (2, 3))
     expected = whole.score(states)
-    monkeypatch.setattr(regression, "CHUNK", 8)
+    monkeypatch.setattr(chunks, "CHUNK", 8)
     np.testing.assert_allclose(whole.score(states), expected, rtol=1e-12)
 
 
@@ -460,7 +462,9 @@ def test_another_record_moves_none_across_the_cut_locus(manifold):
             data = np.append(x, covariates[1:]), np.concatenate([y[None], points[1:]])
             found = mechanism(public, *data)
             sums.append(found.sums(states))
-            residuals, _, counts = found._residuals(p, v, *vars(found.records).values())
+            residuals, _, counts = found._residuals(
+                dict(zip(BLOCKS, (p, v), strict=True)), *vars(found.records).values()
+            )
             squares.append(residuals.squared_distances[:, 1:])
             np.testing.assert_array_equal(squares[-1], squares[0])
             counted.append(counts[:, 1:])

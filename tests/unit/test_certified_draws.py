@@ -17,7 +17,7 @@ from geodp.manifolds.spd import SPD
 from geodp.manifolds.sphere import Sphere
 from geodp.mechanisms.certified import Certified, PublicInputs, Scales, map_records
 from geodp.mechanisms.certified_target import certified_target, clipped_hessian, robust_fit
-from geodp.models.regression import energy_gradient
+from geodp.models.geodesic import GeodesicModel
 from geodp.release.planner import NOISE, Planner
 from geodp.samplers import matched, public_points
 from geodp.samplers.base import run
@@ -61,7 +61,9 @@ def squared_error(law, states):
     """Mean squared distance of the records; shape (*data_sets, chains)."""
     manifold, records = law.public.manifold, law.records
     data = records.covariates, records.points
-    return 2.0 * energy_gradient(manifold, *law.space.parts(states), *data, blocks=()).energy
+    model = GeodesicModel(manifold)
+    geodesics = model.parameters(*law.space.parts(states))
+    return 2.0 * model.energy_gradient(geodesics, *data, blocks=()).energy
 
 
 def summaries(law, states):
