@@ -741,6 +741,19 @@ REFUSED = {
     "table": ({"table": "timings"}, "there is no table 'timings'"),
     "direction": ({"direction": "up"}, "column direction: 'up'"),
     "no name": ({"claim": ""}, "column claim"),
+    "nothing along": ({"along": " "}, "column along: it is empty and share_ordered needs it"),
+    "two along": ({"along": "n budget"}, "column along: it names several columns"),
+    "two columns": ({"column": "log_error n"}, "names 2 columns and share_ordered takes 1"),
+    "no column": ({"measure": "smallest", "column": ""}, "names 0 columns and smallest takes 1"),
+    "no columns": (
+        {"measure": "largest_median", "column": ""},
+        "names 0 columns and largest_median takes one or more",
+    ),
+    "another study": ({"against": "spd"}, "column against: share_ordered looks at one study"),
+    "no other study": (
+        {"measure": "rank_correlation"},
+        "column against: it is empty and rank_correlation needs it",
+    ),
     "mechanism": ({"mechanism": ""}, "column mechanism: it is empty"),
     "selection": ({"where": "sampler == ("}, "column where: 'sampler == (' is not a selection"),
     "column of a selection": (

@@ -1,8 +1,6 @@
-"""Measures: from the rows a claim is about to one number, with bootstrap replicates of it.
+"""Measures: from the rows a claim is about to one number, with bootstrap replicates of it."""
 
-Each takes a claim, its rows, a generator and the number of replicates, and gives a `Measured`.
-"""
-
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -43,6 +41,40 @@ class Measured:
     over: str
     says: str
     rows: pd.DataFrame | None = None
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A function from a claim and its rows to a number, and what it needs of the claim.
+
+    Attributes
+    ----------
+    compute : callable
+        From a claim, its rows, a generator and a number of replicates to a `Measured`; with
+        ``against`` among ``needed`` also from the rows of the other study.
+    needed : tuple of str
+        Columns of a claim that must not be empty.
+    columns : int or None
+        How many columns of the table ``column`` names; None for any number from one on.
+    """
+
+    compute: Callable
+    needed: tuple[str, ...]
+    columns: int | None
+
+
+# By the names that claims use.
+MEASURES = {}
+
+
+def measure(*needed, columns=1):
+    """Decorator that adds a function to `MEASURES`."""
+
+    def register(function):
+        MEASURES[function.__name__] = Measure(function, needed, columns)
+        return function
+
+    return register
 
 
 @dataclass(frozen=True)
@@ -151,6 +183,7 @@ def _curves(keys, nodes):
 DIRECTIONS = {"falls": -1.0, "rises": 1.0}
 
 
+@measure("along")
 def share_ordered(claim, table, rng, replicates):
     """Share of the pairs of levels of ``along`` whose means are in the order stated.
 
@@ -176,6 +209,7 @@ def share_ordered(claim, table, rng, replicates):
     return Measured(found, panel.over, says)
 
 
+@measure("along")
 def share_worst_at_ends(claim, table, rng, replicates):
     """Share of the ends of curves that lie above all that is between the ends.
 
@@ -198,6 +232,7 @@ def share_worst_at_ends(claim, table, rng, replicates):
     return Measured(np.mean(above, axis=0), panel.over, says)
 
 
+@measure("along")
 def approach(claim, table, rng, replicates):
     """Mean of ``column`` at the largest over that at the smallest level of ``along``.
 
@@ -221,6 +256,7 @@ def approach(claim, table, rng, replicates):
     return Measured(found, panel.over, says)
 
 
+@measure()
 def share_never_below(claim, table, rng, replicates):
     """Share of cells and data sets whose private error is not below the non-private one."""
     panel = make_panel(table, claim["column"], rng, replicates)
@@ -246,6 +282,7 @@ def _resampled_pairs(claim, table, rng, replicates):
     return values, f"{_span(sizes)} pairs"
 
 
+@measure("along")
 def smallest(claim, table, rng, replicates):
     """Smallest value of ``column``, pairs resampled within each level of ``along``."""
     values, over = _resampled_pairs(claim, table, rng, replicates)
@@ -254,6 +291,7 @@ def smallest(claim, table, rng, replicates):
     return Measured(found, over, f"the smallest of {count} values is {_number(found[0])}")
 
 
+@measure("along", columns=None)
 def largest_median(claim, table, rng, replicates):
     """Largest of the medians of the columns, one for each level of ``along``."""
     values, over = _resampled_pairs(claim, table, rng, replicates)
@@ -266,6 +304,7 @@ def largest_median(claim, table, rng, replicates):
     return Measured(found, over, says)
 
 
+@measure("along", columns=None)
 def share_outlying(claim, table, rng, replicates):
     """Share of values outside the whiskers of box plots, a box a column and level of ``along``.
 
@@ -282,6 +321,7 @@ def share_outlying(claim, table, rng, replicates):
     return Measured(np.mean(outside, axis=1), over, says)
 
 
+@measure("within", "against")
 def rank_correlation(claim, table, rng, replicates, other):
     """Spearman correlation of two studies' curves over the points (``within``) they share."""
     keys = claim["within"].split()
@@ -302,6 +342,7 @@ def rank_correlation(claim, table, rng, replicates, other):
     return Measured(found, " and ".join(dict.fromkeys(p.over for p in panels)), says)
 
 
+@measure(columns=0)
 def share_passed(claim, table, rng, replicates):
     """Share of the cells whose chains pass their diagnostics, for every block."""
     column_of(table, "passed")
@@ -312,6 +353,7 @@ def share_passed(claim, table, rng, replicates):
     return Measured(np.append(np.mean(passed), again), f"{count} cells", says)
 
 
+@measure()
 def sampler_difference(claim, table, rng, replicates):
     """Mean over cells of the log error of the random walk less that of the default sampler."""
     keys = ["group", "cell", "data_set"]
@@ -336,6 +378,7 @@ def sampler_difference(claim, table, rng, replicates):
     return Measured(found, panel.over, says, used)
 
 
+@measure(columns=2)
 def median_ratio(claim, table, rng, replicates):
     """Median over data sets of the ratio of two columns, given by their logarithms.
 
@@ -347,21 +390,3 @@ def median_ratio(claim, table, rng, replicates):
     panel = make_panel(table, above, rng, replicates, "median")
     found = np.exp(np.max(panel.values, axis=1))
     return Measured(found, panel.over, f"the median ratio is {_number(found[0])}")
-
-
-MEASURES = {
-    function.__name__: function
-    for function in (
-        share_ordered,
-        share_worst_at_ends,
-        approach,
-        share_never_below,
-        smallest,
-        largest_median,
-        share_outlying,
-        rank_correlation,
-        share_passed,
-        sampler_difference,
-        median_ratio,
-    )
-}

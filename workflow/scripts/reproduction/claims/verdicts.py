@@ -131,11 +131,35 @@ def check_claims(claims, source):
                 f"{place}, column direction: '{claim['direction']}' is neither of "
                 f"{' and '.join(DIRECTIONS)}: use one of them or leave it empty"
             )
+        _check_needs(claim, place)
         parsers = dict.fromkeys(("where", "against_where"), parse_selection)
         parsers |= dict.fromkeys(("holds", "in_part"), parse_criterion)
         for column, parse in parsers.items():
             with _at(f"{place}, column {column}"):
                 parse(claim[column])
+
+
+def _check_needs(claim, place):
+    """Refuse a claim that does not give its measure what it needs."""
+    name, measure = claim["measure"], MEASURES[claim["measure"]]
+    for column in measure.needed:
+        if not claim[column].strip():
+            raise DataError(
+                f"{place}, column {column}: it is empty and {name} needs it: fill it in"
+            )
+    if claim["against"] and "against" not in measure.needed:
+        raise DataError(
+            f"{place}, column against: {name} looks at one study: leave the column empty"
+        )
+    if len(claim["along"].split()) > 1:
+        raise DataError(f"{place}, column along: it names several columns: name one")
+    count = len(claim["column"].split())
+    if count != measure.columns and not (count and measure.columns is None):
+        wanted = "one or more" if measure.columns is None else measure.columns
+        raise DataError(
+            f"{place}, column column: it names {count} columns and {name} takes {wanted}: name as "
+            "many"
+        )
 
 
 def _placed(claims, source):
@@ -209,7 +233,7 @@ def _judged(claim, place, tables, rng, replicates):
             else []
         )
         with _at(place):
-            measured = MEASURES[claim["measure"]](claim, table, rng, replicates, *others)
+            measured = MEASURES[claim["measure"]].compute(claim, table, rng, replicates, *others)
         if not np.all(np.isfinite(measured.replicates)):
             raise NotEvaluated("the number or its interval is not finite")
         result |= _verdict(claim, table, measured, place)
