@@ -9,21 +9,17 @@ import pytest
 
 from geodp.errors import DataError
 from geodp.randomness import random_stream
-from reproduction.claims import (
-    CLAIM_COLUMNS,
-    MEASURES,
-    VERDICTS,
-    NotEvaluated,
-    _panel,
-    evaluate_claims,
-    parse_criterion,
-    read_claims,
-    with_derived_columns,
-)
+from reproduction.claims.criteria import parse_criterion
+from reproduction.claims.measures import MEASURES, NotEvaluated, make_panel
+from reproduction.claims.page import render
+from reproduction.claims.selection import of_mechanism, parse_selection, with_derived_columns
+from reproduction.claims.verdicts import CLAIM_COLUMNS, VERDICTS, Paper, judge, read_paper
 
 SOURCE = Path(__file__).parents[2] / "resources" / "published" / "kulkarni_soto_claims.csv"
 with open(SOURCE, encoding="utf-8") as file:
-    CLAIMS = read_claims(file, SOURCE.name)
+    CLAIMS = read_paper("Kulkarni and Soto", file, SOURCE.name).claims
+
+TEMPLATE = (SOURCE.parents[2] / "workflow" / "report" / "claims.html.j2").read_text("utf-8")
 
 DATA_SETS, PAIRS = 21, 20
 
@@ -53,7 +49,7 @@ def errors_table(study, data_sets=DATA_SETS):
         for sampler, count in (("default", data_sets), ("random_walk", 1)):
             for data_set in range(count):
                 rows.append((group, n, noise, first, second, cell, sampler, data_set))
-    names = "group n noise_variance footpoint_budget shooting_vector_budget cell sampler data_set"
+    names = "group n noise_variance budget_footpoint budget_shooting_vector cell sampler data_set"
     table = pd.DataFrame(rows, columns=names.split())
     # Data sets differ, by the same factor in all cells of a group, and in the size of the rest.
     factor = np.exp(0.1 * np.cos(table["data_set"]))
@@ -61,7 +57,7 @@ def errors_table(study, data_sets=DATA_SETS):
         study=study,
         manifold="a manifold",
         data="simulated stand-in" if study.startswith("corpus") else "simulated",
-        mechanism="as_published",
+        mechanism="kng_as_published",
         draws=100,
         footpoints=10,
         flagged=table["sampler"] == "random_walk",
@@ -123,8 +119,8 @@ def plant(table, rows, column, numbers):
 
 
 def selected(claim, table):
-    derived = with_derived_columns(table)
-    return derived.query(claim["where"]) if claim["where"] else derived
+    derived = with_derived_columns(of_mechanism(table, claim["mechanism"]))
+    return derived[parse_selection(claim["where"])(derived)]
 
 
 def positions(claim, part):
@@ -301,6 +297,10 @@ def one(name):
     return CLAIMS[CLAIMS["claim"] == name]
 
 
+def evaluate_claims(rows, tables, stream, source="claims.csv"):
+    return judge([Paper("a paper", source, rows)], tables, stream)
+
+
 def verdict_on(rows, tables):
     found = evaluate_claims(rows, tables, stream)
     assert len(found) == len(rows)
@@ -361,10 +361,10 @@ def test_origin_comes_from_the_errors_where_the_table_does_not_say():
 
 def test_budgets_are_equal_up_to_rounding():
     table = with_derived_columns(errors_table("sphere"))
-    assert (table["total_budget"] == 2.02).sum() == table["cell"].isin(
+    assert (table["budget"] == 2.02).sum() == table["cell"].isin(
         [name for *_, name in CELLS[10:]]
     ).sum()
-    assert (table["imbalance"] == 0.0).sum() == (~(table["total_budget"] == 2.02)).sum()
+    assert (table["imbalance"] == 0.0).sum() == (~(table["budget"] == 2.02)).sum()
 
 
 def test_share_ordered_counts_pairs_of_means():
@@ -376,7 +376,7 @@ def test_share_ordered_counts_pairs_of_means():
     part = selected(claim, table)
     ordered = []
     for _, curve in part.groupby("n"):
-        means = curve.groupby("total_budget", sort=True)["log_error"].mean().to_numpy()
+        means = curve.groupby("budget", sort=True)["log_error"].mean().to_numpy()
         ordered += [means[j] < means[i] for j in range(len(means)) for i in range(j)]
     found = verdict_on(one("sphere_budget"), {("sphere", "errors"): table})
     assert found["value"] == pytest.approx(np.mean(ordered))
@@ -388,7 +388,7 @@ def test_data_sets_are_resampled_alike_in_all_cells_of_a_group():
     table = with_derived_columns(errors_table("sphere"))
     table = table[table["sampler"] == "default"]
     table["log_error"] += np.random.default_rng(2).standard_normal(DATA_SETS)[table["data_set"]]
-    panel = _panel(table, "log_error", np.random.default_rng(3), 200)
+    panel = make_panel(table, "log_error", np.random.default_rng(3), 200)
     group = panel.cells["group"].to_numpy()
     first = np.flatnonzero(group == "n20_noise0.001")
     inside = panel.values[:, first] - panel.values[:, first[:1]]
@@ -412,7 +412,7 @@ def test_intervals_cover(count, least):
             frame["log_error_standard_error"] = np.std(draws, ddof=1) / np.sqrt(10)
         else:
             frame["log_error"] = rng.standard_normal(count)
-        values = _panel(frame, "log_error", rng, 400).values[1:, 0]
+        values = make_panel(frame, "log_error", rng, 400).values[1:, 0]
         low, high = np.percentile(values, [2.5, 97.5])
         inside += low <= 0.0 <= high
     assert least <= inside / trials <= 0.98
@@ -474,10 +474,15 @@ def assigned(**columns):
 
 NOT_EVALUATED = {
     "no study": ("sphere_budget", lambda tables: {}, "there is no table errors of a study sphere"),
+    "no mechanism": (
+        "sphere_budget",
+        assigned(mechanism="certified"),
+        "sphere's errors have no row of the mechanism kng_as_published",
+    ),
     "no rows": ("figure_3_density", keep("cell != 'p0.3_v0.3'"), "no row of corpus_callosum's"),
     "one level": ("sphere_n_equal", keep("n == 20"), "as n has one level"),
-    "one budget": ("sphere_approach", keep("cell == 'p0.3_v0.3'"), "total budget has one level"),
-    "two budgets": ("sphere_ends", keep("footpoint_budget in [0.02, 2.0]"), "between its ends"),
+    "one budget": ("sphere_approach", keep("cell == 'p0.3_v0.3'"), "as budget has one level"),
+    "two budgets": ("sphere_ends", keep("budget_footpoint in [0.02, 2.0]"), "between its ends"),
     "one data set": ("spd_tails", keep("data_set == 0"), "gives log_tail no interval"),
     "one footpoint": (
         "corpus_callosum_budget",
@@ -509,7 +514,7 @@ def test_what_cannot_be_judged_gets_no_verdict(name, change, why):
 
 def refused(rows, tables=None):
     with pytest.raises(DataError) as problem:
-        evaluate_claims(rows, tables or {}, stream, source="claims.csv")
+        evaluate_claims(rows, tables or {}, stream)
     message = str(problem.value)
     assert "\n" not in message
     assert message.startswith("claims.csv, row ")
@@ -556,7 +561,174 @@ def test_a_criterion_that_is_none_is_refused(text, column):
     ],
 )
 def test_criteria_mean_what_they_say(text, expected):
-    assert parse_criterion(text, "here")(0.95, 0.9, 1.0) is expected
+    assert parse_criterion(text)(0.95, 0.9, 1.0) is expected
+
+
+SELECTIONS = [
+    ("", [0, 1, 2, 3]),
+    ("sampler == 'default'", [0, 1]),
+    ("'default' != sampler", [2, 3]),
+    ("n >= 50 and noise_variance < 0.01", [1]),
+    ("n == 20 or n == 100", [0, 2]),
+    ("not (n == 20 or n == 100)", [1, 3]),
+    ("20 < n <= 100", [1, 2]),
+    ("n in [20, 100.0]", [0, 2]),
+    ("not sampler in ['default']", [2, 3]),
+    ("shift < -0.5", [3]),
+    ("noise_variance > shift", [0, 1]),
+    # A missing number is equal to none and in no order.
+    ("noise_variance != 0.001", [2, 3]),
+    ("noise_variance <= 1", [0, 1, 2]),
+    ("nowhere == 'a'", []),
+]
+
+
+@pytest.mark.parametrize(("text", "rows"), SELECTIONS)
+def test_selections_mean_what_they_say(text, rows):
+    table = pd.DataFrame(
+        {
+            "sampler": ["default", "default", "walk", "walk"],
+            "n": [20, 50, 100, 200],
+            "noise_variance": [0.001, 0.001, 0.1, np.nan],
+            "shift": [0.0, 0.0, 0.5, -1.0],
+            "nowhere": np.nan,
+        }
+    )
+    chosen = parse_selection(text)(table)
+    assert chosen.dtype == bool
+    assert np.flatnonzero(chosen).tolist() == rows
+
+
+NO_SELECTIONS = [
+    "@pd.io.common.os.system('COMMAND') == 0",
+    "@__builtins__['__import__']('os').system('COMMAND') == 0",
+    "__import__('os').system('COMMAND') == 0",
+    "sampler.map(print) == 0",
+    "sampler.str == 'a'",
+    "n.__class__ == 'a'",
+    "sampler[0] == 'default'",
+    "len(sampler) == 1",
+    "(n := 20) == 20",
+    "f'{n}' == 'a'",
+    "n == f'{n}'",
+    "(lambda: n)() == 20",
+    "n in [m for m in (20, 50)]",
+    "n in {20, 50}",
+    "n in []",
+    "n in sampler",
+    "n in [[20]]",
+    "n not in [20]",
+    "n is 20",
+    "n == None",
+    "n == True",
+    "n == b'a'",
+    "n == 1j",
+    "n == -'a'",
+    "n == 'a' 'b' + 'c'",
+    "n + 1 == 21",
+    "n == 20 if n else n == 50",
+    "`n` == 20",
+    "@n == 20",
+    "n == 20; n == 50",
+    "n = 20",
+    "n",
+    "not n",
+    "1 == 1",
+    "n & 1 == 1",
+    "~(n == 20)",
+    "await n == 20",
+    "*n",
+    "n == ...",
+    "n == 1" + "0" * 400,
+    "(" * 500 + "n == 20" + ")" * 500,
+    "not " * 2000 + "n == 20",
+    "n == 20\0",
+]
+
+
+@pytest.mark.parametrize("column", ["where", "against_where"])
+@pytest.mark.parametrize("text", NO_SELECTIONS)
+def test_what_is_no_selection_is_refused_and_not_run(text, column, tmp_path):
+    name = "corpus_callosum_like_sphere"
+    trace = tmp_path / "trace"
+    rows = one(name).assign(**{column: text.replace("COMMAND", f"touch {trace}")})
+    message = refused(rows, planted(one(name).iloc[0], "holds"))
+    assert f"row 2 (claim '{name}'), column {column}: " in message
+    assert "is not a selection of rows: compare columns with texts and numbers" in message
+    assert not trace.exists()
+
+
+@pytest.mark.parametrize("name", ["__class__", "values", "columns", "index", "pd", "np"])
+def test_names_of_a_selection_are_columns_and_nothing_else(name):
+    rows = one("sphere_budget").assign(where=f"{name} == 1")
+    message = refused(rows, planted(one("sphere_budget").iloc[0], "holds"))
+    assert f"column where: there is no column {name} in the table" in message
+
+
+def test_budgets_of_any_number_of_blocks():
+    table = pd.DataFrame(
+        {
+            "budget_footpoint": [0.5, 0.1],
+            "budget_shooting_vector_1": [0.5, 0.2],
+            "budget_shooting_vector_2": [0.5, 0.3],
+            # Of another mechanism.
+            "budget_all": [np.nan, np.nan],
+        }
+    )
+    found = with_derived_columns(table)
+    assert found["budget"].tolist() == [1.5, 0.6]
+    assert found["imbalance"].tolist() == [0.0, 0.2]
+    assert found["smaller_share"].tolist() == ["shooting_vector_2", "footpoint"]
+    undivided = with_derived_columns(pd.DataFrame({"budget": [0.1 + 0.2, 1.0]}))
+    assert undivided["budget"].tolist() == [0.3, 1.0]
+    assert "imbalance" not in undivided
+
+
+def test_papers_are_judged_side_by_side():
+    """Each as if it were alone, and identifiers may recur from paper to paper."""
+    tables = planted(one("sphere_budget").iloc[0], "holds")
+    other = one("sphere_budget").assign(direction="rises", statement="It rises.")
+    papers = [
+        Paper("First", "first.csv", CLAIMS[CLAIMS["claim"].isin(["sphere_budget", "sphere_ends"])]),
+        Paper("Second", "second.csv", other),
+    ]
+    found = judge(papers, tables, stream)
+    assert found["paper"].tolist() == ["First", "First", "Second"]
+    assert found["claim"].tolist() == ["sphere_budget", "sphere_ends", "sphere_budget"]
+    assert found["verdict"].tolist()[::2] == ["holds", "does not hold"]
+    for paper in papers:
+        alone = judge([paper], tables, stream)
+        part = found[found["paper"] == paper.name].reset_index(drop=True)
+        pd.testing.assert_frame_equal(alone, part)
+
+
+def test_papers_of_one_name_are_refused():
+    papers = [Paper("Twin", f"{name}.csv", one("sphere_budget")) for name in "ab"]
+    with pytest.raises(DataError, match="2 papers are called Twin: name each differently"):
+        judge(papers, {}, stream)
+
+
+def test_page_goes_through_the_papers():
+    tables = planted(one("sphere_budget").iloc[0], "holds")
+    papers = [
+        Paper("First", "first.csv", one("sphere_budget")),
+        Paper("The second", "second.csv", one("sphere_budget").assign(statement="1 < 2.")),
+    ]
+    found = judge(papers, tables, stream)
+    origin = {"rule": "a rule", "seed": 1, "lock": "abc", "versions": {}}
+
+    def page(rows):
+        return render(TEMPLATE, rows, tables, table="claims.csv", made_by=origin)
+
+    text = page(found)
+    for name, sentence in (("First", one("sphere_budget")["statement"].item()), ("The-second", "")):
+        assert text.count(f'<tr id="{name}-sphere_budget">') == 1
+        assert sentence in text
+    assert "<h2>First</h2>" in text
+    assert "<h2>The second</h2>" in text
+    assert "1 &lt; 2." in text
+    assert "The stated budgets do not hold" in text
+    assert "The stated budgets do not hold" not in page(found.assign(mechanism="certified"))
 
 
 def test_a_division_by_zero_is_a_mistake_of_the_criterion():
@@ -569,8 +741,28 @@ REFUSED = {
     "table": ({"table": "timings"}, "there is no table 'timings'"),
     "direction": ({"direction": "up"}, "column direction: 'up'"),
     "no name": ({"claim": ""}, "column claim"),
-    "query": ({"where": "sampler == ("}, "the query 'sampler == (' in column where"),
-    "query column": ({"where": "nothing == 1"}, "the query 'nothing == 1' in column where"),
+    "nothing along": ({"along": " "}, "column along: it is empty and share_ordered needs it"),
+    "two along": ({"along": "n budget"}, "column along: it names several columns"),
+    "two columns": ({"column": "log_error n"}, "names 2 columns and share_ordered takes 1"),
+    "no column": ({"measure": "smallest", "column": ""}, "names 0 columns and smallest takes 1"),
+    "no columns": (
+        {"measure": "largest_median", "column": ""},
+        "names 0 columns and largest_median takes one or more",
+    ),
+    "another study": ({"against": "spd"}, "column against: share_ordered looks at one study"),
+    "no other study": (
+        {"measure": "rank_correlation"},
+        "column against: it is empty and rank_correlation needs it",
+    ),
+    "mechanism": ({"mechanism": ""}, "column mechanism: it is empty"),
+    "selection": ({"where": "sampler == ("}, "column where: 'sampler == (' is not a selection"),
+    "column of a selection": (
+        {"where": "nothing == 1"},
+        "column where: there is no column nothing",
+    ),
+    "text for a number": ({"where": "n == '20'"}, "column where: n and '20' are compared"),
+    "number for text": ({"where": "sampler in ['default', 1]"}, "sampler and 1 are compared"),
+    "order of text": ({"where": "sampler < 'e'"}, "text has none here: use == or !="),
     "column": ({"column": "log_errors"}, "there is no column log_errors"),
     "along": ({"along": "total"}, "there is no column total"),
     "two samplers": ({"where": "imbalance == 0"}, "several rows for one cell and data set"),
@@ -605,6 +797,11 @@ def test_claims_without_a_column_are_refused(column):
     assert f"row 1: there is no column {column}" in message
 
 
+def test_a_table_without_a_claim_is_refused():
+    with pytest.raises(DataError, match=r"^claims\.csv: it holds no claim: add one"):
+        Paper("a paper", "claims.csv", CLAIMS.iloc[:0])
+
+
 def test_two_claims_of_one_name_are_refused():
     rows = pd.concat([one("sphere_budget"), one("sphere_budget")])
     assert "not the only one of its name" in refused(rows)
@@ -615,7 +812,7 @@ def test_a_file_that_is_no_table_is_refused(text, tmp_path):
     path = tmp_path / "claims.csv"
     path.write_text(text)
     with open(path) as opened, pytest.raises(DataError, match=r"claims\.csv") as problem:
-        read_claims(opened, "claims.csv")
+        read_paper("a paper", opened, "claims.csv")
     assert "\n" not in str(problem.value)
 
 
@@ -643,4 +840,4 @@ def test_a_number_missing_in_one_data_set_is_noticed():
     table = with_derived_columns(errors_table("spd"))
     table = table[(table["sampler"] == "default")].iloc[1:]
     with pytest.raises(NotEvaluated, match="missing"):
-        _panel(table, "log_error", np.random.default_rng(1), 10)
+        make_panel(table, "log_error", np.random.default_rng(1), 10)

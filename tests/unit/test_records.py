@@ -6,14 +6,11 @@ import numpy as np
 import pytest
 import scipy.io
 
+from geodp.data.checks import WILD_LANDMARK, check_landmarks
 from geodp.data.landmarks import resample
-from geodp.data.records import (
-    WILD_LANDMARK,
-    check_landmarks,
-    landmark_columns,
-    read_mat_records,
-    read_records,
-)
+from geodp.data.matlab import read_mat_records
+from geodp.data.messages import Source
+from geodp.data.tables import landmark_columns, read_records
 from geodp.errors import DataError
 from geodp.manifolds.kendall import KendallPlanarShapes, NoReducedShapeError
 from geodp.manifolds.registry import make_manifold
@@ -120,16 +117,16 @@ def test_limit_of_a_wild_landmark(factor, refused):
     landmarks[1, 4] = 5.0 + WILD_LANDMARK * factor
     if refused:
         with pytest.raises(DataError, match="row 12: landmark 5 at"):
-            check_landmarks(landmarks, "table", [11, 12, 13])
+            check_landmarks(landmarks, Source("table"), [11, 12, 13])
     else:
-        check_landmarks(landmarks, "table", [11, 12, 13])
+        check_landmarks(landmarks, Source("table"), [11, 12, 13])
 
 
 def test_shapes_of_any_size_and_place_are_accepted():
     rng = np.random.default_rng(5)
     shape = rng.standard_normal((20, 6)) + 1j * rng.standard_normal((20, 6))
     for scale, place in ((1e-6, 0.0), (1e6, 0.0), (1.0, 1e5 + 1e5j)):
-        check_landmarks(scale * shape + place, "table", range(2, 22))
+        check_landmarks(scale * shape + place, Source("table"), range(2, 22))
 
 
 def test_rats_of_the_repository():
@@ -143,8 +140,8 @@ def test_rats_of_the_repository():
             make_manifold("kendall", 8),
             "age_days",
             landmark_columns(8),
-            "log",
-            "rat",
+            transformation="log",
+            subject="rat",
         )
     assert records.points.shape == (144, 8)
     assert len(set(records.subjects)) == 18
@@ -481,7 +478,12 @@ def test_names_of_variables(tmp_path):
     scipy.io.savemat(tmp_path / "other.mat", variables, do_compression=True)
     with open(tmp_path / "other.mat", "rb") as file:
         records = read_mat_records(
-            file, "other.mat", make_manifold("kendall", 6), "Years", "Outlines", "log"
+            file,
+            "other.mat",
+            make_manifold("kendall", 6),
+            "Years",
+            "Outlines",
+            transformation="log",
         )
     np.testing.assert_allclose(records.points, shapes(ELLIPSES), atol=1e-14)
     np.testing.assert_allclose(

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 import scipy.io
 
-from geodp.data.records import landmark_columns, read_mat_records, read_records
+from geodp.data.matlab import read_mat_records
+from geodp.data.tables import landmark_columns, read_records
 from geodp.errors import DataError
 from geodp.manifolds.registry import make_manifold
 
@@ -264,13 +265,13 @@ REFUSED = {
         OUTLINES,
         [
             "none of the 4 records has ad in column diagnosis (there are: AD, CN, MCI)",
-            "correct data.keep",
+            "correct keep",
         ],
     ),
     "filter on a list of values that are not there": (
         reading_outlines(keep={"diagnosis": ["FTD", "LBD"]}),
         OUTLINES,
-        ["none of the 4 records has FTD or LBD in column diagnosis", "correct data.keep"],
+        ["none of the 4 records has FTD or LBD in column diagnosis", "correct keep"],
     ),
     "filter with many other values": (
         reading_outlines(keep={"note": "x"}),
@@ -278,26 +279,26 @@ REFUSED = {
             f"{line},{end}"
             for line, end in zip([*OUTLINES, *OUTLINES[1:]], [*NOTES[:-1], "g"], strict=True)
         ],
-        ["column note (there are: (empty), b, c, d, e, ...)", "correct data.keep"],
+        ["column note (there are: (empty), b, c, d, e, ...)", "correct keep"],
     ),
     # Values that no two records share may name persons.
     "filter by what tells all records apart": (
         reading_outlines(keep={"note": "x"}),
         [f"{line},{end}" for line, end in zip([*OUTLINES, *OUTLINES[1:]], NOTES, strict=True)],
-        ["none of the 8 records has x in column note: correct data.keep"],
+        ["none of the 8 records has x in column note: correct keep"],
     ),
     "second filter leaves nothing": (
         reading_outlines(keep={"diagnosis": "AD", "sex": "M"}),
         OUTLINES,
         [
             "none of the 2 records the filters before it left has M in column sex (there are: F)",
-            "correct data.keep",
+            "correct keep",
         ],
     ),
     "filters leave too few": (
         reading_outlines(keep={"diagnosis": "AD"}),
         OUTLINES,
-        ["at least 3 records", "there are 2 after data.keep"],
+        ["at least 3 records", "there are 2 after keep"],
     ),
     "filter on a column that is not there": (
         reading_outlines(keep={"gender": "F"}),
@@ -311,23 +312,23 @@ REFUSED = {
             "row 5",
             "column age",
             "88 lies outside 50 to 80",
-            "correct or remove the row, or change data.covariate_range",
+            "correct or remove the row, or change covariate_range",
         ],
     ),
     "covariate below its range after a filter": (
         reading_outlines(covariate_range=(60, 90), keep={"sex": "F"}),
         OUTLINES,
-        ["row 2", "column age", "55 lies outside 60 to 90", "or change data.covariate_range"],
+        ["row 2", "column age", "55 lies outside 60 to 90", "or change covariate_range"],
     ),
     "range upside down": (
         reading_outlines(covariate_range=(90, 50)),
         OUTLINES,
-        ["data.covariate_range is 90 to 50", "give a lower and then a higher limit"],
+        ["covariate_range is 90 to 50", "give a lower and then a higher limit"],
     ),
     "range without a logarithm": (
         reading_outlines(covariate_range=(0, 90), transformation="log"),
         OUTLINES,
-        ["data.covariate_range starts at 0", "no logarithm", "give a positive limit"],
+        ["covariate_range starts at 0", "no logarithm", "give a positive limit"],
     ),
     "outline that lacks a column between": (
         read_outlines,
@@ -406,12 +407,12 @@ REFUSED = {
     "outline on a sphere": (
         reading_outlines(manifold=make_manifold("sphere", 2)),
         OUTLINES,
-        ["a point of sphere S^2 has no landmarks", "set data.outline to false"],
+        ["a point of sphere S^2 has no landmarks", "set outline to false"],
     ),
     "landmarks of another number": (
         reading_outlines(outline=False, columns=landmark_columns(4)),
         OUTLINES,
-        ["records have 4 landmarks", "manifold 5", "set manifold.size to 4, or data.outline"],
+        ["records have 4 landmarks", "manifold 5", "use a manifold of 4 landmarks, or set outline"],
     ),
 }
 
@@ -443,6 +444,23 @@ def test_bad_table_is_refused_in_one_sentence(reader, table, parts):
     with pytest.raises(DataError) as refusal:
         reader(table)
     assert_one_sentence(str(refusal.value), TABLE, parts)
+
+
+@pytest.mark.parametrize(
+    ("argument", "read"),
+    [
+        ("outline", lambda: read_landmarks(SHAPES, manifold=make_manifold("kendall", 5))),
+        ("keep", lambda: read_outlines(OUTLINES, keep={"sex": "X"})),
+        ("covariate_range", lambda: read_outlines(OUTLINES, covariate_range=(60, 90))),
+        ("transformation", lambda: read_landmarks(replaced(SHAPES, 2, "age", "0"))),
+        (None, lambda: read_landmarks(replaced(SHAPES, 2, "x1", "?"))),
+    ],
+)
+def test_refusal_carries_the_argument_that_would_help(argument, read):
+    with pytest.raises(DataError) as refusal:
+        read()
+    assert refusal.value.argument == argument
+    assert argument is None or argument in str(refusal.value)
 
 
 def test_ages_below_one_are_no_mistake_without_a_logarithm():
@@ -656,7 +674,7 @@ MAT_REFUSED = {
     "landmarks of another number": (
         {"landmarks": LANDMARKS[:, :4]},
         {"outline": False},
-        ["its records have 4 landmarks", "manifold 5", "set manifold.size to 4, or data.outline"],
+        ["its records have 4 landmarks", "manifold 5", "use a manifold of 4 landmarks"],
     ),
     "missing age": (
         {"age": [55.0, np.nan, 71.0, 88.0]},
@@ -673,7 +691,7 @@ MAT_REFUSED = {
         {"covariate_range": (60, 90)},
         [
             "record 1, variable age: 55 lies outside 60 to 90",
-            "correct or remove the record, or change data.covariate_range",
+            "correct or remove the record, or change covariate_range",
         ],
     ),
     "age without a logarithm": (
@@ -694,7 +712,7 @@ MAT_REFUSED = {
     "filter on a number that is not there": (
         {},
         {"keep": {"sex": 0}},
-        ["none of the 4 records has 0 in variable sex (there are: 1, 2)", "correct data.keep"],
+        ["none of the 4 records has 0 in variable sex (there are: 1, 2)", "correct keep"],
     ),
     "second filter leaves nothing": (
         {},
@@ -707,7 +725,7 @@ MAT_REFUSED = {
     "filters leave too few": (
         {},
         {"keep": {"diagnosis": "AD"}},
-        ["at least 3 records", "there are 2 after data.keep"],
+        ["at least 3 records", "there are 2 after keep"],
     ),
     "two records": (
         {name: value[:2] for name, value in VARIABLES.items()},

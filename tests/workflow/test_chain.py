@@ -285,7 +285,7 @@ def test_tables_are_complete(finished, study):
         assert set(table["study"]) == {study}
         assert set(table["manifold"]) == {MANIFOLDS[study]}
         assert set(table["data"]) == {DESCRIPTIONS[study]}
-        assert set(table["mechanism"]) == {"as_published"}
+        assert set(table["mechanism"]) == {"kng_as_published"}
         assert set(table["support"]) == {SUPPORTS[study]}
         assert set(table["n"]) == {NUMBERS[group] for group in GROUPS[study]}
         budgets = "p" + table["footpoint_budget"].map("{:g}".format)
@@ -608,7 +608,8 @@ def test_every_claim_has_a_row_and_a_verdict_or_a_reason(finished):
         dtype=str,
         keep_default_na=False,
     )
-    repeated = ["claim", "section", "figure", "study", "statement", "quantity"]
+    repeated = ["claim", "section", "figure", "study", "mechanism", "statement", "quantity"]
+    assert set(found["paper"]) == {"Kulkarni and Soto"}
     pd.testing.assert_frame_equal(found[repeated], stated[repeated])
     # Of the small run not all can be judged, and not all hold.
     assert set(found["verdict"]) == {*VERDICTS, ""}
@@ -678,7 +679,8 @@ def test_page_of_claims_needs_nothing_from_elsewhere(finished):
 def test_page_of_claims_shows_every_row(finished):
     page = Page(finished.files()["claims.html"].read_text(encoding="utf-8"))
     found = claims_of(finished)
-    assert set(found["claim"]) <= set(page.ids)
+    assert {f"Kulkarni-and-Soto-{claim}" for claim in found["claim"]} <= set(page.ids)
+    assert "Kulkarni and Soto" in page.texts
     for column in ("statement", "quantity", "why", "criterion"):
         assert set(found[column]) <= set(page.texts), column
     counts = found["verdict"].replace("", "not evaluated").value_counts()

@@ -721,7 +721,7 @@ def test_defaults_are_filled_in(small):
     assert small["cells_per_job"] == sphere.cells_per_job == 10
     settings = sphere.settings
     assert settings["draws"] == {"footpoints": 10, "shooting_vectors": 10}
-    assert settings["mechanism"] == "as_published"
+    assert settings["mechanism"] == "kng_as_published"
     assert settings["data"]["covariates"] == "equally_spaced"
     assert settings["data"]["noise"] == "ambient"
     assert settings["data"]["last_point"] is None

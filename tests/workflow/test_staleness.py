@@ -187,7 +187,7 @@ def test_finished_run_has_nothing_to_do(finished_copy):
         "geodp/mechanisms/__init__.py",
         "geodp/stand_in.py",
         "simulated.py",
-        "claims.py",
+        "reproduction/claims/measures.py",
     ],
 )
 def test_edited_library_file_reruns_the_jobs_that_load_it(finished_copy, loaded, file):

@@ -8,7 +8,13 @@ from pathlib import Path
 
 from geodp.mechanisms.budgets import cell_name
 from geodp.errors import DataError
-from reproduction.configuration import load_audit, load_schema, load_settings, load_utility, validate
+from reproduction.configuration import (
+    load_audit,
+    load_schema,
+    load_settings,
+    load_utility,
+    validate,
+)
 from reproduction.studies import PREDICTED, expand
 
 ROOT = Path(workflow.basedir)
@@ -131,6 +137,9 @@ def has_neighbours(study):
     return study.source == "simulated" and bool(study.settings["neighbours"]["n"])
 
 
+# Tables of claims by the name of their paper.
+PAPERS = {"Kulkarni and Soto": config["claims"]} if config["claims"] else {}
+
 # Tables that claims may be about, as (study, table).
 CLAIMED_TABLES = [
     (study.name, table)
@@ -149,7 +158,7 @@ def plan_files():
 
 
 def claims_files():
-    return [f"{RESULTS}/claims.{suffix}" for suffix in ("csv", "html")] if config["claims"] else []
+    return [f"{RESULTS}/claims.{suffix}" for suffix in ("csv", "html")] if PAPERS else []
 
 
 def group_files(name):

@@ -1,4 +1,4 @@
-# Tidy tables of a study, from all its cells; and verdicts on what the paper claims.
+# Tidy tables of a study, from all its cells; and verdicts on what papers claim.
 # In: all groups and cells of a study. Out: tables/errors.csv, tables/diagnostics.csv; claims.csv,
 # claims.html.
 rule evaluate:
@@ -26,11 +26,11 @@ rule evaluate:
         "../scripts/evaluate.py"
 
 
-if config["claims"]:
+if PAPERS:
 
     rule evaluate_claims:
         input:
-            claims=config["claims"],
+            claims=list(PAPERS.values()),
             tables=[claimed_table(*named) for named in CLAIMED_TABLES],
             template="workflow/report/claims.html.j2",
             library=library("evaluate_claims.py"),
@@ -48,6 +48,7 @@ if config["claims"]:
             "../../envs/environment.yaml"
         params:
             study="claims",
+            papers=list(PAPERS),
             tables=CLAIMED_TABLES,
             seed=config["seed"],
             lock=LOCK,

@@ -1,4 +1,4 @@
-"""Verdicts on the claims of the paper, as a table and as a page to read."""
+"""Verdicts on the claims of papers, as a table and as a page to read."""
 
 from reproduction.jobs import job, made_by, replacing, save_table
 
@@ -6,50 +6,29 @@ with job(snakemake):
     from pathlib import Path
 
     import pandas as pd
-    from jinja2 import Environment, StrictUndefined
 
     from geodp.randomness import random_stream
-    from reproduction.claims import VERDICTS, evaluate_claims, read_claims
+    from reproduction.claims.page import render
+    from reproduction.claims.verdicts import judge, read_paper
 
     params = snakemake.params
-    source = str(snakemake.input.claims)
-    with open(source, encoding="utf-8", newline="") as text:
-        rows = read_claims(text, source)
+    papers = []
+    for name, path in zip(params.papers, snakemake.input.claims, strict=True):
+        with open(path, encoding="utf-8", newline="") as text:
+            papers.append(read_paper(name, text, str(path)))
     tables = {
-        (study, table): pd.read_csv(path, dtype={"group": str, "cell": str})
-        for (study, table), path in zip(params.tables, snakemake.input.tables, strict=True)
+        tuple(named): pd.read_csv(path, dtype={"group": str, "cell": str})
+        for named, path in zip(params.tables, snakemake.input.tables, strict=True)
     }
-    found = evaluate_claims(
-        rows, tables, lambda claim: random_stream(params.seed, "claims", claim), source=source
-    )
+    # Claims of one name in two papers share random numbers, which their intervals do not mind.
+    found = judge(papers, tables, lambda claim: random_stream(params.seed, "claims", claim))
     # Of this run, also for claims whose study is not in it.
     found["seed"], found["lock"] = params.seed, params.lock
     save_table(snakemake.output.csv, found)
-
-    # One line a study: what its data are, and how many records.
-    studies = []
-    for study in dict.fromkeys(study for study, _ in params.tables):
-        table = tables.get((study, "errors"))
-        if table is not None:
-            words = {
-                name: ", ".join(dict.fromkeys(str(value) for value in table[name].dropna()))
-                for name in ("data", "manifold", "n", "support", "mechanism")
-                if name in table.columns
-            }
-            studies.append({"study": study, **words})
-    environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    environment.filters["short"] = lambda number: f"{number:.3g}"
-    template = environment.from_string(
+    page = render(
         Path(snakemake.input.template).read_text(encoding="utf-8"),
-    )
-    counts = found["verdict"].value_counts()
-    page = template.render(
-        claims=found.to_dict("records"),
-        sections=list(dict.fromkeys(found["section"])),
-        counts=[(verdict, int(counts.get(verdict, 0))) for verdict in (*VERDICTS, "")],
-        studies=studies,
+        found,
+        tables,
         table=Path(snakemake.output.csv).name,
         made_by=made_by(snakemake),
     )

@@ -8,7 +8,8 @@ with job(snakemake):
 
     import numpy as np
 
-    from geodp.data.records import landmark_columns, read_mat_records, read_records
+    from geodp.data.matlab import read_mat_records
+    from geodp.data.tables import landmark_columns, read_records
     from geodp.errors import DataError
     from reproduction.inputs import load_manifold
 
@@ -19,22 +20,32 @@ with job(snakemake):
         key: settings[key]
         for key in ("transformation", "subject", "keep", "covariate_range", "outline")
     }
-    if Path(path).suffix.lower() == ".mat":
-        with open(path, "rb") as file:
-            records = read_mat_records(
-                file, path, manifold, settings["covariate"], settings["landmarks"], **choices
-            )
-    else:
-        columns = settings["columns"]
-        if columns is None and not settings["outline"]:
-            if snakemake.params.manifold["name"] != "kendall":
-                raise DataError(
-                    f"configuration key studies.{study}.data.columns is missing: name the columns "
-                    f"of a point of {manifold.name}"
+    try:
+        if Path(path).suffix.lower() == ".mat":
+            with open(path, "rb") as file:
+                records = read_mat_records(
+                    file, path, manifold, settings["covariate"], settings["landmarks"], **choices
                 )
-            columns = landmark_columns(manifold.landmarks)
-        with open(path, newline="", encoding="utf-8-sig") as text:
-            records = read_records(text, path, manifold, settings["covariate"], columns, **choices)
+        else:
+            columns = settings["columns"]
+            if columns is None and not settings["outline"]:
+                if snakemake.params.manifold["name"] != "kendall":
+                    raise DataError(
+                        "the columns of a point are not given: name those of a point of "
+                        f"{manifold.name}",
+                        argument="columns",
+                    )
+                columns = landmark_columns(manifold.landmarks)
+            with open(path, newline="", encoding="utf-8-sig") as text:
+                records = read_records(
+                    text, path, manifold, settings["covariate"], columns, **choices
+                )
+    except DataError as problem:
+        if problem.argument is None:
+            raise
+        # The reader's arguments are called as the keys they come from.
+        key = f"studies.{study}.data.{problem.argument}"
+        raise DataError(f"{problem} (configuration key {key})") from problem
     for note in records.notes:
         print(f"{study}: {note}", file=sys.stderr)
     save_arrays(

@@ -1,9 +1,9 @@
-"""Public linear maps of landmarks: what to keep of a configuration before its shape is taken.
+"""Public linear maps of landmarks, which reduce a configuration before its shape is taken.
 
-Noise for privacy grows with the dimension of the shapes.  A complex-linear map, fixed without a
-look at the data, takes each configuration to fewer complex numbers and costs no privacy.  It
-respects what shapes disregard: rotating and scaling the landmarks multiplies its values by one
-number.
+Noise for privacy grows with the dimension of the shapes.  A complex-linear map takes each
+configuration to fewer complex numbers.  It costs no privacy if it is chosen without a look at the
+data.  Rotating and scaling the landmarks multiplies its values by one complex number, so that the
+shape of the values depends on the shape of the landmarks alone.
 """
 
 import csv
@@ -13,8 +13,8 @@ import numpy as np
 
 from geodp.errors import DataError
 
-# Smallest ratio of the extreme singular values.  Below it some combination of the map's values
-# would be rounding of the landmarks, magnified.
+# Smallest ratio of the least to the greatest singular value.  Below it some combination of the
+# map's values would be magnified rounding error.
 SMALLEST_SINGULAR_VALUE = 1e-8
 
 
@@ -37,8 +37,8 @@ class LandmarkMap:
     Raises
     ------
     DataError
-        The matrix is none of finite numbers, or has not 2 to k - 1 rows, or its rows depend on
-        each other on centred configurations.
+        An entry is not finite, there are not 2 to k - 1 rows, or rows are linearly dependent on
+        centred configurations.
     """
 
     matrix: np.ndarray

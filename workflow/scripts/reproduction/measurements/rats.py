@@ -1,6 +1,6 @@
 """The observed landmarks of the rats' skulls, for stages that are no study."""
 
-from geodp.data.records import landmark_columns, read_records
+from geodp.data.tables import landmark_columns, read_records
 
 
 def observed_rats(manifold, path):
@@ -14,7 +14,7 @@ def observed_rats(manifold, path):
 
     Returns
     -------
-    geodp.records.Records
+    geodp.data.records.Records
     """
     with open(path, newline="", encoding="utf-8-sig") as text:
         columns = landmark_columns(manifold.landmarks)

@@ -1,0 +1,179 @@
+"""Checks of landmarks and points, and the mending of outlines, before points are made of them.
+
+Every refusal names the file and the record.
+"""
+
+import itertools
+from collections import Counter
+
+import numpy as np
+
+from geodp.data.landmarks import crossing_edges, orient, resample
+from geodp.data.messages import few
+from geodp.errors import DataError
+
+# A landmark this many times farther from the middle of its record than is usual in the table is
+# a misread digit or a code for a missing value, not anatomy.
+WILD_LANDMARK = 10.0
+
+# Both coordinates of a landmark are one of these where a digitiser wrote "missing".
+MISSING_CODES = (9999.0, -9999.0, 99999.0, -99999.0)
+
+# Three landmarks make a triangle whatever their order: no outline to speak of.
+FEWEST_OUTLINE_LANDMARKS = 4
+
+
+def mended_landmarks(landmarks, source, numbers, wanted, outline):
+    """Landmarks of shapes from those of a file, checked and, where they are outlines, mended.
+
+    Parameters
+    ----------
+    landmarks : ndarray of complex, shape (n, k)
+    source : Source
+    numbers : list of int
+        What messages call the records.
+    wanted : int
+        Landmarks of a shape.
+    outline : bool
+        Landmarks run along closed outlines: a landmark that closes them is left out, they are
+        traversed counter-clockwise, and resampled if they have another number of landmarks.
+
+    Returns
+    -------
+    landmarks : ndarray of complex, shape (n, wanted)
+    notes : list of str
+        A sentence for each thing that was mended.
+
+    Raises
+    ------
+    DataError
+    """
+    notes = []
+    # Many programs close an outline by its first landmark.
+    if outline and landmarks.shape[-1] > 1 and np.all(landmarks[:, 0] == landmarks[:, -1]):
+        landmarks = landmarks[:, :-1]
+        notes.append(
+            "the last landmark of every outline repeats the first, which closes it, and was left "
+            "out"
+        )
+    number = landmarks.shape[-1]
+    if outline and number < FEWEST_OUTLINE_LANDMARKS:
+        raise DataError(
+            f"{source.name}: an outline needs at least {FEWEST_OUTLINE_LANDMARKS} landmarks and "
+            f"these have {number}: give more landmarks, or set outline to false",
+            argument="outline",
+        )
+    if not outline and number != wanted:
+        raise DataError(
+            f"{source.name}: its records have {number} landmarks and those of the manifold "
+            f"{wanted}: use a manifold of {number} landmarks, or set outline to true if they run "
+            "along a closed outline",
+            argument="outline",
+        )
+    check_landmarks(landmarks, source, numbers)
+    if not outline:
+        return landmarks, notes
+    for record, name in zip(landmarks, numbers, strict=True):
+        crossing = crossing_edges(record)
+        if crossing is not None:
+            first, second = (f"{edge + 1}-{(edge + 1) % number + 1}" for edge in crossing)
+            raise DataError(
+                f"{source.record(name)}: the outline meets itself, its edge between landmarks "
+                f"{first} and its edge between landmarks {second}: put the landmarks in their "
+                f"order along the outline, or remove the {source.record_word}"
+            )
+    landmarks, reversed_ones = orient(landmarks)
+    if np.any(reversed_ones):
+        turned = list(itertools.compress(numbers, reversed_ones))
+        several = len(turned) > 1
+        notes.append(
+            f"{len(turned)} outline{'s' if several else ''} ran clockwise and "
+            f"{'were' if several else 'was'} reversed from the first landmark on "
+            f"({source.record_word}{'s' if several else ''} {few(turned)})"
+        )
+    if number != wanted:
+        landmarks = resample(landmarks, wanted)
+        notes.append(
+            f"outlines of {number} landmarks were resampled to {wanted} at equal arc "
+            "length from the first landmark on"
+        )
+    return landmarks, notes
+
+
+def check_counts(counts, source, numbers):
+    """Refuse records that have another number of landmarks than most."""
+    usual = Counter(counts).most_common(1)[0][0]
+    for count, number in zip(counts, numbers, strict=True):
+        if count != usual:
+            raise DataError(
+                f"{source.record(number)}: it has {count} landmarks and {source.record_word} "
+                f"{numbers[counts.index(usual)]} has {usual}: give all records the same number, or "
+                f"remove the {source.record_word}"
+            )
+
+
+def check_landmarks(landmarks, source, numbers):
+    """Refuse configurations that are no shape, or that one misread landmark has spoilt.
+
+    Parameters
+    ----------
+    landmarks : ndarray of complex, shape (n, k)
+    source : Source
+    numbers : list of int
+        What messages call the records.
+    """
+    for number, record in zip(numbers, landmarks, strict=True):
+        if not np.all(np.isfinite(record)):
+            raise DataError(
+                f"{source.record(number)}: landmark {int(np.argmin(np.isfinite(record))) + 1} "
+                f"is not a pair of finite numbers: {source.remedy}"
+            )
+    middle = np.median(landmarks.real, axis=-1) + 1j * np.median(landmarks.imag, axis=-1)
+    away = np.abs(landmarks - middle[:, None])
+    usual = np.median(away)
+    for index, (number, record) in enumerate(zip(numbers, landmarks, strict=True)):
+        if len(np.unique(record)) == 1:
+            raise DataError(
+                f"{source.record(number)}: all landmarks coincide, so there is no shape: "
+                f"{source.remedy}"
+            )
+        if len(np.unique(record)) < len(record):
+            first, second = _coincident(record)
+            raise DataError(
+                f"{source.record(number)}: landmarks {first} and {second} coincide: {source.remedy}"
+            )
+        coded = np.isin(record.real, MISSING_CODES) & (record.real == record.imag)
+        if np.any(coded):
+            place = record[coded][0]
+            raise DataError(
+                f"{source.record(number)}: landmark {int(np.argmax(coded)) + 1} at "
+                f"({place.real:g}, {place.imag:g}) carries a code for a missing value: "
+                f"{source.remedy}"
+            )
+        worst = int(np.argmax(away[index]))
+        if away[index, worst] > WILD_LANDMARK * usual:
+            place = record[worst]
+            raise DataError(
+                f"{source.record(number)}: landmark {worst + 1} at ({place.real:g}, "
+                f"{place.imag:g}) is over {WILD_LANDMARK:g} times farther out than is usual here: "
+                f"{source.remedy}"
+            )
+
+
+def _coincident(record):
+    for second in range(len(record)):
+        for first in range(second):
+            if record[first] == record[second]:
+                return first + 1, second + 1
+    raise AssertionError("no two landmarks coincide")
+
+
+def check_points(manifold, points, source, numbers):
+    """Refuse records that are not points of the manifold."""
+    for number, point in zip(numbers, points, strict=True):
+        reason = manifold.invalid_reason(point)
+        if reason is not None:
+            raise DataError(
+                f"{source.record(number)}: not a point of {manifold.name}, since {reason}: "
+                f"{source.remedy}"
+            )

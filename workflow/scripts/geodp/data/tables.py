@@ -1,0 +1,151 @@
+"""Read records from a table of comma-separated values, one record a row under a header."""
+
+import csv
+import itertools
+import re
+
+import numpy as np
+
+from geodp.data.checks import check_counts
+from geodp.data.messages import Source, few
+from geodp.data.records import RecordOptions, assemble, check_outline, has_landmarks, number_of
+from geodp.errors import DataError
+
+
+def landmark_columns(number):
+    """Column names ``x1, y1, ..., xk, yk``."""
+    return [f"{axis}{index}" for index in range(1, number + 1) for axis in "xy"]
+
+
+def read_records(text, source, manifold, covariate, columns, **options):
+    """Read points of a manifold from a table with one record a row.
+
+    Parameters
+    ----------
+    text : iterable of str
+        Lines of comma-separated values with a header.
+    source : str
+        What messages call the table.
+    manifold : Manifold
+    covariate : str
+        Column of the covariate.
+    columns : list of str or None
+        Columns of the point: landmarks ``x1, y1, ...`` for planar shapes, else the ambient
+        coordinates in row-major order. None, with ``outline``: all landmarks of the header.
+    **options
+        The other parameters of `RecordOptions`.
+
+    Returns
+    -------
+    Records
+
+    Raises
+    ------
+    DataError
+        One sentence that names the table, the row and the column.
+    """
+    source = Source(source, "row", "column")
+    options = RecordOptions(covariate, **options)
+    check_outline(manifold, source, options)
+    columns, rows = _numbered_rows(text, source.name, options.fields, columns)
+    lines = [line for line, _ in rows]
+
+    def read(kept):
+        cells = [[rows[index][1][name] for name in columns] for index in kept]
+        named = columns
+        if options.outline:
+            counts = [_landmark_count(record) for record in cells]
+            check_counts(counts, source, [lines[index] for index in kept])
+            named = columns[: 2 * counts[0]]
+        numbers = np.array(
+            [
+                [
+                    number_of(text, source, lines[index], name)
+                    # Cells beyond the landmarks that every record has are empty.
+                    for text, name in zip(record, named, strict=False)
+                ]
+                for index, record in zip(kept, cells, strict=True)
+            ]
+        )
+        return numbers[:, 0::2] + 1j * numbers[:, 1::2] if has_landmarks(manifold) else numbers
+
+    fields = {name: [row[name].strip() for _, row in rows] for name in options.fields}
+    return assemble(source, manifold, options, lines, fields, read)
+
+
+def _numbered_rows(text, source, fields, columns):
+    """Columns of the point, and rows as dictionaries with their line numbers.
+
+    Checks the header and the lengths; without columns takes those of an outline.
+    """
+    reader = csv.DictReader(text, strict=True)
+    try:
+        header = reader.fieldnames
+        if not header:
+            raise DataError(f"{source}: the table is empty: give a header and one record a row")
+        if len(header) == 1 and ";" in header[0]:
+            raise DataError(
+                f"{source}, row 1: its columns are separated by semicolons: save it with commas"
+            )
+        if columns is None:
+            columns = _outline_columns(header, source)
+        for name in [*fields, *columns]:
+            if name not in header:
+                raise DataError(
+                    f"{source}, row 1: there is no column {name} (there are: {few(header)}): add "
+                    "it, or correct the name that was asked for"
+                )
+            if header.count(name) > 1:
+                raise DataError(
+                    f"{source}, row 1: {header.count(name)} columns are called {name}: rename or "
+                    "remove the others"
+                )
+        rows = []
+        for row in reader:
+            if None in row or None in row.values():
+                raise DataError(
+                    f"{source}, row {reader.line_num}: it has another number of columns than the "
+                    f"header's {len(header)}: complete or remove the row"
+                )
+            rows.append((reader.line_num, row))
+    except UnicodeDecodeError as problem:
+        # Text is decoded ahead of the row that is being read, so no row can be named.
+        raise DataError(
+            f"{source}: it is not UTF-8 text ({problem}): save it as UTF-8"
+        ) from problem
+    except csv.Error as problem:
+        # The dictionary reader's own count is that of the row before.
+        raise DataError(
+            f"{source}, row {reader.reader.line_num}: it is not comma-separated text ({problem}): "
+            "correct the row"
+        ) from problem
+    return columns, rows
+
+
+def _outline_columns(header, source):
+    """The columns ``x1, y1, ..., xk, yk`` for the greatest number k in a header."""
+    names = {name for name in header if re.fullmatch(r"[xy][1-9][0-9]*", name)}
+    if not names:
+        raise DataError(
+            f"{source}, row 1: there are no columns x1, y1, x2, y2, ... (there are: "
+            f"{few(header)}): give those to the landmarks"
+        )
+    last = max(names, key=lambda name: (int(name[1:]), name[0] == "x"))
+    columns = []
+    # Not landmark_columns: a last name such as x20240131 would make millions.
+    for index in itertools.count(1):
+        for name in (f"x{index}", f"y{index}"):
+            if name not in names:
+                raise DataError(
+                    f"{source}, row 1: there is no column {name} though there is a column {last}: "
+                    "name the columns of the landmarks x1, y1, x2, y2, ... without a gap"
+                )
+            columns.append(name)
+        if len(columns) == len(names):
+            return columns
+
+
+def _landmark_count(cells):
+    """Landmarks of a row up to the last cell that holds anything."""
+    filled = [index for index, text in enumerate(cells) if text.strip()]
+    return filled[-1] // 2 + 1 if filled else 0

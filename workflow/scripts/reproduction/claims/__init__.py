@@ -1,0 +1,1 @@
+"""Claims of papers, judged by computation from the tables of a run."""

@@ -1,0 +1,392 @@
+"""Measures: from the rows a claim is about to one number, with bootstrap replicates of it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from scipy.stats import rankdata
+
+from geodp.errors import DataError
+from reproduction.claims.selection import column_of
+
+# Columns whose spread over the draws of one data set log_error_standard_error describes. Of a log
+# error it is the standard error. Of the logarithm of a mean distance it is about that where
+# private and non-private predictions are as far apart as data are from the fit (which is where
+# verdicts turn), too much where they are farther, and too little where they are closer.
+DESCRIBED = ("log_error", "log_gap", "log_error_change", "log_mean_prediction_distance")
+
+
+class NotEvaluated(Exception):
+    """A claim has no number here; the message says why."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a measure found.
+
+    Attributes
+    ----------
+    replicates : ndarray, shape (1 + replicates,)
+        The number, then the number of every bootstrap replicate.
+    over : str
+        What the interval is over.
+    says : str
+        The number in words.
+    rows : DataFrame, optional
+        The rows it looked at, if not all that were selected.
+    """
+
+    replicates: np.ndarray
+    over: str
+    says: str
+    rows: pd.DataFrame | None = None
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A function from a claim and its rows to a number, and what it needs of the claim.
+
+    Attributes
+    ----------
+    compute : callable
+        From a claim, its rows, a generator and a number of replicates to a `Measured`; with
+        ``against`` among ``needed`` also from the rows of the other study.
+    needed : tuple of str
+        Columns of a claim that must not be empty.
+    columns : int or None
+        How many columns of the table ``column`` names; None for any number from one on.
+    """
+
+    compute: Callable
+    needed: tuple[str, ...]
+    columns: int | None
+
+
+# By the names that claims use.
+MEASURES = {}
+
+
+def measure(*needed, columns=1):
+    """Decorator that adds a function to `MEASURES`."""
+
+    def register(function):
+        MEASURES[function.__name__] = Measure(function, needed, columns)
+        return function
+
+    return register
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A column of a table by cell, and bootstrap replicates of it.
+
+    Attributes
+    ----------
+    cells : DataFrame
+        A row a cell, with the columns of the table that are constant there.
+    values : ndarray, shape (1 + replicates, cells)
+        A statistic over data sets, first that of the table itself.
+    over : str
+    """
+
+    cells: pd.DataFrame
+    values: np.ndarray
+    over: str
+
+    def nodes(self, keys):
+        """Means over the cells that share ``keys``: the keys, and values by node."""
+        if not keys:
+            return pd.DataFrame(index=[0]), np.mean(self.values, axis=1, keepdims=True)
+        grouped = self.cells.groupby(list(keys), sort=True, dropna=False)
+        numbers = grouped.ngroup().to_numpy()
+        weights = np.zeros((len(self.cells), grouped.ngroups))
+        weights[np.arange(len(numbers)), numbers] = 1.0
+        weights /= weights.sum(axis=0)
+        return grouped.size().reset_index()[list(keys)], self.values @ weights
+
+
+def make_panel(table, column, rng, replicates, statistic="mean"):
+    """A `Panel` of a column.
+
+    Data sets are resampled within a group, alike in all its cells, since these share them.  Of a
+    single data set the draws are what varies: its numbers get the spread that their standard
+    errors describe, with as many degrees of freedom as there are independent footpoints.
+    """
+    frames, values, sizes = [], [], set()
+    for _, part in table.groupby("group", sort=True):
+        if part.duplicated(["cell", "data_set"]).any():
+            raise DataError(
+                "it selects several rows for one cell and data set: name one sampler there"
+            )
+        # Columns that vary within a cell are of no use as its attributes, and harmless.
+        frames.append(part.drop_duplicates("cell").sort_values("cell"))
+        wide = part.pivot(index="data_set", columns="cell", values=column).sort_index(axis=1)
+        numbers = wide.to_numpy(dtype=float)
+        if not np.all(np.isfinite(numbers)):
+            raise NotEvaluated(f"{column} is missing or infinite for some cell and data set")
+        count = len(numbers)
+        sizes.add(count)
+        if count == 1:
+            again = _with_spread(frames[-1], column, numbers[0], rng, replicates)
+        elif statistic == "mean":
+            times = rng.multinomial(count, np.full(count, 1.0 / count), replicates)
+            # Divided last, so that a mean of ones is one.
+            again = (times @ numbers) / count
+        else:
+            again = np.median(numbers[rng.integers(count, size=(replicates, count))], axis=1)
+        found = np.mean(numbers, axis=0) if statistic == "mean" else np.median(numbers, axis=0)
+        values.append(np.vstack([found, again]))
+    if sizes == {1}:
+        over = "one data set" if column == "not_below" else "draws of one data set"
+    else:
+        over = f"{_span(sizes)} data sets"
+    return Panel(pd.concat(frames, ignore_index=True), np.hstack(values), over)
+
+
+def _with_spread(cells, column, numbers, rng, replicates):
+    if column == "not_below":
+        # Whether an error is below another is known; there is nothing to draw again.
+        return np.broadcast_to(numbers, (replicates, len(numbers)))
+    if column not in DESCRIBED:
+        raise NotEvaluated(f"one data set gives {column} no interval")
+    for name in ("log_error_standard_error", "footpoints"):
+        column_of(cells, name)
+    spread = cells["log_error_standard_error"].to_numpy(dtype=float)
+    freedom = cells["footpoints"].to_numpy(dtype=float) - 1.0
+    if not np.all(np.isfinite(spread)) or np.any(freedom < 1):
+        raise NotEvaluated("one data set with one footpoint a cell gives no interval")
+    return numbers + spread * rng.standard_t(freedom, size=(replicates, len(numbers)))
+
+
+def _span(sizes):
+    low, high = min(sizes), max(sizes)
+    return str(low) if low == high else f"{low} to {high}"
+
+
+def _number(amount):
+    return f"{amount:.3g}"
+
+
+def _plain(name):
+    return name.replace("_", " ")
+
+
+def _curves(keys, nodes):
+    """Positions of the nodes that share ``keys``, an array a combination."""
+    if not keys:
+        return [np.arange(len(nodes))]
+    numbers = nodes.groupby(list(keys), sort=True, dropna=False).ngroup().to_numpy()
+    return [np.flatnonzero(numbers == number) for number in range(numbers.max() + 1)]
+
+
+DIRECTIONS = {"falls": -1.0, "rises": 1.0}
+
+
+@measure("along")
+def share_ordered(claim, table, rng, replicates):
+    """Share of the pairs of levels of ``along`` whose means are in the order stated.
+
+    Pairs are within each combination of ``within``; ``direction`` says whether the mean over data
+    sets of ``column`` falls or rises with ``along``.
+    """
+    keys = [*claim["within"].split(), claim["along"]]
+    panel = make_panel(table, claim["column"], rng, replicates)
+    nodes, values = panel.nodes(keys)
+    sign = DIRECTIONS[claim["direction"] or "falls"]
+    first, second = [], []
+    # Nodes are sorted by their keys, so levels within a combination come in order.
+    for members in _curves(keys[:-1], nodes):
+        lower, upper = np.triu_indices(len(members), 1)
+        first.append(members[lower])
+        second.append(members[upper])
+    first, second = np.concatenate(first), np.concatenate(second)
+    if not len(first):
+        raise NotEvaluated(f"nothing to compare, as {_plain(claim['along'])} has one level")
+    ordered = sign * (values[:, second] - values[:, first]) > 0.0
+    found = np.mean(ordered, axis=1)
+    says = f"{ordered[0].sum()} of {len(first)} comparisons have the order stated"
+    return Measured(found, panel.over, says)
+
+
+@measure("along")
+def share_worst_at_ends(claim, table, rng, replicates):
+    """Share of the ends of curves that lie above all that is between the ends.
+
+    A curve is a combination of ``within``, over the levels of ``along``.
+    """
+    keys = [*claim["within"].split(), claim["along"]]
+    panel = make_panel(table, claim["column"], rng, replicates)
+    nodes, values = panel.nodes(keys)
+    above = []
+    for members in _curves(keys[:-1], nodes):
+        if len(members) < 3:
+            continue
+        curve = values[:, members]
+        between = np.max(curve[:, 1:-1], axis=1)
+        above += [curve[:, 0] > between, curve[:, -1] > between]
+    if not above:
+        raise NotEvaluated(f"no curve has a budget between its ends along {_plain(claim['along'])}")
+    above = np.array(above)
+    says = f"{above[:, 0].sum()} of {len(above)} ends lie above all between them"
+    return Measured(np.mean(above, axis=0), panel.over, says)
+
+
+@measure("along")
+def approach(claim, table, rng, replicates):
+    """Mean of ``column`` at the largest over that at the smallest level of ``along``.
+
+    Of several curves (combinations of ``within``) the largest of these ratios.
+    """
+    keys = [*claim["within"].split(), claim["along"]]
+    panel = make_panel(table, claim["column"], rng, replicates)
+    nodes, values = panel.nodes(keys)
+    ratios = [
+        values[:, members[-1]] / values[:, members[0]]
+        for members in _curves(keys[:-1], nodes)
+        if len(members) > 1
+    ]
+    if not ratios:
+        raise NotEvaluated(f"nothing to compare, as {_plain(claim['along'])} has one level")
+    found = np.max(ratios, axis=0)
+    says = (
+        f"the gap at the largest {_plain(claim['along'])} is {_number(found[0])} of that at the "
+        f"smallest (curves: {len(ratios)}; the worst counts)"
+    )
+    return Measured(found, panel.over, says)
+
+
+@measure()
+def share_never_below(claim, table, rng, replicates):
+    """Share of cells and data sets whose private error is not below the non-private one."""
+    panel = make_panel(table, claim["column"], rng, replicates)
+    count = len(table)
+    found = np.mean(panel.values, axis=1)
+    says = f"{int(table[claim['column']].sum())} of {count} errors are not below the non-private"
+    return Measured(found, panel.over, says)
+
+
+def _resampled_pairs(claim, table, rng, replicates):
+    """Values of each column for each level of ``along``, pairs resampled within a level.
+
+    A list of arrays of shape (1 + replicates, pairs); columns of a level are resampled alike.
+    """
+    values, sizes = [], set()
+    for _, part in table.groupby(claim["along"], sort=True):
+        count = len(part)
+        sizes.add(count)
+        chosen = np.vstack([np.arange(count), rng.integers(count, size=(replicates, count))])
+        values += [part[name].to_numpy(dtype=float)[chosen] for name in claim["column"].split()]
+    if not np.all([np.all(np.isfinite(part)) for part in values]):
+        raise NotEvaluated(f"{claim['column']} is missing or infinite for some pair")
+    return values, f"{_span(sizes)} pairs"
+
+
+@measure("along")
+def smallest(claim, table, rng, replicates):
+    """Smallest value of ``column``, pairs resampled within each level of ``along``."""
+    values, over = _resampled_pairs(claim, table, rng, replicates)
+    found = np.min([np.min(part, axis=1) for part in values], axis=0)
+    count = sum(part.shape[1] for part in values)
+    return Measured(found, over, f"the smallest of {count} values is {_number(found[0])}")
+
+
+@measure("along", columns=None)
+def largest_median(claim, table, rng, replicates):
+    """Largest of the medians of the columns, one for each level of ``along``."""
+    values, over = _resampled_pairs(claim, table, rng, replicates)
+    medians = np.array([np.median(part, axis=1) for part in values])
+    found = np.max(medians, axis=0)
+    says = (
+        f"the largest of {len(medians)} medians is {_number(found[0])} and the smallest "
+        f"{_number(np.min(medians[:, 0]))}"
+    )
+    return Measured(found, over, says)
+
+
+@measure("along", columns=None)
+def share_outlying(claim, table, rng, replicates):
+    """Share of values outside the whiskers of box plots, a box a column and level of ``along``.
+
+    Whiskers reach one and a half interquartile ranges beyond the quartiles, as is usual.
+    """
+    values, over = _resampled_pairs(claim, table, rng, replicates)
+    outside = []
+    for part in values:
+        low, high = np.quantile(part, [0.25, 0.75], axis=1)
+        reach = 1.5 * (high - low)
+        outside.append((part < (low - reach)[:, None]) | (part > (high + reach)[:, None]))
+    outside = np.concatenate(outside, axis=1)
+    says = f"{outside[0].sum()} of {outside.shape[1]} ratios lie beyond the whiskers of their box"
+    return Measured(np.mean(outside, axis=1), over, says)
+
+
+@measure("within", "against")
+def rank_correlation(claim, table, rng, replicates, other):
+    """Spearman correlation of two studies' curves over the points (``within``) they share."""
+    keys = claim["within"].split()
+    panels = [make_panel(part, claim["column"], rng, replicates) for part in (table, other)]
+    (mine, values), (theirs, other_values) = (panel.nodes(keys) for panel in panels)
+    shared = mine.reset_index().merge(theirs.reset_index(), on=keys, suffixes=("", "_other"))
+    if len(shared) < 3:
+        raise NotEvaluated(f"the studies share {len(shared)} points, and three are needed")
+    first = rankdata(values[:, shared["index"]], axis=1)
+    second = rankdata(other_values[:, shared["index_other"]], axis=1)
+    first -= np.mean(first, axis=1, keepdims=True)
+    second -= np.mean(second, axis=1, keepdims=True)
+    with np.errstate(invalid="ignore"):
+        found = np.sum(first * second, axis=1) / np.sqrt(
+            np.sum(first**2, axis=1) * np.sum(second**2, axis=1)
+        )
+    says = f"the rank correlation over {len(shared)} points is {_number(found[0])}"
+    return Measured(found, " and ".join(dict.fromkeys(p.over for p in panels)), says)
+
+
+@measure(columns=0)
+def share_passed(claim, table, rng, replicates):
+    """Share of the cells whose chains pass their diagnostics, for every block."""
+    column_of(table, "passed")
+    passed = table.groupby(["group", "cell"])["passed"].all().to_numpy(dtype=float)
+    count = len(passed)
+    again = rng.binomial(count, np.mean(passed), replicates) / count
+    says = f"{int(passed.sum())} of {count} cells pass for every block"
+    return Measured(np.append(np.mean(passed), again), f"{count} cells", says)
+
+
+@measure()
+def sampler_difference(claim, table, rng, replicates):
+    """Mean over cells of the log error of the random walk less that of the default sampler."""
+    keys = ["group", "cell", "data_set"]
+    parts = {name: table[table["sampler"] == name] for name in ("random_walk", "default")}
+    both = parts["random_walk"].merge(parts["default"], on=keys, suffixes=("", "_default"))
+    if both.empty:
+        raise NotEvaluated("no cell has draws of both samplers")
+    for name in ("log_error", "log_error_standard_error"):
+        column_of(both, name)
+    both["log_error_change"] = both["log_error"] - both["log_error_default"]
+    both["log_error_standard_error"] = np.hypot(
+        both["log_error_standard_error"], both["log_error_standard_error_default"]
+    )
+    panel = make_panel(both, "log_error_change", rng, replicates)
+    found = np.mean(panel.values, axis=1)
+    cells = ", ".join(
+        f"{name} {_number(change)}"
+        for name, change in zip(panel.cells["cell"], panel.values[0], strict=True)
+    )
+    says = f"the log error changes by {_number(found[0])} on average over cells ({cells})"
+    used = table.merge(both[keys], on=keys)
+    return Measured(found, panel.over, says, used)
+
+
+@measure(columns=2)
+def median_ratio(claim, table, rng, replicates):
+    """Median over data sets of the ratio of two columns, given by their logarithms.
+
+    ``column`` names two columns that are logarithms.  Of several cells the largest median.
+    """
+    above, below = claim["column"].split()
+    table = table.copy()
+    table[above] = table[above] - table[below]
+    panel = make_panel(table, above, rng, replicates, "median")
+    found = np.exp(np.max(panel.values, axis=1))
+    return Measured(found, panel.over, f"the median ratio is {_number(found[0])}")
