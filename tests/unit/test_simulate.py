@@ -6,7 +6,7 @@ from scipy import stats
 
 from geodp.data.simulate import simulate_geodesic_data
 from geodp.manifolds.registry import make_manifold
-from geodp.models.regression import predict
+from geodp.models.geodesic import GeodesicModel
 from geodp.randomness import random_stream
 
 DATA_SETS, NUMBER, LENGTH = 3, 12, 0.5
@@ -22,35 +22,37 @@ def simulate(manifold, *names, noise_variance=0.001, **changes):
     }
     stream = random_stream(1, "simulate", *names)
     return simulate_geodesic_data(
-        stream, manifold, noise_variance=noise_variance, **(settings | changes)
+        stream, GeodesicModel(manifold), noise_variance=noise_variance, **(settings | changes)
     )
+
+
+def geodesics(data):
+    return data.parameters["footpoint"], data.parameters["shooting_vector"]
 
 
 def predictions(manifold, data):
-    return np.stack(
-        [
-            predict(manifold, p, v, x)
-            for p, v, x in zip(data.footpoint, data.shooting_vector, data.covariates, strict=True)
-        ]
-    )
+    footpoints, vectors = (np.expand_dims(each, 1) for each in geodesics(data))
+    return manifold.exp(footpoints, manifold.expand(data.covariates[..., 0]) * vectors)
 
 
 def test_shapes_and_points(manifold):
     data = simulate(manifold)
-    assert data.covariates.shape == (DATA_SETS, NUMBER)
+    assert data.covariates.shape == (DATA_SETS, NUMBER, 1)
     assert data.points.shape == (DATA_SETS, NUMBER, *manifold.point_shape)
-    assert data.footpoint.shape == (DATA_SETS, *manifold.point_shape)
-    assert data.shooting_vector.shape == (DATA_SETS, *manifold.point_shape)
+    assert data.parameters["footpoint"].shape == (DATA_SETS, *manifold.point_shape)
+    assert data.parameters["shooting_vector"].shape == (DATA_SETS, *manifold.point_shape)
     for point in data.points.reshape((-1, *manifold.point_shape)):
         assert manifold.invalid_reason(point) is None
 
 
 def test_geodesics_have_the_length_asked_for(manifold):
     data = simulate(manifold)
-    lengths = manifold.norm(data.footpoint, data.shooting_vector)
+    lengths = manifold.norm(data.parameters["footpoint"], data.parameters["shooting_vector"])
     np.testing.assert_allclose(lengths, LENGTH, rtol=1e-12)
-    tangent = manifold.project_tangent(data.footpoint, data.shooting_vector)
-    np.testing.assert_allclose(tangent, data.shooting_vector, atol=1e-12)
+    tangent = manifold.project_tangent(
+        data.parameters["footpoint"], data.parameters["shooting_vector"]
+    )
+    np.testing.assert_allclose(tangent, data.parameters["shooting_vector"], atol=1e-12)
 
 
 def test_without_noise_points_lie_on_the_geodesic(manifold):
@@ -62,7 +64,7 @@ def test_without_noise_points_lie_on_the_geodesic(manifold):
 
 def test_data_sets_differ(manifold):
     data = simulate(manifold)
-    for array in (data.footpoint, data.shooting_vector, data.points):
+    for array in (data.parameters["footpoint"], data.parameters["shooting_vector"], data.points):
         assert not np.any(np.all(array[0] == array[1], axis=-1))
 
 
@@ -90,15 +92,16 @@ def test_tangent_noise_has_its_variance(manifold):
 
 
 def test_covariates_in_equal_steps(manifold):
-    covariates = simulate(manifold).covariates
+    covariates = simulate(manifold).covariates[..., 0]
     np.testing.assert_allclose(covariates, np.tile(np.arange(NUMBER) / (NUMBER - 1), (3, 1)))
 
 
 def test_uniform_covariates_reach_both_ends():
     data = simulate(make_manifold("sphere", 2), equally_spaced=False, number=500, data_sets=4)
-    assert np.all(np.min(data.covariates, axis=-1) == 0.0)
-    assert np.all(np.max(data.covariates, axis=-1) == 1.0)
-    ordered = np.sort(data.covariates, axis=-1)
+    covariates = data.covariates[..., 0]
+    assert np.all(np.min(covariates, axis=-1) == 0.0)
+    assert np.all(np.max(covariates, axis=-1) == 1.0)
+    ordered = np.sort(covariates, axis=-1)
     # Kolmogorov's distance of 500 uniform numbers exceeds 0.1 once in 5000 times.
     assert np.max(np.abs(ordered - np.linspace(0, 1, 500))) < 0.1
     assert np.ptp(np.diff(ordered[0])) > 1e-3
@@ -107,9 +110,11 @@ def test_uniform_covariates_reach_both_ends():
 def test_first_point_is_where_every_geodesic_starts(manifold):
     first = manifold.random_point(np.random.default_rng(2))
     data = simulate(manifold, first_point=first)
-    np.testing.assert_array_equal(data.footpoint, np.stack([first] * DATA_SETS))
+    np.testing.assert_array_equal(data.parameters["footpoint"], np.stack([first] * DATA_SETS))
     # In directions of their own, of which a line has but two.
-    assert manifold.dim == 1 or not np.allclose(data.shooting_vector[0], data.shooting_vector[1])
+    assert manifold.dim == 1 or not np.allclose(
+        data.parameters["shooting_vector"][0], data.parameters["shooting_vector"][1]
+    )
 
 
 # Geodesics between two points
@@ -118,17 +123,19 @@ def test_first_point_is_where_every_geodesic_starts(manifold):
 def test_last_point_is_where_every_geodesic_ends(manifold):
     first, last = manifold.random_point(np.random.default_rng(2), (2,))
     one = simulate(manifold, shooting_vector_length=None, last_point=last, noise_variance=0.0)
-    ends = manifold.exp(one.footpoint, one.shooting_vector)
+    ends = manifold.exp(one.parameters["footpoint"], one.parameters["shooting_vector"])
     # From points of their own; a distance on unit vectors is good to the root of the rounding.
-    assert np.all(manifold.dist(one.footpoint, last) > 1e-3)
-    assert not np.allclose(one.footpoint[0], one.footpoint[1])
+    assert np.all(manifold.dist(one.parameters["footpoint"], last) > 1e-3)
+    assert not np.allclose(one.parameters["footpoint"][0], one.parameters["footpoint"][1])
     for reached in (ends, one.points[:, -1]):
         np.testing.assert_allclose(manifold.dist(reached, last), 0.0, atol=1e-7)
-    lengths = manifold.norm(one.footpoint, one.shooting_vector)
-    np.testing.assert_allclose(lengths, manifold.dist(one.footpoint, last), rtol=1e-12)
+    lengths = manifold.norm(one.parameters["footpoint"], one.parameters["shooting_vector"])
+    np.testing.assert_allclose(
+        lengths, manifold.dist(one.parameters["footpoint"], last), rtol=1e-12
+    )
     both = simulate(manifold, shooting_vector_length=None, first_point=first, last_point=last)
-    np.testing.assert_array_equal(both.footpoint, np.stack([first] * DATA_SETS))
-    reached = manifold.exp(both.footpoint, both.shooting_vector)
+    np.testing.assert_array_equal(both.parameters["footpoint"], np.stack([first] * DATA_SETS))
+    reached = manifold.exp(both.parameters["footpoint"], both.parameters["shooting_vector"])
     np.testing.assert_allclose(manifold.dist(reached, last), 0.0, atol=1e-7)
 
 
@@ -141,10 +148,10 @@ def test_a_length_has_precedence_over_the_last_point(manifold):
 
 def test_end_points_are_random_where_nothing_is_given(manifold):
     data = simulate(manifold, shooting_vector_length=None, noise_variance=0.0)
-    ends = manifold.exp(data.footpoint, data.shooting_vector)
+    ends = manifold.exp(data.parameters["footpoint"], data.parameters["shooting_vector"])
     np.testing.assert_allclose(manifold.dist(ends, data.points[:, -1]), 0.0, atol=1e-7)
     # All six points are different.
-    points = np.concatenate([data.footpoint, ends])
+    points = np.concatenate([data.parameters["footpoint"], ends])
     for index, point in enumerate(points):
         assert np.all(manifold.dist(point, points[:index]) > 1e-3)
 
@@ -176,7 +183,7 @@ def test_random_end_points_fill_the_ball_of_their_radius(space, radius):
         noise_variance=0.0,
     )
     origin = ORIGINS[space[0]](manifold)
-    for points in (data.footpoint, data.points[:, -1]):
+    for points in (data.parameters["footpoint"], data.points[:, -1]):
         vectors = manifold.log(origin, points)
         shares = manifold.norm(origin, vectors) / radius
         assert np.max(shares) <= 1.0 + 1e-9
@@ -186,7 +193,10 @@ def test_random_end_points_fill_the_ball_of_their_radius(space, radius):
         # Of a coordinate, which has variance radius^2 / (dim + 2).
         assert np.max(np.abs(mean)) < 4.5 * radius / np.sqrt(4000 * (manifold.dim + 2))
     # Ends do not depend on starts.
-    first, last = manifold.log(origin, data.footpoint), manifold.log(origin, data.points[:, -1])
+    first, last = (
+        manifold.log(origin, data.parameters["footpoint"]),
+        manifold.log(origin, data.points[:, -1]),
+    )
     inner = manifold.inner(origin, first, last) / radius**2
     assert abs(np.mean(inner)) < 4.0 * np.std(inner) / np.sqrt(4000)
 
@@ -215,7 +225,7 @@ def test_draws_on_the_sphere_are_those_of_earlier_versions():
     expected = [-0.391273901019461, -0.6540464806905604, 0.647400907844054]
     np.testing.assert_allclose(found.points[1, -1], expected, rtol=1e-12)
     expected = [-0.5690956140681772, -0.40505340261317047, -0.04540840318550136]
-    np.testing.assert_allclose(found.shooting_vector[1], expected, rtol=1e-12)
+    np.testing.assert_allclose(found.parameters["shooting_vector"][1], expected, rtol=1e-12)
     found = simulate_before(sphere, "sphere as before", False)
     expected = [-0.23506368732824556, -0.6507234710668613, 0.7220138690512423]
     np.testing.assert_allclose(found.points[1, -1], expected, rtol=1e-12)
@@ -254,3 +264,23 @@ def test_streams_differ_in_seed_and_names(other):
     numbers = random_stream(1, "study", "cell").random(100)
     np.testing.assert_array_equal(numbers, random_stream(1, "study", "cell").random(100))
     assert not np.any(numbers == random_stream(*other).random(100))
+
+
+def test_data_of_means_and_of_several_covariates():
+    sphere = make_manifold("sphere", 2)
+    settings = {"data_sets": 3, "number": 2000, "noise_variance": 1e-4, "ambient_noise": False}
+    rng = random_stream(1, "simulate", "blocks")
+    mean = simulate_geodesic_data(rng, GeodesicModel(sphere, 0), **settings)
+    assert mean.covariates.shape == (3, 2000, 0)
+    away = sphere.dist(mean.parameters["footpoint"][:, None], mean.points)
+    np.testing.assert_allclose(np.mean(away**2, axis=-1), 2e-4, rtol=0.15)
+    model = GeodesicModel(sphere, 3)
+    several = simulate_geodesic_data(rng, model, shooting_vector_length=0.3, **settings)
+    found = model.fit(several.covariates, several.points)
+    assert np.all(found.converged)
+    for block, truth in several.parameters.items():
+        np.testing.assert_allclose(found.parameters[block], truth, atol=5e-3)
+    orders = np.argsort(several.covariates[0], axis=0)
+    assert np.any(orders[:, 0] != orders[:, 1])
+    with pytest.raises(ValueError, match="give shooting_vector_length"):
+        simulate_geodesic_data(rng, model, **settings)

@@ -1,4 +1,4 @@
-"""Simulated data along a geodesic."""
+"""Simulated data of a model: noisy points about a mean, a geodesic, or several covariates."""
 
 from dataclasses import dataclass
 
@@ -7,25 +7,24 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Simulation:
-    """Data sets and the geodesics they came from.
+    """Data sets and the parameters they came from.
 
     Attributes
     ----------
-    covariates : ndarray, shape (data_sets, n)
+    covariates : ndarray, shape (data_sets, n, k)
     points : ndarray, shape (data_sets, n, *point_shape)
-    footpoint, shooting_vector : ndarray, shape (data_sets, *point_shape)
-        Of the geodesic before noise; the least-squares fit differs from it.
+    parameters : dict of ndarray, shape (data_sets, *point_shape)
+        By block, before noise; the least-squares fit differs from them.
     """
 
     covariates: np.ndarray
     points: np.ndarray
-    footpoint: np.ndarray
-    shooting_vector: np.ndarray
+    parameters: dict
 
 
 def simulate_geodesic_data(
     rng,
-    manifold,
+    model,
     data_sets,
     number,
     noise_variance,
@@ -36,19 +35,21 @@ def simulate_geodesic_data(
     random_point_radius=1.0,
     ambient_noise=True,
 ):
-    """Noisy points along random geodesics (Kulkarni and Soto, section 4.1 and appendix F).
+    """Noisy points about random parameters (Kulkarni and Soto, section 4.1 and appendix F).
 
     Parameters
     ----------
     rng : numpy.random.Generator
-    manifold : Manifold
+    model : GeodesicModel
     data_sets, number : int
     noise_variance : float
         Variance of each coordinate of the noise.
     shooting_vector_length : float, optional
-        In a random direction; without it geodesics end at ``last_point``.
+        Of every shooting vector, in a random direction; without it geodesics end at
+        ``last_point`` (one covariate only).
     equally_spaced : bool
-        Covariates from 0 to 1 in equal steps; else uniform, scaled to reach 0 and 1.
+        Covariates from 0 to 1 in equal steps, of several all but the first in random order; else
+        uniform, scaled to reach 0 and 1.
     first_point : ndarray, shape point_shape, optional
         Where every geodesic starts; random for each data set if not given.
     last_point : ndarray, shape point_shape, optional
@@ -64,24 +65,28 @@ def simulate_geodesic_data(
     -------
     Simulation
     """
+    manifold, k = model.manifold, model.number_of_covariates
     start = _end_points(rng, manifold, data_sets, first_point, random_point_radius)
-    if shooting_vector_length is None:
+    if not k:
+        velocities = []
+    elif shooting_vector_length is None:
+        if k > 1:
+            raise ValueError("last_point ends one geodesic: give shooting_vector_length")
         end = _end_points(rng, manifold, data_sets, last_point, random_point_radius)
-        velocity = manifold.log(start, end)
+        velocities = [manifold.log(start, end)]
     else:
-        direction = manifold.random_tangent(rng, start)
-        stretch = shooting_vector_length / manifold.norm(start, direction)
-        velocity = direction * manifold.expand(stretch)
-    if equally_spaced:
-        covariates = np.tile(np.linspace(0.0, 1.0, number), (data_sets, 1))
-    else:
-        covariates = rng.random((data_sets, number))
-        covariates -= np.min(covariates, axis=-1, keepdims=True)
-        covariates /= np.max(covariates, axis=-1, keepdims=True)
+        velocities = [
+            shooting_vector_length * manifold.random_direction(rng, start) for _ in range(k)
+        ]
+    covariates = _covariates(rng, (data_sets, number, k), equally_spaced)
     axis = -manifold.point_ndim - 1
-    clean = manifold.exp(
-        np.expand_dims(start, axis), manifold.expand(covariates) * np.expand_dims(velocity, axis)
+    moves = sum(
+        manifold.expand(covariates[..., j]) * np.expand_dims(velocity, axis)
+        for j, velocity in enumerate(velocities)
     )
+    shape = (data_sets, number, *manifold.point_shape)
+    clean = np.broadcast_to(np.expand_dims(start, axis), shape)
+    clean = manifold.exp(clean, moves) if k else clean
     spread = np.sqrt(noise_variance)
     if ambient_noise:
         noise = rng.standard_normal(clean.shape)
@@ -90,7 +95,19 @@ def simulate_geodesic_data(
         points = manifold.project(clean + spread * noise)
     else:
         points = manifold.exp(clean, spread * manifold.random_tangent(rng, clean))
-    return Simulation(covariates, points, start, velocity)
+    return Simulation(covariates, points, model.parameters(start, *velocities))
+
+
+def _covariates(rng, shape, equally_spaced):
+    """Covariates (data_sets, n, k) from 0 to 1."""
+    if equally_spaced:
+        covariates = np.broadcast_to(np.linspace(0.0, 1.0, shape[1])[:, None], shape).copy()
+        # Equal orders would leave nothing to tell covariates apart by.
+        covariates[..., 1:] = rng.permuted(covariates[..., 1:], axis=1)
+        return covariates
+    covariates = rng.random(shape)
+    covariates -= np.min(covariates, axis=1, keepdims=True)
+    return covariates / np.max(covariates, axis=1, keepdims=True)
 
 
 def _end_points(rng, manifold, data_sets, given, radius):
