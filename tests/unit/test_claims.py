@@ -61,7 +61,7 @@ def errors_table(study, data_sets=DATA_SETS):
         study=study,
         manifold="a manifold",
         data="simulated stand-in" if study.startswith("corpus") else "simulated",
-        mechanism="as_published",
+        mechanism="kng_as_published",
         draws=100,
         footpoints=10,
         flagged=table["sampler"] == "random_walk",

@@ -285,7 +285,7 @@ def test_tables_are_complete(finished, study):
         assert set(table["study"]) == {study}
         assert set(table["manifold"]) == {MANIFOLDS[study]}
         assert set(table["data"]) == {DESCRIPTIONS[study]}
-        assert set(table["mechanism"]) == {"as_published"}
+        assert set(table["mechanism"]) == {"kng_as_published"}
         assert set(table["support"]) == {SUPPORTS[study]}
         assert set(table["n"]) == {NUMBERS[group] for group in GROUPS[study]}
         budgets = "p" + table["footpoint_budget"].map("{:g}".format)
@@ -799,7 +799,7 @@ def test_interrupted_run_leaves_nothing_partial_and_is_finished_by_the_next(chec
     # Long enough for the first cell of a job to be written well before the last.
     sphere["sampler"]["states"] = 5000
     sphere |= {"random_walk": {}, "neighbours": {}, "figures": {}}
-    changes = {"studies": {"sphere": sphere}, "cells_per_job": 4, "claims": None}
+    changes = {"studies": {"sphere": sphere}, "cells_per_job": 4, "papers": []}
     checkout.configure(small | changes)
     folder = checkout.root / "results" / "small" / "sphere" / "cells"
     process = checkout.start()

@@ -17,7 +17,7 @@ rule evaluate:
         "../../envs/environment.yaml"
     params:
         manifold=settings("manifold"),
-        mechanism=settings("mechanism"),
+        mechanism=lambda wildcards: STUDIES[wildcards.study].mechanism,
         groups=lambda wildcards: STUDIES[wildcards.study].groups,
         cells=lambda wildcards: STUDIES[wildcards.study].sampled,
         seed=config["seed"],
@@ -26,11 +26,11 @@ rule evaluate:
         "../scripts/evaluate.py"
 
 
-if config["claims"]:
+if config["papers"]:
 
     rule evaluate_claims:
         input:
-            claims=config["claims"],
+            claims=[paper["claims"] for paper in config["papers"]],
             tables=[claimed_table(*named) for named in CLAIMED_TABLES],
             template="workflow/report/claims.html.j2",
             library=library("evaluate_claims.py"),
