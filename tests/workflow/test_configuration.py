@@ -10,12 +10,11 @@ import pytest
 import yaml
 
 from geodp.errors import DataError
-from reproduction.configuration import load_schema, validate
+from reproduction.configuration import validate
 from reproduction.figures.style import CURVES
 from reproduction.studies import MOST_CURVES, expand
 
 ROOT = Path(__file__).resolve().parents[2]
-SCHEMA = load_schema(ROOT / "config" / "schemas" / "config.schema.yaml")
 SHIPPED = {
     path.stem: yaml.safe_load(path.read_text())
     for path in (ROOT / "config").glob("*.yaml")
@@ -32,8 +31,7 @@ def in_checkout(monkeypatch, source):
 
 
 def studies_of(configuration):
-    validate(configuration, SCHEMA)
-    return expand(configuration)
+    return expand(validate(configuration))
 
 
 def change(configuration, place, value):
@@ -142,18 +140,18 @@ REFUSED = {
         f"{RATS}.data.source is missing",
         "add it",
     ),
-    "text for a number": ({"seed": "x"}, "seed: 'x' has the wrong type", "give integer"),
+    "text for a number": ({"seed": "x"}, "seed: 'x' has the wrong type", "give an integer"),
     "truth value for a number": (
         {f"{SPHERE}.draws.footpoints": True},
         f"{SPHERE}.draws.footpoints: True has the wrong type",
-        "give integer",
+        "give an integer",
     ),
     "number for a list": (
         {f"{SPHERE}.cells.0.n": 5},
         f"{SPHERE}.cells[0].n: 5 has the wrong type",
-        "give array",
+        "give a list",
     ),
-    "nothing for a study": ({SPHERE: None}, f"{SPHERE}: None has the wrong type", "give object"),
+    "nothing for a study": ({SPHERE: None}, f"{SPHERE}: None has the wrong type", "give a mapping from keys to values"),
     "negative seed": ({"seed": -1}, "seed: -1 is too small", "give 0 or more"),
     "no studies": ({"studies": {}}, "studies: it is empty", "give at least one entry"),
     "name with a space": ({"name": "a b"}, "name: 'a b' is not allowed", "it must match"),
@@ -491,7 +489,7 @@ REFUSED = {
     "filter that is a list": (
         {f"{CORPUS}.data.keep": ["AD"]},
         f"{CORPUS}.data.keep: ['AD'] has the wrong type",
-        "give object",
+        "give a mapping from keys to values",
     ),
     "stand-in on the sphere": (
         {f"{RATS}.manifold": {"name": "sphere", "size": 2}, f"{RATS}.data.stand_in": {}},

@@ -1,36 +1,38 @@
 """The configuration: one typed model a section, from which all else about its keys is made.
 
-`python -m reproduction.configuration` writes the JSON schemas under config/schemas and the
-reference page docs/configuration.md.
+`python -m reproduction.configuration`, in workflow/scripts, writes the JSON schemas under
+config/schemas and the reference page docs/configuration.md.
 """
 
+from importlib import import_module
 from pathlib import Path
 
 from reproduction.configuration.sentences import ConfigurationError, refuse_infinite, sentence
 
 __all__ = [
+    "MODELS",
     "ConfigurationError",
     "load_audit",
     "load_settings",
     "load_utility",
-    "settings_models",
+    "settings_model",
     "validate",
 ]
 
 
-def settings_models():
-    """The model of each file under config, by the file's name without its ending."""
-    from reproduction.configuration.audit import AuditSettings
-    from reproduction.configuration.benchmark import BenchmarkSettings
-    from reproduction.configuration.reproduction import ReproductionSettings
-    from reproduction.configuration.utility import UtilitySettings
+# Module and model of each file under config, by the file's name without its ending.
+MODELS = {
+    "config": "reproduction.configuration.reproduction:ReproductionSettings",
+    "audit": "reproduction.configuration.audit:AuditSettings",
+    "benchmark": "reproduction.configuration.benchmark:BenchmarkSettings",
+    "utility": "reproduction.configuration.utility:UtilitySettings",
+}
 
-    return {
-        "config": ReproductionSettings,
-        "audit": AuditSettings,
-        "benchmark": BenchmarkSettings,
-        "utility": UtilitySettings,
-    }
+
+def settings_model(name):
+    """The model of a file under config, loaded when it is asked for."""
+    module, model = MODELS[name].split(":")
+    return getattr(import_module(module), model)
 
 
 def validate(given, name="config"):
@@ -54,7 +56,7 @@ def validate(given, name="config"):
 
     refuse_infinite(given)
     try:
-        return settings_models()[name].model_validate(given).model_dump()
+        return settings_model(name).model_validate(given).model_dump()
     except ValidationError as problem:
         problems = problem.errors(include_url=False)
         raise ConfigurationError(sentence(problems, given)) from None

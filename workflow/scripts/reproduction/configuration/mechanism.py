@@ -4,7 +4,6 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from geodp.models.blocks import FOOTPOINT
 from reproduction.configuration.section import (
     Decimal,
     Positive,
@@ -19,6 +18,16 @@ from reproduction.configuration.section import (
 def _named(value):
     """A name alone stands for a section with that name and nothing else."""
     return {"name": value} if isinstance(value, str) else value
+
+
+def or_name(*names):
+    """What to change in a JSON schema, so that some forms may be given by their names alone."""
+
+    def change(schema):
+        del schema["discriminator"]
+        schema["anyOf"] = [{"enum": list(names)}, *schema.pop("oneOf")]
+
+    return change
 
 
 class SquaredDistanceLoss(Section):
@@ -58,7 +67,8 @@ class ModelSettings(Section):
     loss: LossSettings = Field(
         default={"name": "squared_distance"},
         validate_default=True,
-        description="A name alone, or a mapping with the loss's own keys.",
+        json_schema_extra=or_name("squared_distance", "distance"),
+        description="Loss of a record: a name alone, or a mapping with the loss's own keys.",
     )
 
 
@@ -120,13 +130,10 @@ class BudgetGrid(Section):
 
     @model_validator(mode="after")
     def _one_form(self):
-        if self.model_fields_set not in (
-            {"totals"},
-            {"total", FOOTPOINT},
-            {"total", "shooting_vector"},
-        ):
+        given = sorted(self.model_fields_set)
+        if given not in (["totals"], ["footpoint", "total"], ["shooting_vector", "total"]):
             raise refused(
-                f": {', '.join(self.model_fields_set) or 'nothing'} is no grid of budgets: give "
-                "totals alone, or total with footpoint or shooting_vector"
+                f": {' and '.join(given) or 'nothing'} make no grid of budgets: give totals alone, "
+                "or total with footpoint or shooting_vector"
             )
         return self

@@ -7,7 +7,12 @@ from pydantic import Field, model_validator
 from reproduction.configuration.data import DataSettings, SimulatedData
 from reproduction.configuration.figures import FigureSettings
 from reproduction.configuration.manifold import ManifoldSettings
-from reproduction.configuration.mechanism import BudgetGrid, MechanismSettings, ModelSettings
+from reproduction.configuration.mechanism import (
+    BudgetGrid,
+    MechanismSettings,
+    ModelSettings,
+    or_name,
+)
 from reproduction.configuration.section import (
     Coordinates,
     Count,
@@ -165,6 +170,7 @@ class StudySettings(Section):
     mechanism: MechanismSettings = Field(
         default={"name": "kng_as_published"},
         validate_default=True,
+        json_schema_extra=or_name("kng_as_published", "laplace"),
         description="What draws parameters: a name alone, or a mapping with `options`.",
     )
     data: DataSettings = Field(description="The records.")
