@@ -133,7 +133,7 @@ class BudgetGrid(Section):
         given = sorted(self.model_fields_set)
         if given not in (["totals"], ["footpoint", "total"], ["shooting_vector", "total"]):
             raise refused(
-                f": {' and '.join(given) or 'nothing'} make no grid of budgets: give totals alone, "
-                "or total with footpoint or shooting_vector"
+                f": it has {' and '.join(given) or 'no key'}: give totals alone, or total with "
+                "footpoint or shooting_vector"
             )
         return self
