@@ -1,4 +1,4 @@
-"""Budgets keep their digits, and pairs of them add up to the total exactly."""
+"""Budgets keep their digits, and their parts add up to the total."""
 
 from decimal import Decimal
 
@@ -7,8 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from geodp.errors import DataError
-from geodp.mechanisms.budgets import budget_pairs, cell_name, parse_budget
+from geodp.mechanisms.budgets import cell_name, divided_budgets, parse_budget
+from geodp.mechanisms.registry import budget_names
+from geodp.models.blocks import block_names
 
+REGRESSION = ("footpoint", "shooting_vector")
 amounts = st.decimals("0.001", "100", places=3)
 
 
@@ -37,44 +40,85 @@ def test_what_is_no_budget(text, message):
     assert str(refusal.value) == message
 
 
-def test_totals_are_halved():
-    pairs = budget_pairs({"totals": ["0.2", "1.0", 2]}, "key")
-    assert pairs == [("0.1", "0.1"), ("0.5", "0.5"), ("1", "1")]
+def test_totals_are_divided_equally():
+    grid = {"totals": ["0.2", "1.0", 2]}
+    assert divided_budgets(grid, REGRESSION, "key") == [
+        {"footpoint": "0.1", "shooting_vector": "0.1"},
+        {"footpoint": "0.5", "shooting_vector": "0.5"},
+        {"footpoint": "1", "shooting_vector": "1"},
+    ]
+    assert divided_budgets(grid, ("all",), "key") == [{"all": text} for text in ("0.2", "1.0", "2")]
+    [third, *_] = divided_budgets(grid, block_names(2), "key")
+    assert third == dict.fromkeys(
+        ("footpoint", "shooting_vector_1", "shooting_vector_2"), "0.0666666666666"
+    )
 
 
-def test_rest_of_a_total_goes_to_the_shooting_vector():
-    pairs = budget_pairs({"total": "2.02", "footpoint": ["0.02", "1.12", "2.00"]}, "key")
-    assert pairs == [("0.02", "2.00"), ("1.12", "0.90"), ("2.00", "0.02")]
+def test_rest_of_a_total_goes_to_the_other_block():
+    given = ["0.02", "1.12", "2.00"]
+    rest = ["2.00", "0.90", "0.02"]
+    for block, other in (REGRESSION, REGRESSION[::-1]):
+        found = divided_budgets({"total": "2.02", block: given}, REGRESSION, "key")
+        assert [budgets[block] for budgets in found] == given
+        assert [budgets[other] for budgets in found] == rest
+        assert all(tuple(budgets) == REGRESSION for budgets in found)
+
+
+@pytest.mark.parametrize("names", [("all",), block_names(0), block_names(2)], ids=len)
+def test_total_is_split_between_two_only(names):
+    with pytest.raises(DataError, match=r"^key: a total cannot be divided .*: give totals$"):
+        divided_budgets({"total": "2", "footpoint": ["1"]}, names, "key")
 
 
 @pytest.mark.parametrize("part", ["2.02", "2.020", "3"])
-def test_nothing_may_be_left_for_the_shooting_vector(part):
+def test_nothing_may_be_left_for_the_other_block(part):
     with pytest.raises(DataError, match=r"^key\.footpoint\[1\]: .* leaves nothing of the total"):
-        budget_pairs({"total": "2.02", "footpoint": ["1", part]}, "key")
+        divided_budgets({"total": "2.02", "footpoint": ["1", part]}, REGRESSION, "key")
 
 
 def test_messages_name_the_entry():
     with pytest.raises(DataError, match=r"^key\.totals\[2\]: "):
-        budget_pairs({"totals": ["1", "2", "x"]}, "key")
+        divided_budgets({"totals": ["1", "2", "x"]}, REGRESSION, "key")
     with pytest.raises(DataError, match=r"^key\.total: "):
-        budget_pairs({"total": "0", "footpoint": ["1"]}, "key")
-    with pytest.raises(DataError, match=r"^key\.footpoint\[0\]: "):
-        budget_pairs({"total": "1", "footpoint": ["-1"]}, "key")
+        divided_budgets({"total": "0", "footpoint": ["1"]}, REGRESSION, "key")
+    with pytest.raises(DataError, match=r"^key\.shooting_vector\[0\]: "):
+        divided_budgets({"total": "1", "shooting_vector": ["-1"]}, REGRESSION, "key")
 
 
-@given(total=amounts, share=st.floats(0.01, 0.99))
-def test_parts_add_up_exactly(total, share):
-    (half, other_half), *_ = budget_pairs({"totals": [str(total)]}, "key")
-    assert Decimal(half) + Decimal(other_half) == total
+@given(total=amounts, share=st.floats(0.01, 0.99), blocks=st.integers(1, 6))
+def test_parts_add_up(total, share, blocks):
+    [budgets] = divided_budgets({"totals": [str(total)]}, block_names(blocks - 1), "key")
+    spent = sum(Decimal(text) for text in budgets.values())
+    assert total * (1 - Decimal("1e-10")) < spent <= total
     # Binary fractions of a total would not add up to it.
+    [halves] = divided_budgets({"totals": [str(total)]}, REGRESSION, "key")
+    assert sum(Decimal(text) for text in halves.values()) == total
     part = (total * Decimal(share)).quantize(Decimal("0.0001"))
     if 0 < part < total:
-        [(first, second)] = budget_pairs({"total": str(total), "footpoint": [str(part)]}, "key")
-        assert Decimal(first) == part
-        assert Decimal(first) + Decimal(second) == total
-        assert Decimal(second) > 0
+        grid = {"total": str(total), "footpoint": [str(part)]}
+        [split] = divided_budgets(grid, REGRESSION, "key")
+        assert Decimal(split["footpoint"]) == part
+        assert Decimal(split["footpoint"]) + Decimal(split["shooting_vector"]) == total
+        assert Decimal(split["shooting_vector"]) > 0
 
 
-def test_names_keep_the_digits():
-    assert cell_name("0.5", "0.5") == "p0.5_v0.5"
-    assert cell_name("0.90", "1.12") == "p0.90_v1.12"
+@pytest.mark.parametrize(
+    ("budgets", "name"),
+    [
+        ({"footpoint": "0.5", "shooting_vector": "0.5"}, "p0.5_v0.5"),
+        ({"footpoint": "0.90", "shooting_vector": "1.12"}, "p0.90_v1.12"),
+        ({"footpoint": "1.0"}, "p1.0"),
+        ({"all": "1.0"}, "all1.0"),
+        (dict.fromkeys(block_names(2), "0.5"), "p0.5_v1-0.5_v2-0.5"),
+    ],
+)
+def test_names_keep_the_digits(budgets, name):
+    assert cell_name(budgets) == name
+
+
+def test_budgets_of_the_mechanisms():
+    assert budget_names("kng_as_published", 1) == REGRESSION
+    assert budget_names("certified", 3) == ("all",)
+    assert budget_names("laplace", 0) == ("footpoint",)
+    with pytest.raises(DataError, match="is not one of kng_as_published, certified, laplace"):
+        budget_names("as_published", 1)

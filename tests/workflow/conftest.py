@@ -28,7 +28,8 @@ SMALL = """
 name: small
 seed: 7
 cells_per_job: 2
-claims: resources/published/kulkarni_soto_claims.csv
+papers:
+  - {name: Kulkarni and Soto, claims: resources/published/kulkarni_soto_claims.csv}
 studies:
   sphere:
     manifold: {name: sphere, size: 2}

@@ -801,7 +801,7 @@ def test_interrupted_run_leaves_nothing_partial_and_is_finished_by_the_next(chec
     # Long enough for the first cell of a job to be written well before the last.
     sphere["sampler"]["states"] = 5000
     sphere |= {"random_walk": {}, "neighbours": {}, "figures": {}}
-    changes = {"studies": {"sphere": sphere}, "cells_per_job": 4, "claims": None}
+    changes = {"studies": {"sphere": sphere}, "cells_per_job": 4, "papers": []}
     checkout.configure(small | changes)
     folder = checkout.root / "results" / "small" / "sphere" / "cells"
     process = checkout.start()

@@ -4,18 +4,23 @@ import copy
 import csv
 import math
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 import yaml
+from snakemake.utils import validate as validate_by_schema
 
 from geodp.errors import DataError
-from reproduction.configuration import load_schema, validate
+from geodp.mechanisms.registry import MECHANISMS
+from reproduction.configuration import MODELS, ConfigurationError, load_settings, validate
+from reproduction.configuration.figures import KINDS
+from reproduction.configuration.reference import files, schema
 from reproduction.figures.style import CURVES
 from reproduction.studies import MOST_CURVES, expand
 
 ROOT = Path(__file__).resolve().parents[2]
-SCHEMA = load_schema(ROOT / "config" / "schemas" / "config.schema.yaml")
 SHIPPED = {
     path.stem: yaml.safe_load(path.read_text())
     for path in (ROOT / "config").glob("*.yaml")
@@ -32,8 +37,7 @@ def in_checkout(monkeypatch, source):
 
 
 def studies_of(configuration):
-    validate(configuration, SCHEMA)
-    return expand(configuration)
+    return expand(validate(configuration))
 
 
 def change(configuration, place, value):
@@ -56,6 +60,12 @@ CONVERGENCE = f"{CORPUS}.figures.figure_3_convergence"
 SPD = {"name": "spd", "size": 2}
 HYPERBOLIC = {"name": "hyperbolic", "size": 2}
 GROUPS = [f"n{n}_noise0.001" for n in (5, 6, 7, 8, 9)]
+PAPER = {
+    "name": "Kulkarni and Soto",
+    "claims": "resources/published/kulkarni_soto_claims.csv",
+}
+MEAN = {"covariates": 0}
+CERTIFIED = {"name": "certified", "options": {"residual_scale": 0.1}}
 TANGENT = {"source": "simulated", "shooting_vector_length": 0.6, "noise": "tangent"}
 
 # What is changed, how the message begins after "configuration key ", and its remedy.
@@ -142,18 +152,22 @@ REFUSED = {
         f"{RATS}.data.source is missing",
         "add it",
     ),
-    "text for a number": ({"seed": "x"}, "seed: 'x' has the wrong type", "give integer"),
+    "text for a number": ({"seed": "x"}, "seed: 'x' has the wrong type", "give an integer"),
     "truth value for a number": (
         {f"{SPHERE}.draws.footpoints": True},
         f"{SPHERE}.draws.footpoints: True has the wrong type",
-        "give integer",
+        "give an integer",
     ),
     "number for a list": (
         {f"{SPHERE}.cells.0.n": 5},
         f"{SPHERE}.cells[0].n: 5 has the wrong type",
-        "give array",
+        "give a list",
     ),
-    "nothing for a study": ({SPHERE: None}, f"{SPHERE}: None has the wrong type", "give object"),
+    "nothing for a study": (
+        {SPHERE: None},
+        f"{SPHERE}: None has the wrong type",
+        "give a mapping from keys to values",
+    ),
     "negative seed": ({"seed": -1}, "seed: -1 is too small", "give 0 or more"),
     "no studies": ({"studies": {}}, "studies: it is empty", "give at least one entry"),
     "name with a space": ({"name": "a b"}, "name: 'a b' is not allowed", "it must match"),
@@ -204,13 +218,13 @@ REFUSED = {
     ),
     "grid of two forms": (
         {f"{SPHERE}.budgets.equal.total": "2"},
-        f"{SPHERE}.budgets.equal: ",
-        "config/config.yaml explains them",
+        f"{SPHERE}.budgets.equal: it has total and totals",
+        "give totals alone, or total with footpoint or shooting_vector",
     ),
     "grid of half a form": (
         {f"{SPHERE}.budgets.split.total": REMOVED},
-        f"{SPHERE}.budgets.split: ",
-        "config/config.yaml explains them",
+        f"{SPHERE}.budgets.split: it has footpoint",
+        "give totals alone, or total with footpoint or shooting_vector",
     ),
     "two records": (
         {f"{SPHERE}.cells.0.n.0": 2},
@@ -374,8 +388,8 @@ REFUSED = {
     ),
     "centre that is no point": (
         {f"{SPHERE}.support": {"footpoint_centre": "pole"}},
-        f"{SPHERE}.support.footpoint_centre: 'pole' has none of the forms",
-        "config/config.yaml explains them",
+        f"{SPHERE}.support.footpoint_centre: 'pole' has none of its forms",
+        "give null, truth, fit, or coordinates",
     ),
     "centre without a radius": (
         {f"{SPHERE}.support": {"footpoint_centre": "truth"}},
@@ -414,8 +428,8 @@ REFUSED = {
     ),
     "last point that is no point": (
         {f"{MATRICES}.data.last_point": "north"},
-        f"{MATRICES}.data.last_point: 'north' has none of the forms",
-        "config/config.yaml explains them",
+        f"{MATRICES}.data.last_point: 'north' has none of its forms",
+        "give random, or coordinates",
     ),
     "random points without a spread": (
         {f"{MATRICES}.data.random_point_radius": 0},
@@ -434,8 +448,8 @@ REFUSED = {
     ),
     "map of two forms": (
         {f"{REDUCED}.manifold.landmark_map": {"harmonics": 2, "matrix": "map.csv"}},
-        f"{REDUCED}.manifold.landmark_map: ",
-        "config/config.yaml explains them",
+        f"{REDUCED}.manifold.landmark_map: it has both harmonics and matrix",
+        "keep one",
     ),
     "map without harmonics": (
         {f"{REDUCED}.manifold.landmark_map.harmonics": 0},
@@ -475,8 +489,8 @@ REFUSED = {
     ),
     "number for a path": (
         {f"{CORPUS}.data.path": 5},
-        f"{CORPUS}.data.path: 5 has none of the forms",
-        "config/config.yaml explains them",
+        f"{CORPUS}.data.path: 5 has none of its forms",
+        "give a file, or a list of files",
     ),
     "range of covariates upside down": (
         {f"{CORPUS}.data.covariate_range": [90, 50]},
@@ -491,7 +505,7 @@ REFUSED = {
     "filter that is a list": (
         {f"{CORPUS}.data.keep": ["AD"]},
         f"{CORPUS}.data.keep: ['AD'] has the wrong type",
-        "give object",
+        "give a mapping from keys to values",
     ),
     "stand-in on the sphere": (
         {f"{RATS}.manifold": {"name": "sphere", "size": 2}, f"{RATS}.data.stand_in": {}},
@@ -618,16 +632,136 @@ REFUSED = {
         "remove it",
     ),
     "claims that are no file": (
-        {"claims": ["a.csv"]},
-        "claims: ['a.csv'] has the wrong type",
-        "give string, null",
+        {"papers.0.claims": ["a.csv"]},
+        "papers[0].claims: ['a.csv'] has the wrong type",
+        "give text",
     ),
     "missing file of claims": (
-        {"claims": "resources/none.csv"},
-        "claims: there is no file resources/none.csv",
+        {"papers.0.claims": "resources/none.csv"},
+        "papers[0].claims: there is no file resources/none.csv",
         "put it there or correct the path",
     ),
+    "two papers of one name": (
+        {"papers": [PAPER, PAPER]},
+        "papers[1].name: 'Kulkarni and Soto' is the name of two papers",
+        "rename one",
+    ),
+    "neither studies nor a plan": ({"studies": REMOVED}, "studies is missing", "or a plan"),
+    "nothing for a section": (
+        {f"{SPHERE}.draws": None},
+        f"{SPHERE}.draws: None has the wrong type",
+        "give a mapping from keys to values",
+    ),
+    "infinite coordinate": (
+        {f"{SPHERE}.data.first_point": [1, math.inf, 0]},
+        f"{SPHERE}.data.first_point[1]: inf is not finite",
+        "give a finite number",
+    ),
+    "truth value for a budget": (
+        {f"{SPHERE}.budgets.equal.totals.0": True},
+        f"{SPHERE}.budgets.equal.totals[0]: True has none of its forms",
+        'give a decimal number such as "0.5"',
+    ),
+    "a tenth covariate": (
+        {f"{SPHERE}.model": {"covariates": 10}},
+        f"{SPHERE}.model.covariates: 10 is too large",
+        "give 9 or less",
+    ),
+    "unknown loss": (
+        {f"{SPHERE}.model": {"loss": "absolute"}},
+        f"{SPHERE}.model.loss.name: 'absolute' is not known",
+        "give one of squared_distance, distance, huber",
+    ),
+    "Huber's loss without a threshold": (
+        {f"{SPHERE}.model": {"loss": "huber"}},
+        f"{SPHERE}.model.loss.threshold is missing",
+        "add it",
+    ),
+    "unknown key of a loss": (
+        {f"{SPHERE}.model": {"loss": {"name": "huber", "treshold": 1.0}}},
+        f"{SPHERE}.model.loss.treshold is unknown",
+        "did you mean threshold?",
+    ),
+    "unknown mechanism": (
+        {f"{SPHERE}.mechanism": "as_published"},
+        f"{SPHERE}.mechanism.name: 'as_published' is not known",
+        "give one of kng_as_published, certified, laplace",
+    ),
+    "unknown option of a mechanism": (
+        {f"{SPHERE}.mechanism": {"name": "certified", "options": {"residual_scal": 1.0}}},
+        f"{SPHERE}.mechanism.options.residual_scal is unknown",
+        "did you mean residual_scale?",
+    ),
+    "certified mechanism without a scale": (
+        {f"{SPHERE}.mechanism": "certified"},
+        f"{SPHERE}.mechanism.options is missing",
+        "add it",
+    ),
+    "published mechanism of a mean": (
+        {f"{SPHERE}.model": {"covariates": 0}},
+        f"{SPHERE}.model.covariates: 0 is not 1, and kng_as_published is of one covariate",
+        "set it to 1 or name another mechanism",
+    ),
+    "published mechanism of another loss": (
+        {f"{SPHERE}.model": {"loss": "distance"}},
+        f"{SPHERE}.model.loss: kng_as_published is of least squares, not of distance",
+        "set it to squared_distance or name another mechanism",
+    ),
+    "Laplace mechanism of a regression": (
+        {f"{SPHERE}.mechanism": "laplace"},
+        f"{SPHERE}.model.covariates: 1 is not 0, and laplace is of a mean",
+        "set it to 0 or name another mechanism",
+    ),
+    "Laplace mechanism without a radius of the data": (
+        {f"{SPHERE}.mechanism": "laplace", f"{SPHERE}.model": MEAN},
+        f"{SPHERE}.data_radius is missing: the mechanism laplace needs",
+        "add it",
+    ),
+    "length of a mean": (
+        {f"{SPHERE}.mechanism": "laplace", f"{SPHERE}.model": MEAN, f"{SPHERE}.data_radius": 0.3},
+        f"{SPHERE}.data.shooting_vector_length: a model without covariates has points about one",
+        "remove it",
+    ),
+    "covariates of a mean": (
+        {
+            **{f"{SPHERE}.mechanism": "laplace", f"{SPHERE}.model": MEAN},
+            f"{SPHERE}.data": {"source": "simulated", "covariates": "uniform"},
+            f"{SPHERE}.data_radius": 0.3,
+        },
+        f"{SPHERE}.data.covariates: uniform does not go with model.covariates 0",
+        "remove it",
+    ),
+    "no covariates of a regression": (
+        {f"{SPHERE}.data.covariates": "none"},
+        f"{SPHERE}.data.covariates: none does not go with model.covariates 1",
+        "give equally_spaced or uniform",
+    ),
+    "last point of two covariates": (
+        {
+            f"{MATRICES}.mechanism": CERTIFIED,
+            f"{MATRICES}.model": {"covariates": 2},
+        },
+        f"{MATRICES}.data.last_point: with several covariates there is no last point",
+        "give shooting_vector_length",
+    ),
+    "table without a covariate": (
+        {f"{RATS}.data.covariate": REMOVED},
+        f"{RATS}.data.covariate is missing",
+        "add it",
+    ),
+    "table of one covariate for two": (
+        {f"{RATS}.mechanism": CERTIFIED, f"{RATS}.model": {"covariates": 2}},
+        f"{RATS}.data.covariate: 1 columns do not go with model.covariates 2",
+        "make them as many",
+    ),
+    "split of a budget in all": (
+        {f"{SPHERE}.mechanism": CERTIFIED},
+        f"{SPHERE}.budgets.split: a total cannot be divided between footpoint and one other",
+        "give totals",
+    ),
 }
+# A sentence of several facts would be longer than a line of a terminal or two.
+LONGEST = 260
 
 
 def test_small_configuration_is_valid(small):
@@ -645,6 +779,7 @@ def test_bad_configuration_is_refused_in_one_sentence(small, changes, start, rem
     assert remedy in message
     assert "\n" not in message
     assert not re.search(r"\. [A-Z]|\.$", message)
+    assert len(message) < LONGEST
 
 
 def test_range_of_one_number_is_not_called_empty(small):
@@ -699,7 +834,8 @@ def test_default_configuration_has_every_figure_of_the_paper():
 def test_default_configuration_judges_the_claims_of_the_paper():
     configuration = copy.deepcopy(SHIPPED["config"])
     studies = studies_of(configuration)
-    with open(configuration["claims"], encoding="utf-8", newline="") as text:
+    [paper] = configuration["papers"]
+    with open(paper["claims"], encoding="utf-8", newline="") as text:
         claims = list(csv.DictReader(text))
     assert len(claims) > 30
     # Each has its study there, and the figure it is about.
@@ -714,14 +850,21 @@ def test_defaults_are_filled_in(small):
     for key in ("draws", "sampler", "random_walk", "neighbours", "figures"):
         del small["studies"]["sphere"][key]
     del small["cells_per_job"]
-    del small["claims"]
-    studies = studies_of(small)
+    del small["papers"]
+    given = copy.deepcopy(small)
+    checked = validate(small)
+    # What was given is left as it was.
+    assert small == given
+    assert checked["papers"] == []
+    assert "plan" not in checked
+    studies = expand(checked)
     sphere, rats = studies["sphere"], studies["rats"]
-    assert small["claims"] is None
-    assert small["cells_per_job"] == sphere.cells_per_job == 10
+    assert checked["cells_per_job"] == sphere.cells_per_job == 10
     settings = sphere.settings
     assert settings["draws"] == {"footpoints": 10, "shooting_vectors": 10}
-    assert settings["mechanism"] == "kng_as_published"
+    assert settings["model"] == {"covariates": 1, "loss": {"name": "squared_distance"}}
+    assert settings["mechanism"] == {"name": "kng_as_published", "options": {}}
+    assert sphere.mechanism == "kng_as_published"
     assert settings["data"]["covariates"] == "equally_spaced"
     assert settings["data"]["noise"] == "ambient"
     assert settings["data"]["last_point"] is None
@@ -744,61 +887,134 @@ def test_defaults_are_filled_in(small):
     # Those of a stand-in are filled in where one is asked for.
     assert studies["corpus_callosum"].settings["data"]["stand_in"]["trend_length"] == 0.045
     # A second filling changes nothing, and defaults are not shared between studies.
-    before = copy.deepcopy(small)
-    validate(small, SCHEMA)
-    assert small == before
+    assert validate(checked) == checked
     settings["draws"]["footpoints"] = 1
-    assert SCHEMA["$defs"]["study"]["properties"]["draws"]["default"] == {}
+    assert validate(given)["studies"]["sphere"]["draws"]["footpoints"] == 10
 
 
-def keys_of(schema, place=""):
-    """Every key of the schema: its place, whether it may be left out, and its default."""
-    if "$ref" in schema:
-        schema = SCHEMA["$defs"][schema["$ref"].rsplit("/", 1)[1]]
-    for key, part in schema.get("properties", {}).items():
-        yield f"{place}{key}", key in schema.get("required", []), "default" in part
-        yield from keys_of(part, f"{place}{key}.")
-    for branch in ("then", "else"):
-        if branch in schema:
-            yield from keys_of(schema[branch], place)
-    for inner in ("items", "additionalProperties"):
-        if isinstance(schema.get(inner), dict):
-            yield from keys_of(schema[inner], f"{place}*.")
+def test_numbers_stay_as_they_are_written(small):
+    change(small, f"{RATS}.figures.shapes.values", [7, 30.5])
+    change(small, f"{SPHERE}.budgets.equal.totals", ["1.0", 2])
+    change(small, f"{SPHERE}.sampler.work", 1000)
+    studies = validate(small)["studies"]
+    assert repr(studies["rats"]["figures"]["shapes"]["values"]) == "[7, 30.5]"
+    assert repr(studies["sphere"]["budgets"]["equal"]["totals"]) == "['1.0', 2]"
+    assert repr(studies["sphere"]["sampler"]["work"]) == "1000"
 
 
-def keys_in(value, place=""):
-    if isinstance(value, dict):
-        for key, part in value.items():
-            yield f"{place}{key}"
-            yield from keys_in(part, f"{place}{key}.")
-            # Keys below names that a user chooses.
-            yield from keys_in(part, f"{place}*.")
-    elif isinstance(value, list):
-        for part in value:
-            yield from keys_in(part, f"{place}*.")
+# --- What is made from the models ---
 
 
-def test_every_key_is_explained_or_has_a_default():
-    shown = set(keys_in(SHIPPED["config"]))
-    known = list(keys_of(SCHEMA))
-    assert len(known) > 40
-    # Of the keys of figures, each kind has its own.
-    figures = "studies.*.figures.*."
-    silent = {
-        place
-        for place, _, has_default in known
-        if place not in shown and not has_default and not place.startswith(figures)
+@pytest.mark.parametrize(("path", "text"), files().items(), ids=files())
+def test_generated_file_is_up_to_date(path, text):
+    made = "run `python -m reproduction.configuration` in workflow/scripts"
+    assert (ROOT / path).read_text(encoding="utf-8") == text, made
+
+
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "config").glob("*.yaml")), ids=lambda path: path.stem
+)
+def test_shipped_file_has_the_schema_it_names(path):
+    text = path.read_text()
+    named = re.match(r"# yaml-language-server: \$schema=(\S+)\n", text)[1]
+    validate_by_schema(yaml.safe_load(text), str(path.parent / named), set_default=False)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_every_key_has_a_meaning(name):
+    document = schema(name)
+    for title, section in {**document["$defs"], name: document}.items():
+        assert section["description"], title
+        for key, part in section.get("properties", {}).items():
+            # What refers to a section with the same words has them from there.
+            assert part.get("description") or "$ref" in part, (title, key)
+
+
+def test_forms_of_a_section_are_all_in_the_page():
+    page = (ROOT / "docs" / "configuration.md").read_text()
+    links = set(re.findall(r"\]\(#([\w-]+)\)", page))
+    headings = {line[4:].replace(" ", "-") for line in page.splitlines() if line.startswith("###")}
+    assert links == headings
+    for kind in KINDS:
+        assert kind.model_fields["kind"].annotation.__args__[0] in page
+
+
+def test_mechanisms_of_a_study_are_those_of_the_library():
+    named = schema("config")["$defs"]["StudySettings"]["properties"]["mechanism"]
+    forms = [form["$ref"].rsplit("/", 1)[1] for form in named["anyOf"] if "$ref" in form]
+    sections = schema("config")["$defs"]
+    assert {sections[form]["properties"]["name"]["const"] for form in forms} == set(MECHANISMS)
+
+
+# --- Settings of measurements ---
+
+
+@pytest.mark.parametrize("name", ["audit", "benchmark", "utility"])
+def test_settings_of_a_measurement_are_refused_in_one_sentence(tmp_path, name):
+    text = (ROOT / "config" / f"{name}.yaml").read_text()
+    path = tmp_path / f"{name}.yaml"
+    path.write_text(text)
+    assert load_settings(path) == yaml.safe_load(text) | load_settings(path)
+    for changed, message in (
+        (f"{text}\nsed: 1\n", "configuration key sed is unknown: did you mean seed?"),
+        (re.sub("(?m)^seed: .*$", "seed: -1", text), "configuration key seed: -1 is too small"),
+        (re.sub("(?m)^seed: .*$", "seed: [", text), " line "),
+        ("", "configuration key (top): None has the wrong type"),
+    ):
+        path.write_text(changed)
+        with pytest.raises(ConfigurationError) as refusal:
+            load_settings(path)
+        assert str(refusal.value).startswith(f"config/{name}.yaml:")
+        assert message in str(refusal.value)
+        assert "\n" not in str(refusal.value)
+
+
+def test_unknown_space_of_the_benchmark_is_refused(tmp_path):
+    settings = yaml.safe_load((ROOT / "config" / "benchmark.yaml").read_text())
+    settings["spaces"]["S^3"] = settings["spaces"]["S^2"]
+    with pytest.raises(ConfigurationError, match=r"configuration key spaces: 'S\^3' is not known"):
+        validate(settings, "benchmark")
+
+
+# --- What a configuration means ---
+
+
+def test_mean_has_a_footpoint_alone(small):
+    sphere = small["studies"]["sphere"]
+    sphere |= {"mechanism": "laplace", "model": {"covariates": 0}, "data_radius": 0.4}
+    sphere["data"] = {"source": "simulated"}
+    sphere["budgets"] = {"equal": {"totals": ["1.0", "0.30"]}}
+    sphere["cells"] = [{"n": [5], "noise_variance": ["0.1"], "budgets": ["equal"]}]
+    del sphere["figures"], sphere["random_walk"]
+    found = studies_of({"name": "mean", "seed": 1, "studies": {"sphere": sphere}})["sphere"]
+    assert found.cells == {
+        "n5_noise0.1": {"p1.0": {"footpoint": "1.0"}, "p0.30": {"footpoint": "0.30"}}
     }
-    # A study has one form of a map, and a plan one of scales, so the others are told in comments.
-    scales = ("gradient_scale", "loss_scale", "loss_offset")
-    maps = ("studies.*.manifold.landmark_map.matrix", "plan.manifold.landmark_map.matrix")
-    maps += ("plan.manifold.landmark_map.harmonics",)
-    told = {*maps, *(f"plan.scales.{name}" for name in scales)}
-    assert silent == told
-    text = (ROOT / "config" / "config.yaml").read_text()
-    assert "{matrix: file.csv}" in text
-    assert all(f"{name}: " in text for name in scales)
-    assert {place for place, needed, _ in known if needed} <= shown | told
+    assert found.settings["data"]["covariates"] == "none"
+
+
+def test_certified_mechanism_has_a_budget_in_all(small):
+    rats = small["studies"]["rats"]
+    rats |= {"mechanism": {"name": "certified", "options": {"residual_scale": 0.01}}}
+    del rats["figures"]
+    found = studies_of({"name": "all", "seed": 1, "studies": {"rats": rats}})["rats"]
+    assert found.cells == {"observed": {"all0.6": {"all": "0.6"}}}
+    assert found.sampled == [
+        {"group": "observed", "cell": "all0.6", "budgets": {"all": "0.6"}, "sampler": "default"}
+    ]
+
+
+def test_curves_are_told_their_cells(small):
+    [shown] = studies_of(small)["sphere"].curve_groups("figure_5")
+    assert shown == {
+        "group": "n5_noise0.001",
+        "n": 5,
+        "noise_variance": "0.001",
+        "cells": {
+            "p0.5_v0.5": {"footpoint": "0.5", "shooting_vector": "0.5"},
+            "p1.01_v1.01": {"footpoint": "1.01", "shooting_vector": "1.01"},
+        },
+    }
 
 
 def test_default_sphere_study_has_the_cells_of_the_paper():
@@ -810,8 +1026,14 @@ def test_default_sphere_study_has_the_cells_of_the_paper():
         *("n50_noise0.01", "n50_noise0.1"),
     ]
     assert sphere.groups["n100_noise0.001"] == {"n": 100, "noise_variance": "0.001"}
-    assert sphere.cells["n50_noise0.1"]["p0.1_v0.1"] == ("0.1", "0.1")
-    assert sphere.cells["n20_noise0.001"]["p0.90_v1.12"] == ("0.90", "1.12")
+    assert sphere.cells["n50_noise0.1"]["p0.1_v0.1"] == {
+        "footpoint": "0.1",
+        "shooting_vector": "0.1",
+    }
+    assert sphere.cells["n20_noise0.001"]["p0.90_v1.12"] == {
+        "footpoint": "0.90",
+        "shooting_vector": "1.12",
+    }
     members = {(grid, group) for grid, group, _ in sphere.grids}
     assert members == {("equal", group) for group in sphere.groups} | {
         ("split", f"n{n}_noise0.001") for n in (20, 50, 100)
@@ -843,7 +1065,7 @@ def test_repeated_budgets_and_cells_count_once(small):
 def test_cells_per_job_changes_the_jobs_alone(small, cells_per_job):
     def files(studies):
         return {
-            (study.name, entry["group"], entry["cell"], entry["sampler"], entry["budgets"])
+            (study.name, entry["group"], entry["cell"], entry["sampler"], *entry["budgets"].items())
             for study in studies.values()
             for entry in study.sampled
         }
@@ -872,7 +1094,7 @@ def test_as_many_curves_as_styles():
 def test_source_is_the_stand_in_only_while_there_is_no_file(small, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "data").mkdir()
-    del small["studies"]["rats"], small["claims"]
+    del small["studies"]["rats"], small["papers"]
 
     def corpus():
         return studies_of(copy.deepcopy(small))["corpus_callosum"]
@@ -915,3 +1137,16 @@ def test_matrix_of_a_map_is_known_by_what_it_holds(small, monkeypatch, tmp_path)
         studies = studies_of(copy.deepcopy(small))
         seen.append(studies["reduced"].settings["manifold"])
     assert seen[0] == seen[2] != seen[1]
+
+
+@pytest.mark.parametrize("command", ["--summary", "--dag", "--unlock"])
+def test_commands_that_run_nothing_need_no_number_of_cores(checkout, command):
+    result = subprocess.run(
+        [sys.executable, "-m", "snakemake", "--configfile", checkout.configuration.name, command],
+        cwd=checkout.root,
+        env=checkout.environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr

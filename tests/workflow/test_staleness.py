@@ -315,7 +315,7 @@ def test_changed_claims_or_page_reruns_the_verdicts_alone(finished_copy, file):
 
 
 def test_run_without_claims_gives_no_verdicts(finished_copy, small):
-    finished_copy.configure(small | {"claims": None})
+    finished_copy.configure(small | {"papers": []})
     everything = jobs(RULES)
     del everything["evaluate_claims"]
     assert finished_copy.planned("--forceall") == everything

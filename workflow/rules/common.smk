@@ -6,15 +6,8 @@ import sys
 from functools import cache
 from pathlib import Path
 
-from geodp.mechanisms.budgets import cell_name
 from geodp.errors import DataError
-from reproduction.configuration import (
-    load_audit,
-    load_schema,
-    load_settings,
-    load_utility,
-    validate,
-)
+from reproduction.configuration import load_audit, load_settings, load_utility, validate
 from reproduction.studies import PREDICTED, expand
 
 ROOT = Path(workflow.basedir)
@@ -28,11 +21,12 @@ if " " in sys.executable:
     )
 
 try:
-    validate(config, load_schema(ROOT / "config" / "schemas" / "config.schema.yaml"))
+    config.update(validate(config))
     STUDIES = expand(config)
-    # The audit and simulated releases have settings and results of their own.
+    # Measurements have settings and results of their own.
     AUDIT = load_audit(ROOT / "config")
     UTILITY = load_utility(ROOT / "config")
+    BENCHMARK = load_settings(ROOT / "config" / "benchmark.yaml")
 except DataError as problem:
     # One sentence, with no trace of where in the workflow it was noticed.
     sys.exit(f"Error: {problem}")
@@ -42,8 +36,6 @@ GROUPS = f"{RESULTS}/{{study}}/groups/{{group}}"
 # A changed lock runs everything again.
 LOCK = hashlib.sha256((ROOT / "envs" / "requirements.txt").read_bytes()).hexdigest()[:16]
 
-# The benchmark has settings and results of its own.
-BENCHMARK = load_settings(ROOT / "config" / "benchmark.yaml")
 BENCHMARK_RESULTS = "results/benchmark"
 # Names of its spaces by what files are called.
 BENCHMARK_SPACES = {re.sub("[^a-z0-9]", "", name.lower()): name for name in BENCHMARK["spaces"]}
@@ -137,8 +129,8 @@ def has_neighbours(study):
     return study.source == "simulated" and bool(study.settings["neighbours"]["n"])
 
 
-# Tables of claims by the name of their paper.
-PAPERS = {"Kulkarni and Soto": config["claims"]} if config["claims"] else {}
+# Files of claims by paper.
+PAPERS = {paper["name"]: paper["claims"] for paper in config["papers"]}
 
 # Tables that claims may be about, as (study, table).
 CLAIMED_TABLES = [

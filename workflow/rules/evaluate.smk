@@ -17,7 +17,7 @@ rule evaluate:
         "../../envs/environment.yaml"
     params:
         manifold=settings("manifold"),
-        mechanism=settings("mechanism"),
+        mechanism=lambda wildcards: STUDIES[wildcards.study].mechanism,
         groups=lambda wildcards: STUDIES[wildcards.study].groups,
         cells=lambda wildcards: STUDIES[wildcards.study].sampled,
         seed=config["seed"],

@@ -13,9 +13,9 @@ for study in STUDIES.values():
                     data=[group_file(study.name, group, "data.npz") for group in chosen["groups"]],
                     fit=[group_file(study.name, group, "fit.json") for group in chosen["groups"]],
                     cells=[
-                        cell_file(study.name, part["group"], cell_name(*pair), "default")
+                        cell_file(study.name, part["group"], cell, "default")
                         for part in study.curve_groups(figure)
-                        for pair in part["budgets"]
+                        for cell in part["cells"]
                     ],
                     library=library("predict_curves.py"),
                 output:

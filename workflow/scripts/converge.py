@@ -20,7 +20,7 @@ with job(snakemake):
     CHECKPOINTS = 60
     params = snakemake.params
     settings = params.figure
-    budget = float(params.budgets[0])
+    budget = float(params.budgets["footpoint"])
     steps, chains = settings.get("steps", 10000), settings.get("chains", 10)
     checkpoints = np.unique(np.geomspace(1, steps, CHECKPOINTS).astype(int))
     tables = []
@@ -34,7 +34,7 @@ with job(snakemake):
                     "kind": kind,
                     "manifold": mechanism.manifold.name,
                     "data": str(data["description"]),
-                    "mechanism": "as_published",
+                    "mechanism": "kng_as_published",
                     "support": mechanism.support.describe(),
                     "footpoint_radius": mechanism.support.footpoint_radius[0],
                     "footpoint_budget": budget,

@@ -27,8 +27,8 @@ with job(snakemake):
                     "n": number,
                     "seed": snakemake.params.seed,
                     "lock": snakemake.params.lock,
-                    "footpoint_budget": budgets[0],
-                    "shooting_vector_budget": budgets[1],
+                    "footpoint_budget": budgets.get("footpoint", ""),
+                    "shooting_vector_budget": budgets.get("shooting_vector", ""),
                     **drawn_by,
                     "covariate": covariates,
                     **{f"coordinate_{k + 1}": flat[:, k] for k in range(flat.shape[1])},
@@ -42,10 +42,10 @@ with job(snakemake):
     ):
         data, found = load_arrays(data_path), load_json(fit_path)
         number = data["covariates"].shape[-1]
-        add("observed", group, ("", ""), data["covariates"][0], data["points"][0])
+        add("observed", group, {}, data["covariates"][0], data["points"][0])
         curve = predict(manifold, found["footpoint"][0], found["shooting_vector"][0], x)
-        add("without privacy", group, ("", ""), x, curve)
-        for budgets in group["budgets"]:
+        add("without privacy", group, {}, x, curve)
+        for budgets in group["cells"].values():
             draws = load_arrays(next(cells))
             curve = predict(
                 manifold, draws["footpoint"][0, 0], draws["shooting_vector"][0, 0, 0], x

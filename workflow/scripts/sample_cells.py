@@ -31,7 +31,7 @@ with job(snakemake):
             return Plan(kernel, settings["steps"], proposals=settings["steps"])
 
     for path, (cell, texts) in zip(snakemake.output, params.cells.items(), strict=True):
-        budgets = tuple(float(text) for text in texts)
+        budgets = tuple(float(text) for text in texts.values())
         names = (params.seed, params.study, params.group, cell, params.sampler)
         try:
             draws = draw_pairs(

@@ -1,26 +1,21 @@
 """From a configuration to studies, groups of data sets, budget cells and jobs.
 
 A *group* is what shares data sets: one (n, noise variance) of a simulated study, the one table of
-an observed study, or the stand-in for a table that is not there.  A *cell* is a group and a pair of
-budgets.  Jobs take cells of a group in blocks.
+an observed study, or the stand-in for a table that is not there.  A *cell* is a group and a budget
+for each block of the model, or one in all.  Jobs take cells of a group in blocks.
 """
 
 import hashlib
-import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from geodp.mechanisms.budgets import budget_pairs, cell_name
+from geodp.errors import DataError
+from geodp.mechanisms.budgets import cell_name, divided_budgets
+from geodp.mechanisms.registry import budget_names
 from reproduction.configuration import ConfigurationError
 
 STAND_IN_NOTE = "Simulated stand-in: no real data."
-
-# Spaces of negative curvature (from size 2), and why ambient noise will not do there.
-NEGATIVELY_CURVED = {
-    "spd": "can leave the positive definite matrices",
-    "hyperbolic": "would depend on the choice of the origin",
-}
 
 # Figures of one cell, drawn from predictions at chosen values of the covariate.
 PREDICTED = ("shapes", "ellipses")
@@ -28,7 +23,7 @@ PREDICTED = ("shapes", "ellipses")
 
 @dataclass(frozen=True)
 class Block:
-    """Cells of one group that one job samples; ``cells`` maps names to budget pairs."""
+    """Cells of one group that one job samples; ``cells`` maps names to budgets by block."""
 
     study: str
     group: str
@@ -50,10 +45,13 @@ class Study:
     name : str
     settings : dict
         Its part of the configuration, defaults filled in.
+    cells_per_job : int
+    table : str or None
+        The file of an observed study's records, if there is one.
     groups : dict
         From a group's name to ``{"n": ..., "noise_variance": ...}``.
     cells : dict
-        From a group's name to its cells, a dict of budget pairs by name.
+        From a group's name to its cells: by name, the decimal text of the budgets by block.
     grids : list of tuple
         (grid, group, cell) for every use of a cell.
     """
@@ -61,22 +59,10 @@ class Study:
     name: str
     settings: dict
     cells_per_job: int
-    groups: dict = field(default_factory=dict)
-    cells: dict = field(default_factory=dict)
-    grids: list = field(default_factory=list)
-
-    @cached_property
-    def table(self):
-        """The file of an observed study's records, if there is one."""
-        path = self.settings["data"].get("path", [])
-        given = [path] if isinstance(path, str) else path
-        there = [name for name in given if Path(name).is_file()]
-        if len(there) > 1:
-            raise ConfigurationError(
-                f"configuration key studies.{self.name}.data.path: there are both {there[0]} and "
-                f"{there[1]}: keep one"
-            )
-        return there[0] if there else None
+    table: str | None
+    groups: dict
+    cells: dict
+    grids: list
 
     @cached_property
     def table_digest(self):
@@ -86,10 +72,12 @@ class Study:
     @property
     def source(self):
         """Where data come from: ``simulated``, ``table``, or ``stand_in`` where there is none."""
-        data = self.settings["data"]
-        if data["source"] == "table" and self.table is None and data["stand_in"] is not None:
-            return "stand_in"
-        return data["source"]
+        return data_source(self.settings["data"], self.table)
+
+    @property
+    def mechanism(self):
+        """Name of what draws parameters."""
+        return self.settings["mechanism"]["name"]
 
     @property
     def note(self):
@@ -163,17 +151,17 @@ class Study:
         return ["default", "random_walk"] if walk else ["default"]
 
     def curve_groups(self, figure):
-        """Groups of a figure of curves, each with its budget pairs in the figure's grids."""
+        """Groups of a figure of curves, each with its cells in the figure's grids."""
         chosen = self.settings["figures"][figure]
         return [
             {
                 "group": group,
                 **self.groups[group],
-                "budgets": [
-                    self.cells[group][cell]
+                "cells": {
+                    cell: self.cells[group][cell]
                     for grid, owner, cell in self.grids
                     if owner == group and grid in chosen["grids"]
-                ],
+                },
             }
             for group in chosen["groups"]
         ]
@@ -184,6 +172,13 @@ def _digest(path):
         return hashlib.file_digest(file, "sha256").hexdigest()[:16]
 
 
+def data_source(data, table):
+    """Where data come from: ``simulated``, ``table``, or ``stand_in`` where there is none."""
+    if data["source"] == "table" and table is None and data["stand_in"] is not None:
+        return "stand_in"
+    return data["source"]
+
+
 def expand(configuration):
     """Studies of a validated configuration, by name.
 
@@ -191,12 +186,8 @@ def expand(configuration):
     ------
     ConfigurationError
     """
-    claims = configuration["claims"]
-    if claims is not None and not Path(claims).is_file():
-        raise ConfigurationError(
-            f"configuration key claims: there is no file {claims} (seen from {Path.cwd()}): put it "
-            "there or correct the path"
-        )
+    for index, paper in enumerate(configuration["papers"]):
+        _check_file(paper["claims"], f"papers[{index}].claims")
     studies = {
         name: _expand_study(name, settings, configuration["cells_per_job"])
         for name, settings in configuration.get("studies", {}).items()
@@ -205,13 +196,20 @@ def expand(configuration):
     return studies
 
 
+def _check_file(path, key):
+    if not Path(path).is_file():
+        raise ConfigurationError(
+            f"configuration key {key}: there is no file {path} (seen from {Path.cwd()}): put it "
+            "there or correct the path"
+        )
+
+
 def _expand_study(name, settings, cells_per_job):
-    study = Study(name, settings, cells_per_job)
     key = f"studies.{name}"
-    budgets = {
-        grid: budget_pairs(part, f"configuration key {key}.budgets.{grid}")
-        for grid, part in settings["budgets"].items()
-    }
+    table = _find_table(settings["data"], f"{key}.data.path")
+    source = data_source(settings["data"], table)
+    budgets = _divided_budgets(settings, key)
+    groups, cells, grids = {}, {}, []
     for index, entry in enumerate(settings["cells"]):
         place = f"{key}.cells[{index}]"
         for grid in entry["budgets"]:
@@ -220,25 +218,56 @@ def _expand_study(name, settings, cells_per_job):
                     f"configuration key {place}.budgets: there is no grid {grid} under "
                     f"{key}.budgets (there are: {', '.join(budgets)})"
                 )
-            for group, properties in _groups(study, entry, place):
-                study.groups[group] = properties
-                cells = study.cells.setdefault(group, {})
-                for pair in budgets[grid]:
-                    cells[cell_name(*pair)] = pair
-                    member = (grid, group, cell_name(*pair))
+            for group, properties in _groups(source, entry, place):
+                groups[group] = properties
+                for divided in budgets[grid]:
+                    cell = cell_name(divided)
+                    cells.setdefault(group, {})[cell] = divided
                     # Two entries, or a budget given twice, may ask for the same cell.
-                    if member not in study.grids:
-                        study.grids.append(member)
-    _check_manifold(study, key)
-    _resolve_landmark_map(study, key)
-    _check_table(study, key)
-    _check_simulated(study, key)
+                    if (grid, group, cell) not in grids:
+                        grids.append((grid, group, cell))
+    settings = settings | {"manifold": _with_digest(settings["manifold"], f"{key}.manifold")}
+    study = Study(name, settings, cells_per_job, table, groups, cells, grids)
     _check_support(study, key)
-    _check_sampler(study, key)
     _check_comparison(study, key)
-    _check_neighbours(study, key)
     _check_figures(study, key)
     return study
+
+
+def _divided_budgets(settings, key):
+    """Budgets of the cells of each grid."""
+    names = budget_names(settings["mechanism"]["name"], settings["model"]["covariates"])
+    try:
+        return {
+            grid: divided_budgets(part, names, f"{key}.budgets.{grid}")
+            for grid, part in settings["budgets"].items()
+        }
+    except DataError as problem:
+        raise ConfigurationError(f"configuration key {problem}") from None
+
+
+def _find_table(data, key):
+    """The file of a study's records: the one of those it names that is there, or ``None``."""
+    if data["source"] != "table":
+        return None
+    given = [data["path"]] if isinstance(data["path"], str) else data["path"]
+    there = [name for name in given if Path(name).is_file()]
+    if len(there) > 1:
+        raise ConfigurationError(
+            f"configuration key {key}: there are both {there[0]} and {there[1]}: keep one"
+        )
+    if not there and data["stand_in"] is None:
+        _check_file(" or ".join(given), key)
+    return there[0] if there else None
+
+
+def _with_digest(manifold, key):
+    """Settings of a manifold with a digest of its map, so that another one runs all again."""
+    chosen = manifold["landmark_map"]
+    if chosen is None or "matrix" not in chosen:
+        return manifold
+    _check_file(chosen["matrix"], f"{key}.landmark_map.matrix")
+    return manifold | {"landmark_map": chosen | {"digest": _digest(chosen["matrix"])}}
 
 
 def group_name(number, noise_variance):
@@ -246,22 +275,20 @@ def group_name(number, noise_variance):
     return f"n{number}_noise{noise_variance}"
 
 
-def _groups(study, entry, place):
+def _groups(source, entry, place):
     given = "n" in entry or "noise_variance" in entry
-    if study.source != "simulated":
+    if source != "simulated":
         if given:
             raise ConfigurationError(
                 f"configuration key {place}: n and noise_variance belong to simulated data and "
                 "this study reads a table: remove them"
             )
-        name = "stand_in" if study.source == "stand_in" else "observed"
+        name = "stand_in" if source == "stand_in" else "observed"
         return [(name, {"n": None, "noise_variance": None})]
     if "n" not in entry or "noise_variance" not in entry:
         raise ConfigurationError(
             f"configuration key {place}: simulated data need n and noise_variance: add them"
         )
-    for index, noise in enumerate(entry["noise_variance"]):
-        _check_variance(noise, f"{place}.noise_variance[{index}]")
     return [
         (group_name(n, noise), {"n": n, "noise_variance": noise})
         for noise in map(str, entry["noise_variance"])
@@ -269,135 +296,11 @@ def _groups(study, entry, place):
     ]
 
 
-def _check_variance(value, place):
-    """A variance may be text, so that its digits stay as they are in names."""
-    try:
-        positive = 0.0 < float(value) < math.inf
-    except ValueError:
-        positive = False
-    if not positive:
-        raise ConfigurationError(
-            f"configuration key {place}: {value!r} is not a number above zero: give a variance "
-            'such as "0.001"'
-        )
-
-
-def _check_neighbours(study, key):
-    _check_variance(
-        study.settings["neighbours"]["noise_variance"], f"{key}.neighbours.noise_variance"
-    )
-
-
-def _check_manifold(study, key):
-    manifold, data = study.settings["manifold"], study.settings["data"]
-    if manifold["name"] == "kendall" and manifold["size"] < 3:
-        raise ConfigurationError(
-            f"configuration key {key}.manifold.size: {manifold['size']} is too small: planar "
-            "shapes need 3 landmarks or more"
-        )
-    if manifold["name"] in NEGATIVELY_CURVED:
-        if manifold["size"] > 1 and study.settings["data_radius"] is None:
-            raise ConfigurationError(
-                f"configuration key {key}.data_radius is missing: the sensitivity under negative "
-                "curvature needs the public radius of a ball that holds the data: add it"
-            )
-        if data.get("noise") == "ambient":
-            raise ConfigurationError(
-                f"configuration key {key}.data.noise: ambient noise "
-                f"{NEGATIVELY_CURVED[manifold['name']]}: set it to tangent"
-            )
-
-
-def _resolve_landmark_map(study, key):
-    manifold = study.settings["manifold"]
-    chosen = manifold["landmark_map"]
-    if chosen is None:
-        return
-    place = f"configuration key {key}.manifold.landmark_map"
-    if manifold["name"] != "kendall":
-        raise ConfigurationError(f"{place}: only planar landmarks can be mapped: remove it")
-    if "harmonics" in chosen:
-        most = (manifold["size"] - 1) // 2
-        if chosen["harmonics"] > most:
-            raise ConfigurationError(
-                f"{place}.harmonics: {chosen['harmonics']} is too large: {manifold['size']} "
-                f"landmarks have harmonics up to {most}"
-            )
-        return
-    if not Path(chosen["matrix"]).is_file():
-        raise ConfigurationError(
-            f"{place}.matrix: there is no file {chosen['matrix']} (seen from {Path.cwd()}): put it "
-            "there or correct the path"
-        )
-    # Part of what every result depends on, so that another matrix runs everything again.
-    chosen["digest"] = _digest(chosen["matrix"])
-
-
-def _check_table(study, key):
-    data = study.settings["data"]
-    if data["source"] != "table":
-        return
-    if data["stand_in"] is not None and study.settings["manifold"]["name"] != "kendall":
-        raise ConfigurationError(
-            f"configuration key {key}.data.stand_in: stand-ins are outlines of planar landmarks: "
-            "remove it"
-        )
-    if study.source == "table" and study.table is None:
-        paths = data["path"] if isinstance(data["path"], str) else " or ".join(data["path"])
-        raise ConfigurationError(
-            f"configuration key {key}.data.path: there is no file {paths} (seen from "
-            f"{Path.cwd()}): put it there or correct the path"
-        )
-    limits = data["covariate_range"]
-    if limits is not None and limits[0] >= limits[1]:
-        raise ConfigurationError(
-            f"configuration key {key}.data.covariate_range: {limits[0]:g} is not below "
-            f"{limits[1]:g}: give the smaller value first"
-        )
-
-
-def _check_simulated(study, key):
-    data = study.settings["data"]
-    if data["source"] != "simulated":
-        return
-    if (data["shooting_vector_length"] is None) == (data["last_point"] is None):
-        raise ConfigurationError(
-            f"configuration key {key}.data: give either shooting_vector_length or last_point, "
-            "which both say where a geodesic ends"
-        )
-
-
 def _check_support(study, key):
-    support, neighbours = study.settings["support"], study.settings["neighbours"]
-    centre, radius = support["footpoint_centre"], support["footpoint_radius"]
-    if centre is None and radius is not None:
-        raise ConfigurationError(
-            f"configuration key {key}.support.footpoint_centre is missing: a ball of footpoints "
-            "needs a centre and a radius"
-        )
-    if centre is not None and radius is None and study.settings["data_radius"] is None:
-        raise ConfigurationError(
-            f"configuration key {key}.support.footpoint_radius is missing: a ball of footpoints "
-            "needs a radius, or data_radius from which one follows: add either"
-        )
-    if centre == "truth" and study.source == "table":
+    if study.settings["support"]["footpoint_centre"] == "truth" and study.source == "table":
         raise ConfigurationError(
             f"configuration key {key}.support.footpoint_centre: there is no truth for observed "
             "data: give coordinates, or fit"
-        )
-    if neighbours["n"] and study.source != "simulated":
-        raise ConfigurationError(
-            f"configuration key {key}.neighbours.n: pairs of neighbours are simulated and this "
-            "study reads a table: remove it"
-        )
-
-
-def _check_sampler(study, key):
-    settings = study.settings["sampler"]
-    if settings["fewest_steps"] > settings["most_steps"]:
-        raise ConfigurationError(
-            f"configuration key {key}.sampler.fewest_steps: {settings['fewest_steps']} is more "
-            f"than most_steps, {settings['most_steps']}: lower it or raise most_steps"
         )
 
 
@@ -411,38 +314,13 @@ def _check_comparison(study, key):
             )
 
 
-# As many styles of curves there are in geodp.plotting, which would load Matplotlib here.
+# As many as reproduction.figures.style has, which would load Matplotlib here.
 MOST_CURVES = 4
-
-# Keys of a figure that its kind cannot do without, and those it may have.
-FIGURE_KEYS = {
-    "error": ({"grids"}, {"groups", "curves"}),
-    "curves": ({"grids", "groups"}, set()),
-    "ratios": (set(), set()),
-    "samplers": (set(), set()),
-    "shapes": ({"cell", "values"}, {"group", "draws", "random_walk"}),
-    "ellipses": ({"cell", "values"}, {"group", "draws"}),
-    "convergence": (
-        {"cell"},
-        {"group", "steps", "chains", "footpoint_radius", "reduced"},
-    ),
-    "transport": (set(), set()),
-}
 
 
 def _check_figures(study, key):
     for name, figure in study.settings["figures"].items():
         place = f"configuration key {key}.figures.{name}"
-        needed, allowed = FIGURE_KEYS[figure["kind"]]
-        given = set(figure) - {"kind"}
-        for missing in sorted(needed - given):
-            raise ConfigurationError(
-                f"{place}.{missing} is missing: a figure of kind {figure['kind']} needs it"
-            )
-        for extra in sorted(given - needed - allowed):
-            raise ConfigurationError(
-                f"{place}.{extra}: a figure of kind {figure['kind']} has no such key: remove it"
-            )
         used = {grid for grid, _, _ in study.grids}
         for grid in figure.get("grids", []):
             if grid not in used:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from geodp.models.blocks import ALL, FOOTPOINT
+from geodp.models.blocks import FOOTPOINT
 
 PROVED, FALSE, NONE = "proved", "stated but false", "none"
 
@@ -186,11 +186,6 @@ class Mechanism(ABC):
         DataError
             The model has no such mechanism, or public settings are missing or wrong.
         """
-
-    @classmethod
-    def budget_names(cls, model):
-        """What a budget is divided among: blocks of the model, or ``("all",)``."""
-        return (ALL,)
 
     @abstractmethod
     def take(self, data_sets):

@@ -1,10 +1,14 @@
 """Grids of privacy budgets, kept as decimal text so that 1.0 stays 1.0 in names and paths."""
 
-from decimal import Decimal, InvalidOperation
+from decimal import ROUND_DOWN, Decimal, InvalidOperation, localcontext
 
 from geodp.errors import DataError
+from geodp.models.blocks import symbol
 
 LEAST_BUDGET, MOST_BUDGET = Decimal("1e-9"), Decimal("1e6")
+
+# Of a part that has no end, such as a third.
+DIGITS = 12
 
 
 def parse_budget(text, key):
@@ -14,7 +18,12 @@ def parse_budget(text, key):
     ----------
     text : str
     key : str
-        Where it stands in the configuration, for messages.
+        What messages call it.
+
+    Raises
+    ------
+    DataError
+        It is no number between 1e-9 and 1e6.
     """
     try:
         value = Decimal(str(text))
@@ -30,37 +39,75 @@ def parse_budget(text, key):
     return value
 
 
-def budget_pairs(grid, key):
-    """Pairs (footpoint budget, shooting-vector budget) of one configured grid, as text.
+def divided_budgets(grid, names, key):
+    """Budgets of the cells of one grid, by the name of what each budget is for.
 
     Parameters
     ----------
     grid : dict
-        Either ``{"totals": [...]}``, halved between the two, or
-        ``{"total": t, "footpoint": [...]}``, the rest of ``t`` going to the shooting vector.
+        Either ``{"totals": [...]}``, each divided equally among the names, or a ``total`` with the
+        parts that one of two names gets, such as ``{"total": t, "footpoint": [...]}``; the rest
+        goes to the other.
+    names : sequence of str
+        As `geodp.mechanisms.registry.budget_names` gives them.
     key : str
-        Where it stands in the configuration, for messages.
+        What messages call the grid.
+
+    Returns
+    -------
+    list of dict of str
+        Decimal text by name, in the order of ``names``.
+
+    Raises
+    ------
+    DataError
+        An entry is no budget, or the grid does not go with the names.
     """
     if "totals" in grid:
-        halves = [
-            parse_budget(total, f"{key}.totals[{index}]") / 2
+        return [
+            _equally_divided(total, names, f"{key}.totals[{index}]")
             for index, total in enumerate(grid["totals"])
         ]
-        return [(str(half), str(half)) for half in halves]
+    [block] = set(grid) - {"total"}
+    if len(names) != 2 or block not in names:
+        raise DataError(
+            f"{key}: a total cannot be divided between {block} and one other budget, since the "
+            f"budgets are {', '.join(names)}: give totals"
+        )
+    [other] = set(names) - {block}
     total = parse_budget(grid["total"], f"{key}.total")
-    pairs = []
-    for index, text in enumerate(grid["footpoint"]):
-        place = f"{key}.footpoint[{index}]"
+    found = []
+    for index, text in enumerate(grid[block]):
+        place = f"{key}.{block}[{index}]"
         part = parse_budget(text, place)
         if part >= total:
             raise DataError(
-                f"{place}: {text} leaves nothing of the total {total} for the shooting vector: "
-                "give less"
+                f"{place}: {text} leaves nothing of the total {total} for the "
+                f"{other.replace('_', ' ')}: give less"
             )
-        pairs.append((str(part), str(total - part)))
-    return pairs
+        parts = {block: str(part), other: str(total - part)}
+        found.append({name: parts[name] for name in names})
+    return found
 
 
-def cell_name(footpoint_budget, shooting_vector_budget):
-    """Name of a budget cell within its group of data sets."""
-    return f"p{footpoint_budget}_v{shooting_vector_budget}"
+def _equally_divided(total, names, place):
+    """Equal parts of a total, cut off so that together they are never more than the total."""
+    whole = parse_budget(total, place)
+    with localcontext(prec=DIGITS, rounding=ROUND_DOWN):
+        return dict.fromkeys(names, str(whole / len(names)))
+
+
+def cell_name(budgets):
+    """Name of a cell within its group of data sets: ``p0.5_v0.5``, or ``p0.5_v1-0.2_v2-0.2``.
+
+    Parameters
+    ----------
+    budgets : dict of str
+        Decimal text by name, in the order of the blocks.
+    """
+    parts = []
+    for name, text in budgets.items():
+        letters = symbol(name)
+        # A hyphen keeps the number of a vector apart from its budget.
+        parts.append(f"{letters}{'-' if letters[-1].isdigit() else ''}{text}")
+    return "_".join(parts)

@@ -162,10 +162,6 @@ class KNGAsPublished(Mechanism):
     )
 
     @classmethod
-    def budget_names(cls, model):
-        return model.blocks
-
-    @classmethod
     def prepare(cls, model, covariates, points, public, fit, subjects=None):
         """See `Mechanism.prepare`; the sensitivity is read off the fit, as in the papers."""
         x = model.aligned(covariates, points)

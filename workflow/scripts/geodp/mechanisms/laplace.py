@@ -49,10 +49,6 @@ class Laplace(Mechanism):
         )
 
     @classmethod
-    def budget_names(cls, model):
-        return model.blocks
-
-    @classmethod
     def prepare(cls, model, covariates, points, public, fit, subjects=None):
         """See `Mechanism.prepare`; ``public`` needs a centre and a ``data_radius``."""
         manifold = model.manifold

@@ -1,16 +1,45 @@
-"""Mechanisms by the name a configuration gives them."""
+"""Mechanisms by the name a configuration gives them, and what divides their budgets."""
 
 from importlib import import_module
 
-# Loaded when asked for: a job needs the code of its own mechanism only.
+from geodp.errors import DataError
+from geodp.models.blocks import ALL, block_names
+
+# Module and class of each, loaded when asked for: a job needs its own mechanism only.
 MECHANISMS = {
     "kng_as_published": "geodp.mechanisms.kng_as_published:KNGAsPublished",
     "certified": "geodp.release.mechanism:CertifiedMechanism",
     "laplace": "geodp.mechanisms.laplace:Laplace",
 }
 
+# Those that draw all blocks at once, and spend one budget on it.
+JOINT = ("certified",)
+
 
 def mechanism_class(name):
     """The class of the mechanism called ``name``."""
     module, _, attribute = MECHANISMS[name].partition(":")
     return getattr(import_module(module), attribute)
+
+
+def budget_names(mechanism, covariates):
+    """Names of the budgets of a mechanism: the blocks of its model, or ``("all",)``.
+
+    Parameters
+    ----------
+    mechanism : str
+    covariates : int
+        k of the model.
+
+    Returns
+    -------
+    tuple of str
+
+    Raises
+    ------
+    DataError
+        There is no such mechanism.
+    """
+    if mechanism not in MECHANISMS:
+        raise DataError(f"mechanism {mechanism!r} is not one of {', '.join(MECHANISMS)}")
+    return (ALL,) if mechanism in JOINT else block_names(covariates)

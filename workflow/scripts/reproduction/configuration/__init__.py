@@ -1,0 +1,95 @@
+"""The configuration: one typed model a section, from which all else about its keys is made.
+
+`python -m reproduction.configuration`, in workflow/scripts, writes the JSON schemas under
+config/schemas and the reference page docs/configuration.md.
+"""
+
+from importlib import import_module
+from pathlib import Path
+
+from reproduction.configuration.sentences import ConfigurationError, refuse_infinite, sentence
+
+__all__ = [
+    "MODELS",
+    "ConfigurationError",
+    "load_audit",
+    "load_settings",
+    "load_utility",
+    "settings_model",
+    "validate",
+]
+
+
+# Module and model of each file under config, by the file's name without its ending.
+MODELS = {
+    "config": "reproduction.configuration.reproduction:ReproductionSettings",
+    "audit": "reproduction.configuration.audit:AuditSettings",
+    "benchmark": "reproduction.configuration.benchmark:BenchmarkSettings",
+    "utility": "reproduction.configuration.utility:UtilitySettings",
+}
+
+
+def settings_model(name):
+    """The model of a file under config, loaded when it is asked for."""
+    module, model = MODELS[name].split(":")
+    return getattr(import_module(module), model)
+
+
+def validate(given, name="config"):
+    """Plain settings from those given: checked against their model, defaults filled in.
+
+    Parameters
+    ----------
+    given : dict
+    name : {"config", "audit", "benchmark", "utility"}
+
+    Returns
+    -------
+    dict
+
+    Raises
+    ------
+    ConfigurationError
+        One sentence with the path of the key.
+    """
+    from pydantic import ValidationError
+
+    refuse_infinite(given)
+    try:
+        return settings_model(name).model_validate(given).model_dump()
+    except ValidationError as problem:
+        problems = problem.errors(include_url=False)
+        raise ConfigurationError(sentence(problems, given)) from None
+
+
+def load_settings(path):
+    """Settings of a measurement from its file, such as config/benchmark.yaml.
+
+    Raises
+    ------
+    ConfigurationError
+        One sentence with the file and the path of the key.
+    """
+    import yaml
+
+    path = Path(path)
+    try:
+        return validate(yaml.safe_load(path.read_text()), path.stem)
+    except ConfigurationError as problem:
+        raise ConfigurationError(f"config/{path.name}: {problem}") from None
+    except yaml.YAMLError as problem:
+        where = getattr(problem, "problem_mark", None)
+        place = f" line {where.line + 1}" if where else ""
+        raise ConfigurationError(
+            f"config/{path.name}:{place} is not YAML: mend its punctuation or indentation"
+        ) from None
+
+
+def load_audit(folder):
+    """Settings of the audit from a folder of configurations."""
+    return load_settings(Path(folder) / "audit.yaml")
+
+
+def load_utility(folder):
+    """Settings of simulated releases from a folder of configurations."""
+    return load_settings(Path(folder) / "utility.yaml")

@@ -1,0 +1,125 @@
+"""Settings of the audit, config/audit.yaml."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from reproduction.configuration.section import (
+    Count,
+    Positive,
+    Section,
+    Seed,
+    Share,
+    integer,
+    number,
+    some,
+)
+
+
+class SearchSettings(Section):
+    """Search for the worst neighbour."""
+
+    candidates: integer(ge=8) = Field(
+        description="Neighbours tried in a round; fewer where n times as many exceeds `work`."
+    )
+    rounds: Count = Field(description="Rounds.")
+    work: Count = Field(description="Most records evaluated in a round.")
+
+
+class SphereLossSettings(Section):
+    """Losses on the sphere S^2; lengths in radians."""
+
+    ball_radius: number(gt=0, lt=1.5) = Field(
+        description="Radius of a public ball that holds all records; every replacement of one "
+        "record by a point of the ball and a covariate is a neighbour."
+    )
+    geodesic_length: Positive = Field(
+        description="Length of the geodesic through its centre that records lie about."
+    )
+    noise_variance: Positive = Field(description="Variance of each coordinate of the noise.")
+    tau: Positive = Field(
+        description="Where repaired versions of the published density clip residuals."
+    )
+    budgets: some(Positive) = Field(
+        description="Stated budgets: all at the first n, the middle one at every other n."
+    )
+    n: some(integer(ge=4)) = Field(description="Numbers of records.")
+    search: SearchSettings = Field(description="Search for the worst neighbour.")
+
+
+class CertifiedInputs(Section):
+    """Public inputs of the certified mechanism on the sphere; records may lie anywhere."""
+
+    footpoint_radius: Positive = Field(description="Radius of the ball of footpoints.")
+    shooting_vector_length: Positive = Field(description="Greatest length.")
+    gradient_scale: Positive = Field(description="Where residuals are clipped in gradients.")
+    loss_scale: Positive = Field(description="Where they are clipped in losses.")
+    loss_offset: number(ge=0, lt=1) = Field(description="Share of the score that is the loss.")
+    power: Count = Field(description="Sobol points of each proposal are 2 to this power.")
+    repetitions: integer(ge=2) = Field(description="Repetitions of the Sobol points.")
+
+
+class TwoPointSettings(Section):
+    """A worst case of two records."""
+
+    angle: Positive = Field(description="Angle between them, radians.")
+    tau: Positive = Field(description="Where residuals are clipped.")
+
+
+class AuditedSpace(Section):
+    """A space."""
+
+    name: Literal["euclidean", "sphere", "hyperbolic", "spd", "kendall"] = Field(
+        description="As `manifold.name` of a study."
+    )
+    size: Count = Field(description="As `manifold.size` of a study.")
+
+
+class SensitivityAuditSettings(Section):
+    """How far a record moves the score."""
+
+    spaces: some(AuditedSpace) = Field(description="Spaces.")
+    n: integer(ge=2) = Field(description="Numbers of records.")
+    searches: Count = Field(description="Random geodesics of each space.")
+    rounds: Count = Field(description="Rounds of a search.")
+
+
+class OneFarSettings(Section):
+    """Neighbours on the line of multiples of the identity in SPD(2)."""
+
+    n: integer(ge=2) = Field(description="Number of records.")
+    footpoint_radius: Positive = Field(description="Radius of the ball of footpoints.")
+    place: Positive = Field(description="Distance of the n - 1 records from the centre.")
+    far: Positive = Field(description="Distance of the last one, on one side or on the other.")
+    tau: Positive = Field(description="Where residuals are clipped.")
+
+
+class BlackBoxSettings(Section):
+    """Attacks from draws alone."""
+
+    confidence: Share = Field(description="Of each lower bound, one at a time.")
+    stated: Positive = Field(description="Budget that is stated.")
+    times: number(gt=1) = Field(
+        description="How many times of it mechanisms are run at besides, to see whether the attack "
+        "would notice."
+    )
+    published_draws: integer(ge=4) = Field(
+        description="Draws of the published footpoint from each data set."
+    )
+    joint_draws: integer(ge=4) = Field(
+        description="Draws of joint distributions on public points from each data set."
+    )
+    power: Count = Field(description="Public points are 2 to this power.")
+    two_points: TwoPointSettings = Field(description="Neighbours on the sphere.")
+    one_far: OneFarSettings = Field(description="Neighbours in SPD(2).")
+
+
+class AuditSettings(Section):
+    """What `./run snakemake audit` measures."""
+
+    seed: Seed = Field(description="Every random stream is keyed by this number.")
+    sphere: SphereLossSettings = Field(description="Losses on the sphere.")
+    certified: CertifiedInputs = Field(description="The certified mechanism there.")
+    two_points: TwoPointSettings = Field(description="The worst case of two records.")
+    sensitivity: SensitivityAuditSettings = Field(description="How far a record moves the score.")
+    black_box: BlackBoxSettings = Field(description="Attacks from draws alone.")

@@ -1,0 +1,51 @@
+"""The section ``plan``: what a certified release would be worth."""
+
+from pydantic import Field
+
+from reproduction.configuration.manifold import ManifoldSettings
+from reproduction.configuration.section import Count, Positive, Section, distinct, number
+
+
+class BallSettings(Section):
+    """A public support of geodesics."""
+
+    footpoint_radius: Positive = Field(
+        description="How far the footpoint, in the middle of the covariate's range, may lie from a "
+        "public centre, in the manifold's unit of length."
+    )
+    shooting_vector_length: Positive = Field(
+        description="How long the shooting vector may be, in the same unit."
+    )
+
+
+class ScalesSettings(Section):
+    """Scales of the certified mechanism."""
+
+    gradient_scale: Positive = Field(description="Where residuals are clipped in gradients.")
+    loss_scale: Positive = Field(description="Where they are clipped in losses.")
+    loss_offset: number(ge=0, lt=1) = Field(description="Share of the score that is the loss.")
+
+
+class PlanSettings(Section):
+    """Public assumptions about data, sizes and budgets; nothing here may come from the data."""
+
+    manifold: ManifoldSettings = Field(description="The space of the records.")
+    support: BallSettings = Field(description="Where geodesics may lie.")
+    residual_scale: Positive = Field(
+        description="A guess: standard deviation of the records about their geodesic, in each "
+        "direction."
+    )
+    n: distinct(Count) = Field(
+        default=[20, 50, 100, 200, 500, 1000, 3000, 10000], description="Numbers of subjects."
+    )
+    budgets: distinct(Positive) = Field(
+        default=[0.1, 0.3, 1, 3, 10], description="Budgets of the release."
+    )
+    scales: ScalesSettings | None = Field(
+        default=None, description="null for the best scales at each n and budget."
+    )
+    wanted: Positive | None = Field(
+        default=None,
+        description="Root mean squared error of the geodesic for which the n and the budget needed "
+        "are wanted; null for none.",
+    )

@@ -1,0 +1,61 @@
+"""A whole configuration of studies."""
+
+from typing import Annotated
+
+from pydantic import Field, model_validator
+
+from reproduction.configuration.plan import PlanSettings
+from reproduction.configuration.section import (
+    Count,
+    FileName,
+    Name,
+    Section,
+    Seed,
+    Text,
+    absent,
+    refused,
+)
+from reproduction.configuration.study import StudySettings
+
+
+class PaperSettings(Section):
+    """A paper and what it claims."""
+
+    name: Annotated[Text, Field(min_length=1)] = Field(
+        description="What tables and pages call the paper."
+    )
+    claims: Text = Field(description="CSV file of its claims, a row each.")
+
+
+class ReproductionSettings(Section):
+    """The whole configuration."""
+
+    name: FileName = Field(description="Results go to `results/<name>/`.")
+    seed: Seed = Field(
+        description="Every random stream is keyed by this number and by what the stream is for."
+    )
+    cells_per_job: Count = Field(
+        default=10,
+        description="Cells that one job samples; changes the number of jobs, never a result.",
+    )
+    papers: list[PaperSettings] = Field(
+        default=[], description="Papers whose claims get verdicts; none for no verdicts."
+    )
+    plan: PlanSettings | None = absent(
+        description="What a certified release would be worth: `./run snakemake plan`."
+    )
+    studies: Annotated[dict[Name, StudySettings], Field(min_length=1)] | None = absent(
+        description="Studies, by a name of yours; may be left out beside a plan."
+    )
+
+    @model_validator(mode="after")
+    def _something_to_do(self):
+        if self.studies is None and self.plan is None:
+            raise refused(" is missing: add it, or a plan", "studies")
+        names = [paper.name for paper in self.papers]
+        for index, name in enumerate(names):
+            if name in names[:index]:
+                raise refused(
+                    f": {name!r} is the name of two papers: rename one", f"papers[{index}].name"
+                )
+        return self

@@ -1,0 +1,137 @@
+"""What all sections of a configuration share: strict keys, types of numbers, refusals."""
+
+from difflib import get_close_matches
+from typing import Annotated
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationError,
+    WrapValidator,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError
+
+
+def refused(sentence, key=""):
+    """The error of a validator: what stands after the key's place, and a key below it."""
+    return PydanticCustomError("refused", "{sentence}", {"sentence": sentence, "key": key})
+
+
+def unknown(key, known):
+    """The error of a key that nobody knows."""
+    near = get_close_matches(str(key), known, n=1)
+    remedy = f"did you mean {near[0]}?" if near else f"known keys are {', '.join(known)}"
+    return refused(f" is unknown: {remedy}", str(key))
+
+
+class Section(BaseModel):
+    """Some keys of a configuration, each with a type, limits, a meaning and often a default."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _known_keys(cls, given):
+        if isinstance(given, dict):
+            cls.check_keys(given)
+        return given
+
+    @classmethod
+    def check_keys(cls, given):
+        """Refuse unknown keys before anything else is said of their section."""
+        known = list(cls.model_fields)
+        for key in given:
+            if key not in known:
+                raise unknown(key, known)
+
+
+def _as_given(value, check):
+    """Check a number and leave it as it is: 1 stays 1, which is how it is printed."""
+    check(value)
+    return value
+
+
+def number(**limits):
+    """Type of a number within limits, such as ``gt=0``."""
+    return Annotated[float, Field(strict=True, **limits), WrapValidator(_as_given)]
+
+
+def integer(**limits):
+    """Type of an integer within limits, such as ``ge=1``."""
+    return Annotated[int, Field(strict=True, **limits)]
+
+
+def some(type_):
+    """Type of a list with at least one entry."""
+    return Annotated[list[type_], Field(min_length=1)]
+
+
+def _distinct(values):
+    if isinstance(values, list):
+        for index, value in enumerate(values):
+            if value in values[:index]:
+                raise refused(f": {value} is listed twice: list it once")
+    return values
+
+
+def distinct(type_):
+    """Type of a list with at least one entry and none twice."""
+    return Annotated[
+        list[type_],
+        Field(min_length=1, json_schema_extra={"uniqueItems": True}),
+        BeforeValidator(_distinct),
+    ]
+
+
+def one_of(type_, forms):
+    """Type of a key with several forms, which are named to whoever gives none of them."""
+
+    def checked(value, check):
+        try:
+            return check(value)
+        except ValidationError as problem:
+            if value == []:
+                raise refused(": the list is empty: give at least one entry") from problem
+            raise refused(f": {value!r} has none of its forms: give {forms}") from problem
+
+    return Annotated[type_, WrapValidator(checked)]
+
+
+def absent(**limits):
+    """Default of a key that is left out of what it stands in where it is not given."""
+    return Field(default=None, exclude_if=lambda value: value is None, **limits)
+
+
+Number = number()
+Positive = number(gt=0)
+Share = number(gt=0, lt=1)
+Count = integer(ge=1)
+Seed = integer(ge=0)
+Text = Annotated[str, Field(strict=True)]
+Truth = Annotated[bool, Field(strict=True)]
+Coordinates = list[Number]
+
+# Names that become parts of rules and files.
+FileName = Annotated[str, StringConstraints(strict=True, pattern="^[A-Za-z0-9_-]+$")]
+Name = Annotated[str, StringConstraints(strict=True, pattern="^[A-Za-z][A-Za-z0-9_]*$")]
+
+# Decimal text keeps its digits in names and paths, so that 1.0 stays 1.0.
+Decimal = one_of(Text | Number, 'a decimal number such as "0.5"')
+
+
+def check_variance(value):
+    """Refuse what is no number above zero; text keeps its digits in names."""
+    try:
+        positive = 0.0 < float(value) < float("inf")
+    except (TypeError, ValueError):
+        positive = False
+    if not positive or isinstance(value, bool):
+        raise refused(f': {value!r} is not a number above zero: give a variance such as "0.001"')
+    return value
+
+
+Variance = Annotated[Text | Number, BeforeValidator(check_variance)]

@@ -1,0 +1,325 @@
+"""The section ``studies``: what each study fits, draws and shows."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from reproduction.configuration.data import DataSettings, SimulatedData
+from reproduction.configuration.figures import FigureSettings
+from reproduction.configuration.manifold import ManifoldSettings
+from reproduction.configuration.mechanism import (
+    BudgetGrid,
+    MechanismSettings,
+    ModelSettings,
+    or_name,
+)
+from reproduction.configuration.section import (
+    Coordinates,
+    Count,
+    Name,
+    Positive,
+    Section,
+    Share,
+    Text,
+    Variance,
+    absent,
+    integer,
+    one_of,
+    refused,
+    some,
+)
+
+# Spaces of negative curvature (from size 2), and why ambient noise will not do there.
+NEGATIVELY_CURVED = {
+    "spd": "can leave the positive definite matrices",
+    "hyperbolic": "would depend on the choice of the origin",
+}
+
+
+class CellsSettings(Section):
+    """Cells: every n with every noise variance, over the budgets named."""
+
+    n: some(integer(ge=3)) | None = absent(
+        description="Numbers of records; for simulated data only."
+    )
+    noise_variance: some(Variance) | None = absent(
+        description="Variances of each coordinate of the noise; for simulated data only."
+    )
+    budgets: some(Text) = Field(description="Names of grids under `budgets`.")
+
+
+class DrawsSettings(Section):
+    """Draws from each data set of a cell."""
+
+    footpoints: Count = Field(default=10, description="Footpoints a data set.")
+    shooting_vectors: Count = Field(
+        default=10, description="Shooting vectors at each footpoint; every draw ends its own chain."
+    )
+
+
+class SupportSettings(Section):
+    """Where parameters may lie."""
+
+    footpoint_centre: one_of(
+        None | Literal["truth", "fit"] | Coordinates, "null, truth, fit, or coordinates"
+    ) = Field(
+        default=None,
+        description="Centre of a ball of footpoints: coordinates, `truth` of simulated data, or "
+        "`fit`, the estimate, which is read off the data; null for footpoints anywhere.",
+    )
+    footpoint_radius: Positive | None = Field(
+        default=None,
+        description="Radius of that ball; null for tau_m + tau, where tau_m is `data_radius` and "
+        "tau the largest residual.",
+    )
+    shooting_vector_length: Positive | None = Field(
+        default=None,
+        description="Greatest length; null for the injectivity radius, or 2 (tau_m + tau) if "
+        "`data_radius` is given.",
+    )
+
+    @model_validator(mode="after")
+    def _radius_has_a_centre(self):
+        if self.footpoint_centre is None and self.footpoint_radius is not None:
+            raise refused(
+                " is missing: a ball of footpoints needs a centre and a radius", "footpoint_centre"
+            )
+        return self
+
+
+class SamplerSettings(Section):
+    """How densities are drawn from."""
+
+    kind: Literal["automatic", "exact", "finite_points", "matched"] = Field(
+        default="automatic",
+        description="`automatic`: independent draws by rejection where an envelope is certified, "
+        "else `matched`; `exact`: refuse where none is; `matched`: a chain of matched proposals; "
+        "`finite_points`: draws among public points of a bounded support, to 4 dimensions.",
+    )
+    points: Literal[1024, 4096, 16384, 65536, 262144] = Field(
+        default=16384, description="Public points of `finite_points`."
+    )
+    work: Positive = Field(
+        default=5.0e7,
+        description="Most bounds, of one record each, kept to certify the envelopes of one cell.",
+    )
+    pilot_proposals: integer(ge=10) = Field(
+        default=96,
+        description="Of `matched`: proposals that choose the mixture of later ones and the steps.",
+    )
+    total_variation: Share = Field(
+        default=1.0e-5,
+        description="Of `matched`: estimated total variation distance to the target at the end. "
+        "Small, since one stray draw in a thousand decides a mean squared error.",
+    )
+    fewest_steps: Count = Field(default=3, description="Of `matched`: fewest steps of a chain.")
+    most_steps: Count = Field(default=400, description="Of `matched`: most steps of a chain.")
+    chains: integer(ge=4) = Field(default=4, description="Traced chains, for diagnostics.")
+    states: integer(ge=250) = Field(
+        default=500, description="States of a trace, one every as many steps as a draw takes."
+    )
+
+    @model_validator(mode="after")
+    def _steps_have_a_range(self):
+        if self.fewest_steps > self.most_steps:
+            raise refused(
+                f": {self.fewest_steps} is more than most_steps, {self.most_steps}: lower it or "
+                "raise most_steps",
+                "fewest_steps",
+            )
+        return self
+
+
+class ComparedCell(Section):
+    """A cell that the random walk samples too."""
+
+    group: Text | None = absent(description="Group of data sets; else the study's first.")
+    cell: Text = Field(description="Cell, such as `p0.5_v0.5`.")
+
+
+class RandomWalkSettings(Section):
+    """The papers' random walk, for comparison, on the first data set of some cells."""
+
+    steps: Count = Field(default=1000, description="Steps of a chain; its end is the draw.")
+    step_scale: Positive = Field(default=2.0, description="Radius of a step, in units of sigma.")
+    warm_up: integer(ge=0) = Field(
+        default=0,
+        description="Steps, none of them kept, that tune the step from `step_scale` to a good "
+        "acceptance rate; 0 for the papers' walk, whose step is fixed.",
+    )
+    cells: list[ComparedCell] = Field(default=[], description="Cells that it samples.")
+
+
+class NeighboursSettings(Section):
+    """Pairs of neighbouring data sets, for ratios of published to realised sensitivity."""
+
+    pairs: Count = Field(default=20, description="Pairs at each n.")
+    n: list[integer(ge=3)] = Field(default=[], description="Numbers of records; none for no pairs.")
+    noise_variance: Variance = Field(
+        default="0.001", description="Variance of each coordinate of the noise."
+    )
+
+
+class StudySettings(Section):
+    """A study: a space, data, a model, a mechanism, budgets, and figures."""
+
+    manifold: ManifoldSettings = Field(description="The space of the records.")
+    model: ModelSettings = Field(
+        default={}, validate_default=True, description="What is fitted, without privacy and with."
+    )
+    mechanism: MechanismSettings = Field(
+        default={"name": "kng_as_published"},
+        validate_default=True,
+        json_schema_extra=or_name("kng_as_published", "laplace"),
+        description="What draws parameters: a name alone, or a mapping with `options`.",
+    )
+    data: DataSettings = Field(description="The records.")
+    data_radius: Positive | None = Field(
+        default=None,
+        description="tau_m: radius of a public ball that holds the data; enters the sensitivity "
+        "under negative curvature, and supports.",
+    )
+    budgets: Annotated[dict[Name, BudgetGrid], Field(min_length=1)] = Field(
+        description="Grids of privacy budgets, by a name of yours."
+    )
+    cells: some(CellsSettings) = Field(description="Which data meet which budgets.")
+    draws: DrawsSettings = Field(
+        default={}, validate_default=True, description="Draws from each data set."
+    )
+    support: SupportSettings = Field(
+        default={}, validate_default=True, description="Where parameters may lie."
+    )
+    sampler: SamplerSettings = Field(
+        default={}, validate_default=True, description="How densities are drawn from."
+    )
+    random_walk: RandomWalkSettings = Field(
+        default={}, validate_default=True, description="The papers' random walk, for comparison."
+    )
+    neighbours: NeighboursSettings = Field(
+        default={}, validate_default=True, description="Pairs of neighbouring data sets."
+    )
+    figures: dict[Name, FigureSettings] = Field(
+        default={}, description="Figures, by a name of yours, which their files and rules get."
+    )
+    length_unit: Text | None = Field(
+        default=None,
+        description="Unit of distances; null for rad on spheres and shapes, none elsewhere.",
+    )
+    covariate_label: Text = Field(default="x", description="Covariate in axes and captions.")
+    note: Text = Field(default="", description="Sentence that every figure adds to its caption.")
+
+    @model_validator(mode="after")
+    def _keys_go_together(self):
+        self._check_mechanism()
+        self._check_curvature()
+        if isinstance(self.data, SimulatedData):
+            self._check_simulated_data(self.data)
+        else:
+            self._check_table(self.data)
+        if self.support.footpoint_centre is not None and (
+            self.support.footpoint_radius is None and self.data_radius is None
+        ):
+            raise refused(
+                " is missing: a ball of footpoints needs a radius, or data_radius from which one "
+                "follows: add either",
+                "support.footpoint_radius",
+            )
+        return self
+
+    def _check_mechanism(self):
+        name, k = self.mechanism.name, self.model.covariates
+        least_squares = self.model.loss.name == "squared_distance"
+        if name == "kng_as_published" and k != 1:
+            raise refused(
+                f": {k} is not 1, and kng_as_published is of one covariate: set it to 1 or name "
+                "another mechanism",
+                "model.covariates",
+            )
+        if name == "kng_as_published" and not least_squares:
+            raise refused(
+                f": kng_as_published is of least squares, not of {self.model.loss.name}: set it to "
+                "squared_distance or name another mechanism",
+                "model.loss",
+            )
+        if name == "laplace" and k != 0:
+            raise refused(
+                f": {k} is not 0, and laplace is of a mean without covariates: set it to 0 or name "
+                "another mechanism",
+                "model.covariates",
+            )
+        if name == "laplace" and self.data_radius is None:
+            raise refused(
+                " is missing: the mechanism laplace needs the public radius of a ball that holds "
+                "the data: add it",
+                "data_radius",
+            )
+
+    def _check_curvature(self):
+        space = self.manifold.name
+        if space not in NEGATIVELY_CURVED:
+            return
+        if self.manifold.size > 1 and self.data_radius is None:
+            raise refused(
+                " is missing: the sensitivity under negative curvature needs the public radius of "
+                "a ball that holds the data: add it",
+                "data_radius",
+            )
+        if isinstance(self.data, SimulatedData) and self.data.noise == "ambient":
+            raise refused(
+                f": ambient noise {NEGATIVELY_CURVED[space]}: set it to tangent", "data.noise"
+            )
+
+    def _check_simulated_data(self, data):
+        k, length, end = self.model.covariates, data.shooting_vector_length, data.last_point
+        if k == 0:
+            for key in ("shooting_vector_length", "last_point"):
+                if getattr(data, key) is not None:
+                    raise refused(
+                        ": a model without covariates has points about one centre: remove it",
+                        f"data.{key}",
+                    )
+            if "covariates" in data.model_fields_set and data.covariates != "none":
+                raise refused(
+                    f": {data.covariates} does not go with model.covariates 0: remove it",
+                    "data.covariates",
+                )
+            self.data = data.model_copy(update={"covariates": "none"})
+            return
+        if data.covariates == "none":
+            raise refused(
+                f": none does not go with model.covariates {k}: give equally_spaced or uniform",
+                "data.covariates",
+            )
+        if (length is None) == (end is None):
+            raise refused(
+                ": give either shooting_vector_length or last_point, which both say where a "
+                "geodesic ends",
+                "data",
+            )
+        if k > 1 and end is not None:
+            raise refused(
+                ": with several covariates there is no last point: give shooting_vector_length",
+                "data.last_point",
+            )
+
+    def _check_table(self, data):
+        k = self.model.covariates
+        if data.covariate is None and k > 0:
+            raise refused(" is missing: add it", "data.covariate")
+        given = [data.covariate] if isinstance(data.covariate, str) else data.covariate or []
+        if len(given) != k:
+            raise refused(
+                f": {len(given)} columns do not go with model.covariates {k}: make them as many",
+                "data.covariate",
+            )
+        if k != 1 and data.covariate_range is not None:
+            raise refused(": it goes with one covariate: remove it", "data.covariate_range")
+        if data.stand_in is not None and self.manifold.name != "kendall":
+            raise refused(
+                ": stand-ins are outlines of planar landmarks: remove it", "data.stand_in"
+            )
+        if self.neighbours.n:
+            raise refused(
+                ": pairs of neighbours are simulated and this study reads a table: remove it",
+                "neighbours.n",
+            )

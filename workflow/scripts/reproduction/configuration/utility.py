@@ -1,0 +1,143 @@
+"""Settings of simulated releases and of the comparison of mechanisms, config/utility.yaml."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from reproduction.configuration.manifold import ManifoldSettings
+from reproduction.configuration.plan import BallSettings
+from reproduction.configuration.section import (
+    Count,
+    Positive,
+    Section,
+    Seed,
+    Share,
+    Text,
+    integer,
+    refused,
+    some,
+)
+
+
+class NumberForRecords(Section):
+    """How many: as many as hold so many records, within limits."""
+
+    records: Count = Field(description="Records in all.")
+    least: Count = Field(description="Lower limit.")
+    most: Count = Field(description="Upper limit.")
+
+
+class GeodesicData(Section):
+    """Simulated records about a random geodesic."""
+
+    kind: Literal["geodesic"] = Field(description="Kind of the data.")
+    length: Positive = Field(description="Length of the geodesic.")
+
+
+class RatsData(Section):
+    """Simulated records about the geodesic of the observed rats, one a subject."""
+
+    kind: Literal["rats"] = Field(description="Kind of the data.")
+
+
+class OutlinesData(Section):
+    """Simulated stand-ins for outlines of the corpus callosum."""
+
+    kind: Literal["outlines"] = Field(description="Kind of the data.")
+
+
+class UtilitySpace(Section):
+    """A space and its public assumptions."""
+
+    manifold: ManifoldSettings = Field(description="The space.")
+    data: Annotated[GeodesicData | RatsData | OutlinesData, Field(discriminator="kind")] = Field(
+        description="The records. The true geodesic lies half a footpoint radius from the centre."
+    )
+    support: BallSettings = Field(description="Where geodesics may lie.")
+    residual_scale: Positive = Field(
+        description="Standard deviation of a residual in each direction, of which all else that a "
+        "release has to know is made; simulated data have it, except outlines."
+    )
+
+
+class ReleasesSettings(Section):
+    """Geodesics drawn as a release draws them."""
+
+    n: some(Count) = Field(description="Numbers of subjects.")
+    budgets: some(Positive) = Field(description="Budgets in all.")
+    data_sets: Count = Field(description="Data sets of a cell.")
+    draws: Count = Field(description="Draws from each.")
+
+
+class ErrorsSettings(Section):
+    """Errors of private geodesics."""
+
+    n: some(Count) = Field(description="Numbers of subjects.")
+    budgets: some(Positive) = Field(description="Budgets in all.")
+    shown: some(Positive) = Field(
+        description="Budgets that the figure shows; the largest n has these alone."
+    )
+    data_sets: NumberForRecords = Field(description="Data sets of a cell.")
+    draws: Count = Field(description="Draws from each.")
+    releases: dict[Text, ReleasesSettings] = Field(
+        description="By space: where geodesics are also drawn as a release draws them."
+    )
+
+
+class ChainsSettings(Section):
+    """Chains that stand for draws."""
+
+    pilots: NumberForRecords = Field(description="Pilot proposals.")
+    weighted: NumberForRecords = Field(
+        description="Weighted proposals, for means over the distribution."
+    )
+    total_variation: Share = Field(description="Total variation distance wanted.")
+    tried_steps: Count = Field(description="Steps tried before a sampler is planned with care.")
+    fewest_steps: Count = Field(description="Fewest steps.")
+    most_steps: Count = Field(description="Most steps.")
+
+
+class ComparisonSettings(Section):
+    """Mechanisms beside one another."""
+
+    cells: dict[Text, some(Annotated[list[Positive], Field(min_length=2, max_length=2)])] = Field(
+        description="By space: pairs of n and budget."
+    )
+    data_sets: integer(ge=2) = Field(description="Data sets of a cell.")
+    draws: Count = Field(description="Draws from each.")
+
+    @model_validator(mode="after")
+    def _pairs_of_n_and_budget(self):
+        for space, pairs in self.cells.items():
+            for index, (n, _) in enumerate(pairs):
+                if not isinstance(n, int):
+                    raise refused(
+                        f": {n} is no number of subjects: give n, then the budget",
+                        f"cells.{space}[{index}]",
+                    )
+        return self
+
+
+class UtilitySettings(Section):
+    """What `./run snakemake utility` and `./run snakemake comparison` simulate."""
+
+    seed: Seed = Field(description="Every random stream is keyed by this number.")
+    spaces: Annotated[dict[Text, UtilitySpace], Field(min_length=1)] = Field(
+        description="Spaces, by the name that tables give them."
+    )
+    utility: ErrorsSettings = Field(description="Errors of private geodesics.")
+    chains: ChainsSettings = Field(description="Chains that stand for draws.")
+    comparison: ComparisonSettings = Field(description="Mechanisms beside one another.")
+
+    @model_validator(mode="after")
+    def _spaces_are_known(self):
+        for part, named in (
+            ("utility.releases", self.utility.releases),
+            ("comparison.cells", self.comparison.cells),
+        ):
+            for space in named:
+                if space not in self.spaces:
+                    raise refused(
+                        f" is unknown: known keys are {', '.join(self.spaces)}", f"{part}.{space}"
+                    )
+        return self
