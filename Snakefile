@@ -14,6 +14,10 @@ if not workflow.overwrite_configfiles:
 
 sys.path.insert(0, f"{workflow.basedir}/workflow/scripts")
 
+from reproduction.progress import show_progress
+
+PROGRESS = show_progress()
+
 
 include: "workflow/rules/common.smk"
 include: "workflow/rules/data.smk"
@@ -35,3 +39,13 @@ rule all:
         [table for study in STUDIES.values() for table in tables(study)],
         claims_files(),
         plan_files(),
+
+
+onsuccess:
+    print(f"Done in {PROGRESS.elapsed()}. Results: {RESULTS}/<study>/figures and tables")
+    if config["claims"]:
+        print(f"Verdicts on the claims: {RESULTS}/claims.html")
+
+
+onerror:
+    print("\n\n".join(PROGRESS.failures()), file=sys.stderr)

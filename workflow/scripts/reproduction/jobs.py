@@ -14,16 +14,24 @@ from geodp.errors import DataError
 
 
 @contextmanager
-def job(snakemake):
-    """Run a script's work; a `DataError` ends it with one sentence, anything else as it is.
+def job(snakemake=None):
+    """Run a script's work on its job, which a script started by hand makes from its arguments.
 
-    The log holds the sentence, or the traceback.
+    A `DataError` ends it with one sentence, anything else as it is. The log holds the sentence, or
+    the traceback.
     """
+    if snakemake is None:
+        # Snakemake puts the job into the script that it runs.
+        snakemake = getattr(sys.modules["__main__"], "snakemake", None)
+    if snakemake is None:
+        from reproduction.standalone import job_of
+
+        snakemake = job_of(*sys.argv)
     log = Path(snakemake.log[0])
     log.parent.mkdir(parents=True, exist_ok=True)
     log.write_text("")
     try:
-        yield
+        yield snakemake
     except DataError as problem:
         study = snakemake.wildcards.get("study") or snakemake.params.get("study", "")
         sentence = f"Error in study {study}: {problem}"
