@@ -39,6 +39,8 @@ rule all:
         [table for study in STUDIES.values() for table in tables(study)],
         claims_files(),
         plan_files(),
+    message:
+        "all results are there"
 
 
 onsuccess:

@@ -192,7 +192,8 @@ def table_needs(study, figure, kind):
 
 def figure_notes(study, figure):
     """What a figure says of the guarantee and of the data, if it shows any."""
-    return [WARNING, study.note] if kind_of_figure(study, figure).OF_MECHANISM else []
+    notes = [WARNING, study.note] if kind_of_figure(study, figure).OF_MECHANISM else []
+    return [note for note in notes if note]
 
 
 def benchmark_settings(part):

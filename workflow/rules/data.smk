@@ -54,9 +54,9 @@ rule describe_data:
         .settings["data"]
         .get("transformation", "none"),
         seed=config["seed"],
-        code=code("tabulate.py", "reproduction.tables.description"),
+        code=code("table.py", "reproduction.tables.description"),
         lock=LOCK,
     message:
         "{wildcards.study}: describe the data"
     script:
-        "../scripts/tabulate.py"
+        "../scripts/table.py"

@@ -25,12 +25,12 @@ for study in STUDIES.values():
                     **depends,
                     study=study.name,
                     kind=kind,
-                    code=code("tabulate.py", f"reproduction.tables.{kind}"),
+                    code=code("table.py", f"reproduction.tables.{kind}"),
                     lock=LOCK,
                 message:
-                    f"{study.name}: {kind} for {figure}"
+                    f"{study.name}: tabulate {kind} for {figure}"
                 script:
-                    "../scripts/tabulate.py"
+                    "../scripts/table.py"
 
         rule:
             name:
@@ -62,6 +62,6 @@ for study in STUDIES.values():
                 code=code("figure.py", f"reproduction.figures.{chosen['kind']}"),
                 lock=LOCK,
             message:
-                f"{study.name}: draw {figure}"
+                f"{study.name}: plot {figure}"
             script:
                 "../scripts/figure.py"

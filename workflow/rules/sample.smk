@@ -28,6 +28,6 @@ for block in [block for study in STUDIES.values() for block in study.blocks]:
             code=code("sample.py"),
             lock=LOCK,
         message:
-            f"{block.study}, {block.group}: draw {len(block.cells)} cells ({block.sampler})"
+            f"{block.study}, {block.group}: draw from {len(block.cells)} cells ({block.sampler} sampler)"
         script:
             "../scripts/sample.py"

@@ -29,6 +29,9 @@ def job_of(script, *arguments):
     parser.add_argument("file", help="one of the job's files, such as results/.../fit.json")
     parser.add_argument("--configfile", nargs="+", type=Path, default=[], help="as in the run")
     given = parser.parse_args(arguments)
+    for path in given.configfile:
+        if not path.is_file():
+            parser.error(f"there is no configuration {path}: correct its path")
 
     from snakemake.api import SnakemakeApi
     from snakemake.dag import DAG
@@ -37,11 +40,14 @@ def job_of(script, *arguments):
     from snakemake.settings.types import ConfigSettings, OutputSettings, ResourceSettings
 
     with SnakemakeApi(OutputSettings(quiet={Quietness.ALL})) as api:
-        workflow = api.workflow(
+        loaded = api.workflow(
             ResourceSettings(cores=1),
             config_settings=ConfigSettings(configfiles=given.configfile),
             snakefile=ROOT / "Snakefile",
-        )._workflow
+        )
+        # Gives the workflow the settings that its graph of jobs asks for.
+        loaded.dag()
+        workflow = loaded._workflow
         name = Path(script).name
         for rule in workflow.rules:
             if rule.script and Path(rule.script).name == name and rule.is_producer(given.file):
