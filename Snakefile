@@ -44,10 +44,8 @@ rule all:
 
 
 onsuccess:
-    print(f"Done in {PROGRESS.elapsed()}. Results: {RESULTS}/<study>/figures and tables")
-    if config["claims"]:
-        print(f"Verdicts on the claims: {RESULTS}/claims.html")
+    print(PROGRESS.success(RESULTS, config["claims"]), file=sys.stderr)
 
 
 onerror:
-    print("\n\n".join(PROGRESS.failures()), file=sys.stderr)
+    print(PROGRESS.failures(), file=sys.stderr)

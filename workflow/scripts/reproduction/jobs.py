@@ -18,12 +18,13 @@ def job(snakemake=None):
     """Run a script's work on its job, which a script started by hand makes from its arguments.
 
     A `DataError` ends it with one sentence, anything else as it is. The log holds the sentence, or
-    the traceback.
+    the traceback. A run of the workflow prints the sentence in its end.
     """
     if snakemake is None:
         # Snakemake puts the job into the script that it runs.
         snakemake = getattr(sys.modules["__main__"], "snakemake", None)
-    if snakemake is None:
+    by_hand = snakemake is None
+    if by_hand:
         from reproduction.standalone import job_of
 
         snakemake = job_of(*sys.argv)
@@ -36,7 +37,7 @@ def job(snakemake=None):
         study = snakemake.wildcards.get("study") or snakemake.params.get("study", "")
         sentence = f"Error in study {study}: {problem}"
         log.write_text(f"{sentence}\n")
-        sys.exit(sentence)
+        sys.exit(sentence if by_hand else 1)
     except BaseException:
         log.write_text(traceback.format_exc())
         raise

@@ -13,6 +13,9 @@ ROUTINE = (
     "Using shell",
     "Conda environments: ignored",
     "Select jobs to execute",
+    "RuleException:\nCalledProcessError",
+    "Exiting because a job execution failed",
+    "WorkflowError:\nAt least one job did not complete",
     "Complete log(s)",
     "Elapsed time",
 )
@@ -22,7 +25,6 @@ UNSEEN = (
     LogEvent.JOB_INFO,
     LogEvent.JOB_STARTED,
     LogEvent.JOB_FINISHED,
-    LogEvent.JOB_ERROR,
 )
 
 
@@ -39,6 +41,7 @@ class Progress(DefaultFormatter):
         self.running = {}
         self.ended = []
         self.failed = []
+        self.rules = set()
 
     def observe(self, record):
         """Filter of the handler: remember a job, and whether to show the record."""
@@ -46,10 +49,9 @@ class Progress(DefaultFormatter):
         if event is LogEvent.JOB_INFO:
             what = record.rule_msg or record.rule_name
             self.running[record.jobid] = (what, time.monotonic())
+            self.rules.add(record.rule_name)
         elif event is LogEvent.JOB_FINISHED:
             self.ended.append(self.running.pop(record.job_id, None))
-        elif event is LogEvent.JOB_ERROR:
-            self.failed.append((record.rule_msg or record.rule_name, list(record.log)))
         return event not in UNSEEN and not str(record.msg).startswith(ROUTINE)
 
     def format_progress(self, msg):
@@ -67,18 +69,32 @@ class Progress(DefaultFormatter):
             lines[-1] += f", about {duration(left)} left"
         return "\n".join(lines)
 
-    def elapsed(self):
-        """Time since the run began."""
-        return duration(time.monotonic() - self.began)
+    def format_job_error(self, msg):
+        """A line at once; what the log says is for the end."""
+        what, _ = self.running.pop(msg["jobid"], (msg["rule_name"], None))
+        self.failed += [(what, Path(log)) for log in msg["log"]]
+        return f"{what}: failed"
+
+    def success(self, results, claims):
+        """Where to look, after a run that ended well."""
+        lines = [f"Done in {duration(time.monotonic() - self.began)}."]
+        if "all" in self.rules:
+            lines.append(
+                f"Figures and tables: {results}/<study>/figures and {results}/<study>/tables"
+            )
+            lines += [f"Verdicts on the claims: {results}/claims.html"] if claims else []
+        return "\n".join(lines)
 
     def failures(self):
-        """A paragraph for each failed job: the end of its log, and where that is."""
-        for what, logs in self.failed:
-            for log in logs:
-                lines = (
-                    Path(log).read_text(encoding="utf-8").splitlines() if Path(log).exists() else []
-                )
-                yield f"Failed: {what} (log: {log})\n{lines[-1] if lines else 'It said nothing.'}"
+        """The last line of the log of every failed job, and where the log is."""
+        return "\n".join(
+            f"{_last_line(log)}\n    (while: {what}; log: {log})" for what, log in self.failed
+        )
+
+
+def _last_line(log):
+    lines = log.read_text(encoding="utf-8").splitlines() if log.is_file() else []
+    return lines[-1] if lines else "A job was killed or could not begin."
 
 
 def duration(seconds):
