@@ -14,6 +14,10 @@ if not workflow.overwrite_configfiles:
 
 sys.path.insert(0, f"{workflow.basedir}/workflow/scripts")
 
+from reproduction.progress import show_progress
+
+PROGRESS = show_progress()
+
 
 include: "workflow/rules/common.smk"
 include: "workflow/rules/data.smk"
@@ -35,3 +39,13 @@ rule all:
         [table for study in STUDIES.values() for table in tables(study)],
         claims_files(),
         plan_files(),
+    message:
+        "all results are there"
+
+
+onsuccess:
+    print(PROGRESS.success(RESULTS, config["claims"]), file=sys.stderr)
+
+
+onerror:
+    print(PROGRESS.failures(), file=sys.stderr)

@@ -3,13 +3,8 @@
 import numpy as np
 import pytest
 
-from geodp.evaluation import (
-    LARGEST_RHAT,
-    SMALLEST_EFFECTIVE_SIZE,
-    convergence,
-    mean_prediction_distances,
-    mean_squared_errors,
-)
+from geodp.evaluation import mean_prediction_distances, mean_squared_errors
+from reproduction.diagnostics import LARGEST_RHAT, SMALLEST_EFFECTIVE_SIZE, convergence
 
 CHAINS, STATES = 4, 500
 

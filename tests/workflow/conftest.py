@@ -269,10 +269,21 @@ def checkout(source, tmp_path, small):
 
 @pytest.fixture(scope="session")
 def finished(source, tmp_path_factory):
-    """The small configuration run to its end; not to be modified."""
+    """The small configuration run to its end; not to be modified.
+
+    Its attribute ``printed`` is what the run printed, ``jobs`` what each job loaded.
+    """
     done = Checkout.copied(source, tmp_path_factory.mktemp("finished"))
     done.configure(yaml.safe_load(SMALL))
-    done.run()
+    folder = tmp_path_factory.mktemp("loaded")
+    plain = done.environment
+    done.environment = plain | {
+        "PYTHONPATH": str(Path(__file__).with_name("recorder")),
+        "LOADED": str(folder),
+    }
+    done.printed = done.run()
+    done.environment = plain
+    done.jobs = [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))]
     return done
 
 

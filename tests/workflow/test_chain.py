@@ -6,6 +6,8 @@ import json
 import os
 import re
 import signal
+import subprocess
+import sys
 import time
 
 import numpy as np
@@ -53,14 +55,7 @@ POINT_SHAPES = {
     "reduced": (4,),
     "rats": (8,),
 }
-# The rule that makes the data, what tables say of them, and of the space.
-RULES_OF_DATA = {
-    "sphere": "simulate_data",
-    "spd": "simulate_data",
-    "corpus_callosum": "stand_in_data",
-    "reduced": "stand_in_data",
-    "rats": "read_data",
-}
+# What tables say of the data, and of the space.
 DESCRIPTIONS = {
     "sphere": "simulated",
     "spd": "simulated",
@@ -86,7 +81,7 @@ SUPPORTS = {
 # Tables that a figure has of its own, by what they are called.
 OWN_TABLES = {
     ("sphere", "figure_4"): "transport",
-    ("sphere", "figure_5"): "predictions",
+    ("sphere", "figure_5"): "curves",
     ("spd", "figure_8"): "predictions",
     ("corpus_callosum", "figure_3"): "predictions",
     ("corpus_callosum", "figure_3_convergence"): "convergence",
@@ -461,7 +456,7 @@ def test_numbers_of_the_other_figures_are_those_of_their_tables(finished):
 
 
 def test_predicted_curves_are_draws_fits_and_records(finished):
-    numbers = read(finished, "sphere", "figure_5_predictions")
+    numbers = read(finished, "sphere", "figure_5_curves")
     group = "n5_noise0.001"
     coordinates = ["coordinate_1", "coordinate_2", "coordinate_3"]
     assert set(numbers["group"]) == {group}
@@ -701,11 +696,7 @@ def origin_of(path):
 
 def test_every_file_says_what_made_it(finished):
     lock = finished.root / "envs" / "requirements.txt"
-    rules = {
-        "fit.json": "fit_geodesics",
-        "sensitivity.npz": "bound_sensitivity",
-        "data.npz": RULES_OF_DATA,
-    }
+    rules = {"fit.json": "fit", "sensitivity.npz": "bound_sensitivity", "data.npz": "make_data"}
     files = {**finished.files("*.npz"), **finished.files("*.json")}
     assert len(files) == sum(3 * len(GROUPS[s]) + len(sampled_cells(s)) for s in GROUPS)
     for name, path in files.items():
@@ -719,10 +710,9 @@ def test_every_file_says_what_made_it(finished):
             assert f"{origin['cell']}.{origin['sampler']}.npz" == file
             assert origin["rule"].startswith(f"sample_{study}_")
         else:
-            rule = rules[file]
-            assert origin["rule"] == (rule if isinstance(rule, str) else rule[study])
+            assert origin["rule"] == rules[file]
         # What is not random has no seed.
-        random = folder == "cells" or origin["rule"] in ("simulate_data", "stand_in_data")
+        random = folder == "cells" or (file == "data.npz" and study != "rats")
         assert origin["seed"] == (7 if random else None)
 
 
@@ -971,12 +961,77 @@ def test_changed_matrix_of_a_map_reruns_its_study_alone(others, copied, tmp_path
     changed = copied(others.root, tmp_path / "others")
     assert changed.planned() == {}
     (changed.root / "map.csv").write_text(MAP.replace("1", "2"))
-    rules = ["read_data", "fit_geodesics", "bound_sensitivity", "evaluate", "describe_data"]
+    rules = ["make_data", "fit", "bound_sensitivity", "evaluate", "describe_data"]
     expected = dict.fromkeys([*rules, "sample_mapped_observed_default_0"], 1)
     assert changed.planned() == expected
     # The same numbers anew, whenever they were written.
     (changed.root / "map.csv").write_text(MAP)
     assert changed.planned() == {}
+
+
+# --- What is printed, and scripts by themselves ---
+
+
+def test_run_prints_a_line_a_job_and_where_to_look(finished):
+    lines = finished.printed.splitlines()
+    number = len(finished.jobs) + 1
+    counted = [line for line in lines if re.match(rf"\d+/{number} ", line)]
+    assert [int(line.split("/")[0]) for line in counted] == list(range(1, number + 1))
+    took = r" \((\d+ s|\d+ min)\)"
+    for line in counted[:-1]:
+        assert re.search(rf"^[^(]+: .*{took}, about (\d+ s|\d+ min) left$|judge.*{took}", line), (
+            line
+        )
+    assert sum("sphere, n5_noise0.001: fit geodesics" in line for line in counted) == 1
+    assert lines[-1] == "Verdicts on the claims: results/small/claims.html"
+    assert "Figures and tables: results/small/<study>/figures" in lines[-2]
+    # What is not of a job: remarks on the data and on the draws, and what Snakemake has to say.
+    assert len(lines) < number + 15
+    assert len(finished.printed) < 10_000
+
+
+@pytest.mark.parametrize(
+    ("script", "file"),
+    [
+        ("make_data.py", "sphere/groups/n5_noise0.001/data.npz"),
+        ("fit.py", "rats/groups/observed/fit.json"),
+        ("table.py", "spd/tables/figure_8_predictions.csv"),
+    ],
+)
+def test_script_by_itself_makes_the_same_file(finished_copy, script, file):
+    path = finished_copy.files()[file]
+    before = path.read_bytes()
+    path.unlink()
+    command = [sys.executable, f"workflow/scripts/{script}", f"results/small/{file}"]
+    subprocess.run(
+        [*command, "--configfile", finished_copy.configuration.name],
+        cwd=finished_copy.root,
+        env=finished_copy.environment,
+        check=True,
+    )
+    if file.endswith(".npz"):
+        (path.parent / "before.npz").write_bytes(before)
+        assert same_arrays(path, path.parent / "before.npz")
+    else:
+        assert path.read_bytes() == before
+
+
+def test_script_by_itself_refuses_a_file_of_another(finished_copy):
+    result = subprocess.run(
+        [
+            *(sys.executable, "workflow/scripts/fit.py"),
+            *("results/small/sphere/groups/n5_noise0.001/data.npz", "--configfile"),
+            finished_copy.configuration.name,
+        ],
+        cwd=finished_copy.root,
+        env=finished_copy.environment,
+        capture_output=True,
+        text=True,
+    )
+    assert result.returncode == 2
+    assert "no rule makes results/small/sphere/groups/n5_noise0.001/data.npz with fit.py" in (
+        result.stderr
+    )
 
 
 # --- The report ---

@@ -120,12 +120,12 @@ def test_table_in_its_place_takes_over_and_leaves_without_a_trace(finished, fini
     configuration = run.configuration.read_bytes()
     path = write_table(run)
     planned = run.planned()
-    assert planned["read_data"] == planned["fit_geodesics"] == planned["evaluate"] == 2
+    assert planned["make_data"] == planned["fit"] == planned["evaluate"] == 2
     assert planned["evaluate_claims"] == 1
     # Nothing of the other studies.
-    assert not {"simulate_data", "stand_in_data", "neighbour_ratios"} & set(planned)
-    names = [name for name in planned if name.startswith(("sample_", "predict_", "figure_"))]
-    assert len(names) == 3 + 1 + 3
+    assert "neighbour_ratios" not in planned
+    names = [name for name in planned if name.startswith(("sample_", "table_", "figure_"))]
+    assert len(names) == 3 + 2 + 3
     assert all("corpus_callosum" in name or "reduced" in name for name in names)
     run.run()
     assert run.planned() == {}
@@ -168,7 +168,7 @@ def test_table_in_its_place_takes_over_and_leaves_without_a_trace(finished, fini
     back = run.planned()
     # The draws on the stand-in are still there.
     assert back["evaluate"] == 2
-    assert not {"stand_in_data", "read_data", "fit_geodesics"} & set(back)
+    assert not {"make_data", "fit"} & set(back)
     run.run()
     assert run.planned() == {}
     for pattern in ("*.csv", "*.svg"):

@@ -4,106 +4,78 @@ from collections import Counter
 from dataclasses import dataclass
 
 import pytest
-from libraries import declared_by, loaded_by
+
+from reproduction.dependencies import code, needed
 
 # Scripts of stages with settings of their own.
-APART = ("audit_", "benchmark_", "comparison_", "plan_", "utility_")
+APART = ("audit", "benchmark", "comparison", "plan", "recompute", "summarise", "utility")
 
 
 @dataclass(frozen=True)
 class Rule:
     """One study's jobs of a rule: their script, their number, and the rules they read from.
 
-    ``reads`` are rules of the same study, ``others`` pairs of another study and a rule.
+    ``reads`` are rules of the same study, ``others`` pairs of another study and a rule; ``chosen``
+    is the module that the script imports by a name it is given.
     """
 
     script: str
     number: int
     reads: tuple = ()
     others: tuple = ()
+    chosen: str | None = None
+
+    def code(self, root):
+        """Fingerprint of what the jobs run, in a checkout."""
+        return code(self.script, *self._modules(), folder=root / SCRIPTS)
+
+    def needed(self, root):
+        """Names of the files behind it."""
+        files = needed(self.script, *self._modules(), folder=root / SCRIPTS)
+        return {str(file.relative_to(root / SCRIPTS)) for file in files}
+
+    def _modules(self):
+        return [f"reproduction.{self.chosen}"] if self.chosen else []
 
 
+SCRIPTS = "workflow/scripts"
 SAMPLE = "sample_sphere_{}_noise0_001_{}"
 DEFAULT = [SAMPLE.format(n, f"default_{block}") for n in ("n5", "n6") for block in (0, 1)]
 RANDOM_WALK = SAMPLE.format("n5", "random_walk_0")
-GROUP = ("fit_geodesics", "bound_sensitivity")
-CONVERGE = "converge_corpus_callosum_figure_3_convergence"
+GROUP = ("fit", "bound_sensitivity")
+CONVERGE = "table_corpus_callosum_figure_3_convergence"
 
 # Where the data of each study come from, its number of groups, and its rules of draws.
 SOURCES = {
-    "sphere": ("simulate_data", 2, [*DEFAULT, RANDOM_WALK]),
-    "spd": ("simulate_data", 1, ["sample_spd_n5_noise0_0001_default_0"]),
+    "sphere": ("simulated", 2, [*DEFAULT, RANDOM_WALK]),
+    "spd": ("simulated", 1, ["sample_spd_n5_noise0_0001_default_0"]),
     "corpus_callosum": (
-        "stand_in_data",
+        "stand_in",
         1,
         [f"sample_corpus_callosum_stand_in_{name}_0" for name in ("default", "random_walk")],
     ),
-    "reduced": ("stand_in_data", 1, ["sample_reduced_stand_in_default_0"]),
-    "rats": ("read_data", 1, ["sample_rats_observed_default_0"]),
+    "reduced": ("stand_in", 1, ["sample_reduced_stand_in_default_0"]),
+    "rats": ("table", 1, ["sample_rats_observed_default_0"]),
 }
 
 # Jobs of the small configuration, written down by hand: what every study has, ...
 RULES = {}
 for study, (source_of_data, groups, draws) in SOURCES.items():
     RULES |= {
-        (study, source_of_data): Rule(f"{source_of_data}.py", groups),
-        (study, "describe_data"): Rule("describe_data.py", 1, (source_of_data,)),
-        (study, "fit_geodesics"): Rule("fit_geodesics.py", groups, (source_of_data,)),
-        (study, "bound_sensitivity"): Rule(
-            "bound_sensitivity.py", groups, (source_of_data, "fit_geodesics")
-        ),
-        **{(study, name): Rule("sample_cells.py", 1, (source_of_data, *GROUP)) for name in draws},
-        (study, "evaluate"): Rule("evaluate.py", 1, (source_of_data, *GROUP, *draws)),
+        (study, "make_data"): Rule("make_data.py", groups, chosen=f"data.{source_of_data}"),
+        (study, "describe_data"): Rule("table.py", 1, ("make_data",), chosen="tables.description"),
+        (study, "fit"): Rule("fit.py", groups, ("make_data",)),
+        (study, "bound_sensitivity"): Rule("bound_sensitivity.py", groups, ("make_data", "fit")),
+        **{(study, name): Rule("sample.py", 1, ("make_data", *GROUP)) for name in draws},
+        (study, "evaluate"): Rule("evaluate.py", 1, ("make_data", *GROUP, *draws)),
     }
 
 # ... and what one of them has, or all together.
 RULES |= {
     ("sphere", "neighbour_ratios"): Rule("neighbour_ratios.py", 1),
-    ("sphere", "transport_sphere_figure_4"): Rule("transport_loop.py", 1),
-    ("sphere", "predict_sphere_figure_5"): Rule(
-        "predict_curves.py", 1, ("simulate_data", "fit_geodesics", *DEFAULT[:2])
-    ),
-    ("sphere", "figure_sphere_figure_1"): Rule("figure_error.py", 1, ("evaluate",)),
-    ("sphere", "figure_sphere_figure_4"): Rule(
-        "figure_transport.py", 1, ("transport_sphere_figure_4",)
-    ),
-    ("sphere", "figure_sphere_figure_5"): Rule("figure_curves.py", 1, ("predict_sphere_figure_5",)),
-    ("sphere", "figure_sphere_figure_9"): Rule("figure_ratios.py", 1, ("neighbour_ratios",)),
-    ("sphere", "figure_sphere_samplers"): Rule("figure_samplers.py", 1, ("evaluate",)),
     ("spd", "neighbour_ratios"): Rule("neighbour_ratios.py", 1),
-    ("spd", "predict_spd_figure_8"): Rule(
-        "predict_at_values.py", 1, ("simulate_data", "fit_geodesics", SOURCES["spd"][2][0])
-    ),
-    ("spd", "figure_spd_figure_8"): Rule("figure_ellipses.py", 1, ("predict_spd_figure_8",)),
-    ("spd", "figure_spd_figure_10"): Rule("figure_ratios.py", 1, ("neighbour_ratios",)),
-    ("corpus_callosum", "predict_corpus_callosum_figure_3"): Rule(
-        "predict_at_values.py",
-        1,
-        ("stand_in_data", "fit_geodesics", *SOURCES["corpus_callosum"][2]),
-    ),
-    ("corpus_callosum", CONVERGE): Rule(
-        "converge.py",
-        1,
-        ("stand_in_data", *GROUP),
-        tuple(("reduced", name) for name in ("stand_in_data", *GROUP)),
-    ),
-    ("corpus_callosum", "figure_corpus_callosum_figure_2"): Rule(
-        "figure_error.py", 1, ("evaluate",)
-    ),
-    ("corpus_callosum", "figure_corpus_callosum_figure_3"): Rule(
-        "figure_shapes.py", 1, ("predict_corpus_callosum_figure_3",)
-    ),
-    ("corpus_callosum", "figure_corpus_callosum_figure_3_convergence"): Rule(
-        "figure_convergence.py", 1, (CONVERGE,)
-    ),
-    ("rats", "predict_rats_shapes"): Rule(
-        "predict_at_values.py",
-        1,
-        ("read_data", "fit_geodesics", "sample_rats_observed_default_0"),
-    ),
-    ("rats", "figure_rats_shapes"): Rule("figure_shapes.py", 1, ("predict_rats_shapes",)),
     ("claims", "evaluate_claims"): Rule(
-        "evaluate_claims.py",
+        "claims.py",
         1,
         others=(
             *((study, "evaluate") for study in SOURCES),
@@ -113,8 +85,51 @@ RULES |= {
     ),
 }
 
+
+def table(kind, *reads, others=()):
+    """A table made for one figure."""
+    return Rule("table.py", 1, reads, others, f"tables.{kind}")
+
+
+def figure(kind, table):
+    """A figure of the table of a rule."""
+    return Rule("figure.py", 1, (table,), chosen=f"figures.{kind}")
+
+
+RULES |= {
+    ("sphere", "table_sphere_figure_4"): table("transport"),
+    ("sphere", "table_sphere_figure_5"): table("curves", "make_data", "fit", *DEFAULT[:2]),
+    ("sphere", "figure_sphere_figure_1"): figure("error", "evaluate"),
+    ("sphere", "figure_sphere_figure_4"): figure("transport", "table_sphere_figure_4"),
+    ("sphere", "figure_sphere_figure_5"): figure("curves", "table_sphere_figure_5"),
+    ("sphere", "figure_sphere_figure_9"): figure("ratios", "neighbour_ratios"),
+    ("sphere", "figure_sphere_samplers"): figure("samplers", "evaluate"),
+    ("spd", "table_spd_figure_8"): table("predictions", "make_data", "fit", SOURCES["spd"][2][0]),
+    ("spd", "figure_spd_figure_8"): figure("ellipses", "table_spd_figure_8"),
+    ("spd", "figure_spd_figure_10"): figure("ratios", "neighbour_ratios"),
+    ("corpus_callosum", "table_corpus_callosum_figure_3"): table(
+        "predictions", "make_data", "fit", *SOURCES["corpus_callosum"][2]
+    ),
+    ("corpus_callosum", CONVERGE): table(
+        "convergence",
+        "make_data",
+        *GROUP,
+        others=tuple(("reduced", name) for name in ("make_data", *GROUP)),
+    ),
+    ("corpus_callosum", "figure_corpus_callosum_figure_2"): figure("error", "evaluate"),
+    ("corpus_callosum", "figure_corpus_callosum_figure_3"): figure(
+        "shapes", "table_corpus_callosum_figure_3"
+    ),
+    ("corpus_callosum", "figure_corpus_callosum_figure_3_convergence"): figure(
+        "convergence", CONVERGE
+    ),
+    ("rats", "table_rats_shapes"): table(
+        "predictions", "make_data", "fit", "sample_rats_observed_default_0"
+    ),
+    ("rats", "figure_rats_shapes"): figure("shapes", "table_rats_shapes"),
+}
+
 FIGURES = {place for place in RULES if place[1].startswith("figure_")}
-SCRIPTS = {rule.script for rule in RULES.values()}
 
 
 def jobs(places):
@@ -139,15 +154,14 @@ def stale(changed):
         found |= behind
 
 
-@pytest.fixture(scope="module")
-def loaded(source):
-    """The project's files that the imports of each script load, by script."""
-    return loaded_by(source, SCRIPTS)
-
-
 def edit(path):
-    """Change a file's text, not what it does."""
+    """Add a line that no program minds."""
     path.write_text(path.read_text() + "# edited\n")
+
+
+def change(path):
+    """Add a statement to a module."""
+    path.write_text(path.read_text() + "EDITED = True\n")
 
 
 def test_table_of_jobs_is_complete(finished):
@@ -155,19 +169,34 @@ def test_table_of_jobs_is_complete(finished):
 
 
 def test_every_script_of_a_rule_is_used(source):
-    # Modules beside the scripts do not use the job's object by themselves, and some stages are no
-    # part of a configuration.
+    # Some stages are no part of a configuration.
     scripts = {
         path.name
-        for path in (source / "workflow" / "scripts").glob("*.py")
-        if "with job(snakemake):" in path.read_text() and not path.name.startswith(APART)
+        for path in (source / SCRIPTS).glob("*.py")
+        if "with job(" in path.read_text() and not path.name.startswith(APART)
     }
-    assert scripts == SCRIPTS
+    assert scripts == {rule.script for rule in RULES.values()}
 
 
-def test_declared_library_is_what_imports_load(finished, loaded):
-    expected = {name: {tuple(loaded[rule.script])} for (_, name), rule in RULES.items()}
-    assert declared_by(finished) == expected
+def test_fingerprints_cover_what_jobs_load(finished):
+    assert {(job["study"], job["rule"]) for job in finished.jobs} == set(RULES)
+    for job in finished.jobs:
+        rule = RULES[job["study"], job["rule"]]
+        assert job["code"] == rule.code(finished.root), job
+        # Snakemake runs a copy of the script itself, which loads the project's modules.
+        assert {"reproduction/__init__.py", "reproduction/jobs.py"} <= set(job["loaded"])
+        assert set(job["loaded"]) <= rule.needed(finished.root), job
+        if rule.chosen:
+            assert f"reproduction/{rule.chosen.replace('.', '/')}.py" in job["loaded"]
+
+
+def test_simulated_data_hang_on_spaces_and_the_simulation_alone(finished):
+    [needed] = {
+        frozenset(RULES[study, "make_data"].needed(finished.root)) for study in ("sphere", "spd")
+    }
+    assert "geodp/data/simulate.py" in needed
+    for folder in ("mechanisms", "models", "samplers", "release", "audit"):
+        assert not any(file.startswith(f"geodp/{folder}/") for file in needed)
 
 
 def test_finished_run_has_nothing_to_do(finished_copy):
@@ -180,30 +209,38 @@ def test_finished_run_has_nothing_to_do(finished_copy):
 @pytest.mark.parametrize(
     "file",
     [
-        "geodp/plotting.py",
+        "reproduction/figures/style.py",
+        "reproduction/figures/error.py",
+        "reproduction/tables/predictions.py",
+        "reproduction/data/simulated.py",
         "geodp/manifolds/unit_norm.py",
         "geodp/evaluation.py",
-        "geodp/records.py",
-        "geodp/mechanisms/__init__.py",
-        "geodp/stand_in.py",
-        "simulated.py",
         "reproduction/claims/measures.py",
+        "geodp/mechanisms/density.py",
+        "geodp/data/stand_in.py",
     ],
 )
-def test_edited_library_file_reruns_the_jobs_that_load_it(finished_copy, loaded, file):
-    edit(finished_copy.root / "workflow" / "scripts" / file)
-    users = {place for place, rule in RULES.items() if file in loaded[rule.script]}
+def test_changed_module_reruns_the_jobs_that_need_it(finished_copy, file):
+    users = {place for place, rule in RULES.items() if file in rule.needed(finished_copy.root)}
+    change(finished_copy.root / SCRIPTS / file)
     assert finished_copy.planned() == stale(users)
     assert 0 < len(users) < len(RULES)
-    if file == "geodp/plotting.py":
+    if file == "reproduction/figures/style.py":
         assert users == FIGURES
 
 
-@pytest.mark.parametrize(
-    "script", ["read_data.py", "stand_in_data.py", "sample_cells.py", "figure_error.py"]
-)
-def test_edited_script_reruns_its_rule(finished_copy, script):
-    edit(finished_copy.root / "workflow" / "scripts" / script)
+def test_comments_and_docstrings_of_modules_rerun_nothing(finished_copy):
+    for file in (finished_copy.root / SCRIPTS).glob("*/**/*.py"):
+        text = file.read_text()
+        if text.startswith('"""'):
+            text = text.replace('"""', '"""Edited: ', 1)
+        file.write_text(f"# Edited.\n{text}\n\n# The end.\n")
+    assert "Nothing to be done" in finished_copy.run("--dry-run")
+
+
+@pytest.mark.parametrize("script", ["make_data.py", "sample.py", "figure.py"])
+def test_changed_script_reruns_its_rule(finished_copy, script):
+    change(finished_copy.root / SCRIPTS / script)
     users = {place for place, rule in RULES.items() if rule.script == script}
     assert finished_copy.planned() == stale(users)
 
@@ -213,7 +250,7 @@ def test_changed_lock_reruns_everything(finished_copy):
     assert finished_copy.planned() == jobs(RULES)
 
 
-SAMPLED = [place for place, rule in RULES.items() if rule.script == "sample_cells.py"]
+SAMPLED = [place for place, rule in RULES.items() if rule.script == "sample.py"]
 
 CORPUS = ("studies", "corpus_callosum")
 
@@ -223,7 +260,7 @@ CHANGES = {
         ("seed",),
         8,
         [
-            *((study, name) for study, (name, _, _) in SOURCES.items() if name != "read_data"),
+            *((study, "make_data") for study, (name, _, _) in SOURCES.items() if name != "table"),
             *(("sphere", "neighbour_ratios"), ("spd", "neighbour_ratios")),
             # Reading a table takes no seed, saying what it is does.
             ("rats", "describe_data"),
@@ -243,12 +280,12 @@ CHANGES = {
     "values of a figure of shapes": (
         ("studies", "rats", "figures", "shapes", "values"),
         [7, 60],
-        [("rats", "predict_rats_shapes")],
+        [("rats", "table_rats_shapes")],
     ),
     "values of a figure of ellipses": (
         ("studies", "spd", "figures", "figure_8", "values"),
         [0.5],
-        [("spd", "predict_spd_figure_8")],
+        [("spd", "table_spd_figure_8")],
     ),
     "steps of a figure of convergence": (
         (*CORPUS, "figures", "figure_3_convergence", "steps"),
@@ -263,7 +300,7 @@ CHANGES = {
     "spread of random points": (
         ("studies", "spd", "data", "random_point_radius"),
         0.8,
-        [("spd", "simulate_data"), ("spd", "neighbour_ratios")],
+        [("spd", "make_data"), ("spd", "neighbour_ratios")],
     ),
     "support": (
         ("studies", "rats", "support"),
@@ -273,13 +310,13 @@ CHANGES = {
     "size of the stand-in": (
         (*CORPUS, "data", "stand_in", "n"),
         21,
-        [("corpus_callosum", "stand_in_data")],
+        [("corpus_callosum", "make_data")],
     ),
     # The figure of convergence shows the reduced shapes too.
     "map of landmarks": (
         ("studies", "reduced", "manifold", "landmark_map", "harmonics"),
         3,
-        [("reduced", "stand_in_data")],
+        [("reduced", "make_data")],
     ),
     "note of a study": (
         (*CORPUS, "note"),
@@ -303,7 +340,7 @@ def test_changed_table_reruns_its_study_alone(finished_copy):
     table = finished_copy.root / "resources" / "vilmann_rats.csv"
     # The last record once more.
     table.write_text(table.read_text() + table.read_text().splitlines()[-1] + "\n")
-    assert finished_copy.planned() == stale([("rats", "read_data")])
+    assert finished_copy.planned() == stale([("rats", "make_data")])
 
 
 @pytest.mark.parametrize(

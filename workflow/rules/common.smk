@@ -1,14 +1,15 @@
 # What every stage needs: the expanded configuration, paths, and what a job's result depends on.
-import ast
 import hashlib
 import re
 import sys
-from functools import cache
+from importlib import import_module
 from pathlib import Path
 
 from geodp.errors import DataError
 from reproduction.configuration import load_audit, load_settings, load_utility, validate
-from reproduction.studies import PREDICTED, expand
+from reproduction.dependencies import code, needed
+from reproduction.figures.files import WARNING
+from reproduction.studies import expand
 
 ROOT = Path(workflow.basedir)
 SCRIPTS = ROOT / "workflow" / "scripts"
@@ -66,34 +67,9 @@ wildcard_constraints:
     group="[A-Za-z0-9_.+-]+",
 
 
-@cache
-def imported(path):
-    """Project files that a Python file imports, directly or not."""
-    found = {}
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
-        else:
-            continue
-        for name in names:
-            parts = name.split(".")
-            # Importing a module runs its packages too.
-            for depth in range(1, len(parts) + 1):
-                place = SCRIPTS.joinpath(*parts[:depth])
-                for candidate in (place.with_suffix(".py"), place / "__init__.py"):
-                    if candidate.exists():
-                        found[candidate] = None
-    for file in list(found):
-        if file != path:
-            found.update(dict.fromkeys(imported(file)))
-    return tuple(found)
-
-
 def library(script):
-    """Inputs of a rule: every project file its script needs, since Snakemake sees no imports."""
-    return sorted(str(file.relative_to(ROOT)) for file in imported(SCRIPTS / script))
+    """Files that a script needs, as inputs of the rules that have no fingerprint of their code."""
+    return [str(file.relative_to(ROOT)) for file in needed(script)]
 
 
 def settings(key, *chosen):
@@ -106,12 +82,6 @@ def settings(key, *chosen):
     return part
 
 
-def studies_from(source):
-    """Pattern of the names of the studies whose data come from ``source``."""
-    names = [name for name, study in STUDIES.items() if study.source == source]
-    return "|".join(names) or "no_such_study"
-
-
 def group_file(study, group, name):
     return f"{RESULTS}/{study}/groups/{group}/{name}"
 
@@ -120,9 +90,20 @@ def cell_file(study, group, cell, sampler):
     return f"{RESULTS}/{study}/cells/{group}/{cell}.{sampler}.npz"
 
 
+# Tables of a study as a whole; the others are made for one figure.
+STUDY_TABLES = ("data", "errors", "diagnostics", "neighbours")
+
+
+def table_file(study, name):
+    return f"{RESULTS}/{study}/tables/{name}.csv"
+
+
 def tables(study):
-    names = ["data", "errors", "diagnostics"] + (["neighbours"] if has_neighbours(study) else [])
-    return [f"{RESULTS}/{study.name}/tables/{name}.csv" for name in names]
+    return [
+        table_file(study.name, name)
+        for name in STUDY_TABLES
+        if name != "neighbours" or has_neighbours(study)
+    ]
 
 
 def has_neighbours(study):
@@ -138,10 +119,6 @@ CLAIMED_TABLES = [
     for study in STUDIES.values()
     for table in ("errors", "diagnostics", *(["neighbours"] if has_neighbours(study) else []))
 ]
-
-
-def claimed_table(study, table):
-    return f"{RESULTS}/{study}/tables/{table}.csv"
 
 
 def plan_files():
@@ -183,41 +160,36 @@ def figure_files(study):
     ]
 
 
-def prediction_file(study, figure):
-    return f"{RESULTS}/{study}/tables/{figure}_predictions.csv"
+def kind_of_figure(study, figure):
+    """The module that draws a figure."""
+    return import_module(f"reproduction.figures.{study.settings['figures'][figure]['kind']}")
 
 
 def figure_table(study, figure):
-    """The table a figure reads."""
-    kind = study.settings["figures"][figure]["kind"]
-    if kind in ("curves", *PREDICTED):
-        return prediction_file(study.name, figure)
-    if kind in ("transport", "convergence"):
-        return f"{RESULTS}/{study.name}/tables/{figure}_{kind}.csv"
-    name = {"error": "errors", "ratios": "neighbours", "samplers": "diagnostics"}[kind]
-    return f"{RESULTS}/{study.name}/tables/{name}.csv"
+    """The table a figure reads, and the kind of it if it is made for this figure alone."""
+    name = kind_of_figure(study, figure).TABLE
+    if name in STUDY_TABLES:
+        return table_file(study.name, name), None
+    return table_file(study.name, f"{figure}_{name}"), name
 
 
-def figure_script(names):
-    """Script of a figure's rule, from the names in force.
+def table_needs(study, figure, kind):
+    """Inputs of a figure's own table, and parameters of its job."""
+    needs = import_module(f"reproduction.tables.{kind}").needs(study, figure, STUDIES)
+    inputs = {
+        name.split(".")[0]: [group_file(*group, name) for group in needs.groups]
+        for name in needs.files
+    }
+    inputs["cells"] = [cell_file(study.name, *cell) for cell in needs.cells]
+    # A table of no data hangs on neither.
+    common = {"manifold": study.settings["manifold"], "seed": config["seed"]}
+    return inputs, needs.params | (common if needs.groups else {})
 
-    Snakemake evaluates it twice: when the rule is made, while ``chosen`` is its figure, and when a
-    job runs, when the loop has moved on and only ``params`` is the rule's own.
-    """
-    figure = getattr(names.get("params"), "figure", None)
-    # Outside a job Snakemake has a stand-in of that name.
-    figure = figure if isinstance(figure, dict) else names["chosen"]
-    return f"../scripts/figure_{figure['kind']}.py"
 
-
-def convergence_inputs(study, figure):
-    """Data, fit and bounds of the group a figure shows, and of the study with reduced shapes."""
-    other = study.settings["figures"][figure].get("reduced")
-    sources = [(study.name, study.shown_group(figure))]
-    if other:
-        sources.append((other, STUDIES[other].first_group))
-    names = {"data": "data.npz", "fit": "fit.json", "sensitivity": "sensitivity.npz"}
-    return {key: [group_file(*source, name) for source in sources] for key, name in names.items()}
+def figure_notes(study, figure):
+    """What a figure says of the guarantee and of the data, if it shows any."""
+    notes = [WARNING, study.note] if kind_of_figure(study, figure).OF_MECHANISM else []
+    return [note for note in notes if note]
 
 
 def benchmark_settings(part):

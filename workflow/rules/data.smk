@@ -1,73 +1,45 @@
 # Data sets of a group: simulated along random geodesics, read from the file a study names, or
 # outlines that stand in for a file that is not there.
 # In: the configuration, or a file. Out: data.npz with covariates in [0, 1] and points; tables/data.csv.
-rule simulate_data:
+rule make_data:
     input:
-        library=library("simulate_data.py"),
+        table=lambda wildcards: (
+            STUDIES[wildcards.study].table if STUDIES[wildcards.study].source == "table" else []
+        ),
     output:
         f"{GROUPS}/data.npz",
     log:
-        f"{RESULTS}/{{study}}/logs/{{group}}/simulate_data.log",
-    wildcard_constraints:
-        study=studies_from("simulated"),
+        f"{RESULTS}/{{study}}/logs/{{group}}/make_data.log",
     conda:
         "../../envs/environment.yaml"
     params:
+        source=lambda wildcards: STUDIES[wildcards.study].source,
         manifold=settings("manifold"),
         settings=settings("data"),
         group=lambda wildcards: STUDIES[wildcards.study].groups[wildcards.group],
-        seed=config["seed"],
+        # Nothing is drawn where a file is read. Another file may be older than what was made of the
+        # last one.
+        seed=lambda wildcards: (
+            config["seed"] if STUDIES[wildcards.study].source != "table" else None
+        ),
+        digest=lambda wildcards: (
+            STUDIES[wildcards.study].table_digest
+            if STUDIES[wildcards.study].source == "table"
+            else None
+        ),
+        code=lambda wildcards: code(
+            "make_data.py", f"reproduction.data.{STUDIES[wildcards.study].source}"
+        ),
         lock=LOCK,
+    message:
+        "{wildcards.study}, {wildcards.group}: make data ({params.source})"
     script:
-        "../scripts/simulate_data.py"
-
-
-rule read_data:
-    input:
-        table=lambda wildcards: STUDIES[wildcards.study].table,
-        library=library("read_data.py"),
-    output:
-        f"{GROUPS}/data.npz",
-    log:
-        f"{RESULTS}/{{study}}/logs/{{group}}/read_data.log",
-    wildcard_constraints:
-        study=studies_from("table"),
-    conda:
-        "../../envs/environment.yaml"
-    params:
-        manifold=settings("manifold"),
-        settings=settings("data"),
-        # Another file may be older than what was made of the last one.
-        digest=lambda wildcards: STUDIES[wildcards.study].table_digest,
-        lock=LOCK,
-    script:
-        "../scripts/read_data.py"
-
-
-rule stand_in_data:
-    input:
-        library=library("stand_in_data.py"),
-    output:
-        f"{GROUPS}/data.npz",
-    log:
-        f"{RESULTS}/{{study}}/logs/{{group}}/stand_in_data.log",
-    wildcard_constraints:
-        study=studies_from("stand_in"),
-    conda:
-        "../../envs/environment.yaml"
-    params:
-        manifold=settings("manifold"),
-        settings=settings("data"),
-        seed=config["seed"],
-        lock=LOCK,
-    script:
-        "../scripts/stand_in_data.py"
+        "../scripts/make_data.py"
 
 
 rule describe_data:
     input:
         data=group_files("data.npz"),
-        library=library("describe_data.py"),
     output:
         f"{RESULTS}/{{study}}/tables/data.csv",
     log:
@@ -75,12 +47,16 @@ rule describe_data:
     conda:
         "../../envs/environment.yaml"
     params:
+        kind="description",
         manifold=settings("manifold"),
         groups=lambda wildcards: list(STUDIES[wildcards.study].groups),
         transformation=lambda wildcards: STUDIES[wildcards.study]
         .settings["data"]
         .get("transformation", "none"),
         seed=config["seed"],
+        code=code("table.py", "reproduction.tables.description"),
         lock=LOCK,
+    message:
+        "{wildcards.study}: describe the data"
     script:
-        "../scripts/describe_data.py"
+        "../scripts/table.py"

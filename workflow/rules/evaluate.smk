@@ -7,7 +7,6 @@ rule evaluate:
         fit=group_files("fit.json"),
         sensitivity=group_files("sensitivity.npz"),
         cells=cell_files,
-        library=library("evaluate.py"),
     output:
         errors=f"{RESULTS}/{{study}}/tables/errors.csv",
         diagnostics=f"{RESULTS}/{{study}}/tables/diagnostics.csv",
@@ -21,7 +20,10 @@ rule evaluate:
         groups=lambda wildcards: STUDIES[wildcards.study].groups,
         cells=lambda wildcards: STUDIES[wildcards.study].sampled,
         seed=config["seed"],
+        code=code("evaluate.py"),
         lock=LOCK,
+    message:
+        "{wildcards.study}: evaluate every draw"
     script:
         "../scripts/evaluate.py"
 
@@ -31,9 +33,8 @@ if PAPERS:
     rule evaluate_claims:
         input:
             claims=list(PAPERS.values()),
-            tables=[claimed_table(*named) for named in CLAIMED_TABLES],
+            tables=[table_file(*named) for named in CLAIMED_TABLES],
             template="workflow/report/claims.html.j2",
-            library=library("evaluate_claims.py"),
         output:
             csv=f"{RESULTS}/claims.csv",
             page=report(
@@ -51,6 +52,9 @@ if PAPERS:
             papers=list(PAPERS),
             tables=CLAIMED_TABLES,
             seed=config["seed"],
+            code=code("claims.py"),
             lock=LOCK,
+        message:
+            "judge the claims of the paper"
         script:
-            "../scripts/evaluate_claims.py"
+            "../scripts/claims.py"

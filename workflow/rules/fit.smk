@@ -1,17 +1,19 @@
 # The non-private fit of every data set of a group.
 # In: data.npz. Out: fit.json with footpoints, shooting vectors, energies and largest residuals.
-rule fit_geodesics:
+rule fit:
     input:
         data=f"{GROUPS}/data.npz",
-        library=library("fit_geodesics.py"),
     output:
         f"{GROUPS}/fit.json",
     log:
-        f"{RESULTS}/{{study}}/logs/{{group}}/fit_geodesics.log",
+        f"{RESULTS}/{{study}}/logs/{{group}}/fit.log",
     conda:
         "../../envs/environment.yaml"
     params:
         manifold=settings("manifold"),
+        code=code("fit.py"),
         lock=LOCK,
+    message:
+        "{wildcards.study}, {wildcards.group}: fit geodesics without privacy"
     script:
-        "../scripts/fit_geodesics.py"
+        "../scripts/fit.py"

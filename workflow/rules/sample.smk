@@ -10,7 +10,6 @@ for block in [block for study in STUDIES.values() for block in study.blocks]:
             data=group_file(block.study, block.group, "data.npz"),
             fit=group_file(block.study, block.group, "fit.json"),
             sensitivity=group_file(block.study, block.group, "sensitivity.npz"),
-            library=library("sample_cells.py"),
         output:
             [cell_file(block.study, block.group, cell, block.sampler) for cell in block.cells],
         log:
@@ -26,6 +25,9 @@ for block in [block for study in STUDIES.values() for block in study.blocks]:
             draws=STUDIES[block.study].settings["draws"],
             settings=STUDIES[block.study].sampler_settings(block.sampler),
             seed=config["seed"],
+            code=code("sample.py"),
             lock=LOCK,
+        message:
+            f"{block.study}, {block.group}: draw from {len(block.cells)} cells ({block.sampler} sampler)"
         script:
-            "../scripts/sample_cells.py"
+            "../scripts/sample.py"

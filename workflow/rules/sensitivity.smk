@@ -5,7 +5,6 @@ rule bound_sensitivity:
     input:
         data=f"{GROUPS}/data.npz",
         fit=f"{GROUPS}/fit.json",
-        library=library("bound_sensitivity.py"),
     output:
         f"{GROUPS}/sensitivity.npz",
     log:
@@ -16,14 +15,15 @@ rule bound_sensitivity:
         manifold=settings("manifold"),
         data_radius=settings("data_radius"),
         support=settings("support"),
+        code=code("bound_sensitivity.py"),
         lock=LOCK,
+    message:
+        "{wildcards.study}, {wildcards.group}: bound sensitivities"
     script:
         "../scripts/bound_sensitivity.py"
 
 
 rule neighbour_ratios:
-    input:
-        library=library("neighbour_ratios.py"),
     output:
         f"{RESULTS}/{{study}}/tables/neighbours.csv",
     log:
@@ -44,6 +44,9 @@ rule neighbour_ratios:
         data_radius=settings("data_radius"),
         settings=settings("neighbours"),
         seed=config["seed"],
+        code=code("neighbour_ratios.py"),
         lock=LOCK,
+    message:
+        "{wildcards.study}: compare pairs of neighbouring data sets"
     script:
         "../scripts/neighbour_ratios.py"

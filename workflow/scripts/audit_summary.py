@@ -3,14 +3,13 @@
 from reproduction.jobs import job, made_by, replacing, save_table
 
 with job(snakemake):
-    from io import StringIO
     from pathlib import Path
 
     import pandas as pd
     from jinja2 import Environment, StrictUndefined
 
     from geodp.mechanisms.certified import SLACK
-    from reproduction.figures.style import FORMATS, save_figure
+    from reproduction.figures.files import save_figure
     from reproduction.measurements.audit_figure import draw
 
     settings = snakemake.params.settings
@@ -23,11 +22,7 @@ with job(snakemake):
     budgets, numbers = settings["sphere"]["budgets"], settings["sphere"]["n"]
     middle = budgets[len(budgets) // 2]
     figure = draw(table, numbers[0], middle)
-    for file_format in FORMATS:
-        with replacing(snakemake.output[file_format]) as partial:
-            save_figure(figure, partial, file_format)
-    picture = StringIO()
-    save_figure(figure, picture, "svg")
+    save_figure(figure, snakemake.output)
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
@@ -38,7 +33,7 @@ with job(snakemake):
     shown = table[
         ((table["n"] == numbers[0]) | (table["n"] == 2)) & (table["stated"] == middle)
     ].sort_values("n", ascending=False, kind="stable")
-    text = picture.getvalue()
+    text = Path(snakemake.output.svg).read_text(encoding="utf-8")
     page = template.render(
         # Without the declaration that only a file of its own may have.
         picture=text[text.index("<svg") :],

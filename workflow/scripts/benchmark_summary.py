@@ -9,7 +9,7 @@ with job(snakemake):
     import numpy as np
     import pandas as pd
 
-    from reproduction.figures.style import FORMATS, save_figure
+    from reproduction.figures.files import save_figure
     from reproduction.measurements.benchmark_figure import draw
     from reproduction.measurements.benchmark_report import paragraph
 
@@ -27,6 +27,4 @@ with job(snakemake):
     with replacing(snakemake.output.text) as partial:
         partial.write_text(paragraph(table, machine))
     figure = draw(table)
-    for file_format in FORMATS:
-        with replacing(snakemake.output[file_format]) as partial:
-            save_figure(figure, partial, file_format)
+    save_figure(figure, snakemake.output)

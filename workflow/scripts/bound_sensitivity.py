@@ -2,18 +2,19 @@
 
 from reproduction.jobs import job, load_arrays, load_json, made_by, save_arrays
 
-with job(snakemake):
+with job() as snakemake:
     import numpy as np
 
     from geodp.errors import DataError
     from geodp.mechanisms.kng_as_published import configured_support
     from geodp.models.regression import Fit
     from geodp.models.sensitivity import published_sensitivity
-    from reproduction.inputs import configured_centre, load_manifold
+    from reproduction.manifolds import study_manifold
+    from reproduction.mechanism import configured_centre
 
     # Below this fraction of the geodesic's length residuals are rounding.
     SMALLEST_RELATIVE_RESIDUAL = 1e-7
-    manifold = load_manifold(snakemake)
+    manifold = study_manifold(snakemake.params.manifold)
     data = load_arrays(snakemake.input.data)
     found = Fit(**load_json(snakemake.input.fit))
     length = manifold.norm(found.footpoint, found.shooting_vector)

@@ -2,19 +2,19 @@
 
 from reproduction.jobs import job, save_table
 
-with job(snakemake):
+with job() as snakemake:
     import numpy as np
     import pandas as pd
 
     from geodp.errors import DataError
     from geodp.models.sensitivity import neighbour_ratios
     from geodp.randomness import random_stream
-    from reproduction.inputs import load_manifold
-    from reproduction.simulated import simulate_data
+    from reproduction.data.simulated import simulate_data
+    from reproduction.manifolds import study_manifold
 
     study, settings = snakemake.wildcards.study, snakemake.params.settings
     noise = str(settings["noise_variance"])
-    manifold = load_manifold(snakemake)
+    manifold = study_manifold(snakemake.params.manifold)
     tables = []
     for number in settings["n"]:
         simulation = simulate_data(

@@ -1,6 +1,6 @@
 """Predicted errors of a certified release over numbers of subjects and budgets."""
 
-from reproduction.jobs import job, replacing, save_table
+from reproduction.jobs import job, save_table
 from reproduction.measurements import one_thread  # noqa: F401
 
 with job(snakemake):
@@ -13,8 +13,8 @@ with job(snakemake):
     from geodp.mechanisms.certified import Scales
     from geodp.release.planner import Planner
     from geodp.release.stages import plan_release
-    from reproduction.figures.style import FORMATS, save_figure
-    from reproduction.inputs import study_manifold
+    from reproduction.figures.files import save_figure
+    from reproduction.manifolds import study_manifold
     from reproduction.measurements.plan_figure import draw
 
     given = snakemake.params.plan
@@ -85,6 +85,4 @@ with job(snakemake):
     save_table(snakemake.output.table, table)
     save_table(snakemake.output.needed, needed)
     figure = draw(table, wanted)
-    for file_format in FORMATS:
-        with replacing(snakemake.output[file_format]) as partial:
-            save_figure(figure, partial, file_format)
+    save_figure(figure, snakemake.output)

@@ -5,7 +5,7 @@ from reproduction.jobs import job, replacing, save_table
 with job(snakemake):
     import pandas as pd
 
-    from reproduction.figures.files import save_formats
+    from reproduction.figures.files import save_figure
     from reproduction.measurements.utility_figure import draw
     from reproduction.measurements.utility_report import paragraph
 
@@ -17,4 +17,4 @@ with job(snakemake):
     save_table(snakemake.output.csv, table)
     with replacing(snakemake.output.text) as partial:
         partial.write_text(paragraph(table))
-    save_formats(snakemake, draw(table, snakemake.params.shown))
+    save_figure(draw(table, snakemake.params.shown), snakemake.output)

@@ -14,21 +14,30 @@ from geodp.errors import DataError
 
 
 @contextmanager
-def job(snakemake):
-    """Run a script's work; a `DataError` ends it with one sentence, anything else as it is.
+def job(snakemake=None):
+    """Run a script's work on its job, which a script started by hand makes from its arguments.
 
-    The log holds the sentence, or the traceback.
+    A `DataError` ends it with one sentence, anything else as it is. The log holds the sentence, or
+    the traceback. A run of the workflow prints the sentence in its end.
     """
+    if snakemake is None:
+        # Snakemake puts the job into the script that it runs.
+        snakemake = getattr(sys.modules["__main__"], "snakemake", None)
+    by_hand = snakemake is None
+    if by_hand:
+        from reproduction.standalone import job_of
+
+        snakemake = job_of(*sys.argv)
     log = Path(snakemake.log[0])
     log.parent.mkdir(parents=True, exist_ok=True)
     log.write_text("")
     try:
-        yield
+        yield snakemake
     except DataError as problem:
         study = snakemake.wildcards.get("study") or snakemake.params.get("study", "")
         sentence = f"Error in study {study}: {problem}"
         log.write_text(f"{sentence}\n")
-        sys.exit(sentence)
+        sys.exit(sentence if by_hand else 1)
     except BaseException:
         log.write_text(traceback.format_exc())
         raise

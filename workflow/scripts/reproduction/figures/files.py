@@ -1,32 +1,39 @@
 """Files of a figure."""
 
-from reproduction.figures.style import FORMATS, save_figure
-from reproduction.jobs import replacing, save_table
+import logging
+
+from reproduction.figures.style import FORMATS
+from reproduction.jobs import replacing
 
 WARNING = "Mechanism as published: the stated budgets do not hold."
 
+# Without dates the same figure gives the same bytes.
+METADATA = {"pdf": {"CreationDate": None, "ModDate": None}, "svg": {"Date": None}, "png": {}}
 
-def save_figure_and_table(snakemake, figure, numbers, released=True):
-    """Write a figure in every format, and the numbers it shows as CSV beside it.
 
-    A figure of what a mechanism ``released`` carries the warning beside its axes, so that it goes
-    wherever the picture goes.
-    """
-    warning = [WARNING, snakemake.params.note] if released else []
+def annotate(figure, notes):
+    """Write lines below the axes, so that they go wherever the picture goes."""
     figure.text(
         0.0,
         -0.02,
-        "\n".join(filter(None, warning)),
+        "\n".join(notes),
         fontsize=7,
         color="0.35",
         verticalalignment="top",
     )
-    save_formats(snakemake, figure)
-    save_table(snakemake.output.csv, numbers)
 
 
-def save_formats(snakemake, figure):
-    """Write a figure in every format."""
+def save_figure(figure, outputs):
+    """Write a figure in every format.
+
+    Parameters
+    ----------
+    figure : matplotlib.figure.Figure
+    outputs : mapping
+        From the name of each format to its file.
+    """
+    # The fonts of Matplotlib carry dates that fontTools finds unlikely and says so in every run.
+    logging.getLogger("fontTools").setLevel(logging.ERROR)
     for file_format in FORMATS:
-        with replacing(snakemake.output[file_format]) as partial:
-            save_figure(figure, partial, file_format)
+        with replacing(outputs[file_format]) as partial:
+            figure.savefig(partial, format=file_format, metadata=METADATA[file_format])

@@ -5,12 +5,6 @@ Curves differ in lightness, marker and line style at once.
 
 from dataclasses import dataclass
 
-import matplotlib as mpl
-
-mpl.use("Agg")
-
-import matplotlib.pyplot as plt
-
 FORMATS = ("pdf", "svg", "png")
 
 STYLE = {
@@ -54,20 +48,16 @@ WITHOUT_PRIVACY = CURVES[0]
 
 def new_figure(rows=1, columns=1, width=6.6, height=2.9, **keywords):
     """Figure and array of axes in the house style; sizes in inches."""
-    plt.rcParams.update(STYLE)
+    import matplotlib as mpl
+
+    # No window is wanted, also where there is a display.
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    mpl.rcParams.update(STYLE)
     return plt.subplots(
         rows, columns, figsize=(width, height), squeeze=False, layout="constrained", **keywords
     )
-
-
-def save_figure(figure, path, file_format):
-    """Write one format, without dates, so that the same figure gives the same bytes."""
-    metadata = {
-        "pdf": {"CreationDate": None, "ModDate": None},
-        "svg": {"Date": None},
-        "png": {},
-    }[file_format]
-    figure.savefig(path, format=file_format, metadata=metadata)
 
 
 def plot_curve(axes, x, y, curve, label, flagged=None, low=None, high=None):

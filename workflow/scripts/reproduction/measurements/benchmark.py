@@ -19,7 +19,6 @@ import numpy as np
 
 from geodp.data.simulate import simulate_geodesic_data
 from geodp.data.stand_in import simulate_outlines
-from geodp.evaluation import convergence
 from geodp.manifolds.base import BLOCKS
 from geodp.manifolds.registry import make_manifold
 from geodp.mechanisms.kng_as_published import AsPublished, configured_support
@@ -29,6 +28,7 @@ from geodp.randomness import random_stream
 from geodp.samplers.base import State, run, trace
 from geodp.samplers.choice import plan
 from geodp.samplers.random_walk import RandomWalk
+from reproduction.diagnostics import convergence
 from reproduction.measurements.geomstats_walk import GeomstatsDensity, geomstats_walk
 from reproduction.measurements.rats import observed_rats
 

@@ -24,7 +24,7 @@ from geodp.release.stages import plan_release
 from geodp.samplers import matched, public_points
 from geodp.samplers.base import run
 from geodp.samplers.integer_choice import generator_bits
-from reproduction.inputs import study_manifold
+from reproduction.manifolds import study_manifold
 from reproduction.measurements.rats import observed_rats
 
 # Ages of the simulated outlines.

@@ -1,15 +1,15 @@
 """Predicted 2 x 2 matrices as ellipses, private beside non-private."""
 
-from reproduction.jobs import job
+TABLE = "predictions"
+OF_MECHANISM = True
 
-with job(snakemake):
+
+def draw(numbers, params):
+    """The figure, and the numbers that it shows."""
     import numpy as np
-    import pandas as pd
 
-    from reproduction.figures.files import save_figure_and_table
     from reproduction.figures.style import RELEASED, WITHOUT_PRIVACY, new_figure
 
-    numbers = pd.read_csv(snakemake.input.table)
     values = list(dict.fromkeys(numbers["covariate"]))
     entries = [f"coordinate_{k}" for k in range(1, 5)]
     turns = np.linspace(0.0, 2.0 * np.pi, 121)
@@ -47,10 +47,10 @@ with job(snakemake):
             zorder=3,
             label="without privacy",
         )
-        panel.set_title(f"{snakemake.params.covariate_label} = {value:g}")
+        panel.set_title(f"{params.covariate_label} = {value:g}")
         panel.set_aspect("equal")
     axes[0, 0].set_ylabel("second axis")
     axes[0, len(values) // 2].set_xlabel("first axis (half axes: roots of the eigenvalues)")
     handles, labels = axes[0, 0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper center", ncols=3, fontsize=8)
-    save_figure_and_table(snakemake, figure, numbers)
+    return figure, numbers

@@ -1,19 +1,20 @@
 """Error against budget: log mean squared error of released geodesics, by grid of budgets."""
 
-from reproduction.jobs import job
+TABLE = "errors"
+OF_MECHANISM = True
 
-with job(snakemake):
+
+def draw(table, params):
+    """The figure, and the numbers that it shows."""
     import numpy as np
     import pandas as pd
     from matplotlib.ticker import MultipleLocator
     from scipy.special import stdtrit
 
     from geodp.mechanisms.draws import SAMPLED_BY, STAGES
-    from reproduction.figures.files import save_figure_and_table
     from reproduction.figures.style import CURVES, new_figure, plot_curve
 
-    settings, grids = snakemake.params.figure, snakemake.params.grids
-    table = pd.read_csv(snakemake.input.table, dtype={"noise_variance": str, "cell": str})
+    settings, grids = params.figure, params.grids
     table = table[table["sampler"] == "default"]
     members = pd.DataFrame(grids, columns=["grid", "group", "cell"])
     members = members[members["grid"].isin(settings["grids"])]
@@ -49,14 +50,14 @@ with job(snakemake):
     )
     numbers = shown.merge(bands.reset_index(), on=["grid", "group", "cell"], how="left")
 
-    unit = f" ({snakemake.params.length_unit}$^2$)" if snakemake.params.length_unit else ""
+    unit = f" ({params.length_unit}$^2$)" if params.length_unit else ""
     figure, axes = new_figure(
         1, len(settings["grids"]), width=3.4 * len(settings["grids"]) + 0.4, height=3.1, sharey=True
     )
     curves = settings.get("curves", "none")
     handles = []
     for panel, grid in zip(axes[0], settings["grids"], strict=True):
-        split = snakemake.params.splits[grid]
+        split = params.splits[grid]
         column = "footpoint_budget" if split else "total_budget"
         handles = []
         for curve, group in zip(CURVES, groups, strict=False):
@@ -101,4 +102,4 @@ with job(snakemake):
     figure.legend(
         handles=[*handles, level], loc="outside upper center", ncols=len(handles) + 1, fontsize=8.5
     )
-    save_figure_and_table(snakemake, figure, numbers)
+    return figure, numbers

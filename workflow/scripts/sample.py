@@ -2,7 +2,7 @@
 
 from reproduction.jobs import job, made_by, save_arrays
 
-with job(snakemake):
+with job() as snakemake:
     from functools import partial
 
     from geodp.errors import DataError
@@ -11,10 +11,13 @@ with job(snakemake):
     from geodp.samplers.base import Plan
     from geodp.samplers.choice import plan
     from geodp.samplers.random_walk import fixed_or_tuned
-    from reproduction.inputs import load_manifold, load_mechanism
+    from reproduction.manifolds import study_manifold
+    from reproduction.mechanism import load_mechanism
 
-    mechanism = load_mechanism(snakemake, load_manifold(snakemake))
-    params = snakemake.params
+    params, files = snakemake.params, snakemake.input
+    mechanism = load_mechanism(
+        study_manifold(params.manifold), files.data, files.fit, files.sensitivity
+    )
     settings = params.settings
     if params.sampler == "default":
         warm_up, thin = 0, None

@@ -1,16 +1,16 @@
 """A tangent vector carried in parallel around a triangle on the sphere."""
 
-from reproduction.jobs import job
+TABLE = "transport"
+OF_MECHANISM = False
 
-with job(snakemake):
+
+def draw(numbers, params):
+    """The figure, and the numbers that it shows."""
     import numpy as np
-    import pandas as pd
 
-    from reproduction.figures.files import save_figure_and_table
     from reproduction.figures.sphere_view import SphereView
     from reproduction.figures.style import CURVES, new_figure
 
-    numbers = pd.read_csv(snakemake.input.table)
     points = numbers[["point_1", "point_2", "point_3"]].to_numpy()
     vectors = numbers[["vector_1", "vector_2", "vector_3"]].to_numpy()
     middle = np.mean(points, axis=0)
@@ -50,4 +50,4 @@ with job(snakemake):
     )
     panel.set_aspect("equal")
     panel.axis("off")
-    save_figure_and_table(snakemake, figure, numbers, released=False)
+    return figure, numbers

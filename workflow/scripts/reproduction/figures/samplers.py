@@ -1,14 +1,13 @@
 """Effective draws per traced state of every cell, and of the random walk where it was run."""
 
-from reproduction.jobs import job
+TABLE = "diagnostics"
+OF_MECHANISM = True
 
-with job(snakemake):
-    import pandas as pd
 
-    from reproduction.figures.files import save_figure_and_table
+def draw(numbers, params):
+    """The figure, and the numbers that it shows."""
     from reproduction.figures.style import CURVES, new_figure
 
-    numbers = pd.read_csv(snakemake.input.table, dtype={"noise_variance": str})
     states = numbers["trace_chains"] * numbers["trace_states"]
     numbers["effective_draws_per_state"] = numbers["ess_bulk"] / states
     styles = {"default": CURVES[0], "random_walk": CURVES[1]}
@@ -38,4 +37,4 @@ with job(snakemake):
     axes[0, 0].set_ylabel("effective draws per traced state")
     handles, labels = axes[0, 1].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper center", ncols=4, fontsize=8)
-    save_figure_and_table(snakemake, figure, numbers)
+    return figure, numbers

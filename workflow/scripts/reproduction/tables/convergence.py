@@ -1,10 +1,37 @@
-"""How far footpoints are from the estimate: along random walks, and in their law."""
+"""How far footpoints are from the estimate: along random walks, and in their distribution."""
 
-from reproduction.jobs import job, load_arrays, save_table
+from reproduction.tables import Needs
 
-with job(snakemake):
+# Independent draws that stand for the distribution, and steps of a walk that are recorded.
+DRAWS = 200
+CHECKPOINTS = 60
+
+
+def needs(study, figure, studies):
+    """The group that the figure shows, and the first one of the study with reduced shapes."""
+    chosen, group = study.settings["figures"][figure], study.shown_group(figure)
+    reduced = studies[chosen["reduced"]] if chosen.get("reduced") else None
+    walk = study.settings["random_walk"]
+    return Needs(
+        groups=(
+            (study.name, group),
+            *([(reduced.name, reduced.first_group)] if reduced else []),
+        ),
+        files=("data.npz", "fit.json", "sensitivity.npz"),
+        params={
+            "reduced": reduced and reduced.settings["manifold"],
+            "figure": chosen,
+            "budgets": study.cells[group][chosen["cell"]],
+            "sampler": study.sampler_settings("default"),
+            "step_scale": walk["step_scale"],
+            "warm_up": walk["warm_up"],
+        },
+    )
+
+
+def tabulate(job):
+    """Distances of states of random walks and of independent draws, a row each."""
     from dataclasses import replace
-    from types import SimpleNamespace
 
     import numpy as np
     import pandas as pd
@@ -13,12 +40,11 @@ with job(snakemake):
     from geodp.samplers.base import Plan, run
     from geodp.samplers.choice import plan
     from geodp.samplers.random_walk import fixed_or_tuned
-    from reproduction.inputs import load_mechanism, study_manifold
+    from reproduction.jobs import load_arrays
+    from reproduction.manifolds import study_manifold
+    from reproduction.mechanism import load_mechanism
 
-    # Draws that stand for the law, and places along a walk.
-    DRAWS = 200
-    CHECKPOINTS = 60
-    params = snakemake.params
+    params = job.params
     settings = params.figure
     budget = float(params.budgets["footpoint"])
     steps, chains = settings.get("steps", 10000), settings.get("chains", 10)
@@ -90,13 +116,12 @@ with job(snakemake):
         )
 
     laws = ["as configured", "reduced"]
-    sources = (snakemake.input.data, snakemake.input.fit, snakemake.input.sensitivity)
+    sources = (job.input.data, job.input.fit, job.input.sensitivity)
     for name, manifold, data, fit, sensitivity in zip(
         laws, (params.manifold, params.reduced), *sources, strict=False
     ):
-        files = SimpleNamespace(data=data, fit=fit, sensitivity=sensitivity)
         described = load_arrays(data)
-        mechanism = load_mechanism(SimpleNamespace(input=files), study_manifold(manifold))
+        mechanism = load_mechanism(study_manifold(manifold), data, fit, sensitivity)
         mechanism = mechanism.take(slice(0, 1))
         law(name, mechanism, described)
         walk(name, mechanism, described)
@@ -110,4 +135,4 @@ with job(snakemake):
             wider = replace(mechanism, support=wide)
             law("wider", wider, described)
             walk("wider", wider, described)
-    save_table(snakemake.output[0], pd.concat(tables))
+    return pd.concat(tables)

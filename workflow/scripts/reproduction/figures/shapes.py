@@ -1,15 +1,15 @@
 """Predicted shapes at chosen covariate values, private over non-private."""
 
-from reproduction.jobs import job
+TABLE = "predictions"
+OF_MECHANISM = True
 
-with job(snakemake):
+
+def draw(numbers, params):
+    """The figure, and the numbers that it shows."""
     import numpy as np
-    import pandas as pd
 
-    from reproduction.figures.files import save_figure_and_table
     from reproduction.figures.style import RELEASED, WITHOUT_PRIVACY, new_figure
 
-    numbers = pd.read_csv(snakemake.input.table)
     values = list(dict.fromkeys(numbers["covariate"]))
     samplers = list(dict.fromkeys(numbers["sampler"].dropna()))
     figure, axes = new_figure(
@@ -52,7 +52,7 @@ with job(snakemake):
             label="without privacy",
         )
         if row == 0:
-            panel.set_title(f"{snakemake.params.covariate_label}: {value:g}")
+            panel.set_title(f"{params.covariate_label}: {value:g}")
         panel.set_aspect("equal")
         panel.set_xticks([])
         panel.set_yticks([])
@@ -63,4 +63,4 @@ with job(snakemake):
         axes[row, 0].set_ylabel(names[sampler] if len(samplers) > 1 else "unit centroid size")
     handles, labels = axes[0, 0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper center", ncols=3, fontsize=8)
-    save_figure_and_table(snakemake, figure, numbers)
+    return figure, numbers

@@ -1,16 +1,15 @@
 """Distance of footpoints from the estimate against the number of steps, beside their law."""
 
-from reproduction.jobs import job
+TABLE = "convergence"
+OF_MECHANISM = True
 
-with job(snakemake):
-    import pandas as pd
 
-    from reproduction.figures.files import save_figure_and_table
+def draw(numbers, params):
+    """The figure, and the numbers that it shows."""
     from reproduction.figures.style import CURVES, new_figure
 
-    numbers = pd.read_csv(snakemake.input.table)
     laws = list(dict.fromkeys(numbers["law"]))
-    length_unit = snakemake.params.length_unit
+    length_unit = params.length_unit
     unit = f" ({length_unit})" if length_unit else ""
     figure, axes = new_figure(1, 1, width=6.4, height=3.6)
     panel = axes[0, 0]
@@ -66,4 +65,4 @@ with job(snakemake):
     panel.set_xlabel("steps from the estimate (random walk); at the right: the law itself")
     panel.set_ylabel(f"distance from the estimate{unit}")
     figure.legend(handles=handles, loc="outside upper center", ncols=2, fontsize=7)
-    save_figure_and_table(snakemake, figure, numbers)
+    return figure, numbers

@@ -1,18 +1,19 @@
 """Points and geodesics on the sphere: the whole sphere, and enlarged."""
 
-from reproduction.jobs import job
+TABLE = "curves"
+OF_MECHANISM = True
 
-with job(snakemake):
+
+def draw(numbers, params):
+    """The figure, and the numbers that it shows."""
     import numpy as np
     import pandas as pd
     from matplotlib import colormaps
     from matplotlib.colors import Normalize
 
-    from reproduction.figures.files import save_figure_and_table
     from reproduction.figures.sphere_view import SphereView
     from reproduction.figures.style import WITHOUT_PRIVACY, new_figure
 
-    numbers = pd.read_csv(snakemake.input.table, dtype={"noise_variance": str})
     numbers["total_budget"] = numbers["footpoint_budget"] + numbers["shooting_vector_budget"]
     groups = list(dict.fromkeys(numbers["group"]))
     coordinates = ["coordinate_1", "coordinate_2", "coordinate_3"]
@@ -75,4 +76,4 @@ with job(snakemake):
         ncols=4,
         fontsize=8,
     )
-    save_figure_and_table(snakemake, figure, numbers)
+    return figure, numbers

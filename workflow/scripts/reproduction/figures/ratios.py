@@ -1,14 +1,13 @@
 """Ratios of published to realised sensitivity, as box plots."""
 
-from reproduction.jobs import job
+TABLE = "neighbours"
+OF_MECHANISM = True
 
-with job(snakemake):
-    import pandas as pd
 
-    from reproduction.figures.files import save_figure_and_table
+def draw(numbers, params):
+    """The figure, and the numbers that it shows."""
     from reproduction.figures.style import CURVES, new_figure
 
-    numbers = pd.read_csv(snakemake.input.table)
     figure, axes = new_figure(1, 2, width=6.4, height=2.9, sharey=True)
     columns = {
         "ratio_footpoint": r"footpoint, $r_p = \Delta_p / |\nabla_p E - \nabla_p E'|$",
@@ -31,4 +30,4 @@ with job(snakemake):
         panel.set_yscale("log")
         panel.yaxis.set_major_formatter("{x:g}")
     axes[0, 0].set_ylabel("published / realised sensitivity")
-    save_figure_and_table(snakemake, figure, numbers)
+    return figure, numbers

@@ -12,8 +12,8 @@ from geodp.manifolds.sphere import Sphere
 from geodp.mechanisms.kng_as_published import configured_support
 from geodp.models.regression import fit
 from geodp.models.sensitivity import published_sensitivity
-from reproduction.inputs import configured_centre, load_mechanism
 from reproduction.jobs import save_arrays, save_json
+from reproduction.mechanism import configured_centre, load_mechanism
 
 SPHERE = Sphere(2)
 FITTED = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
@@ -62,11 +62,8 @@ def test_mechanism_comes_back_from_its_files(tmp_path, ball):
         footpoint_centre=support.footpoint_centre if ball else np.zeros(0),
         footpoint_radius=support.footpoint_radius,
     )
-    files = {"data": "data.npz", "fit": "fit.json", "sensitivity": "sensitivity.npz"}
-    job = SimpleNamespace(
-        input=SimpleNamespace(**{name: tmp_path / file for name, file in files.items()})
-    )
-    one = load_mechanism(job, SPHERE).take(slice(1, 2))
+    files = [tmp_path / name for name in ("data.npz", "fit.json", "sensitivity.npz")]
+    one = load_mechanism(SPHERE, *files).take(slice(1, 2))
     np.testing.assert_array_equal(one.points, data.points[1:])
     np.testing.assert_array_equal(one.sensitivity.reach, bound.reach[1:])
     radius = bound.tau[1] + 0.5

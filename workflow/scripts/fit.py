@@ -2,18 +2,18 @@
 
 from reproduction.jobs import job, load_arrays, made_by, save_json
 
-with job(snakemake):
+with job() as snakemake:
     from dataclasses import asdict
 
     import numpy as np
 
     from geodp.errors import DataError
     from geodp.models.regression import CutLocusError, FitError, fit
-    from reproduction.inputs import load_manifold
+    from reproduction.manifolds import study_manifold
 
     data = load_arrays(snakemake.input.data)
     try:
-        found = fit(load_manifold(snakemake), data["covariates"], data["points"])
+        found = fit(study_manifold(snakemake.params.manifold), data["covariates"], data["points"])
     except CutLocusError as problem:
         if "rows" not in data:
             raise

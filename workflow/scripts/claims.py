@@ -2,7 +2,7 @@
 
 from reproduction.jobs import job, made_by, replacing, save_table
 
-with job(snakemake):
+with job() as snakemake:
     from pathlib import Path
 
     import pandas as pd

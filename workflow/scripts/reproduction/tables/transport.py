@@ -1,8 +1,15 @@
 """A tangent vector carried around a geodesic triangle on the sphere."""
 
-from reproduction.jobs import job, save_table
+from reproduction.tables import Needs
 
-with job(snakemake):
+
+def needs(study, figure, studies):
+    """Nothing: the triangle is always the same."""
+    return Needs()
+
+
+def tabulate(job):
+    """Places along the loop, with the vector carried there."""
     from itertools import pairwise
 
     import numpy as np
@@ -37,12 +44,9 @@ with job(snakemake):
     ]
     cosines = [np.dot(*pair) / np.prod(np.linalg.norm(pair, axis=-1)) for pair in sides]
     area = np.sum(np.arccos(cosines)) - np.pi
-    save_table(
-        snakemake.output[0],
-        table.assign(
-            manifold=sphere.name,
-            angle_after_loop=turned,
-            enclosed_area=area,
-            lock=snakemake.params.lock,
-        ),
+    return table.assign(
+        manifold=sphere.name,
+        angle_after_loop=turned,
+        enclosed_area=area,
+        lock=job.params.lock,
     )

@@ -1,0 +1,92 @@
+"""Fingerprints of code: what counts, and what is followed."""
+
+import pytest
+
+from reproduction.dependencies import SCRIPTS, code, needed
+
+FILES = {
+    "job.py": "from tools.shapes import area\n\nprint(area(2))\n",
+    "other.py": "import json\n",
+    "tools/__init__.py": "",
+    "tools/shapes.py": 'def area(x):\n    """The area."""\n    from tools import units\n    return units.m(x)\n',
+    "tools/units.py": "from . import metre\n\nm = metre.m\n",
+    "tools/metre.py": "class M:\n    size = 1\n\n\nm = M\n",
+    "tools/kinds/__init__.py": "",
+    "tools/kinds/round.py": "NAME = 1\n",
+}
+
+
+@pytest.fixture
+def project(tmp_path_factory):
+    """What writes the files, with some of them other than above, to a folder of its own."""
+
+    def write(**changed):
+        folder = tmp_path_factory.mktemp("project")
+        for name, text in (
+            FILES | {f"{key}.py".replace("__", "/"): changed[key] for key in changed}
+        ).items():
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        return folder
+
+    return write
+
+
+def test_imports_are_followed_within_functions_and_through_packages(project):
+    folder = project()
+    names = {str(path.relative_to(folder)) for path in needed("job.py", folder=folder)}
+    assert names == {
+        *("job.py", "tools/__init__.py", "tools/shapes.py", "tools/units.py", "tools/metre.py"),
+    }
+    assert needed("other.py", folder=folder) == [folder / "other.py"]
+
+
+def test_modules_chosen_by_name_are_added(project):
+    folder = project()
+    added = set(needed("job.py", "tools.kinds.round", folder=folder)) - set(
+        needed("job.py", folder=folder)
+    )
+    assert added == {folder / "tools/kinds/__init__.py", folder / "tools/kinds/round.py"}
+    assert code("job.py", folder=folder) != code("job.py", "tools.kinds.round", folder=folder)
+
+
+@pytest.mark.parametrize("name", ["tools.kinds.square", "tools.kinds.round.name", "nothing"])
+def test_unknown_module_is_refused(project, name):
+    with pytest.raises(FileNotFoundError, match=f"no module {name} in"):
+        code("job.py", name, folder=project())
+
+
+READERS_ONLY = {
+    "comment": {"tools__metre": "# Why.\nclass M:\n    size = 1  # metre\n\n\nm = M\n"},
+    "layout": {"tools__metre": "class M:\n\n    size = (1)\nm = M\n"},
+    "docstring of a module": {"tools__metre": '"""Length."""\nclass M:\n    size = 1\n\n\nm = M\n'},
+    "docstring of a class": {
+        "tools__metre": 'class M:\n    """Length."""\n\n    size = 1\n\n\nm = M\n'
+    },
+    "docstring of a function": {
+        "tools__shapes": FILES["tools/shapes.py"].replace("The area.", "Area.")
+    },
+    "file that nothing imports": {"tools__kinds__round": "NAME = 2\n"},
+}
+CODE = {
+    "number": {"tools__metre": "class M:\n    size = 2\n\n\nm = M\n"},
+    "script": {"job": FILES["job.py"].replace("2", "3")},
+    "package": {"tools____init__": "NAME = 1\n"},
+    "text that is no docstring": {"tools__metre": 'class M:\n    size = 1\n    "x"\n\n\nm = M\n'},
+}
+
+
+@pytest.mark.parametrize("changed", READERS_ONLY.values(), ids=READERS_ONLY.keys())
+def test_what_only_readers_see_changes_nothing(project, changed):
+    assert code("job.py", folder=project(**changed)) == code("job.py", folder=project())
+
+
+@pytest.mark.parametrize("changed", CODE.values(), ids=CODE.keys())
+def test_code_changes_the_fingerprint(project, changed):
+    assert code("job.py", folder=project(**changed)) != code("job.py", folder=project())
+
+
+def test_fingerprint_of_a_script_of_the_project():
+    assert len(code("fit.py")) == 16
+    assert SCRIPTS / "geodp" / "models" / "regression.py" in needed("fit.py")

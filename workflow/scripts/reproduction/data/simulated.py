@@ -1,0 +1,52 @@
+"""Data sets simulated along random geodesics, as the settings of a study describe them."""
+
+import numpy as np
+
+from geodp.data.simulate import simulate_geodesic_data
+from geodp.manifolds.registry import parse_point
+from geodp.randomness import random_stream
+from reproduction.manifolds import study_manifold
+
+
+def make(job):
+    """Arrays of a group: its first data set stands for the paper's, the others give bands."""
+    params, study, group = job.params, job.wildcards.study, job.wildcards.group
+    simulation = simulate_data(
+        random_stream(params.seed, study, group, "data"),
+        study_manifold(params.manifold),
+        params.settings,
+        study,
+        1 + params.settings["data_sets"],
+        int(params.group["n"]),
+        float(params.group["noise_variance"]),
+    )
+    return {
+        "covariates": simulation.covariates,
+        "points": simulation.points,
+        "true_footpoint": simulation.footpoint,
+        "true_shooting_vector": simulation.shooting_vector,
+        "covariate_range": [0.0, 1.0],
+        "description": np.array("simulated"),
+    }
+
+
+def simulate_data(rng, manifold, settings, study, data_sets, number, noise_variance):
+    """Simulated data sets of a study, from its settings under ``data``."""
+    ends = {}
+    for end in ("first_point", "last_point"):
+        # The library draws what is not given at random.
+        if settings[end] not in ("random", None):
+            place = f"configuration key studies.{study}.data.{end}"
+            ends[end] = parse_point(manifold, settings[end], place)
+    return simulate_geodesic_data(
+        rng,
+        manifold,
+        data_sets,
+        number,
+        noise_variance,
+        settings["shooting_vector_length"],
+        equally_spaced=settings["covariates"] == "equally_spaced",
+        random_point_radius=settings["random_point_radius"],
+        ambient_noise=settings["noise"] == "ambient",
+        **ends,
+    )

@@ -1,0 +1,37 @@
+"""Simulated outlines in place of landmarks that cannot be given away."""
+
+import numpy as np
+
+from geodp.data.records import TRANSFORMATIONS
+from geodp.data.stand_in import simulate_outlines
+from geodp.randomness import random_stream
+from reproduction.manifolds import study_manifold
+
+
+def make(job):
+    """Arrays of a group, as if its outlines had been read from a file."""
+    params, settings = job.params, job.params.settings
+    chosen = settings["stand_in"]
+    first, last = settings["covariate_range"] or (50.0, 90.0)
+    manifold = study_manifold(params.manifold)
+    simulation = simulate_outlines(
+        # Studies that differ in what they keep of the landmarks have the same outlines.
+        random_stream(params.seed, "stand_in", "data"),
+        1 + chosen["data_sets"],
+        chosen["n"],
+        params.manifold["size"],
+        (first, last),
+        chosen["trend_length"],
+    )
+    # As ages read from a file: transformed, then the limits become 0 and 1.
+    transformation = TRANSFORMATIONS[settings["transformation"]]
+    low, high = transformation(first), transformation(last)
+    ages = np.vectorize(transformation)(simulation.ages)
+    start = manifold.from_landmarks(simulation.first_outline)
+    return {
+        "covariates": (ages - low) / (high - low),
+        "points": manifold.from_landmarks(simulation.outlines),
+        "true_footpoint": np.broadcast_to(start, (1 + chosen["data_sets"], *start.shape)),
+        "covariate_range": [low, high],
+        "description": np.array("simulated stand-in"),
+    }

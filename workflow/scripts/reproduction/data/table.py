@@ -1,0 +1,52 @@
+"""Records of an observed study, read from its file."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from geodp.data.records import landmark_columns, read_mat_records, read_records
+from geodp.errors import DataError
+from reproduction.manifolds import study_manifold
+
+CHOICES = ("transformation", "subject", "keep", "covariate_range", "outline")
+
+
+def make(job):
+    """Arrays of the one data set there is; what was noticed in the file is printed."""
+    study, path = job.wildcards.study, job.input.table
+    records = _read(study, path, job.params.manifold, job.params.settings)
+    for note in records.notes:
+        print(f"{study}: {note}", file=sys.stderr)
+    return {
+        "covariates": records.covariates[None],
+        "points": records.points[None],
+        "covariate_range": np.array(records.covariate_range),
+        # Which records share a subject, without saying who that is.
+        "subjects": np.unique(records.subjects, return_inverse=True)[1],
+        "table": np.array(path),
+        "rows": np.array(records.rows),
+        "row_word": np.array(records.row_word),
+        "notes": np.array(records.notes, dtype=str),
+        "description": np.array(f"observed, {Path(path).name}"),
+    }
+
+
+def _read(study, path, space, settings):
+    manifold = study_manifold(space)
+    choices = {key: settings[key] for key in CHOICES}
+    if Path(path).suffix.lower() == ".mat":
+        with open(path, "rb") as file:
+            return read_mat_records(
+                file, path, manifold, settings["covariate"], settings["landmarks"], **choices
+            )
+    columns = settings["columns"]
+    if columns is None and not settings["outline"]:
+        if space["name"] != "kendall":
+            raise DataError(
+                f"configuration key studies.{study}.data.columns is missing: name the columns "
+                f"of a point of {manifold.name}"
+            )
+        columns = landmark_columns(manifold.landmarks)
+    with open(path, newline="", encoding="utf-8-sig") as text:
+        return read_records(text, path, manifold, settings["covariate"], columns, **choices)

@@ -1,0 +1,101 @@
+"""What a job's result depends on besides its files: the code that its script runs.
+
+Snakemake sees no imports. So a rule has the fingerprint of its code among its parameters, and its
+jobs run again when that changes.
+"""
+
+import ast
+import hashlib
+from functools import cache
+from pathlib import Path
+
+SCRIPTS = Path(__file__).resolve().parents[1]
+
+# What may begin with a docstring.
+DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def code(script, *chosen, folder=SCRIPTS):
+    """Fingerprint of a script and of every module of the project that it needs.
+
+    Comments, docstrings and layout do not count.
+
+    Parameters
+    ----------
+    script : str
+        File below ``folder``.
+    *chosen : str
+        Names of modules that the script imports by a name it is given, which no import states.
+    folder : Path, optional
+        Folder of the scripts and of the packages that they import.
+
+    Returns
+    -------
+    str
+        16 hexadecimal digits.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such script or module.
+    """
+    digest = hashlib.sha256()
+    for path in needed(script, *chosen, folder=folder):
+        digest.update(f"{path.relative_to(folder)}\n{_content(path)}\n".encode())
+    return digest.hexdigest()[:16]
+
+
+def needed(script, *chosen, folder=SCRIPTS):
+    """Files behind `code`: the script and the project's modules it imports, directly or not."""
+    found = {folder / script}
+    for name in chosen:
+        modules = _files(name, folder)
+        if not any(file.with_suffix("").parts[-1] == name.split(".")[-1] for file in modules):
+            raise FileNotFoundError(f"there is no module {name} in {folder}: correct its name")
+        found.update(modules)
+    waiting = list(found)
+    while waiting:
+        for file in _imported(waiting.pop(), folder):
+            if file not in found:
+                found.add(file)
+                waiting.append(file)
+    return sorted(found)
+
+
+@cache
+def _content(path):
+    """The syntax of a file without what only readers see."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        if isinstance(node, DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
+            del node.body[0]
+    return ast.dump(tree)
+
+
+@cache
+def _imported(path, folder):
+    """Files that the import statements of a file name, those within functions included."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            module = node.module
+            if node.level:
+                parents = path.relative_to(folder).parts[: -node.level]
+                module = ".".join([*parents, *([module] if module else [])])
+            # What is imported from a package may be one of its modules.
+            names = [module, *(f"{module}.{alias.name}" for alias in node.names)]
+        else:
+            continue
+        for name in names:
+            found.update(_files(name, folder))
+    return found
+
+
+def _files(name, folder):
+    """The file of a module and those of its packages, which importing it runs too."""
+    parts = name.split(".")
+    places = [folder.joinpath(*parts[:depth]) for depth in range(1, len(parts) + 1)]
+    files = [file for place in places for file in (place.with_suffix(".py"), place / "__init__.py")]
+    return [file for file in files if file.is_file()]

@@ -1,0 +1,35 @@
+"""Whether chains can be believed."""
+
+import numpy as np
+
+# A parameter of a cell passes with a bulk effective sample size above the first and a rank
+# normalised R-hat below the second, for every traced summary.
+SMALLEST_EFFECTIVE_SIZE = 400
+LARGEST_RHAT = 1.01
+
+# Share of a study's cells that may fail before its figures are in doubt.
+LARGEST_FLAGGED_SHARE = 0.05
+
+
+def convergence(traces):
+    """Smallest effective sample size and largest R-hat over the traced summaries.
+
+    Parameters
+    ----------
+    traces : dict of ndarray, shape (chains, states)
+
+    Returns
+    -------
+    dict
+        ``ess_bulk``, ``rhat`` and ``passed``.
+    """
+    from arviz_stats.base import array_stats
+
+    sizes, ratios = [], []
+    for values in traces.values():
+        sizes.append(array_stats.ess(values, chain_axis=0, draw_axis=1, method="bulk"))
+        ratios.append(array_stats.rhat(values, chain_axis=0, draw_axis=1))
+    size, ratio = float(np.min(sizes)), float(np.max(ratios))
+    # A chain that never moved has no finite R-hat; comparisons with NaN are false.
+    passed = size > SMALLEST_EFFECTIVE_SIZE and ratio < LARGEST_RHAT
+    return {"ess_bulk": size, "rhat": ratio, "passed": passed}

@@ -1,0 +1,98 @@
+"""Predictions at chosen values of the covariate, with and without privacy."""
+
+from reproduction.tables import Needs
+
+
+def needs(study, figure, studies):
+    """One cell, for each sampler that the figure shows."""
+    group, samplers = study.shown_group(figure), study.shown_samplers(figure)
+    chosen = study.settings["figures"][figure]
+    return Needs(
+        groups=((study.name, group),),
+        files=("data.npz", "fit.json"),
+        cells=tuple((group, chosen["cell"], sampler) for sampler in samplers),
+        params={
+            "name": figure,
+            "figure": chosen,
+            "samplers": samplers,
+            "transformation": study.settings["data"].get("transformation", "none"),
+        },
+    )
+
+
+def tabulate(job):
+    """Coordinates or landmarks of every prediction; only those of the mechanism are drawn."""
+    import numpy as np
+    import pandas as pd
+
+    from geodp.mechanisms.draws import sampled_by
+    from geodp.models.regression import predict
+    from reproduction.jobs import load_arrays, load_json
+    from reproduction.manifolds import study_manifold
+
+    params, settings = job.params, job.params.figure
+    manifold = study_manifold(params.manifold)
+    data, found = load_arrays(job.input.data[0]), load_json(job.input.fit[0])
+    values = settings["values"]
+    scaled = _scaled(params, values, data["covariate_range"])
+    count = settings.get("draws", 1)
+    fitted = predict(manifold, found["footpoint"][0], found["shooting_vector"][0], scaled)
+    predicted = {"": (fitted[None], np.zeros((1, len(values))), {})}
+    for sampler, path in zip(params.samplers, job.input.cells, strict=True):
+        draws = load_arrays(path)
+        private = predict(
+            manifold, draws["footpoint"][0][:count], draws["shooting_vector"][0, :count, 0], scaled
+        )
+        predicted[sampler] = (private, manifold.dist(fitted, private), sampled_by(draws))
+
+    tables = []
+    for sampler, (sequences, distances, drawn_by) in predicted.items():
+        if settings["kind"] == "shapes":
+            # A shape has no orientation: turn each private one to the non-private.
+            sequences = manifold.align(
+                manifold.to_landmarks(fitted), manifold.to_landmarks(sequences)
+            )
+        for draw, sequence in enumerate(sequences):
+            for value, point, distance in zip(values, sequence, distances[draw], strict=True):
+                columns = {
+                    "kind": "as published" if sampler else "without privacy",
+                    "sampler": sampler,
+                    **drawn_by,
+                    "manifold": manifold.name,
+                    "data": str(data["description"]),
+                    "draw": draw + 1,
+                    "cell": settings["cell"],
+                    "seed": params.seed,
+                    "lock": params.lock,
+                    "covariate": value,
+                    "distance": distance,
+                    **_coordinates(settings["kind"], point),
+                }
+                tables.append(pd.DataFrame(columns))
+    return pd.concat(tables)
+
+
+def _scaled(params, values, limits):
+    """Values of the covariate as the regression sees them, in [0, 1]."""
+    import numpy as np
+
+    from geodp.data.records import TRANSFORMATIONS
+    from geodp.errors import DataError
+
+    low, high = limits
+    transformation = TRANSFORMATIONS[params.transformation]
+    scaled = np.array([(transformation(value) - low) / (high - low) for value in values])
+    if np.any(scaled < -1e-9) or np.any(scaled > 1 + 1e-9):
+        outside = values[int(np.argmax(np.abs(scaled - 0.5)))]
+        raise DataError(
+            f"configuration key studies.{params.study}.figures.{params.name}.values: {outside:g} "
+            "lies outside the data's covariates"
+        )
+    return scaled
+
+
+def _coordinates(kind, point):
+    """Columns of one predicted point: landmarks, a row each, or coordinates."""
+    if kind == "shapes":
+        return {"landmark": range(1, len(point) + 1), "x": point.real, "y": point.imag}
+    return {f"coordinate_{k + 1}": [value] for k, value in enumerate(point.ravel())}
