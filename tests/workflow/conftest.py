@@ -40,7 +40,7 @@ studies:
       split: {total: "2.02", footpoint: ["0.02", "1.01"]}
     cells:
       - {n: [5, 6], noise_variance: ["0.001"], budgets: [equal, split]}
-    draws: {footpoints: 2, shooting_vectors: 2}
+    draws: {footpoint: 2, shooting_vector: 2}
     sampler: {states: 250}
     random_walk:
       steps: 100
@@ -62,7 +62,7 @@ studies:
     data_radius: 1.0
     budgets: {equal: {totals: ["1.0"]}}
     cells: [{n: [5], noise_variance: ["0.0001"], budgets: [equal]}]
-    draws: {footpoints: 2, shooting_vectors: 2}
+    draws: {footpoint: 2, shooting_vector: 2}
     sampler: {states: 250}
     neighbours: {pairs: 3, n: [5], noise_variance: "0.0001"}
     figures:
@@ -83,7 +83,7 @@ studies:
     support: {footpoint_centre: fit}
     budgets: {equal: {totals: ["0.6"]}}
     cells: [{budgets: [equal]}]
-    draws: {footpoints: 2, shooting_vectors: 2}
+    draws: {footpoint: 2, shooting_vector: 2}
     sampler: {states: 250}
     random_walk: {steps: 50, cells: [{cell: p0.3_v0.3}]}
     figures:
@@ -104,7 +104,7 @@ studies:
     support: {footpoint_centre: fit}
     budgets: {equal: {totals: ["0.6"]}}
     cells: [{budgets: [equal]}]
-    draws: {footpoints: 2, shooting_vectors: 2}
+    draws: {footpoint: 2, shooting_vector: 2}
     sampler: {states: 250}
   rats:
     manifold: {name: kendall, size: 8}
@@ -116,7 +116,7 @@ studies:
       subject: rat
     budgets: {equal: {totals: ["0.6"]}}
     cells: [{budgets: [equal]}]
-    draws: {footpoints: 2, shooting_vectors: 2}
+    draws: {footpoint: 2, shooting_vector: 2}
     sampler: {states: 250}
     figures:
       shapes: {kind: shapes, cell: p0.3_v0.3, values: [7, 30], draws: 2}

@@ -6,9 +6,9 @@ from importlib import import_module
 from pathlib import Path
 
 from geodp.errors import DataError
+from geodp.mechanisms.registry import MECHANISMS
 from reproduction.configuration import load_audit, load_settings, load_utility, validate
 from reproduction.dependencies import code, needed
-from reproduction.figures.files import WARNING
 from reproduction.studies import expand
 
 ROOT = Path(workflow.basedir)
@@ -182,14 +182,22 @@ def table_needs(study, figure, kind):
     }
     inputs["cells"] = [cell_file(study.name, *cell) for cell in needs.cells]
     # A table of no data hangs on neither.
-    common = {"manifold": study.settings["manifold"], "seed": config["seed"]}
+    common = {
+        "manifold": study.settings["manifold"],
+        "model": study.settings["model"],
+        "seed": config["seed"],
+    }
     return inputs, needs.params | (common if needs.groups else {})
 
 
 def figure_notes(study, figure):
-    """What a figure says of the guarantee and of the data, if it shows any."""
-    notes = [WARNING, study.note] if kind_of_figure(study, figure).OF_MECHANISM else []
-    return [note for note in notes if note]
+    """What a figure says of the data, if it shows any."""
+    return [study.note] if study.note and kind_of_figure(study, figure).OF_MECHANISM else []
+
+
+def mechanism_module(study):
+    """The module of a study's mechanism, which its jobs load by name."""
+    return MECHANISMS[STUDIES[study].mechanism].partition(":")[0]
 
 
 def benchmark_settings(part):

@@ -15,6 +15,7 @@ rule make_data:
     params:
         source=lambda wildcards: STUDIES[wildcards.study].source,
         manifold=settings("manifold"),
+        model=settings("model"),
         settings=settings("data"),
         group=lambda wildcards: STUDIES[wildcards.study].groups[wildcards.group],
         # Nothing is drawn where a file is read. Another file may be older than what was made of the

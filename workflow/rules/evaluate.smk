@@ -16,6 +16,7 @@ rule evaluate:
         "../../envs/environment.yaml"
     params:
         manifold=settings("manifold"),
+        model=settings("model"),
         mechanism=lambda wildcards: STUDIES[wildcards.study].mechanism,
         groups=lambda wildcards: STUDIES[wildcards.study].groups,
         cells=lambda wildcards: STUDIES[wildcards.study].sampled,

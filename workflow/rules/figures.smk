@@ -56,6 +56,8 @@ for study in STUDIES.values():
                 figure=chosen,
                 grids=study.grids if chosen["kind"] == "error" else None,
                 splits=study.splits,
+                budgets=study.budgets,
+                mechanism=study.mechanism,
                 length_unit=study.length_unit,
                 covariate_label=study.settings["covariate_label"],
                 notes=figure_notes(study, figure),

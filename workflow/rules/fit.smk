@@ -11,6 +11,7 @@ rule fit:
         "../../envs/environment.yaml"
     params:
         manifold=settings("manifold"),
+        model=settings("model"),
         code=code("fit.py"),
         lock=LOCK,
     message:

@@ -1,6 +1,6 @@
 # Draws of every budget cell. One rule a block of cells, so that short cells share a job while each
 # keeps a file and a random stream of its own.
-# In: data.npz, fit.json, sensitivity.npz. Out: cells/<group>/<cell>.<sampler>.npz.
+# In: data.npz, fit.json. Out: cells/<group>/<cell>.<sampler>.npz.
 for block in [block for study in STUDIES.values() for block in study.blocks]:
 
     rule:
@@ -9,7 +9,6 @@ for block in [block for study in STUDIES.values() for block in study.blocks]:
         input:
             data=group_file(block.study, block.group, "data.npz"),
             fit=group_file(block.study, block.group, "fit.json"),
-            sensitivity=group_file(block.study, block.group, "sensitivity.npz"),
         output:
             [cell_file(block.study, block.group, cell, block.sampler) for cell in block.cells],
         log:
@@ -17,15 +16,15 @@ for block in [block for study in STUDIES.values() for block in study.blocks]:
         conda:
             "../../envs/environment.yaml"
         params:
+            **STUDIES[block.study].mechanism_settings,
             study=block.study,
             group=block.group,
             cells=block.cells,
             sampler=block.sampler,
-            manifold=STUDIES[block.study].settings["manifold"],
-            draws=STUDIES[block.study].settings["draws"],
+            draws=STUDIES[block.study].draws,
             settings=STUDIES[block.study].sampler_settings(block.sampler),
             seed=config["seed"],
-            code=code("sample.py"),
+            code=code("sample.py", mechanism_module(block.study)),
             lock=LOCK,
         message:
             f"{block.study}, {block.group}: draw from {len(block.cells)} cells ({block.sampler} sampler)"

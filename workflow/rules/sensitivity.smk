@@ -1,5 +1,5 @@
-# Published sensitivities and the support of the densities; and, for pairs of neighbours, how far
-# the gradients really move.
+# What a mechanism rests on: sensitivities, support and guarantee; and, for pairs of neighbours, how
+# far the gradients really move.
 # In: data.npz, fit.json. Out: sensitivity.npz; tables/neighbours.csv.
 rule bound_sensitivity:
     input:
@@ -13,9 +13,11 @@ rule bound_sensitivity:
         "../../envs/environment.yaml"
     params:
         manifold=settings("manifold"),
+        model=settings("model"),
+        mechanism=settings("mechanism"),
         data_radius=settings("data_radius"),
         support=settings("support"),
-        code=code("bound_sensitivity.py"),
+        code=lambda wildcards: code("bound_sensitivity.py", mechanism_module(wildcards.study)),
         lock=LOCK,
     message:
         "{wildcards.study}, {wildcards.group}: bound sensitivities"
@@ -32,6 +34,7 @@ rule neighbour_ratios:
         "../../envs/environment.yaml"
     params:
         manifold=settings("manifold"),
+        model=settings("model"),
         data=settings(
             "data",
             "shooting_vector_length",
@@ -44,7 +47,7 @@ rule neighbour_ratios:
         data_radius=settings("data_radius"),
         settings=settings("neighbours"),
         seed=config["seed"],
-        code=code("neighbour_ratios.py"),
+        code=code("neighbour_ratios.py", "geodp.mechanisms.kng_as_published"),
         lock=LOCK,
     message:
         "{wildcards.study}: compare pairs of neighbouring data sets"

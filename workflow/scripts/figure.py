@@ -14,6 +14,8 @@ with job() as snakemake:
     # Budgets and variances keep their digits as text.
     table = pd.read_csv(snakemake.input.table, dtype={"noise_variance": str, "cell": str})
     figure, numbers = kind.draw(table, params)
-    annotate(figure, params.notes)
+    # What the mechanism guarantees goes wherever the picture goes.
+    lines = list(table["guarantee"].unique()) if "guarantee" in table else []
+    annotate(figure, [*lines, *params.notes])
     save_figure(figure, snakemake.output)
     save_table(snakemake.output.csv, numbers)

@@ -1,19 +1,18 @@
-"""Least-squares geodesics of a group's data sets, without privacy."""
+"""The fit of every data set of a group, without privacy."""
 
 from reproduction.jobs import job, load_arrays, made_by, save_json
 
 with job() as snakemake:
-    from dataclasses import asdict
-
     import numpy as np
 
     from geodp.errors import DataError
-    from geodp.models.regression import CutLocusError, FitError, fit
-    from reproduction.manifolds import study_manifold
+    from geodp.models.fitting import CutLocusError, FitError
+    from reproduction.fits import fit_values
+    from reproduction.models import study_model
 
     data = load_arrays(snakemake.input.data)
     try:
-        found = fit(study_manifold(snakemake.params.manifold), data["covariates"], data["points"])
+        found = study_model(snakemake.params).fit(data["covariates"], data["points"])
     except CutLocusError as problem:
         if "rows" not in data:
             raise
@@ -29,5 +28,5 @@ with job() as snakemake:
     save_json(
         snakemake.output[0],
         made_by(snakemake, study=snakemake.wildcards.study, group=snakemake.wildcards.group),
-        **asdict(found),
+        **fit_values(found),
     )

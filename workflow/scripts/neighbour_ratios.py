@@ -7,27 +7,29 @@ with job() as snakemake:
     import pandas as pd
 
     from geodp.errors import DataError
+    from geodp.mechanisms.registry import mechanism_class
     from geodp.models.sensitivity import neighbour_ratios
     from geodp.randomness import random_stream
     from reproduction.data.simulated import simulate_data
-    from reproduction.manifolds import study_manifold
+    from reproduction.models import study_model
 
-    study, settings = snakemake.wildcards.study, snakemake.params.settings
+    study, params = snakemake.wildcards.study, snakemake.params
+    settings = params.settings
     noise = str(settings["noise_variance"])
-    manifold = study_manifold(snakemake.params.manifold)
+    model = study_model(params)
     tables = []
     for number in settings["n"]:
         simulation = simulate_data(
-            random_stream(snakemake.params.seed, study, f"n{number}", "neighbours"),
-            manifold,
-            snakemake.params.data,
+            random_stream(params.seed, study, f"n{number}", "neighbours"),
+            model,
+            params.data,
             study,
             settings["pairs"],
             number + 1,
             float(noise),
         )
         ratios = neighbour_ratios(
-            manifold, simulation.covariates, simulation.points, snakemake.params.data_radius
+            model, simulation.covariates, simulation.points, params.data_radius
         )
         if not np.all(ratios["converged"]):
             raise DataError(
@@ -38,13 +40,15 @@ with job() as snakemake:
             pd.DataFrame(
                 {
                     "study": study,
-                    "manifold": manifold.name,
+                    "manifold": model.manifold.name,
                     "data": "simulated",
                     "n": number,
                     "noise_variance": noise,
                     "pair": range(1, settings["pairs"] + 1),
-                    "seed": snakemake.params.seed,
-                    "lock": snakemake.params.lock,
+                    # The sensitivities are the published mechanism's.
+                    "guarantee": mechanism_class("kng_as_published").guarantee.line,
+                    "seed": params.seed,
+                    "lock": params.lock,
                     **ratios,
                 }
             )

@@ -1,13 +1,43 @@
 """The mechanism of a group, from the files and settings of a job."""
 
+from geodp.errors import DataError
 from geodp.manifolds.registry import parse_point
-from geodp.mechanisms.kng_as_published import AsPublished, Support
-from geodp.models.regression import Fit
-from geodp.models.sensitivity import Sensitivity
-from reproduction.jobs import load_arrays, load_json
+from geodp.mechanisms.base import PublicSettings
+from geodp.mechanisms.registry import mechanism_class
+from reproduction.fits import load_fit
+from reproduction.jobs import load_arrays
 
 
-def configured_centre(manifold, setting, study, data, found):
+def load_mechanism(model, settings, study, data, fit):
+    """The mechanism of a study for the data sets of a group, from two of its files.
+
+    Parameters
+    ----------
+    model : GeodesicModel
+    settings : namespace
+        As `Study.mechanism_settings`.
+    study : str
+    data, fit : str
+        Files.
+    """
+    arrays, found = load_arrays(data), load_fit(fit, model)
+    support = settings.support
+    public = PublicSettings(
+        data_radius=settings.data_radius,
+        centre=_centre(model.manifold, support["footpoint_centre"], study, arrays, found),
+        footpoint_radius=support["footpoint_radius"],
+        shooting_vector_length=support["shooting_vector_length"],
+        options=settings.mechanism["options"],
+    )
+    try:
+        return mechanism_class(settings.mechanism["name"]).prepare(
+            model, arrays["covariates"], arrays["points"], public, found, arrays.get("subjects")
+        )
+    except DataError as problem:
+        raise DataError(f"{data}: {problem}") from problem
+
+
+def _centre(manifold, setting, study, data, found):
     """Centre of a study's ball of footpoints, or ``None`` for no ball.
 
     ``truth`` is where simulated data started. ``fit`` is the fitted footpoint, which like the rest
@@ -21,24 +51,4 @@ def configured_centre(manifold, setting, study, data, found):
         return found.footpoint
     return parse_point(
         manifold, setting, f"configuration key studies.{study}.support.footpoint_centre"
-    )
-
-
-def load_mechanism(manifold, data, fit, sensitivity):
-    """The published mechanism for the data sets of a group, from three of its files."""
-    arrays, bounds = load_arrays(data), load_arrays(sensitivity)
-    centre = bounds["footpoint_centre"]
-    return AsPublished(
-        manifold,
-        arrays["covariates"],
-        arrays["points"],
-        Fit(**load_json(fit)),
-        Sensitivity(
-            **{key: bounds[key] for key in ("footpoint", "shooting_vector", "tau", "reach")}
-        ),
-        Support(
-            shooting_vector_length=bounds["shooting_vector_length"],
-            footpoint_centre=centre if centre.size else None,
-            footpoint_radius=bounds["footpoint_radius"],
-        ),
     )

@@ -17,6 +17,15 @@ from reproduction.configuration import ConfigurationError
 
 STAND_IN_NOTE = "Simulated stand-in: no real data."
 
+# Draws of each budget unless configured.
+DRAWS = 10
+
+# Settings that a mechanism is made from.
+MECHANISM_KEYS = ("manifold", "model", "mechanism", "data_radius", "support")
+
+# Figures of predictions along one covariate.
+OF_ONE_COVARIATE = ("curves", "shapes", "ellipses", "convergence")
+
 # Figures of one cell, drawn from predictions at chosen values of the covariate.
 PREDICTED = ("shapes", "ellipses")
 
@@ -121,9 +130,27 @@ class Study:
         ]
 
     @property
+    def budgets(self):
+        """What budgets are divided among: blocks, or ``all``."""
+        return budget_names(self.mechanism, self.settings["model"]["covariates"])
+
+    @property
+    def draws(self):
+        """Number of draws, by name of a budget."""
+        return {name: self.settings["draws"].get(name, DRAWS) for name in self.budgets}
+
+    @property
+    def mechanism_settings(self):
+        """What the mechanism of the study is made from."""
+        return {key: self.settings[key] for key in MECHANISM_KEYS}
+
+    @property
     def splits(self):
-        """Whether a budget grid splits one total, rather than halving several; by grid."""
-        return {grid: "total" in part for grid, part in self.settings["budgets"].items()}
+        """By grid of budgets, the block that gets parts of one total; ``None`` of several totals."""
+        return {
+            grid: next((name for name in part if name not in ("total", "totals")), None)
+            for grid, part in self.settings["budgets"].items()
+        }
 
     @property
     def length_unit(self):
@@ -228,10 +255,20 @@ def _expand_study(name, settings, cells_per_job):
                         grids.append((grid, group, cell))
     settings = settings | {"manifold": _with_digest(settings["manifold"], f"{key}.manifold")}
     study = Study(name, settings, cells_per_job, table, groups, cells, grids)
+    _check_draws(study, key)
     _check_support(study, key)
     _check_comparison(study, key)
     _check_figures(study, key)
     return study
+
+
+def _check_draws(study, key):
+    unknown = set(study.settings["draws"]) - set(study.budgets)
+    if unknown:
+        raise ConfigurationError(
+            f"configuration key {key}.draws.{min(unknown)}: the mechanism {study.mechanism} draws "
+            f"{', '.join(study.budgets)}: name one of these"
+        )
 
 
 def _divided_budgets(settings, key):
@@ -391,10 +428,10 @@ def _check_predicted(study, name, place):
         raise ConfigurationError(f"{place}: shapes are drawn of planar landmarks only")
     if figure["kind"] == "ellipses" and (manifold["name"], manifold["size"]) != ("spd", 2):
         raise ConfigurationError(f"{place}: ellipses are drawn of 2 x 2 matrices only")
-    drawn = study.settings["draws"]["footpoints"]
-    if figure.get("draws", 1) > drawn:
+    first = study.budgets[0]
+    if figure.get("draws", 1) > study.draws[first]:
         raise ConfigurationError(
-            f"{place}.draws: {figure['draws']} is too large: {drawn} footpoints are drawn"
+            f"{place}.draws: {figure['draws']} is too large: draws.{first} is {study.draws[first]}"
         )
     if study.settings["data"].get("transformation") == "log" and min(figure["values"]) <= 0:
         raise ConfigurationError(

@@ -187,6 +187,10 @@ class Mechanism(ABC):
             The model has no such mechanism, or public settings are missing or wrong.
         """
 
+    def bounds(self):
+        """Sensitivities and what they rest on, by name, each an array over data sets."""
+        return {}
+
     @abstractmethod
     def take(self, data_sets):
         """The same mechanism for some of the data sets, given as a slice."""

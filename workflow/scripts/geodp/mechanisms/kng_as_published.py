@@ -27,6 +27,9 @@ from geodp.samplers.base import run, trace
 # Most dimensions of a space in which other modes are looked for.
 SEARCHED_DIMENSIONS = 12
 
+# Below this fraction of the geodesic's length residuals are rounding.
+SMALLEST_RELATIVE_RESIDUAL = 1e-7
+
 # Records that are enough to search with.
 SEARCHED_RECORDS = 2000
 
@@ -165,6 +168,20 @@ class KNGAsPublished(Mechanism):
     def prepare(cls, model, covariates, points, public, fit, subjects=None):
         """See `Mechanism.prepare`; the sensitivity is read off the fit, as in the papers."""
         x = model.aligned(covariates, points)
+        length = sum(
+            (
+                model.manifold.norm(fit.footpoint, fit.parameters[block])
+                for block in model.blocks[1:]
+            ),
+            np.zeros(len(points)),
+        )
+        exact = fit.largest_residual <= SMALLEST_RELATIVE_RESIDUAL * length
+        if np.any(exact | (fit.largest_residual == 0.0)):
+            raise DataError(
+                "the records of a data set lie exactly where the fit predicts them, and the "
+                "published scale, their largest residual, would be zero: add noise or check the "
+                "data"
+            )
         sensitivity = gradient_sensitivity(
             model, fit.largest_residual, x.shape[-2], public.data_radius
         )
@@ -207,6 +224,10 @@ class KNGAsPublished(Mechanism):
             sensitivity=self.sensitivity.take(data_sets),
             support=self.support.take(data_sets),
         )
+
+    def bounds(self):
+        """See `Mechanism.bounds`."""
+        return {**self.sensitivity.blocks, "tau": self.sensitivity.tau}
 
     def footpoint_target(self, budget):
         """Density ``exp(-|grad_p E(p, transported v_hat)| / sigma_p)`` on the manifold.

@@ -73,6 +73,10 @@ class Laplace(Mechanism):
             )
         return cls(model, fit.footpoint, bound, public.data_radius)
 
+    def bounds(self):
+        """See `Mechanism.bounds`."""
+        return {self.model.blocks[0]: np.full(len(self.mean), self.sensitivity)}
+
     def take(self, data_sets):
         return replace(self, mean=self.mean[data_sets])
 

@@ -48,15 +48,6 @@ class CellsSettings(Section):
     budgets: some(Text) = Field(description="Names of grids under `budgets`.")
 
 
-class DrawsSettings(Section):
-    """Draws from each data set of a cell."""
-
-    footpoints: Count = Field(default=10, description="Footpoints a data set.")
-    shooting_vectors: Count = Field(
-        default=10, description="Shooting vectors at each footpoint; every draw ends its own chain."
-    )
-
-
 class SupportSettings(Section):
     """Where parameters may lie."""
 
@@ -183,8 +174,10 @@ class StudySettings(Section):
         description="Grids of privacy budgets, by a name of yours."
     )
     cells: some(CellsSettings) = Field(description="Which data meet which budgets.")
-    draws: DrawsSettings = Field(
-        default={}, validate_default=True, description="Draws from each data set."
+    draws: dict[Name, Count] = Field(
+        default={},
+        description="Number of draws from each data set, by name of a budget: `footpoint` and "
+        "`shooting_vector` (so many at each footpoint), or `all`; 10 unless given.",
     )
     support: SupportSettings = Field(
         default={}, validate_default=True, description="Where parameters may lie."
@@ -229,10 +222,10 @@ class StudySettings(Section):
     def _check_mechanism(self):
         name, k = self.mechanism.name, self.model.covariates
         least_squares = self.model.loss.name == "squared_distance"
-        if name == "kng_as_published" and k != 1:
+        if name == "kng_as_published" and k > 1:
             raise refused(
-                f": {k} is not 1, and kng_as_published is of one covariate: set it to 1 or name "
-                "another mechanism",
+                f": {k} is more than 1, and kng_as_published is of one covariate at most: set it to "
+                "0 or 1 or name another mechanism",
                 "model.covariates",
             )
         if name == "kng_as_published" and not least_squares:
@@ -247,11 +240,47 @@ class StudySettings(Section):
                 "another mechanism",
                 "model.covariates",
             )
-        if name == "laplace" and self.data_radius is None:
+        if k == 0 and self.data_radius is None:
             raise refused(
-                " is missing: the mechanism laplace needs the public radius of a ball that holds "
-                "the data: add it",
+                " is missing: the sensitivity of a mean needs the public radius of a ball that "
+                "holds the data: add it",
                 "data_radius",
+            )
+        if name == "laplace" and self.support.footpoint_centre in (None, "fit"):
+            raise refused(
+                ": laplace needs the public centre of the ball that holds the data: give "
+                "coordinates, or truth",
+                "support.footpoint_centre",
+            )
+        if name == "certified":
+            self._check_certified(k, least_squares)
+
+    def _check_certified(self, k, least_squares):
+        """Public inputs of the certified mechanism, none of which may come from the data."""
+        if k != 1 or not least_squares:
+            raise refused(
+                ": certified is proved for one covariate and least squares: set covariates to 1 "
+                "and loss to squared_distance, or name another mechanism",
+                "model",
+            )
+        support = self.support
+        if not isinstance(support.footpoint_centre, list | tuple):
+            raise refused(
+                ": certified needs a public centre: give coordinates", "support.footpoint_centre"
+            )
+        for key in ("footpoint_radius", "shooting_vector_length"):
+            if getattr(support, key) is None:
+                raise refused(
+                    " is missing: certified needs a public limit: add it", f"support.{key}"
+                )
+        if not isinstance(self.data, SimulatedData) and self.data.covariate_range is None:
+            raise refused(
+                " is missing: certified needs a public range of the covariate: add it",
+                "data.covariate_range",
+            )
+        if self.random_walk.cells:
+            raise refused(
+                ": the random walk draws kng_as_published alone: remove it", "random_walk.cells"
             )
 
     def _check_curvature(self):

@@ -5,7 +5,7 @@ import numpy as np
 from geodp.data.simulate import simulate_geodesic_data
 from geodp.manifolds.registry import parse_point
 from geodp.randomness import random_stream
-from reproduction.manifolds import study_manifold
+from reproduction.models import study_model
 
 
 def make(job):
@@ -13,7 +13,7 @@ def make(job):
     params, study, group = job.params, job.wildcards.study, job.wildcards.group
     simulation = simulate_data(
         random_stream(params.seed, study, group, "data"),
-        study_manifold(params.manifold),
+        study_model(params),
         params.settings,
         study,
         1 + params.settings["data_sets"],
@@ -23,24 +23,23 @@ def make(job):
     return {
         "covariates": simulation.covariates,
         "points": simulation.points,
-        "true_footpoint": simulation.footpoint,
-        "true_shooting_vector": simulation.shooting_vector,
+        **{f"true_{block}": value for block, value in simulation.parameters.items()},
         "covariate_range": [0.0, 1.0],
         "description": np.array("simulated"),
     }
 
 
-def simulate_data(rng, manifold, settings, study, data_sets, number, noise_variance):
+def simulate_data(rng, model, settings, study, data_sets, number, noise_variance):
     """Simulated data sets of a study, from its settings under ``data``."""
     ends = {}
     for end in ("first_point", "last_point"):
         # The library draws what is not given at random.
         if settings[end] not in ("random", None):
             place = f"configuration key studies.{study}.data.{end}"
-            ends[end] = parse_point(manifold, settings[end], place)
+            ends[end] = parse_point(model.manifold, settings[end], place)
     return simulate_geodesic_data(
         rng,
-        manifold,
+        model,
         data_sets,
         number,
         noise_variance,

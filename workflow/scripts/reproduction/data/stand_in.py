@@ -29,7 +29,7 @@ def make(job):
     ages = np.vectorize(transformation)(simulation.ages)
     start = manifold.from_landmarks(simulation.first_outline)
     return {
-        "covariates": (ages - low) / (high - low),
+        "covariates": ((ages - low) / (high - low))[..., None],
         "points": manifold.from_landmarks(simulation.outlines),
         "true_footpoint": np.broadcast_to(start, (1 + chosen["data_sets"], *start.shape)),
         "covariate_range": [low, high],

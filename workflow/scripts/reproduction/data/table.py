@@ -5,7 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
-from geodp.data.records import landmark_columns, read_mat_records, read_records
+from geodp.data.matlab import read_mat_records
+from geodp.data.tables import landmark_columns, read_records
 from geodp.errors import DataError
 from reproduction.manifolds import study_manifold
 
@@ -15,11 +16,18 @@ CHOICES = ("transformation", "subject", "keep", "covariate_range", "outline")
 def make(job):
     """Arrays of the one data set there is; what was noticed in the file is printed."""
     study, path = job.wildcards.study, job.input.table
-    records = _read(study, path, job.params.manifold, job.params.settings)
+    try:
+        records = _read(path, job.params.manifold, job.params.settings)
+    except DataError as problem:
+        if problem.argument is None:
+            raise
+        # The reader's arguments are called as the keys they come from.
+        key = f"studies.{study}.data.{problem.argument}"
+        raise DataError(f"{problem} (configuration key {key})") from problem
     for note in records.notes:
         print(f"{study}: {note}", file=sys.stderr)
     return {
-        "covariates": records.covariates[None],
+        "covariates": records.covariates[None, :, None],
         "points": records.points[None],
         "covariate_range": np.array(records.covariate_range),
         # Which records share a subject, without saying who that is.
@@ -32,7 +40,7 @@ def make(job):
     }
 
 
-def _read(study, path, space, settings):
+def _read(path, space, settings):
     manifold = study_manifold(space)
     choices = {key: settings[key] for key in CHOICES}
     if Path(path).suffix.lower() == ".mat":
@@ -44,8 +52,8 @@ def _read(study, path, space, settings):
     if columns is None and not settings["outline"]:
         if space["name"] != "kendall":
             raise DataError(
-                f"configuration key studies.{study}.data.columns is missing: name the columns "
-                f"of a point of {manifold.name}"
+                f"the columns of a point are not given: name those of a point of {manifold.name}",
+                argument="columns",
             )
         columns = landmark_columns(manifold.landmarks)
     with open(path, newline="", encoding="utf-8-sig") as text:

@@ -12,12 +12,16 @@ def draw(numbers, params):
     from matplotlib.colors import Normalize
 
     from reproduction.figures.sphere_view import SphereView
-    from reproduction.figures.style import WITHOUT_PRIVACY, new_figure
+    from reproduction.figures.style import (
+        WITHOUT_PRIVACY,
+        mechanism_label,
+        new_figure,
+        total_budget_label,
+    )
 
-    numbers["total_budget"] = numbers["footpoint_budget"] + numbers["shooting_vector_budget"]
     groups = list(dict.fromkeys(numbers["group"]))
     coordinates = ["coordinate_1", "coordinate_2", "coordinate_3"]
-    totals = numbers["total_budget"]
+    totals = numbers["budget"]
     # The darkest curves have the smallest budgets; the lightest would vanish on white.
     shades = colormaps["viridis"].resampled(256)
     scale = Normalize(totals.min(), totals.max() * 1.08)
@@ -27,15 +31,15 @@ def draw(numbers, params):
         fitted = part[part["kind"] == "without privacy"][coordinates].to_numpy()
         view = SphereView.facing(fitted[len(fitted) // 2], along=fitted[-1] - fitted[0])
         data = part[part["kind"] == "observed"][coordinates].to_numpy()
-        released = part[part["kind"] == "as published"].sort_values(
-            "total_budget", ascending=False, kind="stable"
+        released = part[part["kind"] == "private"].sort_values(
+            "budget", ascending=False, kind="stable"
         )
         for panel, enlarged in zip(row, (False, True), strict=True):
             view.draw_globe(panel)
             front, back = view.split(data)
             panel.plot(*front, ".", color="0.45", markersize=4, zorder=2)
             panel.plot(*back, ".", color="0.8", markersize=3, zorder=1)
-            for total, curve in released.groupby("total_budget", sort=False):
+            for total, curve in released.groupby("budget", sort=False):
                 front, back = view.split(curve[coordinates].to_numpy())
                 panel.plot(*front, color=shades(scale(total)), linewidth=1.2, zorder=3)
                 panel.plot(
@@ -62,14 +66,16 @@ def draw(numbers, params):
         ScalarMappable(scale, shades),
         ax=axes,
         shrink=0.6,
-        label=r"total budget $\epsilon$ ($\epsilon_p = \epsilon_v = \epsilon/2$)",
+        label=total_budget_label(params.budgets),
         ticks=sorted(totals.dropna().unique()),
     )
     figure.legend(
         handles=[
             Line2D([], [], color="0.45", marker=".", linestyle="", label="records"),
             Line2D([], [], color="black", linewidth=2.2, label="fit without privacy"),
-            Line2D([], [], color=shades(0.3), label="geodesics as published"),
+            Line2D(
+                [], [], color=shades(0.3), label=f"geodesics, {mechanism_label(params.mechanism)}"
+            ),
             Line2D([], [], color=shades(0.3), linestyle=":", label="on the far side"),
         ],
         loc="outside upper center",

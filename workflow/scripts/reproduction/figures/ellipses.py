@@ -8,9 +8,10 @@ def draw(numbers, params):
     """The figure, and the numbers that it shows."""
     import numpy as np
 
-    from reproduction.figures.style import RELEASED, WITHOUT_PRIVACY, new_figure
+    from reproduction.figures.style import RELEASED, WITHOUT_PRIVACY, mechanism_label, new_figure
 
     values = list(dict.fromkeys(numbers["covariate"]))
+    one = f"one draw, {mechanism_label(params.mechanism)}"
     entries = [f"coordinate_{k}" for k in range(1, 5)]
     turns = np.linspace(0.0, 2.0 * np.pi, 121)
     circle = np.stack([np.cos(turns), np.sin(turns)])
@@ -25,7 +26,7 @@ def draw(numbers, params):
     )
     for panel, value in zip(axes[0], values, strict=True):
         part = numbers[numbers["covariate"] == value]
-        for _, row in part[part["kind"] == "as published"].iterrows():
+        for _, row in part[part["kind"] == "private"].iterrows():
             first = row["draw"] == 1
             panel.plot(
                 *outline(row),
@@ -35,9 +36,7 @@ def draw(numbers, params):
                 linewidth=1.3 if first else 0.6,
                 alpha=1.0 if first else 0.5,
                 zorder=5 if first else 4,
-                label="one draw as published"
-                if first
-                else ("other draws" if row["draw"] == 2 else None),
+                label=one if first else ("other draws" if row["draw"] == 2 else None),
             )
         panel.plot(
             *outline(part[part["kind"] == "without privacy"].iloc[0]),

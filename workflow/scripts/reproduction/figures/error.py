@@ -1,4 +1,4 @@
-"""Error against budget: log mean squared error of released geodesics, by grid of budgets."""
+"""Error against budget: log mean squared error of private predictions, by grid of budgets."""
 
 TABLE = "errors"
 OF_MECHANISM = True
@@ -11,8 +11,15 @@ def draw(table, params):
     from matplotlib.ticker import MultipleLocator
     from scipy.special import stdtrit
 
-    from geodp.mechanisms.draws import SAMPLED_BY, STAGES
-    from reproduction.figures.style import CURVES, new_figure, plot_curve
+    from geodp.mechanisms.base import SAMPLED_BY
+    from reproduction.figures.style import (
+        CURVES,
+        SYMBOLS,
+        mechanism_label,
+        new_figure,
+        plot_curve,
+        total_budget_label,
+    )
 
     settings, grids = params.figure, params.grids
     table = table[table["sampler"] == "default"]
@@ -22,15 +29,15 @@ def draw(table, params):
     members = members[members["group"].isin(groups)]
     # A cell may be in several grids.
     table = members.merge(table, on=["group", "cell"])
-    table["total_budget"] = table["footpoint_budget"] + table["shooting_vector_budget"]
     table["log_error"] = np.log(table["mean_squared_error"])
     table["log_non_private"] = np.log(table["non_private_mean_squared_error"])
 
-    keys = ["manifold", "data", "grid", "group", "n", "noise_variance", "cell", "footpoint_budget"]
-    keys += ["shooting_vector_budget", "total_budget", "mechanism", "sampler", "support"]
-    keys += ["seed", "lock"]
+    names = params.budgets
+    divided = [f"budget_{name}" for name in names if f"budget_{name}" in table]
+    keys = ["manifold", "data", "grid", "group", "n", "noise_variance", "cell", "budget", *divided]
+    keys += ["mechanism", "guarantee", "sampler", "support", "seed", "lock"]
     values = [
-        *(f"{stage}_{name}" for stage in STAGES for name in SAMPLED_BY),
+        *(f"{name}_{key}" for name in names for key in SAMPLED_BY),
         "draws",
         "footpoints",
         "log_error",
@@ -58,7 +65,7 @@ def draw(table, params):
     handles = []
     for panel, grid in zip(axes[0], settings["grids"], strict=True):
         split = params.splits[grid]
-        column = "footpoint_budget" if split else "total_budget"
+        column = f"budget_{split}" if split else "budget"
         handles = []
         for curve, group in zip(CURVES, groups, strict=False):
             part = numbers[(numbers["grid"] == grid) & (numbers["group"] == group)]
@@ -67,7 +74,7 @@ def draw(table, params):
             label = {
                 "n": f"n = {row['n']}",
                 "noise_variance": f"noise variance {row['noise_variance']}",
-                "none": f"as published, n = {row['n']}",
+                "none": f"{mechanism_label(row['mechanism'])}, n = {row['n']}",
             }[curves]
             single = part["band_low"].isna().all()
             quantile = stdtrit(np.maximum(part["footpoints"] - 1, 1), 0.975)
@@ -90,13 +97,14 @@ def draw(table, params):
                 median = part["band_median"].to_numpy()
                 panel.plot(part[column], median, color=curve.colour, linewidth=0.7, zorder=2)
             panel.axhline(row["log_non_private"], color=curve.colour, linestyle=":", linewidth=1.2)
-        total = numbers[numbers["grid"] == grid]["total_budget"].iloc[0]
         panel.xaxis.set_major_locator(MultipleLocator(0.5))
-        panel.set_xlabel(
-            rf"footpoint budget $\epsilon_p$ ($\epsilon_v = {total:g} - \epsilon_p$)"
-            if split
-            else r"total budget $\epsilon$ ($\epsilon_p = \epsilon_v = \epsilon/2$)"
-        )
+        label = total_budget_label(names)
+        if split:
+            total = numbers[numbers["grid"] == grid]["budget"].iloc[0]
+            [other] = set(names) - {split}
+            word, symbol = split.replace("_", " "), SYMBOLS[split]
+            label = rf"{word} budget {symbol} ({SYMBOLS[other]} = {total:g} $-$ {symbol})"
+        panel.set_xlabel(label)
     axes[0, 0].set_ylabel(f"ln mean squared error{unit}")
     level = axes[0, 0].plot([], [], color="0.3", linestyle=":", label="without privacy")[0]
     figure.legend(

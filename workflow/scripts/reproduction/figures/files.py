@@ -5,8 +5,6 @@ import logging
 from reproduction.figures.style import FORMATS
 from reproduction.jobs import replacing
 
-WARNING = "Mechanism as published: the stated budgets do not hold."
-
 # Without dates the same figure gives the same bytes.
 METADATA = {"pdf": {"CreationDate": None, "ModDate": None}, "svg": {"Date": None}, "png": {}}
 

@@ -8,11 +8,12 @@ def draw(numbers, params):
     """The figure, and the numbers that it shows."""
     from reproduction.figures.style import CURVES, new_figure
 
-    figure, axes = new_figure(1, 2, width=6.4, height=2.9, sharey=True)
-    columns = {
+    titles = {
         "ratio_footpoint": r"footpoint, $r_p = \Delta_p / |\nabla_p E - \nabla_p E'|$",
         "ratio_shooting_vector": r"shooting vector, $r_v = \Delta_v / |\nabla_v E - \nabla_v E'|$",
     }
+    columns = {column: title for column, title in titles.items() if column in numbers}
+    figure, axes = new_figure(1, len(columns), width=3.2 * len(columns), height=2.9, sharey=True)
     sizes = sorted(numbers["n"].unique())
     for panel, (column, title) in zip(axes[0], columns.items(), strict=True):
         values = [numbers.loc[numbers["n"] == n, column] for n in sizes]

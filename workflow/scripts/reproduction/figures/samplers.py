@@ -6,23 +6,26 @@ OF_MECHANISM = True
 
 def draw(numbers, params):
     """The figure, and the numbers that it shows."""
-    from reproduction.figures.style import CURVES, new_figure
+    from reproduction.figures.style import CURVES, SYMBOLS, new_figure
 
     states = numbers["trace_chains"] * numbers["trace_states"]
     numbers["effective_draws_per_state"] = numbers["ess_bulk"] / states
     styles = {"default": CURVES[0], "random_walk": CURVES[1]}
     names = {"default": "default", "random_walk": "random walk"}
-    titles = {"footpoint": "footpoint", "shooting_vector": "shooting vector"}
-    budgets = {"footpoint": "footpoint_budget", "shooting_vector": "shooting_vector_budget"}
-    symbols = {"footpoint": r"$\epsilon_p$", "shooting_vector": r"$\epsilon_v$"}
-    figure, axes = new_figure(1, 2, width=6.6, height=3.0, sharey=True)
-    for panel, stage in zip(axes[0], titles, strict=True):
+    parameters = list(dict.fromkeys(numbers["parameter"]))
+    figure, axes = new_figure(
+        1, len(parameters), width=3.3 * len(parameters), height=3.0, sharey=True
+    )
+    for panel, parameter in zip(axes[0], parameters, strict=True):
+        divided = f"budget_{parameter}"
+        budget = divided if divided in numbers else "budget"
+        word = parameter.replace("_", " ")
         for sampler, style in styles.items():
-            part = numbers[(numbers["parameter"] == stage) & (numbers["sampler"] == sampler)]
+            part = numbers[(numbers["parameter"] == parameter) & (numbers["sampler"] == sampler)]
             for passed in (True, False):
                 some = part[part["passed"] == passed]
                 panel.plot(
-                    some[budgets[stage]],
+                    some[budget],
                     some["effective_draws_per_state"],
                     linestyle="",
                     marker=style.marker,
@@ -32,9 +35,9 @@ def draw(numbers, params):
                 )
         panel.set_xscale("log")
         panel.set_yscale("log")
-        panel.set_xlabel(f"{titles[stage]} budget {symbols[stage]}")
-        panel.set_title(titles[stage])
+        panel.set_xlabel(f"{word} budget {SYMBOLS[parameter]}")
+        panel.set_title(word)
     axes[0, 0].set_ylabel("effective draws per traced state")
-    handles, labels = axes[0, 1].get_legend_handles_labels()
+    handles, labels = axes[0, -1].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper center", ncols=4, fontsize=8)
     return figure, numbers

@@ -8,9 +8,10 @@ def draw(numbers, params):
     """The figure, and the numbers that it shows."""
     import numpy as np
 
-    from reproduction.figures.style import RELEASED, WITHOUT_PRIVACY, new_figure
+    from reproduction.figures.style import RELEASED, WITHOUT_PRIVACY, mechanism_label, new_figure
 
     values = list(dict.fromkeys(numbers["covariate"]))
+    one = f"one draw, {mechanism_label(params.mechanism)}"
     samplers = list(dict.fromkeys(numbers["sampler"].dropna()))
     figure, axes = new_figure(
         len(samplers),
@@ -41,7 +42,7 @@ def draw(numbers, params):
                 marker=RELEASED.marker if first and marked else "",
                 markersize=3.5,
                 zorder=3 if first else 1,
-                label="one draw as published" if first else ("other draws" if draw == 2 else None),
+                label=one if first else ("other draws" if draw == 2 else None),
             )
         panel.plot(
             *closed(part[part["kind"] == "without privacy"]),

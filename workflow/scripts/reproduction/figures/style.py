@@ -42,8 +42,24 @@ CURVES = (
     Curve("#5aa7c7", "D", (0, (5, 1, 1, 1, 1, 1))),
 )
 
+# Letters of budgets in labels, by name.
+SYMBOLS = {"footpoint": r"$\epsilon_p$", "shooting_vector": r"$\epsilon_v$", "all": r"$\epsilon$"}
+
 RELEASED = CURVES[1]
 WITHOUT_PRIVACY = CURVES[0]
+
+
+def mechanism_label(name):
+    """What legends call a mechanism."""
+    return "as published" if name == "kng_as_published" else name.replace("_", " ")
+
+
+def total_budget_label(names):
+    """Label of an axis with budgets that are divided equally among names."""
+    if len(names) < 2:
+        return r"budget $\epsilon$"
+    equal = " = ".join(SYMBOLS[name].strip("$") for name in names)
+    return rf"total budget $\epsilon$ (${equal} = \epsilon/{len(names)}$)"
 
 
 def new_figure(rows=1, columns=1, width=6.6, height=2.9, **keywords):

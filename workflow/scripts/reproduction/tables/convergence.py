@@ -17,9 +17,11 @@ def needs(study, figure, studies):
             (study.name, group),
             *([(reduced.name, reduced.first_group)] if reduced else []),
         ),
-        files=("data.npz", "fit.json", "sensitivity.npz"),
+        files=("data.npz", "fit.json"),
         params={
-            "reduced": reduced and reduced.settings["manifold"],
+            "studies": [
+                each.mechanism_settings | {"study": each.name} for each in (study, reduced) if each
+            ],
             "figure": chosen,
             "budgets": study.cells[group][chosen["cell"]],
             "sampler": study.sampler_settings("default"),
@@ -32,6 +34,7 @@ def needs(study, figure, studies):
 def tabulate(job):
     """Distances of states of random walks and of independent draws, a row each."""
     from dataclasses import replace
+    from types import SimpleNamespace
 
     import numpy as np
     import pandas as pd
@@ -41,8 +44,8 @@ def tabulate(job):
     from geodp.samplers.choice import plan
     from geodp.samplers.random_walk import fixed_or_tuned
     from reproduction.jobs import load_arrays
-    from reproduction.manifolds import study_manifold
     from reproduction.mechanism import load_mechanism
+    from reproduction.models import study_model
 
     params = job.params
     settings = params.figure
@@ -56,14 +59,15 @@ def tabulate(job):
         tables.append(
             pd.DataFrame(
                 {
-                    "law": name,
+                    "distribution": name,
                     "kind": kind,
                     "manifold": mechanism.manifold.name,
                     "data": str(data["description"]),
-                    "mechanism": "kng_as_published",
-                    "support": mechanism.support.describe(),
+                    "mechanism": mechanism.name,
+                    "guarantee": mechanism.guarantee.line,
+                    "support": mechanism.support_description,
                     "footpoint_radius": mechanism.support.footpoint_radius[0],
-                    "footpoint_budget": budget,
+                    "budget_footpoint": budget,
                     "cell": settings["cell"],
                     "root_mean_squared_residual": np.sqrt(2.0 * mechanism.fit.energy[0]),
                     "seed": params.seed,
@@ -97,7 +101,7 @@ def tabulate(job):
                 place = {"step": step, "chain": numbers, "distance": away}
                 add(name, "random_walk", mechanism, data, planned, **place)
 
-    def law(name, mechanism, data):
+    def independent(name, mechanism, data):
         """Distances of independent draws of the default sampler."""
         target = mechanism.footpoint_target(budget)
         rng = random_stream(params.seed, params.study, name, "draws")
@@ -115,15 +119,15 @@ def tabulate(job):
             distance=away,
         )
 
-    laws = ["as configured", "reduced"]
-    sources = (job.input.data, job.input.fit, job.input.sensitivity)
-    for name, manifold, data, fit, sensitivity in zip(
-        laws, (params.manifold, params.reduced), *sources, strict=False
+    names = ["as configured", "reduced"]
+    for name, chosen, data, fit in zip(
+        names, params.studies, job.input.data, job.input.fit, strict=False
     ):
         described = load_arrays(data)
-        mechanism = load_mechanism(study_manifold(manifold), data, fit, sensitivity)
+        chosen = SimpleNamespace(**chosen)
+        mechanism = load_mechanism(study_model(chosen), chosen, chosen.study, data, fit)
         mechanism = mechanism.take(slice(0, 1))
-        law(name, mechanism, described)
+        independent(name, mechanism, described)
         walk(name, mechanism, described)
         radius = settings.get("footpoint_radius")
         if radius is not None and name == "as configured":
@@ -133,6 +137,6 @@ def tabulate(job):
                 footpoint_radius=np.array([radius]),
             )
             wider = replace(mechanism, support=wide)
-            law("wider", wider, described)
+            independent("wider", wider, described)
             walk("wider", wider, described)
     return pd.concat(tables)

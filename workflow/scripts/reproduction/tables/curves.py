@@ -1,6 +1,5 @@
 """Observed points, the fitted geodesic and one released geodesic for each budget of a grid."""
 
-from geodp.mechanisms.budgets import cell_name
 from reproduction.tables import Needs
 
 
@@ -9,11 +8,9 @@ def needs(study, figure, studies):
     groups = study.curve_groups(figure)
     return Needs(
         groups=tuple((study.name, group["group"]) for group in groups),
-        files=("data.npz", "fit.json"),
+        files=("data.npz", "fit.json", "sensitivity.npz"),
         cells=tuple(
-            (group["group"], cell_name(*pair), "default")
-            for group in groups
-            for pair in group["budgets"]
+            (group["group"], cell, "default") for group in groups for cell in group["cells"]
         ),
         params={"groups": groups},
     )
@@ -24,47 +21,54 @@ def tabulate(job):
     import numpy as np
     import pandas as pd
 
-    from geodp.mechanisms.draws import sampled_by
-    from geodp.models.regression import predict
-    from reproduction.jobs import load_arrays, load_json
-    from reproduction.manifolds import study_manifold
+    from geodp.mechanisms.base import sampled_by
+    from reproduction.fits import load_fit
+    from reproduction.jobs import load_arrays
+    from reproduction.models import study_model
+    from reproduction.tables.evaluation import budget_columns
 
-    params = job.params
-    manifold = study_manifold(params.manifold)
+    params, files = job.params, job.input
+    model = study_model(params)
     x = np.linspace(0.0, 1.0, 61)
     tables = []
 
-    def add(kind, group, data, budgets, covariates, points, **drawn_by):
+    def add(kind, group, data, bound, covariates, points, **drawn_by):
         flat = points.reshape(len(covariates), -1)
         columns = {
             "kind": kind,
-            "manifold": manifold.name,
+            "manifold": model.manifold.name,
             "data": str(data["description"]),
             "group": group["group"],
             "noise_variance": group["noise_variance"],
-            "n": data["covariates"].shape[-1],
+            "n": data["points"].shape[1],
+            "guarantee": str(bound["guarantee"]),
             "seed": params.seed,
             "lock": params.lock,
-            "footpoint_budget": budgets[0],
-            "shooting_vector_budget": budgets[1],
             **drawn_by,
             "covariate": covariates,
             **{f"coordinate_{k + 1}": flat[:, k] for k in range(flat.shape[1])},
         }
         tables.append(pd.DataFrame(columns))
 
-    cells = iter(job.input.cells)
-    for group, data_path, fit_path in zip(
-        params.groups, job.input.data, job.input.fit, strict=True
-    ):
-        data, found = load_arrays(data_path), load_json(fit_path)
-        add("observed", group, data, ("", ""), data["covariates"][0], data["points"][0])
-        curve = predict(manifold, found["footpoint"][0], found["shooting_vector"][0], x)
-        add("without privacy", group, data, ("", ""), x, curve)
-        for budgets in group["budgets"]:
+    cells = iter(files.cells)
+    for group, *paths in zip(params.groups, files.data, files.fit, files.sensitivity, strict=True):
+        data, found, bound = (
+            load_arrays(paths[0]),
+            load_fit(paths[1], model).take(0),
+            load_arrays(paths[2]),
+        )
+        of_group = (group, data, bound)
+        add("observed", *of_group, data["covariates"][0, :, 0], data["points"][0])
+        add("without privacy", *of_group, x, model.predict(found.parameters, x))
+        for budgets in group["cells"].values():
             draws = load_arrays(next(cells))
-            curve = predict(
-                manifold, draws["footpoint"][0, 0], draws["shooting_vector"][0, 0, 0], x
+            footpoint, vector = (draws[block][0, 0] for block in model.blocks)
+            add(
+                "private",
+                *of_group,
+                x,
+                model.predict(model.parameters(footpoint, vector[0]), x),
+                **budget_columns(budgets),
+                **sampled_by(draws, budgets),
             )
-            add("as published", group, data, budgets, x, curve, **sampled_by(draws))
     return pd.concat(tables)

@@ -1,14 +1,21 @@
 """Tidy tables of a study: errors of every draw's geodesic, and diagnostics of every cell."""
 
+from decimal import Decimal
+
 import numpy as np
 import pandas as pd
 from scipy.stats import sem
 
 from geodp.evaluation import mean_prediction_distances, mean_squared_errors
-from geodp.mechanisms.draws import STAGES, sampled_by
+from geodp.mechanisms.base import sampled_by
+from geodp.models.blocks import ALL, FOOTPOINT
 from reproduction.diagnostics import LARGEST_FLAGGED_SHARE, convergence
-from reproduction.jobs import load_arrays, load_json
-from reproduction.manifolds import study_manifold
+from reproduction.fits import load_fit
+from reproduction.jobs import load_arrays
+from reproduction.models import study_model
+
+# Diagnostics of independent draws.
+INDEPENDENT = {"ess_bulk": np.nan, "rhat": np.nan, "passed": True}
 
 
 def evaluate(job):
@@ -22,9 +29,9 @@ def evaluate(job):
         A row for each parameter of each cell.
     """
     params, files = job.params, job.input
-    manifold = study_manifold(params.manifold)
+    model = study_model(params)
     groups = {
-        name: (load_arrays(data), load_json(fit), load_arrays(bound))
+        name: (load_arrays(data), load_fit(fit, model), load_arrays(bound))
         for name, data, fit, bound in zip(
             params.groups, files.data, files.fit, files.sensitivity, strict=True
         )
@@ -35,26 +42,26 @@ def evaluate(job):
         draws = load_arrays(path)
         common = {
             "study": job.wildcards.study,
-            "manifold": manifold.name,
+            "manifold": model.manifold.name,
             "data": str(data["description"]),
             "group": entry["group"],
-            "n": data["covariates"].shape[-1],
+            "n": data["points"].shape[1],
             "noise_variance": params.groups[entry["group"]]["noise_variance"],
             "cell": entry["cell"],
-            "footpoint_budget": entry["budgets"][0],
-            "shooting_vector_budget": entry["budgets"][1],
+            **budget_columns(entry["budgets"]),
             "mechanism": params.mechanism,
+            "guarantee": str(bound["guarantee"]),
             "sampler": entry["sampler"],
             "support": str(bound["description"]),
             "seed": params.seed,
             "lock": params.lock,
         }
-        judged = [_diagnose(draws, stage) for stage in STAGES]
+        judged = [_diagnose(draws, name) for name in entry["budgets"]]
         diagnostics += [common | row for row in judged]
         flagged = not all(row["passed"] for row in judged)
         errors += [
             common | row | {"flagged": flagged}
-            for row in _errors(manifold, draws, data, found, bound)
+            for row in _errors(model, draws, data, found, entry["budgets"])
         ]
     return pd.DataFrame(errors), pd.DataFrame(diagnostics)
 
@@ -69,66 +76,73 @@ def flagged_cells(diagnostics):
     return message
 
 
-def _diagnose(draws, stage):
-    """How one parameter of a cell was drawn, and whether its chains can be believed."""
-    prefix = f"trace_{stage}."
+def budget_columns(budgets):
+    """Columns of a cell's budgets: in all, and by block where it is divided.
+
+    Parameters
+    ----------
+    budgets : dict of str
+        Decimal text by name.
+    """
+    columns = {f"budget_{name}": text for name, text in budgets.items() if name != ALL}
+    return {"budget": str(sum(map(Decimal, budgets.values()))), **columns}
+
+
+def _diagnose(draws, name):
+    """How the draws of one budget were made, and whether their chains can be believed."""
+    prefix = f"trace_{name}."
     traces = {
-        name.removeprefix(prefix): values
-        for name, values in draws.items()
-        if name.startswith(prefix)
+        key.removeprefix(prefix): values for key, values in draws.items() if key.startswith(prefix)
     }
-    chains, states = next(iter(traces.values())).shape
-    cut_short = bool(draws[f"{stage}_cut_short"])
-    judged = convergence(traces)
-    judged["passed"] = judged["passed"] and not cut_short
+    thin = int(traces.pop("thin", 0))
+    # Independent draws have no chains.
+    judged = convergence(traces) if traces else INDEPENDENT
+    chains, states = next(iter(traces.values())).shape if traces else (0, 0)
+    cut_short = bool(draws[f"{name}_cut_short"])
     return {
-        "parameter": stage,
-        "drawn_by": str(draws[f"{stage}_drawn_by"]),
-        "exact_share": float(draws[f"{stage}_exact_share"]),
-        "certificate": str(draws[f"{stage}_certificate"]),
-        "proposals": int(draws[f"{stage}_proposals"]),
-        "steps": int(draws[f"{stage}_steps"]),
+        "parameter": name,
+        "drawn_by": str(draws[f"{name}_drawn_by"]),
+        "exact_share": float(draws[f"{name}_exact_share"]),
+        "certificate": str(draws[f"{name}_certificate"]),
+        "proposals": int(draws[f"{name}_proposals"]),
+        "steps": int(draws[f"{name}_steps"]),
         "cut_short": cut_short,
-        "accepted": float(draws[f"{stage}_accepted"]),
-        "largest_weight": float(draws[f"{stage}_largest_weight"]),
-        "estimated_total_variation": float(draws[f"{stage}_total_variation"]),
+        "accepted": float(draws[f"{name}_accepted"]),
+        "largest_weight": float(draws[f"{name}_largest_weight"]),
+        "estimated_total_variation": float(draws[f"{name}_total_variation"]),
         "trace_chains": chains,
         "trace_states": states,
-        "trace_thin": int(draws[f"{stage}_thin"]),
+        "trace_thin": thin,
         **judged,
+        "passed": judged["passed"] and not cut_short,
     }
 
 
-def _errors(manifold, draws, data, found, bound):
+def _errors(model, draws, data, found, names):
     """A row for each data set that the draws of a cell are of."""
-    count = draws["footpoint"].shape[0]
-    covariates = data["covariates"][:count]
-    squared = mean_squared_errors(
-        manifold, draws["footpoint"], draws["shooting_vector"], covariates, data["points"][:count]
-    )
-    away = manifold.dist(np.expand_dims(found["footpoint"][:count], 1), draws["footpoint"])
-    apart = mean_prediction_distances(
-        manifold,
-        draws["footpoint"],
-        draws["shooting_vector"],
-        found["footpoint"][:count],
-        found["shooting_vector"][:count],
-        covariates,
-    )
+    manifold = model.manifold
+    parameters = {block: draws[block] for block in model.blocks}
+    count = len(parameters[FOOTPOINT])
+    covariates, points = data["covariates"][:count], data["points"][:count]
+    squared = mean_squared_errors(model, parameters, covariates, points)
+    away = manifold.dist(np.expand_dims(found.footpoint[:count], 1), parameters[FOOTPOINT])
+    fitted = found.take(slice(0, count))
+    least = np.mean(model.residual_distances(fitted.parameters, covariates, points) ** 2, axis=-1)
+    apart = mean_prediction_distances(model, parameters, fitted.parameters, covariates)
     for index in range(count):
-        by_footpoint = np.mean(squared[index], axis=-1)
         # Draws at one footpoint are alike, so footpoints are the independent units.
+        by_footpoint = np.mean(squared[index].reshape((len(squared[index]), -1)), axis=-1)
         relative = sem(by_footpoint) / np.mean(by_footpoint) if len(by_footpoint) > 1 else np.nan
         yield {
             "data_set": index,
-            **sampled_by(draws),
+            **sampled_by(draws, names),
             "draws": squared[index].size,
             "footpoints": len(by_footpoint),
             "mean_squared_error": np.mean(squared[index]),
             "log_error_standard_error": relative,
-            "non_private_mean_squared_error": 2.0 * found["energy"][index],
+            "non_private_mean_squared_error": least[index],
             "median_squared_error": np.median(squared[index]),
             "mean_footpoint_distance": np.mean(away[index]),
             "mean_prediction_distance": np.mean(apart[index]),
-            "tau": bound["tau"][index],
+            "tau": found.largest_residual[index],
         }

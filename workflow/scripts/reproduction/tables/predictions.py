@@ -9,12 +9,13 @@ def needs(study, figure, studies):
     chosen = study.settings["figures"][figure]
     return Needs(
         groups=((study.name, group),),
-        files=("data.npz", "fit.json"),
+        files=("data.npz", "fit.json", "sensitivity.npz"),
         cells=tuple((group, chosen["cell"], sampler) for sampler in samplers),
         params={
             "name": figure,
             "figure": chosen,
             "samplers": samplers,
+            "budgets": study.cells[group][chosen["cell"]],
             "transformation": study.settings["data"].get("transformation", "none"),
         },
     )
@@ -25,25 +26,28 @@ def tabulate(job):
     import numpy as np
     import pandas as pd
 
-    from geodp.mechanisms.draws import sampled_by
-    from geodp.models.regression import predict
-    from reproduction.jobs import load_arrays, load_json
-    from reproduction.manifolds import study_manifold
+    from geodp.mechanisms.base import sampled_by
+    from reproduction.fits import load_fit
+    from reproduction.jobs import load_arrays
+    from reproduction.models import study_model
+    from reproduction.tables.evaluation import budget_columns
 
     params, settings = job.params, job.params.figure
-    manifold = study_manifold(params.manifold)
-    data, found = load_arrays(job.input.data[0]), load_json(job.input.fit[0])
+    model = study_model(params)
+    manifold = model.manifold
+    [data], [fit], [bound] = job.input.data, job.input.fit, job.input.sensitivity
+    data, bound = load_arrays(data), load_arrays(bound)
     values = settings["values"]
     scaled = _scaled(params, values, data["covariate_range"])
     count = settings.get("draws", 1)
-    fitted = predict(manifold, found["footpoint"][0], found["shooting_vector"][0], scaled)
+    fitted = model.predict(load_fit(fit, model).take(0).parameters, scaled)
     predicted = {"": (fitted[None], np.zeros((1, len(values))), {})}
     for sampler, path in zip(params.samplers, job.input.cells, strict=True):
         draws = load_arrays(path)
-        private = predict(
-            manifold, draws["footpoint"][0][:count], draws["shooting_vector"][0, :count, 0], scaled
-        )
-        predicted[sampler] = (private, manifold.dist(fitted, private), sampled_by(draws))
+        footpoints, vectors = (draws[block][0, :count] for block in model.blocks)
+        private = model.predict(model.parameters(footpoints, vectors[:, 0]), scaled)
+        drawn_by = sampled_by(draws, params.budgets)
+        predicted[sampler] = (private, manifold.dist(fitted, private), drawn_by)
 
     tables = []
     for sampler, (sequences, distances, drawn_by) in predicted.items():
@@ -55,13 +59,15 @@ def tabulate(job):
         for draw, sequence in enumerate(sequences):
             for value, point, distance in zip(values, sequence, distances[draw], strict=True):
                 columns = {
-                    "kind": "as published" if sampler else "without privacy",
+                    "kind": "private" if sampler else "without privacy",
                     "sampler": sampler,
                     **drawn_by,
                     "manifold": manifold.name,
                     "data": str(data["description"]),
                     "draw": draw + 1,
                     "cell": settings["cell"],
+                    **budget_columns(params.budgets),
+                    "guarantee": str(bound["guarantee"]),
                     "seed": params.seed,
                     "lock": params.lock,
                     "covariate": value,

@@ -1,0 +1,17 @@
+"""The model of a study, from its settings."""
+
+from geodp.models.geodesic import GeodesicModel
+from geodp.models.losses import Distance, Huber, SquaredDistance
+from reproduction.manifolds import study_manifold
+
+LOSSES = {loss.name: loss for loss in (SquaredDistance, Huber, Distance)}
+
+
+def study_model(params):
+    """The model of a job, from its parameters ``manifold`` and ``model``."""
+    loss = dict(params.model["loss"])
+    return GeodesicModel(
+        study_manifold(params.manifold),
+        params.model["covariates"],
+        LOSSES[loss.pop("name")](**loss),
+    )
