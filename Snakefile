@@ -44,7 +44,7 @@ rule all:
 
 
 onsuccess:
-    print(PROGRESS.success(RESULTS, config["claims"]), file=sys.stderr)
+    print(PROGRESS.success(RESULTS, bool(PAPERS)), file=sys.stderr)
 
 
 onerror:

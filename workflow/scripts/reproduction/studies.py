@@ -146,7 +146,7 @@ class Study:
 
     @property
     def splits(self):
-        """By grid of budgets, the block that gets parts of one total; ``None`` of several totals."""
+        """By grid of budgets, the block that gets parts of a total; ``None`` of several totals."""
         return {
             grid: next((name for name in part if name not in ("total", "totals")), None)
             for grid, part in self.settings["budgets"].items()

@@ -224,8 +224,8 @@ class StudySettings(Section):
         least_squares = self.model.loss.name == "squared_distance"
         if name == "kng_as_published" and k > 1:
             raise refused(
-                f": {k} is more than 1, and kng_as_published is of one covariate at most: set it to "
-                "0 or 1 or name another mechanism",
+                f": {k} is more than 1, and kng_as_published is of one covariate at most: set it "
+                "to 0 or 1 or name another mechanism",
                 "model.covariates",
             )
         if name == "kng_as_published" and not least_squares:

@@ -1,4 +1,4 @@
-"""Distance of footpoints from the estimate against the number of steps, beside their distribution."""
+"""Distance of footpoints from the estimate: by steps of walks, and in their distribution."""
 
 TABLE = "convergence"
 OF_MECHANISM = True

@@ -19,6 +19,7 @@ def draw(numbers, params):
         total_budget_label,
     )
 
+    label = mechanism_label(params.mechanism)
     groups = list(dict.fromkeys(numbers["group"]))
     coordinates = ["coordinate_1", "coordinate_2", "coordinate_3"]
     totals = numbers["budget"]
@@ -73,9 +74,7 @@ def draw(numbers, params):
         handles=[
             Line2D([], [], color="0.45", marker=".", linestyle="", label="records"),
             Line2D([], [], color="black", linewidth=2.2, label="fit without privacy"),
-            Line2D(
-                [], [], color=shades(0.3), label=f"geodesics, {mechanism_label(params.mechanism)}"
-            ),
+            Line2D([], [], color=shades(0.3), label=f"geodesics, {label}"),
             Line2D([], [], color=shades(0.3), linestyle=":", label="on the far side"),
         ],
         loc="outside upper center",
