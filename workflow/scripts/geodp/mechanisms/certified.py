@@ -26,22 +26,22 @@ from geodp.models.residuals import residuals_of
 # Of the geodesics that are released.
 BLOCKS = block_names(1)
 
-# In flat space the gradients at the two ends of the geodesic.
+# Combinations of the gradient's blocks; in flat space the gradients at the geodesic's two ends.
 ENDS = tuple({BLOCKS[0]: 0.5, BLOCKS[1]: sign} for sign in (1.0, -1.0))
 
-# Scores to choose from; all but the first to compare it with.
+# The score of the theorem, and others that it is compared with.
 SCORES = ("combined", "energy", "gradient", "gradient_by_blocks")
 
-# Scores are smaller than their definition by this fraction, so that rounding (at most some 1e-7,
-# of norms near the cut locus) cannot raise their sensitivity above one.
+# Scores are reduced by this fraction, so that rounding does not raise their sensitivity above one:
+# a margin for errors that were measured, at most some 1e-7, of norms near the cut locus.
 SLACK = 1e-6
 
 # A residual at least this long, as a fraction of the injectivity radius, has no direction that its
 # digits would determine.
 CUT_LOCUS = 0.999
 
-# Lengths beyond which exponentials of them overflow, relative to the curvature; and those of which
-# squares do.
+# Lengths whose exponential overflows, in units of the radius of negative curvature; and lengths
+# whose square does.
 FARTHEST_CURVED = 100.0
 FARTHEST = 1e100
 
@@ -79,7 +79,7 @@ class PublicInputs:
     loss_scale : float
         c, in the same unit: a residual of this length or more costs as much as one can.
     number : int
-        n, the number of subjects.
+        n, of subjects, each with one record.
     loss_offset : float
         f0: the score's energy counts from here; about the energy expected at the optimum, as a
         fraction of ``c^2``.
@@ -233,8 +233,8 @@ def _arrays(manifold, covariates, points):
         return np.asarray(covariates, dtype=float), np.asarray(points, dtype=manifold.dtype)
     except FAILURES:
         pass
-    # One record that is no array of numbers must not stop the others, nor be told of.  A data
-    # frame would give its columns' names.
+    # A record that is no array of numbers must neither end the run nor be reported.  Iterating over
+    # a data frame would give the names of its columns.
     covariates, points = (
         getattr(each, "to_numpy", lambda x=each: x)() for each in (covariates, points)
     )
@@ -278,7 +278,7 @@ def _refuse_repeated(subjects, shape):
     for index in np.ndindex(shape[:-1]):
         labels = subjects[index].tolist()
         if any(_is_missing(label) for label in labels):
-            raise DataError("a record has no subject: name whose each record is")
+            raise DataError("subjects: a record has none: name whose each record is")
         if len(set(labels)) < len(labels):
             raise DataError(
                 "subjects: some have several records, for which no guarantee is proved: keep one "
