@@ -857,6 +857,7 @@ def test_defaults_are_filled_in(small):
     assert small == given
     assert checked["papers"] == []
     assert "plan" not in checked
+    assert validate(small | {"plan": None}) == checked
     studies = expand(checked)
     sphere, rats = studies["sphere"], studies["rats"]
     assert checked["cells_per_job"] == sphere.cells_per_job == 10
