@@ -22,7 +22,10 @@ if " " in sys.executable:
     )
 
 try:
-    config.update(validate(config))
+    checked = validate(config)
+    # A key that was given as null may be left out of what was checked.
+    config.clear()
+    config.update(checked)
     STUDIES = expand(config)
     # Measurements have settings and results of their own.
     AUDIT = load_audit(ROOT / "config")

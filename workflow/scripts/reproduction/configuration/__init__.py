@@ -56,10 +56,12 @@ def validate(given, name="config"):
 
     refuse_infinite(given)
     try:
-        return settings_model(name).model_validate(given).model_dump()
+        checked = settings_model(name).model_validate(given)
     except ValidationError as problem:
         problems = problem.errors(include_url=False)
         raise ConfigurationError(sentence(problems, given)) from None
+    # An integer that was given for a number is one still, of which there would be warnings.
+    return checked.model_dump(warnings=False)
 
 
 def load_settings(path):

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field, model_validator
 
 from reproduction.configuration.section import (
-    Decimal,
+    DecimalText,
     Positive,
     Section,
     absent,
@@ -117,14 +117,16 @@ MechanismSettings = Annotated[
 class BudgetGrid(Section):
     """Privacy budgets of several cells: `totals`, or a `total` with the parts of one block."""
 
-    totals: some(Decimal) | None = absent(
+    totals: some(DecimalText) | None = absent(
         description="Budgets in all, each divided equally among the blocks of the model."
     )
-    total: Decimal | None = absent(description="One budget in all, of which a block gets parts.")
-    footpoint: some(Decimal) | None = absent(
+    total: DecimalText | None = absent(
+        description="One budget in all, of which a block gets parts."
+    )
+    footpoint: some(DecimalText) | None = absent(
         description="Parts of `total` for the footpoint; the shooting vector gets the rest."
     )
-    shooting_vector: some(Decimal) | None = absent(
+    shooting_vector: some(DecimalText) | None = absent(
         description="Parts of `total` for the shooting vector; the footpoint gets the rest."
     )
 

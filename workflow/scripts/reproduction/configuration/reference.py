@@ -3,6 +3,8 @@
 import json
 import re
 
+from pydantic.json_schema import GenerateJsonSchema
+
 from reproduction.configuration import MODELS, settings_model
 
 HEAD = """# Configuration
@@ -29,6 +31,13 @@ LIMITS = {
 NOUNS = {"string": "text", "boolean": "true or false"}
 
 
+class WithoutTitles(GenerateJsonSchema):
+    """JSON schemas in which keys have no titles, which would repeat their names."""
+
+    def field_title_should_be_set(self, schema):
+        return False
+
+
 def files():
     """What is generated: text by path, relative to the checkout."""
     schemas = {
@@ -41,7 +50,7 @@ def schema(name):
     """JSON schema of a file under config."""
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **settings_model(name).model_json_schema(),
+        **settings_model(name).model_json_schema(schema_generator=WithoutTitles),
     }
 
 

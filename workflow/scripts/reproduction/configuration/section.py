@@ -120,7 +120,7 @@ FileName = Annotated[str, StringConstraints(strict=True, pattern="^[A-Za-z0-9_-]
 Name = Annotated[str, StringConstraints(strict=True, pattern="^[A-Za-z][A-Za-z0-9_]*$")]
 
 # Decimal text keeps its digits in names and paths, so that 1.0 stays 1.0.
-Decimal = one_of(Text | Number, 'a decimal number such as "0.5"')
+DecimalText = one_of(Text | Number, 'a decimal number such as "0.5"')
 
 
 def check_variance(value):

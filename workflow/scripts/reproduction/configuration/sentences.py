@@ -51,7 +51,7 @@ def sentence(problems, configuration):
     """The sentence for the first of the problems that pydantic found."""
     problem = problems[0]
     kind, found = problem["type"], problem["input"]
-    limits = dict(problem.get("ctx", {}))
+    limits = {"msg": problem["msg"], **problem.get("ctx", {})}
     path = list(problem["loc"])
     if path and path[-1] == "[key]":
         # A name that may not be one is seen best in the section that has it.
@@ -62,21 +62,19 @@ def sentence(problems, configuration):
         if kind == "union_tag_not_found":
             kind = "missing"
         else:
-            kind, found, limits["expected"] = (
-                "literal_error",
-                limits["tag"],
-                limits["expected_tags"],
-            )
+            kind, found = "literal_error", limits["tag"]
+            limits["expected"] = limits["expected_tags"]
     if kind == "literal_error":
         limits["expected"] = limits["expected"].replace(" or ", ", ").replace("'", "")
     if kind == "too_short":
         what = "the list is" if isinstance(found, list) else "it is"
-        if len(found):
-            remedy = ": {found} is too short a list: give {min_length} entries or more"
-        else:
-            remedy = f": {what} empty: give at least one entry"
+        remedy = (
+            ": {found} is too short a list: give {min_length} entries or more"
+            if found
+            else f": {what} empty: give at least one entry"
+        )
     else:
-        remedy = REMEDIES.get(kind, f": {{found!r}} is not allowed: {problem['msg']}")
+        remedy = REMEDIES.get(kind, ": {found!r} is not allowed: {msg}")
     if limits.get("key"):
         place = _join(place, limits["key"])
     return f"configuration key {place or '(top)'}{remedy.format(found=found, **limits)}"
