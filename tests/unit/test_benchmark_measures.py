@@ -14,7 +14,7 @@ from geodp.samplers.base import State
 from geodp.samplers.random_walk import RandomWalk
 from reproduction.measurements import benchmark as measurements
 from reproduction.measurements import geomstats_fits
-from reproduction.measurements.benchmark_report import (
+from reproduction.measurements.benchmark.report import (
     Aim,
     aims,
     cells,
@@ -23,7 +23,7 @@ from reproduction.measurements.benchmark_report import (
     paragraph,
     slopes,
 )
-from reproduction.measurements.geomstats_walk import from_geomstats, geomstats_walk, to_geomstats
+from reproduction.measurements.benchmark.geomstats_walk import from_geomstats, geomstats_walk, to_geomstats
 
 RATS = Path(__file__).resolve().parents[2] / "resources" / "vilmann_rats.csv"
 

@@ -5,8 +5,8 @@ import pytest
 
 from geodp.mechanisms import certified
 from geodp.mechanisms.certified import Certified
-from reproduction.measurements.comparison import PROVED, SCORES
-from reproduction.measurements.comparison_report import decide, losses, page
+from reproduction.measurements.comparison.mechanisms import PROVED, SCORES
+from reproduction.measurements.comparison.report import decide, losses, page
 
 # Logarithms of mean squared errors in three cells. The careful one is best nowhere and never far
 # from it; the bold one is best twice, and on average, and far behind once.

@@ -1,10 +1,29 @@
-# The audit: `snakemake audit`, realised against stated privacy losses. No study and no other
-# configuration has a part in it.
+# The audit: `snakemake audit` compares realised with stated privacy losses.
 # In: config/audit.yaml. Out: results/audit/audit.csv, neighbours.csv, sensitivity.csv,
 # black_box.csv, audit.pdf, .svg, .png and .html.
+AUDIT_RESULTS = "results/audit"
+
+
+def audit_budgets(number):
+    """Stated budgets at a number of records: all at the first, at others that in the middle."""
+    sphere = settings_of("audit")["sphere"]
+    budgets = sphere["budgets"]
+    return budgets if number in (2, sphere["n"][0]) else [budgets[len(budgets) // 2]]
+
+
+def audit_parts(name):
+    """An input function: one table for each number of records. The worst case has two."""
+
+    def files(wildcards):
+        numbers = [2, *settings_of("audit")["sphere"]["n"]]
+        return [f"{AUDIT_RESULTS}/parts/{name}_n{n}.csv" for n in numbers]
+
+    return files
+
+
 rule audit_losses:
     input:
-        library=library("audit_losses.py"),
+        library=measured_by("measure.py", "audit.losses"),
     output:
         losses=f"{AUDIT_RESULTS}/parts/losses_n{{n}}.csv",
         neighbours=f"{AUDIT_RESULTS}/parts/neighbours_n{{n}}.csv",
@@ -18,17 +37,20 @@ rule audit_losses:
         "../../envs/environment.yaml"
     params:
         study="audit",
-        n=lambda wildcards: int(wildcards.n),
-        budgets=lambda wildcards: audit_budgets(int(wildcards.n)),
-        settings=audit_settings("sphere", "certified", "two_points"),
+        module="audit.losses",
+        arguments=lambda wildcards: {
+            "settings": part_of("audit", "seed", "sphere", "certified", "two_points"),
+            "number": int(wildcards.n),
+            "budgets": audit_budgets(int(wildcards.n)),
+        },
         lock=LOCK,
     script:
-        "../scripts/audit_losses.py"
+        "../scripts/measure.py"
 
 
 rule audit_sensitivity:
     input:
-        library=library("audit_sensitivity.py"),
+        library=measured_by("measure.py", "audit.sensitivity"),
     output:
         f"{AUDIT_RESULTS}/sensitivity.csv",
     log:
@@ -37,16 +59,19 @@ rule audit_sensitivity:
         "../../envs/environment.yaml"
     params:
         study="audit",
-        settings=audit_settings("sensitivity", "sphere"),
+        module="audit.sensitivity",
+        arguments=lambda wildcards: {
+            "settings": part_of("audit", "seed", "sensitivity", "sphere"),
+        },
         lock=LOCK,
     script:
-        "../scripts/audit_sensitivity.py"
+        "../scripts/measure.py"
 
 
 rule audit_black_box:
     input:
         rats="resources/vilmann_rats.csv",
-        library=library("audit_black_box.py"),
+        library=measured_by("measure.py", "audit.black_box"),
     output:
         f"{AUDIT_RESULTS}/black_box.csv",
     log:
@@ -55,20 +80,21 @@ rule audit_black_box:
         "../../envs/environment.yaml"
     params:
         study="audit",
-        settings=audit_settings("black_box"),
+        module="audit.black_box",
+        arguments=lambda wildcards: {"settings": part_of("audit", "seed", "black_box")},
         lock=LOCK,
     script:
-        "../scripts/audit_black_box.py"
+        "../scripts/measure.py"
 
 
 rule audit:
     input:
-        losses=[f"{AUDIT_RESULTS}/parts/losses_n{n}.csv" for n in AUDIT_NUMBERS],
-        neighbours=[f"{AUDIT_RESULTS}/parts/neighbours_n{n}.csv" for n in AUDIT_NUMBERS],
+        losses=audit_parts("losses"),
+        neighbours=audit_parts("neighbours"),
         sensitivity=f"{AUDIT_RESULTS}/sensitivity.csv",
         black_box=f"{AUDIT_RESULTS}/black_box.csv",
         template="workflow/report/audit.html.j2",
-        library=library("audit_summary.py"),
+        library=measured_by("summarise.py", "audit.summary"),
     output:
         csv=f"{AUDIT_RESULTS}/audit.csv",
         neighbours=f"{AUDIT_RESULTS}/neighbours.csv",
@@ -87,7 +113,10 @@ rule audit:
         "../../envs/environment.yaml"
     params:
         study="audit",
-        settings=audit_settings("sphere", "certified", "two_points"),
+        module="audit.summary",
+        arguments=lambda wildcards: {
+            "settings": part_of("audit", "sphere", "certified", "two_points"),
+        },
         lock=LOCK,
     script:
-        "../scripts/audit_summary.py"
+        "../scripts/summarise.py"

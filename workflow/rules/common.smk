@@ -1,14 +1,13 @@
 # What every stage needs: the expanded configuration, paths, and what a job's result depends on.
 import ast
 import hashlib
-import re
 import sys
 from functools import cache
 from pathlib import Path
 
 from geodp.mechanisms.budgets import cell_name
 from geodp.errors import DataError
-from reproduction.configuration import load_audit, load_schema, load_settings, load_utility, validate
+from reproduction.configuration import load_schema, validate
 from reproduction.studies import PREDICTED, expand
 
 ROOT = Path(workflow.basedir)
@@ -24,9 +23,6 @@ if " " in sys.executable:
 try:
     validate(config, load_schema(ROOT / "config" / "schemas" / "config.schema.yaml"))
     STUDIES = expand(config)
-    # The audit and simulated releases have settings and results of their own.
-    AUDIT = load_audit(ROOT / "config")
-    UTILITY = load_utility(ROOT / "config")
 except DataError as problem:
     # One sentence, with no trace of where in the workflow it was noticed.
     sys.exit(f"Error: {problem}")
@@ -35,33 +31,6 @@ RESULTS = f"results/{config['name']}"
 GROUPS = f"{RESULTS}/{{study}}/groups/{{group}}"
 # A changed lock runs everything again.
 LOCK = hashlib.sha256((ROOT / "envs" / "requirements.txt").read_bytes()).hexdigest()[:16]
-
-# The benchmark has settings and results of its own.
-BENCHMARK = load_settings(ROOT / "config" / "benchmark.yaml")
-BENCHMARK_RESULTS = "results/benchmark"
-# Names of its spaces by what files are called.
-BENCHMARK_SPACES = {re.sub("[^a-z0-9]", "", name.lower()): name for name in BENCHMARK["spaces"]}
-GEOMSTATS_BACKENDS = ("numpy", "autograd")
-BENCHMARK_PARTS = [
-    *(f"sampling_{space}" for space in BENCHMARK_SPACES),
-    "gradients",
-    *(f"fits_{backend}" for backend in GEOMSTATS_BACKENDS),
-    "sizes",
-]
-
-# Two points have a file of their own: n is 2.
-AUDIT_RESULTS = "results/audit"
-AUDIT_NUMBERS = [2, *AUDIT["sphere"]["n"]]
-
-UTILITY_RESULTS = "results/utility"
-UTILITY_SPACES = {re.sub("[^a-z0-9]", "", name.lower()): name for name in UTILITY["spaces"]}
-
-PLAN_FILES = {
-    "table": f"{RESULTS}/plan/plan.csv",
-    "needed": f"{RESULTS}/plan/needed.csv",
-    **{suffix: f"{RESULTS}/plan/plan.{suffix}" for suffix in ("pdf", "svg", "png")},
-}
-
 
 wildcard_constraints:
     study="|".join(STUDIES) or "no_such_study",
@@ -143,11 +112,6 @@ def claimed_table(study, table):
     return f"{RESULTS}/{study}/tables/{table}.csv"
 
 
-def plan_files():
-    """Of a configuration that asks for a plan and nothing else."""
-    return list(PLAN_FILES.values()) if not STUDIES else []
-
-
 def claims_files():
     return [f"{RESULTS}/claims.{suffix}" for suffix in ("csv", "html")] if config["claims"] else []
 
@@ -217,27 +181,3 @@ def convergence_inputs(study, figure):
         sources.append((other, STUDIES[other].first_group))
     names = {"data": "data.npz", "fit": "fit.json", "sensitivity": "sensitivity.npz"}
     return {key: [group_file(*source, name) for source in sources] for key, name in names.items()}
-
-
-def benchmark_settings(part):
-    """What one part of the benchmark is told: its own settings, limits and seed."""
-    return {key: BENCHMARK[key] for key in ("seed", "seconds", part)}
-
-
-def audit_settings(*parts):
-    """What one part of the audit is told: its own settings and the seed."""
-    return {key: AUDIT[key] for key in ("seed", *parts)}
-
-
-def audit_budgets(number):
-    """Stated budgets at a number of records: all at the first, at others that in the middle."""
-    sphere = AUDIT["sphere"]
-    budgets = sphere["budgets"]
-    return budgets if number in (2, sphere["n"][0]) else [budgets[len(budgets) // 2]]
-
-
-def utility_settings(space, part):
-    """What a job on one space of simulated releases is told."""
-    name = UTILITY_SPACES[space]
-    chosen = {key: UTILITY[key] for key in ("seed", "chains", part)}
-    return chosen | {"spaces": {name: UTILITY["spaces"][name]}}

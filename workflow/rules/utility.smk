@@ -1,38 +1,63 @@
 # What private releases are worth on simulated data: `snakemake utility`, and which mechanism is worth
-# most: `snakemake comparison`. No study and no other configuration has a part in them.
+# most: `snakemake comparison`.
 # In: config/utility.yaml. Out: results/utility/utility.csv, .pdf, .svg, .png and .md;
 # results/utility/comparison.csv and .md.
+UTILITY_RESULTS = "results/utility"
+
+
+def utility_parts(wildcards):
+    """Tables of all spaces and n of the utility, those that take longest first."""
+    return [
+        f"{UTILITY_RESULTS}/cells/{space}_n{number}.csv"
+        for number in sorted(settings_of("utility")["utility"]["n"], reverse=True)
+        for space in spaces_by_file("utility")
+    ]
+
+
+def comparison_parts(wildcards):
+    """Tables of all cells of the comparison."""
+    cells = settings_of("utility")["comparison"]["cells"]
+    return [
+        f"{UTILITY_RESULTS}/comparison/{space}_n{number}_budget{budget}.csv"
+        for space, name in spaces_by_file("utility").items()
+        for number, budget in cells.get(name, [])
+    ]
+
+
+def utility_arguments(wildcards, part, **others):
+    """What a job on one space and n is told: the settings of that space and of its part."""
+    space = space_named("utility", wildcards)
+    settings = part_of("utility", "seed", "chains", part)
+    settings |= {"spaces": {space: settings_of("utility")["spaces"][space]}}
+    return {"settings": settings, "space": space, "number": int(wildcards.number), **others}
+
+
 rule utility_cells:
     input:
         rats="resources/vilmann_rats.csv",
-        library=library("utility_cells.py"),
+        library=measured_by("measure.py", "utility.releases"),
     output:
         f"{UTILITY_RESULTS}/cells/{{space}}_n{{number}}.csv",
     log:
         f"{UTILITY_RESULTS}/logs/{{space}}_n{{number}}.log",
     wildcard_constraints:
-        space="|".join(UTILITY_SPACES),
+        space="[a-z0-9]+",
         number=r"\d+",
     conda:
         "../../envs/environment.yaml"
     params:
         study="utility",
-        space=lambda wildcards: UTILITY_SPACES[wildcards.space],
-        settings=lambda wildcards: utility_settings(wildcards.space, "utility"),
+        module="utility.releases",
+        arguments=lambda wildcards: utility_arguments(wildcards, "utility"),
         lock=LOCK,
     script:
-        "../scripts/utility_cells.py"
+        "../scripts/measure.py"
 
 
 rule utility:
     input:
-        # Those that take longest first.
-        tables=[
-            f"{UTILITY_RESULTS}/cells/{space}_n{number}.csv"
-            for number in sorted(UTILITY["utility"]["n"], reverse=True)
-            for space in UTILITY_SPACES
-        ],
-        library=library("utility_summary.py"),
+        tables=utility_parts,
+        library=measured_by("summarise.py", "utility.summary"),
     output:
         csv=f"{UTILITY_RESULTS}/utility.csv",
         text=f"{UTILITY_RESULTS}/utility.md",
@@ -49,43 +74,42 @@ rule utility:
         "../../envs/environment.yaml"
     params:
         study="utility",
-        shown=UTILITY["utility"]["shown"],
+        module="utility.summary",
+        arguments=lambda wildcards: {"shown": settings_of("utility")["utility"]["shown"]},
         lock=LOCK,
     script:
-        "../scripts/utility_summary.py"
+        "../scripts/summarise.py"
 
 
 rule comparison_cells:
     input:
         rats="resources/vilmann_rats.csv",
-        library=library("comparison_cells.py"),
+        library=measured_by("measure.py", "comparison.mechanisms"),
     output:
         f"{UTILITY_RESULTS}/comparison/{{space}}_n{{number}}_budget{{budget}}.csv",
     log:
         f"{UTILITY_RESULTS}/logs/comparison_{{space}}_n{{number}}_budget{{budget}}.log",
     wildcard_constraints:
-        space="|".join(UTILITY_SPACES),
+        space="[a-z0-9]+",
         number=r"\d+",
         budget=r"[0-9.]+",
     conda:
         "../../envs/environment.yaml"
     params:
         study="comparison",
-        space=lambda wildcards: UTILITY_SPACES[wildcards.space],
-        settings=lambda wildcards: utility_settings(wildcards.space, "comparison"),
+        module="comparison.mechanisms",
+        arguments=lambda wildcards: utility_arguments(
+            wildcards, "comparison", budget=float(wildcards.budget)
+        ),
         lock=LOCK,
     script:
-        "../scripts/comparison_cells.py"
+        "../scripts/measure.py"
 
 
 rule comparison:
     input:
-        tables=[
-            f"{UTILITY_RESULTS}/comparison/{space}_n{number}_budget{budget}.csv"
-            for space, name in UTILITY_SPACES.items()
-            for number, budget in UTILITY["comparison"]["cells"].get(name, [])
-        ],
-        library=library("comparison_summary.py"),
+        tables=comparison_parts,
+        library=measured_by("summarise.py", "comparison.summary"),
     output:
         csv=f"{UTILITY_RESULTS}/comparison.csv",
         text=f"{UTILITY_RESULTS}/comparison.md",
@@ -95,6 +119,8 @@ rule comparison:
         "../../envs/environment.yaml"
     params:
         study="comparison",
+        module="comparison.summary",
+        arguments={},
         lock=LOCK,
     script:
-        "../scripts/comparison_summary.py"
+        "../scripts/summarise.py"

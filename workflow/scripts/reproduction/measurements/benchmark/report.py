@@ -5,8 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from reproduction.measurements.benchmark import GEOMSTATS_WALK, OURS, RECORDS_OF_LONG_CHAINS, WALK
-from reproduction.measurements.geomstats_fits import OUR_FIT, SAME_ENERGY
+from reproduction.measurements.benchmark.fits import OUR_FIT, SAME_ENERGY
+from reproduction.measurements.benchmark.sampling import GEOMSTATS_WALK, OURS, WALK
+from reproduction.measurements.benchmark.spaces import RECORDS_OF_LONG_CHAINS
 from reproduction.measurements.words import number
 
 # What is aimed at: how many times faster, and working memory in MB.

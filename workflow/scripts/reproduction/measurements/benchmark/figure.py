@@ -4,7 +4,7 @@ import numpy as np
 from matplotlib.lines import Line2D
 
 from reproduction.figures.style import CURVES, new_figure
-from reproduction.measurements.benchmark_report import cells, fits
+from reproduction.measurements.benchmark.report import cells, fits
 
 SAMPLERS = {"ours": "default sampler", "walk": "random walk", "geomstats": "walk with geomstats"}
 STYLES = dict(zip(SAMPLERS, CURVES, strict=False))

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
+import pandas as pd
 
 from geodp.evaluation import from_the_middle, mean_squared_errors
 from geodp.manifolds.base import BLOCKS
@@ -11,10 +12,11 @@ from geodp.mechanisms.certified_target import certified_target
 from geodp.models.regression import fit
 from geodp.randomness import random_stream
 from geodp.release.planner import Planner
-from reproduction.measurements.by_stages import mean_target, slope_target, zoomed_target
-from reproduction.measurements.utility import (
+from reproduction.measurements.comparison.by_stages import mean_target, slope_target, zoomed_target
+from reproduction.measurements.utility.releases import (
     PUBLISHED,
     Drawn,
+    Space,
     chains_at,
     draw_certified,
     draw_from,
@@ -139,7 +141,7 @@ def draw_zoom(rng, space, records, planned, draws, chains, start):
         states, second_plan = draw_from(rng, target, 1, chains)
         second.append(states)
         plans.append(second_plan)
-    return _drawn(law.space.parts(np.concatenate(second, axis=axis)), [first_plan, *plans])
+    return _drawn(law.space.parts(np.concatenate(second, axis=axis)), plans)
 
 
 def draw_mean_then_slope(rng, space, records, planned, draws, chains):
@@ -161,6 +163,12 @@ def _drawn(geodesics, plans):
         plans[0].total_variation + max(plan.total_variation for plan in plans[1:]),
         any(plan.cut_short for plan in plans),
     )
+
+
+def measure(settings, space, number, budget, rats):
+    """Table of all mechanisms on the named space, at one n and budget."""
+    chosen = Space.of(space, settings["spaces"][space], settings["seed"], rats)
+    return (pd.DataFrame(compare(chosen, number, budget, settings)),)
 
 
 def compare(space, number, budget, settings):

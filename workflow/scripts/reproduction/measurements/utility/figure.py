@@ -4,7 +4,7 @@ import numpy as np
 from matplotlib.lines import Line2D
 
 from reproduction.figures.style import CURVES, new_figure
-from reproduction.measurements.utility import (
+from reproduction.measurements.utility.releases import (
     CERTIFIED,
     NOT_PRIVATE,
     PUBLISHED,

@@ -3,7 +3,7 @@
 import pandas as pd
 
 from geodp.mechanisms.certified import Certified
-from reproduction.measurements.comparison import PROVED, SCORES
+from reproduction.measurements.comparison.mechanisms import PROVED, SCORES
 
 CELL = ["space", "n", "budget"]
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+import pandas as pd
 
 from geodp.data.stand_in import simulate_outlines
 from geodp.evaluation import from_the_middle, geodesic_errors
@@ -300,11 +301,17 @@ def chains_at(settings, number):
 
 
 def as_many(chosen, number):
-    """How many times n records are so many records, between limits."""
+    """Number of data sets of size n that fit the record budget, clipped to [least, most]."""
     return int(np.clip(chosen["records"] // number, chosen["least"], chosen["most"]))
 
 
-def measure_utility(space, number, settings):
+def measure(settings, space, number, rats):
+    """Table of all budgets on the named space at one n; ``rats`` is the path of their table."""
+    chosen = Space.of(space, settings["spaces"][space], settings["seed"], rats)
+    return (pd.DataFrame(measure_cells(chosen, number, settings)),)
+
+
+def measure_cells(space, number, settings):
     """Rows of all budgets at one n.
 
     Parameters

@@ -4,17 +4,29 @@ The backend of geomstats is chosen before it is imported, by the variable GEOMST
 """
 
 import logging
+import os
 import signal
 import time
 import warnings
 from contextlib import contextmanager
 
 import numpy as np
+import pandas as pd
 
 from geodp.manifolds.registry import make_manifold
 from geodp.models.regression import energy_gradient, fit
-from reproduction.measurements.benchmark import make_data, row, shortest_time
-from reproduction.measurements.geomstats_walk import from_geomstats, geomstats_space, to_geomstats
+from reproduction.measurements.benchmark.geomstats_walk import (
+    from_geomstats,
+    geomstats_space,
+    to_geomstats,
+)
+from reproduction.measurements.benchmark.spaces import (
+    COLUMNS,
+    SPACES,
+    make_data,
+    row,
+    shortest_time,
+)
 
 OUR_FIT = "fit of the library"
 DEFAULT = "default"
@@ -109,7 +121,18 @@ def judge(manifold, found, intercept, slope, covariates, points):
     return excess, "same energy"
 
 
-def measure_fits(space, number, backend, settings, rats):
+def measure(settings, spaces, backend, rats):
+    """Table of fits on the named spaces, ours and those of geomstats with one of its backends."""
+    # Before geomstats reads it, which is when it is first used.
+    os.environ["GEOMSTATS_BACKEND"] = backend
+    rows = []
+    for name in spaces:
+        for number in settings["fits"]["n"]:
+            rows += measure_data_set(SPACES[name], number, backend, settings, rats)
+    return (pd.DataFrame(rows, columns=COLUMNS),)
+
+
+def measure_data_set(space, number, backend, settings, rats):
     """Rows: time and energy of fits of one data set, ours and those of geomstats."""
     manifold = make_manifold(*space.manifold)
     covariates, points = (array[0] for array in make_data(space, number, settings["seed"], rats))

@@ -1,52 +1,45 @@
-"""What the benchmark measures: spaces and their data, samplers, effective draws, memory.
+"""Effective draws per second: the default sampler and both random walks.
 
 Both walks are given every advantage that is theirs to have: steps of the best radius found, as many
 chains at once as suit the processor, starts that follow the density already, and no time counted
 for tuning.
 """
 
-import json
-import os
-import resource
-import subprocess
-import sys
 import time
 from dataclasses import dataclass, replace
-from functools import cache
-from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
-from geodp.data.simulate import simulate_geodesic_data
-from geodp.data.stand_in import simulate_outlines
 from geodp.evaluation import convergence
-from geodp.manifolds.base import BLOCKS
 from geodp.manifolds.registry import make_manifold
 from geodp.mechanisms.kng_as_published import AsPublished, configured_support
-from geodp.models.regression import energy_gradient, fit
+from geodp.models.regression import fit
 from geodp.models.sensitivity import published_sensitivity
 from geodp.randomness import random_stream
 from geodp.samplers.base import State, run, trace
 from geodp.samplers.choice import plan
 from geodp.samplers.random_walk import RandomWalk
-from reproduction.measurements.geomstats_walk import GeomstatsDensity, geomstats_walk
-from reproduction.measurements.rats import observed_rats
-
-COLUMNS = [
-    *("what", "space", "dimension", "n", "budget", "draws", "method", "value", "unit"),
-    *("is_bound", "note"),
-]
+from reproduction.measurements.benchmark.geomstats_walk import GeomstatsDensity, geomstats_walk
+from reproduction.measurements.benchmark.spaces import (
+    COLUMNS,
+    RECORDS_OF_LONG_CHAINS,
+    SPACES,
+    make_data,
+    row,
+)
 
 OURS = "default sampler"
-WALK = "random walk"
-GEOMSTATS_WALK = "random walk with geomstats"
 
-# Rats whose landmarks are kept with the project; other numbers of records are simulated.
-RATS = 144
+WALK = "random walk"
+
+GEOMSTATS_WALK = "random walk with geomstats"
 
 # Radii of a step, in units of the density's scale, that tuning tries; chains and steps of a trial.
 STEP_SCALES = (0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0, 48.0)
+
 TRIAL_CHAINS = 20
+
 TRIAL_STEPS = 60
 
 # Distance to the density that is wanted of a draw by chains.  Studies ask for less, for the sake of
@@ -62,126 +55,12 @@ MUCH_WORSE = 0.6
 
 # Numbers that arrays of one step of all chains hold, so that they fit a processor's cache.
 STEP_NUMBERS = 1 << 16
+
 MOST_CHAINS = 200
 
-# The walk's autocorrelation is that of a law whose shape no longer depends on n from about here.
-RECORDS_OF_LONG_CHAINS = 150
 MOST_STATES = 40000
+
 FEWEST_CHAINS = 4
-
-# Gradients at once whose memory is taken.
-SIZE_CHAINS = 4
-
-# Outlines simulated at once.
-BLOCK = 20000
-
-
-@dataclass(frozen=True)
-class Space:
-    """A space of the benchmark and what its data and densities are like, as in the studies.
-
-    Attributes
-    ----------
-    name : str
-    manifold : tuple
-        Name and size.
-    data : dict
-        For `simulate_geodesic_data`; empty where data come otherwise.
-    data_radius : float, optional
-    support : dict
-        For `configured_support`; its ball of footpoints has the fit as its centre.
-    """
-
-    name: str
-    manifold: tuple
-    data: dict
-    data_radius: float | None = None
-    support: dict | None = None
-
-
-_MATRICES = {"noise_variance": 0.0001, "random_point_radius": 0.9, "ambient_noise": False}
-
-SPACES = {
-    space.name: space
-    for space in (
-        Space(
-            "S^2",
-            ("sphere", 2),
-            {"noise_variance": 0.001, "shooting_vector_length": np.pi / 5},
-        ),
-        Space("SPD(2)", ("spd", 2), _MATRICES, data_radius=1.0),
-        Space("SPD(3)", ("spd", 3), _MATRICES, data_radius=1.0),
-        Space("rats", ("kendall", 8), {}),
-        Space(
-            "outlines",
-            ("kendall", 50),
-            {},
-            support={"footpoint_radius": 0.48, "shooting_vector_length": 0.96},
-        ),
-    )
-}
-
-
-def row(what, space, n, method, value, unit, **others):
-    """One line of the table; what does not apply is left empty."""
-    line = dict.fromkeys(COLUMNS)
-    line |= {"is_bound": False, "note": ""}
-    line |= {"what": what, "space": space, "n": n, "method": method, "value": value, "unit": unit}
-    line |= others
-    if space is not None:
-        line["dimension"] = make_manifold(*SPACES[space].manifold).dim
-    return line
-
-
-# Data
-
-
-def make_data(space, number, seed, rats):
-    """Covariates (1, n) and points (1, n, *point_shape) of a space.
-
-    Parameters
-    ----------
-    space : Space
-    number : int
-        n.
-    seed : int
-    rats : path
-        Table of the rats' landmarks.
-    """
-    manifold = make_manifold(*space.manifold)
-    rng = random_stream(seed, "benchmark", space.name, f"n{number}", "data")
-    if space.name == "rats":
-        return _rats(rng, manifold, number, rats)
-    if space.name == "outlines":
-        covariates = np.empty((1, number))
-        points = np.empty((1, number, *manifold.point_shape), dtype=complex)
-        for start in range(0, number, BLOCK):
-            block = slice(start, min(start + BLOCK, number))
-            simulation = simulate_outlines(rng, 1, block.stop - start, manifold.landmarks)
-            covariates[:, block] = (simulation.ages - 50.0) / 40.0
-            points[:, block] = manifold.from_landmarks(simulation.outlines)
-        return covariates, points
-    simulation = simulate_geodesic_data(rng, manifold, 1, number, **space.data)
-    return simulation.covariates, simulation.points
-
-
-def _rats(rng, manifold, number, path):
-    """The observed records, or as many as wanted scattered like them about their geodesic."""
-    records = observed_rats(manifold, path)
-    if number == RATS:
-        return records.covariates[None], records.points[None]
-    found = fit(manifold, records.covariates, records.points)
-    # Twice the energy is the mean squared residual, shared by all dimensions.
-    spread = np.sqrt(2.0 * found.energy / manifold.dim)
-    covariates = np.linspace(0.0, 1.0, number)
-    points = np.empty((number, *manifold.point_shape), dtype=complex)
-    for start in range(0, number, BLOCK):
-        block = slice(start, start + BLOCK)
-        velocity = manifold.expand(covariates[block]) * found.shooting_vector
-        clean = manifold.exp(found.footpoint, velocity)
-        noise = rng.standard_normal((2, *clean.shape))
-        points[block] = manifold.project(clean + spread * (noise[0] + 1j * noise[1]))
-    return covariates[None], points[None]
 
 
 def make_mechanism(space, covariates, points, sensitivity=None):
@@ -211,9 +90,6 @@ def thinned(space, mechanism, number):
         mechanism.points[:, chosen],
         mechanism.sensitivity,
     )
-
-
-# Samplers
 
 
 def default_plan(rng, target, draws):
@@ -405,7 +281,34 @@ def _geomstats_steps(rng, mechanism, budget, kernel, seconds):
     return steps_per_second(lambda: next(walk), seconds)
 
 
-def measure_sampling(space, number, budget, settings, rats):
+def measure(settings, space, grid, rats):
+    """Table of effective draws per second on one space.
+
+    Parameters
+    ----------
+    settings : dict
+        Of config/benchmark.yaml.
+    space : str
+    grid : dict
+        Numbers of records and budgets.
+    rats : path
+    """
+    space, numbers, budgets = SPACES[space], grid["n"], grid["budgets"]
+    # Once to load all that is used.
+    hasty = settings | {"seconds": dict.fromkeys(settings["seconds"], 0.0)}
+    measure_cell(space, numbers[0], budgets[0], hasty, rats)
+    if "chain" in grid:
+        settings = settings | {"seconds": settings["seconds"] | {"chain": grid["chain"]}}
+    rows = []
+    for number in numbers:
+        # Where a cell takes long the ends of the budgets must do.
+        largest = number == max(numbers) and len(numbers) > 1
+        for budget in [budgets[0], budgets[-1]] if largest else budgets:
+            rows += measure_cell(space, number, budget, settings, rats)
+    return (pd.DataFrame(rows, columns=COLUMNS),)
+
+
+def measure_cell(space, number, budget, settings, rats):
     """Rows of one cell: effective draws a second of the three samplers, and what they rest on.
 
     Parameters
@@ -486,128 +389,3 @@ def _law(planned):
     if planned.steps:
         text += f" after {planned.steps} steps a draw"
     return text + (", more steps wanted" if planned.cut_short else "")
-
-
-# Gradients
-
-
-def shortest_time(function, seconds, fewest=3):
-    """Least time of a call, of as many as the time allows."""
-    times = []
-    start = time.perf_counter()
-    while len(times) < fewest or time.perf_counter() - start < seconds:
-        before = time.perf_counter()
-        function()
-        times.append(time.perf_counter() - before)
-    return min(times)
-
-
-def measure_gradients(space, settings, rats):
-    """Rows: gradients a second, and how fast the same arrays can be read from memory."""
-    manifold = make_manifold(*space.manifold)
-    chosen, seconds = settings["gradients"], settings["seconds"]["gradient"]
-    # A covariate, and a point whose numbers may have two parts.
-    record = 8 + int(np.prod(manifold.point_shape)) * np.dtype(manifold.dtype).itemsize
-    number = int(1e6 * chosen["megabytes"] / record)
-    covariates, points = make_data(space, number, settings["seed"], rats)
-    some = np.linspace(0, number - 1, RECORDS_OF_LONG_CHAINS).astype(int)
-    found = fit(manifold, covariates[:, some], points[:, some])
-    axis = -manifold.point_ndim - 1
-    arrays = [covariates.reshape(-1), points.reshape(-1).view(float)]
-    # A product of an array with itself reads it once and writes nothing.
-    reading = shortest_time(lambda: [np.dot(array, array) for array in arrays], seconds)
-    rate = (covariates.nbytes + points.nbytes) / reading / 1e9
-    rows = [row("memory bandwidth", space.name, number, "reading alone", rate, "GB/s")]
-    for count in chosen["chains"]:
-        p, v = (
-            np.repeat(np.expand_dims(array, axis), count, axis=axis)
-            for array in (found.footpoint, found.shooting_vector)
-        )
-        spent = shortest_time(
-            lambda p=p, v=v: energy_gradient(manifold, p, v, covariates, points, BLOCKS[:1]),
-            seconds,
-            fewest=1,
-        )
-        method = f"{count} at a time"
-        share = count * reading / spent
-        note = "data counted once a gradient, over what reading alone reaches"
-        rows += [
-            row("gradients", space.name, number, method, count / spent, "1/s"),
-            row("gradients against bandwidth", space.name, number, method, share, "1", note=note),
-        ]
-    return rows
-
-
-# Time and memory against n
-
-
-def measure_size(folder, name):
-    """Seconds and memory of a fit and of gradients on the data of a folder, as a dictionary.
-
-    Peaks are those of the process so far, so that this is the first thing a process should do.
-    """
-    manifold = make_manifold(*SPACES[name].manifold)
-    covariates = np.load(Path(folder) / "covariates.npy")
-    points = np.load(Path(folder) / "points.npy")
-    before = _resident()
-    start = time.perf_counter()
-    found = fit(manifold, covariates, points)
-    fitting = time.perf_counter() - start
-    axis = -manifold.point_ndim - 1
-    p, v = (
-        np.repeat(np.expand_dims(array, axis), SIZE_CHAINS, axis=axis)
-        for array in (found.footpoint, found.shooting_vector)
-    )
-    peak_of_fit = _peak()
-    start = time.perf_counter()
-    energy_gradient(manifold, p, v, covariates, points, BLOCKS[:1])
-    return {
-        "data": covariates.nbytes + points.nbytes,
-        "fit_seconds": fitting,
-        "gradient_seconds": (time.perf_counter() - start) / SIZE_CHAINS,
-        "fit_memory": max(peak_of_fit - before, 0),
-        "gradient_memory": max(_peak() - before, 0),
-        "converged": bool(np.all(found.converged)),
-        "iterations": int(found.iterations),
-    }
-
-
-def measure_size_apart(folder, name):
-    """`measure_size` in a process of its own."""
-    code = (
-        "import json, sys; from measurements import measure_size; "
-        "print(json.dumps(measure_size(*sys.argv[1:])))"
-    )
-    paths = [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")]
-    call = subprocess.run(
-        [sys.executable, "-c", code, str(folder), name],
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths))},
-        check=True,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    return json.loads(call.stdout.splitlines()[-1])
-
-
-@cache
-def _has_status():
-    return Path("/proc/self/status").exists()
-
-
-def _status(key):
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith(f"{key}:"):
-            return 1024 * int(line.split()[1])
-    raise LookupError(f"/proc/self/status has no {key}")
-
-
-def _resident():
-    return _status("VmRSS") if _has_status() else _peak()
-
-
-def _peak():
-    # What getrusage gives is inherited from the process that started this one.
-    if _has_status():
-        return _status("VmHWM")
-    unit = 1 if sys.platform == "darwin" else 1024
-    return unit * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from reproduction.measurements.utility import CERTIFIED, NOT_PRIVATE, PUBLISHED, RELEASED
+from reproduction.measurements.utility.releases import CERTIFIED, NOT_PRIVATE, PUBLISHED, RELEASED
 from reproduction.measurements.words import number
 
 CELL = ["space", "budget", "n"]
