@@ -1,26 +1,6 @@
 # The audit: `snakemake audit` compares realised with stated privacy losses.
 # In: config/audit.yaml. Out: results/audit/audit.csv, neighbours.csv, sensitivity.csv,
 # black_box.csv, audit.pdf, .svg, .png and .html.
-AUDIT_RESULTS = "results/audit"
-
-
-def audit_budgets(number):
-    """Stated budgets at a number of records: all at the first, at others that in the middle."""
-    sphere = settings_of("audit")["sphere"]
-    budgets = sphere["budgets"]
-    return budgets if number in (2, sphere["n"][0]) else [budgets[len(budgets) // 2]]
-
-
-def audit_parts(name):
-    """An input function: one table for each number of records. The worst case has two."""
-
-    def files(wildcards):
-        numbers = [2, *settings_of("audit")["sphere"]["n"]]
-        return [f"{AUDIT_RESULTS}/parts/{name}_n{n}.csv" for n in numbers]
-
-    return files
-
-
 rule audit_losses:
     input:
         library=measured_by("measure.py", "audit.losses"),

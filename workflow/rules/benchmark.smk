@@ -1,29 +1,5 @@
 # The benchmark: `snakemake benchmark --cores 1`. Every job that measures has the machine to itself.
 # In: config/benchmark.yaml. Out: results/benchmark/benchmark.csv, .pdf, .svg, .png and .md.
-BENCHMARK_RESULTS = "results/benchmark"
-GEOMSTATS_BACKENDS = ("numpy", "autograd")
-
-
-def benchmark_parts(wildcards):
-    """Tables of all parts of the benchmark."""
-    parts = [
-        *(f"sampling_{space}" for space in spaces_by_file("benchmark")),
-        "gradients",
-        *(f"fits_{backend}" for backend in GEOMSTATS_BACKENDS),
-        "sizes",
-    ]
-    return [f"{BENCHMARK_RESULTS}/{part}.csv" for part in parts]
-
-
-def benchmark_arguments(part, **others):
-    """What one part of the benchmark is told: its own settings, limits, seed and all spaces."""
-    return {
-        "settings": part_of("benchmark", "seed", "seconds", part),
-        "spaces": list(settings_of("benchmark")["spaces"]),
-        **others,
-    }
-
-
 rule benchmark_sampling:
     input:
         rats="resources/vilmann_rats.csv",

@@ -31,6 +31,12 @@ RESULTS = f"results/{config['name']}"
 GROUPS = f"{RESULTS}/{{study}}/groups/{{group}}"
 # A changed lock runs everything again.
 LOCK = hashlib.sha256((ROOT / "envs" / "requirements.txt").read_bytes()).hexdigest()[:16]
+PLAN_FILES = {
+    "table": f"{RESULTS}/plan/plan.csv",
+    "needed": f"{RESULTS}/plan/needed.csv",
+    **{suffix: f"{RESULTS}/plan/plan.{suffix}" for suffix in ("pdf", "svg", "png")},
+}
+
 
 wildcard_constraints:
     study="|".join(STUDIES) or "no_such_study",
@@ -110,6 +116,11 @@ CLAIMED_TABLES = [
 
 def claimed_table(study, table):
     return f"{RESULTS}/{study}/tables/{table}.csv"
+
+
+def plan_files():
+    """Of a configuration that asks for a plan and nothing else."""
+    return list(PLAN_FILES.values()) if not STUDIES else []
 
 
 def claims_files():

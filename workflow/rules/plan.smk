@@ -1,17 +1,5 @@
 # What a certified release would be worth: `snakemake plan`. It looks at no data.
 # In: the key plan of the configuration. Out: results/<name>/plan.
-PLAN_FILES = {
-    "table": f"{RESULTS}/plan/plan.csv",
-    "needed": f"{RESULTS}/plan/needed.csv",
-    **{suffix: f"{RESULTS}/plan/plan.{suffix}" for suffix in ("pdf", "svg", "png")},
-}
-
-
-def plan_files():
-    """Of a configuration that asks for a plan and nothing else."""
-    return list(PLAN_FILES.values()) if not STUDIES else []
-
-
 if "plan" in config:
 
     rule plan:

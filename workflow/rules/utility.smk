@@ -2,36 +2,6 @@
 # most: `snakemake comparison`.
 # In: config/utility.yaml. Out: results/utility/utility.csv, .pdf, .svg, .png and .md;
 # results/utility/comparison.csv and .md.
-UTILITY_RESULTS = "results/utility"
-
-
-def utility_parts(wildcards):
-    """Tables of all spaces and n of the utility, those that take longest first."""
-    return [
-        f"{UTILITY_RESULTS}/cells/{space}_n{number}.csv"
-        for number in sorted(settings_of("utility")["utility"]["n"], reverse=True)
-        for space in spaces_by_file("utility")
-    ]
-
-
-def comparison_parts(wildcards):
-    """Tables of all cells of the comparison."""
-    cells = settings_of("utility")["comparison"]["cells"]
-    return [
-        f"{UTILITY_RESULTS}/comparison/{space}_n{number}_budget{budget}.csv"
-        for space, name in spaces_by_file("utility").items()
-        for number, budget in cells.get(name, [])
-    ]
-
-
-def utility_arguments(wildcards, part, **others):
-    """What a job on one space and n is told: the settings of that space and of its part."""
-    space = space_named("utility", wildcards)
-    settings = part_of("utility", "seed", "chains", part)
-    settings |= {"spaces": {space: settings_of("utility")["spaces"][space]}}
-    return {"settings": settings, "space": space, "number": int(wildcards.number), **others}
-
-
 rule utility_cells:
     input:
         rats="resources/vilmann_rats.csv",
