@@ -37,7 +37,8 @@ from geodp.mechanisms import certified
 from geodp.mechanisms.certified import Certified, PublicInputs, map_records
 from geodp.models.regression import fit, residual_distances
 from reproduction.configuration import load_audit
-from reproduction.measurements.audit import released_geodesics, spd_case, sphere_case, verdict
+from reproduction.measurements.audit.black_box import released_geodesics, spd_case, sphere_case
+from reproduction.measurements.audit.losses import verdict
 
 CENTRE = np.array([0.0, 0.0, 1.0])
 SETTING = SphereSetting(CENTRE, np.pi / 8, 0.1)

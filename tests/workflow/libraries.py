@@ -43,6 +43,13 @@ def loaded_by(root, scripts):
     return json.loads(result.stdout)
 
 
+def measured_with(root, script, module):
+    """The project's files that a script loads for one module of `reproduction.measurements`."""
+    file = f"reproduction/measurements/{module.replace('.', '/')}.py"
+    loaded = loaded_by(root, [f"{script}.py", file])
+    return tuple(sorted({file, *(path for paths in loaded.values() for path in paths)}))
+
+
 def declared_by(checkout, *targets):
     """The project's files that are inputs of each rule's jobs, by rule: a set with one entry each.
 

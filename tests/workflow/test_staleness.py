@@ -7,7 +7,7 @@ import pytest
 from libraries import declared_by, loaded_by
 
 # Scripts of stages with settings of their own.
-APART = ("audit_", "benchmark_", "comparison_", "plan_", "utility_")
+APART = ("measure", "plan", "summarise")
 
 
 @dataclass(frozen=True)

@@ -6,18 +6,19 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
-from libraries import declared_by, loaded_by
+from libraries import declared_by, measured_with
 
 from reproduction.configuration import ConfigurationError, load_utility
 
 SPACES = {"S^2": "s2", "rats": "rats", "outlines": "outlines"}
 BUDGETS = [0.5, 8.0]
 CELLS = {"S^2": [[20, 8.0], [30, 8.0]], "rats": [[20, 8.0]]}
-SCRIPTS = {
-    "utility_cells": "utility_cells.py",
-    "utility": "utility_summary.py",
-    "comparison_cells": "comparison_cells.py",
-    "comparison": "comparison_summary.py",
+# Script of each rule, and the module that it runs.
+MODULES = {
+    "utility_cells": ("measure", "utility.releases"),
+    "utility": ("summarise", "utility.summary"),
+    "comparison_cells": ("measure", "comparison.mechanisms"),
+    "comparison": ("summarise", "comparison.summary"),
 }
 MECHANISMS = {
     *("certified law", "certified release", "as published", "no privacy", "without data"),
@@ -142,8 +143,7 @@ def test_number_of_cores_does_not_matter(simulated, folder):
 
 
 def test_library_of_its_rules_is_what_imports_load(simulated):
-    loaded = loaded_by(simulated.root, SCRIPTS.values())
-    expected = {name: {tuple(loaded[script])} for name, script in SCRIPTS.items()}
+    expected = {name: {measured_with(simulated.root, *used)} for name, used in MODULES.items()}
     assert declared_by(simulated, "utility", "comparison") == expected
 
 
