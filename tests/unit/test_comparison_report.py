@@ -87,7 +87,7 @@ def test_the_page_says_whether_the_default_is_the_one_decided_for():
     default = SCORES[Certified.score_name]
     assert f"**which is {default} now**" in page(made())
     renamed = {default if name == "careful" else name: row for name, row in ERRORS.items()}
-    assert f"loses the least at most: {default}, which it is." in page(made(renamed))
+    assert f"smallest worst-case regret: {default}, which it is." in page(made(renamed))
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ def losses(table):
 
 
 def decide(table):
-    """The mechanism that should be the default: that with the least largest loss.
+    """The mechanism that should be the default: the smallest worst-case regret (minimax).
 
     Whoever releases a geodesic does not know beforehand which cell of a table is theirs, so the
     worst of them counts.
@@ -47,16 +47,9 @@ def page(table):
     lines = [
         "# Private mechanisms beside one another",
         "",
-        "Logarithm of the mean squared error on the data, with its standard error over data sets "
-        "in brackets; mechanisms have the same public information and the same data sets. Scales, "
-        "and shares of budgets for stages, are those that the planner predicts to be best from the "
-        "public assumptions (`comparison.csv` has them). All budgets "
-        "are proved to hold of the laws, except in the last two rows; draws are made by chains, of "
-        "which nothing is proved.",
-        "",
-        *(line for name, part in table.groupby("space", sort=False) for line in _table(name, part)),
-        "What a mechanism loses to the best proved one, in the logarithm: at most, and on average "
-        "over all cells.",
+        f"The default should be the mechanism with the smallest worst-case regret: {best}, "
+        f"{verdict}. The regret of a mechanism is what it loses to the best proved one of a cell, "
+        "in the logarithm of the mean squared error:",
         "",
         "| mechanism | at most | on average |",
         "| --- | --- | --- |",
@@ -65,8 +58,19 @@ def page(table):
             for name, row in found.iterrows()
         ),
         "",
-        f"The default is the mechanism that loses the least at most: {best}, {verdict}.",
+        "Whoever releases a geodesic does not know beforehand which cell is theirs, so the worst "
+        "cell decides.",
         "",
+        "## Errors",
+        "",
+        "Logarithm of the mean squared error on the data; in brackets its standard error over "
+        "data sets. All mechanisms have the same public information and the same data sets. "
+        "Scales, and shares of the budget for stages, are those that the planner predicts to be "
+        "best from the public assumptions; `comparison.csv` has them. Budgets are proved to hold "
+        "of the distributions, except in the last two rows of each table. Draws are made by "
+        "chains, of which nothing is proved.",
+        "",
+        *(line for name, part in table.groupby("space", sort=False) for line in _table(name, part)),
         _of_samplers(table),
         "",
     ]
@@ -109,8 +113,10 @@ def _of_samplers(table):
     weighted = table.loc[table["effective_draws"] > table["draws"], "effective_draws"]
     least = f"{weighted.min():.0f}" if len(weighted) else "none"
     return (
-        f"Marked with *: chains that wanted more steps than they had, {len(cut)} of {len(table)}; "
-        f"estimated total variation from the law at most {worst:.2g}. Errors of mechanisms with "
-        f"one stage are means over weighted proposals, worth {least} independent draws from a data "
-        "set or more where they are worth more than the draws."
+        f"Marked with *: chains that wanted more steps than they had, {len(cut)} of {len(table)}. "
+        "The estimated total variation distance of draws from their distribution is at most "
+        f"{worst:.2g}. Errors of mechanisms with one stage are means over weighted proposals. "
+        f"These are worth {least} independent draws from a data set or more, where they are worth "
+        "more than the
+        "draws."
     )
