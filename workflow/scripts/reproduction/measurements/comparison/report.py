@@ -117,6 +117,5 @@ def _of_samplers(table):
         "The estimated total variation distance of draws from their distribution is at most "
         f"{worst:.2g}. Errors of mechanisms with one stage are means over weighted proposals. "
         f"These are worth {least} independent draws from a data set or more, where they are worth "
-        "more than the
-        "draws."
+        "more than the draws."
     )
