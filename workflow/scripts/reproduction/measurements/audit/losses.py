@@ -5,14 +5,14 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from geodp.audit.joint import certified_law, joint_loss, search_joint_loss
+from geodp.audit.joint import certified_distribution, joint_loss, search_joint_loss
 from geodp.audit.published import (
     SPHERE,
     VARIANTS,
     pair_loss,
     realised_loss,
     search_loss,
-    two_point_laws,
+    two_point_densities,
     two_points,
 )
 from geodp.audit.search import Pair, RecordDomain, worst_neighbour
@@ -186,7 +186,7 @@ def measure_searched(settings, number, budgets):
             keep(published_row(variant, found, number, budget), pair)
         public = certified_inputs(settings["certified"], number)
         rng = random_stream(seed, "audit", f"n{number}", f"{budget:g}", CERTIFIED)
-        loss = search_joint_loss(certified_law, public, budget, first)
+        loss = search_joint_loss(certified_distribution, public, budget, first)
         anywhere = RecordDomain(SPHERE, CENTRE, ANYWHERE, UNIT)
         pair, _ = worst_neighbour(rng, *first, anywhere, loss, **effort)
         found = certified_loss(rng, settings, CERTIFIED, pair, budget)
@@ -203,7 +203,7 @@ def measure_two_points(settings, budgets):
     for budget in budgets:
         for factor, name in TWO_POINTS.items():
             rng = random_stream(seed, "audit", name, f"{budget:g}")
-            found = realised_loss(rng, two_point_laws(pair, chosen["tau"], budget, factor))
+            found = realised_loss(rng, two_point_densities(pair, chosen["tau"], budget, factor))
             rows.append(
                 audit_row(
                     name,
@@ -263,7 +263,9 @@ def recompute(settings, row, neighbours, name):
     if mechanism in (CERTIFIED, CERTIFIED_TWO_POINTS):
         return certified_loss(rng, settings, mechanism, pair, budget)
     factor = next(factor for factor, known in TWO_POINTS.items() if known == mechanism)
-    return realised_loss(rng, two_point_laws(pair, settings["two_points"]["tau"], budget, factor))
+    return realised_loss(
+        rng, two_point_densities(pair, settings["two_points"]["tau"], budget, factor)
+    )
 
 
 def certified_loss(rng, settings, mechanism, pair, budget):
@@ -275,8 +277,8 @@ def certified_loss(rng, settings, mechanism, pair, budget):
         # The law is nearly flat, and all of the points are spread evenly.
         power = chosen["power"] + 4
         return joint_loss(
-            rng, certified_law, public, pair, budget, power, repetitions, proposals=[]
+            rng, certified_distribution, public, pair, budget, power, repetitions, proposals=[]
         )
     power = chosen["power"] - (number > MANY)
     public = certified_inputs(chosen, number)
-    return joint_loss(rng, certified_law, public, pair, budget, power, repetitions)
+    return joint_loss(rng, certified_distribution, public, pair, budget, power, repetitions)
