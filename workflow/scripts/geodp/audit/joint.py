@@ -28,7 +28,7 @@ PLACES = 24
 
 
 def certified_distribution(public, covariates, points):
-    """The certified distribution of data sets (*data_sets, n); mutants are functions like this one."""
+    """The certified distribution of data sets (*data_sets, n); mutants have this form too."""
     return Certified(public, map_records(public, covariates, points))
 
 
