@@ -74,8 +74,8 @@ def released_geodesics(public, budget, power):
 
     def draw(rng, data, number):
         covariates, points = (part[None] for part in data)
-        law = Certified(public, map_records(public, covariates, points))
-        return public_points.draw(law, stages, generator_bits(rng), number)[0]
+        distribution = Certified(public, map_records(public, covariates, points))
+        return public_points.draw(distribution, stages, generator_bits(rng), number)[0]
 
     return draw
 
@@ -85,7 +85,7 @@ def one_far(manifold, centre, direction, number, place, far):
 
     All the others lie in one place of the same line.  On the far side of that place, as seen from
     the centre, they pull with the last record of one data set and against that of the other; on
-    the near side, where most of a ball of footpoints lies, it is the other way round.  So one law
+    the near side, where most of a ball of footpoints lies, it is the other way round.  So one
     is denser by up to exp(eps / 2) in the small part beyond, and the other's constant is larger by
     nearly as much.  On the sphere two records do better (`two_points`): a record and its antipode
     pull in opposite directions everywhere.
@@ -143,7 +143,7 @@ def spd_data(seed, number=20):
 
 
 def sphere_case(chosen):
-    """A name, public inputs and neighbours for a joint law on the sphere, from settings."""
+    """A name, public inputs and neighbours for a joint distribution on the sphere, from settings."""
     return "two records", two_point_inputs(chosen["tau"]), two_points(chosen["angle"])
 
 
@@ -163,7 +163,7 @@ def spd_case(chosen):
 
 
 def measure(settings, rats):
-    """Table of lower bounds of budgets from draws alone: the published footpoint, and joint laws.
+    """Table of lower bounds of budgets from draws alone: the published footpoint, and joint distributions.
 
     Parameters
     ----------

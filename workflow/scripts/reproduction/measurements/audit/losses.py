@@ -32,10 +32,10 @@ TWO_POINTS = {1.0: "two points, residuals clipped", 2.0: "two points, clipped, f
 
 CERTIFIED_TWO_POINTS = "two points, certified"
 
-# Beyond the reach of records, wherever the certified law must hold.
+# Beyond the reach of records, wherever the certified budget must hold.
 ANYWHERE = 3.1
 
-# Records from which on half the points must do for the certified law.
+# Records from which on half the points must do for the certified distribution.
 MANY = 500
 
 AUDIT_COLUMNS = [
@@ -274,7 +274,7 @@ def certified_loss(rng, settings, mechanism, pair, budget):
     repetitions = chosen["repetitions"]
     if mechanism == CERTIFIED_TWO_POINTS:
         public = two_point_inputs(settings["two_points"]["tau"])
-        # The law is nearly flat, and all of the points are spread evenly.
+        # The distribution is nearly flat, and all of the points are spread evenly.
         power = chosen["power"] + 4
         return joint_loss(
             rng, certified_distribution, public, pair, budget, power, repetitions, proposals=[]

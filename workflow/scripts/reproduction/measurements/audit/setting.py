@@ -17,7 +17,7 @@ CERTIFIED = "certified"
 
 UNIT = (0.0, 1.0)
 
-# Public inputs of the certified law for two points: the whole sphere, next to no slope, and an
+# Public inputs of the certified mechanism for two points: the whole sphere, next to no slope, and an
 # offset that leaves all to the gradient.
 TWO_POINT_SHAPE = {
     "footpoint_radius": np.pi,

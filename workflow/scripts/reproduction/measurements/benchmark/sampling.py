@@ -381,7 +381,7 @@ def measure_cell(space, number, budget, settings, rats):
 
 
 def _law(planned):
-    """What is known of the distance of draws to their law."""
+    """What is known of the distance of draws from their distribution."""
     if not np.isfinite(planned.total_variation):
         return "no estimate of the total variation"
     kind = "" if planned.drawn_by == "exact" else "estimated "

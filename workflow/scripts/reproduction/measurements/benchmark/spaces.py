@@ -20,7 +20,7 @@ COLUMNS = [
 # Rats whose landmarks are kept with the project; other numbers of records are simulated.
 RATS = 144
 
-# The walk's autocorrelation is that of a law whose shape no longer depends on n from about here.
+# The walk's autocorrelation is that of a distribution whose shape no longer depends on n from about here.
 RECORDS_OF_LONG_CHAINS = 150
 
 # Outlines simulated at once.

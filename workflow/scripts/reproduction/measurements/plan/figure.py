@@ -48,7 +48,7 @@ def draw(table, wanted):
         )
         # One handle that shows line and marker together.
         panel.plot([], [], color=colour, marker=MARKERS[index % len(MARKERS)], label=f"{budget:g}")
-    panel.plot([], [], color="0.4", linewidth=0.7, linestyle="--", label="law itself")
+    panel.plot([], [], color="0.4", linewidth=0.7, linestyle="--", label="exact distribution")
     without = table.drop_duplicates("n")
     panel.plot(
         without["n"],
@@ -89,7 +89,7 @@ def draw(table, wanted):
         f"{first['manifold']}, footpoint within {first['footpoint_radius']:.3g}, shooting vector "
         f"within {first['shooting_vector_length']:.3g}, residuals of {first['residual_scale']:.3g} "
         "in each direction (assumed).\nHollow: noise, a release would say next to nothing of the "
-        "data. Dashed: the law that exact draws among public points come near to.\nNo data were "
+        "data. Dashed: the distribution that draws among public points come near to.\nNo data were "
         "looked at.",
         fontsize=7,
         color="0.35",

@@ -61,7 +61,7 @@ def draw(table, shown):
             color=style.colour,
             linestyle=style.line,
             marker=style.marker,
-            label=rf"certified law, $\epsilon$ = {budget:g}",
+            label=rf"certified distribution, $\epsilon$ = {budget:g}",
         )
         for budget, style in sorted(styles.items())
     ]

@@ -33,8 +33,8 @@ def paragraph(table):
         "Root mean squared distance of released geodesics from the true one, averaged over the "
         "covariate's range. Data are simulated; public inputs are the assumptions that stand "
         "in every row of `utility.csv`, and scales and stages follow from them. The budget of the "
-        "certified law is proved to hold (`docs/certified.md`), and so is that of releases, which "
-        "are exact draws among public points; the law itself is drawn here by chains, of which no "
+        "certified distribution is proved to hold (`docs/certified.md`), and so is that of releases, which "
+        "are exact draws among public points; that distribution is drawn here by chains, of which no "
         "budget is proved. **That of the mechanism as published does not hold**, and it is here "
         "for comparison only.",
         "",
@@ -42,7 +42,7 @@ def paragraph(table):
         "",
         *_of_all_releases(_releases(table)),
         "",
-        "The law itself, which better ways of drawing from it would reach:",
+        "The exact distribution, which better ways of drawing from it would reach:",
         "",
         *(_of_space(*each) for each in certified.groupby("space", sort=False)),
         "",
@@ -96,7 +96,7 @@ def _against_published(useful):
     ratio = useful["curve_error"] / useful["published"]
     without = useful["curve_error"] / useful["without"]
     return (
-        f"Where a draw is more than noise ({len(useful)} cells), the certified law's error is "
+        f"Where a draw is more than noise ({len(useful)} cells), the certified distribution's error is "
         f"between {number(ratio.min())} and {number(ratio.max())} times that of the one as "
         f"published, the median {number(ratio.median())} times, and between "
         f"{number(without.min())} and {number(without.max())} times that without privacy, the "
@@ -128,7 +128,7 @@ def _largest(cases, deviation):
 
 
 def _releases(table):
-    """Rows of releases, beside them the errors of the law."""
+    """Rows of releases, beside them the errors of the exact distribution."""
     released = table[table["mechanism"] == RELEASED]
     law = table[table["mechanism"] == CERTIFIED].set_index(CELL)["curve_error"]
     cells = released.set_index(CELL).index
@@ -151,7 +151,7 @@ def _of_releases(name, part):
     return (
         f"* {name}: more than noise in {len(useful)} of {len(part)} cells ({_budgets(useful)}); "
         f"there the error is {number(ratio.min())} to {number(ratio.max())} times that of the "
-        f"law, and deviates from what the planner predicts by {_largest(useful, deviation)} at "
+        f"exact distribution, and deviates from what the planner predicts by {_largest(useful, deviation)} at "
         f"most, {np.sqrt(np.mean(deviation**2)):.0%} in root mean square, with standard errors of "
         f"{useful['relative_standard_error'].median():.0%}."
     )
@@ -166,11 +166,14 @@ def _budgets(useful):
 def _of_samplers(certified, published):
     """What is known of the draws."""
     parts = []
-    for name, part in (("certified law", certified), ("mechanism as published", published)):
+    for name, part in (
+        ("certified distribution", certified),
+        ("mechanism as published", published),
+    ):
         cut = part[part["cut_short"].astype(bool)]
         worst = part.loc[part["total_variation"].idxmax()]
         sentence = (
-            f"for the {name} the estimated total variation from the law is at most "
+            f"for the {name} the estimated total variation distance is at most "
             f"{worst['total_variation']:.2g} ({_cell(worst)})"
         )
         if len(cut):
@@ -181,7 +184,7 @@ def _of_samplers(certified, published):
         parts.append(sentence)
     return (
         f"Draws, of which bands are made, are last states of chains: {'; '.join(parts)}. Errors of "
-        "the certified law are means over weighted proposals of the same sampler, which see "
+        "the certified distribution are means over weighted proposals of the same sampler, which see "
         "what few draws miss."
     )
 
