@@ -86,8 +86,8 @@ def one_far(manifold, centre, direction, number, place, far):
     All the others lie in one place of the same line.  On the far side of that place, as seen from
     the centre, they pull with the last record of one data set and against that of the other; on
     the near side, where most of a ball of footpoints lies, it is the other way round.  So one
-    is denser by up to exp(eps / 2) in the small part beyond, and the other's constant is larger by
-    nearly as much.  On the sphere two records do better (`two_points`): a record and its antipode
+    density is higher by up to exp(eps / 2) in the small part beyond, and the constant of the other
+    is larger by nearly as much.  On the sphere two records do better (`two_points`): a record and its antipode
     pull in opposite directions everywhere.
 
     Parameters
@@ -143,7 +143,7 @@ def spd_data(seed, number=20):
 
 
 def sphere_case(chosen):
-    """A name, public inputs and neighbours for a joint distribution on the sphere, from settings."""
+    """A name, public inputs and neighbours on the sphere, from settings."""
     return "two records", two_point_inputs(chosen["tau"]), two_points(chosen["angle"])
 
 
@@ -163,7 +163,9 @@ def spd_case(chosen):
 
 
 def measure(settings, rats):
-    """Table of lower bounds of budgets from draws alone: the published footpoint, and joint distributions.
+    """Table of lower bounds of budgets from draws alone.
+
+    Draws are of the published footpoint, and of the certified distribution of both blocks.
 
     Parameters
     ----------

@@ -17,8 +17,8 @@ CERTIFIED = "certified"
 
 UNIT = (0.0, 1.0)
 
-# Public inputs of the certified mechanism for two points: the whole sphere, next to no slope, and an
-# offset that leaves all to the gradient.
+# Public inputs of the certified mechanism for two points: the whole sphere, next to no slope, and
+# an offset that leaves all to the gradient.
 TWO_POINT_SHAPE = {
     "footpoint_radius": np.pi,
     "shooting_vector_length": 1e-3,

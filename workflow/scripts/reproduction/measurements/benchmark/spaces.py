@@ -20,7 +20,8 @@ COLUMNS = [
 # Rats whose landmarks are kept with the project; other numbers of records are simulated.
 RATS = 144
 
-# The walk's autocorrelation is that of a distribution whose shape no longer depends on n from about here.
+# From about so many records the shape of the density, and with it the walk's autocorrelation, no
+# longer depends on n.
 RECORDS_OF_LONG_CHAINS = 150
 
 # Outlines simulated at once.

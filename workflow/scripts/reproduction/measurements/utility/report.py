@@ -33,9 +33,9 @@ def paragraph(table):
         "Root mean squared distance of released geodesics from the true one, averaged over the "
         "covariate's range. Data are simulated; public inputs are the assumptions that stand "
         "in every row of `utility.csv`, and scales and stages follow from them. The budget of the "
-        "certified distribution is proved to hold (`docs/certified.md`), and so is that of releases, which "
-        "are exact draws among public points; that distribution is drawn here by chains, of which no "
-        "budget is proved. **That of the mechanism as published does not hold**, and it is here "
+        "certified distribution is proved to hold (`docs/certified.md`), and so is that of "
+        "releases, which are exact draws among public points. The distribution itself is drawn "
+        "here by chains, of which no budget is proved. **That of the mechanism as published does not hold**, and it is here "
         "for comparison only.",
         "",
         "Releases:",
@@ -96,8 +96,8 @@ def _against_published(useful):
     ratio = useful["curve_error"] / useful["published"]
     without = useful["curve_error"] / useful["without"]
     return (
-        f"Where a draw is more than noise ({len(useful)} cells), the certified distribution's error is "
-        f"between {number(ratio.min())} and {number(ratio.max())} times that of the one as "
+        f"Where a draw is more than noise ({len(useful)} cells), the certified distribution's "
+        f"error is between {number(ratio.min())} and {number(ratio.max())} times that of the one as "
         f"published, the median {number(ratio.median())} times, and between "
         f"{number(without.min())} and {number(without.max())} times that without privacy, the "
         f"median {number(without.median())} times."
@@ -151,8 +151,8 @@ def _of_releases(name, part):
     return (
         f"* {name}: more than noise in {len(useful)} of {len(part)} cells ({_budgets(useful)}); "
         f"there the error is {number(ratio.min())} to {number(ratio.max())} times that of the "
-        f"exact distribution, and deviates from what the planner predicts by {_largest(useful, deviation)} at "
-        f"most, {np.sqrt(np.mean(deviation**2)):.0%} in root mean square, with standard errors of "
+        "exact distribution. It deviates from what the planner predicts by "
+        f"{_largest(useful, deviation)} at most, {np.sqrt(np.mean(deviation**2)):.0%} in root mean square, with standard errors of "
         f"{useful['relative_standard_error'].median():.0%}."
     )
 
@@ -184,8 +184,8 @@ def _of_samplers(certified, published):
         parts.append(sentence)
     return (
         f"Draws, of which bands are made, are last states of chains: {'; '.join(parts)}. Errors of "
-        "the certified distribution are means over weighted proposals of the same sampler, which see "
-        "what few draws miss."
+        "the certified distribution are means over weighted proposals of the same sampler, "
+        "which see what few draws miss."
     )
 
 
