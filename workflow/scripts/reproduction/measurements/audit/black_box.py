@@ -87,8 +87,8 @@ def one_far(manifold, centre, direction, number, place, far):
     the centre, they pull with the last record of one data set and against that of the other; on
     the near side, where most of a ball of footpoints lies, it is the other way round.  So one
     density is higher by up to exp(eps / 2) in the small part beyond, and the constant of the other
-    is larger by nearly as much.  On the sphere two records do better (`two_points`): a record and its antipode
-    pull in opposite directions everywhere.
+    is larger by nearly as much.  On the sphere two records do better (`two_points`): a record and
+    its antipode pull in opposite directions everywhere.
 
     Parameters
     ----------

@@ -35,8 +35,8 @@ def paragraph(table):
         "in every row of `utility.csv`, and scales and stages follow from them. The budget of the "
         "certified distribution is proved to hold (`docs/certified.md`), and so is that of "
         "releases, which are exact draws among public points. The distribution itself is drawn "
-        "here by chains, of which no budget is proved. **That of the mechanism as published does not hold**, and it is here "
-        "for comparison only.",
+        "here by chains, of which no budget is proved. **The budget of the mechanism as published "
+        "does not hold**, and it is here for comparison only.",
         "",
         "Releases:",
         "",
@@ -97,8 +97,8 @@ def _against_published(useful):
     without = useful["curve_error"] / useful["without"]
     return (
         f"Where a draw is more than noise ({len(useful)} cells), the certified distribution's "
-        f"error is between {number(ratio.min())} and {number(ratio.max())} times that of the one as "
-        f"published, the median {number(ratio.median())} times, and between "
+        f"error is between {number(ratio.min())} and {number(ratio.max())} times that of "
+        f"the one as published, the median {number(ratio.median())} times, and between "
         f"{number(without.min())} and {number(without.max())} times that without privacy, the "
         f"median {number(without.median())} times."
     )
@@ -152,8 +152,8 @@ def _of_releases(name, part):
         f"* {name}: more than noise in {len(useful)} of {len(part)} cells ({_budgets(useful)}); "
         f"there the error is {number(ratio.min())} to {number(ratio.max())} times that of the "
         "exact distribution. It deviates from what the planner predicts by "
-        f"{_largest(useful, deviation)} at most, {np.sqrt(np.mean(deviation**2)):.0%} in root mean square, with standard errors of "
-        f"{useful['relative_standard_error'].median():.0%}."
+        f"{_largest(useful, deviation)} at most, {np.sqrt(np.mean(deviation**2)):.0%} in root "
+        f"mean square, with standard errors of {useful['relative_standard_error'].median():.0%}."
     )
 
 
