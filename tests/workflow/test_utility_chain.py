@@ -21,7 +21,7 @@ MODULES = {
     "comparison": ("summarise", "comparison.summary"),
 }
 MECHANISMS = {
-    *("certified law", "certified release", "as published", "no privacy", "without data"),
+    *("certified distribution", "certified release", "as published", "no privacy", "without data"),
 }
 FORMATS = ("csv", "md", "pdf", "svg", "png")
 
@@ -150,7 +150,7 @@ def test_library_of_its_rules_is_what_imports_load(simulated):
 def test_every_cell_has_every_mechanism(table):
     assert set(table["mechanism"]) == MECHANISMS
     for space in SPACES:
-        part = table[(table["space"] == space) & (table["mechanism"] == "certified law")]
+        part = table[(table["space"] == space) & (table["mechanism"] == "certified distribution")]
         # Of the largest n the budgets shown only.
         assert set(zip(part["n"], part["budget"], strict=True)) == {(20, 0.5), (20, 8.0), (40, 8.0)}
     assert (table["curve_error"] > 0.0).all()
@@ -158,13 +158,13 @@ def test_every_cell_has_every_mechanism(table):
 
 def test_only_the_certified_mechanism_is_said_to_hold_its_budget(table, compared):
     said = dict(zip(table["mechanism"], table["budget_holds"], strict=True))
-    assert said["certified law"] == "proved of the law, not of draws by chains"
+    assert said["certified distribution"] == "proved of the distribution, not of draws by chains"
     assert said["certified release"] == "proved"
     assert said["as published"] == "does not hold"
     assert said["no privacy"] == "no privacy"
     said = compared.set_index("mechanism")["budget_holds"]
     assert set(said["as published"]) == {"does not hold"}
-    assert set(said["combined score"]) == {"proved of the law"}
+    assert set(said["combined score"]) == {"proved of the distribution"}
 
 
 def test_public_inputs_are_in_every_row_of_a_release(table):

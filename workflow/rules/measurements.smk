@@ -50,7 +50,7 @@ def measured_by(script, module):
 
 def whole_machine(wildcards):
     """As many threads as the run has cores; one where nobody has said how many."""
-    return workflow.global_resources["_cores"].value or 1
+    return workflow.resource_settings.cores or 1
 
 
 # The audit

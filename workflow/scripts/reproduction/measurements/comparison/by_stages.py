@@ -1,11 +1,15 @@
-"""Private geodesics in two stages, each with a part of the budget: to compare the certified law.
+"""Private geodesics in two stages, to compare with the certified distribution.
 
-Each stage is a law of its own with the proof of `docs/certified.md`, and what the second has of
-the first is a draw that may be released, so that the two budgets add up.  The second stage of a
-*zoom* is the certified law again, on what of its support lies in a ball about the first draw, and
-is public once that draw is.  In *mean, then slope* the first stage is about footpoints of
-geodesics of length zero, so about the mean of the points; the second about shooting vectors at the
-footpoint drawn.  Their scores have sensitivity one like that of the certified law: where a pair
+Each stage has a part of the budget and a distribution of its own, with the proof of
+`docs/certified.md`.  What the second stage has of the first is a draw that may be released, so the
+two budgets add up.
+
+* *Zoom*: a draw from the certified distribution, then one from the same distribution on a ball
+  about the first draw.  The ball is public once that draw is.
+* *Mean, then slope*: a footpoint of geodesics of length zero, so a mean of the points; then a
+  shooting vector at that footpoint.
+
+The scores of the latter have sensitivity one like that of the certified distribution: where a pair
 ``(a, b)`` is no longer than tau in `hull_norm`, neither is ``a``, nor ``2 b``, since the norm is at
 least the length of each.
 """
@@ -28,7 +32,7 @@ FACTORS = dict(zip(BLOCKS, (1.0, 2.0), strict=True))
 
 
 def zoomed_target(law, budget, around, radius, start=None):
-    """The certified law within a ball about a state for each data set.
+    """The certified distribution within a ball about a state for each data set.
 
     Parameters
     ----------
@@ -55,7 +59,7 @@ def zoomed_target(law, budget, around, radius, start=None):
 
 
 def block_score(law, block, states):
-    """Score of the certified law with one block of the gradient; (*data_sets, *chains)."""
+    """Score of the certified distribution with one block of the gradient; (*data_sets, *chains)."""
     public = law.public
     sums = law.sums(states)
     length = public.manifold.norm(law.space.parts(states)[0], getattr(sums, block))
@@ -64,7 +68,7 @@ def block_score(law, block, states):
 
 
 def mean_target(law, budget):
-    """The law of footpoints of geodesics of length zero, on the ball of footpoints.
+    """The distribution of footpoints of geodesics of length zero, on the ball of footpoints.
 
     Parameters
     ----------
@@ -98,7 +102,7 @@ def mean_target(law, budget):
 
 
 def slope_target(law, footpoints, budget):
-    """The law of shooting vectors at footpoints.
+    """The distribution of shooting vectors at footpoints.
 
     Parameters
     ----------
@@ -162,6 +166,6 @@ def _minimum(law, footpoints, vectors, block):
 
 
 def _scale(law, block, budget):
-    """Near its mode a law is ``exp(-|gradient| / scale)``."""
+    """Near its mode a distribution is ``exp(-|gradient| / scale)``."""
     public = law.public
     return 4.0 * public.gradient_scale / (FACTORS[block] * public.number * float(budget))

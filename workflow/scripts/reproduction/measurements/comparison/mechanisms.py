@@ -36,7 +36,7 @@ MEAN_THEN_SLOPE = "private mean, then slope"
 NOT_PRIVATE = "no privacy"
 
 # Draws here are made by chains, of which no budget is proved.
-PROVED = "proved of the law"
+PROVED = "proved of the distribution"
 
 # Shares of the budget for a first stage that are tried.
 SHARES = (0.2, 0.35, 0.5, 0.65, 0.8)
@@ -128,7 +128,7 @@ def _law(space, records, scales, score="combined"):
 
 
 def draw_zoom(rng, space, records, planned, draws, chains, start):
-    """Draws of the certified law, and from each another one in a ball about it."""
+    """Draws from the certified distribution, and for each another one in a ball about it."""
     law = _law(space, records, planned.scales[0])
     target = certified_target(law, planned.budgets[0], start)
     first, first_plan = draw_from(rng, target, draws, chains)
@@ -156,7 +156,7 @@ def draw_mean_then_slope(rng, space, records, planned, draws, chains):
 
 
 def _drawn(geodesics, plans):
-    """Draws after several stages, whose distances to their laws add up."""
+    """Draws after several stages, whose distances from their distributions add up."""
     return Drawn(
         *geodesics,
         " and ".join(dict.fromkeys(plan.drawn_by for plan in plans)),

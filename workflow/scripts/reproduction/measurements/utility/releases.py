@@ -44,16 +44,16 @@ DISPLACEMENT = 0.5
 # to no mass, where residuals are small.
 SEARCHED = 100
 
-# The certified law, drawn by chains; and releases, drawn as `geodp.release` does unless told
-# otherwise.
-CERTIFIED, RELEASED = "certified law", "certified release"
+# The certified distribution, drawn by chains; and releases, drawn as `geodp.release` does by
+# default.
+CERTIFIED, RELEASED = "certified distribution", "certified release"
 
 PUBLISHED, NOT_PRIVATE = "as published", "no privacy"
 WITHOUT_DATA = "without data"
 
 # Whether the budget stated holds.
 HOLDS = {
-    CERTIFIED: "proved of the law, not of draws by chains",
+    CERTIFIED: "proved of the distribution, not of draws by chains",
     RELEASED: "proved",
     PUBLISHED: "does not hold",
     NOT_PRIVATE: "no privacy",
@@ -164,12 +164,12 @@ class Drawn:
         In the middle of the covariate's range.
     proposals : tuple of ndarray, optional
         Footpoints and shooting vectors (data_sets, proposals, *point_shape), and weights
-        (data_sets, proposals) by which their mean is that of the law; errors are then means over
-        these, which are fewer by far than draws of the same worth.
+        (data_sets, proposals) by which their mean is that of the distribution. Errors are then
+        means over these, which are fewer by far than draws of the same worth.
     sampler : str
         Empty where nothing is drawn.
     total_variation : float
-        Estimated distance of the draws to their law.
+        Estimated total variation distance of the draws from their distribution.
     cut_short : bool
         Whether that is more than was wanted.
     """
@@ -182,7 +182,7 @@ class Drawn:
     proposals: tuple | None = None
 
     def mean(self, function):
-        """Means over the law (data_sets), of a function of footpoints and shooting vectors."""
+        """Means (data_sets) of a function of footpoints and shooting vectors, over the distribution."""
         if self.proposals is None:
             return np.mean(function(self.footpoint, self.shooting_vector), axis=-1)
         *geodesics, weights = self.proposals
@@ -235,7 +235,7 @@ def draw_from(rng, target, draws, chains):
 
 
 def draw_certified(rng, law, budget, draws, chains, start=None):
-    """Geodesics from the certified law, by matched chains."""
+    """Geodesics from the certified distribution, by matched chains."""
     target = certified_target(law, budget, start)
     states, planned = draw_from(rng, target, draws, chains)
     proposals, weights = matched.weighted_proposals(
@@ -260,7 +260,7 @@ def draw_releases(rng, law, stages, draws):
 def draw_published(rng, space, covariates, points, found, budget, draws, chains):
     """Geodesics from the published densities, half of the budget each.
 
-    Their support is that of the certified law, as seen from the start of geodesics.
+    Their support is that of the certified distribution, as seen from the start of geodesics.
     """
     manifold, allowed = space.manifold, space.settings["support"]
     reach = allowed["footpoint_radius"] + 0.5 * allowed["shooting_vector_length"]
