@@ -182,7 +182,7 @@ class Drawn:
     proposals: tuple | None = None
 
     def mean(self, function):
-        """Means (data_sets) of a function of footpoints and shooting vectors, over the distribution."""
+        """Means over the distribution, of a function of footpoints and shooting vectors."""
         if self.proposals is None:
             return np.mean(function(self.footpoint, self.shooting_vector), axis=-1)
         *geodesics, weights = self.proposals
