@@ -16,7 +16,7 @@ from geodp.audit.attack import (
     upper_limit,
 )
 from geodp.audit.disc import Disc
-from geodp.audit.joint import certified_law, joint_loss, search_joint_loss
+from geodp.audit.joint import certified_distribution, joint_loss, search_joint_loss
 from geodp.audit.published import (
     PLANE,
     SPHERE,
@@ -27,7 +27,7 @@ from geodp.audit.published import (
     pair_loss,
     realised_loss,
     search_loss,
-    two_point_laws,
+    two_point_densities,
     two_points,
 )
 from geodp.audit.search import Pair, RecordDomain, climb, worst_neighbour
@@ -38,7 +38,8 @@ from geodp.mechanisms.certified import Certified, PublicInputs, map_records
 from geodp.models.geodesic import GeodesicModel
 from geodp.models.losses import Huber
 from reproduction.configuration import load_audit
-from reproduction.measurements.audit import released_geodesics, spd_case, sphere_case, verdict
+from reproduction.measurements.audit.black_box import released_geodesics, spd_case, sphere_case
+from reproduction.measurements.audit.losses import verdict
 
 CENTRE = np.array([0.0, 0.0, 1.0])
 SETTING = SphereSetting(CENTRE, np.pi / 8, 0.1)
@@ -283,7 +284,9 @@ def test_losses_of_one_record_moved_to_the_edge_of_the_ball(name, low, high):
 
 def test_the_factor_of_two_is_needed_and_attained():
     rng = np.random.default_rng(1)
-    found = [realised_loss(rng, two_point_laws(two_points(), 0.001, 1.0, k)) for k in (1.0, 2.0)]
+    found = [
+        realised_loss(rng, two_point_densities(two_points(), 0.001, 1.0, k)) for k in (1.0, 2.0)
+    ]
     assert found[0].loss == pytest.approx(1.99, abs=0.005)
     assert found[1].loss == pytest.approx(0.995, abs=0.003)
 
@@ -366,7 +369,7 @@ def one_by_one(change):
     def make(public, covariates, points):
         return OneByOne(
             [
-                certified_law(replace(public, **change(public, x, y)), x[None], y[None])
+                certified_distribution(replace(public, **change(public, x, y)), x[None], y[None])
                 for x, y in zip(covariates, points, strict=True)
             ]
         )
@@ -386,7 +389,7 @@ def tau_of_data(public, x, y):
 
 
 def test_the_honest_law_passes():
-    found = audited(certified_law)
+    found = audited(certified_distribution)
     assert 0.9 * BUDGET <= found <= BUDGET
 
 
@@ -396,7 +399,7 @@ def test_a_doubled_score_is_found():
 
 def test_contributions_that_are_not_clipped_are_found(monkeypatch):
     monkeypatch.setattr(certified, "clip_factors", lambda norms, limit: np.ones_like(norms))
-    assert audited(certified_law) > 1.5 * BUDGET
+    assert audited(certified_distribution) > 1.5 * BUDGET
 
 
 def test_a_support_taken_from_the_data_is_found():

@@ -1,5 +1,8 @@
 """The benchmark: its walk is the library's, its measures are right, its words follow numbers."""
 
+import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,9 +15,14 @@ from geodp.manifolds.sphere import Sphere
 from geodp.models.regression import energy_gradient, fit
 from geodp.samplers.base import State
 from geodp.samplers.random_walk import RandomWalk
-from reproduction.measurements import benchmark as measurements
-from reproduction.measurements import geomstats_fits
-from reproduction.measurements.benchmark_report import (
+from reproduction.measurements.benchmark import fits as geomstats_fits
+from reproduction.measurements.benchmark import sampling, sizes, spaces
+from reproduction.measurements.benchmark.geomstats_walk import (
+    from_geomstats,
+    geomstats_walk,
+    to_geomstats,
+)
+from reproduction.measurements.benchmark.report import (
     Aim,
     aims,
     cells,
@@ -23,22 +31,23 @@ from reproduction.measurements.benchmark_report import (
     paragraph,
     slopes,
 )
-from reproduction.measurements.geomstats_walk import from_geomstats, geomstats_walk, to_geomstats
 
-RATS = Path(__file__).resolve().parents[2] / "resources" / "vilmann_rats.csv"
+ROOT = Path(__file__).resolve().parents[2]
+RATS = ROOT / "resources" / "vilmann_rats.csv"
+SCRIPTS = ROOT / "workflow" / "scripts"
 
 # --- The walk with geomstats ---
 
 
-@pytest.fixture(scope="module", params=measurements.SPACES)
+@pytest.fixture(scope="module", params=spaces.SPACES)
 def scene(request):
     """A small data set on each space, its density at a budget, and the same by geomstats."""
-    space = measurements.SPACES[request.param]
-    mechanism = measurements.make_mechanism(space, *measurements.make_data(space, 12, 1, RATS))
+    space = spaces.SPACES[request.param]
+    mechanism = sampling.make_mechanism(space, *spaces.make_data(space, 12, 1, RATS))
     return SimpleNamespace(
         mechanism=mechanism,
         target=mechanism.footpoint_target(5.0),
-        density=measurements.geomstats_density(mechanism, 5.0),
+        density=sampling.geomstats_density(mechanism, 5.0),
     )
 
 
@@ -110,36 +119,58 @@ def autoregression(chains, states, coefficient, seed=0):
 
 def test_autocorrelation_of_an_autoregression():
     fast, slow = (autoregression(8, 20000, coefficient) for coefficient in (0.2, 0.9))
-    found = measurements.autocorrelation({"fast": fast, "slow": slow})
+    found = sampling.autocorrelation({"fast": fast, "slow": slow})
     assert not found.is_bound
     # (1 + c) / (1 - c), to what 8 * 20000 / 19 effective states tell, and the rank transform.
     assert found.time == pytest.approx(19.0, rel=0.1)
-    assert measurements.autocorrelation({"fast": fast}).time == pytest.approx(1.5, rel=0.1)
+    assert sampling.autocorrelation({"fast": fast}).time == pytest.approx(1.5, rel=0.1)
 
 
 def test_autocorrelation_of_chains_that_are_too_short_is_a_bound():
     # Its time is 1999, far more than a chain is long.
-    found = measurements.autocorrelation({"slow": autoregression(4, 400, 0.999)})
+    found = sampling.autocorrelation({"slow": autoregression(4, 400, 0.999)})
     assert found.is_bound
     assert "cut off" in found.note
     assert 1.0 <= found.time < 1999.0
 
 
 def test_no_state_is_worth_more_than_a_draw():
-    found = measurements.autocorrelation({"alternating": autoregression(4, 5000, -0.8)})
+    found = sampling.autocorrelation({"alternating": autoregression(4, 5000, -0.8)})
     assert found.time == 1.0
 
 
 def test_steps_per_second_counts_what_is_timed():
-    rate = measurements.steps_per_second(lambda: time.sleep(0.01), 0.1)
+    rate = sampling.steps_per_second(lambda: time.sleep(0.01), 0.1)
     assert 20.0 < rate <= 100.0
+
+
+@pytest.mark.parametrize("script", ["measure.py", "plan.py"])
+def test_measures_are_taken_with_one_thread(script):
+    """Of linear algebra too, whatever the run asks for."""
+    code = (
+        "import ast, pathlib, sys; "
+        "tree = ast.parse(pathlib.Path(sys.argv[1]).read_text()); "
+        "tree.body = [each for each in tree.body if isinstance(each, ast.ImportFrom)]; "
+        "exec(compile(tree, 'script', 'exec')); "
+        "import numpy, threadpoolctl; "
+        "print(*(pool['num_threads'] for pool in threadpoolctl.threadpool_info()))"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code, script],
+        cwd=SCRIPTS,
+        env=os.environ | {"OMP_NUM_THREADS": "2", "OPENBLAS_NUM_THREADS": "2", "PYTHONPATH": "."},
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert set(result.stdout.split()) == {"1"}
 
 
 def test_tuning_finds_a_radius_within_its_range(scene):
     rng = np.random.default_rng(0)
-    start = measurements.draws_to_start_from(rng, scene.target, measurements.TRIAL_CHAINS)
-    kernel = measurements.tuned_walk(rng, scene.target, start)
-    assert measurements.STEP_SCALES[0] < kernel.step_scale < measurements.STEP_SCALES[-1]
+    start = sampling.draws_to_start_from(rng, scene.target, sampling.TRIAL_CHAINS)
+    kernel = sampling.tuned_walk(rng, scene.target, start)
+    assert sampling.STEP_SCALES[0] < kernel.step_scale < sampling.STEP_SCALES[-1]
 
 
 def test_tuning_takes_the_radius_that_changes_the_density_most(monkeypatch):
@@ -156,18 +187,18 @@ def test_tuning_takes_the_radius_that_changes_the_density_most(monkeypatch):
             change = {6.0: 4.1}.get(self.step_scale, self.step_scale * (self.step_scale < 5.0))
             return State(state.position, state.log_density + change), None
 
-    monkeypatch.setattr(measurements, "StartedWalk", Walk)
-    assert measurements.tuned_walk(None, None, None).step_scale == 4.0
+    monkeypatch.setattr(sampling, "StartedWalk", Walk)
+    assert sampling.tuned_walk(None, None, None).step_scale == 4.0
 
 
 def test_memory_is_measured_in_a_process_of_its_own(tmp_path):
-    space = measurements.SPACES["S^2"]
-    data = measurements.make_data(space, 50, 1, RATS)
+    space = spaces.SPACES["S^2"]
+    data = spaces.make_data(space, 50, 1, RATS)
     for name, array in zip(("covariates", "points"), data, strict=True):
         np.save(tmp_path / f"{name}.npy", array)
     # What this process holds is not to be counted.
     ballast = np.ones(50_000_000)
-    found = measurements.measure_size_apart(tmp_path, space.name)
+    found = sizes.measure_size_apart(tmp_path, space.name)
     assert found["data"] == sum(array.nbytes for array in data)
     assert 0 <= found["fit_memory"] <= found["gradient_memory"] < ballast.nbytes / 4
     assert found["converged"]
@@ -177,11 +208,11 @@ def test_memory_is_measured_in_a_process_of_its_own(tmp_path):
 
 
 def test_as_many_rats_as_there_are_are_the_observed_ones():
-    space = measurements.SPACES["rats"]
-    covariates, points = measurements.make_data(space, measurements.RATS, 1, RATS)
-    assert covariates.shape == (1, measurements.RATS)
-    observed = measurements.make_mechanism(space, covariates, points)
-    simulated = measurements.make_mechanism(space, *measurements.make_data(space, 2000, 1, RATS))
+    space = spaces.SPACES["rats"]
+    covariates, points = spaces.make_data(space, spaces.RATS, 1, RATS)
+    assert covariates.shape == (1, spaces.RATS)
+    observed = sampling.make_mechanism(space, covariates, points)
+    simulated = sampling.make_mechanism(space, *spaces.make_data(space, 2000, 1, RATS))
     assert simulated.fit.energy == pytest.approx(observed.fit.energy, rel=0.2)
     manifold = observed.manifold
     apart = manifold.dist(observed.fit.footpoint, simulated.fit.footpoint)
@@ -189,19 +220,19 @@ def test_as_many_rats_as_there_are_are_the_observed_ones():
 
 
 def test_data_depend_on_seed_and_number_alone():
-    space = measurements.SPACES["outlines"]
-    first, again, other = (measurements.make_data(space, 30, seed, RATS) for seed in (1, 1, 2))
+    space = spaces.SPACES["outlines"]
+    first, again, other = (spaces.make_data(space, 30, seed, RATS) for seed in (1, 1, 2))
     np.testing.assert_array_equal(first[1], again[1])
     assert not np.array_equal(first[1], other[1])
 
 
 def test_thinned_mechanism_keeps_the_scale():
-    space = measurements.SPACES["S^2"]
-    whole = measurements.make_mechanism(space, *measurements.make_data(space, 500, 1, RATS))
-    short = measurements.thinned(space, whole, 100)
+    space = spaces.SPACES["S^2"]
+    whole = sampling.make_mechanism(space, *spaces.make_data(space, 500, 1, RATS))
+    short = sampling.thinned(space, whole, 100)
     assert short.covariates.shape == (1, 100)
     assert short.sensitivity is whole.sensitivity
-    assert measurements.thinned(space, whole, 500) is whole
+    assert sampling.thinned(space, whole, 500) is whole
 
 
 # --- Fits ---
@@ -209,8 +240,8 @@ def test_thinned_mechanism_keeps_the_scale():
 
 @pytest.fixture(scope="module")
 def regression():
-    space = measurements.SPACES["S^2"]
-    covariates, points = (array[0] for array in measurements.make_data(space, 30, 1, RATS))
+    space = spaces.SPACES["S^2"]
+    covariates, points = (array[0] for array in spaces.make_data(space, 30, 1, RATS))
     return covariates, points, fit(Sphere(2), covariates, points)
 
 
@@ -263,7 +294,7 @@ def planted(
     rows = []
 
     def add(what, method, value, dimension, n=20, **others):
-        line = dict.fromkeys(measurements.COLUMNS) | {"is_bound": False, "note": ""}
+        line = dict.fromkeys(spaces.COLUMNS) | {"is_bound": False, "note": ""}
         line |= {"what": what, "space": f"space {dimension}", "dimension": dimension, "n": n}
         rows.append(line | {"method": method, "value": value} | others)
 
@@ -272,13 +303,13 @@ def planted(
             of = {"dimension": dimension, "budget": budget}
             for draws in (200, 2000):
                 share = 0.5 if draws == 200 else 1.0
-                add("effective draws", measurements.OURS, share * ours, draws=draws, **of)
-                add("planning", measurements.OURS, 0.25 / share, draws=draws, **of)
-            add("effective draws", measurements.WALK, walk, is_bound=is_bound, **of)
-            name = measurements.GEOMSTATS_WALK
+                add("effective draws", sampling.OURS, share * ours, draws=draws, **of)
+                add("planning", sampling.OURS, 0.25 / share, draws=draws, **of)
+            add("effective draws", sampling.WALK, walk, is_bound=is_bound, **of)
+            name = sampling.GEOMSTATS_WALK
             add("effective draws", name, geomstats, is_bound=is_bound, **of)
-            add("autocorrelation time", measurements.WALK, 14.0, is_bound=is_bound, **of)
-            add("cost of a draw", measurements.OURS, 3.0, **of)
+            add("autocorrelation time", sampling.WALK, 14.0, is_bound=is_bound, **of)
+            add("cost of a draw", sampling.OURS, 3.0, **of)
         add("fit", geomstats_fits.OUR_FIT, fit_times[0], dimension)
         add("fit", "geomstats (a): fast and wrong", 1e-6, dimension)
         add("excess energy of a fit", "geomstats (a): fast and wrong", 0.5, dimension)
@@ -287,7 +318,7 @@ def planted(
         for n in (10000, 100000, 1000000):
             add("time against n", "fit", 1e-6 * n**growth, dimension, n=n)
             add("memory beyond the data", "fit", memory, dimension, n=n)
-    return pd.DataFrame(rows, columns=measurements.COLUMNS)
+    return pd.DataFrame(rows, columns=spaces.COLUMNS)
 
 
 def reached(table):
@@ -344,7 +375,7 @@ def test_a_missed_aim_says_by_how_much_and_where():
 def test_budgets_below_one_do_not_count_in_many_dimensions():
     table = planted()
     small = (table["budget"] < 1.0) & (table["dimension"] == 96)
-    table.loc[small & (table["method"] == measurements.WALK), "value"] = 5e3
+    table.loc[small & (table["method"] == sampling.WALK), "value"] = 5e3
     found = reached(table)
     [many] = [aim for text, aim in found.items() if text.startswith("1,000")]
     assert many.met

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
-from libraries import declared_by, loaded_by
+from libraries import declared_by, measured_with
 
 from geodp.mechanisms.certified import SLACK
 
@@ -37,9 +37,13 @@ TINY = {
         "one_far": {"n": 3, "footpoint_radius": 1.0, "place": 0.6, "far": 30.0, "tau": 0.1},
     },
 }
-SCRIPTS = {
-    name: f"{name}.py" for name in ("audit_losses", "audit_sensitivity", "audit_black_box")
-} | {"audit": "audit_summary.py"}
+# Script of each rule, and the module that it runs.
+MODULES = {
+    "audit_losses": ("measure", "audit.losses"),
+    "audit_sensitivity": ("measure", "audit.sensitivity"),
+    "audit_black_box": ("measure", "audit.black_box"),
+    "audit": ("summarise", "audit.summary"),
+}
 TABLES = ("audit", "neighbours", "sensitivity", "black_box")
 
 
@@ -98,12 +102,25 @@ def test_wrong_settings_are_refused_in_a_sentence(audited):
     assert "config/audit.yaml: configuration key sead is unknown: did you mean seed?" in (
         result.stdout
     )
+    assert "Traceback" not in result.stdout
     place.write_text(before)
 
 
+def test_wrong_settings_of_other_targets_stop_nothing(audited):
+    places = [
+        audited.root / "config" / f"{stage}.yaml" for stage in ("audit", "benchmark", "utility")
+    ]
+    before = [place.read_text() for place in places]
+    for place in places:
+        place.write_text("seed: [")
+    assert "read_data" in audited.planned()
+    audited.run("--lint")
+    for place, text in zip(places, before, strict=True):
+        place.write_text(text)
+
+
 def test_library_of_its_rules_is_what_imports_load(audited):
-    loaded = loaded_by(audited.root, SCRIPTS.values())
-    expected = {name: {tuple(loaded[script])} for name, script in SCRIPTS.items()}
+    expected = {name: {measured_with(audited.root, *used)} for name, used in MODULES.items()}
     assert declared_by(audited, "audit") == expected
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
-from libraries import declared_by, loaded_by
+from libraries import declared_by, measured_with
 
 SPACES = {"S^2": ("s2", 2), "outlines": ("outlines", 96)}
 TINY = {
@@ -19,12 +19,13 @@ TINY = {
     "fits": {"n": [8]},
     "sizes": {"n": [10, 20]},
 }
-SCRIPTS = {
-    "benchmark_sampling": "benchmark_sampling.py",
-    "benchmark_gradients": "benchmark_gradients.py",
-    "benchmark_fits": "benchmark_fits.py",
-    "benchmark_sizes": "benchmark_sizes.py",
-    "benchmark": "benchmark_summary.py",
+# Script of each rule, and the module that it runs.
+MODULES = {
+    "benchmark_sampling": ("measure", "benchmark.sampling"),
+    "benchmark_gradients": ("measure", "benchmark.gradients"),
+    "benchmark_fits": ("measure", "benchmark.fits"),
+    "benchmark_sizes": ("measure", "benchmark.sizes"),
+    "benchmark": ("summarise", "benchmark.summary"),
 }
 COLUMNS = [
     *("what", "space", "dimension", "n", "budget", "draws", "method", "value", "unit"),
@@ -74,8 +75,7 @@ def test_nothing_is_left_to_do_and_no_configuration_matters(measured):
 
 
 def test_library_of_its_rules_is_what_imports_load(measured):
-    loaded = loaded_by(measured.root, SCRIPTS.values())
-    expected = {name: {tuple(loaded[script])} for name, script in SCRIPTS.items()}
+    expected = {name: {measured_with(measured.root, *used)} for name, used in MODULES.items()}
     assert declared_by(measured, "benchmark") == expected
 
 

@@ -1,5 +1,8 @@
 """A plan from its configuration to its figure; it looks at no data."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -79,9 +82,23 @@ def test_a_plan_beside_studies_is_made_on_demand_only(planned, reconfigured, sma
 
 
 def test_library_of_the_rule_is_what_imports_load(planned):
-    loaded = loaded_by(planned.root, ["plan_release.py"])
-    expected = {"plan": {tuple(loaded["plan_release.py"])}}
+    loaded = loaded_by(planned.root, ["plan.py"])
+    expected = {"plan": {tuple(loaded["plan.py"])}}
     assert declared_by(planned, "plan") == expected
+
+
+@pytest.mark.parametrize("asked", [["--dry-run"], ["--summary"], ["--dag"]])
+def test_what_runs_nothing_needs_no_number_of_cores(planned, asked):
+    # Nor do settings of a profile.
+    call = [sys.executable, "-m", "snakemake", "plan", *asked, "--workflow-profile", "none"]
+    result = subprocess.run(
+        [*call, "--configfile", planned.configuration.name],
+        cwd=planned.root,
+        env=planned.environment,
+        capture_output=True,
+        text=True,
+    )
+    assert result.returncode == 0, result.stderr
 
 
 def test_every_number_and_budget_has_a_prediction(tables):

@@ -8,7 +8,7 @@ import pytest
 from reproduction.dependencies import code, needed
 
 # Scripts of stages with settings of their own.
-APART = ("audit", "benchmark", "comparison", "plan", "recompute", "summarise", "utility")
+APART = ("measure", "plan", "summarise")
 
 
 @dataclass(frozen=True)

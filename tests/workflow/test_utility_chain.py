@@ -6,21 +6,22 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
-from libraries import declared_by, loaded_by
+from libraries import declared_by, measured_with
 
 from reproduction.configuration import ConfigurationError, load_utility
 
 SPACES = {"S^2": "s2", "rats": "rats", "outlines": "outlines"}
 BUDGETS = [0.5, 8.0]
 CELLS = {"S^2": [[20, 8.0], [30, 8.0]], "rats": [[20, 8.0]]}
-SCRIPTS = {
-    "utility_cells": "utility_cells.py",
-    "utility": "utility_summary.py",
-    "comparison_cells": "comparison_cells.py",
-    "comparison": "comparison_summary.py",
+# Script of each rule, and the module that it runs.
+MODULES = {
+    "utility_cells": ("measure", "utility.releases"),
+    "utility": ("summarise", "utility.summary"),
+    "comparison_cells": ("measure", "comparison.mechanisms"),
+    "comparison": ("summarise", "comparison.summary"),
 }
 MECHANISMS = {
-    *("certified law", "certified release", "as published", "no privacy", "without data"),
+    *("certified distribution", "certified release", "as published", "no privacy", "without data"),
 }
 FORMATS = ("csv", "md", "pdf", "svg", "png")
 
@@ -142,15 +143,14 @@ def test_number_of_cores_does_not_matter(simulated, folder):
 
 
 def test_library_of_its_rules_is_what_imports_load(simulated):
-    loaded = loaded_by(simulated.root, SCRIPTS.values())
-    expected = {name: {tuple(loaded[script])} for name, script in SCRIPTS.items()}
+    expected = {name: {measured_with(simulated.root, *used)} for name, used in MODULES.items()}
     assert declared_by(simulated, "utility", "comparison") == expected
 
 
 def test_every_cell_has_every_mechanism(table):
     assert set(table["mechanism"]) == MECHANISMS
     for space in SPACES:
-        part = table[(table["space"] == space) & (table["mechanism"] == "certified law")]
+        part = table[(table["space"] == space) & (table["mechanism"] == "certified distribution")]
         # Of the largest n the budgets shown only.
         assert set(zip(part["n"], part["budget"], strict=True)) == {(20, 0.5), (20, 8.0), (40, 8.0)}
     assert (table["curve_error"] > 0.0).all()
@@ -158,13 +158,13 @@ def test_every_cell_has_every_mechanism(table):
 
 def test_only_the_certified_mechanism_is_said_to_hold_its_budget(table, compared):
     said = dict(zip(table["mechanism"], table["budget_holds"], strict=True))
-    assert said["certified law"] == "proved of the law, not of draws by chains"
+    assert said["certified distribution"] == "proved of the distribution, not of draws by chains"
     assert said["certified release"] == "proved"
     assert said["as published"] == "does not hold"
     assert said["no privacy"] == "no privacy"
     said = compared.set_index("mechanism")["budget_holds"]
     assert set(said["as published"]) == {"does not hold"}
-    assert set(said["combined score"]) == {"proved of the law"}
+    assert set(said["combined score"]) == {"proved of the distribution"}
 
 
 def test_public_inputs_are_in_every_row_of_a_release(table):

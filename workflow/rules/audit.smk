@@ -1,10 +1,7 @@
-# The audit: `snakemake audit`, realised against stated privacy losses. No study and no other
-# configuration has a part in it.
+# The audit: `snakemake audit` compares realised with stated privacy losses.
 # In: config/audit.yaml. Out: results/audit/audit.csv, neighbours.csv, sensitivity.csv,
 # black_box.csv, audit.pdf, .svg, .png and .html.
 rule audit_losses:
-    input:
-        library=library("audit_losses.py"),
     output:
         losses=f"{AUDIT_RESULTS}/parts/losses_n{{n}}.csv",
         neighbours=f"{AUDIT_RESULTS}/parts/neighbours_n{{n}}.csv",
@@ -18,17 +15,19 @@ rule audit_losses:
         "../../envs/environment.yaml"
     params:
         study="audit",
-        n=lambda wildcards: int(wildcards.n),
-        budgets=lambda wildcards: audit_budgets(int(wildcards.n)),
-        settings=audit_settings("sphere", "certified", "two_points"),
+        module="audit.losses",
+        arguments=lambda wildcards: {
+            "settings": part_of("audit", "seed", "sphere", "certified", "two_points"),
+            "number": int(wildcards.n),
+            "budgets": audit_budgets(int(wildcards.n)),
+        },
+        code=code("measure.py", "reproduction.measurements.audit.losses"),
         lock=LOCK,
     script:
-        "../scripts/audit_losses.py"
+        "../scripts/measure.py"
 
 
 rule audit_sensitivity:
-    input:
-        library=library("audit_sensitivity.py"),
     output:
         f"{AUDIT_RESULTS}/sensitivity.csv",
     log:
@@ -37,16 +36,19 @@ rule audit_sensitivity:
         "../../envs/environment.yaml"
     params:
         study="audit",
-        settings=audit_settings("sensitivity", "sphere"),
+        module="audit.sensitivity",
+        arguments=lambda wildcards: {
+            "settings": part_of("audit", "seed", "sensitivity", "sphere"),
+        },
+        code=code("measure.py", "reproduction.measurements.audit.sensitivity"),
         lock=LOCK,
     script:
-        "../scripts/audit_sensitivity.py"
+        "../scripts/measure.py"
 
 
 rule audit_black_box:
     input:
         rats="resources/vilmann_rats.csv",
-        library=library("audit_black_box.py"),
     output:
         f"{AUDIT_RESULTS}/black_box.csv",
     log:
@@ -55,20 +57,21 @@ rule audit_black_box:
         "../../envs/environment.yaml"
     params:
         study="audit",
-        settings=audit_settings("black_box"),
+        module="audit.black_box",
+        arguments=lambda wildcards: {"settings": part_of("audit", "seed", "black_box")},
+        code=code("measure.py", "reproduction.measurements.audit.black_box"),
         lock=LOCK,
     script:
-        "../scripts/audit_black_box.py"
+        "../scripts/measure.py"
 
 
 rule audit:
     input:
-        losses=[f"{AUDIT_RESULTS}/parts/losses_n{n}.csv" for n in AUDIT_NUMBERS],
-        neighbours=[f"{AUDIT_RESULTS}/parts/neighbours_n{n}.csv" for n in AUDIT_NUMBERS],
+        losses=audit_parts("losses"),
+        neighbours=audit_parts("neighbours"),
         sensitivity=f"{AUDIT_RESULTS}/sensitivity.csv",
         black_box=f"{AUDIT_RESULTS}/black_box.csv",
         template="workflow/report/audit.html.j2",
-        library=library("audit_summary.py"),
     output:
         csv=f"{AUDIT_RESULTS}/audit.csv",
         neighbours=f"{AUDIT_RESULTS}/neighbours.csv",
@@ -87,7 +90,11 @@ rule audit:
         "../../envs/environment.yaml"
     params:
         study="audit",
-        settings=audit_settings("sphere", "certified", "two_points"),
+        module="audit.summary",
+        arguments=lambda wildcards: {
+            "settings": part_of("audit", "sphere", "certified", "two_points"),
+        },
+        code=code("summarise.py", "reproduction.measurements.audit.summary"),
         lock=LOCK,
     script:
-        "../scripts/audit_summary.py"
+        "../scripts/summarise.py"

@@ -1,53 +1,54 @@
-# The benchmark: `snakemake benchmark`. No study and no other configuration has a part in it, and
-# every job that measures has the machine to itself.
+# The benchmark: `snakemake benchmark --cores 1`. Every job that measures has the machine to itself.
 # In: config/benchmark.yaml. Out: results/benchmark/benchmark.csv, .pdf, .svg, .png and .md.
 rule benchmark_sampling:
     input:
         rats="resources/vilmann_rats.csv",
-        library=library("benchmark_sampling.py"),
     output:
         f"{BENCHMARK_RESULTS}/sampling_{{space}}.csv",
     log:
         f"{BENCHMARK_RESULTS}/logs/sampling_{{space}}.log",
     wildcard_constraints:
-        space="|".join(BENCHMARK_SPACES),
+        space="[a-z0-9]+",
     conda:
         "../../envs/environment.yaml"
-    threads: workflow.cores
+    threads: whole_machine
     params:
         study="benchmark",
-        space=lambda wildcards: BENCHMARK_SPACES[wildcards.space],
-        grid=lambda wildcards: BENCHMARK["spaces"][BENCHMARK_SPACES[wildcards.space]],
-        settings=benchmark_settings("draws"),
+        module="benchmark.sampling",
+        arguments=lambda wildcards: {
+            "settings": part_of("benchmark", "seed", "seconds", "draws"),
+            "space": space_named("benchmark", wildcards),
+            "grid": settings_of("benchmark")["spaces"][space_named("benchmark", wildcards)],
+        },
+        code=code("measure.py", "reproduction.measurements.benchmark.sampling"),
         lock=LOCK,
     script:
-        "../scripts/benchmark_sampling.py"
+        "../scripts/measure.py"
 
 
 rule benchmark_gradients:
     input:
         rats="resources/vilmann_rats.csv",
-        library=library("benchmark_gradients.py"),
     output:
         f"{BENCHMARK_RESULTS}/gradients.csv",
     log:
         f"{BENCHMARK_RESULTS}/logs/gradients.log",
     conda:
         "../../envs/environment.yaml"
-    threads: workflow.cores
+    threads: whole_machine
     params:
         study="benchmark",
-        spaces=list(BENCHMARK["spaces"]),
-        settings=benchmark_settings("gradients"),
+        module="benchmark.gradients",
+        arguments=lambda wildcards: benchmark_arguments("gradients"),
+        code=code("measure.py", "reproduction.measurements.benchmark.gradients"),
         lock=LOCK,
     script:
-        "../scripts/benchmark_gradients.py"
+        "../scripts/measure.py"
 
 
 rule benchmark_fits:
     input:
         rats="resources/vilmann_rats.csv",
-        library=library("benchmark_fits.py"),
     output:
         f"{BENCHMARK_RESULTS}/fits_{{backend}}.csv",
     log:
@@ -56,40 +57,40 @@ rule benchmark_fits:
         backend="|".join(GEOMSTATS_BACKENDS),
     conda:
         "../../envs/environment.yaml"
-    threads: workflow.cores
+    threads: whole_machine
     params:
         study="benchmark",
-        spaces=list(BENCHMARK["spaces"]),
-        settings=benchmark_settings("fits"),
+        module="benchmark.fits",
+        arguments=lambda wildcards: benchmark_arguments("fits", backend=wildcards.backend),
+        code=code("measure.py", "reproduction.measurements.benchmark.fits"),
         lock=LOCK,
     script:
-        "../scripts/benchmark_fits.py"
+        "../scripts/measure.py"
 
 
 rule benchmark_sizes:
     input:
         rats="resources/vilmann_rats.csv",
-        library=library("benchmark_sizes.py"),
     output:
         f"{BENCHMARK_RESULTS}/sizes.csv",
     log:
         f"{BENCHMARK_RESULTS}/logs/sizes.log",
     conda:
         "../../envs/environment.yaml"
-    threads: workflow.cores
+    threads: whole_machine
     params:
         study="benchmark",
-        spaces=list(BENCHMARK["spaces"]),
-        settings=benchmark_settings("sizes"),
+        module="benchmark.sizes",
+        arguments=lambda wildcards: benchmark_arguments("sizes", folder=BENCHMARK_RESULTS),
+        code=code("measure.py", "reproduction.measurements.benchmark.sizes"),
         lock=LOCK,
     script:
-        "../scripts/benchmark_sizes.py"
+        "../scripts/measure.py"
 
 
 rule benchmark:
     input:
-        tables=[f"{BENCHMARK_RESULTS}/{part}.csv" for part in BENCHMARK_PARTS],
-        library=library("benchmark_summary.py"),
+        tables=benchmark_parts,
     output:
         csv=f"{BENCHMARK_RESULTS}/benchmark.csv",
         text=f"{BENCHMARK_RESULTS}/benchmark.md",
@@ -102,6 +103,9 @@ rule benchmark:
         "../../envs/environment.yaml"
     params:
         study="benchmark",
+        module="benchmark.summary",
+        arguments={},
+        code=code("summarise.py", "reproduction.measurements.benchmark.summary"),
         lock=LOCK,
     script:
-        "../scripts/benchmark_summary.py"
+        "../scripts/summarise.py"

@@ -1,14 +1,13 @@
 # What every stage needs: the expanded configuration, paths, and what a job's result depends on.
 import hashlib
-import re
 import sys
 from importlib import import_module
 from pathlib import Path
 
 from geodp.errors import DataError
 from geodp.mechanisms.registry import MECHANISMS
-from reproduction.configuration import load_audit, load_settings, load_utility, validate
-from reproduction.dependencies import code, needed
+from reproduction.configuration import validate
+from reproduction.dependencies import code
 from reproduction.studies import expand
 
 ROOT = Path(workflow.basedir)
@@ -27,10 +26,6 @@ try:
     config.clear()
     config.update(checked)
     STUDIES = expand(config)
-    # Measurements have settings and results of their own.
-    AUDIT = load_audit(ROOT / "config")
-    UTILITY = load_utility(ROOT / "config")
-    BENCHMARK = load_settings(ROOT / "config" / "benchmark.yaml")
 except DataError as problem:
     # One sentence, with no trace of where in the workflow it was noticed.
     sys.exit(f"Error: {problem}")
@@ -39,25 +34,6 @@ RESULTS = f"results/{config['name']}"
 GROUPS = f"{RESULTS}/{{study}}/groups/{{group}}"
 # A changed lock runs everything again.
 LOCK = hashlib.sha256((ROOT / "envs" / "requirements.txt").read_bytes()).hexdigest()[:16]
-
-BENCHMARK_RESULTS = "results/benchmark"
-# Names of its spaces by what files are called.
-BENCHMARK_SPACES = {re.sub("[^a-z0-9]", "", name.lower()): name for name in BENCHMARK["spaces"]}
-GEOMSTATS_BACKENDS = ("numpy", "autograd")
-BENCHMARK_PARTS = [
-    *(f"sampling_{space}" for space in BENCHMARK_SPACES),
-    "gradients",
-    *(f"fits_{backend}" for backend in GEOMSTATS_BACKENDS),
-    "sizes",
-]
-
-# Two points have a file of their own: n is 2.
-AUDIT_RESULTS = "results/audit"
-AUDIT_NUMBERS = [2, *AUDIT["sphere"]["n"]]
-
-UTILITY_RESULTS = "results/utility"
-UTILITY_SPACES = {re.sub("[^a-z0-9]", "", name.lower()): name for name in UTILITY["spaces"]}
-
 PLAN_FILES = {
     "table": f"{RESULTS}/plan/plan.csv",
     "needed": f"{RESULTS}/plan/needed.csv",
@@ -68,11 +44,6 @@ PLAN_FILES = {
 wildcard_constraints:
     study="|".join(STUDIES) or "no_such_study",
     group="[A-Za-z0-9_.+-]+",
-
-
-def library(script):
-    """Files that a script needs, as inputs of the rules that have no fingerprint of their code."""
-    return [str(file.relative_to(ROOT)) for file in needed(script)]
 
 
 def settings(key, *chosen):
@@ -201,27 +172,3 @@ def figure_notes(study, figure):
 def mechanism_module(study):
     """The module of a study's mechanism, which its jobs load by name."""
     return MECHANISMS[STUDIES[study].mechanism].partition(":")[0]
-
-
-def benchmark_settings(part):
-    """What one part of the benchmark is told: its own settings, limits and seed."""
-    return {key: BENCHMARK[key] for key in ("seed", "seconds", part)}
-
-
-def audit_settings(*parts):
-    """What one part of the audit is told: its own settings and the seed."""
-    return {key: AUDIT[key] for key in ("seed", *parts)}
-
-
-def audit_budgets(number):
-    """Stated budgets at a number of records: all at the first, at others that in the middle."""
-    sphere = AUDIT["sphere"]
-    budgets = sphere["budgets"]
-    return budgets if number in (2, sphere["n"][0]) else [budgets[len(budgets) // 2]]
-
-
-def utility_settings(space, part):
-    """What a job on one space of simulated releases is told."""
-    name = UTILITY_SPACES[space]
-    chosen = {key: UTILITY[key] for key in ("seed", "chains", part)}
-    return chosen | {"spaces": {name: UTILITY["spaces"][name]}}

@@ -3,8 +3,6 @@
 if "plan" in config:
 
     rule plan:
-        input:
-            library=library("plan_release.py"),
         output:
             **PLAN_FILES,
         log:
@@ -12,13 +10,14 @@ if "plan" in config:
         conda:
             "../../envs/environment.yaml"
         # Cells are planned side by side.
-        threads: 64
+        threads: whole_machine
         params:
             study="plan",
             plan=config["plan"],
+            code=code("plan.py"),
             lock=LOCK,
         script:
-            "../scripts/plan_release.py"
+            "../scripts/plan.py"
 
 else:
 

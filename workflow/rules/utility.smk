@@ -1,38 +1,32 @@
 # What private releases are worth on simulated data: `snakemake utility`, and which mechanism is worth
-# most: `snakemake comparison`. No study and no other configuration has a part in them.
+# most: `snakemake comparison`.
 # In: config/utility.yaml. Out: results/utility/utility.csv, .pdf, .svg, .png and .md;
 # results/utility/comparison.csv and .md.
 rule utility_cells:
     input:
         rats="resources/vilmann_rats.csv",
-        library=library("utility_cells.py"),
     output:
         f"{UTILITY_RESULTS}/cells/{{space}}_n{{number}}.csv",
     log:
         f"{UTILITY_RESULTS}/logs/{{space}}_n{{number}}.log",
     wildcard_constraints:
-        space="|".join(UTILITY_SPACES),
+        space="[a-z0-9]+",
         number=r"\d+",
     conda:
         "../../envs/environment.yaml"
     params:
         study="utility",
-        space=lambda wildcards: UTILITY_SPACES[wildcards.space],
-        settings=lambda wildcards: utility_settings(wildcards.space, "utility"),
+        module="utility.releases",
+        arguments=lambda wildcards: utility_arguments(wildcards, "utility"),
+        code=code("measure.py", "reproduction.measurements.utility.releases"),
         lock=LOCK,
     script:
-        "../scripts/utility_cells.py"
+        "../scripts/measure.py"
 
 
 rule utility:
     input:
-        # Those that take longest first.
-        tables=[
-            f"{UTILITY_RESULTS}/cells/{space}_n{number}.csv"
-            for number in sorted(UTILITY["utility"]["n"], reverse=True)
-            for space in UTILITY_SPACES
-        ],
-        library=library("utility_summary.py"),
+        tables=utility_parts,
     output:
         csv=f"{UTILITY_RESULTS}/utility.csv",
         text=f"{UTILITY_RESULTS}/utility.md",
@@ -49,43 +43,42 @@ rule utility:
         "../../envs/environment.yaml"
     params:
         study="utility",
-        shown=UTILITY["utility"]["shown"],
+        module="utility.summary",
+        arguments=lambda wildcards: {"shown": settings_of("utility")["utility"]["shown"]},
+        code=code("summarise.py", "reproduction.measurements.utility.summary"),
         lock=LOCK,
     script:
-        "../scripts/utility_summary.py"
+        "../scripts/summarise.py"
 
 
 rule comparison_cells:
     input:
         rats="resources/vilmann_rats.csv",
-        library=library("comparison_cells.py"),
     output:
         f"{UTILITY_RESULTS}/comparison/{{space}}_n{{number}}_budget{{budget}}.csv",
     log:
         f"{UTILITY_RESULTS}/logs/comparison_{{space}}_n{{number}}_budget{{budget}}.log",
     wildcard_constraints:
-        space="|".join(UTILITY_SPACES),
+        space="[a-z0-9]+",
         number=r"\d+",
         budget=r"[0-9.]+",
     conda:
         "../../envs/environment.yaml"
     params:
         study="comparison",
-        space=lambda wildcards: UTILITY_SPACES[wildcards.space],
-        settings=lambda wildcards: utility_settings(wildcards.space, "comparison"),
+        module="comparison.mechanisms",
+        arguments=lambda wildcards: utility_arguments(
+            wildcards, "comparison", budget=float(wildcards.budget)
+        ),
+        code=code("measure.py", "reproduction.measurements.comparison.mechanisms"),
         lock=LOCK,
     script:
-        "../scripts/comparison_cells.py"
+        "../scripts/measure.py"
 
 
 rule comparison:
     input:
-        tables=[
-            f"{UTILITY_RESULTS}/comparison/{space}_n{number}_budget{budget}.csv"
-            for space, name in UTILITY_SPACES.items()
-            for number, budget in UTILITY["comparison"]["cells"].get(name, [])
-        ],
-        library=library("comparison_summary.py"),
+        tables=comparison_parts,
     output:
         csv=f"{UTILITY_RESULTS}/comparison.csv",
         text=f"{UTILITY_RESULTS}/comparison.md",
@@ -95,6 +88,9 @@ rule comparison:
         "../../envs/environment.yaml"
     params:
         study="comparison",
+        module="comparison.summary",
+        arguments={},
+        code=code("summarise.py", "reproduction.measurements.comparison.summary"),
         lock=LOCK,
     script:
-        "../scripts/comparison_summary.py"
+        "../scripts/summarise.py"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 
 from reproduction.configuration import load_audit
-from reproduction.measurements.audit import recompute, verdict
+from reproduction.measurements.audit.losses import recompute, verdict
 
 
 def main(folder, name):

@@ -22,13 +22,13 @@ def largest_change(rng, public, score="combined", make=Certified, searches=24, r
     score : str
         One of `geodp.mechanisms.certified.SCORES`.
     make : callable
-        From public inputs, records and the name of a score to a law with a ``score``.
+        From public inputs, records and the name of a score to a distribution with a ``score``.
     searches, rounds : int
 
     Returns
     -------
     ndarray, shape (searches,)
-        As a fraction of the sensitivity, at most one for the honest law.
+        As a fraction of the sensitivity, at most one for the certified distribution.
     """
     manifold, number = public.manifold, public.number
     low, high = public.covariate_range

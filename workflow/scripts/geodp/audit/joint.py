@@ -1,4 +1,4 @@
-"""Realised privacy loss of joint laws of footpoint and shooting vector, on any manifold.
+"""Realised privacy loss of joint distributions of footpoint and shooting vector, on any manifold.
 
 Normalising constants are integrals in as many dimensions as a geodesic has, four on S^2.  They are
 found by importance sampling at randomised Sobol points, with an interval from repetitions; the
@@ -19,7 +19,7 @@ from geodp.models.fitting import FitError
 from geodp.models.geodesic import GeodesicModel
 from geodp.models.losses import Huber
 
-# Proposals about an optimum are the law it would have in flat space, this many times as wide.
+# Proposals about an optimum: the distribution it would have in flat space, this many times as wide.
 WIDTHS = (1.0, 4.0, 16.0)
 
 # Of the interval for the difference of log constants.
@@ -29,8 +29,8 @@ CONFIDENCE = 0.99
 PLACES = 24
 
 
-def certified_law(public, covariates, points):
-    """The honest law of data sets (*data_sets, n); mutants are functions like this one."""
+def certified_distribution(public, covariates, points):
+    """The certified distribution of data sets (*data_sets, n); mutants have this form too."""
     return Certified(public, map_records(public, covariates, points))
 
 
@@ -56,7 +56,7 @@ class UniformProposal:
 
 @dataclass(frozen=True)
 class LocalProposal:
-    """What the certified law is near an optimum in flat space: the gradients at the two ends of
+    """The certified distribution near an optimum in flat space: the gradients at the two ends of
     the geodesic are independent l2 Laplace draws.
 
     Attributes
@@ -66,7 +66,7 @@ class LocalProposal:
     matrix : ndarray, shape (2 dim, 2 dim)
         Hessian of the energy there.
     rate : float
-        Of the Laplace laws, per unit of gradient.
+        Of the Laplace distributions, per unit of gradient.
     """
 
     bundle: object
@@ -97,7 +97,7 @@ class LocalProposal:
         gradient = place @ self.matrix.T
         first, second = gradient[..., :dim], gradient[..., dim:]
         norms = sum(np.linalg.norm(0.5 * first + sign * second, axis=-1) for sign in (1.0, -1.0))
-        # Of one Laplace law; the two ends are (a/2 + b, a/2 - b), with Jacobian one.
+        # Of one Laplace distribution; the two ends are (a/2 + b, a/2 - b), with Jacobian one.
         log_unit = (
             dim * np.log(self.rate)
             + gammaln(0.5 * dim)
@@ -190,7 +190,7 @@ class JointLoss:
     Attributes
     ----------
     loss : float
-        Infinite where one law has no mass and the other has.
+        Infinite where one distribution has no mass and the other has.
     error : float
         Half width of the interval, at `CONFIDENCE`, for the difference of the log constants.
     place : ndarray, shape (2, *point_shape)
@@ -204,26 +204,26 @@ class JointLoss:
     log_constants: np.ndarray
 
 
-def log_densities(laws, states, budget):
-    """Of laws (k data sets) at states (m, 2, *point_shape); shape (k, m)."""
-    count = laws.records.covariates.shape[0]
-    return laws.log_density(np.broadcast_to(states, (count, *states.shape)), budget)
+def log_densities(distributions, states, budget):
+    """Of distributions (k data sets) at states (m, 2, *point_shape); shape (k, m)."""
+    count = distributions.records.covariates.shape[0]
+    return distributions.log_density(np.broadcast_to(states, (count, *states.shape)), budget)
 
 
 def joint_loss(rng, make, public, pair, budget, power=9, repetitions=8, proposals=None):
-    """Realised loss of a joint law for one pair of neighbours.
+    """Realised loss of a joint distribution for one pair of neighbours.
 
     Parameters
     ----------
     rng : numpy.random.Generator
     make : callable
-        From public inputs, covariates (2, n) and points to a law with ``log_density``; such as
-        `certified_law`.
+        From public inputs, covariates (2, n) and points to a distribution with a ``log_density``,
+        such as `certified_distribution`.
     public : PublicInputs
         As they ought to be; the places looked at fill their support.
     pair : Pair
     budget : float
-        At which the law is run.
+        At which the mechanism is run.
     power, repetitions : int
         Of `draw_sample`.
     proposals : list, optional
@@ -242,15 +242,15 @@ def joint_loss(rng, make, public, pair, budget, power=9, repetitions=8, proposal
         ]
     mixed = [UniformProposal(support), *proposals]
     sample = draw_sample(support, mixed, power, rng.integers(1 << 32, size=repetitions))
-    laws = make(public, pair.covariates, pair.points)
+    distributions = make(public, pair.covariates, pair.points)
     space = support.space
     states = sample.states.reshape((-1, *space.point_shape))
-    value = log_densities(laws, states, budget)
+    value = log_densities(distributions, states, budget)
     terms = value.reshape((2, repetitions, -1)) + sample.log_weights
     by_repetition = logsumexp(terms, axis=-1)
     constants = logsumexp(by_repetition, axis=-1) - np.log(repetitions)
     if not np.all(np.isfinite(constants)):
-        raise DataError("a law has no mass that the audit finds: widen the public support")
+        raise DataError("a distribution has no mass that the audit finds: widen the public support")
     ratio = by_repetition[0] - by_repetition[1]
     spread = np.std(ratio, ddof=1) / np.sqrt(repetitions)
     error = stdtrit(repetitions - 1, 0.5 + 0.5 * CONFIDENCE) * spread
@@ -268,7 +268,7 @@ def joint_loss(rng, make, public, pair, budget, power=9, repetitions=8, proposal
     def at(trial):
         inside = support.contains(trial)
         safe = np.where(space.expand(inside), trial, support.origin)
-        flat = gap(log_densities(laws, safe.reshape((-1, *space.point_shape)), budget))
+        flat = gap(log_densities(distributions, safe.reshape((-1, *space.point_shape)), budget))
         return np.where(inside, flat.reshape(inside.shape), -np.inf)
 
     longest = 0.3 * min(support.footpoint_radius, support.shooting_vector_length, 1.0)

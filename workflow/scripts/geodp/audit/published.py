@@ -188,7 +188,7 @@ def densities(variant, setting, budget, covariates, points):
         "public": np.asarray(setting.tau),
     }[variant.tau]
     scale = variant.factor * 2.0 * np.broadcast_to(tau, covariates.shape[:2]) / (number * budget)
-    # What did not converge is no law to compare with.
+    # What did not converge has no density to compare.
     scale = np.where(found.converged, scale, np.nan)
     p, v = found.footpoint, found.shooting_vector
     clip = setting.tau if variant.clipped else None
@@ -225,19 +225,19 @@ class Losses:
     places: np.ndarray
 
 
-def losses(laws, nodes=ROUGH):
+def losses(compared, nodes=ROUGH):
     """Privacy losses at the nodes of quadrature alone."""
-    disc = laws.disc
-    states, log_weights = disc.nodes(laws.pole, np.nan_to_num(laws.scale, nan=1.0), *nodes)
+    disc = compared.disc
+    states, log_weights = disc.nodes(compared.pole, np.nan_to_num(compared.scale, nan=1.0), *nodes)
     each = states.shape[2]
-    # Both laws at the nodes of both: the second's nodes know where its mode is.
+    # Both densities at the nodes of both: the second's nodes know where its mode is.
     both = states.reshape((len(states), 1, 2 * each, *states.shape[3:]))
-    value = laws.log_density(np.repeat(both, 2, axis=1))
+    value = compared.log_density(np.repeat(both, 2, axis=1))
     own = np.stack([value[:, 0, :each], value[:, 1, each:]], axis=1)
     constants = logsumexp(own + log_weights, axis=-1)
     gap = _gap(value, constants)
     order = np.argsort(-gap, axis=-1)[:, :PLACES]
-    places = np.take_along_axis(both[:, 0], laws.disc.space.expand(order), axis=1)
+    places = np.take_along_axis(both[:, 0], compared.disc.space.expand(order), axis=1)
     return Losses(np.max(gap, axis=-1), constants, places)
 
 
@@ -275,21 +275,21 @@ class Realised:
     scale: np.ndarray
 
 
-def realised_loss(rng, laws):
+def realised_loss(rng, compared):
     """Realised loss of the only pair of a `Densities`: finer quadrature, and climbing."""
-    space = laws.disc.space
-    found = losses(laws, FINE)
-    rougher = losses(laws, tuple(2 * count // 3 for count in FINE))
+    space = compared.disc.space
+    found = losses(compared, FINE)
+    rougher = losses(compared, tuple(2 * count // 3 for count in FINE))
     constants = found.log_constants
 
     def gap(states):
         flat = states.reshape((1, 1, -1, *space.point_shape))
-        value = laws.log_density(np.repeat(flat, 2, axis=1))
+        value = compared.log_density(np.repeat(flat, 2, axis=1))
         inside = ~np.isneginf(value[:, 0])
         return np.where(inside, _gap(value, constants), -np.inf).reshape(states.shape[:2])
 
-    longest = 0.3 * min(laws.disc.radius, 1.0)
-    sizes = (longest, 1e-3 * min(float(np.min(laws.scale)), longest))
+    longest = 0.3 * min(compared.disc.radius, 1.0)
+    sizes = (longest, 1e-3 * min(float(np.min(compared.scale)), longest))
     places, values = climb(rng, space, gap, found.places[0], sizes, rounds=25, trials=12)
     best = int(np.argmax(values))
     return Realised(
@@ -297,9 +297,9 @@ def realised_loss(rng, laws):
         error=float(np.abs(np.diff((found.log_constants - rougher.log_constants)[0])[0])),
         place=places[best],
         log_constants=constants[0],
-        footpoint=laws.footpoint[0],
-        shooting_vector=laws.shooting_vector[0],
-        scale=laws.scale[0],
+        footpoint=compared.footpoint[0],
+        shooting_vector=compared.shooting_vector[0],
+        scale=compared.scale[0],
     )
 
 
@@ -318,8 +318,8 @@ def pair_loss(rng, variant, setting, budget, pair):
     -------
     Realised
     """
-    laws = densities(variant, setting, budget, pair.covariates[None], pair.points[None])
-    return realised_loss(rng, laws)
+    compared = densities(variant, setting, budget, pair.covariates[None], pair.points[None])
+    return realised_loss(rng, compared)
 
 
 def search_loss(variant, setting, budget, first):
@@ -345,10 +345,12 @@ def search_change(variant, setting, first):
     """
 
     def change(covariates, points):
-        laws = densities(variant, setting, 1.0, *_pairs(first, covariates, points))
-        states, _ = laws.disc.nodes(laws.pole, np.nan_to_num(laws.scale, nan=1.0), *ROUGH)
+        compared = densities(variant, setting, 1.0, *_pairs(first, covariates, points))
+        states, _ = compared.disc.nodes(
+            compared.pole, np.nan_to_num(compared.scale, nan=1.0), *ROUGH
+        )
         # Scales at a budget of one are sensitivities, times the factor.
-        value = laws.log_density(np.broadcast_to(states[:, :1], states.shape)) * variant.factor
+        value = compared.log_density(np.broadcast_to(states[:, :1], states.shape)) * variant.factor
         return np.max(np.abs(value[:, 0] - value[:, 1]), axis=-1)
 
     return change
@@ -379,7 +381,7 @@ def two_points(angle=0.02, centre=None):
     return Pair(covariates, np.stack([np.stack([q, -other]), np.stack([q, other])]), 1)
 
 
-def two_point_laws(pair, tau, budget, factor=1.0):
+def two_point_densities(pair, tau, budget, factor=1.0):
     """Densities of a footpoint for `two_points`: ``v = 0``, residuals clipped, any footpoint."""
     start = SPHERE.project(np.sum(pair.points[1], axis=0))
     pole = np.broadcast_to(start, (1, 2, 3))

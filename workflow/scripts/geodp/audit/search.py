@@ -1,4 +1,4 @@
-"""Searches: the worst place of a law, and the worst neighbour of a data set.
+"""Searches: the worst place of a distribution, and the worst neighbour of a data set.
 
 A search gives a lower bound of a supremum, and says nothing of what it did not try.
 """

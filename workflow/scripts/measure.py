@@ -1,0 +1,17 @@
+"""One part of the audit, the benchmark, the utility or the comparison.
+
+The rule's parameter ``module`` names the module of `reproduction.measurements` whose ``measure``
+makes one table for each output, from the rule's ``arguments`` and its named inputs.
+"""
+
+# Before NumPy, which reads the number of threads when it is imported.
+from reproduction.measurements import one_thread  # noqa: F401, I001
+from reproduction.jobs import job, save_table
+
+with job() as snakemake:
+    from importlib import import_module
+
+    module = import_module(f"reproduction.measurements.{snakemake.params.module}")
+    tables = module.measure(**snakemake.params.arguments, **snakemake.input)
+    for path, table in zip(snakemake.output, tables, strict=True):
+        save_table(path, table)

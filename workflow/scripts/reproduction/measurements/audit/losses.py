@@ -1,0 +1,284 @@
+"""Realised privacy losses on the sphere, and the neighbours that attain them."""
+
+from functools import partial
+
+import numpy as np
+import pandas as pd
+
+from geodp.audit.joint import certified_distribution, joint_loss, search_joint_loss
+from geodp.audit.published import (
+    SPHERE,
+    VARIANTS,
+    pair_loss,
+    realised_loss,
+    search_loss,
+    two_point_densities,
+    two_points,
+)
+from geodp.audit.search import Pair, RecordDomain, worst_neighbour
+from geodp.mechanisms.certified import PublicInputs
+from geodp.randomness import random_stream
+from reproduction.measurements.audit.setting import (
+    CENTRE,
+    CERTIFIED,
+    UNIT,
+    record_domain,
+    sphere_data,
+    sphere_setting,
+    two_point_inputs,
+)
+
+TWO_POINTS = {1.0: "two points, residuals clipped", 2.0: "two points, clipped, factor 2"}
+
+CERTIFIED_TWO_POINTS = "two points, certified"
+
+# Beyond the reach of records, wherever the certified budget must hold.
+ANYWHERE = 3.1
+
+# Records from which on half the points must do for the certified distribution.
+MANY = 500
+
+AUDIT_COLUMNS = [
+    *("pair", "mechanism", "quantity", "n", "stated", "realised", "error", "verdict", "tau"),
+    *("scale_1", "scale_2", "log_constant_1", "log_constant_2", "place", "geodesics"),
+]
+
+NEIGHBOUR_COLUMNS = ["pair", "record", "data_set", "x", "y1", "y2", "y3"]
+
+# Of a loss, whose error may leave it open.
+VERDICTS = ("exceeded", "not exceeded", "undecided")
+
+
+def certified_inputs(settings, number):
+    """Public inputs of the certified mechanism on the sphere."""
+    names = (
+        "footpoint_radius",
+        "shooting_vector_length",
+        "gradient_scale",
+        "loss_scale",
+        "loss_offset",
+    )
+    return PublicInputs(
+        SPHERE,
+        CENTRE,
+        covariate_range=UNIT,
+        number=number,
+        **{name: settings[name] for name in names},
+    )
+
+
+def numbers_of(array):
+    """An array as text that gives back every digit."""
+    return " ".join(repr(float(value)) for value in np.ravel(array))
+
+
+def verdict(loss, error, stated):
+    """Whether a pair's loss, known up to an error, exceeds what is stated: in words.
+
+    Parameters
+    ----------
+    loss, error, stated : float
+
+    Returns
+    -------
+    str
+        One of `VERDICTS`; undecided where the interval of the loss has the stated one inside, or
+        where one of the numbers is no number.
+    """
+    exceeded, not_exceeded, undecided = VERDICTS
+    if loss - error > stated:
+        return exceeded
+    return not_exceeded if loss + error <= stated else undecided
+
+
+def audit_row(name, quantity, number, budget, found, **others):
+    """One line of the audit's table."""
+    line = dict.fromkeys(AUDIT_COLUMNS, "")
+    line |= {
+        "pair": f"{name} | n {number} | {budget:g}",
+        "mechanism": name,
+        "quantity": quantity,
+        "n": number,
+        "stated": budget,
+        "realised": found.loss,
+        "error": found.error,
+        "verdict": verdict(found.loss, found.error, budget),
+        "log_constant_1": found.log_constants[0],
+        "log_constant_2": found.log_constants[1],
+        "place": numbers_of(found.place),
+    }
+    return line | others
+
+
+def neighbour_rows(name, pair):
+    """The records of a pair: those of both data sets once, and the two that differ."""
+    rows = []
+    for record in range(pair.covariates.shape[1]):
+        differs = record == pair.record
+        for which in (0, 1) if differs else (0,):
+            x, y = pair.covariates[which, record], pair.points[which, record]
+            data_set = "both" if not differs else ("first", "second")[which]
+            rows.append(dict(zip(NEIGHBOUR_COLUMNS, (name, record, data_set, x, *y), strict=True)))
+    return rows
+
+
+def published_row(variant, found, number, budget):
+    return audit_row(
+        variant.name,
+        variant.block.replace("_", " "),
+        number,
+        budget,
+        found,
+        tau=float(np.max(found.scale)) * number * budget / (2.0 * variant.factor),
+        scale_1=found.scale[0],
+        scale_2=found.scale[1],
+        geodesics=numbers_of([found.footpoint, found.shooting_vector]),
+    )
+
+
+def measure(settings, number, budgets):
+    """Realised losses of every mechanism on the sphere at one n; of the worst case at n = 2.
+
+    Parameters
+    ----------
+    settings : dict
+        Of config/audit.yaml.
+    number : int
+        n.
+    budgets : list of float
+        Stated.
+
+    Returns
+    -------
+    tuple of DataFrame
+        Rows of audit.csv and of neighbours.csv.
+    """
+    losses = measure_two_points if number == 2 else partial(measure_searched, number=number)
+    rows, neighbours = losses(settings, budgets=budgets)
+    return (
+        pd.DataFrame(rows, columns=AUDIT_COLUMNS),
+        pd.DataFrame(neighbours, columns=NEIGHBOUR_COLUMNS),
+    )
+
+
+def measure_searched(settings, number, budgets):
+    """Rows of every mechanism at one n, for the worst neighbours that a search finds."""
+    sphere, seed = settings["sphere"], settings["seed"]
+    first = sphere_data(sphere, seed, number)
+    setting, domain = sphere_setting(sphere), record_domain(sphere)
+    search = sphere["search"]
+    effort = {
+        "candidates": max(8, min(search["candidates"], search["work"] // number)),
+        "rounds": search["rounds"],
+    }
+    rows, neighbours = [], []
+
+    def keep(row, pair):
+        rows.append(row)
+        neighbours.extend(neighbour_rows(row["pair"], pair))
+
+    for budget in budgets:
+        for variant in VARIANTS.values():
+            rng = random_stream(seed, "audit", f"n{number}", f"{budget:g}", variant.name)
+            loss = search_loss(variant, setting, budget, first)
+            pair, _ = worst_neighbour(rng, *first, domain, loss, **effort)
+            found = pair_loss(rng, variant, setting, budget, pair)
+            keep(published_row(variant, found, number, budget), pair)
+        public = certified_inputs(settings["certified"], number)
+        rng = random_stream(seed, "audit", f"n{number}", f"{budget:g}", CERTIFIED)
+        loss = search_joint_loss(certified_distribution, public, budget, first)
+        anywhere = RecordDomain(SPHERE, CENTRE, ANYWHERE, UNIT)
+        pair, _ = worst_neighbour(rng, *first, anywhere, loss, **effort)
+        found = certified_loss(rng, settings, CERTIFIED, pair, budget)
+        row = audit_row(CERTIFIED, "geodesic", number, budget, found, tau=public.gradient_scale)
+        keep(row, pair)
+    return rows, neighbours
+
+
+def measure_two_points(settings, budgets):
+    """Realised losses for the two records of the worst case, at every budget."""
+    chosen, seed = settings["two_points"], settings["seed"]
+    pair = two_points(chosen["angle"])
+    rows, neighbours = [], []
+    for budget in budgets:
+        for factor, name in TWO_POINTS.items():
+            rng = random_stream(seed, "audit", name, f"{budget:g}")
+            found = realised_loss(rng, two_point_densities(pair, chosen["tau"], budget, factor))
+            rows.append(
+                audit_row(
+                    name,
+                    "footpoint",
+                    2,
+                    budget,
+                    found,
+                    tau=chosen["tau"],
+                    scale_1=found.scale[0],
+                    scale_2=found.scale[1],
+                    geodesics=numbers_of([found.footpoint, found.shooting_vector]),
+                )
+            )
+        rng = random_stream(seed, "audit", CERTIFIED_TWO_POINTS, f"{budget:g}")
+        found = certified_loss(rng, settings, CERTIFIED_TWO_POINTS, pair, budget)
+        rows.append(
+            audit_row(CERTIFIED_TWO_POINTS, "geodesic", 2, budget, found, tau=chosen["tau"])
+        )
+        for row in rows[-3:]:
+            neighbours.extend(neighbour_rows(row["pair"], pair))
+    return rows, neighbours
+
+
+def read_pair(neighbours, name):
+    """The `Pair` of a name, from the table of neighbours."""
+    part = neighbours[neighbours["pair"] == name].sort_values("record", kind="stable")
+    data_sets = [part[part["data_set"] != other] for other in ("second", "first")]
+    return Pair(
+        np.stack([data["x"].to_numpy() for data in data_sets]),
+        np.stack([data[["y1", "y2", "y3"]].to_numpy() for data in data_sets]),
+        int(part.loc[part["data_set"] == "first", "record"].iloc[0]),
+    )
+
+
+def recompute(settings, row, neighbours, name):
+    """The loss of one line of the audit's table, from its neighbours alone.
+
+    Parameters
+    ----------
+    settings : dict
+        Of config/audit.yaml.
+    row : mapping
+        The line.
+    neighbours : DataFrame
+    name : str
+        Of the pair.
+
+    Returns
+    -------
+    Realised or JointLoss
+    """
+    pair, mechanism, budget = read_pair(neighbours, name), row["mechanism"], float(row["stated"])
+    rng = random_stream(settings["seed"], "audit", "again", name)
+    if mechanism in VARIANTS:
+        setting = sphere_setting(settings["sphere"])
+        return pair_loss(rng, VARIANTS[mechanism], setting, budget, pair)
+    if mechanism in (CERTIFIED, CERTIFIED_TWO_POINTS):
+        return certified_loss(rng, settings, mechanism, pair, budget)
+    factor = next(factor for factor, known in TWO_POINTS.items() if known == mechanism)
+    return realised_loss(
+        rng, two_point_densities(pair, settings["two_points"]["tau"], budget, factor)
+    )
+
+
+def certified_loss(rng, settings, mechanism, pair, budget):
+    """Realised loss of the certified mechanism for a pair of a search, or for two points."""
+    chosen, number = settings["certified"], pair.covariates.shape[1]
+    repetitions = chosen["repetitions"]
+    if mechanism == CERTIFIED_TWO_POINTS:
+        public = two_point_inputs(settings["two_points"]["tau"])
+        # The distribution is nearly flat, and all of the points are spread evenly.
+        power = chosen["power"] + 4
+        return joint_loss(
+            rng, certified_distribution, public, pair, budget, power, repetitions, proposals=[]
+        )
+    power = chosen["power"] - (number > MANY)
+    public = certified_inputs(chosen, number)
+    return joint_loss(rng, certified_distribution, public, pair, budget, power, repetitions)

@@ -1,0 +1,59 @@
+"""The sphere, its data and its public inputs, which the parts of the audit share."""
+
+import numpy as np
+
+from geodp.audit.published import (
+    SPHERE,
+    SphereSetting,
+)
+from geodp.audit.search import RecordDomain
+from geodp.data.simulate import simulate_geodesic_data
+from geodp.mechanisms.certified import PublicInputs
+from geodp.randomness import random_stream
+
+CENTRE = np.array([0.0, 0.0, 1.0])
+
+CERTIFIED = "certified"
+
+UNIT = (0.0, 1.0)
+
+# Public inputs of the certified mechanism for two points: the whole sphere, next to no slope, and
+# an offset that leaves all to the gradient.
+TWO_POINT_SHAPE = {
+    "footpoint_radius": np.pi,
+    "shooting_vector_length": 1e-3,
+    "covariate_range": UNIT,
+    "loss_scale": 3.0,
+    "number": 2,
+    "loss_offset": 0.999,
+}
+
+
+def sphere_data(settings, seed, number):
+    """Covariates (n,) and points (n, 3) in the public ball, about a geodesic through its middle."""
+    rng = random_stream(seed, "audit", f"n{number}", "data")
+    along = 0.5 * settings["geodesic_length"] * SPHERE.frame(CENTRE)[0]
+    first, last = SPHERE.exp(CENTRE, -along), SPHERE.exp(CENTRE, along)
+    made = simulate_geodesic_data(
+        rng,
+        SPHERE,
+        1,
+        number,
+        settings["noise_variance"],
+        first_point=first,
+        last_point=last,
+    )
+    return made.covariates[0], record_domain(settings).pull_inside(made.points[0])
+
+
+def record_domain(settings):
+    return RecordDomain(SPHERE, CENTRE, settings["ball_radius"], UNIT)
+
+
+def sphere_setting(settings):
+    return SphereSetting(CENTRE, settings["ball_radius"], settings["tau"])
+
+
+def two_point_inputs(tau, manifold=SPHERE, centre=CENTRE, **others):
+    """Public inputs of the certified mechanism for two points, some of them others if wanted."""
+    return PublicInputs(manifold, centre, gradient_scale=tau, **TWO_POINT_SHAPE | others)

@@ -1,0 +1,71 @@
+"""The audit's tables in one place, its figure, and a page to read."""
+
+from io import StringIO
+from pathlib import Path
+
+import pandas as pd
+
+from geodp.mechanisms.certified import SLACK
+from reproduction.figures.style import save_figure
+from reproduction.measurements.audit.figure import draw
+
+
+def summarise(settings, losses, neighbours, sensitivity, black_box, template, made_by):
+    """The tables, figure and page of the audit.
+
+    Parameters
+    ----------
+    settings : dict
+        Of config/audit.yaml.
+    losses, neighbours : list of path
+        Tables by n.
+    sensitivity, black_box, template : path
+    made_by : dict
+        Rule, environment and versions.
+
+    Returns
+    -------
+    dict
+        Tables, figure and text by their output.
+    """
+    table, all_neighbours = (
+        pd.concat([pd.read_csv(path) for path in paths], ignore_index=True)
+        for paths in (losses, neighbours)
+    )
+    budgets, numbers = settings["sphere"]["budgets"], settings["sphere"]["n"]
+    middle = budgets[len(budgets) // 2]
+    figure = draw(table, numbers[0], middle)
+    shown = table[
+        ((table["n"] == numbers[0]) | (table["n"] == 2)) & (table["stated"] == middle)
+    ].sort_values("n", ascending=False, kind="stable")
+    page = _render(
+        template,
+        picture=_svg(figure),
+        losses=shown.to_dict("records"),
+        number=numbers[0],
+        budget=middle,
+        settings=settings,
+        sensitivity=pd.read_csv(sensitivity).to_dict("records"),
+        slack=SLACK,
+        black_box=pd.read_csv(black_box).to_dict("records"),
+        made_by=made_by,
+    )
+    return {"csv": table, "neighbours": all_neighbours, "figure": figure, "page": page}
+
+
+def _svg(figure):
+    """A figure as an element of a page, without the declaration that only a file may have."""
+    picture = StringIO()
+    save_figure(figure, picture, "svg")
+    text = picture.getvalue()
+    return text[text.index("<svg") :]
+
+
+def _render(template, **values):
+    from jinja2 import Environment, StrictUndefined
+
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters["short"] = lambda number: f"{number:.3g}"
+    return environment.from_string(Path(template).read_text(encoding="utf-8")).render(**values)

@@ -1,0 +1,136 @@
+"""Time and memory of fits and gradients against the number of records."""
+
+import json
+import os
+import resource
+import subprocess
+import sys
+import time
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import pandas as pd
+
+from geodp.manifolds.base import BLOCKS
+from geodp.manifolds.registry import make_manifold
+from geodp.models.regression import energy_gradient, fit
+from reproduction.measurements.benchmark.spaces import (
+    COLUMNS,
+    SPACES,
+    make_data,
+    row,
+)
+
+# Gradients at once whose memory is taken.
+SIZE_CHAINS = 4
+
+
+def measure(settings, spaces, folder, rats):
+    """Table of times and memory of fits and gradients, each n in a process of its own.
+
+    Parameters
+    ----------
+    settings : dict
+        Of config/benchmark.yaml.
+    spaces : list of str
+    folder : path
+        Where data are kept meanwhile.
+    rats : path
+    """
+    rows = []
+    for name in spaces:
+        for number in settings["sizes"]["n"]:
+            with TemporaryDirectory(dir=folder) as place:
+                data = make_data(SPACES[name], number, settings["seed"], rats)
+                for kind, array in zip(("covariates", "points"), data, strict=True):
+                    np.save(Path(place) / f"{kind}.npy", array)
+                del data
+                found = measure_size_apart(place, name)
+            note = f"{found['iterations']} iterations"
+            if not found["converged"]:
+                note += ", not converged"
+            for what, key, unit, scale in (
+                ("time against n", "fit_seconds", "s", 1.0),
+                ("memory beyond the data", "fit_memory", "MB", 1e6),
+                ("time against n", "gradient_seconds", "s", 1.0),
+                ("memory beyond the data", "gradient_memory", "MB", 1e6),
+            ):
+                method = key.partition("_")[0]
+                said = note if method == "fit" else ""
+                rows.append(row(what, name, number, method, found[key] / scale, unit, note=said))
+            rows.append(row("size of the data", name, number, "", found["data"] / 1e6, "MB"))
+    return (pd.DataFrame(rows, columns=COLUMNS),)
+
+
+def measure_size(folder, name):
+    """Seconds and memory of a fit and of gradients on the data of a folder, as a dictionary.
+
+    Peaks are those of the process so far, so that this is the first thing a process should do.
+    """
+    manifold = make_manifold(*SPACES[name].manifold)
+    covariates = np.load(Path(folder) / "covariates.npy")
+    points = np.load(Path(folder) / "points.npy")
+    before = _resident()
+    start = time.perf_counter()
+    found = fit(manifold, covariates, points)
+    fitting = time.perf_counter() - start
+    axis = -manifold.point_ndim - 1
+    p, v = (
+        np.repeat(np.expand_dims(array, axis), SIZE_CHAINS, axis=axis)
+        for array in (found.footpoint, found.shooting_vector)
+    )
+    peak_of_fit = _peak()
+    start = time.perf_counter()
+    energy_gradient(manifold, p, v, covariates, points, BLOCKS[:1])
+    return {
+        "data": covariates.nbytes + points.nbytes,
+        "fit_seconds": fitting,
+        "gradient_seconds": (time.perf_counter() - start) / SIZE_CHAINS,
+        "fit_memory": max(peak_of_fit - before, 0),
+        "gradient_memory": max(_peak() - before, 0),
+        "converged": bool(np.all(found.converged)),
+        "iterations": int(found.iterations),
+    }
+
+
+def measure_size_apart(folder, name):
+    """`measure_size` in a process of its own."""
+    code = (
+        f"import json, sys; from {__name__} import measure_size; "
+        "print(json.dumps(measure_size(*sys.argv[1:])))"
+    )
+    paths = [str(Path(__file__).parents[3]), os.environ.get("PYTHONPATH", "")]
+    call = subprocess.run(
+        [sys.executable, "-c", code, str(folder), name],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths))},
+        check=True,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    return json.loads(call.stdout.splitlines()[-1])
+
+
+@cache
+def _has_status():
+    return Path("/proc/self/status").exists()
+
+
+def _status(key):
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith(f"{key}:"):
+            return 1024 * int(line.split()[1])
+    raise LookupError(f"/proc/self/status has no {key}")
+
+
+def _resident():
+    return _status("VmRSS") if _has_status() else _peak()
+
+
+def _peak():
+    # What getrusage gives is inherited from the process that started this one.
+    if _has_status():
+        return _status("VmHWM")
+    unit = 1 if sys.platform == "darwin" else 1024
+    return unit * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -1,0 +1,98 @@
+"""Predicted errors of a certified release over numbers of subjects and budgets."""
+
+from itertools import product
+
+import numpy as np
+import pandas as pd
+from joblib import Parallel, delayed
+
+from geodp.mechanisms.certified import Scales
+from geodp.release.planner import Planner
+from geodp.release.stages import plan_release
+from reproduction.inputs import study_manifold
+
+
+def predict(plan, threads=1):
+    """Tables of a plan.
+
+    Parameters
+    ----------
+    plan : dict
+        The key ``plan`` of a configuration.
+    threads : int
+        Cells that are planned side by side.
+
+    Returns
+    -------
+    table : DataFrame
+        A row for each number of subjects and budget.
+    needed : DataFrame
+        Subjects or budget needed for the wanted error; no rows where none is wanted.
+    """
+    manifold = study_manifold(plan["manifold"])
+    planner = Planner.of(manifold, **plan["support"], residual_scale=plan["residual_scale"])
+    scales = plan["scales"] and Scales(**plan["scales"])
+    assumed = {
+        "manifold": manifold.name,
+        "dim": manifold.dim,
+        **plan["support"],
+        "residual_scale": plan["residual_scale"],
+    }
+    cells = product(sorted(plan["n"]), sorted(plan["budgets"]))
+    found = Parallel(threads)(
+        delayed(plan_release)(planner, number, budget, scales) for number, budget in cells
+    )
+    table = pd.DataFrame(assumed | _row(planner, scales, release) for release in found)
+    wanted = plan["wanted"]
+    needed = pd.DataFrame(
+        [] if wanted is None else list(_needs(planner, scales, table, wanted)),
+        columns=["budget", "n", "found", "needed", "of_law"],
+    )
+    for place, (name, value) in enumerate({"wanted_curve_error": wanted, **assumed}.items()):
+        needed.insert(place, name, value)
+    return table, needed
+
+
+def _row(planner, scales, release):
+    predicted = release.prediction
+    itself = planner.predict(predicted.number, predicted.budget, scales)
+    return {
+        "n": predicted.number,
+        "budget": predicted.budget,
+        **vars(release.scales),
+        "stages": len(release.stages),
+        "footpoint_error": predicted.footpoint**0.5,
+        "shooting_vector_error": predicted.shooting_vector**0.5,
+        "curve_error": predicted.curve**0.5,
+        "curve_error_of_law": itself.curve**0.5,
+        "curve_error_without_privacy": predicted.curve_without_privacy**0.5,
+        "curve_error_without_data": predicted.curve_without_data**0.5,
+        "is_noise": predicted.is_noise,
+    }
+
+
+def _needs(planner, scales, table, wanted):
+    """Rows of the subjects that each budget needs, and of the budget that each number needs."""
+    for budget, part in table.groupby("budget"):
+        found, how = _first_within(part, "n", wanted)
+        itself = planner.needed(wanted, budget=budget, scales=scales)
+        # Of a whole number no more than rounding is cut off.
+        number, itself = (np.ceil(each * (1.0 - 1e-9)) for each in (found, itself))
+        yield {"budget": budget, "n": number, "found": "n", "needed": how, "of_law": itself}
+    for number, part in table.groupby("n"):
+        found, how = _first_within(part, "budget", wanted)
+        itself = planner.needed(wanted, number=number, scales=scales)
+        yield {"budget": found, "n": number, "found": "budget", "needed": how, "of_law": itself}
+
+
+def _first_within(part, key, wanted):
+    """Where the error comes down to the one wanted, and how that is beside what is needed."""
+    errors = part["curve_error"].cummin().to_numpy()
+    values = part[key].to_numpy()
+    if errors[-1] > wanted:
+        return values[-1], "more than"
+    if errors[0] <= wanted:
+        return values[0], "at most"
+    # Between the cells that there are.
+    found = np.exp(np.interp(-np.log(wanted), -np.log(errors), np.log(values)))
+    return found, "about"

@@ -1,0 +1,417 @@
+"""Simulated releases: spaces, their data, what is assumed of them, draws and their errors.
+
+The true geodesic of a space is the same in all of its data sets, and is known; the mechanisms know
+what is assumed and the data.
+"""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+
+from geodp.data.stand_in import simulate_outlines
+from geodp.evaluation import from_the_middle, geodesic_errors
+from geodp.manifolds.base import Manifold
+from geodp.mechanisms.certified import Certified, MappedRecords, PublicInputs
+from geodp.mechanisms.certified_target import certified_target
+from geodp.mechanisms.draws import draw_pairs
+from geodp.mechanisms.kng_as_published import AsPublished, configured_support
+from geodp.models.regression import fit
+from geodp.models.sensitivity import published_sensitivity
+from geodp.randomness import random_stream
+from geodp.release.planner import NOISE, Planner
+from geodp.release.stages import plan_release
+from geodp.samplers import matched, public_points
+from geodp.samplers.base import run
+from geodp.samplers.integer_choice import generator_bits
+from reproduction.manifolds import study_manifold
+from reproduction.measurements.rats import observed_rats
+
+# Ages of the simulated outlines.
+AGES = (50.0, 90.0)
+
+# Simulated covariates are fractions of their range.
+COVARIATE_RANGE = (0.0, 1.0)
+
+# Records simulated at once.
+BLOCK = 20000
+
+# Of the true footpoint from the public centre, relative to the radius of the support.
+DISPLACEMENT = 0.5
+
+# Up to so many records other modes of the published densities are looked for; more leave them next
+# to no mass, where residuals are small.
+SEARCHED = 100
+
+# The certified distribution, drawn by chains; and releases, drawn as `geodp.release` does by
+# default.
+CERTIFIED, RELEASED = "certified distribution", "certified release"
+
+PUBLISHED, NOT_PRIVATE = "as published", "no privacy"
+WITHOUT_DATA = "without data"
+
+# Whether the budget stated holds.
+HOLDS = {
+    CERTIFIED: "proved of the distribution, not of draws by chains",
+    RELEASED: "proved",
+    PUBLISHED: "does not hold",
+    NOT_PRIVATE: "no privacy",
+    WITHOUT_DATA: "nothing of the data is in it",
+}
+
+# Geodesics drawn without looking at the data.
+BLIND_DRAWS = 2000
+
+
+@dataclass(frozen=True)
+class Space:
+    """A space, its true geodesic, and what is assumed.
+
+    Attributes
+    ----------
+    name : str
+    manifold : Manifold
+    footpoint, shooting_vector : ndarray, shape point_shape
+        Of the true geodesic, at the middle of the covariate's range.
+    centre : ndarray, shape point_shape
+    settings : dict
+        Of ``config/utility.yaml``.
+    """
+
+    name: str
+    manifold: Manifold
+    footpoint: np.ndarray
+    shooting_vector: np.ndarray
+    centre: np.ndarray
+    settings: dict
+
+    @classmethod
+    def of(cls, name, settings, seed, rats):
+        """The space of a name; ``rats`` is the table of the rats' landmarks."""
+        manifold = study_manifold(settings["manifold"])
+        rng = random_stream(seed, "utility", name)
+        p, v = _true_geodesic(rng, manifold, settings["data"], rats)
+        away = manifold.random_tangent(rng, p)
+        length = DISPLACEMENT * settings["support"]["footpoint_radius"]
+        centre = manifold.exp(p, away * manifold.expand(length / manifold.norm(p, away)))
+        return cls(name, manifold, p, v, centre, settings)
+
+    @cached_property
+    def planner(self):
+        support, scale = self.settings["support"], self.settings["residual_scale"]
+        return Planner.of(self.manifold, **support, residual_scale=scale)
+
+    def public(self, number, scales):
+        """Public inputs of the certified mechanism."""
+        return PublicInputs(
+            self.manifold,
+            self.centre,
+            **self.settings["support"],
+            covariate_range=COVARIATE_RANGE,
+            number=number,
+            **vars(scales),
+        )
+
+    def simulate(self, rng, data_sets, number):
+        """Covariates (data_sets, n), from 0 to 1, and points (data_sets, n, *point_shape)."""
+        manifold = self.manifold
+        covariates = np.empty((data_sets, number))
+        points = np.empty((data_sets, number, *manifold.point_shape), dtype=manifold.dtype)
+        step = max(1, BLOCK // data_sets)
+        for start in range(0, number, step):
+            block = slice(start, min(start + step, number))
+            if self.settings["data"]["kind"] == "outlines":
+                size = self.settings["manifold"]["size"]
+                found = simulate_outlines(rng, data_sets, block.stop - start, size, AGES)
+                covariates[:, block] = (found.ages - AGES[0]) / (AGES[1] - AGES[0])
+                points[:, block] = manifold.from_landmarks(found.outlines)
+                continue
+            covariates[:, block] = np.linspace(*COVARIATE_RANGE, number)[block]
+            x = manifold.expand(covariates[:, block] - 0.5)
+            clean = manifold.exp(self.footpoint, x * self.shooting_vector)
+            noise = self.settings["residual_scale"] * manifold.random_tangent(rng, clean)
+            points[:, block] = manifold.exp(clean, noise)
+        return covariates, points
+
+    def errors(self, footpoints, shooting_vectors):
+        """Squared errors of geodesics; see `geodesic_errors`."""
+        truth = self.footpoint, self.shooting_vector
+        return geodesic_errors(self.manifold, (footpoints, shooting_vectors), truth)
+
+
+def _true_geodesic(rng, manifold, data, rats):
+    if data["kind"] == "outlines":
+        found = simulate_outlines(rng, 1, 1, manifold.landmarks, AGES)
+        start, end = map(manifold.from_landmarks, (found.first_outline, found.last_outline))
+        return from_the_middle(manifold, start, manifold.log(start, end))
+    if data["kind"] == "rats":
+        records = observed_rats(manifold, rats)
+        found = fit(manifold, records.covariates, records.points)
+        return from_the_middle(manifold, found.footpoint, found.shooting_vector)
+    p = manifold.random_point(rng)
+    direction = manifold.random_tangent(rng, p)
+    return p, direction * manifold.expand(data["length"] / manifold.norm(p, direction))
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """Geodesics that a mechanism drew, one or more from each data set.
+
+    Attributes
+    ----------
+    footpoint, shooting_vector : ndarray, shape (data_sets, draws, *point_shape)
+        In the middle of the covariate's range.
+    proposals : tuple of ndarray, optional
+        Footpoints and shooting vectors (data_sets, proposals, *point_shape), and weights
+        (data_sets, proposals) by which their mean is that of the distribution. Errors are then
+        means over these, which are fewer by far than draws of the same worth.
+    sampler : str
+        Empty where nothing is drawn.
+    total_variation : float
+        Estimated total variation distance of the draws from their distribution.
+    cut_short : bool
+        Whether that is more than was wanted.
+    """
+
+    footpoint: np.ndarray
+    shooting_vector: np.ndarray
+    sampler: str = ""
+    total_variation: float = 0.0
+    cut_short: bool = False
+    proposals: tuple | None = None
+
+    def mean(self, function):
+        """Means over the distribution, of a function of footpoints and shooting vectors."""
+        if self.proposals is None:
+            return np.mean(function(self.footpoint, self.shooting_vector), axis=-1)
+        *geodesics, weights = self.proposals
+        return np.sum(weights * function(*geodesics), axis=-1)
+
+    @property
+    def effective_draws(self):
+        """Independent draws that the means are worth, for the data set with the fewest."""
+        if self.proposals is None:
+            return float(self.footpoint.shape[1])
+        return float(np.min(1.0 / np.sum(self.proposals[2] ** 2, axis=-1)))
+
+
+def simulated_records(covariates, points):
+    """What `map_records` makes of valid records, one a subject, with covariates in their range."""
+    return MappedRecords(covariates - 0.5, points, np.ones(covariates.shape, dtype=bool))
+
+
+def plan_chains(rng, target, chains):
+    """How matched chains draw from a target: as quickly as will do.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+    target : Target
+    chains : dict
+        Settings of ``config/utility.yaml``, with a number of pilots.
+
+    Returns
+    -------
+    Plan
+    """
+    wanted = chains["total_variation"]
+    planned = matched.fixed_plan(rng, target, chains["pilots"], chains["tried_steps"])
+    if planned.total_variation <= wanted:
+        return planned
+    limits = chains["fewest_steps"], chains["most_steps"]
+    return matched.plan(rng, target, chains["pilots"], wanted, *limits)
+
+
+def draw_from(rng, target, draws, chains):
+    """Last states of matched chains, (*batch, draws, *point_shape), and their plan."""
+    planned = plan_chains(rng, target, chains)
+    return run(rng, planned.sampler, target, draws, planned.steps)[0].position, planned
+
+
+def draw_certified(rng, law, budget, draws, chains, start=None):
+    """Geodesics from the certified distribution, by matched chains."""
+    target = certified_target(law, budget, start)
+    states, planned = draw_from(rng, target, draws, chains)
+    proposals, weights = matched.weighted_proposals(
+        rng, target, planned.sampler, chains["weighted"]
+    )
+    return Drawn(
+        *law.space.parts(states),
+        planned.drawn_by,
+        planned.total_variation,
+        planned.cut_short,
+        (*law.space.parts(proposals), weights),
+    )
+
+
+def draw_releases(rng, law, stages, draws):
+    """Geodesics as a release draws them, exactly, but for where random bits come from."""
+    states = public_points.draw(law, stages, generator_bits(rng), draws)
+    points = stages[-1].points
+    return Drawn(*law.space.parts(states), f"{len(stages)} choices among {points} points")
+
+
+def draw_published(rng, space, covariates, points, found, budget, draws, chains):
+    """Geodesics from the published densities, half of the budget each.
+
+    Their support is that of the certified distribution, as seen from the start of geodesics.
+    """
+    manifold, allowed = space.manifold, space.settings["support"]
+    reach = allowed["footpoint_radius"] + 0.5 * allowed["shooting_vector_length"]
+    sensitivity = published_sensitivity(
+        manifold, found.largest_residual, covariates.shape[-1], reach
+    )
+    support = configured_support(
+        manifold, sensitivity, space.centre, reach, allowed["shooting_vector_length"]
+    )
+    mechanism = AsPublished(
+        manifold,
+        *(covariates, points, found, sensitivity, support),
+        searched=covariates.shape[-1] <= SEARCHED,
+    )
+
+    drawn = draw_pairs(
+        rng,
+        mechanism,
+        (0.5 * budget, 0.5 * budget),
+        draws,
+        1,
+        lambda rng, target, draws: plan_chains(rng, target, chains),
+    )
+    plans = drawn.plans.values()
+    axis = -manifold.point_ndim - 1
+    return Drawn(
+        *from_the_middle(manifold, drawn.footpoint, np.squeeze(drawn.shooting_vector, axis=axis)),
+        " and ".join(dict.fromkeys(each.drawn_by for each in plans)),
+        sum(each.total_variation for each in plans),
+        any(each.cut_short for each in plans),
+    )
+
+
+def chains_at(settings, number):
+    """Settings of chains, with numbers of proposals, at n records."""
+    chosen = settings["chains"]
+    return chosen | {name: as_many(chosen[name], number) for name in ("pilots", "weighted")}
+
+
+def as_many(chosen, number):
+    """Number of data sets of size n that fit the record budget, clipped to [least, most]."""
+    return int(np.clip(chosen["records"] // number, chosen["least"], chosen["most"]))
+
+
+def measure(settings, space, number, rats):
+    """Table of all budgets on the named space at one n; ``rats`` is the path of their table."""
+    chosen = Space.of(space, settings["spaces"][space], settings["seed"], rats)
+    return (pd.DataFrame(measure_cells(chosen, number, settings)),)
+
+
+def measure_cells(space, number, settings):
+    """Rows of all budgets at one n.
+
+    Parameters
+    ----------
+    space : Space
+    number : int
+        n.
+    settings : dict
+        Of ``config/utility.yaml``.
+
+    Returns
+    -------
+    list of dict
+    """
+    chosen, seed = settings["utility"], settings["seed"]
+    chains = chains_at(settings, number)
+    names = ("utility", space.name, f"n{number}")
+    data_sets = as_many(chosen["data_sets"], number)
+    covariates, points = space.simulate(random_stream(seed, *names, "data"), data_sets, number)
+    found = fit(space.manifold, covariates, points)
+    middle = from_the_middle(space.manifold, found.footpoint, found.shooting_vector)
+    records = simulated_records(covariates, points)
+    start = np.stack(middle, axis=-space.manifold.point_ndim - 1)
+    # What does not depend on a budget.
+    public = space.public(number, space.planner.predict(number, 1.0).scales)
+    blind = public.support.draw(random_stream(seed, *names, WITHOUT_DATA), (1, BLIND_DRAWS))
+    rows = [
+        _row(space, number, mechanism, drawn)
+        for mechanism, drawn in (
+            (NOT_PRIVATE, Drawn(*(np.expand_dims(part, 1) for part in middle))),
+            (WITHOUT_DATA, Drawn(*public.support.space.parts(blind))),
+        )
+    ]
+    largest = number == max(chosen["n"]) and len(chosen["n"]) > 1
+    for budget in chosen["shown"] if largest else chosen["budgets"]:
+        stream = (*names, f"budget{budget:g}")
+        predicted = space.planner.predict(number, budget)
+        law = Certified(space.public(number, predicted.scales), records)
+        rng = random_stream(seed, *stream, CERTIFIED)
+        drawn = draw_certified(rng, law, budget, chosen["draws"], chains, start)
+        rows.append(_row(space, number, CERTIFIED, drawn, predicted))
+        rng = random_stream(seed, *stream, PUBLISHED)
+        drawn = draw_published(
+            rng, space, covariates, points, found, budget, chosen["draws"], chains
+        )
+        rows.append(_row(space, number, PUBLISHED, drawn, predicted))
+        wanted = chosen["releases"].get(space.name)
+        if wanted and number in wanted["n"] and budget in wanted["budgets"]:
+            few = slice(0, wanted["data_sets"])
+            some = MappedRecords(**{name: part[few] for name, part in vars(records).items()})
+            planned = plan_release(space.planner, number, budget)
+            rng = random_stream(seed, *stream, RELEASED)
+            drawn = draw_releases(rng, replace(law, records=some), planned.stages, wanted["draws"])
+            rows.append(_row(space, number, RELEASED, drawn, planned.prediction))
+    return rows
+
+
+def _row(space, number, mechanism, drawn, predicted=None):
+    """One line of the table; what has no budget has no prediction for one."""
+    # By data set: draws from one share its error.
+    errors = {
+        name: drawn.mean(lambda p, v, name=name: space.errors(p, v)[name])
+        for name in ("curve", "footpoint", "shooting_vector")
+    }
+    means = {name: float(np.sqrt(np.mean(values))) for name, values in errors.items()}
+    single = np.sqrt(space.errors(drawn.footpoint, drawn.shooting_vector)["curve"])
+    relative = np.nan
+    if len(single) > 1:
+        spread = np.std(errors["curve"], ddof=1) / np.sqrt(len(single))
+        relative = 0.5 * spread / np.mean(errors["curve"])
+    line = {
+        "space": space.name,
+        "manifold": space.manifold.name,
+        "dimension": space.manifold.dim,
+        "mechanism": mechanism,
+        "budget": predicted.budget if predicted else np.nan,
+        "budget_holds": HOLDS[mechanism],
+        "n": number,
+        "curve_error": means["curve"],
+        "relative_standard_error": float(relative),
+        "low": float(np.quantile(single, 0.1)),
+        "high": float(np.quantile(single, 0.9)),
+        "footpoint_error": means["footpoint"],
+        "shooting_vector_error": means["shooting_vector"],
+        "predicted": np.nan,
+        "is_noise": mechanism == WITHOUT_DATA,
+        "data_sets": single.shape[0],
+        "draws": single.shape[1],
+        "effective_draws": drawn.effective_draws,
+        "sampler": drawn.sampler,
+        "total_variation": drawn.total_variation,
+        "cut_short": drawn.cut_short,
+        **space.settings["support"],
+        "centre_from_truth": DISPLACEMENT * space.settings["support"]["footpoint_radius"],
+        "residual_scale": space.settings["residual_scale"],
+    }
+    known = predicted or space.planner.predict(number, 1.0)
+    if mechanism in (CERTIFIED, RELEASED):
+        line |= {"predicted": np.sqrt(known.curve), **vars(known.scales)}
+    if mechanism == CERTIFIED:
+        line |= {"is_noise": known.is_noise}
+    elif mechanism in (RELEASED, PUBLISHED):
+        line |= {"is_noise": bool(np.mean(errors["curve"]) > NOISE * known.curve_without_data)}
+    elif mechanism == NOT_PRIVATE:
+        line |= {"predicted": np.sqrt(known.curve_without_privacy)}
+    else:
+        line |= {"predicted": np.sqrt(known.curve_without_data)}
+    return line
