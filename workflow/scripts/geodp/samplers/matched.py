@@ -24,7 +24,7 @@ import numpy as np
 from scipy.special import gammaln, logsumexp
 
 from geodp.manifolds.supports import Ball
-from geodp.samplers.axial import AxialLaw
+from geodp.samplers.axial import AxialDistribution
 from geodp.samplers.base import Info, Kernel, Plan, State, choose
 
 # A direction in which the energy is flat, or bends down, gets a proposal no wider than this
@@ -206,7 +206,7 @@ class _Proposal:
         Of the ellipses around each mode.
     parts : int
         Whose lengths the norm adds up.
-    axial : AxialLaw or None
+    axial : AxialDistribution or None
     bounded : bool
     redraws : bool
     """
@@ -217,7 +217,7 @@ class _Proposal:
     matrices: np.ndarray
     mode_shares: np.ndarray
     parts: int
-    axial: AxialLaw | None
+    axial: AxialDistribution | None
     bounded: bool
     redraws: bool
 
@@ -245,7 +245,7 @@ class _Proposal:
         shares = np.broadcast_to(shares, (*target.batch, 3))
         axial = None
         if np.any(shares[..., 1] > 0.0):
-            axial = _axial_law(target)
+            axial = _axial_distribution(target)
         return cls(
             target,
             shares,
@@ -358,9 +358,9 @@ class _Proposal:
 
 
 @lru_cache(maxsize=2)
-def _axial_law(target):
+def _axial_distribution(target):
     """The axial distribution of a target, made once for its plan, its start and its steps."""
-    return AxialLaw.of(target)
+    return AxialDistribution.of(target)
 
 
 def _positive(hessian):
