@@ -1,8 +1,8 @@
 """The distribution that follows a density's profile about an axis.
 
 Its density against its own draws, against volumes that are known, and against targets symmetric
-about the axis, where it is all but exact.  Every comparison refuses a right distribution with probability
-6e-5 (four standard errors); there are about two hundred.
+about the axis, where it is all but exact.  Every comparison refuses a right distribution with
+probability 6e-5 (four standard errors); there are about two hundred.
 """
 
 from dataclasses import replace

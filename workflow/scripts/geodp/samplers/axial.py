@@ -61,7 +61,7 @@ class AxialDistribution:
 
     @classmethod
     def of(cls, target):
-        """Tabulate the distribution of a target with a bounded support, of two dimensions or more."""
+        """Tabulate that of a target with a bounded support, of two dimensions or more."""
         space, centre = target.space, target.support.centre
         to_mode = space.coordinates(centre, space.log(centre, target.centre))
         length = np.linalg.norm(to_mode, axis=-1, keepdims=True)

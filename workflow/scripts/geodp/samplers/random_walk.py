@@ -71,9 +71,9 @@ class RandomWalk(Kernel):
 def acceptance_goal(dim):
     """Acceptance rate to tune to: 0.44 on a line, falling to 0.234 in many dimensions.
 
-    These are the rates at which a random walk moves through a normal distribution the fastest; in between,
-    the formula is within 0.02 of those of Gelman, Roberts and Gilks (1996, table 1).  Efficiency
-    is flat about the best rate, so a Laplace distribution's can be taken for the same.
+    These are the rates at which a random walk moves through a normal distribution the fastest.  In
+    between, the formula is within 0.02 of those of Gelman, Roberts and Gilks (1996, table 1).
+    Efficiency is flat about the best rate, so a Laplace distribution's can be taken for the same.
     """
     return 0.234 + (0.44 - 0.234) / dim
 
