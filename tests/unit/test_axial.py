@@ -1,8 +1,8 @@
-"""The law that follows a density's profile about an axis.
+"""The distribution that follows a density's profile about an axis.
 
 Its density against its own draws, against volumes that are known, and against targets symmetric
-about the axis, where it is all but exact.  Every comparison refuses a right law with probability
-6e-5 (four standard errors); there are about two hundred.
+about the axis, where it is all but exact.  Every comparison refuses a right distribution with
+probability 6e-5 (four standard errors); there are about two hundred.
 """
 
 from dataclasses import replace
@@ -26,7 +26,7 @@ from geodp.models.regression import fit
 from geodp.models.sensitivity import published_sensitivity
 from geodp.randomness import random_stream
 from geodp.samplers import matched
-from geodp.samplers.axial import AxialLaw
+from geodp.samplers.axial import AxialDistribution
 from geodp.samplers.base import run
 from geodp.samplers.matched import Matched
 
@@ -80,7 +80,7 @@ def places(target, coordinates):
 
 def weighed(rng, target, number, law=None):
     """Draws of the target's axial law, with their log weights as proposals for the target."""
-    law = AxialLaw.of(target) if law is None else law
+    law = AxialDistribution.of(target) if law is None else law
     coordinates = law.draw(rng, number)
     states, volume = places(target, coordinates)
     log_weight = target.log_density(states) + np.log(volume) - law.log_density(coordinates)
@@ -162,7 +162,7 @@ FEW = [
 def test_density_integrates_to_one_and_is_that_of_the_draws(space, radius, aside, sigma):
     """By quadrature about an axis of its own, in steps finer than the law's cells."""
     target = laplace_target(space, radius, aside, [sigma * radius])
-    law = AxialLaw.of(target)
+    law = AxialDistribution.of(target)
     cells = (1200, 1200) if space.dim == 2 else (200, 120, 80)
     r, angle, nodes, volumes = polar_grid(space.dim, radius, cells)
     density = np.exp(law.log_density(nodes.reshape((1, -1, space.dim)))).reshape(nodes.shape[:-1])
@@ -185,7 +185,7 @@ def test_draws_weighed_by_their_density_give_known_volumes(space, radius):
     """Of coordinates in shells, and in halves of them in directions of any kind."""
     dim = space.dim
     target = laplace_target(space, radius, 0.5, [2.0 * radius])
-    law = AxialLaw.of(target)
+    law = AxialDistribution.of(target)
     rng = stream("volumes", space.name)
     number = 20000
     drawn = law.draw(rng, number)[0]
@@ -208,7 +208,7 @@ def test_draws_weighed_by_their_density_give_known_volumes(space, radius):
 @pytest.mark.parametrize(("space", "radius"), FLAT, ids=lambda value: getattr(value, "name", None))
 def test_draws_stay_in_the_support_and_have_a_density(space, radius):
     target = laplace_target(space, radius, 0.9, radius * np.array([5.0, 0.1, 0.001]))
-    law = AxialLaw.of(target)
+    law = AxialDistribution.of(target)
     drawn = law.draw(stream("support", space.name), 2000)
     assert drawn.shape == (3, 2000, space.dim)
     assert np.all(np.linalg.norm(drawn, axis=-1) <= radius * (1.0 + 1e-12))
@@ -222,7 +222,7 @@ def test_draws_stay_in_the_support_and_have_a_density(space, radius):
 @pytest.mark.parametrize(("space", "radius"), FLAT, ids=lambda value: getattr(value, "name", None))
 def test_law_is_symmetric_about_its_axis(space, radius):
     target = laplace_target(space, radius, 0.4, [0.5 * radius])
-    law = AxialLaw.of(target)
+    law = AxialDistribution.of(target)
     axis = law.axis[0]
     # Towards the mode.
     np.testing.assert_allclose(axis, np.eye(space.dim)[1], atol=1e-9)
@@ -250,7 +250,7 @@ def test_what_tilts_a_density_across_the_axis_is_averaged_over_opposite_directio
     space, centre, mode = Euclidean(3), np.zeros(3), np.array([0.5, 0.0, 0.0])
     tilt = np.array([0.0, 3.0, 1.0])
     laws = [
-        AxialLaw.of(
+        AxialDistribution.of(
             ball_target(
                 space,
                 mode,
@@ -288,11 +288,11 @@ def test_members_of_a_batch_have_laws_of_their_own():
             support=Ball(space, centre[member], radius[member]),
         )
 
-    whole = AxialLaw.of(target())
+    whole = AxialDistribution.of(target())
     coordinates = 0.1 * rng.standard_normal((2, 3, 50, 3))
     found = whole.log_density(coordinates)
     for member in np.ndindex(2, 3):
-        one = AxialLaw.of(target(tuple(slice(k, k + 1) for k in member)))
+        one = AxialDistribution.of(target(tuple(slice(k, k + 1) for k in member)))
         part = coordinates[member][None, None]
         np.testing.assert_allclose(found[member], one.log_density(part)[0, 0], rtol=1e-9)
     drawn = whole.draw(stream("batch"), 1000)
@@ -358,7 +358,7 @@ def test_a_law_that_forgets_the_volume_is_refused(monkeypatch):
     target = laplace_target(space, radius, 0.0, SCALES[:2] * radius)
     flat = KendallPlanarShapes(50)
     monkeypatch.setattr(flat, "exp_volume", lambda point, vector: np.ones(vector.shape[:-1]))
-    wrong = AxialLaw.of(replace(target, space=flat))
+    wrong = AxialDistribution.of(replace(target, space=flat))
     _, log_weight = weighed(stream("forgetful"), target, MANY, wrong)
     assert np.max(effective_fraction(log_weight)) < 0.5
 
@@ -366,7 +366,7 @@ def test_a_law_that_forgets_the_volume_is_refused(monkeypatch):
 def test_a_law_of_another_scale_is_refused():
     """Where the scale is what decides: wider laws follow from the ball."""
     target = laplace_target(Euclidean(96), 1.0, 0.5, SCALES[4:])
-    wrong = AxialLaw.of(laplace_target(Euclidean(96), 1.0, 0.5, 1.2 * SCALES[4:]))
+    wrong = AxialDistribution.of(laplace_target(Euclidean(96), 1.0, 0.5, 1.2 * SCALES[4:]))
     _, log_weight = weighed(stream("another scale"), target, MANY, wrong)
     assert np.max(effective_fraction(log_weight)) < 0.5
 
@@ -437,7 +437,7 @@ def test_a_density_of_zero_in_places_does_not_break_the_law():
         return np.where(states[..., 0] + 0.2 * states[..., 1] > 0.1, value, -np.inf)
 
     target = ball_target(space, np.array([0.3, 0.0, 0.0]), np.zeros(3), np.ones(1), log_density)
-    law = AxialLaw.of(target)
+    law = AxialDistribution.of(target)
     assert not np.any(np.isnan(law.log_mass))
     states, log_weight = weighed(stream("hole"), target, MANY, law)
     assert not np.any(np.isnan(log_weight) | np.isposinf(log_weight))
@@ -460,7 +460,7 @@ def test_a_density_of_zero_everywhere_has_a_law_all_the_same():
         np.array([np.pi]),
         lambda states: np.full(states.shape[:-1], -np.inf),
     )
-    law = AxialLaw.of(nowhere)
+    law = AxialDistribution.of(nowhere)
     drawn = law.draw(stream("nowhere"), 100)
     assert np.all(np.isfinite(law.log_density(drawn)))
     assert np.all(np.linalg.norm(drawn, axis=-1) <= np.pi)
@@ -548,7 +548,7 @@ def few_steps(rng, target):
     return state.position
 
 
-def test_without_the_axial_law_weights_are_large(outlines):
+def test_without_the_axial_distribution_weights_are_large(outlines):
     """What these limits can see: the mass lies neither near the mode nor all over."""
     target = outlines.footpoint_target(1.0)
 

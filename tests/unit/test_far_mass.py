@@ -14,7 +14,7 @@ from geodp.manifolds.kendall import KendallPlanarShapes
 from geodp.mechanisms.kng_as_published import AsPublished, configured_support
 from geodp.models.regression import fit
 from geodp.models.sensitivity import published_sensitivity
-from geodp.samplers.axial import AxialLaw
+from geodp.samplers.axial import AxialDistribution
 
 SHAPES = KendallPlanarShapes(50)
 NEAR = np.pi / 4
@@ -34,7 +34,7 @@ def mechanism():
 
 def log_mass_near(target):
     """Integral over the ball, by importance sampling from the axial law; and its efficiency."""
-    law = AxialLaw.of(target)
+    law = AxialDistribution.of(target)
     steps = law.draw(np.random.default_rng(1), DRAWS)
     centre = target.support.centre[:, None]
     vectors = SHAPES.vector(SHAPES.frame(target.support.centre)[:, None], steps)

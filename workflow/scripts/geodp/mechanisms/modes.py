@@ -2,8 +2,8 @@
 
 The density is at its highest wherever the gradient of the energy vanishes: at the minimum, but
 also at saddles and maxima, which a bounded or compact support can hold.  Near each the density
-is again an elliptical law, of mass proportional to ``1 / |det H|`` whatever the budget, so a
-sampler must know of them.
+is again an elliptical Laplace distribution, of mass proportional to ``1 / |det H|`` whatever the
+budget, so a sampler must know of them.
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""A law that follows a density's profile about an axis, for proposals in any dimension.
+"""Distribution that follows a density's profile about an axis, for proposals in any dimension.
 
 A K-norm gradient density on a ball is close to symmetric about the axis through its mode and the
 centre of the ball: its energy bends nearly alike in all directions, and a ball is round.  So it is
@@ -7,7 +7,7 @@ axis.  That function is tabulated from a few directions, the volume density of E
 sampled exactly cell by cell.
 
 In many dimensions most volume lies far from the mode, and neither an ellipse at the mode nor a
-uniform law comes near a density that is nearly flat over its support; the profile does.
+uniform distribution comes near a density that is nearly flat over its support; the profile does.
 """
 
 from dataclasses import dataclass
@@ -42,8 +42,8 @@ NEGLIGIBLE = 1e-7
 
 
 @dataclass(frozen=True)
-class AxialLaw:
-    """Laws of ``Exp(centre, r (cos t e + sin t u))``, with u uniform across the axis e.
+class AxialDistribution:
+    """Distributions of ``Exp(centre, r (cos t e + sin t u))``, with u uniform across the axis e.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class AxialLaw:
 
     @classmethod
     def of(cls, target):
-        """Tabulate the law of a target with a bounded support, of two dimensions or more."""
+        """Tabulate that of a target with a bounded support, of two dimensions or more."""
         space, centre = target.space, target.support.centre
         to_mode = space.coordinates(centre, space.log(centre, target.centre))
         length = np.linalg.norm(to_mode, axis=-1, keepdims=True)
@@ -70,7 +70,7 @@ class AxialLaw:
         axis = axis / np.linalg.norm(axis, axis=-1, keepdims=True)
         reach = np.sqrt(target.support.radius)
         whole = ((np.zeros_like(reach), reach), (np.zeros_like(reach), np.full_like(reach, np.pi)))
-        # Distances are spaced by squares at first, to see narrow laws as well as wide ones.
+        # Distances are spaced by squares at first, to see narrow densities as well as wide ones.
         edges, log_mass = _tabulate(target, axis, whole, 0, squared=True)
         box = [
             _where_mass_is(edge, logsumexp(log_mass, axis=other))

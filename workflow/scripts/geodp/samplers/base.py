@@ -47,16 +47,21 @@ class Plan:
         Largest importance weight of pilot proposals, relative to the mean of its batch member;
         NaN for kernels that have no weights.
     total_variation : float
-        Estimated distance of the worst batch member to its density after those steps; NaN where
-        there is no estimate.
+        Stated distance of the worst batch member to its density after those steps; NaN where
+        there is no estimate.  Of pilot proposals it is ``extrapolated``, but never less than their
+        resolution (`geodp.samplers.matched.resolution`).
     cut_short : bool
         Whether more steps were wanted than are allowed.
     proposals : int
-        Most proposals of a draw; of a chain one for its start, if that is drawn, and one a step.
+        Most proposals of a draw.  A chain has one a step, and one for its start if that is drawn.
     exact_share : float
-        Share of the batch whose draws have the density's own law.
+        Share of the batch whose draws have exactly the density's distribution.
     certificate : str
-        What certifies the law of the draws, or why nothing does.
+        What certifies the distribution of the draws, or why nothing does.
+    extrapolated : float
+        The bound on the total variation distance, taken at the weights of the pilots, from which
+        the number of steps was chosen.  It may be far below what so many pilots can see.  NaN where
+        there is no such estimate.
     """
 
     sampler: object
@@ -67,6 +72,7 @@ class Plan:
     proposals: int = 0
     exact_share: float = 0.0
     certificate: str = "none"
+    extrapolated: float = float("nan")
 
     @property
     def drawn_by(self):

@@ -1,16 +1,20 @@
 """Independence Metropolis with a proposal matched to the curvature of the energy.
 
-Near its mode a K-norm gradient density is an elliptical Laplace law: with ``H`` the Hessian of
-the energy there, the density at ``Exp(mode, u)`` is about ``exp(-|H u| / sigma)``.  That law is
-drawn exactly, as ``u = sigma H^-1 R U`` with R ~ Gamma(dim, 1) and U uniform on the unit
+Near its mode a K-norm gradient density is an elliptical Laplace distribution: with ``H`` the
+Hessian of the energy there, the density at ``Exp(mode, u)`` is about ``exp(-|H u| / sigma)``.  It
+is drawn exactly, as ``u = sigma H^-1 R U`` with R ~ Gamma(dim, 1) and U uniform on the unit
 sphere, and moved to the manifold by Exp, whose volume density enters the weight.  Other modes
 that the target knows of get ellipses of their own, in proportion to their mass.
 
-On a bounded support two more components guard against what the ellipses cannot see: a law that
-follows the density's profile about an axis (`axial`), for densities that are nearly flat over the
-support and for many dimensions; and a law uniform in the support (in normal coordinates), which
+On a bounded support two more components guard against what the ellipses cannot see.  One follows
+the density's profile about an axis (`axial`), for densities that are nearly flat over the
+support and for many dimensions.  The other is uniform in the support (in normal coordinates); it
 bounds the weight and finds modes elsewhere.  Proposals outside the support are drawn again, which
 changes the mixture's density by a constant only.
+
+How far a draw is from the target is estimated from the importance weights of pilot proposals, and
+an estimate cannot see a region that no pilot reached.  `resolution` says how much of the target
+such a region may hold; a plan never states less.
 """
 
 from dataclasses import dataclass
@@ -20,27 +24,28 @@ import numpy as np
 from scipy.special import gammaln, logsumexp
 
 from geodp.manifolds.supports import Ball
-from geodp.samplers.axial import AxialLaw
+from geodp.samplers.axial import AxialDistribution
 from geodp.samplers.base import Info, Kernel, Plan, State, choose
 
 # A direction in which the energy is flat, or bends down, gets a proposal no wider than this
 # multiple of the narrowest allows.
 SMALLEST_RELATIVE_CURVATURE = 1e-3
 
-# How much wider the second ellipse around another mode is.
+# Factor by which the second ellipse around another mode is wider.
 OTHER_MODES_WIDENED = 3.0
 
-# After so many draws outside the support a proposal is left there, and refused.
+# Redraws of a proposal outside the support, before it is left there and refused.
 REDRAWS = 6
 
-# So many times that is tried again for where a chain starts.
+# Further rounds of redraws of where a chain starts.
 START_REDRAWS = 30
 
 # Proposals evaluated at once.
 BLOCK = 1 << 15
 
-# Shares of the ellipses, the axial law and the uniform law that a plan chooses from; those with the
-# axial law, which takes hundreds of evaluations to make, only where the others fall short.
+# Shares of the ellipses, the axial and the uniform distribution that a plan chooses from.  The
+# axial one takes hundreds of evaluations to tabulate, so it is tried only where the others fall
+# short.
 SHARES = (
     (0.90, 0.00, 0.10),
     (0.70, 0.00, 0.30),
@@ -57,14 +62,22 @@ FIXED_SHARES = (0.70, 0.00, 0.30)
 PILOT_SHARES = (0.6, 0.0, 0.4)
 PILOT_SHARES_WITH_AXIAL = (0.4, 0.3, 0.3)
 
-# Largest weight with which the axial law is not called for, in few dimensions.
+# Largest weight up to which the axial distribution is not tried, in few dimensions.
 GOOD_WEIGHT = 3.0
 FEW_DIMENSIONS = 12
 
-# Where weights are larger than that, they are looked at again with up to so many times the pilots,
-# and no more than so many of all batch members.
+# Factor on the number of pilots where weights are larger than that or another mode matters, and
+# most pilots of all batch members together.
 MANY_TIMES = 10
 MANY = 60000
+
+# Log mass, relative to the main mode's, above which another mode matters.  It is taken from the
+# Hessian, and among jumps of the gradient a mode held a thousand times more.
+LEAST_LOG_MASS = np.log(1e-6)
+
+# Expected number of pilots in a region that all of them miss with a probability of one in twenty
+# ("rule of three").
+RULE_OF_THREE = -np.log(0.05)
 
 # Numbers of steps that a plan chooses from.
 STEP_CHOICES = 60
@@ -82,8 +95,8 @@ class Matched(Kernel):
     Parameters
     ----------
     shares : sequence of float or ndarray, shape (3,) or (*batch, 3)
-        Shares of proposals from the ellipses, from the axial law, and uniform in the support;
-        where that is unbounded all come from the ellipses.
+        Shares of proposals from the ellipses, from the axial distribution, and uniform in the
+        support; where that is unbounded all come from the ellipses.
     redraws : bool
         Whether proposals outside the support are drawn again.  Without it a chain makes as many
         proposals as it has steps, whatever the data.
@@ -193,7 +206,7 @@ class _Proposal:
         Of the ellipses around each mode.
     parts : int
         Whose lengths the norm adds up.
-    axial : AxialLaw or None
+    axial : AxialDistribution or None
     bounded : bool
     redraws : bool
     """
@@ -204,7 +217,7 @@ class _Proposal:
     matrices: np.ndarray
     mode_shares: np.ndarray
     parts: int
-    axial: AxialLaw | None
+    axial: AxialDistribution | None
     bounded: bool
     redraws: bool
 
@@ -232,7 +245,7 @@ class _Proposal:
         shares = np.broadcast_to(shares, (*target.batch, 3))
         axial = None
         if np.any(shares[..., 1] > 0.0):
-            axial = _axial_law(target)
+            axial = _axial_distribution(target)
         return cls(
             target,
             shares,
@@ -345,9 +358,9 @@ class _Proposal:
 
 
 @lru_cache(maxsize=2)
-def _axial_law(target):
-    """The axial law of a target, made once for its plan, its start and its steps."""
-    return AxialLaw.of(target)
+def _axial_distribution(target):
+    """The axial distribution of a target, made once for its plan, its start and its steps."""
+    return AxialDistribution.of(target)
 
 
 def _positive(hessian):
@@ -363,9 +376,10 @@ def plan(rng, target, proposals, total_variation, fewest, most, counted=True):
     """Choose the mixture of proposals and the number of steps from pilot proposals.
 
     Each member of the batch gets the mixture with the least largest weight among its pilot
-    proposals.  The number of steps follows from `total_variation_bounds`, with the weights of
-    proposals of the chosen mixture, ten times as many where weights are large.  An estimate it
-    remains: a part of the target that no pilot proposal reached is not in it.
+    proposals.  The number of steps follows from `total_variation_bounds`, extrapolated from the
+    weights of pilots of the chosen mixture; there are up to ten times as many where weights are
+    large or another mode matters.  A part of the target that no pilot reached is not in that
+    estimate, so the distance that the plan states is no less than the pilots' `resolution`.
 
     Parameters
     ----------
@@ -374,7 +388,7 @@ def plan(rng, target, proposals, total_variation, fewest, most, counted=True):
     proposals : int
         Pilot proposals for each batch member.
     total_variation : float
-        Distance to the target wanted of the worst member.
+        Distance to the target wanted of the worst member, by the extrapolated estimate.
     fewest, most : int
         Limits of the number of steps.
     counted : bool or ndarray of bool, shape (*batch)
@@ -397,7 +411,7 @@ def plan(rng, target, proposals, total_variation, fewest, most, counted=True):
         shares, log_largest = _pilot(
             rng, target, proposals, PILOT_SHARES_WITH_AXIAL, SHARES_WITH_AXIAL
         )
-    if np.max(log_largest[counted]) > np.log(GOOD_WEIGHT):
+    if np.max(log_largest[counted]) > np.log(GOOD_WEIGHT) or _other_mode_matters(target, counted):
         members = int(np.prod(target.batch, dtype=int))
         proposals = max(proposals, min(MANY_TIMES * proposals, MANY // members))
     log_weight = _Proposal.of(target, shares).draw(rng, proposals).memory["log_weight"][counted]
@@ -405,18 +419,13 @@ def plan(rng, target, proposals, total_variation, fewest, most, counted=True):
     distances = np.max(total_variation_bounds(log_weight, steps), axis=0)
     enough = distances <= total_variation
     chosen = int(np.argmax(enough)) if np.any(enough) else -1
-    return Plan(
-        Matched(shares),
-        int(steps[chosen]),
-        float(np.exp(np.max(_relative(log_weight)))),
-        float(distances[chosen]),
-        not np.any(enough),
-        proposals=1 + int(steps[chosen]),
+    return _stated(
+        Matched(shares), log_weight, int(steps[chosen]), distances[chosen], not np.any(enough)
     )
 
 
 def fixed_plan(rng, target, proposals, steps):
-    """A plan whose work does not depend on the target: what is left to it is an estimate.
+    """A plan whose work does not depend on the target; its distance to the target is estimated.
 
     Parameters
     ----------
@@ -434,13 +443,48 @@ def fixed_plan(rng, target, proposals, steps):
     state = _Proposal.of(target, FIXED_SHARES, redraws=False).draw(rng, proposals)
     log_weight = state.memory["log_weight"]
     distances = total_variation_bounds(log_weight, np.array([steps]))
+    return _stated(kernel, log_weight, steps, np.max(distances))
+
+
+def resolution(log_weight):
+    """Share of the target that pilot proposals may have missed, as far as they can tell.
+
+    A region that a proposal reaches with a probability of ``3 / pilots`` is missed by all pilots
+    in one case in twenty.  At the largest weight w that was seen it holds ``3 w / pilots`` of the
+    target, and chains that never reach it are that far from the target.  This is no upper limit
+    of the distance: weights in such a region may be larger than any that was seen.
+
+    Parameters
+    ----------
+    log_weight : ndarray, shape (*batch, pilots)
+        Of independent proposals, up to a constant for each batch member.
+
+    Returns
+    -------
+    ndarray, shape (*batch)
+        At most one.
+    """
+    largest = np.exp(np.max(_relative(log_weight), axis=-1))
+    return np.minimum(1.0, RULE_OF_THREE * largest / log_weight.shape[-1])
+
+
+def _stated(kernel, log_weight, steps, extrapolated, cut_short=False):
+    """The plan of a kernel and a number of steps, and what pilots' log weights say of them."""
     return Plan(
         kernel,
         steps,
         float(np.exp(np.max(_relative(log_weight)))),
-        float(np.max(distances)),
-        proposals=steps + 1,
+        max(float(extrapolated), float(np.max(resolution(log_weight)))),
+        cut_short,
+        proposals=1 + steps,
+        extrapolated=float(extrapolated),
     )
+
+
+def _other_mode_matters(target, counted):
+    """Whether a counted member has a mode away from the centre that may hold mass."""
+    modes = target.other_modes
+    return modes is not None and bool(np.any(modes.log_mass[counted] > LEAST_LOG_MASS))
 
 
 def weighted_proposals(rng, target, kernel, number):
@@ -476,7 +520,10 @@ def _relative(log_weight):
 
 
 def total_variation_bounds(log_weight, steps):
-    """Distance of independence Metropolis to its target, from the law of its weights.
+    """Bound on the total variation distance of independence Metropolis to its target.
+
+    It is a bound for the distribution of weights that is given.  With the weights of pilots it is
+    an estimate of that bound: weights that no pilot had are not in it.
 
     Let w be target over proposal, of mean one under the proposal q, and start from q.  After m
     steps a state of weight w has a share ``1 - d_m(w)`` of its density under the target, with
@@ -495,7 +542,7 @@ def total_variation_bounds(log_weight, steps):
     Returns
     -------
     ndarray, shape (*batch, k)
-        The bound with the weights given for the law of weights: as good as they represent it.
+        The bound for the distribution of the weights given; one where all weights are zero.
     """
     weight = np.sort(np.exp(_relative(log_weight)), axis=-1)
     number = weight.shape[-1]

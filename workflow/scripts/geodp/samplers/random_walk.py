@@ -19,7 +19,7 @@ GAIN_DECAY = 0.6
 # Smallest step, in units of the scale: below it a density is zero all around the chains.
 SMALLEST_STEP = 1e-9
 
-# So many times a place with positive density is looked for where there is none at the centre.
+# Most rounds of draws in search of positive density, where there is none at the centre.
 START_REDRAWS = 30
 
 
@@ -71,9 +71,9 @@ class RandomWalk(Kernel):
 def acceptance_goal(dim):
     """Acceptance rate to tune to: 0.44 on a line, falling to 0.234 in many dimensions.
 
-    These are the rates at which a random walk moves through a normal law the fastest; in between,
-    the formula is within 0.02 of those of Gelman, Roberts and Gilks (1996, table 1).  Efficiency
-    is flat about the best rate, so a Laplace law's can be taken for the same.
+    These are the rates at which a random walk moves through a normal distribution the fastest.  In
+    between, the formula is within 0.02 of those of Gelman, Roberts and Gilks (1996, table 1).
+    Efficiency is flat about the best rate, so a Laplace distribution's can be taken for the same.
     """
     return 0.234 + (0.44 - 0.234) / dim
 

@@ -217,7 +217,7 @@ def plan_chains(rng, target, chains):
     """
     wanted = chains["total_variation"]
     planned = matched.fixed_plan(rng, target, chains["pilots"], chains["tried_steps"])
-    if planned.total_variation <= wanted:
+    if planned.extrapolated <= wanted:
         return planned
     limits = chains["fewest_steps"], chains["most_steps"]
     return matched.plan(rng, target, chains["pilots"], wanted, *limits)
