@@ -11,7 +11,7 @@ from reproduction.dependencies import code
 from reproduction.studies import expand
 
 ROOT = Path(workflow.basedir)
-SCRIPTS = ROOT / "workflow" / "scripts"
+
 
 if " " in sys.executable:
     # Snakemake starts scripts through a shell and does not quote their interpreter.

@@ -12,6 +12,6 @@ with job() as snakemake:
     from importlib import import_module
 
     module = import_module(f"reproduction.measurements.{snakemake.params.module}")
-    tables = module.measure(**snakemake.params.arguments, **snakemake.input)
+    tables = module.measure(**snakemake.params.arguments, **dict(snakemake.input.items()))
     for path, table in zip(snakemake.output, tables, strict=True):
         save_table(path, table)

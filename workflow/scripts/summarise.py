@@ -12,7 +12,7 @@ with job() as snakemake:
     from reproduction.figures.files import save_figure
 
     module = import_module(f"reproduction.measurements.{snakemake.params.module}")
-    arguments = {**snakemake.params.arguments, **snakemake.input}
+    arguments = {**snakemake.params.arguments, **dict(snakemake.input.items())}
     found = module.summarise(**arguments, made_by=made_by(snakemake))
     for name, made in found.items():
         if name == "figure":
