@@ -14,7 +14,6 @@ from reproduction.configuration import (
     validate,
 )
 from reproduction.dependencies import code, needed
-from reproduction.figures.files import WARNING
 from reproduction.studies import expand
 
 ROOT = Path(workflow.basedir)
@@ -188,12 +187,6 @@ def table_needs(study, figure, kind):
     # A table of no data hangs on neither.
     common = {"manifold": study.settings["manifold"], "seed": config["seed"]}
     return inputs, needs.params | (common if needs.groups else {})
-
-
-def figure_notes(study, figure):
-    """What a figure says of the guarantee and of the data, if it shows any."""
-    notes = [WARNING, study.note] if kind_of_figure(study, figure).OF_MECHANISM else []
-    return [note for note in notes if note]
 
 
 def benchmark_settings(part):

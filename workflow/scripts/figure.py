@@ -7,13 +7,14 @@ with job() as snakemake:
 
     import pandas as pd
 
-    from reproduction.figures.files import annotate, save_figure
+    from reproduction.figures.files import WARNING, annotate, save_figure
 
     params = snakemake.params
     kind = import_module(f"reproduction.figures.{params.figure['kind']}")
     # Budgets and variances keep their digits as text.
     table = pd.read_csv(snakemake.input.table, dtype={"noise_variance": str, "cell": str})
     figure, numbers = kind.draw(table, params)
-    annotate(figure, params.notes)
+    if kind.OF_MECHANISM:
+        annotate(figure, WARNING, params.note)
     save_figure(figure, snakemake.output)
     save_table(snakemake.output.csv, numbers)

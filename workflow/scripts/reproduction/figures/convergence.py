@@ -1,4 +1,4 @@
-"""Distance of footpoints from the estimate against the number of steps, beside their law."""
+"""Distance of footpoints from the estimate, by the number of steps and in their distribution."""
 
 TABLE = "convergence"
 OF_MECHANISM = True
@@ -8,20 +8,20 @@ def draw(numbers, params):
     """The figure, and the numbers that it shows."""
     from reproduction.figures.style import CURVES, new_figure
 
-    laws = list(dict.fromkeys(numbers["law"]))
+    distributions = list(dict.fromkeys(numbers["law"]))
     length_unit = params.length_unit
     unit = f" ({length_unit})" if length_unit else ""
     figure, axes = new_figure(1, 1, width=6.4, height=3.6)
     panel = axes[0, 0]
     handles = []
     last = numbers.loc[numbers["kind"] == "random_walk", "step"].max()
-    for law, curve in zip(laws, CURVES, strict=False):
-        part = numbers[numbers["law"] == law]
+    for name, curve in zip(distributions, CURVES, strict=False):
+        part = numbers[numbers["law"] == name]
         radius = part["footpoint_radius"].iloc[0]
         limit = f"p within {radius:.2g} {length_unit}".strip()
         walks = part[part["kind"] == "random_walk"].groupby("step")["distance"]
         drawn = part.loc[part["kind"] == "default", "distance"].quantile([0.1, 0.5, 0.9])
-        name = f"{part['manifold'].iloc[0]}, {limit}" if law == "reduced" else limit
+        where = f"{part['manifold'].iloc[0]}, {limit}" if name == "reduced" else limit
         if len(walks):
             panel.fill_between(
                 walks.median().index,
@@ -32,10 +32,10 @@ def draw(numbers, params):
                 linewidth=0,
             )
             handles += panel.plot(
-                walks.median(), color=curve.colour, linestyle=curve.line, label=f"walk, {name}"
+                walks.median(), color=curve.colour, linestyle=curve.line, label=f"walk, {where}"
             )
-        # The law stands where no walk has come to yet.
-        place = 1.6 * last * 1.5 ** laws.index(law)
+        # The distribution stands where no walk has come to yet.
+        place = 1.6 * last * 1.5 ** distributions.index(name)
         low, middle, high = drawn
         handles.append(
             panel.errorbar(
@@ -45,10 +45,10 @@ def draw(numbers, params):
                 color=curve.colour,
                 marker=curve.marker,
                 capsize=3,
-                label=f"law, {name}",
+                label=f"distribution, {where}",
             )
         )
-        if law != "reduced":
+        if name != "reduced":
             panel.axhline(middle, color=curve.colour, linewidth=0.6, zorder=0)
     residual = numbers["root_mean_squared_residual"].iloc[0]
     handles.append(
@@ -62,7 +62,7 @@ def draw(numbers, params):
     )
     panel.set_xscale("log")
     panel.set_ylim(bottom=0.0)
-    panel.set_xlabel("steps from the estimate (random walk); at the right: the law itself")
+    panel.set_xlabel("steps from the estimate (random walk); at the right: the distribution itself")
     panel.set_ylabel(f"distance from the estimate{unit}")
     figure.legend(handles=handles, loc="outside upper center", ncols=2, fontsize=7)
     return figure, numbers

@@ -97,7 +97,7 @@ def tabulate(job):
                 place = {"step": step, "chain": numbers, "distance": away}
                 add(name, "random_walk", mechanism, data, planned, **place)
 
-    def law(name, mechanism, data):
+    def draw(name, mechanism, data):
         """Distances of independent draws of the default sampler."""
         target = mechanism.footpoint_target(budget)
         rng = random_stream(params.seed, params.study, name, "draws")
@@ -115,15 +115,15 @@ def tabulate(job):
             distance=away,
         )
 
-    laws = ["as configured", "reduced"]
+    names = ["as configured", "reduced"]
     sources = (job.input.data, job.input.fit, job.input.sensitivity)
     for name, manifold, data, fit, sensitivity in zip(
-        laws, (params.manifold, params.reduced), *sources, strict=False
+        names, (params.manifold, params.reduced), *sources, strict=False
     ):
         described = load_arrays(data)
         mechanism = load_mechanism(study_manifold(manifold), data, fit, sensitivity)
         mechanism = mechanism.take(slice(0, 1))
-        law(name, mechanism, described)
+        draw(name, mechanism, described)
         walk(name, mechanism, described)
         radius = settings.get("footpoint_radius")
         if radius is not None and name == "as configured":
@@ -133,6 +133,6 @@ def tabulate(job):
                 footpoint_radius=np.array([radius]),
             )
             wider = replace(mechanism, support=wide)
-            law("wider", wider, described)
+            draw("wider", wider, described)
             walk("wider", wider, described)
     return pd.concat(tables)
