@@ -45,6 +45,7 @@ if config["claims"]:
             ),
         log:
             f"{RESULTS}/logs/evaluate_claims.log",
+        localrule: True
         conda:
             "../../envs/environment.yaml"
         params:
