@@ -8,7 +8,9 @@ FILES = {
     "job.py": "from tools.shapes import area\n\nprint(area(2))\n",
     "other.py": "import json\n",
     "tools/__init__.py": "",
-    "tools/shapes.py": 'def area(x):\n    """The area."""\n    from tools import units\n    return units.m(x)\n',
+    "tools/shapes.py": (
+        'def area(x):\n    """The area."""\n    from tools import units\n    return units.m(x)\n'
+    ),
     "tools/units.py": "from . import metre\n\nm = metre.m\n",
     "tools/metre.py": "class M:\n    size = 1\n\n\nm = M\n",
     "tools/kinds/__init__.py": "",
@@ -20,11 +22,9 @@ FILES = {
 def project(tmp_path_factory):
     """What writes the files, with some of them other than above, to a folder of its own."""
 
-    def write(**changed):
+    def write(changed=()):
         folder = tmp_path_factory.mktemp("project")
-        for name, text in (
-            FILES | {f"{key}.py".replace("__", "/"): changed[key] for key in changed}
-        ).items():
+        for name, text in (FILES | dict(changed)).items():
             path = folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
@@ -58,33 +58,35 @@ def test_unknown_module_is_refused(project, name):
 
 
 READERS_ONLY = {
-    "comment": {"tools__metre": "# Why.\nclass M:\n    size = 1  # metre\n\n\nm = M\n"},
-    "layout": {"tools__metre": "class M:\n\n    size = (1)\nm = M\n"},
-    "docstring of a module": {"tools__metre": '"""Length."""\nclass M:\n    size = 1\n\n\nm = M\n'},
+    "comment": {"tools/metre.py": "# Why.\nclass M:\n    size = 1  # metre\n\n\nm = M\n"},
+    "layout": {"tools/metre.py": "class M:\n\n    size = (1)\nm = M\n"},
+    "docstring of a module": {
+        "tools/metre.py": '"""Length."""\nclass M:\n    size = 1\n\n\nm = M\n'
+    },
     "docstring of a class": {
-        "tools__metre": 'class M:\n    """Length."""\n\n    size = 1\n\n\nm = M\n'
+        "tools/metre.py": 'class M:\n    """Length."""\n\n    size = 1\n\n\nm = M\n'
     },
     "docstring of a function": {
-        "tools__shapes": FILES["tools/shapes.py"].replace("The area.", "Area.")
+        "tools/shapes.py": FILES["tools/shapes.py"].replace("The area.", "Area.")
     },
-    "file that nothing imports": {"tools__kinds__round": "NAME = 2\n"},
+    "file that nothing imports": {"tools/kinds/round.py": "NAME = 2\n"},
 }
 CODE = {
-    "number": {"tools__metre": "class M:\n    size = 2\n\n\nm = M\n"},
-    "script": {"job": FILES["job.py"].replace("2", "3")},
-    "package": {"tools____init__": "NAME = 1\n"},
-    "text that is no docstring": {"tools__metre": 'class M:\n    size = 1\n    "x"\n\n\nm = M\n'},
+    "number": {"tools/metre.py": "class M:\n    size = 2\n\n\nm = M\n"},
+    "script": {"job.py": FILES["job.py"].replace("2", "3")},
+    "package": {"tools/__init__.py": "NAME = 1\n"},
+    "text that is no docstring": {"tools/metre.py": 'class M:\n    size = 1\n    "x"\n\n\nm = M\n'},
 }
 
 
 @pytest.mark.parametrize("changed", READERS_ONLY.values(), ids=READERS_ONLY.keys())
 def test_what_only_readers_see_changes_nothing(project, changed):
-    assert code("job.py", folder=project(**changed)) == code("job.py", folder=project())
+    assert code("job.py", folder=project(changed)) == code("job.py", folder=project())
 
 
 @pytest.mark.parametrize("changed", CODE.values(), ids=CODE.keys())
 def test_code_changes_the_fingerprint(project, changed):
-    assert code("job.py", folder=project(**changed)) != code("job.py", folder=project())
+    assert code("job.py", folder=project(changed)) != code("job.py", folder=project())
 
 
 def test_fingerprint_of_a_script_of_the_project():

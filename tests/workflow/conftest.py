@@ -21,8 +21,8 @@ ROOT = Path(__file__).resolve().parents[2]
 # What a run reads.
 PARTS = ("Snakefile", "config", "envs", "profiles", "resources", "workflow")
 
-# Long enough for a busy machine; a run that is well takes half a minute at most.
-PATIENCE = 300
+# Long enough for a busy machine; a run that is well takes a minute at most.
+PATIENCE = 1800
 
 SMALL = """
 name: small

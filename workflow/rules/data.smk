@@ -10,6 +10,7 @@ rule make_data:
         f"{GROUPS}/data.npz",
     log:
         f"{RESULTS}/{{study}}/logs/{{group}}/make_data.log",
+    localrule: True
     conda:
         "../../envs/environment.yaml"
     params:
@@ -45,6 +46,7 @@ rule describe_data:
         f"{RESULTS}/{{study}}/tables/data.csv",
     log:
         f"{RESULTS}/{{study}}/logs/describe_data.log",
+    localrule: True
     conda:
         "../../envs/environment.yaml"
     params:

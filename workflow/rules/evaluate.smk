@@ -46,6 +46,7 @@ if PAPERS:
             ),
         log:
             f"{RESULTS}/logs/evaluate_claims.log",
+        localrule: True
         conda:
             "../../envs/environment.yaml"
         params:

@@ -49,6 +49,7 @@ for study in STUDIES.values():
                 csv=figure_path(study.name, figure, "csv"),
             log:
                 f"{RESULTS}/{study.name}/logs/figure_{figure}.log",
+            localrule: True
             conda:
                 "../../envs/environment.yaml"
             params:

@@ -9,6 +9,7 @@ rule bound_sensitivity:
         f"{GROUPS}/sensitivity.npz",
     log:
         f"{RESULTS}/{{study}}/logs/{{group}}/bound_sensitivity.log",
+    localrule: True
     conda:
         "../../envs/environment.yaml"
     params:

@@ -115,7 +115,7 @@ def show_progress():
     progress = Progress()
     for handler in logging.getLogger("snakemake.logging").handlers:
         if handler.name == "DefaultStreamHandler":
-            [given] = handler.filters
+            given = handler.filters[0]
             if not (given.dryrun or given.verbose):
                 handler.addFilter(progress.observe)
                 handler.setFormatter(progress)

@@ -9,12 +9,12 @@ from reproduction.jobs import replacing
 METADATA = {"pdf": {"CreationDate": None, "ModDate": None}, "svg": {"Date": None}, "png": {}}
 
 
-def annotate(figure, notes):
+def annotate(figure, *notes):
     """Write lines below the axes, so that they go wherever the picture goes."""
     figure.text(
         0.0,
         -0.02,
-        "\n".join(notes),
+        "\n".join(filter(None, notes)),
         fontsize=7,
         color="0.35",
         verticalalignment="top",
