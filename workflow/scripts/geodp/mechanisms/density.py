@@ -3,9 +3,11 @@
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from functools import partial
+from importlib.util import find_spec
 
 import numpy as np
 
+from geodp.manifolds.sphere import Sphere
 from geodp.manifolds.symmetric import SymmetricSpace
 from geodp.mechanisms.gradient_bounds import (
     ROUNDING,
@@ -98,8 +100,22 @@ class GradientDensity(Density):
         points = np.take(self.points, used, axis=-self.manifold.point_ndim - 1)
         return replace(self, covariates=self.covariates[..., used], points=points)
 
+    @property
+    def _compiled_sums(self):
+        """`compiled.sphere_sums` of this block, or ``None`` elsewhere and without Numba."""
+        on_sphere = isinstance(self.manifold, Sphere) and self.manifold.curvature_bounds == (1, 1)
+        if not on_sphere or find_spec("numba") is None:
+            return None
+        # Importing Numba takes longer than many jobs without a sphere.
+        from geodp.mechanisms.compiled import sphere_sums
+
+        return partial(sphere_sums, self.block)
+
     def _gradient(self, footpoints, vectors):
         data = (self.covariates, self.points)
+        compiled = self._compiled_sums
+        if compiled is not None:
+            return -compiled(footpoints, vectors, *data)[0] / self.records
         found = energy_gradient(self.manifold, footpoints, vectors, *data, (self.block,))
         return getattr(found, self.block)
 
@@ -152,15 +168,19 @@ class GradientDensity(Density):
     def extremes(self, states, radii, angles, pole):
         footpoints, vectors = self.parameters(states)
         bound, arrays = self._change(states, radii, angles, pole)
-        block = self.block
+        block, compiled = self.block, self._compiled_sums
 
         def gradient_and_change(found, distances, *rest):
             return [found.adjoint_sums(block)], [bound(distances, *rest)]
 
         data = (self.covariates, self.points)
-        gradient, change = record_means(
-            self.manifold, footpoints, vectors, *data, gradient_and_change, *arrays
-        )
+        if compiled is not None:
+            sums = compiled(footpoints, vectors, *data, arrays)
+            gradient, change = (values / self.records for values in sums)
+        else:
+            gradient, change = record_means(
+                self.manifold, footpoints, vectors, *data, gradient_and_change, *arrays
+            )
         norm = self.manifold.norm(footpoints, gradient)
         change = change * (1.0 + ROUNDING) + ROUNDING
         scale = self.scale[..., None]
