@@ -85,16 +85,12 @@ class Exact(Independent):
         Of each draw, at most.
     run_out : float
         Bound of the probability that a draw has none accepted.
-    fixed : bool
-        Whether all proposals are made however early one is accepted, so that the time a draw takes
-        says nothing of the data.
     """
 
     envelopes: tuple
     chosen: np.ndarray
     proposals: int
     run_out: float
-    fixed: bool = False
 
     name = "exact"
 
@@ -138,15 +134,14 @@ class Exact(Independent):
         log_density = np.full((len(members), chains), -np.inf)
         unsettled = np.ones((len(members), chains), dtype=bool)
         # As many at once as settle many chains, and ever more for the last of them.
-        wanted = self.proposals if self.fixed else round(1.0 / np.max(envelope.acceptance[members]))
+        wanted = round(1.0 / np.max(envelope.acceptance[members]))
         made = 0
         while made < self.proposals:
-            open_members = np.flatnonzero(np.any(unsettled, axis=-1))
-            if not len(open_members) and not self.fixed:
+            asked = np.flatnonzero(np.any(unsettled, axis=-1))
+            if not len(asked):
                 break
-            asked = np.arange(len(members)) if self.fixed else open_members
             waiting = unsettled[asked]
-            width = chains if self.fixed else int(np.max(np.sum(waiting, axis=-1)))
+            width = int(np.max(np.sum(waiting, axis=-1)))
             # The first of a row's chains are those without a draw yet.
             columns = np.argsort(~waiting, axis=-1, kind="stable")[:, :width]
             repeat = max(1, min(wanted, self.proposals - made, BLOCK // (len(asked) * width)))
@@ -211,13 +206,7 @@ class _Part(Independent):
 
 
 def plan(
-    target,
-    draws,
-    run_out=RUN_OUT,
-    work=MOST_WORK,
-    most_proposals=MOST_PROPOSALS,
-    fixed=False,
-    insist=False,
+    target, draws, run_out=RUN_OUT, work=MOST_WORK, most_proposals=MOST_PROPOSALS, insist=False
 ):
     """Certify an envelope for each member of a batch.
 
@@ -232,8 +221,6 @@ def plan(
         Most cells times records, over the batch.
     most_proposals : int
         For each draw.
-    fixed : bool
-        See `Exact`.
     insist : bool
         Whether an envelope about the mode may accept as little as ``most_proposals`` allow in any
         dimension, and not only where cells have been tried.
@@ -283,7 +270,7 @@ def plan(
     used = [envelopes[index] for index in np.unique(chosen[chosen >= 0])]
     words = ", ".join(envelope.description for envelope in used)
     planned = Plan(
-        Exact(tuple(envelopes), chosen, proposals, run_out, fixed),
+        Exact(tuple(envelopes), chosen, proposals, run_out),
         0,
         total_variation=run_out,
         proposals=proposals,
