@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 
+from geodp.manifolds.kendall import KendallPlanarShapes
 from geodp.manifolds.sphere import Sphere
 from geodp.mechanisms import density, gradient_bounds
 from geodp.mechanisms.density import FootpointDensity, ShootingVectorDensity
+from geodp.models.regression import energy_gradient
 
 numba = pytest.importorskip("numba")
 
@@ -57,6 +59,30 @@ def test_compiled_sums_are_those_of_numpy(dimension, block, reach):
     moving = right_bounds > 0.0
     assert np.median(np.abs(bounds[moving] / right_bounds[moving] - 1.0)) < 2e-15
     np.testing.assert_array_equal(compiled.sphere_sums(block, p, v, x, y)[0], sums)
+
+
+@pytest.mark.parametrize("block", ["footpoint", "shooting_vector"])
+@pytest.mark.parametrize("landmarks", [3, 4, 9])
+def test_compiled_sums_of_shapes_are_those_of_numpy(landmarks, block):
+    space = KendallPlanarShapes(landmarks)
+    p, v, x, y, _ = configurations(space)
+    (sums,) = compiled.shape_sums(block, p, v, x, y)
+    right = -RECORDS * getattr(energy_gradient(space, p, v, x, y, (block,)), block)
+    np.testing.assert_allclose(sums, right, rtol=0.0, atol=1e-11)
+    assert np.median(np.abs(sums - right)) < 2e-14
+
+
+def test_one_type_of_arrays_is_compiled_for():
+    """Arrays that may not be written to, or are no block of memory, are no types of their own."""
+    space = Sphere(2)
+    p, v, x, y, _ = configurations(space)
+    compiled.sphere_sums("footpoint", p, v, x, y)
+    before = len(compiled._record_sums.signatures)
+    for array in (p, v, x, y):
+        array.flags.writeable = False
+    one = np.broadcast_to(p[:, :1, :1], p.shape)
+    compiled.sphere_sums("footpoint", one, v, x, y)
+    assert len(compiled._record_sums.signatures) == before
 
 
 def test_angles_of_many_turns():

@@ -1,4 +1,4 @@
-"""Sums over records on the unit sphere, compiled by Numba where it is installed.
+"""Sums over records on spheres and shape spaces, compiled by Numba where it is installed.
 
 The same numbers as `geodp.mechanisms.gradient_bounds.record_means` gives, which works on arrays of
 the size of states times records; here the records of a state stay in a processor's nearest cache.
@@ -74,6 +74,17 @@ def _cosine_and_sine(angle):
 
 
 @_compile
+def _cosines_and_sines(speed, covariates, longest, cosines, sines):
+    """Fill those of the angles ``speed * covariates``, ``longest`` the largest covariate."""
+    if speed * longest < LONGEST_ANGLE:
+        for i in range(len(covariates)):
+            cosines[i], sines[i] = _cosine_and_sine(speed * covariates[i])
+    else:
+        for i in range(len(covariates)):
+            cosines[i], sines[i] = math.cos(speed * covariates[i]), math.sin(speed * covariates[i])
+
+
+@_compile
 def _arccos(cosine):
     """Angle of a cosine."""
     size = abs(cosine)
@@ -111,12 +122,7 @@ def _record_sums(
                 for i in range(number):
                     along_p[i] += p[k] * y[k, i]
                     along_v[i] += scale * v[k] * y[k, i]
-            if speed * longest < LONGEST_ANGLE:
-                for i in range(number):
-                    cosine[i], sine[i] = _cosine_and_sine(speed * x[i])
-            else:
-                for i in range(number):
-                    cosine[i], sine[i] = math.cos(speed * x[i]), math.sin(speed * x[i])
+            _cosines_and_sines(speed, x, longest, cosine, sine)
             for i in range(number):
                 c, s = cosine[i], sine[i]
                 overlap = c * along_p[i] + s * along_v[i]
@@ -165,6 +171,87 @@ def _change(by_footpoint, distances, covariates, length, moved, turned):
     return total
 
 
+@_compile
+def _shape_sums(by_footpoint, footpoints, vectors, covariates, real, imaginary, sums):
+    """Fill ``sums`` (data_sets, states, D) on complex projective space.
+
+    Real and imaginary parts of points are (data_sets, D, n).
+    """
+    size, number = real.shape[1:]
+    # Products with footpoint and unit vector, and weights of records across both.
+    p_real, p_imaginary = np.empty(number), np.empty(number)
+    v_real, v_imaginary = np.empty(number), np.empty(number)
+    w_real, w_imaginary = np.empty(number), np.empty(number)
+    cosine, sine = np.empty(number), np.empty(number)
+    along, turning = np.empty(number), np.empty(number)
+    for data_set in range(footpoints.shape[0]):
+        x, y, z = covariates[data_set], real[data_set], imaginary[data_set]
+        longest = np.max(np.abs(x))
+        for state in range(footpoints.shape[1]):
+            p, v = footpoints[data_set, state], vectors[data_set, state]
+            square = 0.0
+            for k in range(size):
+                square += v[k].real ** 2 + v[k].imag ** 2
+            speed = math.sqrt(square)
+            scale = 1.0 / speed if speed > 0.0 else 1.0
+            for part in (p_real, p_imaginary, v_real, v_imaginary):
+                part[:] = 0.0
+            for k in range(size):
+                a, b, c, d = p[k].real, p[k].imag, scale * v[k].real, scale * v[k].imag
+                for i in range(number):
+                    p_real[i] += a * y[k, i] + b * z[k, i]
+                    p_imaginary[i] += a * z[k, i] - b * y[k, i]
+                    v_real[i] += c * y[k, i] + d * z[k, i]
+                    v_imaginary[i] += c * z[k, i] - d * y[k, i]
+            _cosines_and_sines(speed, x, longest, cosine, sine)
+            for i in range(number):
+                c, s = cosine[i], sine[i]
+                o_real = c * p_real[i] + s * v_real[i]
+                o_imaginary = c * p_imaginary[i] + s * v_imaginary[i]
+                t_real = c * v_real[i] - s * p_real[i]
+                t_imaginary = c * v_imaginary[i] - s * p_imaginary[i]
+                overlap = math.sqrt(o_real * o_real + o_imaginary * o_imaginary)
+                inverse = 1.0 / overlap if overlap > 0.0 else 1.0
+                # The phase that aligns a point with its prediction.
+                phase_real = o_real * inverse if overlap > 0.0 else 1.0
+                phase_imaginary = -o_imaginary * inverse
+                overlap = min(overlap, LARGEST_COSINE)
+                factor = _arccos(overlap) / math.sqrt((1.0 - overlap) * (1.0 + overlap))
+                still, twice, once = 1.0, c * c - s * s, c
+                if not by_footpoint:
+                    still = x[i]
+                    twice = c * s * scale if speed > 0.0 else x[i]
+                    once = s * scale if speed > 0.0 else x[i]
+                along[i] = still * factor * (phase_real * t_real - phase_imaginary * t_imaginary)
+                turning[i] = twice * factor * (phase_real * t_imaginary + phase_imaginary * t_real)
+                w_real[i] = once * factor * phase_real
+                w_imaginary[i] = once * factor * phase_imaginary
+            on_p = -_product(w_real, w_imaginary, p_real, p_imaginary)
+            on_v = complex(np.sum(along), np.sum(turning))
+            on_v = scale * (on_v - _product(w_real, w_imaginary, v_real, v_imaginary))
+            for k in range(size):
+                across = _product(w_real, w_imaginary, y[k], z[k])
+                sums[data_set, state, k] = across + on_p * p[k] + on_v * v[k]
+
+
+@_compile
+def _product(first_real, first_imaginary, second_real, second_imaginary):
+    """Sum of products of complex numbers."""
+    return complex(
+        _dot(first_real, second_real) - _dot(first_imaginary, second_imaginary),
+        _dot(first_real, second_imaginary) + _dot(first_imaginary, second_real),
+    )
+
+
+def shape_sums(block, footpoints, vectors, covariates, points):
+    """As `sphere_sums`, for complex unit vectors up to a phase, and the gradient alone."""
+    flat, arrays = _arranged(footpoints, vectors, covariates)
+    parts = [_by_record(part, flat) for part in (points.real, points.imag)]
+    sums = np.zeros((*flat, footpoints.shape[-1]), dtype=complex)
+    _shape_sums(block == "footpoint", *arrays, *parts, sums)
+    return [sums.reshape(footpoints.shape)]
+
+
 def sphere_sums(block, footpoints, vectors, covariates, points, changes=()):
     """Sums over records of carried residuals, and of bounds of their change.
 
@@ -185,27 +272,32 @@ def sphere_sums(block, footpoints, vectors, covariates, points, changes=()):
         The sums (*data_sets, *chains, D), minus n times the gradient; and those of the bounds
         (*data_sets, *chains) if there are ``changes``.
     """
-    batch, size = footpoints.shape[:-1], footpoints.shape[-1]
-    data_sets = math.prod(covariates.shape[:-1])
-    flat = (data_sets, math.prod(batch) // max(1, data_sets))
-    sums, bounds = np.zeros((*flat, size)), np.zeros(flat)
-    arrays = [_flat(np.broadcast_to(array, batch), flat) for array in changes]
-    arrays = arrays or [np.empty((0, 0))]
-    _record_sums(
-        block == "footpoint",
-        _flat(footpoints, (*flat, size)),
-        _flat(vectors, (*flat, size)),
-        _flat(covariates, (data_sets, -1)),
-        _flat(np.swapaxes(points, -1, -2), (data_sets, size, -1)),
-        # A moving shooting vector alone does not turn.
-        arrays[0],
-        arrays[-1],
-        sums,
-        bounds,
-    )
-    found = [sums.reshape((*batch, size))]
+    batch = footpoints.shape[:-1]
+    flat, records = _arranged(footpoints, vectors, covariates)
+    sums, bounds = np.zeros((*flat, footpoints.shape[-1])), np.zeros(flat)
+    moves = [_contiguous(np.broadcast_to(array, batch), flat) for array in changes]
+    moves = moves or [np.empty((0, 0))]
+    # A moving shooting vector alone has no second number.
+    arrays = (*records, _by_record(points, flat), moves[0], moves[-1])
+    _record_sums(block == "footpoint", *arrays, sums, bounds)
+    found = [sums.reshape(footpoints.shape)]
     return [*found, bounds.reshape(batch)] if changes else found
 
 
-def _flat(array, shape):
-    return np.ascontiguousarray(array, dtype=float).reshape(shape)
+def _arranged(footpoints, vectors, covariates):
+    """Numbers of data sets and states, and the arrays with these as their axes."""
+    data_sets = math.prod(covariates.shape[:-1])
+    flat = (data_sets, math.prod(footpoints.shape[:-1]) // max(1, data_sets))
+    states = (_contiguous(array, (*flat, array.shape[-1])) for array in (footpoints, vectors))
+    return flat, (*states, _contiguous(covariates, (data_sets, covariates.shape[-1])))
+
+
+def _by_record(points, flat):
+    """Points (*data_sets, n, D) as an array (data_sets, D, n)."""
+    number, size = points.shape[-2:]
+    return _contiguous(np.swapaxes(points, -1, -2), (flat[0], size, number))
+
+
+def _contiguous(array, shape):
+    # Whether an array may be written to is part of its type, and each type is compiled for.
+    return np.require(array, requirements=["C", "W"]).reshape(shape)

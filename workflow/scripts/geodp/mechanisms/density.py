@@ -7,6 +7,7 @@ from importlib.util import find_spec
 
 import numpy as np
 
+from geodp.manifolds.kendall import ComplexProjectiveSpace
 from geodp.manifolds.sphere import Sphere
 from geodp.manifolds.symmetric import SymmetricSpace
 from geodp.mechanisms.gradient_bounds import (
@@ -100,20 +101,27 @@ class GradientDensity(Density):
         points = np.take(self.points, used, axis=-self.manifold.point_ndim - 1)
         return replace(self, covariates=self.covariates[..., used], points=points)
 
-    @property
-    def _compiled_sums(self):
-        """`compiled.sphere_sums` of this block, or ``None`` elsewhere and without Numba."""
-        on_sphere = isinstance(self.manifold, Sphere) and self.manifold.curvature_bounds == (1, 1)
-        if not on_sphere or find_spec("numba") is None:
-            return None
-        # Importing Numba takes longer than many jobs without a sphere.
-        from geodp.mechanisms.compiled import sphere_sums
+    def _compiled_sums(self, bounded):
+        """Sums over records of this block by `compiled`, or ``None`` elsewhere or without Numba.
 
-        return partial(sphere_sums, self.block)
+        Parameters
+        ----------
+        bounded : bool
+            Whether bounds of their change are wanted, too.
+        """
+        manifold = self.manifold
+        on_sphere = isinstance(manifold, Sphere) and manifold.curvature_bounds == (1.0, 1.0)
+        on_shapes = isinstance(manifold, ComplexProjectiveSpace) and not bounded
+        if not (on_sphere or on_shapes) or find_spec("numba") is None:
+            return None
+        # Importing Numba takes longer than many jobs without a sphere or shapes.
+        from geodp.mechanisms import compiled
+
+        return partial(compiled.sphere_sums if on_sphere else compiled.shape_sums, self.block)
 
     def _gradient(self, footpoints, vectors):
         data = (self.covariates, self.points)
-        compiled = self._compiled_sums
+        compiled = self._compiled_sums(bounded=False)
         if compiled is not None:
             return -compiled(footpoints, vectors, *data)[0] / self.records
         found = energy_gradient(self.manifold, footpoints, vectors, *data, (self.block,))
@@ -168,7 +176,7 @@ class GradientDensity(Density):
     def extremes(self, states, radii, angles, pole):
         footpoints, vectors = self.parameters(states)
         bound, arrays = self._change(states, radii, angles, pole)
-        block, compiled = self.block, self._compiled_sums
+        block, compiled = self.block, self._compiled_sums(bounded=True)
 
         def gradient_and_change(found, distances, *rest):
             return [found.adjoint_sums(block)], [bound(distances, *rest)]
