@@ -272,7 +272,7 @@ class SymmetricSpace(Manifold):
         return least, greatest
 
     def arc_stretch(self, point, unit, length):
-        """Greatest length of an arc at some distance from a point, over the angle it is seen in.
+        """Largest norm of a Jacobi field at distance r, per unit initial angle.
 
         Parameters
         ----------

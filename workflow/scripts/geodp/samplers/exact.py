@@ -1,9 +1,9 @@
 """Independent draws from a density itself, by rejection under a certified envelope.
 
-A proposal is accepted with probability density over envelope, so an accepted one has the law asked
-for, and no two are dependent.  The number of proposals of a draw has a limit, chosen so that with
-at most a stated probability all of them are refused; the draw is then the last proposal, so that
-is also a bound of the distance to the law in total variation.
+A proposal is accepted with probability density over envelope.  So accepted proposals have the
+distribution asked for, and are independent.  The number of proposals of a draw has a limit: all of
+them are rejected with at most a stated probability.  The draw is then the last proposal, so this
+probability also bounds the total variation distance to the distribution.
 """
 
 from dataclasses import dataclass, replace
@@ -26,7 +26,8 @@ RUN_OUT = 1e-12
 # Most proposals of a draw; a density that may need more has no usable certificate.
 MOST_PROPOSALS = 20000
 
-# Certified acceptance that is enough for any number of draws: of cells, of an envelope at the mode.
+# Certified acceptance rate that is enough for any number of draws: of cells, of an envelope at the
+# mode.
 CELLS_ACCEPTANCE = 0.5
 MODE_ACCEPTANCE = 0.02
 
@@ -36,7 +37,7 @@ MOST_CELLS = {1: 10_000, 2: 10_000, 3: 50_000}
 # With fewer than these there is no point in trying.
 FEWEST_CELLS = {1: 300, 2: 1_000, 3: 3_000}
 
-# Most cells times records of a batch: half a minute or so.
+# Most cells times records of a batch: seconds on the sphere, half a minute elsewhere.
 MOST_WORK = 5e7
 
 # Proposals evaluated at once.
@@ -82,9 +83,9 @@ class Exact(Independent):
     chosen : ndarray of int, shape (members,)
         Envelope of each member of the flattened batch; -1 for none.
     proposals : int
-        Of each draw, at most.
+        Largest number of proposals of a draw.
     run_out : float
-        Bound of the probability that a draw has none accepted.
+        Bound of the probability that a draw has no proposal accepted.
     """
 
     envelopes: tuple
