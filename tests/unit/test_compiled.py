@@ -5,13 +5,13 @@ import pytest
 
 from geodp.manifolds.kendall import KendallPlanarShapes
 from geodp.manifolds.sphere import Sphere
-from geodp.mechanisms import density, gradient_bounds
+from geodp.mechanisms import compiled, density, gradient_bounds
 from geodp.mechanisms.density import FootpointDensity, ShootingVectorDensity
 from geodp.models.regression import energy_gradient
 
 numba = pytest.importorskip("numba")
 
-from geodp.mechanisms import compiled  # noqa: E402
+compiled.compile_kernels()
 
 DATA_SETS, CHAINS, RECORDS = 4, (3, 25), 37
 
@@ -144,4 +144,8 @@ def test_without_a_directory_for_it_nothing_is_kept(monkeypatch):
         return compile_now(**options)
 
     monkeypatch.setattr(numba, "njit", refuse)
-    assert compiled._compile(lambda value: value + 1.0)(1.0) == 2.0
+    monkeypatch.setattr(compiled, "KERNELS", {"_arranged": {}})
+    monkeypatch.setattr(compiled, "_arranged", lambda value: value + 1.0)
+    compiled.compile_kernels.__wrapped__()
+    assert compiled._arranged(1.0) == 2.0
+    assert compiled._arranged.signatures

@@ -7,9 +7,8 @@ instructions of such loops only.
 """
 
 import math
-from functools import partial
+from functools import cache
 
-import numba
 import numpy as np
 
 from geodp.manifolds.unit_norm import LARGEST_COSINE, SQUARE_ROUNDING
@@ -37,16 +36,37 @@ LONGEST_ANGLE = 1e5
 ROUNDER = 6755399441055744.0
 
 
-def _compile(function, **options):
-    """The function compiled, and kept for other processes if there is a directory to write to."""
-    options = {"error_model": "numpy", **options}
-    try:
-        return numba.njit(cache=True, **options)(function)
-    except RuntimeError:
-        return numba.njit(**options)(function)
+# Options of what is to be compiled, by name.
+KERNELS = {}
 
 
-@partial(_compile, fastmath={"reassoc"})
+def _kernel(**options):
+    """Mark a function to be compiled when one of them is first needed."""
+
+    def mark(function):
+        KERNELS[function.__name__] = {"error_model": "numpy", **options}
+        return function
+
+    return mark
+
+
+@cache
+def compile_kernels():
+    """Put compiled functions in the place of those marked."""
+    # Importing Numba takes longer than many jobs that import this module.
+    import numba
+
+    for name, options in KERNELS.items():
+        function = globals()[name]
+        try:
+            # Kept for other processes ...
+            globals()[name] = numba.njit(cache=True, **options)(function)
+        except RuntimeError:
+            # ... unless there is no directory to write to.
+            globals()[name] = numba.njit(**options)(function)
+
+
+@_kernel(fastmath={"reassoc"})
 def _dot(first, second):
     """Inner product, its terms added in any order."""
     total = 0.0
@@ -55,7 +75,7 @@ def _dot(first, second):
     return total
 
 
-@_compile
+@_kernel()
 def _cosine_and_sine(angle):
     """Of an angle of less than `LONGEST_ANGLE`."""
     quarters = (angle / (0.5 * math.pi) + ROUNDER) - ROUNDER
@@ -73,7 +93,7 @@ def _cosine_and_sine(angle):
     )
 
 
-@_compile
+@_kernel()
 def _cosines_and_sines(speed, covariates, longest, cosines, sines):
     """Fill those of the angles ``speed * covariates``, ``longest`` the largest covariate."""
     if speed * longest < LONGEST_ANGLE:
@@ -84,7 +104,7 @@ def _cosines_and_sines(speed, covariates, longest, cosines, sines):
             cosines[i], sines[i] = math.cos(speed * covariates[i]), math.sin(speed * covariates[i])
 
 
-@_compile
+@_kernel()
 def _arccos(cosine):
     """Angle of a cosine."""
     size = abs(cosine)
@@ -97,7 +117,7 @@ def _arccos(cosine):
     return math.pi - angle if cosine < 0.0 else angle
 
 
-@_compile
+@_kernel()
 def _record_sums(
     by_footpoint, footpoints, vectors, covariates, points, moved, turned, sums, bounds
 ):
@@ -144,7 +164,7 @@ def _record_sums(
                 bounds[data_set, state] = _change(by_footpoint, distance, x, speed, move, turn)
 
 
-@_compile
+@_kernel()
 def _change(by_footpoint, distances, covariates, length, moved, turned):
     """Sum of `footpoint_change` or `shooting_vector_change` over records, at curvature one."""
     total = 0.0
@@ -171,7 +191,7 @@ def _change(by_footpoint, distances, covariates, length, moved, turned):
     return total
 
 
-@_compile
+@_kernel()
 def _shape_sums(by_footpoint, footpoints, vectors, covariates, real, imaginary, sums):
     """Fill ``sums`` (data_sets, states, D) on complex projective space.
 
@@ -234,7 +254,7 @@ def _shape_sums(by_footpoint, footpoints, vectors, covariates, real, imaginary, 
                 sums[data_set, state, k] = across + on_p * p[k] + on_v * v[k]
 
 
-@_compile
+@_kernel()
 def _product(first_real, first_imaginary, second_real, second_imaginary):
     """Sum of products of complex numbers."""
     return complex(
@@ -245,6 +265,7 @@ def _product(first_real, first_imaginary, second_real, second_imaginary):
 
 def shape_sums(block, footpoints, vectors, covariates, points):
     """As `sphere_sums`, for complex unit vectors up to a phase, and the gradient alone."""
+    compile_kernels()
     flat, arrays = _arranged(footpoints, vectors, covariates)
     parts = [_by_record(part, flat) for part in (points.real, points.imag)]
     sums = np.zeros((*flat, footpoints.shape[-1]), dtype=complex)
@@ -272,6 +293,7 @@ def sphere_sums(block, footpoints, vectors, covariates, points, changes=()):
         The sums (*data_sets, *chains, D), minus n times the gradient; and those of the bounds
         (*data_sets, *chains) if there are ``changes``.
     """
+    compile_kernels()
     batch = footpoints.shape[:-1]
     flat, records = _arranged(footpoints, vectors, covariates)
     sums, bounds = np.zeros((*flat, footpoints.shape[-1])), np.zeros(flat)

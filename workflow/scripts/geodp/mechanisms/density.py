@@ -10,6 +10,7 @@ import numpy as np
 from geodp.manifolds.kendall import ComplexProjectiveSpace
 from geodp.manifolds.sphere import Sphere
 from geodp.manifolds.symmetric import SymmetricSpace
+from geodp.mechanisms import compiled
 from geodp.mechanisms.gradient_bounds import (
     ROUNDING,
     arc_turning,
@@ -114,16 +115,13 @@ class GradientDensity(Density):
         on_shapes = isinstance(manifold, ComplexProjectiveSpace) and not bounded
         if not (on_sphere or on_shapes) or find_spec("numba") is None:
             return None
-        # Importing Numba takes longer than many jobs without a sphere or shapes.
-        from geodp.mechanisms import compiled
-
         return partial(compiled.sphere_sums if on_sphere else compiled.shape_sums, self.block)
 
     def _gradient(self, footpoints, vectors):
         data = (self.covariates, self.points)
-        compiled = self._compiled_sums(bounded=False)
-        if compiled is not None:
-            return -compiled(footpoints, vectors, *data)[0] / self.records
+        sums = self._compiled_sums(bounded=False)
+        if sums is not None:
+            return -sums(footpoints, vectors, *data)[0] / self.records
         found = energy_gradient(self.manifold, footpoints, vectors, *data, (self.block,))
         return getattr(found, self.block)
 
@@ -176,15 +174,15 @@ class GradientDensity(Density):
     def extremes(self, states, radii, angles, pole):
         footpoints, vectors = self.parameters(states)
         bound, arrays = self._change(states, radii, angles, pole)
-        block, compiled = self.block, self._compiled_sums(bounded=True)
+        block, sums = self.block, self._compiled_sums(bounded=True)
 
         def gradient_and_change(found, distances, *rest):
             return [found.adjoint_sums(block)], [bound(distances, *rest)]
 
         data = (self.covariates, self.points)
-        if compiled is not None:
-            sums = compiled(footpoints, vectors, *data, arrays)
-            gradient, change = (values / self.records for values in sums)
+        if sums is not None:
+            totals = sums(footpoints, vectors, *data, arrays)
+            gradient, change = (total / self.records for total in totals)
         else:
             gradient, change = record_means(
                 self.manifold, footpoints, vectors, *data, gradient_and_change, *arrays
