@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[1]
 LIMITS = {
     "smoke study": 60,
     "smoke study, nothing to do": 4,
-    "whole reproduction": 720,
+    "whole reproduction": 360,
     "whole reproduction, nothing to do": 4,
     "whole reproduction, dry run": 4,
 }

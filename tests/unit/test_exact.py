@@ -313,68 +313,6 @@ def test_a_density_without_a_value_is_an_error():
         states_of(wrong, found, 10)
 
 
-# A fixed number of proposals
-
-
-@dataclass(frozen=True)
-class Counting(Density):
-    """A density that counts how often it is evaluated."""
-
-    inner: Density
-    counts: list
-
-    def log_density(self, states):
-        values = self.inner.log_density(states)
-        self.counts.append(values.size)
-        return values
-
-    @property
-    def records(self):
-        return self.inner.records
-
-    def extremes(self, states, radii, angles, pole):
-        return self.inner.extremes(states, radii, angles, pole)
-
-    def take(self, members):
-        return replace(self, inner=self.inner.take(members))
-
-
-def counted(kernel, found):
-    """The same kernel, and a list of how many values of the density each look-up took."""
-    counts = []
-    watched = replace(found, density=Counting(found.density, counts))
-    envelopes = tuple(replace(each, target=watched) for each in kernel.envelopes)
-    return replace(kernel, envelopes=envelopes), counts
-
-
-@pytest.mark.parametrize("name", ["R3 ball", "S2", "S2 vector", "SPD2"])
-def test_a_fixed_number_of_proposals_is_made_whatever_happens(name):
-    found = target(name)
-    planned_fixed, _, _ = exact.plan(found, 1000, fixed=True)
-    assert planned_fixed.sampler.fixed
-    assert planned_fixed.proposals == planned(name).proposals
-    kernel, counts = counted(planned_fixed.sampler, found)
-    for chains in (1, 7):
-        counts.clear()
-        states_of(kernel, found, chains)
-        assert np.sum(counts) == len(kernel.chosen) * chains * planned_fixed.proposals
-    kernel, counts = counted(planned(name).sampler, found)
-    states_of(kernel, found, 7)
-    assert (
-        7 * len(kernel.chosen) <= np.sum(counts) < 0.8 * len(kernel.chosen) * 7 * kernel.proposals
-    )
-
-
-@pytest.mark.parametrize("name", ["R3 ball", "H2 ball", "SPD2"])
-def test_draws_of_a_fixed_number_of_proposals_have_the_same_law(name):
-    found, kernel = target(name), planned(name).sampler
-    count = 1000
-    one = distances_of(found, states_of(kernel, found, count))
-    other = distances_of(found, states_of(replace(kernel, fixed=True), found, count, seed=3))
-    for first, second in zip(one, other, strict=True):
-        assert stats.ks_2samp(first, second).pvalue > FALSE_ALARM
-
-
 # Running out
 
 
@@ -384,12 +322,11 @@ def outside(found, state):
     return found.space.dist(centre, state.position) > found.support.radius[..., None]
 
 
-@pytest.mark.parametrize("fixed", [False, True])
 @pytest.mark.parametrize("run_out", [0.3, 0.05, 0.003])
-def test_a_draw_runs_out_as_seldom_as_it_is_said(run_out, fixed):
+def test_a_draw_runs_out_as_seldom_as_it_is_said(run_out):
     """In flat space proposals are refused where they leave the support, and nowhere else."""
     found = target("R3 ball")
-    few, _, reason = exact.plan(found, 1000, run_out=run_out, fixed=fixed)
+    few, _, reason = exact.plan(found, 1000, run_out=run_out)
     assert reason is None
     assert few.total_variation == few.sampler.run_out == run_out
     assert few.proposals == few.sampler.proposals
@@ -402,17 +339,16 @@ def test_a_draw_runs_out_as_seldom_as_it_is_said(run_out, fixed):
     assert expected > 0.4 * run_out
 
 
-@pytest.mark.parametrize("fixed", [False, True])
-def test_where_nothing_is_accepted_the_last_proposal_is_returned(fixed):
+def test_where_nothing_is_accepted_the_last_proposal_is_returned():
     found = target("R3")
-    kernel = replace(planned("R3").sampler, proposals=9, fixed=fixed)
+    kernel = replace(planned("R3").sampler, proposals=9)
     (envelope,) = kernel.envelopes
     nowhere = replace(found, support=replace(found.support, radius=np.zeros(1)))
     kernel = replace(kernel, envelopes=(replace(envelope, target=nowhere),))
     state = states_of(kernel, nowhere, 1)
     rng, made = np.random.default_rng(1), []
     # As many at once as the sampler takes, and the uniform numbers that it compares with.
-    for number in [9] if fixed else [1, 2, 4, 2]:
+    for number in [1, 2, 4, 2]:
         made.append(envelope.propose(rng, np.array([0]), number)[0])
         rng.random((1, number))
     np.testing.assert_array_equal(state.position[:, 0], made[-1][:, -1])
@@ -473,6 +409,37 @@ def test_densities_of_any_axes_of_data_sets_can_be_taken():
 
 
 # Steps
+
+
+@dataclass(frozen=True)
+class Counting(Density):
+    """A density that counts how often it is evaluated."""
+
+    inner: Density
+    counts: list
+
+    def log_density(self, states):
+        values = self.inner.log_density(states)
+        self.counts.append(values.size)
+        return values
+
+    @property
+    def records(self):
+        return self.inner.records
+
+    def extremes(self, states, radii, angles, pole):
+        return self.inner.extremes(states, radii, angles, pole)
+
+    def take(self, members):
+        return replace(self, inner=self.inner.take(members))
+
+
+def counted(kernel, found):
+    """The same kernel, and a list of how many values of the density each look-up took."""
+    counts = []
+    watched = replace(found, density=Counting(found.density, counts))
+    envelopes = tuple(replace(each, target=watched) for each in kernel.envelopes)
+    return replace(kernel, envelopes=envelopes), counts
 
 
 def last_and_next(kernel, found, chains, steps, every):

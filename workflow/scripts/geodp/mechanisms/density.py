@@ -3,10 +3,14 @@
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from functools import partial
+from importlib.util import find_spec
 
 import numpy as np
 
+from geodp.manifolds.kendall import ComplexProjectiveSpace
+from geodp.manifolds.sphere import Sphere
 from geodp.manifolds.symmetric import SymmetricSpace
+from geodp.mechanisms import compiled
 from geodp.mechanisms.gradient_bounds import (
     ROUNDING,
     arc_turning,
@@ -19,6 +23,7 @@ from geodp.mechanisms.gradient_bounds import (
 )
 from geodp.models.blocks import FOOTPOINT
 from geodp.models.geodesic import GeodesicModel
+from geodp.models.losses import SquaredDistance
 
 
 class Density(ABC):
@@ -117,20 +122,40 @@ class GradientDensity(Density):
         points = np.take(self.points, used, axis=-self.manifold.point_ndim - 1)
         return replace(self, covariates=self.covariates[..., used, :], points=points)
 
-    def _gradient(self, parameters):
-        data = (self.covariates, self.points)
-        return self.model.energy_gradient(parameters, *data, (self.block,)).gradient[self.block]
+    def _compiled_sums(self, bounded):
+        """Sums over records of this block by `compiled`, or ``None`` elsewhere or without Numba.
+
+        Parameters
+        ----------
+        bounded : bool
+            Whether bounds of their change are wanted, too.
+        """
+        manifold = self.manifold
+        on_sphere = isinstance(manifold, Sphere) and manifold.curvature_bounds == (1.0, 1.0)
+        on_shapes = isinstance(manifold, ComplexProjectiveSpace) and not bounded
+        least_squares = isinstance(self.model.loss, SquaredDistance)
+        if not (least_squares and (on_sphere or on_shapes)) or find_spec("numba") is None:
+            return None
+        return partial(compiled.sphere_sums if on_sphere else compiled.shape_sums, self.block)
+
+    def _gradient(self, states):
+        """Footpoint of each state, and the gradient there."""
+        sums = self._compiled_sums(bounded=False)
+        if sums is not None:
+            footpoints, vectors = self.geodesics(states)
+            total = sums(footpoints, vectors, self.times, self.points)[0]
+            return footpoints, -total / self.records
+        parameters, data = self.parameters(states), (self.covariates, self.points)
+        found = self.model.energy_gradient(parameters, *data, (self.block,))
+        return parameters[FOOTPOINT], found.gradient[self.block]
 
     def log_density(self, states):
-        parameters = self.parameters(states)
-        gradient = self._gradient(parameters)
-        return -self.manifold.norm(parameters[FOOTPOINT], gradient) / self.scale[..., None]
+        footpoints, gradient = self._gradient(states)
+        return -self.manifold.norm(footpoints, gradient) / self.scale[..., None]
 
     def coordinates(self, states):
         """Gradient at each state, in coordinates; (*batch, chains, dim)."""
-        parameters = self.parameters(states)
-        footpoints = parameters[FOOTPOINT]
-        gradient = self._gradient(parameters)
+        footpoints, gradient = self._gradient(states)
         return self.manifold.coordinates(footpoints, gradient, self.frames(footpoints))
 
     def linearise(self, states):
@@ -167,15 +192,19 @@ class GradientDensity(Density):
     def extremes(self, states, radii, angles, pole):
         footpoints, vectors = self.geodesics(states)
         bound, arrays = self._change(states, radii, angles, pole)
-        block = self.block
+        block, sums = self.block, self._compiled_sums(bounded=True)
 
         def gradient_and_change(found, distances, *rest):
             return [found.adjoint_sums(block)], [bound(distances, *rest)]
 
         data = (self.times, self.points)
-        gradient, change = record_means(
-            self.manifold, footpoints, vectors, *data, gradient_and_change, *arrays
-        )
+        if sums is not None:
+            totals = sums(footpoints, vectors, *data, arrays)
+            gradient, change = (total / self.records for total in totals)
+        else:
+            gradient, change = record_means(
+                self.manifold, footpoints, vectors, *data, gradient_and_change, *arrays
+            )
         norm = self.manifold.norm(footpoints, gradient)
         change = change * (1.0 + ROUNDING) + ROUNDING
         scale = self.scale[..., None]

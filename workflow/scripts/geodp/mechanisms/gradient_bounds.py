@@ -1,4 +1,4 @@
-"""How fast the gradient of the energy can change, and how fast it must grow, from curvature.
+"""Bounds of the second derivative of the energy, from bounds of the curvature.
 
 The gradient of one record pairs its residual with a Jacobi field of the geodesic to its
 prediction.  As the geodesic moves, the residual changes by the Hessian of half the squared
@@ -115,7 +115,7 @@ def distance_hessian(manifold, distance):
 
 
 def transport_turning(manifold, distance):
-    """How fast a unit vector carried from a fixed point turns as its end moves at unit speed.
+    """Largest rotation of a vector transported from a fixed point, per unit motion of its end.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ def transport_turning(manifold, distance):
 
 
 def arc_turning(manifold, distance):
-    """How far a unit vector turns that is carried along radii to the ends of an arc of angle one.
+    """Largest difference of a unit vector transported along radii to both ends of a unit arc.
 
     Parameters
     ----------

@@ -3,8 +3,8 @@
 The rule, for each member of a batch: its draws are exact if `exact.plan` certifies an envelope,
 which needs a symmetric space and either a flat space, an energy convex enough along geodesics from
 the mode (so that one proposal of fifty is accepted), or at most three dimensions; otherwise they
-are the last states of `matched` chains, whose distance to the law is estimated.  Only on request
-are draws from the law on public points.
+are the last states of `matched` chains, whose total variation distance to the density is estimated.
+Draws on public points are made on request only.
 """
 
 from dataclasses import dataclass, replace

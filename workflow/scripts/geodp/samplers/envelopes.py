@@ -1,10 +1,10 @@
-"""Envelopes that are certified to lie above a density, to draw from it by rejection.
+"""Certified envelopes of a density, for rejection sampling.
 
-`Elliptical` serves flat spaces, where the gradient is linear; `Radial` rests on how fast the
+`Elliptical` serves flat spaces, where the gradient is linear.  `Radial` rests on how fast the
 gradient must grow along geodesics from the mode, where `GradientDensity.slopes` certifies enough
-convexity; `Cells` covers the support, in polar normal coordinates about its centre, with cells on
-each of which `Density.extremes` bounds the density, halved where the bound is loose.  All know a
-least probability of accepting a proposal, also certified.
+convexity.  `Cells` covers the support, in polar normal coordinates about its centre, with cells
+that are halved where the bound is loose; `Density.extremes` bounds the density on each.  Every
+envelope has a certified lower bound of its acceptance rate.
 """
 
 from dataclasses import dataclass, replace
@@ -31,7 +31,7 @@ TAIL = 40.0
 # What a cell's bounds cost, in proposals.
 CELL_COST = 3.0
 
-# The ball about the mode that has no cells ends where the envelope about the mode accepts less.
+# The ball about the mode that has no cells ends where the acceptance rate of `Radial` is less.
 NEAR_ACCEPTANCE = 0.1
 
 # Records, times states, that are taken together when members of a batch need different numbers.

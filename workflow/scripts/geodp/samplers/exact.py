@@ -1,9 +1,9 @@
 """Independent draws from a density itself, by rejection under a certified envelope.
 
-A proposal is accepted with probability density over envelope, so an accepted one has the law asked
-for, and no two are dependent.  The number of proposals of a draw has a limit, chosen so that with
-at most a stated probability all of them are refused; the draw is then the last proposal, so that
-is also a bound of the distance to the law in total variation.
+A proposal is accepted with probability density over envelope.  So accepted proposals have the
+distribution asked for, and are independent.  The number of proposals of a draw has a limit: all of
+them are rejected with at most a stated probability.  The draw is then the last proposal, so this
+probability also bounds the total variation distance to the distribution.
 """
 
 from dataclasses import dataclass, replace
@@ -26,7 +26,8 @@ RUN_OUT = 1e-12
 # Most proposals of a draw; a density that may need more has no usable certificate.
 MOST_PROPOSALS = 20000
 
-# Certified acceptance that is enough for any number of draws: of cells, of an envelope at the mode.
+# Certified acceptance rate that is enough for any number of draws: of cells, of an envelope at the
+# mode.
 CELLS_ACCEPTANCE = 0.5
 MODE_ACCEPTANCE = 0.02
 
@@ -36,7 +37,7 @@ MOST_CELLS = {1: 10_000, 2: 10_000, 3: 50_000}
 # With fewer than these there is no point in trying.
 FEWEST_CELLS = {1: 300, 2: 1_000, 3: 3_000}
 
-# Most cells times records of a batch: half a minute or so.
+# Most cells times records of a batch: seconds on the sphere, half a minute elsewhere.
 MOST_WORK = 5e7
 
 # Proposals evaluated at once.
@@ -82,19 +83,15 @@ class Exact(Independent):
     chosen : ndarray of int, shape (members,)
         Envelope of each member of the flattened batch; -1 for none.
     proposals : int
-        Of each draw, at most.
+        Largest number of proposals of a draw.
     run_out : float
-        Bound of the probability that a draw has none accepted.
-    fixed : bool
-        Whether all proposals are made however early one is accepted, so that the time a draw takes
-        says nothing of the data.
+        Bound of the probability that a draw has no proposal accepted.
     """
 
     envelopes: tuple
     chosen: np.ndarray
     proposals: int
     run_out: float
-    fixed: bool = False
 
     name = "exact"
 
@@ -138,15 +135,14 @@ class Exact(Independent):
         log_density = np.full((len(members), chains), -np.inf)
         unsettled = np.ones((len(members), chains), dtype=bool)
         # As many at once as settle many chains, and ever more for the last of them.
-        wanted = self.proposals if self.fixed else round(1.0 / np.max(envelope.acceptance[members]))
+        wanted = round(1.0 / np.max(envelope.acceptance[members]))
         made = 0
         while made < self.proposals:
-            open_members = np.flatnonzero(np.any(unsettled, axis=-1))
-            if not len(open_members) and not self.fixed:
+            asked = np.flatnonzero(np.any(unsettled, axis=-1))
+            if not len(asked):
                 break
-            asked = np.arange(len(members)) if self.fixed else open_members
             waiting = unsettled[asked]
-            width = chains if self.fixed else int(np.max(np.sum(waiting, axis=-1)))
+            width = int(np.max(np.sum(waiting, axis=-1)))
             # The first of a row's chains are those without a draw yet.
             columns = np.argsort(~waiting, axis=-1, kind="stable")[:, :width]
             repeat = max(1, min(wanted, self.proposals - made, BLOCK // (len(asked) * width)))
@@ -211,13 +207,7 @@ class _Part(Independent):
 
 
 def plan(
-    target,
-    draws,
-    run_out=RUN_OUT,
-    work=MOST_WORK,
-    most_proposals=MOST_PROPOSALS,
-    fixed=False,
-    insist=False,
+    target, draws, run_out=RUN_OUT, work=MOST_WORK, most_proposals=MOST_PROPOSALS, insist=False
 ):
     """Certify an envelope for each member of a batch.
 
@@ -232,8 +222,6 @@ def plan(
         Most cells times records, over the batch.
     most_proposals : int
         For each draw.
-    fixed : bool
-        See `Exact`.
     insist : bool
         Whether an envelope about the mode may accept as little as ``most_proposals`` allow in any
         dimension, and not only where cells have been tried.
@@ -283,7 +271,7 @@ def plan(
     used = [envelopes[index] for index in np.unique(chosen[chosen >= 0])]
     words = ", ".join(envelope.description for envelope in used)
     planned = Plan(
-        Exact(tuple(envelopes), chosen, proposals, run_out, fixed),
+        Exact(tuple(envelopes), chosen, proposals, run_out),
         0,
         total_variation=run_out,
         proposals=proposals,

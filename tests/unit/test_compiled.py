@@ -1,0 +1,151 @@
+"""Compiled sums over records against those of NumPy."""
+
+import numpy as np
+import pytest
+
+from geodp.manifolds.kendall import KendallPlanarShapes
+from geodp.manifolds.sphere import Sphere
+from geodp.mechanisms import compiled, density, gradient_bounds
+from geodp.mechanisms.density import FootpointDensity, ShootingVectorDensity
+from geodp.models.regression import energy_gradient
+
+numba = pytest.importorskip("numba")
+
+compiled.compile_kernels()
+
+DATA_SETS, CHAINS, RECORDS = 4, (3, 25), 37
+
+
+def configurations(space):
+    """Geodesics and records: none moving, covariates zero and negative, records nearly met."""
+    rng = np.random.default_rng(space.dim)
+    batch = (DATA_SETS, *CHAINS)
+    p = space.random_point(rng, batch)
+    v = rng.choice([0.0, 0.1, 1.0, 3.0], batch)[..., None] * space.random_tangent(rng, p)
+    x = rng.uniform(-1.0, 2.0, (DATA_SETS, RECORDS))
+    x[:, 3] = 0.0
+    y = space.random_point(rng, (DATA_SETS, RECORDS))
+    near = space.exp(p[2, 0, :1], x[2, :, None] * v[2, 0, :1])
+    y[2] = space.exp(near, 1e-5 * space.random_tangent(rng, near))
+    return p, v, x, y, rng
+
+
+def expected(space, block, p, v, x, y, changes):
+    """Sums over records, and sums of the bounds of their change, by NumPy."""
+    bound = getattr(gradient_bounds, f"{block}_change")
+
+    def both(found, distances, *rest):
+        return [found.adjoint_sums(block)], [bound(space, distances, *rest)]
+
+    sums, bounds = gradient_bounds.record_means(space, p, v, x, y, both, *changes)
+    return RECORDS * sums, RECORDS * bounds
+
+
+@pytest.mark.parametrize("reach", [1e-3, 0.3, 4.0])
+@pytest.mark.parametrize("block", ["footpoint", "shooting_vector"])
+@pytest.mark.parametrize("dimension", [2, 3])
+def test_compiled_sums_are_those_of_numpy(dimension, block, reach):
+    space = Sphere(dimension)
+    p, v, x, y, rng = configurations(space)
+    changes = reach * rng.random((2, *p.shape[:-1]))
+    changes[:, 0, 0] = 0.0
+    changes = list(changes[: 2 if block == "footpoint" else 1])
+    sums, bounds = compiled.sphere_sums(block, p, v, x, y, changes)
+    right_sums, right_bounds = expected(space, block, p, v, x, y, changes)
+    # Records nearly met, and those near the cut locus, magnify the rounding of their place.
+    np.testing.assert_allclose(sums, right_sums, rtol=0.0, atol=1e-10)
+    assert np.median(np.abs(sums - right_sums)) < 2e-14
+    np.testing.assert_allclose(bounds, right_bounds, rtol=1e-10, atol=1e-9)
+    moving = right_bounds > 0.0
+    assert np.median(np.abs(bounds[moving] / right_bounds[moving] - 1.0)) < 2e-15
+    np.testing.assert_array_equal(compiled.sphere_sums(block, p, v, x, y)[0], sums)
+
+
+@pytest.mark.parametrize("block", ["footpoint", "shooting_vector"])
+@pytest.mark.parametrize("landmarks", [3, 4, 9])
+def test_compiled_sums_of_shapes_are_those_of_numpy(landmarks, block):
+    space = KendallPlanarShapes(landmarks)
+    p, v, x, y, _ = configurations(space)
+    (sums,) = compiled.shape_sums(block, p, v, x, y)
+    right = -RECORDS * getattr(energy_gradient(space, p, v, x, y, (block,)), block)
+    np.testing.assert_allclose(sums, right, rtol=0.0, atol=1e-11)
+    assert np.median(np.abs(sums - right)) < 2e-14
+
+
+def test_one_type_of_arrays_is_compiled_for():
+    """Arrays that may not be written to, or are no block of memory, are no types of their own."""
+    space = Sphere(2)
+    p, v, x, y, _ = configurations(space)
+    compiled.sphere_sums("footpoint", p, v, x, y)
+    before = len(compiled._record_sums.signatures)
+    for array in (p, v, x, y):
+        array.flags.writeable = False
+    one = np.broadcast_to(p[:, :1, :1], p.shape)
+    compiled.sphere_sums("footpoint", one, v, x, y)
+    assert len(compiled._record_sums.signatures) == before
+
+
+def test_angles_of_many_turns():
+    space = Sphere(2)
+    p, v, x, y, _ = configurations(space)
+    x = np.where(np.arange(RECORDS) % 2, x, 1e6 * x)
+    sums = compiled.sphere_sums("shooting_vector", p, v, x, y)[0]
+    scale = np.max(np.abs(x))
+    right = expected(space, "shooting_vector", p, v, x, y, [np.zeros(p.shape[:-1])])[0]
+    np.testing.assert_allclose(sums / scale, right / scale, atol=1e-8)
+
+
+def test_elementary_functions_are_right_to_rounding():
+    cosines = np.concatenate([np.linspace(-1.0, 1.0, 10_001), 1.0 - np.geomspace(1e-16, 0.5, 500)])
+    found = np.array([compiled._arccos(value) for value in cosines])
+    np.testing.assert_allclose(found, np.arccos(cosines), rtol=1e-15, atol=1e-300)
+    angles = np.concatenate([np.linspace(-30.0, 30.0, 10_001), np.linspace(9e4, 1e5, 1001)])
+    found = np.array([compiled._cosine_and_sine(angle) for angle in angles])
+    np.testing.assert_allclose(found[:, 0], np.cos(angles), rtol=0.0, atol=3e-16)
+    np.testing.assert_allclose(found[:, 1], np.sin(angles), rtol=0.0, atol=3e-16)
+    small = np.geomspace(1e-300, 1e-3, 50)
+    found = np.array([compiled._cosine_and_sine(angle)[1] for angle in small])
+    np.testing.assert_allclose(found, np.sin(small), rtol=3e-16)
+
+
+def test_the_bend_that_is_left_out_is_less_than_one():
+    below = np.linspace(1e-3, compiled.BEND_STARTS, 1000)
+    assert np.all(-below / np.tan(below) < 1.0)
+
+
+@pytest.mark.parametrize("kind", ["footpoint", "shooting_vector"])
+def test_densities_are_the_same_without_numba(kind, monkeypatch):
+    space = Sphere(2)
+    p, v, x, y, rng = configurations(space)
+    start, carried = p[:, 0, 0], v[:, 0, 0]
+    if kind == "footpoint":
+        made = FootpointDensity(space, x, y, 0.1 + rng.random(DATA_SETS), start, carried)
+        states, pole = p[:, 1], start[:, None]
+    else:
+        scale = 0.1 + rng.random(DATA_SETS)
+        made = ShootingVectorDensity(space, x, y, scale, start, space.frame(start))
+        states, pole = rng.standard_normal((DATA_SETS, CHAINS[1], 2)), np.zeros((DATA_SETS, 1, 2))
+    cells = (states, *0.2 * rng.random((2, DATA_SETS, CHAINS[1])), pole)
+    fast = [made.log_density(states), *made.extremes(*cells)]
+    used = []
+    monkeypatch.setattr(density, "find_spec", lambda name: used.append(name))
+    slow = [made.log_density(states), *made.extremes(*cells)]
+    assert used == ["numba"] * 2
+    for one, other in zip(fast, slow, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-9)
+
+
+def test_without_a_directory_for_it_nothing_is_kept(monkeypatch):
+    compile_now = numba.njit
+
+    def refuse(cache=False, **options):
+        if cache:
+            raise RuntimeError("cannot cache function: no locator available")
+        return compile_now(**options)
+
+    monkeypatch.setattr(numba, "njit", refuse)
+    monkeypatch.setattr(compiled, "KERNELS", {"_arranged": {}})
+    monkeypatch.setattr(compiled, "_arranged", lambda value: value + 1.0)
+    compiled.compile_kernels.__wrapped__()
+    assert compiled._arranged(1.0) == 2.0
+    assert compiled._arranged.signatures

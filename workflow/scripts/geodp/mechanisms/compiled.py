@@ -1,0 +1,325 @@
+"""Sums over records on spheres and shape spaces, compiled by Numba where it is installed.
+
+The same numbers as `geodp.mechanisms.gradient_bounds.record_means` gives, which works on arrays of
+the size of states times records; here the records of a state stay in a processor's nearest cache.
+Most loops over records have no branches and call no library, since compilers make vector
+instructions of such loops only.
+"""
+
+import math
+from functools import cache
+
+import numpy as np
+
+from geodp.manifolds.unit_norm import LARGEST_COSINE, SQUARE_ROUNDING
+
+# Below this angle ``a``, radians, ``-a cot a`` is less than one.
+BEND_STARTS = 2.0
+
+# ``asin(s) = s + s z P(z) / Q(z)`` with ``z = s^2``, for s up to one half, to 2^-58 (fdlibm).
+P0, P1, P2 = 1.66666666666666657415e-01, -3.25565818622400915405e-01, 2.01212532134862925881e-01
+P3, P4, P5 = -4.00555345006794114027e-02, 7.91534994289814532176e-04, 3.47933107596021167570e-05
+Q1, Q2 = -2.40339491173441421878e00, 2.02094576023350569471e00
+Q3, Q4 = -6.88283971605453293030e-01, 7.70381505559019352791e-02
+
+# Sine and cosine up to an eighth of a turn, in the square of the angle, to 2^-58 (fdlibm).
+S1, S2, S3 = -1.66666666666666324348e-01, 8.33333333332248946124e-03, -1.98412698298579493134e-04
+S4, S5, S6 = 2.75573137070700676789e-06, -2.50507602534068634195e-08, 1.58969099521155010221e-10
+C1, C2, C3 = 4.16666666666666019037e-02, -1.38888888888741095749e-03, 2.48015872894767294178e-05
+C4, C5, C6 = -2.75573143513906633035e-07, 2.08757232129817482790e-09, -1.13596475577881948265e-11
+
+# A quarter turn in two parts, the first of 33 bits, and the angle up to which that is enough.
+QUARTER, QUARTER_REST = 1.57079632673412561417e00, 6.07710050650619224932e-11
+LONGEST_ANGLE = 1e5
+
+# Added to a number and taken off again, this rounds it.
+ROUNDER = 6755399441055744.0
+
+
+# Options of what is to be compiled, by name.
+KERNELS = {}
+
+
+def _kernel(**options):
+    """Mark a function to be compiled when one of them is first needed."""
+
+    def mark(function):
+        KERNELS[function.__name__] = {"error_model": "numpy", **options}
+        return function
+
+    return mark
+
+
+@cache
+def compile_kernels():
+    """Put compiled functions in the place of those marked."""
+    # Importing Numba takes longer than many jobs that import this module.
+    import numba
+
+    for name, options in KERNELS.items():
+        function = globals()[name]
+        try:
+            # Kept for other processes ...
+            globals()[name] = numba.njit(cache=True, **options)(function)
+        except RuntimeError:
+            # ... unless there is no directory to write to.
+            globals()[name] = numba.njit(**options)(function)
+
+
+@_kernel(fastmath={"reassoc"})
+def _dot(first, second):
+    """Inner product, its terms added in any order."""
+    total = 0.0
+    for i in range(len(first)):
+        total += first[i] * second[i]
+    return total
+
+
+@_kernel()
+def _cosine_and_sine(angle):
+    """Of an angle of less than `LONGEST_ANGLE`."""
+    quarters = (angle / (0.5 * math.pi) + ROUNDER) - ROUNDER
+    rest = (angle - quarters * QUARTER) - quarters * QUARTER_REST
+    z = rest * rest
+    sine = rest + rest * z * (S1 + z * (S2 + z * (S3 + z * (S4 + z * (S5 + z * S6)))))
+    cosine = 1.0 - 0.5 * z + z * z * (C1 + z * (C2 + z * (C3 + z * (C4 + z * (C5 + z * C6)))))
+    # From minus two to two, both of which are half a turn.
+    turn = quarters - 4.0 * ((0.25 * quarters + ROUNDER) - ROUNDER)
+    odd = abs(turn) == 1.0
+    first, second = (sine, cosine) if odd else (cosine, sine)
+    return (
+        -first if turn == 1.0 or abs(turn) == 2.0 else first,
+        -second if turn == -1.0 or abs(turn) == 2.0 else second,
+    )
+
+
+@_kernel()
+def _cosines_and_sines(speed, covariates, longest, cosines, sines):
+    """Fill those of the angles ``speed * covariates``, ``longest`` the largest covariate."""
+    if speed * longest < LONGEST_ANGLE:
+        for i in range(len(covariates)):
+            cosines[i], sines[i] = _cosine_and_sine(speed * covariates[i])
+    else:
+        for i in range(len(covariates)):
+            cosines[i], sines[i] = math.cos(speed * covariates[i]), math.sin(speed * covariates[i])
+
+
+@_kernel()
+def _arccos(cosine):
+    """Angle of a cosine."""
+    size = abs(cosine)
+    large = size > 0.5
+    z = 0.5 * (1.0 - size) if large else size * size
+    s = math.sqrt(z) if large else size
+    numerator = z * (P0 + z * (P1 + z * (P2 + z * (P3 + z * (P4 + z * P5)))))
+    arcsin = s + s * numerator / (1.0 + z * (Q1 + z * (Q2 + z * (Q3 + z * Q4))))
+    angle = 2.0 * arcsin if large else 0.5 * math.pi - arcsin
+    return math.pi - angle if cosine < 0.0 else angle
+
+
+@_kernel()
+def _record_sums(
+    by_footpoint, footpoints, vectors, covariates, points, moved, turned, sums, bounds
+):
+    """Fill ``sums`` (data_sets, states, D), and ``bounds`` of change if there is a move.
+
+    Points are (data_sets, D, n) here, so that neighbours in memory are records.
+    """
+    size, number = points.shape[1:]
+    along_p, along_v = np.empty(number), np.empty(number)
+    cosine, sine = np.empty(number), np.empty(number)
+    across, along, distance = np.empty(number), np.empty(number), np.empty(number)
+    for data_set in range(footpoints.shape[0]):
+        x, y = covariates[data_set], points[data_set]
+        longest = np.max(np.abs(x))
+        for state in range(footpoints.shape[1]):
+            p, v = footpoints[data_set, state], vectors[data_set, state]
+            speed = math.sqrt(_dot(v, v))
+            scale = 1.0 / speed if speed > 0.0 else 1.0
+            along_p[:] = 0.0
+            along_v[:] = 0.0
+            for k in range(size):
+                for i in range(number):
+                    along_p[i] += p[k] * y[k, i]
+                    along_v[i] += scale * v[k] * y[k, i]
+            _cosines_and_sines(speed, x, longest, cosine, sine)
+            for i in range(number):
+                c, s = cosine[i], sine[i]
+                overlap = c * along_p[i] + s * along_v[i]
+                overlap = min(max(overlap, -LARGEST_COSINE), LARGEST_COSINE)
+                distance[i] = _arccos(overlap)
+                factor = distance[i] / math.sqrt((1.0 - overlap) * (1.0 + overlap))
+                turned_along = factor * (c * along_v[i] - s * along_p[i])
+                if by_footpoint:
+                    across[i], along[i] = factor * c, turned_along
+                else:
+                    stretched = s * scale if speed > 0.0 else x[i]
+                    across[i], along[i] = factor * stretched, turned_along * x[i]
+            on_p = -_dot(across, along_p)
+            on_v = (np.sum(along) - _dot(across, along_v)) * scale
+            for k in range(size):
+                sums[data_set, state, k] = _dot(across, y[k]) + on_p * p[k] + on_v * v[k]
+            if moved.size:
+                move, turn = moved[data_set, state], turned[data_set, state]
+                bounds[data_set, state] = _change(by_footpoint, distance, x, speed, move, turn)
+
+
+@_kernel()
+def _change(by_footpoint, distances, covariates, length, moved, turned):
+    """Sum of `footpoint_change` or `shooting_vector_change` over records, at curvature one."""
+    total = 0.0
+    for i in range(len(distances)):
+        x = abs(covariates[i])
+        distance = math.sqrt(distances[i] * distances[i] + SQUARE_ROUNDING)
+        farthest = distance + (moved + x * turned if by_footpoint else x * moved)
+        bend = 1.0
+        if farthest > BEND_STARTS:
+            bend = max(bend, -farthest / math.tan(farthest)) if farthest < math.pi else math.inf
+        if by_footpoint:
+            geodesic = x * length
+            turning = farthest * geodesic
+            square = geodesic * geodesic
+            change = moved * (bend + turning * (1.0 + 5.0 / 6.0 * square))
+            change += turned * x * (bend + turning * (1.5 + square / 6.0))
+            most = distance + farthest
+        else:
+            geodesic = x * (length + moved)
+            change = moved * x * x * (bend + 5.0 / 6.0 * farthest * geodesic)
+            most = x * (distance + farthest)
+        # No move with an infinite bend gives no number, which is not less.
+        total += change if change <= most else most
+    return total
+
+
+@_kernel()
+def _shape_sums(by_footpoint, footpoints, vectors, covariates, real, imaginary, sums):
+    """Fill ``sums`` (data_sets, states, D) on complex projective space.
+
+    Real and imaginary parts of points are (data_sets, D, n).
+    """
+    size, number = real.shape[1:]
+    # Products with footpoint and unit vector, and weights of records across both.
+    p_real, p_imaginary = np.empty(number), np.empty(number)
+    v_real, v_imaginary = np.empty(number), np.empty(number)
+    w_real, w_imaginary = np.empty(number), np.empty(number)
+    cosine, sine = np.empty(number), np.empty(number)
+    along, turning = np.empty(number), np.empty(number)
+    for data_set in range(footpoints.shape[0]):
+        x, y, z = covariates[data_set], real[data_set], imaginary[data_set]
+        longest = np.max(np.abs(x))
+        for state in range(footpoints.shape[1]):
+            p, v = footpoints[data_set, state], vectors[data_set, state]
+            square = 0.0
+            for k in range(size):
+                square += v[k].real ** 2 + v[k].imag ** 2
+            speed = math.sqrt(square)
+            scale = 1.0 / speed if speed > 0.0 else 1.0
+            for part in (p_real, p_imaginary, v_real, v_imaginary):
+                part[:] = 0.0
+            for k in range(size):
+                a, b, c, d = p[k].real, p[k].imag, scale * v[k].real, scale * v[k].imag
+                for i in range(number):
+                    p_real[i] += a * y[k, i] + b * z[k, i]
+                    p_imaginary[i] += a * z[k, i] - b * y[k, i]
+                    v_real[i] += c * y[k, i] + d * z[k, i]
+                    v_imaginary[i] += c * z[k, i] - d * y[k, i]
+            _cosines_and_sines(speed, x, longest, cosine, sine)
+            for i in range(number):
+                c, s = cosine[i], sine[i]
+                o_real = c * p_real[i] + s * v_real[i]
+                o_imaginary = c * p_imaginary[i] + s * v_imaginary[i]
+                t_real = c * v_real[i] - s * p_real[i]
+                t_imaginary = c * v_imaginary[i] - s * p_imaginary[i]
+                overlap = math.sqrt(o_real * o_real + o_imaginary * o_imaginary)
+                inverse = 1.0 / overlap if overlap > 0.0 else 1.0
+                # The phase that aligns a point with its prediction.
+                phase_real = o_real * inverse if overlap > 0.0 else 1.0
+                phase_imaginary = -o_imaginary * inverse
+                overlap = min(overlap, LARGEST_COSINE)
+                factor = _arccos(overlap) / math.sqrt((1.0 - overlap) * (1.0 + overlap))
+                still, twice, once = 1.0, c * c - s * s, c
+                if not by_footpoint:
+                    still = x[i]
+                    twice = c * s * scale if speed > 0.0 else x[i]
+                    once = s * scale if speed > 0.0 else x[i]
+                along[i] = still * factor * (phase_real * t_real - phase_imaginary * t_imaginary)
+                turning[i] = twice * factor * (phase_real * t_imaginary + phase_imaginary * t_real)
+                w_real[i] = once * factor * phase_real
+                w_imaginary[i] = once * factor * phase_imaginary
+            on_p = -_product(w_real, w_imaginary, p_real, p_imaginary)
+            on_v = complex(np.sum(along), np.sum(turning))
+            on_v = scale * (on_v - _product(w_real, w_imaginary, v_real, v_imaginary))
+            for k in range(size):
+                across = _product(w_real, w_imaginary, y[k], z[k])
+                sums[data_set, state, k] = across + on_p * p[k] + on_v * v[k]
+
+
+@_kernel()
+def _product(first_real, first_imaginary, second_real, second_imaginary):
+    """Sum of products of complex numbers."""
+    return complex(
+        _dot(first_real, second_real) - _dot(first_imaginary, second_imaginary),
+        _dot(first_real, second_imaginary) + _dot(first_imaginary, second_real),
+    )
+
+
+def shape_sums(block, footpoints, vectors, covariates, points):
+    """As `sphere_sums`, for complex unit vectors up to a phase, and the gradient alone."""
+    compile_kernels()
+    flat, arrays = _arranged(footpoints, vectors, covariates)
+    parts = [_by_record(part, flat) for part in (points.real, points.imag)]
+    sums = np.zeros((*flat, footpoints.shape[-1]), dtype=complex)
+    _shape_sums(block == "footpoint", *arrays, *parts, sums)
+    return [sums.reshape(footpoints.shape)]
+
+
+def sphere_sums(block, footpoints, vectors, covariates, points, changes=()):
+    """Sums over records of carried residuals, and of bounds of their change.
+
+    Parameters
+    ----------
+    block : {"footpoint", "shooting_vector"}
+        The gradient's block.
+    footpoints, vectors : ndarray, shape (*data_sets, *chains, D)
+        Unit vectors, and tangent vectors there.
+    covariates : ndarray, shape (*data_sets, n)
+    points : ndarray, shape (*data_sets, n, D)
+    changes : sequence of ndarray that broadcast to (*data_sets, *chains), optional
+        What ``footpoint_change`` or ``shooting_vector_change`` takes after the length, radians.
+
+    Returns
+    -------
+    list of ndarray
+        The sums (*data_sets, *chains, D), minus n times the gradient; and those of the bounds
+        (*data_sets, *chains) if there are ``changes``.
+    """
+    compile_kernels()
+    batch = footpoints.shape[:-1]
+    flat, records = _arranged(footpoints, vectors, covariates)
+    sums, bounds = np.zeros((*flat, footpoints.shape[-1])), np.zeros(flat)
+    moves = [_contiguous(np.broadcast_to(array, batch), flat) for array in changes]
+    moves = moves or [np.empty((0, 0))]
+    # A moving shooting vector alone has no second number.
+    arrays = (*records, _by_record(points, flat), moves[0], moves[-1])
+    _record_sums(block == "footpoint", *arrays, sums, bounds)
+    found = [sums.reshape(footpoints.shape)]
+    return [*found, bounds.reshape(batch)] if changes else found
+
+
+def _arranged(footpoints, vectors, covariates):
+    """Numbers of data sets and states, and the arrays with these as their axes."""
+    data_sets = math.prod(covariates.shape[:-1])
+    flat = (data_sets, math.prod(footpoints.shape[:-1]) // max(1, data_sets))
+    states = (_contiguous(array, (*flat, array.shape[-1])) for array in (footpoints, vectors))
+    return flat, (*states, _contiguous(covariates, (data_sets, covariates.shape[-1])))
+
+
+def _by_record(points, flat):
+    """Points (*data_sets, n, D) as an array (data_sets, D, n)."""
+    number, size = points.shape[-2:]
+    return _contiguous(np.swapaxes(points, -1, -2), (flat[0], size, number))
+
+
+def _contiguous(array, shape):
+    # Whether an array may be written to is part of its type, and each type is compiled for.
+    return np.require(array, requirements=["C", "W"]).reshape(shape)
