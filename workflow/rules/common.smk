@@ -164,11 +164,6 @@ def table_needs(study, figure, kind):
     return inputs, needs.params | (common if needs.groups else {})
 
 
-def figure_notes(study, figure):
-    """What a figure says of the data, if it shows any."""
-    return [study.note] if study.note and kind_of_figure(study, figure).OF_MECHANISM else []
-
-
 def mechanism_module(study):
     """The module of a study's mechanism, which its jobs load by name."""
     return MECHANISMS[STUDIES[study].mechanism].partition(":")[0]

@@ -61,7 +61,7 @@ for study in STUDIES.values():
                 mechanism=study.mechanism,
                 length_unit=study.length_unit,
                 covariate_label=study.settings["covariate_label"],
-                notes=figure_notes(study, figure),
+                note=study.note,
                 code=code("figure.py", f"reproduction.figures.{chosen['kind']}"),
                 lock=LOCK,
             message:

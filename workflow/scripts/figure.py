@@ -15,7 +15,7 @@ with job() as snakemake:
     table = pd.read_csv(snakemake.input.table, dtype={"noise_variance": str, "cell": str})
     figure, numbers = kind.draw(table, params)
     # What the mechanism guarantees goes wherever the picture goes.
-    lines = list(table["guarantee"].unique()) if "guarantee" in table else []
-    annotate(figure, [*lines, *params.notes])
+    lines = table["guarantee"].unique() if "guarantee" in table else []
+    annotate(figure, *lines, params.note if kind.OF_MECHANISM else "")
     save_figure(figure, snakemake.output)
     save_table(snakemake.output.csv, numbers)

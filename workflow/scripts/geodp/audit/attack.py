@@ -151,7 +151,7 @@ def attack(manifold, centre, draws, pair, confidence=0.99):
     )
     # Of so many bounds the largest would be one that chance has made large: rare events would win.
     strict = 1.0 - (1.0 - confidence) / (4 * THRESHOLDS * len(names))
-    best = (-np.inf, None)
+    best: tuple = (-np.inf, None)
     for index, name in enumerate(names):
         pooled = np.concatenate([part[:, index] for part in train])
         cuts = np.unique(np.quantile(pooled, np.linspace(0.0, 1.0, THRESHOLDS + 2)[1:-1]))

@@ -13,7 +13,8 @@ from scipy.special import gammaincinv, gammaln, logsumexp, stdtrit
 
 from geodp.audit.search import climb
 from geodp.errors import DataError
-from geodp.manifolds.supports import cube_directions, sobol_points
+from geodp.manifolds.supports import ProductSupport, cube_directions, sobol_points
+from geodp.manifolds.tangent_bundle import TangentBundle
 from geodp.mechanisms.certified import Certified, map_records
 from geodp.models.fitting import FitError
 from geodp.models.geodesic import GeodesicModel
@@ -43,7 +44,7 @@ class UniformProposal:
     support : ProductSupport
     """
 
-    support: object
+    support: ProductSupport
 
     def states(self, cube):
         """Geodesics from points (count, cube_dim) of the unit cube."""
@@ -69,7 +70,7 @@ class LocalProposal:
         Of the Laplace distributions, per unit of gradient.
     """
 
-    bundle: object
+    bundle: TangentBundle
     centre: np.ndarray
     matrix: np.ndarray
     rate: float
@@ -293,7 +294,8 @@ def search_joint_loss(make, public, budget, first, power=7, seed=0):
         The same places for every neighbour.
     """
     support = public.support
-    proposals = [UniformProposal(support), *local_proposals(public, *first, budget)]
+    covariates, points = first
+    proposals = [UniformProposal(support), *local_proposals(public, covariates, points, budget)]
     sample = draw_sample(support, proposals, power, [seed])
     states, log_weights = sample.states[0], sample.log_weights[0]
     one = log_densities(make(public, first[0][None], first[1][None]), states, budget)

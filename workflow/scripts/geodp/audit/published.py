@@ -5,6 +5,7 @@ them is a mechanism to use: even those whose loss keeps within the budget rest o
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.special import logsumexp
@@ -59,8 +60,8 @@ class Variant:
     whole: bool = False
 
 
-SHOOTING = {"block": "shooting_vector"}
-CLIPPED = {"tau": "public", "vector": "fixed", "clipped": True}
+SHOOTING: dict[str, Any] = {"block": "shooting_vector"}
+CLIPPED: dict[str, Any] = {"tau": "public", "vector": "fixed", "clipped": True}
 VARIANTS = {
     variant.name: variant
     for variant in (

@@ -154,7 +154,7 @@ def worst_neighbour(rng, covariates, points, domain, loss, candidates=48, rounds
     number = len(covariates)
     record = rng.integers(number, size=candidates)
     x, y = domain.draw(rng, candidates)
-    best = None
+    best: tuple = ()
     for turn in range(rounds):
         if turn:
             half = candidates // 2
@@ -166,7 +166,7 @@ def worst_neighbour(rng, covariates, points, domain, loss, candidates=48, rounds
         found = loss(*neighbours_of(covariates, points, record, x, y))
         found = np.where(np.isnan(found), -np.inf, found)
         tried = (record, x, y, found)
-        if best is not None:
+        if best:
             tried = tuple(np.concatenate(both) for both in zip(best, tried, strict=True))
         order = np.argsort(-tried[3], kind="stable")[:candidates]
         best = tuple(part[order] for part in tried)

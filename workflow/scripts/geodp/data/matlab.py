@@ -13,7 +13,7 @@ from geodp.errors import DataError
 REAL = "iuf"
 
 
-def read_mat_records(file, source, manifold, covariate, landmarks="landmarks", **options):
+def read_mat_records(file, source, manifold, covariate, landmarks="landmarks", **settings):
     """Read planar shapes from a MATLAB file (not of version 7.3).
 
     Parameters
@@ -28,7 +28,7 @@ def read_mat_records(file, source, manifold, covariate, landmarks="landmarks", *
     landmarks : str
         Variable of the landmarks: k x 2 x n or n x k x 2, complex n x k or k x n, or a cell array
         of n matrices k x 2 or complex vectors.
-    **options
+    **settings
         The other parameters of `RecordOptions`; variables are numeric or character arrays or cell
         arrays of text.
 
@@ -43,7 +43,7 @@ def read_mat_records(file, source, manifold, covariate, landmarks="landmarks", *
         One sentence that names the file, the record and the variable.
     """
     described = Source(source, "record", "variable")
-    options = RecordOptions(covariate, **options)
+    options = RecordOptions(covariate, **settings)
     check_outline(manifold, described, options)
     if not has_landmarks(manifold):
         raise DataError(

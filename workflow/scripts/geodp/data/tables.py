@@ -17,7 +17,7 @@ def landmark_columns(number):
     return [f"{axis}{index}" for index in range(1, number + 1) for axis in "xy"]
 
 
-def read_records(text, source, manifold, covariate, columns, **options):
+def read_records(text, source, manifold, covariate, columns, **settings):
     """Read points of a manifold from a table with one record a row.
 
     Parameters
@@ -32,7 +32,7 @@ def read_records(text, source, manifold, covariate, columns, **options):
     columns : list of str or None
         Columns of the point: landmarks ``x1, y1, ...`` for planar shapes, else the ambient
         coordinates in row-major order. None, with ``outline``: all landmarks of the header.
-    **options
+    **settings
         The other parameters of `RecordOptions`.
 
     Returns
@@ -45,7 +45,7 @@ def read_records(text, source, manifold, covariate, columns, **options):
         One sentence that names the table, the row and the column.
     """
     source = Source(source, "row", "column")
-    options = RecordOptions(covariate, **options)
+    options = RecordOptions(covariate, **settings)
     check_outline(manifold, source, options)
     columns, rows = _numbered_rows(text, source.name, options.fields, columns)
     lines = [line for line, _ in rows]

@@ -297,7 +297,7 @@ class _Batched:
         self.bare = True
 
     def __call__(self, *arrays):
-        arrays = [np.asarray(array, dtype=float) for array in arrays]
+        arrays = tuple(np.asarray(array, dtype=float) for array in arrays)
         batch = np.broadcast_shapes(
             *[array.shape[: array.ndim - len(self.point_shape)] for array in arrays]
         )
@@ -336,8 +336,8 @@ class _Batched:
             try:
                 expected = self._loop(arrays)
                 break
-            except FAILURES as found:
-                problem = problem or f"fails ({type(found).__name__})"
+            except FAILURES as failure:
+                problem = problem or f"fails ({type(failure).__name__})"
         if expected is None:
             return problem
         if not np.all(np.isfinite(expected)):

@@ -138,7 +138,7 @@ def parse_matrix(text, place):
         One sentence that names the text, the row and, where there is one, the column.
     """
     reader = csv.reader(text.splitlines() if isinstance(text, str) else text, strict=True)
-    rows = []
+    rows: list = []
     try:
         for entries in reader:
             if not any(entry.strip() for entry in entries):

@@ -1,15 +1,18 @@
 """Manifolds by the name a configuration gives them."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from geodp.errors import DataError
+from geodp.manifolds.base import Manifold
 from geodp.manifolds.euclidean import Euclidean
 from geodp.manifolds.hyperbolic import Hyperbolic
 from geodp.manifolds.kendall import KendallPlanarShapes, ReducedPlanarShapes
 from geodp.manifolds.spd import SPD
 from geodp.manifolds.sphere import Sphere
 
-MANIFOLDS = {
+MANIFOLDS: dict[str, Callable[[int], Manifold]] = {
     "euclidean": Euclidean,
     "sphere": Sphere,
     "hyperbolic": Hyperbolic,

@@ -7,12 +7,14 @@ their density, points that fill it evenly, and its width.
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from scipy.special import gammaln, ndtri
 
 from geodp.manifolds.base import Manifold
 from geodp.manifolds.tangent_bundle import TangentBundle
+from geodp.randomness import random_directions
 
 # The same points for everyone.
 PUBLIC_SEED = 0
@@ -32,6 +34,9 @@ class Region(ABC):
     """
 
     space: Manifold
+    origin: Any
+    bounded: Any
+    widest: Any
 
     @abstractmethod
     def contains(self, states):
@@ -83,8 +88,7 @@ class Region(ABC):
 
     def draw(self, rng, shape=()):
         """States (*shape, *point_shape) drawn evenly in it; the shape ends with the chains."""
-        directions = rng.standard_normal((*shape, self.space.dim))
-        return self.draw_along(rng, directions / _lengths(directions))
+        return self.draw_along(rng, random_directions(rng, (*shape, self.space.dim)))
 
 
 @dataclass(frozen=True)

@@ -2,10 +2,12 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from geodp.models.blocks import FOOTPOINT
+from geodp.models.geodesic import GeodesicModel
 
 PROVED, FALSE, NONE = "proved", "stated but false", "none"
 
@@ -92,7 +94,7 @@ class Drawing:
     largest_weight: float = float("nan")
     total_variation: float = 0.0
     cut_short: bool = False
-    sampler: object = None
+    sampler: Any = None
 
 
 # What a table says of how each block of a cell was drawn.
@@ -158,7 +160,9 @@ class Mechanism(ABC):
     """
 
     name: str
-    support_description: str
+    model: GeodesicModel
+    guarantee: Any
+    support_description: Any
 
     @classmethod
     @abstractmethod

@@ -129,7 +129,7 @@ class PublicInputs:
                 f"public input covariate_range is {low} to {high}: give two finite numbers, the "
                 "smaller first"
             )
-        centre = np.asarray(self.centre, dtype=self.manifold.dtype)
+        centre: np.ndarray = np.asarray(self.centre, dtype=self.manifold.dtype)
         reason = "its shape is another"
         if centre.shape == self.manifold.point_shape:
             reason = self.manifold.invalid_reason(centre)

@@ -37,7 +37,7 @@ ROUNDER = 6755399441055744.0
 
 
 # Options of what is to be compiled, by name.
-KERNELS = {}
+KERNELS: dict[str, dict] = {}
 
 
 def _kernel(**options):

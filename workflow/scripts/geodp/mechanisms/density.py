@@ -87,7 +87,10 @@ class GradientDensity(Density):
     points: np.ndarray
     scale: np.ndarray
 
-    block = None
+    @property
+    @abstractmethod
+    def block(self):
+        """The block that the density is of."""
 
     @property
     def manifold(self):
@@ -271,7 +274,10 @@ class FootpointDensity(GradientDensity):
 
     fitted: dict
 
-    block = FOOTPOINT
+    @property
+    def block(self):
+        """The footpoint."""
+        return FOOTPOINT
 
     def parameters(self, states):
         axis = -self.manifold.point_ndim - 1

@@ -8,6 +8,7 @@ release anything.
 """
 
 from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 
@@ -48,7 +49,7 @@ class Support:
     """
 
     shooting_vector_length: np.ndarray
-    footpoint_centre: np.ndarray | None = None
+    footpoint_centre: Any = None
     footpoint_radius: np.ndarray | float = np.inf
 
     def describe(self, model):
@@ -367,7 +368,9 @@ class KNGAsPublished(Mechanism):
         away = self.manifold.dist(np.expand_dims(one.fit.footpoint, axis), drawn)
         farthest = int(np.argmax(away[0]))
         place = slice(farthest, farthest + 1)
-        targets = {FOOTPOINT: (one.footpoint_target(float(budgets[FOOTPOINT])), (slice(0, 1),))}
+        targets: dict = {
+            FOOTPOINT: (one.footpoint_target(float(budgets[FOOTPOINT])), (slice(0, 1),))
+        }
         for block in self.model.blocks[1:]:
             target, _ = one.shooting_vector_target(drawn[:, place], float(budgets[block]))
             targets[block] = (target, (slice(0, 1), place))

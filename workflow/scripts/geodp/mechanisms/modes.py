@@ -10,6 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from geodp.randomness import random_directions
+
 # Geodesics nearly as long as the support allows pass near many cut loci, and slivers of high
 # density lie between them: this share of the points looked at is near the rim.
 RIM = 0.5
@@ -55,8 +57,7 @@ def ball_points(dim, number, rim=0.0):
 
     ``rim`` is the share of them that fills the outer tenth of the radius alone.
     """
-    normal = np.random.default_rng(0).standard_normal((number, dim))
-    directions = normal / np.linalg.norm(normal, axis=-1, keepdims=True)
+    directions = random_directions(np.random.default_rng(0), (number, dim))
     outer = round(rim * number)
     shells = (np.arange(number - outer) + 0.5) / max(number - outer, 1)
     radii = np.append(shells ** (1.0 / dim), 0.9 + 0.1 * (np.arange(outer) + 0.5) / max(outer, 1))
@@ -109,7 +110,9 @@ def find_modes(
     def distinct(density, ends):
         norm = np.linalg.norm(density.coordinates(np.expand_dims(main, axis)), axis=-1)[..., 0]
         log_mass = _log_mass(main_hessian, norm, density.scale)
-        return _distinct(space, *ends, main, log_mass, density.scale, SAME_MODE * support_radius)
+        state, matrix, norm_at_end = ends
+        merged = SAME_MODE * support_radius
+        return _distinct(space, state, matrix, norm_at_end, main, log_mass, density.scale, merged)
 
     gradient = rough.coordinates
     starts, _ = around(support_centre, support_radius, SCREENED, RIM)

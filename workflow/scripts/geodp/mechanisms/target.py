@@ -3,11 +3,11 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from geodp.manifolds.base import Manifold
-from geodp.manifolds.supports import Region
 from geodp.mechanisms.density import Density
 from geodp.mechanisms.modes import Modes
 from geodp.mechanisms.norms import Length, Norm
@@ -55,7 +55,7 @@ class Target:
     centre: np.ndarray
     hessian: np.ndarray
     scale: np.ndarray
-    support: Region
+    support: Any
     find_other_modes: Callable[[], Modes | None] = no_modes
     density: Density | None = None
     norm: Norm = LENGTH

@@ -44,7 +44,7 @@ def sum_over_records(manifold, parameters, data_shape, part, arrays=(), per_reco
     data_sets = int(np.prod(flat[:-1], dtype=int)) * size
     record_step = min(number, max(1, CHUNK // data_sets))
     chain_step = max(1, CHUNK // (record_step * data_sets))
-    totals = None
+    totals: list = []
     for chain in range(0, max(1, flat[-1]), chain_step):
         chains = (*before, slice(chain, chain + chain_step))
         some = {block: value[chains] for block, value in states.items()}
@@ -56,7 +56,7 @@ def sum_over_records(manifold, parameters, data_shape, part, arrays=(), per_reco
                 *(array[chains] for array in arrays),
                 *(array[(*chains, records)] for array in per_record),
             )
-            if totals is None:
+            if not totals:
                 totals = [
                     np.zeros((*flat, *found.shape[data_ndim + 1 :]), dtype=found.dtype)
                     for found in sums

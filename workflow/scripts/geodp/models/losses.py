@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +20,7 @@ class Loss(ABC):
     """
 
     name: str
-    pull = np.inf
+    pull: Any = np.inf
 
     @abstractmethod
     def values(self, squared_distances):

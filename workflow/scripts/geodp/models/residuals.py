@@ -9,6 +9,7 @@ eigenspaces, of its own; on other spaces derivatives of Exp come from difference
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -34,7 +35,7 @@ class Residuals(ABC):
         ``|r_i|^2``.
     """
 
-    squared_distances: np.ndarray
+    squared_distances: Any
 
     @abstractmethod
     def adjoint_sums(self, block, weights=None):
@@ -135,7 +136,7 @@ class GeodesicResiduals(Residuals):
     covariates: np.ndarray
     points: np.ndarray
     times: np.ndarray
-    logs: object
+    logs: Any
 
     @classmethod
     def of(cls, manifold, parameters, covariates, points):

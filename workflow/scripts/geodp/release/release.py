@@ -85,4 +85,5 @@ def release(public, covariates, points, epsilon, stages, subjects=None):
     if not guarantee.holds:
         raise DataError(f"nothing is released, since there is {guarantee.words()}")
     described = ", then ".join(stage.describe(public) for stage in stages)
-    return Release(*certified.space.parts(state), public, guarantee, described)
+    footpoint, shooting_vector = certified.space.parts(state)
+    return Release(footpoint, shooting_vector, public, guarantee, described)

@@ -8,6 +8,7 @@ of public assumptions, and the same at every call.
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -152,7 +153,8 @@ def _designed(planner, number, budgets, reach, base, points):
     rng = np.random.default_rng(SEED)
     errors, strays = _first_errors(rng, planner, COMPARED), rng.normal(size=COMPARED)
     widest = np.array([planner.footpoint_radius, planner.shooting_vector_length])
-    radii, stages = None, []
+    radii: Any = None
+    stages: list = []
     for budget in budgets:
         stage = Stage(budget, points, radii, base)
         stage = replace(stage, scales=_widened(base, _misfit(planner, errors, stage)))
@@ -258,7 +260,8 @@ def _choose_some(rng, planner, errors, strays, pattern, number, stage):
         log_weight = np.repeat([0.0, np.log(others / FAR)], [NEAR, FAR])
         products = [np.take_along_axis(each, chosen, axis=1) for each in products]
     scales = stage.scales
-    means = MeanScores(planner, *products, COVARIATES)
+    footpoint, vector, product = products
+    means = MeanScores(planner, footpoint, vector, product, COVARIATES)
     stray = planner.stray(scales.loss_scale) / np.sqrt(number)
     level = means.loss(scales.loss_scale) - scales.loss_offset
     level += stray * strays[:, None]

@@ -110,7 +110,8 @@ class AxialDistribution:
         along = np.sum(coordinates * self.axis[..., None, :], axis=-1)
         across = coordinates - along[..., None] * self.axis[..., None, :]
         across = np.linalg.norm(across, axis=-1)
-        cell, inside, log_width = 0, True, 0.0
+        cell = np.zeros(r.shape, dtype=int)
+        inside, log_width = np.ones(r.shape, dtype=bool), 0.0
         for edge, place, number in zip(
             self.edges, (r, np.arctan2(across, along)), CELLS[1], strict=True
         ):

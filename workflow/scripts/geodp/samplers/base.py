@@ -5,6 +5,7 @@ A sampler is a `Kernel` with two methods, ``init(rng, target, chains)`` and
 """
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -64,7 +65,7 @@ class Plan:
         there is no such estimate.
     """
 
-    sampler: object
+    sampler: Any
     steps: int
     largest_weight: float = float("nan")
     total_variation: float = float("nan")
@@ -96,6 +97,16 @@ def choose(space, accepted, proposed, current):
 
 class Kernel:
     """A Markov kernel; a sampler gives ``init`` and ``step`` and inherits the loop over steps."""
+
+    name: str
+
+    def init(self, rng, target, chains):
+        """State of chains before their first step."""
+        raise NotImplementedError
+
+    def step(self, rng, target, state):
+        """State after one step, and its `Info`."""
+        raise NotImplementedError
 
     def member(self, index):
         """The same kernel for one part of the batch, given as a tuple of slices."""

@@ -103,7 +103,7 @@ def plan(
     """
     if kind == "finite_points":
         return finite_points.plan(target, points)
-    reason, planned, certified = "not looked for", None, False
+    reason, planned, certified = "not looked for", None, np.zeros(target.batch, dtype=bool)
     if kind != "matched":
         planned, certified, reason = exact.plan(target, draws, work=work, insist=kind == "exact")
         if reason is None:
@@ -121,7 +121,7 @@ def plan(
         total_variation,
         fewest_steps,
         most_steps,
-        counted=~np.asarray(certified),
+        counted=~certified,
     )
     chains = replace(chains, certificate=f"none: {reason}")
     if planned is None:

@@ -15,6 +15,8 @@ from scipy.special import gammainc, gammaln, logsumexp
 
 from geodp.manifolds.symmetric import SymmetricSpace, jacobi_sine
 from geodp.mechanisms.gradient_bounds import ROUNDING
+from geodp.mechanisms.target import Target
+from geodp.randomness import random_directions
 
 # Most dimensions in which cells are of use.
 MOST_CELL_DIMENSIONS = 3
@@ -52,7 +54,7 @@ class Elliptical:
         Least probability of accepting a proposal.
     """
 
-    target: object
+    target: Target
     rate: np.ndarray
     offset: np.ndarray
     acceptance: np.ndarray
@@ -82,7 +84,7 @@ class Elliptical:
 
     def propose(self, rng, members, count):
         """Proposals and a bound of the log density there; (k, count, ...) and (k, count)."""
-        directions = _unit_vectors(rng, (len(members), count, self.target.space.dim))
+        directions = random_directions(rng, (len(members), count, self.target.space.dim))
         lengths = rng.gamma(directions.shape[-1], size=directions.shape[:-1])
         steps = (lengths / self.rate[members, None])[..., None] * directions
         position, _ = _leave(self.target.space, self.target.centre, members, steps)
@@ -113,7 +115,7 @@ class Radial:
         Beyond the last edge R the bound with respect to length is ``exp(log_tail - rate (r - R))``.
     """
 
-    target: object
+    target: Target
     edges: np.ndarray
     log_bound: np.ndarray
     log_volume: np.ndarray
@@ -236,7 +238,7 @@ class Radial:
         length = _lengths(rng, low, high, dim)
         farther = rng.exponential(size=shell.shape) / self.tail_rate[members, None]
         length = np.where(beyond, edges[:, -1:] + farther, length)
-        steps = length[..., None] * _unit_vectors(rng, (*shell.shape, dim))
+        steps = length[..., None] * random_directions(rng, (*shell.shape, dim))
         position, volume = _leave(space, self.target.centre, members, steps)
         log_bound = np.take_along_axis(
             self.log_bound[members] + self.log_volume[members], shell, axis=-1
@@ -286,11 +288,6 @@ def _lengths(rng, low, high, dim):
     """Lengths between ``low`` and ``high``, of density ``r^(dim - 1)``."""
     inner = (low / high) ** dim
     return high * (inner + rng.random(low.shape) * (1.0 - inner)) ** (1.0 / dim)
-
-
-def _unit_vectors(rng, shape):
-    directions = rng.standard_normal(shape)
-    return directions / np.linalg.norm(directions, axis=-1, keepdims=True)
 
 
 def _leave(space, points, members, steps):
@@ -371,7 +368,7 @@ class Cells:
         Share of proposals there.
     """
 
-    target: object
+    target: Target
     member: np.ndarray
     face: np.ndarray
     low: np.ndarray

@@ -24,6 +24,8 @@ import numpy as np
 from scipy.special import gammaln, logsumexp
 
 from geodp.manifolds.supports import Ball
+from geodp.mechanisms.target import Target
+from geodp.randomness import random_directions
 from geodp.samplers.axial import AxialDistribution
 from geodp.samplers.base import Info, Kernel, Plan, State, choose
 
@@ -211,7 +213,7 @@ class _Proposal:
     redraws : bool
     """
 
-    target: object
+    target: Target
     shares: np.ndarray
     centres: np.ndarray
     matrices: np.ndarray
@@ -278,8 +280,7 @@ class _Proposal:
         """Positions from the mixture, and which of them are outside the support's ball."""
         target, space = self.target, self.target.space
         shape = (*target.batch, chains)
-        directions = rng.standard_normal((*shape, space.dim))
-        directions /= np.sqrt(np.sum(directions**2, axis=-1, keepdims=True))
+        directions = random_directions(rng, (*shape, space.dim))
         part_dim = space.dim // self.parts
         radii = rng.gamma(part_dim, size=(*shape, self.parts))
         chosen = rng.random(shape)
@@ -293,7 +294,7 @@ class _Proposal:
         if self.parts > 1:
             lengths = lengths / np.sqrt(np.sum(lengths**2, axis=-1, keepdims=True))
         lengths = (radii[..., None] * lengths).reshape(directions.shape)
-        steps, position = np.zeros_like(lengths), None
+        steps = np.zeros_like(lengths)
         for index in range(edges.shape[-1]):
             taken = mode == index
             centre, frame = self._centre_and_frame(index)
@@ -303,9 +304,8 @@ class _Proposal:
             # A step that leads out of the support for sure might lead to where numbers overflow.
             step = np.where(target.support.may_stay(step)[..., None], step, 0.0)
             reached = space.exp(centre, space.vector(frame, step))
-            position = (
-                reached if position is None else np.where(space.expand(taken), reached, position)
-            )
+            # The first fills the places of all.
+            position = np.where(space.expand(taken), reached, position) if index else reached
         # Beyond the injectivity radius two steps lead to one place.
         outside = ~(space.is_shortest(steps) & target.support.may_stay(steps))
         if not self.bounded:

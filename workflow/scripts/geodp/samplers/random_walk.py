@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from geodp.randomness import random_directions
 from geodp.samplers.base import Info, Kernel, State, choose
 
 # Step sizes move by this much times what the acceptance rate is off, less and less with time; the
@@ -54,8 +55,7 @@ class RandomWalk(Kernel):
         """One Metropolis step; a proposal and its reverse are equally likely."""
         space = target.space
         shape = state.log_density.shape
-        directions = rng.standard_normal((*shape, space.dim))
-        directions /= np.sqrt(np.sum(directions**2, axis=-1, keepdims=True))
+        directions = random_directions(rng, (*shape, space.dim))
         radius = np.minimum(self.step_scale * target.scale, space.injectivity_radius)
         length = radius[..., None] * rng.random(shape) ** (1.0 / space.dim)
         vector = space.vector(space.frame(state.position), length[..., None] * directions)
