@@ -159,7 +159,7 @@ def _check_points(at):
 
 
 def _check_tangent_spaces(at):
-    manifold, ndim, dim = at.manifold, at.manifold.point_ndim, at.manifold.dim
+    manifold, dim = at.manifold, at.manifold.dim
     frame = manifold.frame(at.point)
     shape = (PLACES, dim, *manifold.point_shape)
     _say(manifold.name, f"frame has shape {shape}", frame.shape, frame.shape == shape)
@@ -200,7 +200,9 @@ def _check_geodesics(at):
         _require(at, "a step of length zero stays", error, at.here * _largest(at.point, ndim))
         error = manifold.norm(at.point, manifold.log(at.point, at.point))
         _require(at, "log of the point itself is exactly zero", error, 0.0)
-        _require(at, "dist to the point itself is exactly zero", manifold.dist(at.point, at.point), 0.0)
+        _require(
+            at, "dist to the point itself is exactly zero", manifold.dist(at.point, at.point), 0.0
+        )
     # Pairs of random points, with logarithms of any length.
     apart = at.there * _magnification(manifold, at.other)
     there, back = manifold.dist(at.point, at.other), manifold.dist(at.other, at.point)
@@ -224,7 +226,10 @@ def _check_transport(at):
         manifold.transport(at.point, at.velocity, each)
         for each in (at.first, at.second, at.velocity)
     )
-    for one, other, before in ((first, second, (at.first, at.second)), (first, first, (at.first,) * 2)):
+    for one, other, before in (
+        (first, second, (at.first, at.second)),
+        (first, first, (at.first,) * 2),
+    ):
         error = manifold.inner(at.end, one, other) - manifold.inner(at.point, *before)
         _require(at, "transport keeps inner products", abs(error), at.there)
     error = manifold.norm(at.end, first - manifold.project_tangent(at.end, first))
@@ -269,7 +274,7 @@ def _verbs(manifold, point, first, second, other):
 
 
 def _check_batches(at):
-    manifold, ndim = at.manifold, at.manifold.point_ndim
+    manifold = at.manifold
     steps = 0.3 * at.first, 0.3 * at.second
 
     def paired(array):
@@ -288,7 +293,9 @@ def _check_batches(at):
             at, f"{verb} of a batch is that of its members", np.max(error, axis=-1), at.there * size
         )
     # One point, and several vectors there.
-    vectors = manifold.random_tangent(at.rng, np.broadcast_to(at.point[0], (2, 3, *at.point[0].shape)))
+    vectors = manifold.random_tangent(
+        at.rng, np.broadcast_to(at.point[0], (2, 3, *at.point[0].shape))
+    )
     vectors = 0.3 * vectors / manifold.expand(manifold.norm(at.point[0], vectors))
     points = np.broadcast_to(at.point[0], vectors.shape)
     ends = manifold.exp(points, vectors)
@@ -312,10 +319,13 @@ def _check_batches(at):
 
 def _derivative(function):
     """Derivative at zero of a function of one number, by central differences of sixth order."""
-    return sum(
-        coefficient * (function(multiple * STEP) - function(-multiple * STEP))
-        for multiple, coefficient in STENCIL
-    ) / STEP
+    return (
+        sum(
+            coefficient * (function(multiple * STEP) - function(-multiple * STEP))
+            for multiple, coefficient in STENCIL
+        )
+        / STEP
+    )
 
 
 def _check_derivatives(at):
@@ -549,7 +559,9 @@ def _check_energy(at):
     manifold, model = at.manifold, at.model
     distances = manifold.dist(at.predictions, at.points)
     expected = np.mean(model.loss.values(distances**2), axis=-1)
-    _hold(at, "the energy is the mean loss", abs(_energy(at, at.parameters) - expected), at.rounding)
+    _hold(
+        at, "the energy is the mean loss", abs(_energy(at, at.parameters) - expected), at.rounding
+    )
     found = model.residual_distances(at.parameters, at.covariates, at.points)
     # A distance comes from its square where that is faster.
     error = abs(found**2 - distances**2)
@@ -602,7 +614,7 @@ def _check_contributions(at):
 
 
 def _directions(at, blocks):
-    """Random tangent directions (data_sets, DIRECTIONS, *point_shape) by block, and their places."""
+    """Places, and directions there: (data_sets, DIRECTIONS, *point_shape) by block."""
     manifold = at.manifold
     places = {
         block: np.repeat(np.expand_dims(value, 1), DIRECTIONS, axis=1)
@@ -625,9 +637,7 @@ def _check_gradient(at):
         expected = _derivative(
             lambda size, p=places, s=step: _energy(at, model.retract(p, _along(s, size)))
         )
-        found = manifold.inner(
-            places[FOOTPOINT], np.expand_dims(gradient[block], 1), step[block]
-        )
+        found = manifold.inner(places[FOOTPOINT], np.expand_dims(gradient[block], 1), step[block])
         # Of gradients of size 0.1.
         what = f"the gradient in {block} is the derivative of the energy"
         _hold(at, what, abs(found - expected), 2e-12 + 50.0 * at.rounding[:, None])
@@ -691,9 +701,7 @@ def _check_gauss_newton(at):
     footpoint = at.parameters[FOOTPOINT]
     damping = np.zeros(DATA_SETS)
     gradient = model.energy_gradient(at.parameters, at.covariates, at.points).gradient
-    steps = model.gauss_newton_steps(
-        at.parameters, at.covariates, at.points, gradient, damping
-    )
+    steps = model.gauss_newton_steps(at.parameters, at.covariates, at.points, gradient, damping)
     slope = sum(manifold.inner(footpoint, steps[block], gradient[block]) for block in gradient)
     size = sum(manifold.inner(footpoint, each, each) for each in gradient.values())
     # Below zero by far more than rounding.

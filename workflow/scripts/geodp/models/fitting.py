@@ -332,9 +332,7 @@ def _at_a_record(model, found, points):
     pull = manifold.norm(record, np.sum(units, axis=axis))
     at_record = ~found.converged & (pull <= np.sum(here, axis=-1))
     energy = np.where(at_record, np.mean(away, axis=-1), found.energy)
-    footpoint = np.where(
-        manifold.expand(at_record), record, found.parameters["footpoint"]
-    )
+    footpoint = np.where(manifold.expand(at_record), record, found.parameters["footpoint"])
     return replace(
         found,
         parameters={"footpoint": footpoint},
