@@ -166,7 +166,7 @@ def matrices():
     manifold = SPD(2)
     data = simulate_geodesic_data(
         random_stream(1, "far footpoints", "matrices"),
-        manifold,
+        GeodesicModel(manifold),
         20,
         20,
         1e-4,
@@ -237,7 +237,7 @@ def test_a_distribution_without_a_finite_integral_is_refused():
     """On SPD(2) a Laplace distribution needs a scale below the square root of two."""
     manifold = SPD(2)
     data = simulate_geodesic_data(
-        np.random.default_rng(1), manifold, 1, 20, 0.01, 0.8, ambient_noise=False
+        np.random.default_rng(1), GeodesicModel(manifold), 1, 20, 0.01, 0.8, ambient_noise=False
     )
     mechanism = prepared(manifold, data)
     enough = float(mechanism.sensitivity.blocks["footpoint"][0] / np.sqrt(2.0))

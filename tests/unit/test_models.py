@@ -51,11 +51,13 @@ MODELS = {
 LARGE = ("Kendall50", "Reduced4of50")
 
 
+EVERY_SPACE = [
+    pytest.param(name, marks=[pytest.mark.slow] if name in LARGE else []) for name in SPACES
+]
+
+
 @pytest.mark.parametrize("kind", MODELS)
-@pytest.mark.parametrize(
-    "space",
-    [pytest.param(name, marks=[pytest.mark.slow] if name in LARGE else []) for name in SPACES],
-)
+@pytest.mark.parametrize("space", EVERY_SPACE)
 def test_energy_derivatives_and_fit_agree(space, kind):
     if (space, kind) == ("H1", "median"):
         pytest.skip("medians of an even number of records on a line are not unique")
@@ -286,7 +288,9 @@ def test_fit_converges_with_noise_that_covers_the_sphere(dimension):
     assert np.max(found.gradient_norm) <= 1e-10
 
 
-def test_fit_is_the_best_minimum_and_found_from_far_away(manifold, make_records):
+@pytest.mark.parametrize("space", EVERY_SPACE)
+def test_fit_is_the_best_minimum_and_found_from_far_away(space, make_records):
+    manifold = make_manifold(*SPACES[space])
     data = make_records(manifold, seed=12, noise=0.3)
     best = fit(manifold, data.covariates, data.points)
     rng = np.random.default_rng(12)
