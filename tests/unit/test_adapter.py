@@ -94,6 +94,10 @@ def relative(manifold, point, found, expected):
 # Against closed forms
 
 
+def test_verbs_of_known_spaces_agree_with_one_another(pair):
+    check_manifold(pair.other)
+
+
 def test_frames_are_orthonormal(pair, scene):
     frame = pair.other.frame(scene.footpoint)
     at = scene.footpoint[:, :, None, None]
@@ -194,8 +198,8 @@ def test_volume_of_the_hyperbolic_plane():
 
 
 def test_verbs_agree_with_one_another(bures):
-    # Ladders carry vectors, and matrices leave the cone where steps are long.
-    check_manifold(bures, reach=0.5)
+    # Long steps leave the cone of matrices, and transport is integrated in twenty steps.
+    check_manifold(bures, reach=0.3, rounding=1e-11)
 
 
 @pytest.mark.slow

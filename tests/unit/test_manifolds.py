@@ -100,6 +100,8 @@ def test_verbs_agree_with_one_another(manifold):
     assert manifold.dim == DIMENSIONS[manifold.name]
     for seed in range(3):
         check_manifold(manifold, seed)
+    points = manifold.random_point(np.random.default_rng(3), (20,))
+    assert np.all(manifold.dist(points, points) == 0.0)
 
 
 def broken(space, **verbs):
