@@ -212,11 +212,6 @@ def _check_geodesics(at):
     detour = manifold.dist(at.point, at.end) + manifold.dist(at.end, at.other)
     error = np.maximum(0.0, there - detour)
     _require(at, "dist obeys the triangle inequality", error, apart * size)
-    half = 0.4 * at.velocity
-    velocity = manifold.transport(at.point, half, at.velocity)
-    end = manifold.exp(manifold.exp(at.point, half), 0.6 * velocity)
-    error = manifold.dist(end, at.end)
-    _require(at, "a geodesic continues from any of its points", error, at.there)
 
 
 def _check_transport(at):
@@ -244,6 +239,11 @@ def _check_transport(at):
     error = manifold.norm(at.other, carried - manifold.project_tangent(at.other, carried))
     apart = at.there * _magnification(manifold, at.other)
     _require(at, "transport_to leads into the tangent space of the other point", error, apart)
+    half = 0.4 * at.velocity
+    velocity = manifold.transport(at.point, half, at.velocity)
+    end = manifold.exp(manifold.exp(at.point, half), 0.6 * velocity)
+    error = manifold.dist(end, at.end)
+    _require(at, "a geodesic continues from any of its points", error, at.there)
 
 
 def _verbs(manifold, point, first, second, other):
@@ -453,7 +453,7 @@ def _check_logs_along(at):
             _require(at, what, error, 7.0 * allowed)
 
 
-def check_model(model, seed=0):
+def check_model(model, seed=0, reach=0.6):
     """Check that a model's energy, its derivatives and its fit agree with one another.
 
     Parameters
@@ -462,6 +462,8 @@ def check_model(model, seed=0):
         On a manifold that passes `check_manifold`.
     seed : int
         Of the data.
+    reach : float
+        Length of the geodesics; residuals are from a third to two thirds of it.
 
     Raises
     ------
@@ -474,7 +476,7 @@ def check_model(model, seed=0):
     >>> from geodp.models.geodesic import GeodesicModel
     >>> check_model(GeodesicModel(Sphere(2), number_of_covariates=2))
     """
-    at = _study(model, np.random.default_rng(seed))
+    at = _study(model, np.random.default_rng(seed), reach)
     _check_energy(at)
     _check_contributions(at)
     _check_gradient(at)
@@ -485,16 +487,16 @@ def check_model(model, seed=0):
     _check_recovery(at)
 
 
-def _study(model, rng):
+def _study(model, rng, reach):
     """Data sets about random parameters, with residuals whose lengths are known there."""
     manifold, k = model.manifold, model.number_of_covariates
     footpoint = manifold.random_point(rng, (DATA_SETS,))
-    vectors = [0.6 / k * _unit(manifold, rng, footpoint) for _ in range(k)]
+    vectors = [reach / k * _unit(manifold, rng, footpoint) for _ in range(k)]
     parameters = model.parameters(footpoint, *vectors)
     x = rng.uniform(-0.5, 1.0, (DATA_SETS, RECORDS, k))
     predictions = _predictions(model, parameters, x)
     direction = _unit(manifold, rng, predictions)
-    lengths = manifold.expand(_smooth_lengths(model.loss, rng, (DATA_SETS, RECORDS)))
+    lengths = manifold.expand(_smooth_lengths(model.loss, rng, (DATA_SETS, RECORDS), reach))
     return SimpleNamespace(
         model=model,
         manifold=manifold,
@@ -508,12 +510,12 @@ def _study(model, rng):
     )
 
 
-def _smooth_lengths(loss, rng, shape):
-    """Lengths from 0.2 to 0.4 away from where the loss bends abruptly.
+def _smooth_lengths(loss, rng, shape, reach):
+    """Lengths from a third to two thirds of ``reach``, away from where the loss bends abruptly.
 
     Across such a place differences converge slowly, and prove nothing.
     """
-    lengths = np.linspace(0.2, 0.4, 4 * shape[-1])
+    lengths = np.linspace(reach / 3.0, 2.0 * reach / 3.0, 4 * shape[-1])
     step = 0.01
     third = sum(
         coefficient * loss.values((lengths + offset * step) ** 2)
