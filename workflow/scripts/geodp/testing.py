@@ -351,8 +351,9 @@ def _check_derivatives(at):
     def move_vector(step):
         return manifold.exp(start, velocity + step)
 
-    # Rounding is divided by the step, and truncation is about as large.
-    allowed = 50.0 * at.there
+    # Rounding is divided by the step, truncation is about as large, and logarithms of points near
+    # the end magnify both once more.
+    allowed = 50.0 * at.there * _magnification(manifold, at.end)
     residual = _unit(manifold, at.rng, at.end)
     weights = manifold.coordinates(at.end, residual, frame_there[:, 0])
     for argument, move in (("point", move_point), ("vector", move_vector)):
@@ -505,7 +506,6 @@ def _study(model, rng, reach):
         covariates=x,
         predictions=predictions,
         points=manifold.exp(predictions, lengths * direction),
-        lengths=np.zeros(DATA_SETS),
         rounding=ROUNDING * np.max(_magnification(manifold, predictions), axis=1) ** 2,
     )
 
