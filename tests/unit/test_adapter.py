@@ -9,12 +9,18 @@ import pytest
 from geodp.errors import DataError
 from geodp.manifolds.adapter import GeomstatsManifold
 from geodp.manifolds.registry import make_manifold
-from geodp.mechanisms.draws import draw_pairs
-from geodp.mechanisms.kng_as_published import AsPublished, configured_support
-from geodp.models.regression import BLOCKS, energy_gradient, fit, hessian
-from geodp.models.sensitivity import published_sensitivity
+from geodp.mechanisms.base import PublicSettings
+from geodp.mechanisms.kng_as_published import KNGAsPublished
+from geodp.models.blocks import block_names
+from geodp.models.geodesic import GeodesicModel
+from geodp.models.losses import Huber, SquaredDistance
+from geodp.samplers.base import Plan
 from geodp.samplers.matched import plan
 from geodp.samplers.random_walk import RandomWalk
+from geodp.testing import check_manifold, check_model
+
+BLOCKS = block_names(1)
+LOSSES = [SquaredDistance(), Huber(0.3)]
 
 
 def sphere_of_geomstats():
@@ -75,6 +81,7 @@ def scene(pair, make_records):
         data=(data.covariates, data.points),
         footpoint=footpoint,
         vector=vector,
+        parameters={"footpoint": footpoint, "shooting_vector": vector},
         other=0.4 * own.random_tangent(rng, footpoint),
     )
 
@@ -88,6 +95,10 @@ def relative(manifold, point, found, expected):
 # Against closed forms
 
 
+def test_verbs_of_known_spaces_agree_with_one_another(pair):
+    check_manifold(pair.other)
+
+
 def test_frames_are_orthonormal(pair, scene):
     frame = pair.other.frame(scene.footpoint)
     at = scene.footpoint[:, :, None, None]
@@ -97,12 +108,12 @@ def test_frames_are_orthonormal(pair, scene):
     assert np.allclose(pair.own.project_tangent(at[:, :, 0], frame), frame, rtol=0.0, atol=1e-13)
 
 
-@pytest.mark.parametrize("part", BLOCKS)
-def test_derivatives_of_exp_agree(pair, scene, part):
+@pytest.mark.parametrize("argument", ["point", "vector"])
+def test_derivatives_of_exp_agree(pair, scene, argument):
     arguments = scene.footpoint, scene.vector
     residual = pair.own.transport(*arguments, scene.other)
-    expected = pair.own.jacobi_adjoint(*arguments, residual, part)
-    found = pair.other.jacobi_adjoint(*arguments, residual, part)
+    expected = pair.own.jacobi_adjoint(*arguments, residual, argument)
+    found = pair.other.jacobi_adjoint(*arguments, residual, argument)
     assert relative(pair.own, scene.footpoint, found, expected) <= 1e-11
     # One vector at many points, and many vectors at one point.
     volumes = pair.own.exp_volume(*arguments)
@@ -114,31 +125,30 @@ def test_derivatives_of_exp_agree(pair, scene, part):
     assert np.allclose(pair.other.exp_volume(one, vectors), expected, rtol=1e-11, atol=0.0)
 
 
-@pytest.mark.parametrize("huber", [None, 0.2])
-def test_gradients_and_steps_agree(pair, scene, huber):
-    arguments = (scene.footpoint, scene.vector, *scene.data)
-    expected = energy_gradient(pair.own, *arguments, huber=huber)
-    found = energy_gradient(pair.other, *arguments, huber=huber)
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
+def test_gradients_and_steps_agree(pair, scene, loss):
+    own, other = (GeodesicModel(space, 1, loss) for space in (pair.own, pair.other))
+    arguments = (scene.parameters, *scene.data)
+    expected, found = (model.energy_gradient(*arguments) for model in (own, other))
     assert found.energy.shape == (2, 3)
     assert np.allclose(found.energy, expected.energy, rtol=1e-11, atol=0.0)
     for block in BLOCKS:
-        pairs = getattr(found, block), getattr(expected, block)
+        pairs = found.gradient[block], expected.gradient[block]
         assert relative(pair.own, scene.footpoint, *pairs) <= 1e-11
-    weights = np.random.default_rng(2).uniform(0.1, 1.0, (2, 3, 9)) if huber else None
     for blocks in (BLOCKS, BLOCKS[:1], BLOCKS[1:]):
-        gradients = {block: getattr(expected, block) for block in blocks}
-        given = (scene.footpoint, scene.vector, scene.data[0], gradients, np.zeros((2, 3)), weights)
-        expected_steps = pair.own.gauss_newton_steps(*given)
-        steps = pair.other.gauss_newton_steps(*given)
+        gradients = {block: expected.gradient[block] for block in blocks}
+        given = (*arguments, gradients, np.zeros((2, 3)))
+        expected_steps, steps = (model.gauss_newton_steps(*given) for model in (own, other))
         for block in blocks:
             pairs = steps[block], expected_steps[block]
             assert relative(pair.own, scene.footpoint, *pairs) <= 1e-9
 
 
 def test_hessians_agree(pair, scene):
-    arguments = (scene.footpoint, scene.vector, *scene.data)
-    expected = hessian(pair.own, *arguments)
-    found = hessian(pair.other, *arguments)
+    expected, found = (
+        GeodesicModel(space).hessian(scene.parameters, *scene.data)
+        for space in (pair.own, pair.other)
+    )
     # The frames differ: from the coordinates of one in the other.
     axis = -pair.own.point_ndim - 1
     frames = [np.expand_dims(each.frame(scene.footpoint), axis) for each in (pair.own, pair.other)]
@@ -150,18 +160,21 @@ def test_hessians_agree(pair, scene):
 
 
 def test_adjoint_norms_agree(pair, scene):
-    arguments = (scene.footpoint, scene.vector, *scene.data)
-    own, other = (space.residuals(*arguments) for space in (pair.own, pair.other))
+    own, other = (
+        GeodesicModel(space).residuals(scene.parameters, *scene.data)
+        for space in (pair.own, pair.other)
+    )
     for sign in (1.0, -1.0):
         coefficients = {"footpoint": 0.5, "shooting_vector": sign}
         expected = own.adjoint_norms(coefficients)
         assert np.max(abs(other.adjoint_norms(coefficients) - expected)) <= 1e-6
 
 
-@pytest.mark.parametrize("huber", [None, 0.1])
-def test_fits_agree(pair, scene, huber):
-    expected = fit(pair.own, *scene.data, huber=huber)
-    found = fit(pair.other, *scene.data, huber=huber)
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
+def test_fits_agree(pair, scene, loss):
+    expected, found = (
+        GeodesicModel(space, 1, loss).fit(*scene.data) for space in (pair.own, pair.other)
+    )
     assert np.all(found.converged)
     assert np.max(pair.own.dist(found.footpoint, expected.footpoint)) <= 1e-9
     pairs = found.shooting_vector, expected.shooting_vector
@@ -185,9 +198,17 @@ def test_volume_of_the_hyperbolic_plane():
 # A space that is not symmetric: matrices with the Bures-Wasserstein metric
 
 
-@pytest.fixture(scope="module")
-def bures_data(bures, make_records):
-    return make_records(bures, seed=4, number=15, speed=0.4, noise=0.15)
+def test_verbs_agree_with_one_another(bures):
+    # Long steps leave the cone of matrices, and transport is integrated in twenty steps.
+    check_manifold(bures, reach=0.3, rounding=1e-11)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("k", "loss"), [(0, SquaredDistance()), (1, Huber(0.15)), (2, SquaredDistance())]
+)
+def test_energy_derivatives_and_fit_agree(bures, k, loss):
+    check_model(GeodesicModel(bures, k, loss), reach=0.3)
 
 
 def test_fit_of_diagonal_matrices_is_linear_regression_of_square_roots():
@@ -195,7 +216,7 @@ def test_fit_of_diagonal_matrices_is_linear_regression_of_square_roots():
     rng = np.random.default_rng(5)
     covariates = rng.uniform(size=12)
     roots = 1.0 + covariates[:, None] * [0.3, -0.2, 0.1] + 0.05 * rng.standard_normal((12, 3))
-    found = fit(manifold, covariates, roots[:, None, :] ** 2 * np.eye(3))
+    found = GeodesicModel(manifold).fit(covariates, roots[:, None, :] ** 2 * np.eye(3))
     slope, start = np.polyfit(covariates, roots, 1)
     assert found.converged
     assert np.max(abs(found.footpoint - np.diag(start**2))) <= 1e-9
@@ -204,93 +225,39 @@ def test_fit_of_diagonal_matrices_is_linear_regression_of_square_roots():
     assert abs(found.energy / (0.5 * np.mean(np.sum(errors**2, axis=-1))) - 1.0) <= 1e-10
 
 
-@pytest.mark.parametrize("huber", [None, 0.1])
-def test_gradient_and_hessian_are_derivatives_of_the_energy(bures, bures_data, derivative, huber):
-    rng = np.random.default_rng(6)
-    footpoint = bures.exp(
-        bures_data.footpoint, 0.1 * bures.random_tangent(rng, bures_data.footpoint)
-    )
-    vector = 0.2 * bures.random_tangent(rng, footpoint)
-    data = bures_data.covariates, bures_data.points
-    frame = bures.frame(footpoint)
-    zero = np.zeros_like(frame)
-
-    def moved(step, turn):
-        places = np.broadcast_to(footpoint, step.shape)
-        return bures.exp(places, step), bures.transport(places, step, vector + turn)
-
-    def energy(step, turn):
-        return energy_gradient(bures, *moved(step, turn), *data, (), huber).energy
-
-    found = energy_gradient(bures, footpoint, vector, *data, huber=huber)
-    moves = {
-        "footpoint": lambda size: energy(size * frame, zero),
-        "shooting_vector": lambda size: energy(zero, size * frame),
-    }
-    for block in BLOCKS:
-        expected = derivative(moves[block])
-        gradient = bures.coordinates(footpoint, getattr(found, block), frame)
-        assert np.linalg.norm(gradient - expected) <= 1e-10 * np.linalg.norm(expected)
-    matrix = hessian(bures, footpoint, vector, *data, huber=huber)
-    directions = rng.standard_normal((10, 2 * bures.dim))
-    directions /= np.linalg.norm(directions, axis=-1, keepdims=True)
-    step, turn = (bures.vector(frame, part) for part in np.split(directions, 2, axis=-1))
-    size = 1e-3
-    second = energy(size * step, size * turn) + energy(-size * step, -size * turn)
-    second = (second - 2.0 * energy(0.0 * step, 0.0 * turn)) / size**2
-    expected = np.einsum("ki,ij,kj->k", directions, matrix, directions)
-    assert np.max(abs(second - expected)) <= 1e-5 * np.max(abs(matrix))
-
-
-def test_fit_is_a_minimum(bures, bures_data):
-    found = fit(bures, bures_data.covariates, bures_data.points)
-    assert found.converged
-    assert found.iterations <= 8
-    matrix = hessian(
-        bures, found.footpoint, found.shooting_vector, bures_data.covariates, bures_data.points
-    )
-    assert np.linalg.eigvalsh(matrix)[0] > 0.0
-
-
+@pytest.mark.slow
 @pytest.mark.parametrize("sampler", ["matched", "random walk"])
 @pytest.mark.parametrize("ball", [False, True], ids=["unbounded", "ball"])
 def test_mechanism_and_samplers_run(bures, make_records, sampler, ball):
     data = make_records(bures, seed=7, number=10, speed=0.3, noise=0.05, data_shape=(1,))
-    found = fit(bures, data.covariates, data.points)
-    sensitivity = published_sensitivity(bures, found.largest_residual, 10)
+    model = GeodesicModel(bures)
+    found = model.fit(data.covariates, data.points)
     limits = (
-        {
-            "footpoint_centre": found.footpoint,
-            "footpoint_radius": 0.3,
-            "shooting_vector_length": 0.6,
-        }
+        {"centre": found.footpoint, "footpoint_radius": 0.3, "shooting_vector_length": 0.6}
         if ball
         else {}
     )
-    mechanism = AsPublished(
-        bures,
-        data.covariates,
-        data.points,
-        found,
-        sensitivity,
-        configured_support(bures, sensitivity, **limits),
+    mechanism = KNGAsPublished.prepare(
+        model, data.covariates, data.points, PublicSettings(**limits), found
     )
 
     def planner(rng, target, draws):
         if sampler == "matched":
             return plan(rng, target, 40, 0.01, 1, 10)
-        return SimpleNamespace(sampler=RandomWalk(), steps=8)
+        return Plan(RandomWalk(), steps=8)
 
-    draws = draw_pairs(np.random.default_rng(7), mechanism, (5.0, 5.0), 4, 3, planner)
-    assert draws.footpoint.shape == (1, 4, 2, 2)
-    assert draws.shooting_vector.shape == (1, 4, 3, 2, 2)
-    assert all(bures.invalid_reason(each) is None for each in draws.footpoint[0])
-    away = bures.dist(found.footpoint[:, None], draws.footpoint)
+    budgets, numbers = dict.fromkeys(BLOCKS, "5"), dict(zip(BLOCKS, (4, 3), strict=True))
+    draws = mechanism.draw(np.random.default_rng(7), budgets, numbers, planner)
+    footpoints = draws.parameters["footpoint"]
+    assert footpoints.shape == (1, 4, 2, 2)
+    assert draws.parameters["shooting_vector"].shape == (1, 4, 3, 2, 2)
+    assert all(bures.invalid_reason(each) is None for each in footpoints[0])
+    away = bures.dist(found.footpoint[:, None], footpoints)
     assert np.all((away > 0.0) & (away < 0.3))
-    assert all(draws.accepted[stage] > 0.3 for stage in draws.accepted)
+    assert all(drawing.accepted > 0.3 for drawing in draws.drawings.values())
     if sampler == "matched":
         # Volumes of the proposals that were wrong would show as uneven weights.
-        assert all(each.largest_weight <= 3.0 for each in draws.plans.values())
+        assert all(drawing.largest_weight <= 3.0 for drawing in draws.drawings.values())
 
 
 # What geomstats gets wrong
@@ -357,11 +324,13 @@ def test_functions_that_take_batches_wrongly_are_looped(name, make_records):
     sphere = make_manifold("sphere", 2)
     data = make_records(sphere, seed=8, number=5, noise=0.2)
     manifold = GeomstatsManifold(Faulty(**faults()[name]), (1.0, 1.0), injectivity_radius=np.pi)
-    arguments = data.footpoint, data.shooting_vector, data.covariates, data.points
-    expected = energy_gradient(sphere, *arguments)
-    found = energy_gradient(manifold, *arguments)
+    parameters = {"footpoint": data.footpoint, "shooting_vector": data.shooting_vector}
+    expected, found = (
+        GeodesicModel(space).energy_gradient(parameters, data.covariates, data.points).gradient
+        for space in (sphere, manifold)
+    )
     for block in BLOCKS:
-        pairs = getattr(found, block), getattr(expected, block)
+        pairs = found[block], expected[block]
         assert relative(sphere, data.footpoint, *pairs) <= 1e-11
 
 
@@ -424,7 +393,7 @@ def test_ladder_stands_in_for_a_missing_transport(make_records):
 
     ball = GeomstatsManifold(space, (-1.0, -1.0), transport=transport, origin=np.zeros(2))
     data = make_records(ball, seed=9, number=8, noise=0.1)
-    assert fit(ball, data.covariates, data.points, tolerance=1e-8).converged
+    assert GeodesicModel(ball).fit(data.covariates, data.points, tolerance=1e-8).converged
 
 
 def test_random_points_follow_the_generator_alone():

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from geodp.evaluation import mean_prediction_distances, mean_squared_errors
+from geodp.models.geodesic import GeodesicModel
 from reproduction.diagnostics import LARGEST_RHAT, SMALLEST_EFFECTIVE_SIZE, convergence
 
 CHAINS, STATES = 4, 500
@@ -25,7 +26,9 @@ def test_mean_squared_errors_are_those_of_a_loop(manifold, make_records):
     data = make_records(manifold, seed=3, number=7, data_shape=(2,))
     footpoints, vectors = private_geodesics(manifold, data)
 
-    found = mean_squared_errors(manifold, footpoints, vectors, data.covariates, data.points)
+    model = GeodesicModel(manifold)
+    parameters = model.parameters(footpoints, vectors)
+    found = mean_squared_errors(model, parameters, data.covariates, data.points)
 
     assert found.shape == (2, 3, 4)
     for index in np.ndindex(found.shape):
@@ -42,7 +45,9 @@ def test_mean_prediction_distances_are_those_of_a_loop(manifold, make_records):
     footpoints, vectors = private_geodesics(manifold, data)
     fitted = (data.footpoint, data.shooting_vector)
 
-    found = mean_prediction_distances(manifold, footpoints, vectors, *fitted, data.covariates)
+    model = GeodesicModel(manifold)
+    parameters = [model.parameters(*each) for each in ((footpoints, vectors), fitted)]
+    found = mean_prediction_distances(model, *parameters, data.covariates)
 
     assert found.shape == (2, 3, 4)
     for index in np.ndindex(found.shape):
@@ -58,7 +63,9 @@ def test_predictions_of_the_fit_itself_are_at_no_distance(manifold, make_records
     data = make_records(manifold, seed=5, number=7, data_shape=(2,))
     fitted = (data.footpoint, data.shooting_vector)
     private = (fitted[0][:, None], fitted[1][:, None, None])
-    found = mean_prediction_distances(manifold, *private, *fitted, data.covariates)
+    model = GeodesicModel(manifold)
+    parameters = [model.parameters(*each) for each in (private, fitted)]
+    found = mean_prediction_distances(model, *parameters, data.covariates)
     assert found.shape == (2, 1, 1)
     # On unit vectors a distance is an arc cosine, good to the root of the rounding.
     np.testing.assert_allclose(found, 0.0, atol=3e-8)
@@ -69,7 +76,7 @@ def independent(seed, states=STATES):
 
 
 def slow(seed, memory):
-    """An autoregression of first order, begun in its stationary law."""
+    """An autoregression of first order, begun in its stationary distribution."""
     noise = independent(seed)
     values = np.empty_like(noise)
     values[:, 0] = noise[:, 0]

@@ -11,9 +11,9 @@ from scipy.special import gammaln, logsumexp
 
 from geodp.data.stand_in import simulate_outlines
 from geodp.manifolds.kendall import KendallPlanarShapes
-from geodp.mechanisms.kng_as_published import AsPublished, configured_support
-from geodp.models.regression import fit
-from geodp.models.sensitivity import published_sensitivity
+from geodp.mechanisms.base import PublicSettings
+from geodp.mechanisms.kng_as_published import KNGAsPublished
+from geodp.models.geodesic import GeodesicModel
 from geodp.samplers.axial import AxialDistribution
 
 SHAPES = KendallPlanarShapes(50)
@@ -25,11 +25,10 @@ DRAWS = 1000
 def mechanism():
     simulation = simulate_outlines(np.random.default_rng(0), 1, 100)
     data = ((simulation.ages - 50.0) / 40.0, SHAPES.from_landmarks(simulation.outlines))
-    found = fit(SHAPES, *data)
-    bound = published_sensitivity(SHAPES, found.largest_residual, 100)
-    return AsPublished(
-        SHAPES, *data, found, bound, configured_support(SHAPES, bound, found.footpoint, NEAR)
-    )
+    model = GeodesicModel(SHAPES)
+    found = model.fit(*data)
+    public = PublicSettings(centre=found.footpoint, footpoint_radius=NEAR)
+    return KNGAsPublished.prepare(model, *data, public, found)
 
 
 def log_mass_near(target):

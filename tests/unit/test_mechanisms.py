@@ -18,9 +18,10 @@ from geodp.manifolds.kendall import KendallPlanarShapes
 from geodp.manifolds.spd import SPD
 from geodp.manifolds.sphere import Sphere
 from geodp.manifolds.supports import Ball
-from geodp.mechanisms.kng_as_published import Support, configured_support
+from geodp.mechanisms.kng_as_published import Support, published_support
 from geodp.mechanisms.target import Target
-from geodp.models.sensitivity import published_sensitivity
+from geodp.models.geodesic import GeodesicModel
+from geodp.models.sensitivity import gradient_sensitivity
 from geodp.randomness import random_stream
 from geodp.samplers import matched
 from geodp.samplers.base import run
@@ -49,7 +50,7 @@ def mechanism(request):
 def energy(mechanism, data_set, footpoint, shooting_vector):
     """Half the mean squared distance to the geodesic of one footpoint and shooting vector."""
     manifold = mechanism.manifold
-    covariates = manifold.expand(mechanism.covariates[data_set])
+    covariates = manifold.expand(mechanism.covariates[data_set, :, 0])
     predicted = manifold.exp(footpoint[None], covariates * shooting_vector[None])
     return 0.5 * np.mean(manifold.dist(predicted, mechanism.points[data_set]) ** 2)
 
@@ -249,8 +250,8 @@ def test_shooting_vectors_beyond_their_bound_have_no_density(mechanism):
     ids=lambda value: getattr(value, "name", None),
 )
 def test_shooting_vectors_are_bounded_by_the_injectivity_radius(manifold, longest):
-    sensitivity = published_sensitivity(manifold, np.array([0.1, 0.3]), NUMBER)
-    support = configured_support(manifold, sensitivity)
+    sensitivity = gradient_sensitivity(GeodesicModel(manifold), np.array([0.1, 0.3]), NUMBER)
+    support = published_support(manifold, sensitivity)
     np.testing.assert_array_equal(support.shooting_vector_length, [longest, longest])
     assert support.footpoint_centre is None
 
@@ -260,23 +261,25 @@ def test_shooting_vectors_are_bounded_by_the_injectivity_radius(manifold, longes
 )
 def test_supports_are_bounded_by_the_data_where_these_are(manifold):
     tau = np.array([0.1, 0.3])
-    sensitivity = published_sensitivity(manifold, tau, NUMBER, 0.7)
-    support = configured_support(manifold, sensitivity)
+    sensitivity = gradient_sensitivity(GeodesicModel(manifold), tau, NUMBER, 0.7)
+    support = published_support(manifold, sensitivity)
     np.testing.assert_allclose(support.shooting_vector_length, 2.0 * (0.7 + tau))
     assert support.footpoint_centre is None
     np.testing.assert_array_equal(support.footpoint_radius, [np.inf, np.inf])
     # Once a ball is asked for it has a radius.
     centre = manifold.random_point(np.random.default_rng(3))
-    ball = configured_support(manifold, sensitivity, centre)
+    ball = published_support(manifold, sensitivity, centre)
     np.testing.assert_array_equal(ball.footpoint_centre, np.stack([centre, centre]))
     np.testing.assert_allclose(ball.footpoint_radius, 0.7 + tau)
     np.testing.assert_array_equal(ball.shooting_vector_length, support.shooting_vector_length)
 
 
 def test_data_in_a_large_ball_leave_the_injectivity_radius():
-    sensitivity = published_sensitivity(KendallPlanarShapes(5), np.array([0.1, 1.0]), NUMBER, 0.6)
+    sensitivity = gradient_sensitivity(
+        GeodesicModel(KendallPlanarShapes(5)), np.array([0.1, 1.0]), NUMBER, 0.6
+    )
     centre = KendallPlanarShapes(5).random_point(np.random.default_rng(3))
-    support = configured_support(KendallPlanarShapes(5), sensitivity, centre)
+    support = published_support(KendallPlanarShapes(5), sensitivity, centre)
     np.testing.assert_allclose(support.shooting_vector_length, [1.4, np.pi / 2])
     np.testing.assert_allclose(support.footpoint_radius, [0.7, np.pi / 2])
 
@@ -303,37 +306,37 @@ def test_data_in_a_large_ball_leave_the_injectivity_radius():
     ],
 )
 def test_a_support_says_what_it_is(support, words):
-    assert support.describe() == words
+    assert support.describe(GeodesicModel(Sphere(2))) == words
 
 
-def test_a_configured_support_has_the_limits_given():
+def test_a_support_has_the_limits_given():
     manifold = Sphere(2)
     centre = np.array([0.0, 0.6, 0.8])
-    sensitivity = published_sensitivity(manifold, np.array([0.1, 0.3]), NUMBER, 0.5)
-    narrow = configured_support(manifold, sensitivity, centre, 0.4, 0.9)
+    sensitivity = gradient_sensitivity(GeodesicModel(manifold), np.array([0.1, 0.3]), NUMBER, 0.5)
+    narrow = published_support(manifold, sensitivity, centre, 0.4, 0.9)
     np.testing.assert_array_equal(narrow.shooting_vector_length, [0.9, 0.9])
     np.testing.assert_array_equal(narrow.footpoint_centre, [centre, centre])
     np.testing.assert_array_equal(narrow.footpoint_radius, [0.4, 0.4])
     # Footpoints may lie farther away than the data suggest, shooting vectors may not be longer.
-    wide = configured_support(manifold, sensitivity, centre, 5.0, 5.0)
+    wide = published_support(manifold, sensitivity, centre, 5.0, 5.0)
     np.testing.assert_allclose(wide.shooting_vector_length, [1.2, 1.6])
     np.testing.assert_array_equal(wide.footpoint_radius, [np.pi, np.pi])
     # Without data in a ball, both radii suffice.
-    anywhere = published_sensitivity(manifold, np.array([0.1, 0.3]), NUMBER)
-    wide = configured_support(manifold, anywhere, centre, 0.4, 5.0)
+    anywhere = gradient_sensitivity(GeodesicModel(manifold), np.array([0.1, 0.3]), NUMBER)
+    wide = published_support(manifold, anywhere, centre, 0.4, 5.0)
     np.testing.assert_array_equal(wide.shooting_vector_length, [np.pi, np.pi])
     np.testing.assert_array_equal(wide.footpoint_radius, [0.4, 0.4])
     # Data sets may have centres of their own.
     own = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
-    several = configured_support(manifold, sensitivity, own)
+    several = published_support(manifold, sensitivity, own)
     np.testing.assert_array_equal(several.footpoint_centre, own)
     np.testing.assert_allclose(several.footpoint_radius, [0.6, 0.8])
 
 
-def test_a_ball_of_footpoints_without_a_radius_is_refused_by_its_key():
-    sensitivity = published_sensitivity(Sphere(2), np.array([0.1]), NUMBER)
-    with pytest.raises(DataError, match=r"footpoint_radius is missing: .* or data_radius"):
-        configured_support(Sphere(2), sensitivity, np.array([0.0, 0.0, 1.0]))
+def test_a_ball_of_footpoints_without_a_radius_is_refused():
+    sensitivity = gradient_sensitivity(GeodesicModel(Sphere(2)), np.array([0.1]), NUMBER)
+    with pytest.raises(DataError, match="needs a radius: give footpoint_radius, or data_radius"):
+        published_support(Sphere(2), sensitivity, np.array([0.0, 0.0, 1.0]))
 
 
 def ball_target(space, centre, radius):
@@ -392,7 +395,7 @@ def test_a_ball_as_large_as_the_space_leaves_nothing_out(space):
     ids=lambda value: getattr(value, "name", None),
 )
 def test_a_footpoint_density_that_is_too_wide_is_refused(manifold, largest):
-    """Beyond this scale a Laplace law has no finite integral (on SPD(m): Hajri et al. 2016)."""
+    """The integral is infinite beyond this scale (on SPD(m): Hajri et al. 2016)."""
     mechanism = published_mechanism(manifold, NOISE)
     critical = float(np.max(published_scales(mechanism, 1.0)[0])) / largest
     mechanism.footpoint_target(1.001 * critical)
@@ -424,7 +427,7 @@ def test_flat_footpoints_are_laplace_about_the_fitted_one(budget):
     mechanism = flat_mechanism()
     states = draw(mechanism.footpoint_target(budget), 8000, f"flat footpoint {budget}")
     for data_set in range(len(NOISE)):
-        x, y = mechanism.covariates[data_set], mechanism.points[data_set]
+        x, y = mechanism.covariates[data_set, :, 0], mechanism.points[data_set]
         design = np.stack([np.ones(NUMBER), x], axis=-1)
         intercept, slope = np.linalg.lstsq(design, y)[0]
         centre = np.mean(y, axis=0) - np.mean(x) * slope
@@ -444,7 +447,7 @@ def test_flat_shooting_vectors_are_laplace_about_the_best_from_the_footpoint(bud
     states = draw(target, 8000, f"flat shooting vector {budget}")
     vectors = mechanism.manifold.vector(np.expand_dims(frame, 2), states)
     for data_set, place in np.ndindex(2, 2):
-        x, y = mechanism.covariates[data_set], mechanism.points[data_set]
+        x, y = mechanism.covariates[data_set, :, 0], mechanism.points[data_set]
         square = np.mean(x**2)
         offset = np.mean(x) * footpoints[data_set, place]
         centre = (np.mean(x[:, None] * y, axis=0) - offset) / square

@@ -19,6 +19,9 @@ CUT_LOCUS_FRACTION = 0.9
 # shrink with them.
 ENERGY_ROUNDING = 1e-14
 
+# Least scale of data, relative to their coordinates: a gradient of 1e-10 of it is rounding.
+LEAST_SCALE = 1e-4
+
 # Rounds of reweighting of the robust start, each about one pass over the data.
 STARTING_ROUNDS = 30
 
@@ -152,7 +155,7 @@ def minimise(model, start, covariates, points, blocks=None, tolerance=1e-10, max
         for block, value in start.items()
     }
     spread = model.energy_gradient(at_footpoint, *data, blocks=()).energy
-    scale = np.maximum(np.sqrt(2.0 * spread), np.finfo(float).tiny)
+    scale = np.maximum(np.sqrt(2.0 * spread), LEAST_SCALE * np.max(np.abs(points)))
     current = model.energy_gradient(state, *data, blocks)
     norm = _gradient_norm(manifold, state, current)
     damping = np.zeros(norm.shape)

@@ -389,8 +389,7 @@ def gauss_newton_steps(manifold, parameters, covariates, gradients, damping, wei
     if isinstance(manifold, SymmetricSpace) and covariates.shape[-1] <= 1:
         return _steps_by_eigenspace(*given)
     normal = _normal_matrix(manifold, parameters, covariates, tuple(gradients), weights)
-    shift = (damping + RIDGE) * np.trace(normal, axis1=-2, axis2=-1)
-    normal = normal + shift[..., None, None] * np.eye(normal.shape[-1])
+    normal = _damped(normal, damping)
     footpoint = next(iter(parameters.values()))
     frame = manifold.frame(footpoint)
     flat = np.concatenate(
@@ -401,6 +400,13 @@ def gauss_newton_steps(manifold, parameters, covariates, gradients, damping, wei
     return {
         block: manifold.vector(frame, part) for block, part in zip(gradients, parts, strict=True)
     }
+
+
+def _damped(normal, damping):
+    """Normal matrices plus a multiple of the identity, which is all where no record counts."""
+    trace = np.trace(normal, axis1=-2, axis2=-1)
+    shift = np.where(trace > 0.0, (damping + RIDGE) * trace, 1.0)
+    return normal + shift[..., None, None] * np.eye(normal.shape[-1])
 
 
 def _steps_by_eigenspace(manifold, parameters, covariates, gradients, damping, weights):
@@ -425,8 +431,7 @@ def _steps_by_eigenspace(manifold, parameters, covariates, gradients, damping, w
         )
         weighted = columns if weights is None else weights[..., None, :] * columns
         normal = weighted @ np.swapaxes(columns, -1, -2) / shape[-1]
-        shift = (damping + RIDGE) * np.trace(normal, axis1=-2, axis2=-1)
-        inverse = np.linalg.inv(normal + shift[..., None, None] * np.eye(len(gradients)))
+        inverse = np.linalg.inv(_damped(normal, damping))
         for row, block in enumerate(gradients):
             for column, other in enumerate(gradients):
                 component = np.take(parts[other], index, axis=axis)

@@ -295,6 +295,7 @@ class _Proposal:
             lengths = lengths / np.sqrt(np.sum(lengths**2, axis=-1, keepdims=True))
         lengths = (radii[..., None] * lengths).reshape(directions.shape)
         steps = np.zeros_like(lengths)
+        position = np.zeros((*shape, *space.point_shape), dtype=space.dtype)
         for index in range(edges.shape[-1]):
             taken = mode == index
             centre, frame = self._centre_and_frame(index)
@@ -304,8 +305,7 @@ class _Proposal:
             # A step that leads out of the support for sure might lead to where numbers overflow.
             step = np.where(target.support.may_stay(step)[..., None], step, 0.0)
             reached = space.exp(centre, space.vector(frame, step))
-            # The first fills the places of all.
-            position = np.where(space.expand(taken), reached, position) if index else reached
+            position = np.where(space.expand(taken), reached, position)
         # Beyond the injectivity radius two steps lead to one place.
         outside = ~(space.is_shortest(steps) & target.support.may_stay(steps))
         if not self.bounded:

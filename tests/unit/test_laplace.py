@@ -1,0 +1,121 @@
+"""The Laplace mechanism: its radii against quadrature, its directions, budgets and refusals."""
+
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.integrate import cumulative_simpson
+
+from geodp.errors import DataError
+from geodp.manifolds.registry import make_manifold
+from geodp.manifolds.sphere import Sphere
+from geodp.mechanisms.base import PROVED, PublicSettings
+from geodp.mechanisms.laplace import Laplace, laplace_radii
+from geodp.models.geodesic import GeodesicModel
+from geodp.models.sensitivity import mean_sensitivity
+
+FALSE_ALARM = 6e-5
+NUMBER, RADIUS = 20, 0.4
+CENTRE = np.array([0.0, 0.0, 1.0])
+
+
+def quadrature(dim, scale, volume=True):
+    """Distribution function of the radius, and its mean."""
+    r = np.linspace(0.0, min(np.pi, 60.0 * scale), 20001)
+    density = np.exp(-r / scale) * (np.sin(r) ** (dim - 1) if volume else 1.0)
+    mass = cumulative_simpson(density, x=r, initial=0.0)
+    mean = cumulative_simpson(r * density, x=r, initial=0.0)[-1] / mass[-1]
+    return (lambda value: np.interp(value, r, mass / mass[-1])), mean
+
+
+@pytest.mark.parametrize("scale", [0.02, 0.1, 0.5, 3.0])
+@pytest.mark.parametrize("dim", [1, 2, 4])
+def test_radii_follow_their_distribution(dim, scale):
+    radii = laplace_radii(np.random.default_rng(1), dim, scale, (200, 100))
+    assert radii.shape == (200, 100)
+    distribution, mean = quadrature(dim, scale)
+    assert stats.kstest(radii.ravel(), distribution).pvalue > FALSE_ALARM
+    assert np.mean(radii) == pytest.approx(mean, abs=5.0 * np.std(radii) / np.sqrt(radii.size))
+    if dim > 1:
+        # Without the volume of spheres of that radius the same test fails.
+        wrong, _ = quadrature(dim, scale, volume=False)
+        assert stats.kstest(radii.ravel(), wrong).pvalue < 1e-9
+
+
+@pytest.mark.parametrize(("scale", "expected"), [(0.02, 1.999), (0.1, 1.980), (0.5, 1.612)])
+def test_mean_radii_on_the_sphere(scale, expected):
+    assert quadrature(2, scale)[1] / scale == pytest.approx(expected, abs=1e-3)
+
+
+def ball_data(dim=2, data_sets=2, seed=2):
+    sphere = Sphere(dim)
+    rng = np.random.default_rng(seed)
+    centre = np.broadcast_to(np.eye(dim + 1)[-1], (data_sets, NUMBER, dim + 1))
+    return sphere.exp(centre, sphere.random_tangent_in_ball(rng, centre, RADIUS))
+
+
+def prepared(points, **public):
+    model = GeodesicModel(Sphere(points.shape[-1] - 1), 0)
+    settings = PublicSettings(**{"data_radius": RADIUS, "centre": CENTRE, **public})
+    return Laplace.prepare(model, None, points, settings, model.fit(None, points))
+
+
+def test_draws_are_about_the_mean_at_the_scale_of_the_budget():
+    mechanism = prepared(ball_data())
+    model = mechanism.model
+    assert mechanism.guarantee.status == PROVED
+    assert mechanism.sensitivity == mean_sensitivity(model, NUMBER, RADIUS)
+    for budget in ("0.1", "0.5", "2"):
+        draws = mechanism.draw(np.random.default_rng(3), {"footpoint": budget}, {"footpoint": 4000})
+        found = draws.parameters["footpoint"]
+        assert found.shape == (2, 4000, 3)
+        assert draws.drawings["footpoint"].exact_share == 1.0
+        scale = mechanism.sensitivity / float(budget)
+        distribution, _ = quadrature(2, scale)
+        other, _ = quadrature(2, 1.1 * scale)
+        for mean, points in zip(model.fit(None, ball_data()).footpoint, found, strict=True):
+            away = model.manifold.dist(mean, points)
+            assert stats.kstest(away, distribution).pvalue > FALSE_ALARM
+            # A budget judged wrong by a tenth would be seen.
+            assert stats.kstest(away, other).pvalue < 1e-4
+            frame = model.manifold.frame(mean)
+            steps = model.manifold.coordinates(mean, model.manifold.log(mean, points), frame)
+            angle = np.arctan2(steps[:, 0], steps[:, 1]) / (2.0 * np.pi) + 0.5
+            assert stats.kstest(angle, "uniform").pvalue > FALSE_ALARM
+
+
+def test_part_of_the_data_sets_has_their_means():
+    mechanism = prepared(ball_data())
+    np.testing.assert_array_equal(mechanism.take(slice(1, 2)).mean, mechanism.mean[1:])
+
+
+def test_a_record_outside_the_ball_is_refused():
+    points = ball_data()
+    points[1, 6] = Sphere(2).project(np.array([0.9, 0.0, 1.0]))
+    with pytest.raises(DataError, match=r"^record 7 of data set 2 lies outside .* radius 0\.4"):
+        prepared(points)
+
+
+@pytest.mark.parametrize(
+    ("public", "message"),
+    [
+        ({"data_radius": 0.8}, r"data_radius is 0\.8.*below 0\.7854"),
+        ({"data_radius": None}, "give data_radius"),
+        ({"centre": None}, "give its centre"),
+    ],
+)
+def test_public_settings_that_will_not_do_are_refused(public, message):
+    with pytest.raises(DataError, match=message):
+        prepared(ball_data(), **public)
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "k", "message"),
+    [("sphere", 2, 1, "Frechet means only"), ("spd", 2, 0, "no exact sampler on SPD")],
+)
+def test_other_models_are_refused(make_records, name, size, k, message):
+    model = GeodesicModel(make_manifold(name, size), k)
+    data = make_records(model.manifold, seed=4, noise=0.05, data_shape=(1,))
+    x = data.covariates if k else None
+    public = PublicSettings(data_radius=RADIUS, centre=data.footpoint)
+    with pytest.raises(DataError, match=message):
+        Laplace.prepare(model, x, data.points, public, model.fit(x, data.points))
