@@ -218,10 +218,12 @@ class GradientDensity(Density):
         data_shape = self.covariates.shape[:-2]
         # The members of a data set follow one another.
         data_set = members // int(np.prod(self.scale.shape[len(data_shape) :], dtype=int))
-        shape = self.covariates.shape[-2:]
+        # Without covariates there is nothing to tell the number of data sets by.
+        shape = (int(np.prod(data_shape, dtype=int)), *self.covariates.shape[-2:])
+        points = self.points.reshape((*shape[:2], *self.manifold.point_shape))
         return {
-            "covariates": self.covariates.reshape((-1, *shape))[data_set],
-            "points": self.points.reshape((-1, shape[0], *self.manifold.point_shape))[data_set],
+            "covariates": self.covariates.reshape(shape)[data_set],
+            "points": points[data_set],
             "scale": self.scale.reshape(-1)[members],
         }
 
