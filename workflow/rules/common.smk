@@ -166,4 +166,4 @@ def table_needs(study, figure, kind):
 
 def mechanism_module(study):
     """The module of a study's mechanism, which its jobs load by name."""
-    return MECHANISMS[STUDIES[study].mechanism].partition(":")[0]
+    return MECHANISMS[STUDIES[study].mechanism].module

@@ -1,10 +1,8 @@
 """The model of a study, from its settings."""
 
 from geodp.models.geodesic import GeodesicModel
-from geodp.models.losses import Distance, Huber, SquaredDistance
+from geodp.models.losses import LOSSES
 from reproduction.manifolds import study_manifold
-
-LOSSES = {loss.name: loss for loss in (SquaredDistance, Huber, Distance)}
 
 
 def study_model(params):

@@ -1,7 +1,7 @@
 """Losses of a record: functions of the distance between its point and its prediction."""
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -57,7 +57,9 @@ class Huber(Loss):
         c, in the manifold's unit of length.  About 1.5 times the usual residual is customary.
     """
 
-    threshold: float
+    threshold: float = field(
+        metadata={"description": "Where the loss becomes linear, in the manifold's unit of length."}
+    )
     name = "huber"
 
     def __post_init__(self):
@@ -98,3 +100,7 @@ class Distance(Loss):
     def weights(self, squared_distances):
         distances = np.sqrt(squared_distances)
         return np.divide(1.0, distances, out=np.zeros_like(distances), where=distances > 0.0)
+
+
+# By the name a configuration gives them; their fields, positive numbers, are keys there.
+LOSSES = {loss.name: loss for loss in (SquaredDistance, Huber, Distance)}

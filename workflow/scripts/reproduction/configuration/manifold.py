@@ -4,6 +4,7 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
+from geodp.manifolds.registry import MANIFOLDS
 from reproduction.configuration.section import Count, Section, Text, absent, refused
 
 
@@ -30,7 +31,7 @@ class LandmarkMapSettings(Section):
 class ManifoldSettings(Section):
     """The space of the records."""
 
-    name: Literal["euclidean", "sphere", "hyperbolic", "spd", "kendall"] = Field(
+    name: Literal[tuple(MANIFOLDS)] = Field(
         description="Euclidean space, the unit sphere, hyperbolic space of curvature -1, symmetric "
         "positive definite matrices (affine-invariant metric), or Kendall's planar shapes."
     )

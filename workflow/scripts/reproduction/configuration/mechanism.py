@@ -1,9 +1,12 @@
 """The sections ``model``, ``mechanism`` and ``budgets`` of a study."""
 
-from typing import Annotated, Literal
+from dataclasses import fields
+from typing import Annotated, Literal, Union
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, create_model, model_validator
 
+from geodp.mechanisms.registry import MECHANISMS
+from geodp.models.losses import LOSSES
 from reproduction.configuration.section import (
     DecimalText,
     Positive,
@@ -30,29 +33,53 @@ def or_name(*names):
     return change
 
 
-class SquaredDistanceLoss(Section):
-    """Half the squared distance of a record to its prediction: least squares."""
-
-    name: Literal["squared_distance"] = Field(description="Name of the loss.")
-
-
-class DistanceLoss(Section):
-    """The distance itself: without covariates its minimum is the geometric median."""
-
-    name: Literal["distance"] = Field(description="Name of the loss.")
-
-
-class HuberLoss(Section):
-    """Half the squared distance up to a threshold, linear beyond."""
-
-    name: Literal["huber"] = Field(description="Name of the loss.")
-    threshold: Positive = Field(
-        description="Where the loss becomes linear, in the manifold's unit of length."
+def _section(name, title, description, **keys):
+    """A section whose first key is a fixed name."""
+    return create_model(
+        "".join(part.capitalize() for part in name.split("_")) + title,
+        __base__=Section,
+        __doc__=description,
+        name=(Literal[name], Field(description=f"Name of the {title.lower()}.")),
+        **keys,
     )
 
 
+def _numbers(descriptions):
+    """Keys that are positive numbers, from their descriptions by name."""
+    return {
+        name: (Positive, Field(description=description))
+        for name, description in descriptions.items()
+    }
+
+
+def _loss_section(name, loss):
+    """The section of a loss: its first line, and its fields."""
+    described = {each.name: each.metadata["description"] for each in fields(loss)}
+    return _section(name, "Loss", loss.__doc__.splitlines()[0], **_numbers(described))
+
+
+def _mechanism_section(name, entry):
+    """The section of a mechanism, with its options."""
+    title = "".join(part.capitalize() for part in name.split("_"))
+    if entry.options:
+        options = create_model(
+            f"{title}Options",
+            __base__=Section,
+            __doc__=f"Options of {name}.",
+            **_numbers(entry.options),
+        )
+        key = (options, Field(description="Public assumptions."))
+    else:
+        key = (NoOptions, Field(default={}, validate_default=True, description="None."))
+    return _section(name, "Mechanism", entry.description, options=key)
+
+
+class NoOptions(Section):
+    """No options."""
+
+
 LossSettings = Annotated[
-    SquaredDistanceLoss | DistanceLoss | HuberLoss,
+    Union[tuple(_loss_section(*each) for each in LOSSES.items())],  # noqa: UP007
     Field(discriminator="name"),
     BeforeValidator(_named),
 ]
@@ -67,48 +94,14 @@ class ModelSettings(Section):
     loss: LossSettings = Field(
         default={"name": "squared_distance"},
         validate_default=True,
-        json_schema_extra=or_name("squared_distance", "distance"),
+        json_schema_extra=or_name(*(name for name, loss in LOSSES.items() if not fields(loss))),
         description="Loss of a record: a name alone, or a mapping with the loss's own keys.",
     )
 
 
-class NoOptions(Section):
-    """No options."""
-
-
-class CertifiedOptions(Section):
-    """Public assumptions of the certified mechanism."""
-
-    residual_scale: Positive = Field(
-        description="A guess: standard deviation of the records about their geodesic, in each "
-        "direction; it chooses where residuals are clipped."
-    )
-
-
-class KngAsPublishedMechanism(Section):
-    """K-norm gradient mechanism, as published; its stated budget does not hold."""
-
-    name: Literal["kng_as_published"] = Field(description="Name of the mechanism.")
-    options: NoOptions = Field(default={}, validate_default=True, description="None.")
-
-
-class CertifiedMechanism(Section):
-    """Draws of all blocks at once, private with a proof at the budget in all."""
-
-    name: Literal["certified"] = Field(description="Name of the mechanism.")
-    options: CertifiedOptions = Field(description="Public assumptions.")
-
-
-class LaplaceMechanism(Section):
-    """Riemannian Laplace mechanism of a Frechet mean; needs `data_radius`."""
-
-    name: Literal["laplace"] = Field(description="Name of the mechanism.")
-    options: NoOptions = Field(default={}, validate_default=True, description="None.")
-
-
 # The mechanisms of geodp.mechanisms.registry, each with its options.
 MechanismSettings = Annotated[
-    KngAsPublishedMechanism | CertifiedMechanism | LaplaceMechanism,
+    Union[tuple(_mechanism_section(*each) for each in MECHANISMS.items())],  # noqa: UP007
     Field(discriminator="name"),
     BeforeValidator(_named),
 ]

@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
+from geodp.mechanisms.registry import MECHANISMS
 from reproduction.configuration.data import DataSettings, SimulatedData
 from reproduction.configuration.figures import FigureSettings
 from reproduction.configuration.manifold import ManifoldSettings
@@ -161,7 +162,9 @@ class StudySettings(Section):
     mechanism: MechanismSettings = Field(
         default={"name": "kng_as_published"},
         validate_default=True,
-        json_schema_extra=or_name("kng_as_published", "laplace"),
+        json_schema_extra=or_name(
+            *(name for name, entry in MECHANISMS.items() if not entry.options)
+        ),
         description="What draws parameters: a name alone, or a mapping with `options`.",
     )
     data: DataSettings = Field(description="The records.")
