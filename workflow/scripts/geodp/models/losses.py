@@ -103,4 +103,4 @@ class Distance(Loss):
 
 
 # By the name a configuration gives them; their fields, positive numbers, are keys there.
-LOSSES = {loss.name: loss for loss in (SquaredDistance, Huber, Distance)}
+LOSSES = {loss.name: loss for loss in (SquaredDistance, Distance, Huber)}
