@@ -139,6 +139,12 @@ def kind_of_figure(study, figure):
     return import_module(f"reproduction.figures.{study.settings['figures'][figure]['kind']}")
 
 
+def caption_file(kind):
+    """The caption of a kind of figure, or one that serves all."""
+    own = ROOT / "workflow" / "report" / f"{kind}.rst"
+    return f"../report/{kind if own.exists() else 'figure'}.rst"
+
+
 def figure_table(study, figure):
     """The table a figure reads, and the kind of it if it is made for this figure alone."""
     name = kind_of_figure(study, figure).TABLE

@@ -41,7 +41,7 @@ for study in STUDIES.values():
                 pdf=figure_path(study.name, figure, "pdf"),
                 svg=report(
                     figure_path(study.name, figure, "svg"),
-                    caption=f"../report/{chosen['kind']}.rst",
+                    caption=caption_file(chosen["kind"]),
                     category=study.name,
                     labels={"figure": figure},
                 ),
