@@ -4,7 +4,6 @@ Names are loaded when they are first used.
 """
 
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, version
 
 _MODULES = {
     "geodp.data.simulate": ("simulate_geodesic_data",),
@@ -28,17 +27,22 @@ _OWNERS = {name: module for module, names in _MODULES.items() for name in names}
 
 __all__ = sorted([*_OWNERS, "__version__"])
 
-try:
-    __version__ = version("geodp")
-except PackageNotFoundError:
-    # Used from a checkout that is not installed.
-    __version__ = "0.1.0"
-
-
 def __getattr__(name):
+    if name == "__version__":
+        return _version()
     if name not in _OWNERS:
         raise AttributeError(f"module 'geodp' has no attribute {name!r}")
     return getattr(import_module(_OWNERS[name]), name)
+
+
+def _version():
+    """The version that is installed, or of the checkout where none is."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("geodp")
+    except PackageNotFoundError:
+        return "0.2.0"
 
 
 def __dir__():

@@ -15,6 +15,7 @@ SCRIPTS = Path(__file__).resolve().parents[1]
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
+@cache
 def code(script, *chosen, folder=SCRIPTS):
     """Fingerprint of a script and of every module of the project that it needs.
 
@@ -63,20 +64,34 @@ def needed(script, *chosen, folder=SCRIPTS):
 
 
 @cache
+def _syntax(path):
+    """Syntax tree of a file."""
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def _statements(node):
+    """Statements below a node, nested ones included."""
+    for name in ("body", "orelse", "finalbody", "handlers", "cases"):
+        for child in getattr(node, name, []):
+            yield child
+            yield from _statements(child)
+
+
+@cache
 def _content(path):
-    """The syntax of a file without what only readers see."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    for node in ast.walk(tree):
+    """Digest of the syntax of a file without what only readers see."""
+    tree = _syntax(path)
+    for node in [tree, *_statements(tree)]:
         if isinstance(node, DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
             del node.body[0]
-    return ast.dump(tree)
+    return hashlib.sha256(ast.dump(tree).encode()).hexdigest()
 
 
 @cache
 def _imported(path, folder):
     """Files that the import statements of a file name, those within functions included."""
     found = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in _statements(_syntax(path)):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
