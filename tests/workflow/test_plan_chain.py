@@ -6,7 +6,8 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
-from libraries import declared_by, loaded_by
+
+pytestmark = pytest.mark.slow
 
 NUMBERS, BUDGETS, WANTED = [20, 2000], [0.5, 5], 0.2
 ASSUMED = {
@@ -79,12 +80,6 @@ def test_a_plan_beside_studies_is_made_on_demand_only(planned, reconfigured, sma
     reconfigured(PLANNED | {"studies": {"rats": small["studies"]["rats"]}})
     assert "plan" not in planned.planned()
     assert planned.planned("plan") == {}
-
-
-def test_library_of_the_rule_is_what_imports_load(planned):
-    loaded = loaded_by(planned.root, ["plan.py"])
-    expected = {"plan": {tuple(loaded["plan.py"])}}
-    assert declared_by(planned, "plan") == expected
 
 
 @pytest.mark.parametrize("asked", [["--dry-run"], ["--summary"], ["--dag"]])
