@@ -24,7 +24,8 @@ def test_with_wide_scales_the_errors_are_sums_of_laplace_draws(dim):
     found = planner.predict(rate, 1.0, scales)
     end = dim * (dim + 1.0) * (4.0 * 100.0 / rate) ** 2
     without = dim * 1e-6 / rate
-    # On a line the distribution has edges where the gradient at an end vanishes, which nodes fall beside.
+    # On a line the distribution has edges where the gradient at an end vanishes, and nodes fall
+    # beside them.
     accuracy = 0.02 if dim == 1 else 0.01
     assert found.footpoint == pytest.approx(2.0 * end + without, rel=accuracy)
     assert found.shooting_vector == pytest.approx(72.0 * end + 12.0 * without, rel=accuracy)

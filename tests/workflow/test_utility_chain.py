@@ -84,7 +84,7 @@ def test_nothing_is_left_to_do(simulated):
             "torus",
             "spaces.S^2.manifold.name: 'torus' is not",
         ),
-        (["utility", "n"], [20.5], "utility.n[0]: 20.5 has the wrong type: give integer"),
+        (["utility", "n"], [20.5], "utility.n[0]: 20.5 has the wrong type: give an integer"),
         (["comparison", "data_sets"], 1, "comparison.data_sets: 1 is too small: give 2 or more"),
         (
             ["comparison", "cells", "S^2"],
