@@ -50,14 +50,14 @@ def sphere_records(number=20, seed=1, noise_variance=0.001):
     along = 0.1 * np.pi * SPHERE.frame(CENTRE)[0]
     made = simulate_geodesic_data(
         np.random.default_rng(seed),
-        SPHERE,
+        GeodesicModel(SPHERE),
         1,
         number,
         noise_variance,
         first_point=SPHERE.exp(CENTRE, -along),
         last_point=SPHERE.exp(CENTRE, along),
     )
-    return made.covariates[0], DOMAIN.pull_inside(made.points[0])
+    return made.covariates[0, :, 0], DOMAIN.pull_inside(made.points[0])
 
 
 def outlier(number=20):
@@ -89,20 +89,25 @@ def test_nodes_add_up_to_the_sphere():
     assert np.sum(np.exp(log_weights)) == pytest.approx(4.0 * np.pi, rel=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["as published, any footpoint", "tau shared, v fixed, any footpoint"]
 )
 def test_constants_are_those_of_adaptive_quadrature(name):
     """Cells of another chart, halved where they must be."""
     pair = outlier()
-    laws = densities(VARIANTS[name], SETTING, 1.0, pair.covariates[None], pair.points[None])
-    found = losses(laws, (64, 48)).log_constants[0]
+    distributions = densities(
+        VARIANTS[name], SETTING, 1.0, pair.covariates[None], pair.points[None]
+    )
+    found = losses(distributions, (64, 48)).log_constants[0]
     for which in (0, 1):
-        chart = PolarChart(SPHERE, laws.pole[0, which], np.pi, 30.0 * float(laws.scale[0, which]))
+        chart = PolarChart(
+            SPHERE, distributions.pole[0, which], np.pi, 30.0 * float(distributions.scale[0, which])
+        )
 
         def log_density(states, which=which):
             both = np.broadcast_to(states, (1, 2, *states.shape))
-            return laws.log_density(both)[0, which]
+            return distributions.log_density(both)[0, which]
 
         expected = CellLaw(chart, log_density)
         assert found[which] == pytest.approx(expected.log_integral, abs=5e-3)
@@ -112,15 +117,15 @@ def test_losses_are_those_of_a_grid():
     """Normalised on an even grid of the ball, which a flat density needs no more than."""
     pair = outlier()
     variant, budget = VARIANTS["tau shared"], 0.2
-    laws = densities(variant, SETTING, budget, pair.covariates[None], pair.points[None])
+    distributions = densities(variant, SETTING, budget, pair.covariates[None], pair.points[None])
     side = np.linspace(-1.0, 1.0, 401)
     place = SETTING.radius * np.stack(np.meshgrid(side, side), axis=-1).reshape((-1, 2))
     place = place[np.sum(place**2, axis=-1) <= SETTING.radius**2]
     states = SPHERE.exp(CENTRE, SPHERE.vector(SPHERE.frame(CENTRE), place))
-    value = laws.log_density(np.broadcast_to(states, (1, 2, *states.shape)))[0]
+    value = distributions.log_density(np.broadcast_to(states, (1, 2, *states.shape)))[0]
     mass = np.sinc(np.linalg.norm(place, axis=-1) / np.pi)
     first, second = value - np.log(np.sum(np.exp(value) * mass, axis=-1, keepdims=True))
-    found = realised_loss(np.random.default_rng(1), laws)
+    found = realised_loss(np.random.default_rng(1), distributions)
     assert found.loss == pytest.approx(np.max(np.abs(first - second)), rel=0.02)
     assert found.loss >= np.max(np.abs(first - second)) - 2e-3
     assert found.error < 1e-6
@@ -129,14 +134,18 @@ def test_losses_are_those_of_a_grid():
 def test_an_error_that_both_constants_share_is_none_of_the_loss():
     same = outlier()
     pair = Pair(same.covariates[[0, 0]], same.points[[0, 0]], 3)
-    laws = densities(VARIANTS["tau shared"], SETTING, 3.0, pair.covariates[None], pair.points[None])
-    rougher = [losses(laws, nodes).log_constants[0] for nodes in ((40, 32), (26, 21))]
+    distributions = densities(
+        VARIANTS["tau shared"], SETTING, 3.0, pair.covariates[None], pair.points[None]
+    )
+    rougher = [losses(distributions, nodes).log_constants[0] for nodes in ((40, 32), (26, 21))]
     assert np.min(np.abs(rougher[0] - rougher[1])) > 1e-12
-    found = realised_loss(np.random.default_rng(1), laws)
+    found = realised_loss(np.random.default_rng(1), distributions)
     assert found.error == found.loss == 0.0
     # Of different data sets it is some of it.
-    laws = densities(VARIANTS["tau shared"], SETTING, 3.0, same.covariates[None], same.points[None])
-    assert realised_loss(np.random.default_rng(1), laws).error > 0.0
+    distributions = densities(
+        VARIANTS["tau shared"], SETTING, 3.0, same.covariates[None], same.points[None]
+    )
+    assert realised_loss(np.random.default_rng(1), distributions).error > 0.0
 
 
 @pytest.mark.parametrize(
@@ -158,7 +167,7 @@ def test_verdicts_are_no_surer_than_losses(loss, error, expected):
 
 
 @dataclass(frozen=True)
-class LaplaceLaw:
+class LaplaceDistribution:
     """Footpoint and shooting vector Laplace about the centre: two integrals of one variable."""
 
     public: PublicInputs
@@ -175,12 +184,13 @@ class LaplaceLaw:
         return np.where(self.public.support.contains(states), -away / self.scales[:, None], -np.inf)
 
 
-def test_joint_constants_are_those_of_a_law_in_closed_form():
+@pytest.mark.slow
+def test_joint_constants_are_those_of_a_distribution_in_closed_form():
     public = sphere_inputs(20)
     scales = np.array([0.1, 0.3])
     found = joint_loss(
         np.random.default_rng(2),
-        lambda public, x, y: LaplaceLaw(public, scales),
+        lambda public, x, y: LaplaceDistribution(public, scales),
         public,
         outlier(),
         1.0,
@@ -322,7 +332,7 @@ def two_point_inputs():
 
 
 def audited(make):
-    """The largest loss of a law that the audit finds, less its numerical error."""
+    """The largest loss of a distribution that the audit finds, less its numerical error."""
     x, y = sphere_records()
     public = sphere_inputs(len(x))
     rng = np.random.default_rng(3)
@@ -346,19 +356,21 @@ def doubled(public, covariates, points):
 
 @dataclass(frozen=True)
 class OneByOne:
-    """A law for each data set, with public inputs of its own."""
+    """A distribution for each data set, with public inputs of its own."""
 
-    laws: list
+    distributions: list
 
     @property
     def records(self):
-        return Pair(np.zeros((len(self.laws), 1)), np.zeros((len(self.laws), 1)), 0)
+        return Pair(
+            np.zeros((len(self.distributions), 1)), np.zeros((len(self.distributions), 1)), 0
+        )
 
     def log_density(self, states, budget):
         return np.stack(
             [
-                law.log_density(part[None], budget)[0]
-                for law, part in zip(self.laws, states, strict=True)
+                distribution.log_density(part[None], budget)[0]
+                for distribution, part in zip(self.distributions, states, strict=True)
             ]
         )
 
@@ -388,24 +400,28 @@ def tau_of_data(public, x, y):
     return {"gradient_scale": float(found.largest_residual)}
 
 
-def test_the_honest_law_passes():
+def test_the_honest_distribution_passes():
     found = audited(certified_distribution)
     assert 0.9 * BUDGET <= found <= BUDGET
 
 
+@pytest.mark.slow
 def test_a_doubled_score_is_found():
     assert audited(doubled) > 1.5 * BUDGET
 
 
+@pytest.mark.slow
 def test_contributions_that_are_not_clipped_are_found(monkeypatch):
     monkeypatch.setattr(certified, "clip_factors", lambda norms, limit: np.ones_like(norms))
     assert audited(certified_distribution) > 1.5 * BUDGET
 
 
+@pytest.mark.slow
 def test_a_support_taken_from_the_data_is_found():
     assert audited(one_by_one(support_of_data)) == np.inf
 
 
+@pytest.mark.slow
 def test_a_scale_taken_from_the_data_is_found():
     assert audited(one_by_one(tau_of_data)) > 1.5 * BUDGET
 
@@ -438,6 +454,7 @@ CASES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
 def test_the_attack_keeps_below_the_budget_and_sees_twice_as_much(case):
     """As many draws for both, with the pairs and the public inputs of the audit."""
@@ -470,8 +487,9 @@ def test_limits_are_those_of_clopper_and_pearson():
     assert budget_bound(0, 10, 50, 0.95) == -np.inf
 
 
+@pytest.mark.slow
 def test_bounds_hold_as_often_as_stated():
-    """Draws from one law twice: every positive bound is a mistake."""
+    """Draws from one distribution twice: every positive bound is a mistake."""
     manifold = SPD(2)
     rng = np.random.default_rng(6)
     points = manifold.random_point(rng, (2, 4))

@@ -17,14 +17,15 @@ NARROW = {"footpoint_radius": 0.8, "shooting_vector_length": 1.6, "residual_scal
 @pytest.mark.parametrize("dim", [1, 2, 6, 12, 96])
 def test_with_wide_scales_the_errors_are_sums_of_laplace_draws(dim):
     # Nothing is clipped, and the loss never decides: the gradients at the two ends are independent
-    # with lengths that follow a Gamma law.
+    # with lengths that follow a Gamma distribution.
     planner = Planner(dim, 10.0, 20.0, 1e-3)
     scales = Scales(gradient_scale=100.0, loss_scale=1e3, loss_offset=0.9)
     rate = 1e5 * np.sqrt(dim) * dim
     found = planner.predict(rate, 1.0, scales)
     end = dim * (dim + 1.0) * (4.0 * 100.0 / rate) ** 2
     without = dim * 1e-6 / rate
-    # On a line the law has edges where the gradient at an end vanishes, which nodes fall beside.
+    # On a line the distribution has edges where the gradient at an end vanishes, and nodes fall
+    # beside them.
     accuracy = 0.02 if dim == 1 else 0.01
     assert found.footpoint == pytest.approx(2.0 * end + without, rel=accuracy)
     assert found.shooting_vector == pytest.approx(72.0 * end + 12.0 * without, rel=accuracy)
@@ -151,11 +152,13 @@ def test_predictions_are_what_simulated_releases_have(name, number, budget):
     public = PublicInputs(
         manifold, centre, *radii, (0.0, 1.0), **vars(predicted.scales), number=number
     )
-    law = Certified(public, map_records(public, x, y))
-    truth = np.broadcast_to(law.space.join(p, v), (DATA_SETS, *law.space.point_shape))
-    target = certified_target(law, budget, truth)
+    distribution = Certified(public, map_records(public, x, y))
+    truth = np.broadcast_to(
+        distribution.space.join(p, v), (DATA_SETS, *distribution.space.point_shape)
+    )
+    target = certified_target(distribution, budget, truth)
     states, weights = weighted_proposals(rng, target, Matched((0.7, 0.0, 0.3)), PROPOSALS)
-    errors = geodesic_errors(manifold, law.space.parts(states), (p, v))
+    errors = geodesic_errors(manifold, distribution.space.parts(states), (p, v))
     for what, squares in errors.items():
         simulated = np.sqrt(np.mean(np.sum(weights * squares, axis=-1)))
         assert simulated == pytest.approx(np.sqrt(getattr(predicted, what)), rel=0.25)

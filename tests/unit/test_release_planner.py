@@ -43,15 +43,15 @@ def test_a_plan_is_the_same_at_every_call():
     assert first == second
 
 
-def test_releases_get_better_with_subjects_and_budget_and_come_near_the_law():
+def test_releases_get_better_with_subjects_and_budget_and_come_near_the_distribution():
     few = {"points": 1 << 12}
     errors = [
         plan_release(SPHERE, number, "3", **few).prediction.curve for number in (10, 50, 200, 2000)
     ]
     assert errors == sorted(errors, reverse=True)
     rich = plan_release(MATRICES, 2000, "10", **few).prediction
-    law = MATRICES.predict(2000, 10.0)
-    assert law.curve < rich.curve < 2.0 * law.curve
+    distribution = MATRICES.predict(2000, 10.0)
+    assert distribution.curve < rich.curve < 2.0 * distribution.curve
     assert not rich.is_noise
     poor = plan_release(MATRICES, 20, "0.1", **few).prediction
     assert poor.is_noise
@@ -83,7 +83,7 @@ def test_points_that_stand_for_others_change_nothing(monkeypatch):
         np.testing.assert_allclose(sampled, every, rtol=0.12)
 
 
-def test_other_laws_and_budgets_are_refused():
+def test_other_scores_and_budgets_are_refused():
     with pytest.raises(DataError, match="combined score and both blocks"):
         plan_release(Planner(2, 1.0, 1.0, 0.1, score_name="energy"), 10, "1")
     with pytest.raises(DataError, match="above zero"):
@@ -130,9 +130,9 @@ def test_predictions_are_what_exact_releases_have(name):
     x = np.tile(np.linspace(0.0, 1.0, number), (DATA_SETS, 1))
     clean = manifold.exp(p[:, None], manifold.expand(x - 0.5) * v[:, None])
     y = manifold.exp(clean, scale * manifold.random_tangent(rng, clean))
-    law = Certified(public, map_records(public, x, y))
-    states = public_points.draw(law, plan.stages, generator_bits(rng))
-    errors = geodesic_errors(manifold, law.space.parts(states), (p[:, None], v[:, None]))
+    distribution = Certified(public, map_records(public, x, y))
+    states = public_points.draw(distribution, plan.stages, generator_bits(rng))
+    errors = geodesic_errors(manifold, distribution.space.parts(states), (p[:, None], v[:, None]))
     for what, squares in errors.items():
         simulated = np.sqrt(np.mean(squares))
         assert simulated == pytest.approx(np.sqrt(getattr(plan.prediction, what)), rel=0.25)

@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
-from libraries import declared_by, measured_with
+
+pytestmark = pytest.mark.slow
 
 SPACES = {"S^2": ("s2", 2), "outlines": ("outlines", 96)}
 TINY = {
@@ -18,14 +19,6 @@ TINY = {
     "gradients": {"megabytes": 0.05, "chains": [1, 2]},
     "fits": {"n": [8]},
     "sizes": {"n": [10, 20]},
-}
-# Script of each rule, and the module that it runs.
-MODULES = {
-    "benchmark_sampling": ("measure", "benchmark.sampling"),
-    "benchmark_gradients": ("measure", "benchmark.gradients"),
-    "benchmark_fits": ("measure", "benchmark.fits"),
-    "benchmark_sizes": ("measure", "benchmark.sizes"),
-    "benchmark": ("summarise", "benchmark.summary"),
 }
 COLUMNS = [
     *("what", "space", "dimension", "n", "budget", "draws", "method", "value", "unit"),
@@ -72,11 +65,6 @@ def test_nothing_is_left_to_do_and_no_configuration_matters(measured):
     measured.configure(other)
     assert "Nothing to be done" in measured.run("--dry-run", "benchmark")
     measured.configuration.write_text(before)
-
-
-def test_library_of_its_rules_is_what_imports_load(measured):
-    expected = {name: {measured_with(measured.root, *used)} for name, used in MODULES.items()}
-    assert declared_by(measured, "benchmark") == expected
 
 
 def test_columns_and_dimensions(table):

@@ -6,7 +6,10 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
-from libraries import declared_by, loaded_by
+
+from reproduction.configuration import ConfigurationError, validate
+
+pytestmark = pytest.mark.slow
 
 NUMBERS, BUDGETS, WANTED = [20, 2000], [0.5, 5], 0.2
 ASSUMED = {
@@ -81,12 +84,6 @@ def test_a_plan_beside_studies_is_made_on_demand_only(planned, reconfigured, sma
     assert planned.planned("plan") == {}
 
 
-def test_library_of_the_rule_is_what_imports_load(planned):
-    loaded = loaded_by(planned.root, ["plan.py"])
-    expected = {"plan": {tuple(loaded["plan.py"])}}
-    assert declared_by(planned, "plan") == expected
-
-
 @pytest.mark.parametrize("asked", [["--dry-run"], ["--summary"], ["--dag"]])
 def test_what_runs_nothing_needs_no_number_of_cores(planned, asked):
     # Nor do settings of a profile.
@@ -149,18 +146,33 @@ def test_what_a_wanted_error_needs_is_found_both_ways(tables):
     ("changes", "sentence"),
     [
         ({"residual": 0.03}, "plan.residual is unknown: did you mean residual_scale?"),
-        ({"n": [20.5]}, "plan.n[0]: 20.5 has the wrong type: give integer"),
+        ({"n": [20.5]}, "plan.n[0]: 20.5 has the wrong type: give an integer"),
         ({"n": [20, 0]}, "plan.n[1]: 0 is too small: give 1 or more"),
         ({"n": []}, "plan.n: the list is empty: give at least one entry"),
         ({"budgets": [0]}, "plan.budgets[0]: 0 is too small: give a number above 0"),
     ],
 )
-def test_wrong_keys_are_refused_in_a_sentence(planned, reconfigured, changes, sentence):
-    reconfigured(with_plan(**changes))
+def test_wrong_keys_are_refused_in_a_sentence(changes, sentence):
+    with pytest.raises(ConfigurationError) as problem:
+        validate(with_plan(**changes))
+    assert str(problem.value).startswith(f"configuration key {sentence}")
+
+
+def test_a_run_with_wrong_keys_ends_with_the_sentence(planned, reconfigured):
+    reconfigured(with_plan(budgets=[0]))
     result = planned.snakemake("--dry-run", "plan")
     assert result.returncode != 0
-    assert f"Error: configuration key {sentence}\n" in result.stdout
+    assert "Error: configuration key plan.budgets[0]: " in result.stdout
     assert "Traceback" not in result.stdout
+
+
+def test_a_changed_module_plans_again(planned):
+    folder = planned.root / "workflow/scripts/reproduction/measurements/plan"
+    module = folder / "predictions.py"
+    before = module.read_text()
+    module.write_text(f"{before}CHANGED = True\n")
+    assert planned.planned("plan") == {"plan": 1}
+    module.write_text(before)
 
 
 def test_a_configuration_without_a_plan_says_what_is_missing(planned, reconfigured, small):

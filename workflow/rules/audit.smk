@@ -14,15 +14,12 @@ rule audit_losses:
     conda:
         "../../envs/environment.yaml"
     params:
-        study="audit",
-        module="audit.losses",
+        **measurement("audit.losses"),
         arguments=lambda wildcards: {
             "settings": part_of("audit", "seed", "sphere", "certified", "two_points"),
             "number": int(wildcards.n),
             "budgets": audit_budgets(int(wildcards.n)),
         },
-        code=code("measure.py", "reproduction.measurements.audit.losses"),
-        lock=LOCK,
     script:
         "../scripts/measure.py"
 
@@ -35,13 +32,10 @@ rule audit_sensitivity:
     conda:
         "../../envs/environment.yaml"
     params:
-        study="audit",
-        module="audit.sensitivity",
+        **measurement("audit.sensitivity"),
         arguments=lambda wildcards: {
             "settings": part_of("audit", "seed", "sensitivity", "sphere"),
         },
-        code=code("measure.py", "reproduction.measurements.audit.sensitivity"),
-        lock=LOCK,
     script:
         "../scripts/measure.py"
 
@@ -56,11 +50,8 @@ rule audit_black_box:
     conda:
         "../../envs/environment.yaml"
     params:
-        study="audit",
-        module="audit.black_box",
+        **measurement("audit.black_box"),
         arguments=lambda wildcards: {"settings": part_of("audit", "seed", "black_box")},
-        code=code("measure.py", "reproduction.measurements.audit.black_box"),
-        lock=LOCK,
     script:
         "../scripts/measure.py"
 
@@ -89,12 +80,9 @@ rule audit:
     conda:
         "../../envs/environment.yaml"
     params:
-        study="audit",
-        module="audit.summary",
+        **measurement("audit.summary", "summarise.py"),
         arguments=lambda wildcards: {
             "settings": part_of("audit", "sphere", "certified", "two_points"),
         },
-        code=code("summarise.py", "reproduction.measurements.audit.summary"),
-        lock=LOCK,
     script:
         "../scripts/summarise.py"

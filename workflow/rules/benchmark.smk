@@ -13,15 +13,12 @@ rule benchmark_sampling:
         "../../envs/environment.yaml"
     threads: whole_machine
     params:
-        study="benchmark",
-        module="benchmark.sampling",
+        **measurement("benchmark.sampling"),
         arguments=lambda wildcards: {
             "settings": part_of("benchmark", "seed", "seconds", "draws"),
             "space": space_named("benchmark", wildcards),
             "grid": settings_of("benchmark")["spaces"][space_named("benchmark", wildcards)],
         },
-        code=code("measure.py", "reproduction.measurements.benchmark.sampling"),
-        lock=LOCK,
     script:
         "../scripts/measure.py"
 
@@ -37,11 +34,8 @@ rule benchmark_gradients:
         "../../envs/environment.yaml"
     threads: whole_machine
     params:
-        study="benchmark",
-        module="benchmark.gradients",
+        **measurement("benchmark.gradients"),
         arguments=lambda wildcards: benchmark_arguments("gradients"),
-        code=code("measure.py", "reproduction.measurements.benchmark.gradients"),
-        lock=LOCK,
     script:
         "../scripts/measure.py"
 
@@ -59,11 +53,8 @@ rule benchmark_fits:
         "../../envs/environment.yaml"
     threads: whole_machine
     params:
-        study="benchmark",
-        module="benchmark.fits",
+        **measurement("benchmark.fits"),
         arguments=lambda wildcards: benchmark_arguments("fits", backend=wildcards.backend),
-        code=code("measure.py", "reproduction.measurements.benchmark.fits"),
-        lock=LOCK,
     script:
         "../scripts/measure.py"
 
@@ -79,11 +70,8 @@ rule benchmark_sizes:
         "../../envs/environment.yaml"
     threads: whole_machine
     params:
-        study="benchmark",
-        module="benchmark.sizes",
+        **measurement("benchmark.sizes"),
         arguments=lambda wildcards: benchmark_arguments("sizes", folder=BENCHMARK_RESULTS),
-        code=code("measure.py", "reproduction.measurements.benchmark.sizes"),
-        lock=LOCK,
     script:
         "../scripts/measure.py"
 
@@ -102,10 +90,7 @@ rule benchmark:
     conda:
         "../../envs/environment.yaml"
     params:
-        study="benchmark",
-        module="benchmark.summary",
+        **measurement("benchmark.summary", "summarise.py"),
         arguments={},
-        code=code("summarise.py", "reproduction.measurements.benchmark.summary"),
-        lock=LOCK,
     script:
         "../scripts/summarise.py"

@@ -26,6 +26,16 @@ def part_of(stage, *keys):
     return {key: settings_of(stage)[key] for key in keys}
 
 
+def measurement(module, script="measure.py"):
+    """Parameters of a rule whose script runs a module of `reproduction.measurements`."""
+    return {
+        "study": module.partition(".")[0],
+        "module": module,
+        "code": code(script, f"reproduction.measurements.{module}"),
+        "lock": LOCK,
+    }
+
+
 def spaces_by_file(stage):
     """Names of a stage's spaces by what their files are called."""
     return {re.sub("[^a-z0-9]", "", name.lower()): name for name in settings_of(stage)["spaces"]}

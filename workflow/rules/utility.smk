@@ -15,11 +15,8 @@ rule utility_cells:
     conda:
         "../../envs/environment.yaml"
     params:
-        study="utility",
-        module="utility.releases",
+        **measurement("utility.releases"),
         arguments=lambda wildcards: utility_arguments(wildcards, "utility"),
-        code=code("measure.py", "reproduction.measurements.utility.releases"),
-        lock=LOCK,
     script:
         "../scripts/measure.py"
 
@@ -42,11 +39,8 @@ rule utility:
     conda:
         "../../envs/environment.yaml"
     params:
-        study="utility",
-        module="utility.summary",
+        **measurement("utility.summary", "summarise.py"),
         arguments=lambda wildcards: {"shown": settings_of("utility")["utility"]["shown"]},
-        code=code("summarise.py", "reproduction.measurements.utility.summary"),
-        lock=LOCK,
     script:
         "../scripts/summarise.py"
 
@@ -65,13 +59,10 @@ rule comparison_cells:
     conda:
         "../../envs/environment.yaml"
     params:
-        study="comparison",
-        module="comparison.mechanisms",
+        **measurement("comparison.mechanisms"),
         arguments=lambda wildcards: utility_arguments(
             wildcards, "comparison", budget=float(wildcards.budget)
         ),
-        code=code("measure.py", "reproduction.measurements.comparison.mechanisms"),
-        lock=LOCK,
     script:
         "../scripts/measure.py"
 
@@ -87,10 +78,7 @@ rule comparison:
     conda:
         "../../envs/environment.yaml"
     params:
-        study="comparison",
-        module="comparison.summary",
+        **measurement("comparison.summary", "summarise.py"),
         arguments={},
-        code=code("summarise.py", "reproduction.measurements.comparison.summary"),
-        lock=LOCK,
     script:
         "../scripts/summarise.py"

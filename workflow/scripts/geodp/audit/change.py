@@ -37,7 +37,7 @@ def largest_change(rng, public, score="combined", make=Certified, searches=24, r
     every = np.arange(searches)
     # Searches start where contributions add up: far in one direction from one end of the geodesic.
     side = rng.integers(2, size=searches)
-    direction = manifold.random_tangent(rng, states[:, 0])
+    direction = manifold.random_direction(rng, states[:, 0])
 
     def placed(x, away, direction):
         """Points at a distance from predictions, in a direction carried there."""
@@ -45,7 +45,7 @@ def largest_change(rng, public, score="combined", make=Certified, searches=24, r
         step = manifold.expand(x) * v
         end = manifold.exp(p, step)
         carried = manifold.transport(p, step, direction)
-        return manifold.exp(end, manifold.expand(away / manifold.norm(p, direction)) * carried)
+        return manifold.exp(end, manifold.expand(away) * carried)
 
     longest = 0.9 * min(manifold.injectivity_radius, 1.5)
     x = np.where(side, high, low)
@@ -73,7 +73,9 @@ def largest_change(rng, public, score="combined", make=Certified, searches=24, r
         fresh = rng.choice(odd, size=searches)
         at = np.nan_to_num(np.clip(fresh, low, high), nan=middle)
         away = longest * rng.random(searches) * (rng.random(searches) > 0.3)
-        elsewhere = placed((at - middle) / width, away, manifold.random_tangent(rng, states[:, 0]))
+        elsewhere = placed(
+            (at - middle) / width, away, manifold.random_direction(rng, states[:, 0])
+        )
         valid = np.array([manifold.invalid_reason(point) is None for point in y])
         usable = np.where(manifold.expand(valid), y, public.centre)
         size = 10.0 ** rng.uniform(-3.0, 0.0, searches)

@@ -60,7 +60,6 @@ SHARES_WITH_AXIAL = (
     (0.10, 0.80, 0.10),
     (0.20, 0.30, 0.50),
 )
-FIXED_SHARES = (0.70, 0.00, 0.30)
 PILOT_SHARES = (0.6, 0.0, 0.4)
 PILOT_SHARES_WITH_AXIAL = (0.4, 0.3, 0.3)
 
@@ -99,26 +98,22 @@ class Matched(Kernel):
     shares : sequence of float or ndarray, shape (3,) or (*batch, 3)
         Shares of proposals from the ellipses, from the axial distribution, and uniform in the
         support; where that is unbounded all come from the ellipses.
-    redraws : bool
-        Whether proposals outside the support are drawn again.  Without it a chain makes as many
-        proposals as it has steps, whatever the data.
     """
 
     shares: tuple | np.ndarray = SHARES[0]
-    redraws: bool = True
 
     name = "matched"
 
     def member(self, index):
         """The same kernel for one part of the batch, given as a tuple of slices."""
         shares = np.asarray(self.shares)
-        return Matched(shares[index] if shares.ndim > 1 else shares, self.redraws)
+        return Matched(shares[index] if shares.ndim > 1 else shares)
 
     def init(self, rng, target, chains):
         """One proposal for each chain, within the support where that is possible."""
-        proposal = _Proposal.of(target, self.shares, self.redraws)
+        proposal = _Proposal.of(target, self.shares)
         state = proposal.draw(rng, chains)
-        for _ in range(START_REDRAWS if self.redraws else 0):
+        for _ in range(START_REDRAWS):
             outside = np.isneginf(state.log_density)
             if not np.any(outside):
                 break
@@ -127,7 +122,7 @@ class Matched(Kernel):
 
     def step(self, rng, target, state):
         """One Metropolis-Hastings step; returns the new state and its `Info`."""
-        proposal = _Proposal.of(target, self.shares, self.redraws)
+        proposal = _Proposal.of(target, self.shares)
         proposed = proposal.draw(rng, state.log_density.shape[-1])
         # Of two states outside the support neither is better.
         with np.errstate(invalid="ignore"):
@@ -137,7 +132,7 @@ class Matched(Kernel):
 
     def walk(self, rng, target, state, steps, every):
         """As `Kernel.walk`; proposals do not depend on the state, so many are drawn at once."""
-        proposal = _Proposal.of(target, self.shares, self.redraws)
+        proposal = _Proposal.of(target, self.shares)
         shape = state.log_density.shape
         chains = shape[-1]
         block = max(1, BLOCK // int(np.prod(shape)))
@@ -210,7 +205,6 @@ class _Proposal:
         Whose lengths the norm adds up.
     axial : AxialDistribution or None
     bounded : bool
-    redraws : bool
     """
 
     target: Target
@@ -221,10 +215,9 @@ class _Proposal:
     parts: int
     axial: AxialDistribution | None
     bounded: bool
-    redraws: bool
 
     @classmethod
-    def of(cls, target, shares, redraws=True):
+    def of(cls, target, shares):
         axis = -target.space.point_ndim - 1
         widths = np.array(target.widths)
         centres = np.repeat(np.expand_dims(target.centre, axis), len(widths), axis=axis)
@@ -257,13 +250,12 @@ class _Proposal:
             parts,
             axial,
             bounded,
-            redraws,
         )
 
     def draw(self, rng, chains):
         """Fresh states with their log weights; (*batch, chains)."""
         position, outside = self._draw_once(rng, chains)
-        for _ in range(REDRAWS if self.redraws else 0):
+        for _ in range(REDRAWS):
             if not np.any(outside):
                 break
             again, again_outside = self._draw_once(rng, chains)
@@ -419,31 +411,16 @@ def plan(rng, target, proposals, total_variation, fewest, most, counted=True):
     distances = np.max(total_variation_bounds(log_weight, steps), axis=0)
     enough = distances <= total_variation
     chosen = int(np.argmax(enough)) if np.any(enough) else -1
-    return _stated(
-        Matched(shares), log_weight, int(steps[chosen]), distances[chosen], not np.any(enough)
+    extrapolated = float(distances[chosen])
+    return Plan(
+        Matched(shares),
+        int(steps[chosen]),
+        float(np.exp(np.max(_relative(log_weight)))),
+        max(extrapolated, float(np.max(resolution(log_weight)))),
+        not np.any(enough),
+        proposals=1 + int(steps[chosen]),
+        extrapolated=extrapolated,
     )
-
-
-def fixed_plan(rng, target, proposals, steps):
-    """A plan whose work does not depend on the target; its distance to the target is estimated.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    target : Target
-    proposals : int
-        Pilot proposals for each batch member, from which the distance to the target is estimated.
-    steps : int
-
-    Returns
-    -------
-    Plan
-    """
-    kernel = Matched(FIXED_SHARES, redraws=False)
-    state = _Proposal.of(target, FIXED_SHARES, redraws=False).draw(rng, proposals)
-    log_weight = state.memory["log_weight"]
-    distances = total_variation_bounds(log_weight, np.array([steps]))
-    return _stated(kernel, log_weight, steps, np.max(distances))
 
 
 def resolution(log_weight):
@@ -466,19 +443,6 @@ def resolution(log_weight):
     """
     largest = np.exp(np.max(_relative(log_weight), axis=-1))
     return np.minimum(1.0, RULE_OF_THREE * largest / log_weight.shape[-1])
-
-
-def _stated(kernel, log_weight, steps, extrapolated, cut_short=False):
-    """The plan of a kernel and a number of steps, and what pilots' log weights say of them."""
-    return Plan(
-        kernel,
-        steps,
-        float(np.exp(np.max(_relative(log_weight)))),
-        max(float(extrapolated), float(np.max(resolution(log_weight)))),
-        cut_short,
-        proposals=1 + steps,
-        extrapolated=float(extrapolated),
-    )
 
 
 def _other_mode_matters(target, counted):

@@ -92,7 +92,6 @@ class ChainsSettings(Section):
         description="Weighted proposals, for means over the distribution."
     )
     total_variation: Share = Field(description="Total variation distance wanted.")
-    tried_steps: Count = Field(description="Steps tried before a sampler is planned with care.")
     fewest_steps: Count = Field(description="Fewest steps.")
     most_steps: Count = Field(description="Most steps.")
 

@@ -6,24 +6,19 @@ import numpy as np
 import pandas as pd
 
 from geodp.audit.attack import attack, dependence
-from geodp.audit.published import (
-    two_points,
-)
+from geodp.audit.published import two_points
 from geodp.audit.search import Pair
 from geodp.data.simulate import simulate_geodesic_data
 from geodp.manifolds.registry import make_manifold
+from geodp.mechanisms.base import PublicSettings
 from geodp.mechanisms.certified import Certified, map_records
-from geodp.mechanisms.kng_as_published import AsPublished, configured_support
-from geodp.models.regression import fit
-from geodp.models.sensitivity import published_sensitivity
+from geodp.mechanisms.kng_as_published import KNGAsPublished
+from geodp.models.geodesic import GeodesicModel
 from geodp.randomness import random_stream
 from geodp.samplers import choice, public_points
 from geodp.samplers.base import run
 from geodp.samplers.integer_choice import generator_bits
-from reproduction.measurements.audit.setting import (
-    CERTIFIED,
-    two_point_inputs,
-)
+from reproduction.measurements.audit.setting import CERTIFIED, two_point_inputs
 from reproduction.measurements.rats import observed_rats
 
 
@@ -37,14 +32,11 @@ def published_footpoints(manifold, budget, data_radius=None):
         *point_shape).
     """
 
+    model, public = GeodesicModel(manifold), PublicSettings(data_radius=data_radius)
+
     def draw(rng, data, number):
-        covariates, points = (part[None] for part in data)
-        found = fit(manifold, covariates, points)
-        sensitivity = published_sensitivity(
-            manifold, found.largest_residual, covariates.shape[-1], data_radius
-        )
-        support = configured_support(manifold, sensitivity)
-        mechanism = AsPublished(manifold, covariates, points, found, sensitivity, support)
+        data = [part[None] for part in data]
+        mechanism = KNGAsPublished.prepare(model, *data, public, model.fit(*data))
         target = mechanism.footpoint_target(budget)
         plan = choice.plan(rng, target, number)
         state, _ = run(rng, plan.sampler, target, number, plan.steps)
@@ -70,7 +62,7 @@ def released_geodesics(public, budget, power):
         From a generator, data (covariates, points) and a number to draws (number, 2,
         *point_shape).
     """
-    stages = public_points.one_stage(Fraction(str(budget)), 1 << power)
+    stages = (public_points.Stage(Fraction(str(budget)), 1 << power),)
 
     def draw(rng, data, number):
         covariates, points = (part[None] for part in data)
@@ -131,7 +123,7 @@ def spd_data(seed, number=20):
     manifold = make_manifold("spd", 2)
     made = simulate_geodesic_data(
         random_stream(seed, "audit", "spd", "data"),
-        manifold,
+        GeodesicModel(manifold),
         1,
         number,
         0.001,
@@ -139,7 +131,7 @@ def spd_data(seed, number=20):
         first_point=np.eye(2),
         ambient_noise=False,
     )
-    return manifold, (made.covariates[0], made.points[0])
+    return manifold, (made.covariates[0, :, 0], made.points[0])
 
 
 def sphere_case(chosen):
@@ -212,7 +204,7 @@ def measure(settings, rats):
         (spd_data(seed), "simulated, one covariate mistyped", 1.0),
     ):
         draw = published_footpoints(manifold, stated, radius)
-        centre = fit(manifold, *data).footpoint
+        centre = GeodesicModel(manifold).fit(*data).footpoint
         number = chosen["published_draws"]
         pair = mistyped(data)
         measure(

@@ -4,11 +4,7 @@ import numpy as np
 import pandas as pd
 
 from geodp.audit.change import largest_change
-from geodp.audit.published import (
-    SPHERE,
-    VARIANTS,
-    search_change,
-)
+from geodp.audit.published import SPHERE, VARIANTS, search_change
 from geodp.audit.search import worst_neighbour
 from geodp.manifolds.registry import make_manifold
 from geodp.mechanisms.certified import SCORES, PublicInputs

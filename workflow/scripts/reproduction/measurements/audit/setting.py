@@ -2,13 +2,11 @@
 
 import numpy as np
 
-from geodp.audit.published import (
-    SPHERE,
-    SphereSetting,
-)
+from geodp.audit.published import SPHERE, SphereSetting
 from geodp.audit.search import RecordDomain
 from geodp.data.simulate import simulate_geodesic_data
 from geodp.mechanisms.certified import PublicInputs
+from geodp.models.geodesic import GeodesicModel
 from geodp.randomness import random_stream
 
 CENTRE = np.array([0.0, 0.0, 1.0])
@@ -36,14 +34,14 @@ def sphere_data(settings, seed, number):
     first, last = SPHERE.exp(CENTRE, -along), SPHERE.exp(CENTRE, along)
     made = simulate_geodesic_data(
         rng,
-        SPHERE,
+        GeodesicModel(SPHERE),
         1,
         number,
         settings["noise_variance"],
         first_point=first,
         last_point=last,
     )
-    return made.covariates[0], record_domain(settings).pull_inside(made.points[0])
+    return made.covariates[0, :, 0], record_domain(settings).pull_inside(made.points[0])
 
 
 def record_domain(settings):

@@ -6,7 +6,7 @@ from pathlib import Path
 import pandas as pd
 
 from geodp.mechanisms.certified import SLACK
-from reproduction.figures.style import save_figure
+from reproduction.figures.files import METADATA
 from reproduction.measurements.audit.figure import draw
 
 
@@ -56,7 +56,7 @@ def summarise(settings, losses, neighbours, sensitivity, black_box, template, ma
 def _svg(figure):
     """A figure as an element of a page, without the declaration that only a file may have."""
     picture = StringIO()
-    save_figure(figure, picture, "svg")
+    figure.savefig(picture, format="svg", metadata=METADATA["svg"])
     text = picture.getvalue()
     return text[text.index("<svg") :]
 

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from geodp.manifolds.registry import make_manifold
-from geodp.models.regression import energy_gradient, fit
+from geodp.models.geodesic import GeodesicModel
 from reproduction.measurements.benchmark.geomstats_walk import (
     from_geomstats,
     geomstats_space,
@@ -103,13 +103,14 @@ def regress(space, covariates, points, solver, start):
     return np.asarray(regression.intercept_), np.asarray(regression.coef_)
 
 
-def judge(manifold, found, intercept, slope, covariates, points):
+def judge(model, found, intercept, slope, covariates, points):
     """Excess of the energy over the fit's, relative to that, and what is to be said of it."""
+    manifold = model.manifold
     p = from_geomstats(manifold, intercept)
     # On shapes the slope may have a part along the rotations, which moves no shape.
     v = manifold.project_tangent(p, from_geomstats(manifold, slope))
     centred = covariates - np.mean(covariates)
-    energy = energy_gradient(manifold, p, v, centred, points, blocks=()).energy
+    energy = model.energy_gradient(model.parameters(p, v), centred, points, blocks=()).energy
     excess = float(energy / found.energy - 1.0)
     if not np.isfinite(excess) or manifold.invalid_reason(p) is not None:
         return np.nan, "no point of the space"
@@ -134,14 +135,14 @@ def measure(settings, spaces, backend, rats):
 
 def measure_data_set(space, number, backend, settings, rats):
     """Rows: time and energy of fits of one data set, ours and those of geomstats."""
-    manifold = make_manifold(*space.manifold)
+    model = GeodesicModel(make_manifold(*space.manifold))
     covariates, points = (array[0] for array in make_data(space, number, settings["seed"], rats))
-    found = fit(manifold, covariates, points)
+    found = model.fit(covariates, points)
     limit = settings["seconds"]["fit"]
-    spent = shortest_time(lambda: fit(manifold, covariates, points), settings["seconds"]["rate"])
+    spent = shortest_time(lambda: model.fit(covariates, points), settings["seconds"]["rate"])
     note = f"{found.iterations} iterations"
     rows = [row("fit", space.name, number, OUR_FIT, spent, "s", note=note)]
-    own_space = geomstats_space(manifold)
+    own_space = geomstats_space(model.manifold)
     theirs = to_geomstats(points)
     attempts = [(solver, "linear") for solver in SOLVERS[backend]]
     # What a user gets who asks for nothing, and who starts from the mean.
@@ -153,12 +154,12 @@ def measure_data_set(space, number, backend, settings, rats):
         # Its default start is random.
         np.random.seed(settings["seed"] % 2**32)  # noqa: NPY002
         spent, excess, verdict = _attempt(
-            manifold, found, own_space, covariates, points, theirs, solver, start, limit
+            model, found, own_space, covariates, points, theirs, solver, start, limit
         )
         if verdict == "same energy" and spent < AGAIN:
             # Once more, now that all is loaded.
             again, _, _ = _attempt(
-                manifold, found, own_space, covariates, points, theirs, solver, start, limit
+                model, found, own_space, covariates, points, theirs, solver, start, limit
             )
             spent = min(spent, again)
         what = "fit" if start == "linear" else "fit from a plain start"
@@ -189,7 +190,7 @@ def measure_data_set(space, number, backend, settings, rats):
 _PLAIN = (DEFAULT, "frechet")
 
 
-def _attempt(manifold, found, space, covariates, points, theirs, solver, start, limit):
+def _attempt(model, found, space, covariates, points, theirs, solver, start, limit):
     """Seconds, excess energy and verdict of one fit of geomstats."""
     began = time.perf_counter()
     with quiet():
@@ -197,7 +198,7 @@ def _attempt(manifold, found, space, covariates, points, theirs, solver, start, 
             with time_limit(limit):
                 intercept, slope = regress(space, covariates, theirs, solver, start)
             spent = time.perf_counter() - began
-            excess, verdict = judge(manifold, found, intercept, slope, covariates, points)
+            excess, verdict = judge(model, found, intercept, slope, covariates, points)
         except OutOfTime:
             spent, excess, verdict = limit, np.nan, "stopped"
         except Exception as problem:  # whatever it fails with is its result

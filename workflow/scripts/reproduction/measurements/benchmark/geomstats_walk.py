@@ -10,7 +10,8 @@ import numpy as np
 from geodp.manifolds.kendall import KendallPlanarShapes
 from geodp.manifolds.spd import SPD
 from geodp.manifolds.sphere import Sphere
-from geodp.manifolds.symmetric import jacobi_weights
+from geodp.manifolds.symmetric import jacobi_factors
+from geodp.randomness import random_directions
 
 
 def geomstats_space(manifold):
@@ -109,7 +110,7 @@ class GeomstatsDensity:
         back = self._transport(residuals, predictions, metric.log(point, predictions))
         p, v, back = (from_geomstats(manifold, each) for each in (point, velocity, back))
         components = manifold.split(p[None], v[None], back)
-        weights = jacobi_weights(manifold, manifold.frequencies(p, v), x, "footpoint")
+        weights = jacobi_factors(manifold, manifold.frequencies(p, v), x, "point")
         total = sum(
             np.einsum("n,n...->...", np.broadcast_to(weight, x.shape), components[:, index])
             for index, weight in enumerate(weights)
@@ -146,8 +147,7 @@ def geomstats_walk(rng, density, radius, start):
     point = to_geomstats(start)
     value = density(point)
     while True:
-        direction = rng.standard_normal(manifold.dim)
-        direction /= np.linalg.norm(direction)
+        direction = random_directions(rng, (manifold.dim,))
         length = radius * rng.random() ** (1.0 / manifold.dim)
         vector = manifold.vector(
             manifold.frame(from_geomstats(manifold, point)), length * direction

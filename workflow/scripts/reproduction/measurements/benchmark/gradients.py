@@ -3,9 +3,9 @@
 import numpy as np
 import pandas as pd
 
-from geodp.manifolds.base import BLOCKS
 from geodp.manifolds.registry import make_manifold
-from geodp.models.regression import energy_gradient, fit
+from geodp.models.blocks import FOOTPOINT
+from geodp.models.geodesic import GeodesicModel
 from reproduction.measurements.benchmark.spaces import (
     COLUMNS,
     RECORDS_OF_LONG_CHAINS,
@@ -25,13 +25,14 @@ def measure(settings, spaces, rats):
 def measure_space(space, settings, rats):
     """Rows: gradients a second, and how fast the same arrays can be read from memory."""
     manifold = make_manifold(*space.manifold)
+    model = GeodesicModel(manifold)
     chosen, seconds = settings["gradients"], settings["seconds"]["gradient"]
     # A covariate, and a point whose numbers may have two parts.
     record = 8 + int(np.prod(manifold.point_shape)) * np.dtype(manifold.dtype).itemsize
     number = int(1e6 * chosen["megabytes"] / record)
     covariates, points = make_data(space, number, settings["seed"], rats)
     some = np.linspace(0, number - 1, RECORDS_OF_LONG_CHAINS).astype(int)
-    found = fit(manifold, covariates[:, some], points[:, some])
+    found = model.fit(covariates[:, some], points[:, some])
     axis = -manifold.point_ndim - 1
     arrays = [covariates.reshape(-1), points.reshape(-1).view(float)]
     # A product of an array with itself reads it once and writes nothing.
@@ -39,12 +40,12 @@ def measure_space(space, settings, rats):
     rate = (covariates.nbytes + points.nbytes) / reading / 1e9
     rows = [row("memory bandwidth", space.name, number, "reading alone", rate, "GB/s")]
     for count in chosen["chains"]:
-        p, v = (
-            np.repeat(np.expand_dims(array, axis), count, axis=axis)
-            for array in (found.footpoint, found.shooting_vector)
-        )
+        states = {
+            block: np.repeat(np.expand_dims(array, axis), count, axis=axis)
+            for block, array in found.parameters.items()
+        }
         spent = shortest_time(
-            lambda p=p, v=v: energy_gradient(manifold, p, v, covariates, points, BLOCKS[:1]),
+            lambda states=states: model.energy_gradient(states, covariates, points, [FOOTPOINT]),
             seconds,
             fewest=1,
         )

@@ -12,13 +12,15 @@ import numpy as np
 import pandas as pd
 
 from geodp.manifolds.registry import make_manifold
-from geodp.mechanisms.kng_as_published import AsPublished, configured_support
-from geodp.models.regression import fit
-from geodp.models.sensitivity import published_sensitivity
+from geodp.mechanisms.base import PublicSettings
+from geodp.mechanisms.kng_as_published import KNGAsPublished
+from geodp.models.blocks import FOOTPOINT
+from geodp.models.geodesic import GeodesicModel
 from geodp.randomness import random_stream
 from geodp.samplers.base import State, run, trace
 from geodp.samplers.choice import plan
 from geodp.samplers.random_walk import RandomWalk
+from reproduction.diagnostics import convergence
 from reproduction.measurements.benchmark.geomstats_walk import GeomstatsDensity, geomstats_walk
 from reproduction.measurements.benchmark.spaces import (
     COLUMNS,
@@ -62,33 +64,24 @@ MOST_STATES = 40000
 FEWEST_CHAINS = 4
 
 
-def make_mechanism(space, covariates, points, sensitivity=None):
+def make_mechanism(space, covariates, points):
     """The published mechanism for one data set, at its fit."""
-    manifold = make_manifold(*space.manifold)
-    found = fit(manifold, covariates, points)
-    if sensitivity is None:
-        sensitivity = published_sensitivity(
-            manifold, found.largest_residual, covariates.shape[-1], space.data_radius
-        )
-    ball = {}
-    if space.support is not None:
-        ball = {"footpoint_centre": found.footpoint, **space.support}
-    support = configured_support(manifold, sensitivity, **ball)
-    return AsPublished(manifold, covariates, points, found, sensitivity, support)
+    model = GeodesicModel(make_manifold(*space.manifold))
+    found = model.fit(covariates, points)
+    ball = {} if space.support is None else {"centre": found.footpoint, **space.support}
+    public = PublicSettings(data_radius=space.data_radius, **ball)
+    return KNGAsPublished.prepare(model, covariates, points, public, found)
 
 
-def thinned(space, mechanism, number):
-    """The mechanism on evenly chosen records, with the scale of all of them."""
-    total = mechanism.covariates.shape[-1]
+def thinned(mechanism, number):
+    """The mechanism on evenly chosen records, with the scale and the support of all of them."""
+    total = mechanism.covariates.shape[1]
     if total <= number:
         return mechanism
     chosen = np.linspace(0, total - 1, number).astype(int)
-    return make_mechanism(
-        space,
-        mechanism.covariates[:, chosen],
-        mechanism.points[:, chosen],
-        mechanism.sensitivity,
-    )
+    covariates, points = mechanism.covariates[:, chosen], mechanism.points[:, chosen]
+    found = mechanism.model.fit(covariates, points)
+    return replace(mechanism, covariates=covariates, points=points, fit=found)
 
 
 def default_plan(rng, target, draws):
@@ -230,12 +223,12 @@ def walk_rate(rng, kernel, target, number, seconds):
 
 def geomstats_density(mechanism, budget):
     """The density of the footpoint by geomstats, for the one data set of a mechanism."""
-    target_scale = float(mechanism.sensitivity.footpoint[0] / budget)
+    target_scale = float(mechanism.sensitivity.blocks[FOOTPOINT][0] / budget)
     support, found = mechanism.support, mechanism.fit
     whole = support.footpoint_centre is None
     return GeomstatsDensity(
         mechanism.manifold,
-        mechanism.covariates[0],
+        mechanism.covariates[0, :, 0],
         mechanism.points[0],
         found.footpoint[0],
         found.shooting_vector[0],
@@ -251,7 +244,7 @@ def geomstats_rate(rng, mechanism, budget, kernel, seconds):
     Where two steps take too long, a step on some of the records stands for them: its time grows
     in proportion to their number.
     """
-    number = used = mechanism.covariates.shape[-1]
+    number = used = mechanism.covariates.shape[1]
     start = time.perf_counter()
     few = min(number, 1000)
     _geomstats_steps(rng, _first(mechanism, few), budget, kernel, 0.0)
@@ -347,13 +340,13 @@ def measure_cell(space, number, budget, settings, rats):
         run(rng, planned.sampler, target, draws, planned.steps)
         drawing, drawn = time.perf_counter() - start, draws
         spent = planning + drawing
-        note = f"{planned.drawn_by}, {_law(planned)}"
+        note = f"{planned.drawn_by}, {_distance(planned)}"
         add("effective draws", OURS, draws / spent, "1/s", draws=draws, note=note)
         add("planning", OURS, planning / spent, "1", draws=draws, note="share of the time")
 
     # The walk.  Its autocorrelation is that of long chains, its rate that on all records.
     rng = random_stream(*names, "walk")
-    short = thinned(space, mechanism, RECORDS_OF_LONG_CHAINS)
+    short = thinned(mechanism, RECORDS_OF_LONG_CHAINS)
     short_target = short.footpoint_target(budget)
     start = draws_to_start_from(rng, short_target, MOST_CHAINS)
     kernel = tuned_walk(rng, short_target, start)
@@ -379,7 +372,7 @@ def measure_cell(space, number, budget, settings, rats):
     return rows
 
 
-def _law(planned):
+def _distance(planned):
     """What is known of the distance of draws from their distribution."""
     if not np.isfinite(planned.total_variation):
         return "no estimate of the total variation"

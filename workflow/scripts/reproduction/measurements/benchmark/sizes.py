@@ -13,9 +13,9 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import pandas as pd
 
-from geodp.manifolds.base import BLOCKS
 from geodp.manifolds.registry import make_manifold
-from geodp.models.regression import energy_gradient, fit
+from geodp.models.blocks import FOOTPOINT
+from geodp.models.geodesic import GeodesicModel
 from reproduction.measurements.benchmark.spaces import (
     COLUMNS,
     SPACES,
@@ -69,21 +69,21 @@ def measure_size(folder, name):
 
     Peaks are those of the process so far, so that this is the first thing a process should do.
     """
-    manifold = make_manifold(*SPACES[name].manifold)
+    model = GeodesicModel(make_manifold(*SPACES[name].manifold))
     covariates = np.load(Path(folder) / "covariates.npy")
     points = np.load(Path(folder) / "points.npy")
     before = _resident()
     start = time.perf_counter()
-    found = fit(manifold, covariates, points)
+    found = model.fit(covariates, points)
     fitting = time.perf_counter() - start
-    axis = -manifold.point_ndim - 1
-    p, v = (
-        np.repeat(np.expand_dims(array, axis), SIZE_CHAINS, axis=axis)
-        for array in (found.footpoint, found.shooting_vector)
-    )
+    axis = -model.manifold.point_ndim - 1
+    states = {
+        block: np.repeat(np.expand_dims(array, axis), SIZE_CHAINS, axis=axis)
+        for block, array in found.parameters.items()
+    }
     peak_of_fit = _peak()
     start = time.perf_counter()
-    energy_gradient(manifold, p, v, covariates, points, BLOCKS[:1])
+    model.energy_gradient(states, covariates, points, [FOOTPOINT])
     return {
         "data": covariates.nbytes + points.nbytes,
         "fit_seconds": fitting,

@@ -8,7 +8,7 @@ import numpy as np
 from geodp.data.simulate import simulate_geodesic_data
 from geodp.data.stand_in import simulate_outlines
 from geodp.manifolds.registry import make_manifold
-from geodp.models.regression import fit
+from geodp.models.geodesic import GeodesicModel
 from geodp.randomness import random_stream
 from reproduction.measurements.rats import observed_rats
 
@@ -41,7 +41,7 @@ class Space:
         For `simulate_geodesic_data`; empty where data come otherwise.
     data_radius : float, optional
     support : dict
-        For `configured_support`; its ball of footpoints has the fit as its centre.
+        Limits of `PublicSettings`; its ball of footpoints has the fit as its centre.
     """
 
     name: str
@@ -110,8 +110,8 @@ def make_data(space, number, seed, rats):
             covariates[:, block] = (simulation.ages - 50.0) / 40.0
             points[:, block] = manifold.from_landmarks(simulation.outlines)
         return covariates, points
-    simulation = simulate_geodesic_data(rng, manifold, 1, number, **space.data)
-    return simulation.covariates, simulation.points
+    simulation = simulate_geodesic_data(rng, GeodesicModel(manifold), 1, number, **space.data)
+    return simulation.covariates[..., 0], simulation.points
 
 
 def _rats(rng, manifold, number, path):
@@ -119,7 +119,7 @@ def _rats(rng, manifold, number, path):
     records = observed_rats(manifold, path)
     if number == RATS:
         return records.covariates[None], records.points[None]
-    found = fit(manifold, records.covariates, records.points)
+    found = GeodesicModel(manifold).fit(records.covariates, records.points)
     # Twice the energy is the mean squared residual, shared by all dimensions.
     spread = np.sqrt(2.0 * found.energy / manifold.dim)
     covariates = np.linspace(0.0, 1.0, number)

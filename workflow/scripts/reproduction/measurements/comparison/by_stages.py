@@ -19,24 +19,25 @@ from functools import partial
 
 import numpy as np
 
-from geodp.manifolds.base import BLOCKS
 from geodp.manifolds.euclidean import Euclidean
 from geodp.manifolds.supports import Ball
-from geodp.mechanisms.certified import shrunk
+from geodp.mechanisms.certified import BLOCKS, shrunk
 from geodp.mechanisms.certified_target import WIDTHS, certified_target, clipped_hessian
 from geodp.mechanisms.target import Target
-from geodp.models.regression import minimise_energy
+from geodp.models.geodesic import GeodesicModel
+
+FOOTPOINT, SHOOTING_VECTOR = BLOCKS
 
 # What the norm of a pair is at least, as a multiple of the length of a block.
 FACTORS = dict(zip(BLOCKS, (1.0, 2.0), strict=True))
 
 
-def zoomed_target(law, budget, around, radius, start=None):
+def zoomed_target(distribution, budget, around, radius, start=None):
     """The certified distribution within a ball about a state for each data set.
 
     Parameters
     ----------
-    law : Certified
+    distribution : Certified
     budget : float
     around : ndarray, shape (*data_sets, 2, *point_shape)
     radius : float
@@ -48,64 +49,66 @@ def zoomed_target(law, budget, around, radius, start=None):
     -------
     Target
     """
-    shape = certified_target(law, budget, start)
-    radius = min(radius, law.space.injectivity_radius, float(law.public.support.widest))
-    reach = np.full(law.space.batch_shape(around), radius)
+    shape = certified_target(distribution, budget, start)
+    radius = min(
+        radius, distribution.space.injectivity_radius, float(distribution.public.support.widest)
+    )
+    reach = np.full(distribution.space.batch_shape(around), radius)
     return replace(
         shape,
-        unrestricted=partial(law.log_density, budget=float(budget)),
-        support=Ball(law.space, around, reach),
+        unrestricted=partial(distribution.log_density, budget=float(budget)),
+        support=Ball(distribution.space, around, reach),
     )
 
 
-def block_score(law, block, states):
+def block_score(distribution, block, states):
     """Score of the certified distribution with one block of the gradient; (*data_sets, *chains)."""
-    public = law.public
-    sums = law.sums(states)
-    length = public.manifold.norm(law.space.parts(states)[0], getattr(sums, block))
+    public = distribution.public
+    sums = distribution.sums(states)
+    length = public.manifold.norm(distribution.space.parts(states)[0], getattr(sums, block))
     gradient = FACTORS[block] * length / (2.0 * public.gradient_scale)
     return shrunk(np.maximum(gradient, sums.loss - public.number * public.loss_offset))
 
 
-def mean_target(law, budget):
+def mean_target(distribution, budget):
     """The distribution of footpoints of geodesics of length zero, on the ball of footpoints.
 
     Parameters
     ----------
-    law : Certified
+    distribution : Certified
     budget : float
 
     Returns
     -------
     Target
     """
-    public, manifold = law.public, law.public.manifold
-    batch = law.records.covariates.shape[:-1]
+    public, manifold = distribution.public, distribution.public.manifold
+    batch = distribution.records.covariates.shape[:-1]
     centre = np.broadcast_to(public.centre, (*batch, *manifold.point_shape))
-    mean = _minimum(law, centre, np.zeros_like(centre), "footpoint")[0]
+    mean = _minimum(distribution, centre, np.zeros_like(centre), FOOTPOINT)[FOOTPOINT]
 
     def unrestricted(points):
-        states = law.space.join(points, np.zeros_like(points))
-        return -0.5 * budget * block_score(law, "footpoint", states)
+        states = distribution.space.join(points, np.zeros_like(points))
+        return -0.5 * budget * block_score(distribution, FOOTPOINT, states)
 
-    hessian = clipped_hessian(law, law.space.join(mean, np.zeros_like(mean)))
+    hessian = clipped_hessian(distribution, distribution.space.join(mean, np.zeros_like(mean)))
     return Target(
         space=manifold,
         unrestricted=unrestricted,
         centre=mean,
         hessian=hessian[..., : manifold.dim, : manifold.dim],
-        scale=np.full(batch, _scale(law, "footpoint", budget)),
+        scale=np.full(batch, _scale(distribution, FOOTPOINT, budget)),
         support=Ball(manifold, centre, np.full(batch, public.support.radii[0])),
         widths=WIDTHS,
     )
 
 
-def slope_target(law, footpoints, budget):
+def slope_target(distribution, footpoints, budget):
     """The distribution of shooting vectors at footpoints.
 
     Parameters
     ----------
-    law : Certified
+    distribution : Certified
     footpoints : ndarray, shape (*data_sets, footpoints, *point_shape)
     budget : float
 
@@ -115,20 +118,25 @@ def slope_target(law, footpoints, budget):
         A `Target` on R^dim, whose states are coordinates in the frame at the footpoint and whose
         batch is (*data_sets, footpoints); and that frame.
     """
-    public, manifold = law.public, law.public.manifold
+    public, manifold = distribution.public, distribution.public.manifold
     batch = manifold.batch_shape(footpoints)
-    vectors = _minimum(law, footpoints, np.zeros_like(footpoints), "shooting_vector")[1]
+    found = _minimum(distribution, footpoints, np.zeros_like(footpoints), SHOOTING_VECTOR)
+    vectors = found[SHOOTING_VECTOR]
     frame = manifold.frame(footpoints)
     axis = -manifold.point_ndim - 1
-    states = partial(_states, law.space, np.expand_dims(footpoints, axis), frame)
-    hessian = clipped_hessian(law, law.space.join(footpoints, vectors))
+    states = partial(_states, distribution.space, np.expand_dims(footpoints, axis), frame)
+    hessian = clipped_hessian(distribution, distribution.space.join(footpoints, vectors))
     space = Euclidean(manifold.dim)
+
+    def unrestricted(vectors):
+        return -0.5 * budget * block_score(distribution, SHOOTING_VECTOR, states(vectors))
+
     target = Target(
         space=space,
-        unrestricted=lambda v: -0.5 * budget * block_score(law, "shooting_vector", states(v)),
+        unrestricted=unrestricted,
         centre=manifold.coordinates(footpoints, vectors, frame),
         hessian=hessian[..., manifold.dim :, manifold.dim :],
-        scale=np.full(batch, _scale(law, "shooting_vector", budget)),
+        scale=np.full(batch, _scale(distribution, SHOOTING_VECTOR, budget)),
         support=Ball(
             space,
             np.zeros((*batch, manifold.dim)),
@@ -146,23 +154,20 @@ def _states(space, footpoints, frame, coordinates):
     return space.join(footpoints, vectors)
 
 
-def _minimum(law, footpoints, vectors, block):
-    """Geodesics of least energy over one block, as a place for proposals."""
-    records, manifold = law.records, law.public.manifold
-    found = minimise_energy(
-        manifold,
-        footpoints,
-        vectors,
+def _minimum(distribution, footpoints, vectors, block):
+    """Parameters of least energy over one block, as a place for proposals."""
+    model, records = GeodesicModel(distribution.public.manifold), distribution.records
+    return model.minimise(
+        model.parameters(footpoints, vectors),
         records.covariates,
         records.points,
         blocks=(block,),
         tolerance=1e-6,
         max_iterations=15,
-    )
-    return found.footpoint, found.shooting_vector
+    ).parameters
 
 
-def _scale(law, block, budget):
+def _scale(distribution, block, budget):
     """Near its mode a distribution is ``exp(-|gradient| / scale)``."""
-    public = law.public
+    public = distribution.public
     return 4.0 * public.gradient_scale / (FACTORS[block] * public.number * float(budget))

@@ -6,10 +6,8 @@ import numpy as np
 import pandas as pd
 
 from geodp.evaluation import from_the_middle, mean_squared_errors
-from geodp.manifolds.base import BLOCKS
-from geodp.mechanisms.certified import Certified
+from geodp.mechanisms.certified import BLOCKS, Certified
 from geodp.mechanisms.certified_target import certified_target
-from geodp.models.regression import fit
 from geodp.randomness import random_stream
 from geodp.release.planner import Planner
 from reproduction.measurements.comparison.by_stages import mean_target, slope_target, zoomed_target
@@ -49,7 +47,7 @@ ASSUMED_LENGTH = 0.5
 
 
 @dataclass(frozen=True)
-class Plan:
+class PlannedStages:
     """Stages of a mechanism, from public assumptions.
 
     Attributes
@@ -72,7 +70,7 @@ class Plan:
 def plan_one(planner, number, budget, score):
     """One stage; see `Planner.predict`."""
     found = replace(planner, score_name=score).predict(number, budget)
-    return Plan((budget,), (found.scales,), np.nan, found.curve)
+    return PlannedStages((budget,), (found.scales,), np.nan, found.curve)
 
 
 def plan_zoom(planner, number, budget):
@@ -95,7 +93,7 @@ def plan_zoom(planner, number, budget):
         )
         second = narrow.predict(number, (1.0 - share) * budget)
         budgets = share * budget, (1.0 - share) * budget
-        return Plan(budgets, (first.scales, second.scales), float(radius), second.curve)
+        return PlannedStages(budgets, (first.scales, second.scales), float(radius), second.curve)
 
     return min((one(share) for share in shares), key=lambda plan: plan.curve)
 
@@ -118,38 +116,38 @@ def plan_mean_then_slope(planner, number, budget):
         second = second.predict(number, (1.0 - share) * budget)
         budgets = share * budget, (1.0 - share) * budget
         curve = first.curve + second.curve
-        return Plan(budgets, (first.scales, second.scales), np.nan, curve)
+        return PlannedStages(budgets, (first.scales, second.scales), np.nan, curve)
 
     return min((one(share) for share in SHARES), key=lambda plan: plan.curve)
 
 
-def _law(space, records, scales, score="combined"):
+def _certified(space, records, scales, score="combined"):
     return Certified(space.public(records.covariates.shape[-1], scales), records, score)
 
 
 def draw_zoom(rng, space, records, planned, draws, chains, start):
     """Draws from the certified distribution, and for each another one in a ball about it."""
-    law = _law(space, records, planned.scales[0])
-    target = certified_target(law, planned.budgets[0], start)
+    distribution = _certified(space, records, planned.scales[0])
+    target = certified_target(distribution, planned.budgets[0], start)
     first, first_plan = draw_from(rng, target, draws, chains)
-    law = _law(space, records, planned.scales[1])
-    axis = -law.space.point_ndim - 1
+    distribution = _certified(space, records, planned.scales[1])
+    axis = -distribution.space.point_ndim - 1
     second, plans = [], [first_plan]
     for index in range(draws):
         around = np.take(first, index, axis=axis)
-        target = zoomed_target(law, planned.budgets[1], around, planned.radius, start)
+        target = zoomed_target(distribution, planned.budgets[1], around, planned.radius, start)
         states, second_plan = draw_from(rng, target, 1, chains)
         second.append(states)
         plans.append(second_plan)
-    return _drawn(law.space.parts(np.concatenate(second, axis=axis)), plans)
+    return _drawn(distribution.space.parts(np.concatenate(second, axis=axis)), plans)
 
 
 def draw_mean_then_slope(rng, space, records, planned, draws, chains):
     """Draws of a footpoint, and at each one of a shooting vector."""
-    law = _law(space, records, planned.scales[0])
-    first, first_plan = draw_from(rng, mean_target(law, planned.budgets[0]), draws, chains)
-    law = _law(space, records, planned.scales[1])
-    target, frame = slope_target(law, first, planned.budgets[1])
+    distribution = _certified(space, records, planned.scales[0])
+    first, first_plan = draw_from(rng, mean_target(distribution, planned.budgets[0]), draws, chains)
+    distribution = _certified(space, records, planned.scales[1])
+    target, frame = slope_target(distribution, first, planned.budgets[1])
     second, second_plan = draw_from(rng, target, 1, chains)
     vectors = space.manifold.vector(frame, second[..., 0, :])
     return _drawn((first, vectors), [first_plan, second_plan])
@@ -194,7 +192,7 @@ def compare(space, number, budget, settings):
     covariates, points = space.simulate(
         random_stream(seed, *names, "data"), chosen["data_sets"], number
     )
-    found = fit(space.manifold, covariates, points)
+    found = space.model.fit(covariates, points)
     middle = from_the_middle(space.manifold, found.footpoint, found.shooting_vector)
     start = np.stack(middle, axis=-space.manifold.point_ndim - 1)
     records = simulated_records(covariates, points)
@@ -202,8 +200,8 @@ def compare(space, number, budget, settings):
 
     def add(mechanism, holds, drawn, planned=None):
         def error(p, v):
-            v = np.expand_dims(v, 2)
-            return mean_squared_errors(space.manifold, p, v, covariates - 0.5, points)[..., 0]
+            parameters = space.model.parameters(p, np.expand_dims(v, 2))
+            return mean_squared_errors(space.model, parameters, covariates - 0.5, points)[..., 0]
 
         def away(p, v):
             return space.errors(p, v)["curve"]
@@ -234,8 +232,8 @@ def compare(space, number, budget, settings):
     add(NOT_PRIVATE, "no privacy", Drawn(*(np.expand_dims(part, 1) for part in middle)))
     for score, mechanism in SCORES.items():
         planned = plan_one(space.planner, number, budget, score)
-        law = _law(space, records, planned.scales[0], score)
-        drawn = draw_certified(stream(mechanism), law, budget, draws, chains, start)
+        distribution = _certified(space, records, planned.scales[0], score)
+        drawn = draw_certified(stream(mechanism), distribution, budget, draws, chains, start)
         add(mechanism, PROVED, drawn, planned)
     planned = plan_zoom(space.planner, number, budget)
     drawn = draw_zoom(stream(ZOOM), space, records, planned, draws, chains, start)

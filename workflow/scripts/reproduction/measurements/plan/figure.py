@@ -43,9 +43,8 @@ def draw(table, wanted):
                 markerfacecolor="white" if noise else colour,
                 zorder=4,
             )
-        panel.plot(
-            part["n"], part["curve_error_of_law"], color=colour, linewidth=0.7, linestyle="--"
-        )
+        of_distribution = part["curve_error_of_distribution"]
+        panel.plot(part["n"], of_distribution, color=colour, linewidth=0.7, linestyle="--")
         # One handle that shows line and marker together.
         panel.plot([], [], color=colour, marker=MARKERS[index % len(MARKERS)], label=f"{budget:g}")
     panel.plot([], [], color="0.4", linewidth=0.7, linestyle="--", label="exact distribution")

@@ -9,7 +9,7 @@ from joblib import Parallel, delayed
 from geodp.mechanisms.certified import Scales
 from geodp.release.planner import Planner
 from geodp.release.stages import plan_release
-from reproduction.inputs import study_manifold
+from reproduction.manifolds import study_manifold
 
 
 def predict(plan, threads=1):
@@ -46,7 +46,7 @@ def predict(plan, threads=1):
     wanted = plan["wanted"]
     needed = pd.DataFrame(
         [] if wanted is None else list(_needs(planner, scales, table, wanted)),
-        columns=["budget", "n", "found", "needed", "of_law"],
+        columns=["budget", "n", "found", "needed", "of_distribution"],
     )
     for place, (name, value) in enumerate({"wanted_curve_error": wanted, **assumed}.items()):
         needed.insert(place, name, value)
@@ -64,7 +64,7 @@ def _row(planner, scales, release):
         "footpoint_error": predicted.footpoint**0.5,
         "shooting_vector_error": predicted.shooting_vector**0.5,
         "curve_error": predicted.curve**0.5,
-        "curve_error_of_law": itself.curve**0.5,
+        "curve_error_of_distribution": itself.curve**0.5,
         "curve_error_without_privacy": predicted.curve_without_privacy**0.5,
         "curve_error_without_data": predicted.curve_without_data**0.5,
         "is_noise": predicted.is_noise,
@@ -75,14 +75,16 @@ def _needs(planner, scales, table, wanted):
     """Rows of the subjects that each budget needs, and of the budget that each number needs."""
     for budget, part in table.groupby("budget"):
         found, how = _first_within(part, "n", wanted)
-        itself = planner.needed(wanted, budget=budget, scales=scales)
+        exact = planner.needed(wanted, budget=budget, scales=scales)
         # Of a whole number no more than rounding is cut off.
-        number, itself = (np.ceil(each * (1.0 - 1e-9)) for each in (found, itself))
-        yield {"budget": budget, "n": number, "found": "n", "needed": how, "of_law": itself}
+        number, exact = (np.ceil(each * (1.0 - 1e-9)) for each in (found, exact))
+        row = {"budget": budget, "n": number, "found": "n", "needed": how}
+        yield row | {"of_distribution": exact}
     for number, part in table.groupby("n"):
         found, how = _first_within(part, "budget", wanted)
-        itself = planner.needed(wanted, number=number, scales=scales)
-        yield {"budget": found, "n": number, "found": "budget", "needed": how, "of_law": itself}
+        exact = planner.needed(wanted, number=number, scales=scales)
+        row = {"budget": found, "n": number, "found": "budget", "needed": how}
+        yield row | {"of_distribution": exact}
 
 
 def _first_within(part, key, wanted):

@@ -13,12 +13,11 @@ import pandas as pd
 from geodp.data.stand_in import simulate_outlines
 from geodp.evaluation import from_the_middle, geodesic_errors
 from geodp.manifolds.base import Manifold
-from geodp.mechanisms.certified import Certified, MappedRecords, PublicInputs
+from geodp.mechanisms.base import PublicSettings
+from geodp.mechanisms.certified import BLOCKS, Certified, MappedRecords, PublicInputs
 from geodp.mechanisms.certified_target import certified_target
-from geodp.mechanisms.draws import draw_pairs
-from geodp.mechanisms.kng_as_published import AsPublished, configured_support
-from geodp.models.regression import fit
-from geodp.models.sensitivity import published_sensitivity
+from geodp.mechanisms.kng_as_published import KNGAsPublished
+from geodp.models.geodesic import GeodesicModel
 from geodp.randomness import random_stream
 from geodp.release.planner import NOISE, Planner
 from geodp.release.stages import plan_release
@@ -92,10 +91,14 @@ class Space:
         manifold = study_manifold(settings["manifold"])
         rng = random_stream(seed, "utility", name)
         p, v = _true_geodesic(rng, manifold, settings["data"], rats)
-        away = manifold.random_tangent(rng, p)
-        length = DISPLACEMENT * settings["support"]["footpoint_radius"]
-        centre = manifold.exp(p, away * manifold.expand(length / manifold.norm(p, away)))
+        away = DISPLACEMENT * settings["support"]["footpoint_radius"]
+        centre = manifold.exp(p, away * manifold.random_direction(rng, p))
         return cls(name, manifold, p, v, centre, settings)
+
+    @property
+    def model(self):
+        """Geodesic regression, which is fitted without privacy."""
+        return GeodesicModel(self.manifold)
 
     @cached_property
     def planner(self):
@@ -147,11 +150,10 @@ def _true_geodesic(rng, manifold, data, rats):
         return from_the_middle(manifold, start, manifold.log(start, end))
     if data["kind"] == "rats":
         records = observed_rats(manifold, rats)
-        found = fit(manifold, records.covariates, records.points)
+        found = GeodesicModel(manifold).fit(records.covariates, records.points)
         return from_the_middle(manifold, found.footpoint, found.shooting_vector)
     p = manifold.random_point(rng)
-    direction = manifold.random_tangent(rng, p)
-    return p, direction * manifold.expand(data["length"] / manifold.norm(p, direction))
+    return p, data["length"] * manifold.random_direction(rng, p)
 
 
 @dataclass(frozen=True)
@@ -202,7 +204,7 @@ def simulated_records(covariates, points):
 
 
 def plan_chains(rng, target, chains):
-    """How matched chains draw from a target: as quickly as will do.
+    """How matched chains draw from a target.
 
     Parameters
     ----------
@@ -216,9 +218,6 @@ def plan_chains(rng, target, chains):
     Plan
     """
     wanted = chains["total_variation"]
-    planned = matched.fixed_plan(rng, target, chains["pilots"], chains["tried_steps"])
-    if planned.extrapolated <= wanted:
-        return planned
     limits = chains["fewest_steps"], chains["most_steps"]
     return matched.plan(rng, target, chains["pilots"], wanted, *limits)
 
@@ -229,27 +228,28 @@ def draw_from(rng, target, draws, chains):
     return run(rng, planned.sampler, target, draws, planned.steps)[0].position, planned
 
 
-def draw_certified(rng, law, budget, draws, chains, start=None):
+def draw_certified(rng, distribution, budget, draws, chains, start=None):
     """Geodesics from the certified distribution, by matched chains."""
-    target = certified_target(law, budget, start)
+    target = certified_target(distribution, budget, start)
     states, planned = draw_from(rng, target, draws, chains)
     proposals, weights = matched.weighted_proposals(
         rng, target, planned.sampler, chains["weighted"]
     )
     return Drawn(
-        *law.space.parts(states),
+        *distribution.space.parts(states),
         planned.drawn_by,
         planned.total_variation,
         planned.cut_short,
-        (*law.space.parts(proposals), weights),
+        (*distribution.space.parts(proposals), weights),
     )
 
 
-def draw_releases(rng, law, stages, draws):
+def draw_releases(rng, distribution, stages, draws):
     """Geodesics as a release draws them, exactly, but for where random bits come from."""
-    states = public_points.draw(law, stages, generator_bits(rng), draws)
+    states = public_points.draw(distribution, stages, generator_bits(rng), draws)
     points = stages[-1].points
-    return Drawn(*law.space.parts(states), f"{len(stages)} choices among {points} points")
+    parts = distribution.space.parts(states)
+    return Drawn(*parts, f"{len(stages)} choices among {points} points")
 
 
 def draw_published(rng, space, covariates, points, found, budget, draws, chains):
@@ -259,33 +259,28 @@ def draw_published(rng, space, covariates, points, found, budget, draws, chains)
     """
     manifold, allowed = space.manifold, space.settings["support"]
     reach = allowed["footpoint_radius"] + 0.5 * allowed["shooting_vector_length"]
-    sensitivity = published_sensitivity(
-        manifold, found.largest_residual, covariates.shape[-1], reach
+    public = PublicSettings(
+        data_radius=reach,
+        centre=space.centre,
+        footpoint_radius=reach,
+        shooting_vector_length=allowed["shooting_vector_length"],
     )
-    support = configured_support(
-        manifold, sensitivity, space.centre, reach, allowed["shooting_vector_length"]
-    )
-    mechanism = AsPublished(
-        manifold,
-        *(covariates, points, found, sensitivity, support),
-        searched=covariates.shape[-1] <= SEARCHED,
-    )
-
-    drawn = draw_pairs(
+    mechanism = KNGAsPublished.prepare(space.model, covariates, points, public, found)
+    mechanism = replace(mechanism, searched=covariates.shape[-1] <= SEARCHED)
+    drawn = mechanism.draw(
         rng,
-        mechanism,
-        (0.5 * budget, 0.5 * budget),
-        draws,
-        1,
+        dict.fromkeys(BLOCKS, str(0.5 * budget)),
+        dict(zip(BLOCKS, (draws, 1), strict=True)),
         lambda rng, target, draws: plan_chains(rng, target, chains),
     )
-    plans = drawn.plans.values()
+    footpoints, shooting_vectors = (drawn.parameters[block] for block in BLOCKS)
+    drawings = drawn.drawings.values()
     axis = -manifold.point_ndim - 1
     return Drawn(
-        *from_the_middle(manifold, drawn.footpoint, np.squeeze(drawn.shooting_vector, axis=axis)),
-        " and ".join(dict.fromkeys(each.drawn_by for each in plans)),
-        sum(each.total_variation for each in plans),
-        any(each.cut_short for each in plans),
+        *from_the_middle(manifold, footpoints, np.squeeze(shooting_vectors, axis=axis)),
+        " and ".join(dict.fromkeys(each.drawn_by for each in drawings)),
+        sum(each.total_variation for each in drawings),
+        any(each.cut_short for each in drawings),
     )
 
 
@@ -326,7 +321,7 @@ def measure_cells(space, number, settings):
     names = ("utility", space.name, f"n{number}")
     data_sets = as_many(chosen["data_sets"], number)
     covariates, points = space.simulate(random_stream(seed, *names, "data"), data_sets, number)
-    found = fit(space.manifold, covariates, points)
+    found = space.model.fit(covariates, points)
     middle = from_the_middle(space.manifold, found.footpoint, found.shooting_vector)
     records = simulated_records(covariates, points)
     start = np.stack(middle, axis=-space.manifold.point_ndim - 1)
@@ -344,9 +339,9 @@ def measure_cells(space, number, settings):
     for budget in chosen["shown"] if largest else chosen["budgets"]:
         stream = (*names, f"budget{budget:g}")
         predicted = space.planner.predict(number, budget)
-        law = Certified(space.public(number, predicted.scales), records)
+        distribution = Certified(space.public(number, predicted.scales), records)
         rng = random_stream(seed, *stream, CERTIFIED)
-        drawn = draw_certified(rng, law, budget, chosen["draws"], chains, start)
+        drawn = draw_certified(rng, distribution, budget, chosen["draws"], chains, start)
         rows.append(_row(space, number, CERTIFIED, drawn, predicted))
         rng = random_stream(seed, *stream, PUBLISHED)
         drawn = draw_published(
@@ -359,7 +354,9 @@ def measure_cells(space, number, settings):
             some = MappedRecords(**{name: part[few] for name, part in vars(records).items()})
             planned = plan_release(space.planner, number, budget)
             rng = random_stream(seed, *stream, RELEASED)
-            drawn = draw_releases(rng, replace(law, records=some), planned.stages, wanted["draws"])
+            drawn = draw_releases(
+                rng, replace(distribution, records=some), planned.stages, wanted["draws"]
+            )
             rows.append(_row(space, number, RELEASED, drawn, planned.prediction))
     return rows
 

@@ -130,9 +130,9 @@ def _largest(cases, deviation):
 def _releases(table):
     """Rows of releases, beside them the errors of the exact distribution."""
     released = table[table["mechanism"] == RELEASED]
-    law = table[table["mechanism"] == CERTIFIED].set_index(CELL)["curve_error"]
+    exact = table[table["mechanism"] == CERTIFIED].set_index(CELL)["curve_error"]
     cells = released.set_index(CELL).index
-    return released.assign(law=law.reindex(cells).to_numpy()).reset_index(drop=True)
+    return released.assign(exact=exact.reindex(cells).to_numpy()).reset_index(drop=True)
 
 
 def _of_all_releases(released):
@@ -146,7 +146,7 @@ def _of_releases(name, part):
     useful = part[~part["is_noise"].astype(bool)]
     if not len(useful):
         return f"* {name}: noise in all {len(part)} cells."
-    ratio = useful["curve_error"] / useful["law"]
+    ratio = useful["curve_error"] / useful["exact"]
     deviation = useful["curve_error"] / useful["predicted"] - 1.0
     return (
         f"* {name}: more than noise in {len(useful)} of {len(part)} cells ({_budgets(useful)}); "
