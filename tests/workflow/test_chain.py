@@ -757,9 +757,7 @@ def test_cell_by_file_name_with_another_seed(finished, checkout, small):
     folder = "sphere/cells/n5_noise0.001"
     checkout.run(f"results/small/{folder}/p0.5_v0.5.default.npz")
     made = set(checkout.files()) - set(checkout.files("*.log"))
-    group = {
-        f"sphere/groups/n5_noise0.001/{n}" for n in ("data.npz", "fit.json")
-    }
+    group = {f"sphere/groups/n5_noise0.001/{n}" for n in ("data.npz", "fit.json")}
     # The other cell of its block comes with it.
     block = {f"{folder}/p0.5_v0.5.default.npz", f"{folder}/p1.01_v1.01.default.npz"}
     assert made == group | block
@@ -932,7 +930,7 @@ def data_of(run, study):
 )
 def test_table_is_read_as_it_stands(others, study, points):
     data = data_of(others, study)
-    np.testing.assert_allclose(data["covariates"][0], (X - 1.0) / 8.0)
+    np.testing.assert_allclose(data["covariates"][0, :, 0], (X - 1.0) / 8.0)
     np.testing.assert_array_equal(data["covariate_range"], [1.0, 9.0])
     np.testing.assert_allclose(data["points"][0], points)
     assert data["rows"].tolist() == [2, 3, 4, 5, 6, 7]

@@ -75,6 +75,7 @@ LAPLACE_MEAN = {
     f"{SPHERE}.model": MEAN,
     f"{SPHERE}.data_radius": 0.3,
     f"{SPHERE}.support": {"footpoint_centre": POLE},
+    f"{SPHERE}.random_walk": {},
 }
 TANGENT = {"source": "simulated", "shooting_vector_length": 0.6, "noise": "tangent"}
 
@@ -781,6 +782,34 @@ REFUSED = {
         {f"{RATS}.mechanism": CERTIFIED, f"{RATS}.support": PUBLIC},
         f"{RATS}.data.covariate_range is missing: certified needs a public range",
         "add it",
+    ),
+    "convergence of a mechanism without a random walk": (
+        {
+            **LAPLACE_MEAN,
+            f"{SPHERE}.data": {"source": "simulated"},
+            f"{SPHERE}.budgets": {"equal": {"totals": ["1.0"]}},
+            f"{SPHERE}.cells.0.budgets": ["equal"],
+            f"{SPHERE}.draws": {},
+            f"{SPHERE}.figures": {"walks": {"kind": "convergence", "cell": "p1.0"}},
+        },
+        f"{SPHERE}.figures.walks: the random walk draws kng_as_published, not laplace",
+        "remove it",
+    ),
+    "curves of a mean": (
+        {
+            f"{SPHERE}.model": MEAN,
+            f"{SPHERE}.data": {"source": "simulated"},
+            f"{SPHERE}.data_radius": 0.3,
+            f"{SPHERE}.random_walk": {},
+            f"{SPHERE}.budgets": {"equal": {"totals": ["1.0"]}},
+            f"{SPHERE}.cells.0.budgets": ["equal"],
+            f"{SPHERE}.draws": {},
+            f"{SPHERE}.figures": {
+                "curves": {"kind": "curves", "grids": ["equal"], "groups": ["n5_noise0.001"]}
+            },
+        },
+        f"{SPHERE}.figures.curves: it shows predictions along one covariate",
+        "remove it",
     ),
     "certified mechanism beside the random walk": (
         {f"{SPHERE}.mechanism": CERTIFIED, f"{SPHERE}.support": PUBLIC},

@@ -25,7 +25,6 @@ for study in STUDIES.values():
                     **depends,
                     study=study.name,
                     kind=kind,
-                    code=code("table.py", f"reproduction.tables.{kind}"),
                     lock=LOCK,
                 message:
                     f"{study.name}: tabulate {kind} for {figure}"
