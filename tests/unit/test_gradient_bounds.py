@@ -261,7 +261,8 @@ def shooting_vector_slopes(space, rng):
 def jacobi_fields(space, footpoints, vectors, frames, end_frames, block):
     """Products (trials, dim, dim) of Jacobi fields at their ends with a frame there."""
     starts, vectors = np.broadcast_arrays(footpoints[:, None], vectors[:, None], end_frames)[:2]
-    fields = space.jacobi_adjoint(starts, vectors, end_frames, block)
+    argument = "point" if block == BLOCKS[0] else "vector"
+    fields = space.jacobi_adjoint(starts, vectors, end_frames, argument)
     return space.coordinates(starts, fields, frames[:, None])
 
 
