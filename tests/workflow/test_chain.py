@@ -230,7 +230,11 @@ def test_draws_have_their_shapes(finished, study):
         sets = 1 if sampler == "random_walk" else DATA_SETS[study]
         assert draws["footpoint"].shape == (sets, 2, *POINT_SHAPES[study])
         assert draws["shooting_vector"].shape == (sets, 2, 2, *POINT_SHAPES[study])
-        traces = [values for name, values in draws.items() if name.startswith("trace_")]
+        traces = [
+            values
+            for name, values in draws.items()
+            if name.startswith("trace_") and not name.endswith(".thin")
+        ]
         assert len(traces) >= 2 * 3
         assert {values.shape for values in traces} == {(4, 250)}
         for name, values in draws.items():
@@ -327,7 +331,7 @@ def test_errors_are_those_of_the_draws(finished):
         return np.cos(length * x)[:, None] * p + np.sin(length * x)[:, None] * v / length
 
     for index, row in rows.set_index("data_set").iterrows():
-        x, points = data["covariates"][index], data["points"][index]
+        x, points = data["covariates"][index, :, 0], data["points"][index]
 
         def mean_squared_error(p, v, x=x, points=points):
             return np.mean(np.arccos(np.sum(curve(p, v, x) * points, axis=1)) ** 2)
@@ -554,17 +558,18 @@ def test_transported_vector_comes_back_turned_by_the_area(finished):
     np.testing.assert_allclose(lengths, lengths[0])
 
 
-def test_convergence_has_walks_and_draws_inside_their_supports(finished):
+def test_convergence_has_walks_and_draws_inside_their_supports(finished, small):
     numbers = read(finished, "corpus_callosum", "figure_3_convergence_convergence")
     assert list(dict.fromkeys(numbers["distribution"])) == ["as configured", "wider", "reduced"]
     bounds = {
         study: arrays(finished.files()[f"{study}/groups/stand_in/sensitivity.npz"])
         for study in ("corpus_callosum", "reduced")
     }
+    data_radius = small["studies"]["corpus_callosum"]["data_radius"]
     radii = {
-        "as configured": bounds["corpus_callosum"]["footpoint_radius"][0],
+        "as configured": data_radius + bounds["corpus_callosum"]["tau"][0],
         "wider": 0.785,
-        "reduced": bounds["reduced"]["footpoint_radius"][0],
+        "reduced": data_radius + bounds["reduced"]["tau"][0],
     }
     fits = {
         study: json.loads(finished.files()[f"{study}/groups/stand_in/fit.json"].read_text())
@@ -577,6 +582,7 @@ def test_convergence_has_walks_and_draws_inside_their_supports(finished):
         # Of the one data set shown.
         expected = np.sqrt(2 * fits[study]["energy"][0])
         np.testing.assert_allclose(part["root_mean_squared_residual"], expected)
+        np.testing.assert_allclose(part["footpoint_radius"], radii[name])
         assert part["distance"].between(0.0, radii[name] + 1e-9).all()
         drawn = part[part["kind"] == "default"]
         assert list(drawn["chain"]) == list(range(1, 201))
@@ -799,14 +805,12 @@ def test_interrupted_run_leaves_nothing_partial_and_is_finished_by_the_next(chec
     checkout.configure(small | changes)
     folder = checkout.root / "results" / "small" / "sphere" / "cells"
     process = checkout.start()
-    deadline = time.monotonic() + 120
     while not list(folder.rglob("p*.npz")):
         assert process.poll() is None
-        assert time.monotonic() < deadline
         time.sleep(0.01)
     # A terminal sends it to every process.
     os.killpg(process.pid, signal.SIGINT)
-    output, _ = process.communicate(timeout=60)
+    output, _ = process.communicate()
     assert process.returncode != 0, output
 
     cells = list(folder.rglob("*.npz"))
@@ -1070,5 +1074,5 @@ def test_report_holds_figures_captions_and_claims(finished, small):
         if kind not in ("ratios", "samplers", "transport"):
             assert re.search(r"\bdo(es)?\s+not\s+hold\b", caption), name
     caption, content = shown["claims.html"]
-    assert "What the paper states, claim by claim" in caption
+    assert "What the papers state, claim by claim" in caption
     assert content == finished.files()["claims.html"].read_bytes()

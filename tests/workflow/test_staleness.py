@@ -191,12 +191,12 @@ def test_fingerprints_cover_what_jobs_load(finished):
         assert files <= set(job["loaded"])
 
 
-def test_simulated_data_hang_on_spaces_and_the_simulation_alone(finished):
+def test_simulated_data_hang_on_models_and_the_simulation_alone(finished):
     [needed] = {
         frozenset(RULES[study, "make_data"].needed(finished.root)) for study in ("sphere", "spd")
     }
     assert "geodp/data/simulate.py" in needed
-    for folder in ("mechanisms", "models", "samplers", "release", "audit"):
+    for folder in ("mechanisms", "samplers", "release", "audit"):
         assert not any(file.startswith(f"geodp/{folder}/") for file in needed)
 
 
