@@ -9,6 +9,7 @@ from scipy import stats
 
 from geodp.manifolds.supports import Ball
 from geodp.mechanisms.base import PublicSettings
+from geodp.mechanisms.density import FootpointDensity, ShootingVectorDensity
 from geodp.mechanisms.kng_as_published import KNGAsPublished
 from geodp.mechanisms.target import Target
 from geodp.models.geodesic import GeodesicModel
@@ -37,6 +38,19 @@ def published_mechanism(manifold, noise_variances, number=20, support=None, seed
     public = PublicSettings(data_radius=1.0 if manifold.curvature_bounds[0] < 0.0 else None)
     mechanism = KNGAsPublished.prepare(model, covariates, points, public, found)
     return mechanism if support is None else replace(mechanism, support=support)
+
+
+def footpoint_density(space, covariates, points, scale, footpoint, vector):
+    """Published density of footpoints, covariates (*data_sets, n) and the fit in two parts."""
+    model = GeodesicModel(space)
+    fitted = model.parameters(footpoint, vector)
+    return FootpointDensity(model, covariates[..., None], points, scale, fitted)
+
+
+def shooting_vector_density(space, covariates, points, scale, footpoint, frame):
+    """Published density of shooting vectors at footpoints; covariates (*data_sets, n)."""
+    model = GeodesicModel(space)
+    return ShootingVectorDensity(model, covariates[..., None], points, scale, footpoint, frame)
 
 
 def laplace_target(space, centre, sigma):

@@ -20,10 +20,10 @@ from geodp.manifolds.kendall import KendallPlanarShapes
 from geodp.manifolds.spd import SPD
 from geodp.manifolds.sphere import Sphere
 from geodp.manifolds.supports import Ball
-from geodp.mechanisms.kng_as_published import AsPublished, configured_support
+from geodp.mechanisms.base import PublicSettings
+from geodp.mechanisms.kng_as_published import KNGAsPublished
 from geodp.mechanisms.target import Target
-from geodp.models.regression import fit
-from geodp.models.sensitivity import published_sensitivity
+from geodp.models.geodesic import GeodesicModel
 from geodp.randomness import random_stream
 from geodp.samplers import matched
 from geodp.samplers.axial import AxialDistribution
@@ -520,11 +520,11 @@ def outlines():
     space = KendallPlanarShapes(50)
     data = simulate_outlines(stream("outlines"), 2, 60)
     covariates, points = (data.ages - 50.0) / 40.0, space.project(data.outlines)
-    found = fit(space, covariates, points)
+    model = GeodesicModel(space)
+    found = model.fit(covariates, points)
     assert np.all(found.converged)
-    bound = published_sensitivity(space, found.largest_residual, 60, np.pi / 16)
-    support = configured_support(space, bound, found.footpoint)
-    return AsPublished(space, covariates, points, found, bound, support)
+    public = PublicSettings(data_radius=np.pi / 16, centre=found.footpoint)
+    return KNGAsPublished.prepare(model, covariates, points, public, found)
 
 
 @pytest.mark.parametrize("budget", [0.02, 0.1, 0.3, 1.0, 2.0])

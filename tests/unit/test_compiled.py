@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
+from quadrature import footpoint_density, shooting_vector_density
 
 from geodp.manifolds.kendall import KendallPlanarShapes
 from geodp.manifolds.sphere import Sphere
 from geodp.mechanisms import compiled, density, gradient_bounds
-from geodp.mechanisms.density import FootpointDensity, ShootingVectorDensity
-from geodp.models.regression import energy_gradient
+from geodp.models.geodesic import GeodesicModel
 
 numba = pytest.importorskip("numba")
 
@@ -67,7 +67,9 @@ def test_compiled_sums_of_shapes_are_those_of_numpy(landmarks, block):
     space = KendallPlanarShapes(landmarks)
     p, v, x, y, _ = configurations(space)
     (sums,) = compiled.shape_sums(block, p, v, x, y)
-    right = -RECORDS * getattr(energy_gradient(space, p, v, x, y, (block,)), block)
+    model = GeodesicModel(space)
+    found = model.energy_gradient(model.parameters(p, v), x[..., None], y, (block,))
+    right = -RECORDS * found.gradient[block]
     np.testing.assert_allclose(sums, right, rtol=0.0, atol=1e-11)
     assert np.median(np.abs(sums - right)) < 2e-14
 
@@ -119,11 +121,11 @@ def test_densities_are_the_same_without_numba(kind, monkeypatch):
     p, v, x, y, rng = configurations(space)
     start, carried = p[:, 0, 0], v[:, 0, 0]
     if kind == "footpoint":
-        made = FootpointDensity(space, x, y, 0.1 + rng.random(DATA_SETS), start, carried)
+        made = footpoint_density(space, x, y, 0.1 + rng.random(DATA_SETS), start, carried)
         states, pole = p[:, 1], start[:, None]
     else:
         scale = 0.1 + rng.random(DATA_SETS)
-        made = ShootingVectorDensity(space, x, y, scale, start, space.frame(start))
+        made = shooting_vector_density(space, x, y, scale, start, space.frame(start))
         states, pole = rng.standard_normal((DATA_SETS, CHAINS[1], 2)), np.zeros((DATA_SETS, 1, 2))
     cells = (states, *0.2 * rng.random((2, DATA_SETS, CHAINS[1])), pole)
     fast = [made.log_density(states), *made.extremes(*cells)]

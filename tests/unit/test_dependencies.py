@@ -91,4 +91,4 @@ def test_code_changes_the_fingerprint(project, changed):
 
 def test_fingerprint_of_a_script_of_the_project():
     assert len(code("fit.py")) == 16
-    assert SCRIPTS / "geodp" / "models" / "regression.py" in needed("fit.py")
+    assert SCRIPTS / "geodp" / "models" / "fitting.py" in needed("fit.py")

@@ -11,7 +11,13 @@ from functools import cache, partial
 
 import numpy as np
 import pytest
-from quadrature import laplace_target, origin, published_mechanism
+from quadrature import (
+    footpoint_density,
+    laplace_target,
+    origin,
+    published_mechanism,
+    shooting_vector_density,
+)
 from scipy import stats
 
 from geodp.errors import DataError
@@ -21,8 +27,9 @@ from geodp.manifolds.hyperbolic import Hyperbolic
 from geodp.manifolds.kendall import KendallPlanarShapes
 from geodp.manifolds.spd import SPD
 from geodp.manifolds.sphere import Sphere
-from geodp.mechanisms.density import Density, FootpointDensity, ShootingVectorDensity
+from geodp.mechanisms.density import Density, FootpointDensity
 from geodp.mechanisms.kng_as_published import Support
+from geodp.models.geodesic import GeodesicModel
 from geodp.samplers import choice, envelopes, exact, finite_points, matched
 from geodp.samplers.base import Info, Kernel, State, run
 from geodp.samplers.choice import ExactWhereCertified, NoCertificateError
@@ -395,14 +402,14 @@ def test_densities_of_any_axes_of_data_sets_can_be_taken():
         fitted = SPHERE.random_point(rng, data_shape)
         vectors = SPHERE.random_tangent(rng, fitted)
         data = (SPHERE, covariates, points)
-        made = FootpointDensity(*data, 0.1 + rng.random(data_shape), fitted, vectors)
+        made = footpoint_density(*data, 0.1 + rng.random(data_shape), fitted, vectors)
         states = SPHERE.random_point(rng, (*data_shape, 5))
         number = int(np.prod(data_shape, dtype=int))
         taken = made.take(np.arange(number)).log_density(states.reshape((number, 5, 3)))
         np.testing.assert_allclose(taken, made.log_density(states).reshape((number, 5)))
         batch = (*data_shape, 2)
         places = SPHERE.random_point(rng, batch)
-        made = ShootingVectorDensity(*data, 0.1 + rng.random(batch), places, SPHERE.frame(places))
+        made = shooting_vector_density(*data, 0.1 + rng.random(batch), places, SPHERE.frame(places))
         states = rng.standard_normal((*batch, 5, 2))
         taken = made.take(np.arange(2 * number)).log_density(states.reshape((2 * number, 5, 2)))
         np.testing.assert_allclose(taken, made.log_density(states).reshape((2 * number, 5)))
@@ -571,7 +578,7 @@ def of_geomstats():
 
 def on(space, name):
     found = target(name)
-    density = replace(found.density, manifold=space)
+    density = replace(found.density, model=GeodesicModel(space))
     return replace(found, density=density)
 
 

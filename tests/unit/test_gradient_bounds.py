@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
+from quadrature import footpoint_density, shooting_vector_density
 from scipy.integrate import quad
 
 from geodp.manifolds.euclidean import Euclidean
@@ -20,9 +21,11 @@ from geodp.manifolds.spd import SPD
 from geodp.manifolds.sphere import Sphere
 from geodp.manifolds.symmetric import SymmetricSpace
 from geodp.mechanisms import density, gradient_bounds
-from geodp.mechanisms.density import FootpointDensity, ShootingVectorDensity
 from geodp.mechanisms.gradient_bounds import ROUNDING
-from geodp.models.regression import BLOCKS, energy_gradient
+from geodp.models.blocks import block_names
+from geodp.models.geodesic import GeodesicModel
+
+BLOCKS = block_names(1)
 
 SPACES = {
     "R2": Euclidean(2),
@@ -122,7 +125,9 @@ class Trials:
         space = self.space
         start, step, end, vector = self.moved(steps, turns)
         data = (self.covariates, self.points)
-        gradient = getattr(energy_gradient(space, end, vector, *data, (block,)), block)
+        model = GeodesicModel(space)
+        found = model.energy_gradient(model.parameters(end, vector), *data, (block,))
+        gradient = found.gradient[block]
         back = space.transport(end, -space.transport(start, step, step), gradient)
         return space.coordinates(start, back, self.frames)
 
@@ -256,7 +261,8 @@ def shooting_vector_slopes(space, rng):
 def jacobi_fields(space, footpoints, vectors, frames, end_frames, block):
     """Products (trials, dim, dim) of Jacobi fields at their ends with a frame there."""
     starts, vectors = np.broadcast_arrays(footpoints[:, None], vectors[:, None], end_frames)[:2]
-    fields = space.jacobi_adjoint(starts, vectors, end_frames, block)
+    argument = "point" if block == BLOCKS[0] else "vector"
+    fields = space.jacobi_adjoint(starts, vectors, end_frames, argument)
     return space.coordinates(starts, fields, frames[:, None])
 
 
@@ -478,7 +484,7 @@ def footpoint_extremes(space, rng, aside=False):
     def density_at(state):
         carried = space.transport_to(fitted, state, vectors)
         data = balanced_records(space, rng, state, carried)
-        return FootpointDensity(space, *data, fitted, vectors)
+        return footpoint_density(space, *data, fitted, vectors)
 
     return extremes(space, pole, *cells(space, rng, end_of_cut(space)), density_at)
 
@@ -508,7 +514,7 @@ def carried_vectors(space, rng):
     by_way = space.transport(start, step, np.broadcast_to(middle[:, None], there.shape))
     measured = space.norm(there, direct - by_way)
     data = (np.zeros((TRIALS, 1)), fitted[:, None], np.ones(TRIALS))
-    made = FootpointDensity(space, *data, fitted, vectors)
+    made = footpoint_density(space, *data, fitted, vectors)
     arrays = made._change(state[:, None], radii[:, None], np.zeros((TRIALS, 1)), state[:, None])[1]
     return measured / (arrays[1] + DIFFERENCES), (radii < 0.02)[:, None]
 
@@ -519,7 +525,7 @@ def shooting_vector_extremes(space, rng):
 
     def density_at(state):
         data = balanced_records(space, rng, footpoints, space.vector(frames, state))
-        return ShootingVectorDensity(space, *data, footpoints, frames)
+        return shooting_vector_density(space, *data, footpoints, frames)
 
     flat = Euclidean(space.dim)
     pole = np.zeros((TRIALS, space.dim))
@@ -832,10 +838,10 @@ def test_densities_lie_between_their_extremes(name, block):
     trials = Trials.draw(space, rng)
     data = (space, trials.covariates, trials.points, np.full(TRIALS, 0.1))
     if block == BLOCKS[0]:
-        made = FootpointDensity(*data, trials.footpoints, trials.vectors)
+        made = footpoint_density(*data, trials.footpoints, trials.vectors)
         states, pole, reach = space, trials.footpoints, end_of_cut(space)
     else:
-        made = ShootingVectorDensity(*data, trials.footpoints, space.frame(trials.footpoints))
+        made = shooting_vector_density(*data, trials.footpoints, space.frame(trials.footpoints))
         states, pole, reach = Euclidean(space.dim), np.zeros((TRIALS, space.dim)), VECTOR
     unit, low, high, angle, places = cells(states, rng, reach)
     frame = states.frame(pole)
@@ -853,7 +859,7 @@ def test_densities_lie_between_their_extremes(name, block):
 def test_a_cell_of_no_extent_has_the_value_of_its_state():
     space = SPACES["S2"]
     trials = Trials.draw(space, seeded("point"))
-    made = FootpointDensity(
+    made = footpoint_density(
         space, trials.covariates, trials.points, np.ones(TRIALS), trials.footpoints, trials.vectors
     )
     state, nothing_at_all = trials.footpoints[:, None], np.zeros((TRIALS, 1))

@@ -42,6 +42,9 @@ from geodp.samplers.base import Info, Kernel, State, choose, run
 from geodp.samplers.matched import Matched
 from geodp.samplers.random_walk import RandomWalk, tune
 
+# They take minutes; `test_samplers` and `test_exact` see what is grossly wrong.
+pytestmark = pytest.mark.slow
+
 # Bins of the total variation, with the draws that bring the noise floor down to where it has to be;
 # fewer bins where draws are dear.  And bins of chi-squares.
 BINS = 8

@@ -1,6 +1,5 @@
 """What jobs make of files and settings before the library sees them."""
 
-from dataclasses import asdict
 from types import SimpleNamespace
 
 import numpy as np
@@ -9,11 +8,10 @@ import pytest
 from geodp.data.simulate import simulate_geodesic_data
 from geodp.errors import DataError
 from geodp.manifolds.sphere import Sphere
-from geodp.mechanisms.kng_as_published import configured_support
-from geodp.models.regression import fit
-from geodp.models.sensitivity import published_sensitivity
+from geodp.models.geodesic import GeodesicModel
+from reproduction.fits import fit_values
 from reproduction.jobs import save_arrays, save_json
-from reproduction.mechanism import configured_centre, load_mechanism
+from reproduction.mechanism import _centre, load_mechanism
 
 SPHERE = Sphere(2)
 FITTED = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
@@ -21,7 +19,7 @@ TRUE = np.array([[0.0, 0.0, 1.0], [0.0, 0.6, 0.8]])
 
 
 def centre(setting, **data):
-    return configured_centre(SPHERE, setting, "mine", data, SimpleNamespace(footpoint=FITTED))
+    return _centre(SPHERE, setting, "mine", data, SimpleNamespace(footpoint=FITTED))
 
 
 def test_no_centre_means_no_ball():
@@ -45,29 +43,48 @@ def test_numbers_that_make_no_point_are_refused_by_their_key(numbers):
         centre(numbers)
 
 
-@pytest.mark.parametrize("ball", [True, False], ids=["ball", "anywhere"])
-def test_mechanism_comes_back_from_its_files(tmp_path, ball):
-    """As `bound_sensitivity` writes them; every data set with the support of its own."""
-    data = simulate_geodesic_data(np.random.default_rng(1), SPHERE, 2, 20, 0.01, 0.6)
-    found = fit(SPHERE, data.covariates, data.points)
-    bound = published_sensitivity(SPHERE, found.largest_residual, 20, 0.5)
-    support = configured_support(SPHERE, bound, found.footpoint if ball else None)
-    save_arrays(tmp_path / "data.npz", {}, covariates=data.covariates, points=data.points)
-    save_json(tmp_path / "fit.json", {}, **asdict(found))
-    save_arrays(
-        tmp_path / "sensitivity.npz",
-        {},
-        **asdict(bound),
-        shooting_vector_length=support.shooting_vector_length,
-        footpoint_centre=support.footpoint_centre if ball else np.zeros(0),
-        footpoint_radius=support.footpoint_radius,
+def settings(**changes):
+    """What `Study.mechanism_settings` has of a study on the sphere."""
+    support = dict.fromkeys(("footpoint_centre", "footpoint_radius", "shooting_vector_length"))
+    return SimpleNamespace(
+        mechanism={"name": "kng_as_published", "options": {}},
+        data_radius=0.5,
+        support=support | changes,
     )
-    files = [tmp_path / name for name in ("data.npz", "fit.json", "sensitivity.npz")]
-    one = load_mechanism(SPHERE, *files).take(slice(1, 2))
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Data, their fit, and both as files of a job."""
+    model = GeodesicModel(SPHERE)
+    data = simulate_geodesic_data(np.random.default_rng(1), model, 2, 20, 0.01, 0.6)
+    found = model.fit(data.covariates, data.points)
+    paths = (tmp_path / "data.npz", tmp_path / "fit.json")
+    save_arrays(paths[0], {}, covariates=data.covariates, points=data.points)
+    save_json(paths[1], {}, **fit_values(found))
+    return data, found, paths
+
+
+@pytest.mark.parametrize("ball", [True, False], ids=["ball", "anywhere"])
+def test_mechanism_is_made_from_files(files, ball):
+    """Every data set has the support of its own."""
+    data, found, paths = files
+    chosen = settings(footpoint_centre="fit" if ball else None)
+    whole = load_mechanism(GeodesicModel(SPHERE), chosen, "mine", *paths)
+    np.testing.assert_array_equal(whole.points, data.points)
+    np.testing.assert_array_equal(whole.bounds()["tau"], found.largest_residual)
+    one = whole.take(slice(1, 2))
     np.testing.assert_array_equal(one.points, data.points[1:])
-    np.testing.assert_array_equal(one.sensitivity.reach, bound.reach[1:])
-    radius = bound.tau[1] + 0.5
+    radius = found.largest_residual[1] + 0.5
     np.testing.assert_allclose(one.support.shooting_vector_length, [2.0 * radius])
     target = one.footpoint_target(1.0)
     np.testing.assert_allclose(target.support.centre, found.footpoint[1:], rtol=1e-15)
     np.testing.assert_allclose(target.support.radius, [radius if ball else np.pi])
+
+
+def test_refusal_names_the_file(files):
+    _, _, paths = files
+    chosen = settings(footpoint_centre="fit")
+    chosen.mechanism = {"name": "laplace", "options": {}}
+    with pytest.raises(DataError, match=r"^\S+data\.npz: \w"):
+        load_mechanism(GeodesicModel(SPHERE), chosen, "mine", *paths)

@@ -13,7 +13,7 @@ from geodp.data.stand_in import (
     simulate_outlines,
 )
 from geodp.manifolds.kendall import KendallPlanarShapes
-from geodp.models.regression import fit
+from geodp.models.geodesic import GeodesicModel
 from geodp.randomness import random_stream
 
 LANDMARKS = 50
@@ -100,7 +100,7 @@ def test_age_thins_and_bends_the_body():
 def test_regression_finds_the_trend():
     data = simulate(data_sets=1, number=20000)
     covariates = (data.ages - 50.0) / 40.0
-    found = fit(SHAPES, covariates, SHAPES.project(data.outlines))
+    found = GeodesicModel(SHAPES).fit(covariates, SHAPES.project(data.outlines))
     first, last = SHAPES.project(np.stack([data.first_outline, data.last_outline]))
     # Standard error of a slope over uniform ages is sqrt(12 / n) times a residual.
     allowed = 4.0 * 0.0485 * np.sqrt(12.0 / 20000)
@@ -184,7 +184,7 @@ def test_low_harmonics_hold_the_measured_shares(many):
 
 def test_residuals_of_fits_are_near_those_measured():
     data = simulate("residuals", data_sets=40, number=100)
-    found = fit(SHAPES, (data.ages - 50.0) / 40.0, SHAPES.project(data.outlines))
+    found = GeodesicModel(SHAPES).fit((data.ages - 50.0) / 40.0, SHAPES.project(data.outlines))
     assert np.all(found.converged)
     # Real subsets of 100 reach 0.105 to 0.116.
     assert 0.09 < np.median(found.largest_residual) < 0.115

@@ -123,6 +123,26 @@ studies:
 """
 
 
+# Fixtures of tests that start the workflow, or make an environment.
+SLOW_FIXTURES = {"apart", "checkout", "finished", "finished_copy"}
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Mark slow what uses one of these, and keep together what shares a run.
+
+    Among several processes those of a group run in one, so that each run is made once.
+    """
+    for item in items:
+        if item.path.parent != Path(__file__).parent:
+            continue
+        used = set(item.fixturenames)
+        if SLOW_FIXTURES & used:
+            item.add_marker(pytest.mark.slow)
+        shared = {"finished", "finished_copy"} & used
+        item.add_marker(pytest.mark.xdist_group("finished" if shared else item.path.stem))
+
+
 class Checkout:
     """A copy of what a run reads, with a configuration of its own."""
 

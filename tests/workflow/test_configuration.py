@@ -66,6 +66,17 @@ PAPER = {
 }
 MEAN = {"covariates": 0}
 CERTIFIED = {"name": "certified", "options": {"residual_scale": 0.1}}
+POLE = [0.0, 0.0, 1.0]
+# Public inputs of the certified mechanism on the sphere.
+PUBLIC = {"footpoint_centre": POLE, "footpoint_radius": 0.3, "shooting_vector_length": 0.6}
+# Changes that make the Laplace mechanism of a mean of a study.
+LAPLACE_MEAN = {
+    f"{SPHERE}.mechanism": "laplace",
+    f"{SPHERE}.model": MEAN,
+    f"{SPHERE}.data_radius": 0.3,
+    f"{SPHERE}.support": {"footpoint_centre": POLE},
+    f"{SPHERE}.random_walk": {},
+}
 TANGENT = {"source": "simulated", "shooting_vector_length": 0.6, "noise": "tangent"}
 
 # What is changed, how the message begins after "configuration key ", and its remedy.
@@ -101,10 +112,10 @@ REFUSED = {
         f"{SPHERE}.cells[0].noise_varianc is unknown",
         "did you mean noise_variance?",
     ),
-    "unknown key of draws": (
-        {f"{SPHERE}.draws.footpoint": 1},
-        f"{SPHERE}.draws.footpoint is unknown",
-        "did you mean footpoints?",
+    "draws of no block": (
+        {f"{SPHERE}.draws.footpoints": 1},
+        f"{SPHERE}.draws.footpoints: the mechanism kng_as_published draws footpoint",
+        "name one of these",
     ),
     "unknown key of the support": (
         {f"{SPHERE}.support": {"footpoint_center": None}},
@@ -154,8 +165,8 @@ REFUSED = {
     ),
     "text for a number": ({"seed": "x"}, "seed: 'x' has the wrong type", "give an integer"),
     "truth value for a number": (
-        {f"{SPHERE}.draws.footpoints": True},
-        f"{SPHERE}.draws.footpoints: True has the wrong type",
+        {f"{SPHERE}.draws.footpoint": True},
+        f"{SPHERE}.draws.footpoint: True has the wrong type",
         "give an integer",
     ),
     "number for a list": (
@@ -589,7 +600,7 @@ REFUSED = {
     "more draws shown than drawn": (
         {f"{MATRICES}.figures.figure_8.draws": 3},
         f"{MATRICES}.figures.figure_8.draws: 3 is too large",
-        "2 footpoints are drawn",
+        "draws.footpoint is 2",
     ),
     "value without a logarithm": (
         {f"{RATS}.figures.shapes.values": [0, 7]},
@@ -697,10 +708,15 @@ REFUSED = {
         f"{SPHERE}.mechanism.options is missing",
         "add it",
     ),
-    "published mechanism of a mean": (
-        {f"{SPHERE}.model": {"covariates": 0}},
-        f"{SPHERE}.model.covariates: 0 is not 1, and kng_as_published is of one covariate",
-        "set it to 1 or name another mechanism",
+    "published mechanism of two covariates": (
+        {f"{SPHERE}.model": {"covariates": 2}},
+        f"{SPHERE}.model.covariates: 2 is more than 1, and kng_as_published is of one covariate",
+        "set it to 0 or 1 or name another mechanism",
+    ),
+    "published mechanism of a mean without a radius of the data": (
+        {f"{SPHERE}.model": MEAN},
+        f"{SPHERE}.data_radius is missing: the sensitivity of a mean needs",
+        "add it",
     ),
     "published mechanism of another loss": (
         {f"{SPHERE}.model": {"loss": "distance"}},
@@ -714,19 +730,23 @@ REFUSED = {
     ),
     "Laplace mechanism without a radius of the data": (
         {f"{SPHERE}.mechanism": "laplace", f"{SPHERE}.model": MEAN},
-        f"{SPHERE}.data_radius is missing: the mechanism laplace needs",
+        f"{SPHERE}.data_radius is missing: the sensitivity of a mean needs",
         "add it",
     ),
+    "Laplace mechanism about no public centre": (
+        LAPLACE_MEAN | {f"{SPHERE}.support": {"footpoint_centre": "fit"}},
+        f"{SPHERE}.support.footpoint_centre: laplace needs the public centre",
+        "give coordinates, or truth",
+    ),
     "length of a mean": (
-        {f"{SPHERE}.mechanism": "laplace", f"{SPHERE}.model": MEAN, f"{SPHERE}.data_radius": 0.3},
+        LAPLACE_MEAN,
         f"{SPHERE}.data.shooting_vector_length: a model without covariates has points about one",
         "remove it",
     ),
     "covariates of a mean": (
         {
-            **{f"{SPHERE}.mechanism": "laplace", f"{SPHERE}.model": MEAN},
+            **LAPLACE_MEAN,
             f"{SPHERE}.data": {"source": "simulated", "covariates": "uniform"},
-            f"{SPHERE}.data_radius": 0.3,
         },
         f"{SPHERE}.data.covariates: uniform does not go with model.covariates 0",
         "remove it",
@@ -736,26 +756,82 @@ REFUSED = {
         f"{SPHERE}.data.covariates: none does not go with model.covariates 1",
         "give equally_spaced or uniform",
     ),
-    "last point of two covariates": (
+    "certified mechanism of two covariates": (
+        {f"{MATRICES}.mechanism": CERTIFIED, f"{MATRICES}.model": {"covariates": 2}},
+        f"{MATRICES}.model: certified is proved for one covariate and least squares",
+        "or name another mechanism",
+    ),
+    "certified mechanism without a public centre": (
         {
-            f"{MATRICES}.mechanism": CERTIFIED,
-            f"{MATRICES}.model": {"covariates": 2},
+            f"{SPHERE}.mechanism": CERTIFIED,
+            f"{SPHERE}.support": PUBLIC | {"footpoint_centre": "truth"},
         },
-        f"{MATRICES}.data.last_point: with several covariates there is no last point",
-        "give shooting_vector_length",
+        f"{SPHERE}.support.footpoint_centre: certified needs a public centre",
+        "give coordinates",
+    ),
+    "certified mechanism without a footpoint_radius": (
+        {
+            f"{SPHERE}.mechanism": CERTIFIED,
+            f"{SPHERE}.support": PUBLIC | {"footpoint_radius": None},
+            f"{SPHERE}.data_radius": 1.0,
+        },
+        f"{SPHERE}.support.footpoint_radius is missing: certified needs a public limit",
+        "add it",
+    ),
+    "certified mechanism without a range of the covariate": (
+        {f"{RATS}.mechanism": CERTIFIED, f"{RATS}.support": PUBLIC},
+        f"{RATS}.data.covariate_range is missing: certified needs a public range",
+        "add it",
+    ),
+    "convergence of a mechanism without a random walk": (
+        {
+            **LAPLACE_MEAN,
+            f"{SPHERE}.data": {"source": "simulated"},
+            f"{SPHERE}.budgets": {"equal": {"totals": ["1.0"]}},
+            f"{SPHERE}.cells.0.budgets": ["equal"],
+            f"{SPHERE}.draws": {},
+            f"{SPHERE}.figures": {"walks": {"kind": "convergence", "cell": "p1.0"}},
+        },
+        f"{SPHERE}.figures.walks: the random walk draws kng_as_published, not laplace",
+        "remove it",
+    ),
+    "curves of a mean": (
+        {
+            f"{SPHERE}.model": MEAN,
+            f"{SPHERE}.data": {"source": "simulated"},
+            f"{SPHERE}.data_radius": 0.3,
+            f"{SPHERE}.random_walk": {},
+            f"{SPHERE}.budgets": {"equal": {"totals": ["1.0"]}},
+            f"{SPHERE}.cells.0.budgets": ["equal"],
+            f"{SPHERE}.draws": {},
+            f"{SPHERE}.figures": {
+                "curves": {"kind": "curves", "grids": ["equal"], "groups": ["n5_noise0.001"]}
+            },
+        },
+        f"{SPHERE}.figures.curves: it shows predictions along one covariate",
+        "remove it",
+    ),
+    "certified mechanism beside the random walk": (
+        {f"{SPHERE}.mechanism": CERTIFIED, f"{SPHERE}.support": PUBLIC},
+        f"{SPHERE}.random_walk.cells: the random walk draws kng_as_published alone",
+        "remove it",
     ),
     "table without a covariate": (
         {f"{RATS}.data.covariate": REMOVED},
         f"{RATS}.data.covariate is missing",
         "add it",
     ),
-    "table of one covariate for two": (
-        {f"{RATS}.mechanism": CERTIFIED, f"{RATS}.model": {"covariates": 2}},
-        f"{RATS}.data.covariate: 1 columns do not go with model.covariates 2",
+    "table of two covariates for one": (
+        {f"{RATS}.data.covariate": ["age_days", "rat"]},
+        f"{RATS}.data.covariate: 2 columns do not go with model.covariates 1",
         "make them as many",
     ),
     "split of a budget in all": (
-        {f"{SPHERE}.mechanism": CERTIFIED},
+        {
+            f"{SPHERE}.mechanism": CERTIFIED,
+            f"{SPHERE}.support": PUBLIC,
+            f"{SPHERE}.random_walk": {},
+        },
         f"{SPHERE}.budgets.split: a total cannot be divided between footpoint and one other",
         "give totals",
     ),
@@ -862,7 +938,8 @@ def test_defaults_are_filled_in(small):
     sphere, rats = studies["sphere"], studies["rats"]
     assert checked["cells_per_job"] == sphere.cells_per_job == 10
     settings = sphere.settings
-    assert settings["draws"] == {"footpoints": 10, "shooting_vectors": 10}
+    assert settings["draws"] == {}
+    assert sphere.draws == {"footpoint": 10, "shooting_vector": 10}
     assert settings["model"] == {"covariates": 1, "loss": {"name": "squared_distance"}}
     assert settings["mechanism"] == {"name": "kng_as_published", "options": {}}
     assert sphere.mechanism == "kng_as_published"
@@ -889,8 +966,8 @@ def test_defaults_are_filled_in(small):
     assert studies["corpus_callosum"].settings["data"]["stand_in"]["trend_length"] == 0.045
     # A second filling changes nothing, and defaults are not shared between studies.
     assert validate(checked) == checked
-    settings["draws"]["footpoints"] = 1
-    assert validate(given)["studies"]["sphere"]["draws"]["footpoints"] == 10
+    settings["draws"]["footpoint"] = 1
+    assert validate(given)["studies"]["sphere"]["draws"] == {}
 
 
 @pytest.mark.filterwarnings("error")
@@ -984,6 +1061,8 @@ def test_unknown_space_of_the_benchmark_is_refused(tmp_path):
 def test_mean_has_a_footpoint_alone(small):
     sphere = small["studies"]["sphere"]
     sphere |= {"mechanism": "laplace", "model": {"covariates": 0}, "data_radius": 0.4}
+    sphere["support"] = {"footpoint_centre": POLE}
+    sphere["draws"] = {"footpoint": 3}
     sphere["data"] = {"source": "simulated"}
     sphere["budgets"] = {"equal": {"totals": ["1.0", "0.30"]}}
     sphere["cells"] = [{"n": [5], "noise_variance": ["0.1"], "budgets": ["equal"]}]
@@ -993,17 +1072,20 @@ def test_mean_has_a_footpoint_alone(small):
         "n5_noise0.1": {"p1.0": {"footpoint": "1.0"}, "p0.30": {"footpoint": "0.30"}}
     }
     assert found.settings["data"]["covariates"] == "none"
+    assert found.draws == {"footpoint": 3}
 
 
 def test_certified_mechanism_has_a_budget_in_all(small):
-    rats = small["studies"]["rats"]
-    rats |= {"mechanism": {"name": "certified", "options": {"residual_scale": 0.01}}}
-    del rats["figures"]
-    found = studies_of({"name": "all", "seed": 1, "studies": {"rats": rats}})["rats"]
-    assert found.cells == {"observed": {"all0.6": {"all": "0.6"}}}
-    assert found.sampled == [
-        {"group": "observed", "cell": "all0.6", "budgets": {"all": "0.6"}, "sampler": "default"}
-    ]
+    sphere = small["studies"]["sphere"]
+    sphere |= {"mechanism": CERTIFIED, "support": PUBLIC, "draws": {"all": 4}}
+    sphere["budgets"] = {"equal": {"totals": ["0.6"]}}
+    sphere["cells"] = [{"n": [5], "noise_variance": ["0.1"], "budgets": ["equal"]}]
+    del sphere["figures"], sphere["random_walk"]
+    found = studies_of({"name": "all", "seed": 1, "studies": {"sphere": sphere}})["sphere"]
+    assert found.cells == {"n5_noise0.1": {"all0.6": {"all": "0.6"}}}
+    assert found.draws == {"all": 4}
+    [sampled] = found.sampled
+    assert (sampled["cell"], sampled["budgets"]) == ("all0.6", {"all": "0.6"})
 
 
 def test_curves_are_told_their_cells(small):

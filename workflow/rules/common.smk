@@ -5,7 +5,6 @@ from importlib import import_module
 from pathlib import Path
 
 from geodp.errors import DataError
-from geodp.mechanisms.registry import MECHANISMS
 from reproduction.configuration import validate
 from reproduction.dependencies import code
 from reproduction.studies import expand
@@ -167,9 +166,11 @@ def table_needs(study, figure, kind):
         "model": study.settings["model"],
         "seed": config["seed"],
     }
-    return inputs, needs.params | (common if needs.groups else {})
+    depends = needs.params | (common if needs.groups else {})
+    depends["code"] = code("table.py", f"reproduction.tables.{kind}", *needs.modules)
+    return inputs, depends
 
 
-def mechanism_module(study):
-    """The module of a study's mechanism, which its jobs load by name."""
-    return MECHANISMS[STUDIES[study].mechanism].module
+def figure_notes(study, figure):
+    """What a figure says of the data, if it shows any."""
+    return [study.note] if study.note and kind_of_figure(study, figure).OF_MECHANISM else []

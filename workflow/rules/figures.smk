@@ -25,7 +25,6 @@ for study in STUDIES.values():
                     **depends,
                     study=study.name,
                     kind=kind,
-                    code=code("table.py", f"reproduction.tables.{kind}"),
                     lock=LOCK,
                 message:
                     f"{study.name}: tabulate {kind} for {figure}"
@@ -61,7 +60,7 @@ for study in STUDIES.values():
                 mechanism=study.mechanism,
                 length_unit=study.length_unit,
                 covariate_label=study.settings["covariate_label"],
-                note=study.note,
+                notes=figure_notes(study, figure),
                 code=code("figure.py", f"reproduction.figures.{chosen['kind']}"),
                 lock=LOCK,
             message:

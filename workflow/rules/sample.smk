@@ -24,7 +24,7 @@ for block in [block for study in STUDIES.values() for block in study.blocks]:
             draws=STUDIES[block.study].draws,
             settings=STUDIES[block.study].sampler_settings(block.sampler),
             seed=config["seed"],
-            code=code("sample.py", mechanism_module(block.study)),
+            code=code("sample.py", STUDIES[block.study].mechanism_module),
             lock=LOCK,
         message:
             f"{block.study}, {block.group}: draw from {len(block.cells)} cells ({block.sampler} sampler)"

@@ -18,7 +18,9 @@ rule bound_sensitivity:
         mechanism=settings("mechanism"),
         data_radius=settings("data_radius"),
         support=settings("support"),
-        code=lambda wildcards: code("bound_sensitivity.py", mechanism_module(wildcards.study)),
+        code=lambda wildcards: code(
+            "bound_sensitivity.py", STUDIES[wildcards.study].mechanism_module
+        ),
         lock=LOCK,
     message:
         "{wildcards.study}, {wildcards.group}: bound sensitivities"

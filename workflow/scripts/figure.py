@@ -16,6 +16,6 @@ with job() as snakemake:
     figure, numbers = kind.draw(table, params)
     # What the mechanism guarantees goes wherever the picture goes.
     lines = table["guarantee"].unique() if "guarantee" in table else []
-    annotate(figure, *lines, params.note if kind.OF_MECHANISM else "")
+    annotate(figure, *lines, *params.notes)
     save_figure(figure, snakemake.output)
     save_table(snakemake.output.csv, numbers)

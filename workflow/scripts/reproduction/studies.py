@@ -12,7 +12,7 @@ from pathlib import Path
 
 from geodp.errors import DataError
 from geodp.mechanisms.budgets import cell_name, divided_budgets
-from geodp.mechanisms.registry import budget_names
+from geodp.mechanisms.registry import MECHANISMS, budget_names
 from reproduction.configuration import ConfigurationError
 
 STAND_IN_NOTE = "Simulated stand-in: no real data."
@@ -24,7 +24,7 @@ DRAWS = 10
 MECHANISM_KEYS = ("manifold", "model", "mechanism", "data_radius", "support")
 
 # Figures of predictions along one covariate.
-OF_ONE_COVARIATE = ("curves", "shapes", "ellipses", "convergence")
+OF_ONE_COVARIATE = ("curves", "shapes", "ellipses")
 
 # Figures of one cell, drawn from predictions at chosen values of the covariate.
 PREDICTED = ("shapes", "ellipses")
@@ -87,6 +87,11 @@ class Study:
     def mechanism(self):
         """Name of what draws parameters."""
         return self.settings["mechanism"]["name"]
+
+    @property
+    def mechanism_module(self):
+        """The module of the mechanism, which jobs load by name."""
+        return MECHANISMS[self.mechanism].partition(":")[0]
 
     @property
     def note(self):
@@ -373,6 +378,14 @@ def _check_figures(study, key):
             raise ConfigurationError(
                 f"{place}: no sizes are given under {key}.neighbours.n: add them"
             )
+        covariates = study.settings["model"]["covariates"]
+        if figure["kind"] in OF_ONE_COVARIATE and covariates != 1:
+            raise ConfigurationError(
+                f"{place}: it shows predictions along one covariate and model.covariates is "
+                f"{covariates}: remove it"
+            )
+        if figure["kind"] == "convergence":
+            _check_walked(study, place)
         if "cell" in figure:
             _check_cell(study, name, place)
         if figure["kind"] in PREDICTED:
@@ -400,6 +413,14 @@ def _check_groups_in_grids(study, figure, place):
         raise ConfigurationError(
             f"{place}.groups: {len(shown)} curves cannot be told apart: name {MOST_CURVES} groups "
             "at most"
+        )
+
+
+def _check_walked(study, place):
+    if study.mechanism != "kng_as_published":
+        raise ConfigurationError(
+            f"{place}: the random walk draws kng_as_published, not {study.mechanism} of the study "
+            f"{study.name}: remove it"
         )
 
 
@@ -459,5 +480,6 @@ def _check_across(studies):
                 raise ConfigurationError(
                     f"{place}: there is no study {other} (there are: {', '.join(studies)})"
                 )
+            _check_walked(studies[other], place)
             if figure["cell"] not in studies[other].cells[studies[other].first_group]:
                 raise ConfigurationError(f"{place}: the study {other} has no cell {figure['cell']}")

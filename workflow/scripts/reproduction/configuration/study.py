@@ -257,6 +257,10 @@ class StudySettings(Section):
             )
         if name == "certified":
             self._check_certified(k, least_squares)
+        if name != "kng_as_published" and self.random_walk.cells:
+            raise refused(
+                ": the random walk draws kng_as_published alone: remove it", "random_walk.cells"
+            )
 
     def _check_certified(self, k, least_squares):
         """Public inputs of the certified mechanism, none of which may come from the data."""
@@ -280,10 +284,6 @@ class StudySettings(Section):
             raise refused(
                 " is missing: certified needs a public range of the covariate: add it",
                 "data.covariate_range",
-            )
-        if self.random_walk.cells:
-            raise refused(
-                ": the random walk draws kng_as_published alone: remove it", "random_walk.cells"
             )
 
     def _check_curvature(self):

@@ -9,7 +9,7 @@ from reproduction.jobs import replacing
 METADATA = {"pdf": {"CreationDate": None, "ModDate": None}, "svg": {"Date": None}, "png": {}}
 
 
-def annotate(figure, *notes):
+def annotate(figure, notes):
     """Write lines below the axes, so that they go wherever the picture goes."""
     figure.text(
         0.0,

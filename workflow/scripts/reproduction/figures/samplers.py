@@ -9,7 +9,8 @@ def draw(numbers, params):
     from reproduction.figures.style import CURVES, SYMBOLS, new_figure
 
     states = numbers["trace_chains"] * numbers["trace_states"]
-    numbers["effective_draws_per_state"] = numbers["ess_bulk"] / states
+    # Independent draws have no chains: each is one effective draw.
+    numbers["effective_draws_per_state"] = (numbers["ess_bulk"] / states).where(states > 0, 1.0)
     styles = {"default": CURVES[0], "random_walk": CURVES[1]}
     names = {"default": "default", "random_walk": "random walk"}
     parameters = list(dict.fromkeys(numbers["parameter"]))

@@ -18,6 +18,8 @@ class Needs:
         Which files of each group: ``data.npz``, ``fit.json``, ``sensitivity.npz``.
     cells : tuple of (group, cell, sampler)
         Cells of the figure's study.
+    modules : tuple of str
+        Those that the job loads by name.
     params : dict
         Parameters of the job.
     """
@@ -25,4 +27,5 @@ class Needs:
     groups: tuple = ()
     files: tuple = ()
     cells: tuple = ()
+    modules: tuple = ()
     params: dict = field(default_factory=dict)

@@ -22,7 +22,7 @@ def tabulate(job):
             "manifold": manifold.name,
             "data": str(data["description"]),
             "data_sets": data["covariates"].shape[0],
-            "records": data["covariates"].shape[-1],
+            "records": data["points"].shape[1],
             "subjects": len(np.unique(subjects)) if subjects.size else "",
             "transformation": params.transformation,
             "transformed_covariate_at_0": low,
