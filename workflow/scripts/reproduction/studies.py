@@ -91,7 +91,7 @@ class Study:
     @property
     def mechanism_module(self):
         """The module of the mechanism, which jobs load by name."""
-        return MECHANISMS[self.mechanism].partition(":")[0]
+        return MECHANISMS[self.mechanism].module
 
     @property
     def note(self):
