@@ -23,7 +23,7 @@ class ScalesSettings(Section):
 
     gradient_scale: Positive = Field(description="Where residuals are clipped in gradients.")
     loss_scale: Positive = Field(description="Where they are clipped in losses.")
-    loss_offset: number(ge=0, lt=1) = Field(description="Share of the score that is the loss.")
+    loss_offset: number(ge=0, lt=1) = Field(description="f0: where the energy half of the score counts from, as a fraction of c^2.")
 
 
 class PlanSettings(Section):
