@@ -1,8 +1,8 @@
 """From a configuration to studies, groups of data sets, budget cells and jobs.
 
-A *group* is what shares data sets: one (n, noise variance) of a simulated study, the one table of
-an observed study, or the stand-in for a table that is not there.  A *cell* is a group and a budget
-for each block of the model, or one in all.  Jobs take cells of a group in blocks.
+A *group* is a collection of data sets that cells share: one (n, noise variance) of a simulated
+study, the one table of an observed study, or the stand-in for a table that is not there.  A *cell*
+is a group and a budget for each block of the model, or one in all.  One job samples several cells.
 """
 
 import hashlib
@@ -31,8 +31,8 @@ PREDICTED = ("shapes", "ellipses")
 
 
 @dataclass(frozen=True)
-class Block:
-    """Cells of one group that one job samples; ``cells`` maps names to budgets by block."""
+class SamplingJob:
+    """The cells of one group that one job samples; ``cells`` maps names to budgets by block."""
 
     study: str
     group: str
@@ -104,12 +104,13 @@ class Study:
         return next(iter(self.groups))
 
     @cached_property
-    def blocks(self):
+    def sampling_jobs(self):
+        """Jobs of the study that draw: its cells by the default sampler, some by the walk too."""
         compared = {}
         for entry in self.settings["random_walk"]["cells"]:
             group = entry.get("group", self.first_group)
             compared.setdefault(group, {})[entry["cell"]] = self.cells[group][entry["cell"]]
-        blocks = []
+        jobs = []
         for sampler, cells_of in (("default", self.cells), ("random_walk", compared)):
             for group, cells in cells_of.items():
                 names = list(cells)
@@ -117,16 +118,16 @@ class Study:
                     chosen = {
                         cell: cells[cell] for cell in names[start : start + self.cells_per_job]
                     }
-                    blocks.append(Block(self.name, group, sampler, index, chosen))
-        return blocks
+                    jobs.append(SamplingJob(self.name, group, sampler, index, chosen))
+        return jobs
 
     @cached_property
     def sampled(self):
         """Every sampled cell: group, cell, budgets and sampler."""
         return [
-            {"group": block.group, "cell": cell, "budgets": budgets, "sampler": block.sampler}
-            for block in self.blocks
-            for cell, budgets in block.cells.items()
+            {"group": job.group, "cell": cell, "budgets": budgets, "sampler": job.sampler}
+            for job in self.sampling_jobs
+            for cell, budgets in job.cells.items()
         ]
 
     @property
@@ -161,7 +162,7 @@ class Study:
         return "rad" if self.settings["manifold"]["name"] in ("sphere", "kendall") else ""
 
     def sampler_settings(self, sampler):
-        """What a block's draws and traces depend on, for one of the samplers."""
+        """Settings that a job's draws and traces depend on, for one of the samplers."""
         default, walk = dict(self.settings["sampler"]), self.settings["random_walk"]
         traces = {key: default.pop(key) for key in ("chains", "states")}
         if sampler == "default":

@@ -29,7 +29,7 @@ def mended_landmarks(landmarks, source, numbers, wanted, outline):
     Parameters
     ----------
     landmarks : ndarray of complex, shape (n, k)
-    source : Source
+    source : RecordFile
     numbers : list of int
         What messages call the records.
     wanted : int
@@ -118,7 +118,7 @@ def check_landmarks(landmarks, source, numbers):
     Parameters
     ----------
     landmarks : ndarray of complex, shape (n, k)
-    source : Source
+    source : RecordFile
     numbers : list of int
         What messages call the records.
     """

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from geodp.data.checks import check_counts
-from geodp.data.messages import Source, few
+from geodp.data.messages import RecordFile, few
 from geodp.data.records import RecordOptions, assemble, check_enough, check_outline, has_landmarks
 from geodp.errors import DataError
 
@@ -42,7 +42,7 @@ def read_mat_records(file, source, manifold, covariate, landmarks="landmarks", *
     DataError
         One sentence that names the file, the record and the variable.
     """
-    described = Source(source, "record", "variable")
+    described = RecordFile(source, "record", "variable")
     options = RecordOptions(covariate, **settings)
     check_outline(manifold, described, options)
     if not has_landmarks(manifold):

@@ -7,7 +7,7 @@ SHOWN = 5
 
 
 @dataclass(frozen=True)
-class Source:
+class RecordFile:
     """A file of records, as messages call it.
 
     Attributes

@@ -110,7 +110,7 @@ def assemble(source, manifold, options, numbers, fields, read):
 
     Parameters
     ----------
-    source : Source
+    source : RecordFile
     manifold : Manifold
     options : RecordOptions
     numbers : list of int

@@ -7,7 +7,7 @@ import re
 import numpy as np
 
 from geodp.data.checks import check_counts
-from geodp.data.messages import Source, few
+from geodp.data.messages import RecordFile, few
 from geodp.data.records import RecordOptions, assemble, check_outline, has_landmarks, number_of
 from geodp.errors import DataError
 
@@ -44,7 +44,7 @@ def read_records(text, source, manifold, covariate, columns, **settings):
     DataError
         One sentence that names the table, the row and the column.
     """
-    source = Source(source, "row", "column")
+    source = RecordFile(source, "row", "column")
     options = RecordOptions(covariate, **settings)
     check_outline(manifold, source, options)
     columns, rows = _numbered_rows(text, source.name, options.fields, columns)

@@ -20,7 +20,7 @@ from geodp.randomness import random_directions
 PUBLIC_SEED = 0
 
 
-class Region(ABC):
+class Support(ABC):
     """A support, or one for each member of a batch.
 
     Attributes
@@ -92,7 +92,7 @@ class Region(ABC):
 
 
 @dataclass(frozen=True)
-class Ball(Region):
+class Ball(Support):
     """A ball about a centre, or the whole space.
 
     Attributes
@@ -161,7 +161,7 @@ class Ball(Region):
 
 
 @dataclass(frozen=True)
-class ProductSupport(Region):
+class ProductSupport(Support):
     """Geodesics with the footpoint in a ball and a shooting vector of limited length.
 
     It is one for all members of a batch.

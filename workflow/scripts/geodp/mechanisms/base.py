@@ -62,7 +62,7 @@ class PublicSettings:
 
 
 @dataclass(frozen=True)
-class Drawing:
+class SamplingReport:
     """How the draws of one block were made, for tables.
 
     Attributes
@@ -78,7 +78,7 @@ class Drawing:
     accepted : float
         Share of accepted proposals.
     largest_weight, total_variation : float
-        See `geodp.samplers.base.Plan`; NaN for independent draws.
+        See `geodp.samplers.base.SamplerPlan`; NaN for independent draws.
     cut_short : bool
         Whether more steps were wanted than are allowed.
     sampler : Kernel, optional
@@ -128,19 +128,19 @@ class Draws:
     parameters : dict of ndarray
         By block.  The footpoint has shape (data_sets, F, *point_shape); shooting vectors have shape
         (data_sets, F, V, *point_shape), V of them at each footpoint.
-    drawings : dict of Drawing
+    reports : dict of SamplingReport
         By name of a budget: a block, or ``all``.
     """
 
     parameters: dict
-    drawings: dict
+    reports: dict
 
     def arrays(self):
         """What a file keeps of the draws, by name."""
         kept = {
             f"{name}_{key}": np.array(value)
-            for name, drawing in self.drawings.items()
-            for key, value in vars(drawing).items()
+            for name, report in self.reports.items()
+            for key, value in vars(report).items()
             if key != "sampler"
         }
         return {**self.parameters, **kept}
@@ -200,7 +200,7 @@ class Mechanism(ABC):
         """The same mechanism for some of the data sets, given as a slice."""
 
     @abstractmethod
-    def draw(self, rng, budgets, draws, planner):
+    def draw(self, rng, budgets, draws, plan_sampler):
         """Draw parameters.
 
         Parameters
@@ -211,16 +211,16 @@ class Mechanism(ABC):
         draws : dict of int
             Number of draws, by name of a budget; those of a later block are at each draw of the one
             before.
-        planner : callable
+        plan_sampler : callable
             From a generator, a `Target` and the number of draws of each member to a
-            `geodp.samplers.base.Plan`, for mechanisms that need a sampler.
+            `geodp.samplers.base.SamplerPlan`, for mechanisms that need a sampler.
 
         Returns
         -------
         Draws
         """
 
-    def traces(self, rng, budgets, draws, planner, chains, states, warm_up=0, thin=None):
+    def traces(self, rng, budgets, draws, plan_sampler, chains, states, warm_up=0, thin=None):
         """Traces of the chains that drew, for diagnostics; none of independent draws.
 
         Returns
@@ -232,7 +232,7 @@ class Mechanism(ABC):
         return {}
 
 
-def as_draws(model, state, drawings):
+def as_draws(model, state, reports):
     """`Draws` with one shooting vector of each covariate at each footpoint.
 
     Parameters
@@ -244,4 +244,4 @@ def as_draws(model, state, drawings):
         block: value if block == FOOTPOINT else np.expand_dims(value, axis)
         for block, value in state.items()
     }
-    return Draws(parameters, drawings)
+    return Draws(parameters, reports)

@@ -312,7 +312,7 @@ class ClippedSums:
 
 
 @dataclass(frozen=True)
-class Certified:
+class CertifiedDistribution:
     """The distribution of a geodesic under pure differential privacy, replacing one subject.
 
     States are stacks of footpoint and shooting vector, shape (*data_sets, *chains, 2,

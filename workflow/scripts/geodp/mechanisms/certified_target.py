@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from geodp.mechanisms.certified import BLOCKS, clip_factors
-from geodp.mechanisms.norms import Hull
+from geodp.mechanisms.norms import HullNorm
 from geodp.mechanisms.target import Target
 from geodp.models.geodesic import GeodesicModel
 from geodp.models.residuals import gauss_newton_steps
@@ -33,11 +33,11 @@ WIDTHS = (1.0, 2.0, 4.0)
 
 
 def certified_target(certified, budget, start=None):
-    """The target of a `Certified` at a budget, for a batch of data sets.
+    """The target of a `CertifiedDistribution` at a budget, for a batch of data sets.
 
     Parameters
     ----------
-    certified : Certified
+    certified : CertifiedDistribution
     budget : float
     start : ndarray, shape (*data_sets, 2, *point_shape), optional
         Geodesics to start from instead of public points, such as fits of simulated data, to save
@@ -63,7 +63,7 @@ def certified_target(certified, budget, start=None):
         hessian=clipped_hessian(shape, centre),
         scale=np.minimum(scale, _scale_of_loss(certified, centre, float(budget))),
         support=public.support,
-        norm=Hull(),
+        norm=HullNorm(),
         widths=WIDTHS,
     )
 

@@ -15,7 +15,7 @@ import numpy as np
 from geodp.errors import DataError
 from geodp.manifolds.euclidean import Euclidean
 from geodp.manifolds.supports import Ball
-from geodp.mechanisms.base import FALSE, Drawing, Draws, Guarantee, Mechanism
+from geodp.mechanisms.base import FALSE, Draws, Guarantee, Mechanism, SamplingReport
 from geodp.mechanisms.density import FootpointDensity, ShootingVectorDensity
 from geodp.mechanisms.modes import find_modes
 from geodp.mechanisms.target import Target
@@ -36,7 +36,7 @@ SEARCHED_RECORDS = 2000
 
 
 @dataclass(frozen=True)
-class Support:
+class PublishedSupport:
     """Where the published densities live.
 
     Attributes
@@ -63,7 +63,7 @@ class Support:
 
     def take(self, data_sets):
         """The same for some of the data sets, given as a slice."""
-        return Support(
+        return PublishedSupport(
             **{
                 entry.name: value[data_sets] if isinstance(value, np.ndarray) else value
                 for entry in fields(self)
@@ -105,7 +105,7 @@ def published_support(
 
     Returns
     -------
-    Support
+    PublishedSupport
 
     Raises
     ------
@@ -119,7 +119,7 @@ def published_support(
         longest = np.minimum(longest, shooting_vector_length)
     longest = np.broadcast_to(longest, sensitivity.tau.shape)
     if footpoint_centre is None:
-        return Support(longest, footpoint_radius=np.full(longest.shape, np.inf))
+        return PublishedSupport(longest, footpoint_radius=np.full(longest.shape, np.inf))
     radius = 0.5 * sensitivity.reach if footpoint_radius is None else footpoint_radius
     if np.any(np.isinf(radius)):
         raise DataError(
@@ -128,7 +128,7 @@ def published_support(
         )
     centre = np.broadcast_to(footpoint_centre, (*longest.shape, *manifold.point_shape))
     radius = np.broadcast_to(np.minimum(radius, manifold.injectivity_radius), longest.shape)
-    return Support(longest, centre, radius)
+    return PublishedSupport(longest, centre, radius)
 
 
 @dataclass(frozen=True)
@@ -143,7 +143,7 @@ class KNGAsPublished(Mechanism):
     points : ndarray, shape (data_sets, n, *point_shape)
     fit : Fit
     sensitivity : Sensitivity
-    support : Support
+    support : PublishedSupport
     searched : bool
         Whether samplers are to look for modes away from the fit, which takes a few hundred
         gradients.
@@ -154,7 +154,7 @@ class KNGAsPublished(Mechanism):
     points: np.ndarray
     fit: Fit
     sensitivity: Sensitivity
-    support: Support
+    support: PublishedSupport
     searched: bool = True
 
     name = "kng_as_published"
@@ -341,21 +341,19 @@ class KNGAsPublished(Mechanism):
 
         return replace(target, find_other_modes=search)
 
-    def draw(self, rng, budgets, draws, planner):
+    def draw(self, rng, budgets, draws, plan_sampler):
         """See `Mechanism.draw` (Kulkarni and Soto, section 4)."""
         target = self.footpoint_target(float(budgets[FOOTPOINT]))
-        first, drawing = _drawn(rng, planner, target, draws[FOOTPOINT])
+        first, report = _drawn(rng, plan_sampler, target, draws[FOOTPOINT])
         if not self.model.number_of_covariates:
-            return Draws({FOOTPOINT: first}, {FOOTPOINT: drawing})
+            return Draws({FOOTPOINT: first}, {FOOTPOINT: report})
         block = self.model.blocks[1]
         target, frame = self.shooting_vector_target(first, float(budgets[block]))
-        second, second_drawing = _drawn(rng, planner, target, draws[block])
+        second, second_report = _drawn(rng, plan_sampler, target, draws[block])
         vectors = self.manifold.vector(np.expand_dims(frame, -self.manifold.point_ndim - 2), second)
-        return Draws(
-            {FOOTPOINT: first, block: vectors}, {FOOTPOINT: drawing, block: second_drawing}
-        )
+        return Draws({FOOTPOINT: first, block: vectors}, {FOOTPOINT: report, block: second_report})
 
-    def traces(self, rng, budgets, draws, planner, chains, states, warm_up=0, thin=None):
+    def traces(self, rng, budgets, draws, plan_sampler, chains, states, warm_up=0, thin=None):
         """See `Mechanism.traces`: of the first data set, each block apart.
 
         The kernels are those that drew; exact draws are planned anew for their number.  The
@@ -376,12 +374,12 @@ class KNGAsPublished(Mechanism):
             targets[block] = (target, (slice(0, 1), place))
         traces = {}
         for block, (target, member) in targets.items():
-            drew = draws.drawings[block]
+            drew = draws.reports[block]
             # An exact draw is a step by itself.
             gap = thin or max(1, drew.steps)
             kernel = drew.sampler.member(member)
             if kernel.name == "exact":
-                kernel = planner(rng, target, chains * states).sampler
+                kernel = plan_sampler(rng, target, chains * states).sampler
             found = trace(rng, kernel, target, chains, states, gap, warm_up)
             traces[block] = {
                 name: np.reshape(values, (chains, states)) for name, values in found.items()
@@ -390,11 +388,11 @@ class KNGAsPublished(Mechanism):
         return traces
 
 
-def _drawn(rng, planner, target, number):
+def _drawn(rng, plan_sampler, target, number):
     """Positions (*batch, number, *point_shape) drawn as planned, and how."""
-    plan = planner(rng, target, number)
+    plan = plan_sampler(rng, target, number)
     state, accepted = run(rng, plan.sampler, target, number, plan.steps)
-    drawing = Drawing(
+    report = SamplingReport(
         drawn_by=plan.drawn_by,
         certificate=plan.certificate,
         proposals=plan.proposals,
@@ -406,4 +404,4 @@ def _drawn(rng, planner, target, number):
         cut_short=plan.cut_short,
         sampler=plan.sampler,
     )
-    return state.position, drawing
+    return state.position, report

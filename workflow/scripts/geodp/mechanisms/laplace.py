@@ -11,7 +11,7 @@ import numpy as np
 
 from geodp.errors import DataError
 from geodp.manifolds.sphere import Sphere
-from geodp.mechanisms.base import PROVED, Drawing, Guarantee, Mechanism, as_draws
+from geodp.mechanisms.base import PROVED, Guarantee, Mechanism, SamplingReport, as_draws
 from geodp.models.geodesic import GeodesicModel
 from geodp.models.sensitivity import mean_sensitivity
 
@@ -80,7 +80,7 @@ class Laplace(Mechanism):
     def take(self, data_sets):
         return replace(self, mean=self.mean[data_sets])
 
-    def draw(self, rng, budgets, draws, planner=None):
+    def draw(self, rng, budgets, draws, plan_sampler=None):
         """See `Mechanism.draw`; every draw is independent and exact."""
         [block] = self.model.blocks
         manifold, number = self.model.manifold, draws[block]
@@ -90,8 +90,8 @@ class Laplace(Mechanism):
         centre = np.broadcast_to(np.expand_dims(self.mean, 1), (*shape, *manifold.point_shape))
         direction = manifold.random_direction(rng, centre)
         points = manifold.exp(centre, manifold.expand(radius) * direction)
-        drawing = Drawing("exact", "radial distribution, by transformed density rejection")
-        return as_draws(self.model, {block: points}, {block: drawing})
+        report = SamplingReport("exact", "radial distribution, by transformed density rejection")
+        return as_draws(self.model, {block: points}, {block: report})
 
 
 @dataclass(frozen=True)

@@ -52,7 +52,7 @@ class Modes:
     log_mass: np.ndarray
 
 
-def ball_points(dim, number, rim=0.0):
+def search_points(dim, number, rim=0.0):
     """Points that fill the unit ball, the same at every call, shape (number, dim).
 
     ``rim`` is the share of them that fills the outer tenth of the radius alone.
@@ -100,7 +100,7 @@ def find_modes(
 
     def around(place, radius, number, rim=0.0):
         frame = np.expand_dims(space.frame(place), axis - 1)
-        offsets = radius[..., None, None] * ball_points(space.dim, number, rim)
+        offsets = radius[..., None, None] * search_points(space.dim, number, rim)
         points = space.exp(np.expand_dims(place, axis), space.vector(frame, offsets))
         return points, space.dist(centre, points) <= support_radius[..., None]
 

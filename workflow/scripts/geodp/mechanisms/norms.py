@@ -15,7 +15,7 @@ class Norm(ABC):
 
 
 @dataclass(frozen=True)
-class Length(Norm):
+class RiemannianNorm(Norm):
     """The Riemannian length."""
 
     def parts(self, dim):
@@ -23,7 +23,7 @@ class Length(Norm):
 
 
 @dataclass(frozen=True)
-class Hull(Norm):
+class HullNorm(Norm):
     """``|a/2 + b| + |a/2 - b|`` of the two gradients (a, b) of a geodesic, footpoint's first.
 
     In flat space these are the lengths of the gradients at the geodesic's ends.

@@ -10,9 +10,9 @@ import numpy as np
 from geodp.manifolds.base import Manifold
 from geodp.mechanisms.density import Density
 from geodp.mechanisms.modes import Modes
-from geodp.mechanisms.norms import Length, Norm
+from geodp.mechanisms.norms import Norm, RiemannianNorm
 
-LENGTH = Length()
+RIEMANNIAN = RiemannianNorm()
 
 
 def no_modes():
@@ -38,7 +38,7 @@ class Target:
         Derivative of the gradient at the centre, in the frame there.
     scale : ndarray, shape (*batch)
         Near the centre the density is about ``exp(-norm(hessian @ step) / scale)``.
-    support : Region
+    support : Support
     find_other_modes : callable
         Search for modes away from the centre: to `Modes`, or ``None`` where there can be none or
         they cannot be looked for.
@@ -58,7 +58,7 @@ class Target:
     support: Any
     find_other_modes: Callable[[], Modes | None] = no_modes
     density: Density | None = None
-    norm: Norm = LENGTH
+    norm: Norm = RIEMANNIAN
     widths: tuple = (1.0,)
 
     @cached_property

@@ -92,8 +92,8 @@ def residuals_of(manifold, parameters, covariates, points):
     if not isinstance(manifold, SymmetricSpace):
         return DifferencedResiduals.of(manifold, parameters, covariates, points)
     if number_of_covariates > 1:
-        return GeodesicsResiduals.of(manifold, parameters, covariates, points)
-    return GeodesicResiduals.of(manifold, parameters, covariates, points)
+        return PerRecordGeodesicResiduals.of(manifold, parameters, covariates, points)
+    return OneGeodesicResiduals.of(manifold, parameters, covariates, points)
 
 
 def record_size(manifold, number_of_covariates):
@@ -118,7 +118,7 @@ def _argument(index):
 
 
 @dataclass(frozen=True)
-class GeodesicResiduals(Residuals):
+class OneGeodesicResiduals(Residuals):
     """Residuals along one geodesic of a symmetric space: k = 0 or 1.
 
     Attributes
@@ -187,7 +187,7 @@ class GeodesicResiduals(Residuals):
 
 
 @dataclass(frozen=True)
-class GeodesicsResiduals(Residuals):
+class PerRecordGeodesicResiduals(Residuals):
     """Residuals on a symmetric space, each record on a geodesic of its own: k of 2 or more.
 
     Attributes

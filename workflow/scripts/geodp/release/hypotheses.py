@@ -12,7 +12,7 @@ import numpy as np
 from geodp.mechanisms.certified import (
     SCORES,
     SLACK,
-    Certified,
+    CertifiedDistribution,
     MappedRecords,
     PublicInputs,
     hull_norm,
@@ -125,7 +125,7 @@ def check_hypotheses(stages, states):
 
     Parameters
     ----------
-    stages : sequence of Certified
+    stages : sequence of CertifiedDistribution
         Of one data set; the distribution of each stage of a draw.
     states : ndarray, shape (m, 2, *point_shape)
         Where the bounds of contributions are checked; the first is the one to be released.
@@ -145,7 +145,7 @@ def check_hypotheses(stages, states):
 
 def _checks(stage, states):
     """Which hypotheses hold, by name; none for what is not the mechanism of the theorem."""
-    ours = type(stage) is Certified and type(stage.public) is PublicInputs
+    ours = type(stage) is CertifiedDistribution and type(stage.public) is PublicInputs
     ours = ours and type(stage.records) is MappedRecords and stage.score_name == SCORES[0]
     if not ours or stage.records.covariates.ndim != 1:
         return {}

@@ -235,10 +235,10 @@ class Planner:
     def _squared_errors(self, number, budget, scales):
         """Scales, and squared errors (2,) of a draw."""
         if scales is not None:
-            errors = _Errors(self, number, budget)
+            errors = _ErrorDistribution(self, number, budget)
             gradient = errors.gradient(scales.gradient_scale)
             return scales, errors.squares(gradient, errors.loss(scales.loss_scale), scales)
-        errors = _Errors(self, number, budget, ROUGH_NODES, ROUGH_ANGLES)
+        errors = _ErrorDistribution(self, number, budget, ROUGH_NODES, ROUGH_ANGLES)
         found, losses = [], {}
         # What a score does not know of has one value.
         no_loss = self.score_name.startswith("gradient")
@@ -386,7 +386,7 @@ class MeanScores:
         return self._moments(self._planner._losses(scale), 1)[0]
 
 
-class _Errors(MeanScores):
+class _ErrorDistribution(MeanScores):
     """Distribution of the errors, at a number of subjects and a budget, on a grid of 3 numbers."""
 
     def __init__(self, planner, number, budget, nodes=INTERVAL_NODES, angles=ANGLES):

@@ -11,7 +11,7 @@ import numpy as np
 
 from geodp.errors import DataError
 from geodp.mechanisms.budgets import parse_budget
-from geodp.mechanisms.certified import Certified, PublicInputs, map_records
+from geodp.mechanisms.certified import CertifiedDistribution, PublicInputs, map_records
 from geodp.release.hypotheses import ReleaseGuarantee, check_hypotheses
 from geodp.samplers import public_points
 from geodp.samplers.integer_choice import system_bits
@@ -75,7 +75,7 @@ def release(public, covariates, points, epsilon, stages, subjects=None):
     public_points.check_stages(stages)
     if sum(stage.epsilon for stage in stages) != Fraction(budget):
         raise DataError("the budgets of the stages do not add up to epsilon: correct them")
-    certified = Certified(public, map_records(public, covariates, points, subjects))
+    certified = CertifiedDistribution(public, map_records(public, covariates, points, subjects))
     if certified.records.covariates.ndim != 1:
         raise DataError("a release is of one data set: give covariates as one row of numbers")
     state = public_points.draw(certified, stages, system_bits)[0]

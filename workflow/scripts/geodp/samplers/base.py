@@ -36,7 +36,7 @@ class Info:
 
 
 @dataclass(frozen=True)
-class Plan:
+class SamplerPlan:
     """How a batch of densities is to be sampled.
 
     Attributes

@@ -94,7 +94,7 @@ def plan(
 
     Returns
     -------
-    Plan
+    SamplerPlan
 
     Raises
     ------

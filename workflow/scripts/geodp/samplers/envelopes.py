@@ -1,10 +1,12 @@
 """Certified envelopes of a density, for rejection sampling.
 
-`Elliptical` serves flat spaces, where the gradient is linear.  `Radial` rests on how fast the
-gradient must grow along geodesics from the mode, where `GradientDensity.slopes` certifies enough
-convexity.  `Cells` covers the support, in polar normal coordinates about its centre, with cells
-that are halved where the bound is loose; `Density.extremes` bounds the density on each.  Every
-envelope has a certified lower bound of its acceptance rate.
+* `EllipticalEnvelope` is for flat spaces, where the gradient is linear.
+* `RadialEnvelope` is a function of the distance from the mode.  It needs the gradient to grow fast
+  enough along geodesics from the mode, which `GradientDensity.slopes` certifies.
+* `CellEnvelope` divides the support into cells, in polar normal coordinates about its centre, and
+  halves those whose bound is loose.  `Density.extremes` bounds the density on each.
+
+Every envelope has a certified lower bound of its acceptance rate.
 """
 
 from dataclasses import dataclass, replace
@@ -33,7 +35,7 @@ TAIL = 40.0
 # What a cell's bounds cost, in proposals.
 CELL_COST = 3.0
 
-# The ball about the mode that has no cells ends where the acceptance rate of `Radial` is less.
+# Acceptance rate of `RadialEnvelope` down to which it replaces cells around the mode.
 NEAR_ACCEPTANCE = 0.1
 
 # Records, times states, that are taken together when members of a batch need different numbers.
@@ -41,7 +43,7 @@ GATHERED = 1 << 18
 
 
 @dataclass(frozen=True, eq=False)
-class Elliptical:
+class EllipticalEnvelope:
     """``exp(offset - rate |u|)`` in coordinates u about the mode, for flat spaces.
 
     The Hessian of the energy is a multiple of one there, which its bounds say exactly; one by
@@ -92,7 +94,7 @@ class Elliptical:
 
 
 @dataclass(frozen=True, eq=False)
-class Radial:
+class RadialEnvelope:
     """A function of the distance from the mode alone, under strong geodesic convexity.
 
     Along a geodesic from the mode the gradient's component in its direction grows as fast as the
@@ -337,7 +339,7 @@ def is_flat(manifold):
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
+class CellEnvelope:
     """Cells in polar normal coordinates about the support's centre, each with a bound.
 
     A cell is an interval of distances from the centre times a cube of directions: those on a face
@@ -361,7 +363,7 @@ class Cells:
     log_mass : ndarray, shape (cells,)
         Of the bound on the cell, relative to the total over the member's cells.
     acceptance : ndarray, shape (k,)
-    near : Radial
+    near : RadialEnvelope
         Within the ball around the mode that has no cells.
     near_radius : ndarray, shape (k,)
     near_share : ndarray, shape (k,)
@@ -378,7 +380,7 @@ class Cells:
     log_upper: np.ndarray
     log_mass: np.ndarray
     acceptance: np.ndarray
-    near: Radial
+    near: RadialEnvelope
     near_radius: np.ndarray
     near_share: np.ndarray
 
@@ -400,7 +402,7 @@ class Cells:
             Certified acceptance that there must be, and that is enough for any number of draws.
         most_cells : int
             For each member.
-        radial : Radial
+        radial : RadialEnvelope
             No cells are needed as far from the mode as its bound falls.
         """
         number = int(np.prod(target.batch, dtype=int))
@@ -543,7 +545,7 @@ class _Cover:
         )
 
     def log_volume(self):
-        """Of each cell, in the measure of `Cells.log_upper`."""
+        """Of each cell, in the measure of `CellEnvelope.log_upper`."""
         dim = self.middle.shape[-1] + 1
         radial = _log_power_gaps(self.low, self.high, dim)
         return radial + (dim - 1) * np.log(2.0 * self.half)

@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from geodp.samplers.base import Info, Kernel, Plan, State
+from geodp.samplers.base import Info, Kernel, SamplerPlan, State
 from geodp.samplers.envelopes import (
     MOST_CELL_DIMENSIONS,
-    Cells,
-    Elliptical,
-    Radial,
+    CellEnvelope,
+    EllipticalEnvelope,
+    RadialEnvelope,
     is_flat,
     no_envelope_reason,
 )
@@ -41,7 +41,7 @@ FEWEST_CELLS = {1: 300, 2: 1_000, 3: 3_000}
 MOST_WORK = 5e7
 
 # Proposals evaluated at once.
-BLOCK = 1 << 16
+PROPOSALS_AT_ONCE = 1 << 16
 
 # By how much a log density may exceed its bound from rounding.
 ROUNDING = 1e-7
@@ -60,7 +60,7 @@ class Independent(Kernel):
         space, chains = target.space, state.log_density.shape[-1]
         accepted = np.ones(target.batch)
         wanted = steps // every
-        block = max(1, BLOCK // state.log_density.size)
+        block = max(1, PROPOSALS_AT_ONCE // state.log_density.size)
         for start in range(0, wanted, block):
             count = min(block, wanted - start)
             drawn = self.init(rng, target, chains * count)
@@ -79,7 +79,7 @@ class Exact(Independent):
 
     Attributes
     ----------
-    envelopes : tuple of Elliptical, Radial or Cells
+    envelopes : tuple of EllipticalEnvelope, RadialEnvelope or CellEnvelope
     chosen : ndarray of int, shape (members,)
         Envelope of each member of the flattened batch; -1 for none.
     proposals : int
@@ -99,7 +99,7 @@ class Exact(Independent):
         """The same kernel for one part of the batch, given as a tuple of slices."""
         target = next(envelope.target for envelope in self.envelopes)
         members = np.arange(len(self.chosen)).reshape(target.batch)[index]
-        return _Part(self, members)
+        return _ExactMembers(self, members)
 
     def init(self, rng, target, chains):
         """One independent draw for each chain."""
@@ -145,8 +145,10 @@ class Exact(Independent):
             width = int(np.max(np.sum(waiting, axis=-1)))
             # The first of a row's chains are those without a draw yet.
             columns = np.argsort(~waiting, axis=-1, kind="stable")[:, :width]
-            repeat = max(1, min(wanted, self.proposals - made, BLOCK // (len(asked) * width)))
-            step = max(1, BLOCK // (len(asked) * repeat))
+            repeat = max(
+                1, min(wanted, self.proposals - made, PROPOSALS_AT_ONCE // (len(asked) * width))
+            )
+            step = max(1, PROPOSALS_AT_ONCE // (len(asked) * repeat))
             for first in range(0, width, step):
                 part = columns[:, first : first + step]
                 state = self._propose(rng, envelope, members[asked], part.shape[-1], repeat)
@@ -191,7 +193,7 @@ class Exact(Independent):
 
 
 @dataclass(frozen=True)
-class _Part(Independent):
+class _ExactMembers(Independent):
     """`Exact` for some members of its batch."""
 
     whole: Exact
@@ -200,7 +202,7 @@ class _Part(Independent):
     name = "exact"
 
     def member(self, index):
-        return _Part(self.whole, self.members[index])
+        return _ExactMembers(self.whole, self.members[index])
 
     def init(self, rng, target, chains):
         return self.whole.draw(rng, target, self.members, chains)
@@ -229,8 +231,8 @@ def plan(
     Returns
     -------
     tuple
-        A `Plan`, or ``None`` if no member has a certificate; the members that have one, ndarray of
-        bool (*batch); and why the others have none, or ``None``.
+        A `SamplerPlan`, or ``None`` if no member has a certificate; the members that have one,
+        ndarray of bool (*batch); and why the others have none, or ``None``.
     """
     reason = no_envelope_reason(target)
     nowhere = np.zeros(target.batch, dtype=bool)
@@ -251,7 +253,11 @@ def plan(
         chosen[better] = envelopes.index(envelope)
 
     # Where the gradient is linear a support may still be elsewhere, or far narrower.
-    for kind in (Elliptical, Radial) if is_flat(target.density.manifold) else (Radial,):
+    for kind in (
+        (EllipticalEnvelope, RadialEnvelope)
+        if is_flat(target.density.manifold)
+        else (RadialEnvelope,)
+    ):
         at_mode = kind.of(target)
         choose(at_mode, max(least, MODE_ACCEPTANCE))
         if np.all(chosen >= 0):
@@ -270,7 +276,7 @@ def plan(
     proposals = int(np.ceil(np.log(run_out) / np.log1p(-min(worst, 1.0 - 1e-15))))
     used = [envelopes[index] for index in np.unique(chosen[chosen >= 0])]
     words = ", ".join(envelope.description for envelope in used)
-    planned = Plan(
+    planned = SamplerPlan(
         Exact(tuple(envelopes), chosen, proposals, run_out),
         0,
         total_variation=run_out,
@@ -300,4 +306,6 @@ def _cells(target, members, draws, least, work, at_mode):
     if most_cells < FEWEST_CELLS[dim]:
         allowed = f"the {most_cells} cells for each that its work allows are too few"
         return f"{convexity}, and {allowed}", None
-    return reason, Cells.of(target, members, draws, (least, CELLS_ACCEPTANCE), most_cells, at_mode)
+    return reason, CellEnvelope.of(
+        target, members, draws, (least, CELLS_ACCEPTANCE), most_cells, at_mode
+    )

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from geodp.errors import DataError
-from geodp.samplers.base import Plan, State
+from geodp.samplers.base import SamplerPlan, State
 from geodp.samplers.exact import Independent
 
 # In more dimensions no number of points that fits a computer is close enough together.
@@ -124,11 +124,15 @@ def log_uniform(rng, shape):
 
 
 def plan(target, points=POINTS):
-    """A `Plan` to draw from the distribution on so many public points; see `FinitePoints.of`.
+    """Plan of draws from a target's distribution on public points; see `FinitePoints.of`.
 
-    It does not tell how far that is from the distribution on the whole support.
+    The plan does not state how far that is from the distribution on the whole support.
+
+    Returns
+    -------
+    SamplerPlan
     """
-    return Plan(
+    return SamplerPlan(
         FinitePoints.of(target, points),
         0,
         proposals=1,

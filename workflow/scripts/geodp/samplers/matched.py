@@ -27,7 +27,7 @@ from geodp.manifolds.supports import Ball
 from geodp.mechanisms.target import Target
 from geodp.randomness import random_directions
 from geodp.samplers.axial import AxialDistribution
-from geodp.samplers.base import Info, Kernel, Plan, State, choose
+from geodp.samplers.base import Info, Kernel, SamplerPlan, State, choose
 
 # A direction in which the energy is flat, or bends down, gets a proposal no wider than this
 # multiple of the narrowest allows.
@@ -43,7 +43,7 @@ REDRAWS = 6
 START_REDRAWS = 30
 
 # Proposals evaluated at once.
-BLOCK = 1 << 15
+PROPOSALS_AT_ONCE = 1 << 15
 
 # Shares of the ellipses, the axial and the uniform distribution that a plan chooses from.  The
 # axial one takes hundreds of evaluations to tabulate, so it is tried only where the others fall
@@ -140,7 +140,7 @@ class Matched(Kernel):
         proposal = _Proposal.of(target, self.shares, self.redraws)
         shape = state.log_density.shape
         chains = shape[-1]
-        block = max(1, BLOCK // int(np.prod(shape)))
+        block = max(1, PROPOSALS_AT_ONCE // int(np.prod(shape)))
         accepted = np.zeros(target.batch)
         for start in range(0, steps, block):
             count = min(block, steps - start)
@@ -397,7 +397,7 @@ def plan(rng, target, proposals, total_variation, fewest, most, counted=True):
 
     Returns
     -------
-    Plan
+    SamplerPlan
     """
     dim = target.space.dim
     counted = np.broadcast_to(counted, target.batch)
@@ -437,7 +437,7 @@ def fixed_plan(rng, target, proposals, steps):
 
     Returns
     -------
-    Plan
+    SamplerPlan
     """
     kernel = Matched(FIXED_SHARES, redraws=False)
     state = _Proposal.of(target, FIXED_SHARES, redraws=False).draw(rng, proposals)
@@ -470,7 +470,7 @@ def resolution(log_weight):
 
 def _stated(kernel, log_weight, steps, extrapolated, cut_short=False):
     """The plan of a kernel and a number of steps, and what pilots' log weights say of them."""
-    return Plan(
+    return SamplerPlan(
         kernel,
         steps,
         float(np.exp(np.max(_relative(log_weight)))),

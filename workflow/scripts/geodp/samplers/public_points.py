@@ -68,7 +68,7 @@ class Stage:
         )
 
     def rescaled(self, certified):
-        """A `Certified` with the stage's scales in place of its own."""
+        """A `CertifiedDistribution` with the stage's scales in place of its own."""
         if self.scales is None:
             return certified
         return replace(certified, public=replace(certified.public, **vars(self.scales)))
@@ -93,7 +93,7 @@ def draw(certified, stages, bits, draws=1):
 
     Parameters
     ----------
-    certified : Certified
+    certified : CertifiedDistribution
     stages : sequence of Stage
     bits : callable
         See `ExactChoice.draw`.

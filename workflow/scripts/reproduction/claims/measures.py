@@ -78,7 +78,7 @@ def measure(*needed, columns=1):
 
 
 @dataclass(frozen=True)
-class Panel:
+class CellStatistics:
     """A column of a table by cell, and bootstrap replicates of it.
 
     Attributes
@@ -106,8 +106,8 @@ class Panel:
         return grouped.size().reset_index()[list(keys)], self.values @ weights
 
 
-def make_panel(table, column, rng, replicates, statistic="mean"):
-    """A `Panel` of a column.
+def cell_statistics(table, column, rng, replicates, statistic="mean"):
+    """A `CellStatistics` of a column.
 
     Data sets are resampled within a group, alike in all its cells, since these share them.  Of a
     single data set the draws are what varies: its numbers get the spread that their standard
@@ -141,7 +141,7 @@ def make_panel(table, column, rng, replicates, statistic="mean"):
         over = "one data set" if column == "not_below" else "draws of one data set"
     else:
         over = f"{_span(sizes)} data sets"
-    return Panel(pd.concat(frames, ignore_index=True), np.hstack(values), over)
+    return CellStatistics(pd.concat(frames, ignore_index=True), np.hstack(values), over)
 
 
 def _with_spread(cells, column, numbers, rng, replicates):
@@ -191,8 +191,8 @@ def share_ordered(claim, table, rng, replicates):
     sets of ``column`` falls or rises with ``along``.
     """
     keys = [*claim["within"].split(), claim["along"]]
-    panel = make_panel(table, claim["column"], rng, replicates)
-    nodes, values = panel.nodes(keys)
+    by_cell = cell_statistics(table, claim["column"], rng, replicates)
+    nodes, values = by_cell.nodes(keys)
     sign = DIRECTIONS[claim["direction"] or "falls"]
     first, second = [], []
     # Nodes are sorted by their keys, so levels within a combination come in order.
@@ -206,7 +206,7 @@ def share_ordered(claim, table, rng, replicates):
     ordered = sign * (values[:, second] - values[:, first]) > 0.0
     found = np.mean(ordered, axis=1)
     says = f"{ordered[0].sum()} of {len(first)} comparisons have the order stated"
-    return Measured(found, panel.over, says)
+    return Measured(found, by_cell.over, says)
 
 
 @measure("along")
@@ -216,8 +216,8 @@ def share_worst_at_ends(claim, table, rng, replicates):
     A curve is a combination of ``within``, over the levels of ``along``.
     """
     keys = [*claim["within"].split(), claim["along"]]
-    panel = make_panel(table, claim["column"], rng, replicates)
-    nodes, values = panel.nodes(keys)
+    by_cell = cell_statistics(table, claim["column"], rng, replicates)
+    nodes, values = by_cell.nodes(keys)
     above = []
     for members in _curves(keys[:-1], nodes):
         if len(members) < 3:
@@ -229,7 +229,7 @@ def share_worst_at_ends(claim, table, rng, replicates):
         raise NotEvaluated(f"no curve has a budget between its ends along {_plain(claim['along'])}")
     above = np.array(above)
     says = f"{above[:, 0].sum()} of {len(above)} ends lie above all between them"
-    return Measured(np.mean(above, axis=0), panel.over, says)
+    return Measured(np.mean(above, axis=0), by_cell.over, says)
 
 
 @measure("along")
@@ -239,8 +239,8 @@ def approach(claim, table, rng, replicates):
     Of several curves (combinations of ``within``) the largest of these ratios.
     """
     keys = [*claim["within"].split(), claim["along"]]
-    panel = make_panel(table, claim["column"], rng, replicates)
-    nodes, values = panel.nodes(keys)
+    by_cell = cell_statistics(table, claim["column"], rng, replicates)
+    nodes, values = by_cell.nodes(keys)
     ratios = [
         values[:, members[-1]] / values[:, members[0]]
         for members in _curves(keys[:-1], nodes)
@@ -253,17 +253,17 @@ def approach(claim, table, rng, replicates):
         f"the gap at the largest {_plain(claim['along'])} is {_number(found[0])} of that at the "
         f"smallest (curves: {len(ratios)}; the worst counts)"
     )
-    return Measured(found, panel.over, says)
+    return Measured(found, by_cell.over, says)
 
 
 @measure()
 def share_never_below(claim, table, rng, replicates):
     """Share of cells and data sets whose private error is not below the non-private one."""
-    panel = make_panel(table, claim["column"], rng, replicates)
+    by_cell = cell_statistics(table, claim["column"], rng, replicates)
     count = len(table)
-    found = np.mean(panel.values, axis=1)
+    found = np.mean(by_cell.values, axis=1)
     says = f"{int(table[claim['column']].sum())} of {count} errors are not below the non-private"
-    return Measured(found, panel.over, says)
+    return Measured(found, by_cell.over, says)
 
 
 def _resampled_pairs(claim, table, rng, replicates):
@@ -325,8 +325,8 @@ def share_outlying(claim, table, rng, replicates):
 def rank_correlation(claim, table, rng, replicates, other):
     """Spearman correlation of two studies' curves over the points (``within``) they share."""
     keys = claim["within"].split()
-    panels = [make_panel(part, claim["column"], rng, replicates) for part in (table, other)]
-    (mine, values), (theirs, other_values) = (panel.nodes(keys) for panel in panels)
+    by_cells = [cell_statistics(part, claim["column"], rng, replicates) for part in (table, other)]
+    (mine, values), (theirs, other_values) = (by_cell.nodes(keys) for by_cell in by_cells)
     shared = mine.reset_index().merge(theirs.reset_index(), on=keys, suffixes=("", "_other"))
     if len(shared) < 3:
         raise NotEvaluated(f"the studies share {len(shared)} points, and three are needed")
@@ -339,7 +339,7 @@ def rank_correlation(claim, table, rng, replicates, other):
             np.sum(first**2, axis=1) * np.sum(second**2, axis=1)
         )
     says = f"the rank correlation over {len(shared)} points is {_number(found[0])}"
-    return Measured(found, " and ".join(dict.fromkeys(p.over for p in panels)), says)
+    return Measured(found, " and ".join(dict.fromkeys(p.over for p in by_cells)), says)
 
 
 @measure(columns=0)
@@ -367,15 +367,15 @@ def sampler_difference(claim, table, rng, replicates):
     both["log_error_standard_error"] = np.hypot(
         both["log_error_standard_error"], both["log_error_standard_error_default"]
     )
-    panel = make_panel(both, "log_error_change", rng, replicates)
-    found = np.mean(panel.values, axis=1)
+    by_cell = cell_statistics(both, "log_error_change", rng, replicates)
+    found = np.mean(by_cell.values, axis=1)
     cells = ", ".join(
         f"{name} {_number(change)}"
-        for name, change in zip(panel.cells["cell"], panel.values[0], strict=True)
+        for name, change in zip(by_cell.cells["cell"], by_cell.values[0], strict=True)
     )
     says = f"the log error changes by {_number(found[0])} on average over cells ({cells})"
     used = table.merge(both[keys], on=keys)
-    return Measured(found, panel.over, says, used)
+    return Measured(found, by_cell.over, says, used)
 
 
 @measure(columns=2)
@@ -387,6 +387,6 @@ def median_ratio(claim, table, rng, replicates):
     above, below = claim["column"].split()
     table = table.copy()
     table[above] = table[above] - table[below]
-    panel = make_panel(table, above, rng, replicates, "median")
-    found = np.exp(np.max(panel.values, axis=1))
-    return Measured(found, panel.over, f"the median ratio is {_number(found[0])}")
+    by_cell = cell_statistics(table, above, rng, replicates, "median")
+    found = np.exp(np.max(by_cell.values, axis=1))
+    return Measured(found, by_cell.over, f"the median ratio is {_number(found[0])}")

@@ -85,21 +85,21 @@ class CertifiedOptions(Section):
     )
 
 
-class KngAsPublishedMechanism(Section):
+class KngAsPublishedMechanismSettings(Section):
     """K-norm gradient mechanism, as published; its stated budget does not hold."""
 
     name: Literal["kng_as_published"] = Field(description="Name of the mechanism.")
     options: NoOptions = Field(default={}, validate_default=True, description="None.")
 
 
-class CertifiedMechanism(Section):
+class CertifiedMechanismSettings(Section):
     """Draws of all blocks at once, private with a proof at the budget in all."""
 
     name: Literal["certified"] = Field(description="Name of the mechanism.")
     options: CertifiedOptions = Field(description="Public assumptions.")
 
 
-class LaplaceMechanism(Section):
+class LaplaceMechanismSettings(Section):
     """Riemannian Laplace mechanism of a Frechet mean; needs `data_radius`."""
 
     name: Literal["laplace"] = Field(description="Name of the mechanism.")
@@ -108,7 +108,7 @@ class LaplaceMechanism(Section):
 
 # The mechanisms of geodp.mechanisms.registry, each with its options.
 MechanismSettings = Annotated[
-    KngAsPublishedMechanism | CertifiedMechanism | LaplaceMechanism,
+    KngAsPublishedMechanismSettings | CertifiedMechanismSettings | LaplaceMechanismSettings,
     Field(discriminator="name"),
     BeforeValidator(_named),
 ]

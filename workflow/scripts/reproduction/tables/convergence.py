@@ -40,7 +40,7 @@ def tabulate(job):
     import pandas as pd
 
     from geodp.randomness import random_stream
-    from geodp.samplers.base import Plan, run
+    from geodp.samplers.base import SamplerPlan, run
     from geodp.samplers.choice import plan
     from geodp.samplers.random_walk import fixed_or_tuned
     from reproduction.jobs import load_arrays
@@ -97,7 +97,7 @@ def tabulate(job):
         for step, (reached, _) in enumerate(walked, start=1):
             if step in checkpoints:
                 away = distances(mechanism, reached)
-                planned = Plan(kernel, step, proposals=step)
+                planned = SamplerPlan(kernel, step, proposals=step)
                 place = {"step": step, "chain": numbers, "distance": away}
                 add(name, "random_walk", mechanism, data, planned, **place)
 
