@@ -12,7 +12,7 @@ from geodp.audit.published import (
 from geodp.audit.search import Pair
 from geodp.data.simulate import simulate_geodesic_data
 from geodp.manifolds.registry import make_manifold
-from geodp.mechanisms.certified import Certified, map_records
+from geodp.mechanisms.certified import CertifiedDistribution, map_records
 from geodp.mechanisms.kng_as_published import AsPublished, configured_support
 from geodp.models.regression import fit
 from geodp.models.sensitivity import published_sensitivity
@@ -74,7 +74,7 @@ def released_geodesics(public, budget, power):
 
     def draw(rng, data, number):
         covariates, points = (part[None] for part in data)
-        distribution = Certified(public, map_records(public, covariates, points))
+        distribution = CertifiedDistribution(public, map_records(public, covariates, points))
         return public_points.draw(distribution, stages, generator_bits(rng), number)[0]
 
     return draw

@@ -36,7 +36,7 @@ def zoomed_target(law, budget, around, radius, start=None):
 
     Parameters
     ----------
-    law : Certified
+    law : CertifiedDistribution
     budget : float
     around : ndarray, shape (*data_sets, 2, *point_shape)
     radius : float
@@ -72,7 +72,7 @@ def mean_target(law, budget):
 
     Parameters
     ----------
-    law : Certified
+    law : CertifiedDistribution
     budget : float
 
     Returns
@@ -105,7 +105,7 @@ def slope_target(law, footpoints, budget):
 
     Parameters
     ----------
-    law : Certified
+    law : CertifiedDistribution
     footpoints : ndarray, shape (*data_sets, footpoints, *point_shape)
     budget : float
 

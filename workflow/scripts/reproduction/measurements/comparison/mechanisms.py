@@ -7,7 +7,7 @@ import pandas as pd
 
 from geodp.evaluation import from_the_middle, mean_squared_errors
 from geodp.manifolds.base import BLOCKS
-from geodp.mechanisms.certified import Certified
+from geodp.mechanisms.certified import CertifiedDistribution
 from geodp.mechanisms.certified_target import certified_target
 from geodp.models.regression import fit
 from geodp.randomness import random_stream
@@ -124,7 +124,7 @@ def plan_mean_then_slope(planner, number, budget):
 
 
 def _law(space, records, scales, score="combined"):
-    return Certified(space.public(records.covariates.shape[-1], scales), records, score)
+    return CertifiedDistribution(space.public(records.covariates.shape[-1], scales), records, score)
 
 
 def draw_zoom(rng, space, records, planned, draws, chains, start):

@@ -13,7 +13,7 @@ import pandas as pd
 from geodp.data.stand_in import simulate_outlines
 from geodp.evaluation import from_the_middle, geodesic_errors
 from geodp.manifolds.base import Manifold
-from geodp.mechanisms.certified import Certified, MappedRecords, PublicInputs
+from geodp.mechanisms.certified import CertifiedDistribution, MappedRecords, PublicInputs
 from geodp.mechanisms.certified_target import certified_target
 from geodp.mechanisms.draws import draw_pairs
 from geodp.mechanisms.kng_as_published import AsPublished, configured_support
@@ -213,7 +213,7 @@ def plan_chains(rng, target, chains):
 
     Returns
     -------
-    Plan
+    SamplerPlan
     """
     wanted = chains["total_variation"]
     planned = matched.fixed_plan(rng, target, chains["pilots"], chains["tried_steps"])
@@ -344,7 +344,7 @@ def measure_cells(space, number, settings):
     for budget in chosen["shown"] if largest else chosen["budgets"]:
         stream = (*names, f"budget{budget:g}")
         predicted = space.planner.predict(number, budget)
-        law = Certified(space.public(number, predicted.scales), records)
+        law = CertifiedDistribution(space.public(number, predicted.scales), records)
         rng = random_stream(seed, *stream, CERTIFIED)
         drawn = draw_certified(rng, law, budget, chosen["draws"], chains, start)
         rows.append(_row(space, number, CERTIFIED, drawn, predicted))
