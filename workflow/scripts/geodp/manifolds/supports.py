@@ -282,7 +282,7 @@ def even_balls(dims, number):
 
 def sobol_points(dim, number, seed=PUBLIC_SEED):
     """Scrambled Sobol points of the unit cube, shape (number, dim); a power of two of them."""
-    # Slow to import, and every job that samples would wait for it.
+    # Imported here since it is slow to import.
     from scipy.stats import qmc
 
     return qmc.Sobol(dim, scramble=True, rng=np.random.default_rng(seed)).random(number)

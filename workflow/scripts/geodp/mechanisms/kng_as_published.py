@@ -1,10 +1,11 @@
 """The K-norm gradient mechanism as published, kept to reproduce the papers.
 
 For geodesic regression (Kulkarni and Soto) it draws the footpoint, then the shooting vector at each
-drawn footpoint; for a Frechet mean (Soto et al.) the footpoint alone.  It is **not private** at the
-budget it states: its scale and one of its arguments are read off the data, its normalising constant
-depends on them too, and its sensitivity does not cover its support.  Nothing here may be used to
-release anything.
+drawn footpoint; for a Frechet mean (Soto et al.) the footpoint alone.
+
+It is **not private** at the budget it states.  Its scale and one of its arguments are read off the
+data, its normalising constant depends on them too, and its sensitivity does not cover its support.
+It must not be used to release anything.
 """
 
 from dataclasses import dataclass, fields, replace
@@ -25,19 +26,19 @@ from geodp.models.geodesic import GeodesicModel
 from geodp.models.sensitivity import Sensitivity, gradient_sensitivity
 from geodp.samplers.base import run, trace
 
-# Most dimensions of a space in which other modes are looked for.
+# Largest dimension of a space in which other modes are searched for.
 SEARCHED_DIMENSIONS = 12
 
 # Below this fraction of the geodesic's length residuals are rounding.
 SMALLEST_RELATIVE_RESIDUAL = 1e-7
 
-# Records that are enough to search with.
+# Most records that the search for modes uses.
 SEARCHED_RECORDS = 2000
 
 
 @dataclass(frozen=True)
 class PublishedSupport:
-    """Where the published densities live.
+    """Support of the published densities.
 
     Attributes
     ----------
@@ -87,12 +88,12 @@ def published_support(
     footpoint_radius=None,
     shooting_vector_length=None,
 ):
-    """Support of the densities; the papers leave it open.
+    """Support of the published densities, which the papers leave open.
 
-    Shooting vectors are no longer than the injectivity radius on spaces of positive curvature
-    (the density has no finite integral beyond), and than ``2 (tau_m + tau)`` where the data lie
-    in a ball of public radius ``tau_m`` (appendix C); footpoints lie anywhere, or in a ball, by
-    default of radius ``tau_m + tau`` for the same reason.
+    Shooting vectors are at most as long as the injectivity radius, since on spaces of positive
+    curvature the density has no finite integral beyond.  If the data lie in a ball of public radius
+    ``tau_m``, they are at most ``2 (tau_m + tau)`` long (appendix C).  Footpoints lie anywhere, or
+    in a ball, by default of radius ``tau_m + tau``.
 
     Parameters
     ----------
@@ -101,7 +102,7 @@ def published_support(
     footpoint_centre : ndarray, shape point_shape or (data_sets, *point_shape), optional
         Centre of the ball of footpoints.
     footpoint_radius, shooting_vector_length : float, optional
-        Narrower or, for the footpoint, other limits.
+        A smaller limit for shooting vectors; another one for footpoints.
 
     Returns
     -------
@@ -110,7 +111,7 @@ def published_support(
     Raises
     ------
     DataError
-        A ball of footpoints with neither a radius nor data in a ball, or without a centre.
+        A ball of footpoints without a centre, or without a radius that is given or follows.
     """
     if footpoint_centre is None and footpoint_radius is not None:
         raise DataError("footpoint_radius is that of a ball without a centre: give the centre")
@@ -133,7 +134,7 @@ def published_support(
 
 @dataclass(frozen=True)
 class KNGAsPublished(Mechanism):
-    """Footpoint first, then the shooting vector at each released footpoint.
+    """The published mechanism: a footpoint, then a shooting vector at each drawn footpoint.
 
     Attributes
     ----------
@@ -145,8 +146,7 @@ class KNGAsPublished(Mechanism):
     sensitivity : Sensitivity
     support : PublishedSupport
     searched : bool
-        Whether samplers are to look for modes away from the fit, which takes a few hundred
-        gradients.
+        Whether samplers search for modes away from the fit, which takes a few hundred gradients.
     """
 
     model: GeodesicModel
@@ -197,12 +197,12 @@ class KNGAsPublished(Mechanism):
 
     @property
     def manifold(self):
-        """Where the data lie."""
+        """Manifold of the data."""
         return self.model.manifold
 
     @property
     def support_description(self):
-        """The support in a line, and whether predictions may reach the cut locus of the data."""
+        """The support in a line, with a note if predictions may reach the cut locus of the data."""
         described = self.support.describe(self.model)
         centre = self.support.footpoint_centre
         if centre is None:
@@ -212,7 +212,7 @@ class KNGAsPublished(Mechanism):
         spread = np.max(manifold.dist(np.expand_dims(centre, axis), self.points), axis=-1)
         reach = self.support.footpoint_radius + self.support.shooting_vector_length + spread
         if np.any(reach >= manifold.injectivity_radius):
-            # There residuals jump and nearly cancel, and the density can have most of its mass.
+            # There residuals jump and nearly cancel, so most of the mass can lie there.
             described += ", predictions may reach the cut locus of the data"
         return described
 
@@ -285,8 +285,7 @@ class KNGAsPublished(Mechanism):
             footpoints,
             np.expand_dims(found.parameters[block], axis),
         )
-        # Close to the mode, beside the density's scale, is enough: the sampler corrects for its
-        # proposal's shape.
+        # Accurate relative to the scale is enough: the sampler corrects for its proposal's shape.
         close = min(1e-4, 0.1 / (self.covariates.shape[-2] * float(budget)))
         mode = model.minimise(
             model.parameters(footpoints, carried),
@@ -313,11 +312,11 @@ class KNGAsPublished(Mechanism):
         ), frame
 
     def _target(self, density, **shape):
-        """The target of a density; its other modes are looked for where there may be any.
+        """Target of a density, with a search for other modes where that can find any.
 
-        Where no curvature is positive, the squared distance to a record has one critical point, and
-        no second one of their sum was found by searching; in many dimensions a few hundred points
-        looked at see nothing.
+        Without positive curvature the squared distance to a record has one critical point, and
+        searches found no second one of their sum.  In many dimensions the few hundred points of the
+        search would find nothing.
         """
         manifold = self.manifold
         target = Target(
@@ -354,11 +353,11 @@ class KNGAsPublished(Mechanism):
         return Draws({FOOTPOINT: first, block: vectors}, {FOOTPOINT: report, block: second_report})
 
     def traces(self, rng, budgets, draws, plan_sampler, chains, states, warm_up=0, thin=None):
-        """See `Mechanism.traces`: of the first data set, each block apart.
+        """See `Mechanism.traces`; traces are of the first data set, block by block.
 
-        The kernels are those that drew; exact draws are planned anew for their number.  The
-        shooting vector is traced at the drawn footpoint farthest from the fit, where its density is
-        the least like the proposal.
+        The kernels are those that drew, except that exact draws are planned anew for their number.
+        The shooting vector is traced at the drawn footpoint farthest from the fit, where the
+        proposal fits its density worst.
         """
         one = self.take(slice(0, 1))
         drawn = draws.parameters[FOOTPOINT][:1]
@@ -389,7 +388,7 @@ class KNGAsPublished(Mechanism):
 
 
 def _drawn(rng, plan_sampler, target, number):
-    """Positions (*batch, number, *point_shape) drawn as planned, and how."""
+    """Draws (*batch, number, *point_shape) from a target, and their `SamplingReport`."""
     plan = plan_sampler(rng, target, number)
     state, accepted = run(rng, plan.sampler, target, number, plan.steps)
     report = SamplingReport(

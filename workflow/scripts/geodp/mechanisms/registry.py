@@ -1,23 +1,23 @@
-"""Mechanisms by the name a configuration gives them, and what divides their budgets."""
+"""Registry of mechanisms by name, and the names of their budgets."""
 
 from importlib import import_module
 
 from geodp.errors import DataError
 from geodp.models.blocks import ALL, block_names
 
-# Module and class of each, loaded when asked for: a job needs its own mechanism only.
+# Module and class of each, loaded on demand: a job needs its own mechanism only.
 MECHANISMS = {
     "kng_as_published": "geodp.mechanisms.kng_as_published:KNGAsPublished",
     "certified": "geodp.release.mechanism:CertifiedMechanism",
     "laplace": "geodp.mechanisms.laplace:Laplace",
 }
 
-# Those that draw all blocks at once, and spend one budget on it.
+# Mechanisms that draw all blocks jointly, with one budget.
 JOINT = ("certified",)
 
 
 def mechanism_class(name):
-    """The class of the mechanism called ``name``."""
+    """Class of the mechanism with the given name."""
     module, _, attribute = MECHANISMS[name].partition(":")
     return getattr(import_module(module), attribute)
 

@@ -41,10 +41,10 @@ class Sensitivity:
 def gradient_sensitivity(model, tau, number, data_radius=None):
     """Sensitivities of the gradient as published.
 
-    With one covariate they are those of Kulkarni and Soto, eq. 19 and 20.  (Their theorem D.1 prints
-    another second bound than eq. 20 and its own proof; this is the proof's.)  Without a covariate
-    it is that of the K-norm gradient mechanism for the Frechet mean, ``2 r (2 - h) / n`` (Soto et
-    al., supplement 2.4.2).
+    With one covariate they are those of Kulkarni and Soto, eq. 19 and 20.  (Their theorem D.1
+    prints another second bound than eq. 20 and its own proof; this is the proof's.)  Without a
+    covariate it is that of the K-norm gradient mechanism for the Frechet mean, ``2 r (2 - h) / n``
+    (Soto et al., supplement 2.4.2).
 
     Parameters
     ----------
