@@ -4,17 +4,17 @@ Near its mode a K-norm gradient density is an elliptical Laplace distribution: w
 Hessian of the energy there, the density at ``Exp(mode, u)`` is about ``exp(-|H u| / sigma)``.  It
 is drawn exactly, as ``u = sigma H^-1 R U`` with R ~ Gamma(dim, 1) and U uniform on the unit
 sphere, and moved to the manifold by Exp, whose volume density enters the weight.  Other modes
-that the target knows of get ellipses of their own, in proportion to their mass.
+that the target reports get elliptical components of their own, in proportion to their mass.
 
-On a bounded support two more components guard against what the ellipses cannot see.  One follows
-the density's profile about an axis (`axial`), for densities that are nearly flat over the
-support and for many dimensions.  The other is uniform in the support (in normal coordinates); it
-bounds the weight and finds modes elsewhere.  Proposals outside the support are drawn again, which
-changes the mixture's density by a constant only.
+On a bounded support the proposal is a mixture with two more components.  One follows the density's
+profile about an axis (`axial`), for densities that are nearly flat over the support and for many
+dimensions.  The other is uniform in the support (in normal coordinates); it bounds the importance
+weights and finds modes elsewhere.  Proposals outside the support are drawn again, which changes the
+mixture's density by a constant only.
 
-How far a draw is from the target is estimated from the importance weights of pilot proposals, and
-an estimate cannot see a region that no pilot reached.  `resolution` says how much of the target
-such a region may hold; a plan never states less.
+The total variation distance of a draw from the target is estimated from the importance weights of
+pilot proposals.  This estimate does not include a region that no pilot reached.  `resolution`
+estimates how much of the target such a region may hold, and a plan never states less.
 """
 
 from dataclasses import dataclass
@@ -29,25 +29,25 @@ from geodp.randomness import random_directions
 from geodp.samplers.axial import AxialDistribution
 from geodp.samplers.base import Info, Kernel, SamplerPlan, State, choose
 
-# A direction in which the energy is flat, or bends down, gets a proposal no wider than this
-# multiple of the narrowest allows.
+# Smallest eigenvalue of a Hessian in a proposal, relative to the largest: limits the width where
+# the energy is flat or concave.
 SMALLEST_RELATIVE_CURVATURE = 1e-3
 
-# Factor by which the second ellipse around another mode is wider.
+# Factor by which the second elliptical component of another mode is wider.
 OTHER_MODES_WIDENED = 3.0
 
-# Redraws of a proposal outside the support, before it is left there and refused.
+# Redraws of a proposal outside the support, before it is kept there and rejected.
 REDRAWS = 6
 
-# Further rounds of redraws of where a chain starts.
+# Further rounds of redraws of the initial state.
 START_REDRAWS = 30
 
 # Proposals evaluated at once.
 PROPOSALS_AT_ONCE = 1 << 15
 
-# Shares of the ellipses, the axial and the uniform distribution that a plan chooses from.  The
-# axial one takes hundreds of evaluations to tabulate, so it is tried only where the others fall
-# short.
+# Shares of the elliptical, the axial and the uniform component that a plan chooses from.  The axial
+# component takes hundreds of evaluations to tabulate, so it is tried only where the others give
+# large weights.
 SHARES = (
     (0.90, 0.00, 0.10),
     (0.70, 0.00, 0.30),
@@ -64,27 +64,26 @@ FIXED_SHARES = (0.70, 0.00, 0.30)
 PILOT_SHARES = (0.6, 0.0, 0.4)
 PILOT_SHARES_WITH_AXIAL = (0.4, 0.3, 0.3)
 
-# Largest weight up to which the axial distribution is not tried, in few dimensions.
+# Largest importance weight up to which the axial component is not tried, in few dimensions.
 GOOD_WEIGHT = 3.0
 FEW_DIMENSIONS = 12
 
-# Factor on the number of pilots where weights are larger than that or another mode matters, and
-# most pilots of all batch members together.
+# Factor on the number of pilots where weights are larger than that or another mode has mass, and
+# the most pilots of all batch members together.
 MANY_TIMES = 10
 MANY = 60000
 
-# Log mass, relative to the main mode's, above which another mode matters.  It is taken from the
-# Hessian, and among jumps of the gradient a mode held a thousand times more.
+# Log mass, relative to the main mode's, above which another mode counts.  This mass comes from the
+# Hessian.  Near jumps of the gradient a mode held a thousand times more.
 LEAST_LOG_MASS = np.log(1e-6)
 
-# Expected number of pilots in a region that all of them miss with a probability of one in twenty
-# ("rule of three").
+# Expected number of pilots in a region that all of them miss with probability 1/20 (rule of three).
 RULE_OF_THREE = -np.log(0.05)
 
-# Numbers of steps that a plan chooses from.
+# How many numbers of steps a plan chooses from.
 STEP_CHOICES = 60
 
-# Mixtures whose largest weights differ by less than this factor's logarithm are about as good.
+# Mixtures whose largest log weights differ by less than this count as equally good.
 ABOUT_AS_GOOD = 0.1
 
 ELLIPSE_ALONE = (1.0, 0.0, 0.0)
@@ -92,13 +91,13 @@ ELLIPSE_ALONE = (1.0, 0.0, 0.0)
 
 @dataclass(frozen=True)
 class Matched(Kernel):
-    """Curvature-matched independence Metropolis.
+    """Independence Metropolis with a proposal matched to the curvature of the energy.
 
     Parameters
     ----------
     shares : sequence of float or ndarray, shape (3,) or (*batch, 3)
-        Shares of proposals from the ellipses, from the axial distribution, and uniform in the
-        support; where that is unbounded all come from the ellipses.
+        Shares of the elliptical, the axial and the uniform component; on an unbounded support all
+        proposals are elliptical.
     redraws : bool
         Whether proposals outside the support are drawn again.  Without it a chain makes as many
         proposals as it has steps, whatever the data.
@@ -115,7 +114,7 @@ class Matched(Kernel):
         return Matched(shares[index] if shares.ndim > 1 else shares, self.redraws)
 
     def init(self, rng, target, chains):
-        """One proposal for each chain, within the support where that is possible."""
+        """See `Kernel.init`; a proposal for each chain, redrawn while outside the support."""
         proposal = _Proposal.of(target, self.shares, self.redraws)
         state = proposal.draw(rng, chains)
         for _ in range(START_REDRAWS if self.redraws else 0):
@@ -126,17 +125,17 @@ class Matched(Kernel):
         return state
 
     def step(self, rng, target, state):
-        """One Metropolis-Hastings step; returns the new state and its `Info`."""
+        """See `Kernel.step`; one step of Metropolis-Hastings."""
         proposal = _Proposal.of(target, self.shares, self.redraws)
         proposed = proposal.draw(rng, state.log_density.shape[-1])
-        # Of two states outside the support neither is better.
+        # Between two states outside the support the difference is not a number, and a chain stays.
         with np.errstate(invalid="ignore"):
             change = proposed.memory["log_weight"] - state.memory["log_weight"]
         accepted = np.log(rng.random(change.shape)) < change
         return choose(target.space, accepted, proposed, state), Info(accepted)
 
     def walk(self, rng, target, state, steps, every):
-        """As `Kernel.walk`; proposals do not depend on the state, so many are drawn at once."""
+        """See `Kernel.walk`; proposals do not depend on the state, so many are drawn at once."""
         proposal = _Proposal.of(target, self.shares, self.redraws)
         shape = state.log_density.shape
         chains = shape[-1]
@@ -148,7 +147,7 @@ class Matched(Kernel):
             weights = proposed.memory["log_weight"]
             thresholds = np.log(rng.random(weights.shape))
             weight = state.memory["log_weight"]
-            # Where each chain stands: a proposal of this block, or its state before it.
+            # Index of the proposal at which each chain is; -1 for its state before the block.
             place = np.full(shape, -1)
             for step in range(count):
                 with np.errstate(invalid="ignore"):
@@ -195,19 +194,19 @@ def _at(space, proposed, place, before):
 
 @dataclass(frozen=True)
 class _Proposal:
-    """The mixture of proposals for one batch of densities.
+    """The mixture from which proposals for a batch of densities are drawn.
 
     Attributes
     ----------
     shares : ndarray, shape (*batch, 3)
     centres : ndarray, shape (*batch, modes, *point_shape)
-        The main mode, as often as it has widths, then any others.
+        The main mode, once for each width, then any others.
     matrices : ndarray, shape (*batch, modes, dim, dim)
-        Hessian over scale, in the frames at the centres, and what the norm takes the parts of.
+        Hessian over scale, in the frames at the centres, times the matrix of the target's norm.
     mode_shares : ndarray, shape (*batch, modes)
-        Of the ellipses around each mode.
+        Shares of the elliptical components.
     parts : int
-        Whose lengths the norm adds up.
+        Number of parts of the target's norm.
     axial : AxialDistribution or None
     bounded : bool
     redraws : bool
@@ -232,8 +231,8 @@ class _Proposal:
         masses = np.full((*target.batch, len(widths)), 1.0 / len(widths))
         modes = target.other_modes
         if modes is not None:
-            # Other modes often lie among jumps of the gradient, so each gets a wider ellipse too;
-            # and one that seems heavier than the main mode is not trusted to be.
+            # Other modes often lie among jumps of the gradient, so each gets a wider component too,
+            # and no mode counts as heavier than the main one.
             mass = 0.5 * np.exp(np.minimum(modes.log_mass, 0.0))
             wide = modes.hessian / OTHER_MODES_WIDENED
             centres = np.concatenate([centres, modes.position, modes.position], axis=axis)
@@ -261,7 +260,7 @@ class _Proposal:
         )
 
     def draw(self, rng, chains):
-        """Fresh states with their log weights; (*batch, chains)."""
+        """`State` of new proposals, with log importance weights in its memory; (*batch, chains)."""
         position, outside = self._draw_once(rng, chains)
         for _ in range(REDRAWS if self.redraws else 0):
             if not np.any(outside):
@@ -277,7 +276,7 @@ class _Proposal:
         return State(position, log_density, {"log_weight": log_density - log_proposal})
 
     def _draw_once(self, rng, chains):
-        """Positions from the mixture, and which of them are outside the support's ball."""
+        """Positions from the mixture, and which of them are outside the support."""
         target, space = self.target, self.target.space
         shape = (*target.batch, chains)
         directions = random_directions(rng, (*shape, space.dim))
@@ -302,11 +301,11 @@ class _Proposal:
             inverse = np.linalg.inv(self.matrices[..., index, :, :])
             step = lengths @ np.swapaxes(inverse, -1, -2)
             steps = np.where(taken[..., None], step, steps)
-            # A step that leads out of the support for sure might lead to where numbers overflow.
+            # A step too long for the support might lead to states where numbers overflow.
             step = np.where(target.support.may_stay(step)[..., None], step, 0.0)
             reached = space.exp(centre, space.vector(frame, step))
             position = np.where(space.expand(taken), reached, position)
-        # Beyond the injectivity radius two steps lead to one place.
+        # Beyond the injectivity radius two steps lead to one point.
         outside = ~(space.is_shortest(steps) & target.support.may_stay(steps))
         if not self.bounded:
             return position, outside
@@ -359,7 +358,7 @@ class _Proposal:
 
 @lru_cache(maxsize=2)
 def _axial_distribution(target):
-    """The axial distribution of a target, made once for its plan, its start and its steps."""
+    """The axial distribution of a target, cached for its plan, its start and its steps."""
     return AxialDistribution.of(target)
 
 
@@ -375,11 +374,12 @@ def _positive(hessian):
 def plan(rng, target, proposals, total_variation, fewest, most, counted=True):
     """Choose the mixture of proposals and the number of steps from pilot proposals.
 
-    Each member of the batch gets the mixture with the least largest weight among its pilot
-    proposals.  The number of steps follows from `total_variation_bounds`, extrapolated from the
-    weights of pilots of the chosen mixture; there are up to ten times as many where weights are
-    large or another mode matters.  A part of the target that no pilot reached is not in that
-    estimate, so the distance that the plan states is no less than the pilots' `resolution`.
+    Each member of the batch gets the mixture whose largest importance weight among pilot proposals
+    is the smallest.  The number of steps is the smallest that reaches the wanted distance by
+    `total_variation_bounds`, estimated from pilots of the chosen mixture.  There are up to ten
+    times as many pilots where weights are large or another mode has mass.  A part of the target
+    that no pilot reached is not in the estimate, so the plan states at least the pilots'
+    `resolution`.
 
     Parameters
     ----------
@@ -388,11 +388,11 @@ def plan(rng, target, proposals, total_variation, fewest, most, counted=True):
     proposals : int
         Pilot proposals for each batch member.
     total_variation : float
-        Distance to the target wanted of the worst member, by the extrapolated estimate.
+        Wanted total variation distance of the worst member, by the estimate.
     fewest, most : int
         Limits of the number of steps.
     counted : bool or ndarray of bool, shape (*batch)
-        Members whose chains are used: the number of steps and the diagnostics of the plan are
+        Members whose chains are used.  The number of steps and the diagnostics of the plan are
         those of the worst of them.
 
     Returns
@@ -403,7 +403,7 @@ def plan(rng, target, proposals, total_variation, fewest, most, counted=True):
     counted = np.broadcast_to(counted, target.batch)
     # A line has no directions across an axis.
     axial = dim > 1 and isinstance(target.support, Ball) and target.support.bounded
-    # In many dimensions a few proposals of the others can agree by all missing the mass.
+    # In many dimensions all pilots of the other components can miss the mass.
     if not axial or dim <= FEW_DIMENSIONS:
         shares, log_largest = _pilot(rng, target, proposals, PILOT_SHARES, SHARES)
         axial = axial and np.max(log_largest[counted]) > np.log(GOOD_WEIGHT)
@@ -447,12 +447,12 @@ def fixed_plan(rng, target, proposals, steps):
 
 
 def resolution(log_weight):
-    """Share of the target that pilot proposals may have missed, as far as they can tell.
+    """Estimate of the share of the target that all pilot proposals may have missed.
 
-    A region that a proposal reaches with a probability of ``3 / pilots`` is missed by all pilots
-    in one case in twenty.  At the largest weight w that was seen it holds ``3 w / pilots`` of the
-    target, and chains that never reach it are that far from the target.  This is no upper limit
-    of the distance: weights in such a region may be larger than any that was seen.
+    All pilots miss a region of proposal probability ``3 / pilots`` in one case in twenty.  If the
+    importance weight there is w, the largest of the pilots, it holds ``3 w / pilots`` of the
+    target, and chains that never reach it have that total variation distance.  This is not an upper
+    bound: the weight there may be larger.
 
     Parameters
     ----------
@@ -469,7 +469,7 @@ def resolution(log_weight):
 
 
 def _stated(kernel, log_weight, steps, extrapolated, cut_short=False):
-    """The plan of a kernel and a number of steps, and what pilots' log weights say of them."""
+    """`SamplerPlan` of a kernel and a number of steps, with diagnostics from log weights."""
     return SamplerPlan(
         kernel,
         steps,
@@ -482,16 +482,16 @@ def _stated(kernel, log_weight, steps, extrapolated, cut_short=False):
 
 
 def _other_mode_matters(target, counted):
-    """Whether a counted member has a mode away from the centre that may hold mass."""
+    """Whether a counted member has a mode of notable mass away from the centre."""
     modes = target.other_modes
     return modes is not None and bool(np.any(modes.log_mass[counted] > LEAST_LOG_MASS))
 
 
 def weighted_proposals(rng, target, kernel, number):
-    """Proposals of a kernel, with weights by which their mean is that of the target.
+    """Importance sample of a target: proposals of a kernel with normalised weights.
 
-    For a mean a few proposals are worth more than as many draws, in particular where states that
-    are rarely drawn decide it.
+    Means over it are more precise than over as many draws, in particular means that depend on rare
+    states.
 
     Parameters
     ----------
@@ -503,8 +503,8 @@ def weighted_proposals(rng, target, kernel, number):
     Returns
     -------
     tuple of ndarray
-        States (*batch, number, *point_shape) and weights (*batch, number) that add up to one; not
-        numbers where no proposal was in the support.
+        States (*batch, number, *point_shape) and weights (*batch, number) that add up to one; NaN
+        where no proposal was in the support.
     """
     state = _Proposal.of(target, kernel.shares).draw(rng, number)
     log_weight = state.memory["log_weight"]
@@ -513,7 +513,7 @@ def weighted_proposals(rng, target, kernel, number):
 
 
 def _relative(log_weight):
-    """Log weights relative to their mean over proposals; infinite where none was within support."""
+    """Log weights relative to their mean over proposals; infinite if none was in the support."""
     number = log_weight.shape[-1]
     mean = logsumexp(log_weight, axis=-1, keepdims=True) - np.log(number)
     return np.where(np.isneginf(mean), np.inf, log_weight - np.where(np.isneginf(mean), 0.0, mean))
@@ -522,8 +522,8 @@ def _relative(log_weight):
 def total_variation_bounds(log_weight, steps):
     """Bound on the total variation distance of independence Metropolis to its target.
 
-    It is a bound for the distribution of weights that is given.  With the weights of pilots it is
-    an estimate of that bound: weights that no pilot had are not in it.
+    It is a bound for the given distribution of importance weights.  With the weights of pilots it
+    is an estimate of the bound, which larger weights than theirs could raise.
 
     Let w be target over proposal, of mean one under the proposal q, and start from q.  After m
     steps a state of weight w has a share ``1 - d_m(w)`` of its density under the target, with
@@ -542,7 +542,7 @@ def total_variation_bounds(log_weight, steps):
     Returns
     -------
     ndarray, shape (*batch, k)
-        The bound for the distribution of the weights given; one where all weights are zero.
+        The bound for the given distribution of weights; one where all weights are zero.
     """
     weight = np.sort(np.exp(_relative(log_weight)), axis=-1)
     number = weight.shape[-1]
@@ -558,7 +558,7 @@ def total_variation_bounds(log_weight, steps):
 
 
 def _pilot(rng, target, proposals, pilot_shares, candidates):
-    """Best of the candidate shares for each member, (*batch, 3), and its largest log weight."""
+    """Best candidate shares of each member (*batch, 3), and their largest log weight (*batch)."""
     pilot = _Proposal.of(target, pilot_shares)
     state = pilot.draw(rng, proposals)
     candidates = np.array(candidates if pilot.bounded else (ELLIPSE_ALONE,))
@@ -570,7 +570,7 @@ def _pilot(rng, target, proposals, pilot_shares, candidates):
     # Of pilot density q0: log f / q0, and log q / q0 for each candidate q.
     log_weight = state.memory["log_weight"]
     finite = np.isfinite(log_weight)
-    # A refused pilot proposal has no weight, and its difference of infinities no meaning.
+    # A rejected pilot has weight zero, and its difference of infinities is not a number.
     with np.errstate(invalid="ignore"):
         log_ratio = log_mixtures - (state.log_density - log_weight)
         log_ratio = np.where(finite, log_ratio, -np.inf)
@@ -579,9 +579,9 @@ def _pilot(rng, target, proposals, pilot_shares, candidates):
             + logsumexp(log_ratio, axis=-1)
             - logsumexp(log_weight, axis=-1)
         )
-    # Where every pilot proposal fell outside the support nothing is known: take the widest.
+    # Without any pilot in the support all candidates are equally good.
     log_largest = np.where(np.isnan(log_largest), np.inf, log_largest)
-    # Among mixtures about as good take the one most axial, whose proposals stay in the support.
+    # Of equally good mixtures take the most axial, whose proposals stay in the support.
     good = log_largest <= np.min(log_largest, axis=0) + ABOUT_AS_GOOD
     axial = candidates[:, 1].reshape((-1,) + (1,) * (log_largest.ndim - 1))
     best = np.argmax(np.where(good, axial, -1.0), axis=0)
