@@ -1,4 +1,4 @@
-"""The certified release as a mechanism of studies: exact choices among public points in stages."""
+"""The certified mechanism of studies: exact draws among public points, in stages."""
 
 from dataclasses import dataclass
 
@@ -22,10 +22,10 @@ COVARIATE_RANGE = (0.0, 1.0)
 
 @dataclass(frozen=True)
 class CertifiedMechanism(Mechanism):
-    """Releases of the geodesics of some data sets, one record a subject.
+    """Certified mechanism for the geodesics of some data sets, one record a subject.
 
-    Draws of a study come from its seeded generator; `geodp.release.release.release` draws one with
-    the entropy of the operating system.
+    Draws of a study use its seeded generator.  `geodp.release.release.release` makes one draw with
+    random bits of the operating system.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class CertifiedMechanism(Mechanism):
     covariates : ndarray, shape (data_sets, n)
     points : ndarray, shape (data_sets, n, *point_shape)
     planner : Planner
-        What is assumed of the data.
+        Public assumptions about the data.
     centre : ndarray, shape point_shape
     """
 
@@ -57,8 +57,8 @@ class CertifiedMechanism(Mechanism):
         """See `Mechanism.prepare`.
 
         ``public`` needs a centre that all data sets share, ``footpoint_radius``,
-        ``shooting_vector_length``, and the option ``residual_scale``: about the standard deviation
-        of a residual in each direction.
+        ``shooting_vector_length``, and the option ``residual_scale``: a guess of the standard
+        deviation of a residual in each direction.
         """
         if model.number_of_covariates != 1 or not isinstance(model.loss, SquaredDistance):
             raise DataError(
