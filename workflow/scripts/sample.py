@@ -20,7 +20,7 @@ with job() as snakemake:
     if params.sampler == "default":
         plan_sampler = partial(plan, **settings["plan"])
     else:
-        # For comparison only: the first data set is enough.
+        # The random walk is for comparison, on the first data set only.
         mechanism = mechanism.take(slice(0, 1))
         lengths |= {"warm_up": settings["steps"], "thin": 1}
 

@@ -8,7 +8,7 @@ LOSSES = {loss.name: loss for loss in (SquaredDistance, Huber, Distance)}
 
 
 def study_model(params):
-    """The model of a job, from its parameters ``manifold`` and ``model``."""
+    """Make the `GeodesicModel` of a job, from its parameters ``manifold`` and ``model``."""
     loss = dict(params.model["loss"])
     return GeodesicModel(
         study_manifold(params.manifold),

@@ -1,4 +1,4 @@
-"""From a configuration to studies, groups of data sets, budget cells and jobs.
+"""Studies of a configuration, expanded to groups of data sets, budget cells and jobs.
 
 A *group* is a collection of data sets that cells share: one (n, noise variance) of a simulated
 study, the one table of an observed study, or the stand-in for a table that is not there.  A *cell*
@@ -17,14 +17,11 @@ from reproduction.configuration import ConfigurationError
 
 STAND_IN_NOTE = "Simulated stand-in: no real data."
 
-# Draws of each budget unless configured.
+# Default number of draws of each budget.
 DRAWS = 10
 
-# Settings that a mechanism is made from.
+# Sections of a study that its mechanism depends on.
 MECHANISM_KEYS = ("manifold", "model", "mechanism", "data_radius", "support")
-
-# Figures of predictions along one covariate.
-OF_ONE_COVARIATE = ("curves", "shapes", "ellipses", "convergence")
 
 # Figures of one cell, drawn from predictions at chosen values of the covariate.
 PREDICTED = ("shapes", "ellipses")
@@ -53,10 +50,10 @@ class Study:
     ----------
     name : str
     settings : dict
-        Its part of the configuration, defaults filled in.
+        Its section of the configuration, with defaults.
     cells_per_job : int
     table : str or None
-        The file of an observed study's records, if there is one.
+        Path of the file of records, if there is one.
     groups : dict
         From a group's name to ``{"n": ..., "noise_variance": ...}``.
     cells : dict
@@ -75,22 +72,22 @@ class Study:
 
     @cached_property
     def table_digest(self):
-        """Of the table's content."""
+        """Digest of the content of the table."""
         return _digest(self.table)
 
     @property
     def source(self):
-        """Where data come from: ``simulated``, ``table``, or ``stand_in`` where there is none."""
+        """Source of the data: ``simulated``, ``table``, or ``stand_in`` for a missing table."""
         return data_source(self.settings["data"], self.table)
 
     @property
     def mechanism(self):
-        """Name of what draws parameters."""
+        """Name of the mechanism."""
         return self.settings["mechanism"]["name"]
 
     @property
     def note(self):
-        """What every figure of the study says of its data."""
+        """Note on the data, for every figure of the study."""
         stand_in = STAND_IN_NOTE if self.source == "stand_in" else ""
         chosen = self.settings["manifold"]["landmark_map"]
         reduced = ""
@@ -123,7 +120,7 @@ class Study:
 
     @cached_property
     def sampled(self):
-        """Every sampled cell: group, cell, budgets and sampler."""
+        """Every sampled cell, as a dict with its group, cell, budgets and sampler."""
         return [
             {"group": job.group, "cell": cell, "budgets": budgets, "sampler": job.sampler}
             for job in self.sampling_jobs
@@ -132,7 +129,7 @@ class Study:
 
     @property
     def budgets(self):
-        """What budgets are divided among: blocks, or ``all``."""
+        """Names of the budgets: the blocks of the model, or ``all``."""
         return budget_names(self.mechanism, self.settings["model"]["covariates"])
 
     @property
@@ -142,12 +139,12 @@ class Study:
 
     @property
     def mechanism_settings(self):
-        """What the mechanism of the study is made from."""
+        """Settings that the mechanism of the study depends on."""
         return {key: self.settings[key] for key in MECHANISM_KEYS}
 
     @property
     def splits(self):
-        """By grid of budgets, the block that gets parts of a total; ``None`` of several totals."""
+        """By grid of budgets, the block that gets parts of one total; ``None`` for totals."""
         return {
             grid: next((name for name in part if name not in ("total", "totals")), None)
             for grid, part in self.settings["budgets"].items()
@@ -170,7 +167,7 @@ class Study:
         return traces | {key: walk[key] for key in ("steps", "step_scale", "warm_up")}
 
     def shown_group(self, figure):
-        """The group that a figure of one cell shows: the one it names, else the study's first."""
+        """Group shown by a figure of one cell: the one it names, else the study's first."""
         return self.settings["figures"][figure].get("group", self.first_group)
 
     def shown_samplers(self, figure):
@@ -201,18 +198,28 @@ def _digest(path):
 
 
 def data_source(data, table):
-    """Where data come from: ``simulated``, ``table``, or ``stand_in`` where there is none."""
+    """Source of data: ``simulated``, ``table``, or ``stand_in`` for a missing table."""
     if data["source"] == "table" and table is None and data["stand_in"] is not None:
         return "stand_in"
     return data["source"]
 
 
 def expand(configuration):
-    """Studies of a validated configuration, by name.
+    """Expand the studies of a validated configuration.
+
+    Parameters
+    ----------
+    configuration : dict
+
+    Returns
+    -------
+    dict of Study
+        By name.
 
     Raises
     ------
     ConfigurationError
+        A file is missing, or keys of studies contradict one another.
     """
     for index, paper in enumerate(configuration["papers"]):
         _check_file(paper["claims"], f"papers[{index}].claims")
@@ -251,7 +258,7 @@ def _expand_study(name, settings, cells_per_job):
                 for divided in budgets[grid]:
                     cell = cell_name(divided)
                     cells.setdefault(group, {})[cell] = divided
-                    # Two entries, or a budget given twice, may ask for the same cell.
+                    # Two entries, or a repeated budget, may give the same cell.
                     if (grid, group, cell) not in grids:
                         grids.append((grid, group, cell))
     settings = settings | {"manifold": _with_digest(settings["manifold"], f"{key}.manifold")}
@@ -285,7 +292,7 @@ def _divided_budgets(settings, key):
 
 
 def _find_table(data, key):
-    """The file of a study's records: the one of those it names that is there, or ``None``."""
+    """Path of a study's records: the one that exists of those it names, or ``None``."""
     if data["source"] != "table":
         return None
     given = [data["path"]] if isinstance(data["path"], str) else data["path"]
@@ -300,7 +307,7 @@ def _find_table(data, key):
 
 
 def _with_digest(manifold, key):
-    """Settings of a manifold with a digest of its map, so that another one runs all again."""
+    """Settings of a manifold with a digest of its map, so that a changed map runs jobs again."""
     chosen = manifold["landmark_map"]
     if chosen is None or "matrix" not in chosen:
         return manifold
@@ -352,7 +359,7 @@ def _check_comparison(study, key):
             )
 
 
-# As many as reproduction.figures.style has, which would load Matplotlib here.
+# The length of `reproduction.figures.style.CURVES`.
 MOST_CURVES = 4
 
 
@@ -384,7 +391,7 @@ def _check_figures(study, key):
 
 
 def _check_groups_in_grids(study, figure, place):
-    """A panel shows one grid, with a curve for every group."""
+    """Refuse a figure whose panels (one a grid) lack cells of a group (a curve each)."""
     members = {(grid, group) for grid, group, _ in study.grids}
     grids = figure.get("grids", [])
     shown = figure.get(
@@ -441,11 +448,11 @@ def _check_predicted(study, name, place):
 
 
 def _check_across(studies):
-    """Figures that name another study, and names that two studies would share."""
+    """Check figures that name another study, and names of figures' rules that would coincide."""
     owners = {}
     for study in studies.values():
         for name, figure in study.settings["figures"].items():
-            # The name of the figure's rule.
+            # Part of the name of the figure's rule.
             owner = owners.setdefault(f"{study.name}_{name}", study.name)
             if owner != study.name:
                 raise ConfigurationError(

@@ -1,4 +1,4 @@
-"""Measures: from the rows a claim is about to one number, with bootstrap replicates of it."""
+"""Measures: functions from the rows of a claim to one number, with bootstrap replicates."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,31 +10,31 @@ from scipy.stats import rankdata
 from geodp.errors import DataError
 from reproduction.claims.selection import column_of
 
-# Columns whose spread over the draws of one data set log_error_standard_error describes. Of a log
-# error it is the standard error. Of the logarithm of a mean distance it is about that where
+# Columns whose standard error over the draws of one data set is log_error_standard_error.  For a
+# log error that is exact.  For the logarithm of a mean distance it is approximate: right where
 # private and non-private predictions are as far apart as data are from the fit (which is where
-# verdicts turn), too much where they are farther, and too little where they are closer.
+# verdicts change), too large where they are farther apart, and too small where they are closer.
 DESCRIBED = ("log_error", "log_gap", "log_error_change", "log_mean_prediction_distance")
 
 
 class NotEvaluated(Exception):
-    """A claim has no number here; the message says why."""
+    """A claim cannot be evaluated on the tables; the message is the reason."""
 
 
 @dataclass(frozen=True)
 class Measured:
-    """What a measure found.
+    """The number of a measure, with bootstrap replicates.
 
     Attributes
     ----------
     replicates : ndarray, shape (1 + replicates,)
-        The number, then the number of every bootstrap replicate.
+        The number, then its bootstrap replicates.
     over : str
-        What the interval is over.
+        Units that were resampled, such as "20 data sets".
     says : str
         The number in words.
     rows : DataFrame, optional
-        The rows it looked at, if not all that were selected.
+        The rows that were used, if not all that were selected.
     """
 
     replicates: np.ndarray
@@ -45,7 +45,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Measure:
-    """A function from a claim and its rows to a number, and what it needs of the claim.
+    """A function from a claim and its rows to a number, and the columns of the claim it needs.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class Measure:
     needed : tuple of str
         Columns of a claim that must not be empty.
     columns : int or None
-        How many columns of the table ``column`` names; None for any number from one on.
+        How many columns of the table ``column`` names; None for one or more.
     """
 
     compute: Callable
@@ -63,7 +63,7 @@ class Measure:
     columns: int | None
 
 
-# By the names that claims use.
+# Measures by name.
 MEASURES = {}
 
 
@@ -79,15 +79,16 @@ def measure(*needed, columns=1):
 
 @dataclass(frozen=True)
 class CellStatistics:
-    """A column of a table by cell, and bootstrap replicates of it.
+    """A statistic of a column for each cell, with bootstrap replicates.
 
     Attributes
     ----------
     cells : DataFrame
-        A row a cell, with the columns of the table that are constant there.
+        A row a cell, with the columns of the table that are constant in a cell.
     values : ndarray, shape (1 + replicates, cells)
-        A statistic over data sets, first that of the table itself.
+        The statistic over data sets: first that of the table, then replicates.
     over : str
+        Units that were resampled.
     """
 
     cells: pd.DataFrame
@@ -95,7 +96,7 @@ class CellStatistics:
     over: str
 
     def nodes(self, keys):
-        """Means over the cells that share ``keys``: the keys, and values by node."""
+        """Means over the cells that share values of ``keys``: these values, and means by node."""
         if not keys:
             return pd.DataFrame(index=[0]), np.mean(self.values, axis=1, keepdims=True)
         grouped = self.cells.groupby(list(keys), sort=True, dropna=False)
@@ -107,11 +108,30 @@ class CellStatistics:
 
 
 def cell_statistics(table, column, rng, replicates, statistic="mean"):
-    """A `CellStatistics` of a column.
+    """Bootstrap a statistic of a column, cell by cell.
 
-    Data sets are resampled within a group, alike in all its cells, since these share them.  Of a
-    single data set the draws are what varies: its numbers get the spread that their standard
-    errors describe, with as many degrees of freedom as there are independent footpoints.
+    Data sets are resampled within a group, jointly in all its cells, which share them.  With a
+    single data set the draws vary instead: replicates follow a t distribution with the standard
+    errors of the table, and the number of footpoints less one as degrees of freedom.
+
+    Parameters
+    ----------
+    table : DataFrame
+    column : str
+    rng : numpy.random.Generator
+    replicates : int
+    statistic : {"mean", "median"}
+
+    Returns
+    -------
+    CellStatistics
+
+    Raises
+    ------
+    DataError
+        Several rows for one cell and data set.
+    NotEvaluated
+        Numbers are missing, or a single data set gives no interval.
     """
     frames, values, sizes = [], [], set()
     for _, part in table.groupby("group", sort=True):
@@ -119,7 +139,7 @@ def cell_statistics(table, column, rng, replicates, statistic="mean"):
             raise DataError(
                 "it selects several rows for one cell and data set: name one sampler there"
             )
-        # Columns that vary within a cell are of no use as its attributes, and harmless.
+        # Columns that vary within a cell keep their first value, which nothing uses.
         frames.append(part.drop_duplicates("cell").sort_values("cell"))
         wide = part.pivot(index="data_set", columns="cell", values=column).sort_index(axis=1)
         numbers = wide.to_numpy(dtype=float)
@@ -131,7 +151,7 @@ def cell_statistics(table, column, rng, replicates, statistic="mean"):
             again = _with_spread(frames[-1], column, numbers[0], rng, replicates)
         elif statistic == "mean":
             times = rng.multinomial(count, np.full(count, 1.0 / count), replicates)
-            # Divided last, so that a mean of ones is one.
+            # Divided last, so that a mean of ones is exactly one.
             again = (times @ numbers) / count
         else:
             again = np.median(numbers[rng.integers(count, size=(replicates, count))], axis=1)
@@ -146,7 +166,7 @@ def cell_statistics(table, column, rng, replicates, statistic="mean"):
 
 def _with_spread(cells, column, numbers, rng, replicates):
     if column == "not_below":
-        # Whether an error is below another is known; there is nothing to draw again.
+        # Whether an error is below another is known without error.
         return np.broadcast_to(numbers, (replicates, len(numbers)))
     if column not in DESCRIBED:
         raise NotEvaluated(f"one data set gives {column} no interval")
@@ -173,7 +193,7 @@ def _plain(name):
 
 
 def _curves(keys, nodes):
-    """Positions of the nodes that share ``keys``, an array a combination."""
+    """Indices of the nodes that share values of ``keys``, an array for each combination."""
     if not keys:
         return [np.arange(len(nodes))]
     numbers = nodes.groupby(list(keys), sort=True, dropna=False).ngroup().to_numpy()
@@ -185,10 +205,10 @@ DIRECTIONS = {"falls": -1.0, "rises": 1.0}
 
 @measure("along")
 def share_ordered(claim, table, rng, replicates):
-    """Share of the pairs of levels of ``along`` whose means are in the order stated.
+    """Share of the pairs of levels of ``along`` whose means are in the stated order.
 
-    Pairs are within each combination of ``within``; ``direction`` says whether the mean over data
-    sets of ``column`` falls or rises with ``along``.
+    Pairs are formed within each combination of ``within``.  ``direction`` says whether the mean of
+    ``column`` over data sets falls or rises with ``along``.
     """
     keys = [*claim["within"].split(), claim["along"]]
     by_cell = cell_statistics(table, claim["column"], rng, replicates)
@@ -211,7 +231,7 @@ def share_ordered(claim, table, rng, replicates):
 
 @measure("along")
 def share_worst_at_ends(claim, table, rng, replicates):
-    """Share of the ends of curves that lie above all that is between the ends.
+    """Share of the ends of curves that lie above all values between the ends.
 
     A curve is a combination of ``within``, over the levels of ``along``.
     """
@@ -234,9 +254,9 @@ def share_worst_at_ends(claim, table, rng, replicates):
 
 @measure("along")
 def approach(claim, table, rng, replicates):
-    """Mean of ``column`` at the largest over that at the smallest level of ``along``.
+    """Ratio of the mean of ``column`` at the largest level of ``along`` to that at the smallest.
 
-    Of several curves (combinations of ``within``) the largest of these ratios.
+    With several curves (combinations of ``within``) the largest ratio.
     """
     keys = [*claim["within"].split(), claim["along"]]
     by_cell = cell_statistics(table, claim["column"], rng, replicates)

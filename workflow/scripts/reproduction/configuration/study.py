@@ -29,7 +29,7 @@ from reproduction.configuration.section import (
     some,
 )
 
-# Spaces of negative curvature (from size 2), and why ambient noise will not do there.
+# Spaces of negative curvature (from size 2), with the reason against ambient noise.
 NEGATIVELY_CURVED = {
     "spd": "can leave the positive definite matrices",
     "hyperbolic": "would depend on the choice of the origin",
@@ -256,7 +256,7 @@ class StudySettings(Section):
             self._check_certified(k, least_squares)
 
     def _check_certified(self, k, least_squares):
-        """Public inputs of the certified mechanism, none of which may come from the data."""
+        """Check the public inputs of the certified mechanism, which may not come from the data."""
         if k != 1 or not least_squares:
             raise refused(
                 ": certified is proved for one covariate and least squares: set covariates to 1 "

@@ -20,11 +20,11 @@ from reproduction.configuration.section import (
 
 
 class NumberForRecords(Section):
-    """How many: as many as hold so many records, within limits."""
+    """Number of data sets of size n that fit the record budget, clipped to [least, most]."""
 
-    records: Count = Field(description="Records in all.")
-    least: Count = Field(description="Lower limit.")
-    most: Count = Field(description="Upper limit.")
+    records: Count = Field(description="The record budget: records in all.")
+    least: Count = Field(description="Lower limit of the number.")
+    most: Count = Field(description="Upper limit of the number.")
 
 
 class GeodesicData(Section):

@@ -1,14 +1,14 @@
-"""How far footpoints are from the estimate: along random walks, and in their distribution."""
+"""Distances of footpoints from the estimate: along random walks, and of independent draws."""
 
 from reproduction.tables import Needs
 
-# Independent draws that stand for the distribution, and steps of a walk that are recorded.
+# Number of independent draws, and of steps of a walk that are recorded.
 DRAWS = 200
 CHECKPOINTS = 60
 
 
 def needs(study, figure, studies):
-    """The group that the figure shows, and the first one of the study with reduced shapes."""
+    """See `Needs`: the group of the figure, and the first one of the study with reduced shapes."""
     chosen, group = study.settings["figures"][figure], study.shown_group(figure)
     reduced = studies[chosen["reduced"]] if chosen.get("reduced") else None
     walk = study.settings["random_walk"]
