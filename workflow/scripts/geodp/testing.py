@@ -639,7 +639,7 @@ def _check_gradient(at):
             lambda size, p=places, s=step: _energy(at, model.retract(p, _along(s, size)))
         )
         found = manifold.inner(places[FOOTPOINT], np.expand_dims(gradient[block], 1), step[block])
-        # Of gradients of size 0.1.
+        # Gradients are about 0.1 long.
         what = f"the gradient in {block} is the derivative of the energy"
         _hold(at, what, abs(found - expected), 2e-12 + 50.0 * at.rounding[:, None])
 
@@ -682,7 +682,7 @@ def _check_chunks(at):
     places, step = _directions(at, model.blocks)
     states = model.retract(places, _along(step, 0.1))
     whole = model.energy_gradient(states, at.covariates, at.points)
-    # Of one chain and five records, which leave a remainder.
+    # Chunks of one chain and five records, so that a remainder is left.
     size = 5 * DATA_SETS * record_size(manifold, model.number_of_covariates)
     with mock.patch.object(chunks, "CHUNK", size):
         parts = model.energy_gradient(states, at.covariates, at.points)

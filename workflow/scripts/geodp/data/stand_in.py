@@ -177,7 +177,7 @@ def _trend():
     direction = np.sqrt(THINNING_SHARE) * thinning / np.linalg.norm(thinning) + np.sqrt(
         1.0 - THINNING_SHARE
     ) * bending / np.linalg.norm(bending)
-    # What is along the mean changes the size alone.  (Their product is real.)
+    # A component along the mean changes the size alone.  (Their product is real.)
     direction = direction - np.vdot(mean, direction) / np.vdot(mean, mean) * mean
     return direction / np.linalg.norm(direction)
 

@@ -83,7 +83,7 @@ class Hyperbolic(SymmetricSpace):
         size, axis, _ = self._axis(point)
         place = other[..., 1:]
         difference = place - point[..., 1:]
-        # What is across the axis, from the shorter vector, which has the smaller rounding.
+        # Component orthogonal to the axis, from the shorter vector, which has less rounding.
         near = squared_length(difference) < squared_length(place)
         shorter = np.where(near[..., None], difference, place)
         across = shorter - axis * _dot(axis, shorter)
@@ -196,7 +196,7 @@ class Hyperbolic(SymmetricSpace):
         return points[..., 0] > LONGEST_TIME
 
     def logs_along(self, start, velocity, times, points):
-        """As on spheres two matrix products with the data suffice; see `UnitNormSpace`."""
+        """See `SymmetricSpace.logs_along`; two matrix products suffice, as on `UnitNormSpace`."""
         if np.any(self.needs_care(points)):
             return super().logs_along(start, velocity, times, points)
         # Products read the vector's time, in which sums of many tangents leave their rounding.

@@ -63,7 +63,7 @@ class PublicSettings:
 
 @dataclass(frozen=True)
 class SamplingReport:
-    """How the draws of one budget were made, for tables.
+    """Report on the draws of one budget, for tables: sampler, certificate and diagnostics.
 
     Attributes
     ----------

@@ -80,7 +80,7 @@ LEAST_LOG_MASS = np.log(1e-6)
 # Expected number of pilots in a region that all of them miss with probability 1/20 (rule of three).
 RULE_OF_THREE = -np.log(0.05)
 
-# How many numbers of steps a plan chooses from.
+# Size of the grid of numbers of steps.
 STEP_CHOICES = 60
 
 # Mixtures whose largest log weights differ by less than this count as equally good.

@@ -264,7 +264,7 @@ def _selected(claim, tables, study, where, place):
 
 
 def _origin(claim, tables, name):
-    """The one value of a column in a study's tables; empty if the column is not there."""
+    """Values of a column in a study's tables, as text; empty if there is no such column."""
     for table in (claim["table"], "errors"):
         found = tables.get((claim["study"], table))
         if found is not None and name in found.columns and len(found):
