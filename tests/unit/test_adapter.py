@@ -14,7 +14,7 @@ from geodp.mechanisms.kng_as_published import KNGAsPublished
 from geodp.models.blocks import block_names
 from geodp.models.geodesic import GeodesicModel
 from geodp.models.losses import Huber, SquaredDistance
-from geodp.samplers.base import Plan
+from geodp.samplers.base import SamplerPlan
 from geodp.samplers.matched import plan
 from geodp.samplers.random_walk import RandomWalk
 from geodp.testing import check_manifold, check_model
@@ -244,7 +244,7 @@ def test_mechanism_and_samplers_run(bures, make_records, sampler, ball):
     def planner(rng, target, draws):
         if sampler == "matched":
             return plan(rng, target, 40, 0.01, 1, 10)
-        return Plan(RandomWalk(), steps=8)
+        return SamplerPlan(RandomWalk(), steps=8)
 
     budgets, numbers = dict.fromkeys(BLOCKS, "5"), dict(zip(BLOCKS, (4, 3), strict=True))
     draws = mechanism.draw(np.random.default_rng(7), budgets, numbers, planner)
@@ -254,10 +254,10 @@ def test_mechanism_and_samplers_run(bures, make_records, sampler, ball):
     assert all(bures.invalid_reason(each) is None for each in footpoints[0])
     away = bures.dist(found.footpoint[:, None], footpoints)
     assert np.all((away > 0.0) & (away < 0.3))
-    assert all(drawing.accepted > 0.3 for drawing in draws.drawings.values())
+    assert all(report.accepted > 0.3 for report in draws.reports.values())
     if sampler == "matched":
         # Volumes of the proposals that were wrong would show as uneven weights.
-        assert all(drawing.largest_weight <= 3.0 for drawing in draws.drawings.values())
+        assert all(report.largest_weight <= 3.0 for report in draws.reports.values())
 
 
 # What geomstats gets wrong

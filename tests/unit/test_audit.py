@@ -34,7 +34,7 @@ from geodp.audit.search import Pair, RecordDomain, climb, worst_neighbour
 from geodp.data.simulate import simulate_geodesic_data
 from geodp.manifolds.spd import SPD
 from geodp.mechanisms import certified
-from geodp.mechanisms.certified import Certified, PublicInputs, map_records
+from geodp.mechanisms.certified import CertifiedDistribution, PublicInputs, map_records
 from geodp.models.geodesic import GeodesicModel
 from geodp.models.losses import Huber
 from reproduction.configuration import load_audit
@@ -347,7 +347,7 @@ def audited(make):
 
 
 def doubled(public, covariates, points):
-    class Doubled(Certified):
+    class Doubled(CertifiedDistribution):
         def score(self, states):
             return 2.0 * super().score(states)
 

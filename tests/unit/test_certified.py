@@ -20,7 +20,7 @@ from geodp.manifolds.kendall import KendallPlanarShapes
 from geodp.manifolds.spd import SPD
 from geodp.manifolds.sphere import Sphere
 from geodp.mechanisms import certified
-from geodp.mechanisms.certified import SCORES, Certified, PublicInputs, map_records
+from geodp.mechanisms.certified import SCORES, CertifiedDistribution, PublicInputs, map_records
 from geodp.models import chunks
 from geodp.models.blocks import block_names
 
@@ -99,7 +99,7 @@ def draw_states(public, seed, shape):
 
 
 def mechanism(public, covariates, points, score="combined", subjects=None):
-    return Certified(public, map_records(public, covariates, points, subjects), score)
+    return CertifiedDistribution(public, map_records(public, covariates, points, subjects), score)
 
 
 # The score, one record at a time
@@ -166,7 +166,7 @@ def test_chunks_add_up(space, monkeypatch):
 # The sensitivity, attacked
 
 
-def attack(public, score, seed, make=Certified):
+def attack(public, score, seed, make=CertifiedDistribution):
     """The most that replacing one subject was found to move a score, in several searches."""
     return largest_change(np.random.default_rng(seed), public, score, make)
 
@@ -181,7 +181,7 @@ def test_no_record_moves_a_score_by_more_than_one(attacked, score):
     assert np.max(found) >= (0.9 if score == "gradient_by_blocks" else 0.9999)
 
 
-class Doubled(Certified):
+class Doubled(CertifiedDistribution):
     def score(self, states):
         return 2.0 * super().score(states)
 
@@ -478,7 +478,7 @@ def test_another_record_moves_none_across_the_cut_locus(manifold):
 @pytest.mark.parametrize("manifold", CUT, ids=lambda m: m.name)
 def test_a_record_whose_numbers_fail_moves_none_across_the_cut_locus(manifold, monkeypatch):
     """H4: though the others are then computed again, and rounded differently."""
-    right = Certified._norms
+    right = CertifiedDistribution._norms
     for seed in range(10):
         public, states, covariates, points, ends = at_the_cut_locus(manifold, seed, 200)
         law = mechanism(public, covariates, np.concatenate([ends[:1], points[1:]]))
@@ -493,7 +493,7 @@ def test_a_record_whose_numbers_fail_moves_none_across_the_cut_locus(manifold, m
             return norms
 
         with monkeypatch.context() as patch:
-            patch.setattr(Certified, "_norms", failing)
+            patch.setattr(CertifiedDistribution, "_norms", failing)
             found = law.sums(states)
         assert len(calls) == 2
         assert longest_change(public, states, found, expected) <= 1.0 + 1e-6

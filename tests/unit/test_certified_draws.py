@@ -15,7 +15,7 @@ from geodp.manifolds.euclidean import Euclidean
 from geodp.manifolds.kendall import KendallPlanarShapes
 from geodp.manifolds.spd import SPD
 from geodp.manifolds.sphere import Sphere
-from geodp.mechanisms.certified import Certified, PublicInputs, Scales, map_records
+from geodp.mechanisms.certified import CertifiedDistribution, PublicInputs, Scales, map_records
 from geodp.mechanisms.certified_target import certified_target, clipped_hessian, robust_fit
 from geodp.models.geodesic import GeodesicModel
 from geodp.release.planner import NOISE, Planner
@@ -57,7 +57,7 @@ def make_distribution(manifold, number, data_sets=1, seed=1, residual=0.0447, ba
         number=number,
         **inputs,
     )
-    return Certified(public, map_records(public, x, manifold.exp(clean, noise)))
+    return CertifiedDistribution(public, map_records(public, x, manifold.exp(clean, noise)))
 
 
 def squared_error(distribution, states):
@@ -274,7 +274,7 @@ def test_shapes_of_many_dimensions_have_a_target_and_points():
     assert np.all(target.support.contains(drawn))
 
 
-class Counted(Certified):
+class Counted(CertifiedDistribution):
     """Counts the states at which it is evaluated."""
 
     evaluated = 0

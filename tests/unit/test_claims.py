@@ -10,7 +10,7 @@ import pytest
 from geodp.errors import DataError
 from geodp.randomness import random_stream
 from reproduction.claims.criteria import parse_criterion
-from reproduction.claims.measures import MEASURES, NotEvaluated, make_panel
+from reproduction.claims.measures import MEASURES, NotEvaluated, cell_statistics
 from reproduction.claims.page import render
 from reproduction.claims.selection import of_mechanism, parse_selection, with_derived_columns
 from reproduction.claims.verdicts import CLAIM_COLUMNS, VERDICTS, Paper, judge, read_paper
@@ -388,7 +388,7 @@ def test_data_sets_are_resampled_alike_in_all_cells_of_a_group():
     table = with_derived_columns(errors_table("sphere"))
     table = table[table["sampler"] == "default"]
     table["log_error"] += np.random.default_rng(2).standard_normal(DATA_SETS)[table["data_set"]]
-    panel = make_panel(table, "log_error", np.random.default_rng(3), 200)
+    panel = cell_statistics(table, "log_error", np.random.default_rng(3), 200)
     group = panel.cells["group"].to_numpy()
     first = np.flatnonzero(group == "n20_noise0.001")
     inside = panel.values[:, first] - panel.values[:, first[:1]]
@@ -412,7 +412,7 @@ def test_intervals_cover(count, least):
             frame["log_error_standard_error"] = np.std(draws, ddof=1) / np.sqrt(10)
         else:
             frame["log_error"] = rng.standard_normal(count)
-        values = make_panel(frame, "log_error", rng, 400).values[1:, 0]
+        values = cell_statistics(frame, "log_error", rng, 400).values[1:, 0]
         low, high = np.percentile(values, [2.5, 97.5])
         inside += low <= 0.0 <= high
     assert least <= inside / trials <= 0.98
@@ -840,4 +840,4 @@ def test_a_number_missing_in_one_data_set_is_noticed():
     table = with_derived_columns(errors_table("spd"))
     table = table[(table["sampler"] == "default")].iloc[1:]
     with pytest.raises(NotEvaluated, match="missing"):
-        make_panel(table, "log_error", np.random.default_rng(1), 10)
+        cell_statistics(table, "log_error", np.random.default_rng(1), 10)

@@ -10,7 +10,7 @@ import pytest
 from geodp.manifolds.sphere import Sphere
 from geodp.manifolds.tangent_bundle import TangentBundle
 from geodp.mechanisms import certified
-from geodp.mechanisms.certified import Certified
+from geodp.mechanisms.certified import CertifiedDistribution
 from reproduction.measurements.comparison import mechanisms
 from reproduction.measurements.comparison.mechanisms import PROVED, SCORES
 from reproduction.measurements.comparison.report import decide, losses, page
@@ -80,11 +80,11 @@ def test_what_has_no_proof_is_no_default_and_no_standard():
 def test_the_default_of_the_law_has_a_name_in_the_comparison():
     assert set(SCORES) == set(certified.SCORES)
     assert len(set(SCORES.values())) == len(SCORES)
-    assert Certified.score_name in SCORES
+    assert CertifiedDistribution.score_name in SCORES
 
 
 def test_the_page_says_whether_the_default_is_the_one_decided_for():
-    default = SCORES[Certified.score_name]
+    default = SCORES[CertifiedDistribution.score_name]
     assert f"**which is {default} now**" in page(made())
     renamed = {default if name == "careful" else name: row for name, row in ERRORS.items()}
     assert f"smallest worst-case regret: {default}, which it is." in page(made(renamed))

@@ -28,12 +28,12 @@ from geodp.manifolds.kendall import KendallPlanarShapes
 from geodp.manifolds.spd import SPD
 from geodp.manifolds.sphere import Sphere
 from geodp.mechanisms.density import Density, FootpointDensity
-from geodp.mechanisms.kng_as_published import Support
+from geodp.mechanisms.kng_as_published import PublishedSupport
 from geodp.models.geodesic import GeodesicModel
 from geodp.samplers import choice, envelopes, exact, finite_points, matched
 from geodp.samplers.base import Info, Kernel, State, run
 from geodp.samplers.choice import ExactWhereCertified, NoCertificateError
-from geodp.samplers.envelopes import Cells, Elliptical, Radial
+from geodp.samplers.envelopes import CellEnvelope, EllipticalEnvelope, RadialEnvelope
 
 FALSE_ALARM = 1e-6
 
@@ -59,7 +59,7 @@ def footpoints_in_a_ball(space, noise_variances, budget, radius, aside=0.0):
     fitted = whole.fit.footpoint
     centre = space.exp(fitted, aside * space.frame(fitted)[:, 0])
     radii = np.full(len(noise_variances), radius)
-    support = Support(whole.support.shooting_vector_length, centre, radii)
+    support = PublishedSupport(whole.support.shooting_vector_length, centre, radii)
     return replace(whole, support=support).footpoint_target(budget)
 
 
@@ -99,7 +99,7 @@ TARGETS = {
 }
 
 # One target for each envelope.
-OF_A_KIND = {"R3 ball": Elliptical, "H2": Radial, "S2 whole, beside": Cells}
+OF_A_KIND = {"R3 ball": EllipticalEnvelope, "H2": RadialEnvelope, "S2 whole, beside": CellEnvelope}
 
 
 @cache
@@ -179,11 +179,11 @@ def test_a_certified_acceptance_that_is_too_high_is_refuted():
 def test_an_envelope_about_the_mode_is_tight_in_flat_space():
     """There the bounds of the gradient are its size."""
     found, kernel = target("R3 ball"), planned("R3 ball").sampler
-    radial = Radial.of(found)
+    radial = RadialEnvelope.of(found)
     assert radial.acceptance[0] > 0.99
     assert not is_refuted(accepted_by(kernel, radial, 0), radial.acceptance[0])
     # With the mode aside, the shells about it that the support cuts are not counted on.
-    assert 0.4 < Radial.of(target("R3 ball beside")).acceptance[0] < 0.6
+    assert 0.4 < RadialEnvelope.of(target("R3 ball beside")).acceptance[0] < 0.6
 
 
 def without_a_mode(radial):
@@ -205,8 +205,8 @@ def without_a_mode(radial):
 def test_small_cells_certify_most_of_what_is_accepted(name, least):
     """Where a certificate that is too high by a third or so would be refuted."""
     found, kernel = target(name), planned(name).sampler
-    radial = without_a_mode(Radial.of(found))
-    cells = Cells.of(found, np.array([0]), 1, (least, least), 60_000, radial)
+    radial = without_a_mode(RadialEnvelope.of(found))
+    cells = CellEnvelope.of(found, np.array([0]), 1, (least, least), 60_000, radial)
     accepted, certified = accepted_by(kernel, cells, 0), cells.acceptance[0]
     assert certified >= least
     assert not is_refuted(accepted, certified)
@@ -218,8 +218,10 @@ def test_cells_and_the_ball_about_the_mode_have_no_place_in_common(name):
     """Large cells reach into the ball; what they propose there would be proposed twice."""
     found = target(name)
     rough = (0.01, 0.01)
-    with_ball = Cells.of(found, np.array([0]), 1, rough, 1000, Radial.of(found))
-    without = Cells.of(found, np.array([0]), 1, rough, 1000, without_a_mode(Radial.of(found)))
+    with_ball = CellEnvelope.of(found, np.array([0]), 1, rough, 1000, RadialEnvelope.of(found))
+    without = CellEnvelope.of(
+        found, np.array([0]), 1, rough, 1000, without_a_mode(RadialEnvelope.of(found))
+    )
     assert with_ball.near_share[0] > 0.0
     assert without.near_share[0] == 0.0
     both = []
@@ -237,9 +239,9 @@ def test_the_tail_of_an_unbounded_support_is_bounded(name, tail, monkeypatch):
     cut into shells and tail.
     """
     found, kernel = target(name), planned(name).sampler
-    expected = Radial.of(found)
+    expected = RadialEnvelope.of(found)
     monkeypatch.setattr(envelopes, "TAIL", tail)
-    radial = Radial.of(found)
+    radial = RadialEnvelope.of(found)
     for member in members(kernel):
         position, _ = radial.propose(np.random.default_rng(15), np.array([member]), PROPOSALS)
         away = found.space.dist(found.centre[member], position)
@@ -258,7 +260,7 @@ def test_the_tail_of_an_unbounded_support_is_bounded(name, tail, monkeypatch):
 def test_the_tail_falls_no_faster_than_the_density(name):
     """At distances that no proposal gets to, where the density falls at the rate of its slope."""
     found = target(name)
-    space, radial = found.space, Radial.of(found)
+    space, radial = found.space, RadialEnvelope.of(found)
     rng = np.random.default_rng(17)
     count = 400
     directions = rng.standard_normal((len(radial.tail_rate), count, space.dim))
@@ -282,7 +284,9 @@ def test_the_tail_falls_no_faster_than_the_density(name):
 
 
 def lowered(envelope, by):
-    name = {Elliptical: "offset", Radial: "log_bound", Cells: "log_upper"}[type(envelope)]
+    name = {EllipticalEnvelope: "offset", RadialEnvelope: "log_bound", CellEnvelope: "log_upper"}[
+        type(envelope)
+    ]
     return replace(envelope, **{name: getattr(envelope, name) - by})
 
 
@@ -471,7 +475,7 @@ def dependence(distances):
 
 @pytest.mark.parametrize("block", [64, 1 << 16])
 def test_walks_give_independent_states_of_their_own(block, monkeypatch):
-    monkeypatch.setattr(exact, "BLOCK", block)
+    monkeypatch.setattr(exact, "PROPOSALS_AT_ONCE", block)
     found, kernel = target("SPD2"), planned("SPD2").sampler
     kernel, counts = counted(kernel, found)
     states = last_and_next(kernel, found, 3, 3000, 3)
@@ -507,7 +511,7 @@ def test_states_of_matched_chains_are_found_to_depend_on_one_another():
 
 def least_acceptance(found, draws, **limits):
     plan, _, _ = exact.plan(found, draws, **limits)
-    (cells,) = (each for each in plan.sampler.envelopes if isinstance(each, Cells))
+    (cells,) = (each for each in plan.sampler.envelopes if isinstance(each, CellEnvelope))
     chosen = cells.acceptance[cells.acceptance > 0.0]
     return float(np.min(chosen)), len(cells.member)
 

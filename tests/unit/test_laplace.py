@@ -68,7 +68,7 @@ def test_draws_are_about_the_mean_at_the_scale_of_the_budget():
         draws = mechanism.draw(np.random.default_rng(3), {"footpoint": budget}, {"footpoint": 4000})
         found = draws.parameters["footpoint"]
         assert found.shape == (2, 4000, 3)
-        assert draws.drawings["footpoint"].exact_share == 1.0
+        assert draws.reports["footpoint"].exact_share == 1.0
         scale = mechanism.sensitivity / float(budget)
         distribution, _ = quadrature(2, scale)
         other, _ = quadrature(2, 1.1 * scale)

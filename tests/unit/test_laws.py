@@ -34,7 +34,7 @@ from geodp.manifolds.euclidean import Euclidean
 from geodp.manifolds.hyperbolic import Hyperbolic
 from geodp.manifolds.spd import SPD
 from geodp.manifolds.sphere import Sphere
-from geodp.mechanisms.kng_as_published import Support
+from geodp.mechanisms.kng_as_published import PublishedSupport
 from geodp.mechanisms.target import Target, no_modes
 from geodp.randomness import random_stream
 from geodp.samplers import exact, matched
@@ -165,7 +165,7 @@ def footpoint_in_a_ball(space, noise_variance, budget, radius, aside=0.0, bins=4
     whole = mechanism(space, noise_variance, 20)
     found = whole.fit.footpoint
     centre = space.exp(found, aside * space.frame(found)[:, 0])
-    support = Support(whole.support.shooting_vector_length, centre, np.array([radius]))
+    support = PublishedSupport(whole.support.shooting_vector_length, centre, np.array([radius]))
     target = replace(whole, support=support).footpoint_target(budget)
     middle = radius * 0.5 ** (1.0 / space.dim)
     if space is MATRICES:

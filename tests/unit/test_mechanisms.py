@@ -18,7 +18,7 @@ from geodp.manifolds.kendall import KendallPlanarShapes
 from geodp.manifolds.spd import SPD
 from geodp.manifolds.sphere import Sphere
 from geodp.manifolds.supports import Ball
-from geodp.mechanisms.kng_as_published import Support, published_support
+from geodp.mechanisms.kng_as_published import PublishedSupport, published_support
 from geodp.mechanisms.target import Target
 from geodp.models.geodesic import GeodesicModel
 from geodp.models.sensitivity import gradient_sensitivity
@@ -222,7 +222,7 @@ def test_one_radius_serves_all_data_sets(mechanism):
 
 
 def test_shooting_vectors_beyond_their_bound_have_no_density(mechanism):
-    support = Support(np.array([0.5, 0.8]))
+    support = PublishedSupport(np.array([0.5, 0.8]))
     footpoints = footpoints_about_the_fit(mechanism, 2, 0.1)
     target, _ = replace(mechanism, support=support).shooting_vector_target(footpoints, 1.0)
     lengths = np.array([0.499, 0.501, 0.799, 0.801])
@@ -287,20 +287,20 @@ def test_data_in_a_large_ball_leave_the_injectivity_radius():
 @pytest.mark.parametrize(
     ("support", "words"),
     [
-        (Support(np.array([np.pi, np.pi])), "p anywhere, |v| <= 3.1416"),
-        (Support(np.array([1.5])), "p anywhere, |v| <= 1.5"),
-        (Support(np.array([np.inf, np.inf])), "p anywhere, |v| unbounded"),
-        (Support(np.array([1.6, 2.0])), "p anywhere, |v| <= 2 (tau_m + tau)"),
+        (PublishedSupport(np.array([np.pi, np.pi])), "p anywhere, |v| <= 3.1416"),
+        (PublishedSupport(np.array([1.5])), "p anywhere, |v| <= 1.5"),
+        (PublishedSupport(np.array([np.inf, np.inf])), "p anywhere, |v| unbounded"),
+        (PublishedSupport(np.array([1.6, 2.0])), "p anywhere, |v| <= 2 (tau_m + tau)"),
         (
-            Support(np.array([np.pi]), np.array([[0.0, 0.0, 1.0]]), 0.25),
+            PublishedSupport(np.array([np.pi]), np.array([[0.0, 0.0, 1.0]]), 0.25),
             "distance of p to its centre <= 0.25, |v| <= 3.1416",
         ),
         (
-            Support(np.array([1.6, 2.0]), np.eye(3)[:2], np.array([0.8, 1.0])),
+            PublishedSupport(np.array([1.6, 2.0]), np.eye(3)[:2], np.array([0.8, 1.0])),
             "distance of p to its centre <= tau_m + tau, |v| <= 2 (tau_m + tau)",
         ),
         (
-            Support(np.array([np.inf, np.inf]), np.eye(3)[:2], np.array([0.8, 0.8])),
+            PublishedSupport(np.array([np.inf, np.inf]), np.eye(3)[:2], np.array([0.8, 0.8])),
             "distance of p to its centre <= 0.8, |v| unbounded",
         ),
     ],

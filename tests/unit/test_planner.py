@@ -6,7 +6,7 @@ import pytest
 from geodp.errors import DataError
 from geodp.evaluation import geodesic_errors
 from geodp.manifolds.registry import make_manifold
-from geodp.mechanisms.certified import Certified, PublicInputs, Scales, map_records
+from geodp.mechanisms.certified import CertifiedDistribution, PublicInputs, Scales, map_records
 from geodp.mechanisms.certified_target import certified_target
 from geodp.release.planner import CLOSE, Planner
 from geodp.samplers.matched import Matched, weighted_proposals
@@ -152,7 +152,7 @@ def test_predictions_are_what_simulated_releases_have(name, number, budget):
     public = PublicInputs(
         manifold, centre, *radii, (0.0, 1.0), **vars(predicted.scales), number=number
     )
-    distribution = Certified(public, map_records(public, x, y))
+    distribution = CertifiedDistribution(public, map_records(public, x, y))
     truth = np.broadcast_to(
         distribution.space.join(p, v), (DATA_SETS, *distribution.space.point_shape)
     )

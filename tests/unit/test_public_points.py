@@ -13,7 +13,7 @@ import pytest
 from geodp.audit.published import SPHERE, two_points
 from geodp.audit.search import Pair
 from geodp.manifolds.spd import SPD
-from geodp.mechanisms.certified import Certified, PublicInputs, map_records
+from geodp.mechanisms.certified import CertifiedDistribution, PublicInputs, map_records
 from geodp.samplers import public_points
 from geodp.samplers.integer_choice import PRECISION, ExactChoice
 
@@ -96,7 +96,7 @@ def largest_loss(monkeypatch, case, stages, choice=Followed):
     monkeypatch.setattr(public_points, "ExactChoice", choice)
     public, pair = case
     laws = [
-        Certified(public, map_records(public, x[None], y[None]))
+        CertifiedDistribution(public, map_records(public, x[None], y[None]))
         for x, y in zip(pair.covariates, pair.points, strict=True)
     ]
     # Patterns of later stages have their centre besides.

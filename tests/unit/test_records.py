@@ -9,7 +9,7 @@ import scipy.io
 from geodp.data.checks import WILD_LANDMARK, check_landmarks
 from geodp.data.landmarks import resample
 from geodp.data.matlab import read_mat_records
-from geodp.data.messages import Source
+from geodp.data.messages import RecordFile
 from geodp.data.tables import landmark_columns, read_records
 from geodp.errors import DataError
 from geodp.manifolds.kendall import KendallPlanarShapes, NoReducedShapeError
@@ -117,16 +117,16 @@ def test_limit_of_a_wild_landmark(factor, refused):
     landmarks[1, 4] = 5.0 + WILD_LANDMARK * factor
     if refused:
         with pytest.raises(DataError, match="row 12: landmark 5 at"):
-            check_landmarks(landmarks, Source("table"), [11, 12, 13])
+            check_landmarks(landmarks, RecordFile("table"), [11, 12, 13])
     else:
-        check_landmarks(landmarks, Source("table"), [11, 12, 13])
+        check_landmarks(landmarks, RecordFile("table"), [11, 12, 13])
 
 
 def test_shapes_of_any_size_and_place_are_accepted():
     rng = np.random.default_rng(5)
     shape = rng.standard_normal((20, 6)) + 1j * rng.standard_normal((20, 6))
     for scale, place in ((1e-6, 0.0), (1e6, 0.0), (1.0, 1e5 + 1e5j)):
-        check_landmarks(scale * shape + place, Source("table"), range(2, 22))
+        check_landmarks(scale * shape + place, RecordFile("table"), range(2, 22))
 
 
 def test_rats_of_the_repository():

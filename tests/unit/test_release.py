@@ -12,7 +12,7 @@ from geodp.errors import DataError
 from geodp.manifolds.spd import SPD
 from geodp.manifolds.sphere import Sphere
 from geodp.mechanisms import certified
-from geodp.mechanisms.certified import Certified, PublicInputs, map_records
+from geodp.mechanisms.certified import CertifiedDistribution, PublicInputs, map_records
 from geodp.release import release
 from geodp.release.hypotheses import (
     FAILS,
@@ -39,7 +39,7 @@ def example(manifold=SPHERE, number=20, seed=1):
 
 def mechanism(score="combined"):
     public, *records = example()
-    return Certified(public, map_records(public, *records), score)
+    return CertifiedDistribution(public, map_records(public, *records), score)
 
 
 def checked(*stages):
@@ -85,7 +85,7 @@ def test_nothing_is_guaranteed_without_its_hypotheses():
 # Hypotheses
 
 
-class Doubled(Certified):
+class Doubled(CertifiedDistribution):
     def score(self, states):
         return 2.0 * super().score(states)
 
@@ -96,10 +96,10 @@ def test_hypotheses_that_fail_are_found(monkeypatch):
     assert FAILS not in [each.state for each in checked(right)]
     # H1: another number.
     fewer = replace(public, number=19)
-    assert state_of(checked(Certified(fewer, records)), "H1") == FAILS
+    assert state_of(checked(CertifiedDistribution(fewer, records)), "H1") == FAILS
     # H3: covariates that were not clipped.
     wide = replace(records, covariates=3.0 * records.covariates)
-    assert state_of(checked(Certified(public, wide)), "H3") == FAILS
+    assert state_of(checked(CertifiedDistribution(public, wide)), "H3") == FAILS
     # H4: a score that nobody proved anything of; and one with a bound of its own.
     assert state_of(checked(Doubled(public, records)), "H4") == FAILS
     assert state_of(checked(mechanism("gradient_by_blocks")), "H4") == FAILS
@@ -119,13 +119,13 @@ def test_one_stage_that_fails_is_enough():
 
 
 def test_losses_above_one_are_found(monkeypatch):
-    right = Certified.sums
+    right = CertifiedDistribution.sums
 
     def tripled(self, states):
         found = right(self, states)
         return replace(found, loss=3.0 * found.loss)
 
-    monkeypatch.setattr(Certified, "sums", tripled)
+    monkeypatch.setattr(CertifiedDistribution, "sums", tripled)
     assert state_of(checked(mechanism()), "H6") == FAILS
 
 

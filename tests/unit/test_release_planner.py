@@ -10,7 +10,7 @@ from geodp.evaluation import geodesic_errors
 from geodp.manifolds.registry import make_manifold
 from geodp.manifolds.spd import SPD
 from geodp.manifolds.sphere import Sphere
-from geodp.mechanisms.certified import Certified, PublicInputs, Scales, map_records
+from geodp.mechanisms.certified import CertifiedDistribution, PublicInputs, Scales, map_records
 from geodp.release import stages as release_planner
 from geodp.release.planner import Planner
 from geodp.release.stages import plan_release
@@ -130,7 +130,7 @@ def test_predictions_are_what_exact_releases_have(name):
     x = np.tile(np.linspace(0.0, 1.0, number), (DATA_SETS, 1))
     clean = manifold.exp(p[:, None], manifold.expand(x - 0.5) * v[:, None])
     y = manifold.exp(clean, scale * manifold.random_tangent(rng, clean))
-    distribution = Certified(public, map_records(public, x, y))
+    distribution = CertifiedDistribution(public, map_records(public, x, y))
     states = public_points.draw(distribution, plan.stages, generator_bits(rng))
     errors = geodesic_errors(manifold, distribution.space.parts(states), (p[:, None], v[:, None]))
     for what, squares in errors.items():

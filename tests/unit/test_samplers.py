@@ -21,7 +21,7 @@ from geodp.manifolds.hyperbolic import Hyperbolic
 from geodp.manifolds.kendall import KendallPlanarShapes
 from geodp.manifolds.spd import SPD
 from geodp.manifolds.sphere import Sphere
-from geodp.mechanisms.kng_as_published import Support
+from geodp.mechanisms.kng_as_published import PublishedSupport
 from geodp.mechanisms.modes import Modes
 from geodp.randomness import random_stream
 from geodp.samplers import matched
@@ -161,7 +161,7 @@ def test_a_ball_of_footpoints_far_from_the_fit_is_filled_by_its_density():
     """No proposal of the ellipse reaches it; the uniform ones have to do."""
     whole = mechanism()
     centre = SPHERE.exp(whole.fit.footpoint, 1.0 * SPHERE.frame(whole.fit.footpoint)[:, 0])
-    support = Support(whole.support.shooting_vector_length, centre, 0.2)
+    support = PublishedSupport(whole.support.shooting_vector_length, centre, 0.2)
     target = replace(whole, support=support).footpoint_target(0.1)
     states = draw(target, 2500, "ball")
     assert np.all(SPHERE.dist(centre[:, None], states) <= 0.2)

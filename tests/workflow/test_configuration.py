@@ -1161,10 +1161,10 @@ def test_cells_per_job_changes_the_jobs_alone(small, cells_per_job):
     assert {name: study.grids for name, study in after.items()} == {
         name: study.grids for name, study in before.items()
     }
-    sizes = [len(block.cells) for block in after["sphere"].blocks]
+    sizes = [len(job.cells) for job in after["sphere"].sampling_jobs]
     assert max(sizes) == min(cells_per_job, 3)
     assert sum(sizes) == 7
-    names = [block.name for block in after["sphere"].blocks]
+    names = [job.name for job in after["sphere"].sampling_jobs]
     assert len(names) == len(set(names))
 
 

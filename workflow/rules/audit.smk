@@ -1,4 +1,4 @@
-# The audit: `snakemake audit` compares realised with stated privacy losses.
+# The audit, `snakemake audit`: realised beside stated privacy losses.
 # In: config/audit.yaml. Out: results/audit/audit.csv, neighbours.csv, sensitivity.csv,
 # black_box.csv, audit.pdf, .svg, .png and .html.
 rule audit_losses:
@@ -9,7 +9,7 @@ rule audit_losses:
         f"{AUDIT_RESULTS}/logs/losses_n{{n}}.log",
     wildcard_constraints:
         n=r"\d+",
-    # They take longest, and are better begun early.
+    # The longest jobs start first.
     priority: 1
     conda:
         "../../envs/environment.yaml"

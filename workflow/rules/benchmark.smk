@@ -1,4 +1,4 @@
-# The benchmark: `snakemake benchmark --cores 1`. Every job that measures has the machine to itself.
+# The benchmark, `snakemake benchmark --cores 1`. Only one job measures at a time.
 # In: config/benchmark.yaml. Out: results/benchmark/benchmark.csv, .pdf, .svg, .png and .md.
 rule benchmark_sampling:
     input:

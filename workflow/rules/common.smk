@@ -1,4 +1,4 @@
-# What every stage needs: the expanded configuration, paths, and what a job's result depends on.
+# The expanded configuration, paths of files, and functions that the other rules files share.
 import hashlib
 import sys
 from importlib import import_module
@@ -21,17 +21,17 @@ if " " in sys.executable:
 
 try:
     checked = validate(config)
-    # A key that was given as null may be left out of what was checked.
+    # The checked configuration leaves out some keys that were given as null.
     config.clear()
     config.update(checked)
     STUDIES = expand(config)
 except DataError as problem:
-    # One sentence, with no trace of where in the workflow it was noticed.
+    # One sentence, without a traceback.
     sys.exit(f"Error: {problem}")
 
 RESULTS = f"results/{config['name']}"
 GROUPS = f"{RESULTS}/{{study}}/groups/{{group}}"
-# A changed lock runs everything again.
+# Digest of the locked environment; a change runs everything again.
 LOCK = hashlib.sha256((ROOT / "envs" / "requirements.txt").read_bytes()).hexdigest()[:16]
 PLAN_FILES = {
     "table": f"{RESULTS}/plan/plan.csv",
@@ -46,7 +46,7 @@ wildcard_constraints:
 
 
 def settings(key, *chosen):
-    """A params function: one part of the study's configuration, or some keys of it."""
+    """A params function that returns a section of the study's settings, or some of its keys."""
 
     def part(wildcards):
         value = STUDIES[wildcards.study].settings[key]
@@ -63,7 +63,7 @@ def cell_file(study, group, cell, sampler):
     return f"{RESULTS}/{study}/cells/{group}/{cell}.{sampler}.npz"
 
 
-# Tables of a study as a whole; the others are made for one figure.
+# Tables of a whole study; others are made for one figure.
 STUDY_TABLES = ("data", "errors", "diagnostics", "neighbours")
 
 
@@ -95,7 +95,7 @@ CLAIMED_TABLES = [
 
 
 def plan_files():
-    """Of a configuration that asks for a plan and nothing else."""
+    """Files of the plan, for a configuration without studies."""
     return list(PLAN_FILES.values()) if not STUDIES else []
 
 
@@ -104,7 +104,7 @@ def claims_files():
 
 
 def group_files(name):
-    """An input function: one file of every group of a study."""
+    """An input function that returns one file of every group of a study."""
 
     def files(wildcards):
         groups = STUDIES[wildcards.study].groups
@@ -145,7 +145,7 @@ def caption_file(kind):
 
 
 def figure_table(study, figure):
-    """The table a figure reads, and the kind of it if it is made for this figure alone."""
+    """The table a figure reads, and its kind if it is made for this figure alone."""
     name = kind_of_figure(study, figure).TABLE
     if name in STUDY_TABLES:
         return table_file(study.name, name), None
@@ -160,7 +160,7 @@ def table_needs(study, figure, kind):
         for name in needs.files
     }
     inputs["cells"] = [cell_file(study.name, *cell) for cell in needs.cells]
-    # A table of no data hangs on neither.
+    # A table without data depends on none of these.
     common = {
         "manifold": study.settings["manifold"],
         "model": study.settings["model"],

@@ -1,6 +1,7 @@
-# Data sets of a group: simulated along random geodesics, read from the file a study names, or
-# outlines that stand in for a file that is not there.
-# In: the configuration, or a file. Out: data.npz with covariates in [0, 1] and points; tables/data.csv.
+# Data sets of a group: simulated along random geodesics, read from the study's file, or simulated
+# outlines in place of a missing file.
+# In: the configuration, or a file. Out: data.npz with covariates in [0, 1] and points;
+# tables/data.csv.
 rule make_data:
     input:
         table=lambda wildcards: (
@@ -19,8 +20,8 @@ rule make_data:
         model=settings("model"),
         settings=settings("data"),
         group=lambda wildcards: STUDIES[wildcards.study].groups[wildcards.group],
-        # Nothing is drawn where a file is read. Another file may be older than what was made of the
-        # last one.
+        # No seed where a file is read. The digest is a parameter since a replaced file may be older
+        # than the results of the last one.
         seed=lambda wildcards: (
             config["seed"] if STUDIES[wildcards.study].source != "table" else None
         ),

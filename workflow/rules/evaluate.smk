@@ -1,4 +1,4 @@
-# Tidy tables of a study, from all its cells; and verdicts on what papers claim.
+# Tidy tables of a study, from all its cells; and verdicts on the claims of papers.
 # In: all groups and cells of a study. Out: tables/errors.csv, tables/diagnostics.csv; claims.csv,
 # claims.html.
 rule evaluate:
@@ -24,7 +24,7 @@ rule evaluate:
         code=code("evaluate.py"),
         lock=LOCK,
     message:
-        "{wildcards.study}: evaluate every draw"
+        "{wildcards.study}: compute errors and diagnostics"
     script:
         "../scripts/evaluate.py"
 
@@ -57,6 +57,6 @@ if PAPERS:
             code=code("claims.py"),
             lock=LOCK,
         message:
-            "judge the claims of the paper"
+            "judge the claims of papers"
         script:
             "../scripts/claims.py"

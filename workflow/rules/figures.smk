@@ -1,6 +1,5 @@
-# Figures, each as PDF, SVG and PNG with its numbers beside it as CSV. One rule a figure, so that
-# each can be asked for by name, such as `figure_sphere_figure_1`; a figure reads one table, which
-# the study has or which is made for this figure from groups and cells.
+# Figures, each as PDF, SVG and PNG with its numbers as CSV. Each figure has a rule of its own, such
+# as `figure_sphere_figure_1`. It reads one table, of the study or made for this figure alone.
 # In: tables, groups and cells. Out: tables/<figure>_<kind>.csv;
 # figures/<figure>.pdf, .svg, .png, .csv.
 for study in STUDIES.values():

@@ -1,5 +1,5 @@
-# The non-private fit of every data set of a group.
-# In: data.npz. Out: fit.json with footpoints, shooting vectors, energies and largest residuals.
+# Fit of every data set of a group, without privacy.
+# In: data.npz. Out: fit.json with parameters, energies and largest residuals.
 rule fit:
     input:
         data=f"{GROUPS}/data.npz",
@@ -15,6 +15,6 @@ rule fit:
         code=code("fit.py"),
         lock=LOCK,
     message:
-        "{wildcards.study}, {wildcards.group}: fit geodesics without privacy"
+        "{wildcards.study}, {wildcards.group}: fit without privacy"
     script:
         "../scripts/fit.py"

@@ -1,5 +1,5 @@
-# What the audit, the benchmark, the utility and the comparison share.
-# They have settings and results of their own, which no study and no other configuration changes.
+# Functions for the rules of the audit, the benchmark, the utility and the comparison.
+# These have settings and results of their own, which do not depend on the configuration of studies.
 import re
 from functools import cache
 
@@ -8,7 +8,7 @@ from reproduction.configuration import load_audit, load_settings, load_utility
 
 @cache
 def settings_of(stage):
-    """Settings of a stage. They are read once one of its own targets is asked for."""
+    """Settings of a stage, read when one of its targets is requested."""
     load = {
         "audit": lambda: load_audit(ROOT / "config"),
         "benchmark": lambda: load_settings(ROOT / "config" / "benchmark.yaml"),
@@ -17,12 +17,12 @@ def settings_of(stage):
     try:
         return load[stage]()
     except DataError as problem:
-        # One sentence, with no trace of the rule that asked first.
+        # One sentence, without a traceback.
         sys.exit(f"Error: {problem}")
 
 
 def part_of(stage, *keys):
-    """Some keys of a stage's settings, as a job runs again when one of its own is changed."""
+    """Some keys of a stage's settings; a job runs again when one of those it depends on changes."""
     return {key: settings_of(stage)[key] for key in keys}
 
 
@@ -37,12 +37,12 @@ def measurement(module, script="measure.py"):
 
 
 def spaces_by_file(stage):
-    """Names of a stage's spaces by what their files are called."""
+    """Names of a stage's spaces, by their form in names of files."""
     return {re.sub("[^a-z0-9]", "", name.lower()): name for name in settings_of(stage)["spaces"]}
 
 
 def space_named(stage, wildcards):
-    """The space that a file's name means."""
+    """Name of the space in the name of a file."""
     known = spaces_by_file(stage)
     if wildcards.space not in known:
         sys.exit(
@@ -53,7 +53,7 @@ def space_named(stage, wildcards):
 
 
 def whole_machine(wildcards):
-    """As many threads as the run has cores; one where nobody has said how many."""
+    """Number of cores of the run; one if that is not known."""
     return workflow.resource_settings.cores or 1
 
 
@@ -62,14 +62,14 @@ AUDIT_RESULTS = "results/audit"
 
 
 def audit_budgets(number):
-    """Stated budgets at a number of records: all at the first, at others that in the middle."""
+    """Stated budgets at a number of records: all at 2 and the first n, else the middle one."""
     sphere = settings_of("audit")["sphere"]
     budgets = sphere["budgets"]
     return budgets if number in (2, sphere["n"][0]) else [budgets[len(budgets) // 2]]
 
 
 def audit_parts(name):
-    """An input function: one table for each number of records. The worst case has two."""
+    """An input function: a table for each number of records, and for the worst case of two."""
 
     def files(wildcards):
         numbers = [2, *settings_of("audit")["sphere"]["n"]]
@@ -95,7 +95,7 @@ def benchmark_parts(wildcards):
 
 
 def benchmark_arguments(part, **others):
-    """What one part of the benchmark is told: its own settings, limits, seed and all spaces."""
+    """Arguments of one part of the benchmark: its settings, time limits, seed and all spaces."""
     return {
         "settings": part_of("benchmark", "seed", "seconds", part),
         "spaces": list(settings_of("benchmark")["spaces"]),
@@ -108,7 +108,7 @@ UTILITY_RESULTS = "results/utility"
 
 
 def utility_parts(wildcards):
-    """Tables of all spaces and n of the utility, those that take longest first."""
+    """Tables of all spaces and n of the utility, the slowest first."""
     return [
         f"{UTILITY_RESULTS}/cells/{space}_n{number}.csv"
         for number in sorted(settings_of("utility")["utility"]["n"], reverse=True)
@@ -127,7 +127,7 @@ def comparison_parts(wildcards):
 
 
 def utility_arguments(wildcards, part, **others):
-    """What a job on one space and n is told: the settings of that space and of its part."""
+    """Arguments of a job on one space and n: the settings of the space and of its part."""
     space = space_named("utility", wildcards)
     settings = part_of("utility", "seed", "chains", part)
     settings |= {"spaces": {space: settings_of("utility")["spaces"][space]}}

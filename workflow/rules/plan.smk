@@ -1,4 +1,4 @@
-# What a certified release would be worth: `snakemake plan`. It looks at no data.
+# Predicted errors of a certified release, `snakemake plan`. No data are used.
 # In: the key plan of the configuration. Out: results/<name>/plan.
 if "plan" in config:
 
@@ -9,7 +9,7 @@ if "plan" in config:
             f"{RESULTS}/plan/logs/plan.log",
         conda:
             "../../envs/environment.yaml"
-        # Cells are planned side by side.
+        # Cells are planned in parallel.
         threads: whole_machine
         params:
             study="plan",

@@ -1,32 +1,32 @@
-# Draws of every budget cell. One rule a block of cells, so that short cells share a job while each
-# keeps a file and a random stream of its own.
+# Draws of every budget cell. One rule for several cells, so that short ones share a job; each cell
+# has a file and a random stream of its own.
 # In: data.npz, fit.json. Out: cells/<group>/<cell>.<sampler>.npz.
-for block in [block for study in STUDIES.values() for block in study.blocks]:
+for part in [part for study in STUDIES.values() for part in study.sampling_jobs]:
 
     rule:
         name:
-            f"sample_{block.name}".replace(".", "_").replace("-", "_").replace("+", "_")
+            f"sample_{part.name}".replace(".", "_").replace("-", "_").replace("+", "_")
         input:
-            data=group_file(block.study, block.group, "data.npz"),
-            fit=group_file(block.study, block.group, "fit.json"),
+            data=group_file(part.study, part.group, "data.npz"),
+            fit=group_file(part.study, part.group, "fit.json"),
         output:
-            [cell_file(block.study, block.group, cell, block.sampler) for cell in block.cells],
+            [cell_file(part.study, part.group, cell, part.sampler) for cell in part.cells],
         log:
-            f"{RESULTS}/{block.study}/logs/{block.group}/sample_{block.sampler}_{block.index}.log",
+            f"{RESULTS}/{part.study}/logs/{part.group}/sample_{part.sampler}_{part.index}.log",
         conda:
             "../../envs/environment.yaml"
         params:
-            **STUDIES[block.study].mechanism_settings,
-            study=block.study,
-            group=block.group,
-            cells=block.cells,
-            sampler=block.sampler,
-            draws=STUDIES[block.study].draws,
-            settings=STUDIES[block.study].sampler_settings(block.sampler),
+            **STUDIES[part.study].mechanism_settings,
+            study=part.study,
+            group=part.group,
+            cells=part.cells,
+            sampler=part.sampler,
+            draws=STUDIES[part.study].draws,
+            settings=STUDIES[part.study].sampler_settings(part.sampler),
             seed=config["seed"],
-            code=code("sample.py", STUDIES[block.study].mechanism_module),
+            code=code("sample.py", STUDIES[part.study].mechanism_module),
             lock=LOCK,
         message:
-            f"{block.study}, {block.group}: draw from {len(block.cells)} cells ({block.sampler} sampler)"
+            f"{part.study}, {part.group}: draw from {len(part.cells)} cells ({part.sampler} sampler)"
         script:
             "../scripts/sample.py"

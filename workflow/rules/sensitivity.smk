@@ -1,5 +1,5 @@
-# What a mechanism rests on: sensitivities, support and guarantee; and, for pairs of neighbours, how
-# far the gradients really move.
+# Sensitivities, support and guarantee of a mechanism; and realised changes of gradients, for pairs
+# of neighbouring data sets.
 # In: data.npz, fit.json. Out: sensitivity.npz; tables/neighbours.csv.
 rule bound_sensitivity:
     input:

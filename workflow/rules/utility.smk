@@ -1,5 +1,5 @@
-# What private releases are worth on simulated data: `snakemake utility`, and which mechanism is worth
-# most: `snakemake comparison`.
+# Errors of private releases on simulated data, `snakemake utility`; and of several mechanisms,
+# `snakemake comparison`.
 # In: config/utility.yaml. Out: results/utility/utility.csv, .pdf, .svg, .png and .md;
 # results/utility/comparison.csv and .md.
 rule utility_cells:

@@ -1,4 +1,4 @@
-"""What a group's mechanism rests on: sensitivities, support, and what it guarantees."""
+"""Sensitivities, support and guarantee of a group's mechanism."""
 
 from reproduction.jobs import job, made_by, save_arrays
 

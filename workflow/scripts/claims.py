@@ -1,4 +1,4 @@
-"""Verdicts on the claims of papers, as a table and as a page to read."""
+"""Verdicts on the claims of papers, as a table and as a page."""
 
 from reproduction.jobs import job, made_by, replacing, save_table
 
@@ -20,9 +20,9 @@ with job() as snakemake:
         tuple(named): pd.read_csv(path, dtype={"group": str, "cell": str})
         for named, path in zip(params.tables, snakemake.input.tables, strict=True)
     }
-    # Claims of one name in two papers share random numbers, which their intervals do not mind.
+    # Claims of the same name in two papers share random numbers, which does not affect an interval.
     found = judge(papers, tables, lambda claim: random_stream(params.seed, "claims", claim))
-    # Of this run, also for claims whose study is not in it.
+    # Also for claims whose study is not part of this run.
     found["seed"], found["lock"] = params.seed, params.lock
     save_table(snakemake.output.csv, found)
     page = render(

@@ -1,4 +1,4 @@
-"""Errors of every draw's geodesic and diagnostics of every cell, for a whole study."""
+"""Errors of drawn parameters and diagnostics of samplers, for all cells of a study."""
 
 from reproduction.jobs import job, save_table
 

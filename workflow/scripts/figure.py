@@ -14,8 +14,8 @@ with job() as snakemake:
     # Budgets and variances keep their digits as text.
     table = pd.read_csv(snakemake.input.table, dtype={"noise_variance": str, "cell": str})
     figure, numbers = kind.draw(table, params)
-    # What the mechanism guarantees goes wherever the picture goes.
+    # The guarantee is part of the picture.
     lines = table["guarantee"].unique() if "guarantee" in table else []
-    annotate(figure, *lines, *params.notes)
+    annotate(figure, [*lines, *params.notes])
     save_figure(figure, snakemake.output)
     save_table(snakemake.output.csv, numbers)

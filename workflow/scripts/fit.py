@@ -1,4 +1,4 @@
-"""The fit of every data set of a group, without privacy."""
+"""Fit of every data set of a group, without privacy."""
 
 from reproduction.jobs import job, load_arrays, made_by, save_json
 

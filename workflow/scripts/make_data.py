@@ -1,4 +1,4 @@
-"""The data sets of a group, from the source that its study has."""
+"""Data sets of a group, simulated or read from a file."""
 
 from reproduction.jobs import job, made_by, save_arrays
 

@@ -1,4 +1,4 @@
-"""Compute a loss of the audit again, from its neighbours: `recompute_audit.py FOLDER PAIR`.
+"""Recompute a privacy loss of the audit from its neighbours: `recompute_audit.py FOLDER PAIR`.
 
 The folder is results/audit, and the pair a name in the first column of audit.csv.  Run from the
 folder of the checkout, whose config/audit.yaml has the public choices.

@@ -1,4 +1,4 @@
-"""Draws of a block of budget cells by one sampler, with traces for its diagnostics."""
+"""Draws of some budget cells by one sampler, with traces for its diagnostics."""
 
 from reproduction.jobs import job, made_by, save_arrays
 
@@ -7,7 +7,7 @@ with job() as snakemake:
 
     from geodp.errors import DataError
     from geodp.randomness import random_stream
-    from geodp.samplers.base import Plan
+    from geodp.samplers.base import SamplerPlan
     from geodp.samplers.choice import plan
     from geodp.samplers.random_walk import fixed_or_tuned
     from reproduction.mechanism import load_mechanism
@@ -18,26 +18,28 @@ with job() as snakemake:
     settings = params.settings
     lengths = {key: settings[key] for key in ("chains", "states")}
     if params.sampler == "default":
-        planner = partial(plan, **settings["plan"])
+        plan_sampler = partial(plan, **settings["plan"])
     else:
-        # For comparison only: the first data set is enough.
+        # The random walk is for comparison, on the first data set only.
         mechanism = mechanism.take(slice(0, 1))
         lengths |= {"warm_up": settings["steps"], "thin": 1}
 
-        def planner(rng, target, draws):
+        def plan_sampler(rng, target, draws):
             kernel = fixed_or_tuned(
                 rng, target, settings["chains"], settings["step_scale"], settings["warm_up"]
             )
-            return Plan(kernel, settings["steps"], proposals=settings["steps"])
+            return SamplerPlan(kernel, settings["steps"], proposals=settings["steps"])
 
     for path, (cell, budgets) in zip(snakemake.output, params.cells.items(), strict=True):
         names = (params.seed, params.study, params.group, cell, params.sampler)
         try:
-            draws = mechanism.draw(random_stream(*names, "draws"), budgets, params.draws, planner)
+            draws = mechanism.draw(
+                random_stream(*names, "draws"), budgets, params.draws, plan_sampler
+            )
         except DataError as problem:
             raise DataError(f"cell {cell} of the group {params.group}: {problem}") from None
         traces = mechanism.traces(
-            random_stream(*names, "traces"), budgets, draws, planner, **lengths
+            random_stream(*names, "traces"), budgets, draws, plan_sampler, **lengths
         )
         origin = made_by(
             snakemake, study=params.study, group=params.group, cell=cell, sampler=params.sampler

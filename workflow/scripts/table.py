@@ -1,4 +1,4 @@
-"""One of a study's tables, made by the module of its kind."""
+"""A table of a study, made by the module of its kind."""
 
 from reproduction.jobs import job, save_table
 

@@ -27,6 +27,7 @@ _OWNERS = {name: module for module, names in _MODULES.items() for name in names}
 
 __all__ = sorted([*_OWNERS, "__version__"])
 
+
 def __getattr__(name):
     if name == "__version__":
         return _version()

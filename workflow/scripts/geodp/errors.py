@@ -1,15 +1,15 @@
-"""The one error a user's data can cause; its message is one sentence for that user."""
+"""The error of the library for data and arguments that cannot be used."""
 
 
 class DataError(ValueError):
-    """Data that cannot be used: what is wrong, where, and what to do.
+    """Data or arguments that cannot be used: one sentence with the fault, its place and the remedy.
 
     Parameters
     ----------
     message : str
     argument : str, optional
-        The argument to change, where that can help: whoever filled it from somewhere else, such as
-        a configuration, can add its name there.
+        Name of the argument to change.  A caller that took it from a configuration can add the
+        key.
     """
 
     def __init__(self, message, argument=None):

@@ -1,4 +1,4 @@
-"""How far drawn parameters are from data, fits and truths."""
+"""Errors of drawn parameters: from the data, from the fit, and from the truth."""
 
 import numpy as np
 
@@ -6,12 +6,12 @@ from geodp.models.blocks import FOOTPOINT
 from geodp.models.geodesic import GeodesicModel
 from geodp.models.losses import SquaredDistance
 
-# Nodes of the covariate's range (Gauss and Legendre's) for the error of a geodesic.
+# Gauss-Legendre nodes of the covariate's range for the error of a geodesic.
 COVARIATES = 8
 
 
 def _states(model, parameters):
-    """Parameters of draws, the footpoint repeated for the shooting vectors drawn at it."""
+    """Parameters of draws, with each footpoint repeated for the shooting vectors drawn at it."""
     footpoint, *vectors = parameters.values()
     if not vectors:
         return dict(parameters)
@@ -28,7 +28,7 @@ def mean_squared_errors(model, parameters, covariates, points):
     ----------
     model : GeodesicModel
     parameters : dict of ndarray
-        As in `geodp.mechanisms.base.Draws`.
+        By block, as in `geodp.mechanisms.base.Draws`.
     covariates : ndarray, shape (data_sets, n, k)
     points : ndarray, shape (data_sets, n, *point_shape)
 
@@ -43,13 +43,13 @@ def mean_squared_errors(model, parameters, covariates, points):
 
 
 def mean_prediction_distances(model, parameters, fitted, covariates):
-    """Mean distance of private from non-private predictions at the covariates of the records.
+    """Mean distance of private to non-private predictions, at the covariates of the records.
 
     Parameters
     ----------
     model : GeodesicModel
     parameters : dict of ndarray
-        As in `geodp.mechanisms.base.Draws`.
+        By block, as in `geodp.mechanisms.base.Draws`.
     fitted : dict of ndarray, shape (data_sets, *point_shape)
         By block.
     covariates : ndarray, shape (data_sets, n, k)
@@ -74,7 +74,7 @@ def mean_prediction_distances(model, parameters, fitted, covariates):
 
 
 def geodesic_errors(manifold, geodesics, truths):
-    """Squared errors of geodesics on covariates from -1/2 to 1/2.
+    """Squared errors of geodesics for covariates from -1/2 to 1/2.
 
     Parameters
     ----------
@@ -84,9 +84,9 @@ def geodesic_errors(manifold, geodesics, truths):
     Returns
     -------
     dict of ndarray, shape (*batch)
-        ``curve``, the mean over the range of the squared distance at a covariate; ``footpoint``,
-        the squared distance of footpoints; ``shooting_vector``, that of shooting vectors, one
-        carried to the other's footpoint.
+        ``curve`` is the mean over the range of the squared distance at a covariate; ``footpoint``
+        is the squared distance of footpoints; ``shooting_vector`` is that of shooting vectors,
+        after parallel transport to one footpoint.
     """
     (p, v), (q, w) = geodesics, truths
     nodes, weights = np.polynomial.legendre.leggauss(COVARIATES)

@@ -1,7 +1,6 @@
-"""Random streams keyed by what they are for.
+"""Independent random streams, keyed by a seed and by names such as those of a study and a cell.
 
-A stream depends on the configured seed and on the names of its study, cell and purpose, never
-on the order of jobs or the number of cores.
+A stream depends neither on the order of jobs nor on the number of cores.
 """
 
 import hashlib
@@ -10,14 +9,18 @@ import numpy as np
 
 
 def random_stream(seed, *names):
-    """Generator for one purpose.
+    """Generator of the stream with the given names.
 
     Parameters
     ----------
     seed : int
-        The configured seed.
+        Shared by all streams of a run.
     *names : str
-        What the stream is for, such as ``("sphere", "n050", "data")``.
+        Such as ``("sphere", "n050", "data")``.
+
+    Returns
+    -------
+    numpy.random.Generator
     """
     digest = hashlib.sha256("/".join(names).encode()).digest()
     words = np.frombuffer(digest, dtype="<u4")
@@ -27,6 +30,6 @@ def random_stream(seed, *names):
 
 
 def random_directions(rng, shape):
-    """Independent uniform unit vectors of a shape that ends with their dimension."""
+    """Independent uniform unit vectors, an array whose last axis is their dimension."""
     normal = rng.standard_normal(shape)
     return normal / np.linalg.norm(normal, axis=-1, keepdims=True)

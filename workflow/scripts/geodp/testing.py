@@ -1,8 +1,8 @@
-"""Checks that a new manifold or a new model keeps the promises the library relies on.
+"""Generic tests of a new manifold or model.
 
-`check_manifold` asks whether the verbs of a manifold agree with one another, and `check_model`
-whether a model's energy, derivatives and fit do.  Both raise ``AssertionError`` with a sentence
-that names the property, the place and the size of the violation.
+`check_manifold` tests whether the functions of a manifold are consistent with one another.
+`check_model` tests whether the energy, derivatives and fit of a model are.  Both raise
+``AssertionError`` with a sentence that names the property, the place and the size of the violation.
 """
 
 from types import SimpleNamespace
@@ -18,7 +18,7 @@ from geodp.models.residuals import record_size
 # Rounding to allow in units of length one: 100 units in the last place.
 ROUNDING = 100 * np.finfo(float).eps
 
-# Points at which a manifold is looked at.
+# Points at which a manifold is tested.
 PLACES = 10
 
 # The longest step, as a fraction of the injectivity radius: at 0.9 of it a logarithm magnifies
@@ -33,23 +33,23 @@ UNBOUNDED_REACH = 3.0
 STENCIL = ((1, 45.0 / 60.0), (2, -9.0 / 60.0), (3, 1.0 / 60.0))
 STEP = 2e-3
 
-# Records, data sets, and the directions in which derivatives of a model are looked at.
+# Records, data sets, and directions in which derivatives of a model are tested.
 RECORDS, DATA_SETS, DIRECTIONS = 12, 2, 6
 
 
 def check_manifold(manifold, seed=0, reach=None, rounding=ROUNDING):
-    """Check that the verbs of a manifold agree with one another.
+    """Test whether the functions of a manifold are consistent with one another.
 
     Parameters
     ----------
     manifold : Manifold
     seed : int
-        Of the points and the steps at which it is looked at.
+        Seed of the points and steps of the tests.
     reach : float, optional
         Length of the longest step; 0.9 of the injectivity radius, or 3 where that is infinite,
         unless given.
     rounding : float
-        Error to allow in units of length one; more for verbs that solve equations by steps.
+        Allowed error in units of length one; more for functions that iterate.
 
     Raises
     ------
@@ -77,7 +77,7 @@ def check_manifold(manifold, seed=0, reach=None, rounding=ROUNDING):
 
 
 def _scene(manifold, rng, reach, rounding):
-    """Points, steps of lengths from zero to ``reach``, where they lead, and two unit tangents."""
+    """Points, steps of lengths from zero to ``reach``, their ends, and two unit tangents."""
     point = manifold.random_point(rng, (PLACES,))
     lengths = np.linspace(0.0, reach, PLACES)
     velocity = manifold.expand(lengths) * _unit(manifold, rng, point)
@@ -105,10 +105,10 @@ def _unit(manifold, rng, point):
 
 
 def _magnification(manifold, point):
-    """How much rounding of coordinates grows in lengths, at least one; shape of the batch.
+    """Factor, at least one, by which rounding of coordinates grows in lengths; shape of the batch.
 
-    An orthonormal frame says how long unit vectors are in coordinates: far from the origin of
-    hyperbolic space they are long, and about an ill-conditioned matrix both long and short.
+    It is large where unit vectors have long or short coordinates, as far from the origin of
+    hyperbolic space, or at ill-conditioned matrices.
     """
     frame = manifold.frame(point)
     flat = frame.reshape((*frame.shape[: frame.ndim - manifold.point_ndim], -1))
@@ -119,7 +119,7 @@ def _magnification(manifold, point):
 
 
 def _require(at, what, error, allowed):
-    """Raise unless ``error``, with the scene's places first, is within what is allowed."""
+    """Raise unless ``error``, whose first axis is the points, is at most ``allowed``."""
     error = np.asarray(error, dtype=float)
     while np.ndim(allowed) < error.ndim and np.ndim(allowed):
         allowed = np.expand_dims(allowed, -1)
@@ -247,7 +247,7 @@ def _check_transport(at):
 
 
 def _verbs(manifold, point, first, second, other):
-    """Every verb, by name, of points and of tangent vectors."""
+    """Results of all functions of a manifold, by name, for points and tangent vectors."""
     found = {
         "exp": manifold.exp(point, first),
         "log": manifold.log(point, other),
@@ -455,14 +455,14 @@ def _check_logs_along(at):
 
 
 def check_model(model, seed=0, reach=0.6):
-    """Check that a model's energy, its derivatives and its fit agree with one another.
+    """Test whether a model's energy, derivatives and fit are consistent with one another.
 
     Parameters
     ----------
     model : GeodesicModel
         On a manifold that passes `check_manifold`.
     seed : int
-        Of the data.
+        Seed of the data.
     reach : float
         Length of the geodesics; residuals are from a third to two thirds of it.
 
@@ -639,7 +639,7 @@ def _check_gradient(at):
             lambda size, p=places, s=step: _energy(at, model.retract(p, _along(s, size)))
         )
         found = manifold.inner(places[FOOTPOINT], np.expand_dims(gradient[block], 1), step[block])
-        # Of gradients of size 0.1.
+        # Gradients are about 0.1 long.
         what = f"the gradient in {block} is the derivative of the energy"
         _hold(at, what, abs(found - expected), 2e-12 + 50.0 * at.rounding[:, None])
 
@@ -682,7 +682,7 @@ def _check_chunks(at):
     places, step = _directions(at, model.blocks)
     states = model.retract(places, _along(step, 0.1))
     whole = model.energy_gradient(states, at.covariates, at.points)
-    # Of one chain and five records, which leave a remainder.
+    # Chunks of one chain and five records, so that a remainder is left.
     size = 5 * DATA_SETS * record_size(manifold, model.number_of_covariates)
     with mock.patch.object(chunks, "CHUNK", size):
         parts = model.energy_gradient(states, at.covariates, at.points)

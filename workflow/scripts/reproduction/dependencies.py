@@ -1,7 +1,7 @@
-"""What a job's result depends on besides its files: the code that its script runs.
+"""Fingerprints of the code that a script runs, so that jobs run again when it changes.
 
-Snakemake sees no imports. So a rule has the fingerprint of its code among its parameters, and its
-jobs run again when that changes.
+Snakemake does not follow imports.  So each rule has the fingerprint of its code among its
+parameters.
 """
 
 import ast
@@ -11,7 +11,7 @@ from pathlib import Path
 
 SCRIPTS = Path(__file__).resolve().parents[1]
 
-# What may begin with a docstring.
+# Nodes that may begin with a docstring.
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -26,9 +26,9 @@ def code(script, *chosen, folder=SCRIPTS):
     script : str
         File below ``folder``.
     *chosen : str
-        Names of modules that the script imports by a name it is given, which no import states.
+        Names of modules that the script imports by a name that it is given at run time.
     folder : Path, optional
-        Folder of the scripts and of the packages that they import.
+        Folder of the scripts and of the packages they import.
 
     Returns
     -------
@@ -38,7 +38,7 @@ def code(script, *chosen, folder=SCRIPTS):
     Raises
     ------
     FileNotFoundError
-        If there is no such script or module.
+        There is no such script or module.
     """
     digest = hashlib.sha256()
     for path in needed(script, *chosen, folder=folder):
@@ -47,7 +47,7 @@ def code(script, *chosen, folder=SCRIPTS):
 
 
 def needed(script, *chosen, folder=SCRIPTS):
-    """Files behind `code`: the script and the project's modules it imports, directly or not."""
+    """Files of a script and of the project's modules that it imports, directly or indirectly."""
     found = {folder / script}
     for name in chosen:
         modules = _files(name, folder)
@@ -89,7 +89,7 @@ def _content(path):
 
 @cache
 def _imported(path, folder):
-    """Files that the import statements of a file name, those within functions included."""
+    """Files named by the import statements of a file, those within functions included."""
     found = set()
     for node in _statements(_syntax(path)):
         if isinstance(node, ast.Import):
@@ -99,7 +99,7 @@ def _imported(path, folder):
             if node.level:
                 parents = path.relative_to(folder).parts[: -node.level]
                 module = ".".join([*parents, *([module] if module else [])])
-            # What is imported from a package may be one of its modules.
+            # A name imported from a package may be one of its modules.
             names = [module, *(f"{module}.{alias.name}" for alias in node.names)]
         else:
             continue
@@ -109,7 +109,7 @@ def _imported(path, folder):
 
 
 def _files(name, folder):
-    """The file of a module and those of its packages, which importing it runs too."""
+    """File of a module and of its packages, which importing it runs too."""
     parts = name.split(".")
     places = [folder.joinpath(*parts[:depth]) for depth in range(1, len(parts) + 1)]
     files = [file for place in places for file in (place.with_suffix(".py"), place / "__init__.py")]

@@ -1,4 +1,4 @@
-"""Whether chains can be believed."""
+"""Convergence diagnostics of chains."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ import numpy as np
 SMALLEST_EFFECTIVE_SIZE = 400
 LARGEST_RHAT = 1.01
 
-# Share of a study's cells that may fail before its figures are in doubt.
+# Largest acceptable share of a study's cells that fail.
 LARGEST_FLAGGED_SHARE = 0.05
 
 

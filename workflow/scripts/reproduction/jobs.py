@@ -1,4 +1,4 @@
-"""What every rule's script shares: files in, files out, errors, and what made a file."""
+"""Functions shared by the scripts of rules: reading and writing files, errors, provenance."""
 
 import json
 import os
@@ -15,10 +15,20 @@ from geodp.errors import DataError
 
 @contextmanager
 def job(snakemake=None):
-    """Run a script's work on its job, which a script started by hand makes from its arguments.
+    """Context of a script: its job, and one sentence for a `DataError`.
 
-    A `DataError` ends it with one sentence, anything else as it is. The log holds the sentence, or
-    the traceback. A run of the workflow prints the sentence in its end.
+    A script that is started by hand makes its job from the arguments of the command line.  A
+    `DataError` becomes one sentence in the log, which a run of the workflow prints at its end.  Of
+    any other exception the log holds the traceback.
+
+    Parameters
+    ----------
+    snakemake : optional
+        The job; by default that which Snakemake gives to the script.
+
+    Yields
+    ------
+    The job, with the attributes of Snakemake's ``snakemake`` object.
     """
     if snakemake is None:
         # Snakemake puts the job into the script that it runs.
@@ -44,7 +54,7 @@ def job(snakemake=None):
 
 
 def made_by(snakemake, **names):
-    """What made a file: rule, seed, versions, and the names of its study and cell."""
+    """Provenance of a file: rule, seed, versions, and names such as those of study and cell."""
     import scipy
 
     return {
@@ -62,7 +72,7 @@ def made_by(snakemake, **names):
 
 @contextmanager
 def replacing(path):
-    """Write beside ``path`` and move the file there only when it is whole."""
+    """Context that writes a temporary file and moves it to ``path`` when it is complete."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{os.getpid()}.{path.name}")
@@ -74,19 +84,19 @@ def replacing(path):
 
 
 def save_arrays(path, origin, **arrays):
-    """Write arrays and what made them."""
+    """Write arrays and their provenance."""
     with replacing(path) as partial, open(partial, "wb") as file:
         np.savez(file, made_by=np.array(json.dumps(origin)), **arrays)
 
 
 def load_arrays(path):
-    """Arrays of a file as a dictionary."""
+    """Read arrays of a file, by name."""
     with np.load(path, allow_pickle=False) as file:
         return {name: file[name] for name in file.files}
 
 
 def save_json(path, origin, **values):
-    """Write numbers and arrays as JSON, complex ones as real and imaginary part."""
+    """Write numbers and arrays as JSON, with complex arrays as real and imaginary parts."""
     with replacing(path) as partial:
         document = {"made_by": origin, **{key: _plain(value) for key, value in values.items()}}
         partial.write_text(json.dumps(document, indent=1) + "\n")

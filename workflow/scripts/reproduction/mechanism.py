@@ -9,16 +9,21 @@ from reproduction.jobs import load_arrays
 
 
 def load_mechanism(model, settings, study, data, fit):
-    """The mechanism of a study for the data sets of a group, from two of its files.
+    """Apply the mechanism of a study to the data sets of a group.
 
     Parameters
     ----------
     model : GeodesicModel
     settings : namespace
-        As `Study.mechanism_settings`.
+        With the attributes `Study.mechanism_settings`.
     study : str
+        Name of the study, for messages.
     data, fit : str
-        Files.
+        Paths of the files of the group.
+
+    Returns
+    -------
+    Mechanism
     """
     arrays, found = load_arrays(data), load_fit(fit, model)
     support = settings.support
@@ -40,8 +45,8 @@ def load_mechanism(model, settings, study, data, fit):
 def _centre(manifold, setting, study, data, found):
     """Centre of a study's ball of footpoints, or ``None`` for no ball.
 
-    ``truth`` is where simulated data started. ``fit`` is the fitted footpoint, which like the rest
-    of the published mechanism is read off the data.
+    ``truth`` is the true footpoint of simulated data.  ``fit`` is the fitted footpoint, which
+    depends on the data.
     """
     if setting is None:
         return None

@@ -6,7 +6,7 @@ from reproduction.manifolds import study_manifold
 
 
 def study_model(params):
-    """The model of a job, from its parameters ``manifold`` and ``model``."""
+    """Make the `GeodesicModel` of a job, from its parameters ``manifold`` and ``model``."""
     loss = dict(params.model["loss"])
     return GeodesicModel(
         study_manifold(params.manifold),

@@ -1,4 +1,4 @@
-"""What a run prints: a line for each job that ends, and in the end where to look."""
+"""Output of a run: a line for each finished job, and in the end the place of the results."""
 
 import logging
 import time
@@ -7,7 +7,7 @@ from pathlib import Path
 from snakemake.logging import DefaultFormatter
 from snakemake_interface_logger_plugins.common import LogEvent
 
-# What Snakemake says of every run or again and again.
+# Beginnings of Snakemake's routine messages, which are not shown.
 ROUTINE = (
     "Building DAG",
     "Using shell",
@@ -29,10 +29,10 @@ UNSEEN = (
 
 
 class Progress(DefaultFormatter):
-    """Formatter of the handler that writes to the terminal; Snakemake's log file keeps everything.
+    """Formatter of Snakemake's terminal handler; the log file keeps everything.
 
-    Of a job that ends it shows how many are done, what the job did, how long it took, and about how
-    long the rest will take.
+    For each finished job it shows how many are done, what the job did, how long it took, and an
+    estimate of the time left.
     """
 
     def __init__(self):
@@ -44,7 +44,7 @@ class Progress(DefaultFormatter):
         self.rules = set()
 
     def observe(self, record):
-        """Filter of the handler: remember a job, and whether to show the record."""
+        """Filter of the handler: note the event, and return whether to show the record."""
         event = getattr(record, "event", None)
         if event is LogEvent.JOB_INFO:
             what = record.rule_msg or record.rule_name
@@ -55,10 +55,10 @@ class Progress(DefaultFormatter):
         return event not in UNSEEN and not str(record.msg).startswith(ROUTINE)
 
     def format_progress(self, msg):
-        """Lines for the jobs that ended since the last ones."""
+        """Lines for the jobs that finished since the last call."""
         now = time.monotonic()
         done, total = msg["done"], msg["total"]
-        # The target itself does nothing.
+        # The default target has no work.
         lines = [
             f"{done}/{total} {what} ({duration(now - start)})"
             for what, start in filter(None, self.ended)
@@ -70,13 +70,13 @@ class Progress(DefaultFormatter):
         return "\n".join(lines)
 
     def format_job_error(self, msg):
-        """A line at once; what the log says is for the end."""
+        """A line for a failed job, whose log is shown at the end."""
         what, _ = self.running.pop(msg["jobid"], (msg["rule_name"], None))
         self.failed += [(what, Path(log)) for log in msg["log"]]
         return f"{what}: failed"
 
     def success(self, results, claims):
-        """Where to look, after a run that ended well."""
+        """Text after a successful run: its duration, and the place of the results."""
         lines = [f"Done in {duration(time.monotonic() - self.began)}."]
         if "all" in self.rules:
             lines.append(
@@ -86,7 +86,7 @@ class Progress(DefaultFormatter):
         return "\n".join(lines)
 
     def failures(self):
-        """The last line of the log of every failed job, and where the log is."""
+        """Text after a failed run: the last line of the log of each failed job, and its path."""
         return "\n".join(
             f"{_last_line(log)}\n    (while: {what}; log: {log})" for what, log in self.failed
         )
@@ -98,7 +98,7 @@ def _last_line(log):
 
 
 def duration(seconds):
-    """A length of time as a person says it."""
+    """A duration in words, such as "12 s" or "1 h 5 min"."""
     if seconds < 59.5:
         return f"{seconds:.0f} s"
     minutes = round(seconds / 60.0)
@@ -106,7 +106,7 @@ def duration(seconds):
 
 
 def show_progress():
-    """Shorten what this run prints, unless it prints by a plugin, in full, or runs nothing.
+    """Shorten the terminal output of this run, unless it is a dry run, verbose, or of a plugin.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""The job behind a file, without a run of the workflow, for scripts that are started by hand."""
+"""Jobs of scripts that are started by hand, without a run of the workflow."""
 
 from argparse import ArgumentParser
 from pathlib import Path
@@ -8,7 +8,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 def job_of(script, *arguments):
-    """What Snakemake would give to a script that makes a file.
+    """The job that Snakemake would give to a script for a file.
 
     Parameters
     ----------
@@ -20,8 +20,8 @@ def job_of(script, *arguments):
     Returns
     -------
     SimpleNamespace
-        ``input``, ``output``, ``params``, ``wildcards``, ``threads``, ``log`` and ``rule``, as in
-        the object of Snakemake.
+        With ``input``, ``output``, ``params``, ``wildcards``, ``threads``, ``log`` and ``rule``, as
+        in Snakemake's ``snakemake`` object.
     """
     parser = ArgumentParser(
         prog=script, description="Make one file again; what it is made from has to be there."
@@ -45,7 +45,7 @@ def job_of(script, *arguments):
             config_settings=ConfigSettings(configfiles=given.configfile),
             snakefile=ROOT / "Snakefile",
         )
-        # Gives the workflow the settings that its graph of jobs asks for.
+        # Sets the workflow's settings, which the graph of jobs needs.
         loaded.dag()
         workflow = loaded._workflow
         name = Path(script).name

@@ -1,8 +1,8 @@
-"""From a configuration to studies, groups of data sets, budget cells and jobs.
+"""Studies of a configuration, expanded to groups of data sets, budget cells and jobs.
 
-A *group* is what shares data sets: one (n, noise variance) of a simulated study, the one table of
-an observed study, or the stand-in for a table that is not there.  A *cell* is a group and a budget
-for each block of the model, or one in all.  Jobs take cells of a group in blocks.
+A *group* is a collection of data sets that cells share: one (n, noise variance) of a simulated
+study, the one table of an observed study, or the stand-in for a table that is not there.  A *cell*
+is a group and a budget for each block of the model, or one in all.  One job samples several cells.
 """
 
 import hashlib
@@ -17,10 +17,10 @@ from reproduction.configuration import ConfigurationError
 
 STAND_IN_NOTE = "Simulated stand-in: no real data."
 
-# Draws of each budget unless configured.
+# Default number of draws of each budget.
 DRAWS = 10
 
-# Settings that a mechanism is made from.
+# Sections of a study that its mechanism depends on.
 MECHANISM_KEYS = ("manifold", "model", "mechanism", "data_radius", "support")
 
 # Figures of predictions along one covariate.
@@ -31,8 +31,8 @@ PREDICTED = ("shapes", "ellipses")
 
 
 @dataclass(frozen=True)
-class Block:
-    """Cells of one group that one job samples; ``cells`` maps names to budgets by block."""
+class SamplingJob:
+    """The cells of one group that one job samples; ``cells`` maps names to budgets by block."""
 
     study: str
     group: str
@@ -53,10 +53,10 @@ class Study:
     ----------
     name : str
     settings : dict
-        Its part of the configuration, defaults filled in.
+        Its section of the configuration, with defaults.
     cells_per_job : int
     table : str or None
-        The file of an observed study's records, if there is one.
+        Path of the file of records, if there is one.
     groups : dict
         From a group's name to ``{"n": ..., "noise_variance": ...}``.
     cells : dict
@@ -75,17 +75,17 @@ class Study:
 
     @cached_property
     def table_digest(self):
-        """Of the table's content."""
+        """Digest of the content of the table."""
         return _digest(self.table)
 
     @property
     def source(self):
-        """Where data come from: ``simulated``, ``table``, or ``stand_in`` where there is none."""
+        """Source of the data: ``simulated``, ``table``, or ``stand_in`` for a missing table."""
         return data_source(self.settings["data"], self.table)
 
     @property
     def mechanism(self):
-        """Name of what draws parameters."""
+        """Name of the mechanism."""
         return self.settings["mechanism"]["name"]
 
     @property
@@ -95,7 +95,7 @@ class Study:
 
     @property
     def note(self):
-        """What every figure of the study says of its data."""
+        """Note on the data, for every figure of the study."""
         stand_in = STAND_IN_NOTE if self.source == "stand_in" else ""
         chosen = self.settings["manifold"]["landmark_map"]
         reduced = ""
@@ -109,12 +109,13 @@ class Study:
         return next(iter(self.groups))
 
     @cached_property
-    def blocks(self):
+    def sampling_jobs(self):
+        """Jobs of the study that draw: its cells by the default sampler, some by the walk too."""
         compared = {}
         for entry in self.settings["random_walk"]["cells"]:
             group = entry.get("group", self.first_group)
             compared.setdefault(group, {})[entry["cell"]] = self.cells[group][entry["cell"]]
-        blocks = []
+        jobs = []
         for sampler, cells_of in (("default", self.cells), ("random_walk", compared)):
             for group, cells in cells_of.items():
                 names = list(cells)
@@ -122,21 +123,21 @@ class Study:
                     chosen = {
                         cell: cells[cell] for cell in names[start : start + self.cells_per_job]
                     }
-                    blocks.append(Block(self.name, group, sampler, index, chosen))
-        return blocks
+                    jobs.append(SamplingJob(self.name, group, sampler, index, chosen))
+        return jobs
 
     @cached_property
     def sampled(self):
-        """Every sampled cell: group, cell, budgets and sampler."""
+        """Every sampled cell, as a dict with its group, cell, budgets and sampler."""
         return [
-            {"group": block.group, "cell": cell, "budgets": budgets, "sampler": block.sampler}
-            for block in self.blocks
-            for cell, budgets in block.cells.items()
+            {"group": job.group, "cell": cell, "budgets": budgets, "sampler": job.sampler}
+            for job in self.sampling_jobs
+            for cell, budgets in job.cells.items()
         ]
 
     @property
     def budgets(self):
-        """What budgets are divided among: blocks, or ``all``."""
+        """Names of the budgets: the blocks of the model, or ``all``."""
         return budget_names(self.mechanism, self.settings["model"]["covariates"])
 
     @property
@@ -146,12 +147,12 @@ class Study:
 
     @property
     def mechanism_settings(self):
-        """What the mechanism of the study is made from."""
+        """Settings that the mechanism of the study depends on."""
         return {key: self.settings[key] for key in MECHANISM_KEYS}
 
     @property
     def splits(self):
-        """By grid of budgets, the block that gets parts of a total; ``None`` of several totals."""
+        """By grid of budgets, the block that gets parts of one total; ``None`` for totals."""
         return {
             grid: next((name for name in part if name not in ("total", "totals")), None)
             for grid, part in self.settings["budgets"].items()
@@ -166,7 +167,7 @@ class Study:
         return "rad" if self.settings["manifold"]["name"] in ("sphere", "kendall") else ""
 
     def sampler_settings(self, sampler):
-        """What a block's draws and traces depend on, for one of the samplers."""
+        """Settings that a job's draws and traces depend on, for one of the samplers."""
         default, walk = dict(self.settings["sampler"]), self.settings["random_walk"]
         traces = {key: default.pop(key) for key in ("chains", "states")}
         if sampler == "default":
@@ -174,7 +175,7 @@ class Study:
         return traces | {key: walk[key] for key in ("steps", "step_scale", "warm_up")}
 
     def shown_group(self, figure):
-        """The group that a figure of one cell shows: the one it names, else the study's first."""
+        """Group shown by a figure of one cell: the one it names, else the study's first."""
         return self.settings["figures"][figure].get("group", self.first_group)
 
     def shown_samplers(self, figure):
@@ -205,18 +206,28 @@ def _digest(path):
 
 
 def data_source(data, table):
-    """Where data come from: ``simulated``, ``table``, or ``stand_in`` where there is none."""
+    """Source of data: ``simulated``, ``table``, or ``stand_in`` for a missing table."""
     if data["source"] == "table" and table is None and data["stand_in"] is not None:
         return "stand_in"
     return data["source"]
 
 
 def expand(configuration):
-    """Studies of a validated configuration, by name.
+    """Expand the studies of a validated configuration.
+
+    Parameters
+    ----------
+    configuration : dict
+
+    Returns
+    -------
+    dict of Study
+        By name.
 
     Raises
     ------
     ConfigurationError
+        A file is missing, or keys of studies contradict one another.
     """
     for index, paper in enumerate(configuration["papers"]):
         _check_file(paper["claims"], f"papers[{index}].claims")
@@ -255,7 +266,7 @@ def _expand_study(name, settings, cells_per_job):
                 for divided in budgets[grid]:
                     cell = cell_name(divided)
                     cells.setdefault(group, {})[cell] = divided
-                    # Two entries, or a budget given twice, may ask for the same cell.
+                    # Two entries, or a repeated budget, may give the same cell.
                     if (grid, group, cell) not in grids:
                         grids.append((grid, group, cell))
     settings = settings | {"manifold": _with_digest(settings["manifold"], f"{key}.manifold")}
@@ -289,7 +300,7 @@ def _divided_budgets(settings, key):
 
 
 def _find_table(data, key):
-    """The file of a study's records: the one of those it names that is there, or ``None``."""
+    """Path of a study's records: the one that exists of those it names, or ``None``."""
     if data["source"] != "table":
         return None
     given = [data["path"]] if isinstance(data["path"], str) else data["path"]
@@ -304,7 +315,7 @@ def _find_table(data, key):
 
 
 def _with_digest(manifold, key):
-    """Settings of a manifold with a digest of its map, so that another one runs all again."""
+    """Settings of a manifold with a digest of its map, so that a changed map runs jobs again."""
     chosen = manifold["landmark_map"]
     if chosen is None or "matrix" not in chosen:
         return manifold
@@ -356,7 +367,7 @@ def _check_comparison(study, key):
             )
 
 
-# As many as reproduction.figures.style has, which would load Matplotlib here.
+# The length of `reproduction.figures.style.CURVES`.
 MOST_CURVES = 4
 
 
@@ -396,7 +407,7 @@ def _check_figures(study, key):
 
 
 def _check_groups_in_grids(study, figure, place):
-    """A panel shows one grid, with a curve for every group."""
+    """Refuse a figure whose panels (one a grid) lack cells of a group (a curve each)."""
     members = {(grid, group) for grid, group, _ in study.grids}
     grids = figure.get("grids", [])
     shown = figure.get(
@@ -461,11 +472,11 @@ def _check_predicted(study, name, place):
 
 
 def _check_across(studies):
-    """Figures that name another study, and names that two studies would share."""
+    """Check figures that name another study, and names of figures' rules that would coincide."""
     owners = {}
     for study in studies.values():
         for name, figure in study.settings["figures"].items():
-            # The name of the figure's rule.
+            # Part of the name of the figure's rule.
             owner = owners.setdefault(f"{study.name}_{name}", study.name)
             if owner != study.name:
                 raise ConfigurationError(

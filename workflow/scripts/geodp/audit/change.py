@@ -2,13 +2,15 @@
 
 import numpy as np
 
-from geodp.mechanisms.certified import Certified, map_records
+from geodp.mechanisms.certified import CertifiedDistribution, map_records
 
 # Shares of the rounds' proposals: a record near where it was, one far off the manifold, none.
 NEAR, SCALED, MISSING = 0.5, 0.05, 0.05
 
 
-def largest_change(rng, public, score="combined", make=Certified, searches=24, rounds=50):
+def largest_change(
+    rng, public, score="combined", make=CertifiedDistribution, searches=24, rounds=50
+):
     """The most that replacing one record was found to move a score.
 
     At as many random geodesics, each with a data set of ``n`` records and one more that replaces

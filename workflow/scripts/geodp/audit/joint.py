@@ -15,7 +15,7 @@ from geodp.audit.search import climb
 from geodp.errors import DataError
 from geodp.manifolds.supports import ProductSupport, cube_directions, sobol_points
 from geodp.manifolds.tangent_bundle import TangentBundle
-from geodp.mechanisms.certified import Certified, map_records
+from geodp.mechanisms.certified import CertifiedDistribution, map_records
 from geodp.models.fitting import FitError
 from geodp.models.geodesic import GeodesicModel
 from geodp.models.losses import Huber
@@ -32,7 +32,7 @@ PLACES = 24
 
 def certified_distribution(public, covariates, points):
     """The certified distribution of data sets (*data_sets, n); mutants have this form too."""
-    return Certified(public, map_records(public, covariates, points))
+    return CertifiedDistribution(public, map_records(public, covariates, points))
 
 
 @dataclass(frozen=True)

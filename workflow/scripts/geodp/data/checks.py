@@ -1,6 +1,6 @@
-"""Checks of landmarks and points, and the mending of outlines, before points are made of them.
+"""Validation of landmarks and points of records, and repair of outlines.
 
-Every refusal names the file and the record.
+Every error names the file and the record.
 """
 
 import itertools
@@ -12,28 +12,28 @@ from geodp.data.landmarks import crossing_edges, orient, resample
 from geodp.data.messages import few
 from geodp.errors import DataError
 
-# A landmark this many times farther from the middle of its record than is usual in the table is
-# a misread digit or a code for a missing value, not anatomy.
+# A landmark this many times farther from the middle of its record than the median of the table is
+# an error, such as a misread digit or a code for a missing value.
 WILD_LANDMARK = 10.0
 
-# Both coordinates of a landmark are one of these where a digitiser wrote "missing".
+# Codes of digitisers for a missing landmark, in both coordinates.
 MISSING_CODES = (9999.0, -9999.0, 99999.0, -99999.0)
 
-# Three landmarks make a triangle whatever their order: no outline to speak of.
+# Three landmarks are a triangle whatever their order.
 FEWEST_OUTLINE_LANDMARKS = 4
 
 
 def mended_landmarks(landmarks, source, numbers, wanted, outline):
-    """Landmarks of shapes from those of a file, checked and, where they are outlines, mended.
+    """Check the landmarks of a file, and repair outlines.
 
     Parameters
     ----------
     landmarks : ndarray of complex, shape (n, k)
-    source : Source
+    source : RecordFile
     numbers : list of int
-        What messages call the records.
+        Numbers of the records in messages.
     wanted : int
-        Landmarks of a shape.
+        Number of landmarks of a shape.
     outline : bool
         Landmarks run along closed outlines: a landmark that closes them is left out, they are
         traversed counter-clockwise, and resampled if they have another number of landmarks.
@@ -42,11 +42,12 @@ def mended_landmarks(landmarks, source, numbers, wanted, outline):
     -------
     landmarks : ndarray of complex, shape (n, wanted)
     notes : list of str
-        A sentence for each thing that was mended.
+        A sentence for each repair.
 
     Raises
     ------
     DataError
+        Landmarks that cannot be used.
     """
     notes = []
     # Many programs close an outline by its first landmark.
@@ -101,7 +102,7 @@ def mended_landmarks(landmarks, source, numbers, wanted, outline):
 
 
 def check_counts(counts, source, numbers):
-    """Refuse records that have another number of landmarks than most."""
+    """Refuse records whose number of landmarks differs from the most common one."""
     usual = Counter(counts).most_common(1)[0][0]
     for count, number in zip(counts, numbers, strict=True):
         if count != usual:
@@ -113,14 +114,14 @@ def check_counts(counts, source, numbers):
 
 
 def check_landmarks(landmarks, source, numbers):
-    """Refuse configurations that are no shape, or that one misread landmark has spoilt.
+    """Refuse configurations without a shape, and those with a missing or misread landmark.
 
     Parameters
     ----------
     landmarks : ndarray of complex, shape (n, k)
-    source : Source
+    source : RecordFile
     numbers : list of int
-        What messages call the records.
+        Numbers of the records in messages.
     """
     for number, record in zip(numbers, landmarks, strict=True):
         if not np.all(np.isfinite(record)):

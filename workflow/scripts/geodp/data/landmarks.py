@@ -1,7 +1,7 @@
-"""Closed outlines in the plane: orientation, self-intersection, equal steps along the curve.
+"""Closed outlines in the plane: orientation, self-intersection, resampling by arc length.
 
-An outline is a complex array of shape (..., k): landmarks in the order in which they are met
-along a closed polygon. Edge j runs from landmark j to landmark j + 1, the last one back to the
+An outline is a complex array of shape (..., k): landmarks in their order along a closed polygon.
+Edge j runs from landmark j to landmark j + 1, the last one back to the
 first.
 """
 
@@ -35,7 +35,7 @@ def signed_area(outlines):
 
 
 def orient(outlines):
-    """Traverse outlines counter-clockwise, each by itself.
+    """Outlines traversed counter-clockwise.
 
     Parameters
     ----------
@@ -63,8 +63,8 @@ def crossing_edges(outline):
     Returns
     -------
     tuple of int or None
-        Indices of the landmarks at which the edges start; of all pairs, the first. Edges that
-        touch count as meeting. ``None`` if the polygon is simple.
+        Indices of the landmarks at which the edges of the first such pair start.  Edges that touch
+        count as meeting.  ``None`` if the polygon is simple.
     """
     start = np.asarray(outline)
     number = len(start)
@@ -78,7 +78,7 @@ def crossing_edges(outline):
     def overlap(low, high):
         return low[:, None] <= high[None, :]
 
-    # Edges on one line pass that test always: they meet only if their extents do.
+    # Edges on one line always pass that test; they meet only if their extents overlap.
     near = np.ones((number, number), dtype=bool)
     for first, second in ((start.real, end.real), (start.imag, end.imag)):
         within = overlap(np.minimum(first, second), np.maximum(first, second))

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from geodp.data.checks import check_counts
-from geodp.data.messages import Source, few
+from geodp.data.messages import RecordFile, few
 from geodp.data.records import RecordOptions, assemble, check_enough, check_outline, has_landmarks
 from geodp.errors import DataError
 
@@ -20,7 +20,7 @@ def read_mat_records(file, source, manifold, covariate, landmarks="landmarks", *
     ----------
     file : binary file
     source : str
-        What messages call the file.
+        Name of the file in messages.
     manifold : Manifold
         Of planar shapes.
     covariate : str
@@ -35,14 +35,14 @@ def read_mat_records(file, source, manifold, covariate, landmarks="landmarks", *
     Returns
     -------
     Records
-        Records are counted from 1.
+        Numbered from 1.
 
     Raises
     ------
     DataError
         One sentence that names the file, the record and the variable.
     """
-    described = Source(source, "record", "variable")
+    described = RecordFile(source, "record", "variable")
     options = RecordOptions(covariate, **settings)
     check_outline(manifold, described, options)
     if not has_landmarks(manifold):
@@ -82,7 +82,7 @@ def read_mat_records(file, source, manifold, covariate, landmarks="landmarks", *
 
 def _mat_variables(file, source):
     """Variables of a MATLAB file by name."""
-    # Slow to import, and few jobs need it.
+    # Imported here since it is slow to import.
     from scipy.io import loadmat
 
     try:
@@ -92,7 +92,7 @@ def _mat_variables(file, source):
             f"{source}: it is a .mat file of version 7.3 (HDF5): save it in MATLAB with the -v7 "
             "option"
         ) from problem
-    # A file that is cut off or no .mat file at all can fail in every way.
+    # Reading a truncated file, or one of another format, can raise anything.
     except Exception as problem:
         raise DataError(
             f"{source}: it is not a readable .mat file ({str(problem).rstrip('.')}): save it in "
@@ -139,12 +139,12 @@ def _text(value):
 
 
 def _mat_landmarks(variable, name, source, covariate, number):
-    """The landmarks of each record: k x 2 numbers or k complex ones, the cells as they are."""
+    """Landmarks of each record: k x 2 real or k complex numbers; cells are not checked."""
     array = np.asarray(variable)
     kind = array.dtype.kind
     if kind == "O" and _is_vector(array) and array.size == number:
         return list(array.ravel())
-    # With three records or more, no array of real numbers can be both.
+    # With three records or more no real array fits both orders.
     if kind in REAL and array.ndim == 3 and array.shape[1:] == (2, number):
         return list(np.moveaxis(array, 2, 0))
     if kind in REAL and array.ndim == 3 and array.shape[::2] == (number, 2):
@@ -170,8 +170,7 @@ def _mat_record(item, place):
     """Complex landmarks of one record."""
     array = np.asarray(item)
     if array.dtype.kind in REAL and array.ndim == 2 and array.shape[1] == 2:
-        # Parts set one by one: 1j times infinity would not be finite in the real part either, with
-        # a warning.
+        # Set part by part: 1j times infinity would make the real part NaN, with a warning.
         landmarks = np.empty(len(array), dtype=complex)
         landmarks.real, landmarks.imag = array.T
         return landmarks

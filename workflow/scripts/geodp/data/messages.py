@@ -1,21 +1,20 @@
-"""How messages speak of a file of records and of places in it."""
+"""Names of a file of records, and of places in it, for messages."""
 
 from dataclasses import dataclass
 
-# Messages and notes name this many values or rows at most.
+# Most values or rows that a message names.
 SHOWN = 5
 
 
 @dataclass(frozen=True)
-class Source:
-    """A file of records, as messages call it.
+class RecordFile:
+    """Names of a file of records and its parts, for messages.
 
     Attributes
     ----------
     name : str
     record_word, field_word : str
-        A record is a "row" of a table or a "record" of a .mat file; what it holds is in a "column"
-        or a "variable".
+        "row" and "column" of a table, or "record" and "variable" of a .mat file.
     """
 
     name: str
@@ -23,17 +22,20 @@ class Source:
     field_word: str = "column"
 
     def record(self, number):
+        """Name of a record."""
         return f"{self.name}, {self.record_word} {number}"
 
     def cell(self, number, field):
+        """Name of a column or variable of a record."""
         return f"{self.record(number)}, {self.field_word} {field}"
 
     @property
     def remedy(self):
+        """Advice at the end of a message."""
         return f"correct or remove the {self.record_word}"
 
 
 def few(values):
-    """The first values as a text."""
+    """The first few values as text."""
     values = [str(value) if value != "" else "(empty)" for value in values]
     return ", ".join([*values[:SHOWN], *(["..."] if len(values) > SHOWN else [])])

@@ -1,6 +1,6 @@
-"""Records of a regression, assembled from the cells of a file: covariates, subjects and points.
+"""Records of a regression from the cells of a file: covariates, subjects and points.
 
-`tables` and `matlab` read the files.  Every message names the file, the record (in a table its row;
+`tables` and `matlab` read the files.  Every error names the file, the record (in a table its row;
 the header is row 1) and the column or variable.
 """
 
@@ -21,7 +21,7 @@ FEWEST_RECORDS = 3
 
 @dataclass(frozen=True)
 class Records:
-    """Records as read.
+    """Records of a file.
 
     Attributes
     ----------
@@ -33,14 +33,13 @@ class Records:
     subjects : list of str
         Empty where the file names no subjects.
     rows : list of int
-        Where each record stands in the file: the row of a table, whose header is row 1, or the
-        number of a record of a .mat file, from 1.
+        Row of each record in a table, whose header is row 1, or its number in a .mat file, from 1.
     row_word : {"row", "record"}
-        What ``rows`` count.
+        Word for an entry of ``rows``.
     notes : list of str
-        A sentence each: what was left out, mended or resampled, and what that means.
+        A sentence for each omission, repair or resampling.
     landmarks_read : int or None
-        Landmarks of a record in the file; None for points that are no shapes.
+        Number of landmarks of a record in the file; None for points that are not shapes.
     """
 
     covariates: np.ndarray
@@ -55,7 +54,7 @@ class Records:
 
 @dataclass(frozen=True)
 class RecordOptions:
-    """What to read besides landmarks or coordinates, and how.
+    """Columns or variables to read besides the points, and how to read them.
 
     Parameters
     ----------
@@ -66,14 +65,14 @@ class RecordOptions:
     subject : str, optional
         Column or variable that names the subject of a record.
     keep : dict, optional
-        Columns or variables, and the value or list of values with which a record is kept. Numbers
-        are compared as numbers.
+        By column or variable, the value or list of values of the records to keep.  Numbers are
+        compared as numbers.
     covariate_range : tuple of float, optional
         Values of the covariate, before its transformation, that become 0 and 1; none may lie
-        outside. By default the least and the greatest that were read, which are the data's.
+        outside.  By default the least and the greatest of the data.
     outline : bool
-        Landmarks run along a closed outline: any number of them is accepted, all records are
-        traversed counter-clockwise and resampled to the manifold's number.
+        Whether landmarks run along a closed outline.  Then any number of them is accepted, all
+        outlines are traversed counter-clockwise and resampled to the manifold's number.
     """
 
     covariate: str
@@ -85,7 +84,7 @@ class RecordOptions:
 
     @property
     def fields(self):
-        """Names of the columns or variables with one value a record."""
+        """Names of the columns or variables that hold one value a record."""
         subject = [self.subject] if self.subject else []
         return [self.covariate, *subject, *(self.keep or {})]
 
@@ -96,7 +95,7 @@ def has_landmarks(manifold):
 
 
 def check_outline(manifold, source, options):
-    """Refuse outlines where points are no shapes."""
+    """Refuse the option ``outline`` where points are not shapes."""
     if options.outline and not has_landmarks(manifold):
         raise DataError(
             f"{source.name}: a point of {manifold.name} has no landmarks and so no outline: set "
@@ -106,20 +105,20 @@ def check_outline(manifold, source, options):
 
 
 def assemble(source, manifold, options, numbers, fields, read):
-    """Records from cells of text and a function that reads coordinates.
+    """Make records from cells of text and a function that reads coordinates.
 
     Parameters
     ----------
-    source : Source
+    source : RecordFile
     manifold : Manifold
     options : RecordOptions
     numbers : list of int
-        What messages call the records.
+        Numbers of the records in messages.
     fields : dict of list of str
-        Those that the options name. Empty texts are missing values.
+        Values of `RecordOptions.fields`.  Empty texts are missing values.
     read : callable
-        Complex landmarks or real coordinates, shape (n, k), of the records with given indices:
-        what a record that is not kept holds need not be readable.
+        From indices of records to complex landmarks or real coordinates, shape (n, k).  It is
+        called for records that are kept, so the others need not be readable.
 
     Returns
     -------
@@ -157,7 +156,7 @@ def assemble(source, manifold, options, numbers, fields, read):
     else:
         points = array.reshape((-1, *manifold.point_shape))
         check_points(manifold, points, source, numbers)
-        # Takes away what rounding in the table left.
+        # Removes the rounding of decimal text.
         points = manifold.project(points)
     subjects = fields[options.subject] if options.subject else []
     # A file without subjects has none to lack.
@@ -193,7 +192,7 @@ def check_enough(numbers, source, when=""):
 
 
 def _label(value):
-    """What values are compared by: a number where there is one, so that 1, 1.0 and "01" agree."""
+    """Value for comparisons: a number if possible, so that 1, 1.0 and "01" are equal."""
     text = str(value).strip()
     try:
         number = float(value)
@@ -208,7 +207,7 @@ def _wanted(allowed):
 
 
 def _matching(source, keep, fields, number):
-    """Indices of the records that have the values to be kept."""
+    """Indices of the records to keep."""
     kept = list(range(number))
     for name, allowed in keep.items():
         values = allowed if isinstance(allowed, (list, tuple)) else [allowed]
@@ -230,7 +229,7 @@ def _matching(source, keep, fields, number):
 
 
 def number_of(text, source, record, field_name):
-    """The finite number that a cell holds."""
+    """Parse the finite number of a cell."""
     try:
         value = float(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Simulated data of a model: noisy points about a mean, a geodesic, or several covariates."""
+"""Simulated data of a geodesic model: noisy points about random parameters."""
 
 from dataclasses import dataclass
 
@@ -7,14 +7,14 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Simulation:
-    """Data sets and the parameters they came from.
+    """Simulated data sets and their true parameters.
 
     Attributes
     ----------
     covariates : ndarray, shape (data_sets, n, k)
     points : ndarray, shape (data_sets, n, *point_shape)
     parameters : dict of ndarray, shape (data_sets, *point_shape)
-        By block, before noise; the least-squares fit differs from them.
+        True parameters by block; the least-squares fit differs from them by the noise.
     """
 
     covariates: np.ndarray
@@ -45,25 +45,30 @@ def simulate_geodesic_data(
     noise_variance : float
         Variance of each coordinate of the noise.
     shooting_vector_length : float, optional
-        Of every shooting vector, in a random direction; without it geodesics end at
+        Length of every shooting vector, whose direction is random; without it geodesics end at
         ``last_point`` (one covariate only).
     equally_spaced : bool
-        Covariates from 0 to 1 in equal steps, of several all but the first in random order; else
-        uniform, scaled to reach 0 and 1.
+        Whether covariates run from 0 to 1 in equal steps, all but the first of several in random
+        order; else they are uniform, scaled to reach 0 and 1.
     first_point : ndarray, shape point_shape, optional
-        Where every geodesic starts; random for each data set if not given.
+        Start of every geodesic; random for each data set unless given.
     last_point : ndarray, shape point_shape, optional
-        Where every geodesic ends unless its length is given; random for each data set if neither
-        is (Kulkarni and Soto, appendix F).
+        End of every geodesic, if its length is not given; random for each data set if neither is
+        given (Kulkarni and Soto, appendix F).
     random_point_radius : float
-        Spread of random points of an unbounded space; see `Manifold.random_point`.
+        Radius for random points of an unbounded space; see `Manifold.random_point`.
     ambient_noise : bool
-        Noise in every ambient coordinate, then projection on the manifold (the papers' sphere);
-        else normal in the tangent space of the clean point, moved by Exp.
+        Whether noise is added in every ambient coordinate and projected on the manifold, as in the
+        papers; else it is normal in the tangent space of the clean point, followed by Exp.
 
     Returns
     -------
     Simulation
+
+    Raises
+    ------
+    ValueError
+        Several covariates without ``shooting_vector_length``.
     """
     manifold, k = model.manifold, model.number_of_covariates
     start = _end_points(rng, manifold, data_sets, first_point, random_point_radius)
@@ -102,7 +107,7 @@ def _covariates(rng, shape, equally_spaced):
     """Covariates (data_sets, n, k) from 0 to 1."""
     if equally_spaced:
         covariates = np.broadcast_to(np.linspace(0.0, 1.0, shape[1])[:, None], shape).copy()
-        # Equal orders would leave nothing to tell covariates apart by.
+        # In the same order all covariates would be equal.
         covariates[..., 1:] = rng.permuted(covariates[..., 1:], axis=1)
         return covariates
     covariates = rng.random(shape)

@@ -1,9 +1,9 @@
-"""A simulated stand-in for outlines of the corpus callosum.
+"""Simulated outlines of the corpus callosum, a stand-in for data that cannot be redistributed.
 
-Outlines from studies of ageing are given out on application only.  The simulated ones agree with
-647 public outlines of 50 landmarks, ages 7 to 22, in three things: the mean, the variance of each
-Fourier harmonic, and the spectrum of the covariance.  With age they get thinner and more bent.  The
-size of that trend is a parameter, not a finding about brains.
+Outlines from studies of ageing are available on application only.  The simulated ones have the
+mean, the variance of each Fourier harmonic and the spectrum of the covariance of 647 public
+outlines of 50 landmarks, ages 7 to 22.  With age they get thinner and more bent.  The size of that
+trend is a parameter, not a finding about brains.
 """
 
 from dataclasses import dataclass
@@ -41,10 +41,10 @@ FINE_DECAY = 0.85
 LEADING_SHARES = (0.47, 0.23, 0.11, 0.045, 0.035, 0.022, 0.016, 0.013, 0.010, 0.009)
 TAIL_DECAY = 0.85
 
-# The measurements do not say which harmonics vary together.  A random choice does, made once: the
-# one of fifty with which none of 120000 outlines crossed itself.
+# Correlations of harmonics were not measured; they are random, fixed by this seed.  Of fifty seeds
+# it is the one with which none of 120000 outlines crossed itself.
 CORRELATION_SEED = 27
-# A dozen would do for the eye; after this many, sizes and spectrum are right to rounding.
+# Alternating projections after which variances and spectrum are exact to rounding.
 ALTERNATIONS = 200
 
 # Share of the squared length of the trend that thins the body; the rest bends it.
@@ -55,7 +55,7 @@ HARMONICS = np.array([sign * h for h in range(1, FINEST_HARMONIC + 1) for sign i
 
 @dataclass(frozen=True)
 class OutlineSimulation:
-    """Outlines of subjects, and the geodesic of their mean shapes.
+    """Simulated outlines of subjects, and the geodesic of their mean shapes.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class OutlineSimulation:
         Landmarks in their order along the closed outline, counter-clockwise; centred if there
         are 25 or more, of about unit size times sqrt(k / 50).
     first_outline, last_outline : ndarray of complex, shape (k,)
-        Mean outlines at the first and the last age, ends of the geodesic.
+        Mean outlines at the first and the last age, which are the ends of the geodesic.
     """
 
     ages: np.ndarray
@@ -75,7 +75,7 @@ class OutlineSimulation:
 
 
 def simulate_outlines(rng, data_sets, number, landmarks=50, ages=(50.0, 90.0), trend_length=0.045):
-    """Closed outlines of subjects of all ages.
+    """Simulate closed outlines of subjects of all ages.
 
     Mean shapes follow a geodesic with age.  A subject's Fourier coefficients are normal about the
     mean of its age, with the covariance of `coefficient_factor`.
@@ -85,8 +85,8 @@ def simulate_outlines(rng, data_sets, number, landmarks=50, ages=(50.0, 90.0), t
     rng : numpy.random.Generator
     data_sets, number : int
     landmarks : int
-        k.  Below 49 the finest harmonics of subjects mix with coarser ones, below 15 those of
-        the means do, and distances of means are no longer exact.
+        k.  Below 49 landmarks the finest harmonics of subjects are aliased to coarser ones.  Below
+        15 those of the means are, and distances of means are no longer exact.
     ages : tuple of float
         First and last age, years; subjects' ages are uniform between them.
     trend_length : float
@@ -131,8 +131,9 @@ def outline(coefficients, landmarks):
 def mean_coefficients(fractions, trend_length):
     """Coefficients of the mean outline at fractions of the range of ages.
 
-    They turn from the mean towards the trend, which is orthogonal to it even as a complex
-    vector: so shapes follow a geodesic at constant speed, whose middle is the measured mean.
+    The coefficients rotate from the mean towards the trend, which is orthogonal to the mean as a
+    complex vector.  So shapes follow a geodesic at constant speed, and its middle is the measured
+    mean.
 
     Parameters
     ----------
@@ -176,24 +177,24 @@ def _trend():
     direction = np.sqrt(THINNING_SHARE) * thinning / np.linalg.norm(thinning) + np.sqrt(
         1.0 - THINNING_SHARE
     ) * bending / np.linalg.norm(bending)
-    # What is along the mean changes the size alone.  (Their product is real.)
+    # A component along the mean changes the size alone.  (Their product is real.)
     direction = direction - np.vdot(mean, direction) / np.vdot(mean, mean) * mean
     return direction / np.linalg.norm(direction)
 
 
 @cache
 def coefficient_factor():
-    """Factor of the covariance of coefficients between subjects.
+    """Factor of the covariance of Fourier coefficients over subjects.
 
-    A subject's deviation from the mean is this matrix times standard normals.  Its variances and
-    the spectrum of its covariance are those measured; alternating projections from a fixed start
-    find a covariance that has both.  Deviations are orthogonal to the mean as complex vectors, as a
-    component along the mean changes the size and the rotation but not the shape.
+    A subject's deviation from the mean is this matrix times standard normal numbers.  Alternating
+    projections from a fixed start give the covariance its measured variances and its measured
+    spectrum.  Deviations are orthogonal to the mean as complex vectors, since a component along the
+    mean changes size and rotation but not the shape.
 
     Returns
     -------
     ndarray of complex, shape (len(HARMONICS), 2 len(HARMONICS) - 2)
-        Not to be written to.
+        Read-only.
     """
     count = len(HARMONICS)
     sizes = _deviations()
@@ -208,7 +209,7 @@ def coefficient_factor():
     for _ in range(ALTERNATIONS):
         found = np.sqrt(np.sum(factor**2, axis=1).reshape((2, count)).sum(axis=0))
         factor = np.tile(sizes / found, 2)[:, None] * factor
-        # Turning the normals changes no covariance, so the right singular vectors can go.
+        # The right singular vectors only rotate the normal numbers, so they are dropped.
         left, _, _ = np.linalg.svd(tangents @ factor)
         factor = tangents.T @ (left * roots)
     result = factor[:count] + 1j * factor[count:]

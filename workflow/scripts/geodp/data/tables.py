@@ -1,4 +1,4 @@
-"""Read records from a table of comma-separated values, one record a row under a header."""
+"""Read records from a table of comma-separated values with a header, one record a row."""
 
 import csv
 import itertools
@@ -7,7 +7,7 @@ import re
 import numpy as np
 
 from geodp.data.checks import check_counts
-from geodp.data.messages import Source, few
+from geodp.data.messages import RecordFile, few
 from geodp.data.records import RecordOptions, assemble, check_outline, has_landmarks, number_of
 from geodp.errors import DataError
 
@@ -18,20 +18,20 @@ def landmark_columns(number):
 
 
 def read_records(text, source, manifold, covariate, columns, **settings):
-    """Read points of a manifold from a table with one record a row.
+    """Read records of a regression from a table with one record a row.
 
     Parameters
     ----------
     text : iterable of str
         Lines of comma-separated values with a header.
     source : str
-        What messages call the table.
+        Name of the table in messages.
     manifold : Manifold
     covariate : str
         Column of the covariate.
     columns : list of str or None
         Columns of the point: landmarks ``x1, y1, ...`` for planar shapes, else the ambient
-        coordinates in row-major order. None, with ``outline``: all landmarks of the header.
+        coordinates in row-major order.  ``None``, with ``outline``: all landmarks of the header.
     **settings
         The other parameters of `RecordOptions`.
 
@@ -44,7 +44,7 @@ def read_records(text, source, manifold, covariate, columns, **settings):
     DataError
         One sentence that names the table, the row and the column.
     """
-    source = Source(source, "row", "column")
+    source = RecordFile(source, "row", "column")
     options = RecordOptions(covariate, **settings)
     check_outline(manifold, source, options)
     columns, rows = _numbered_rows(text, source.name, options.fields, columns)
@@ -74,9 +74,9 @@ def read_records(text, source, manifold, covariate, columns, **settings):
 
 
 def _numbered_rows(text, source, fields, columns):
-    """Columns of the point, and rows as dictionaries with their line numbers.
+    """Columns of the point, and pairs of a line number and a row as a dictionary.
 
-    Checks the header and the lengths; without columns takes those of an outline.
+    The header and the lengths of rows are checked.  Without columns those of an outline are used.
     """
     reader = csv.DictReader(text, strict=True)
     try:
@@ -146,6 +146,6 @@ def _outline_columns(header, source):
 
 
 def _landmark_count(cells):
-    """Landmarks of a row up to the last cell that holds anything."""
+    """Number of landmarks of a row, up to its last cell that is not empty."""
     filled = [index for index, text in enumerate(cells) if text.strip()]
     return filled[-1] // 2 + 1 if filled else 0

@@ -1,6 +1,6 @@
-"""Any other space, through its metric in geomstats.
+"""Manifolds of geomstats as manifolds of this library.
 
-Nothing here imports geomstats: whoever has made a space has it.
+geomstats is not imported here: the space that is given brings it.
 """
 
 from contextlib import contextmanager
@@ -10,14 +10,14 @@ import numpy as np
 from geodp.errors import DataError
 from geodp.manifolds.differences import DifferencedManifold
 
-# What a batch may differ from a loop, and an identity from what it should be: iterative
-# logarithms stop earlier or later in company, and numerical transports are good to so much.
+# Allowed difference of a batch from a loop over its members, and of an identity from its exact
+# value: iterative logarithms of a batch stop at another step, and transports are numerical.
 TOLERANCE = 1e-6
 
-# Distance of the points at which a space is tried, in its unit of length.
+# Length of the steps with which a space is tried, in its unit of length.
 TRIAL_LENGTH = 0.1
 
-# What functions of geomstats raise when they do not know a batch, a metric or a shape.
+# Errors of geomstats for batches, metrics or shapes that a function does not support.
 FAILURES = (
     ArithmeticError,
     AttributeError,
@@ -42,20 +42,19 @@ class GeomstatsManifold(DifferencedManifold):
     Parameters
     ----------
     space : geomstats space
-        Equipped with a metric; points must be stored as real arrays, one array a point.  Points
-        that stand for a class, as those of quotient spaces do, are refused.
+        Equipped with a metric; points must be stored as real arrays, one array a point.  Quotient
+        spaces, whose points stand for classes, are refused.
     curvature_bounds : tuple of float
-        Lower and upper bound of the sectional curvature, where the data lie.  The sensitivities
-        rest on the lower one.
+        Lower and upper bound of the sectional curvature, where the data lie.  Sensitivities depend
+        on the lower one.
     injectivity_radius : float
         Smallest distance to a cut locus.
     volume_growth : float, optional
-        See `Manifold`; that of the space of constant curvature at the lower bound, the largest
-        there can be, unless given.
+        See `Manifold`.  By default the largest possible: that of the space of constant curvature
+        at the lower bound.
     transport : callable, optional
         Called as ``transport(vectors, points, direction=directions)`` in place of
-        ``space.metric.parallel_transport``, where that is missing or not accurate enough by
-        itself.
+        ``space.metric.parallel_transport``, where that is missing or inaccurate.
     origin : ndarray, shape point_shape, optional
         Centre of random points on spaces without a cut locus; some point unless given.
     difference_step : float
@@ -195,7 +194,7 @@ class GeomstatsManifold(DifferencedManifold):
         return _Batched(self.space.projection, self.point_shape, self.point_shape)(array)
 
     def random_point(self, rng, shape=(), radius=1.0):
-        """As `Manifold`'s; where there is a cut locus, of the law that geomstats has for it."""
+        """See `Manifold.random_point`; with a cut locus, draws of geomstats' own distribution."""
         if np.isinf(self.injectivity_radius):
             origin = np.broadcast_to(self.origin, (*shape, *self.point_shape))
             return self.exp(origin, self.random_tangent_in_ball(rng, origin, radius))
@@ -223,9 +222,9 @@ class GeomstatsManifold(DifferencedManifold):
     def _try(self, points):
         """Try the space at points (number, *point_shape).
 
-        Verbs are tried in the order in which they rest on one another.
+        Each verb is tried after those that its own test uses.
         """
-        # Broken functions give anything: what they give is looked at, not warned of.
+        # Results of broken functions are checked, so warnings about them would only repeat that.
         with np.errstate(all="ignore"):
             rng = np.random.default_rng(0)
             arrays = rng.standard_normal((2, *points.shape))
@@ -272,7 +271,7 @@ class GeomstatsManifold(DifferencedManifold):
 
 
 class _Batched:
-    """A function of points, over any batch, whatever geomstats makes of batches.
+    """A function of points made to accept any batch, by a loop where geomstats needs one.
 
     Parameters
     ----------
@@ -324,12 +323,17 @@ class _Batched:
         return results
 
     def settle(self, *arrays):
-        """Find out how points are to be given; what is wrong with the function, if none will do.
+        """Choose between one call for a batch and a loop over its members.
 
         Parameters
         ----------
         arrays : ndarray, shape (number, *point_shape)
             Arguments to try.
+
+        Returns
+        -------
+        str or None
+            What is wrong with the function if neither works.
         """
         expected = problem = None
         for self.bare in (True, False):

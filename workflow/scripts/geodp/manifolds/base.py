@@ -18,7 +18,7 @@ class Manifold(ABC):
     Attributes
     ----------
     name : str
-        What tables and messages call it.
+        Name in tables and messages.
     dim : int
         Real dimension.
     point_shape : tuple of int
@@ -31,8 +31,8 @@ class Manifold(ABC):
         Lower and upper bound of the sectional curvature.
     volume_growth : float
         Exponential rate at which the volume of large balls grows with their radius: the largest
-        sum of the frequencies of a unit vector, each as often as its multiplicity. A Laplace law
-        ``exp(-dist / s)`` has a finite integral where ``s`` times it is below one.
+        sum of the frequencies of a unit vector, each as often as its multiplicity.  The Laplace
+        density ``exp(-dist / s)`` has a finite integral if ``s`` times this rate is below one.
     """
 
     name: str
@@ -113,7 +113,9 @@ class Manifold(ABC):
         """
 
     def needs_care(self, points):
-        """Which points `logs_along` has slower formulas for, then used for all it is given.
+        """Points for which `logs_along` needs slower, more accurate formulas.
+
+        One such point among those it is given makes it use these formulas for all.
 
         Returns
         -------
@@ -146,7 +148,7 @@ class Manifold(ABC):
         return self.transport(point, self.log(point, other), vector)
 
     def is_shortest(self, coordinates):
-        """Whether ``log`` finds steps again, from their coordinates (..., dim) in a frame."""
+        """Whether ``log`` inverts ``exp`` at steps with coordinates (..., dim) in a frame."""
         return np.sqrt(np.sum(coordinates**2, axis=-1)) <= self.injectivity_radius
 
     def coordinates(self, point, vector, frame=None):
@@ -165,7 +167,7 @@ class Manifold(ABC):
         return product.reshape(product.shape[:-1] + self.point_shape)
 
     def random_tangent_in_ball(self, rng, point, radius):
-        """Tangent vector at each point, uniform in the ball of a radius."""
+        """Tangent vector at each point, uniform in the ball of the given radius."""
         direction = self.random_direction(rng, point)
         length = radius * rng.random(self.batch_shape(point)) ** (1.0 / self.dim)
         return direction * self.expand(length)

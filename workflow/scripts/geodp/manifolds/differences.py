@@ -1,9 +1,9 @@
-"""Spaces with no formula for their Jacobi fields: derivatives of Exp by differences.
+"""Manifolds without formulas for their Jacobi fields: derivatives of Exp by central differences.
 
-A space that is not symmetric, or whose curvature nobody wrote down, still has exp, log, transport,
-an inner product and a frame.  From these follow the derivatives of ``Exp(p, v)`` in ``p`` (with
-``v`` carried along in parallel) and in ``v``, hence gradients, Gauss-Newton steps and the volume
-density.  They cost some ``8 dim`` exponentials for each record where a symmetric space needs one.
+A manifold that is not symmetric still has exp, log, transport, an inner product and a frame.  From
+these follow the derivatives of ``Exp(p, v)`` in ``p`` (with ``v`` carried along in parallel) and in
+``v``, hence gradients, Gauss-Newton steps and the volume density.  They cost about ``8 dim``
+exponentials a record, where a symmetric space needs one.
 """
 
 import numpy as np
@@ -15,7 +15,7 @@ STENCIL = ((1, 2.0 / 3.0), (-1, -2.0 / 3.0), (2, -1.0 / 12.0), (-2, 1.0 / 12.0))
 
 
 class DifferencedManifold(Manifold):
-    """A manifold that states exp, log, transport, inner and frame, and leaves the rest to these.
+    """A manifold given by exp, log, transport, inner and frame; all else follows from these.
 
     Attributes
     ----------

@@ -14,13 +14,13 @@ import numpy as np
 from geodp.manifolds.symmetric import SymmetricSpace, jacobi_sine
 from geodp.manifolds.unit_norm import UnitNormLogs, squared_length
 
-# The least that the product of two points exceeds one by: keeps distance / sinh(distance) from
-# 0 / 0, exact to rounding.
+# Least excess over one of the product of two points: keeps distance / sinh(distance) from 0 / 0,
+# exact to rounding.
 SMALLEST_EXCESS = 2.0**-52
 
 # Data with a longer time (2.6 from the origin) are treated record by record, some forty times as
 # slowly: matrix products with them are rounded by its square, and a fit does not settle when
-# energies are rounded by more than 1e-14 (`ENERGY_ROUNDING` in `regression`).
+# energies are rounded by more than 1e-14 (`ENERGY_ROUNDING` in `geodp.models.fitting`).
 LONGEST_TIME = 7.0
 
 # The squares of shorter directions underflow, and transport along them changes nothing.
@@ -83,7 +83,7 @@ class Hyperbolic(SymmetricSpace):
         size, axis, _ = self._axis(point)
         place = other[..., 1:]
         difference = place - point[..., 1:]
-        # What is across the axis, from the shorter vector, which has the smaller rounding.
+        # Component orthogonal to the axis, from the shorter vector, which has less rounding.
         near = squared_length(difference) < squared_length(place)
         shorter = np.where(near[..., None], difference, place)
         across = shorter - axis * _dot(axis, shorter)
@@ -150,7 +150,7 @@ class Hyperbolic(SymmetricSpace):
         return np.concatenate([place[..., :, None], np.eye(self.dim) + bent], axis=-1)
 
     def project(self, array):
-        """The point of the same place."""
+        """The point with the same place, that is with the time that belongs to it."""
         return _lift(np.asarray(array, dtype=float)[..., 1:])
 
     def project_tangent(self, point, array):
@@ -186,7 +186,7 @@ class Hyperbolic(SymmetricSpace):
         return np.concatenate([-vector[..., :1], vector[..., 1:]], axis=-1)
 
     def measure_overlap(self, overlap):
-        """Distance from minus the product of two points, and its ratio to its hyperbolic sine."""
+        """Distance of two points from minus their product, and its ratio to its hyperbolic sine."""
         excess = np.maximum(overlap - 1.0, SMALLEST_EXCESS)
         sine = np.sqrt(excess) * np.sqrt(excess + 2.0)
         distance = np.log1p(excess + sine)
@@ -196,7 +196,7 @@ class Hyperbolic(SymmetricSpace):
         return points[..., 0] > LONGEST_TIME
 
     def logs_along(self, start, velocity, times, points):
-        """As on spheres two matrix products with the data suffice; see `UnitNormSpace`."""
+        """See `SymmetricSpace.logs_along`; two matrix products suffice, as on `UnitNormSpace`."""
         if np.any(self.needs_care(points)):
             return super().logs_along(start, velocity, times, points)
         # Products read the vector's time, in which sums of many tangents leave their rounding.

@@ -15,20 +15,20 @@ from geodp.manifolds.unit_norm import (
     squared_length,
 )
 
-# What a landmark map leaves of a configuration, relative to the most it could leave of one as
-# large; less is nothing but rounding.
+# Least size of a mapped configuration, relative to the norm of the map times the configuration's
+# size.  Anything smaller is rounding.
 SMALLEST_IMAGE = 1e-12
 
 
 class NoReducedShapeError(DataError):
-    """A configuration of which a landmark map leaves nothing.
+    """A landmark map takes a configuration to zero, so that there is no reduced shape.
 
     Attributes
     ----------
     record : int
         Its index among the configurations, in row-major order.
     reason : str
-        What is wrong and what to do, without saying which record it is.
+        The fault and the remedy, without the record.
     """
 
     def __init__(self, record, description):
@@ -159,7 +159,7 @@ class KendallPlanarShapes(ComplexProjectiveSpace):
 
 
 class ReducedPlanarShapes(ComplexProjectiveSpace):
-    """What a public complex-linear map keeps of the shapes of k planar landmarks: CP^(m-1).
+    """Shapes of k planar landmarks after a public complex-linear map: CP^(m-1).
 
     A configuration is centred, multiplied by the map's m x k matrix and scaled to unit norm; a
     point is the resulting complex vector of shape (m,), up to a phase.  Each record is reduced by
@@ -167,13 +167,13 @@ class ReducedPlanarShapes(ComplexProjectiveSpace):
 
     Parameters
     ----------
-    landmark_map : geodp.landmark_maps.LandmarkMap
+    landmark_map : geodp.manifolds.landmark_maps.LandmarkMap
 
     Attributes
     ----------
     landmarks : int
         k, the number of landmarks of a configuration.
-    landmark_map : geodp.landmark_maps.LandmarkMap
+    landmark_map : geodp.manifolds.landmark_maps.LandmarkMap
     """
 
     def __init__(self, landmark_map):
@@ -194,7 +194,7 @@ class ReducedPlanarShapes(ComplexProjectiveSpace):
         Raises
         ------
         NoReducedShapeError
-            The map leaves nothing of a configuration, beyond rounding.
+            The map takes a configuration to zero, up to rounding.
         """
         centred = _centred(landmarks)
         image = centred @ self._matrix.T
@@ -207,7 +207,7 @@ class ReducedPlanarShapes(ComplexProjectiveSpace):
     def to_landmarks(self, points):
         """Configurations (..., k) that have the given reduced shapes: centred, of unit size.
 
-        Of all that do, those to which nothing is added that the map does not see.
+        Of all such configurations these have no component in the kernel of the map.
         """
         return self.project(points @ self._inverse.T)
 

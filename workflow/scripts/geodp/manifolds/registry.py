@@ -1,4 +1,4 @@
-"""Manifolds by the name a configuration gives them."""
+"""Registry of manifolds by name, and points from lists of numbers."""
 
 from collections.abc import Callable
 
@@ -22,7 +22,7 @@ MANIFOLDS: dict[str, Callable[[int], Manifold]] = {
 
 
 def make_manifold(name, size, landmark_map=None):
-    """The manifold called ``name``.
+    """Make a manifold from its name and size.
 
     Parameters
     ----------
@@ -30,8 +30,12 @@ def make_manifold(name, size, landmark_map=None):
     size : int
         Dimension (Euclidean, sphere, hyperbolic), matrix size (SPD) or number of landmarks
         (Kendall).
-    landmark_map : geodp.landmark_maps.LandmarkMap, optional
-        What to keep of the landmarks (Kendall only); everything if not given.
+    landmark_map : geodp.manifolds.landmark_maps.LandmarkMap, optional
+        Linear map of the landmarks (Kendall only); none unless given.
+
+    Returns
+    -------
+    Manifold
 
     Raises
     ------
@@ -54,7 +58,7 @@ def make_manifold(name, size, landmark_map=None):
 
 
 def parse_point(manifold, numbers, place):
-    """A point of a manifold from the numbers a configuration gives, projected on the manifold.
+    """A point of a manifold from a list of numbers, projected on the manifold.
 
     Parameters
     ----------
@@ -63,12 +67,16 @@ def parse_point(manifold, numbers, place):
         Coordinates in row-major order; ``x1, y1, x2, ...`` for landmarks, real and imaginary
         part of each coordinate in turn for reduced shapes.
     place : str
-        Where the numbers stand, for messages.
+        What messages call the numbers.
+
+    Returns
+    -------
+    ndarray, shape point_shape
 
     Raises
     ------
     DataError
-        The numbers make no point.
+        The numbers are not those of a point.
     """
     values = np.asarray(numbers, dtype=float)
     is_complex = np.issubdtype(manifold.dtype, np.complexfloating)

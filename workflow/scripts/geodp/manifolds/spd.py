@@ -21,7 +21,7 @@ def _spectral(values, vectors):
 
 
 def _log_2x2(inverse, points, shrink):
-    """As `SPD._log_entries`, in closed form, which is several times faster.
+    """`SPD._log_entries` for 2 x 2 matrices in closed form, several times faster.
 
     With ``M = mean I + N`` and N of trace zero and eigenvalues ``+-spread``, the logarithm is
     ``log(det M) / 2 I + atanh(spread / mean) / spread N``.
@@ -171,7 +171,7 @@ class SPD(SymmetricSpace):
         return np.moveaxis(logarithms[..., self._rows, self._columns], -1, -2)
 
     def logs_along(self, start, velocity, times, points):
-        """In the eigenframe of ``v`` the whole geodesic is diagonal.
+        """See `SymmetricSpace.logs_along`; in the eigenframe of ``v`` the geodesic is diagonal.
 
         With ``G G^T = p`` and ``G`` diagonalising ``v``, the matrix ``G exp(t Lambda / 2)``
         takes the identity to the place at time t and its tangent frame is the parallel transport of

@@ -1,7 +1,7 @@
-"""Where densities live: balls of a space, and products of a ball and limited shooting vectors.
+"""Supports of densities: balls, and products of a ball of footpoints and one of shooting vectors.
 
-Samplers need four things of a support: whether states lie in it, draws that are even in it and
-their density, points that fill it evenly, and its width.
+A support answers four questions of samplers: whether it contains a state, how to draw from it
+uniformly and with which density, which points fill it evenly, and how wide it is.
 """
 
 from abc import ABC, abstractmethod
@@ -16,21 +16,21 @@ from geodp.manifolds.base import Manifold
 from geodp.manifolds.tangent_bundle import TangentBundle
 from geodp.randomness import random_directions
 
-# The same points for everyone.
+# Seed of the scrambled Sobol points, which are public and the same in every run.
 PUBLIC_SEED = 0
 
 
-class Region(ABC):
+class Support(ABC):
     """A support, or one for each member of a batch.
 
     Attributes
     ----------
     space : Manifold
     origin : ndarray, shape (*batch, *point_shape)
-        A state in its middle.
+        The state in its middle.
     bounded : bool
     widest : ndarray, shape (*batch)
-        A length that no step within it exceeds.
+        Upper bound of the length of a step from one of its states to another.
     """
 
     space: Manifold
@@ -40,17 +40,17 @@ class Region(ABC):
 
     @abstractmethod
     def contains(self, states):
-        """Whether states (*batch, chains, *point_shape) lie in it; shape (*batch, chains)."""
+        """Whether it contains states (*batch, chains, *point_shape); shape (*batch, chains)."""
 
     @abstractmethod
     def draw_along(self, rng, directions):
-        """States drawn evenly in it, in normal coordinates about its origin.
+        """Draws that are uniform in normal coordinates about the origin.
 
         Parameters
         ----------
         rng : numpy.random.Generator
         directions : ndarray, shape (*batch, chains, dim)
-            Of independent, uniform directions.
+            Independent, uniform unit vectors.
 
         Returns
         -------
@@ -59,21 +59,26 @@ class Region(ABC):
 
     @abstractmethod
     def log_draw_density(self, states):
-        """Log density of such draws for volume, at states in the support; (*batch, chains)."""
+        """Log density of `draw` with respect to volume, at states it contains; (*batch, chains)."""
 
     @abstractmethod
     def even_points(self, number):
-        """Points that fill it evenly, the same at every call.
+        """Low-discrepancy points of the support, the same at every call.
+
+        Parameters
+        ----------
+        number : int
+            A power of two.
 
         Returns
         -------
         tuple of ndarray
-            States (*batch, number, *point_shape), and the volume for which each of them stands,
-            relative to normal coordinates, (*batch, number).
+            States (*batch, number, *point_shape), and their volume densities (*batch, number)
+            relative to normal coordinates: the weights of the points.
         """
 
     def may_stay(self, steps):
-        """Whether steps from a state of the support can end in it, so far as lengths tell.
+        """Whether steps are short enough to lead from one of its states to another.
 
         Parameters
         ----------
@@ -87,12 +92,12 @@ class Region(ABC):
         return np.ones(steps.shape[:-1], dtype=bool)
 
     def draw(self, rng, shape=()):
-        """States (*shape, *point_shape) drawn evenly in it; the shape ends with the chains."""
+        """Draws (*shape, *point_shape) of `draw_along`; the last axis of the shape is chains."""
         return self.draw_along(rng, random_directions(rng, (*shape, self.space.dim)))
 
 
 @dataclass(frozen=True)
-class Ball(Region):
+class Ball(Support):
     """A ball about a centre, or the whole space.
 
     Attributes
@@ -123,7 +128,7 @@ class Ball(Region):
         if not np.any(np.isfinite(self.radius)):
             return np.ones(self.space.batch_shape(states), dtype=bool)
         centre = np.expand_dims(self.centre, -self.space.point_ndim - 1)
-        # The radius may be that of the whole space, which rounding must not narrow.
+        # A radius that is that of the whole space must not be narrowed by rounding.
         reach = self.radius[..., None] * (1.0 + 1e-12)
         return self.space.dist(centre, states) <= reach
 
@@ -161,10 +166,10 @@ class Ball(Region):
 
 
 @dataclass(frozen=True)
-class ProductSupport(Region):
-    """Geodesics with the footpoint in a ball and a shooting vector of limited length.
+class ProductSupport(Support):
+    """Geodesics whose footpoint lies in a ball and whose shooting vector has limited length.
 
-    It is one for all members of a batch.
+    All members of a batch share it.
 
     Attributes
     ----------
@@ -187,7 +192,7 @@ class ProductSupport(Region):
 
     @property
     def radii(self):
-        """Of the balls that both coordinates are drawn in, as an array of two."""
+        """Radii of the balls that footpoints and shooting vectors are drawn from; shape (2,)."""
         reach = min(self.footpoint_radius, self.space.base.injectivity_radius)
         return np.array([reach, self.shooting_vector_length])
 
@@ -204,7 +209,7 @@ class ProductSupport(Region):
         return finite & near & (base.norm(p, v) <= self.shooting_vector_length)
 
     def draw_along(self, rng, directions):
-        """States with both coordinates, as seen from ``(centre, 0)``, uniform in their balls."""
+        """See `Support.draw_along`; the two coordinates are uniform in balls, independently."""
         dim = self.space.base.dim
         # Halves of a uniform direction have directions that are uniform and independent.
         halves = directions.reshape((*directions.shape[:-1], 2, dim))
@@ -228,11 +233,11 @@ class ProductSupport(Region):
 
     @property
     def cube_dim(self):
-        """Coordinates of the unit cube that `from_cube` takes."""
+        """Dimension of the unit cube that `from_cube` maps to the support."""
         return 2 * (self.space.base.dim + 1)
 
     def from_cube(self, cube):
-        """States that fill it as evenly as points fill the unit cube.
+        """States from points of the unit cube: uniform points give uniform draws.
 
         Parameters
         ----------
@@ -256,19 +261,19 @@ class ProductSupport(Region):
 
 @lru_cache(maxsize=8)
 def even_balls(dims, number):
-    """Points that fill a product of unit balls evenly, the same at every call.
+    """Low-discrepancy points of a product of unit balls, the same at every call.
 
     Parameters
     ----------
     dims : tuple of int
-        Of the balls.
+        Dimensions of the balls.
     number : int
         A power of two.
 
     Returns
     -------
     ndarray, shape (number, sum of dims)
-        Not to be written to.
+        Read-only.
     """
     points = ball_points(dims, sobol_points(sum(dims) + len(dims), number))
     points.flags.writeable = False
@@ -277,21 +282,21 @@ def even_balls(dims, number):
 
 def sobol_points(dim, number, seed=PUBLIC_SEED):
     """Scrambled Sobol points of the unit cube, shape (number, dim); a power of two of them."""
-    # Slow to import, and every job that samples would wait for it.
+    # Imported here since it is slow to import.
     from scipy.stats import qmc
 
     return qmc.Sobol(dim, scramble=True, rng=np.random.default_rng(seed)).random(number)
 
 
 def ball_points(dims, cube):
-    """Points of a product of unit balls, even in it where points of the unit cube are.
+    """Points of a product of unit balls from points of the unit cube, uniform for uniform.
 
     Parameters
     ----------
     dims : sequence of int
-        Of the balls.
+        Dimensions of the balls.
     cube : ndarray, shape (count, sum of dims + number of balls)
-        For each ball those for its direction, and one for the distance from its centre.
+        For each ball the coordinates of a direction, then one for the distance from the centre.
 
     Returns
     -------
@@ -306,7 +311,7 @@ def ball_points(dims, cube):
 
 
 def cube_directions(cube):
-    """Unit vectors from points (..., dim) of the unit cube, even on the sphere."""
+    """Unit vectors from points (..., dim) of the unit cube, uniform for uniform."""
     normal = ndtri(np.clip(cube, 1e-16, 1.0 - 1e-16))
     return normal / _lengths(normal)
 

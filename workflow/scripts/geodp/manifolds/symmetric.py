@@ -1,4 +1,4 @@
-"""The mathematics every symmetric space shares, written once from the curvature spectrum.
+"""Symmetric spaces: Jacobi fields, volume density and their bounds, from the curvature spectrum.
 
 Along a geodesic of a symmetric space the curvature operator ``u -> R(u, V) V`` is parallel, so
 Jacobi fields separate over its eigenspaces.  A space states, for a tangent vector ``V``, the
@@ -73,7 +73,7 @@ def jacobi_factors(manifold, frequencies, times, argument):
 
 @dataclass(frozen=True)
 class LogsAlong:
-    """Logarithms seen from a geodesic, carried back to its start, by curvature eigenspace.
+    """Logarithms of data at points of a geodesic, carried back to its start, by eigenspace.
 
     Attributes
     ----------
@@ -181,20 +181,21 @@ class SymmetricSpace(Manifold):
         return volume
 
     def exp_volume_range(self, point, unit, low, high, angle):
-        """Least and greatest `exp_volume` at vectors of some lengths and directions.
+        """Bounds of `exp_volume` over vectors with lengths and directions in given ranges.
 
         Parameters
         ----------
         point, unit : ndarray, shape (..., *point_shape)
             Unit vectors.
         low, high : ndarray, shape (...)
-            Of the lengths, within the injectivity radius.
+            Range of lengths, within the injectivity radius.
         angle : ndarray, shape (...)
-            Greatest angle of a direction with ``unit``.
+            Largest angle of a direction with ``unit``.
 
         Returns
         -------
         tuple of ndarray, shape (...)
+            Lower and upper bound.
         """
         frequencies = self.frequencies(point, unit)
         if not self.two_point_homogeneous:
@@ -222,9 +223,13 @@ class SymmetricSpace(Manifold):
         Parameters
         ----------
         point, unit : ndarray, shape (..., *point_shape)
-            The direction of the arc's middle.
+            Direction in which the field starts.
         length : ndarray, shape (...)
-            The distance.
+            The distance r.
+
+        Returns
+        -------
+        ndarray, shape (...)
         """
         if not self.two_point_homogeneous:
             sign = -1 if self.curvature_bounds[0] < 0.0 else 0
@@ -241,14 +246,14 @@ class SymmetricSpace(Manifold):
         return length * stretch
 
     def _greatest_rate(self):
-        """Greatest frequency of a unit vector."""
+        """Largest frequency of a unit vector."""
         return np.sqrt(np.max(np.abs(self.curvature_bounds)))
 
     def logs_along(self, start, velocity, times, points):
         """Logarithms of points, seen from a geodesic and carried back to its start.
 
         They are ``Log(Exp(p, t_i v), y_i)`` for the start p and the velocity v.  Spaces with more
-        structure override this with a faster equal.
+        structure override this with faster formulas.
 
         Parameters
         ----------
@@ -258,7 +263,7 @@ class SymmetricSpace(Manifold):
 
         Returns
         -------
-        LogsAlong, or an equal of it
+        LogsAlong, or an object with the same attributes and methods
         """
         data_ndim = times.ndim - 1
         batch_ndim = start.ndim - self.point_ndim

@@ -2,9 +2,9 @@
 
 A state ``(p, v)`` is stored as the stack of its two arrays, and a step ``(u, w)`` of two tangent
 vectors at ``p`` leads to ``(Exp(p, u), carried(v + w))``, the sum carried in parallel along the
-geodesic: the step that `geodp.regression.retract` takes.  Carrying is an isometry of tangent
-spaces, so in these coordinates the product of the Riemannian volume of footpoints and the Lebesgue
-measure of shooting vectors has the density of ``Exp(p, u)`` alone, whatever ``v`` and ``w``.
+geodesic: the step of `GeodesicModel.retract`.  Parallel transport is an isometry of tangent spaces.
+So in these coordinates the product of the Riemannian volume of footpoints and the Lebesgue measure
+of shooting vectors has the density of ``Exp(p, u)`` alone, whatever ``v`` and ``w``.
 """
 
 import numpy as np
@@ -81,7 +81,7 @@ class TangentBundle(Manifold):
         return np.concatenate([self.join(frame, zero), self.join(zero, frame)], axis=axis - 1)
 
     def is_shortest(self, coordinates):
-        """Fibres are flat, so only the footpoint's step can be too long."""
+        """See `Manifold.is_shortest`; fibres are flat, so only footpoints can move too far."""
         return self.base.is_shortest(coordinates[..., : self.base.dim])
 
     def project(self, array):
@@ -94,7 +94,7 @@ class TangentBundle(Manifold):
         return self.join(*(self.base.project_tangent(p, part) for part in self.parts(array)))
 
     def random_point(self, rng, shape=(), radius=1.0):
-        """A random point of the base, and a vector uniform in the ball of a radius."""
+        """A random point of the base, and a vector uniform in the ball of the given radius."""
         unbounded = np.isinf(self.base.injectivity_radius)
         p = self.base.random_point(rng, shape, **({"radius": radius} if unbounded else {}))
         return self.join(p, self.base.random_tangent_in_ball(rng, p, radius))
@@ -114,5 +114,5 @@ class TangentBundle(Manifold):
         return self.base.exp_volume(self.parts(point)[0], self.parts(vector)[0])
 
     def jacobi_adjoint(self, point, vector, other, argument):
-        """Not meaningful: data lie on the base."""
+        """Not defined: data lie on the base."""
         raise NotImplementedError(f"{self.name} holds states of samplers, not data")

@@ -1,7 +1,7 @@
-"""Spaces whose points are vectors of unit norm: spheres, and planar shapes up to a phase.
+"""Manifolds of unit vectors: spheres, and planar shapes, which are unit vectors up to a phase.
 
-The two share every formula: a geodesic is ``cos(r) z + sin(r) e`` for a unit tangent ``e``, and
-transport along it moves only the component along ``e`` (real on the sphere, complex on shapes,
+Both share their formulas.  A geodesic is ``cos(r) z + sin(r) e`` for a unit tangent ``e``, and
+transport along it changes only the component along ``e`` (real on the sphere, complex on shapes,
 where horizontal lifts stand for tangent vectors).
 """
 
@@ -54,7 +54,7 @@ def orthonormal_complement(unit):
 
 
 class UnitNormSpace(SymmetricSpace):
-    """What spheres and planar shape spaces share."""
+    """A manifold of unit vectors: the base class of spheres and planar shape spaces."""
 
     point_square = 1.0
     two_point_homogeneous = True
@@ -120,7 +120,7 @@ class UnitNormSpace(SymmetricSpace):
         return rows_times(vector, np.swapaxes(frame, -1, -2))
 
     def logs_along(self, start, velocity, times, points):
-        """Two matrix products with the data stand for every logarithm.
+        """See `SymmetricSpace.logs_along`; two matrix products with the data replace logarithms.
 
         A logarithm is ``angle / sin(angle)`` times the part of the aligned point that is
         orthogonal to the place it is seen from, and its component along the geodesic turns
@@ -132,9 +132,9 @@ class UnitNormSpace(SymmetricSpace):
 
 @dataclass(frozen=True)
 class UnitNormLogs:
-    """`LogsAlong` where points are unit vectors, never formed record by record.
+    """`LogsAlong` of unit vectors, without forming the logarithm of any record.
 
-    All it asks of the inner product is in five attributes of the space: ``point_square``, the
+    It uses the inner product through five attributes of the space: ``point_square``, the
     product of a point with itself, which is -1 on the hyperboloid of `Hyperbolic`; ``form``;
     ``measure_overlap``; and the functions ``cosine`` and ``sine`` of a geodesic, circular or
     hyperbolic.  Arrays ``along_*`` have shape (*data_sets, *chains, n).
@@ -194,8 +194,8 @@ class UnitNormLogs:
     def squared_components(self):
         """See `LogsAlong`; what is not along the velocity is across it.
 
-        A difference, which rounding may make too small: a bound of that is added, so that whoever
-        clips by these clips enough.
+        The latter is a difference, which rounding may make too small.  A bound of the rounding is
+        added, so that clipping by these lengths clips enough.
         """
         along = self.factor * self.along_velocity
         inside = [along.real**2, along.imag**2] if self.complex_points else [along**2]

@@ -1,4 +1,4 @@
-"""What every mechanism is: from a model, data and budgets to draws, and what they guarantee."""
+"""The protocol of a mechanism: draws of a model's parameters at given budgets, with a guarantee."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
@@ -19,13 +19,13 @@ class Guarantee:
     Attributes
     ----------
     status : {"proved", "stated but false", "none"}
-        Whether draws have the budget they are said to have.
+        Whether the stated budgets hold.
     neighbours : str
-        Which pairs of data sets are told apart no better than the budget says.
+        Definition of neighbouring data sets.
     unit : str
-        What neighbours differ in one of.
+        Unit of privacy, of which neighbours differ in one: ``record`` or ``subject``.
     line : str
-        One sentence for figures and tables.
+        The guarantee in one sentence, for figures and tables.
     """
 
     status: str
@@ -40,18 +40,18 @@ class Guarantee:
 
 @dataclass(frozen=True)
 class PublicSettings:
-    """What a mechanism is told besides the data; each takes what it needs and refuses the rest.
+    """Public settings of a mechanism; each mechanism uses those it needs.
 
     Attributes
     ----------
     data_radius : float, optional
         Radius of a ball that holds the data (the papers' ``tau_m`` or r).
     centre : ndarray, shape (point_shape) or (data_sets, *point_shape), optional
-        Of that ball, and of the ball of footpoints.
+        Centre of that ball, and of the ball of footpoints.
     footpoint_radius, shooting_vector_length : float, optional
         Limits of the support.
     options : dict
-        Of one mechanism alone.
+        Settings of one mechanism alone.
     """
 
     data_radius: float | None = None
@@ -62,8 +62,8 @@ class PublicSettings:
 
 
 @dataclass(frozen=True)
-class Drawing:
-    """How the draws of one block were made, for tables.
+class SamplingReport:
+    """Report on the draws of one budget, for tables: sampler, certificate and diagnostics.
 
     Attributes
     ----------
@@ -72,17 +72,17 @@ class Drawing:
     certificate : str
         What certifies the distribution of the draws, or why nothing does.
     proposals, steps : int
-        Most proposals of a draw, and steps of its chain.
+        Largest number of proposals of a draw, and steps of its chain.
     exact_share : float
-        Share of the data sets whose draws have the wanted distribution exactly.
+        Share of the data sets whose draws have exactly the target distribution.
     accepted : float
-        Share of accepted proposals.
+        Acceptance rate.
     largest_weight, total_variation : float
-        See `geodp.samplers.base.Plan`; NaN for independent draws.
+        See `geodp.samplers.base.SamplerPlan`; NaN for independent draws.
     cut_short : bool
-        Whether more steps were wanted than are allowed.
+        Whether the planned number of steps exceeded the limit.
     sampler : Kernel, optional
-        That drew, for traces; not kept in files.
+        The kernel that drew, for traces; not kept in files.
     """
 
     drawn_by: str
@@ -97,12 +97,12 @@ class Drawing:
     sampler: Any = None
 
 
-# What a table says of how each block of a cell was drawn.
+# Fields of a `SamplingReport` that tables repeat for each budget.
 SAMPLED_BY = ("drawn_by", "proposals", "certificate")
 
 
 def sampled_by(arrays, names):
-    """By which sampler a file's draws are, from how many proposals at most, and with what proof.
+    """Columns that say how the draws of a file were made: sampler, proposals, certificate.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ def sampled_by(arrays, names):
     Returns
     -------
     dict of str
-        Columns of a table, such as ``"footpoint_drawn_by"``.
+        By column, such as ``"footpoint_drawn_by"``.
     """
     return {f"{name}_{key}": str(arrays[f"{name}_{key}"]) for name in names for key in SAMPLED_BY}
 
@@ -128,26 +128,26 @@ class Draws:
     parameters : dict of ndarray
         By block.  The footpoint has shape (data_sets, F, *point_shape); shooting vectors have shape
         (data_sets, F, V, *point_shape), V of them at each footpoint.
-    drawings : dict of Drawing
+    reports : dict of SamplingReport
         By name of a budget: a block, or ``all``.
     """
 
     parameters: dict
-    drawings: dict
+    reports: dict
 
     def arrays(self):
-        """What a file keeps of the draws, by name."""
+        """Arrays to keep in a file, by name: parameters, and fields of reports."""
         kept = {
             f"{name}_{key}": np.array(value)
-            for name, drawing in self.drawings.items()
-            for key, value in vars(drawing).items()
+            for name, report in self.reports.items()
+            for key, value in vars(report).items()
             if key != "sampler"
         }
         return {**self.parameters, **kept}
 
 
 class Mechanism(ABC):
-    """Data with all that a mechanism needs to draw parameters of a model at any budget.
+    """A mechanism applied to some data sets: draws parameters of a model at any budget.
 
     Attributes
     ----------
@@ -156,7 +156,7 @@ class Mechanism(ABC):
     model : GeodesicModel
     guarantee : Guarantee
     support_description : str
-        Where draws may lie, in a line.
+        The support of the draws, in a line.
     """
 
     name: str
@@ -167,7 +167,7 @@ class Mechanism(ABC):
     @classmethod
     @abstractmethod
     def prepare(cls, model, covariates, points, public, fit, subjects=None):
-        """The mechanism for some data sets.
+        """Apply the mechanism to some data sets.
 
         Parameters
         ----------
@@ -176,10 +176,10 @@ class Mechanism(ABC):
         points : ndarray, shape (data_sets, n, *point_shape)
         public : PublicSettings
         fit : Fit
-            Without privacy; a private mechanism may look at it for its sampler, never for its
-            distribution.
+            The fit without privacy.  A private mechanism may use it for proposals of its sampler,
+            never for its distribution.
         subjects : ndarray, shape (n,), optional
-            Whose each record is.
+            Label of the subject of each record.
 
         Returns
         -------
@@ -188,11 +188,11 @@ class Mechanism(ABC):
         Raises
         ------
         DataError
-            The model has no such mechanism, or public settings are missing or wrong.
+            The mechanism is not defined for the model, or public settings are missing or wrong.
         """
 
     def bounds(self):
-        """Sensitivities and what they rest on, by name, each an array over data sets."""
+        """Sensitivities and the quantities they depend on, by name; arrays over data sets."""
         return {}
 
     @abstractmethod
@@ -200,7 +200,7 @@ class Mechanism(ABC):
         """The same mechanism for some of the data sets, given as a slice."""
 
     @abstractmethod
-    def draw(self, rng, budgets, draws, planner):
+    def draw(self, rng, budgets, draws, plan_sampler):
         """Draw parameters.
 
         Parameters
@@ -209,39 +209,43 @@ class Mechanism(ABC):
         budgets : dict of str
             Decimal text by name of a budget.
         draws : dict of int
-            Number of draws, by name of a budget; those of a later block are at each draw of the one
-            before.
-        planner : callable
-            From a generator, a `Target` and the number of draws of each member to a
-            `geodp.samplers.base.Plan`, for mechanisms that need a sampler.
+            Number of draws, by name of a budget.  Those of a later block are made at each draw of
+            the block before.
+        plan_sampler : callable
+            Chooses a sampler, for mechanisms that need one: from a generator, a `Target` and the
+            number of draws of each member to a `geodp.samplers.base.SamplerPlan`.
 
         Returns
         -------
         Draws
         """
 
-    def traces(self, rng, budgets, draws, planner, chains, states, warm_up=0, thin=None):
-        """Traces of the chains that drew, for diagnostics; none of independent draws.
+    def traces(self, rng, budgets, draws, plan_sampler, chains, states, warm_up=0, thin=None):
+        """Traces of the chains that drew, for diagnostics; empty for independent draws.
 
         Returns
         -------
         dict of dict of ndarray, shape (chains, states)
-            By name of a budget, then of a scalar summary; and an entry ``thin``, the steps between
-            traced states.
+            By name of a budget, then of a scalar summary.  The entry ``thin`` is the number of
+            steps between traced states.
         """
         return {}
 
 
-def as_draws(model, state, drawings):
-    """`Draws` with one shooting vector of each covariate at each footpoint.
+def as_draws(model, state, reports):
+    """`Draws` of joint states, with one shooting vector of each covariate at each footpoint.
 
     Parameters
     ----------
+    model : GeodesicModel
     state : dict of ndarray, shape (data_sets, draws, *point_shape)
+        By block.
+    reports : dict of SamplingReport
+        By name of a budget.
     """
     axis = -model.manifold.point_ndim - 1
     parameters = {
         block: value if block == FOOTPOINT else np.expand_dims(value, axis)
         for block, value in state.items()
     }
-    return Draws(parameters, drawings)
+    return Draws(parameters, reports)

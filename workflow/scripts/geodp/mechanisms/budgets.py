@@ -7,12 +7,12 @@ from geodp.models.blocks import symbol
 
 LEAST_BUDGET, MOST_BUDGET = Decimal("1e-9"), Decimal("1e6")
 
-# Of a part that has no end, such as a third.
+# Significant digits of the parts of a divided budget, such as thirds.
 DIGITS = 12
 
 
 def parse_budget(text, key):
-    """A budget above zero as `Decimal`.
+    """Parse a budget above zero.
 
     Parameters
     ----------
@@ -20,10 +20,14 @@ def parse_budget(text, key):
     key : str
         What messages call it.
 
+    Returns
+    -------
+    Decimal
+
     Raises
     ------
     DataError
-        It is no number between 1e-9 and 1e6.
+        The text is not a number from 1e-9 to 1e6.
     """
     try:
         value = Decimal(str(text))
@@ -40,14 +44,14 @@ def parse_budget(text, key):
 
 
 def divided_budgets(grid, names, key):
-    """Budgets of the cells of one grid, by the name of what each budget is for.
+    """Budgets of the cells of one grid, divided among names such as blocks.
 
     Parameters
     ----------
     grid : dict
         Either ``{"totals": [...]}``, each divided equally among the names, or a ``total`` with the
-        parts that one of two names gets, such as ``{"total": t, "footpoint": [...]}``; the rest
-        goes to the other.
+        parts of one of two names, such as ``{"total": t, "footpoint": [...]}``; the rest goes to
+        the other name.
     names : sequence of str
         As `geodp.mechanisms.registry.budget_names` gives them.
     key : str
@@ -61,7 +65,7 @@ def divided_budgets(grid, names, key):
     Raises
     ------
     DataError
-        An entry is no budget, or the grid does not go with the names.
+        An entry is not a budget, or the grid does not fit the names.
     """
     if "totals" in grid:
         return [
@@ -91,7 +95,7 @@ def divided_budgets(grid, names, key):
 
 
 def _equally_divided(total, names, place):
-    """Equal parts of a total, cut off so that together they are never more than the total."""
+    """Equal parts of a total, rounded down so that their sum does not exceed it."""
     whole = parse_budget(total, place)
     with localcontext(prec=DIGITS, rounding=ROUND_DOWN):
         return dict.fromkeys(names, str(whole / len(names)))

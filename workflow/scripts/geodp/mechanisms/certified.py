@@ -1,13 +1,15 @@
-"""The certified mechanism: pure differential privacy with a proof, on every manifold.
+"""The distribution of the certified mechanism: pure differential privacy with a proof.
 
-``docs/certified.md`` states the theorem and proves it from numbered hypotheses; "(H3)" here marks
-where the third becomes true.  The density of a geodesic ``(p, v)`` is ``exp(-(eps / 2) s)`` on a
-public support, for a score ``s`` that no record moves by more than one.  Near the optimum ``s`` is
-a norm of the gradient of the energy, as in the K-norm gradient mechanism (Reimherr and Awan 2019;
-Kulkarni and Soto); far from it, where clipped gradients say little, it is the clipped energy.
+The density of a geodesic ``(p, v)`` is ``exp(-(eps / 2) s)`` on a public support, for a score
+``s`` of sensitivity one.  Near the optimum ``s`` is a norm of the gradient of the energy, as in the
+K-norm gradient mechanism (Reimherr and Awan 2019; Kulkarni and Soto).  Far from it, where clipped
+gradients carry little information, it is the clipped energy.
 
-Covariates are centred: ``p`` is where the geodesic is in the middle of the covariate's range, and
-its ends are ``Exp(p, -v/2)`` and ``Exp(p, v/2)``.
+Covariates are centred: ``p`` is the point of the geodesic in the middle of the covariate's range,
+and its ends are ``Exp(p, -v/2)`` and ``Exp(p, v/2)``.
+
+``docs/certified.md`` states the theorem and proves it from numbered hypotheses.  "(H3)" marks the
+code that makes the third one true.
 """
 
 from dataclasses import dataclass
@@ -23,35 +25,35 @@ from geodp.models.blocks import block_names
 from geodp.models.chunks import sum_over_records
 from geodp.models.residuals import residuals_of
 
-# Of the geodesics that are released.
+# Parameters of a geodesic.
 BLOCKS = block_names(1)
 
 # Combinations of the gradient's blocks; in flat space the gradients at the geodesic's two ends.
 ENDS = tuple({BLOCKS[0]: 0.5, BLOCKS[1]: sign} for sign in (1.0, -1.0))
 
-# The score of the theorem, and others that it is compared with.
+# The score of the theorem, then others for comparison.
 SCORES = ("combined", "energy", "gradient", "gradient_by_blocks")
 
-# Scores are reduced by this fraction, so that rounding does not raise their sensitivity above one:
-# a margin for errors that were measured, at most some 1e-7, of norms near the cut locus.
+# Scores are reduced by this fraction, so that rounding does not raise their sensitivity above one.
+# Measured errors, of norms near the cut locus, are about 1e-7 at most.
 SLACK = 1e-6
 
-# A residual at least this long, as a fraction of the injectivity radius, has no direction that its
-# digits would determine.
+# Length of a residual, as a fraction of the injectivity radius, from which rounding leaves its
+# direction undetermined.
 CUT_LOCUS = 0.999
 
-# Lengths whose exponential overflows, in units of the radius of negative curvature; and lengths
-# whose square does.
+# Longest lengths without overflow: of their exponential, in units of the radius of negative
+# curvature; and of their square.
 FARTHEST_CURVED = 100.0
 FARTHEST = 1e100
 
-# What a function of a manifold raises on an array that it cannot take for a point.
+# Errors of a manifold's functions for an array that is not a point.
 FAILURES = (ArithmeticError, LookupError, TypeError, ValueError)
 
 
 @dataclass(frozen=True)
 class Scales:
-    """Scales of the score: those of `PublicInputs`, which says what they are."""
+    """Scales of the score; `PublicInputs` describes them."""
 
     gradient_scale: float
     loss_scale: float
@@ -60,34 +62,35 @@ class Scales:
 
 @dataclass(frozen=True)
 class PublicInputs:
-    """All that the mechanism knows besides the records; none of it may come from them (H2).
+    """Public inputs of the mechanism, none of which may come from the records (H2).
 
     Attributes
     ----------
     manifold : Manifold
     centre : ndarray, shape point_shape
-        m0, about which footpoints are allowed.
+        m0, the centre of the ball of footpoints.
     footpoint_radius : float
-        R_p: the farthest a footpoint may lie from the centre.
+        R_p, the radius of that ball.
     shooting_vector_length : float
-        R_v: the longest shooting vector, the length of the geodesic over the covariate's range.
+        R_v, the largest length of a shooting vector, which is the length of the geodesic over the
+        covariate's range.
     covariate_range : tuple of float
-        Covariates beyond it are moved to its ends.
+        Covariates outside are clipped to it.
     gradient_scale : float
-        tau, in the manifold's unit of length: the most one subject contributes to the gradient,
-        in `hull_norm`.  About the largest residual expected.
+        tau, in the manifold's unit of length: the bound to which a subject's contribution to the
+        gradient is clipped in `hull_norm`.  Choose about the largest residual expected.
     loss_scale : float
-        c, in the same unit: a residual of this length or more costs as much as one can.
+        c, in the same unit: the length at which residuals are clipped in the loss.
     number : int
-        n, of subjects, each with one record.
+        n, the number of subjects, each with one record.
     loss_offset : float
-        f0: the score's energy counts from here; about the energy expected at the optimum, as a
-        fraction of ``c^2``.
+        f0, subtracted from the mean loss, as a fraction of ``c^2``.  Choose about the mean loss
+        expected at the optimum.
 
     Raises
     ------
     DataError
-        An input that is no such quantity.
+        An input is not of the kind or in the range described.
     """
 
     manifold: Manifold
@@ -142,13 +145,13 @@ class PublicInputs:
 
     @property
     def farthest(self):
-        """The farthest from the centre that a valid point may lie."""
+        """Largest distance of a valid point from the centre: numbers overflow beyond."""
         lower = min(self.manifold.curvature_bounds[0], 0.0)
         return FARTHEST if lower == 0.0 else FARTHEST_CURVED / np.sqrt(-lower)
 
     @property
     def support(self):
-        """Z, where released geodesics lie (H7); a `ProductSupport`."""
+        """Z, the support of the released geodesic (H7); a `ProductSupport`."""
         return ProductSupport(
             TangentBundle(self.manifold),
             self.centre,
@@ -159,14 +162,14 @@ class PublicInputs:
 
 @dataclass(frozen=True)
 class MappedRecords:
-    """What the record map makes of records, one a subject.
+    """Records after the record map, one a subject.
 
     Attributes
     ----------
     covariates : ndarray, shape (*data_sets, n)
         From -1/2 to 1/2.
     points : ndarray, shape (*data_sets, n, *point_shape)
-        The public centre stands for those that are invalid.
+        The public centre in place of those that are invalid.
     valid : ndarray of bool, shape (*data_sets, n)
     """
 
@@ -176,19 +179,19 @@ class MappedRecords:
 
 
 def map_records(public, covariates, points, subjects=None):
-    """The record map: a function of each record and the public inputs, for every record (H3).
+    """The record map, a function of each record and the public inputs, defined everywhere (H3).
 
     Parameters
     ----------
     public : PublicInputs
     covariates : ndarray, shape (*data_sets, n)
-        Clipped to the public range, which is scaled to [-1/2, 1/2]; a record without a number is
-        invalid.
+        Clipped to the public range, which is scaled to [-1/2, 1/2].  A record whose covariate is
+        not a number is invalid.
     points : ndarray, shape (*data_sets, n, *point_shape)
         A record is invalid if its array is not a point of the manifold, or lies so far away that
         numbers overflow.
     subjects : array, shape (*data_sets, n), optional
-        Labels of the subjects, the unit of privacy, to check that each has one record (H1).
+        Labels of the subjects, the unit of privacy; each must have one record (H1).
 
     Returns
     -------
@@ -197,8 +200,7 @@ def map_records(public, covariates, points, subjects=None):
     Raises
     ------
     DataError
-        The number of records is not the public one, a subject has several, or arrays do not fit
-        together.
+        The number of records is not the public one, a subject has several, or shapes do not match.
     """
     manifold = public.manifold
     covariates, points = _arrays(manifold, covariates, points)
@@ -228,13 +230,13 @@ def map_records(public, covariates, points, subjects=None):
 
 
 def _arrays(manifold, covariates, points):
-    """Covariates and points as arrays; what does not fit into one is not a number."""
+    """Covariates and points as arrays; records that do not fit become NaN."""
     try:
         return np.asarray(covariates, dtype=float), np.asarray(points, dtype=manifold.dtype)
     except FAILURES:
         pass
-    # A record that is no array of numbers must neither end the run nor be reported.  Iterating over
-    # a data frame would give the names of its columns.
+    # A record that is not an array of numbers must neither raise nor be reported.  Iterating over a
+    # data frame would give the names of its columns.
     covariates, points = (
         getattr(each, "to_numpy", lambda x=each: x)() for each in (covariates, points)
     )
@@ -268,7 +270,7 @@ def _usable(public, point):
 
 
 def _refuse_repeated(subjects, shape):
-    """Refuse labels of which one is missing, or is that of several records of a data set (H1)."""
+    """Refuse a missing label, and a label of several records of a data set (H1)."""
     if subjects is None:
         return
     # As objects: among text a missing label would become text.
@@ -287,7 +289,7 @@ def _refuse_repeated(subjects, shape):
 
 
 def _is_missing(label):
-    """Whether a label is none, not a number, or one that cannot tell, as pandas' NA."""
+    """Whether a label is None, NaN or pandas' NA, whose truth value is undefined."""
     try:
         return label is None or not bool(label == label)
     except FAILURES:
@@ -296,7 +298,7 @@ def _is_missing(label):
 
 @dataclass(frozen=True)
 class ClippedSums:
-    """Sums over subjects of what each contributes at a geodesic.
+    """Sums over subjects of their clipped contributions at a geodesic.
 
     Attributes
     ----------
@@ -312,8 +314,8 @@ class ClippedSums:
 
 
 @dataclass(frozen=True)
-class Certified:
-    """The distribution of a geodesic under pure differential privacy, replacing one subject.
+class CertifiedDistribution:
+    """Distribution of a private geodesic: pure differential privacy, replacing one subject.
 
     States are stacks of footpoint and shooting vector, shape (*data_sets, *chains, 2,
     *point_shape): points of `TangentBundle`.
@@ -324,9 +326,9 @@ class Certified:
     records : MappedRecords
         Of `map_records`, with the same public inputs.
     score_name : str, one of `SCORES`
-        ``combined`` unless it is to be compared with the energy alone, the gradient alone, or the
-        gradient in the larger of the norms of its blocks with residuals clipped to tau (symmetric
-        spaces only).  All have sensitivity one.
+        ``combined`` is the score of the theorem.  The others, for comparison, are the energy alone,
+        the gradient alone, and the gradient in the larger of the norms of its blocks with residuals
+        clipped to tau (symmetric spaces only).  All have sensitivity one.
     """
 
     public: PublicInputs
@@ -338,7 +340,7 @@ class Certified:
             raise ValueError(f"score {self.score_name!r} is none of {', '.join(SCORES)}")
         by_blocks = self.score_name == "gradient_by_blocks"
         if by_blocks and not isinstance(self.public.manifold, SymmetricSpace):
-            # The Jacobi fields of others may be longer than their bounds of curvature let expect.
+            # Elsewhere bounds of the curvature do not bound the adjoint Jacobi fields.
             raise DataError(
                 f"score gradient_by_blocks has no sensitivity on {self.public.manifold.name}, "
                 "which is not symmetric: take another"
@@ -346,22 +348,22 @@ class Certified:
 
     @property
     def space(self):
-        """Where the states lie."""
+        """Space of the states, a `TangentBundle`."""
         return self.public.support.space
 
     def unrestricted(self, states, budget):
-        """Log density (*data_sets, *chains) for volume times Lebesgue, as it is on the support."""
+        """Log density (*data_sets, *chains) without the restriction to the support."""
         return -0.5 * budget * self.score(states)
 
     def log_density(self, states, budget):
-        """Log density (*data_sets, *chains) for volume times Lebesgue, up to a constant (H7)."""
+        """Log density (*data_sets, *chains), up to a constant, for volume times Lebesgue (H7)."""
         support = self.public.support
         inside = support.contains(states)
         states = np.where(self.space.expand(inside), states, support.origin)
         return np.where(inside, self.unrestricted(states, budget), -np.inf)
 
     def score(self, states):
-        """What no subject moves by more than one; shape (*data_sets, *chains)."""
+        """Score of sensitivity one at the states; shape (*data_sets, *chains)."""
         public = self.public
         sums = self.sums(states)
         if self.score_name == "energy":
@@ -372,7 +374,7 @@ class Certified:
         return shrunk(value)
 
     def _gradient_score(self, p, sums):
-        """Norm of the clipped gradient, relative to what one subject can move it by."""
+        """Norm of n times the clipped gradient, divided by its sensitivity."""
         public, manifold = self.public, self.public.manifold
         if self.score_name != "gradient_by_blocks":
             norm = hull_norm(manifold, p, sums.footpoint, sums.shooting_vector)
@@ -397,7 +399,7 @@ class Certified:
         ClippedSums
         """
         geodesics = dict(zip(BLOCKS, self.space.parts(states), strict=True))
-        # Overflow is looked for, and what overflows does not count.
+        # Overflow is tested for, and records whose numbers overflow do not count.
         with np.errstate(all="ignore"):
             found = sum_over_records(
                 self.public.manifold, geodesics, self.records.covariates.shape, self._part
@@ -407,8 +409,8 @@ class Certified:
     def _part(self, geodesics, index):
         """Part of the sums, over the subjects of an index.
 
-        Records whose points need care are computed apart, since by the formulas for them the
-        others would be rounded differently (H4).
+        Records whose points need other formulas are computed apart, so that they do not change the
+        rounding of the others (H4).
         """
         careful = self.public.manifold.needs_care(self.records.points[index])
         careful = np.any(careful, axis=tuple(range(careful.ndim - 1)))
@@ -445,8 +447,8 @@ class Certified:
         norms : ndarray, shape (*data_sets, *chains, n), or None
             The hull norm of each record's contribution, if any score but the energy is wanted.
         counts : ndarray of bool, shape (*data_sets, *chains, n)
-            Not of invalid records, nor where the residual reaches the cut locus or its numbers
-            overflow: there a record contributes nothing to the gradient and all to the loss.
+            False for invalid records, and where the residual reaches the cut locus or its numbers
+            overflow.  Such a record contributes nothing to the gradient and the largest loss.
         """
         manifold = self.public.manifold
         footpoint = geodesics[BLOCKS[0]]
@@ -455,15 +457,15 @@ class Certified:
         residuals = residuals_of(manifold, geodesics, covariates[..., None], points)
         norms = self._norms(residuals)
         finite = np.isfinite(residuals.squared_distances if norms is None else norms)
-        # Settled before anything is computed again, so that a record whose numbers fail cannot
-        # round another one across the cut locus (H4).
+        # Decided before anything is computed again, so that a record whose numbers overflow cannot
+        # change, by rounding, whether another one counts (H4).
         counts = finite & align_data_axes(valid, data_ndim, batch_ndim)
         if np.isfinite(manifold.injectivity_radius):
             reach = (CUT_LOCUS * manifold.injectivity_radius) ** 2
             counts = counts & (residuals.squared_distances < reach)
         if not np.all(finite):
-            # Each geodesic gets data of its own, with the records that fail at it replaced by its
-            # footpoint: zero times what is not finite would still spoil a sum.
+            # Each geodesic gets data of its own, in which its footpoint replaces the records that
+            # overflow: zero times a number that is not finite would still spoil a sum.
             shape = finite.shape
             x = np.broadcast_to(align_data_axes(covariates, data_ndim, batch_ndim), shape)
             y = align_data_axes(points, data_ndim, batch_ndim)
@@ -481,16 +483,17 @@ class Certified:
 
 
 def hull_norm(manifold, footpoint, first, second):
-    """``|a/2 + b| + |a/2 - b|``, in which contributions to the two gradients are clipped (H5).
+    """Norm ``|a/2 + b| + |a/2 - b|`` to which contributions to the gradients are clipped (H5).
 
-    In flat space it is the sum of the lengths of what a record contributes at the two ends of the
-    geodesic.  There a contribution is ``(r, x r)`` with ``|x| <= 1/2``, of norm ``|r|``, and the
-    convex hull of those with ``|r| <= 1`` is the norm's unit ball: no norm that bounds the
-    contributions is smaller.
+    In flat space it is the sum of the lengths of a record's contributions at the two ends of the
+    geodesic.  There a contribution is ``(r, x r)`` with ``|x| <= 1/2``, of norm ``|r|``.  The unit
+    ball of the norm is the convex hull of those with ``|r| <= 1``, so no smaller norm bounds them.
 
     Parameters
     ----------
+    manifold : Manifold
     footpoint, first, second : ndarray, shape (*batch, *point_shape)
+        The two tangent vectors a and b at the footpoint.
 
     Returns
     -------
@@ -502,10 +505,10 @@ def hull_norm(manifold, footpoint, first, second):
 
 
 def shrunk(score):
-    """A score made smaller by so much that rounding cannot raise its sensitivity above one."""
+    """A score reduced by `SLACK`, so that rounding cannot raise its sensitivity above one."""
     return (1.0 - SLACK) * score
 
 
 def clip_factors(norms, limit):
-    """Factors that shorten what is longer than a limit to it (H5)."""
+    """Factors that shorten vectors of given norms to a limit (H5)."""
     return limit / np.maximum(norms, limit)

@@ -1,6 +1,6 @@
-"""The certified distribution as a target of samplers, with centre and shape of their proposals.
+"""The certified distribution as a target of samplers: centre and shape of their proposals.
 
-Nothing here is released.  A poor centre costs proposals and leaves the distribution as it is.
+Nothing here is released.  A poor centre costs proposals and does not change the distribution.
 """
 
 from dataclasses import replace
@@ -9,39 +9,38 @@ from functools import partial
 import numpy as np
 
 from geodp.mechanisms.certified import BLOCKS, clip_factors
-from geodp.mechanisms.norms import Hull
+from geodp.mechanisms.norms import HullNorm
 from geodp.mechanisms.target import Target
 from geodp.models.geodesic import GeodesicModel
 from geodp.models.residuals import gauss_newton_steps
 
-# Public points that are tried as starts, and Gauss-Newton steps from the best of them.  The steps
-# are taken with each of these multiples of the scales in turn: records that are clipped do not
-# tell how far away they are.
+# Public points tried as starts, and Gauss-Newton steps from the best of them.  The steps are taken
+# with each of these multiples of the scales in turn, since clipped records do not tell how far away
+# they are.
 STARTS = 256
 STEPS = 12
 EASED = (16.0, 4.0, 1.0)
 
-# Where the time may depend on the data, steps end once they are this short, relative to the scale
-# of the distribution.
+# Steps from given starts end once they are this short, relative to the scale of the distribution.
 CLOSE = 0.1
 
 # Step of the differences that give the derivative of the clipped gradient.
 DIFFERENCE_STEP = 1e-4
 
-# Where gradients are clipped the distribution is wider than its shape at the mode says.
+# Widths of proposals: where gradients are clipped the distribution is wider than at its mode.
 WIDTHS = (1.0, 2.0, 4.0)
 
 
 def certified_target(certified, budget, start=None):
-    """The target of a `Certified` at a budget, for a batch of data sets.
+    """The target of a `CertifiedDistribution` at a budget, for a batch of data sets.
 
     Parameters
     ----------
-    certified : Certified
+    certified : CertifiedDistribution
     budget : float
     start : ndarray, shape (*data_sets, 2, *point_shape), optional
-        Geodesics to start from instead of public points, such as fits of simulated data, to save
-        time.  What this does then takes a time that depends on the data.
+        Geodesics to start from instead of public points, such as fits of simulated data, which is
+        faster.  The running time then depends on the data.
 
     Returns
     -------
@@ -51,7 +50,7 @@ def certified_target(certified, budget, start=None):
     public = certified.public
     # Whatever the score, proposals have the shape of the clipped gradients.
     shape = replace(certified, score_name="combined")
-    # Where the gradient decides, an end's part of it is Laplace with this scale.
+    # Where the gradient term is the larger, its part at an end is Laplace with this scale.
     scale = 4.0 * public.gradient_scale / (public.number * float(budget))
     centre = robust_fit(shape) if start is None else _refined(shape, start, CLOSE * scale)
     if certified.score_name == "energy":
@@ -63,15 +62,15 @@ def certified_target(certified, budget, start=None):
         hessian=clipped_hessian(shape, centre),
         scale=np.minimum(scale, _scale_of_loss(certified, centre, float(budget))),
         support=public.support,
-        norm=Hull(),
+        norm=HullNorm(),
         widths=WIDTHS,
     )
 
 
 def _scale_of_loss(certified, centre, budget):
-    """Scale of proposals as wide as the distribution would be if the loss decided; (*data_sets).
+    """Scale of proposals as wide as the distribution if the loss were the score; (*data_sets).
 
-    Above its offset the loss is a square, so the distribution is normal; below, it is constant.
+    Above its offset the loss is quadratic, so the distribution is normal; below, it is constant.
     """
     public = certified.public
     if certified.score_name.startswith("gradient"):
@@ -86,9 +85,13 @@ def _scale_of_loss(certified, centre, budget):
 
 
 def robust_fit(certified):
-    """Geodesics in the support at which the clipped gradient about vanishes.
+    """Geodesics in the support at which the clipped gradient nearly vanishes.
 
-    The influence of a record is bounded, as it is in the distribution.
+    The influence of a record is bounded, as in the distribution.
+
+    Parameters
+    ----------
+    certified : CertifiedDistribution
 
     Returns
     -------
@@ -118,7 +121,7 @@ def robust_fit(certified):
 
 
 def _refined(certified, states, close=0.0):
-    """States with a lower score, by Gauss-Newton steps, until all steps are shorter than close."""
+    """States after Gauss-Newton steps that lower the score, until all are below ``close``."""
     space, support = certified.space, certified.public.support
     axis = -space.point_ndim - 1
     state = np.expand_dims(states, axis)
@@ -140,7 +143,7 @@ def _refined(certified, states, close=0.0):
 
 
 def _gauss_newton_step(certified, state, damping):
-    """A step (*data_sets, 1, 2, *point_shape) that should make the clipped gradient smaller."""
+    """Gauss-Newton step (*data_sets, 1, 2, *point_shape) with the clipped gradient."""
     manifold, records = certified.public.manifold, certified.records
     p, v = certified.space.parts(state)
     sums = certified.sums(state)
@@ -165,6 +168,7 @@ def clipped_hessian(certified, states):
 
     Parameters
     ----------
+    certified : CertifiedDistribution
     states : ndarray, shape (*data_sets, 2, *point_shape)
 
     Returns

@@ -1,9 +1,8 @@
 """Sums over records on spheres and shape spaces, compiled by Numba where it is installed.
 
-The same numbers as `geodp.mechanisms.gradient_bounds.record_means` gives, which works on arrays of
-the size of states times records; here the records of a state stay in a processor's nearest cache.
-Most loops over records have no branches and call no library, since compilers make vector
-instructions of such loops only.
+They equal those of `geodp.mechanisms.gradient_bounds.record_means`, which works on arrays of the
+size of states times records.  Here the records of one state stay in the processor's nearest cache.
+Most loops over records have no branches and no library calls, since compilers vectorise only these.
 """
 
 import math
@@ -36,12 +35,12 @@ LONGEST_ANGLE = 1e5
 ROUNDER = 6755399441055744.0
 
 
-# Options of what is to be compiled, by name.
+# Compiler options of each function to be compiled, by name.
 KERNELS: dict[str, dict] = {}
 
 
 def _kernel(**options):
-    """Mark a function to be compiled when one of them is first needed."""
+    """Mark a function for `compile_kernels`."""
 
     def mark(function):
         KERNELS[function.__name__] = {"error_model": "numpy", **options}
@@ -52,7 +51,7 @@ def _kernel(**options):
 
 @cache
 def compile_kernels():
-    """Put compiled functions in the place of those marked."""
+    """Replace the marked functions by compiled ones, at the first call."""
     # Importing Numba takes longer than many jobs that import this module.
     import numba
 
@@ -68,7 +67,7 @@ def compile_kernels():
 
 @_kernel(fastmath={"reassoc"})
 def _dot(first, second):
-    """Inner product, its terms added in any order."""
+    """Inner product; its terms may be added in any order."""
     total = 0.0
     for i in range(len(first)):
         total += first[i] * second[i]
@@ -77,7 +76,7 @@ def _dot(first, second):
 
 @_kernel()
 def _cosine_and_sine(angle):
-    """Of an angle of less than `LONGEST_ANGLE`."""
+    """Cosine and sine of an angle below `LONGEST_ANGLE`."""
     quarters = (angle / (0.5 * math.pi) + ROUNDER) - ROUNDER
     rest = (angle - quarters * QUARTER) - quarters * QUARTER_REST
     z = rest * rest
@@ -95,7 +94,7 @@ def _cosine_and_sine(angle):
 
 @_kernel()
 def _cosines_and_sines(speed, covariates, longest, cosines, sines):
-    """Fill those of the angles ``speed * covariates``, ``longest`` the largest covariate."""
+    """Fill cosines and sines of ``speed * covariates``; ``longest`` is the largest covariate."""
     if speed * longest < LONGEST_ANGLE:
         for i in range(len(covariates)):
             cosines[i], sines[i] = _cosine_and_sine(speed * covariates[i])
@@ -121,7 +120,7 @@ def _arccos(cosine):
 def _record_sums(
     by_footpoint, footpoints, vectors, covariates, points, moved, turned, sums, bounds
 ):
-    """Fill ``sums`` (data_sets, states, D), and ``bounds`` of change if there is a move.
+    """Fill ``sums`` (data_sets, states, D), and ``bounds`` of their change if there is a move.
 
     Points are (data_sets, D, n) here, so that neighbours in memory are records.
     """
@@ -186,7 +185,7 @@ def _change(by_footpoint, distances, covariates, length, moved, turned):
             geodesic = x * (length + moved)
             change = moved * x * x * (bend + 5.0 / 6.0 * farthest * geodesic)
             most = x * (distance + farthest)
-        # No move with an infinite bend gives no number, which is not less.
+        # Zero times an infinite bend is not a number, and then ``most`` is taken.
         total += change if change <= most else most
     return total
 
@@ -264,7 +263,7 @@ def _product(first_real, first_imaginary, second_real, second_imaginary):
 
 
 def shape_sums(block, footpoints, vectors, covariates, points):
-    """As `sphere_sums`, for complex unit vectors up to a phase, and the gradient alone."""
+    """`sphere_sums` without bounds, for complex unit vectors up to a phase."""
     compile_kernels()
     flat, arrays = _arranged(footpoints, vectors, covariates)
     parts = [_by_record(part, flat) for part in (points.real, points.imag)]
@@ -274,7 +273,7 @@ def shape_sums(block, footpoints, vectors, covariates, points):
 
 
 def sphere_sums(block, footpoints, vectors, covariates, points, changes=()):
-    """Sums over records of carried residuals, and of bounds of their change.
+    """Sums over records of contributions to the gradient, and of bounds of their change.
 
     Parameters
     ----------
@@ -285,13 +284,13 @@ def sphere_sums(block, footpoints, vectors, covariates, points, changes=()):
     covariates : ndarray, shape (*data_sets, n)
     points : ndarray, shape (*data_sets, n, D)
     changes : sequence of ndarray that broadcast to (*data_sets, *chains), optional
-        What ``footpoint_change`` or ``shooting_vector_change`` takes after the length, radians.
+        Arguments of `footpoint_change` or `shooting_vector_change` after the length, radians.
 
     Returns
     -------
     list of ndarray
-        The sums (*data_sets, *chains, D), minus n times the gradient; and those of the bounds
-        (*data_sets, *chains) if there are ``changes``.
+        Minus n times the gradient (*data_sets, *chains, D); and, with ``changes``, the sums of the
+        bounds (*data_sets, *chains).
     """
     compile_kernels()
     batch = footpoints.shape[:-1]
@@ -307,7 +306,7 @@ def sphere_sums(block, footpoints, vectors, covariates, points, changes=()):
 
 
 def _arranged(footpoints, vectors, covariates):
-    """Numbers of data sets and states, and the arrays with these as their axes."""
+    """Numbers of data sets and states, and the arrays reshaped to these axes."""
     data_sets = math.prod(covariates.shape[:-1])
     flat = (data_sets, math.prod(footpoints.shape[:-1]) // max(1, data_sets))
     states = (_contiguous(array, (*flat, array.shape[-1])) for array in (footpoints, vectors))

@@ -1,4 +1,4 @@
-"""The published densities as functions of their states, with bounds that hold over balls."""
+"""The published densities of footpoint and shooting vector, with certified bounds on cells."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
@@ -27,7 +27,7 @@ from geodp.models.losses import SquaredDistance
 
 
 class Density(ABC):
-    """A batch of densities, up to constants, and what a certificate needs to know of them."""
+    """A batch of unnormalised densities with bounds on cells, for certified envelopes."""
 
     @abstractmethod
     def log_density(self, states):
@@ -36,42 +36,42 @@ class Density(ABC):
     @property
     @abstractmethod
     def records(self):
-        """How many records a density looks at."""
+        """Number of records that a density depends on."""
 
     @abstractmethod
     def extremes(self, states, radii, angles, pole):
-        """Bounds of the log density over cells in polar coordinates.
+        """Bounds of the log density over cells in polar coordinates about a pole.
 
-        Every place of a cell is reached from its state along an arc at the state's distance from
-        the pole, and then along the radius.
+        Every point of a cell is reached from its state along an arc at the state's distance from
+        the pole, and then along a radius.
 
         Parameters
         ----------
         states : ndarray, shape (*batch, chains, *point_shape)
         radii : ndarray, shape (*batch, chains)
-            Greatest length of that way.
+            Largest length of that path.
         angles : ndarray, shape (*batch, chains)
-            Greatest angle in which the pole sees the arc.
+            Largest angle of the arc, seen from the pole.
         pole : ndarray, shape (*batch, 1, *point_shape)
 
         Returns
         -------
         tuple of ndarray, shape (*batch, chains)
-            What it is nowhere below, and nowhere above.
+            Lower and upper bound.
         """
 
     @abstractmethod
     def take(self, members):
-        """The densities at these indices of the flattened batch; their batch is (k,)."""
+        """Densities at k indices of the flattened batch; the new batch has shape (k,)."""
 
     def refusal(self):
-        """Why there are no such bounds, in a few words, or ``None``."""
+        """Reason why there are no bounds, in a few words, or ``None``."""
         return None
 
 
 @dataclass(frozen=True)
 class GradientDensity(Density):
-    """``exp(-|gradient of the energy| / scale)``: what both published densities share.
+    """``exp(-|gradient of the energy| / scale)``: the base class of both published densities.
 
     Attributes
     ----------
@@ -90,11 +90,11 @@ class GradientDensity(Density):
     @property
     @abstractmethod
     def block(self):
-        """The block that the density is of."""
+        """Block whose gradient is in the density."""
 
     @property
     def manifold(self):
-        """Where the data lie."""
+        """Manifold of the data."""
         return self.model.manifold
 
     @property
@@ -115,10 +115,10 @@ class GradientDensity(Density):
 
     @abstractmethod
     def frames(self, footpoints):
-        """Frame at the footpoints of states, which gradients have their coordinates in."""
+        """Frame at the footpoints of states, for coordinates of gradients."""
 
     def thinned(self, number):
-        """The same of so many records at most, spread over the data; itself if it has no more."""
+        """The density of at most ``number`` records, spread over the data."""
         if self.records <= number:
             return self
         used = np.linspace(0, self.records - 1, number).astype(int)
@@ -126,12 +126,12 @@ class GradientDensity(Density):
         return replace(self, covariates=self.covariates[..., used, :], points=points)
 
     def _compiled_sums(self, bounded):
-        """Sums over records of this block by `compiled`, or ``None`` elsewhere or without Numba.
+        """Function for sums over records in `compiled`, or ``None`` if it or Numba is missing.
 
         Parameters
         ----------
         bounded : bool
-            Whether bounds of their change are wanted, too.
+            Whether bounds of their change are needed too.
         """
         manifold = self.manifold
         on_sphere = isinstance(manifold, Sphere) and manifold.curvature_bounds == (1.0, 1.0)
@@ -142,7 +142,7 @@ class GradientDensity(Density):
         return partial(compiled.sphere_sums if on_sphere else compiled.shape_sums, self.block)
 
     def _gradient(self, states):
-        """Footpoint of each state, and the gradient there."""
+        """Footpoint of each state, and the gradient of the energy there."""
         sums = self._compiled_sums(bounded=False)
         if sums is not None:
             footpoints, vectors = self.geodesics(states)
@@ -179,13 +179,13 @@ class GradientDensity(Density):
 
     @abstractmethod
     def _change(self, states, radii, angles, pole):
-        """Bound of how far a record's gradient moves within cells, and what the bound needs.
+        """Bound of the change of a record's gradient within cells.
 
         Returns
         -------
         tuple
-            A function of residual distances, covariates, lengths of shooting vectors and arrays;
-            and those arrays, each of shape (*batch, chains).
+            The bound, a function of residual distances, covariates, lengths of shooting vectors and
+            further arrays; and these arrays, each of shape (*batch, chains).
         """
 
     @property
@@ -214,7 +214,7 @@ class GradientDensity(Density):
         return -(norm + change) / scale, -np.maximum(norm - change, 0.0) / scale
 
     def _records_of(self, members):
-        """Records and scales of some members, as arguments."""
+        """Covariates, points and scales of some members, as arguments of `replace`."""
         data_shape = self.covariates.shape[:-2]
         # The members of a data set follow one another.
         data_set = members // int(np.prod(self.scale.shape[len(data_shape) :], dtype=int))
@@ -234,12 +234,12 @@ class GradientDensity(Density):
         ----------
         states : ndarray, shape (*batch, chains, *point_shape)
         distances : ndarray, shape (*batch, chains)
-            How far along.
+            Distances along the geodesics.
 
         Returns
         -------
         tuple of ndarray, shape (*batch, chains)
-            Of the least and the greatest, over all directions.
+            Lower and upper bound, over all directions.
         """
 
         def bound(found, *rest):
@@ -249,12 +249,12 @@ class GradientDensity(Density):
         return record_means(self.manifold, *self.geodesics(states), *data, bound, distances)
 
     def far_slope(self, states):
-        """Rate ``a`` and loss ``b`` with: along geodesics the gradient is at least ``a r - b``.
+        """Rate ``a`` and loss ``b`` such that the gradient is at least ``a r - b`` at distance r.
 
         Parameters
         ----------
         states : ndarray, shape (*batch, chains, *point_shape)
-            Where the geodesics start.
+            Starts of the geodesics along which r is measured.
 
         Returns
         -------
@@ -266,7 +266,7 @@ class GradientDensity(Density):
 
 @dataclass(frozen=True)
 class FootpointDensity(GradientDensity):
-    """``exp(-|grad_p E(p, v)| / scale)``, v carried to p from where it was fitted.
+    """``exp(-|grad_p E(p, v)| / scale)``, with v transported to p from the fitted footpoint.
 
     Attributes
     ----------
@@ -294,12 +294,12 @@ class FootpointDensity(GradientDensity):
         manifold = self.manifold
         fitted = np.expand_dims(self.fitted[FOOTPOINT], -manifold.point_ndim - 1)
         away = manifold.dist(fitted, states)
-        # The carried vector turns with the curvature between, and no more than all round; along
-        # the radii from where it was fitted it does not turn at all.
+        # The transported vector turns with the curvature in between, and changes by at most twice
+        # its length.  Along radii from the fitted footpoint it does not turn.
         turning = np.where(
             np.all(pole == fitted, axis=tuple(range(-manifold.point_ndim, 0))),
             angles * arc_turning(manifold, away),
-            # Not at all if it stays where it is, even at a cut locus.
+            # A cell of radius zero has no turning, even at a cut locus.
             np.where(radii > 0.0, radii, 1.0) * transport_turning(manifold, away + radii),
         )
         turning = np.where(radii > 0.0, turning, 0.0)
@@ -346,7 +346,7 @@ class ShootingVectorDensity(GradientDensity):
 
     @property
     def block(self):
-        """That of the only shooting vector."""
+        """The shooting vector."""
         return self.model.blocks[1]
 
     def parameters(self, states):

@@ -1,18 +1,18 @@
 """Bounds of the second derivative of the energy, from bounds of the curvature.
 
-The gradient of one record pairs its residual with a Jacobi field of the geodesic to its
-prediction.  As the geodesic moves, the residual changes by the Hessian of half the squared
+The gradient of one record is the product of its residual with a Jacobi field of the geodesic to
+its prediction.  As the geodesic moves, the residual changes by the Hessian of half the squared
 distance, and the Jacobi field by a field ``K`` that solves the Jacobi equation with a right-hand
-side.  Both are bounded from the bounds of the curvature, so what is returned holds on every
-symmetric space and needs no derivative of the data.
+side.  Bounds of the curvature bound both.  So the results hold on every symmetric space, without
+any derivatives of the data.
 
-With ``T`` the geodesic's velocity at time t, of length ``rho``, ``J`` the variation of the geodesic
-and ``J_E`` the field that is paired, covariant differentiation along the variation gives, the
-curvature tensor R being parallel,
+Let ``T`` be the geodesic's velocity at time t, of length ``rho``, ``J`` the variation of the
+geodesic and ``J_E`` the Jacobi field of the gradient.  The curvature tensor R is parallel, so
+covariant differentiation along the variation gives
 ``K'' + R(K, T) T = -R(J_E, J') T - R(J_E, T) J' - R(J', T) J_E - 2 R(J, T) J_E'``,
 ``K(0) = 0`` and ``K'(0) = -R(J(0), T) J_E(0)``.  With ``|R(X, Y) Z| <= C |X| |Y| |Z|``
 (`SymmetricSpace.curvature_norm`) its size at time one is bounded by integrals of hyperbolic sines,
-which are written out below; under positive curvature Jacobi fields are bounded by straight ones.
+written out below.  Under positive curvature Jacobi fields are bounded by those of flat space.
 """
 
 import numpy as np
@@ -28,12 +28,12 @@ ROUNDING = 1e-9
 
 
 def _growth(manifold, length):
-    """Frequency at which Jacobi fields of a geodesic can grow."""
+    """Largest frequency of growing Jacobi fields of a geodesic of the given length."""
     return np.sqrt(max(-manifold.curvature_bounds[0], 0.0)) * length
 
 
 def _series(frequency, terms, closed):
-    """``closed`` of a frequency, from its even power series where it is small."""
+    """The function ``closed`` of a frequency, by its even power series where that is small."""
     small = frequency < 0.1
     safe = np.where(small, 1.0, frequency)
     square = np.where(small, frequency, 0.0) ** 2
@@ -86,22 +86,22 @@ def shooting_vector_turning(manifold, length):
 
 
 def distance_hessian(manifold, distance):
-    """Least and greatest eigenvalue of the Hessian of half the squared distance.
+    """Bounds of the eigenvalues of the Hessian of half the squared distance.
 
     Parameters
     ----------
     distance : ndarray
-        From the point the distance is measured to; at and beyond the cut locus the least is minus
-        infinity.
+        From the point to which the distance is measured.
 
     Returns
     -------
     tuple of ndarray
+        Lower bound, minus infinity at and beyond the cut locus, and upper bound.
     """
     lower, upper = manifold.curvature_bounds
     least, greatest = np.ones_like(distance), np.ones_like(distance)
     if np.isfinite(manifold.injectivity_radius):
-        # Flat spaces have cut loci, too, if they close up like the circle.
+        # Flat spaces that close up, such as the circle, have cut loci too.
         angle = np.sqrt(max(upper, 0.0)) * distance
         within = (distance < manifold.injectivity_radius) & (angle < np.pi)
         angle = np.where(within, angle, 1.0)
@@ -120,7 +120,12 @@ def transport_turning(manifold, distance):
     Parameters
     ----------
     distance : ndarray
-        Greatest distance of the end from the fixed point; infinite at its cut locus and beyond.
+        Largest distance of the end from the fixed point.
+
+    Returns
+    -------
+    ndarray
+        Infinite at the cut locus and beyond.
     """
     upper = manifold.curvature_bounds[1]
     if upper <= 0.0:
@@ -151,10 +156,10 @@ def arc_turning(manifold, distance):
 
 
 def footpoint_change(manifold, distances, covariates, length, moved, turned):
-    """Bound of each record's share in the change of ``grad_p E``, times n.
+    """Bound of each record's contribution to the change of ``grad_p E``, times n.
 
-    The footpoint moves by ``moved`` at most, carrying the shooting vector in parallel; that is
-    then changed by ``turned`` at most, its length staying within ``length``.
+    The footpoint moves by at most ``moved``, and the shooting vector is transported with it.  The
+    shooting vector is then changed by at most ``turned``, and its length stays below ``length``.
 
     Parameters
     ----------
@@ -180,19 +185,20 @@ def footpoint_change(manifold, distances, covariates, length, moved, turned):
         by_vector = turned * (
             bend * cosine * sine + farthest * covariates * mixed_turning(manifold, geodesic)
         )
-    # Where a cut locus is within reach, no more than both gradients together.
+    # Where a cut locus is within reach, at most the sum of both gradients.
     return np.fmin(by_footpoint + by_vector, cosine * (distances + farthest))
 
 
 def shooting_vector_change(manifold, distances, covariates, length, moved):
-    """Bound of each record's share in the change of ``grad_v E``, times n.
+    """Bound of each record's contribution to the change of ``grad_v E``, times n.
 
     Parameters
     ----------
+    manifold : SymmetricSpace
     distances : ndarray, shape (..., n)
     covariates : ndarray that broadcasts to (..., n)
     length, moved : ndarray, shape (..., 1)
-        Length of the shooting vector, which moves by ``moved`` at most.
+        Length of the shooting vector, and by how much it changes at most.
 
     Returns
     -------
@@ -214,21 +220,21 @@ def shooting_vector_change(manifold, distances, covariates, length, moved):
 def slopes(manifold, block, distances, covariates, length, moved):
     """Bounds of each record's second derivative of the energy along a geodesic, times n.
 
-    Along ``Exp(p, t u)`` with the shooting vector carried in parallel, or along ``v + t u``, the
-    gradient's component in the direction of the move grows at least and at most so fast, at
-    distances up to ``moved`` from where the residuals were ``distances``.
+    The geodesic is ``Exp(p, t u)``, with the shooting vector transported along, or ``v + t u``.
+    The bounds are of the derivative of the gradient's component along it, at distances up to
+    ``moved`` from the state at which residuals have lengths ``distances``.
 
     Parameters
     ----------
     manifold : SymmetricSpace
     block : {"footpoint", "shooting_vector"}
-        What moves.
+        The block that moves.
     distances, covariates, length, moved : ndarray, as in `footpoint_change`
 
     Returns
     -------
     tuple of ndarray, shape (..., n)
-        Minus and plus infinity where a cut locus is within reach.
+        Lower and upper bound; minus and plus infinity where a cut locus is within reach.
     """
     covariates = np.abs(covariates)
     if block == "shooting_vector":
@@ -246,7 +252,7 @@ def slopes(manifold, block, distances, covariates, length, moved):
         turning = covariates**2 * shooting_vector_turning(manifold, geodesic)
     farthest = distances + widest * moved
     least, greatest = distance_hessian(manifold, farthest)
-    # A record at covariate zero has no say in the shooting vector.
+    # A record at covariate zero does not contribute to the shooting vector.
     least = np.where(widest > 0.0, least, 0.0)
     low = np.where(least > 0.0, narrowest**2, widest**2) * least
     high = np.maximum(greatest, -least) * widest**2
@@ -254,14 +260,17 @@ def slopes(manifold, block, distances, covariates, length, moved):
 
 
 def far_slope(manifold, distances, covariates, length):
-    """Rate ``a`` and loss ``b`` with: the energy grows at least at ``a r - b`` at distance r.
+    """Rate ``a`` and loss ``b`` such that the energy grows at least at ``a r - b`` at distance r.
 
-    Without positive curvature and cut loci, and along any geodesic from the footpoint of the
-    records' residuals, the shooting vector carried in parallel.  The prediction is within ``rho``
-    of the footpoint, which turns and stretches minus the residual from ``r`` times the geodesic's
-    direction by at most ``rho (1 + k (r + rho))``, k the root of the curvature's size; a record
-    lies within ``d`` of where the geodesic started, which moves it by ``d`` more; and the Jacobi
-    field it is paired with differs from the direction by ``cosh(k rho) - 1``.
+    They hold without positive curvature and cut loci, along any geodesic from the footpoint at
+    which residuals were taken, with the shooting vector transported along.  Three differences from
+    a record at the start of the geodesic make up the loss:
+
+    * The prediction is within ``rho`` of the footpoint, which changes minus the residual from ``r``
+      times the geodesic's direction by at most ``rho (1 + k (r + rho))``, where k is the root of
+      the largest curvature in size.
+    * The record lies within ``d`` of the start, which changes it by ``d`` more.
+    * The Jacobi field in the gradient differs from the direction by ``cosh(k rho) - 1``.
 
     Parameters
     ----------
@@ -274,7 +283,7 @@ def far_slope(manifold, distances, covariates, length):
     Returns
     -------
     tuple of ndarray, shape (..., n)
-        Each record's share, times n.
+        Each record's contribution to ``a`` and to ``b``, times n.
     """
     geodesic = np.abs(covariates) * length
     growth = _growth(manifold, geodesic)
@@ -286,7 +295,7 @@ def far_slope(manifold, distances, covariates, length):
 
 
 def record_means(manifold, footpoint, shooting_vector, covariates, points, bound, *arrays):
-    """Gradient of the energy in one block, and means over records of what is said of them.
+    """Means over records of sums, such as the gradient, and of bounds of each record.
 
     Parameters
     ----------
@@ -295,21 +304,21 @@ def record_means(manifold, footpoint, shooting_vector, covariates, points, bound
     covariates : ndarray, shape (*data_sets, n)
     points : ndarray, shape (*data_sets, n, *point_shape)
     bound : callable
-        From `Residuals`, their distances (..., n), covariates, the lengths of the shooting vectors
-        and ``arrays``, these of shape (..., 1), to a list of sums over records, and one of values
-        (..., n) of records.
+        Its arguments are `Residuals`, their distances (..., n), covariates, lengths of shooting
+        vectors (..., 1) and ``arrays`` (..., 1).  It returns a list of sums over records and a list
+        of values (..., n) of records.
     arrays : ndarray that broadcasts to (*data_sets, *chains)
 
     Returns
     -------
     list of ndarray, shape (*data_sets, *chains) or (*data_sets, *chains, *point_shape)
-        Means of both, in turn.
+        Means of the sums, then of the values.
     """
 
     def part(some, records, *rest):
         x = covariates[records]
         found = residuals_of(manifold, some, x[..., None], points[records])
-        # Products of unit vectors know short distances up to rounding.
+        # Products of unit vectors give short distances up to rounding.
         distances = np.sqrt(found.squared_distances + SQUARE_ROUNDING)
         sums, values = bound(
             found,

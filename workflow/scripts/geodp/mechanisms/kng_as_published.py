@@ -1,10 +1,11 @@
 """The K-norm gradient mechanism as published, kept to reproduce the papers.
 
 For geodesic regression (Kulkarni and Soto) it draws the footpoint, then the shooting vector at each
-drawn footpoint; for a Frechet mean (Soto et al.) the footpoint alone.  It is **not private** at the
-budget it states: its scale and one of its arguments are read off the data, its normalising constant
-depends on them too, and its sensitivity does not cover its support.  Nothing here may be used to
-release anything.
+drawn footpoint; for a Frechet mean (Soto et al.) the footpoint alone.
+
+It is **not private** at the budget it states.  Its scale and one of its arguments are read off the
+data, its normalising constant depends on them too, and its sensitivity does not cover its support.
+It must not be used to release anything.
 """
 
 from dataclasses import dataclass, fields, replace
@@ -15,7 +16,7 @@ import numpy as np
 from geodp.errors import DataError
 from geodp.manifolds.euclidean import Euclidean
 from geodp.manifolds.supports import Ball
-from geodp.mechanisms.base import FALSE, Drawing, Draws, Guarantee, Mechanism
+from geodp.mechanisms.base import FALSE, Draws, Guarantee, Mechanism, SamplingReport
 from geodp.mechanisms.density import FootpointDensity, ShootingVectorDensity
 from geodp.mechanisms.modes import find_modes
 from geodp.mechanisms.target import Target
@@ -25,19 +26,19 @@ from geodp.models.geodesic import GeodesicModel
 from geodp.models.sensitivity import Sensitivity, gradient_sensitivity
 from geodp.samplers.base import run, trace
 
-# Most dimensions of a space in which other modes are looked for.
+# Largest dimension of a space in which other modes are searched for.
 SEARCHED_DIMENSIONS = 12
 
 # Below this fraction of the geodesic's length residuals are rounding.
 SMALLEST_RELATIVE_RESIDUAL = 1e-7
 
-# Records that are enough to search with.
+# Most records that the search for modes uses.
 SEARCHED_RECORDS = 2000
 
 
 @dataclass(frozen=True)
-class Support:
-    """Where the published densities live.
+class PublishedSupport:
+    """Support of the published densities.
 
     Attributes
     ----------
@@ -63,7 +64,7 @@ class Support:
 
     def take(self, data_sets):
         """The same for some of the data sets, given as a slice."""
-        return Support(
+        return PublishedSupport(
             **{
                 entry.name: value[data_sets] if isinstance(value, np.ndarray) else value
                 for entry in fields(self)
@@ -87,12 +88,12 @@ def published_support(
     footpoint_radius=None,
     shooting_vector_length=None,
 ):
-    """Support of the densities; the papers leave it open.
+    """Support of the published densities, which the papers leave open.
 
-    Shooting vectors are no longer than the injectivity radius on spaces of positive curvature
-    (the density has no finite integral beyond), and than ``2 (tau_m + tau)`` where the data lie
-    in a ball of public radius ``tau_m`` (appendix C); footpoints lie anywhere, or in a ball, by
-    default of radius ``tau_m + tau`` for the same reason.
+    Shooting vectors are at most as long as the injectivity radius, since on spaces of positive
+    curvature the density has no finite integral beyond.  If the data lie in a ball of public radius
+    ``tau_m``, they are at most ``2 (tau_m + tau)`` long (appendix C).  Footpoints lie anywhere, or
+    in a ball, by default of radius ``tau_m + tau``.
 
     Parameters
     ----------
@@ -101,16 +102,16 @@ def published_support(
     footpoint_centre : ndarray, shape point_shape or (data_sets, *point_shape), optional
         Centre of the ball of footpoints.
     footpoint_radius, shooting_vector_length : float, optional
-        Narrower or, for the footpoint, other limits.
+        A smaller limit for shooting vectors; another one for footpoints.
 
     Returns
     -------
-    Support
+    PublishedSupport
 
     Raises
     ------
     DataError
-        A ball of footpoints with neither a radius nor data in a ball, or without a centre.
+        A ball of footpoints without a centre, or without a radius that is given or follows.
     """
     if footpoint_centre is None and footpoint_radius is not None:
         raise DataError("footpoint_radius is that of a ball without a centre: give the centre")
@@ -119,7 +120,7 @@ def published_support(
         longest = np.minimum(longest, shooting_vector_length)
     longest = np.broadcast_to(longest, sensitivity.tau.shape)
     if footpoint_centre is None:
-        return Support(longest, footpoint_radius=np.full(longest.shape, np.inf))
+        return PublishedSupport(longest, footpoint_radius=np.full(longest.shape, np.inf))
     radius = 0.5 * sensitivity.reach if footpoint_radius is None else footpoint_radius
     if np.any(np.isinf(radius)):
         raise DataError(
@@ -128,12 +129,12 @@ def published_support(
         )
     centre = np.broadcast_to(footpoint_centre, (*longest.shape, *manifold.point_shape))
     radius = np.broadcast_to(np.minimum(radius, manifold.injectivity_radius), longest.shape)
-    return Support(longest, centre, radius)
+    return PublishedSupport(longest, centre, radius)
 
 
 @dataclass(frozen=True)
 class KNGAsPublished(Mechanism):
-    """Footpoint first, then the shooting vector at each released footpoint.
+    """The published mechanism: a footpoint, then a shooting vector at each drawn footpoint.
 
     Attributes
     ----------
@@ -143,10 +144,9 @@ class KNGAsPublished(Mechanism):
     points : ndarray, shape (data_sets, n, *point_shape)
     fit : Fit
     sensitivity : Sensitivity
-    support : Support
+    support : PublishedSupport
     searched : bool
-        Whether samplers are to look for modes away from the fit, which takes a few hundred
-        gradients.
+        Whether samplers search for modes away from the fit, which takes a few hundred gradients.
     """
 
     model: GeodesicModel
@@ -154,7 +154,7 @@ class KNGAsPublished(Mechanism):
     points: np.ndarray
     fit: Fit
     sensitivity: Sensitivity
-    support: Support
+    support: PublishedSupport
     searched: bool = True
 
     name = "kng_as_published"
@@ -197,12 +197,12 @@ class KNGAsPublished(Mechanism):
 
     @property
     def manifold(self):
-        """Where the data lie."""
+        """Manifold of the data."""
         return self.model.manifold
 
     @property
     def support_description(self):
-        """The support in a line, and whether predictions may reach the cut locus of the data."""
+        """The support in a line, with a note if predictions may reach the cut locus of the data."""
         described = self.support.describe(self.model)
         centre = self.support.footpoint_centre
         if centre is None:
@@ -212,7 +212,7 @@ class KNGAsPublished(Mechanism):
         spread = np.max(manifold.dist(np.expand_dims(centre, axis), self.points), axis=-1)
         reach = self.support.footpoint_radius + self.support.shooting_vector_length + spread
         if np.any(reach >= manifold.injectivity_radius):
-            # There residuals jump and nearly cancel, and the density can have most of its mass.
+            # There residuals jump and nearly cancel, so most of the mass can lie there.
             described += ", predictions may reach the cut locus of the data"
         return described
 
@@ -285,8 +285,7 @@ class KNGAsPublished(Mechanism):
             footpoints,
             np.expand_dims(found.parameters[block], axis),
         )
-        # Close to the mode, beside the density's scale, is enough: the sampler corrects for its
-        # proposal's shape.
+        # Accurate relative to the scale is enough: the sampler corrects for its proposal's shape.
         close = min(1e-4, 0.1 / (self.covariates.shape[-2] * float(budget)))
         mode = model.minimise(
             model.parameters(footpoints, carried),
@@ -313,11 +312,11 @@ class KNGAsPublished(Mechanism):
         ), frame
 
     def _target(self, density, **shape):
-        """The target of a density; its other modes are looked for where there may be any.
+        """Target of a density, with a search for other modes where that can find any.
 
-        Where no curvature is positive, the squared distance to a record has one critical point, and
-        no second one of their sum was found by searching; in many dimensions a few hundred points
-        looked at see nothing.
+        Without positive curvature the squared distance to a record has one critical point, and
+        searches found no second one of their sum.  In many dimensions the few hundred points of the
+        search would find nothing.
         """
         manifold = self.manifold
         target = Target(
@@ -341,26 +340,24 @@ class KNGAsPublished(Mechanism):
 
         return replace(target, find_other_modes=search)
 
-    def draw(self, rng, budgets, draws, planner):
+    def draw(self, rng, budgets, draws, plan_sampler):
         """See `Mechanism.draw` (Kulkarni and Soto, section 4)."""
         target = self.footpoint_target(float(budgets[FOOTPOINT]))
-        first, drawing = _drawn(rng, planner, target, draws[FOOTPOINT])
+        first, report = _drawn(rng, plan_sampler, target, draws[FOOTPOINT])
         if not self.model.number_of_covariates:
-            return Draws({FOOTPOINT: first}, {FOOTPOINT: drawing})
+            return Draws({FOOTPOINT: first}, {FOOTPOINT: report})
         block = self.model.blocks[1]
         target, frame = self.shooting_vector_target(first, float(budgets[block]))
-        second, second_drawing = _drawn(rng, planner, target, draws[block])
+        second, second_report = _drawn(rng, plan_sampler, target, draws[block])
         vectors = self.manifold.vector(np.expand_dims(frame, -self.manifold.point_ndim - 2), second)
-        return Draws(
-            {FOOTPOINT: first, block: vectors}, {FOOTPOINT: drawing, block: second_drawing}
-        )
+        return Draws({FOOTPOINT: first, block: vectors}, {FOOTPOINT: report, block: second_report})
 
-    def traces(self, rng, budgets, draws, planner, chains, states, warm_up=0, thin=None):
-        """See `Mechanism.traces`: of the first data set, each block apart.
+    def traces(self, rng, budgets, draws, plan_sampler, chains, states, warm_up=0, thin=None):
+        """See `Mechanism.traces`; traces are of the first data set, block by block.
 
-        The kernels are those that drew; exact draws are planned anew for their number.  The
-        shooting vector is traced at the drawn footpoint farthest from the fit, where its density is
-        the least like the proposal.
+        The kernels are those that drew, except that exact draws are planned anew for their number.
+        The shooting vector is traced at the drawn footpoint farthest from the fit, where the
+        proposal fits its density worst.
         """
         one = self.take(slice(0, 1))
         drawn = draws.parameters[FOOTPOINT][:1]
@@ -376,12 +373,12 @@ class KNGAsPublished(Mechanism):
             targets[block] = (target, (slice(0, 1), place))
         traces = {}
         for block, (target, member) in targets.items():
-            drew = draws.drawings[block]
+            drew = draws.reports[block]
             # An exact draw is a step by itself.
             gap = thin or max(1, drew.steps)
             kernel = drew.sampler.member(member)
             if kernel.name == "exact":
-                kernel = planner(rng, target, chains * states).sampler
+                kernel = plan_sampler(rng, target, chains * states).sampler
             found = trace(rng, kernel, target, chains, states, gap, warm_up)
             traces[block] = {
                 name: np.reshape(values, (chains, states)) for name, values in found.items()
@@ -390,11 +387,11 @@ class KNGAsPublished(Mechanism):
         return traces
 
 
-def _drawn(rng, planner, target, number):
-    """Positions (*batch, number, *point_shape) drawn as planned, and how."""
-    plan = planner(rng, target, number)
+def _drawn(rng, plan_sampler, target, number):
+    """Draws (*batch, number, *point_shape) from a target, and their `SamplingReport`."""
+    plan = plan_sampler(rng, target, number)
     state, accepted = run(rng, plan.sampler, target, number, plan.steps)
-    drawing = Drawing(
+    report = SamplingReport(
         drawn_by=plan.drawn_by,
         certificate=plan.certificate,
         proposals=plan.proposals,
@@ -406,4 +403,4 @@ def _drawn(rng, planner, target, number):
         cut_short=plan.cut_short,
         sampler=plan.sampler,
     )
-    return state.position, drawing
+    return state.position, report

@@ -1,8 +1,8 @@
 """The Laplace mechanism on a manifold, for Frechet means (Reimherr, Bharath and Soto).
 
-Its density falls with the distance to the mean, ``exp(-d(p, mean) / sigma)``.  On a sphere the
-normalising constant does not depend on the mean, so that ``sigma = sensitivity / budget`` has the
-budget (their theorem 1); the sensitivity is that of means of data in a public ball (theorem 2).
+Its density is ``exp(-d(p, mean) / sigma)`` up to a constant.  On a sphere that constant does not
+depend on the mean, so ``sigma = sensitivity / budget`` satisfies the budget (their theorem 1).  The
+sensitivity is that of means of data in a public ball (theorem 2).
 """
 
 from dataclasses import dataclass, replace
@@ -11,11 +11,11 @@ import numpy as np
 
 from geodp.errors import DataError
 from geodp.manifolds.sphere import Sphere
-from geodp.mechanisms.base import PROVED, Drawing, Guarantee, Mechanism, as_draws
+from geodp.mechanisms.base import PROVED, Guarantee, Mechanism, SamplingReport, as_draws
 from geodp.models.geodesic import GeodesicModel
 from geodp.models.sensitivity import mean_sensitivity
 
-# A point this little beyond the ball's radius is outside by rounding alone.
+# Relative excess of a distance over the radius of the ball that counts as rounding.
 ROUNDING = 1e-9
 
 
@@ -28,8 +28,9 @@ class Laplace(Mechanism):
     model : GeodesicModel
     mean : ndarray, shape (data_sets, *point_shape)
     sensitivity : float
-        Farthest that a mean moves when a record within the ball is replaced.
+        How far a mean moves at most when a record within the ball is replaced.
     data_radius : float
+        Radius of the public ball that holds the data.
     """
 
     model: GeodesicModel
@@ -42,7 +43,7 @@ class Laplace(Mechanism):
 
     @property
     def guarantee(self):
-        """Proved for data in the ball, which `prepare` checks."""
+        """See `Guarantee`; proved for data in the ball, which `prepare` checks."""
         neighbours = f"one record replaced within the public ball of radius {self.data_radius:g}"
         return Guarantee(
             PROVED, neighbours, "record", f"Laplace mechanism: the budget holds for {neighbours}."
@@ -80,7 +81,7 @@ class Laplace(Mechanism):
     def take(self, data_sets):
         return replace(self, mean=self.mean[data_sets])
 
-    def draw(self, rng, budgets, draws, planner=None):
+    def draw(self, rng, budgets, draws, plan_sampler=None):
         """See `Mechanism.draw`; every draw is independent and exact."""
         [block] = self.model.blocks
         manifold, number = self.model.manifold, draws[block]
@@ -90,13 +91,13 @@ class Laplace(Mechanism):
         centre = np.broadcast_to(np.expand_dims(self.mean, 1), (*shape, *manifold.point_shape))
         direction = manifold.random_direction(rng, centre)
         points = manifold.exp(centre, manifold.expand(radius) * direction)
-        drawing = Drawing("exact", "radial distribution, by transformed density rejection")
-        return as_draws(self.model, {block: points}, {block: drawing})
+        report = SamplingReport("exact", "radial distribution, by transformed density rejection")
+        return as_draws(self.model, {block: points}, {block: report})
 
 
 @dataclass(frozen=True)
 class _RadialDensity:
-    """``sin(r)^(d-1) exp(-r / sigma)`` on [0, pi], which is log-concave, as SciPy asks for it."""
+    """The log-concave density ``sin(r)^(d-1) exp(-r / sigma)`` on [0, pi], in SciPy's protocol."""
 
     dim: int
     scale: float
@@ -111,12 +112,25 @@ class _RadialDensity:
 
 
 def laplace_radii(rng, dim, scale, shape):
-    """Distances of draws from ``exp(-d / scale)`` on S^dim to its centre, of some shape."""
-    # Slow to import, and every job that samples would wait for it.
+    """Distances from the centre of draws from the density ``exp(-d / scale)`` on S^dim.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+    dim : int
+    scale : float
+        Radians.
+    shape : tuple of int
+
+    Returns
+    -------
+    ndarray of the given shape
+    """
+    # Imported here since it is slow to import.
     from scipy.stats.sampling import TransformedDensityRejection
 
     density = _RadialDensity(dim, scale)
-    # Beyond so many scales the density is below what double precision tells from zero.
+    # Beyond this many scales the density underflows.
     reach = min(np.pi, scale * (700.0 + 10.0 * dim))
     mode = min(np.arctan((dim - 1) * scale), reach)
     generator = TransformedDensityRejection(

@@ -1,9 +1,9 @@
 """Modes of a K-norm gradient density away from the fit.
 
-The density is at its highest wherever the gradient of the energy vanishes: at the minimum, but
-also at saddles and maxima, which a bounded or compact support can hold.  Near each the density
-is again an elliptical Laplace distribution, of mass proportional to ``1 / |det H|`` whatever the
-budget, so a sampler must know of them.
+The density is highest wherever the gradient of the energy vanishes: at the minimum, but also at
+saddles and maxima, which a bounded or compact support can hold.  Near each of these the density is
+an elliptical Laplace density, of mass proportional to ``1 / |det H|`` whatever the budget.  So a
+sampler must know of them.
 """
 
 from dataclasses import dataclass
@@ -12,18 +12,18 @@ import numpy as np
 
 from geodp.randomness import random_directions
 
-# Geodesics nearly as long as the support allows pass near many cut loci, and slivers of high
-# density lie between them: this share of the points looked at is near the rim.
+# Share of the starting points near the rim of the support: long geodesics pass near many cut loci,
+# with slivers of high density between them.
 RIM = 0.5
 
-# Points looked at all over the support, starts chosen among them, steps from each, and how many
-# other modes are kept.
+# Points all over the support, starts chosen among them, steps from each start, and the most modes
+# that are kept.
 SCREENED = 256
 STARTS = 8
 STEPS = 6
 MOST_MODES = 4
 
-# Points looked at around an end of the search, at these fractions of the support's radius.
+# Points around each end of the search, within these fractions of the support's radius.
 LOCAL_POINTS = 32
 LOCAL_RADII = (0.08, 0.025)
 
@@ -36,7 +36,7 @@ SAME_MODE = 0.02
 
 @dataclass(frozen=True)
 class Modes:
-    """Where the gradient nearly vanishes; places without a mode have no mass.
+    """Modes where the gradient nearly vanishes; unused places have no mass.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class Modes:
     hessian : ndarray, shape (*batch, modes, dim, dim)
         In the frame at the position.
     log_mass : ndarray, shape (*batch, modes)
-        Logarithm of the mass relative to the main mode's, about; minus infinity for none.
+        Approximate logarithm of the mass relative to the main mode's; minus infinity for none.
     """
 
     position: np.ndarray
@@ -52,10 +52,10 @@ class Modes:
     log_mass: np.ndarray
 
 
-def ball_points(dim, number, rim=0.0):
-    """Points that fill the unit ball, the same at every call, shape (number, dim).
+def search_points(dim, number, rim=0.0):
+    """Starting points in the unit ball, the same at every call, shape (number, dim).
 
-    ``rim`` is the share of them that fills the outer tenth of the radius alone.
+    ``rim`` is the share of points whose radius is above 0.9.
     """
     directions = random_directions(np.random.default_rng(0), (number, dim))
     outer = round(rim * number)
@@ -78,11 +78,11 @@ def find_modes(
     Parameters
     ----------
     space : Manifold
-        Where the density lives.
+        Space of the states.
     density : GradientDensity
-        Whose ``coordinates`` and ``linearise`` give the gradient and its derivative.
+        Its ``coordinates`` and ``linearise`` give the gradient and its derivative.
     rough : GradientDensity
-        One much like it that costs less, for the search; the same if there is none.
+        A cheaper approximation for the search, such as `GradientDensity.thinned`.
     main : ndarray, shape (*batch, ...)
         The main mode, which is not returned.
     main_hessian : ndarray, shape (*batch, dim, dim)
@@ -100,7 +100,7 @@ def find_modes(
 
     def around(place, radius, number, rim=0.0):
         frame = np.expand_dims(space.frame(place), axis - 1)
-        offsets = radius[..., None, None] * ball_points(space.dim, number, rim)
+        offsets = radius[..., None, None] * search_points(space.dim, number, rim)
         points = space.exp(np.expand_dims(place, axis), space.vector(frame, offsets))
         return points, space.dist(centre, points) <= support_radius[..., None]
 
@@ -116,8 +116,8 @@ def find_modes(
 
     gradient = rough.coordinates
     starts, _ = around(support_centre, support_radius, SCREENED, RIM)
-    # Descend from where the gradient is least, by itself and compared with what the main mode's
-    # Hessian lets expect there.
+    # Start where the gradient is smallest, absolutely and relative to its linear prediction from
+    # the main mode.
     offset = space.coordinates(
         np.expand_dims(main, axis),
         space.log(np.expand_dims(main, axis), starts),
@@ -132,7 +132,7 @@ def find_modes(
     )
     starts = np.take_along_axis(starts, space.expand(order), axis=axis)
     refined = distinct(rough, descend(starts, rough, STEPS)).position
-    # Near a cut locus the gradient jumps, and a descent can end short of the mode: look around.
+    # Near a cut locus the gradient jumps, and a descent can end short of the mode.
     for fraction in LOCAL_RADII:
         best = []
         for mode in range(MOST_MODES):
@@ -151,7 +151,7 @@ def find_modes(
 
 
 def _descend(space, linearise, state, centre, support_radius, steps):
-    """Levenberg-Marquardt on the squared norm of the gradient, whatever the Hessian's signs."""
+    """Minimise the squared norm of the gradient (Levenberg-Marquardt), from several states."""
     gradient, matrix = linearise(state)
     norm = np.linalg.norm(gradient, axis=-1)
     damping = np.full(norm.shape, 1e-2)
@@ -174,7 +174,7 @@ def _descend(space, linearise, state, centre, support_radius, steps):
 
 
 def _distinct(space, state, matrix, norm, main, main_log_mass, scale, merge_radius):
-    """The heaviest ends of a search that are neither the main mode nor one another."""
+    """`Modes` from the ends of a search: distinct from the main mode and one another."""
     axis = -space.point_ndim - 1
     log_mass = _log_mass(matrix, norm, scale[..., None]) - main_log_mass[..., None]
     taken = space.dist(np.expand_dims(main, axis), state) < merge_radius[..., None]
@@ -199,7 +199,7 @@ def _distinct(space, state, matrix, norm, main, main_log_mass, scale, merge_radi
 
 
 def _log_mass(matrix, norm, scale):
-    """Logarithm of ``exp(-norm / scale) / |det matrix|``, of a matrix that is not too singular."""
+    """Logarithm of ``exp(-norm / scale) / |det matrix|``; minus infinity if not finite."""
     log_determinant = np.linalg.slogdet(matrix)[1]
     value = -norm / scale - log_determinant
     return np.where(np.isfinite(value), value, -np.inf)

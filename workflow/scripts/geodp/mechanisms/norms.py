@@ -1,4 +1,4 @@
-"""Norms of gradients that densities fall with."""
+"""Norms of the gradient, in whose exponential a density falls."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -7,24 +7,24 @@ import numpy as np
 
 
 class Norm(ABC):
-    """A sum of lengths of parts of a linear image of the gradient."""
+    """A norm that is the sum of the lengths of the parts of a linear image of the gradient."""
 
     @abstractmethod
     def parts(self, dim):
-        """Matrix (dim, dim) whose image of a gradient is cut into parts, and their number."""
+        """Matrix (dim, dim) of the linear image, and the number of equal parts it is cut into."""
 
 
 @dataclass(frozen=True)
-class Length(Norm):
-    """The Riemannian length."""
+class RiemannianNorm(Norm):
+    """The Riemannian norm: one part."""
 
     def parts(self, dim):
         return np.eye(dim), 1
 
 
 @dataclass(frozen=True)
-class Hull(Norm):
-    """``|a/2 + b| + |a/2 - b|`` of the two gradients (a, b) of a geodesic, footpoint's first.
+class HullNorm(Norm):
+    """``|a/2 + b| + |a/2 - b|`` for the gradient a in the footpoint and b in the shooting vector.
 
     In flat space these are the lengths of the gradients at the geodesic's ends.
     """

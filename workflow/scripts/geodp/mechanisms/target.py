@@ -1,4 +1,4 @@
-"""An unnormalised density on a support, with what samplers need to know of its shape."""
+"""Targets of samplers: unnormalised densities on a support, with their shape at the mode."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,44 +10,44 @@ import numpy as np
 from geodp.manifolds.base import Manifold
 from geodp.mechanisms.density import Density
 from geodp.mechanisms.modes import Modes
-from geodp.mechanisms.norms import Length, Norm
+from geodp.mechanisms.norms import Norm, RiemannianNorm
 
-LENGTH = Length()
+RIEMANNIAN = RiemannianNorm()
 
 
 def no_modes():
-    """None were looked for."""
+    """Default of `Target.find_other_modes`: no search."""
     return None
 
 
-# Compared by identity, so that what is worked out of a target can be remembered.
+# Compared by identity, so that results about a target can be cached.
 @dataclass(frozen=True, eq=False)
 class Target:
-    """A batch of densities on one space, with respect to its Riemannian volume.
+    """A batch of unnormalised densities with respect to the Riemannian volume of one space.
 
     Attributes
     ----------
     space : Manifold
-        Where the chains move.
+        Space of the states.
     unrestricted : callable
-        From states (*batch, chains, *point_shape) to the log density (*batch, chains) as it would
-        be without a support, up to a constant for each member of the batch.
+        From states (*batch, chains, *point_shape) to the log density (*batch, chains) without the
+        restriction to the support, up to a constant for each member of the batch.
     centre : ndarray, shape (*batch, *point_shape)
         Mode of the density.
     hessian : ndarray, shape (*batch, dim, dim)
         Derivative of the gradient at the centre, in the frame there.
     scale : ndarray, shape (*batch)
         Near the centre the density is about ``exp(-norm(hessian @ step) / scale)``.
-    support : Region
+    support : Support
     find_other_modes : callable
-        Search for modes away from the centre: to `Modes`, or ``None`` where there can be none or
-        they cannot be looked for.
+        Searches for modes away from the centre and returns `Modes`, or ``None`` where there are
+        none or no search is made.
     density : Density or None
-        The same density with bounds over balls, for samplers that certify an envelope.
+        The same density with bounds on cells, for samplers that certify an envelope.
     norm : Norm
-        Of the gradient, that the density falls with.
+        The norm of the gradient in whose exponential the density falls.
     widths : tuple of float
-        Multiples of the scale at which proposals about the centre are of use.
+        Widths of the proposals about the centre, in multiples of the scale.
     """
 
     space: Manifold
@@ -58,12 +58,12 @@ class Target:
     support: Any
     find_other_modes: Callable[[], Modes | None] = no_modes
     density: Density | None = None
-    norm: Norm = LENGTH
+    norm: Norm = RIEMANNIAN
     widths: tuple = (1.0,)
 
     @cached_property
     def other_modes(self):
-        """Modes away from the centre, looked for when first asked for: the search is long."""
+        """`Modes` away from the centre or ``None``; the search is slow and made once, on demand."""
         return self.find_other_modes()
 
     @property

@@ -1,8 +1,8 @@
-"""Names of the parameters of a model: a footpoint, and a shooting vector for each covariate."""
+"""Names of the blocks of a model's parameters: a footpoint, a shooting vector a covariate."""
 
 FOOTPOINT = "footpoint"
 
-# The name of a budget that is not divided among blocks.
+# Name of a budget that is not divided among blocks.
 ALL = "all"
 
 

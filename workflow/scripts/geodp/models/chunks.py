@@ -16,20 +16,20 @@ def sum_over_records(manifold, parameters, data_shape, part, arrays=(), per_reco
     data_shape : tuple of int
         (*data_sets, n).
     part : callable
-        From parameters (*data_sets, some_chains, *point_shape), an index of some of the records,
-        ``arrays`` (*data_sets, some_chains) and ``per_record`` (*data_sets, some_chains,
-        some_records), to a list of sums over these records, each with axes (*data_sets,
-        some_chains) in front.
+        Sums over a chunk of records at a chunk of chains.  Its arguments are parameters
+        (*data_sets, some_chains, *point_shape), the index of the records, ``arrays`` (*data_sets,
+        some_chains) and ``per_record`` (*data_sets, some_chains, some_records).  It returns a list
+        of arrays whose first axes are (*data_sets, some_chains).
     arrays : sequence of ndarray
         Each broadcasts to (*data_sets, *chains).
     per_record : sequence of ndarray, shape (*data_sets, *chains, n)
     size : int
-        Numbers that an array of ``part`` holds for a record.
+        Numbers that the largest array of ``part`` holds for one record.
 
     Returns
     -------
     list of ndarray
-        The sums over all records, with axes (*data_sets, *chains) in front.
+        The sums over all records; their first axes are (*data_sets, *chains).
     """
     data_ndim = len(data_shape) - 1
     number = data_shape[-1]

@@ -7,33 +7,33 @@ import numpy as np
 from geodp.errors import DataError
 from geodp.models.losses import Distance, SquaredDistance
 
-# Gauss-Newton contracts by about the squared residuals a step, so when a few steps have not
-# been enough the data are spread widely and the exact Hessian is worth its gradients.
+# Gauss-Newton steps before those with the exact Hessian.  Gauss-Newton converges at a rate of about
+# the squared residuals.  If a few steps are not enough, residuals are large and the exact Hessian
+# is worth the gradients it costs.
 GAUSS_NEWTON_STEPS = 6
 
-# A record this close to the cut locus of its prediction (as a fraction of the injectivity
-# radius) has a residual whose direction a small change of the fit would reverse.
+# Distance of a record from its prediction, as a fraction of the injectivity radius, beyond which a
+# small change of the fit could reverse the direction of its residual.
 CUT_LOCUS_FRACTION = 0.9
 
-# Energies come from cosines of distances on spaces of unit vectors, so their rounding does not
-# shrink with them.
+# Absolute rounding of energies: on spaces of unit vectors they come from cosines of distances.
 ENERGY_ROUNDING = 1e-14
 
-# Least scale of data, relative to their coordinates: a gradient of 1e-10 of it is rounding.
+# Smallest scale of data, relative to their coordinates: a gradient of 1e-10 of it is rounding.
 LEAST_SCALE = 1e-4
 
 # Rounds of reweighting of the robust start, each about one pass over the data.
 STARTING_ROUNDS = 30
 
-# Records that are enough for a start.
+# Most records that the start is computed from.
 STARTING_RECORDS = 4096
 
-# Records nearer than this to a fit by distances, relative to the data's scale, are at it.
+# Distance, relative to the data's scale, within which records count as lying at a median.
 AT_RECORD = 1e-6
 
 
 class FitError(DataError):
-    """The data admit no fit that can be vouched for."""
+    """The data do not determine a fit."""
 
 
 class CutLocusError(FitError):
@@ -44,7 +44,7 @@ class CutLocusError(FitError):
     record : int
         Its index within its data set.
     reason : str
-        What is wrong and what to do, without saying which record it is.
+        The fault and the remedy, without the record.
     """
 
     def __init__(self, index, distance, injectivity_radius, data_sets=()):
@@ -60,15 +60,15 @@ class CutLocusError(FitError):
 
 @dataclass(frozen=True)
 class Minimum:
-    """Where the energy stopped falling.
+    """End of a minimisation of the energy.
 
     Attributes
     ----------
     parameters : dict of ndarray, shape (*data_sets, *chains, *point_shape)
         By block.
     energy, gradient_norm : ndarray, shape (*data_sets, *chains)
-        The norm is relative to the data's scale (root mean squared distance to the start, or
-        what stands for it in another loss).
+        The norm is relative to the data's scale: the root of twice the energy of the starting
+        footpoint, by least squares the root mean squared distance to it.
     converged : ndarray of bool, shape (*data_sets, *chains)
     iterations : int
     """
@@ -290,10 +290,9 @@ def check_cut_locus(manifold, distances, loss):
     """Raise `CutLocusError` when a residual that counts in full comes near the cut locus.
 
     By least squares such a record pulls more strongly than any other, in a direction that a
-    small change of the fit reverses.  A loss that bounds its pull makes it one more outlier, on
-    which the fit depends as little as on any: to refuse it would undo what the loss is for.  (The
-    fit itself is sound: at the cut locus of a record its loss has a ridge, where no minimum is.)
-    A bound that is itself near the cut locus bounds next to nothing, and excuses no record.
+    small change of the fit reverses.  With a loss that bounds the pull it is one more outlier,
+    on which the fit depends little, and is accepted.  (At the cut locus of a record the loss has a
+    ridge, so no minimum lies there.)  A bound that is itself near the cut locus accepts no record.
 
     Parameters
     ----------
@@ -312,10 +311,10 @@ def check_cut_locus(manifold, distances, loss):
 
 
 def _at_a_record(model, found, points):
-    """Medians moved to a record where the record is the minimum.
+    """Geometric medians, moved to a record where that record is the minimum.
 
-    A record is where no direction lowers the sum of distances: where the unit vectors towards the
-    others add up to at most the number of records that lie there.
+    No direction from a record lowers the sum of distances if the sum of the unit vectors towards
+    the other records is no longer than the number of records that lie at this one.
     """
     manifold = model.manifold
     axis = -manifold.point_ndim - 1
@@ -346,9 +345,9 @@ def starting_parameters(model, covariates, points, candidates=32):
     """Start of the fit: linear regression in the tangent space at a central record.
 
     The central record is the one, of up to ``candidates`` spread over the data, with the least
-    sum of losses of the distances to the others.  With a loss that bounds the pull of records the
-    regression is reweighted until outliers have no more pull in it than they will have in the fit.
-    Of very many records some are enough, spread over the data.
+    sum of losses of the distances to the others.  For other losses than least squares the
+    regression is reweighted iteratively.  At most `STARTING_RECORDS` records, spread over the data,
+    are used.
 
     Parameters
     ----------
@@ -393,7 +392,7 @@ def starting_parameters(model, covariates, points, candidates=32):
 
 
 def _some_records(manifold, covariates, points):
-    """Of very many records some, spread over the data, among which each covariate varies."""
+    """At most about `STARTING_RECORDS` records, spread over the data; each covariate varies."""
     number, k = covariates.shape[-2:]
     if number <= STARTING_RECORDS:
         return covariates, points

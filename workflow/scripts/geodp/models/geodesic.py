@@ -1,11 +1,12 @@
-"""The model of all five papers: ``y ~ Exp(p, x_1 v_1 + ... + x_k v_k)`` on a Riemannian manifold.
+"""Geodesic regression: the model ``y ~ Exp(p, x_1 v_1 + ... + x_k v_k)`` on a manifold.
 
-Without a covariate it is the Frechet mean or, with the distance as loss, the geometric median; with
-one it is geodesic regression (Fletcher 2011; Kulkarni and Soto, eq. 3 to 6); on Euclidean space it
-is linear regression.  Everything is vectorised over data sets and chains: parameters have shape
-(*data_sets, *chains, *point_shape), covariates (*data_sets, n, k) and points
-(*data_sets, n, *point_shape).  With one covariate its axis may be left out, and without one
-covariates may be ``None``.
+Without a covariate it is the Frechet mean or, with the distance as loss, the geometric median.
+With one it is geodesic regression (Fletcher 2011; Kulkarni and Soto, eq. 3 to 6).  On Euclidean
+space it is linear regression.
+
+Everything is vectorised over data sets and chains: parameters have shape (*data_sets, *chains,
+*point_shape), covariates (*data_sets, n, k) and points (*data_sets, n, *point_shape).  With one
+covariate its axis may be left out, and without one covariates may be ``None``.
 """
 
 from dataclasses import dataclass, field
@@ -13,11 +14,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from geodp.manifolds.base import Manifold
-from geodp.models import residuals as rows
 from geodp.models.blocks import block_names
 from geodp.models.chunks import CHUNK, sum_over_records
 from geodp.models.fitting import fit, minimise
 from geodp.models.losses import Loss, SquaredDistance
+from geodp.models.residuals import gauss_newton_steps, record_size, residuals_of
 
 # Step of the central differences of the gradient, radians: error of order 1e-10 both ways.
 DIFFERENCE_STEP = 1e-5
@@ -25,7 +26,7 @@ DIFFERENCE_STEP = 1e-5
 
 @dataclass(frozen=True)
 class EnergyGradient:
-    """Energy, the mean loss, and the blocks of its gradient asked for.
+    """Energy, which is the mean loss, and blocks of its gradient.
 
     Attributes
     ----------
@@ -40,7 +41,7 @@ class EnergyGradient:
 
 @dataclass(frozen=True)
 class GeodesicModel:
-    """A manifold, a number of covariates and a loss.
+    """Model ``y ~ Exp(p, x_1 v_1 + ... + x_k v_k)`` with a loss of the residual.
 
     Attributes
     ----------
@@ -69,16 +70,16 @@ class GeodesicModel:
         return block_names(self.number_of_covariates)
 
     def parameters(self, *arrays):
-        """Parameters by block, from one array a block."""
+        """Parameters as a dict by block, from one array a block."""
         return dict(zip(self.blocks, arrays, strict=True))
 
     def aligned(self, covariates, points):
-        """Covariates with an axis for k, of shape (*data_sets, n, k).
+        """Covariates as an array of shape (*data_sets, n, k).
 
         Raises
         ------
         ValueError
-            Covariates and points do not go together.
+            The shapes of covariates and points do not match.
         """
         shape = self.manifold.batch_shape(points)
         if covariates is None:
@@ -96,7 +97,7 @@ class GeodesicModel:
     def residuals(self, parameters, covariates, points):
         """Residuals of records; see `geodp.models.residuals.Residuals`."""
         x = self.aligned(covariates, points)
-        return rows.residuals_of(self.manifold, parameters, x, points)
+        return residuals_of(self.manifold, parameters, x, points)
 
     def energy_gradient(self, parameters, covariates, points, blocks=None):
         """Energy, the mean loss, and its gradients (Kulkarni and Soto, eq. 3, 5 and 6).
@@ -109,7 +110,7 @@ class GeodesicModel:
         covariates : ndarray, shape (*data_sets, n, k)
         points : ndarray, shape (*data_sets, n, *point_shape)
         blocks : sequence of str, optional
-            The gradients wanted: empty for the energy alone, all unless given.
+            Blocks of the gradient to compute: empty for the energy alone; all unless given.
 
         Returns
         -------
@@ -121,7 +122,7 @@ class GeodesicModel:
 
         def part(some, records):
             """Sum of losses, and minus the sums of contributions."""
-            found = rows.residuals_of(manifold, some, x[records], points[records])
+            found = residuals_of(manifold, some, x[records], points[records])
             losses = self.loss.values(found.squared_distances)
             weights = self.loss.weights(found.squared_distances) if blocks else None
             gradients = [-found.adjoint_sums(block, weights) for block in blocks]
@@ -138,10 +139,10 @@ class GeodesicModel:
 
     @property
     def _record_size(self):
-        return rows.record_size(self.manifold, self.number_of_covariates)
+        return record_size(self.manifold, self.number_of_covariates)
 
     def contributions(self, parameters, covariates, points):
-        """What each record contributes to minus n times the gradient, for clipping.
+        """Contribution of each record to minus n times the gradient, for clipping.
 
         Returns
         -------
@@ -166,7 +167,7 @@ class GeodesicModel:
         step = max(1, CHUNK // (self._record_size * max(1, distances.size // number)))
         for start in range(0, number, step):
             some = (*before, slice(start, start + step))
-            found = rows.residuals_of(manifold, parameters, x[some], points[some])
+            found = residuals_of(manifold, parameters, x[some], points[some])
             distances[..., some[-1]] = np.sqrt(found.squared_distances)
         return distances
 
@@ -234,14 +235,14 @@ class GeodesicModel:
         x = self.aligned(covariates, points)
         weights = None
         if not isinstance(self.loss, SquaredDistance):
-            found = rows.residuals_of(self.manifold, parameters, x, points)
+            found = residuals_of(self.manifold, parameters, x, points)
             weights = self.loss.weights(found.squared_distances)
-        return rows.gauss_newton_steps(self.manifold, parameters, x, gradients, damping, weights)
+        return gauss_newton_steps(self.manifold, parameters, x, gradients, damping, weights)
 
     def hessian(self, parameters, covariates, points, blocks=None):
         """Exact Hessian of the energy, by central differences of the gradient.
 
-        Where a loss has no second derivative this is a mean of those on both sides.
+        Where a loss has no second derivative the entries are means of one-sided derivatives.
 
         Returns
         -------
@@ -279,6 +280,6 @@ class GeodesicModel:
         matrix = np.concatenate(matrix, axis=-2)
         return 0.5 * (matrix + np.swapaxes(matrix, -1, -2))
 
-    # The fit is a module of its own.
+    # Defined in `geodp.models.fitting`.
     minimise = minimise
     fit = fit

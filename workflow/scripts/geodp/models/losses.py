@@ -13,10 +13,10 @@ class Loss(ABC):
     Attributes
     ----------
     name : str
-        What configurations call it.
+        Name in configurations.
     pull : float
-        Least upper bound of the derivative in d, the most that one record pulls at a fit, in the
-        unit of the derivative; infinite for least squares.
+        Supremum of the derivative in d, which bounds the influence of one record on a fit;
+        infinite for least squares.
     """
 
     name: str
@@ -28,9 +28,9 @@ class Loss(ABC):
 
     @abstractmethod
     def weights(self, squared_distances):
-        """Derivative of the loss in d, over d: the factor of a residual in the gradient.
+        """Weights: the derivative of the loss in d, divided by d; ``None`` where all are one.
 
-        ``None`` where all are one.
+        A residual enters the gradient times its weight.
         """
 
 

@@ -1,9 +1,13 @@
-"""Residuals of records about predictions, and all that gradients and Gauss-Newton steps need.
+"""Residuals of records about their predictions, with sums for gradients and Gauss-Newton steps.
 
 The prediction of a record with covariates ``x_1, ..., x_k`` is ``Exp(p, x_1 v_1 + ... + x_k v_k)``.
-Where all records look along one geodesic (at most one covariate) of a symmetric space, residuals
-are never formed one by one; with several covariates each record has a geodesic, hence curvature
-eigenspaces, of its own; on other spaces derivatives of Exp come from differences.
+There are three cases:
+
+* `OneGeodesicResiduals`: a symmetric space and at most one covariate.  All predictions lie on one
+  geodesic, and residuals need not be formed one by one.
+* `PerRecordGeodesicResiduals`: a symmetric space and several covariates.  Each record has its own
+  geodesic, hence its own curvature eigenspaces.
+* `DifferencedResiduals`: any other manifold.  Derivatives of Exp are differences.
 """
 
 from abc import ABC, abstractmethod
@@ -18,7 +22,7 @@ from geodp.manifolds.differences import DifferencedManifold
 from geodp.manifolds.symmetric import JACOBI_SOLUTIONS, SymmetricSpace, jacobi_factors
 from geodp.models.chunks import sum_over_records
 
-# Keeps the normal equations of least squares solvable, relative to their size.
+# Shift, relative to their trace, that keeps normal matrices invertible.
 RIDGE = 1e-14
 
 
@@ -39,7 +43,7 @@ class Residuals(ABC):
 
     @abstractmethod
     def adjoint_sums(self, block, weights=None):
-        """Sum over records of their weighted contributions to a block.
+        """Weighted sum over records of their contributions to a block.
 
         Parameters
         ----------
@@ -61,7 +65,7 @@ class Residuals(ABC):
         Parameters
         ----------
         coefficients : dict of float
-            By block; a block left out does not enter.
+            By block; zero for a block left out.
 
         Returns
         -------
@@ -92,12 +96,12 @@ def residuals_of(manifold, parameters, covariates, points):
     if not isinstance(manifold, SymmetricSpace):
         return DifferencedResiduals.of(manifold, parameters, covariates, points)
     if number_of_covariates > 1:
-        return GeodesicsResiduals.of(manifold, parameters, covariates, points)
-    return GeodesicResiduals.of(manifold, parameters, covariates, points)
+        return PerRecordGeodesicResiduals.of(manifold, parameters, covariates, points)
+    return OneGeodesicResiduals.of(manifold, parameters, covariates, points)
 
 
 def record_size(manifold, number_of_covariates):
-    """Numbers that one array of `residuals_of` holds for a record, about."""
+    """About how many numbers the largest array of `residuals_of` holds for a record."""
     coordinates = int(np.prod(manifold.point_shape))
     if not isinstance(manifold, SymmetricSpace):
         return manifold.dim * coordinates
@@ -105,7 +109,7 @@ def record_size(manifold, number_of_covariates):
 
 
 def _one_geodesic(parameters, covariates):
-    """Start, velocity and times of the geodesic that all records look along (k = 0 or 1)."""
+    """Start, velocity and times of the geodesic of all predictions (k = 0 or 1)."""
     start, *velocities = parameters.values()
     if velocities:
         return start, velocities[0], covariates[..., 0]
@@ -113,13 +117,13 @@ def _one_geodesic(parameters, covariates):
 
 
 def _argument(index):
-    """Which argument of Exp a block is: the footpoint comes first."""
+    """Argument of Exp that a block enters: the footpoint, of index 0, is the point."""
     return "vector" if index else "point"
 
 
 @dataclass(frozen=True)
-class GeodesicResiduals(Residuals):
-    """Residuals along one geodesic of a symmetric space: k = 0 or 1.
+class OneGeodesicResiduals(Residuals):
+    """Residuals about predictions on one geodesic of a symmetric space: k = 0 or 1.
 
     Attributes
     ----------
@@ -128,7 +132,7 @@ class GeodesicResiduals(Residuals):
     covariates, points : ndarray
         As given.
     times : ndarray that broadcasts to (*data_sets, *chains, n)
-    logs : LogsAlong, or an equal of it
+    logs : LogsAlong, or an object with the same attributes and methods
     """
 
     manifold: SymmetricSpace
@@ -165,7 +169,7 @@ class GeodesicResiduals(Residuals):
         return self.logs.combine(factors)
 
     def adjoint_norms(self, coefficients):
-        # Contributions to both blocks have the same component in an eigenspace, up to factors.
+        # In an eigenspace contributions to both blocks are multiples of the same component.
         squares = self.logs.squared_components
         total = np.zeros(self.squared_distances.shape)
         for index in range(squares.shape[-2]):
@@ -187,8 +191,8 @@ class GeodesicResiduals(Residuals):
 
 
 @dataclass(frozen=True)
-class GeodesicsResiduals(Residuals):
-    """Residuals on a symmetric space, each record on a geodesic of its own: k of 2 or more.
+class PerRecordGeodesicResiduals(Residuals):
+    """Residuals on a symmetric space with a geodesic for each record: k of 2 or more.
 
     Attributes
     ----------
@@ -403,7 +407,7 @@ def gauss_newton_steps(manifold, parameters, covariates, gradients, damping, wei
 
 
 def _damped(normal, damping):
-    """Normal matrices plus a multiple of the identity, which is all where no record counts."""
+    """Normal matrices plus a multiple of the identity; the identity where the matrix is zero."""
     trace = np.trace(normal, axis1=-2, axis2=-1)
     shift = np.where(trace > 0.0, (damping + RIDGE) * trace, 1.0)
     return normal + shift[..., None, None] * np.eye(normal.shape[-1])

@@ -1,4 +1,4 @@
-"""Published sensitivities of gradients and estimates, where a theorem gives one."""
+"""Published sensitivities of gradients and of estimates."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from geodp.models.losses import SquaredDistance
 
 
 class NoTheoryError(DataError):
-    """No paper states what is asked for, for this model."""
+    """No sensitivity is published for this model."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Sensitivity:
         Largest residual the bounds assume.
     reach : ndarray, shape (*data_sets)
         Longest geodesic ``|x v|`` that data in a ball of the public radius admit (Kulkarni and
-        Soto, appendix C), which bounds under negative curvature rest on; infinite without one.
+        Soto, appendix C).  Bounds under negative curvature use it.  Infinite without a radius.
     """
 
     blocks: dict
@@ -41,9 +41,10 @@ class Sensitivity:
 def gradient_sensitivity(model, tau, number, data_radius=None):
     """Sensitivities of the gradient as published.
 
-    With one covariate those of Kulkarni and Soto, eq. 19 and 20 (their theorem D.1 prints another
-    second bound than its own proof and eq. 20; this is the proof's); without one that of the K-norm
-    gradient mechanism for the Frechet mean, ``2 r (2 - h) / n`` (Soto et al., supplement 2.4.2).
+    With one covariate they are those of Kulkarni and Soto, eq. 19 and 20.  (Their theorem D.1
+    prints another second bound than eq. 20 and its own proof; this is the proof's.)  Without a
+    covariate it is that of the K-norm gradient mechanism for the Frechet mean, ``2 r (2 - h) / n``
+    (Soto et al., supplement 2.4.2).
 
     Parameters
     ----------
@@ -100,7 +101,18 @@ def gradient_sensitivity(model, tau, number, data_radius=None):
 def convexity(manifold, radius):
     """Lower bound h(r, kappa) of the Hessian of half the squared distance within a ball.
 
-    Reimherr, Bharath and Soto, theorem 2.
+    Source: Reimherr, Bharath and Soto, theorem 2.
+
+    Parameters
+    ----------
+    manifold : Manifold
+    radius : float or None
+        Of the ball.
+
+    Returns
+    -------
+    float
+        From 0 to 1; 1 where no curvature is positive.
 
     Raises
     ------
@@ -127,7 +139,7 @@ def convexity(manifold, radius):
 
 
 def mean_sensitivity(model, number, radius):
-    """Farthest that a Frechet mean moves when one record within a ball is replaced.
+    """Sensitivity of a Frechet mean: how far it moves when a record within a ball is replaced.
 
     ``2 r (2 - h) / (n h)`` (Reimherr, Bharath and Soto, theorem 2).
 
@@ -146,7 +158,10 @@ def mean_sensitivity(model, number, radius):
 
     Raises
     ------
-    NoTheoryError, DataError
+    NoTheoryError
+        The model is not a Frechet mean.
+    DataError
+        See `convexity`.
     """
     if model.number_of_covariates or not isinstance(model.loss, SquaredDistance):
         raise NoTheoryError(

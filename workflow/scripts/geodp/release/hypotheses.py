@@ -1,7 +1,7 @@
 """The guarantee of a released geodesic: the theorem's hypotheses, checked or assumed.
 
-`docs/certified.md` numbers the hypotheses.  What code can check of them is checked where the draw
-was made.  The rest is listed, for whoever releases the draw to answer for.
+`docs/certified.md` numbers the hypotheses.  Those that code can check are checked with the draw.
+The others are listed as assumptions, for which whoever releases the draw is responsible.
 """
 
 from dataclasses import dataclass, replace
@@ -12,7 +12,7 @@ import numpy as np
 from geodp.mechanisms.certified import (
     SCORES,
     SLACK,
-    Certified,
+    CertifiedDistribution,
     MappedRecords,
     PublicInputs,
     hull_norm,
@@ -23,7 +23,7 @@ HOLDS, ASSUMED, FAILS = "holds", "assumed", "fails"
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """One of the hypotheses of the theorem, and what is known of it.
+    """A hypothesis of the theorem, and whether it was checked.
 
     Attributes
     ----------
@@ -31,7 +31,7 @@ class Hypothesis:
         As in ``docs/certified.md``.
     statement : str
     state : {"holds", "assumed", "fails"}
-        Checked by code, left to whoever releases the draw, or contradicted by code.
+        Checked by code; left to whoever releases the draw; or refuted by code.
     """
 
     name: str
@@ -39,7 +39,7 @@ class Hypothesis:
     state: str
 
 
-# "fails" stands until the check of that name has passed.
+# "fails" is replaced once the check of that name has passed.
 HYPOTHESES = tuple(
     Hypothesis(*each)
     for each in (
@@ -85,9 +85,9 @@ class ReleaseGuarantee:
     ----------
     epsilon : Decimal
     hypotheses : tuple of Hypothesis
-        Of `check_hypotheses`.
+        See `check_hypotheses`.
     unit : str
-        What neighbouring data sets differ in one of.
+        Unit of privacy, of which neighbouring data sets differ in one.
     """
 
     epsilon: Decimal
@@ -111,7 +111,7 @@ class ReleaseGuarantee:
         )
 
     def unchecked(self):
-        """What is assumed, since code cannot check it: one statement each."""
+        """Statements of the hypotheses that are assumed, since code cannot check them."""
         return tuple(each.statement for each in self.hypotheses if each.state == ASSUMED)
 
     def _names(self, state):
@@ -121,14 +121,14 @@ class ReleaseGuarantee:
 
 
 def check_hypotheses(stages, states):
-    """The hypotheses of the theorem for one data set, as far as code can check them.
+    """Check the hypotheses of the theorem for one data set, as far as code can.
 
     Parameters
     ----------
-    stages : sequence of Certified
-        Of one data set; the distribution of each stage of a draw.
+    stages : sequence of CertifiedDistribution
+        The distribution of each stage of the draw, for one data set.
     states : ndarray, shape (m, 2, *point_shape)
-        Where the bounds of contributions are checked; the first is the one to be released.
+        States at which the bounds of contributions are checked; the first is to be released.
 
     Returns
     -------
@@ -144,8 +144,8 @@ def check_hypotheses(stages, states):
 
 
 def _checks(stage, states):
-    """Which hypotheses hold, by name; none for what is not the mechanism of the theorem."""
-    ours = type(stage) is Certified and type(stage.public) is PublicInputs
+    """Whether each hypothesis holds, by name; empty if the mechanism is not the theorem's."""
+    ours = type(stage) is CertifiedDistribution and type(stage.public) is PublicInputs
     ours = ours and type(stage.records) is MappedRecords and stage.score_name == SCORES[0]
     if not ours or stage.records.covariates.ndim != 1:
         return {}
@@ -166,7 +166,7 @@ def _records_are_total(records):
 
 
 def _contributions_are_bounded(stage, states):
-    """H5 and H6, of every subject by itself at a few states."""
+    """Whether H5 and H6 hold for every subject by itself, at a few states."""
     # Each subject is a data set of one.
     alone = MappedRecords(*(np.expand_dims(each, 1) for each in vars(stage.records).values()))
     one = replace(stage, public=replace(stage.public, number=1), records=alone)

@@ -1,12 +1,12 @@
-"""The certified release as a mechanism of studies: exact choices among public points in stages."""
+"""The certified mechanism of studies: exact draws among public points, in stages."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
 from geodp.errors import DataError
-from geodp.mechanisms.base import PROVED, Drawing, Guarantee, Mechanism, as_draws
-from geodp.mechanisms.certified import Certified, PublicInputs, map_records
+from geodp.mechanisms.base import PROVED, Guarantee, Mechanism, SamplingReport, as_draws
+from geodp.mechanisms.certified import CertifiedDistribution, PublicInputs, map_records
 from geodp.models.blocks import ALL
 from geodp.models.geodesic import GeodesicModel
 from geodp.models.losses import SquaredDistance
@@ -22,10 +22,10 @@ COVARIATE_RANGE = (0.0, 1.0)
 
 @dataclass(frozen=True)
 class CertifiedMechanism(Mechanism):
-    """Releases of the geodesics of some data sets, one record a subject.
+    """Certified mechanism for the geodesics of some data sets, one record a subject.
 
-    Draws of a study come from its seeded generator; `geodp.release.release.release` draws one with
-    the entropy of the operating system.
+    Draws of a study use its seeded generator.  `geodp.release.release.release` makes one draw with
+    random bits of the operating system.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class CertifiedMechanism(Mechanism):
     covariates : ndarray, shape (data_sets, n)
     points : ndarray, shape (data_sets, n, *point_shape)
     planner : Planner
-        What is assumed of the data.
+        Public assumptions about the data.
     centre : ndarray, shape point_shape
     """
 
@@ -57,8 +57,8 @@ class CertifiedMechanism(Mechanism):
         """See `Mechanism.prepare`.
 
         ``public`` needs a centre that all data sets share, ``footpoint_radius``,
-        ``shooting_vector_length``, and the option ``residual_scale``: about the standard deviation
-        of a residual in each direction.
+        ``shooting_vector_length``, and the option ``residual_scale``: a guess of the standard
+        deviation of a residual in each direction.
         """
         if model.number_of_covariates != 1 or not isinstance(model.loss, SquaredDistance):
             raise DataError(
@@ -105,7 +105,7 @@ class CertifiedMechanism(Mechanism):
             self.centre,
         )
 
-    def draw(self, rng, budgets, draws, planner=None):
+    def draw(self, rng, budgets, draws, plan_sampler=None):
         """See `Mechanism.draw`; stages are planned from public assumptions."""
         number = self.covariates.shape[-1]
         plan = plan_release(self.planner, number, budgets[ALL])
@@ -118,7 +118,7 @@ class CertifiedMechanism(Mechanism):
             number=number,
             **vars(plan.scales),
         )
-        certified = Certified(public, map_records(public, self.covariates, self.points))
+        certified = CertifiedDistribution(public, map_records(public, self.covariates, self.points))
         states = public_points.draw(certified, plan.stages, generator_bits(rng), draws[ALL])
         self._refuse_failures(public, plan.stages, states)
         middles, vectors = certified.space.parts(states)
@@ -127,17 +127,17 @@ class CertifiedMechanism(Mechanism):
         state = self.model.parameters(
             manifold.exp(middles, back), manifold.transport(middles, back, vectors)
         )
-        drawing = Drawing(
+        report = SamplingReport(
             drawn_by="exact choice among public points",
             certificate=f"{len(plan.stages)} stages, integer arithmetic",
             proposals=sum(stage.points for stage in plan.stages),
         )
-        return as_draws(self.model, state, {ALL: drawing})
+        return as_draws(self.model, state, {ALL: report})
 
     def _refuse_failures(self, public, stages, states):
         """Check the hypotheses of the theorem at the first draw of the first data set."""
         records = map_records(public, self.covariates[0], self.points[0])
-        by_stage = [stage.rescaled(Certified(public, records)) for stage in stages]
+        by_stage = [stage.rescaled(CertifiedDistribution(public, records)) for stage in stages]
         places = np.stack([states[0, 0], public.support.origin])
         failed = [each for each in check_hypotheses(by_stage, places) if each.state == FAILS]
         if failed:

@@ -1,18 +1,20 @@
-"""Predicted errors of a draw from the certified distribution, from public assumptions alone.
+"""Predicted mean squared errors of certified draws, from public assumptions alone.
 
-The prediction is that of flat space.  Records lie about a geodesic with independent normal
-residuals, and covariates are spread evenly over their range.  The score is taken at its mean over
-such records, except for the level of the loss, which varies as the mean of n records does.
+No data are used, here or by any caller: a plan costs no budget.
+
+The model of the prediction is flat space, with records about a geodesic, independent normal
+residuals, and covariates spread evenly over their range.  The score is replaced by its mean over
+such records.  Only the level of the loss varies, as the mean of n records does.
 
 The mean score depends on three numbers, whatever the dimension: the lengths of the errors of
-footpoint and shooting vector, and the angle between them.  So the mean squared errors of a draw
-are integrals over three numbers, computed on a grid.
+footpoint and shooting vector, and the angle between them.  So the mean squared errors of a draw are
+integrals over three numbers, computed on a grid.
 
-To these is added the squared error of the estimate that the distribution is centred at.  Where the
-gradient decides, it is the estimate with clipped residuals; where the loss does, the one of least
-truncated squares.  Curvature is left out: errors and residuals have to be small beside its radius.
+To these is added the mean squared error of the estimate at which the distribution is centred.
+Where the gradient is the larger term of the score, this is the estimate with clipped residuals;
+where the loss is, the estimate of least truncated squares.
 
-No data are looked at, here or by what calls this: a plan costs no budget.
+Curvature is neglected: errors and residuals must be small compared with its radius.
 """
 
 from dataclasses import dataclass
@@ -28,7 +30,7 @@ from geodp.mechanisms.certified import BLOCKS, SCORES, Scales
 # of intervals of equal probability.
 ALONG, ACROSS = 128, 48
 
-# Lengths of a mean residual at which its clipped mean is tabulated.
+# Lengths of a mean residual at which means of clipped residuals are tabulated.
 TABLE = 400
 
 # Gauss-Legendre nodes of the covariate's range, and midpoints of the angle.
@@ -41,13 +43,13 @@ INTERVAL, INTERVAL_NODES, SHORTEST = 2.4, 6, 0.02
 # Coarser nodes of lengths and of the angle, with which scales are compared.
 ROUGH_NODES, ROUGH_ANGLES = 3, 5
 
-# A release is noise if its squared error is more than this share of that of a geodesic drawn from
-# the support without looking at the data.
+# A release counts as noise if its squared error is more than this share of that of a geodesic drawn
+# uniformly from the support.
 NOISE = 0.1
 
 # Search grid: gradient scales, in units of the typical length of a residual; loss scales, in units
 # of the gradient scale; offsets, as shares of the expected loss at the truth.  With the widest
-# gradient scales the loss decides alone.
+# gradient scales the loss is always the larger term of the score.
 GRADIENT_SCALES = (0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 5.6, 11.2)
 LOSS_SCALES = (0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
 OFFSETS = (0.0, 0.5, 0.75, 0.9, 1.0, 1.2, 1.5, 2.0)
@@ -56,12 +58,11 @@ OFFSETS = (0.0, 0.5, 0.75, 0.9, 1.0, 1.2, 1.5, 2.0)
 # expectation.
 STRAYS, STRAY_SHARES = np.sqrt(3.0) * np.array([-1.0, 0.0, 1.0]), np.array([1.0, 4.0, 1.0]) / 6.0
 
-# The widest scales whose squared error is within this of the least are taken, since the residual
-# scale is a guess.
+# Of all scales whose squared error is within this of the least the widest are chosen, since the
+# residual scale is a guess.
 CLOSE = 0.02
 
-# Where a wanted error is looked for: range of the product of subjects and budget, and step of its
-# logarithm.
+# Search for a wanted error: range of the product of subjects and budget, and step of its logarithm.
 LEAST_INFORMATION, MOST_INFORMATION, INFORMATION_STEP = 0.1, 1e9, 0.1
 
 # Squared errors of footpoint and shooting vector in that of the geodesic, averaged over the
@@ -71,21 +72,21 @@ _CURVE = np.array([1.0, 1.0 / 12.0])
 
 @dataclass(frozen=True)
 class Prediction:
-    """Mean squared errors that a draw is predicted to have, in squared units of length.
+    """Predicted mean squared errors of a draw, in squared units of length.
 
     Attributes
     ----------
     number, budget : float
-        Of subjects, with one record each; and eps.
+        Number of subjects, with one record each; and the budget eps.
     scales : Scales
     footpoint, shooting_vector : float
-        Of the draw.
+        Errors of the drawn footpoint and shooting vector.
     curve : float
-        Of the drawn geodesic, averaged over the covariate's range.
+        Error of the drawn geodesic, averaged over the covariate's range.
     curve_without_privacy : float
-        Of the least-squares geodesic.
+        Error of the least-squares geodesic.
     curve_without_data : float
-        Of a geodesic drawn evenly from the support, about its middle.
+        Error of a geodesic drawn uniformly from the support, about its middle.
     """
 
     number: float
@@ -99,30 +100,30 @@ class Prediction:
 
     @property
     def is_noise(self):
-        """Whether the release would say next to nothing of the data."""
+        """Whether the release would carry almost no information about the data."""
         return self.curve > NOISE * self.curve_without_data
 
 
 @dataclass(frozen=True)
 class Planner:
-    """Predictions under assumptions, of which each is public or a guess and none from the data.
+    """Predictor of errors under assumptions, each of them public or a guess, none from the data.
 
     Attributes
     ----------
     dim : int
-        Of the manifold.
+        Dimension of the manifold.
     footpoint_radius, shooting_vector_length : float
         R_p and R_v of the support.
     residual_scale : float
         Standard deviation of a residual in each direction, in the manifold's unit of length.
     score_name : str, one of `SCORES`
     unknown : tuple of str
-        Of `BLOCKS`; those left out have no error.
+        Blocks with an error; those of `BLOCKS` left out are known.
 
     Raises
     ------
     DataError
-        A number that is not positive and finite.
+        A number is not positive and finite.
     """
 
     dim: int
@@ -140,19 +141,19 @@ class Planner:
 
     @classmethod
     def of(cls, manifold, footpoint_radius, shooting_vector_length, residual_scale):
-        """The planner of a manifold: no footpoint is farther than its injectivity radius."""
+        """Planner for a manifold; its injectivity radius limits the footpoint radius."""
         reach = min(footpoint_radius, manifold.injectivity_radius)
         return cls(manifold.dim, float(reach), shooting_vector_length, residual_scale)
 
     def predict(self, number, budget, scales=None):
-        """Predicted errors of a draw from the distribution itself.
+        """Predicted errors of an exact draw from the distribution on its whole support.
 
         Parameters
         ----------
         number, budget : float
         scales : Scales, optional
-            The best of a grid if not given; those are a function of the assumptions, the number
-            and the budget, so they are public.
+            By default the best of a grid.  They depend on the assumptions, the number and the
+            budget alone, so they are public.
 
         Returns
         -------
@@ -181,7 +182,7 @@ class Planner:
         )
 
     def needed(self, wanted, number=None, budget=None, scales=None):
-        """Budget, or number of subjects, at which the geodesic's error is as wanted.
+        """Budget, or number of subjects, at which the geodesic has a wanted error.
 
         Parameters
         ----------
@@ -195,8 +196,7 @@ class Planner:
         Returns
         -------
         float
-            Infinite if nothing is enough, as no budget is where the error without privacy is
-            larger.
+            Infinite if none is enough, such as where the error without privacy is larger.
         """
         _refuse_unless_positive("wanted", wanted)
         if (number is None) == (budget is None):
@@ -235,18 +235,18 @@ class Planner:
     def _squared_errors(self, number, budget, scales):
         """Scales, and squared errors (2,) of a draw."""
         if scales is not None:
-            errors = _Errors(self, number, budget)
+            errors = _ErrorDistribution(self, number, budget)
             gradient = errors.gradient(scales.gradient_scale)
             return scales, errors.squares(gradient, errors.loss(scales.loss_scale), scales)
-        errors = _Errors(self, number, budget, ROUGH_NODES, ROUGH_ANGLES)
+        errors = _ErrorDistribution(self, number, budget, ROUGH_NODES, ROUGH_ANGLES)
         found, losses = [], {}
-        # What a score does not know of has one value.
+        # A scale that the score does not use gets one value.
         no_loss = self.score_name.startswith("gradient")
         for factor in GRADIENT_SCALES if self.score_name != "energy" else (1.0,):
             gradient_scale = float(factor * self._typical_residual)
             gradient = errors.gradient(gradient_scale)
             for loss_factor in LOSS_SCALES if not no_loss else (1.0,):
-                # Products of the two lists agree to a few digits; one loss serves for all of them.
+                # Rounded, so that equal products of the two lists share one loss.
                 relative = round(factor * loss_factor, 6)
                 loss_scale = float(relative * self._typical_residual)
                 if relative not in losses:
@@ -261,25 +261,25 @@ class Planner:
         best = max(close, key=lambda k: (found[k][0].gradient_scale, -curves[k]))
         return self._squared_errors(number, budget, found[best][0])
 
-    # Estimates that distributions are centred at, and the level of the loss.
+    # Estimates at which distributions are centred, and the level of the loss.
 
     @cache  # noqa: B019
     def _excess_of_clipping(self, limit):
         """Variance of the estimate with clipped residuals, over that of least squares."""
         length = self._components[1][0]
         clipped = np.minimum(length, limit)
-        # The derivative of the mean of a function of normal numbers is its product with them.
+        # Stein's lemma: the derivative of the mean is the mean product with the normal residual.
         return np.mean(clipped**2) * np.mean(length**2) / np.mean(length * clipped) ** 2
 
     def estimate(self, number, scales, by_loss):
-        """Squared errors (2,) of the estimate that a distribution is centred at.
+        """Squared errors (2,) of the estimate at which a distribution is centred.
 
         Parameters
         ----------
         number : float
         scales : Scales
         by_loss : float
-            Probability that the loss decides, and not the gradient.
+            Probability that the loss is the larger term of the score.
         """
         clipped = self._excess_of_clipping(scales.gradient_scale)
         truncated = self._excess_of_truncation(scales.loss_scale)
@@ -294,11 +294,11 @@ class Planner:
         """Standard deviation of the loss of a record."""
         return np.std(np.minimum(self._components[1][0] / limit, 1.0) ** 2)
 
-    # Residuals about a point at some distance from where they are taken to be about.
+    # Residuals about a prediction at some distance from the true one.
 
     @cached_property
     def _distances(self):
-        """Those of the tables below, increasing; (TABLE,)."""
+        """Distances of the tables below, increasing; (TABLE,)."""
         farthest = self.footpoint_radius + 0.5 * self.shooting_vector_length
         return np.geomspace(1e-3 * min(self.residual_scale, farthest), farthest, TABLE)
 
@@ -326,16 +326,16 @@ class Planner:
 
 
 class MeanScores:
-    """Means of the score's two halves over records, for geodesics with given errors.
+    """Means over records of the two terms of the score, for geodesics with given errors.
 
     Parameters
     ----------
     planner : Planner
     footpoint, vector, product : ndarray
         Squared lengths of the errors of the footpoint and of the shooting vector, and their inner
-        product; of shapes that go together.
+        product; their shapes broadcast.
     covariates : int
-        Nodes of the covariate's range.
+        Number of nodes of the covariate's range.
     """
 
     def __init__(self, planner, footpoint, vector, product, covariates):
@@ -358,7 +358,7 @@ class MeanScores:
         return np.sqrt(np.maximum(total + 2.0 * footpoint * vector * self._product, 0.0))
 
     def _moments(self, table, powers):
-        """Means over covariates of their powers times a table's values at the distances there."""
+        """Means over covariates of their powers times a tabulated function of the distance."""
         steps = np.diff(table)
         values = [table[below] + steps[below] * part for below, part in self._places]
         return [
@@ -370,7 +370,7 @@ class MeanScores:
         ]
 
     def gradient(self, scale):
-        """Norm of the mean clipped gradient over twice its limit."""
+        """Norm of the mean clipped gradient, divided by twice the limit ``scale``."""
         first, second, third = self._moments(self._planner._clipped_means(scale), 3)
         if self._planner.score_name == "gradient_by_blocks":
             blocks = self._length(first, second), 2.0 * self._length(second, third)
@@ -382,12 +382,12 @@ class MeanScores:
         return sum(ends) / (2.0 * scale)
 
     def loss(self, scale):
-        """Mean loss."""
+        """Mean loss, with residuals clipped to ``scale``."""
         return self._moments(self._planner._losses(scale), 1)[0]
 
 
-class _Errors(MeanScores):
-    """Distribution of the errors, at a number of subjects and a budget, on a grid of 3 numbers."""
+class _ErrorDistribution(MeanScores):
+    """Distribution of the errors at a number of subjects and a budget, on a grid of 3 numbers."""
 
     def __init__(self, planner, number, budget, nodes=INTERVAL_NODES, angles=ANGLES):
         dim = planner.dim
@@ -436,7 +436,7 @@ class _Errors(MeanScores):
         return total
 
 
-# Lengths and logarithms of weights of an error that is known to be none.
+# Lengths and log weights of an error that is zero.
 _NO_ERROR = np.zeros(1), np.zeros(1)
 
 
@@ -448,7 +448,7 @@ def _lengths(dim, shortest, longest, interval_nodes):
     nodes, weights = np.polynomial.legendre.leggauss(interval_nodes)
     places = (np.arange(count)[:, None] + 0.5 * (1.0 + nodes)) * span / count
     weights = np.broadcast_to(0.5 * weights * span / count, places.shape)
-    # The first node is for all that is shorter.
+    # The first node stands for all shorter lengths.
     logarithms = np.log(shortest) + np.concatenate([[0.0], places.reshape(-1)])
     weights = np.concatenate([[1.0 / dim], weights.reshape(-1)])
     return np.exp(logarithms), np.log(weights) + dim * logarithms

@@ -1,7 +1,7 @@
-"""One private geodesic from records: drawn, and released with what is guaranteed of it.
+"""Release of one private geodesic, with its guarantee.
 
-What is released holds public inputs, the draw and its guarantee, and nothing else that was worked
-out from the records.  Random numbers come from the operating system; there is no seed to give.
+A release holds public inputs, the draw and its guarantee.  Nothing else in it depends on the
+records.  Random bits come from the operating system, without a seed.
 """
 
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ import numpy as np
 
 from geodp.errors import DataError
 from geodp.mechanisms.budgets import parse_budget
-from geodp.mechanisms.certified import Certified, PublicInputs, map_records
+from geodp.mechanisms.certified import CertifiedDistribution, PublicInputs, map_records
 from geodp.release.hypotheses import ReleaseGuarantee, check_hypotheses
 from geodp.samplers import public_points
 from geodp.samplers.integer_choice import system_bits
@@ -19,18 +19,18 @@ from geodp.samplers.integer_choice import system_bits
 
 @dataclass(frozen=True)
 class Release:
-    """A private geodesic.
+    """A private geodesic and its guarantee.
 
     Attributes
     ----------
     footpoint : ndarray, shape point_shape
-        Where the geodesic is in the middle of the covariate's range.
+        Point of the geodesic in the middle of the covariate's range.
     shooting_vector : ndarray, shape point_shape
-        Tangent there; its length is that of the geodesic over the whole range.
+        Tangent vector at the footpoint, as long as the geodesic over the whole range.
     public : PublicInputs
     guarantee : ReleaseGuarantee
     sampler : str
-        How it was drawn, with public settings in words.
+        Description of the sampler and its public settings.
     """
 
     footpoint: np.ndarray
@@ -40,7 +40,7 @@ class Release:
     sampler: str
 
     def predict(self, covariates):
-        """Points (m, *point_shape) of the geodesic at covariates (m,)."""
+        """Predictions (m, *point_shape): points of the geodesic at covariates (m,)."""
         low, high = self.public.covariate_range
         manifold = self.public.manifold
         x = (np.asarray(covariates, dtype=float) - 0.5 * (low + high)) / (high - low)
@@ -56,7 +56,7 @@ def release(public, covariates, points, epsilon, stages, subjects=None):
     covariates : ndarray, shape (n,)
     points : ndarray, shape (n, *point_shape)
     epsilon : str
-        The budget, as text, so that it is what it looks like.
+        The budget as decimal text, which is exact.
     stages : sequence of `public_points.Stage`
         Those of `plan_release`; their budgets add up to epsilon.
     subjects : array, shape (n,), optional
@@ -69,13 +69,14 @@ def release(public, covariates, points, epsilon, stages, subjects=None):
     Raises
     ------
     DataError
-        Inputs that cannot be used, such as several records of a subject.
+        Inputs that cannot be used, such as several records of a subject, or a hypothesis of the
+        theorem that fails.
     """
     budget = parse_budget(epsilon, "epsilon")
     public_points.check_stages(stages)
     if sum(stage.epsilon for stage in stages) != Fraction(budget):
         raise DataError("the budgets of the stages do not add up to epsilon: correct them")
-    certified = Certified(public, map_records(public, covariates, points, subjects))
+    certified = CertifiedDistribution(public, map_records(public, covariates, points, subjects))
     if certified.records.covariates.ndim != 1:
         raise DataError("a release is of one data set: give covariates as one row of numbers")
     state = public_points.draw(certified, stages, system_bits)[0]

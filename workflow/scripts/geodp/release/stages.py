@@ -1,9 +1,9 @@
-"""Plans of exact releases in stages, with their predicted errors, from public assumptions alone.
+"""Plans of releases in stages, with their predicted errors, from public assumptions alone.
 
-A stage chooses among finitely many points about the choice of the stage before.  More stages
-resolve the geodesic more finely, and each costs budget.  Releases are simulated under the
-assumptions of `geodp.release.planner`: flat space, and scores at their means.  A plan is a function
-of public assumptions, and the same at every call.
+A stage draws from finitely many points about the draw of the stage before.  More stages resolve the
+geodesic more finely, and each spends budget.  Releases are simulated under the assumptions of
+`geodp.release.planner`: flat space, and scores at their means.  A plan is a function of public
+assumptions, and the same at every call.
 """
 
 from dataclasses import dataclass, replace
@@ -19,26 +19,26 @@ from geodp.mechanisms.certified import Scales
 from geodp.release.planner import MeanScores, Prediction
 from geodp.samplers.public_points import Stage
 
-# Points of a single stage, of each of two, of three, and of each of more; and of any stage where
-# there are so many subjects that scores of more points would take long.
+# Points of each stage: of a single one, of two, of three, of more; and with many subjects, whose
+# scores take long.
 POINTS = (1 << 16, 1 << 14, 1 << 14, 1 << 12)
 MANY_SUBJECTS, FEW_POINTS = 4000, 1 << 12
 
 # Search grid: number of stages, as multiples of a guess; growth of the budget from stage to stage;
 # and pattern radii, in root mean squared errors of the stage before, in few and in many dimensions.
-# The number of stages is settled with the first growth and radius.
+# The number of stages is chosen with the first growth and radius.
 COUNTS = (0.7, 1.0, 1.4, 2.0)
 MOST_STAGES = 40
 GROWTHS = (1.2, 0.9, 1.6)
 FEW_DIMENSIONS = 4
 REACHES, REACHES_IN_MANY = (1.4, 2.0, 2.8), (0.8, 1.1)
 
-# Simulated releases of a candidate; and of each finalist, of which the best is taken.  A mean
-# squared error is decided by the few releases that go astray, so finalists are simulated again.
+# Simulated releases of a candidate; and of each finalist, of which the best is chosen.  A few large
+# errors dominate a mean squared error, so finalists are simulated again.
 COMPARED, PREDICTED, FINALISTS = 192, 384, 3
 
-# Score the NEAR points nearest to the truth exactly, and a random FAR of the rest, reweighted.
-# AT_ONCE distances are held at a time; FOR_MISFIT releases tell how near the best point is.
+# Score the NEAR nearest points exactly and a random FAR of the rest, reweighted.  AT_ONCE distances
+# are held at a time; FOR_MISFIT releases measure how near the best point is.
 NEAR, FAR = 768, 768
 AT_ONCE = 1 << 20
 FOR_MISFIT = 48
@@ -48,8 +48,8 @@ SEED = 20261121
 # Nodes of the covariate's range.
 COVARIATES = 4
 
-# What the misfit of a stage's best point adds to the scales of the gradient and of the loss, as
-# multiples of its distance from the truth; and to the loss at the optimum, of its square.
+# The misfit of a stage is the distance of its best point from the truth.  These multiples of it are
+# added to the scales of the gradient and of the loss, and of its square to the loss offset.
 MISFIT_GRADIENT, MISFIT_LOSS, MISFIT_OFFSET = 3.0, 2.2, 0.5
 
 # Budgets of stages are whole multiples of this share.
@@ -58,7 +58,7 @@ GRAIN = 1 << 12
 
 @dataclass(frozen=True)
 class ReleasePlan:
-    """How a release is to be made, and what is expected of it.
+    """Scales and stages of a release, with its predicted error.
 
     Attributes
     ----------
@@ -75,20 +75,20 @@ class ReleasePlan:
 
 
 def plan_release(planner, number, epsilon, scales=None, points=None):
-    """The stages with the least simulated error, from public assumptions alone.
+    """Find the stages with the smallest simulated error, from public assumptions alone.
 
     Parameters
     ----------
     planner : Planner
-        The assumptions; of the combined score, and both blocks unknown.
+        The assumptions, with the combined score and both blocks unknown.
     number : int
-        Of subjects.
+        Number of subjects.
     epsilon : str
-        The budget, as text.
+        The budget as decimal text.
     scales : Scales, optional
-        Those that are best for draws from the distribution itself, if not given.
+        By default the best for exact draws from the distribution on its whole support.
     points : int, optional
-        Of each stage, a power of two.
+        Points of each stage, a power of two.
 
     Returns
     -------
@@ -97,7 +97,7 @@ def plan_release(planner, number, epsilon, scales=None, points=None):
     Raises
     ------
     DataError
-        A budget or a number that cannot be; or other assumptions than the above.
+        A budget, a number or a planner other than described.
     """
     epsilon = Fraction(parse_budget(epsilon, "epsilon"))
     if planner.score_name != "combined" or len(planner.unknown) != 2:
@@ -129,7 +129,7 @@ def plan_release(planner, number, epsilon, scales=None, points=None):
 
 
 def _guessed_count(planner, limit):
-    """Number of stages, each as informative as its points allow, to the error of the limit."""
+    """Number of stages to the error of the limit, if each gains the entropy of its points."""
     nats = 2 * planner.dim * np.log(limit.curve_without_data / limit.curve) / 2.0
     return max(1.0, nats / np.log(POINTS[-1]))
 
@@ -141,7 +141,7 @@ def _points(number, count):
 
 
 def _budgets(epsilon, count, growth):
-    """Budgets of stages in geometric progression, which add up exactly."""
+    """Budgets of stages in geometric progression, with an exact sum."""
     shares = growth ** np.arange(count)
     parts = np.maximum(1, np.rint(GRAIN * shares / np.sum(shares)).astype(int))[:-1]
     budgets = [epsilon * Fraction(int(part), GRAIN) for part in parts]
@@ -149,7 +149,7 @@ def _budgets(epsilon, count, growth):
 
 
 def _designed(planner, number, budgets, reach, base, points):
-    """Stages with patterns as wide as simulated errors ask for, and their squared error."""
+    """Stages with radii from simulated errors, and their mean squared error."""
     rng = np.random.default_rng(SEED)
     errors, strays = _first_errors(rng, planner, COMPARED), rng.normal(size=COMPARED)
     widest = np.array([planner.footpoint_radius, planner.shooting_vector_length])
@@ -166,7 +166,7 @@ def _designed(planner, number, budgets, reach, base, points):
 
 
 def _predicted(planner, number, epsilon, base, stages):
-    """The `Prediction` of stages, from other simulated releases than those that chose them."""
+    """`Prediction` for stages, from simulated releases independent of those that chose them."""
     rng = np.random.default_rng([SEED, 1])
     errors, strays = _first_errors(rng, planner, PREDICTED), rng.normal(size=PREDICTED)
     for stage in stages:
@@ -176,13 +176,13 @@ def _predicted(planner, number, epsilon, base, stages):
 
 
 def _squares(planner, number, errors, by_loss, stages):
-    """Mean squared errors (2,) after the last stage, and of the estimate that it is about."""
+    """Mean squared errors (2,) after the last stage, that of the estimate included."""
     estimate = planner.estimate(number, stages[-1].scales, np.mean(by_loss))
     return np.mean(np.sum(errors**2, axis=-1), axis=0) + estimate
 
 
 def _first_errors(rng, planner, number):
-    """Minus true geodesics (number, 2, dim), spread evenly over the support."""
+    """Errors (number, 2, dim) before the first stage: minus uniform draws from the support."""
     radii = np.array([planner.footpoint_radius, planner.shooting_vector_length])
     normal = rng.normal(size=(number, 2, planner.dim))
     level = rng.random((number, 2, 1)) ** (1.0 / planner.dim)
@@ -195,7 +195,7 @@ def _curve(squares):
 
 
 def _widened(base, misfit):
-    """Scales for records whose distances to the best of a stage's points add to those they have."""
+    """Scales for residuals about the best of a stage's points, which add a misfit to their own."""
     loss = np.hypot(base.loss_scale, MISFIT_LOSS * misfit)
     gradient = np.hypot(base.gradient_scale, MISFIT_GRADIENT * misfit)
     offset = base.loss_offset * base.loss_scale**2 + MISFIT_OFFSET * misfit**2
@@ -203,7 +203,7 @@ def _widened(base, misfit):
 
 
 def _pattern(planner, stage):
-    """Points of a stage (points, 2, dim) as seen from the choice before."""
+    """Points of a stage (points, 2, dim) relative to the draw before."""
     pattern = even_balls((planner.dim, planner.dim), stage.points).reshape((-1, 2, planner.dim))
     radii = stage.radii
     if radii is None:
@@ -232,9 +232,10 @@ def _misfit(planner, errors, stage):
 
 
 def _choose(rng, planner, errors, strays, number, stage):
-    """Errors (releases, 2, dim) after a stage, and whether the loss decided each choice.
+    """Errors (releases, 2, dim) after a stage, and whether the loss was the larger term.
 
-    The loss of the same records strays from its mean by as many standard deviations in all stages.
+    ``strays`` holds the deviation of each release's mean loss from its expectation, in standard
+    deviations; it is the same in all stages, since the records are.
     """
     pattern = _pattern(planner, stage)
     rows = max(1, AT_ONCE // len(pattern))

@@ -1,13 +1,14 @@
-"""Distribution that follows a density's profile about an axis, for proposals in any dimension.
+"""Axially symmetric proposals that follow the profile of a density, in any dimension.
 
-A K-norm gradient density on a ball is close to symmetric about the axis through its mode and the
-centre of the ball: its energy bends nearly alike in all directions, and a ball is round.  So it is
-nearly a function of two numbers, the distance ``r`` from the centre and the angle ``t`` with the
-axis.  That function is tabulated from a few directions, the volume density of Exp included, and
-sampled exactly cell by cell.
+A K-norm gradient density on a ball is nearly symmetric about the axis through its mode and the
+centre of the ball, since the Hessian of its energy is nearly a multiple of the identity.  So it is
+nearly a function of the distance ``r`` from the centre and of the angle ``t`` with the axis.  This
+profile, times the volume density of Exp, is tabulated from a few directions.  Draws from the table
+are exact.
 
-In many dimensions most volume lies far from the mode, and neither an ellipse at the mode nor a
-uniform distribution comes near a density that is nearly flat over its support; the profile does.
+In many dimensions most volume lies far from the mode.  There neither an elliptical distribution at
+the mode nor a uniform one is close to a density that is nearly flat over its support, and the
+profile is.
 """
 
 from dataclasses import dataclass
@@ -16,41 +17,40 @@ import numpy as np
 from scipy.interpolate import make_interp_spline
 from scipy.special import gammaln, logsumexp
 
-# Places where the profile is evaluated, as (distances, angles): all over the support, then where
-# the mass was found to be.
+# Numbers of nodes of the profile in (r, t): all over the support, then where its mass is.
 NODES = ((12, 9), (10, 7))
 
-# Cells between those places.
+# Numbers of cells in (r, t), with the profile interpolated from the nodes.
 CELLS = ((192, 48), (64, 32))
 
 # Directions, in opposite pairs, that the profile averages over.
 DIRECTION_PAIRS = 2
 
-# Log volume density, per dimension, below which the profile does not follow it: it has no bottom at
-# a cut locus, and a spline would ring.
+# Lower limit of the log volume density, per dimension: at a cut locus it is unbounded, and a spline
+# would oscillate.
 SMALLEST_LOG_VOLUME = -3.0
 
-# Places end at this fraction of what is looked at, and the spline goes on: at a cut locus the
-# volume density has no logarithm.
+# Nodes end at this fraction of the range, and the spline extrapolates: at a cut locus the volume
+# density is zero.
 EDGE = 0.995
 
-# Log density that stands for zero, below the least seen.
+# A zero density is tabulated as this much below the smallest log density.
 ALL_BUT_ZERO = 50.0
 
-# Outside the region looked at closer, the mass in a strip of cells is below this share.
+# Largest share of the mass in a strip of cells outside the region that is tabulated again.
 NEGLIGIBLE = 1e-7
 
 
 @dataclass(frozen=True)
 class AxialDistribution:
-    """Distributions of ``Exp(centre, r (cos t e + sin t u))``, with u uniform across the axis e.
+    """Distribution of ``Exp(centre, r (cos t e + sin t u))``, with u uniform orthogonal to e.
 
     Attributes
     ----------
     axis : ndarray, shape (*batch, dim)
-        Unit vector ``e`` in the frame at the centre of the support.
+        Unit vector ``e``, the axis, in the frame at the centre of the support.
     edges : tuple of ndarray, shape (*batch, cells + 1)
-        Of the cells in r and in t.
+        Edges of the cells in r and in t.
     log_mass : ndarray, shape (*batch, r cells * t cells)
         Logarithm of the cells' probabilities.
     """
@@ -61,7 +61,7 @@ class AxialDistribution:
 
     @classmethod
     def of(cls, target):
-        """Tabulate that of a target with a bounded support, of two dimensions or more."""
+        """Tabulate the profile of a target with a bounded support, in two dimensions or more."""
         space, centre = target.space, target.support.centre
         to_mode = space.coordinates(centre, space.log(centre, target.centre))
         length = np.linalg.norm(to_mode, axis=-1, keepdims=True)
@@ -81,7 +81,7 @@ class AxialDistribution:
         return cls(axis, edges, flat - logsumexp(flat, axis=-1, keepdims=True))
 
     def draw(self, rng, chains):
-        """Coordinates in the frame at the support's centre, (*batch, chains, dim)."""
+        """Draws as coordinates in the frame at the support's centre, (*batch, chains, dim)."""
         batch = self.axis.shape[:-1]
         cumulative = np.cumsum(np.exp(self.log_mass), axis=-1)
         threshold = rng.random((*batch, chains)) * cumulative[..., -1:]
@@ -163,7 +163,7 @@ def _tabulate(target, axis, box, level, squared=False):
 
 
 def _profile(target, coordinates):
-    """Log density with the volume of Exp included, at coordinates about the support's centre."""
+    """Log of the density times the volume density of Exp, at normal coordinates."""
     space = target.space
     centre = np.expand_dims(target.support.centre, -space.point_ndim - 1)
     frame = np.expand_dims(space.frame(target.support.centre), -space.point_ndim - 2)
@@ -172,14 +172,14 @@ def _profile(target, coordinates):
     volume = np.maximum(space.exp_volume(centre, vector), smallest)
     value = target.unrestricted(space.exp(centre, vector))
     finite = np.isfinite(value)
-    # A spline cannot follow a density to zero: far below the rest is low enough.
+    # A spline cannot follow a log density to minus infinity.
     least = np.min(value, axis=-1, keepdims=True, where=finite, initial=np.inf) - ALL_BUT_ZERO
     least = np.where(np.isfinite(least), least, 0.0)
     return np.where(finite, value, least) + np.log(volume)
 
 
 def _across(axis):
-    """Unit vectors across the axis in opposite pairs, the same at every call."""
+    """Unit vectors orthogonal to the axis, in opposite pairs, the same at every call."""
     dim = axis.shape[-1]
     normal = np.random.default_rng(0).standard_normal((DIRECTION_PAIRS, dim))
     if dim == 2:
@@ -192,7 +192,7 @@ def _across(axis):
 
 
 def _interpolate(values, nodes, places):
-    """Cubic in both of the last axes, from values at ``nodes`` to values at ``places``."""
+    """Cubic interpolation along both last axes, from values at ``nodes`` to ``places``."""
     first, second = (
         make_interp_spline(node, np.eye(len(node)), k=3)(place)
         for node, place in zip(nodes, places, strict=True)
@@ -201,7 +201,7 @@ def _interpolate(values, nodes, places):
 
 
 def _where_mass_is(edge, log_mass):
-    """Lower and upper end of the cells that hold all but a negligible part, one cell wider."""
+    """Lower and upper end of the cells that hold all but a negligible mass, and one more cell."""
     relative = log_mass - np.max(log_mass, axis=-1, keepdims=True)
     held = relative > np.log(NEGLIGIBLE)
     number = held.shape[-1]

@@ -1,4 +1,4 @@
-"""What every sampler shares: states, what is reported of a step, and the loop over steps.
+"""The protocol of a sampler: state, kernel, information about a step, and the loop over steps.
 
 A sampler is a `Kernel` with two methods, ``init(rng, target, chains)`` and
 ``step(rng, target, state)``, batched over the target's batch and over chains.
@@ -12,7 +12,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class State:
-    """Where the chains stand.
+    """State of chains.
 
     Attributes
     ----------
@@ -20,7 +20,7 @@ class State:
     log_density : ndarray, shape (*batch, chains)
         Of the target, unnormalised.
     memory : dict of ndarray, shape (*batch, chains)
-        What else the kernel keeps of a state.
+        Further quantities that a kernel keeps, such as log weights.
     """
 
     position: np.ndarray
@@ -30,39 +30,45 @@ class State:
 
 @dataclass(frozen=True)
 class Info:
-    """What one step did: ``accepted``, of shape (*batch, chains)."""
+    """Information about one step.
+
+    Attributes
+    ----------
+    accepted : ndarray of bool, shape (*batch, chains)
+    """
 
     accepted: np.ndarray
 
 
 @dataclass(frozen=True)
-class Plan:
-    """How a batch of densities is to be sampled.
+class SamplerPlan:
+    """A sampler with a number of steps for a batch of densities, and what is known of its error.
 
     Attributes
     ----------
-    sampler : kernel
+    sampler : Kernel
     steps : int
         Steps of each chain; its last state is the draw.
     largest_weight : float
         Largest importance weight of pilot proposals, relative to the mean of its batch member;
         NaN for kernels that have no weights.
     total_variation : float
-        Stated distance of the worst batch member to its density after those steps; NaN where
-        there is no estimate.  Of pilot proposals it is ``extrapolated``, but never less than their
-        resolution (`geodp.samplers.matched.resolution`).
+        Stated total variation distance of the worst batch member to its target after those steps;
+        NaN without an estimate.  Estimated from pilots it is ``extrapolated``, but never less than
+        the resolution of the pilots (`geodp.samplers.matched.resolution`).
     cut_short : bool
-        Whether more steps were wanted than are allowed.
+        Whether the target distance needs more steps than are allowed.
     proposals : int
-        Most proposals of a draw.  A chain has one a step, and one for its start if that is drawn.
+        Largest number of proposals of a draw.  A chain has one a step, and one for its start if
+        that is drawn.
     exact_share : float
-        Share of the batch whose draws have exactly the density's distribution.
+        Share of the batch whose draws have exactly the target distribution.
     certificate : str
         What certifies the distribution of the draws, or why nothing does.
     extrapolated : float
-        The bound on the total variation distance, taken at the weights of the pilots, from which
-        the number of steps was chosen.  It may be far below what so many pilots can see.  NaN where
-        there is no such estimate.
+        The total variation bound of `geodp.samplers.matched.total_variation_bounds`, estimated from
+        the pilots' importance weights.  The number of steps was chosen by it.  It may be far below
+        the resolution of the pilots.  NaN without an estimate.
     """
 
     sampler: Any
@@ -77,14 +83,14 @@ class Plan:
 
     @property
     def drawn_by(self):
-        """Names of the samplers that the draws are from."""
+        """Name of the sampler, or of both samplers of a batch, for tables."""
         if 0.0 < self.exact_share < 1.0:
             return "exact or matched"
         return self.sampler.name
 
 
 def choose(space, accepted, proposed, current):
-    """State that is ``proposed`` where accepted and ``current`` elsewhere."""
+    """State that equals ``proposed`` where accepted and ``current`` elsewhere."""
     return State(
         np.where(space.expand(accepted), proposed.position, current.position),
         np.where(accepted, proposed.log_density, current.log_density),
@@ -96,26 +102,44 @@ def choose(space, accepted, proposed, current):
 
 
 class Kernel:
-    """A Markov kernel; a sampler gives ``init`` and ``step`` and inherits the loop over steps."""
+    """A Markov kernel: subclasses define ``init`` and ``step`` and inherit the loop over steps."""
 
     name: str
 
     def init(self, rng, target, chains):
-        """State of chains before their first step."""
+        """Initial state of chains.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+        target : Target
+        chains : int
+            For each member of the batch.
+
+        Returns
+        -------
+        State
+        """
         raise NotImplementedError
 
     def step(self, rng, target, state):
-        """State after one step, and its `Info`."""
+        """One step.
+
+        Returns
+        -------
+        tuple
+            The new `State`, and the `Info` about the step.
+        """
         raise NotImplementedError
 
     def member(self, index):
-        """The same kernel for one part of the batch, given as a tuple of slices."""
+        """The kernel for a part of the batch, given as a tuple of slices."""
         return self
 
     def walk(self, rng, target, state, steps, every):
         """Yield ``(state, accepted)`` after each ``every`` of ``steps`` steps.
 
-        ``accepted`` is the share of accepted steps since the last, shape (*batch).
+        ``accepted`` is the acceptance rate since the last yield, shape (*batch).
         """
         accepted = np.zeros(target.batch)
         for step in range(1, steps + 1):
@@ -139,7 +163,7 @@ def run(rng, sampler, target, chains, steps):
     Returns
     -------
     tuple
-        The last `State`, and the share of accepted steps as ndarray (*batch).
+        The last `State`, and the acceptance rate, ndarray of shape (*batch).
     """
     state = sampler.init(rng, target, chains)
     if not steps:
@@ -150,11 +174,21 @@ def run(rng, sampler, target, chains, steps):
 def trace(rng, sampler, target, chains, states, thin=1, warm_up=0):
     """Run chains and keep scalar summaries of every ``thin``-th state, for diagnostics.
 
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+    sampler : Kernel
+    target : Target
+    chains, states : int
+        States to keep of each chain.
+    thin, warm_up : int
+        Steps from one kept state to the next, and before the first.
+
     Returns
     -------
     dict of ndarray, shape (*batch, chains, states)
-        ``log_density``; ``distance`` to the centre; and the first coordinates of the state in
-        the frame at the centre, ``coordinate_1`` and so on, three at most.
+        ``log_density``; ``distance`` to the centre; and ``coordinate_1`` to at most
+        ``coordinate_3``, the first coordinates of the state in the frame at the centre.
     """
     state = sampler.init(rng, target, chains)
     if warm_up:

@@ -1,10 +1,14 @@
-"""Which sampler draws from a density: exact where there is a certificate, else matched.
+"""Choice of a sampler: exact for densities with a certified envelope, else matched.
 
-The rule, for each member of a batch: its draws are exact if `exact.plan` certifies an envelope,
-which needs a symmetric space and either a flat space, an energy convex enough along geodesics from
-the mode (so that one proposal of fifty is accepted), or at most three dimensions; otherwise they
-are the last states of `matched` chains, whose total variation distance to the density is estimated.
-Draws on public points are made on request only.
+For each member of a batch the rule is:
+
+* Draws are exact if `exact.plan` certifies an envelope.  That needs a symmetric space which is
+  flat, or has at most three dimensions, or an energy convex enough along geodesics from the mode
+  for an acceptance rate of one in fifty.
+* Otherwise draws are the last states of `matched` chains, whose total variation distance to the
+  target is estimated.
+
+Draws on public points (`finite_points`) are made on request only.
 """
 
 from dataclasses import dataclass, replace
@@ -17,12 +21,12 @@ from geodp.samplers.base import Info, Kernel, choose
 
 
 class NoCertificateError(DataError):
-    """An exact sampler was asked for, and there is no certified envelope."""
+    """An exact sampler was requested, and there is no certified envelope."""
 
 
 @dataclass(frozen=True)
 class ExactWhereCertified(Kernel):
-    """Exact draws for the members of a batch that have a certificate, matched chains for others.
+    """Exact draws for batch members with a certified envelope, matched chains for the others.
 
     Attributes
     ----------
@@ -76,25 +80,25 @@ def plan(
     work=exact.MOST_WORK,
     points=finite_points.POINTS,
 ):
-    """Plan how a batch of densities is sampled.
+    """Choose a sampler for each member of a batch of densities.
 
     Parameters
     ----------
     rng : numpy.random.Generator
     target : Target
     draws : int
-        Of each member: for few, a rougher envelope serves.
+        Number of draws of each member; few draws do not repay a tight envelope.
     kind : {"automatic", "exact", "finite_points", "matched"}
     pilot_proposals, total_variation, fewest_steps, most_steps
-        Of `matched.plan`.
+        See `matched.plan`.
     work : float
-        Of `exact.plan`.
+        See `exact.plan`.
     points : int
-        Of `finite_points.plan`.
+        See `finite_points.plan`.
 
     Returns
     -------
-    Plan
+    SamplerPlan
 
     Raises
     ------

@@ -1,10 +1,12 @@
 """Certified envelopes of a density, for rejection sampling.
 
-`Elliptical` serves flat spaces, where the gradient is linear.  `Radial` rests on how fast the
-gradient must grow along geodesics from the mode, where `GradientDensity.slopes` certifies enough
-convexity.  `Cells` covers the support, in polar normal coordinates about its centre, with cells
-that are halved where the bound is loose; `Density.extremes` bounds the density on each.  Every
-envelope has a certified lower bound of its acceptance rate.
+* `EllipticalEnvelope` is for flat spaces, where the gradient is linear.
+* `RadialEnvelope` is a function of the distance from the mode.  It needs the gradient to grow fast
+  enough along geodesics from the mode, which `GradientDensity.slopes` certifies.
+* `CellEnvelope` divides the support into cells, in polar normal coordinates about its centre, and
+  halves those whose bound is loose.  `Density.extremes` bounds the density on each.
+
+Every envelope has a certified lower bound of its acceptance rate.
 """
 
 from dataclasses import dataclass, replace
@@ -18,7 +20,7 @@ from geodp.mechanisms.gradient_bounds import ROUNDING
 from geodp.mechanisms.target import Target
 from geodp.randomness import random_directions
 
-# Most dimensions in which cells are of use.
+# Largest dimension in which cells are used.
 MOST_CELL_DIMENSIONS = 3
 
 # Distances from the mode at which the growth of the gradient is bounded.
@@ -30,28 +32,27 @@ SHELLS = 1000
 # The tail of an unbounded support starts where the density is below the exponential of minus this.
 TAIL = 40.0
 
-# What a cell's bounds cost, in proposals.
+# Cost of the bounds of a cell, in proposals.
 CELL_COST = 3.0
 
-# The ball about the mode that has no cells ends where the acceptance rate of `Radial` is less.
+# Acceptance rate of `RadialEnvelope` down to which it replaces cells around the mode.
 NEAR_ACCEPTANCE = 0.1
 
-# Records, times states, that are taken together when members of a batch need different numbers.
+# Most records times states in one evaluation, where batch members need different numbers of cells.
 GATHERED = 1 << 18
 
 
 @dataclass(frozen=True, eq=False)
-class Elliptical:
-    """``exp(offset - rate |u|)`` in coordinates u about the mode, for flat spaces.
+class EllipticalEnvelope:
+    """Envelope ``exp(offset - rate |u|)`` in coordinates u about the mode, for flat spaces.
 
-    The Hessian of the energy is a multiple of one there, which its bounds say exactly; one by
-    differences would be an estimate.
+    There the Hessian of the energy is a multiple of the identity, and its bounds are exact.
 
     Attributes
     ----------
     rate, offset : ndarray, shape (k,)
     acceptance : ndarray, shape (k,)
-        Least probability of accepting a proposal.
+        Certified lower bound of the acceptance rate.
     """
 
     target: Target
@@ -63,7 +64,7 @@ class Elliptical:
 
     @classmethod
     def of(cls, target):
-        """The envelope of each member of a target's batch; acceptance zero where there is none."""
+        """Envelope of each member of a target's batch; acceptance zero where there is none."""
         space, dim = target.space, target.space.dim
         members = int(np.prod(target.batch, dtype=int))
         mode = target.centre.reshape((members, 1, *space.point_shape))
@@ -83,7 +84,7 @@ class Elliptical:
         return cls(target, rate, offset + ROUNDING, acceptance)
 
     def propose(self, rng, members, count):
-        """Proposals and a bound of the log density there; (k, count, ...) and (k, count)."""
+        """Proposals (k, count, ...) and the log envelope there (k, count)."""
         directions = random_directions(rng, (len(members), count, self.target.space.dim))
         lengths = rng.gamma(directions.shape[-1], size=directions.shape[:-1])
         steps = (lengths / self.rate[members, None])[..., None] * directions
@@ -92,25 +93,25 @@ class Elliptical:
 
 
 @dataclass(frozen=True, eq=False)
-class Radial:
-    """A function of the distance from the mode alone, under strong geodesic convexity.
+class RadialEnvelope:
+    """Envelope that depends on the distance from the mode alone, under strong geodesic convexity.
 
-    Along a geodesic from the mode the gradient's component in its direction grows as fast as the
-    second derivative of the energy, which is bounded below at every distance.
+    Along a geodesic from the mode the gradient's component grows at the rate of the second
+    derivative of the energy, which is bounded below at every distance.
 
     Attributes
     ----------
     edges : ndarray, shape (k, shells + 1)
         Distances from the mode, up to the farthest point of the support.
     log_bound : ndarray, shape (k, shells)
-        Of the density between two edges.
+        Log of the bound of the density between two edges.
     log_volume : ndarray, shape (k, shells)
-        Bound of the volume density of Exp there.
+        Log of a bound of the volume density of Exp there.
     log_upper : ndarray, shape (k, shells + 1)
-        Of the mass in each shell, and beyond the last edge of an unbounded support; minus infinity
-        where nothing is proposed.
+        Log upper bound of the mass in each shell, then beyond the last edge of an unbounded
+        support; minus infinity where nothing is proposed.
     log_lower : ndarray, shape (k, shells)
-        Of what is surely there.
+        Log lower bound of the mass in each shell.
     tail_rate, log_tail : ndarray, shape (k,)
         Beyond the last edge R the bound with respect to length is ``exp(log_tail - rate (r - R))``.
     """
@@ -128,21 +129,27 @@ class Radial:
 
     @property
     def log_masses(self):
-        """Logarithms of what it holds, and of what is surely there; (k,) each."""
+        """Logarithms of the upper and the lower bound of the whole mass; (k,) each."""
         return logsumexp(self.log_upper, axis=-1), logsumexp(self.log_lower, axis=-1)
 
     @property
     def acceptance(self):
-        """Least probability of accepting a proposal, (k,)."""
+        """Certified lower bound of the acceptance rate, (k,)."""
         upper, lower = self.log_masses
         return np.exp(np.minimum(lower - upper, 0.0))
 
     def rising(self):
-        """The ball in the support where the bound is good and falling, and its radius (k,)."""
+        """The envelope within the ball about the mode where it is tight and falling.
+
+        Returns
+        -------
+        tuple
+            A `RadialEnvelope` without mass outside, and the radius of the ball (k,).
+        """
         last = np.argmin(self.log_bound, axis=-1)
         within = np.sum(np.isfinite(self.log_lower), axis=-1) - 1
         last = np.minimum(last, within)
-        # Where it is poor cells do better.
+        # Where it is loose, cells do better.
         upper, lower = (
             np.logaddexp.accumulate(values[:, : self.log_bound.shape[-1]], axis=-1)
             for values in (self.log_upper, self.log_lower)
@@ -159,7 +166,7 @@ class Radial:
 
     @classmethod
     def of(cls, target):
-        """The envelope of each member of a target's batch; acceptance zero where there is none."""
+        """Envelope of each member of a target's batch; acceptance zero where there is none."""
         space, dim = target.space, target.space.dim
         members = int(np.prod(target.batch, dtype=int))
         scale = target.scale.reshape(members)[:, None]
@@ -169,7 +176,7 @@ class Radial:
         part = target.density.take(np.arange(members))
         rest = -part.log_density(mode)
         reach = np.minimum(radius + aside, space.injectivity_radius)
-        # An unbounded support has an end of its shells, too, and a bound beyond.
+        # On an unbounded support the shells end as well, and a tail bound holds beyond.
         rate, loss, end, tail_rate = _tail(space, part, mode, scale[:, 0])
         unbounded = np.isinf(reach)
         reach = np.where(unbounded, np.where(np.isinf(end), 1.0, end), reach)
@@ -194,7 +201,7 @@ class Radial:
         log_volume, log_least = _shell_volumes(space, edges)
         log_sphere = np.log(2.0) + 0.5 * dim * np.log(np.pi) - gammaln(0.5 * dim)
         log_shell = _log_power_gaps(edges[:, :-1], edges[:, 1:], dim) + log_sphere
-        # What is surely there: shells inside the support, by the gradient's upper bound.
+        # Lower bound of the mass: shells inside the support, by the gradient's upper bound.
         inside = edges[:, 1:] <= (radius - aside)[:, None]
         lower = log_least + log_shell - rest - ROUNDING - risen[1][:, 1:] / scale
         log_tail = (dim - 1) * np.log(reach) + space.volume_growth * reach + ROUNDING
@@ -214,7 +221,7 @@ class Radial:
         )
 
     def propose(self, rng, members, count):
-        """Proposals and a bound of the log density there; (k, count, ...) and (k, count)."""
+        """Proposals (k, count, ...) and the log envelope there (k, count)."""
         space = self.target.space
         dim = space.dim
         log_upper = self.log_upper[members]
@@ -227,7 +234,7 @@ class Radial:
                 for row, values in zip(cumulative, threshold, strict=True)
             ]
         )
-        # No farther than the last shell that anything is proposed in, however the sums round.
+        # Rounding of the sums must not choose a shell in which nothing is proposed.
         last = log_upper.shape[-1] - 1 - np.argmax(np.isfinite(log_upper[:, ::-1]), axis=-1)
         shell = np.minimum(shell, last[:, None])
         beyond = shell == self.log_bound.shape[-1]
@@ -250,9 +257,9 @@ class Radial:
 
 
 def _tail(space, density, mode, scale):
-    """Rate and loss of the gradient far from the mode, where to rely on them, and the tail's rate.
+    """Rate and loss of `GradientDensity.far_slope`, start of the tail, and rate of the tail.
 
-    Where nothing is known the rate is zero and the loss infinite, and so is where to rely on them.
+    Where these are unknown the rate is zero, and the loss and the start are infinite.
     """
     members = len(scale)
     nothing = (np.zeros(members), np.full(members, np.inf), np.full(members, np.inf))
@@ -275,7 +282,7 @@ def _tail(space, density, mode, scale):
 
 
 def _last(chosen):
-    """Index of the last that is chosen."""
+    """Index of the last chosen entry of each row."""
     return chosen.shape[-1] - 1 - np.argmax(chosen[..., ::-1], axis=-1)
 
 
@@ -285,13 +292,13 @@ def _log_power_gaps(low, high, dim):
 
 
 def _lengths(rng, low, high, dim):
-    """Lengths between ``low`` and ``high``, of density ``r^(dim - 1)``."""
+    """Draws of lengths between ``low`` and ``high`` with density ``r^(dim - 1)``."""
     inner = (low / high) ** dim
     return high * (inner + rng.random(low.shape) * (1.0 - inner)) ** (1.0 / dim)
 
 
 def _leave(space, points, members, steps):
-    """Where steps from the points of some members lead, and the volume density of Exp there."""
+    """Ends of steps from the points of some members, and the volume density of Exp there."""
     point = points.reshape((-1, *space.point_shape))[members]
     frame = np.expand_dims(space.frame(point), -space.point_ndim - 2)
     point = np.expand_dims(point, -space.point_ndim - 1)
@@ -300,7 +307,7 @@ def _leave(space, points, members, steps):
 
 
 def _integral(steps, gap, places):
-    """Integrals from zero of functions that are constant between multiples of a gap.
+    """Integrals from zero of functions that are constant between multiples of ``gap``.
 
     Parameters
     ----------
@@ -308,6 +315,10 @@ def _integral(steps, gap, places):
     gap : ndarray, shape (k, 1)
     places : ndarray, shape (k, p)
         Ends of the integrals, up to ``m`` gaps.
+
+    Returns
+    -------
+    ndarray, shape (k, p)
     """
     whole = np.concatenate([np.zeros_like(gap), np.cumsum(steps * gap, axis=-1)], axis=-1)
     index = np.clip((places / gap).astype(int), 0, steps.shape[-1] - 1)
@@ -318,7 +329,7 @@ def _integral(steps, gap, places):
 
 
 def _shell_volumes(space, edges):
-    """Logarithms of the greatest and least volume density of Exp between distances."""
+    """Logarithms of the upper and lower bound of the volume density of Exp in each shell."""
     lower, upper = space.curvature_bounds
     if upper > 0.0:
         # Curvatures are the least in some directions and the greatest in others.
@@ -337,35 +348,38 @@ def is_flat(manifold):
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
-    """Cells in polar normal coordinates about the support's centre, each with a bound.
+class CellEnvelope:
+    """Envelope that is constant on cells, in polar normal coordinates about the support's centre.
 
-    A cell is an interval of distances from the centre times a cube of directions: those on a face
-    of the cube ``[-1, 1]^dim``, seen from its middle, with the face's coordinates in a smaller
-    cube.
+    A cell is an interval of distances from the centre times a set of directions.  Directions are
+    those of points on a face of the cube ``[-1, 1]^dim``; the points of a cell form a smaller cube
+    of the face.
 
     Attributes
     ----------
     member : ndarray of int, shape (cells,)
-        Whose cell it is, in increasing order.
+        Batch member of each cell, in increasing order.
     face : ndarray of int, shape (cells,)
         Axis of the face, plus ``dim`` for its lower side.
     low, high : ndarray, shape (cells,)
-        Distances.
+        Interval of distances.
     middle : ndarray, shape (cells, dim - 1)
+        Middle of the small cube.
     half : ndarray, shape (cells,)
-        Half the length of the cube's edges.
+        Half the length of its edges.
     log_upper : ndarray, shape (cells,)
-        Bound of the log density with respect to ``r^(dim - 1) dr`` times Lebesgue measure of the
-        face's coordinates.
+        Upper bound of the log density with respect to ``r^(dim - 1) dr`` times Lebesgue measure of
+        the face's coordinates.
     log_mass : ndarray, shape (cells,)
-        Of the bound on the cell, relative to the total over the member's cells.
+        Log mass of the envelope on the cell, relative to all cells of the member.
     acceptance : ndarray, shape (k,)
-    near : Radial
-        Within the ball around the mode that has no cells.
+        Certified lower bound of the acceptance rate.
+    near : RadialEnvelope
+        Envelope in the ball around the mode, which has no cells.
     near_radius : ndarray, shape (k,)
+        Radius of that ball.
     near_share : ndarray, shape (k,)
-        Share of proposals there.
+        Share of proposals in it.
     """
 
     target: Target
@@ -378,7 +392,7 @@ class Cells:
     log_upper: np.ndarray
     log_mass: np.ndarray
     acceptance: np.ndarray
-    near: Radial
+    near: RadialEnvelope
     near_radius: np.ndarray
     near_share: np.ndarray
 
@@ -386,22 +400,22 @@ class Cells:
 
     @classmethod
     def of(cls, target, members, draws, wanted, most_cells, radial):
-        """Halve cells until they have cost as much as the proposals will, or there are too many.
+        """Halve cells until that costs more than the proposals it saves, or there are too many.
 
         Parameters
         ----------
         target : Target
             With a density and a bounded support.
         members : ndarray of int
-            Which of the flattened batch; the others get no cells, and acceptance zero.
+            Indices of the flattened batch; the others get no cells, and acceptance zero.
         draws : int
-            Of each member: for few, a rougher bound serves.
+            Number of draws of each member; few draws do not repay a tight envelope.
         wanted : tuple of float
-            Certified acceptance that there must be, and that is enough for any number of draws.
+            Certified acceptance rate that is needed, and one enough for any number of draws.
         most_cells : int
-            For each member.
-        radial : Radial
-            No cells are needed as far from the mode as its bound falls.
+            Limit for each member.
+        radial : RadialEnvelope
+            Replaces cells near the mode, see `RadialEnvelope.rising`.
         """
         number = int(np.prod(target.batch, dtype=int))
         near, near_radius = radial.rising()
@@ -439,13 +453,13 @@ class Cells:
         )
 
     def propose(self, rng, members, count):
-        """Proposals and a bound of the log density there; (k, count, ...) and (k, count)."""
+        """Proposals (k, count, ...) and the log envelope there (k, count)."""
         space = self.target.space
         if not len(self.member):
             return self.near.propose(rng, members, count)
         position, limit = self._propose_in_cells(rng, members, count)
         mode = self.target.centre.reshape((-1, 1, *space.point_shape))[members]
-        # The ball around the mode is not the cells' to propose.
+        # In the ball around the mode only the radial envelope proposes.
         hole = space.dist(mode, position) < self.near_radius[members, None]
         limit = np.where(hole, np.inf, limit)
         having = np.flatnonzero(self.near_share[members] > 0.0)
@@ -488,7 +502,7 @@ class Cells:
         return space.exp(centre, vectors), limit
 
 
-# What a cell is, without its bounds.
+# Attributes of a cell that give its place, without its bounds.
 _SHAPE = ("member", "face", "low", "high", "middle", "half")
 
 
@@ -510,7 +524,7 @@ def _directions(face, place):
 
 @dataclass(frozen=True)
 class _Cover:
-    """Cells while they are being halved, with bounds of the density on both sides."""
+    """Cells while they are being halved, with lower and upper bounds of the density."""
 
     member: np.ndarray
     face: np.ndarray
@@ -543,13 +557,13 @@ class _Cover:
         )
 
     def log_volume(self):
-        """Of each cell, in the measure of `Cells.log_upper`."""
+        """Log volume of each cell, in the measure of `CellEnvelope.log_upper`."""
         dim = self.middle.shape[-1] + 1
         radial = _log_power_gaps(self.low, self.high, dim)
         return radial + (dim - 1) * np.log(2.0 * self.half)
 
     def refined(self, target, split, near_radius):
-        """Some cells halved: along the radius, or across it, where they are longer."""
+        """The cover with some cells halved, along or across the radius, whichever is longer."""
         dim = self.middle.shape[-1] + 1
         radially = split & (self.along >= self.across)
         sideways = split & ~radially
@@ -651,7 +665,7 @@ class _Cover:
         near = np.maximum(np.abs(middle) - half[:, None], 0.0)
         far = np.abs(middle) + half[:, None]
         with np.errstate(divide="ignore"):
-            # A cell that reaches into the ball around the mode holds nothing for sure.
+            # The lower bound of a cell that reaches into the ball around the mode is zero.
             log_lower[away - ball < inner] = -np.inf
             log_lower += np.log(least) - 0.5 * dim * np.log1p(np.sum(far**2, axis=-1))
             log_upper += np.log(greatest) - 0.5 * dim * np.log1p(np.sum(near**2, axis=-1))
@@ -659,7 +673,7 @@ class _Cover:
 
 
 def _rows(member, records):
-    """Indices of sorted members in rows that have one owner each, a few rows at a time.
+    """Indices of cells, arranged in rows of one batch member each, a few rows at a time.
 
     Yields
     ------
@@ -682,7 +696,7 @@ def _rows(member, records):
 
 
 def _log_sums(member, values, number):
-    """Logarithm of the sums of exponentials by member; minus infinity for none."""
+    """Logarithms of sums of exponentials by member; minus infinity for an empty sum."""
     largest = np.full(number, -np.inf)
     np.maximum.at(largest, member, values)
     shift = np.where(np.isfinite(largest), largest, 0.0)
@@ -692,7 +706,7 @@ def _log_sums(member, values, number):
 
 
 def no_envelope_reason(target):
-    """Why a target can have no certified envelope whatever it looks like, or ``None``."""
+    """Reason why no envelope of a target can be certified, or ``None``."""
     density, space = target.density, target.space
     if density is None:
         return "its density gives no bounds"

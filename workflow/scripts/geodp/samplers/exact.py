@@ -1,49 +1,49 @@
 """Independent draws from a density itself, by rejection under a certified envelope.
 
-A proposal is accepted with probability density over envelope.  So accepted proposals have the
-distribution asked for, and are independent.  The number of proposals of a draw has a limit: all of
-them are rejected with at most a stated probability.  The draw is then the last proposal, so this
-probability also bounds the total variation distance to the distribution.
+A proposal is accepted with a probability that is the density over the envelope.  So accepted
+proposals are independent draws from the target.  The number of proposals of a draw is limited: with
+at most a stated probability all of them are rejected, and the draw is the last one.  This
+probability bounds the total variation distance to the target.
 """
 
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from geodp.samplers.base import Info, Kernel, Plan, State
+from geodp.samplers.base import Info, Kernel, SamplerPlan, State
 from geodp.samplers.envelopes import (
     MOST_CELL_DIMENSIONS,
-    Cells,
-    Elliptical,
-    Radial,
+    CellEnvelope,
+    EllipticalEnvelope,
+    RadialEnvelope,
     is_flat,
     no_envelope_reason,
 )
 
-# Probability that a draw runs out of proposals.
+# Largest probability that all proposals of a draw are rejected.
 RUN_OUT = 1e-12
 
-# Most proposals of a draw; a density that may need more has no usable certificate.
+# Largest number of proposals of a draw; a density that may need more has no certificate.
 MOST_PROPOSALS = 20000
 
-# Certified acceptance rate that is enough for any number of draws: of cells, of an envelope at the
-# mode.
+# Certified acceptance rates that are enough for any number of draws: of a `CellEnvelope`, and of an
+# envelope at the mode.
 CELLS_ACCEPTANCE = 0.5
 MODE_ACCEPTANCE = 0.02
 
 # Most cells for each density, by dimension.
 MOST_CELLS = {1: 10_000, 2: 10_000, 3: 50_000}
 
-# With fewer than these there is no point in trying.
+# Fewest cells for each density with which a certificate is attempted.
 FEWEST_CELLS = {1: 300, 2: 1_000, 3: 3_000}
 
-# Most cells times records of a batch: seconds on the sphere, half a minute elsewhere.
+# Most cells times records of a batch: takes seconds on the sphere, half a minute elsewhere.
 MOST_WORK = 5e7
 
 # Proposals evaluated at once.
-BLOCK = 1 << 16
+PROPOSALS_AT_ONCE = 1 << 16
 
-# By how much a log density may exceed its bound from rounding.
+# Largest excess of a log density over its bound that counts as rounding.
 ROUNDING = 1e-7
 
 
@@ -56,11 +56,11 @@ class Independent(Kernel):
         return drawn, Info(np.ones(state.log_density.shape, dtype=bool))
 
     def walk(self, rng, target, state, steps, every):
-        """As `Kernel.walk`; only the states asked for are drawn, many at once."""
+        """See `Kernel.walk`; only the states that are yielded are drawn, many at once."""
         space, chains = target.space, state.log_density.shape[-1]
         accepted = np.ones(target.batch)
         wanted = steps // every
-        block = max(1, BLOCK // state.log_density.size)
+        block = max(1, PROPOSALS_AT_ONCE // state.log_density.size)
         for start in range(0, wanted, block):
             count = min(block, wanted - start)
             drawn = self.init(rng, target, chains * count)
@@ -79,13 +79,13 @@ class Exact(Independent):
 
     Attributes
     ----------
-    envelopes : tuple of Elliptical, Radial or Cells
+    envelopes : tuple of EllipticalEnvelope, RadialEnvelope or CellEnvelope
     chosen : ndarray of int, shape (members,)
-        Envelope of each member of the flattened batch; -1 for none.
+        Index of the envelope of each member of the flattened batch; -1 for none.
     proposals : int
         Largest number of proposals of a draw.
     run_out : float
-        Bound of the probability that a draw has no proposal accepted.
+        Upper bound of the probability that all proposals of a draw are rejected.
     """
 
     envelopes: tuple
@@ -99,7 +99,7 @@ class Exact(Independent):
         """The same kernel for one part of the batch, given as a tuple of slices."""
         target = next(envelope.target for envelope in self.envelopes)
         members = np.arange(len(self.chosen)).reshape(target.batch)[index]
-        return _Part(self, members)
+        return _ExactMembers(self, members)
 
     def init(self, rng, target, chains):
         """One independent draw for each chain."""
@@ -134,7 +134,7 @@ class Exact(Independent):
         position = np.empty((len(members), chains, *space.point_shape), dtype=space.dtype)
         log_density = np.full((len(members), chains), -np.inf)
         unsettled = np.ones((len(members), chains), dtype=bool)
-        # As many at once as settle many chains, and ever more for the last of them.
+        # Proposals a chain in one round: first about those of a draw, then ever more.
         wanted = round(1.0 / np.max(envelope.acceptance[members]))
         made = 0
         while made < self.proposals:
@@ -145,8 +145,10 @@ class Exact(Independent):
             width = int(np.max(np.sum(waiting, axis=-1)))
             # The first of a row's chains are those without a draw yet.
             columns = np.argsort(~waiting, axis=-1, kind="stable")[:, :width]
-            repeat = max(1, min(wanted, self.proposals - made, BLOCK // (len(asked) * width)))
-            step = max(1, BLOCK // (len(asked) * repeat))
+            repeat = max(
+                1, min(wanted, self.proposals - made, PROPOSALS_AT_ONCE // (len(asked) * width))
+            )
+            step = max(1, PROPOSALS_AT_ONCE // (len(asked) * repeat))
             for first in range(0, width, step):
                 part = columns[:, first : first + step]
                 state = self._propose(rng, envelope, members[asked], part.shape[-1], repeat)
@@ -161,14 +163,20 @@ class Exact(Independent):
         return position, log_density
 
     def _propose(self, rng, envelope, members, chains, repeat):
-        """First accepted of some proposals for each chain, else the last; and whether accepted."""
+        """The first accepted of ``repeat`` proposals of each chain, else the last one.
+
+        Returns
+        -------
+        tuple of ndarray
+            Positions, log densities, and whether a proposal was accepted; first axes (k, chains).
+        """
         target = envelope.target
         space = target.space
         position, limit = envelope.propose(rng, members, chains * repeat)
         log_density = target.density.take(members).log_density(position)
         log_density = np.where(np.isposinf(limit), -np.inf, log_density)
         excess = log_density - limit
-        # Of what is no number nothing is certified either.
+        # Also false where a density is not a number.
         if not np.all(excess <= ROUNDING):
             raise RuntimeError(f"a log density exceeds its certified bound by {np.max(excess):.3g}")
         inside = self._inside(target, members, position)
@@ -191,8 +199,8 @@ class Exact(Independent):
 
 
 @dataclass(frozen=True)
-class _Part(Independent):
-    """`Exact` for some members of its batch."""
+class _ExactMembers(Independent):
+    """The kernel `Exact` for some members of its batch."""
 
     whole: Exact
     members: np.ndarray
@@ -200,7 +208,7 @@ class _Part(Independent):
     name = "exact"
 
     def member(self, index):
-        return _Part(self.whole, self.members[index])
+        return _ExactMembers(self.whole, self.members[index])
 
     def init(self, rng, target, chains):
         return self.whole.draw(rng, target, self.members, chains)
@@ -215,28 +223,28 @@ def plan(
     ----------
     target : Target
     draws : int
-        Of each member.
+        Number of draws of each member.
     run_out : float
-        Probability allowed that a draw has no proposal accepted.
+        Largest probability that all proposals of a draw are rejected.
     work : float
         Most cells times records, over the batch.
     most_proposals : int
-        For each draw.
+        Largest number of proposals of a draw.
     insist : bool
-        Whether an envelope about the mode may accept as little as ``most_proposals`` allow in any
-        dimension, and not only where cells have been tried.
+        Whether an envelope at the mode may have an acceptance rate as low as ``most_proposals``
+        allow in any dimension, and not only where cells can be tried.
 
     Returns
     -------
     tuple
-        A `Plan`, or ``None`` if no member has a certificate; the members that have one, ndarray of
-        bool (*batch); and why the others have none, or ``None``.
+        A `SamplerPlan`, or ``None`` if no member has a certificate; which members have one, ndarray
+        of bool (*batch); and the reason why the others have none, or ``None``.
     """
     reason = no_envelope_reason(target)
     nowhere = np.zeros(target.batch, dtype=bool)
     if reason is not None:
         return None, nowhere, reason
-    # Within the cut locus normal coordinates cover every place once; nothing is beyond.
+    # Normal coordinates within the cut locus cover every point once.
     reach = np.minimum(target.support.radius, target.space.injectivity_radius)
     target = replace(target, support=replace(target.support, radius=reach))
     least = -np.expm1(np.log(run_out) / most_proposals)
@@ -250,8 +258,12 @@ def plan(
             envelopes.append(envelope)
         chosen[better] = envelopes.index(envelope)
 
-    # Where the gradient is linear a support may still be elsewhere, or far narrower.
-    for kind in (Elliptical, Radial) if is_flat(target.density.manifold) else (Radial,):
+    # Where the gradient is linear the support may still be far from the mode, or narrow.
+    for kind in (
+        (EllipticalEnvelope, RadialEnvelope)
+        if is_flat(target.density.manifold)
+        else (RadialEnvelope,)
+    ):
         at_mode = kind.of(target)
         choose(at_mode, max(least, MODE_ACCEPTANCE))
         if np.all(chosen >= 0):
@@ -261,7 +273,7 @@ def plan(
         reason, cells = _cells(target, rest, draws, least, work, at_mode)
         if cells is not None:
             choose(cells, least)
-        # An envelope at the mode that accepts little is better than none.
+        # An envelope at the mode with a low acceptance rate is better than none.
         if insist or target.space.dim <= MOST_CELL_DIMENSIONS:
             choose(at_mode, least)
     if not np.any(chosen >= 0):
@@ -270,7 +282,7 @@ def plan(
     proposals = int(np.ceil(np.log(run_out) / np.log1p(-min(worst, 1.0 - 1e-15))))
     used = [envelopes[index] for index in np.unique(chosen[chosen >= 0])]
     words = ", ".join(envelope.description for envelope in used)
-    planned = Plan(
+    planned = SamplerPlan(
         Exact(tuple(envelopes), chosen, proposals, run_out),
         0,
         total_variation=run_out,
@@ -286,7 +298,7 @@ def plan(
 
 
 def _cells(target, members, draws, least, work, at_mode):
-    """Why members without a certificate have none, and cells, or ``None`` for neither."""
+    """Reason for members without a certificate, and a `CellEnvelope`; either may be ``None``."""
     dim = target.space.dim
     convexity = "its energy is not certified to be convex enough"
     if is_flat(target.density.manifold):
@@ -300,4 +312,6 @@ def _cells(target, members, draws, least, work, at_mode):
     if most_cells < FEWEST_CELLS[dim]:
         allowed = f"the {most_cells} cells for each that its work allows are too few"
         return f"{convexity}, and {allowed}", None
-    return reason, Cells.of(target, members, draws, (least, CELLS_ACCEPTANCE), most_cells, at_mode)
+    return reason, CellEnvelope.of(
+        target, members, draws, (least, CELLS_ACCEPTANCE), most_cells, at_mode
+    )

@@ -1,9 +1,9 @@
 """Draws from a density restricted to finitely many public points of its support.
 
-The points fill the support evenly, whatever the data, and each has its share of the support's
-volume.  Drawing one of them is a finite exponential mechanism, approximate only in its arithmetic,
-with a running time that does not depend on the data.  The price is the distance between
-neighbouring points, about the number of points to the power -1 / dim.
+The points are a low-discrepancy set that does not depend on the data, each weighted by its share of
+the support's volume.  To draw one of them is a finite exponential mechanism: it is approximate only
+by floating-point arithmetic, and its running time does not depend on the data.  The resolution is
+the distance between neighbouring points, about the number of points to the power -1 / dim.
 """
 
 from dataclasses import dataclass
@@ -12,16 +12,16 @@ import numpy as np
 from scipy.special import logsumexp
 
 from geodp.errors import DataError
-from geodp.samplers.base import Plan, State
+from geodp.samplers.base import SamplerPlan, State
 from geodp.samplers.exact import Independent
 
-# In more dimensions no number of points that fits a computer is close enough together.
+# In more dimensions no feasible number of points is close enough together.
 MOST_DIMENSIONS = 4
 
 POINTS = 1 << 14
 
-# Words of random bits that a uniform number may need: numbers down to 2^-256 have their right
-# probability, where a double drawn at once stops at 2^-53.
+# Most words of random bits of a uniform number, which is then exact down to 2^-256; a double from
+# one draw stops at 2^-53.
 WORDS = 8
 BITS = 32
 
@@ -36,7 +36,7 @@ class FinitePoints(Independent):
         By increasing probability.
     log_density : ndarray, shape (*batch, points)
     log_cumulative : ndarray, shape (*batch, points)
-        Summed from the least probable on, so that small probabilities keep their digits.
+        Summed from the least probable point on, so that small probabilities keep their digits.
     """
 
     positions: np.ndarray
@@ -47,7 +47,7 @@ class FinitePoints(Independent):
 
     @classmethod
     def of(cls, target, points=POINTS):
-        """The distribution of each member of a target's batch.
+        """Restrict each density of a target to public points.
 
         Parameters
         ----------
@@ -94,7 +94,7 @@ class FinitePoints(Independent):
         )
 
     def init(self, rng, target, chains):
-        """One independent draw for each chain, by inversion of the distribution function."""
+        """See `Kernel.init`; independent draws by inversion of the distribution function."""
         space = target.space
         batch = self.log_cumulative.shape[:-1]
         threshold = log_uniform(rng, (*batch, chains))
@@ -110,7 +110,7 @@ class FinitePoints(Independent):
 
 
 def log_uniform(rng, shape):
-    """Logarithms of numbers uniform on (0, 1), with full relative accuracy near zero."""
+    """Logarithms of uniform draws from (0, 1), with full relative accuracy near zero."""
     zeros = np.zeros(shape)
     running = np.ones(shape, dtype=bool)
     for _ in range(WORDS):
@@ -124,11 +124,15 @@ def log_uniform(rng, shape):
 
 
 def plan(target, points=POINTS):
-    """A `Plan` to draw from the distribution on so many public points; see `FinitePoints.of`.
+    """Plan of draws from a target's distribution on public points; see `FinitePoints.of`.
 
-    It does not tell how far that is from the distribution on the whole support.
+    The plan does not state how far that is from the distribution on the whole support.
+
+    Returns
+    -------
+    SamplerPlan
     """
-    return Plan(
+    return SamplerPlan(
         FinitePoints.of(target, points),
         0,
         proposals=1,

@@ -1,9 +1,9 @@
-"""Choice among finitely many with probabilities ``w exp(-r e)``, exactly, by integer arithmetic.
+"""Exact draws of an index with probability proportional to ``w exp(-r e)``, by integer arithmetic.
 
-The weights w and exponents e are integers and the rate r is a fraction.  All quantities are
-enclosed between integers, a uniform number by its first random bits; where these do not decide,
-more bits are drawn and the enclosures are made tighter.  So the choice has its distribution
-exactly, if the bits are random.
+The weights w and exponents e are integers, and the rate r is a fraction.  Integers enclose all
+quantities from below and above; a uniform number is enclosed by its first random bits.  If these
+do not decide, more bits are drawn and the enclosures are tightened.  So the distribution is exact,
+given independent fair bits.
 """
 
 import secrets
@@ -11,22 +11,21 @@ from bisect import bisect_right
 from fractions import Fraction
 from itertools import accumulate
 
-# Bits of enclosures at first; with these the bits of a choice do not decide with a probability
-# of about 2^-200.
+# Bits of the first enclosures, which do not decide with a probability of about 2^-200.
 PRECISION = 256
 GUARD = 64
 
-# Powers of exp(-r) are products of two from tables, one of so many successive powers.
+# Powers of exp(-r) are products of an entry of each of two tables; this is the size of the first.
 TABLE = 1 << 10
 
 
 def system_bits(count):
-    """An integer of so many random bits, from the operating system's generator."""
+    """A non-negative integer of ``count`` random bits, from the operating system's generator."""
     return secrets.randbits(count)
 
 
 def generator_bits(rng):
-    """The same from a NumPy generator, for studies that must be repeatable."""
+    """Function like `system_bits` that uses a NumPy generator, for reproducible studies."""
 
     def bits(count):
         return int.from_bytes(rng.bytes((count + 7) // 8), "little") & ((1 << count) - 1)
@@ -35,7 +34,7 @@ def generator_bits(rng):
 
 
 class ExactChoice:
-    """Indices drawn with probability in proportion to ``weights * exp(-rate * exponents)``.
+    """Exact draws of an index with probability proportional to ``weight * exp(-rate * exponent)``.
 
     Parameters
     ----------
@@ -58,12 +57,16 @@ class ExactChoice:
         self._enclosures = {}
 
     def draw(self, bits):
-        """One index.
+        """Draw one index.
 
         Parameters
         ----------
         bits : callable
-            From a number to a non-negative integer of so many random bits.
+            From a number of bits to a non-negative integer of as many random bits.
+
+        Returns
+        -------
+        int
         """
         precision, count, prefix = PRECISION, 0, 0
         while True:
@@ -82,7 +85,7 @@ class ExactChoice:
         """Enclosures of the cumulative sums, in units of 2^-precision."""
         if precision not in self._enclosures:
             small, large = power_tables(self.rate, max(self.exponents), precision)
-            # Rounded down: one below and one above, the tables' own enclosure included.
+            # The first is rounded down and the second up, as the entries of the tables are.
             lower, upper = [], []
             for weight, exponent in zip(self.weights, self.exponents, strict=True):
                 high, low = divmod(exponent, TABLE)

@@ -4,17 +4,17 @@ Near its mode a K-norm gradient density is an elliptical Laplace distribution: w
 Hessian of the energy there, the density at ``Exp(mode, u)`` is about ``exp(-|H u| / sigma)``.  It
 is drawn exactly, as ``u = sigma H^-1 R U`` with R ~ Gamma(dim, 1) and U uniform on the unit
 sphere, and moved to the manifold by Exp, whose volume density enters the weight.  Other modes
-that the target knows of get ellipses of their own, in proportion to their mass.
+that the target reports get elliptical components of their own, in proportion to their mass.
 
-On a bounded support two more components guard against what the ellipses cannot see.  One follows
-the density's profile about an axis (`axial`), for densities that are nearly flat over the
-support and for many dimensions.  The other is uniform in the support (in normal coordinates); it
-bounds the weight and finds modes elsewhere.  Proposals outside the support are drawn again, which
-changes the mixture's density by a constant only.
+On a bounded support the proposal is a mixture with two more components.  One follows the density's
+profile about an axis (`axial`), for densities that are nearly flat over the support and for many
+dimensions.  The other is uniform in the support (in normal coordinates); it bounds the importance
+weights and finds modes elsewhere.  Proposals outside the support are drawn again, which changes the
+mixture's density by a constant only.
 
-How far a draw is from the target is estimated from the importance weights of pilot proposals, and
-an estimate cannot see a region that no pilot reached.  `resolution` says how much of the target
-such a region may hold; a plan never states less.
+The total variation distance of a draw from the target is estimated from the importance weights of
+pilot proposals.  This estimate does not include a region that no pilot reached.  `resolution`
+estimates how much of the target such a region may hold, and a plan never states less.
 """
 
 from dataclasses import dataclass
@@ -27,27 +27,27 @@ from geodp.manifolds.supports import Ball
 from geodp.mechanisms.target import Target
 from geodp.randomness import random_directions
 from geodp.samplers.axial import AxialDistribution
-from geodp.samplers.base import Info, Kernel, Plan, State, choose
+from geodp.samplers.base import Info, Kernel, SamplerPlan, State, choose
 
-# A direction in which the energy is flat, or bends down, gets a proposal no wider than this
-# multiple of the narrowest allows.
+# Smallest eigenvalue of a Hessian in a proposal, relative to the largest: limits the width where
+# the energy is flat or concave.
 SMALLEST_RELATIVE_CURVATURE = 1e-3
 
-# Factor by which the second ellipse around another mode is wider.
+# Factor by which the second elliptical component of another mode is wider.
 OTHER_MODES_WIDENED = 3.0
 
-# Redraws of a proposal outside the support, before it is left there and refused.
+# Redraws of a proposal outside the support, before it is kept there and rejected.
 REDRAWS = 6
 
-# Further rounds of redraws of where a chain starts.
+# Further rounds of redraws of the initial state.
 START_REDRAWS = 30
 
 # Proposals evaluated at once.
-BLOCK = 1 << 15
+PROPOSALS_AT_ONCE = 1 << 15
 
-# Shares of the ellipses, the axial and the uniform distribution that a plan chooses from.  The
-# axial one takes hundreds of evaluations to tabulate, so it is tried only where the others fall
-# short.
+# Shares of the elliptical, the axial and the uniform component that a plan chooses from.  The axial
+# component takes hundreds of evaluations to tabulate, so it is tried only where the others give
+# large weights.
 SHARES = (
     (0.90, 0.00, 0.10),
     (0.70, 0.00, 0.30),
@@ -63,27 +63,26 @@ SHARES_WITH_AXIAL = (
 PILOT_SHARES = (0.6, 0.0, 0.4)
 PILOT_SHARES_WITH_AXIAL = (0.4, 0.3, 0.3)
 
-# Largest weight up to which the axial distribution is not tried, in few dimensions.
+# Largest importance weight up to which the axial component is not tried, in few dimensions.
 GOOD_WEIGHT = 3.0
 FEW_DIMENSIONS = 12
 
-# Factor on the number of pilots where weights are larger than that or another mode matters, and
-# most pilots of all batch members together.
+# Factor on the number of pilots where weights are larger than that or another mode has mass, and
+# the most pilots of all batch members together.
 MANY_TIMES = 10
 MANY = 60000
 
-# Log mass, relative to the main mode's, above which another mode matters.  It is taken from the
-# Hessian, and among jumps of the gradient a mode held a thousand times more.
+# Log mass, relative to the main mode's, above which another mode counts.  This mass comes from the
+# Hessian.  Near jumps of the gradient a mode held a thousand times more.
 LEAST_LOG_MASS = np.log(1e-6)
 
-# Expected number of pilots in a region that all of them miss with a probability of one in twenty
-# ("rule of three").
+# Expected number of pilots in a region that all of them miss with probability 1/20 (rule of three).
 RULE_OF_THREE = -np.log(0.05)
 
-# Numbers of steps that a plan chooses from.
+# Size of the grid of numbers of steps.
 STEP_CHOICES = 60
 
-# Mixtures whose largest weights differ by less than this factor's logarithm are about as good.
+# Mixtures whose largest log weights differ by less than this count as equally good.
 ABOUT_AS_GOOD = 0.1
 
 ELLIPSE_ALONE = (1.0, 0.0, 0.0)
@@ -91,7 +90,7 @@ ELLIPSE_ALONE = (1.0, 0.0, 0.0)
 
 @dataclass(frozen=True)
 class Matched(Kernel):
-    """Curvature-matched independence Metropolis.
+    """Independence Metropolis with a proposal matched to the curvature of the energy.
 
     Parameters
     ----------
@@ -124,7 +123,7 @@ class Matched(Kernel):
         """One Metropolis-Hastings step; returns the new state and its `Info`."""
         proposal = _Proposal.of(target, self.shares)
         proposed = proposal.draw(rng, state.log_density.shape[-1])
-        # Of two states outside the support neither is better.
+        # Between two states outside the support the difference is not a number, and a chain stays.
         with np.errstate(invalid="ignore"):
             change = proposed.memory["log_weight"] - state.memory["log_weight"]
         accepted = np.log(rng.random(change.shape)) < change
@@ -135,7 +134,7 @@ class Matched(Kernel):
         proposal = _Proposal.of(target, self.shares)
         shape = state.log_density.shape
         chains = shape[-1]
-        block = max(1, BLOCK // int(np.prod(shape)))
+        block = max(1, PROPOSALS_AT_ONCE // int(np.prod(shape)))
         accepted = np.zeros(target.batch)
         for start in range(0, steps, block):
             count = min(block, steps - start)
@@ -143,7 +142,7 @@ class Matched(Kernel):
             weights = proposed.memory["log_weight"]
             thresholds = np.log(rng.random(weights.shape))
             weight = state.memory["log_weight"]
-            # Where each chain stands: a proposal of this block, or its state before it.
+            # Index of the proposal at which each chain is; -1 for its state before the block.
             place = np.full(shape, -1)
             for step in range(count):
                 with np.errstate(invalid="ignore"):
@@ -190,19 +189,19 @@ def _at(space, proposed, place, before):
 
 @dataclass(frozen=True)
 class _Proposal:
-    """The mixture of proposals for one batch of densities.
+    """The mixture from which proposals for a batch of densities are drawn.
 
     Attributes
     ----------
     shares : ndarray, shape (*batch, 3)
     centres : ndarray, shape (*batch, modes, *point_shape)
-        The main mode, as often as it has widths, then any others.
+        The main mode, once for each width, then any others.
     matrices : ndarray, shape (*batch, modes, dim, dim)
-        Hessian over scale, in the frames at the centres, and what the norm takes the parts of.
+        Hessian over scale, in the frames at the centres, times the matrix of the target's norm.
     mode_shares : ndarray, shape (*batch, modes)
-        Of the ellipses around each mode.
+        Shares of the elliptical components.
     parts : int
-        Whose lengths the norm adds up.
+        Number of parts of the target's norm.
     axial : AxialDistribution or None
     bounded : bool
     """
@@ -225,8 +224,8 @@ class _Proposal:
         masses = np.full((*target.batch, len(widths)), 1.0 / len(widths))
         modes = target.other_modes
         if modes is not None:
-            # Other modes often lie among jumps of the gradient, so each gets a wider ellipse too;
-            # and one that seems heavier than the main mode is not trusted to be.
+            # Other modes often lie among jumps of the gradient, so each gets a wider component too,
+            # and no mode counts as heavier than the main one.
             mass = 0.5 * np.exp(np.minimum(modes.log_mass, 0.0))
             wide = modes.hessian / OTHER_MODES_WIDENED
             centres = np.concatenate([centres, modes.position, modes.position], axis=axis)
@@ -253,7 +252,7 @@ class _Proposal:
         )
 
     def draw(self, rng, chains):
-        """Fresh states with their log weights; (*batch, chains)."""
+        """`State` of new proposals, with log importance weights in its memory; (*batch, chains)."""
         position, outside = self._draw_once(rng, chains)
         for _ in range(REDRAWS):
             if not np.any(outside):
@@ -269,7 +268,7 @@ class _Proposal:
         return State(position, log_density, {"log_weight": log_density - log_proposal})
 
     def _draw_once(self, rng, chains):
-        """Positions from the mixture, and which of them are outside the support's ball."""
+        """Positions from the mixture, and which of them are outside the support."""
         target, space = self.target, self.target.space
         shape = (*target.batch, chains)
         directions = random_directions(rng, (*shape, space.dim))
@@ -294,11 +293,11 @@ class _Proposal:
             inverse = np.linalg.inv(self.matrices[..., index, :, :])
             step = lengths @ np.swapaxes(inverse, -1, -2)
             steps = np.where(taken[..., None], step, steps)
-            # A step that leads out of the support for sure might lead to where numbers overflow.
+            # A step too long for the support might lead to states where numbers overflow.
             step = np.where(target.support.may_stay(step)[..., None], step, 0.0)
             reached = space.exp(centre, space.vector(frame, step))
             position = np.where(space.expand(taken), reached, position)
-        # Beyond the injectivity radius two steps lead to one place.
+        # Beyond the injectivity radius two steps lead to one point.
         outside = ~(space.is_shortest(steps) & target.support.may_stay(steps))
         if not self.bounded:
             return position, outside
@@ -351,7 +350,7 @@ class _Proposal:
 
 @lru_cache(maxsize=2)
 def _axial_distribution(target):
-    """The axial distribution of a target, made once for its plan, its start and its steps."""
+    """The axial distribution of a target, cached for its plan, its start and its steps."""
     return AxialDistribution.of(target)
 
 
@@ -367,11 +366,12 @@ def _positive(hessian):
 def plan(rng, target, proposals, total_variation, fewest, most, counted=True):
     """Choose the mixture of proposals and the number of steps from pilot proposals.
 
-    Each member of the batch gets the mixture with the least largest weight among its pilot
-    proposals.  The number of steps follows from `total_variation_bounds`, extrapolated from the
-    weights of pilots of the chosen mixture; there are up to ten times as many where weights are
-    large or another mode matters.  A part of the target that no pilot reached is not in that
-    estimate, so the distance that the plan states is no less than the pilots' `resolution`.
+    Each member of the batch gets the mixture whose largest importance weight among pilot proposals
+    is the smallest.  The number of steps is the smallest that reaches the wanted distance by
+    `total_variation_bounds`, estimated from pilots of the chosen mixture.  There are up to ten
+    times as many pilots where weights are large or another mode has mass.  A part of the target
+    that no pilot reached is not in the estimate, so the plan states at least the pilots'
+    `resolution`.
 
     Parameters
     ----------
@@ -380,22 +380,22 @@ def plan(rng, target, proposals, total_variation, fewest, most, counted=True):
     proposals : int
         Pilot proposals for each batch member.
     total_variation : float
-        Distance to the target wanted of the worst member, by the extrapolated estimate.
+        Wanted total variation distance of the worst member, by the estimate.
     fewest, most : int
         Limits of the number of steps.
     counted : bool or ndarray of bool, shape (*batch)
-        Members whose chains are used: the number of steps and the diagnostics of the plan are
+        Members whose chains are used.  The number of steps and the diagnostics of the plan are
         those of the worst of them.
 
     Returns
     -------
-    Plan
+    SamplerPlan
     """
     dim = target.space.dim
     counted = np.broadcast_to(counted, target.batch)
     # A line has no directions across an axis.
     axial = dim > 1 and isinstance(target.support, Ball) and target.support.bounded
-    # In many dimensions a few proposals of the others can agree by all missing the mass.
+    # In many dimensions all pilots of the other components can miss the mass.
     if not axial or dim <= FEW_DIMENSIONS:
         shares, log_largest = _pilot(rng, target, proposals, PILOT_SHARES, SHARES)
         axial = axial and np.max(log_largest[counted]) > np.log(GOOD_WEIGHT)
@@ -412,7 +412,7 @@ def plan(rng, target, proposals, total_variation, fewest, most, counted=True):
     enough = distances <= total_variation
     chosen = int(np.argmax(enough)) if np.any(enough) else -1
     extrapolated = float(distances[chosen])
-    return Plan(
+    return SamplerPlan(
         Matched(shares),
         int(steps[chosen]),
         float(np.exp(np.max(_relative(log_weight)))),
@@ -424,12 +424,12 @@ def plan(rng, target, proposals, total_variation, fewest, most, counted=True):
 
 
 def resolution(log_weight):
-    """Share of the target that pilot proposals may have missed, as far as they can tell.
+    """Estimate of the share of the target that all pilot proposals may have missed.
 
-    A region that a proposal reaches with a probability of ``3 / pilots`` is missed by all pilots
-    in one case in twenty.  At the largest weight w that was seen it holds ``3 w / pilots`` of the
-    target, and chains that never reach it are that far from the target.  This is no upper limit
-    of the distance: weights in such a region may be larger than any that was seen.
+    All pilots miss a region of proposal probability ``3 / pilots`` in one case in twenty.  If the
+    importance weight there is w, the largest of the pilots, it holds ``3 w / pilots`` of the
+    target, and chains that never reach it have that total variation distance.  This is not an upper
+    bound: the weight there may be larger.
 
     Parameters
     ----------
@@ -446,16 +446,16 @@ def resolution(log_weight):
 
 
 def _other_mode_matters(target, counted):
-    """Whether a counted member has a mode away from the centre that may hold mass."""
+    """Whether a counted member has a mode of notable mass away from the centre."""
     modes = target.other_modes
     return modes is not None and bool(np.any(modes.log_mass[counted] > LEAST_LOG_MASS))
 
 
 def weighted_proposals(rng, target, kernel, number):
-    """Proposals of a kernel, with weights by which their mean is that of the target.
+    """Importance sample of a target: proposals of a kernel with normalised weights.
 
-    For a mean a few proposals are worth more than as many draws, in particular where states that
-    are rarely drawn decide it.
+    Means over it are more precise than over as many draws, in particular means that depend on rare
+    states.
 
     Parameters
     ----------
@@ -467,8 +467,8 @@ def weighted_proposals(rng, target, kernel, number):
     Returns
     -------
     tuple of ndarray
-        States (*batch, number, *point_shape) and weights (*batch, number) that add up to one; not
-        numbers where no proposal was in the support.
+        States (*batch, number, *point_shape) and weights (*batch, number) that add up to one; NaN
+        where no proposal was in the support.
     """
     state = _Proposal.of(target, kernel.shares).draw(rng, number)
     log_weight = state.memory["log_weight"]
@@ -477,7 +477,7 @@ def weighted_proposals(rng, target, kernel, number):
 
 
 def _relative(log_weight):
-    """Log weights relative to their mean over proposals; infinite where none was within support."""
+    """Log weights relative to their mean over proposals; infinite if none was in the support."""
     number = log_weight.shape[-1]
     mean = logsumexp(log_weight, axis=-1, keepdims=True) - np.log(number)
     return np.where(np.isneginf(mean), np.inf, log_weight - np.where(np.isneginf(mean), 0.0, mean))
@@ -486,8 +486,8 @@ def _relative(log_weight):
 def total_variation_bounds(log_weight, steps):
     """Bound on the total variation distance of independence Metropolis to its target.
 
-    It is a bound for the distribution of weights that is given.  With the weights of pilots it is
-    an estimate of that bound: weights that no pilot had are not in it.
+    It is a bound for the given distribution of importance weights.  With the weights of pilots it
+    is an estimate of the bound, which larger weights than theirs could raise.
 
     Let w be target over proposal, of mean one under the proposal q, and start from q.  After m
     steps a state of weight w has a share ``1 - d_m(w)`` of its density under the target, with
@@ -506,7 +506,7 @@ def total_variation_bounds(log_weight, steps):
     Returns
     -------
     ndarray, shape (*batch, k)
-        The bound for the distribution of the weights given; one where all weights are zero.
+        The bound for the given distribution of weights; one where all weights are zero.
     """
     weight = np.sort(np.exp(_relative(log_weight)), axis=-1)
     number = weight.shape[-1]
@@ -522,7 +522,7 @@ def total_variation_bounds(log_weight, steps):
 
 
 def _pilot(rng, target, proposals, pilot_shares, candidates):
-    """Best of the candidate shares for each member, (*batch, 3), and its largest log weight."""
+    """Best candidate shares of each member (*batch, 3), and their largest log weight (*batch)."""
     pilot = _Proposal.of(target, pilot_shares)
     state = pilot.draw(rng, proposals)
     candidates = np.array(candidates if pilot.bounded else (ELLIPSE_ALONE,))
@@ -534,7 +534,7 @@ def _pilot(rng, target, proposals, pilot_shares, candidates):
     # Of pilot density q0: log f / q0, and log q / q0 for each candidate q.
     log_weight = state.memory["log_weight"]
     finite = np.isfinite(log_weight)
-    # A refused pilot proposal has no weight, and its difference of infinities no meaning.
+    # A rejected pilot has weight zero, and its difference of infinities is not a number.
     with np.errstate(invalid="ignore"):
         log_ratio = log_mixtures - (state.log_density - log_weight)
         log_ratio = np.where(finite, log_ratio, -np.inf)
@@ -543,9 +543,9 @@ def _pilot(rng, target, proposals, pilot_shares, candidates):
             + logsumexp(log_ratio, axis=-1)
             - logsumexp(log_weight, axis=-1)
         )
-    # Where every pilot proposal fell outside the support nothing is known: take the widest.
+    # Without any pilot in the support all candidates are equally good.
     log_largest = np.where(np.isnan(log_largest), np.inf, log_largest)
-    # Among mixtures about as good take the one most axial, whose proposals stay in the support.
+    # Of equally good mixtures take the most axial, whose proposals stay in the support.
     good = log_largest <= np.min(log_largest, axis=0) + ABOUT_AS_GOOD
     axial = candidates[:, 1].reshape((-1,) + (1,) * (log_largest.ndim - 1))
     best = np.argmax(np.where(good, axial, -1.0), axis=0)

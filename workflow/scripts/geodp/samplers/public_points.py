@@ -1,9 +1,9 @@
 """Exact draws from the certified distribution on public points, in one stage or several.
 
-The points of a first stage fill the support; each later stage chooses among a fixed pattern of
-points about the choice before.  Every stage has its part of the budget, and the parts add up.
-Scores are rounded down to multiples of a power of two, which keeps their sensitivity, and weights
-are integers, so that `ExactChoice` draws from the distribution on the points exactly.
+The points of the first stage fill the support.  Each later stage draws from a fixed pattern of
+points about the draw before.  Each stage spends a part of the budget.  Scores are rounded down to
+multiples of a power of two, which keeps their sensitivity, and volumes are rounded to integers.  So
+`ExactChoice` draws from the distribution on the points exactly.
 """
 
 from dataclasses import dataclass, replace
@@ -23,7 +23,7 @@ VOLUME_BITS = 20
 
 @dataclass(frozen=True)
 class Stage:
-    """One choice among public points; every part of it is public.
+    """One draw among public points; all attributes are public.
 
     Attributes
     ----------
@@ -32,10 +32,15 @@ class Stage:
     points : int
         A power of two.
     radii : tuple of float, optional
-        Of the pattern: how far footpoints, and how far shooting vectors are from the choice before.
-        The first stage has none: its points fill the support.
+        Radii of the pattern about the draw before, of footpoints and of shooting vectors.  The
+        first stage has none: its points fill the support.
     scales : Scales, optional
-        Those of the public inputs if not given.
+        Scales of the score; those of the public inputs unless given.
+
+    Raises
+    ------
+    DataError
+        A budget, a number of points or radii out of range.
     """
 
     epsilon: Fraction
@@ -68,14 +73,14 @@ class Stage:
         )
 
     def rescaled(self, certified):
-        """A `Certified` with the stage's scales in place of its own."""
+        """The `CertifiedDistribution` with the scales of this stage."""
         if self.scales is None:
             return certified
         return replace(certified, public=replace(certified.public, **vars(self.scales)))
 
 
 def check_stages(stages):
-    """Refuse stages of which the first has a pattern, or a later one has none.
+    """Refuse stages unless the first has no pattern and all others have one.
 
     Raises
     ------
@@ -93,7 +98,7 @@ def draw(certified, stages, bits, draws=1):
 
     Parameters
     ----------
-    certified : Certified
+    certified : CertifiedDistribution
     stages : sequence of Stage
     bits : callable
         See `ExactChoice.draw`.
@@ -121,7 +126,7 @@ def draw(certified, stages, bits, draws=1):
 
 
 def pattern(support, centre, stage):
-    """The points about a state among which a later stage chooses, and their volumes.
+    """Points about a state from which a later stage draws, and their volumes.
 
     Parameters
     ----------
@@ -144,7 +149,7 @@ def pattern(support, centre, stage):
     vectors = space.vector(np.expand_dims(space.frame(centre), axis - 1), steps)
     states = space.exp(start, vectors)
     volumes = np.where(support.contains(states), space.exp_volume(start, vectors), 0.0)
-    # The centre was allowed before, and stays so whatever rounding would make of it.
+    # The centre is in the support, whatever rounding says.
     return (
         np.concatenate([states, start], axis=axis),
         np.concatenate([volumes, np.ones((*volumes.shape[:-1], 1))], axis=-1),
@@ -152,7 +157,7 @@ def pattern(support, centre, stage):
 
 
 def _choose(certified, stage, states, volumes, bits, draws):
-    """States (*data_sets, draws, ...) chosen among states (*data_sets, points, ...)."""
+    """Exact draws (*data_sets, draws, ...) among states (*data_sets, points, ...)."""
     space = certified.space
     certified = stage.rescaled(certified)
     scores = np.floor(np.ldexp(certified.score(states), SCORE_BITS)).astype(np.int64)

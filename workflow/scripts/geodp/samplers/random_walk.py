@@ -1,8 +1,8 @@
 """Riemannian random walk Metropolis: the papers' sampler, and the same with a tuned step.
 
-The papers fix the step in units of the density's scale.  `tune` finds one for each density in a
-warm-up and then leaves it alone: a kernel that went on adapting would depend on its past, and its
-states need not follow the density.
+The papers fix the step size in units of the density's scale.  `tune` finds a step size for each
+density in a warm-up and then fixes it.  A kernel that went on adapting would depend on its past,
+and the density need not be its stationary distribution.
 """
 
 from dataclasses import dataclass
@@ -12,15 +12,15 @@ import numpy as np
 from geodp.randomness import random_directions
 from geodp.samplers.base import Info, Kernel, State, choose
 
-# Step sizes move by this much times what the acceptance rate is off, less and less with time; the
-# exponent lets them cross any distance and still settle.
+# The log step size changes by ``GAIN * step^-GAIN_DECAY`` times the error of the acceptance rate.
+# A decay between one half and one lets it cross any distance and still converge.
 GAIN = 2.0
 GAIN_DECAY = 0.6
 
-# Smallest step, in units of the scale: below it a density is zero all around the chains.
+# Smallest step size, in units of the scale.
 SMALLEST_STEP = 1e-9
 
-# Most rounds of draws in search of positive density, where there is none at the centre.
+# Rounds of draws in search of positive density, where the density at the centre is zero.
 START_REDRAWS = 30
 
 
@@ -44,7 +44,7 @@ class RandomWalk(Kernel):
         return RandomWalk(steps[index]) if steps.ndim else self
 
     def init(self, rng, target, chains):
-        """Every chain starts at the target's centre, as the papers' do."""
+        """See `Kernel.init`; every chain starts at the target's centre, as in the papers."""
         space = target.space
         axis = -space.point_ndim - 1
         shape = (*target.batch, chains)
@@ -52,7 +52,7 @@ class RandomWalk(Kernel):
         return State(position, target.log_density(position))
 
     def step(self, rng, target, state):
-        """One Metropolis step; a proposal and its reverse are equally likely."""
+        """See `Kernel.step`; proposals are symmetric (Metropolis)."""
         space = target.space
         shape = state.log_density.shape
         directions = random_directions(rng, (*shape, space.dim))
@@ -61,7 +61,7 @@ class RandomWalk(Kernel):
         vector = space.vector(space.frame(state.position), length[..., None] * directions)
         position = space.exp(state.position, vector)
         proposed = State(position, target.log_density(position))
-        # Between two places without density a chain stays.
+        # Between two states of density zero the difference is not a number, and the chain stays.
         with np.errstate(invalid="ignore"):
             change = proposed.log_density - state.log_density
         accepted = np.log(rng.random(shape)) < change
@@ -71,39 +71,39 @@ class RandomWalk(Kernel):
 def acceptance_goal(dim):
     """Acceptance rate to tune to: 0.44 on a line, falling to 0.234 in many dimensions.
 
-    These are the rates at which a random walk moves through a normal distribution the fastest.  In
-    between, the formula is within 0.02 of those of Gelman, Roberts and Gilks (1996, table 1).
-    Efficiency is flat about the best rate, so a Laplace distribution's can be taken for the same.
+    These rates are optimal for normal distributions.  In between, the formula is within 0.02 of
+    the rates of Gelman, Roberts and Gilks (1996, table 1).  Efficiency varies little about the
+    optimum, so the same rates serve for Laplace densities.
     """
     return 0.234 + (0.44 - 0.234) / dim
 
 
 def tune(rng, target, chains, steps, step_scale=RandomWalk.step_scale):
-    """Choose the step of each batch member in a warm-up, then freeze it.
+    """Choose the step size of each batch member in a warm-up.
 
-    The logarithm of the step follows the acceptance rate by stochastic approximation (Robbins and
-    Monro), and the kernel gets the mean of the later half of its values (Polyak and Ruppert).
-    During the warm-up the step depends on where the chains have been, so none of its states may be
-    kept; from the last a chain of the frozen kernel can go on.
+    The log step size is adapted to the acceptance rate by stochastic approximation (Robbins and
+    Monro), and the mean of the later half of its values is taken (Polyak and Ruppert).  States of
+    the warm-up must not be kept, since its steps depend on earlier states.  The last one can start
+    a chain of the tuned kernel.
 
     Parameters
     ----------
     rng : numpy.random.Generator
     target : Target
     chains : int
-        Their mean acceptance rate moves the step they share.
+        Number of chains, which share the step size and are averaged for the acceptance rate.
     steps : int
-        Of the warm-up, one at least.
+        Steps of the warm-up, one or more.
     step_scale : float
-        Where the step starts, in units of the target's scale.
+        Initial step size, in units of the target's scale.
 
     Returns
     -------
     tuple
-        A `RandomWalk` with a step for each batch member, and the `State` at the end.
+        A `RandomWalk` with a step size for each batch member, and the last `State`.
     """
     goal = acceptance_goal(target.space.dim)
-    # A flat density accepts everything, and no step need be longer than its support is wide.
+    # On a flat density every step is accepted: none need be longer than the support is wide.
     widest = np.minimum(target.space.injectivity_radius, target.support.widest)
     limits = np.log(SMALLEST_STEP), np.log(np.maximum(widest / target.scale, SMALLEST_STEP))
     log_step = np.clip(np.full(target.batch, np.log(step_scale)), *limits)
@@ -112,7 +112,7 @@ def tune(rng, target, chains, steps, step_scale=RandomWalk.step_scale):
     for number in range(1, steps + 1):
         somewhere = np.isfinite(state.log_density)
         state, info = RandomWalk(np.exp(log_step)).step(rng, target, state)
-        # Chains that stand where there is no density say nothing of the step.
+        # Chains at states of density zero carry no information about the step size.
         counted = np.sum(somewhere, axis=-1)
         rate = np.sum(info.accepted & somewhere, axis=-1) / np.maximum(counted, 1)
         off = np.where(counted > 0, rate - goal, 0.0)
@@ -125,14 +125,14 @@ def tune(rng, target, chains, steps, step_scale=RandomWalk.step_scale):
 
 
 def fixed_or_tuned(rng, target, chains, step_scale, warm_up):
-    """The papers' walk with its fixed step, or one tuned in ``warm_up`` steps if there are any."""
+    """Random walk with the papers' fixed step size, or tuned in ``warm_up`` steps if not zero."""
     if warm_up == 0:
         return RandomWalk(step_scale)
     return tune(rng, target, chains, warm_up, step_scale)[0]
 
 
 def _start(rng, target, chains):
-    """At the centre, or in the support where the density at the centre is zero."""
+    """Initial state: the centre, or random states of the support if its density is zero."""
     state = RandomWalk().init(rng, target, chains)
     if not target.support.bounded:
         return state

@@ -1,1 +1,1 @@
-"""Claims of papers, judged by computation from the tables of a run."""
+"""Claims of papers, and verdicts on them computed from the tables of a run."""

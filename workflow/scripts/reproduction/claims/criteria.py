@@ -1,4 +1,4 @@
-"""Criteria of verdicts: comparisons of a number and its interval, parsed and never run as code."""
+"""Criteria of verdicts: comparisons of a number and its interval, parsed and not executed."""
 
 import ast
 import operator
@@ -20,14 +20,14 @@ _ARITHMETIC = {
 _NAMES = ("value", "low", "high")
 
 
-# What `ast.parse` and the functions that walk its tree raise for a text that is no criterion.
+# Exceptions of `ast.parse`, and of the functions here, for a text that is not a criterion.
 NOT_PARSED = (SyntaxError, ValueError, OverflowError, RecursionError, MemoryError)
 
 _ADVICE = "write comparisons of value, low and high with numbers, such as low >= 0.95"
 
 
 def parse_criterion(text):
-    """Function of value, low and high from a comparison such as ``low >= 0.95``.
+    """Parse a criterion such as ``low >= 0.95``.
 
     Parameters
     ----------
@@ -38,12 +38,12 @@ def parse_criterion(text):
     Returns
     -------
     callable
-        From three floats to a bool.
+        From three floats, value, low and high, to a bool.
 
     Raises
     ------
     DataError
-        The text holds anything else, or divides by zero when it is applied.
+        The text holds anything else.  The callable raises it for a division by zero.
     """
     try:
         criterion = _truth(ast.parse(text.strip(), mode="eval").body)

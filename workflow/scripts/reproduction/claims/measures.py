@@ -1,4 +1,4 @@
-"""Measures: from the rows a claim is about to one number, with bootstrap replicates of it."""
+"""Measures: functions from the rows of a claim to one number, with bootstrap replicates."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,31 +10,31 @@ from scipy.stats import rankdata
 from geodp.errors import DataError
 from reproduction.claims.selection import column_of
 
-# Columns whose spread over the draws of one data set log_error_standard_error describes. Of a log
-# error it is the standard error. Of the logarithm of a mean distance it is about that where
+# Columns whose standard error over the draws of one data set is log_error_standard_error.  For a
+# log error that is exact.  For the logarithm of a mean distance it is approximate: right where
 # private and non-private predictions are as far apart as data are from the fit (which is where
-# verdicts turn), too much where they are farther, and too little where they are closer.
+# verdicts change), too large where they are farther apart, and too small where they are closer.
 DESCRIBED = ("log_error", "log_gap", "log_error_change", "log_mean_prediction_distance")
 
 
 class NotEvaluated(Exception):
-    """A claim has no number here; the message says why."""
+    """A claim cannot be evaluated on the tables; the message is the reason."""
 
 
 @dataclass(frozen=True)
 class Measured:
-    """What a measure found.
+    """The number of a measure, with bootstrap replicates.
 
     Attributes
     ----------
     replicates : ndarray, shape (1 + replicates,)
-        The number, then the number of every bootstrap replicate.
+        The number, then its bootstrap replicates.
     over : str
-        What the interval is over.
+        Units that were resampled, such as "20 data sets".
     says : str
         The number in words.
     rows : DataFrame, optional
-        The rows it looked at, if not all that were selected.
+        The rows that were used, if not all that were selected.
     """
 
     replicates: np.ndarray
@@ -45,7 +45,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Measure:
-    """A function from a claim and its rows to a number, and what it needs of the claim.
+    """A function from a claim and its rows to a number, and the columns of the claim it needs.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class Measure:
     needed : tuple of str
         Columns of a claim that must not be empty.
     columns : int or None
-        How many columns of the table ``column`` names; None for any number from one on.
+        How many columns of the table ``column`` names; None for one or more.
     """
 
     compute: Callable
@@ -63,7 +63,7 @@ class Measure:
     columns: int | None
 
 
-# By the names that claims use.
+# Measures by name.
 MEASURES = {}
 
 
@@ -78,16 +78,17 @@ def measure(*needed, columns=1):
 
 
 @dataclass(frozen=True)
-class Panel:
-    """A column of a table by cell, and bootstrap replicates of it.
+class CellStatistics:
+    """A statistic of a column for each cell, with bootstrap replicates.
 
     Attributes
     ----------
     cells : DataFrame
-        A row a cell, with the columns of the table that are constant there.
+        A row a cell, with the columns of the table that are constant in a cell.
     values : ndarray, shape (1 + replicates, cells)
-        A statistic over data sets, first that of the table itself.
+        The statistic over data sets: first that of the table, then replicates.
     over : str
+        Units that were resampled.
     """
 
     cells: pd.DataFrame
@@ -95,7 +96,7 @@ class Panel:
     over: str
 
     def nodes(self, keys):
-        """Means over the cells that share ``keys``: the keys, and values by node."""
+        """Means over the cells that share values of ``keys``: these values, and means by node."""
         if not keys:
             return pd.DataFrame(index=[0]), np.mean(self.values, axis=1, keepdims=True)
         grouped = self.cells.groupby(list(keys), sort=True, dropna=False)
@@ -106,12 +107,31 @@ class Panel:
         return grouped.size().reset_index()[list(keys)], self.values @ weights
 
 
-def make_panel(table, column, rng, replicates, statistic="mean"):
-    """A `Panel` of a column.
+def cell_statistics(table, column, rng, replicates, statistic="mean"):
+    """Bootstrap a statistic of a column, cell by cell.
 
-    Data sets are resampled within a group, alike in all its cells, since these share them.  Of a
-    single data set the draws are what varies: its numbers get the spread that their standard
-    errors describe, with as many degrees of freedom as there are independent footpoints.
+    Data sets are resampled within a group, jointly in all its cells, which share them.  With a
+    single data set the draws vary instead: replicates follow a t distribution with the standard
+    errors of the table, and the number of footpoints less one as degrees of freedom.
+
+    Parameters
+    ----------
+    table : DataFrame
+    column : str
+    rng : numpy.random.Generator
+    replicates : int
+    statistic : {"mean", "median"}
+
+    Returns
+    -------
+    CellStatistics
+
+    Raises
+    ------
+    DataError
+        Several rows for one cell and data set.
+    NotEvaluated
+        Numbers are missing, or a single data set gives no interval.
     """
     frames, values, sizes = [], [], set()
     for _, part in table.groupby("group", sort=True):
@@ -119,7 +139,7 @@ def make_panel(table, column, rng, replicates, statistic="mean"):
             raise DataError(
                 "it selects several rows for one cell and data set: name one sampler there"
             )
-        # Columns that vary within a cell are of no use as its attributes, and harmless.
+        # Columns that vary within a cell keep their first value, which nothing uses.
         frames.append(part.drop_duplicates("cell").sort_values("cell"))
         wide = part.pivot(index="data_set", columns="cell", values=column).sort_index(axis=1)
         numbers = wide.to_numpy(dtype=float)
@@ -131,7 +151,7 @@ def make_panel(table, column, rng, replicates, statistic="mean"):
             again = _with_spread(frames[-1], column, numbers[0], rng, replicates)
         elif statistic == "mean":
             times = rng.multinomial(count, np.full(count, 1.0 / count), replicates)
-            # Divided last, so that a mean of ones is one.
+            # Divided last, so that a mean of ones is exactly one.
             again = (times @ numbers) / count
         else:
             again = np.median(numbers[rng.integers(count, size=(replicates, count))], axis=1)
@@ -141,12 +161,12 @@ def make_panel(table, column, rng, replicates, statistic="mean"):
         over = "one data set" if column == "not_below" else "draws of one data set"
     else:
         over = f"{_span(sizes)} data sets"
-    return Panel(pd.concat(frames, ignore_index=True), np.hstack(values), over)
+    return CellStatistics(pd.concat(frames, ignore_index=True), np.hstack(values), over)
 
 
 def _with_spread(cells, column, numbers, rng, replicates):
     if column == "not_below":
-        # Whether an error is below another is known; there is nothing to draw again.
+        # Whether an error is below another is known without error.
         return np.broadcast_to(numbers, (replicates, len(numbers)))
     if column not in DESCRIBED:
         raise NotEvaluated(f"one data set gives {column} no interval")
@@ -173,7 +193,7 @@ def _plain(name):
 
 
 def _curves(keys, nodes):
-    """Positions of the nodes that share ``keys``, an array a combination."""
+    """Indices of the nodes that share values of ``keys``, an array for each combination."""
     if not keys:
         return [np.arange(len(nodes))]
     numbers = nodes.groupby(list(keys), sort=True, dropna=False).ngroup().to_numpy()
@@ -185,14 +205,14 @@ DIRECTIONS = {"falls": -1.0, "rises": 1.0}
 
 @measure("along")
 def share_ordered(claim, table, rng, replicates):
-    """Share of the pairs of levels of ``along`` whose means are in the order stated.
+    """Share of the pairs of levels of ``along`` whose means are in the stated order.
 
-    Pairs are within each combination of ``within``; ``direction`` says whether the mean over data
-    sets of ``column`` falls or rises with ``along``.
+    Pairs are formed within each combination of ``within``.  ``direction`` says whether the mean of
+    ``column`` over data sets falls or rises with ``along``.
     """
     keys = [*claim["within"].split(), claim["along"]]
-    panel = make_panel(table, claim["column"], rng, replicates)
-    nodes, values = panel.nodes(keys)
+    by_cell = cell_statistics(table, claim["column"], rng, replicates)
+    nodes, values = by_cell.nodes(keys)
     sign = DIRECTIONS[claim["direction"] or "falls"]
     first, second = [], []
     # Nodes are sorted by their keys, so levels within a combination come in order.
@@ -206,18 +226,18 @@ def share_ordered(claim, table, rng, replicates):
     ordered = sign * (values[:, second] - values[:, first]) > 0.0
     found = np.mean(ordered, axis=1)
     says = f"{ordered[0].sum()} of {len(first)} comparisons have the order stated"
-    return Measured(found, panel.over, says)
+    return Measured(found, by_cell.over, says)
 
 
 @measure("along")
 def share_worst_at_ends(claim, table, rng, replicates):
-    """Share of the ends of curves that lie above all that is between the ends.
+    """Share of the ends of curves that lie above all values between the ends.
 
     A curve is a combination of ``within``, over the levels of ``along``.
     """
     keys = [*claim["within"].split(), claim["along"]]
-    panel = make_panel(table, claim["column"], rng, replicates)
-    nodes, values = panel.nodes(keys)
+    by_cell = cell_statistics(table, claim["column"], rng, replicates)
+    nodes, values = by_cell.nodes(keys)
     above = []
     for members in _curves(keys[:-1], nodes):
         if len(members) < 3:
@@ -229,18 +249,18 @@ def share_worst_at_ends(claim, table, rng, replicates):
         raise NotEvaluated(f"no curve has a budget between its ends along {_plain(claim['along'])}")
     above = np.array(above)
     says = f"{above[:, 0].sum()} of {len(above)} ends lie above all between them"
-    return Measured(np.mean(above, axis=0), panel.over, says)
+    return Measured(np.mean(above, axis=0), by_cell.over, says)
 
 
 @measure("along")
 def approach(claim, table, rng, replicates):
-    """Mean of ``column`` at the largest over that at the smallest level of ``along``.
+    """Ratio of the mean of ``column`` at the largest level of ``along`` to that at the smallest.
 
-    Of several curves (combinations of ``within``) the largest of these ratios.
+    With several curves (combinations of ``within``) the largest ratio.
     """
     keys = [*claim["within"].split(), claim["along"]]
-    panel = make_panel(table, claim["column"], rng, replicates)
-    nodes, values = panel.nodes(keys)
+    by_cell = cell_statistics(table, claim["column"], rng, replicates)
+    nodes, values = by_cell.nodes(keys)
     ratios = [
         values[:, members[-1]] / values[:, members[0]]
         for members in _curves(keys[:-1], nodes)
@@ -253,17 +273,17 @@ def approach(claim, table, rng, replicates):
         f"the gap at the largest {_plain(claim['along'])} is {_number(found[0])} of that at the "
         f"smallest (curves: {len(ratios)}; the worst counts)"
     )
-    return Measured(found, panel.over, says)
+    return Measured(found, by_cell.over, says)
 
 
 @measure()
 def share_never_below(claim, table, rng, replicates):
     """Share of cells and data sets whose private error is not below the non-private one."""
-    panel = make_panel(table, claim["column"], rng, replicates)
+    by_cell = cell_statistics(table, claim["column"], rng, replicates)
     count = len(table)
-    found = np.mean(panel.values, axis=1)
+    found = np.mean(by_cell.values, axis=1)
     says = f"{int(table[claim['column']].sum())} of {count} errors are not below the non-private"
-    return Measured(found, panel.over, says)
+    return Measured(found, by_cell.over, says)
 
 
 def _resampled_pairs(claim, table, rng, replicates):
@@ -325,8 +345,8 @@ def share_outlying(claim, table, rng, replicates):
 def rank_correlation(claim, table, rng, replicates, other):
     """Spearman correlation of two studies' curves over the points (``within``) they share."""
     keys = claim["within"].split()
-    panels = [make_panel(part, claim["column"], rng, replicates) for part in (table, other)]
-    (mine, values), (theirs, other_values) = (panel.nodes(keys) for panel in panels)
+    by_cells = [cell_statistics(part, claim["column"], rng, replicates) for part in (table, other)]
+    (mine, values), (theirs, other_values) = (by_cell.nodes(keys) for by_cell in by_cells)
     shared = mine.reset_index().merge(theirs.reset_index(), on=keys, suffixes=("", "_other"))
     if len(shared) < 3:
         raise NotEvaluated(f"the studies share {len(shared)} points, and three are needed")
@@ -339,7 +359,7 @@ def rank_correlation(claim, table, rng, replicates, other):
             np.sum(first**2, axis=1) * np.sum(second**2, axis=1)
         )
     says = f"the rank correlation over {len(shared)} points is {_number(found[0])}"
-    return Measured(found, " and ".join(dict.fromkeys(p.over for p in panels)), says)
+    return Measured(found, " and ".join(dict.fromkeys(p.over for p in by_cells)), says)
 
 
 @measure(columns=0)
@@ -367,15 +387,15 @@ def sampler_difference(claim, table, rng, replicates):
     both["log_error_standard_error"] = np.hypot(
         both["log_error_standard_error"], both["log_error_standard_error_default"]
     )
-    panel = make_panel(both, "log_error_change", rng, replicates)
-    found = np.mean(panel.values, axis=1)
+    by_cell = cell_statistics(both, "log_error_change", rng, replicates)
+    found = np.mean(by_cell.values, axis=1)
     cells = ", ".join(
         f"{name} {_number(change)}"
-        for name, change in zip(panel.cells["cell"], panel.values[0], strict=True)
+        for name, change in zip(by_cell.cells["cell"], by_cell.values[0], strict=True)
     )
     says = f"the log error changes by {_number(found[0])} on average over cells ({cells})"
     used = table.merge(both[keys], on=keys)
-    return Measured(found, panel.over, says, used)
+    return Measured(found, by_cell.over, says, used)
 
 
 @measure(columns=2)
@@ -387,6 +407,6 @@ def median_ratio(claim, table, rng, replicates):
     above, below = claim["column"].split()
     table = table.copy()
     table[above] = table[above] - table[below]
-    panel = make_panel(table, above, rng, replicates, "median")
-    found = np.exp(np.max(panel.values, axis=1))
-    return Measured(found, panel.over, f"the median ratio is {_number(found[0])}")
+    by_cell = cell_statistics(table, above, rng, replicates, "median")
+    found = np.exp(np.max(by_cell.values, axis=1))
+    return Measured(found, by_cell.over, f"the median ratio is {_number(found[0])}")

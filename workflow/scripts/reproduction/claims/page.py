@@ -4,23 +4,23 @@ from jinja2 import Environment, StrictUndefined
 
 from reproduction.claims.verdicts import VERDICTS
 
-# What the page says of a study's data, each a column of its table of errors.
+# Columns of the table of errors that describe a study on the page.
 DESCRIBED = ("data", "manifold", "n", "support", "mechanism")
 
 
 def render(template, found, tables, **names):
-    """The page as text.
+    """Render the page of verdicts.
 
     Parameters
     ----------
     template : str
-        Of Jinja.
+        A Jinja template.
     found : DataFrame
-        Verdicts, as `judge` gives them.
+        Verdicts of `judge`.
     tables : dict of DataFrame
-        What they were judged by, by (study, table).
+        Tables by (study, table), as for `judge`.
     **names
-        What else the template shows.
+        Further variables of the template.
 
     Returns
     -------
@@ -51,7 +51,7 @@ def render(template, found, tables, **names):
 
 
 def _counts(verdicts):
-    """How many claims have each verdict, and how many none."""
+    """Number of claims with each verdict, and without one."""
     counts = verdicts.value_counts()
     return [(verdict, int(counts.get(verdict, 0))) for verdict in (*VERDICTS, "")]
 

@@ -1,7 +1,6 @@
-"""Rows of a table that a claim is about, and the columns it may name besides the table's own.
+"""Selections of rows of a table, and derived columns that claims may name.
 
-A selection is a text such as ``sampler == 'default' and n >= 50``.  It is parsed, and never run as
-code.
+A selection is a text such as ``sampler == 'default' and n >= 50``.  It is parsed, not executed.
 """
 
 import ast
@@ -25,7 +24,7 @@ _ADVICE = (
 
 
 def parse_selection(text):
-    """Function from a table to which of its rows a text selects.
+    """Parse a selection of rows.
 
     Parameters
     ----------
@@ -41,8 +40,8 @@ def parse_selection(text):
     Raises
     ------
     DataError
-        The text holds anything else.  When it is applied: the table has no such column, or text
-        is compared with numbers.
+        The text holds anything else.  The callable raises it if the table has no such column, or
+        if text is compared with numbers.
     """
     text = text.strip()
     if not text:
@@ -115,30 +114,30 @@ def _operand(node):
 
 
 def _holds_text(operand):
-    """Whether a constant or a column is text; None of a column without any value."""
+    """Whether a constant or a column is text; None for a column without values."""
     if isinstance(operand, pd.Series):
         return None if operand.isna().all() else not pd.api.types.is_numeric_dtype(operand)
     return isinstance(operand, str)
 
 
 def column_of(table, name):
-    """A column of a table, or a refusal that names it."""
+    """A column of a table; a `DataError` if it is missing."""
     if name not in table.columns:
         raise DataError(f"there is no column {name} in the table: name one that is there")
     return table[name]
 
 
 def of_mechanism(table, mechanism):
-    """Rows of one mechanism; all rows of a table that is about no mechanism."""
+    """Rows of one mechanism; all rows of a table without a column ``mechanism``."""
     return table[table["mechanism"] == mechanism] if "mechanism" in table.columns else table
 
 
 def with_derived_columns(table):
-    """A table with the columns that claims use and the table does not hold itself.
+    """A table with derived columns that claims use, such as ``log_error``.
 
-    Budgets that should be equal differ by rounding, so ``budget`` (the total) and ``imbalance``
-    (the largest less the smallest budget of a block) are rounded to nine decimals.  A column whose
-    source is not there is left out.
+    ``budget`` is the total, and ``imbalance`` the largest minus the smallest budget of a block.
+    Both are rounded to nine decimals, so that equal budgets compare equal.  A column whose source
+    is missing is left out.
     """
     table = table.copy()
     have = set(table.columns)
@@ -151,7 +150,7 @@ def with_derived_columns(table):
     if not budgets.empty:
         table["budget"] = budgets.sum(axis=1, skipna=False).round(9)
         table["imbalance"] = (budgets.max(axis=1) - budgets.min(axis=1)).round(9)
-        # Of equal budgets the last one's block counts.
+        # Of equal budgets the last block is taken.
         smallest = budgets[budgets.columns[::-1]].idxmin(axis=1)
         table["smaller_share"] = smallest.str.removeprefix("budget_")
     if "mean_squared_error" in have:
@@ -167,8 +166,8 @@ def with_derived_columns(table):
             reached = table["mean_squared_error"] >= least * (1.0 - ROUNDING)
             table["not_below"] = reached.astype(float)
             if "median_squared_error" in have:
-                # What privacy adds to the error: its mean over its median is far above one
-                # where a few draws are far out, and does not depend on its scale.
+                # Mean over median of the error that privacy adds: far above one if a few draws
+                # are far out, whatever the scale.
                 with np.errstate(divide="ignore", invalid="ignore"):
                     table["log_tail"] = np.log(table["mean_squared_error"] - least) - np.log(
                         table["median_squared_error"] - least

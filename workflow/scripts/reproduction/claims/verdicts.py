@@ -28,7 +28,7 @@ BOUNDS = (2.5, 97.5)
 
 TABLES = ("errors", "diagnostics", "neighbours")
 
-# What a verdict repeats of its claim.
+# Columns of a claim that its verdict repeats.
 REPEATED = ("claim", "section", "figure", "study", "mechanism", "statement", "quantity")
 
 CLAIM_COLUMNS = (
@@ -46,7 +46,7 @@ CLAIM_COLUMNS = (
     "in_part",
 )
 
-# What a verdict says of the tables it rests on.
+# Columns of a verdict that describe the tables it is computed from.
 ORIGIN = ("data", "manifold", "support", "seed", "lock")
 
 VERDICTS = ("holds", "holds in part", "does not hold")
@@ -54,13 +54,13 @@ VERDICTS = ("holds", "holds in part", "does not hold")
 
 @dataclass(frozen=True)
 class Paper:
-    """A paper and what it claims.
+    """A paper and its claims.
 
     Attributes
     ----------
     name : str
     source : str
-        What messages call the table of claims.
+        Name of the table of claims in messages.
     claims : DataFrame of str
         A row a claim, with the columns `CLAIM_COLUMNS`; identifiers are unique.
     """
@@ -82,7 +82,7 @@ def read_paper(name, text, source):
     text : iterable of str
         An open file of comma-separated values with a header.
     source : str
-        What messages call the table.
+        Name of the table in messages.
 
     Returns
     -------
@@ -104,7 +104,7 @@ def read_paper(name, text, source):
 
 
 def check_claims(claims, source):
-    """Refuse claims that cannot be evaluated on any table."""
+    """Raise a `DataError` for claims that cannot be evaluated on any table."""
     for name in CLAIM_COLUMNS:
         if name not in claims.columns:
             raise DataError(f"{source}, row 1: there is no column {name}: add it")
@@ -163,14 +163,14 @@ def _check_needs(claim, place):
 
 
 def _placed(claims, source):
-    """Each claim, after what messages call its place."""
+    """Pairs of a claim's place, for messages, and the claim."""
     for number, (_, claim) in enumerate(claims.iterrows(), start=2):
         yield f"{source}, row {number} (claim '{claim['claim']}')", claim
 
 
 @contextmanager
 def _at(place):
-    """Put the place before the message of a `DataError`."""
+    """Context that puts a place before the message of a `DataError`."""
     try:
         yield
     except DataError as problem:
@@ -215,7 +215,7 @@ def judge(papers, tables, stream, replicates=REPLICATES):
 
 
 def _judged(claim, place, tables, rng, replicates):
-    """The row of one claim in the table of verdicts, without its paper."""
+    """Row of one claim in the table of verdicts, without its paper."""
     result = {
         **{name: claim[name] for name in REPEATED},
         "value": np.nan,
@@ -264,7 +264,7 @@ def _selected(claim, tables, study, where, place):
 
 
 def _origin(claim, tables, name):
-    """The one value of a column in a study's tables; empty if the column is not there."""
+    """Values of a column in a study's tables, as text; empty if there is no such column."""
     for table in (claim["table"], "errors"):
         found = tables.get((claim["study"], table))
         if found is not None and name in found.columns and len(found):
@@ -285,8 +285,8 @@ def _in_words(criterion):
 def _verdict(claim, table, measured, place):
     value = float(measured.replicates[0])
     low, high = np.percentile(measured.replicates[1:], BOUNDS)
-    # Replicates carry the noise of the data twice, so shares close to one can all lie below the
-    # one observed; an interval without its own estimate would puzzle.
+    # All replicates of a share close to one can lie below it, since they carry the noise of the
+    # data twice.  The interval is stretched to hold its estimate.
     low, high = min(float(low), value), max(float(high), value)
     met = {}
     for column in ("holds", "in_part"):

@@ -1,7 +1,7 @@
-"""The configuration: one typed model a section, from which all else about its keys is made.
+"""The configuration: a Pydantic model for each section, with types, defaults and descriptions.
 
-`python -m reproduction.configuration`, in workflow/scripts, writes the JSON schemas under
-config/schemas and the reference page docs/configuration.md.
+The JSON schemas under config/schemas and the reference page docs/configuration.md are generated
+from the models: run `python -m reproduction.configuration` in workflow/scripts.
 """
 
 from importlib import import_module
@@ -20,7 +20,7 @@ __all__ = [
 ]
 
 
-# Module and model of each file under config, by the file's name without its ending.
+# Module and Pydantic model of each file under config, by the file's name without its ending.
 MODELS = {
     "config": "reproduction.configuration.reproduction:ReproductionSettings",
     "audit": "reproduction.configuration.audit:AuditSettings",
@@ -30,13 +30,13 @@ MODELS = {
 
 
 def settings_model(name):
-    """The model of a file under config, loaded when it is asked for."""
+    """Pydantic model of a file under config, loaded on demand."""
     module, model = MODELS[name].split(":")
     return getattr(import_module(module), model)
 
 
 def validate(given, name="config"):
-    """Plain settings from those given: checked against their model, defaults filled in.
+    """Check settings against their Pydantic model and fill in defaults.
 
     Parameters
     ----------
@@ -60,12 +60,16 @@ def validate(given, name="config"):
     except ValidationError as problem:
         problems = problem.errors(include_url=False)
         raise ConfigurationError(sentence(problems, given)) from None
-    # An integer that was given for a number is one still, of which there would be warnings.
+    # Pydantic would warn of an integer that was given for a number and stays one.
     return checked.model_dump(warnings=False)
 
 
 def load_settings(path):
-    """Settings of a measurement from its file, such as config/benchmark.yaml.
+    """Read and check the settings of a measurement from its file, such as config/benchmark.yaml.
+
+    Returns
+    -------
+    dict
 
     Raises
     ------
@@ -88,10 +92,10 @@ def load_settings(path):
 
 
 def load_audit(folder):
-    """Settings of the audit from a folder of configurations."""
+    """Read the settings of the audit from a folder."""
     return load_settings(Path(folder) / "audit.yaml")
 
 
 def load_utility(folder):
-    """Settings of simulated releases from a folder of configurations."""
+    """Read the settings of simulated releases from a folder."""
     return load_settings(Path(folder) / "utility.yaml")

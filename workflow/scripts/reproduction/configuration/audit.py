@@ -38,7 +38,7 @@ class SphereLossSettings(Section):
     )
     noise_variance: Positive = Field(description="Variance of each coordinate of the noise.")
     tau: Positive = Field(
-        description="Where repaired versions of the published density clip residuals."
+        description="Length at which repaired versions of the published density clip residuals."
     )
     budgets: some(Positive) = Field(
         description="Stated budgets: all at the first n, the middle one at every other n."
@@ -52,9 +52,11 @@ class CertifiedInputs(Section):
 
     footpoint_radius: Positive = Field(description="Radius of the ball of footpoints.")
     shooting_vector_length: Positive = Field(description="Greatest length.")
-    gradient_scale: Positive = Field(description="Where residuals are clipped in gradients.")
-    loss_scale: Positive = Field(description="Where they are clipped in losses.")
-    loss_offset: number(ge=0, lt=1) = Field(description="Share of the score that is the loss.")
+    gradient_scale: Positive = Field(description="Length at which gradients clip residuals.")
+    loss_scale: Positive = Field(description="Length at which losses clip residuals.")
+    loss_offset: number(ge=0, lt=1) = Field(
+        description="Offset of the mean loss, as a fraction of `loss_scale` squared."
+    )
     power: Count = Field(description="Sobol points of each proposal are 2 to this power.")
     repetitions: integer(ge=2) = Field(description="Repetitions of the Sobol points.")
 
@@ -63,7 +65,7 @@ class TwoPointSettings(Section):
     """A worst case of two records."""
 
     angle: Positive = Field(description="Angle between them, radians.")
-    tau: Positive = Field(description="Where residuals are clipped.")
+    tau: Positive = Field(description="Length at which residuals are clipped.")
 
 
 class AuditedSpace(Section):
@@ -76,7 +78,7 @@ class AuditedSpace(Section):
 
 
 class SensitivityAuditSettings(Section):
-    """How far a record moves the score."""
+    """Sensitivity of the score."""
 
     spaces: some(AuditedSpace) = Field(description="Spaces.")
     n: integer(ge=2) = Field(description="Numbers of records.")
@@ -91,7 +93,7 @@ class OneFarSettings(Section):
     footpoint_radius: Positive = Field(description="Radius of the ball of footpoints.")
     place: Positive = Field(description="Distance of the n - 1 records from the centre.")
     far: Positive = Field(description="Distance of the last one, on one side or on the other.")
-    tau: Positive = Field(description="Where residuals are clipped.")
+    tau: Positive = Field(description="Length at which residuals are clipped.")
 
 
 class BlackBoxSettings(Section):
@@ -100,8 +102,8 @@ class BlackBoxSettings(Section):
     confidence: Share = Field(description="Of each lower bound, one at a time.")
     stated: Positive = Field(description="Budget that is stated.")
     times: number(gt=1) = Field(
-        description="How many times of it mechanisms are run at besides, to see whether the attack "
-        "would notice."
+        description="Factor on the stated budget at which mechanisms are run too, to check that "
+        "the attack detects it."
     )
     published_draws: integer(ge=4) = Field(
         description="Draws of the published footpoint from each data set."
@@ -115,11 +117,11 @@ class BlackBoxSettings(Section):
 
 
 class AuditSettings(Section):
-    """What `./run snakemake audit` measures."""
+    """Settings of `./run snakemake audit`."""
 
     seed: Seed = Field(description="Every random stream is keyed by this number.")
     sphere: SphereLossSettings = Field(description="Losses on the sphere.")
     certified: CertifiedInputs = Field(description="The certified mechanism there.")
     two_points: TwoPointSettings = Field(description="The worst case of two records.")
-    sensitivity: SensitivityAuditSettings = Field(description="How far a record moves the score.")
+    sensitivity: SensitivityAuditSettings = Field(description="Sensitivity of the score.")
     black_box: BlackBoxSettings = Field(description="Attacks from draws alone.")

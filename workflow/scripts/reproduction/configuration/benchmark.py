@@ -53,7 +53,7 @@ class SizesSettings(Section):
 
 
 class BenchmarkSettings(Section):
-    """What `./run snakemake benchmark` measures."""
+    """Settings of `./run snakemake benchmark`."""
 
     seed: Seed = Field(description="Every random stream is keyed by this number.")
     spaces: Annotated[

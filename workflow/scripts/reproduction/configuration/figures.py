@@ -19,11 +19,11 @@ from reproduction.configuration.section import (
 
 
 class Figure(Section):
-    """What a figure of some kind needs to be told."""
+    """Settings of a figure; a subclass for each kind."""
 
     @classmethod
     def check_keys(cls, given):
-        """Say which kind lacks a key, or has no such key."""
+        """See `Section.check_keys`; errors name the kind of the figure."""
         known = list(cls.model_fields)
         others = {key for kind in KINDS for key in kind.model_fields}
         for key in given:

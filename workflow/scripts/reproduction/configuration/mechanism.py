@@ -19,12 +19,12 @@ from reproduction.configuration.section import (
 
 
 def _named(value):
-    """A name alone stands for a section with that name and nothing else."""
+    """Section from a name alone, as a dict with no other key."""
     return {"name": value} if isinstance(value, str) else value
 
 
 def or_name(*names):
-    """What to change in a JSON schema, so that some forms may be given by their names alone."""
+    """Change of a JSON schema that allows some forms to be given by their names alone."""
 
     def change(schema):
         del schema["discriminator"]

@@ -1,4 +1,4 @@
-"""The section ``plan``: what a certified release would be worth."""
+"""The section ``plan``: predicted errors of a certified release."""
 
 from pydantic import Field
 
@@ -21,16 +21,18 @@ class BallSettings(Section):
 class ScalesSettings(Section):
     """Scales of the certified mechanism."""
 
-    gradient_scale: Positive = Field(description="Where residuals are clipped in gradients.")
-    loss_scale: Positive = Field(description="Where they are clipped in losses.")
-    loss_offset: number(ge=0, lt=1) = Field(description="f0: where the energy half of the score counts from, as a fraction of c^2.")
+    gradient_scale: Positive = Field(description="Length at which gradients clip residuals.")
+    loss_scale: Positive = Field(description="Length at which losses clip residuals.")
+    loss_offset: number(ge=0, lt=1) = Field(
+        description="Offset of the mean loss, as a fraction of `loss_scale` squared."
+    )
 
 
 class PlanSettings(Section):
     """Public assumptions about data, sizes and budgets; nothing here may come from the data."""
 
     manifold: ManifoldSettings = Field(description="The space of the records.")
-    support: BallSettings = Field(description="Where geodesics may lie.")
+    support: BallSettings = Field(description="Support of the geodesics.")
     residual_scale: Positive = Field(
         description="A guess: standard deviation of the records about their geodesic, in each "
         "direction."

@@ -1,4 +1,4 @@
-"""JSON schemas and the reference page of the configuration, made from its models."""
+"""JSON schemas and the reference page of the configuration, generated from its models."""
 
 import json
 import re
@@ -32,14 +32,14 @@ NOUNS = {"string": "text", "boolean": "true or false"}
 
 
 class WithoutTitles(GenerateJsonSchema):
-    """JSON schemas in which keys have no titles, which would repeat their names."""
+    """Generator of JSON schemas without titles of keys, which would repeat their names."""
 
     def field_title_should_be_set(self, schema):
         return False
 
 
 def files():
-    """What is generated: text by path, relative to the checkout."""
+    """Generated files: text by path, relative to the checkout."""
     schemas = {
         f"config/schemas/{name}.json": json.dumps(schema(name), indent=1) + "\n" for name in MODELS
     }
@@ -55,7 +55,7 @@ def schema(name):
 
 
 def page():
-    """The reference page: a table a section, each section where it is met first."""
+    """The reference page: a table for each section, in the order of their first use."""
     parts, seen = [HEAD], set()
     for name, title in TITLES.items():
         document = schema(name)
@@ -69,7 +69,7 @@ def page():
 
 
 def _sections(section, sections, seen):
-    """Sections that a section refers to and that were not met before, depth first."""
+    """Sections that a section refers to, depth first, without those seen before."""
     for name in _references(section["properties"]):
         if name not in seen:
             seen.add(name)
@@ -94,7 +94,7 @@ def _table(section, sections):
     for key, part in section["properties"].items():
         needed = key in section.get("required", [])
         default = "required" if needed else _default(part["default"])
-        # Pydantic leaves out what the section that is referred to says of itself.
+        # Without a description of its own a key has that of the section it refers to.
         meaning = part.get("description") or sections[_name(part)]["description"]
         # A line in a cell of a table of Markdown would end the cell.
         cells = (f"`{key}`", _type(part), default, meaning)

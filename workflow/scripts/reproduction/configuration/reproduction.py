@@ -19,7 +19,7 @@ from reproduction.configuration.study import StudySettings
 
 
 class PaperSettings(Section):
-    """A paper and what it claims."""
+    """A paper and its claims."""
 
     name: Annotated[Text, Field(min_length=1)] = Field(
         description="What tables and pages call the paper."
@@ -42,7 +42,7 @@ class ReproductionSettings(Section):
         default=[], description="Papers whose claims get verdicts; none for no verdicts."
     )
     plan: PlanSettings | None = absent(
-        description="What a certified release would be worth: `./run snakemake plan`."
+        description="Predicted errors of a certified release: `./run snakemake plan`."
     )
     studies: Annotated[dict[Name, StudySettings], Field(min_length=1)] | None = absent(
         description="Studies, by a name of yours; may be left out beside a plan."

@@ -1,4 +1,4 @@
-"""What all sections of a configuration share: strict keys, types of numbers, refusals."""
+"""The base class of sections of a configuration, types of keys, and errors of validators."""
 
 from difflib import get_close_matches
 from typing import Annotated
@@ -17,19 +17,27 @@ from pydantic_core import PydanticCustomError
 
 
 def refused(sentence, key=""):
-    """The error of a validator: what stands after the key's place, and a key below it."""
+    """Error of a validator.
+
+    Parameters
+    ----------
+    sentence : str
+        Text after the place of the key, such as ": the list is empty".
+    key : str
+        Path of a key below that place.
+    """
     return PydanticCustomError("refused", "{sentence}", {"sentence": sentence, "key": key})
 
 
 def unknown(key, known):
-    """The error of a key that nobody knows."""
+    """Error for an unknown key, with the nearest known one."""
     near = get_close_matches(str(key), known, n=1)
     remedy = f"did you mean {near[0]}?" if near else f"known keys are {', '.join(known)}"
     return refused(f" is unknown: {remedy}", str(key))
 
 
 class Section(BaseModel):
-    """Some keys of a configuration, each with a type, limits, a meaning and often a default."""
+    """A section of a configuration: keys with types, limits, descriptions and defaults."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -42,7 +50,7 @@ class Section(BaseModel):
 
     @classmethod
     def check_keys(cls, given):
-        """Refuse unknown keys before anything else is said of their section."""
+        """Refuse unknown keys, before other errors of the section."""
         known = list(cls.model_fields)
         for key in given:
             if key not in known:
@@ -50,7 +58,7 @@ class Section(BaseModel):
 
 
 def _as_given(value, check):
-    """Check a number and leave it as it is: 1 stays 1, which is how it is printed."""
+    """Check a number without conversion: 1 stays 1, and is printed so."""
     check(value)
     return value
 
@@ -79,7 +87,7 @@ def _distinct(values):
 
 
 def distinct(type_):
-    """Type of a list with at least one entry and none twice."""
+    """Type of a list with at least one entry and no duplicates."""
     return Annotated[
         list[type_],
         Field(min_length=1, json_schema_extra={"uniqueItems": True}),
@@ -88,7 +96,7 @@ def distinct(type_):
 
 
 def one_of(type_, forms):
-    """Type of a key with several forms, which are named to whoever gives none of them."""
+    """Type of a key with several forms, with an error that names them."""
 
     def checked(value, check):
         try:
@@ -102,7 +110,7 @@ def one_of(type_, forms):
 
 
 def absent(**limits):
-    """Default of a key that is left out of what it stands in where it is not given."""
+    """Default of a key that is left out of its section unless it is given."""
     return Field(default=None, exclude_if=lambda value: value is None, **limits)
 
 
@@ -124,7 +132,7 @@ DecimalText = one_of(Text | Number, 'a decimal number such as "0.5"')
 
 
 def check_variance(value):
-    """Refuse what is no number above zero; text keeps its digits in names."""
+    """Refuse anything but a number above zero; text keeps its digits in names."""
     try:
         positive = 0.0 < float(value) < float("inf")
     except (TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""One sentence for what is wrong with a configuration: the key, what was found, the remedy."""
+"""Errors of a configuration as one sentence: the key, the value found, the remedy."""
 
 import math
 
@@ -6,7 +6,7 @@ from geodp.errors import DataError
 
 
 class ConfigurationError(DataError):
-    """A configuration that cannot be run; the message names the key and the remedy."""
+    """A configuration that cannot be used; the message names the key and the remedy."""
 
 
 REMEDIES = {
@@ -29,12 +29,12 @@ REMEDIES = {
     "refused": "{sentence}",
 }
 
-# Keys whose values choose the form of a section; pydantic names the form in the place of an error.
+# Keys whose values choose the form of a section; Pydantic puts the form into the path of an error.
 CHOOSING = ("kind", "source", "name")
 
 
 def refuse_infinite(value, place=""):
-    """Refuse .nan and .inf, which are numbers and may pass any limit."""
+    """Refuse .nan and .inf, which can pass limits of numbers."""
     if isinstance(value, float) and not math.isfinite(value):
         raise ConfigurationError(
             f"configuration key {place}: {value} is not finite: give a finite number"
@@ -48,13 +48,13 @@ def refuse_infinite(value, place=""):
 
 
 def sentence(problems, configuration):
-    """The sentence for the first of the problems that pydantic found."""
+    """Sentence for the first of Pydantic's problems."""
     problem = problems[0]
     kind, found = problem["type"], problem["input"]
     limits = {"msg": problem["msg"], **problem.get("ctx", {})}
     path = list(problem["loc"])
     if path and path[-1] == "[key]":
-        # A name that may not be one is seen best in the section that has it.
+        # For a bad name the place is the section that contains it.
         path = path[:-2]
     place = _place(path, configuration)
     if kind in ("union_tag_not_found", "union_tag_invalid"):
@@ -81,7 +81,7 @@ def sentence(problems, configuration):
 
 
 def _place(path, value):
-    """The place of a problem, without the forms of sections that pydantic names in it."""
+    """Place of a problem, without the forms of sections that Pydantic puts into its path."""
     place = ""
     for part in path:
         if isinstance(part, int):

@@ -1,4 +1,4 @@
-"""The section ``studies``: what each study fits, draws and shows."""
+"""The section ``studies``: data, model, mechanism, budgets and figures of each study."""
 
 from typing import Annotated, Literal
 
@@ -30,7 +30,7 @@ from reproduction.configuration.section import (
     some,
 )
 
-# Spaces of negative curvature (from size 2), and why ambient noise will not do there.
+# Spaces of negative curvature (from size 2), with the reason against ambient noise.
 NEGATIVELY_CURVED = {
     "spd": "can leave the positive definite matrices",
     "hyperbolic": "would depend on the choice of the origin",
@@ -50,7 +50,7 @@ class CellsSettings(Section):
 
 
 class SupportSettings(Section):
-    """Where parameters may lie."""
+    """Support of the parameters."""
 
     footpoint_centre: one_of(
         None | Literal["truth", "fit"] | Coordinates, "null, truth, fit, or coordinates"
@@ -80,7 +80,7 @@ class SupportSettings(Section):
 
 
 class SamplerSettings(Section):
-    """How densities are drawn from."""
+    """Sampler of densities."""
 
     kind: Literal["automatic", "exact", "finite_points", "matched"] = Field(
         default="automatic",
@@ -93,11 +93,11 @@ class SamplerSettings(Section):
     )
     work: Positive = Field(
         default=5.0e7,
-        description="Most bounds, of one record each, kept to certify the envelopes of one cell.",
+        description="Most cells of envelopes, times records, over the densities of a batch.",
     )
     pilot_proposals: integer(ge=10) = Field(
         default=96,
-        description="Of `matched`: proposals that choose the mixture of later ones and the steps.",
+        description="Of `matched`: pilot proposals, which choose the mixture and the steps.",
     )
     total_variation: Share = Field(
         default=1.0e-5,
@@ -123,7 +123,7 @@ class SamplerSettings(Section):
 
 
 class ComparedCell(Section):
-    """A cell that the random walk samples too."""
+    """A cell that the random walk samples as well."""
 
     group: Text | None = absent(description="Group of data sets; else the study's first.")
     cell: Text = Field(description="Cell, such as `p0.5_v0.5`.")
@@ -157,7 +157,7 @@ class StudySettings(Section):
 
     manifold: ManifoldSettings = Field(description="The space of the records.")
     model: ModelSettings = Field(
-        default={}, validate_default=True, description="What is fitted, without privacy and with."
+        default={}, validate_default=True, description="Model that is fitted."
     )
     mechanism: MechanismSettings = Field(
         default={"name": "kng_as_published"},
@@ -176,17 +176,17 @@ class StudySettings(Section):
     budgets: Annotated[dict[Name, BudgetGrid], Field(min_length=1)] = Field(
         description="Grids of privacy budgets, by a name of yours."
     )
-    cells: some(CellsSettings) = Field(description="Which data meet which budgets.")
+    cells: some(CellsSettings) = Field(description="Combinations of data and budgets.")
     draws: dict[Name, Count] = Field(
         default={},
         description="Number of draws from each data set, by name of a budget: `footpoint` and "
         "`shooting_vector` (so many at each footpoint), or `all`; 10 unless given.",
     )
     support: SupportSettings = Field(
-        default={}, validate_default=True, description="Where parameters may lie."
+        default={}, validate_default=True, description="Support of the parameters."
     )
     sampler: SamplerSettings = Field(
-        default={}, validate_default=True, description="How densities are drawn from."
+        default={}, validate_default=True, description="Sampler of densities."
     )
     random_walk: RandomWalkSettings = Field(
         default={}, validate_default=True, description="The papers' random walk, for comparison."
@@ -263,7 +263,7 @@ class StudySettings(Section):
             )
 
     def _check_certified(self, k, least_squares):
-        """Public inputs of the certified mechanism, none of which may come from the data."""
+        """Check the public inputs of the certified mechanism, which may not come from the data."""
         if k != 1 or not least_squares:
             raise refused(
                 ": certified is proved for one covariate and least squares: set covariates to 1 "

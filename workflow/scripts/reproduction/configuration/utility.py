@@ -20,11 +20,11 @@ from reproduction.configuration.section import (
 
 
 class NumberForRecords(Section):
-    """How many: as many as hold so many records, within limits."""
+    """Number of data sets of size n that fit the record budget, clipped to [least, most]."""
 
-    records: Count = Field(description="Records in all.")
-    least: Count = Field(description="Lower limit.")
-    most: Count = Field(description="Upper limit.")
+    records: Count = Field(description="The record budget: records in all.")
+    least: Count = Field(description="Lower limit of the number.")
+    most: Count = Field(description="Upper limit of the number.")
 
 
 class GeodesicData(Section):
@@ -53,10 +53,10 @@ class UtilitySpace(Section):
     data: Annotated[GeodesicData | RatsData | OutlinesData, Field(discriminator="kind")] = Field(
         description="The records. The true geodesic lies half a footpoint radius from the centre."
     )
-    support: BallSettings = Field(description="Where geodesics may lie.")
+    support: BallSettings = Field(description="Support of the geodesics.")
     residual_scale: Positive = Field(
-        description="Standard deviation of a residual in each direction, of which all else that a "
-        "release has to know is made; simulated data have it, except outlines."
+        description="Standard deviation of a residual in each direction, from which scales are "
+        "planned; simulated data have it, except outlines."
     )
 
 
@@ -85,7 +85,7 @@ class ErrorsSettings(Section):
 
 
 class ChainsSettings(Section):
-    """Chains that stand for draws."""
+    """Chains whose last states are draws."""
 
     pilots: NumberForRecords = Field(description="Pilot proposals.")
     weighted: NumberForRecords = Field(
@@ -97,7 +97,7 @@ class ChainsSettings(Section):
 
 
 class ComparisonSettings(Section):
-    """Mechanisms beside one another."""
+    """Comparison of mechanisms."""
 
     cells: dict[Text, some(Annotated[list[Positive], Field(min_length=2, max_length=2)])] = Field(
         description="By space: pairs of n and budget."
@@ -118,15 +118,15 @@ class ComparisonSettings(Section):
 
 
 class UtilitySettings(Section):
-    """What `./run snakemake utility` and `./run snakemake comparison` simulate."""
+    """Settings of `./run snakemake utility` and `./run snakemake comparison`."""
 
     seed: Seed = Field(description="Every random stream is keyed by this number.")
     spaces: Annotated[dict[Text, UtilitySpace], Field(min_length=1)] = Field(
         description="Spaces, by the name that tables give them."
     )
     utility: ErrorsSettings = Field(description="Errors of private geodesics.")
-    chains: ChainsSettings = Field(description="Chains that stand for draws.")
-    comparison: ComparisonSettings = Field(description="Mechanisms beside one another.")
+    chains: ChainsSettings = Field(description="Chains whose last states are draws.")
+    comparison: ComparisonSettings = Field(description="Comparison of mechanisms.")
 
     @model_validator(mode="after")
     def _spaces_are_known(self):

@@ -1,1 +1,1 @@
-"""Where the data of a study come from: one module a source, each with ``make(job)``."""
+"""Sources of a study's data: one module for each, with a function ``make(job)``."""

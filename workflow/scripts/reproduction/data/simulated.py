@@ -9,7 +9,7 @@ from reproduction.models import study_model
 
 
 def make(job):
-    """Arrays of a group: its first data set stands for the paper's, the others give bands."""
+    """Simulated data sets of a group, by name: the first is shown, the others give bands."""
     params, study, group = job.params, job.wildcards.study, job.wildcards.group
     simulation = simulate_data(
         random_stream(params.seed, study, group, "data"),
@@ -30,7 +30,12 @@ def make(job):
 
 
 def simulate_data(rng, model, settings, study, data_sets, number, noise_variance):
-    """Simulated data sets of a study, from its settings under ``data``."""
+    """Simulate data sets from the section ``data`` of a study.
+
+    Returns
+    -------
+    geodp.data.simulate.Simulation
+    """
     ends = {}
     for end in ("first_point", "last_point"):
         # The library draws what is not given at random.

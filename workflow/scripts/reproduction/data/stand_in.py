@@ -1,4 +1,4 @@
-"""Simulated outlines in place of landmarks that cannot be given away."""
+"""Simulated outlines in place of landmarks that cannot be redistributed."""
 
 import numpy as np
 
@@ -9,13 +9,13 @@ from reproduction.manifolds import study_manifold
 
 
 def make(job):
-    """Arrays of a group, as if its outlines had been read from a file."""
+    """Simulated data sets of a group, by name, in the form of data read from a file."""
     params, settings = job.params, job.params.settings
     chosen = settings["stand_in"]
     first, last = settings["covariate_range"] or (50.0, 90.0)
     manifold = study_manifold(params.manifold)
     simulation = simulate_outlines(
-        # Studies that differ in what they keep of the landmarks have the same outlines.
+        # Studies with different landmark maps share the outlines.
         random_stream(params.seed, "stand_in", "data"),
         1 + chosen["data_sets"],
         chosen["n"],

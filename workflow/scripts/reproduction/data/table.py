@@ -14,14 +14,14 @@ CHOICES = ("transformation", "subject", "keep", "covariate_range", "outline")
 
 
 def make(job):
-    """Arrays of the one data set there is; what was noticed in the file is printed."""
+    """Arrays of the one data set, by name; notes on the file are printed."""
     study, path = job.wildcards.study, job.input.table
     try:
         records = _read(path, job.params.manifold, job.params.settings)
     except DataError as problem:
         if problem.argument is None:
             raise
-        # The reader's arguments are called as the keys they come from.
+        # Arguments of the reader have the names of keys.
         key = f"studies.{study}.data.{problem.argument}"
         raise DataError(f"{problem} (configuration key {key})") from problem
     for note in records.notes:
@@ -30,7 +30,7 @@ def make(job):
         "covariates": records.covariates[None, :, None],
         "points": records.points[None],
         "covariate_range": np.array(records.covariate_range),
-        # Which records share a subject, without saying who that is.
+        # Numbers in place of names of subjects.
         "subjects": np.unique(records.subjects, return_inverse=True)[1],
         "table": np.array(path),
         "rows": np.array(records.rows),

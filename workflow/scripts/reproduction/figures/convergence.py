@@ -1,11 +1,11 @@
-"""Distance of footpoints from the estimate: by steps of walks, and in their distribution."""
+"""Distance of footpoints from the estimate: along random walks, and of independent draws."""
 
 TABLE = "convergence"
 OF_MECHANISM = True
 
 
 def draw(numbers, params):
-    """The figure, and the numbers that it shows."""
+    """Draw the figure; return it and the numbers that it shows."""
     from reproduction.figures.style import CURVES, new_figure
 
     names = list(dict.fromkeys(numbers["distribution"]))
@@ -34,7 +34,7 @@ def draw(numbers, params):
             handles += panel.plot(
                 walks.median(), color=curve.colour, linestyle=curve.line, label=f"walk, {name}"
             )
-        # The distribution stands where no walk has come to yet.
+        # Independent draws are shown to the right of the last step.
         place = 1.6 * last * 1.5 ** names.index(which)
         low, middle, high = drawn
         handles.append(
@@ -45,7 +45,7 @@ def draw(numbers, params):
                 color=curve.colour,
                 marker=curve.marker,
                 capsize=3,
-                label=f"distribution, {name}",
+                label=f"independent draws, {name}",
             )
         )
         if which != "reduced":
@@ -62,7 +62,7 @@ def draw(numbers, params):
     )
     panel.set_xscale("log")
     panel.set_ylim(bottom=0.0)
-    panel.set_xlabel("steps from the estimate (random walk); at the right: the distribution itself")
+    panel.set_xlabel("steps from the estimate (random walk); at the right: independent draws")
     panel.set_ylabel(f"distance from the estimate{unit}")
     figure.legend(handles=handles, loc="outside upper center", ncols=2, fontsize=7)
     return figure, numbers

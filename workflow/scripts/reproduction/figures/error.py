@@ -5,7 +5,7 @@ OF_MECHANISM = True
 
 
 def draw(table, params):
-    """The figure, and the numbers that it shows."""
+    """Draw the figure; return it and the numbers that it shows."""
     import numpy as np
     import pandas as pd
     from matplotlib.ticker import MultipleLocator

@@ -1,4 +1,4 @@
-"""Files of a figure."""
+"""Notes on a figure, and its files in every format."""
 
 import logging
 
@@ -30,7 +30,7 @@ def save_figure(figure, outputs):
     outputs : mapping
         From the name of each format to its file.
     """
-    # The fonts of Matplotlib carry dates that fontTools finds unlikely and says so in every run.
+    # fontTools warns in every run of the dates in Matplotlib's fonts.
     logging.getLogger("fontTools").setLevel(logging.ERROR)
     for file_format in FORMATS:
         with replacing(outputs[file_format]) as partial:

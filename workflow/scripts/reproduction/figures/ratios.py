@@ -5,7 +5,7 @@ OF_MECHANISM = True
 
 
 def draw(numbers, params):
-    """The figure, and the numbers that it shows."""
+    """Draw the figure; return it and the numbers that it shows."""
     from reproduction.figures.style import CURVES, new_figure
 
     titles = {

@@ -1,11 +1,11 @@
-"""Effective draws per traced state of every cell, and of the random walk where it was run."""
+"""Effective sample size per traced state of every cell, for the samplers that drew it."""
 
 TABLE = "diagnostics"
 OF_MECHANISM = True
 
 
 def draw(numbers, params):
-    """The figure, and the numbers that it shows."""
+    """Draw the figure; return it and the numbers that it shows."""
     from reproduction.figures.style import CURVES, SYMBOLS, new_figure
 
     states = numbers["trace_chains"] * numbers["trace_states"]
@@ -38,7 +38,7 @@ def draw(numbers, params):
         panel.set_yscale("log")
         panel.set_xlabel(f"{word} budget {SYMBOLS[parameter]}")
         panel.set_title(word)
-    axes[0, 0].set_ylabel("effective draws per traced state")
+    axes[0, 0].set_ylabel("effective sample size per traced state")
     handles, labels = axes[0, -1].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper center", ncols=4, fontsize=8)
     return figure, numbers

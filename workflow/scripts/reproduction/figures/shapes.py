@@ -5,7 +5,7 @@ OF_MECHANISM = True
 
 
 def draw(numbers, params):
-    """The figure, and the numbers that it shows."""
+    """Draw the figure; return it and the numbers that it shows."""
     import numpy as np
 
     from reproduction.figures.style import RELEASED, WITHOUT_PRIVACY, mechanism_label, new_figure

@@ -7,7 +7,13 @@ import numpy as np
 
 @dataclass(frozen=True)
 class SphereView:
-    """Rotation whose rows are the viewer's right, up and toward directions."""
+    """Orthographic view of the unit sphere.
+
+    Attributes
+    ----------
+    rotation : ndarray, shape (3, 3)
+        Its rows are the directions to the right, up and towards the viewer.
+    """
 
     rotation: np.ndarray
 
@@ -24,7 +30,7 @@ class SphereView:
         return (points @ self.rotation.T)[:, :2]
 
     def split(self, points):
-        """Page coordinates of what is on the near side and of what is on the far side.
+        """Page coordinates of points on the near side and of points on the far side.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""The look of every figure: readable in print, on screens, in greyscale and by colour-blind eyes.
+"""Style of all figures, for print, screens, greyscale and colour-blind readers.
 
 Curves differ in lightness, marker and line style at once.
 """
@@ -27,14 +27,14 @@ STYLE = {
 
 @dataclass(frozen=True)
 class Curve:
-    """How one curve of several is drawn."""
+    """Style of one curve: colour, marker and line."""
 
     colour: str
     marker: str
     line: str
 
 
-# From dark to light; blue, vermilion and yellow-orange stay apart for every kind of eye.
+# From dark to light; blue, vermilion and yellow-orange are distinct for colour-blind readers.
 CURVES = (
     Curve("#14315f", "o", "-"),
     Curve("#c2480c", "s", "--"),
@@ -50,7 +50,7 @@ WITHOUT_PRIVACY = CURVES[0]
 
 
 def mechanism_label(name):
-    """What legends call a mechanism."""
+    """Name of a mechanism in legends."""
     return "as published" if name == "kng_as_published" else name.replace("_", " ")
 
 
@@ -66,7 +66,7 @@ def new_figure(rows=1, columns=1, width=6.6, height=2.9, **keywords):
     """Figure and array of axes in the house style; sizes in inches."""
     import matplotlib as mpl
 
-    # No window is wanted, also where there is a display.
+    # No windows, even with a display.
     mpl.use("Agg")
     import matplotlib.pyplot as plt
 

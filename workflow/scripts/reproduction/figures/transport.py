@@ -5,7 +5,7 @@ OF_MECHANISM = False
 
 
 def draw(numbers, params):
-    """The figure, and the numbers that it shows."""
+    """Draw the figure; return it and the numbers that it shows."""
     import numpy as np
 
     from reproduction.figures.sphere_view import SphereView

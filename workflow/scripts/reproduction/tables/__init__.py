@@ -1,7 +1,7 @@
-"""Tables of a study: a module for each kind, with ``tabulate(job)`` that gives a data frame.
+"""Tables of a study: one module for each kind, with ``tabulate(job)``, which returns a data frame.
 
-The kinds that a figure has made for itself also have ``needs(study, figure, studies)``: what their
-job reads and depends on.
+Kinds that are made for one figure alone also have ``needs(study, figure, studies)``, which returns
+the `Needs` of their job.
 """
 
 from dataclasses import dataclass, field
@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Needs:
-    """What a figure's own table is made from.
+    """Inputs and parameters of the job that makes a figure's own table.
 
     Attributes
     ----------
     groups : tuple of (study, group)
     files : tuple of str
-        Which files of each group: ``data.npz``, ``fit.json``, ``sensitivity.npz``.
+        Files of each group: ``data.npz``, ``fit.json``, ``sensitivity.npz``.
     cells : tuple of (group, cell, sampler)
         Cells of the figure's study.
     modules : tuple of str

@@ -1,14 +1,14 @@
-"""How far footpoints are from the estimate: along random walks, and in their distribution."""
+"""Distances of footpoints from the estimate: along random walks, and of independent draws."""
 
 from reproduction.tables import Needs
 
-# Independent draws that stand for the distribution, and steps of a walk that are recorded.
+# Number of independent draws, and of steps of a walk that are recorded.
 DRAWS = 200
 CHECKPOINTS = 60
 
 
 def needs(study, figure, studies):
-    """The group that the figure shows, and the first one of the study with reduced shapes."""
+    """See `Needs`: the group of the figure, and the first one of the study with reduced shapes."""
     chosen, group = study.settings["figures"][figure], study.shown_group(figure)
     reduced = studies[chosen["reduced"]] if chosen.get("reduced") else None
     walk = study.settings["random_walk"]
@@ -41,7 +41,7 @@ def tabulate(job):
     import pandas as pd
 
     from geodp.randomness import random_stream
-    from geodp.samplers.base import Plan, run
+    from geodp.samplers.base import SamplerPlan, run
     from geodp.samplers.choice import plan
     from geodp.samplers.random_walk import fixed_or_tuned
     from reproduction.jobs import load_arrays
@@ -98,7 +98,7 @@ def tabulate(job):
         for step, (reached, _) in enumerate(walked, start=1):
             if step in checkpoints:
                 away = distances(mechanism, reached)
-                planned = Plan(kernel, step, proposals=step)
+                planned = SamplerPlan(kernel, step, proposals=step)
                 place = {"step": step, "chain": numbers, "distance": away}
                 add(name, "random_walk", mechanism, data, planned, **place)
 

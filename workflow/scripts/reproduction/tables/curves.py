@@ -1,10 +1,10 @@
-"""Observed points, the fitted geodesic and one released geodesic for each budget of a grid."""
+"""Observed points, the fitted geodesic and one private geodesic for each budget of a grid."""
 
 from reproduction.tables import Needs
 
 
 def needs(study, figure, studies):
-    """Groups of the figure, and the cells of its grids."""
+    """See `Needs`: groups of the figure, and the cells of its grids."""
     groups = study.curve_groups(figure)
     return Needs(
         groups=tuple((study.name, group["group"]) for group in groups),

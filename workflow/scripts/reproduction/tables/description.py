@@ -1,4 +1,4 @@
-"""What the data of a study are, and what was noticed when they were read."""
+"""Description of a study's data, with notes from reading them."""
 
 import numpy as np
 import pandas as pd

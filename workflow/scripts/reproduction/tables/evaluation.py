@@ -1,4 +1,4 @@
-"""Tidy tables of a study: errors of every draw's geodesic, and diagnostics of every cell."""
+"""Tidy tables of a study: errors of drawn parameters, and diagnostics of every cell."""
 
 from decimal import Decimal
 
@@ -19,7 +19,7 @@ INDEPENDENT = {"ess_bulk": np.nan, "rhat": np.nan, "passed": True}
 
 
 def evaluate(job):
-    """Both tables of a study.
+    """Tables of errors and diagnostics of a study.
 
     Returns
     -------
@@ -67,7 +67,7 @@ def evaluate(job):
 
 
 def flagged_cells(diagnostics):
-    """A clause on how many cells of the default sampler did not pass."""
+    """Text on how many cells of the default sampler are flagged by their diagnostics."""
     default = diagnostics[diagnostics["sampler"] == "default"]
     passed = default.groupby(["group", "cell"])["passed"].all()
     message = f"{(~passed).sum()} of {len(passed)} cells are flagged"
@@ -77,19 +77,24 @@ def flagged_cells(diagnostics):
 
 
 def budget_columns(budgets):
-    """Columns of a cell's budgets: in all, and by block where it is divided.
+    """Columns of a cell's budgets.
 
     Parameters
     ----------
     budgets : dict of str
         Decimal text by name.
+
+    Returns
+    -------
+    dict of str
+        ``budget``, the total; and ``budget_<block>`` where it is divided.
     """
     columns = {f"budget_{name}": text for name, text in budgets.items() if name != ALL}
     return {"budget": str(sum(map(Decimal, budgets.values()))), **columns}
 
 
 def _diagnose(draws, name):
-    """How the draws of one budget were made, and whether their chains can be believed."""
+    """Row of diagnostics of one budget: how its draws were made, and convergence of chains."""
     prefix = f"trace_{name}."
     traces = {
         key.removeprefix(prefix): values for key, values in draws.items() if key.startswith(prefix)
@@ -119,7 +124,7 @@ def _diagnose(draws, name):
 
 
 def _errors(model, draws, data, found, names):
-    """A row for each data set that the draws of a cell are of."""
+    """Rows of errors of a cell, one for each data set."""
     manifold = model.manifold
     parameters = {block: draws[block] for block in model.blocks}
     count = len(parameters[FOOTPOINT])
@@ -130,7 +135,7 @@ def _errors(model, draws, data, found, names):
     least = np.mean(model.residual_distances(fitted.parameters, covariates, points) ** 2, axis=-1)
     apart = mean_prediction_distances(model, parameters, fitted.parameters, covariates)
     for index in range(count):
-        # Draws at one footpoint are alike, so footpoints are the independent units.
+        # Draws at one footpoint are dependent, so footpoints are the independent units.
         by_footpoint = np.mean(squared[index].reshape((len(squared[index]), -1)), axis=-1)
         relative = sem(by_footpoint) / np.mean(by_footpoint) if len(by_footpoint) > 1 else np.nan
         yield {

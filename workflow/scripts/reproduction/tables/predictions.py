@@ -4,7 +4,7 @@ from reproduction.tables import Needs
 
 
 def needs(study, figure, studies):
-    """One cell, for each sampler that the figure shows."""
+    """See `Needs`: one cell, by each sampler that the figure shows."""
     group, samplers = study.shown_group(figure), study.shown_samplers(figure)
     chosen = study.settings["figures"][figure]
     return Needs(
@@ -22,7 +22,7 @@ def needs(study, figure, studies):
 
 
 def tabulate(job):
-    """Coordinates or landmarks of every prediction; only those of the mechanism are drawn."""
+    """Coordinates or landmarks of every prediction, a row each."""
     import numpy as np
     import pandas as pd
 
@@ -52,7 +52,7 @@ def tabulate(job):
     tables = []
     for sampler, (sequences, distances, drawn_by) in predicted.items():
         if settings["kind"] == "shapes":
-            # A shape has no orientation: turn each private one to the non-private.
+            # Rotations do not change shapes: align each private one with the non-private.
             sequences = manifold.align(
                 manifold.to_landmarks(fitted), manifold.to_landmarks(sequences)
             )
@@ -79,7 +79,7 @@ def tabulate(job):
 
 
 def _scaled(params, values, limits):
-    """Values of the covariate as the regression sees them, in [0, 1]."""
+    """Values of the covariate, transformed and scaled to [0, 1] as in the regression."""
     import numpy as np
 
     from geodp.data.records import TRANSFORMATIONS

@@ -7,7 +7,7 @@ PLACES = 31
 
 
 def needs(study, figure, studies):
-    """Nothing: the triangle is always the same."""
+    """See `Needs`: none, since the triangle is always the same."""
     return Needs()
 
 

@@ -11,7 +11,7 @@ from geodp.audit.search import Pair
 from geodp.data.simulate import simulate_geodesic_data
 from geodp.manifolds.registry import make_manifold
 from geodp.mechanisms.base import PublicSettings
-from geodp.mechanisms.certified import Certified, map_records
+from geodp.mechanisms.certified import CertifiedDistribution, map_records
 from geodp.mechanisms.kng_as_published import KNGAsPublished
 from geodp.models.geodesic import GeodesicModel
 from geodp.randomness import random_stream
@@ -66,7 +66,7 @@ def released_geodesics(public, budget, power):
 
     def draw(rng, data, number):
         covariates, points = (part[None] for part in data)
-        distribution = Certified(public, map_records(public, covariates, points))
+        distribution = CertifiedDistribution(public, map_records(public, covariates, points))
         return public_points.draw(distribution, stages, generator_bits(rng), number)[0]
 
     return draw

@@ -37,7 +37,7 @@ def zoomed_target(distribution, budget, around, radius, start=None):
 
     Parameters
     ----------
-    distribution : Certified
+    distribution : CertifiedDistribution
     budget : float
     around : ndarray, shape (*data_sets, 2, *point_shape)
     radius : float
@@ -75,7 +75,7 @@ def mean_target(distribution, budget):
 
     Parameters
     ----------
-    distribution : Certified
+    distribution : CertifiedDistribution
     budget : float
 
     Returns
@@ -108,7 +108,7 @@ def slope_target(distribution, footpoints, budget):
 
     Parameters
     ----------
-    distribution : Certified
+    distribution : CertifiedDistribution
     footpoints : ndarray, shape (*data_sets, footpoints, *point_shape)
     budget : float
 

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from geodp.evaluation import from_the_middle, mean_squared_errors
-from geodp.mechanisms.certified import BLOCKS, Certified
+from geodp.mechanisms.certified import BLOCKS, CertifiedDistribution
 from geodp.mechanisms.certified_target import certified_target
 from geodp.randomness import random_stream
 from geodp.release.planner import Planner
@@ -122,7 +122,7 @@ def plan_mean_then_slope(planner, number, budget):
 
 
 def _certified(space, records, scales, score="combined"):
-    return Certified(space.public(records.covariates.shape[-1], scales), records, score)
+    return CertifiedDistribution(space.public(records.covariates.shape[-1], scales), records, score)
 
 
 def draw_zoom(rng, space, records, planned, draws, chains, start):

@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from geodp.mechanisms.certified import Certified
+from geodp.mechanisms.certified import CertifiedDistribution
 from reproduction.measurements.comparison.mechanisms import PROVED, SCORES
 
 CELL = ["space", "n", "budget"]
@@ -42,7 +42,7 @@ def page(table):
     """The text of ``comparison.md``."""
     found = losses(table)
     best = decide(table)
-    default = SCORES[Certified.score_name]
+    default = SCORES[CertifiedDistribution.score_name]
     verdict = "which it is" if best == default else f"**which is {default} now**"
     lines = [
         "# Private mechanisms beside one another",

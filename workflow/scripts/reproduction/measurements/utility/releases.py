@@ -14,7 +14,7 @@ from geodp.data.stand_in import simulate_outlines
 from geodp.evaluation import from_the_middle, geodesic_errors
 from geodp.manifolds.base import Manifold
 from geodp.mechanisms.base import PublicSettings
-from geodp.mechanisms.certified import BLOCKS, Certified, MappedRecords, PublicInputs
+from geodp.mechanisms.certified import BLOCKS, CertifiedDistribution, MappedRecords, PublicInputs
 from geodp.mechanisms.certified_target import certified_target
 from geodp.mechanisms.kng_as_published import KNGAsPublished
 from geodp.models.geodesic import GeodesicModel
@@ -215,7 +215,7 @@ def plan_chains(rng, target, chains):
 
     Returns
     -------
-    Plan
+    SamplerPlan
     """
     wanted = chains["total_variation"]
     limits = chains["fewest_steps"], chains["most_steps"]
@@ -339,7 +339,7 @@ def measure_cells(space, number, settings):
     for budget in chosen["shown"] if largest else chosen["budgets"]:
         stream = (*names, f"budget{budget:g}")
         predicted = space.planner.predict(number, budget)
-        distribution = Certified(space.public(number, predicted.scales), records)
+        distribution = CertifiedDistribution(space.public(number, predicted.scales), records)
         rng = random_stream(seed, *stream, CERTIFIED)
         drawn = draw_certified(rng, distribution, budget, chosen["draws"], chains, start)
         rows.append(_row(space, number, CERTIFIED, drawn, predicted))
