@@ -22,6 +22,7 @@ from geodp.release.hypotheses import (
     check_hypotheses,
 )
 from geodp.release.planner import Planner
+from geodp.release.release import release_geodesic
 from geodp.release.stages import plan_release
 from geodp.samplers.public_points import Stage
 
@@ -135,7 +136,7 @@ def test_losses_above_one_are_found(monkeypatch):
 @pytest.mark.parametrize("manifold", [SPHERE, SPD(2)], ids=lambda space: space.name)
 def test_a_release_is_a_geodesic_in_the_support(manifold):
     public, covariates, points = example(manifold)
-    found = release.release(public, covariates, points, "1.0", FEW)
+    found = release_geodesic(public, covariates, points, "1.0", FEW)
     assert manifold.invalid_reason(found.footpoint) is None
     state = public.support.space.join(found.footpoint, found.shooting_vector)
     assert public.support.contains(state)
@@ -150,7 +151,7 @@ def test_a_release_is_a_geodesic_in_the_support(manifold):
 def test_public_points_are_all_that_is_released():
     public, covariates, points = example()
     states, _ = public.support.even_points(256)
-    found = release.release(public, covariates, points, "1.0", FEW)
+    found = release_geodesic(public, covariates, points, "1.0", FEW)
     state = public.support.space.join(found.footpoint, found.shooting_vector)
     assert np.sum(np.all(states == state, axis=(-1, -2))) == 1
 
@@ -160,7 +161,7 @@ def test_a_release_holds_nothing_else_of_the_data(monkeypatch, capfd, caplog):
     caplog.set_level(logging.DEBUG)
     public, covariates, points = example()
     one, other = (
-        release.release(public, covariates, points + shift, "1.0", FEW) for shift in (0.0, 1e-3)
+        release_geodesic(public, covariates, points + shift, "1.0", FEW) for shift in (0.0, 1e-3)
     )
     names = [field.name for field in fields(release.Release)]
     assert names == ["footpoint", "shooting_vector", "public", "guarantee", "sampler"]
@@ -174,35 +175,35 @@ def test_a_release_holds_nothing_else_of_the_data(monkeypatch, capfd, caplog):
 
 def test_there_is_no_seed_and_draws_differ():
     public, covariates, points = example()
-    drawn = [release.release(public, covariates, points, "1.0", FEW).footpoint for _ in range(4)]
+    drawn = [release_geodesic(public, covariates, points, "1.0", FEW).footpoint for _ in range(4)]
     assert len(np.unique(np.round(drawn, 6), axis=0)) > 1
-    assert "seed" not in release.release.__code__.co_varnames
+    assert "seed" not in release_geodesic.__code__.co_varnames
 
 
 def test_refusals(monkeypatch):
     public, covariates, points = example()
     with pytest.raises(DataError, match="above zero"):
-        release.release(public, covariates, points, "0", FEW)
+        release_geodesic(public, covariates, points, "0", FEW)
     with pytest.raises(DataError, match="do not add up"):
-        release.release(public, covariates, points, "2", FEW)
+        release_geodesic(public, covariates, points, "2", FEW)
     with pytest.raises(DataError, match="is not the public number"):
-        release.release(public, covariates[1:], points[1:], "1", FEW)
+        release_geodesic(public, covariates[1:], points[1:], "1", FEW)
     with pytest.raises(DataError, match="one data set"):
-        release.release(public, covariates[None], points[None], "1", FEW)
+        release_geodesic(public, covariates[None], points[None], "1", FEW)
     subjects = np.arange(20)
     subjects[3] = 11
     with pytest.raises(DataError, match="some have several records, for which no guarantee"):
-        release.release(public, covariates, points, "1", FEW, subjects)
+        release_geodesic(public, covariates, points, "1", FEW, subjects)
     # Whatever fails, nothing is released.
     monkeypatch.setattr(certified, "clip_factors", lambda norms, limit: np.ones_like(norms))
     with pytest.raises(DataError, match="nothing is released, since there is no guarantee: H5"):
-        release.release(public, covariates, points, "1", FEW)
+        release_geodesic(public, covariates, points, "1", FEW)
 
 
 def test_the_budgets_of_two_stages_add_up():
     public, covariates, points = example()
     stages = Stage("1/3", 128), Stage("2/3", 128, (0.2, 0.4))
-    found = release.release(public, covariates, points, "1.0", stages, np.arange(20))
+    found = release_geodesic(public, covariates, points, "1.0", stages, np.arange(20))
     assert found.guarantee.words().startswith("pure 1.0-DP")
     assert found.sampler.count("among 128 public points") == 2
     assert "budget 1/3" in found.sampler
@@ -214,7 +215,7 @@ def test_budgets_of_stages_are_added_exactly():
     radii = (None, (0.1, 0.1), (0.1, 0.1))
     stages = tuple(map(Stage, (1.0, 1e-17, 1e-17), (64, 64, 64), radii))
     with pytest.raises(DataError, match="do not add up"):
-        release.release(public, covariates, points, "1", stages)
+        release_geodesic(public, covariates, points, "1", stages)
     with pytest.raises(DataError, match="give each one above zero"):
         Stage(0, 64)
 
@@ -227,7 +228,7 @@ def test_stages_have_to_be_given_in_their_form():
         (Stage("1/2", 64, (0.1, 0.1)), Stage("1/2", 64, (0.1, 0.1))),
     ):
         with pytest.raises(DataError, match="give those of plan_release, or a first one without"):
-            release.release(public, covariates, points, "1", stages)
+            release_geodesic(public, covariates, points, "1", stages)
     for points, radii in ((100, None), (64, (0.1, 0.0)), (64, (np.nan, 1.0))):
         with pytest.raises(DataError, match="a stage has"):
             Stage(1, points, radii)
@@ -238,6 +239,6 @@ def test_planned_stages_are_released_by():
     planner = Planner.of(SPHERE, *public.support.radii, residual_scale=0.03)
     plan = plan_release(planner, public.number, "1.0", points=1 << 10)
     public = replace(public, **vars(plan.scales))
-    found = release.release(public, covariates, points, "1.0", plan.stages)
+    found = release_geodesic(public, covariates, points, "1.0", plan.stages)
     assert found.sampler == ", then ".join(stage.describe(public) for stage in plan.stages)
     assert found.guarantee.words().startswith("pure 1.0-DP")

@@ -20,7 +20,7 @@ _MODULES = {
     "geodp.models.geodesic": ("GeodesicModel",),
     "geodp.models.losses": ("Distance", "Huber", "SquaredDistance"),
     "geodp.release.planner": ("Planner",),
-    "geodp.release.release": ("Release", "release"),
+    "geodp.release.release": ("Release", "release_geodesic"),
     "geodp.release.stages": ("plan_release",),
 }
 _OWNERS = {name: module for module, names in _MODULES.items() for name in names}

@@ -11,8 +11,10 @@ from functools import cached_property
 from pathlib import Path
 
 from geodp.errors import DataError
+from geodp.manifolds.registry import MANIFOLDS
 from geodp.mechanisms.budgets import cell_name, divided_budgets
 from geodp.mechanisms.registry import MECHANISMS, budget_names
+from geodp.samplers.kinds import module_of
 from reproduction.configuration import ConfigurationError
 
 STAND_IN_NOTE = "Simulated stand-in: no real data."
@@ -94,6 +96,11 @@ class Study:
         return MECHANISMS[self.mechanism].module
 
     @property
+    def sampling_modules(self):
+        """Modules that jobs which draw load by name."""
+        return (self.mechanism_module, *module_of(self.settings["sampler"]["kind"]))
+
+    @property
     def note(self):
         """Note on the data, for every figure of the study."""
         stand_in = STAND_IN_NOTE if self.source == "stand_in" else ""
@@ -164,7 +171,7 @@ class Study:
         given = self.settings["length_unit"]
         if given is not None:
             return given
-        return "rad" if self.settings["manifold"]["name"] in ("sphere", "kendall") else ""
+        return MANIFOLDS[self.settings["manifold"]["name"]].length_unit
 
     def sampler_settings(self, sampler):
         """Settings that a job's draws and traces depend on, for one of the samplers."""

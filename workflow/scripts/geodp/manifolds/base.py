@@ -33,6 +33,10 @@ class Manifold(ABC):
         Exponential rate at which the volume of large balls grows with their radius: the largest
         sum of the frequencies of a unit vector, each as often as its multiplicity.  The Laplace
         density ``exp(-dist / s)`` has a finite integral if ``s`` times this rate is below one.
+    length_unit : str
+        Unit of distances for axes, such as ``rad``.
+    against_ambient_noise : str
+        What is wrong with noise in every ambient coordinate; empty if nothing.
     """
 
     name: str
@@ -42,6 +46,8 @@ class Manifold(ABC):
     injectivity_radius: float = np.inf
     curvature_bounds: tuple[float, float]
     volume_growth: float = 0.0
+    length_unit: str = ""
+    against_ambient_noise: str = ""
 
     @abstractmethod
     def exp(self, point, vector):

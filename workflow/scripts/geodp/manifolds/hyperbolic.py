@@ -43,6 +43,7 @@ class Hyperbolic(SymmetricSpace):
     throughout as `SPD` uses Cholesky factors.
     """
 
+    against_ambient_noise = "would depend on the choice of the origin"
     # Along the velocity, and across it.
     curvature_signs = (0, -1)
     point_square = -1.0

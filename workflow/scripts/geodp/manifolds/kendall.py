@@ -47,6 +47,7 @@ class ComplexProjectiveSpace(UnitNormSpace):
     vectors are horizontal lifts at that representative.  Distances are radians, at most pi/2.
     """
 
+    length_unit = "rad"
     dtype = complex
     injectivity_radius = np.pi / 2
     # Along the velocity v, along i v, and across both.

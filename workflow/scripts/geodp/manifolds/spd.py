@@ -58,6 +58,8 @@ class SPD(SymmetricSpace):
     factor is used throughout.
     """
 
+    against_ambient_noise = "can leave the positive definite matrices"
+
     def __init__(self, size):
         self.name = f"SPD({size})"
         self.size = size

@@ -12,6 +12,7 @@ from geodp.manifolds.unit_norm import (
 class Sphere(UnitNormSpace):
     """S^d of radius one; points are unit vectors of shape (d + 1,), distances radians."""
 
+    length_unit = "rad"
     injectivity_radius = np.pi
     curvature_bounds = (1.0, 1.0)
     # Along the velocity, and across it.

@@ -24,8 +24,8 @@ COVARIATE_RANGE = (0.0, 1.0)
 class CertifiedMechanism(Mechanism):
     """Certified mechanism for the geodesics of some data sets, one record a subject.
 
-    Draws of a study use its seeded generator.  `geodp.release.release.release` makes one draw with
-    random bits of the operating system.
+    Draws of a study use its seeded generator.  `geodp.release.release.release_geodesic` makes one
+    draw with random bits of the operating system.
 
     Attributes
     ----------

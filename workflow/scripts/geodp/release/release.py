@@ -47,7 +47,7 @@ class Release:
         return manifold.exp(self.footpoint, manifold.expand(x) * self.shooting_vector)
 
 
-def release(public, covariates, points, epsilon, stages, subjects=None):
+def release_geodesic(public, covariates, points, epsilon, stages, subjects=None):
     """Draw one geodesic under differential privacy.
 
     Parameters

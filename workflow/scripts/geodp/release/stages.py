@@ -65,7 +65,7 @@ class ReleasePlan:
     scales : Scales
         For the public inputs of the release.
     stages : tuple of Stage
-        For `geodp.release.release`.
+        For `geodp.release.release.release_geodesic`.
     prediction : Prediction
     """
 

@@ -12,12 +12,17 @@ Draws on public points (`finite_points`) are made on request only.
 """
 
 from dataclasses import dataclass, replace
+from importlib import import_module
 
 import numpy as np
 
 from geodp.errors import DataError
-from geodp.samplers import exact, finite_points, matched
+from geodp.samplers import exact, matched
 from geodp.samplers.base import Info, Kernel, choose
+from geodp.samplers.kinds import KINDS
+
+# Public points of samplers that draw among these.
+POINTS = 1 << 14
 
 
 class NoCertificateError(DataError):
@@ -78,7 +83,7 @@ def plan(
     fewest_steps=3,
     most_steps=400,
     work=exact.MOST_WORK,
-    points=finite_points.POINTS,
+    points=POINTS,
 ):
     """Choose a sampler for each member of a batch of densities.
 
@@ -88,13 +93,14 @@ def plan(
     target : Target
     draws : int
         Number of draws of each member; few draws do not repay a tight envelope.
-    kind : {"automatic", "exact", "finite_points", "matched"}
+    kind : str
+        One of `geodp.samplers.kinds.KINDS`.
     pilot_proposals, total_variation, fewest_steps, most_steps
         See `matched.plan`.
     work : float
         See `exact.plan`.
     points : int
-        See `finite_points.plan`.
+        Of samplers that draw among public points.
 
     Returns
     -------
@@ -105,8 +111,8 @@ def plan(
     NoCertificateError
         ``kind`` is ``exact`` and some member has no certified envelope.
     """
-    if kind == "finite_points":
-        return finite_points.plan(target, points)
+    if KINDS[kind].module is not None:
+        return import_module(KINDS[kind].module).plan(target, points)
     reason, planned, certified = "not looked for", None, np.zeros(target.batch, dtype=bool)
     if kind != "matched":
         planned, certified, reason = exact.plan(target, draws, work=work, insist=kind == "exact")

@@ -4,7 +4,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
+from geodp.manifolds.registry import MANIFOLDS
 from geodp.mechanisms.registry import MECHANISMS
+from geodp.samplers.kinds import KINDS
 from reproduction.configuration.data import DataSettings, SimulatedData
 from reproduction.configuration.figures import FigureSettings
 from reproduction.configuration.manifold import ManifoldSettings
@@ -29,12 +31,6 @@ from reproduction.configuration.section import (
     refused,
     some,
 )
-
-# Spaces of negative curvature (from size 2), with the reason against ambient noise.
-NEGATIVELY_CURVED = {
-    "spd": "can leave the positive definite matrices",
-    "hyperbolic": "would depend on the choice of the origin",
-}
 
 
 class CellsSettings(Section):
@@ -82,11 +78,10 @@ class SupportSettings(Section):
 class SamplerSettings(Section):
     """Sampler of densities."""
 
-    kind: Literal["automatic", "exact", "finite_points", "matched"] = Field(
+    kind: Literal[tuple(KINDS)] = Field(
         default="automatic",
-        description="`automatic`: independent draws by rejection where an envelope is certified, "
-        "else `matched`; `exact`: refuse where none is; `matched`: a chain of matched proposals; "
-        "`finite_points`: draws among public points of a bounded support, to 4 dimensions.",
+        description="; ".join(f"`{name}`: {kind.description}" for name, kind in KINDS.items())
+        + ".",
     )
     points: Literal[1024, 4096, 16384, 65536, 262144] = Field(
         default=16384, description="Public points of `finite_points`."
@@ -287,19 +282,18 @@ class StudySettings(Section):
             )
 
     def _check_curvature(self):
-        space = self.manifold.name
-        if space not in NEGATIVELY_CURVED:
-            return
-        if self.manifold.size > 1 and self.data_radius is None:
+        space = MANIFOLDS[self.manifold.name]
+        published = self.mechanism.name == "kng_as_published"
+        curved = space(self.manifold.size).curvature_bounds[0] < 0.0
+        if published and curved and self.data_radius is None:
             raise refused(
                 " is missing: the sensitivity under negative curvature needs the public radius of "
                 "a ball that holds the data: add it",
                 "data_radius",
             )
-        if isinstance(self.data, SimulatedData) and self.data.noise == "ambient":
-            raise refused(
-                f": ambient noise {NEGATIVELY_CURVED[space]}: set it to tangent", "data.noise"
-            )
+        reason = space.against_ambient_noise
+        if reason and isinstance(self.data, SimulatedData) and self.data.noise == "ambient":
+            raise refused(f": ambient noise {reason}: set it to tangent", "data.noise")
 
     def _check_simulated_data(self, data):
         k, length, end = self.model.covariates, data.shooting_vector_length, data.last_point
