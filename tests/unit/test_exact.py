@@ -750,6 +750,7 @@ def test_only_members_without_a_certificate_are_drawn_by_chains(mixed):
     np.testing.assert_array_equal(accepted, [1.0, 0.0])
 
 
+@pytest.mark.slow
 def test_certified_members_have_the_law_of_exact_draws_and_others_that_of_chains(mixed):
     plan = choose(mixed)
     kernel = plan.sampler
