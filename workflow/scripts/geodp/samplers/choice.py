@@ -111,8 +111,9 @@ def plan(
     NoCertificateError
         ``kind`` is ``exact`` and some member has no certified envelope.
     """
-    if KINDS[kind].module is not None:
-        return import_module(KINDS[kind].module).plan(target, points)
+    module = KINDS[kind].module
+    if module is not None:
+        return import_module(module).plan(target, points)
     reason, planned, certified = "not looked for", None, np.zeros(target.batch, dtype=bool)
     if kind != "matched":
         planned, certified, reason = exact.plan(target, draws, work=work, insist=kind == "exact")
