@@ -169,7 +169,10 @@ class Manifold(ABC):
     def vector(self, frame, coordinates):
         """Tangent vector with the given ``coordinates`` (..., dim) in the ``frame``."""
         flat = frame.reshape((*frame.shape[: frame.ndim - self.point_ndim], -1))
-        product = rows_times(np.asarray(coordinates), flat)
+        if np.iscomplexobj(flat):
+            # Coordinates are real: so is the product, of real and imaginary parts side by side.
+            flat = np.ascontiguousarray(flat).view(float)
+        product = rows_times(np.asarray(coordinates), flat).view(self.dtype)
         return product.reshape(product.shape[:-1] + self.point_shape)
 
     def random_tangent_in_ball(self, rng, point, radius):

@@ -18,7 +18,7 @@ estimates how much of the target such a region may hold, and a plan never states
 """
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 from scipy.special import gammaln, logsumexp
@@ -290,8 +290,7 @@ class _Proposal:
         for index in range(edges.shape[-1]):
             taken = mode == index
             centre, frame = self._centre_and_frame(index)
-            inverse = np.linalg.inv(self.matrices[..., index, :, :])
-            step = lengths @ np.swapaxes(inverse, -1, -2)
+            step = lengths @ np.swapaxes(self._inverses[..., index, :, :], -1, -2)
             steps = np.where(taken[..., None], step, steps)
             # A step too long for the support might lead to states where numbers overflow.
             step = np.where(target.support.may_stay(step)[..., None], step, 0.0)
@@ -308,6 +307,11 @@ class _Proposal:
             position = np.where(space.expand(axially), place, position)
         outside = np.where(uniformly | axially, False, outside)
         return position, outside | ~target.support.contains(position)
+
+    @cached_property
+    def _inverses(self):
+        """Inverses of the matrices of the elliptical components."""
+        return np.linalg.inv(self.matrices)
 
     def _centre_and_frame(self, mode):
         """Centre of a mode and the frame there, to broadcast against chains."""
