@@ -37,6 +37,11 @@ SPACES = {
 }
 
 
+# One of each kind, of few dimensions: the quick tests. Others are tested by the slow ones.
+QUICK_SPACES = ("R3", "S2", "H2", "SPD2", "Kendall4")
+QUICK_DIMENSION = 4
+
+
 @pytest.fixture(scope="session", params=SPACES.values(), ids=SPACES.keys())
 def manifold(request):
     """Every space in turn."""
@@ -95,3 +100,16 @@ def derivative():
 def pytest_make_parametrize_id(val):
     """Name spaces in the names of tests, which are then the same in every process."""
     return val.name if isinstance(val, Manifold) else None
+
+
+def pytest_collection_modifyitems(items):
+    """Mark slow what is about a space that the quick tests leave out."""
+    left_out = set(SPACES) - set(QUICK_SPACES)
+    specifications = [SPACES[name] for name in left_out]
+    for item in items:
+        values = item.callspec.params.values() if hasattr(item, "callspec") else ()
+        for value in values:
+            large = isinstance(value, Manifold) and value.dim > QUICK_DIMENSION
+            named = isinstance(value, str) and value in left_out
+            if large or named or (isinstance(value, tuple) and value in specifications):
+                item.add_marker(pytest.mark.slow)

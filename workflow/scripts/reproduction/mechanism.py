@@ -32,6 +32,8 @@ def load_mechanism(model, settings, study, data, fit):
         centre=_centre(model.manifold, support["footpoint_centre"], study, arrays, found),
         footpoint_radius=support["footpoint_radius"],
         shooting_vector_length=support["shooting_vector_length"],
+        # Covariates are scaled to this from the study's range.
+        covariate_range=(0.0, 1.0),
         options=settings.mechanism["options"],
     )
     try:

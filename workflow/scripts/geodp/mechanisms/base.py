@@ -50,6 +50,8 @@ class PublicSettings:
         Centre of that ball, and of the ball of footpoints.
     footpoint_radius, shooting_vector_length : float, optional
         Limits of the support.
+    covariate_range : tuple of float, optional
+        Public limits of the covariate, in the units of the covariates given.
     options : dict
         Settings of one mechanism alone.
     """
@@ -58,6 +60,7 @@ class PublicSettings:
     centre: np.ndarray | None = None
     footpoint_radius: float | None = None
     shooting_vector_length: float | None = None
+    covariate_range: tuple[float, float] | None = None
     options: dict = field(default_factory=dict)
 
 

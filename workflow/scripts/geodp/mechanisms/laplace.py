@@ -45,9 +45,8 @@ class Laplace(Mechanism):
     def guarantee(self):
         """See `Guarantee`; proved for data in the ball, which `prepare` checks."""
         neighbours = f"one record replaced within the public ball of radius {self.data_radius:g}"
-        return Guarantee(
-            PROVED, neighbours, "record", f"Laplace mechanism: the budget holds for {neighbours}."
-        )
+        line = f"Laplace mechanism: in exact arithmetic each draw's budget holds for {neighbours}."
+        return Guarantee(PROVED, neighbours, "record", line)
 
     @classmethod
     def prepare(cls, model, covariates, points, public, fit, subjects=None):
@@ -64,14 +63,19 @@ class Laplace(Mechanism):
             )
         centre = np.broadcast_to(public.centre, (len(points), *manifold.point_shape))
         away = manifold.dist(np.expand_dims(centre, 1), points)
-        outside = away > public.data_radius * (1.0 + ROUNDING)
+        # What is not a number is not inside either.
+        outside = ~(away <= public.data_radius * (1.0 + ROUNDING))
         if np.any(outside):
             data_set, record = np.argwhere(outside)[0]
             raise DataError(
-                f"record {record + 1} of data set {data_set + 1} lies outside the public ball of "
+                f"record {record + 1} of data set {data_set + 1} is not within the public ball of "
                 f"radius {public.data_radius:g}, and the sensitivity is that of data within it: "
-                "give a larger data_radius, chosen without looking at the data"
+                "correct the record, or leave it out by a rule chosen without looking at the data"
             )
+        if not np.all(fit.converged):
+            raise DataError("a mean has not converged, and its sensitivity is that of the minimum")
+        if not np.all(manifold.dist(centre, fit.footpoint) <= public.data_radius):
+            raise DataError("a fitted mean is not within the ball of its data: fit these data")
         return cls(model, fit.footpoint, bound, public.data_radius)
 
     def bounds(self):

@@ -155,7 +155,11 @@ def minimise(model, start, covariates, points, blocks=None, tolerance=1e-10, max
         for block, value in start.items()
     }
     spread = model.energy_gradient(at_footpoint, *data, blocks=()).energy
-    scale = np.maximum(np.sqrt(2.0 * spread), LEAST_SCALE * np.max(np.abs(points)))
+    # Each data set has a scale of its own, for all its chains.
+    axes = tuple(range(-manifold.point_ndim - 1, 0))
+    size = np.max(np.abs(points), axis=axes)
+    size = size.reshape(size.shape + (1,) * (spread.ndim - size.ndim))
+    scale = np.maximum(np.sqrt(2.0 * spread), LEAST_SCALE * size)
     current = model.energy_gradient(state, *data, blocks)
     norm = _gradient_norm(manifold, state, current)
     damping = np.zeros(norm.shape)
@@ -217,7 +221,7 @@ def _newton_steps(model, state, covariates, points, gradients, damping):
     matrix = model.hessian(state, covariates, points, tuple(gradients))
     frame = manifold.frame(footpoint)
     values, vectors = np.linalg.eigh(matrix)
-    largest = np.max(np.abs(values), axis=-1)[..., None]
+    largest = np.maximum(np.max(np.abs(values), axis=-1)[..., None], np.finfo(float).tiny)
     values = np.maximum(np.abs(values), 1e-12 * largest) + damping[..., None] * largest
     flat = np.concatenate(
         [manifold.coordinates(footpoint, each, frame) for each in gradients.values()], axis=-1

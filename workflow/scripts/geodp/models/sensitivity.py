@@ -126,14 +126,16 @@ def convexity(manifold, radius):
             "data_radius"
         )
     upper = manifold.curvature_bounds[1]
-    if upper <= 0.0:
-        return 1.0
-    limit = 0.5 * min(manifold.injectivity_radius, 0.5 * np.pi / np.sqrt(upper))
+    # A circle is flat and closes up all the same.
+    bend = 0.5 * np.pi / np.sqrt(upper) if upper > 0.0 else np.inf
+    limit = 0.5 * min(manifold.injectivity_radius, bend)
     if not radius < limit:
         raise DataError(
             f"data_radius is {radius:g}: on {manifold.name} the sensitivity of a mean is known for "
             f"balls of a radius below {limit:.4g}: give a smaller one"
         )
+    if upper <= 0.0:
+        return 1.0
     angle = 2.0 * radius * np.sqrt(upper)
     return float(angle / np.tan(angle))
 

@@ -1,6 +1,6 @@
 """The certified mechanism of studies: exact draws among public points, in stages."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -15,9 +15,6 @@ from geodp.release.planner import Planner
 from geodp.release.stages import plan_release
 from geodp.samplers import public_points
 from geodp.samplers.integer_choice import generator_bits
-
-# Covariates of studies are scaled from their public range to this one.
-COVARIATE_RANGE = (0.0, 1.0)
 
 
 @dataclass(frozen=True)
@@ -36,6 +33,9 @@ class CertifiedMechanism(Mechanism):
     planner : Planner
         Public assumptions about the data.
     centre : ndarray, shape point_shape
+    covariate_range : tuple of float
+    subjects : ndarray, shape (n,), or None
+        Labels that say that each subject has one record.
     """
 
     model: GeodesicModel
@@ -43,41 +43,45 @@ class CertifiedMechanism(Mechanism):
     points: np.ndarray
     planner: Planner
     centre: np.ndarray
+    covariate_range: tuple[float, float]
+    subjects: np.ndarray | None = None
 
     name = "certified"
-    guarantee = Guarantee(
-        PROVED,
-        "one subject replaced",
-        "subject",
-        "Certified mechanism: budgets hold by proof, under the hypotheses of docs/certified.md.",
-    )
+
+    @property
+    def guarantee(self):
+        """See `Guarantee`; of subjects if their labels were given, else of records."""
+        unit = "record" if self.subjects is None else "subject"
+        line = (
+            f"Certified mechanism: each draw's budget holds for one {unit} replaced, by proof, "
+            "under the hypotheses of docs/certified.md."
+        )
+        return Guarantee(PROVED, f"one {unit} replaced", unit, line)
 
     @classmethod
     def prepare(cls, model, covariates, points, public, fit, subjects=None):
         """See `Mechanism.prepare`.
 
         ``public`` needs a centre that all data sets share, ``footpoint_radius``,
-        ``shooting_vector_length``, and the option ``residual_scale``: a guess of the standard
-        deviation of a residual in each direction.
+        ``shooting_vector_length``, ``covariate_range``, and the option ``residual_scale``: a guess
+        of the standard deviation of a residual in each direction.
         """
         if model.number_of_covariates != 1 or not isinstance(model.loss, SquaredDistance):
             raise DataError(
                 "the certified mechanism is proved for one covariate and least squares: take "
                 "these, or another mechanism"
             )
-        for name in ("centre", "footpoint_radius", "shooting_vector_length"):
+        needed = ("centre", "footpoint_radius", "shooting_vector_length", "covariate_range")
+        for name in needed:
             if getattr(public, name) is None:
                 raise DataError(f"the certified mechanism needs the public {name}: give it")
+        if "residual_scale" not in public.options:
+            raise DataError("the certified mechanism needs the option residual_scale: give it")
         centre = np.asarray(public.centre)
         if centre.shape != model.manifold.point_shape:
             raise DataError(
                 "the certified mechanism needs a public centre that does not depend on the data "
                 "set: give coordinates of a point"
-            )
-        if subjects is not None and len(np.unique(subjects)) < len(subjects):
-            raise DataError(
-                "some subjects have several records, for which no guarantee is proved: keep one "
-                "record of each, by a rule chosen without looking at the data"
             )
         planner = Planner.of(
             model.manifold,
@@ -86,7 +90,9 @@ class CertifiedMechanism(Mechanism):
             public.options["residual_scale"],
         )
         x = model.aligned(covariates, points)[..., 0]
-        return cls(model, x, points, planner, centre)
+        known = subjects is not None and np.size(subjects) > 0
+        labels = np.broadcast_to(subjects, x.shape) if known else None
+        return cls(model, x, points, planner, centre, public.covariate_range, labels)
 
     @property
     def support_description(self):
@@ -97,12 +103,11 @@ class CertifiedMechanism(Mechanism):
         )
 
     def take(self, data_sets):
-        return CertifiedMechanism(
-            self.model,
-            self.covariates[data_sets],
-            self.points[data_sets],
-            self.planner,
-            self.centre,
+        return replace(
+            self,
+            covariates=self.covariates[data_sets],
+            points=self.points[data_sets],
+            subjects=None if self.subjects is None else self.subjects[data_sets],
         )
 
     def draw(self, rng, budgets, draws, plan_sampler=None):
@@ -114,16 +119,19 @@ class CertifiedMechanism(Mechanism):
             self.centre,
             self.planner.footpoint_radius,
             self.planner.shooting_vector_length,
-            COVARIATE_RANGE,
+            self.covariate_range,
             number=number,
             **vars(plan.scales),
         )
-        certified = CertifiedDistribution(public, map_records(public, self.covariates, self.points))
+        records = map_records(public, self.covariates, self.points, self.subjects)
+        certified = CertifiedDistribution(public, records)
         states = public_points.draw(certified, plan.stages, generator_bits(rng), draws[ALL])
         self._refuse_failures(public, plan.stages, states)
         middles, vectors = certified.space.parts(states)
-        # From the middle of the covariate's range to its start.
-        manifold, back = self.model.manifold, -0.5 * vectors
+        # From the middle of the covariate's range to covariate zero, and to its unit.
+        low, high = self.covariate_range
+        manifold, vectors = self.model.manifold, vectors / (high - low)
+        back = -0.5 * (low + high) * vectors
         state = self.model.parameters(
             manifold.exp(middles, back), manifold.transport(middles, back, vectors)
         )
@@ -135,13 +143,14 @@ class CertifiedMechanism(Mechanism):
         return as_draws(self.model, state, {ALL: report})
 
     def _refuse_failures(self, public, stages, states):
-        """Check the hypotheses of the theorem at the first draw of the first data set."""
-        records = map_records(public, self.covariates[0], self.points[0])
-        by_stage = [stage.rescaled(CertifiedDistribution(public, records)) for stage in stages]
-        places = np.stack([states[0, 0], public.support.origin])
-        failed = [each for each in check_hypotheses(by_stage, places) if each.state == FAILS]
-        if failed:
-            raise DataError(
-                f"the guarantee does not hold, since {failed[0].name} of the theorem fails "
-                f"({failed[0].statement}): change the public inputs"
-            )
+        """Check the hypotheses of the theorem at the first draw of each data set."""
+        for covariates, points, drawn in zip(self.covariates, self.points, states, strict=True):
+            records = map_records(public, covariates, points)
+            by_stage = [stage.rescaled(CertifiedDistribution(public, records)) for stage in stages]
+            places = np.stack([drawn[0], public.support.origin])
+            failed = [each for each in check_hypotheses(by_stage, places) if each.state == FAILS]
+            if failed:
+                raise DataError(
+                    f"the guarantee does not hold, since {failed[0].name} of the theorem fails "
+                    f"({failed[0].statement}): change the public inputs"
+                )

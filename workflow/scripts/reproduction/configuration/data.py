@@ -75,11 +75,7 @@ class TableData(Section):
     path: one_of(Text | some(Text), "a file, or a list of files") = Field(
         description="File of the records; of several the one that is there, and no two may be."
     )
-    covariate: one_of(Text | some(Text) | None, "a column, a list of columns, or null") = Field(
-        default=None,
-        description="Column of the covariate; a list of columns in a model of several covariates, "
-        "null in a model of none.",
-    )
+    covariate: Text = Field(description="Column of the covariate.")
     covariate_range: Annotated[list[Number], Field(min_length=2, max_length=2)] | None = Field(
         default=None,
         description="Covariates that become 0 and 1, and outside of which records are refused; "

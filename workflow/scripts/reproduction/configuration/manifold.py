@@ -32,8 +32,9 @@ class ManifoldSettings(Section):
     """The space of the records."""
 
     name: Literal[tuple(MANIFOLDS)] = Field(
-        description="Euclidean space, the unit sphere, hyperbolic space of curvature -1, symmetric "
-        "positive definite matrices (affine-invariant metric), or Kendall's planar shapes."
+        description="; ".join(
+            f"`{name}`: {space.__doc__.splitlines()[0]}" for name, space in MANIFOLDS.items()
+        )
     )
     size: Count = Field(
         description="Dimension; of spd the number of rows; of kendall the number of landmarks."

@@ -4,8 +4,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
+from geodp.errors import DataError
 from geodp.manifolds.registry import MANIFOLDS
 from geodp.mechanisms.registry import MECHANISMS
+from geodp.models.sensitivity import convexity
 from geodp.samplers.kinds import KINDS
 from reproduction.configuration.data import DataSettings, SimulatedData
 from reproduction.configuration.figures import FigureSettings
@@ -165,8 +167,8 @@ class StudySettings(Section):
     data: DataSettings = Field(description="The records.")
     data_radius: Positive | None = Field(
         default=None,
-        description="tau_m: radius of a public ball that holds the data; enters the sensitivity "
-        "under negative curvature, and supports.",
+        description="tau_m or r: radius of a public ball that holds the data; enters the sensitivity "
+        "under negative curvature and of means, and supports.",
     )
     budgets: Annotated[dict[Name, BudgetGrid], Field(min_length=1)] = Field(
         description="Grids of privacy budgets, by a name of yours."
@@ -238,20 +240,33 @@ class StudySettings(Section):
                 "another mechanism",
                 "model.covariates",
             )
+        if name == "certified":
+            self._check_certified(k, least_squares)
         if k == 0 and self.data_radius is None:
             raise refused(
                 " is missing: the sensitivity of a mean needs the public radius of a ball that "
                 "holds the data: add it",
                 "data_radius",
             )
+        if k == 0:
+            try:
+                convexity(MANIFOLDS[self.manifold.name](self.manifold.size), self.data_radius)
+            except DataError as problem:
+                raise refused(f": {problem}", "data_radius") from problem
         if name == "laplace" and self.support.footpoint_centre in (None, "fit"):
             raise refused(
                 ": laplace needs the public centre of the ball that holds the data: give "
                 "coordinates, or truth",
                 "support.footpoint_centre",
             )
-        if name == "certified":
-            self._check_certified(k, least_squares)
+        if name == "laplace" and (self.manifold.name != "sphere" or not least_squares):
+            raise refused(
+                ": laplace draws means on a sphere, by least squares: name another mechanism",
+                "mechanism",
+            )
+        for key in ("footpoint_radius", "shooting_vector_length"):
+            if name == "laplace" and getattr(self.support, key) is not None:
+                raise refused(": laplace draws anywhere: remove it", f"support.{key}")
         if name != "kng_as_published" and self.random_walk.cells:
             raise refused(
                 ": the random walk draws kng_as_published alone: remove it", "random_walk.cells"
@@ -330,16 +345,11 @@ class StudySettings(Section):
 
     def _check_table(self, data):
         k = self.model.covariates
-        if data.covariate is None and k > 0:
-            raise refused(" is missing: add it", "data.covariate")
-        given = [data.covariate] if isinstance(data.covariate, str) else data.covariate or []
-        if len(given) != k:
+        if k != 1:
             raise refused(
-                f": {len(given)} columns do not go with model.covariates {k}: make them as many",
-                "data.covariate",
+                f": {k} is not 1, and a table is read with one covariate: set it to 1",
+                "model.covariates",
             )
-        if k != 1 and data.covariate_range is not None:
-            raise refused(": it goes with one covariate: remove it", "data.covariate_range")
         if data.stand_in is not None and self.manifold.name != "kendall":
             raise refused(
                 ": stand-ins are outlines of planar landmarks: remove it", "data.stand_in"

@@ -18,7 +18,7 @@ def needs(study, figure, studies):
             *([(reduced.name, reduced.first_group)] if reduced else []),
         ),
         files=("data.npz", "fit.json"),
-        modules=(study.mechanism_module,),
+        modules=study.sampling_modules,
         params={
             "studies": [
                 each.mechanism_settings | {"study": each.name} for each in (study, reduced) if each
