@@ -240,7 +240,7 @@ class GeodesicModel:
         return gauss_newton_steps(self.manifold, parameters, x, gradients, damping, weights)
 
     def hessian(self, parameters, covariates, points, blocks=None):
-        """Full Hessian of the energy, not Gauss and Newton's, by central differences of the gradient.
+        """Full Hessian of the energy, by central differences of the gradient.
 
         Where a loss has no second derivative the entries are means of one-sided derivatives.
 

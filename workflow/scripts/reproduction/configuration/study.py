@@ -167,8 +167,8 @@ class StudySettings(Section):
     data: DataSettings = Field(description="The records.")
     data_radius: Positive | None = Field(
         default=None,
-        description="tau_m or r: radius of a public ball that holds the data; enters the sensitivity "
-        "under negative curvature and of means, and supports.",
+        description="tau_m or r: radius of a public ball that holds the data; enters the "
+        "sensitivity under negative curvature and of means, and supports.",
     )
     budgets: Annotated[dict[Name, BudgetGrid], Field(min_length=1)] = Field(
         description="Grids of privacy budgets, by a name of yours."
