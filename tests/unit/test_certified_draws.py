@@ -11,13 +11,16 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
+from geodp.errors import DataError
 from geodp.manifolds.euclidean import Euclidean
 from geodp.manifolds.kendall import KendallPlanarShapes
 from geodp.manifolds.spd import SPD
 from geodp.manifolds.sphere import Sphere
+from geodp.mechanisms.base import PublicSettings
 from geodp.mechanisms.certified import CertifiedDistribution, PublicInputs, Scales, map_records
 from geodp.mechanisms.certified_target import certified_target, clipped_hessian, robust_fit
 from geodp.models.geodesic import GeodesicModel
+from geodp.release.mechanism import CertifiedMechanism
 from geodp.release.planner import NOISE, Planner
 from geodp.samplers import matched, public_points
 from geodp.samplers.base import run
@@ -157,6 +160,7 @@ def test_public_points_have_the_distribution(wide):
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 def test_the_comparison_finds_what_is_wrong(monkeypatch):
     manifold, number, budget = WIDE["S2"]
     distribution = make_distribution(
@@ -221,6 +225,7 @@ def test_frequencies_of_few_points_are_their_probabilities():
         assert np.max(np.abs(share - mass[member]) / spread) < MOST_ERRORS
 
 
+@pytest.mark.slow
 def test_a_second_stage_stays_about_the_first_and_in_the_support():
     distribution = make_distribution(SPHERE, 60)
     support, space = distribution.public.support, distribution.space
@@ -263,6 +268,7 @@ def test_every_score_has_a_target(score):
     assert plan.extrapolated < 0.01
 
 
+@pytest.mark.slow
 def test_shapes_of_many_dimensions_have_a_target_and_points():
     manifold = KendallPlanarShapes(8)
     distribution = make_distribution(manifold, 40)
@@ -359,3 +365,74 @@ def test_bounds_of_the_distance_know_of_states_without_weight():
 def test_flat_space_has_no_cut_locus_to_leave():
     distribution = make_distribution(Euclidean(2), 30)
     assert np.all(np.isfinite(robust_fit(distribution)))
+
+
+def studied(covariates, points, options=None, subjects=None, **public):
+    """The mechanism of studies, prepared for data about geodesics of a range of covariates."""
+    sphere = Sphere(2)
+    model = GeodesicModel(sphere)
+    settings = {
+        "centre": np.array([0.0, 0.0, 1.0]),
+        "footpoint_radius": 0.8,
+        "shooting_vector_length": 1.2,
+        "covariate_range": (0.0, 1.0),
+        **public,
+    }
+    options = {"residual_scale": 0.05} if options is None else options
+    return CertifiedMechanism.prepare(
+        model, covariates, points, PublicSettings(**settings, options=options), None, subjects
+    )
+
+
+def studied_data(number=40):
+    rng = np.random.default_rng(6)
+    sphere = Sphere(2)
+    middle, vector = np.array([0.0, 0.0, 1.0]), np.array([0.7, 0.0, 0.0])
+    x = np.linspace(0.0, 1.0, number)
+    clean = sphere.exp(middle, (x - 0.5)[:, None] * vector)
+    return x[None], sphere.exp(clean, 0.05 * sphere.random_tangent(rng, clean))[None]
+
+
+@pytest.mark.parametrize(
+    "name", ["centre", "footpoint_radius", "shooting_vector_length", "covariate_range"]
+)
+def test_studies_need_public_settings(name):
+    with pytest.raises(DataError, match=f"needs the public {name}"):
+        studied(*studied_data(), **{name: None})
+
+
+def test_studies_need_a_residual_scale():
+    with pytest.raises(DataError, match="needs the option residual_scale"):
+        studied(*studied_data(), options={})
+
+
+@pytest.mark.slow
+def test_studies_refuse_several_records_of_a_subject():
+    x, points = studied_data()
+    labels = np.arange(x.size)
+    mechanism = studied(x, points, subjects=labels)
+    mechanism.draw(np.random.default_rng(1), {"all": "3"}, {"all": 1})
+    labels[7] = labels[3]
+    mechanism = studied(x, points, subjects=labels)
+    with pytest.raises(DataError, match="records"):
+        mechanism.draw(np.random.default_rng(1), {"all": "3"}, {"all": 1})
+
+
+@pytest.mark.slow
+def test_units_of_the_covariate_do_not_matter():
+    x, points = studied_data()
+    drawn = {
+        high: studied(low + (high - low) * x, points, covariate_range=(low, high)).draw(
+            np.random.default_rng(1), {"all": "3"}, {"all": 5}
+        )
+        for low, high in ((0.0, 1.0), (50.0, 90.0))
+    }
+    sphere = Sphere(2)
+    p, v = (drawn[1.0].parameters[name] for name in ("footpoint", "shooting_vector"))
+    ages, rates = (drawn[90.0].parameters[name] for name in ("footpoint", "shooting_vector"))
+    for share in (0.0, 0.5, 1.0):
+        np.testing.assert_allclose(
+            sphere.exp(p, share * v[..., 0, :]),
+            sphere.exp(ages, (50.0 + 40.0 * share) * rates[..., 0, :]),
+            atol=1e-6,
+        )

@@ -1,5 +1,7 @@
 """The Laplace mechanism: its radii against quadrature, its directions, budgets and refusals."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -53,10 +55,11 @@ def ball_data(dim=2, data_sets=2, seed=2):
     return sphere.exp(centre, sphere.random_tangent_in_ball(rng, centre, RADIUS))
 
 
-def prepared(points, **public):
+def prepared(points, fit=None, **public):
     model = GeodesicModel(Sphere(points.shape[-1] - 1), 0)
     settings = PublicSettings(**{"data_radius": RADIUS, "centre": CENTRE, **public})
-    return Laplace.prepare(model, None, points, settings, model.fit(None, points))
+    fit = model.fit(None, points) if fit is None else fit
+    return Laplace.prepare(model, None, points, settings, fit)
 
 
 def test_draws_are_about_the_mean_at_the_scale_of_the_budget():
@@ -91,8 +94,39 @@ def test_part_of_the_data_sets_has_their_means():
 def test_a_record_outside_the_ball_is_refused():
     points = ball_data()
     points[1, 6] = Sphere(2).project(np.array([0.9, 0.0, 1.0]))
-    with pytest.raises(DataError, match=r"^record 7 of data set 2 lies outside .* radius 0\.4"):
+    with pytest.raises(DataError, match=r"^record 7 of data set 2 is not within .* radius 0\.4"):
         prepared(points)
+
+
+def test_a_record_that_is_no_number_is_refused():
+    points = ball_data()
+    fit = GeodesicModel(Sphere(2), 0).fit(None, points)
+    points[0, 3] = np.nan
+    with pytest.raises(DataError, match=r"^record 4 of data set 1 is not within"):
+        prepared(points, fit=fit)
+
+
+def test_a_mean_that_is_not_the_minimum_is_refused():
+    points = ball_data()
+    fit = GeodesicModel(Sphere(2), 0).fit(None, points)
+    with pytest.raises(DataError, match="has not converged"):
+        prepared(points, fit=replace(fit, converged=np.array([True, False])))
+
+
+def test_a_mean_of_other_data_is_refused():
+    points = ball_data()
+    fit = GeodesicModel(Sphere(2), 0).fit(None, -points)
+    with pytest.raises(DataError, match="not within the ball of its data"):
+        prepared(points, fit=fit)
+
+
+@pytest.mark.parametrize("radius", [np.pi / 2.0, 1.7])
+def test_a_circle_is_bounded_although_it_has_no_curvature(radius):
+    """Means of data beyond half a circle are not unique, and jump."""
+    model = GeodesicModel(Sphere(1), 0)
+    assert mean_sensitivity(model, NUMBER, 1.5) == pytest.approx(2.0 * 1.5 / NUMBER)
+    with pytest.raises(DataError, match="below 1"):
+        mean_sensitivity(model, NUMBER, radius)
 
 
 @pytest.mark.parametrize(

@@ -340,6 +340,21 @@ def test_fit_reports_convergence_for_each_data_set(make_records):
     assert found.converged.tolist() == [True, False]
 
 
+@pytest.mark.parametrize("wrong", [np.nan, 1e6], ids=["no number", "boosted"])
+def test_a_data_set_that_fails_leaves_the_others_alone(make_records, wrong):
+    plane = Hyperbolic(2)
+    data = make_records(plane, seed=16, noise=0.3, data_shape=(2,))
+    alone = fit(plane, data.covariates[:1], data.points[:1])
+    points = data.points.copy()
+    points[1, 2] = plane.project(np.full(3, wrong))
+    with np.errstate(all="ignore"):
+        found = fit(plane, data.covariates, points)
+    assert alone.converged.tolist() == [True]
+    assert found.converged[0]
+    np.testing.assert_allclose(found.footpoint[0], alone.footpoint[0], atol=1e-9)
+    np.testing.assert_allclose(found.shooting_vector[0], alone.shooting_vector[0], atol=1e-9)
+
+
 # Huber's loss
 
 

@@ -57,6 +57,7 @@ def test_errors_fall_with_subjects_and_budget():
     assert np.all(np.diff(by_budget) < 0.0)
 
 
+@pytest.mark.slow
 def test_a_better_guess_of_scales_is_not_found_nearby():
     planner = Planner(2, **NARROW)
     best = planner.predict(50, 1.0)
@@ -135,6 +136,7 @@ DATA_SETS, PROPOSALS = 16, 200
 
 
 @pytest.mark.parametrize(("name", "number", "budget"), CASES)
+@pytest.mark.slow
 def test_predictions_are_what_simulated_releases_have(name, number, budget):
     kind, radii, length, scale, _ = SIMULATED[name]
     manifold = make_manifold(*kind)

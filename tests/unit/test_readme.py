@@ -48,4 +48,4 @@ def test_links_lead_somewhere(page):
 
 
 def test_nothing_is_left_to_fill_in():
-    assert not re.findall(r"(?m)^[A-Z_]{5,}$", README.read_text())
+    assert not re.findall(r"(?m)^[A-Z_]{5,}$|\bTIME_[A-Z]+\b", README.read_text())

@@ -38,11 +38,13 @@ def test_stages_spend_the_budget_and_stay_in_the_support(planner, number, epsilo
     assert np.all(widths > 0.0)
 
 
+@pytest.mark.slow
 def test_a_plan_is_the_same_at_every_call():
     first, second = (plan_release(SPHERE, 150, "1", points=1 << 10) for _ in range(2))
     assert first == second
 
 
+@pytest.mark.slow
 def test_releases_get_better_with_subjects_and_budget_and_come_near_the_distribution():
     few = {"points": 1 << 12}
     errors = [
@@ -65,6 +67,7 @@ def test_scales_that_are_given_are_kept():
     assert plan.scales == scales
 
 
+@pytest.mark.slow
 def test_points_that_stand_for_others_change_nothing(monkeypatch):
     """A stage in which the far points hold much of the mass, with all of them and with a sample."""
     stage = public_points.Stage(Fraction(1), 1 << 13, None, Scales(0.1, 0.3, 0.2))
@@ -110,6 +113,7 @@ DATA_SETS = 40
 
 
 @pytest.mark.parametrize("name", SIMULATED)
+@pytest.mark.slow
 def test_predictions_are_what_exact_releases_have(name):
     """True geodesics are spread over the support, as the planner assumes them to be."""
     kind, radii, scale, number, epsilon = SIMULATED[name]

@@ -821,10 +821,15 @@ REFUSED = {
         f"{RATS}.data.covariate is missing",
         "add it",
     ),
-    "table of two covariates for one": (
+    "table of two covariates": (
         {f"{RATS}.data.covariate": ["age_days", "rat"]},
-        f"{RATS}.data.covariate: 2 columns do not go with model.covariates 1",
-        "make them as many",
+        f"{RATS}.data.covariate: ['age_days', 'rat'] has the wrong type",
+        "give text",
+    ),
+    "table for a mean": (
+        {f"{RATS}.model": {"covariates": 0}, f"{RATS}.data_radius": 0.3},
+        f"{RATS}.model.covariates",
+        "1",
     ),
     "split of a budget in all": (
         {

@@ -1,6 +1,7 @@
 """Notes on a figure, and its files in every format."""
 
 import logging
+import textwrap
 
 from reproduction.figures.style import FORMATS
 from reproduction.jobs import replacing
@@ -8,13 +9,17 @@ from reproduction.jobs import replacing
 # Without dates the same figure gives the same bytes.
 METADATA = {"pdf": {"CreationDate": None, "ModDate": None}, "svg": {"Date": None}, "png": {}}
 
+# Width of the letters of notes, on average.
+INCHES_A_LETTER = 0.051
+
 
 def annotate(figure, notes):
-    """Write lines below the axes, so that they go wherever the picture goes."""
+    """Write lines below the axes, as wide as these, so that they go wherever the picture goes."""
+    length = int(figure.get_figwidth() / INCHES_A_LETTER)
     figure.text(
         0.0,
         -0.02,
-        "\n".join(filter(None, notes)),
+        "\n".join(textwrap.fill(note, length) for note in notes if note),
         fontsize=7,
         color="0.35",
         verticalalignment="top",
