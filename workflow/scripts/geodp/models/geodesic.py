@@ -20,7 +20,7 @@ from geodp.models.fitting import fit, minimise
 from geodp.models.losses import Loss, SquaredDistance
 from geodp.models.residuals import gauss_newton_steps, record_size, residuals_of
 
-# Step of the central differences of the gradient, radians: error of order 1e-10 both ways.
+# Step of the central differences of the gradient: truncation and rounding are of order 1e-10 each.
 DIFFERENCE_STEP = 1e-5
 
 
@@ -142,7 +142,7 @@ class GeodesicModel:
         return record_size(self.manifold, self.number_of_covariates)
 
     def contributions(self, parameters, covariates, points):
-        """Contribution of each record to minus n times the gradient, for clipping.
+        """Minus the gradient of each record's loss, not clipped; the sum is -n times the gradient.
 
         Returns
         -------
