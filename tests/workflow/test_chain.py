@@ -908,6 +908,7 @@ def others(copied, source, tmp_path_factory):
     return run
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("study", OTHER_STUDIES)
 def test_other_spaces_and_tables_run_to_the_end(others, study):
     errors, diagnostics = read(others, study, "errors"), read(others, study, "diagnostics")
@@ -932,6 +933,7 @@ def data_of(run, study):
     ("study", "points"),
     [("table_of_points", POINTS), ("table_of_matrices", MATRICES.reshape(6, 2, 2))],
 )
+@pytest.mark.slow
 def test_table_is_read_as_it_stands(others, study, points):
     data = data_of(others, study)
     np.testing.assert_allclose(data["covariates"][0, :, 0], (X - 1.0) / 8.0)
@@ -940,6 +942,7 @@ def test_table_is_read_as_it_stands(others, study, points):
     assert data["rows"].tolist() == [2, 3, 4, 5, 6, 7]
 
 
+@pytest.mark.slow
 def test_geodesics_start_and_end_where_they_should(others):
     start = data_of(others, "sphere3")["true_footpoint"]
     np.testing.assert_array_equal(start, [[1.0, 0.0, 0.0, 0.0]] * 2)
@@ -953,6 +956,7 @@ def test_geodesics_start_and_end_where_they_should(others):
     assert np.all(np.linalg.eigvalsh(data["points"]) > 0)
 
 
+@pytest.mark.slow
 def test_supports_of_other_spaces(others):
     supports = {study: read(others, study, "errors")["support"][0] for study in OTHER_STUDIES}
     assert supports["plane"] == "p anywhere, |v| unbounded"
@@ -961,10 +965,12 @@ def test_supports_of_other_spaces(others):
     assert "tau" in supports["matrices3"]
 
 
+@pytest.mark.slow
 def test_run_without_claims_makes_no_files_of_them(others):
     assert [name for name in others.files() if "claims" in name] == []
 
 
+@pytest.mark.slow
 def test_changed_matrix_of_a_map_reruns_its_study_alone(others, copied, tmp_path):
     changed = copied(others.root, tmp_path / "others")
     assert changed.planned() == {}

@@ -73,7 +73,7 @@ def test_every_package_that_is_imported_is_a_direct_need():
                 imported |= {alias.name.split(".")[0] for alias in node.names}
             elif isinstance(node, ast.ImportFrom):
                 imported.add(node.module.split(".")[0])
-    own = {file.stem for file in scripts.glob("*.py")} | {"geodp"}
+    own = {file.stem for file in scripts.iterdir()}
     foreign = {
         canonicalize_name(IMPORTED_AS.get(name, name))
         for name in imported - own - sys.stdlib_module_names
