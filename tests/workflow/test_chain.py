@@ -996,7 +996,7 @@ def test_run_prints_a_line_a_job_and_where_to_look(finished):
         assert re.search(rf"^[^(]+: .*{took}, about (\d+ s|\d+ min) left$|judge.*{took}", line), (
             line
         )
-    assert sum("sphere, n5_noise0.001: fit geodesics" in line for line in counted) == 1
+    assert sum("sphere, n5_noise0.001: fit without privacy" in line for line in counted) == 1
     assert lines[-1] == "Verdicts on the claims: results/small/claims.html"
     assert "Figures and tables: results/small/<study>/figures" in lines[-2]
     # What is not of a job: remarks on the data and on the draws, and what Snakemake has to say.
