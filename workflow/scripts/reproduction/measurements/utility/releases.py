@@ -274,13 +274,13 @@ def draw_published(rng, space, covariates, points, found, budget, draws, chains)
         lambda rng, target, draws: plan_chains(rng, target, chains),
     )
     footpoints, shooting_vectors = (drawn.parameters[block] for block in BLOCKS)
-    drawings = drawn.drawings.values()
+    reports = drawn.reports.values()
     axis = -manifold.point_ndim - 1
     return Drawn(
         *from_the_middle(manifold, footpoints, np.squeeze(shooting_vectors, axis=axis)),
-        " and ".join(dict.fromkeys(each.drawn_by for each in drawings)),
-        sum(each.total_variation for each in drawings),
-        any(each.cut_short for each in drawings),
+        " and ".join(dict.fromkeys(each.drawn_by for each in reports)),
+        sum(each.total_variation for each in reports),
+        any(each.cut_short for each in reports),
     )
 
 
