@@ -1,4 +1,5 @@
-# Configuration, validation, includes and named targets; the work is in workflow/rules.
+# Configuration and default target.  The rules are in workflow/rules, included below in the order
+# in which a study runs: data, fit, sensitivity, draws, tables, figures.
 import sys
 
 from snakemake.utils import min_version

@@ -1,4 +1,6 @@
-# The expanded configuration, paths of files, and functions that the other rules files share.
+# What the other rules files share and no rules: the expanded configuration, paths of files, and
+# functions of inputs.  A study has groups, the data sets of one size; a group has cells, one for
+# each way of spending a budget, and each cell has a file of draws.
 import hashlib
 import sys
 from importlib import import_module
@@ -160,7 +162,7 @@ def table_needs(study, figure, kind):
         for name in needs.files
     }
     inputs["cells"] = [cell_file(study.name, *cell) for cell in needs.cells]
-    # A table without data depends on none of these.
+    # A table that reads no group has neither data nor a model.
     common = {
         "manifold": study.settings["manifold"],
         "model": study.settings["model"],

@@ -27,6 +27,6 @@ for part in [part for study in STUDIES.values() for part in study.sampling_jobs]
             code=code("sample.py", *STUDIES[part.study].sampling_modules),
             lock=LOCK,
         message:
-            f"{part.study}, {part.group}: draw from {len(part.cells)} cells ({part.sampler} sampler)"
+            f"{part.study}, {part.group}: draws of {len(part.cells)} cells ({part.sampler} sampler)"
         script:
             "../scripts/sample.py"

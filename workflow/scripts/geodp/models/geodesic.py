@@ -199,7 +199,7 @@ class GeodesicModel:
         return manifold.exp(start, total)
 
     def retract(self, parameters, steps):
-        """Move the blocks named in ``steps``; shooting vectors are carried along in parallel.
+        """Add steps to shooting vectors, then move the footpoint and transport all vectors along.
 
         Parameters
         ----------
