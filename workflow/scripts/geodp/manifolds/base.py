@@ -175,6 +175,13 @@ class Manifold(ABC):
         product = rows_times(np.asarray(coordinates), flat).view(self.dtype)
         return product.reshape(product.shape[:-1] + self.point_shape)
 
+    def tangent(self, point, coordinates):
+        """Tangent vector at each point with ``coordinates`` (..., dim) in the frame there.
+
+        Where every point has coordinates of its own, a space may do this without forming frames.
+        """
+        return self.vector(self.frame(point), coordinates)
+
     def random_tangent_in_ball(self, rng, point, radius):
         """Tangent vector at each point, uniform in the ball of the given radius."""
         direction = self.random_direction(rng, point)
@@ -184,12 +191,11 @@ class Manifold(ABC):
     def random_direction(self, rng, point):
         """Uniform unit tangent vector at each point."""
         coordinates = random_directions(rng, (*self.batch_shape(point), self.dim))
-        return self.vector(self.frame(point), coordinates)
+        return self.tangent(point, coordinates)
 
     def random_tangent(self, rng, point):
         """Standard normal tangent vector at each point."""
-        frame = self.frame(point)
-        return self.vector(frame, rng.standard_normal((*self.batch_shape(point), self.dim)))
+        return self.tangent(point, rng.standard_normal((*self.batch_shape(point), self.dim)))
 
 
 def rows_times(rows, matrices):

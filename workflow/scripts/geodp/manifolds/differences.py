@@ -85,7 +85,7 @@ class DifferencedManifold(Manifold):
         """See `Manifold.jacobi_adjoint`."""
         images, end = self._derivatives_once(point, vector, ("point", "vector").index(argument))
         coordinates = self.inner(end, images, np.expand_dims(other, -self.point_ndim - 1))
-        return self.vector(self.frame(point), coordinates)
+        return self.tangent(point, coordinates)
 
     def exp_volume(self, point, vector):
         images, end = self._derivatives_once(point, vector, 1)

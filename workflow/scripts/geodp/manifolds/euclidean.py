@@ -40,6 +40,9 @@ class Euclidean(SymmetricSpace):
     def frame(self, point):
         return np.broadcast_to(np.eye(self.dim), (*self.batch_shape(point), self.dim, self.dim))
 
+    def tangent(self, point, coordinates):
+        return np.asarray(coordinates, dtype=float)
+
     def project(self, array):
         return np.asarray(array, dtype=float)
 

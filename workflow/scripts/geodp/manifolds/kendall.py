@@ -11,6 +11,7 @@ from geodp.errors import DataError
 from geodp.manifolds.unit_norm import (
     UnitNormSpace,
     hermitian,
+    in_complement,
     orthonormal_complement,
     squared_length,
 )
@@ -83,6 +84,14 @@ class ComplexProjectiveSpace(UnitNormSpace):
         """Orthonormal basis of the tangents as a complex space; shape (..., dim / 2, D)."""
         return orthonormal_complement(point)
 
+    def tangent(self, point, coordinates):
+        real, imaginary = np.split(coordinates, 2, axis=-1)
+        return self.from_complex_basis(point, real + 1j * imaginary)
+
+    def from_complex_basis(self, point, coordinates):
+        """Tangent vector with complex coordinates (..., dim / 2) in the `complex_basis`."""
+        return in_complement(point, coordinates)
+
     def project(self, array):
         return array / np.sqrt(squared_length(array))[..., None]
 
@@ -141,6 +150,9 @@ class KendallPlanarShapes(ComplexProjectiveSpace):
 
     def complex_basis(self, point):
         return orthonormal_complement(point @ self._helmert.T) @ self._helmert
+
+    def from_complex_basis(self, point, coordinates):
+        return in_complement(point @ self._helmert.T, coordinates) @ self._helmert
 
     def project(self, array):
         return super().project(_centred(array))

@@ -4,6 +4,7 @@ import numpy as np
 
 from geodp.manifolds.unit_norm import (
     UnitNormSpace,
+    in_complement,
     orthonormal_complement,
     squared_length,
 )
@@ -28,6 +29,9 @@ class Sphere(UnitNormSpace):
 
     def frame(self, point):
         return orthonormal_complement(point)
+
+    def tangent(self, point, coordinates):
+        return in_complement(point, coordinates)
 
     def project(self, array):
         return array / np.sqrt(squared_length(array))[..., None]

@@ -77,6 +77,10 @@ class Support(ABC):
             relative to normal coordinates: the weights of the points.
         """
 
+    @abstractmethod
+    def take(self, members):
+        """The supports at k indices of the flattened batch; the new batch has shape (k,)."""
+
     def may_stay(self, steps):
         """Whether steps are short enough to lead from one of its states to another.
 
@@ -155,6 +159,10 @@ class Ball(Support):
         frame = np.expand_dims(space.frame(self.centre), axis - 1)
         return space.coordinates(centre, vectors, frame), space.exp_volume(centre, vectors)
 
+    def take(self, members):
+        centre = self.centre.reshape((-1, *self.space.point_shape))
+        return Ball(self.space, centre[members], np.ravel(self.radius)[members])
+
     def place(self, coordinates):
         """States at normal coordinates about the centre, and the volume density there."""
         space = self.space
@@ -199,6 +207,9 @@ class ProductSupport(Support):
     @property
     def widest(self):
         return 2.0 * np.sqrt(np.sum(self.radii**2))
+
+    def take(self, members):
+        return self
 
     def contains(self, states):
         base = self.space.base

@@ -41,16 +41,30 @@ def orthonormal_complement(unit):
     -------
     ndarray, shape (..., D - 1, D)
     """
+    mirror, scale = _mirror(unit)
+    eye = np.eye(unit.shape[-1])[1:]
+    return (
+        eye - scale[..., None, None] * np.conj(mirror[..., 1:])[..., :, None] * mirror[..., None, :]
+    )
+
+
+def in_complement(unit, coordinates):
+    """Vectors with ``coordinates`` (..., D - 1) in the `orthonormal_complement` of unit vectors."""
+    mirror, scale = _mirror(unit)
+    along = scale * np.sum(coordinates * np.conj(mirror[..., 1:]), axis=-1)
+    vector = -along[..., None] * mirror
+    vector[..., 1:] += coordinates
+    return vector
+
+
+def _mirror(unit):
+    """Normal of the mirror between unit vectors and the first axis, and 2 / its squared length."""
     first = unit[..., 0]
     size = np.abs(first)
     phase = np.where(size > 0, first / np.where(size > 0, size, 1.0), 1.0)
     mirror = unit.copy()
     mirror[..., 0] += phase
-    scale = 2.0 / squared_length(mirror)
-    eye = np.eye(unit.shape[-1])[1:]
-    return (
-        eye - scale[..., None, None] * np.conj(mirror[..., 1:])[..., :, None] * mirror[..., None, :]
-    )
+    return mirror, 2.0 / squared_length(mirror)
 
 
 class UnitNormSpace(SymmetricSpace):

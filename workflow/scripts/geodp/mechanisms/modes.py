@@ -160,7 +160,7 @@ def _descend(space, linearise, state, centre, support_radius, steps):
         size = np.trace(square, axis1=-2, axis2=-1) / space.dim
         shift = (damping * size + 1e-30)[..., None, None] * np.eye(space.dim)
         step = -np.linalg.solve(square + shift, matrix @ gradient[..., None])[..., 0]
-        trial = space.exp(state, space.vector(space.frame(state), step))
+        trial = space.exp(state, space.tangent(state, step))
         inside = space.dist(centre, trial) <= support_radius[..., None]
         trial_gradient, trial_matrix = linearise(trial)
         trial_norm = np.linalg.norm(trial_gradient, axis=-1)

@@ -80,6 +80,14 @@ class AxialDistribution:
         flat = log_mass.reshape((*log_mass.shape[:-2], -1))
         return cls(axis, edges, flat - logsumexp(flat, axis=-1, keepdims=True))
 
+    def take(self, members):
+        """The distributions at k indices of the flattened batch; the new batch has shape (k,)."""
+        axis, log_mass, *edges = (
+            array.reshape((-1, array.shape[-1]))[members]
+            for array in (self.axis, self.log_mass, *self.edges)
+        )
+        return AxialDistribution(axis, tuple(edges), log_mass)
+
     def draw(self, rng, chains):
         """Draws as coordinates in the frame at the support's centre, (*batch, chains, dim)."""
         batch = self.axis.shape[:-1]

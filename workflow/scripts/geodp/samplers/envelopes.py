@@ -611,7 +611,7 @@ class _Cover:
         # The angle between two directions is at most the distance of their places on the face.
         angle = np.sqrt(dim - 1.0) * half
         centre = target.support.centre.reshape((-1, *space.point_shape))[member]
-        unit = space.vector(space.frame(centre), _directions(face, middle))
+        unit = space.tangent(centre, _directions(face, middle))
         across = angle * space.arc_stretch(centre, unit, length)
         states = space.exp(centre, space.expand(length) * unit)
         ball = along + across

@@ -17,14 +17,14 @@ pilot proposals.  This estimate does not include a region that no pilot reached.
 estimates how much of the target such a region may hold, and a plan never states less.
 """
 
-from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 from scipy.special import gammaln, logsumexp
 
-from geodp.manifolds.supports import Ball
-from geodp.mechanisms.target import Target
+from geodp.manifolds.base import Manifold
+from geodp.manifolds.supports import Ball, Support
 from geodp.randomness import random_directions
 from geodp.samplers.axial import AxialDistribution
 from geodp.samplers.base import Info, Kernel, SamplerPlan, State, choose
@@ -111,18 +111,18 @@ class Matched(Kernel):
     def init(self, rng, target, chains):
         """One proposal for each chain, within the support where that is possible."""
         proposal = _Proposal.of(target, self.shares)
-        state = proposal.draw(rng, chains)
+        state = proposal.draw(rng, target, chains)
         for _ in range(START_REDRAWS):
             outside = np.isneginf(state.log_density)
             if not np.any(outside):
                 break
-            state = choose(target.space, outside, proposal.draw(rng, chains), state)
+            state = choose(target.space, outside, proposal.draw(rng, target, chains), state)
         return state
 
     def step(self, rng, target, state):
         """One Metropolis-Hastings step; returns the new state and its `Info`."""
         proposal = _Proposal.of(target, self.shares)
-        proposed = proposal.draw(rng, state.log_density.shape[-1])
+        proposed = proposal.draw(rng, target, state.log_density.shape[-1])
         # Between two states outside the support the difference is not a number, and a chain stays.
         with np.errstate(invalid="ignore"):
             change = proposed.memory["log_weight"] - state.memory["log_weight"]
@@ -138,7 +138,7 @@ class Matched(Kernel):
         accepted = np.zeros(target.batch)
         for start in range(0, steps, block):
             count = min(block, steps - start)
-            proposed = _in_blocks(target.space, proposal.draw(rng, chains * count), chains)
+            proposed = _in_blocks(target.space, proposal.draw(rng, target, chains * count), chains)
             weights = proposed.memory["log_weight"]
             thresholds = np.log(rng.random(weights.shape))
             weight = state.memory["log_weight"]
@@ -193,27 +193,31 @@ class _Proposal:
 
     Attributes
     ----------
+    space : Manifold
+    support : Support
     shares : ndarray, shape (*batch, 3)
     centres : ndarray, shape (*batch, modes, *point_shape)
         The main mode, once for each width, then any others.
     matrices : ndarray, shape (*batch, modes, dim, dim)
         Hessian over scale, in the frames at the centres, times the matrix of the target's norm.
+    inverses : ndarray, shape (*batch, modes, dim, dim)
+        Of these matrices.
     mode_shares : ndarray, shape (*batch, modes)
         Shares of the elliptical components.
     parts : int
         Number of parts of the target's norm.
     axial : AxialDistribution or None
-    bounded : bool
     """
 
-    target: Target
+    space: Manifold
+    support: Support
     shares: np.ndarray
     centres: np.ndarray
     matrices: np.ndarray
+    inverses: np.ndarray
     mode_shares: np.ndarray
     parts: int
     axial: AxialDistribution | None
-    bounded: bool
 
     @classmethod
     def of(cls, target, shares):
@@ -233,44 +237,73 @@ class _Proposal:
             masses = np.concatenate([masses, mass, mass], axis=-1)
         mixing, parts = target.norm.parts(target.space.dim)
         matrices = mixing @ _positive(hessians) / target.scale[..., None, None, None]
-        bounded = target.support.bounded
-        if not bounded:
+        if not target.support.bounded:
             shares = ELLIPSE_ALONE
         shares = np.broadcast_to(shares, (*target.batch, 3))
         axial = None
         if np.any(shares[..., 1] > 0.0):
             axial = _axial_distribution(target)
         return cls(
-            target,
+            target.space,
+            target.support,
             shares,
             centres,
             matrices,
+            np.linalg.inv(matrices),
             masses / np.sum(masses, axis=-1, keepdims=True),
             parts,
             axial,
-            bounded,
         )
 
-    def draw(self, rng, chains):
+    def take(self, members):
+        """The mixtures at k indices of the flattened batch; the new batch has shape (k,)."""
+        arrays = {
+            name: getattr(self, name).reshape(
+                (-1, *getattr(self, name).shape[self.shares.ndim - 1 :])
+            )
+            for name in ("shares", "centres", "matrices", "inverses", "mode_shares")
+        }
+        return replace(
+            self,
+            support=self.support.take(members),
+            axial=None if self.axial is None else self.axial.take(members),
+            **{name: array[members] for name, array in arrays.items()},
+        )
+
+    def draw(self, rng, target, chains):
         """`State` of new proposals, with log importance weights in its memory; (*batch, chains)."""
         position, outside = self._draw_once(rng, chains)
-        for _ in range(REDRAWS):
-            if not np.any(outside):
-                break
-            again, again_outside = self._draw_once(rng, chains)
-            position = np.where(self.target.space.expand(outside), again, position)
-            outside = outside & again_outside
-        log_density = self.target.log_density(position)
+        position, outside = self._draw_again(rng, position, outside)
+        log_density = target.log_density(position)
         log_density = np.where(outside | np.isnan(log_density), -np.inf, log_density)
         with np.errstate(divide="ignore"):
             log_shares = np.moveaxis(np.log(self.shares), -1, 0)[..., None]
         log_proposal = logsumexp(log_shares + self.log_components(position), axis=0)
         return State(position, log_density, {"log_weight": log_density - log_proposal})
 
+    def _draw_again(self, rng, position, outside):
+        """The positions and which are outside, after new draws of those that are outside."""
+        shapes = position.shape, outside.shape
+        position = position.reshape((-1, shapes[1][-1], *self.space.point_shape))
+        outside = outside.reshape((-1, shapes[1][-1]))
+        for _ in range(REDRAWS):
+            missing = np.sum(outside, axis=-1)
+            # Members that miss about as many are drawn together, as many for each.
+            sizes = np.frexp(missing)[1]
+            for size in np.unique(sizes[missing > 0]):
+                members = np.flatnonzero(sizes == size)
+                again, again_outside = self.take(members)._draw_once(rng, np.max(missing[members]))
+                replaced = outside[members]
+                member, chain = np.nonzero(replaced)
+                drawn = member, np.cumsum(replaced, axis=-1)[member, chain] - 1
+                position[members[member], chain] = again[drawn]
+                outside[members[member], chain] = again_outside[drawn]
+        return position.reshape(shapes[0]), outside.reshape(shapes[1])
+
     def _draw_once(self, rng, chains):
         """Positions from the mixture, and which of them are outside the support."""
-        target, space = self.target, self.target.space
-        shape = (*target.batch, chains)
+        space, support = self.space, self.support
+        shape = (*self.shares.shape[:-1], chains)
         directions = random_directions(rng, (*shape, space.dim))
         part_dim = space.dim // self.parts
         radii = rng.gamma(part_dim, size=(*shape, self.parts))
@@ -290,39 +323,34 @@ class _Proposal:
         for index in range(edges.shape[-1]):
             taken = mode == index
             centre, frame = self._centre_and_frame(index)
-            step = lengths @ np.swapaxes(self._inverses[..., index, :, :], -1, -2)
+            step = lengths @ np.swapaxes(self.inverses[..., index, :, :], -1, -2)
             steps = np.where(taken[..., None], step, steps)
             # A step too long for the support might lead to states where numbers overflow.
-            step = np.where(target.support.may_stay(step)[..., None], step, 0.0)
+            step = np.where(support.may_stay(step)[..., None], step, 0.0)
             reached = space.exp(centre, space.vector(frame, step))
             position = np.where(space.expand(taken), reached, position)
         # Beyond the injectivity radius two steps lead to one point.
-        outside = ~(space.is_shortest(steps) & target.support.may_stay(steps))
-        if not self.bounded:
+        outside = ~(space.is_shortest(steps) & support.may_stay(steps))
+        if not support.bounded:
             return position, outside
-        evenly = target.support.draw_along(rng, directions)
+        evenly = support.draw_along(rng, directions)
         position = np.where(space.expand(uniformly), evenly, position)
         if self.axial is not None:
-            place = target.support.place(self.axial.draw(rng, chains))[0]
+            place = support.place(self.axial.draw(rng, chains))[0]
             position = np.where(space.expand(axially), place, position)
         outside = np.where(uniformly | axially, False, outside)
-        return position, outside | ~target.support.contains(position)
-
-    @cached_property
-    def _inverses(self):
-        """Inverses of the matrices of the elliptical components."""
-        return np.linalg.inv(self.matrices)
+        return position, outside | ~support.contains(position)
 
     def _centre_and_frame(self, mode):
         """Centre of a mode and the frame there, to broadcast against chains."""
-        space = self.target.space
+        space = self.space
         axis = -space.point_ndim - 1
         centre = np.take(self.centres, mode, axis=axis)
         return np.expand_dims(centre, axis), np.expand_dims(space.frame(centre), axis - 1)
 
     def log_components(self, position):
         """Log density of each component with respect to volume; (3, *batch, chains)."""
-        target, space = self.target, self.target.space
+        space = self.space
         part_dim = space.dim // self.parts
         log_area = np.log(2.0) + 0.5 * part_dim * np.log(np.pi) - gammaln(0.5 * part_dim)
         log_unit = self.parts * (gammaln(part_dim) + log_area)
@@ -341,13 +369,13 @@ class _Proposal:
         with np.errstate(divide="ignore"):
             log_shares = np.moveaxis(np.log(self.mode_shares), -1, 0)[..., None]
         ellipse = logsumexp(log_shares + np.stack(ellipses), axis=0)
-        if not self.bounded:
+        if not self.support.bounded:
             nowhere = np.full_like(ellipse, -np.inf)
             return np.stack([ellipse, nowhere, nowhere])
-        uniform = target.support.log_draw_density(position)
+        uniform = self.support.log_draw_density(position)
         axial = np.full_like(ellipse, -np.inf)
         if self.axial is not None:
-            within, volume = target.support.coordinates(position)
+            within, volume = self.support.coordinates(position)
             axial = self.axial.log_density(within) - np.log(volume)
         return np.stack([ellipse, axial, uniform])
 
@@ -410,7 +438,8 @@ def plan(rng, target, proposals, total_variation, fewest, most, counted=True):
     if np.max(log_largest[counted]) > np.log(GOOD_WEIGHT) or _other_mode_matters(target, counted):
         members = int(np.prod(target.batch, dtype=int))
         proposals = max(proposals, min(MANY_TIMES * proposals, MANY // members))
-    log_weight = _Proposal.of(target, shares).draw(rng, proposals).memory["log_weight"][counted]
+    drawn = _Proposal.of(target, shares).draw(rng, target, proposals)
+    log_weight = drawn.memory["log_weight"][counted]
     steps = np.unique(np.geomspace(fewest, most, STEP_CHOICES).astype(int))
     distances = np.max(total_variation_bounds(log_weight, steps), axis=0)
     enough = distances <= total_variation
@@ -474,7 +503,7 @@ def weighted_proposals(rng, target, kernel, number):
         States (*batch, number, *point_shape) and weights (*batch, number) that add up to one; NaN
         where no proposal was in the support.
     """
-    state = _Proposal.of(target, kernel.shares).draw(rng, number)
+    state = _Proposal.of(target, kernel.shares).draw(rng, target, number)
     log_weight = state.memory["log_weight"]
     with np.errstate(invalid="ignore"):
         return state.position, np.exp(log_weight - logsumexp(log_weight, axis=-1, keepdims=True))
@@ -528,8 +557,8 @@ def total_variation_bounds(log_weight, steps):
 def _pilot(rng, target, proposals, pilot_shares, candidates):
     """Best candidate shares of each member (*batch, 3), and their largest log weight (*batch)."""
     pilot = _Proposal.of(target, pilot_shares)
-    state = pilot.draw(rng, proposals)
-    candidates = np.array(candidates if pilot.bounded else (ELLIPSE_ALONE,))
+    state = pilot.draw(rng, target, proposals)
+    candidates = np.array(candidates if target.support.bounded else (ELLIPSE_ALONE,))
     with np.errstate(divide="ignore"):
         log_shares = np.log(candidates).reshape(
             (len(candidates), 3) + (1,) * state.log_density.ndim

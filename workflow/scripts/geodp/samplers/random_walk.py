@@ -58,7 +58,7 @@ class RandomWalk(Kernel):
         directions = random_directions(rng, (*shape, space.dim))
         radius = np.minimum(self.step_scale * target.scale, space.injectivity_radius)
         length = radius[..., None] * rng.random(shape) ** (1.0 / space.dim)
-        vector = space.vector(space.frame(state.position), length[..., None] * directions)
+        vector = space.tangent(state.position, length[..., None] * directions)
         position = space.exp(state.position, vector)
         proposed = State(position, target.log_density(position))
         # Between two states of density zero the difference is not a number, and the chain stays.
