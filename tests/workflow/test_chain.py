@@ -1057,7 +1057,7 @@ CAPTIONS = {
     "samplers": "Effective draws per traced state",
     "shapes": "Shapes predicted at chosen covariate values",
     "ellipses": "Predicted 2 x 2 positive definite matrices",
-    "transport": "An illustration of parallel transport",
+    "transport": "Parallel transport on the sphere",
     "convergence": "Distance of the footpoint from the estimate",
 }
 
