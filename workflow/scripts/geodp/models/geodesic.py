@@ -128,18 +128,13 @@ class GeodesicModel:
             gradients = [-found.adjoint_sums(block, weights) for block in blocks]
             return [np.sum(losses, axis=-1), *gradients]
 
-        energy, *gradients = sum_over_records(
-            manifold, parameters, x.shape[:-1], part, size=self._record_size
-        )
+        size = record_size(manifold, self.number_of_covariates)
+        energy, *gradients = sum_over_records(manifold, parameters, x.shape[:-1], part, size=size)
         number = x.shape[-2]
         return EnergyGradient(
             energy / number,
             {block: total / number for block, total in zip(blocks, gradients, strict=True)},
         )
-
-    @property
-    def _record_size(self):
-        return record_size(self.manifold, self.number_of_covariates)
 
     def contributions(self, parameters, covariates, points):
         """Minus the gradient of each record's loss, not clipped; the sum is -n times the gradient.
@@ -164,7 +159,8 @@ class GeodesicModel:
         number = x.shape[-2]
         distances = np.empty((*manifold.batch_shape(parameters["footpoint"]), number))
         before = (slice(None),) * (x.ndim - 2)
-        step = max(1, CHUNK // (self._record_size * max(1, distances.size // number)))
+        size = record_size(manifold, self.number_of_covariates)
+        step = max(1, CHUNK // (size * max(1, distances.size // number)))
         for start in range(0, number, step):
             some = (*before, slice(start, start + step))
             found = residuals_of(manifold, parameters, x[some], points[some])
@@ -177,26 +173,22 @@ class GeodesicModel:
         Parameters
         ----------
         parameters : dict of ndarray, shape (*batch, *point_shape)
-        covariates : ndarray, shape (m, k), or (m,) with one covariate
+        covariates : ndarray, shape (m, k) or (*batch, m, k); (m,) with one covariate
 
         Returns
         -------
         ndarray, shape (*batch, m, *point_shape)
         """
-        manifold = self.manifold
         x = np.asarray(covariates, dtype=float)
         if self.number_of_covariates == 1 and x.ndim == 1:
             x = x[:, None]
-        if x.ndim != 2 or x.shape[-1] != self.number_of_covariates:
+        if x.ndim < 2 or x.shape[-1] != self.number_of_covariates:
             raise ValueError(
-                f"covariates have shape {x.shape}: give m rows of {self.number_of_covariates} "
+                f"covariates have shape {x.shape}: give rows of {self.number_of_covariates} "
                 "covariates"
             )
-        axis = -manifold.point_ndim - 1
-        footpoint, *vectors = (np.expand_dims(value, axis) for value in parameters.values())
-        start = np.zeros((len(x), *manifold.point_shape)) + footpoint
-        total = sum((manifold.expand(x[:, j]) * vectors[j] for j in range(x.shape[-1])), 0 * start)
-        return manifold.exp(start, total)
+        footpoint, *vectors = parameters.values()
+        return self.manifold.ends(footpoint, vectors, x)
 
     def retract(self, parameters, steps):
         """Add steps to shooting vectors, then move the footpoint and transport all vectors along.
