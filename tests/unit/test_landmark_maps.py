@@ -6,8 +6,9 @@ import io
 import numpy as np
 import pytest
 
+from geodp.data.tables import parse_matrix
 from geodp.errors import DataError
-from geodp.manifolds.landmark_maps import LandmarkMap, fourier_harmonics, parse_matrix
+from geodp.manifolds.landmark_maps import LandmarkMap, fourier_harmonics
 
 PLACE = "studies.callosa.manifold.landmark_map"
 
@@ -44,8 +45,8 @@ def test_harmonics_say_what_they_are():
 
 @pytest.mark.parametrize(("landmarks", "highest", "limit"), [(50, 25, 24), (9, 5, 4), (9, 0, 4)])
 def test_harmonics_out_of_range_are_refused(landmarks, highest, limit):
-    with pytest.raises(DataError, match=rf"^{PLACE}: {landmarks} .* from 1 to {limit}$"):
-        fourier_harmonics(landmarks, highest, PLACE)
+    with pytest.raises(DataError, match=rf"^landmark map: {landmarks} .* from 1 to {limit}$"):
+        fourier_harmonics(landmarks, highest)
 
 
 # Maps

@@ -230,7 +230,6 @@ def test_outlines_without_a_flaw(read_outlines):
     np.testing.assert_allclose(records.points, shapes(ELLIPSES), atol=1e-14)
     np.testing.assert_allclose(records.covariates, (np.array(AGES) - 50.0) / 40.0)
     assert records.covariate_range == (50.0, 90.0)
-    assert records.landmarks_read == 6
     assert records.notes == []
     assert records.subjects == []
     first = 2 if records.row_word == "row" else 1
@@ -318,7 +317,6 @@ def test_outlines_are_resampled(read_outlines, landmarks):
     records = read_outlines(outlines, landmarks=landmarks)
     expected = shapes(resample(ELLIPSES, landmarks))
     np.testing.assert_allclose(records.points, expected, atol=1e-13)
-    assert records.landmarks_read == 6
     assert len(records.notes) == 2
     assert records.notes[1] == (
         f"outlines of 6 landmarks were resampled to {landmarks} at equal arc length from the "
@@ -383,7 +381,6 @@ def test_columns_that_no_outline_fills_are_no_landmarks():
         outline=True,
     )
     np.testing.assert_allclose(records.points, shapes(ELLIPSES), atol=1e-14)
-    assert records.landmarks_read == 6
 
 
 def test_points_are_what_the_space_makes_of_landmarks(read_outlines):

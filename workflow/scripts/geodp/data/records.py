@@ -5,7 +5,7 @@ the header is row 1) and the column or variable.
 """
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -38,8 +38,6 @@ class Records:
         Word for an entry of ``rows``.
     notes : list of str
         A sentence for each omission, repair or resampling.
-    landmarks_read : int or None
-        Number of landmarks of a record in the file; None for points that are not shapes.
     """
 
     covariates: np.ndarray
@@ -47,9 +45,8 @@ class Records:
     points: np.ndarray
     subjects: list
     rows: list
-    row_word: str = "row"
-    notes: list = field(default_factory=list)
-    landmarks_read: int | None = None
+    row_word: str
+    notes: list
 
 
 @dataclass(frozen=True)
@@ -140,9 +137,7 @@ def assemble(source, manifold, options, numbers, fields, read):
     check_enough(numbers, source, " after keep" if keep else "")
     covariates, limits = _scaled(source, options, numbers, fields[options.covariate])
     array = read(kept)
-    landmarks_read = None
     if has_landmarks(manifold):
-        landmarks_read = array.shape[-1]
         landmarks, mended = mended_landmarks(
             array, source, numbers, manifold.landmarks, options.outline
         )
@@ -162,9 +157,7 @@ def assemble(source, manifold, options, numbers, fields, read):
     # A file without subjects has none to lack.
     for number, name in zip(numbers, subjects, strict=bool(subjects)):
         if not name:
-            raise DataError(
-                f"{source.cell(number, options.subject)}: the value is missing: {source.remedy}"
-            )
+            raise source.refusal(number, "the value is missing", options.subject)
     if len(set(subjects)) < len(subjects):
         notes.append(
             f"{len(subjects)} records of {len(set(subjects))} subjects: a budget stated per record "
@@ -178,7 +171,6 @@ def assemble(source, manifold, options, numbers, fields, read):
         rows=numbers,
         row_word=source.record_word,
         notes=notes,
-        landmarks_read=landmarks_read,
     )
 
 
@@ -235,8 +227,8 @@ def number_of(text, source, record, field_name):
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        shown = f"'{text}' is not a number" if text.strip() else "the value is missing"
-        raise DataError(f"{source.cell(record, field_name)}: {shown}: {source.remedy}")
+        fault = f"'{text}' is not a number" if text.strip() else "the value is missing"
+        raise source.refusal(record, fault, field_name)
     return value
 
 
