@@ -735,7 +735,7 @@ MAT_REFUSED = {
     "no records": ({"age": [], "subject": []}, {}, ["at least 3 records", "there are 0"]),
     "a sphere": (
         {},
-        {"manifold": make_manifold("sphere", 2), "outline": False},
+        {"manifold": make_manifold("sphere", 2)},
         ["a point of sphere S^2 has none", "save its coordinates as a .csv table"],
     ),
 }

@@ -1,8 +1,7 @@
 """Closed outlines in the plane: orientation, self-intersection, resampling by arc length.
 
 An outline is a complex array of shape (..., k): landmarks in their order along a closed polygon.
-Edge j runs from landmark j to landmark j + 1, the last one back to the
-first.
+Edge j runs from landmark j to landmark j + 1, the last one back to the first.
 """
 
 import numpy as np

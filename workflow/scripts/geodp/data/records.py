@@ -88,17 +88,7 @@ class RecordOptions:
 
 def has_landmarks(manifold):
     """Whether points of a manifold are shapes of landmarks."""
-    return np.issubdtype(manifold.dtype, np.complexfloating)
-
-
-def check_outline(manifold, source, options):
-    """Refuse the option ``outline`` where points are not shapes."""
-    if options.outline and not has_landmarks(manifold):
-        raise DataError(
-            f"{source.name}: a point of {manifold.name} has no landmarks and so no outline: set "
-            "outline to false",
-            argument="outline",
-        )
+    return manifold.dtype is complex
 
 
 def assemble(source, manifold, options, numbers, fields, read):
@@ -127,7 +117,10 @@ def assemble(source, manifold, options, numbers, fields, read):
         One sentence that names the file, the record and the field.
     """
     notes = []
-    keep = options.keep or {}
+    keep = {
+        name: allowed if isinstance(allowed, (list, tuple)) else [allowed]
+        for name, allowed in (options.keep or {}).items()
+    }
     kept = _matching(source, keep, fields, len(numbers))
     if len(kept) < len(numbers):
         wanted = " and ".join(f"{name} {_wanted(allowed)}" for name, allowed in keep.items())
@@ -194,16 +187,14 @@ def _label(value):
 
 
 def _wanted(allowed):
-    values = allowed if isinstance(allowed, (list, tuple)) else [allowed]
-    return " or ".join(str(value) for value in values)
+    return " or ".join(str(value) for value in allowed)
 
 
 def _matching(source, keep, fields, number):
     """Indices of the records to keep."""
     kept = list(range(number))
     for name, allowed in keep.items():
-        values = allowed if isinstance(allowed, (list, tuple)) else [allowed]
-        labels = {_label(value) for value in values}
+        labels = {_label(value) for value in allowed}
         left = [index for index in kept if _label(fields[name][index]) in labels]
         if kept and not left:
             values = [fields[name][index] for index in kept]

@@ -8,7 +8,7 @@ import numpy as np
 
 from geodp.data.checks import check_counts
 from geodp.data.messages import RecordFile, few, named_csv_errors
-from geodp.data.records import RecordOptions, assemble, check_outline, has_landmarks, number_of
+from geodp.data.records import RecordOptions, assemble, has_landmarks, number_of
 from geodp.errors import DataError
 
 
@@ -46,7 +46,12 @@ def read_records(text, source, manifold, covariate, columns, **settings):
     """
     source = RecordFile(source, "row", "column")
     options = RecordOptions(covariate, **settings)
-    check_outline(manifold, source, options)
+    if options.outline and not has_landmarks(manifold):
+        raise DataError(
+            f"{source.name}: a point of {manifold.name} has no landmarks and so no outline: set "
+            "outline to false",
+            argument="outline",
+        )
     columns, rows = _numbered_rows(text, source.name, options.fields, columns)
     lines = [line for line, _ in rows]
 
