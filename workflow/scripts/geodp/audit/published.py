@@ -291,20 +291,7 @@ def realised_loss(rng, compared):
 
 
 def pair_loss(rng, variant, setting, budget, pair):
-    """Realised loss of a variant for one pair of neighbours.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    variant : Variant
-    setting : SphereSetting
-    budget : float
-    pair : Pair
-
-    Returns
-    -------
-    Realised
-    """
+    """Realised loss of a variant for one `Pair`; see `densities` and `realised_loss`."""
     compared = densities(variant, setting, budget, pair.covariates[None], pair.points[None])
     return realised_loss(rng, compared)
 
@@ -352,8 +339,9 @@ def _pairs(first, covariates, points):
 def two_points(angle=0.02, centre=None):
     """Two records for which the factor of two is needed and attained.
 
-    With ``v = 0`` and a small tau the gradients of ``q`` and ``-q'`` cancel nearly everywhere and
-    agree between ``q`` and ``q'``; those of ``q`` and ``q'`` the other way round.
+    Records ``q`` and ``q'`` lie ``angle`` apart, on both sides of ``centre``.  With ``v = 0`` and a
+    small tau the gradients of ``q`` and ``-q'`` cancel nearly everywhere and agree between ``q``
+    and ``q'``; those of ``q`` and ``q'`` the other way round.
 
     Returns
     -------

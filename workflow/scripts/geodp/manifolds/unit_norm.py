@@ -165,11 +165,11 @@ class UnitNormSpace(SymmetricSpace):
 class UnitNormLogs:
     """`LogsAlong` of unit vectors, without forming the logarithm of any record.
 
-    It uses the inner product through five attributes of the space: ``point_square``, the
-    product of a point with itself, which is -1 on the hyperboloid of `Hyperbolic`; ``form``;
-    ``measure_overlap``; and the functions ``cosine`` and ``sine`` of a geodesic, circular or
-    hyperbolic.  Arrays ``along_*`` and ``phase``, which is None for real points, have shape
-    (*data_sets, *chains, n).
+    It uses the inner product through attributes of the space: ``point_square``, the product of a
+    point with itself, which is -1 on the hyperboloid of `Hyperbolic`; ``form``;
+    ``measure_overlap``; ``align_overlap`` for complex points; and the functions ``cosine`` and
+    ``sine`` of a geodesic, circular or hyperbolic.  Arrays ``along_*`` and ``phase``, which is None
+    for real points, have shape (*data_sets, *chains, n).
     """
 
     frequencies: np.ndarray

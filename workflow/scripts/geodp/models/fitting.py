@@ -134,9 +134,8 @@ def minimise(model, start, covariates, points, blocks=None, tolerance=1e-10, max
         As in `GeodesicModel.energy_gradient`.
     blocks : sequence of str, optional
         Those that move; all unless given.
-    tolerance : float
-        Gradient norm to reach, relative to the data's scale.
-    max_iterations : int
+    tolerance, max_iterations
+        As in `fit`.
 
     Returns
     -------
