@@ -125,6 +125,7 @@ def test_matrix_of_real_entries_is_complex():
         ("1,2,3\n1,0.5+0.25i,3", "map.csv, row 2, column 2: '0.5+0.25i' is not a finite number"),
         ("1,2,3\n\n1,2,nan", "map.csv, row 3, column 3: 'nan' is not a finite number"),
         ("1,inf,3\n1,2,3", "map.csv, row 1, column 2: 'inf' is not a finite number"),
+        ("1,2,3\n1,2_0,3", "map.csv, row 2, column 2: '2_0' is not a finite number"),
         ("1,2,3\n1,,3", "map.csv, row 2, column 2: the entry is missing"),
         ("1,2,3\n1,2", "map.csv, row 2: it has 2 columns and the first row has 3"),
         ('1,2,3\n1,"2"x,3', "map.csv, row 2: it is not comma-separated text"),

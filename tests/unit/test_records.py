@@ -265,6 +265,15 @@ def test_filters_keep_what_matches(read_outlines, keep, left):
     assert records.rows == [index + first for index in left]
 
 
+def test_filters_take_names_with_underscores_as_names():
+    lines = [line.replace("s1", "1_1") for line in table_of(ELLIPSES).splitlines()]
+    lines += [lines[1].replace("1_1", "11")]
+    settings = {"subject": "id", "keep": {"id": [11, "s3", "s4"]}, "outline": True}
+    shapes = make_manifold("kendall", 6)
+    records = read_records(lines, "table", shapes, "age", landmark_columns(6), **settings)
+    assert records.subjects == ["s3", "s4", "11"]
+
+
 def test_filters_are_noted(read_outlines):
     records = read_outlines(ELLIPSES, keep={"diagnosis": ["AD", "MCI"], "sex": [1, 2]})
     assert records.notes == [

@@ -178,12 +178,8 @@ def check_enough(numbers, source, when=""):
 
 def _label(value):
     """Value for comparisons: a number if possible, so that 1, 1.0 and "01" are equal."""
-    text = str(value).strip()
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        return text
-    return number if math.isfinite(number) else text
+    number = finite_number(value)
+    return str(value).strip() if number is None else number
 
 
 def _wanted(allowed):
@@ -211,13 +207,20 @@ def _matching(source, keep, fields, number):
     return kept
 
 
+def finite_number(text, kind=float):
+    """The finite number that a text states, or ``None``."""
+    try:
+        value = kind(text)
+    except (TypeError, ValueError):
+        return None
+    # Python reads 1_1 as eleven; in a file it is a name, or a misprint.
+    return value if np.isfinite(value) and "_" not in str(text) else None
+
+
 def number_of(text, source, record, field_name):
     """Parse the finite number of a cell."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
+    value = finite_number(text)
+    if value is None:
         fault = f"'{text}' is not a number" if text.strip() else "the value is missing"
         raise source.refusal(record, fault, field_name)
     return value

@@ -8,7 +8,7 @@ import numpy as np
 
 from geodp.data.checks import check_counts
 from geodp.data.messages import RecordFile, few, named_csv_errors
-from geodp.data.records import RecordOptions, assemble, has_landmarks, number_of
+from geodp.data.records import RecordOptions, assemble, finite_number, has_landmarks, number_of
 from geodp.errors import DataError
 
 
@@ -192,11 +192,8 @@ def parse_matrix(text, place):
 
 
 def _complex_number(entry, place, row, column):
-    try:
-        value = complex(entry)
-    except ValueError:
-        value = complex("nan")
-    if not np.isfinite(value):
+    value = finite_number(entry, complex)
+    if value is None:
         shown = f"'{entry}' is not a finite number" if entry.strip() else "the entry is missing"
         raise DataError(
             f"{place}, row {row}, column {column}: {shown}: write it like 0.5+0.25j or 0.5"
