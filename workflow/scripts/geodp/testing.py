@@ -148,7 +148,7 @@ def _equal(at, what, found, expected, allowed, place=None):
     _require(at, what, abs(error) if place is None else at.manifold.norm(place, error), allowed)
 
 
-def _moved(at, **changes):
+def _changed(at, **changes):
     return SimpleNamespace(**{**vars(at), **changes})
 
 
@@ -291,7 +291,7 @@ def _verbs(manifold, point, first, second, other):
 def _check_batches(at):
     manifold = at.manifold
     steps = 0.3 * at.first, 0.3 * at.second
-    at = _moved(at, places=_points(np.full(PLACES, 0.3)))
+    at = _changed(at, places=_points(np.full(PLACES, 0.3)))
 
     def paired(array):
         return array.reshape((2, -1, *array.shape[1:]))
@@ -393,7 +393,7 @@ def _check_symmetry(at):
     _say(at, f"multiplicities add up to {dim}", tuple(multiplicities), found)
     # A step of length zero has no direction.
     arrays = {key: each for key, each in vars(at).items() if isinstance(each, np.ndarray)}
-    at = _moved(at, **{key: each[1:] for key, each in arrays.items()})
+    at = _changed(at, **{key: each[1:] for key, each in arrays.items()})
     frame = manifold.frame(at.point)
     start, velocity = np.expand_dims(at.point, 1), np.expand_dims(at.velocity, 1)
     parts = manifold.split(start, velocity, frame)
@@ -449,7 +449,7 @@ def _check_logs_along(at):
         allowed = allowed * np.max(_magnification(manifold, points), axis=1)
         eigenspaces = len(manifold.curvature_signs)
         weights = [rng.standard_normal((data, *chains, number)) for _ in range(eigenspaces)]
-        at = _moved(at, places=_points(np.full(data, length)))
+        at = _changed(at, places=_points(np.full(data, length)))
         for key in ("squared_distances", "frequencies"):
             found, expected = getattr(fast, key), getattr(generic, key)
             _require_shape(at, f"{key} of logs_along", found, expected.shape)
@@ -710,7 +710,7 @@ def _check_fit(at):
     _require(at, "the gradient at the fit is small", found.gradient_norm, 1e-10)
     truth = _energy(at, at.parameters)
     _require(at, "the fit has no more energy than the truth", found.energy - truth, at.rounding)
-    places, step = _directions(_moved(at, parameters=found.parameters), model.blocks)
+    places, step = _directions(_changed(at, parameters=found.parameters), model.blocks)
     for size in (1e-3, 1e-2, 0.1):
         around = _energy(at, model.retract(places, _along(step, size)))
         error = found.energy[:, None] - around
