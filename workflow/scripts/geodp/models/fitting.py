@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from geodp.errors import DataError
+from geodp.models.blocks import FOOTPOINT
 from geodp.models.losses import Distance, SquaredDistance
 from geodp.models.residuals import steps_in_frame
 
@@ -101,7 +102,7 @@ class Fit(Minimum):
     @property
     def footpoint(self):
         """The footpoint, shape (*data_sets, *point_shape)."""
-        return self.parameters["footpoint"]
+        return self.parameters[FOOTPOINT]
 
     @property
     def shooting_vector(self):
@@ -146,7 +147,7 @@ def minimise(model, start, covariates, points, blocks=None, tolerance=1e-10, max
     data = (covariates, points)
     state = start
     at_footpoint = {
-        block: value if block == "footpoint" else np.zeros_like(value)
+        block: value if block == FOOTPOINT else np.zeros_like(value)
         for block, value in start.items()
     }
     spread = model.energy_gradient(at_footpoint, *data, blocks=()).energy
@@ -167,10 +168,10 @@ def minimise(model, start, covariates, points, blocks=None, tolerance=1e-10, max
         else:
             steps = _newton_steps(model, state, *data, current.gradient, damping)
         decrease = -0.5 * sum(
-            manifold.inner(state["footpoint"], steps[block], current.gradient[block])
+            manifold.inner(state[FOOTPOINT], steps[block], current.gradient[block])
             for block in blocks
         )
-        steps = _shorten(manifold, state["footpoint"], steps)
+        steps = _shorten(manifold, state[FOOTPOINT], steps)
         trial = model.retract(state, steps)
         found = model.energy_gradient(trial, *data, blocks)
         trial_norm = _gradient_norm(manifold, trial, found)
@@ -196,7 +197,7 @@ def minimise(model, start, covariates, points, blocks=None, tolerance=1e-10, max
 
 
 def _gradient_norm(manifold, state, found):
-    squares = [manifold.inner(state["footpoint"], each, each) for each in found.gradient.values()]
+    squares = [manifold.inner(state[FOOTPOINT], each, each) for each in found.gradient.values()]
     return np.sqrt(np.maximum(sum(squares), 0.0))
 
 
@@ -221,7 +222,7 @@ def _newton_steps(model, state, covariates, points, gradients, damping):
         turned = np.swapaxes(vectors, -1, -2) @ gradient
         return -(vectors @ (turned / values[..., None]))
 
-    return steps_in_frame(model.manifold, state["footpoint"], gradients, solve)
+    return steps_in_frame(model.manifold, state[FOOTPOINT], gradients, solve)
 
 
 def fit(model, covariates, points, tolerance=1e-10, max_iterations=100):
@@ -312,7 +313,7 @@ def _at_a_record(model, found, points):
     """
     manifold = model.manifold
     axis = -manifold.point_ndim - 1
-    start = np.expand_dims(found.parameters["footpoint"], axis)
+    start = np.expand_dims(found.parameters[FOOTPOINT], axis)
     distances = manifold.dist(start, points)
     nearest = np.argmin(distances, axis=-1)[..., None]
     record = np.take_along_axis(points, manifold.expand(nearest), axis=axis)
@@ -325,10 +326,10 @@ def _at_a_record(model, found, points):
     pull = manifold.norm(record, np.sum(units, axis=axis))
     at_record = ~found.converged & (pull <= np.sum(here, axis=-1))
     energy = np.where(at_record, np.mean(away, axis=-1), found.energy)
-    footpoint = np.where(manifold.expand(at_record), record, found.parameters["footpoint"])
+    footpoint = np.where(manifold.expand(at_record), record, found.parameters[FOOTPOINT])
     return replace(
         found,
-        parameters={"footpoint": footpoint},
+        parameters={FOOTPOINT: footpoint},
         energy=energy,
         gradient_norm=np.where(at_record, 0.0, found.gradient_norm),
         converged=found.converged | at_record,

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from geodp.manifolds.base import Manifold
-from geodp.models.blocks import block_names
+from geodp.models.blocks import FOOTPOINT, block_names
 from geodp.models.chunks import CHUNK, sum_over_records
 from geodp.models.fitting import fit, minimise
 from geodp.models.losses import Loss, SquaredDistance
@@ -157,7 +157,7 @@ class GeodesicModel:
         manifold = self.manifold
         x = self.aligned(covariates, points)
         number = x.shape[-2]
-        distances = np.empty((*manifold.batch_shape(parameters["footpoint"]), number))
+        distances = np.empty((*manifold.batch_shape(parameters[FOOTPOINT]), number))
         before = (slice(None),) * (x.ndim - 2)
         size = record_size(manifold, self.number_of_covariates)
         step = max(1, CHUNK // (size * max(1, distances.size // number)))
@@ -208,12 +208,12 @@ class GeodesicModel:
             block: value + steps[block] if block in steps else value
             for block, value in parameters.items()
         }
-        footpoint = parameters["footpoint"]
-        if "footpoint" in steps:
-            step = steps["footpoint"]
+        footpoint = parameters[FOOTPOINT]
+        if FOOTPOINT in steps:
+            step = steps[FOOTPOINT]
             moved = {
                 block: manifold.exp(footpoint, step)
-                if block == "footpoint"
+                if block == FOOTPOINT
                 else manifold.transport(footpoint, step, value)
                 for block, value in moved.items()
             }
@@ -243,14 +243,14 @@ class GeodesicModel:
         """
         manifold = self.manifold
         blocks = self.blocks if blocks is None else blocks
-        footpoint = parameters["footpoint"]
+        footpoint = parameters[FOOTPOINT]
         frame = manifold.frame(footpoint)
         axis = -manifold.point_ndim - 1
         wide = {
             block: np.broadcast_to(np.expand_dims(value, axis), frame.shape)
             for block, value in parameters.items()
         }
-        start = wide["footpoint"]
+        start = wide[FOOTPOINT]
         matrix = []
         for moved in blocks:
             sides = []
@@ -261,9 +261,9 @@ class GeodesicModel:
                 columns = []
                 for block in blocks:
                     gradient = found.gradient[block]
-                    if moved == "footpoint":
+                    if moved == FOOTPOINT:
                         back = -manifold.transport(start, step, step)
-                        gradient = manifold.transport(end["footpoint"], back, gradient)
+                        gradient = manifold.transport(end[FOOTPOINT], back, gradient)
                     columns.append(
                         manifold.coordinates(start, gradient, np.expand_dims(frame, axis - 1))
                     )

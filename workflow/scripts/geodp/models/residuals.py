@@ -20,6 +20,7 @@ import numpy as np
 from geodp.manifolds.base import align_data_axes
 from geodp.manifolds.differences import DifferencedManifold
 from geodp.manifolds.symmetric import JACOBI_SOLUTIONS, SymmetricSpace, jacobi_factors
+from geodp.models.blocks import FOOTPOINT
 from geodp.models.chunks import sum_over_records
 
 # Shift, relative to their trace, that keeps normal matrices invertible.
@@ -346,7 +347,7 @@ class DifferencedResiduals(Residuals):
         coordinates = self._coordinates[block]
         if weights is not None:
             coordinates = weights[..., None, :] * coordinates
-        frame = self.manifold.frame(next(iter(self.parameters.values())))
+        frame = self.manifold.frame(self.parameters[FOOTPOINT])
         return self.manifold.vector(frame, np.sum(coordinates, axis=-1))
 
     def adjoint_norms(self, coefficients):
@@ -356,7 +357,7 @@ class DifferencedResiduals(Residuals):
         return np.sqrt(np.sum(combined**2, axis=-2))
 
     def contributions(self, block):
-        frame = self.manifold.frame(next(iter(self.parameters.values())))
+        frame = self.manifold.frame(self.parameters[FOOTPOINT])
         frame = np.expand_dims(frame, -self.manifold.point_ndim - 2)
         return self.manifold.vector(frame, np.swapaxes(self._coordinates[block], -1, -2))
 
@@ -389,7 +390,7 @@ def gauss_newton_steps(manifold, parameters, covariates, gradients, damping, wei
         return _steps_by_eigenspace(*given)
     normal = _normal_matrix(manifold, parameters, covariates, tuple(gradients), weights)
     normal = _damped(normal, damping)
-    footpoint = next(iter(parameters.values()))
+    footpoint = parameters[FOOTPOINT]
     return steps_in_frame(
         manifold, footpoint, gradients, lambda gradient: -np.linalg.solve(normal, gradient)
     )
@@ -451,7 +452,7 @@ def _steps_by_eigenspace(manifold, parameters, covariates, gradients, damping, w
 
 def _normal_matrix(manifold, parameters, covariates, blocks, weights):
     """Gauss-Newton Hessian (*batch, D, D) in the frame at the footpoint, block after block."""
-    footpoint = next(iter(parameters.values()))
+    footpoint = parameters[FOOTPOINT]
     number = covariates.shape[-2]
     if isinstance(manifold, SymmetricSpace):
         product, size = _products_by_eigenspace, manifold.dim * record_size(manifold, 2)
