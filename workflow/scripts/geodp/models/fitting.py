@@ -296,7 +296,7 @@ def check_cut_locus(manifold, distances, loss):
     loss : Loss
     """
     limit = CUT_LOCUS_FRACTION * manifold.injectivity_radius
-    if loss.pull < limit:
+    if loss.linear_from < limit:
         return
     if np.any(distances > limit):
         worst = np.unravel_index(np.argmax(distances), distances.shape)
