@@ -6,8 +6,9 @@ import io
 import numpy as np
 import pytest
 
+from geodp.data.tables import parse_matrix
 from geodp.errors import DataError
-from geodp.manifolds.landmark_maps import LandmarkMap, fourier_harmonics, parse_matrix
+from geodp.manifolds.landmark_maps import LandmarkMap, fourier_harmonics
 
 PLACE = "studies.callosa.manifold.landmark_map"
 
@@ -44,8 +45,8 @@ def test_harmonics_say_what_they_are():
 
 @pytest.mark.parametrize(("landmarks", "highest", "limit"), [(50, 25, 24), (9, 5, 4), (9, 0, 4)])
 def test_harmonics_out_of_range_are_refused(landmarks, highest, limit):
-    with pytest.raises(DataError, match=rf"^{PLACE}: {landmarks} .* from 1 to {limit}$"):
-        fourier_harmonics(landmarks, highest, PLACE)
+    with pytest.raises(DataError, match=rf"^landmark map: {landmarks} .* from 1 to {limit}$"):
+        fourier_harmonics(landmarks, highest)
 
 
 # Maps
@@ -124,6 +125,7 @@ def test_matrix_of_real_entries_is_complex():
         ("1,2,3\n1,0.5+0.25i,3", "map.csv, row 2, column 2: '0.5+0.25i' is not a finite number"),
         ("1,2,3\n\n1,2,nan", "map.csv, row 3, column 3: 'nan' is not a finite number"),
         ("1,inf,3\n1,2,3", "map.csv, row 1, column 2: 'inf' is not a finite number"),
+        ("1,2,3\n1,2_0,3", "map.csv, row 2, column 2: '2_0' is not a finite number"),
         ("1,2,3\n1,,3", "map.csv, row 2, column 2: the entry is missing"),
         ("1,2,3\n1,2", "map.csv, row 2: it has 2 columns and the first row has 3"),
         ('1,2,3\n1,"2"x,3', "map.csv, row 2: it is not comma-separated text"),

@@ -1,5 +1,6 @@
 """Every space against `check_manifold`, closed forms, many digits and geomstats."""
 
+import re
 from types import SimpleNamespace
 
 import mpmath
@@ -133,6 +134,20 @@ def test_a_mistake_is_found_and_named(message):
     space = broken(SPHERE, **MISTAKES[message])
     with pytest.raises(AssertionError, match=f"^sphere S\\^3: .*{message}"):
         check_manifold(space)
+
+
+class Flatter(Sphere):
+    """A sphere that says its curvature is a half."""
+
+    curvature_bounds = (0.0, 0.5)
+
+
+def test_a_mistake_is_found_where_it_is():
+    with pytest.raises(AssertionError, match="frequencies are within curvature_bounds") as caught:
+        check_manifold(Flatter(3))
+    found = re.search(r"at point (\d+), with a step of length (.*)$", str(caught.value))
+    expected = np.linspace(0.0, 0.9 * np.pi, 10)[int(found[1]) - 1]
+    assert float(found[2]) == pytest.approx(expected, rel=1e-2)
 
 
 # Distances
@@ -559,6 +574,11 @@ def test_parsed_reduced_point():
             parse_point(space, numbers, "footpoint")
     with pytest.raises(DataError, match="not a point of planar shapes of 20 landmarks, Fourier"):
         parse_point(space, [0.0] * 4, "footpoint")
+
+
+def test_number_of_coordinates_is_named():
+    with pytest.raises(DataError, match=r"its 2 numbers .* as 3 numbers, in row-major order$"):
+        parse_point(Sphere(2), [1.0, 0.0], "footpoint")
 
 
 def test_parsed_landmarks_are_pairs():

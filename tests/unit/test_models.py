@@ -15,7 +15,12 @@ from geodp.manifolds.spd import SPD
 from geodp.manifolds.sphere import Sphere
 from geodp.mechanisms.base import PublicSettings
 from geodp.mechanisms.kng_as_published import KNGAsPublished
-from geodp.models.fitting import CUT_LOCUS_FRACTION, FitError, starting_parameters
+from geodp.models.fitting import (
+    CUT_LOCUS_FRACTION,
+    FitError,
+    check_cut_locus,
+    starting_parameters,
+)
 from geodp.models.geodesic import GeodesicModel
 from geodp.models.losses import Distance, Huber, SquaredDistance
 from geodp.testing import check_model
@@ -105,6 +110,11 @@ class EarlyFit(GeodesicModel):
 def test_a_mistake_is_found_and_named(model, message):
     with pytest.raises(AssertionError, match=f"covariates and the loss .* on sphere.*{message}"):
         check_model(model)
+
+
+@pytest.mark.parametrize("loss", [Distance(), Huber(0.8)])
+def test_outliers_near_the_cut_locus_are_accepted_where_the_loss_is_linear(loss):
+    check_cut_locus(SimpleNamespace(injectivity_radius=1.0), np.array([[0.1, 0.99]]), loss)
 
 
 # Closed forms

@@ -230,7 +230,6 @@ def test_outlines_without_a_flaw(read_outlines):
     np.testing.assert_allclose(records.points, shapes(ELLIPSES), atol=1e-14)
     np.testing.assert_allclose(records.covariates, (np.array(AGES) - 50.0) / 40.0)
     assert records.covariate_range == (50.0, 90.0)
-    assert records.landmarks_read == 6
     assert records.notes == []
     assert records.subjects == []
     first = 2 if records.row_word == "row" else 1
@@ -264,6 +263,15 @@ def test_filters_keep_what_matches(read_outlines, keep, left):
     assert records.subjects == [SUBJECTS[index] for index in left]
     first = 2 if records.row_word == "row" else 1
     assert records.rows == [index + first for index in left]
+
+
+def test_filters_take_names_with_underscores_as_names():
+    lines = [line.replace("s1", "1_1") for line in table_of(ELLIPSES).splitlines()]
+    lines += [lines[1].replace("1_1", "11")]
+    settings = {"subject": "id", "keep": {"id": [11, "s3", "s4"]}, "outline": True}
+    shapes = make_manifold("kendall", 6)
+    records = read_records(lines, "table", shapes, "age", landmark_columns(6), **settings)
+    assert records.subjects == ["s3", "s4", "11"]
 
 
 def test_filters_are_noted(read_outlines):
@@ -318,7 +326,6 @@ def test_outlines_are_resampled(read_outlines, landmarks):
     records = read_outlines(outlines, landmarks=landmarks)
     expected = shapes(resample(ELLIPSES, landmarks))
     np.testing.assert_allclose(records.points, expected, atol=1e-13)
-    assert records.landmarks_read == 6
     assert len(records.notes) == 2
     assert records.notes[1] == (
         f"outlines of 6 landmarks were resampled to {landmarks} at equal arc length from the "
@@ -383,7 +390,6 @@ def test_columns_that_no_outline_fills_are_no_landmarks():
         outline=True,
     )
     np.testing.assert_allclose(records.points, shapes(ELLIPSES), atol=1e-14)
-    assert records.landmarks_read == 6
 
 
 def test_points_are_what_the_space_makes_of_landmarks(read_outlines):

@@ -145,6 +145,11 @@ REFUSED = {
         replaced(SHAPES, 4, "x1", "12mm"),
         ["row 4", "column x1", "'12mm' is not a number", "correct or remove the row"],
     ),
+    "underscore in a number": (
+        read_landmarks,
+        replaced(SHAPES, 4, "x1", "1_2"),
+        ["row 4", "column x1", "'1_2' is not a number", "correct or remove the row"],
+    ),
     "text for an age": (
         read_landmarks,
         replaced(SHAPES, 4, "age", "old"),
@@ -735,7 +740,7 @@ MAT_REFUSED = {
     "no records": ({"age": [], "subject": []}, {}, ["at least 3 records", "there are 0"]),
     "a sphere": (
         {},
-        {"manifold": make_manifold("sphere", 2), "outline": False},
+        {"manifold": make_manifold("sphere", 2)},
         ["a point of sphere S^2 has none", "save its coordinates as a .csv table"],
     ),
 }

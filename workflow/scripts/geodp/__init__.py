@@ -5,6 +5,8 @@ Names are loaded when they are first used.
 
 from importlib import import_module
 
+__version__ = "0.2.0"
+
 _MODULES = {
     "geodp.data.simulate": ("simulate_geodesic_data",),
     "geodp.errors": ("DataError",),
@@ -29,21 +31,9 @@ __all__ = sorted([*_OWNERS, "__version__"])
 
 
 def __getattr__(name):
-    if name == "__version__":
-        return _version()
     if name not in _OWNERS:
         raise AttributeError(f"module 'geodp' has no attribute {name!r}")
     return getattr(import_module(_OWNERS[name]), name)
-
-
-def _version():
-    """The version that is installed, or of the checkout where none is."""
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version("geodp")
-    except PackageNotFoundError:
-        return "0.2.0"
 
 
 def __dir__():

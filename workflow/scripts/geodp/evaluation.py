@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from geodp.models.blocks import FOOTPOINT
 from geodp.models.geodesic import GeodesicModel
 from geodp.models.losses import SquaredDistance
 
@@ -58,16 +57,8 @@ def mean_prediction_distances(model, parameters, fitted, covariates):
     -------
     ndarray, shape (data_sets, F, V), or (data_sets, F) without covariates
     """
-    manifold = model.manifold
-    start, *vectors = (np.expand_dims(value, 1) for value in fitted.values())
-    number = covariates.shape[1]
-    shape = (len(fitted[FOOTPOINT]), number, *manifold.point_shape)
-    total = np.zeros(shape, dtype=manifold.dtype)
-    if vectors:
-        x = model.aligned(covariates, total)
-        for j, vector in enumerate(vectors):
-            total = total + manifold.expand(x[..., j]) * vector
-    predictions = manifold.exp(np.broadcast_to(start, shape), total)
+    shape = (*covariates.shape[:2], *model.manifold.point_shape)
+    predictions = model.predict(fitted, model.aligned(covariates, np.empty(shape)))
     # Non-private predictions are the records of a data set that fits without residuals.
     away = model.residual_distances(_states(model, parameters), covariates, predictions)
     return np.mean(away, axis=-1)

@@ -85,6 +85,8 @@ def _scene(manifold, rng, reach, rounding):
     spread = [_magnification(manifold, each) for each in (point, end)]
     return SimpleNamespace(
         manifold=manifold,
+        name=manifold.name,
+        places=_points(lengths),
         rng=rng,
         rounding=rounding,
         point=point,
@@ -96,6 +98,13 @@ def _scene(manifold, rng, reach, rounding):
         second=_unit(manifold, rng, point),
         here=rounding * spread[0],
         there=rounding * spread[0] * spread[1],
+    )
+
+
+def _points(lengths):
+    """Words for each point, where the step has the given length."""
+    return np.array(
+        [f"point {k}, with a step of length {length:.3g}" for k, length in enumerate(lengths, 1)]
     )
 
 
@@ -119,24 +128,37 @@ def _magnification(manifold, point):
 
 
 def _require(at, what, error, allowed):
-    """Raise unless ``error``, whose first axis is the points, is at most ``allowed``."""
+    """Raise unless ``error`` is at most ``allowed``; their first axis is points or data sets."""
     error = np.asarray(error, dtype=float)
-    while np.ndim(allowed) < error.ndim and np.ndim(allowed):
-        allowed = np.expand_dims(allowed, -1)
+    allowed = np.reshape(allowed, np.shape(allowed) + (1,) * (error.ndim - np.ndim(allowed)))
     excess = np.where(np.isnan(error), np.inf, error - allowed)
     if np.all(excess <= 0.0):
         return
     worst = np.unravel_index(np.argmax(excess), excess.shape)
     limit = np.broadcast_to(allowed, error.shape)[worst]
     raise AssertionError(
-        f"{at.manifold.name}: {what}, but this is off by {error[worst]:.3g} (allowed: "
-        f"{limit:.3g}) at point {worst[0] + 1}, with a step of length {at.lengths[worst[0]]:.3g}"
+        f"{at.name}: {what}, but this is off by {error[worst]:.3g} (allowed: {limit:.3g}) at "
+        f"{at.places[worst[0]]}"
     )
 
 
-def _say(name, what, found, condition):
+def _equal(at, what, found, expected, allowed, place=None):
+    """Require that arrays are equal; with a place, that tangent vectors there are."""
+    error = found * 1.0 - expected * 1.0
+    _require(at, what, abs(error) if place is None else at.manifold.norm(place, error), allowed)
+
+
+def _changed(at, **changes):
+    return SimpleNamespace(**{**vars(at), **changes})
+
+
+def _say(at, what, found, condition):
     if not condition:
-        raise AssertionError(f"{name}: {what}, but it is {found}")
+        raise AssertionError(f"{at.name}: {what}, but it is {found}")
+
+
+def _require_shape(at, what, array, shape):
+    _say(at, f"{what} has shape {shape}", array.shape, array.shape == shape)
 
 
 def _largest(array, axes):
@@ -146,75 +168,70 @@ def _largest(array, axes):
 
 def _check_points(at):
     manifold, ndim = at.manifold, at.manifold.point_ndim
-    name = manifold.name
-    shape = (PLACES, *manifold.point_shape)
-    _say(name, f"random_point has shape {shape}", at.point.shape, at.point.shape == shape)
+    _require_shape(at, "random_point", at.point, (PLACES, *manifold.point_shape))
     for each in (*at.point, *at.end):
         reason = manifold.invalid_reason(each)
-        _say(name, "invalid_reason of a random point and of an end is None", reason, reason is None)
+        _say(at, "invalid_reason of a random point and of an end is None", reason, reason is None)
     broken = at.point[0].copy()
     broken.flat[0] = np.nan
     reason = manifold.invalid_reason(broken)
     said = isinstance(reason, str) and "\n" not in reason
-    _say(name, "invalid_reason of a point that is not a number is a phrase", reason, said)
-    error = _largest(manifold.project(at.point) - at.point, ndim)
-    _require(at, "project leaves points where they are", error, at.here * _largest(at.point, ndim))
+    _say(at, "invalid_reason of a point that is not a number is a phrase", reason, said)
+    allowed = at.here * _largest(at.point, ndim)
+    _equal(
+        at, "project leaves points where they are", manifold.project(at.point), at.point, allowed
+    )
 
 
 def _check_tangent_spaces(at):
     manifold, dim = at.manifold, at.manifold.dim
     frame = manifold.frame(at.point)
-    shape = (PLACES, dim, *manifold.point_shape)
-    _say(manifold.name, f"frame has shape {shape}", frame.shape, frame.shape == shape)
+    _require_shape(at, "frame", frame, (PLACES, dim, *manifold.point_shape))
     start = np.expand_dims(at.point, 1)
     gram = manifold.coordinates(start, frame, frame[:, None])
-    error = _largest(gram - np.eye(dim), 2)
-    _require(at, "frame is orthonormal", error, at.here)
-    error = manifold.norm(start, manifold.project_tangent(start, frame) - frame)
-    _require(at, "frame is tangent", error, at.here)
+    _equal(at, "frame is orthonormal", gram, np.eye(dim), at.here)
+    projected = manifold.project_tangent(start, frame)
+    _equal(at, "frame is tangent", projected, frame, at.here, start)
     array = at.rng.standard_normal(at.point.shape)
     if manifold.dtype is complex:
         array = array + 1j * at.rng.standard_normal(at.point.shape)
     tangent = manifold.project_tangent(at.point, array)
-    size = np.maximum(1.0, manifold.norm(at.point, tangent))
-    error = manifold.norm(at.point, manifold.project_tangent(at.point, tangent) - tangent)
-    _require(at, "project_tangent leaves tangents as they are", error, at.here * size)
+    allowed = at.here * np.maximum(1.0, manifold.norm(at.point, tangent))
+    again = manifold.project_tangent(at.point, tangent)
+    _equal(at, "project_tangent leaves tangents as they are", again, tangent, allowed, at.point)
     back = manifold.vector(frame, manifold.coordinates(at.point, tangent, frame))
-    error = manifold.norm(at.point, back - tangent)
-    _require(at, "project_tangent leads into the span of frame", error, at.here * size)
+    _equal(at, "project_tangent leads into the span of frame", back, tangent, allowed, at.point)
     coordinates = at.rng.standard_normal((PLACES, dim))
     found = manifold.coordinates(at.point, manifold.vector(frame, coordinates))
-    error = _largest(found - coordinates, 1)
-    _require(at, "coordinates undoes vector", error, 10.0 * at.here * np.sqrt(dim))
+    _equal(at, "coordinates undoes vector", found, coordinates, 10.0 * at.here * np.sqrt(dim))
     found = manifold.coordinates(at.point, manifold.tangent(at.point, coordinates), frame)
-    error = _largest(found - coordinates, 1)
-    _require(at, "coordinates in frame undoes tangent", error, 10.0 * at.here * np.sqrt(dim))
-    difference = manifold.inner(at.point, at.first, at.second)
-    difference = difference - manifold.inner(at.point, at.second, at.first)
-    _require(at, "inner is symmetric", abs(difference), at.here)
+    _equal(
+        at, "coordinates in frame undoes tangent", found, coordinates, 10.0 * at.here * np.sqrt(dim)
+    )
+    swapped = manifold.inner(at.point, at.second, at.first)
+    product = manifold.inner(at.point, at.first, at.second)
+    _equal(at, "inner is symmetric", swapped, product, at.here)
 
 
 def _check_geodesics(at):
     manifold, ndim = at.manifold, at.manifold.point_ndim
-    error = manifold.norm(at.point, manifold.log(at.point, at.end) - at.velocity)
-    _require(at, "log undoes exp", error, at.there)
-    error = abs(manifold.dist(at.point, at.end) - at.lengths)
-    _require(at, "dist is the length of the geodesic", error, at.there)
+    _equal(at, "log undoes exp", manifold.log(at.point, at.end), at.velocity, at.there, at.point)
+    away = manifold.dist(at.point, at.end)
+    _equal(at, "dist is the length of the geodesic", away, at.lengths, at.there)
     zero = np.zeros_like(at.velocity)
     with np.errstate(all="raise"):
-        error = _largest(manifold.exp(at.point, zero) - at.point, ndim)
-        _require(at, "a step of length zero stays", error, at.here * _largest(at.point, ndim))
+        end = manifold.exp(at.point, zero)
+        allowed = at.here * _largest(at.point, ndim)
+        _equal(at, "a step of length zero stays", end, at.point, allowed)
         _require(at, "dist to the point itself is zero", manifold.dist(at.point, at.point), at.here)
     # Pairs of random points, with logarithms of any length.
-    apart = at.there * _magnification(manifold, at.other)
     there, back = manifold.dist(at.point, at.other), manifold.dist(at.other, at.point)
-    size = np.maximum(1.0, there)
-    _require(at, "dist is symmetric", abs(there - back), apart * size)
+    allowed = at.there * _magnification(manifold, at.other) * np.maximum(1.0, there)
+    _equal(at, "dist is symmetric", there, back, allowed)
     end = manifold.exp(at.point, manifold.log(at.point, at.other))
-    _require(at, "exp undoes log", manifold.dist(end, at.other), apart * size)
-    detour = manifold.dist(at.point, at.end) + manifold.dist(at.end, at.other)
-    error = np.maximum(0.0, there - detour)
-    _require(at, "dist obeys the triangle inequality", error, apart * size)
+    _require(at, "exp undoes log", manifold.dist(end, at.other), allowed)
+    detour = away + manifold.dist(at.end, at.other)
+    _require(at, "dist obeys the triangle inequality", there - detour, allowed)
 
 
 def _check_transport(at):
@@ -227,26 +244,26 @@ def _check_transport(at):
         (first, second, (at.first, at.second)),
         (first, first, (at.first,) * 2),
     ):
-        error = manifold.inner(at.end, one, other) - manifold.inner(at.point, *before)
-        _require(at, "transport keeps inner products", abs(error), at.there)
-    error = manifold.norm(at.end, first - manifold.project_tangent(at.end, first))
-    _require(at, "transported vectors are tangent", error, at.there)
-    error = manifold.norm(at.end, velocity + manifold.log(at.end, at.point))
-    _require(at, "the transported velocity leads back", error, at.there)
+        found, expected = manifold.inner(at.end, one, other), manifold.inner(at.point, *before)
+        _equal(at, "transport keeps inner products", found, expected, at.there)
+    tangent = manifold.project_tangent(at.end, first)
+    _equal(at, "transported vectors are tangent", tangent, first, at.there, at.end)
+    forth = -manifold.log(at.end, at.point)
+    _equal(at, "the transported velocity leads back", forth, velocity, at.there, at.end)
     back = manifold.transport(at.end, -velocity, first)
-    error = manifold.norm(at.point, back - at.first)
-    _require(at, "transport there and back changes nothing", error, at.there)
-    error = manifold.norm(at.end, manifold.transport_to(at.point, at.end, at.first) - first)
-    _require(at, "transport_to is transport along log", error, at.there)
+    _equal(at, "transport there and back changes nothing", back, at.first, at.there, at.point)
+    carried = manifold.transport_to(at.point, at.end, at.first)
+    _equal(at, "transport_to is transport along log", carried, first, at.there, at.end)
     carried = manifold.transport_to(at.point, at.other, at.first)
-    error = manifold.norm(at.other, carried - manifold.project_tangent(at.other, carried))
+    tangent = manifold.project_tangent(at.other, carried)
+    what = "transport_to leads into the tangent space of the other point"
     apart = at.there * _magnification(manifold, at.other)
-    _require(at, "transport_to leads into the tangent space of the other point", error, apart)
+    _equal(at, what, tangent, carried, apart, at.other)
     half = 0.4 * at.velocity
     velocity = manifold.transport(at.point, half, at.velocity)
     end = manifold.exp(manifold.exp(at.point, half), 0.6 * velocity)
-    error = manifold.dist(end, at.end)
-    _require(at, "a geodesic continues from any of its points", error, at.there)
+    what = "a geodesic continues from any of its points"
+    _require(at, what, manifold.dist(end, at.end), at.there)
 
 
 def _verbs(manifold, point, first, second, other):
@@ -278,22 +295,21 @@ def _verbs(manifold, point, first, second, other):
 def _check_batches(at):
     manifold = at.manifold
     steps = 0.3 * at.first, 0.3 * at.second
+    at = _changed(at, places=_points(np.full(PLACES, 0.3)))
 
     def paired(array):
-        return array[: PLACES // 2 * 2].reshape((2, PLACES // 2, *array.shape[1:]))
+        return array.reshape((2, -1, *array.shape[1:]))
 
     given = [at.point, *steps, at.other]
     batch = _verbs(manifold, *(paired(each) for each in given))
     singles = [_verbs(manifold, *(each[index] for each in given)) for index in range(PLACES)]
     for verb, found in batch.items():
         expected = paired(np.stack([single[verb] for single in singles]))
-        what = f"{verb} of a batch has shape {expected.shape}"
-        _say(manifold.name, what, found.shape, found.shape == expected.shape)
-        error = np.abs(found * 1.0 - expected * 1.0).reshape(PLACES, -1)
-        size = np.maximum(1.0, np.max(np.abs(expected)))
-        _require(
-            at, f"{verb} of a batch is that of its members", np.max(error, axis=-1), at.there * size
-        )
+        what = f"{verb} of a batch"
+        _require_shape(at, what, found, expected.shape)
+        allowed = at.there * np.maximum(1.0, np.max(np.abs(expected)))
+        found, expected = (each.reshape(PLACES, -1) for each in (found, expected))
+        _equal(at, f"{what} is that of its members", found, expected, allowed)
     # One point, and several vectors there.
     vectors = manifold.random_tangent(
         at.rng, np.broadcast_to(at.point[0], (2, 3, *at.point[0].shape))
@@ -312,11 +328,10 @@ def _check_batches(at):
             manifold.transport(points, np.broadcast_to(few, vectors.shape), vectors),
         ),
     ):
-        what = f"{verb} broadcasts to shape {expected.shape}"
-        _say(manifold.name, what, found.shape, found.shape == expected.shape)
-        error = np.max(np.abs(found - expected))
-        size = max(1.0, np.max(np.abs(expected)))
-        _require(at, f"{verb} broadcasts one point", error[None], at.here[:1] * size)
+        what = f"{verb} of one point and several vectors"
+        _require_shape(at, what, found, expected.shape)
+        allowed = at.here[:1] * max(1.0, np.max(np.abs(expected)))
+        _equal(at, f"{what} broadcasts the point", found[None], expected[None], allowed)
 
 
 def _derivative(function):
@@ -363,53 +378,48 @@ def _check_derivatives(at):
         matrix = images(move)
         adjoint = manifold.jacobi_adjoint(at.point, at.velocity, residual, argument)
         expected = np.squeeze(matrix @ weights[..., None], axis=-1)
-        error = _largest(manifold.coordinates(at.point, adjoint, frame) - expected, 1)
+        found = manifold.coordinates(at.point, adjoint, frame)
         size = np.maximum(1.0, _largest(expected, 1))
         what = f"jacobi_adjoint is the adjoint of the derivative of exp in its {argument}"
-        _require(at, what, error, allowed * size)
+        _equal(at, what, found, expected, allowed * size)
     # The last matrix is that of the vector; a determinant adds up the errors of its columns.
     expected = abs(np.linalg.det(matrix))
-    error = abs(manifold.exp_volume(at.point, at.velocity) - expected)
+    found = manifold.exp_volume(at.point, at.velocity)
     size = dim * np.maximum(1.0, expected)
-    _require(at, "exp_volume is the determinant of the derivative of exp", error, allowed * size)
+    what = "exp_volume is the determinant of the derivative of exp"
+    _equal(at, what, found, expected, allowed * size)
 
 
 def _check_symmetry(at):
-    manifold, ndim, dim = at.manifold, at.manifold.point_ndim, at.manifold.dim
+    manifold, dim = at.manifold, at.manifold.dim
     signs, multiplicities = np.array(manifold.curvature_signs), np.array(manifold.multiplicities)
     found = (len(signs) == len(multiplicities)) and sum(multiplicities) == dim
-    _say(manifold.name, f"multiplicities add up to {dim}", tuple(multiplicities), found)
+    _say(at, f"multiplicities add up to {dim}", tuple(multiplicities), found)
     # A step of length zero has no direction.
-    at = SimpleNamespace(
-        **{
-            key: value[1:] if isinstance(value, np.ndarray) else value
-            for key, value in vars(at).items()
-        }
-    )
+    arrays = {key: each for key, each in vars(at).items() if isinstance(each, np.ndarray)}
+    at = _changed(at, **{key: each[1:] for key, each in arrays.items()})
     frame = manifold.frame(at.point)
     start, velocity = np.expand_dims(at.point, 1), np.expand_dims(at.velocity, 1)
     parts = manifold.split(start, velocity, frame)
-    axis = -ndim - 1
-    error = manifold.norm(start, np.sum(parts, axis=axis) - frame)
-    _require(at, "the parts of split add up", error, at.here)
+    total = np.sum(parts, axis=-manifold.point_ndim - 1)
+    _equal(at, "the parts of split add up", total, frame, at.here, start)
     images = manifold.coordinates(
         np.expand_dims(start, 1), parts, np.expand_dims(frame, (1, 2))
     )  # (*batch, dim, K, dim)
     traces = np.einsum("...iki->...k", images)
-    error = abs(traces - multiplicities)
-    _require(at, "multiplicities are the traces of split", error, dim * at.here)
+    _equal(at, "multiplicities are the traces of split", traces, multiplicities, dim * at.here)
     products = np.einsum("...iaj,...ibj->...ab", images, images)
-    error = _largest(products * (1.0 - np.eye(len(signs))), 2)
+    error = abs(products * (1.0 - np.eye(len(signs))))
     _require(at, "the parts of split are orthogonal", error, dim * at.here)
     rates = manifold.frequencies(at.point, at.velocity) / at.lengths[:, None]
     curvatures = np.where(multiplicities > 0, signs * rates**2, 0.0)
     # The velocity's own direction counts among the eigenspaces, with curvature zero.
     lower, upper = min(manifold.curvature_bounds[0], 0.0), max(manifold.curvature_bounds[1], 0.0)
-    error = np.maximum(np.maximum(lower - curvatures, curvatures - upper), 0.0)
+    error = np.maximum(lower - curvatures, curvatures - upper)
     _require(at, "frequencies are within curvature_bounds", error, at.here)
     growth = rates @ ((signs < 0) * multiplicities)
-    error = np.maximum(0.0, growth - manifold.volume_growth)
-    _require(at, "volume_growth is the largest sum of frequencies", error, 10.0 * at.here)
+    excess = growth - manifold.volume_growth
+    _require(at, "volume_growth is the largest sum of frequencies", excess, 10.0 * at.here)
     # One rung of the pole ladder is exact here, and made of exp and log alone.
     short = manifold.expand(np.minimum(1.0, 0.7 * at.lengths[-1] / LONGEST / at.lengths))
     half = 0.5 * short * at.velocity
@@ -418,9 +428,9 @@ def _check_symmetry(at):
     end = manifold.exp(at.point, 2.0 * half)
     mirrored = manifold.exp(middle, -manifold.log(middle, tip))
     carried = manifold.transport(at.point, 2.0 * half, vector)
-    error = manifold.norm(end, carried + manifold.log(end, mirrored))
-    apart = at.there * _magnification(manifold, middle)
-    _require(at, "transport is a rung of the pole ladder", error, 10.0 * apart)
+    rung = -manifold.log(end, mirrored)
+    allowed = 10.0 * at.there * _magnification(manifold, middle)
+    _equal(at, "transport is a rung of the pole ladder", carried, rung, allowed, end)
 
 
 def _check_logs_along(at):
@@ -443,18 +453,16 @@ def _check_logs_along(at):
         allowed = allowed * np.max(_magnification(manifold, points), axis=1)
         eigenspaces = len(manifold.curvature_signs)
         weights = [rng.standard_normal((data, *chains, number)) for _ in range(eigenspaces)]
-        pairs = {"squared_distances": None, "frequencies": None}
-        for key in pairs:
+        at = _changed(at, places=_points(np.full(data, length)))
+        for key in ("squared_distances", "frequencies"):
             found, expected = getattr(fast, key), getattr(generic, key)
-            what = f"{key} of logs_along has shape {expected.shape}"
-            _say(manifold.name, what, found.shape, found.shape == expected.shape)
+            _require_shape(at, f"{key} of logs_along", found, expected.shape)
             what = f"{key} of logs_along are those of exp and log"
-            _require(at, what, np.abs(found - expected), allowed)
+            _equal(at, what, found, expected, allowed)
         for given_weights in (weights, [2.0, *weights[1:]], [*weights[:-1], 2.0]):
-            difference = fast.combine(given_weights) - generic.combine(given_weights)
-            error = manifold.norm(start, difference)
+            found, expected = (each.combine(given_weights) for each in (fast, generic))
             what = "combine of logs_along is the sum of split"
-            _require(at, what, error, 7.0 * allowed)
+            _equal(at, what, found, expected, 7.0 * allowed, start)
 
 
 def check_model(model, seed=0, reach=0.6):
@@ -498,17 +506,20 @@ def _study(model, rng, reach):
     vectors = [reach / k * _unit(manifold, rng, footpoint) for _ in range(k)]
     parameters = model.parameters(footpoint, *vectors)
     x = rng.uniform(-0.5, 1.0, (DATA_SETS, RECORDS, k))
-    predictions = _predictions(model, parameters, x)
+    predictions = model.predict(parameters, x)
     direction = _unit(manifold, rng, predictions)
     lengths = manifold.expand(_smooth_lengths(model.loss, rng, (DATA_SETS, RECORDS), reach))
+    data = x, manifold.exp(predictions, lengths * direction)
     return SimpleNamespace(
         model=model,
         manifold=manifold,
+        name=f"{k} covariates and the loss {model.loss.name} on {manifold.name}",
+        places=[f"data set {index + 1}" for index in range(DATA_SETS)],
         rng=rng,
         parameters=parameters,
-        covariates=x,
+        data=data,
         predictions=predictions,
-        points=manifold.exp(predictions, lengths * direction),
+        gradient=model.energy_gradient(parameters, *data).gradient,
         rounding=ROUNDING * np.max(_magnification(manifold, predictions), axis=1) ** 2,
     )
 
@@ -530,78 +541,50 @@ def _smooth_lengths(loss, rng, shape, reach):
     ]
 
 
-def _predictions(model, parameters, covariates):
-    return np.stack(
-        [
-            model.predict({block: value[index] for block, value in parameters.items()}, x)
-            for index, x in enumerate(covariates)
-        ]
-    )
-
-
-def _hold(at, what, error, allowed):
-    """`_require` with a model's name for the manifold's, and data sets for points."""
-    error = np.asarray(error, dtype=float)
-    if np.all(error <= allowed):
-        return
-    limit = np.broadcast_to(allowed, error.shape)
-    excess = np.where(np.isnan(error), np.inf, error - limit)
-    worst = np.unravel_index(np.argmax(excess), excess.shape)
-    model = at.model
-    raise AssertionError(
-        f"{model.number_of_covariates} covariates and the loss {model.loss.name} on "
-        f"{at.manifold.name}: {what}, but in data set {worst[0] + 1} this is off by "
-        f"{error[worst]:.3g} (allowed: {limit[worst]:.3g})"
-    )
-
-
 def _energy(at, parameters):
-    return at.model.energy_gradient(parameters, at.covariates, at.points, blocks=()).energy
+    return at.model.energy_gradient(parameters, *at.data, blocks=()).energy
 
 
 def _check_energy(at):
     manifold, model = at.manifold, at.model
-    distances = manifold.dist(at.predictions, at.points)
+    x, points = at.data
+    distances = manifold.dist(at.predictions, points)
     expected = np.mean(model.loss.values(distances**2), axis=-1)
-    _hold(
-        at, "the energy is the mean loss", abs(_energy(at, at.parameters) - expected), at.rounding
-    )
-    found = model.residual_distances(at.parameters, at.covariates, at.points)
+    _equal(at, "the energy is the mean loss", _energy(at, at.parameters), expected, at.rounding)
+    found = model.residual_distances(at.parameters, *at.data)
     # A distance comes from its square where that is faster.
-    error = abs(found**2 - distances**2)
     what = "residual_distances are the distances to predict"
-    _hold(at, what, error, at.rounding[:, None])
-    at_zero = _predictions(model, at.parameters, np.zeros_like(at.covariates))
+    _equal(at, what, found**2, distances**2, at.rounding)
+    at_zero = model.predict(at.parameters, np.zeros_like(x))
     error = manifold.dist(np.expand_dims(at.parameters[FOOTPOINT], 1), at_zero)
-    _hold(at, "predict at covariates zero is the footpoint", error, at.rounding[:, None])
+    _require(at, "predict at covariates zero is the footpoint", error, at.rounding)
 
 
 def _check_contributions(at):
     """Against the adjoint of the derivative of Exp, record by record."""
     manifold, model = at.manifold, at.model
+    x, points = at.data
     footpoint, *vectors = (np.expand_dims(value, 1) for value in at.parameters.values())
-    start = np.broadcast_to(footpoint, at.points.shape)
+    start = np.broadcast_to(footpoint, points.shape)
     total = np.zeros_like(start)
     for index, vector in enumerate(vectors):
-        total = total + manifold.expand(at.covariates[..., index]) * vector
-    residual = manifold.log(manifold.exp(start, total), at.points)
-    weights = model.loss.weights(manifold.dist(at.predictions, at.points) ** 2)
+        total = total + manifold.expand(x[..., index]) * vector
+    residual = manifold.log(manifold.exp(start, total), points)
+    weights = model.loss.weights(manifold.dist(at.predictions, points) ** 2)
     residual = residual if weights is None else manifold.expand(weights) * residual
-    found = model.contributions(at.parameters, at.covariates, at.points)
-    gradient = model.energy_gradient(at.parameters, at.covariates, at.points).gradient
+    found = model.contributions(at.parameters, *at.data)
     for index, block in enumerate(model.blocks):
         argument = "vector" if index else "point"
         expected = manifold.jacobi_adjoint(start, total, residual, argument)
         if index:
-            expected = manifold.expand(at.covariates[..., index - 1]) * expected
-        error = manifold.norm(start, found[block] - expected)
+            expected = manifold.expand(x[..., index - 1]) * expected
         what = f"contributions to {block} are residuals carried back by jacobi_adjoint"
-        _hold(at, what, error, 50.0 * at.rounding[:, None])
-        difference = np.sum(found[block], axis=1) + RECORDS * gradient[block]
-        error = manifold.norm(at.parameters[FOOTPOINT], difference)
+        _equal(at, what, found[block], expected, 50.0 * at.rounding, start)
+        sums, expected = np.sum(found[block], axis=1), -RECORDS * at.gradient[block]
         what = f"contributions to {block} add up to minus n times the gradient"
-        _hold(at, what, error, 50.0 * RECORDS * at.rounding)
-    residuals = model.residuals(at.parameters, at.covariates, at.points)
+        place = at.parameters[FOOTPOINT]
+        _equal(at, what, sums, expected, 50.0 * RECORDS * at.rounding, place)
+    residuals = model.residuals(at.parameters, *at.data)
     for sign in (1.0, -1.0):
         signs = (0.5, sign, 0.7, -0.3)
         coefficients = dict(zip(model.blocks, signs, strict=False))
@@ -614,7 +597,7 @@ def _check_contributions(at):
         # A small difference of squares is rounded to its root, and upwards.
         error = np.where(found >= expected, (found - expected) * 1e-5, expected - found)
         what = "adjoint_norms are the norms of combined contributions"
-        _hold(at, what, error, 50.0 * at.rounding[:, None] + 1e-11)
+        _require(at, what, error, 50.0 * at.rounding + 1e-11)
 
 
 def _directions(at, blocks):
@@ -635,30 +618,29 @@ def _along(step, size):
 
 def _check_gradient(at):
     manifold, model = at.manifold, at.model
-    gradient = model.energy_gradient(at.parameters, at.covariates, at.points).gradient
     for block in model.blocks:
         places, step = _directions(at, (block,))
         expected = _derivative(
             lambda size, p=places, s=step: _energy(at, model.retract(p, _along(s, size)))
         )
-        found = manifold.inner(places[FOOTPOINT], np.expand_dims(gradient[block], 1), step[block])
+        gradient = np.expand_dims(at.gradient[block], 1)
+        found = manifold.inner(places[FOOTPOINT], gradient, step[block])
         # Gradients are about 0.1 long.
         what = f"the gradient in {block} is the derivative of the energy"
-        _hold(at, what, abs(found - expected), 2e-12 + 50.0 * at.rounding[:, None])
+        _equal(at, what, found, expected, 2e-12 + 50.0 * at.rounding)
 
 
 def _check_hessian(at):
     manifold, model = at.manifold, at.model
-    matrix = model.hessian(at.parameters, at.covariates, at.points)
-    error = np.max(abs(matrix - np.swapaxes(matrix, -1, -2)), axis=(-1, -2))
-    _hold(at, "the Hessian is symmetric", error, 0.0)
+    matrix = model.hessian(at.parameters, *at.data)
+    _equal(at, "the Hessian is symmetric", matrix, np.swapaxes(matrix, -1, -2), 0.0)
     # Directions across all blocks see the mixed derivatives too.
     places, step = _directions(at, model.blocks)
     start = places[FOOTPOINT]
 
     def slope(size):
         end = model.retract(places, _along(step, size))
-        found = model.energy_gradient(end, at.covariates, at.points).gradient
+        found = model.energy_gradient(end, *at.data).gradient
         return sum(
             manifold.inner(
                 end[FOOTPOINT],
@@ -674,9 +656,9 @@ def _check_hessian(at):
         [manifold.coordinates(start, value, frame) for value in step.values()], axis=-1
     )
     found = np.einsum("dci,dij,dcj->dc", flat, matrix, flat)
-    size = np.maximum(1.0, np.max(abs(matrix), axis=(-1, -2)))[:, None]
+    size = np.maximum(1.0, np.max(abs(matrix), axis=(-1, -2)))
     what = "the Hessian is the derivative of the gradient"
-    _hold(at, what, abs(found - expected), 1e-8 * size)
+    _equal(at, what, found, expected, 1e-8 * size)
 
 
 def _check_chunks(at):
@@ -684,65 +666,63 @@ def _check_chunks(at):
     model, manifold = at.model, at.manifold
     places, step = _directions(at, model.blocks)
     states = model.retract(places, _along(step, 0.1))
-    whole = model.energy_gradient(states, at.covariates, at.points)
+    whole = model.energy_gradient(states, *at.data)
     # Chunks of one chain and five records, so that a remainder is left.
     size = 5 * DATA_SETS * record_size(manifold, model.number_of_covariates)
     with mock.patch.object(chunks, "CHUNK", size):
-        parts = model.energy_gradient(states, at.covariates, at.points)
-    error = abs(parts.energy - whole.energy)
-    _hold(at, "chunks do not change the energy", error, at.rounding[:, None])
+        parts = model.energy_gradient(states, *at.data)
+    _equal(at, "chunks do not change the energy", parts.energy, whole.energy, at.rounding)
     for block in model.blocks:
-        error = manifold.norm(states[FOOTPOINT], parts.gradient[block] - whole.gradient[block])
-        _hold(at, f"chunks do not change the gradient in {block}", error, at.rounding[:, None])
+        found, expected = parts.gradient[block], whole.gradient[block]
+        what = f"chunks do not change the gradient in {block}"
+        _equal(at, what, found, expected, at.rounding, states[FOOTPOINT])
     one = {block: value[1, 2] for block, value in states.items()}
-    single = model.energy_gradient(one, at.covariates[1], at.points[1])
+    single = model.energy_gradient(one, *(each[1] for each in at.data))
     error = np.array([0.0, abs(single.energy - whole.energy[1, 2])])
-    _hold(at, "the energy of a batch is that of its members", error, at.rounding)
+    _require(at, "the energy of a batch is that of its members", error, at.rounding)
 
 
 def _check_gauss_newton(at):
     manifold, model = at.manifold, at.model
     footpoint = at.parameters[FOOTPOINT]
     damping = np.zeros(DATA_SETS)
-    gradient = model.energy_gradient(at.parameters, at.covariates, at.points).gradient
-    steps = model.gauss_newton_steps(at.parameters, at.covariates, at.points, gradient, damping)
+    gradient = at.gradient
+    steps = model.gauss_newton_steps(at.parameters, *at.data, gradient, damping)
     slope = sum(manifold.inner(footpoint, steps[block], gradient[block]) for block in gradient)
     size = sum(manifold.inner(footpoint, each, each) for each in gradient.values())
     # Below zero by far more than rounding.
-    _hold(at, "a Gauss-Newton step descends", np.maximum(0.0, slope + 1e-6 * size), 0.0)
+    _require(at, "a Gauss-Newton step descends", np.maximum(0.0, slope + 1e-6 * size), 0.0)
     weights = model.loss.weights(np.zeros(1))
     if weights is not None and weights[0] != 1.0:
         return  # the loss has no second derivative without residuals
-    matrix = model.hessian(at.parameters, at.covariates, at.predictions)
-    steps = model.gauss_newton_steps(
-        at.parameters, at.covariates, at.predictions, gradient, damping
-    )
+    exact = at.data[0], at.predictions
+    matrix = model.hessian(at.parameters, *exact)
+    steps = model.gauss_newton_steps(at.parameters, *exact, gradient, damping)
     flat, expected = (
         np.concatenate([manifold.coordinates(footpoint, each[b]) for b in model.blocks], axis=-1)
         for each in (steps, gradient)
     )
     error = np.linalg.norm(np.squeeze(matrix @ flat[..., None], axis=-1) + expected, axis=-1)
     allowed = 1e-7 * np.linalg.norm(flat, axis=-1)
-    _hold(at, "Gauss-Newton steps without residuals are Newton's", error, allowed)
+    _require(at, "Gauss-Newton steps without residuals are Newton's", error, allowed)
 
 
 def _check_fit(at):
     manifold, model = at.manifold, at.model
-    found = model.fit(at.covariates, at.points)
-    _hold(at, "the fit converges", ~found.converged, 0.0)
-    _hold(at, "the gradient at the fit is small", found.gradient_norm, 1e-10)
+    found = model.fit(*at.data)
+    _require(at, "the fit converges", ~found.converged, 0.0)
+    _require(at, "the gradient at the fit is small", found.gradient_norm, 1e-10)
     truth = _energy(at, at.parameters)
-    _hold(at, "the fit has no more energy than the truth", found.energy - truth, at.rounding)
-    fitted = SimpleNamespace(**{**vars(at), "parameters": found.parameters})
-    places, step = _directions(fitted, model.blocks)
+    _require(at, "the fit has no more energy than the truth", found.energy - truth, at.rounding)
+    places, step = _directions(_changed(at, parameters=found.parameters), model.blocks)
     for size in (1e-3, 1e-2, 0.1):
         around = _energy(at, model.retract(places, _along(step, size)))
         error = found.energy[:, None] - around
-        _hold(at, "the fit is a minimum", error, -1e-4 * size**2)
-    distances = model.residual_distances(found.parameters, at.covariates, at.points)
-    error = abs(found.largest_residual - np.max(distances, axis=-1))
-    _hold(at, "largest_residual is that of the fit", error, 0.0)
-    singles = [model.fit(at.covariates[i], at.points[i]) for i in range(DATA_SETS)]
+        _require(at, "the fit is a minimum", error, -1e-4 * size**2)
+    distances = model.residual_distances(found.parameters, *at.data)
+    largest = np.max(distances, axis=-1)
+    _equal(at, "largest_residual is that of the fit", found.largest_residual, largest, 0.0)
+    singles = [model.fit(*data) for data in zip(*at.data, strict=True)]
     for block in model.blocks:
         each = np.stack([single.parameters[block] for single in singles])
         footpoint = found.parameters[FOOTPOINT]
@@ -750,13 +730,12 @@ def _check_fit(at):
             error = manifold.dist(footpoint, each)
         else:
             error = manifold.norm(footpoint, found.parameters[block] - each)
-        _hold(at, f"a batch of fits has the {block} of single ones", error, 1e-8)
+        _require(at, f"a batch of fits has the {block} of single ones", error, 1e-8)
 
 
 def _check_recovery(at):
     manifold, model = at.manifold, at.model
-    found = model.fit(at.covariates, at.predictions)
-    _hold(at, "a fit without noise converges", ~found.converged, 0.0)
-    predictions = _predictions(model, found.parameters, at.covariates)
-    error = manifold.dist(predictions, at.predictions)
-    _hold(at, "a fit without noise finds the truth", error, 1e-8)
+    found = model.fit(at.data[0], at.predictions)
+    _require(at, "a fit without noise converges", ~found.converged, 0.0)
+    error = manifold.dist(model.predict(found.parameters, at.data[0]), at.predictions)
+    _require(at, "a fit without noise finds the truth", error, 1e-8)

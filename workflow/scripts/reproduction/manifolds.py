@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
+from geodp.data.tables import parse_matrix
 from geodp.errors import DataError
-from geodp.manifolds.landmark_maps import LandmarkMap, fourier_harmonics, parse_matrix
+from geodp.manifolds.landmark_maps import LandmarkMap, fourier_harmonics
 from geodp.manifolds.registry import make_manifold
 
 

@@ -23,6 +23,10 @@ FARTHEST = 10.0
 WIDTH = 0.1
 ITERATIONS = 500
 
+# Of the test of independence: permutations, and most draws compared.
+PERMUTATIONS = 999
+COMPARED = 8000
+
 
 @dataclass(frozen=True)
 class Attack:
@@ -180,34 +184,32 @@ def attack(manifold, centre, draws, pair, confidence=0.99):
     )
 
 
-def dependence(rng, manifold, draws, permutations=999, most=8000):
+def dependence(rng, manifold, draws):
     """Whether draws for one data set depend on those for the other: p-value of a permutation test.
 
     Draws made with random numbers of their own are independent.  If a mechanism uses the same
     random numbers for both, the k-th draw from one data set lies close to the k-th from the other,
     and whoever sees two releases learns more than their budgets allow.  The test compares the mean
-    distance of footpoints of equal number with that in random order, and counts equal pairs.
+    distance of footpoints of equal number with that in random order.
 
     Parameters
     ----------
     rng : numpy.random.Generator
     manifold : Manifold
     draws : tuple of ndarray, each (count, k, *point_shape)
-    permutations, most : int
-        Of the test, and draws used.
 
     Returns
     -------
     float
-        Small if they depend on one another; at least ``1 / (permutations + 1)``.
+        Small if they depend on one another; at least ``1 / (PERMUTATIONS + 1)``.
     """
     inner = (slice(None),) * manifold.point_ndim
-    first, second = (part[(slice(0, most), 0, *inner)] for part in draws)
+    first, second = (part[(slice(0, COMPARED), 0, *inner)] for part in draws)
     count = min(len(first), len(second))
     first, second = first[:count], second[:count]
     seen = float(np.mean(manifold.dist(first, second)))
     among = [
         float(np.mean(manifold.dist(first, second[rng.permutation(count)])))
-        for _ in range(permutations)
+        for _ in range(PERMUTATIONS)
     ]
-    return (1 + np.sum(np.asarray(among) <= seen)) / (permutations + 1)
+    return (1 + np.sum(np.asarray(among) <= seen)) / (PERMUTATIONS + 1)

@@ -23,10 +23,6 @@ class Disc:
     centre: np.ndarray
     radius: float
 
-    @property
-    def is_whole(self):
-        return self.radius >= self.space.injectivity_radius
-
     def contains(self, states):
         """Whether states (*batch, *point_shape) lie in it, up to rounding."""
         return self.space.dist(self.centre, states) <= self.radius * (1.0 + 1e-9)
@@ -51,7 +47,7 @@ class Disc:
         log_weights : ndarray, shape (*batch, nodes)
             Logarithms of areas.
         """
-        if self.is_whole:
+        if self.radius >= self.space.injectivity_radius:
             halves = [
                 self._patch(pole, fine, rings, rays, 0.5 * np.pi),
                 self._patch(-pole, np.full(np.shape(fine), 0.05), rings, rays, 0.5 * np.pi),

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import gammaincinv, gammaln, logsumexp, stdtrit
 
-from geodp.audit.search import climb
+from geodp.audit.search import climb, log_ratio
 from geodp.errors import DataError
 from geodp.manifolds.supports import ProductSupport, cube_directions, sobol_points
 from geodp.manifolds.tangent_bundle import TangentBundle
@@ -75,13 +75,9 @@ class LocalProposal:
     matrix: np.ndarray
     rate: float
 
-    @property
-    def _dim(self):
-        return self.bundle.base.dim
-
     def states(self, cube):
         """As `UniformProposal.states`."""
-        dim = self._dim
+        dim = self.bundle.base.dim
         ends = [
             cube_directions(part[:, :dim]) * (gammaincinv(dim, part[:, dim:]) / self.rate)
             for part in (cube[:, : dim + 1], cube[:, dim + 1 :])
@@ -92,7 +88,7 @@ class LocalProposal:
 
     def log_density(self, states):
         """For the bundle's volume, of states reached within the injectivity radius."""
-        dim = self._dim
+        dim = self.bundle.base.dim
         step = self.bundle.log(self.centre, states)
         place = self.bundle.coordinates(self.centre, step, self._frame)
         gradient = place @ self.matrix.T
@@ -138,21 +134,6 @@ def local_proposals(public, covariates, points, budget):
     return [LocalProposal(bundle, centre, matrix, rate / width) for width in WIDTHS]
 
 
-@dataclass(frozen=True)
-class Sample:
-    """Weighted geodesics in the support, of several repetitions.
-
-    Attributes
-    ----------
-    states : ndarray, shape (repetitions, count, 2, *point_shape)
-    log_weights : ndarray, shape (repetitions, count)
-        Minus infinity off the support.
-    """
-
-    states: np.ndarray
-    log_weights: np.ndarray
-
-
 def draw_sample(support, proposals, power, seeds):
     """Sobol points of each proposal, weighted for the mixture of all (the balance heuristic).
 
@@ -164,6 +145,12 @@ def draw_sample(support, proposals, power, seeds):
         Each proposal has 2^power points in each repetition.
     seeds : sequence
         One for each repetition.
+
+    Returns
+    -------
+    states : ndarray, shape (repetitions, count, 2, *point_shape)
+    log_weights : ndarray, shape (repetitions, count)
+        Minus infinity off the support.
     """
     bundle = support.space
     states = np.stack(
@@ -181,7 +168,7 @@ def draw_sample(support, proposals, power, seeds):
     safe = np.where(bundle.expand(inside), states, support.origin)
     mixture = logsumexp([proposal.log_density(safe) for proposal in proposals], axis=0)
     log_weights = np.where(inside, -mixture, -np.inf) - np.log(states.shape[1] / len(proposals))
-    return Sample(states, log_weights)
+    return states, log_weights
 
 
 @dataclass(frozen=True)
@@ -242,12 +229,13 @@ def joint_loss(rng, make, public, pair, budget, power=9, repetitions=8, proposal
             for proposal in local_proposals(public, x, y, budget)
         ]
     mixed = [UniformProposal(support), *proposals]
-    sample = draw_sample(support, mixed, power, rng.integers(1 << 32, size=repetitions))
+    seeds = rng.integers(1 << 32, size=repetitions)
+    states, log_weights = draw_sample(support, mixed, power, seeds)
     distributions = make(public, pair.covariates, pair.points)
     space = support.space
-    states = sample.states.reshape((-1, *space.point_shape))
+    states = states.reshape((-1, *space.point_shape))
     value = log_densities(distributions, states, budget)
-    terms = value.reshape((2, repetitions, -1)) + sample.log_weights
+    terms = value.reshape((2, repetitions, -1)) + log_weights
     by_repetition = logsumexp(terms, axis=-1)
     constants = logsumexp(by_repetition, axis=-1) - np.log(repetitions)
     if not np.all(np.isfinite(constants)):
@@ -258,8 +246,7 @@ def joint_loss(rng, make, public, pair, budget, power=9, repetitions=8, proposal
 
     def gap(value):
         outside = np.all(np.isneginf(value), axis=0)
-        first, second = np.where(outside, 0.0, value - constants[:, None])
-        return np.where(outside, -np.inf, np.abs(first - second))
+        return np.where(outside, -np.inf, log_ratio(*(value - constants[:, None])))
 
     found = gap(value)
     start = np.argsort(-found, kind="stable")[:PLACES]
@@ -281,31 +268,29 @@ def joint_loss(rng, make, public, pair, budget, power=9, repetitions=8, proposal
     return JointLoss(float(values[best]), float(error), places[best], constants)
 
 
-def search_joint_loss(make, public, budget, first, power=7, seed=0):
+def search_joint_loss(make, public, budget, first):
     """The function of neighbours that `worst_neighbour` makes large; cheap and rough.
 
     Parameters
     ----------
-    make, public, budget, power
+    make, public, budget
         As in `joint_loss`.
     first : tuple of ndarray
         Covariates (n,) and points of the data set whose neighbours they are.
-    seed : int
-        The same places for every neighbour.
     """
     support = public.support
     covariates, points = first
     proposals = [UniformProposal(support), *local_proposals(public, covariates, points, budget)]
-    sample = draw_sample(support, proposals, power, [seed])
-    states, log_weights = sample.states[0], sample.log_weights[0]
-    one = log_densities(make(public, first[0][None], first[1][None]), states, budget)
+    # The same places for every neighbour.
+    [states], [log_weights] = draw_sample(support, proposals, 7, [0])
+
+    def normalised(covariates, points):
+        value = log_densities(make(public, covariates, points), states, budget)
+        return value - logsumexp(value + log_weights, axis=-1, keepdims=True)
+
+    base = normalised(covariates[None], points[None])
 
     def loss(covariates, points):
-        value = log_densities(make(public, covariates, points), states, budget)
-        own = value - logsumexp(value + log_weights, axis=-1, keepdims=True)
-        base = one - logsumexp(one + log_weights, axis=-1, keepdims=True)
-        outside = np.isneginf(own) & np.isneginf(base)
-        gaps = np.abs(np.where(outside, 0.0, own) - np.where(outside, 0.0, base))
-        return np.max(gaps, axis=-1)
+        return np.max(log_ratio(normalised(covariates, points), base), axis=-1)
 
     return loss

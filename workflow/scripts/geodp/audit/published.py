@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from geodp.audit.disc import Disc
-from geodp.audit.search import Pair, climb
+from geodp.audit.search import Pair, climb, log_ratio
 from geodp.manifolds.euclidean import Euclidean
 from geodp.manifolds.sphere import Sphere
 from geodp.models.geodesic import GeodesicModel
@@ -97,11 +97,6 @@ class SphereSetting:
     radius: float
     tau: float
 
-    @property
-    def longest(self):
-        """Longest shooting vector: from edge to edge of the ball."""
-        return 2.0 * self.radius
-
 
 @dataclass(frozen=True)
 class Densities:
@@ -149,12 +144,9 @@ class Densities:
         norm = SPHERE.norm(p, found.gradient[self.block])
         return np.where(self.disc.contains(states), -norm / self.scale[..., None], -np.inf)
 
-    def take(self, pair):
-        """One pair, as a batch of one."""
-        chosen = slice(pair, pair + 1)
-        arrays = ("covariates", "points", "scale", "footpoint", "shooting_vector", "pole")
-        parts = {name: getattr(self, name)[chosen] for name in arrays}
-        return Densities(disc=self.disc, block=self.block, clip=self.clip, **parts)
+    def nodes(self, rings, rays):
+        """Nodes of quadrature of each density; see `Disc.nodes`."""
+        return self.disc.nodes(self.pole, np.nan_to_num(self.scale, nan=1.0), rings, rays)
 
 
 def _clipped_model(clip):
@@ -202,7 +194,8 @@ def densities(variant, setting, budget, covariates, points):
         radius = np.pi if variant.whole else setting.radius
         disc, pole = Disc(SPHERE, setting.centre, radius), mode.parameters["footpoint"]
     else:
-        disc = Disc(PLANE, np.zeros(2), setting.longest)
+        # The longest shooting vectors lead from edge to edge of the ball.
+        disc = Disc(PLANE, np.zeros(2), 2.0 * setting.radius)
         pole = SPHERE.coordinates(p, mode.parameters["shooting_vector"])
     return Densities(disc, covariates, points, scale, p, v, pole, variant.block, clip)
 
@@ -228,25 +221,17 @@ class Losses:
 
 def losses(compared, nodes=ROUGH):
     """Privacy losses at the nodes of quadrature alone."""
-    disc = compared.disc
-    states, log_weights = disc.nodes(compared.pole, np.nan_to_num(compared.scale, nan=1.0), *nodes)
+    states, log_weights = compared.nodes(*nodes)
     each = states.shape[2]
     # Both densities at the nodes of both: the second's nodes know where its mode is.
     both = states.reshape((len(states), 1, 2 * each, *states.shape[3:]))
     value = compared.log_density(np.repeat(both, 2, axis=1))
     own = np.stack([value[:, 0, :each], value[:, 1, each:]], axis=1)
     constants = logsumexp(own + log_weights, axis=-1)
-    gap = _gap(value, constants)
+    gap = log_ratio(*np.moveaxis(value - constants[..., None], 1, 0))
     order = np.argsort(-gap, axis=-1)[:, :PLACES]
     places = np.take_along_axis(both[:, 0], compared.disc.space.expand(order), axis=1)
     return Losses(np.max(gap, axis=-1), constants, places)
-
-
-def _gap(value, constants):
-    """Absolute difference of normalised log densities (pairs, 2, chains)."""
-    first, second = np.moveaxis(value - constants[..., None], 1, 0)
-    outside = np.isneginf(first) & np.isneginf(second)
-    return np.abs(np.where(outside, 0.0, first) - np.where(outside, 0.0, second))
 
 
 @dataclass(frozen=True)
@@ -287,7 +272,8 @@ def realised_loss(rng, compared):
         flat = states.reshape((1, 1, -1, *space.point_shape))
         value = compared.log_density(np.repeat(flat, 2, axis=1))
         inside = ~np.isneginf(value[:, 0])
-        return np.where(inside, _gap(value, constants), -np.inf).reshape(states.shape[:2])
+        found = log_ratio(*np.moveaxis(value - constants[..., None], 1, 0))
+        return np.where(inside, found, -np.inf).reshape(states.shape[:2])
 
     longest = 0.3 * min(compared.disc.radius, 1.0)
     sizes = (longest, 1e-3 * min(float(np.min(compared.scale)), longest))
@@ -305,20 +291,7 @@ def realised_loss(rng, compared):
 
 
 def pair_loss(rng, variant, setting, budget, pair):
-    """Realised loss of a variant for one pair of neighbours.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    variant : Variant
-    setting : SphereSetting
-    budget : float
-    pair : Pair
-
-    Returns
-    -------
-    Realised
-    """
+    """Realised loss of a variant for one `Pair`; see `densities` and `realised_loss`."""
     compared = densities(variant, setting, budget, pair.covariates[None], pair.points[None])
     return realised_loss(rng, compared)
 
@@ -347,9 +320,7 @@ def search_change(variant, setting, first):
 
     def change(covariates, points):
         compared = densities(variant, setting, 1.0, *_pairs(first, covariates, points))
-        states, _ = compared.disc.nodes(
-            compared.pole, np.nan_to_num(compared.scale, nan=1.0), *ROUGH
-        )
+        states, _ = compared.nodes(*ROUGH)
         # Scales at a budget of one are sensitivities, times the factor.
         value = compared.log_density(np.broadcast_to(states[:, :1], states.shape)) * variant.factor
         return np.max(np.abs(value[:, 0] - value[:, 1]), axis=-1)
@@ -368,8 +339,9 @@ def _pairs(first, covariates, points):
 def two_points(angle=0.02, centre=None):
     """Two records for which the factor of two is needed and attained.
 
-    With ``v = 0`` and a small tau the gradients of ``q`` and ``-q'`` cancel nearly everywhere and
-    agree between ``q`` and ``q'``; those of ``q`` and ``q'`` the other way round.
+    Records ``q`` and ``q'`` lie ``angle`` apart, on both sides of ``centre``.  With ``v = 0`` and a
+    small tau the gradients of ``q`` and ``-q'`` cancel nearly everywhere and agree between ``q``
+    and ``q'``; those of ``q`` and ``q'`` the other way round.
 
     Returns
     -------

@@ -33,11 +33,8 @@ def climb(rng, space, value, start, sizes, rounds=30, trials=24):
     best = value(start[:, None])[:, 0]
     every = np.arange(len(start))
     low, high = np.log(min(sizes)), np.log(max(sizes))
-    axis = 1
     for _ in range(rounds):
-        here = np.broadcast_to(
-            np.expand_dims(place, axis), (len(place), trials, *space.point_shape)
-        )
+        here = np.broadcast_to(place[:, None], (len(place), trials, *space.point_shape))
         length = np.exp(rng.uniform(low, high, (len(place), trials)))
         step = space.random_tangent(rng, here) * space.expand(length / np.sqrt(space.dim))
         trial = space.exp(here, step)
@@ -48,6 +45,12 @@ def climb(rng, space, value, start, sizes, rounds=30, trials=24):
         best = np.where(better, found[every, chosen], best)
         place = np.where(space.expand(better), trial[every, chosen], place)
     return place, best
+
+
+def log_ratio(first, second):
+    """Absolute difference of log densities, zero where both are without mass."""
+    outside = np.isneginf(first) & np.isneginf(second)
+    return np.abs(np.where(outside, 0.0, first) - np.where(outside, 0.0, second))
 
 
 @dataclass(frozen=True)

@@ -125,48 +125,31 @@ def check_landmarks(landmarks, source, numbers):
     """
     for number, record in zip(numbers, landmarks, strict=True):
         if not np.all(np.isfinite(record)):
-            raise DataError(
-                f"{source.record(number)}: landmark {int(np.argmin(np.isfinite(record))) + 1} "
-                f"is not a pair of finite numbers: {source.remedy}"
-            )
+            missing = int(np.argmin(np.isfinite(record)))
+            raise source.refusal(number, f"landmark {missing + 1} is not a pair of finite numbers")
     middle = np.median(landmarks.real, axis=-1) + 1j * np.median(landmarks.imag, axis=-1)
     away = np.abs(landmarks - middle[:, None])
     usual = np.median(away)
-    for index, (number, record) in enumerate(zip(numbers, landmarks, strict=True)):
+    for number, record, far in zip(numbers, landmarks, away, strict=True):
         if len(np.unique(record)) == 1:
-            raise DataError(
-                f"{source.record(number)}: all landmarks coincide, so there is no shape: "
-                f"{source.remedy}"
-            )
+            raise source.refusal(number, "all landmarks coincide, so there is no shape")
         if len(np.unique(record)) < len(record):
-            first, second = _coincident(record)
-            raise DataError(
-                f"{source.record(number)}: landmarks {first} and {second} coincide: {source.remedy}"
-            )
+            second = next(k for k in range(len(record)) if record[k] in record[:k])
+            first = int(np.argmax(record == record[second]))
+            raise source.refusal(number, f"landmarks {first + 1} and {second + 1} coincide")
         coded = np.isin(record.real, MISSING_CODES) & (record.real == record.imag)
         if np.any(coded):
-            place = record[coded][0]
-            raise DataError(
-                f"{source.record(number)}: landmark {int(np.argmax(coded)) + 1} at "
-                f"({place.real:g}, {place.imag:g}) carries a code for a missing value: "
-                f"{source.remedy}"
-            )
-        worst = int(np.argmax(away[index]))
-        if away[index, worst] > WILD_LANDMARK * usual:
-            place = record[worst]
-            raise DataError(
-                f"{source.record(number)}: landmark {worst + 1} at ({place.real:g}, "
-                f"{place.imag:g}) is over {WILD_LANDMARK:g} times farther out than is usual here: "
-                f"{source.remedy}"
+            place = _landmark(record, int(np.argmax(coded)))
+            raise source.refusal(number, f"{place} carries a code for a missing value")
+        if np.max(far) > WILD_LANDMARK * usual:
+            place = _landmark(record, int(np.argmax(far)))
+            raise source.refusal(
+                number, f"{place} is over {WILD_LANDMARK:g} times farther out than is usual here"
             )
 
 
-def _coincident(record):
-    for second in range(len(record)):
-        for first in range(second):
-            if record[first] == record[second]:
-                return first + 1, second + 1
-    raise AssertionError("no two landmarks coincide")
+def _landmark(record, index):
+    return f"landmark {index + 1} at ({record[index].real:g}, {record[index].imag:g})"
 
 
 def check_points(manifold, points, source, numbers):
@@ -174,7 +157,4 @@ def check_points(manifold, points, source, numbers):
     for number, point in zip(numbers, points, strict=True):
         reason = manifold.invalid_reason(point)
         if reason is not None:
-            raise DataError(
-                f"{source.record(number)}: not a point of {manifold.name}, since {reason}: "
-                f"{source.remedy}"
-            )
+            raise source.refusal(number, f"not a point of {manifold.name}, since {reason}")

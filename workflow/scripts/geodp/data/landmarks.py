@@ -1,8 +1,7 @@
 """Closed outlines in the plane: orientation, self-intersection, resampling by arc length.
 
 An outline is a complex array of shape (..., k): landmarks in their order along a closed polygon.
-Edge j runs from landmark j to landmark j + 1, the last one back to the
-first.
+Edge j runs from landmark j to landmark j + 1, the last one back to the first.
 """
 
 import numpy as np
@@ -75,13 +74,10 @@ def crossing_edges(outline):
     # Each edge's line separates the ends of the other, or touches one.
     apart = side * np.roll(side, -1, axis=1) <= 0
 
-    def overlap(low, high):
-        return low[:, None] <= high[None, :]
-
     # Edges on one line always pass that test; they meet only if their extents overlap.
     near = np.ones((number, number), dtype=bool)
     for first, second in ((start.real, end.real), (start.imag, end.imag)):
-        within = overlap(np.minimum(first, second), np.maximum(first, second))
+        within = np.minimum(first, second)[:, None] <= np.maximum(first, second)
         near &= within & within.T
     first, second = np.nonzero(np.triu(apart & apart.T & near, k=2))
     # The last edge ends where the first starts.

@@ -6,7 +6,7 @@ import numpy as np
 
 from geodp.data.checks import check_counts
 from geodp.data.messages import RecordFile, few
-from geodp.data.records import RecordOptions, assemble, check_enough, check_outline, has_landmarks
+from geodp.data.records import RecordOptions, assemble, check_enough, has_landmarks
 from geodp.errors import DataError
 
 # Kinds of arrays of real numbers; a logical array is read as one of integers.
@@ -44,7 +44,6 @@ def read_mat_records(file, source, manifold, covariate, landmarks="landmarks", *
     """
     described = RecordFile(source, "record", "variable")
     options = RecordOptions(covariate, **settings)
-    check_outline(manifold, described, options)
     if not has_landmarks(manifold):
         raise DataError(
             f"{source}: a .mat file is read for its landmarks and a point of {manifold.name} has "

@@ -5,7 +5,7 @@ the header is row 1) and the column or variable.
 """
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -38,8 +38,6 @@ class Records:
         Word for an entry of ``rows``.
     notes : list of str
         A sentence for each omission, repair or resampling.
-    landmarks_read : int or None
-        Number of landmarks of a record in the file; None for points that are not shapes.
     """
 
     covariates: np.ndarray
@@ -47,9 +45,8 @@ class Records:
     points: np.ndarray
     subjects: list
     rows: list
-    row_word: str = "row"
-    notes: list = field(default_factory=list)
-    landmarks_read: int | None = None
+    row_word: str
+    notes: list
 
 
 @dataclass(frozen=True)
@@ -91,17 +88,7 @@ class RecordOptions:
 
 def has_landmarks(manifold):
     """Whether points of a manifold are shapes of landmarks."""
-    return np.issubdtype(manifold.dtype, np.complexfloating)
-
-
-def check_outline(manifold, source, options):
-    """Refuse the option ``outline`` where points are not shapes."""
-    if options.outline and not has_landmarks(manifold):
-        raise DataError(
-            f"{source.name}: a point of {manifold.name} has no landmarks and so no outline: set "
-            "outline to false",
-            argument="outline",
-        )
+    return manifold.dtype is complex
 
 
 def assemble(source, manifold, options, numbers, fields, read):
@@ -130,7 +117,10 @@ def assemble(source, manifold, options, numbers, fields, read):
         One sentence that names the file, the record and the field.
     """
     notes = []
-    keep = options.keep or {}
+    keep = {
+        name: allowed if isinstance(allowed, (list, tuple)) else [allowed]
+        for name, allowed in (options.keep or {}).items()
+    }
     kept = _matching(source, keep, fields, len(numbers))
     if len(kept) < len(numbers):
         wanted = " and ".join(f"{name} {_wanted(allowed)}" for name, allowed in keep.items())
@@ -140,9 +130,7 @@ def assemble(source, manifold, options, numbers, fields, read):
     check_enough(numbers, source, " after keep" if keep else "")
     covariates, limits = _scaled(source, options, numbers, fields[options.covariate])
     array = read(kept)
-    landmarks_read = None
     if has_landmarks(manifold):
-        landmarks_read = array.shape[-1]
         landmarks, mended = mended_landmarks(
             array, source, numbers, manifold.landmarks, options.outline
         )
@@ -162,9 +150,7 @@ def assemble(source, manifold, options, numbers, fields, read):
     # A file without subjects has none to lack.
     for number, name in zip(numbers, subjects, strict=bool(subjects)):
         if not name:
-            raise DataError(
-                f"{source.cell(number, options.subject)}: the value is missing: {source.remedy}"
-            )
+            raise source.refusal(number, "the value is missing", options.subject)
     if len(set(subjects)) < len(subjects):
         notes.append(
             f"{len(subjects)} records of {len(set(subjects))} subjects: a budget stated per record "
@@ -178,7 +164,6 @@ def assemble(source, manifold, options, numbers, fields, read):
         rows=numbers,
         row_word=source.record_word,
         notes=notes,
-        landmarks_read=landmarks_read,
     )
 
 
@@ -193,25 +178,19 @@ def check_enough(numbers, source, when=""):
 
 def _label(value):
     """Value for comparisons: a number if possible, so that 1, 1.0 and "01" are equal."""
-    text = str(value).strip()
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        return text
-    return number if math.isfinite(number) else text
+    number = finite_number(value)
+    return str(value).strip() if number is None else number
 
 
 def _wanted(allowed):
-    values = allowed if isinstance(allowed, (list, tuple)) else [allowed]
-    return " or ".join(str(value) for value in values)
+    return " or ".join(str(value) for value in allowed)
 
 
 def _matching(source, keep, fields, number):
     """Indices of the records to keep."""
     kept = list(range(number))
     for name, allowed in keep.items():
-        values = allowed if isinstance(allowed, (list, tuple)) else [allowed]
-        labels = {_label(value) for value in values}
+        labels = {_label(value) for value in allowed}
         left = [index for index in kept if _label(fields[name][index]) in labels]
         if kept and not left:
             values = [fields[name][index] for index in kept]
@@ -228,15 +207,22 @@ def _matching(source, keep, fields, number):
     return kept
 
 
+def finite_number(text, kind=float):
+    """The finite number that a text states, or ``None``."""
+    try:
+        value = kind(text)
+    except (TypeError, ValueError):
+        return None
+    # Python reads 1_1 as eleven; in a file it is a name, or a misprint.
+    return value if np.isfinite(value) and "_" not in str(text) else None
+
+
 def number_of(text, source, record, field_name):
     """Parse the finite number of a cell."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
-        shown = f"'{text}' is not a number" if text.strip() else "the value is missing"
-        raise DataError(f"{source.cell(record, field_name)}: {shown}: {source.remedy}")
+    value = finite_number(text)
+    if value is None:
+        fault = f"'{text}' is not a number" if text.strip() else "the value is missing"
+        raise source.refusal(record, fault, field_name)
     return value
 
 

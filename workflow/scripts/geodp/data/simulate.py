@@ -76,7 +76,10 @@ def simulate_geodesic_data(
         velocities = []
     elif shooting_vector_length is None:
         if k > 1:
-            raise ValueError("last_point ends one geodesic: give shooting_vector_length")
+            raise ValueError(
+                f"last_point ends one geodesic and the model has {k} covariates: give "
+                "shooting_vector_length"
+            )
         end = _end_points(rng, manifold, data_sets, last_point, random_point_radius)
         velocities = [manifold.log(start, end)]
     else:
@@ -84,18 +87,14 @@ def simulate_geodesic_data(
             shooting_vector_length * manifold.random_direction(rng, start) for _ in range(k)
         ]
     covariates = _covariates(rng, (data_sets, number, k), equally_spaced)
-    axis = -manifold.point_ndim - 1
-    moves = sum(
-        manifold.expand(covariates[..., j]) * np.expand_dims(velocity, axis)
-        for j, velocity in enumerate(velocities)
-    )
-    shape = (data_sets, number, *manifold.point_shape)
-    clean = np.broadcast_to(np.expand_dims(start, axis), shape)
-    clean = manifold.exp(clean, moves) if k else clean
+    if k:
+        clean = manifold.ends(start, velocities, covariates)
+    else:
+        clean = np.repeat(start[:, None], number, axis=1)
     spread = np.sqrt(noise_variance)
     if ambient_noise:
         noise = rng.standard_normal(clean.shape)
-        if np.issubdtype(manifold.dtype, np.complexfloating):
+        if manifold.dtype is complex:
             noise = noise + 1j * rng.standard_normal(clean.shape)
         points = manifold.project(clean + spread * noise)
     else:

@@ -50,7 +50,17 @@ ALTERNATIONS = 200
 # Share of the squared length of the trend that thins the body; the rest bends it.
 THINNING_SHARE = 0.5
 
+# Each coefficient's harmonic, mean, and root mean squared distance from its mean.
 HARMONICS = np.array([sign * h for h in range(1, FINEST_HARMONIC + 1) for sign in (1, -1)])
+MEAN = np.array([MEASURED.get(harmonic, (0.0, 0.0))[0] for harmonic in HARMONICS])
+DEVIATIONS = np.array(
+    [
+        MEASURED[harmonic][1]
+        if harmonic in MEASURED
+        else FINE_DEVIATION * FINE_DECAY ** (abs(harmonic) - 8)
+        for harmonic in HARMONICS
+    ]
+)
 
 
 @dataclass(frozen=True)
@@ -146,39 +156,21 @@ def mean_coefficients(fractions, trend_length):
     -------
     ndarray of complex, shape (..., len(HARMONICS))
     """
-    mean = _measured_mean()
     angles = (np.asarray(fractions)[..., None] - 0.5) * trend_length
-    return np.cos(angles) * mean + np.sin(angles) * np.linalg.norm(mean) * _trend()
-
-
-def _measured_mean():
-    return np.array([MEASURED.get(harmonic, (0.0, 0.0))[0] for harmonic in HARMONICS])
-
-
-def _deviations():
-    """Root mean squared deviation of each coefficient from its mean."""
-    return np.array(
-        [
-            MEASURED[harmonic][1]
-            if harmonic in MEASURED
-            else FINE_DEVIATION * FINE_DECAY ** (abs(harmonic) - 8)
-            for harmonic in HARMONICS
-        ]
-    )
+    return np.cos(angles) * MEAN + np.sin(angles) * np.linalg.norm(MEAN) * _trend()
 
 
 def _trend():
     """Unit direction in which coefficients change with age."""
-    mean = _measured_mean()
     # The half axes of the first harmonics' ellipse are |c_1| + |c_-1| and |c_1| - |c_-1|.
     thinning = np.where(HARMONICS == 1, -1.0, np.where(HARMONICS == -1, 1.0, 0.0))
     # The second harmonics lift both ends of the body above its middle.
-    bending = np.where(np.abs(HARMONICS) == 2, mean, 0.0)
+    bending = np.where(np.abs(HARMONICS) == 2, MEAN, 0.0)
     direction = np.sqrt(THINNING_SHARE) * thinning / np.linalg.norm(thinning) + np.sqrt(
         1.0 - THINNING_SHARE
     ) * bending / np.linalg.norm(bending)
     # A component along the mean changes the size alone.  (Their product is real.)
-    direction = direction - np.vdot(mean, direction) / np.vdot(mean, mean) * mean
+    direction = direction - np.vdot(MEAN, direction) / np.vdot(MEAN, MEAN) * MEAN
     return direction / np.linalg.norm(direction)
 
 
@@ -197,18 +189,17 @@ def coefficient_factor():
         Read-only.
     """
     count = len(HARMONICS)
-    sizes = _deviations()
-    tangents = _tangent_basis(_measured_mean())
+    tangents = _tangent_basis(MEAN)
     dimension = len(tangents)
     tail = TAIL_DECAY ** np.arange(dimension - len(LEADING_SHARES))
     tail *= (1.0 - sum(LEADING_SHARES)) / np.sum(tail)
-    roots = np.sqrt(np.sum(sizes**2) * np.concatenate([LEADING_SHARES, tail]))
+    roots = np.sqrt(np.sum(DEVIATIONS**2) * np.concatenate([LEADING_SHARES, tail]))
 
     rng = np.random.default_rng(CORRELATION_SEED)
-    factor = np.tile(sizes, 2)[:, None] * rng.standard_normal((2 * count, dimension))
+    factor = np.tile(DEVIATIONS, 2)[:, None] * rng.standard_normal((2 * count, dimension))
     for _ in range(ALTERNATIONS):
         found = np.sqrt(np.sum(factor**2, axis=1).reshape((2, count)).sum(axis=0))
-        factor = np.tile(sizes / found, 2)[:, None] * factor
+        factor = np.tile(DEVIATIONS / found, 2)[:, None] * factor
         # The right singular vectors only rotate the normal numbers, so they are dropped.
         left, _, _ = np.linalg.svd(tangents @ factor)
         factor = tangents.T @ (left * roots)

@@ -1,4 +1,4 @@
-"""Read records from a table of comma-separated values with a header, one record a row."""
+"""Read comma-separated values: tables of records, one a row below a header, and matrices."""
 
 import csv
 import itertools
@@ -7,8 +7,8 @@ import re
 import numpy as np
 
 from geodp.data.checks import check_counts
-from geodp.data.messages import RecordFile, few
-from geodp.data.records import RecordOptions, assemble, check_outline, has_landmarks, number_of
+from geodp.data.messages import RecordFile, few, named_csv_errors
+from geodp.data.records import RecordOptions, assemble, finite_number, has_landmarks, number_of
 from geodp.errors import DataError
 
 
@@ -46,7 +46,12 @@ def read_records(text, source, manifold, covariate, columns, **settings):
     """
     source = RecordFile(source, "row", "column")
     options = RecordOptions(covariate, **settings)
-    check_outline(manifold, source, options)
+    if options.outline and not has_landmarks(manifold):
+        raise DataError(
+            f"{source.name}: a point of {manifold.name} has no landmarks and so no outline: set "
+            "outline to false",
+            argument="outline",
+        )
     columns, rows = _numbered_rows(text, source.name, options.fields, columns)
     lines = [line for line, _ in rows]
 
@@ -79,7 +84,8 @@ def _numbered_rows(text, source, fields, columns):
     The header and the lengths of rows are checked.  Without columns those of an outline are used.
     """
     reader = csv.DictReader(text, strict=True)
-    try:
+    # The dictionary reader's own count is that of the row before.
+    with named_csv_errors(source, reader.reader):
         header = reader.fieldnames
         if not header:
             raise DataError(f"{source}: the table is empty: give a header and one record a row")
@@ -108,17 +114,6 @@ def _numbered_rows(text, source, fields, columns):
                     f"header's {len(header)}: complete or remove the row"
                 )
             rows.append((reader.line_num, row))
-    except UnicodeDecodeError as problem:
-        # Text is decoded ahead of the row that is being read, so no row can be named.
-        raise DataError(
-            f"{source}: it is not UTF-8 text ({problem}): save it as UTF-8"
-        ) from problem
-    except csv.Error as problem:
-        # The dictionary reader's own count is that of the row before.
-        raise DataError(
-            f"{source}, row {reader.reader.line_num}: it is not comma-separated text ({problem}): "
-            "correct the row"
-        ) from problem
     return columns, rows
 
 
@@ -149,3 +144,58 @@ def _landmark_count(cells):
     """Number of landmarks of a row, up to its last cell that is not empty."""
     filled = [index for index, text in enumerate(cells) if text.strip()]
     return filled[-1] // 2 + 1 if filled else 0
+
+
+def parse_matrix(text, place):
+    """A matrix of complex numbers from comma-separated text.
+
+    Parameters
+    ----------
+    text : str or iterable of str
+        A line a row, without a header; entries like ``0.5+0.25j``, or plain real numbers.  Blank
+        lines are passed over.
+    place : str
+        What messages call the text.
+
+    Returns
+    -------
+    ndarray of complex, shape (m, k)
+
+    Raises
+    ------
+    DataError
+        One sentence that names the text, the row and, where there is one, the column.
+    """
+    reader = csv.reader(text.splitlines() if isinstance(text, str) else text, strict=True)
+    rows: list = []
+    with named_csv_errors(place, reader):
+        for entries in reader:
+            if not any(entry.strip() for entry in entries):
+                continue
+            if rows and len(entries) != len(rows[0]):
+                raise DataError(
+                    f"{place}, row {reader.line_num}: it has {len(entries)} columns and the first "
+                    f"row has {len(rows[0])}: give a column for each landmark in every row"
+                )
+            rows.append(
+                [
+                    _complex_number(entry, place, reader.line_num, column)
+                    for column, entry in enumerate(entries, start=1)
+                ]
+            )
+    if not rows:
+        raise DataError(
+            f"{place}: the matrix is empty: give a line for each number to keep and a column for "
+            "each landmark"
+        )
+    return np.array(rows)
+
+
+def _complex_number(entry, place, row, column):
+    value = finite_number(entry, complex)
+    if value is None:
+        shown = f"'{entry}' is not a finite number" if entry.strip() else "the entry is missing"
+        raise DataError(
+            f"{place}, row {row}, column {column}: {shown}: write it like 0.5+0.25j or 0.5"
+        )
+    return value

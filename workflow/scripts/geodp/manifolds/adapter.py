@@ -86,7 +86,7 @@ class GeomstatsManifold(DifferencedManifold):
             transport=partial(space.metric.parallel_transport, n_steps=50),
             origin=np.eye(3),
         )
-        found = fit(manifold, covariates, matrices)
+        found = GeodesicModel(manifold).fit(covariates, matrices)
 
     Where geomstats has no parallel transport a pole ladder will do, exact on symmetric spaces::
 
@@ -120,25 +120,16 @@ class GeomstatsManifold(DifferencedManifold):
         self.volume_growth = volume_growth
         self.difference_step = difference_step
         carry = metric.parallel_transport if transport is None else transport
-        vectorised = {
-            "exp": (lambda point, vector: metric.exp(vector, point), self.point_shape),
-            "log": (lambda point, other: metric.log(other, point), self.point_shape),
-            "transport": (
-                lambda point, direction, vector: carry(vector, point, direction=direction),
-                self.point_shape,
-            ),
-            "inner": (
-                lambda point, first, second: metric.inner_product(first, second, point),
-                (),
-            ),
-            "project_tangent": (
-                lambda point, array: space.to_tangent(array, point),
-                self.point_shape,
-            ),
+        verbs = {
+            "exp": lambda point, vector: metric.exp(vector, point),
+            "log": lambda point, other: metric.log(other, point),
+            "transport": lambda point, direction, vector: carry(vector, point, direction=direction),
+            "inner": lambda point, first, second: metric.inner_product(first, second, point),
+            "project_tangent": lambda point, array: space.to_tangent(array, point),
         }
         self._batched = {
-            verb: _Batched(function, self.point_shape, output_shape)
-            for verb, (function, output_shape) in vectorised.items()
+            verb: _Batched(function, self.point_shape, () if verb == "inner" else self.point_shape)
+            for verb, function in verbs.items()
         }
         trial = self._geomstats_points(np.random.default_rng(0), 2 * max(self.point_shape) + 4)
         self.origin = trial[0] if origin is None else np.asarray(origin, dtype=float)

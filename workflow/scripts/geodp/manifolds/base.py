@@ -153,6 +153,30 @@ class Manifold(ABC):
         """Carry ``vector`` from ``point`` to ``other`` along the minimising geodesic."""
         return self.transport(point, self.log(point, other), vector)
 
+    def ends(self, point, vectors, coefficients):
+        """Points ``Exp(p, sum_j c_ij v_j)``.
+
+        Parameters
+        ----------
+        point : ndarray, shape (*batch, *point_shape)
+        vectors : sequence of k ndarray, shape (*batch, *point_shape)
+        coefficients : ndarray that broadcasts to (*batch, n, k)
+
+        Returns
+        -------
+        ndarray, shape (*batch, n, *point_shape)
+        """
+        axis = -self.point_ndim - 1
+        start = np.expand_dims(point, axis)
+        total = sum(
+            (
+                self.expand(coefficients[..., j]) * np.expand_dims(vector, axis)
+                for j, vector in enumerate(vectors)
+            ),
+            np.zeros((*coefficients.shape[:-1], *self.point_shape), dtype=self.dtype),
+        )
+        return self.exp(*np.broadcast_arrays(start, total))
+
     def is_shortest(self, coordinates):
         """Whether ``log`` inverts ``exp`` at steps with coordinates (..., dim) in a frame."""
         return np.sqrt(np.sum(coordinates**2, axis=-1)) <= self.injectivity_radius

@@ -15,7 +15,7 @@ STENCIL = ((1, 2.0 / 3.0), (-1, -2.0 / 3.0), (2, -1.0 / 12.0), (-2, 1.0 / 12.0))
 
 
 class DifferencedManifold(Manifold):
-    """A manifold given by exp, log, transport, inner and frame; all else follows from these.
+    """A manifold whose derivatives of Exp follow from its other verbs.
 
     Attributes
     ----------
@@ -27,13 +27,12 @@ class DifferencedManifold(Manifold):
     difference_step: float = 1e-3
 
     def exp_derivatives(self, point, vectors, coefficients, moved):
-        """Derivatives of the points ``Exp(p, sum_j c_ij v_j)`` along the frame at ``p``.
+        """Derivatives of `ends` along the frame at ``p``.
 
         Parameters
         ----------
-        point : ndarray, shape (*batch, *point_shape)
-        vectors : sequence of k ndarray, shape (*batch, *point_shape)
-        coefficients : ndarray that broadcasts to (*batch, n, k)
+        point, vectors, coefficients
+            As in `ends`.
         moved : int
             0 for the point, which carries all vectors along in parallel; j for the j-th vector.
 
@@ -59,19 +58,6 @@ class DifferencedManifold(Manifold):
         ends = np.expand_dims(self.ends(point, vectors, coefficients), axis - 1)
         # The differences of points leave the tangent space by their truncation error.
         return self.project_tangent(ends, total / self.difference_step)
-
-    def ends(self, point, vectors, coefficients):
-        """Points ``Exp(p, sum_j c_ij v_j)``, shape (*batch, n, *point_shape)."""
-        axis = -self.point_ndim - 1
-        start = np.expand_dims(point, axis)
-        total = sum(
-            (
-                self.expand(coefficients[..., j]) * np.expand_dims(vector, axis)
-                for j, vector in enumerate(vectors)
-            ),
-            np.zeros((*coefficients.shape[:-1], *self.point_shape), dtype=self.dtype),
-        )
-        return self.exp(*np.broadcast_arrays(start, total))
 
     def _derivatives_once(self, point, vector, moved):
         """Derivatives (*batch, dim, *point_shape) of ``Exp(p, v)``, and its end."""

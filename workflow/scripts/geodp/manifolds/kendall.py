@@ -48,11 +48,12 @@ class ComplexProjectiveSpace(UnitNormSpace):
     vectors are horizontal lifts at that representative.  Distances are radians, at most pi/2.
     """
 
-    length_unit = "rad"
     dtype = complex
     injectivity_radius = np.pi / 2
     # Along the velocity v, along i v, and across both.
     curvature_signs = (0, 1, 1)
+    rates = (0.0, 2.0, 1.0)
+    not_finite = "a coordinate is not a pair of finite numbers"
 
     def __init__(self, size):
         self.name = f"complex projective space CP^{size - 1}"
@@ -92,27 +93,9 @@ class ComplexProjectiveSpace(UnitNormSpace):
         """Tangent vector with complex coordinates (..., dim / 2) in the `complex_basis`."""
         return in_complement(point, coordinates)
 
-    def project(self, array):
-        return array / np.sqrt(squared_length(array))[..., None]
-
-    def project_tangent(self, point, array):
-        return array - hermitian(point, array)[..., None] * point
-
     def random_point(self, rng, shape=()):
         real, imaginary = rng.standard_normal((2, *shape, *self.point_shape))
         return self.project(real + 1j * imaginary)
-
-    def invalid_reason(self, array):
-        if not np.all(np.isfinite(array)):
-            return "a coordinate is not a pair of finite numbers"
-        length = float(np.sqrt(squared_length(array)))
-        if abs(length - 1.0) > 1e-6:
-            return f"its length is {length:.6g}, not 1"
-        return None
-
-    def frequencies(self, point, vector):
-        length = np.sqrt(squared_length(vector))
-        return np.stack([np.zeros_like(length), 2.0 * length, length], axis=-1)
 
     def split(self, point, vector, other):
         length = np.sqrt(squared_length(vector))[..., None]
@@ -131,6 +114,9 @@ class KendallPlanarShapes(ComplexProjectiveSpace):
     ----------
     landmarks : int
     """
+
+    not_finite = "a landmark is not a pair of finite numbers"
+    norm_word = "size"
 
     def __init__(self, landmarks):
         # Centred configurations have one complex dimension less.
@@ -161,14 +147,10 @@ class KendallPlanarShapes(ComplexProjectiveSpace):
         return super().project_tangent(point, _centred(array))
 
     def invalid_reason(self, array):
-        if not np.all(np.isfinite(array)):
-            return "a landmark is not a pair of finite numbers"
-        if abs(np.mean(array)) > 1e-6:
+        # What is not finite has no mean.
+        if np.all(np.isfinite(array)) and abs(np.mean(array)) > 1e-6:
             return "its landmarks are not centred"
-        length = float(np.sqrt(squared_length(array)))
-        if abs(length - 1.0) > 1e-6:
-            return f"its size is {length:.6g}, not 1"
-        return None
+        return super().invalid_reason(array)
 
 
 class ReducedPlanarShapes(ComplexProjectiveSpace):
@@ -186,7 +168,6 @@ class ReducedPlanarShapes(ComplexProjectiveSpace):
     ----------
     landmarks : int
         k, the number of landmarks of a configuration.
-    landmark_map : geodp.manifolds.landmark_maps.LandmarkMap
     """
 
     def __init__(self, landmark_map):

@@ -6,7 +6,6 @@ data.  Rotating and scaling the landmarks multiplies its values by one complex n
 shape of the values depends on the shape of the landmarks alone.
 """
 
-import csv
 from dataclasses import InitVar, dataclass
 
 import numpy as np
@@ -80,7 +79,7 @@ class LandmarkMap:
         return self.matrix.shape[1]
 
 
-def fourier_harmonics(landmarks, highest, place="landmark map"):
+def fourier_harmonics(landmarks, highest):
     """The low Fourier harmonics of a closed outline.
 
     Rows are the harmonics +1, -1, ..., +H, -H of landmarks in their order along the outline,
@@ -93,8 +92,6 @@ def fourier_harmonics(landmarks, highest, place="landmark map"):
     highest : int
         H, from 1 to (k - 1) / 2: a higher harmonic takes the same values at k landmarks as a
         lower one.
-    place : str
-        Where the map was asked for, for messages.
 
     Returns
     -------
@@ -107,77 +104,11 @@ def fourier_harmonics(landmarks, highest, place="landmark map"):
     """
     if not 1 <= highest <= (landmarks - 1) // 2:
         raise DataError(
-            f"{place}: {landmarks} landmarks have no Fourier harmonics up to {highest}: set the "
-            f"highest to a number from 1 to {(landmarks - 1) // 2}"
+            f"landmark map: {landmarks} landmarks have no Fourier harmonics up to {highest}: set "
+            f"the highest to a number from 1 to {(landmarks - 1) // 2}"
         )
     harmonics = np.array([sign * h for h in range(1, highest + 1) for sign in (1, -1)])
     # Reducing the product first keeps the angles, and so the digits, small.
     turns = np.outer(harmonics, np.arange(landmarks)) % landmarks / landmarks
     matrix = np.exp(-2j * np.pi * turns) / np.sqrt(landmarks)
-    return LandmarkMap(matrix, f"Fourier harmonics up to {highest}", place)
-
-
-def parse_matrix(text, place):
-    """A matrix of complex numbers from comma-separated text.
-
-    Parameters
-    ----------
-    text : str or iterable of str
-        A line a row, without a header; entries like ``0.5+0.25j``, or plain real numbers.  Blank
-        lines are passed over.
-    place : str
-        What messages call the text.
-
-    Returns
-    -------
-    ndarray of complex, shape (m, k)
-
-    Raises
-    ------
-    DataError
-        One sentence that names the text, the row and, where there is one, the column.
-    """
-    reader = csv.reader(text.splitlines() if isinstance(text, str) else text, strict=True)
-    rows: list = []
-    try:
-        for entries in reader:
-            if not any(entry.strip() for entry in entries):
-                continue
-            if rows and len(entries) != len(rows[0]):
-                raise DataError(
-                    f"{place}, row {reader.line_num}: it has {len(entries)} columns and the first "
-                    f"row has {len(rows[0])}: give a column for each landmark in every row"
-                )
-            rows.append(
-                [
-                    _complex_number(entry, place, reader.line_num, column)
-                    for column, entry in enumerate(entries, start=1)
-                ]
-            )
-    except UnicodeDecodeError as problem:
-        # Text is decoded ahead of the row that is being read, so no row can be named.
-        raise DataError(f"{place}: it is not UTF-8 text ({problem}): save it as UTF-8") from problem
-    except csv.Error as problem:
-        raise DataError(
-            f"{place}, row {reader.line_num}: it is not comma-separated text ({problem}): correct "
-            "the row"
-        ) from problem
-    if not rows:
-        raise DataError(
-            f"{place}: the matrix is empty: give a line for each number to keep and a column for "
-            "each landmark"
-        )
-    return np.array(rows)
-
-
-def _complex_number(entry, place, row, column):
-    try:
-        value = complex(entry)
-    except ValueError:
-        value = complex("nan")
-    if not np.isfinite(value):
-        shown = f"'{entry}' is not a finite number" if entry.strip() else "the entry is missing"
-        raise DataError(
-            f"{place}, row {row}, column {column}: {shown}: write it like 0.5+0.25j or 0.5"
-        )
-    return value
+    return LandmarkMap(matrix, f"Fourier harmonics up to {highest}")

@@ -64,8 +64,8 @@ def parse_point(manifold, numbers, place):
     ----------
     manifold : Manifold
     numbers : sequence of float
-        Coordinates in row-major order; ``x1, y1, x2, ...`` for landmarks, real and imaginary
-        part of each coordinate in turn for reduced shapes.
+        Coordinates in row-major order; real and imaginary part of each in turn for shapes, which
+        is ``x1, y1, x2, ...`` for landmarks.
     place : str
         What messages call the numbers.
 
@@ -79,11 +79,15 @@ def parse_point(manifold, numbers, place):
         The numbers are not those of a point.
     """
     values = np.asarray(numbers, dtype=float)
-    is_complex = np.issubdtype(manifold.dtype, np.complexfloating)
-    if values.size != np.prod(manifold.point_shape) * (2 if is_complex else 1):
+    is_complex = manifold.dtype is complex
+    expected = int(np.prod(manifold.point_shape)) * (2 if is_complex else 1)
+    if values.size != expected:
+        order = "in row-major order"
+        if is_complex:
+            order = "real and imaginary part in turn (x1, y1, x2, ... if these are landmarks)"
         raise DataError(
-            f"{place}: its {len(numbers)} numbers make no point of {manifold.name}: give the "
-            f"coordinates {_order(manifold)}"
+            f"{place}: its {values.size} numbers make no point of {manifold.name}: give the "
+            f"coordinates as {expected} numbers, {order}"
         )
     if is_complex:
         values = values[0::2] + 1j * values[1::2]
@@ -93,10 +97,3 @@ def parse_point(manifold, numbers, place):
     if reason is not None:
         raise DataError(f"{place}: not a point of {manifold.name}, since {reason}: correct it")
     return point
-
-
-def _order(manifold):
-    """In which order, and how many, numbers make a point, for messages."""
-    if isinstance(manifold, ReducedPlanarShapes):
-        return f"as {2 * manifold.point_shape[0]} numbers, real and imaginary part in turn"
-    return "in row-major order (x1, y1, x2, ... for landmarks)"

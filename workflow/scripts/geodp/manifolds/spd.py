@@ -72,6 +72,8 @@ class SPD(SymmetricSpace):
         diagonal = self._rows == self._columns
         self.curvature_signs = tuple(0 if flat else -1 for flat in diagonal)
         self.multiplicities = (1,) * self.dim
+        # An entry off the diagonal stands twice in its matrix.
+        self._counts = np.where(diagonal, 1.0, 2.0)
         basis = np.zeros((self.dim, size, size))
         index = np.arange(self.dim)
         value = np.where(diagonal, 1.0, np.sqrt(0.5))
@@ -188,16 +190,14 @@ class SPD(SymmetricSpace):
         shrink = np.exp(-0.5 * x[..., None] * values[..., None, :])
         log_of = _log_2x2 if self.size == 2 else self._log_entries
         entries = log_of(np.linalg.inv(basis), y, shrink)
-        # An entry off the diagonal stands twice in its matrix.
-        times = np.where(self._rows == self._columns, 1.0, 2.0)
         return SPDLogs(
             frequencies=0.5 * np.abs(values[..., self._rows] - values[..., self._columns]),
-            squared_distances=np.einsum("...kn,...kn,k->...n", entries, entries, times),
+            squared_distances=np.einsum("...kn,...kn,k->...n", entries, entries, self._counts),
             entries=entries,
             basis=basis,
             rows=self._rows,
             columns=self._columns,
-            times=times,
+            counts=self._counts,
         )
 
 
@@ -211,12 +211,12 @@ class SPDLogs:
     basis: np.ndarray
     rows: np.ndarray
     columns: np.ndarray
-    times: np.ndarray
+    counts: np.ndarray
 
     @property
     def squared_components(self):
         """See `LogsAlong`."""
-        return self.times[:, None] * self.entries**2
+        return self.counts[:, None] * self.entries**2
 
     def combine(self, weights):
         """See `LogsAlong.combine`."""

@@ -2,22 +2,17 @@
 
 import numpy as np
 
-from geodp.manifolds.unit_norm import (
-    UnitNormSpace,
-    in_complement,
-    orthonormal_complement,
-    squared_length,
-)
+from geodp.manifolds.unit_norm import UnitNormSpace, squared_length
 
 
 class Sphere(UnitNormSpace):
     """S^d of radius one; points are unit vectors of shape (d + 1,), distances radians."""
 
-    length_unit = "rad"
     injectivity_radius = np.pi
     curvature_bounds = (1.0, 1.0)
     # Along the velocity, and across it.
     curvature_signs = (0, 1)
+    rates = (0.0, 1.0)
 
     def __init__(self, dimension):
         self.name = f"sphere S^{dimension}"
@@ -27,32 +22,8 @@ class Sphere(UnitNormSpace):
         if dimension == 1:
             self.curvature_bounds = (0.0, 0.0)
 
-    def frame(self, point):
-        return orthonormal_complement(point)
-
-    def tangent(self, point, coordinates):
-        return in_complement(point, coordinates)
-
-    def project(self, array):
-        return array / np.sqrt(squared_length(array))[..., None]
-
-    def project_tangent(self, point, array):
-        return array - np.sum(point * array, axis=-1)[..., None] * point
-
     def random_point(self, rng, shape=()):
         return self.project(rng.standard_normal((*shape, self.dim + 1)))
-
-    def invalid_reason(self, array):
-        if not np.all(np.isfinite(array)):
-            return "a coordinate is not a finite number"
-        length = float(np.sqrt(squared_length(array)))
-        if abs(length - 1.0) > 1e-6:
-            return f"its length is {length:.6g}, not 1"
-        return None
-
-    def frequencies(self, point, vector):
-        length = np.sqrt(squared_length(vector))
-        return np.stack([np.zeros_like(length), length], axis=-1)
 
     def split(self, point, vector, other):
         length = np.sqrt(squared_length(vector))[..., None]

@@ -26,7 +26,6 @@ class TangentBundle(Manifold):
 
     Attributes
     ----------
-    base : Manifold
     injectivity_radius, volume_growth, curvature_bounds
         The base's: of footpoints, with fibres flat.
     """

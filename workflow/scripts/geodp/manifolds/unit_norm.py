@@ -5,7 +5,7 @@ transport along it changes only the component along ``e`` (real on the sphere, c
 where horizontal lifts stand for tangent vectors).
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -68,10 +68,21 @@ def _mirror(unit):
 
 
 class UnitNormSpace(SymmetricSpace):
-    """A manifold of unit vectors: the base class of spheres and planar shape spaces."""
+    """A manifold of unit vectors: the base class of spheres and planar shape spaces.
 
+    Attributes
+    ----------
+    rates : tuple of float, length K
+        Frequencies of unit tangent vectors, which are all alike.
+    """
+
+    rates: tuple[float, ...]
+    length_unit = "rad"
     point_square = 1.0
     two_point_homogeneous = True
+    # Words of `invalid_reason`.
+    not_finite = "a coordinate is not a finite number"
+    norm_word = "length"
     cosine, sine = staticmethod(np.cos), staticmethod(np.sin)
 
     def exp(self, point, vector):
@@ -113,6 +124,29 @@ class UnitNormSpace(SymmetricSpace):
     def inner(self, point, first, second):
         return np.sum((np.conj(first) * second).real, axis=-1)
 
+    def frame(self, point):
+        return orthonormal_complement(point)
+
+    def tangent(self, point, coordinates):
+        return in_complement(point, coordinates)
+
+    def project(self, array):
+        return array / np.sqrt(squared_length(array))[..., None]
+
+    def project_tangent(self, point, array):
+        return array - hermitian(point, array)[..., None] * point
+
+    def invalid_reason(self, array):
+        if not np.all(np.isfinite(array)):
+            return self.not_finite
+        length = float(np.sqrt(squared_length(array)))
+        if abs(length - 1.0) > 1e-6:
+            return f"its {self.norm_word} is {length:.6g}, not 1"
+        return None
+
+    def frequencies(self, point, vector):
+        return np.sqrt(squared_length(vector))[..., None] * np.array(self.rates)
+
     def form(self, vector):
         """Coefficients of the linear form that is the product with a vector."""
         return np.conj(vector)
@@ -148,23 +182,23 @@ class UnitNormSpace(SymmetricSpace):
 class UnitNormLogs:
     """`LogsAlong` of unit vectors, without forming the logarithm of any record.
 
-    It uses the inner product through five attributes of the space: ``point_square``, the
-    product of a point with itself, which is -1 on the hyperboloid of `Hyperbolic`; ``form``;
-    ``measure_overlap``; and the functions ``cosine`` and ``sine`` of a geodesic, circular or
-    hyperbolic.  Arrays ``along_*`` have shape (*data_sets, *chains, n).
+    It uses the inner product through attributes of the space: ``point_square``, the product of a
+    point with itself, which is -1 on the hyperboloid of `Hyperbolic`; ``form``;
+    ``measure_overlap``; ``align_overlap`` for complex points; and the functions ``cosine`` and
+    ``sine`` of a geodesic, circular or hyperbolic.  Arrays ``along_*`` and ``phase``, which is None
+    for real points, have shape (*data_sets, *chains, n).
     """
 
     frequencies: np.ndarray
     squared_distances: np.ndarray
-    factor: np.ndarray = field(repr=False)
-    along_velocity: np.ndarray = field(repr=False)
-    phase: np.ndarray | None = field(repr=False)
-    along_start: np.ndarray = field(repr=False)
-    along_unit: np.ndarray = field(repr=False)
-    start: np.ndarray = field(repr=False)
-    unit: np.ndarray = field(repr=False)
-    points: np.ndarray = field(repr=False)
-    complex_points: bool = False
+    factor: np.ndarray
+    along_velocity: np.ndarray
+    phase: np.ndarray | None
+    along_start: np.ndarray
+    along_unit: np.ndarray
+    start: np.ndarray
+    unit: np.ndarray
+    points: np.ndarray
 
     @classmethod
     def of(cls, space, start, velocity, times, points):
@@ -182,13 +216,10 @@ class UnitNormLogs:
         towards = sine if space.point_square > 0.0 else -sine
         overlap = cosine * along_start + towards * along_unit
         turned = cosine * along_unit - sine * along_start
-        complex_points = np.iscomplexobj(points)
-        if complex_points:
-            size = np.abs(overlap)
-            phase = np.where(size > 0, np.conj(overlap), 1.0) / np.where(size > 0, size, 1.0)
-            overlap, turned = size, phase * turned
-        else:
-            phase = None
+        phase = None
+        if np.iscomplexobj(points):
+            overlap, phase = space.align_overlap(overlap)
+            turned = phase * turned
         distance, factor = space.measure_overlap(overlap)
         return cls(
             frequencies=space.frequencies(start, velocity),
@@ -201,7 +232,6 @@ class UnitNormLogs:
             start=start,
             unit=unit,
             points=points,
-            complex_points=complex_points,
         )
 
     @property
@@ -212,7 +242,7 @@ class UnitNormLogs:
         added, so that clipping by these lengths clips enough.
         """
         along = self.factor * self.along_velocity
-        inside = [along.real**2, along.imag**2] if self.complex_points else [along**2]
+        inside = [along**2] if self.phase is None else [along.real**2, along.imag**2]
         across = np.maximum(self.squared_distances - sum(inside), 0.0) + SQUARE_ROUNDING
         return np.stack([*inside, across], axis=-2)
 
@@ -220,7 +250,7 @@ class UnitNormLogs:
         """See `LogsAlong.combine`."""
         across = np.broadcast_to(weights[-1] * self.factor, self.factor.shape)
         along = np.sum(weights[0] * self.factor * self.along_velocity.real, axis=-1)
-        if self.complex_points:
+        if self.phase is not None:
             turning = np.sum(weights[1] * self.factor * self.along_velocity.imag, axis=-1)
             along = along + 1j * turning
             across = across * self.phase

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from geodp.models.blocks import FOOTPOINT
+
 # Numbers one array of a chunk may hold: a few such arrays fit a processor's cache.
 CHUNK = 1 << 16
 
@@ -33,7 +35,7 @@ def sum_over_records(manifold, parameters, data_shape, part, arrays=(), per_reco
     """
     data_ndim = len(data_shape) - 1
     number = data_shape[-1]
-    batch = manifold.batch_shape(next(iter(parameters.values())))
+    batch = manifold.batch_shape(parameters[FOOTPOINT])
     flat = (*batch[:data_ndim], int(np.prod(batch[data_ndim:], dtype=int)))
     states = {
         block: value.reshape(flat + manifold.point_shape) for block, value in parameters.items()

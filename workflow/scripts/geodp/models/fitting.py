@@ -5,7 +5,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from geodp.errors import DataError
+from geodp.models.blocks import FOOTPOINT
 from geodp.models.losses import Distance, SquaredDistance
+from geodp.models.residuals import steps_in_frame
 
 # Gauss-Newton steps before those with the exact Hessian.  Gauss-Newton converges at a rate of about
 # the squared residuals.  If a few steps are not enough, residuals are large and the exact Hessian
@@ -25,8 +27,9 @@ LEAST_SCALE = 1e-4
 # Rounds of reweighting of the robust start, each about one pass over the data.
 STARTING_ROUNDS = 30
 
-# Most records that the start is computed from.
+# Most records that the start is computed from, and that are tried as its centre.
 STARTING_RECORDS = 4096
+CANDIDATES = 32
 
 # Distance, relative to the data's scale, within which records count as lying at a median.
 AT_RECORD = 1e-6
@@ -66,10 +69,14 @@ class Minimum:
     ----------
     parameters : dict of ndarray, shape (*data_sets, *chains, *point_shape)
         By block.
-    energy, gradient_norm : ndarray, shape (*data_sets, *chains)
-        The norm is relative to the data's scale: the root of twice the energy of the starting
-        footpoint, by least squares the root mean squared distance to it.
+    energy : ndarray, shape (*data_sets, *chains)
+        The mean loss, by least squares ``1/(2n) sum d^2``: the mean squared error of the papers
+        is twice this.
+    gradient_norm : ndarray, shape (*data_sets, *chains)
+        Relative to the data's scale: the root of twice the energy of the starting footpoint, by
+        least squares the root mean squared distance to it.
     converged : ndarray of bool, shape (*data_sets, *chains)
+        Whether the tolerance was reached.
     iterations : int
     """
 
@@ -82,20 +89,10 @@ class Minimum:
 
 @dataclass(frozen=True)
 class Fit(Minimum):
-    """A model fitted to each data set.
+    """A model fitted to each data set: a `Minimum` without axes of chains.
 
     Attributes
     ----------
-    parameters : dict of ndarray, shape (*data_sets, *point_shape)
-        By block.
-    energy : ndarray, shape (*data_sets)
-        The mean loss, by least squares ``1/(2n) sum d^2``: the mean squared error of the papers
-        is twice this.
-    gradient_norm : ndarray, shape (*data_sets)
-        At the fit, relative to the data's scale.
-    converged : ndarray of bool, shape (*data_sets)
-        Whether the tolerance was reached.
-    iterations : int
     largest_residual : ndarray, shape (*data_sets)
         The papers' tau, in the manifold's unit of length.
     """
@@ -105,7 +102,7 @@ class Fit(Minimum):
     @property
     def footpoint(self):
         """The footpoint, shape (*data_sets, *point_shape)."""
-        return self.parameters["footpoint"]
+        return self.parameters[FOOTPOINT]
 
     @property
     def shooting_vector(self):
@@ -113,7 +110,7 @@ class Fit(Minimum):
         return self.parameters["shooting_vector"]
 
     def take(self, data_sets):
-        """The same for some of the data sets, given as a slice."""
+        """The same for some of the data sets, given as a slice, or for one, given by its index."""
         arrays = ("energy", "gradient_norm", "converged", "largest_residual")
         return replace(
             self,
@@ -138,9 +135,8 @@ def minimise(model, start, covariates, points, blocks=None, tolerance=1e-10, max
         As in `GeodesicModel.energy_gradient`.
     blocks : sequence of str, optional
         Those that move; all unless given.
-    tolerance : float
-        Gradient norm to reach, relative to the data's scale.
-    max_iterations : int
+    tolerance, max_iterations
+        As in `fit`.
 
     Returns
     -------
@@ -151,7 +147,7 @@ def minimise(model, start, covariates, points, blocks=None, tolerance=1e-10, max
     data = (covariates, points)
     state = start
     at_footpoint = {
-        block: value if block == "footpoint" else np.zeros_like(value)
+        block: value if block == FOOTPOINT else np.zeros_like(value)
         for block, value in start.items()
     }
     spread = model.energy_gradient(at_footpoint, *data, blocks=()).energy
@@ -172,10 +168,10 @@ def minimise(model, start, covariates, points, blocks=None, tolerance=1e-10, max
         else:
             steps = _newton_steps(model, state, *data, current.gradient, damping)
         decrease = -0.5 * sum(
-            manifold.inner(state["footpoint"], steps[block], current.gradient[block])
+            manifold.inner(state[FOOTPOINT], steps[block], current.gradient[block])
             for block in blocks
         )
-        steps = _shorten(manifold, state["footpoint"], steps)
+        steps = _shorten(manifold, state[FOOTPOINT], steps)
         trial = model.retract(state, steps)
         found = model.energy_gradient(trial, *data, blocks)
         trial_norm = _gradient_norm(manifold, trial, found)
@@ -201,7 +197,7 @@ def minimise(model, start, covariates, points, blocks=None, tolerance=1e-10, max
 
 
 def _gradient_norm(manifold, state, found):
-    squares = [manifold.inner(state["footpoint"], each, each) for each in found.gradient.values()]
+    squares = [manifold.inner(state[FOOTPOINT], each, each) for each in found.gradient.values()]
     return np.sqrt(np.maximum(sum(squares), 0.0))
 
 
@@ -217,21 +213,16 @@ def _shorten(manifold, footpoint, steps):
 
 def _newton_steps(model, state, covariates, points, gradients, damping):
     """Steps from the exact Hessian, made positive where it is not."""
-    manifold, footpoint = model.manifold, state["footpoint"]
     matrix = model.hessian(state, covariates, points, tuple(gradients))
-    frame = manifold.frame(footpoint)
     values, vectors = np.linalg.eigh(matrix)
     largest = np.maximum(np.max(np.abs(values), axis=-1)[..., None], np.finfo(float).tiny)
     values = np.maximum(np.abs(values), 1e-12 * largest) + damping[..., None] * largest
-    flat = np.concatenate(
-        [manifold.coordinates(footpoint, each, frame) for each in gradients.values()], axis=-1
-    )
-    turned = np.swapaxes(vectors, -1, -2) @ flat[..., None]
-    moves = -(vectors @ (turned / values[..., None]))[..., 0]
-    parts = np.split(moves, len(gradients), axis=-1)
-    return {
-        block: manifold.vector(frame, part) for block, part in zip(gradients, parts, strict=True)
-    }
+
+    def solve(gradient):
+        turned = np.swapaxes(vectors, -1, -2) @ gradient
+        return -(vectors @ (turned / values[..., None]))
+
+    return steps_in_frame(model.manifold, state[FOOTPOINT], gradients, solve)
 
 
 def fit(model, covariates, points, tolerance=1e-10, max_iterations=100):
@@ -305,7 +296,7 @@ def check_cut_locus(manifold, distances, loss):
     loss : Loss
     """
     limit = CUT_LOCUS_FRACTION * manifold.injectivity_radius
-    if loss.pull < limit:
+    if loss.linear_from < limit:
         return
     if np.any(distances > limit):
         worst = np.unravel_index(np.argmax(distances), distances.shape)
@@ -322,7 +313,7 @@ def _at_a_record(model, found, points):
     """
     manifold = model.manifold
     axis = -manifold.point_ndim - 1
-    start = np.expand_dims(found.parameters["footpoint"], axis)
+    start = np.expand_dims(found.parameters[FOOTPOINT], axis)
     distances = manifold.dist(start, points)
     nearest = np.argmin(distances, axis=-1)[..., None]
     record = np.take_along_axis(points, manifold.expand(nearest), axis=axis)
@@ -335,21 +326,21 @@ def _at_a_record(model, found, points):
     pull = manifold.norm(record, np.sum(units, axis=axis))
     at_record = ~found.converged & (pull <= np.sum(here, axis=-1))
     energy = np.where(at_record, np.mean(away, axis=-1), found.energy)
-    footpoint = np.where(manifold.expand(at_record), record, found.parameters["footpoint"])
+    footpoint = np.where(manifold.expand(at_record), record, found.parameters[FOOTPOINT])
     return replace(
         found,
-        parameters={"footpoint": footpoint},
+        parameters={FOOTPOINT: footpoint},
         energy=energy,
         gradient_norm=np.where(at_record, 0.0, found.gradient_norm),
         converged=found.converged | at_record,
     )
 
 
-def starting_parameters(model, covariates, points, candidates=32):
+def starting_parameters(model, covariates, points):
     """Start of the fit: linear regression in the tangent space at a central record.
 
-    The central record is the one, of up to ``candidates`` spread over the data, with the least
-    sum of losses of the distances to the others.  For other losses than least squares the
+    The central record is the one, of up to `CANDIDATES` spread over the data, with the least sum
+    of losses of the distances to the others.  For other losses than least squares the
     regression is reweighted iteratively.  At most `STARTING_RECORDS` records, spread over the data,
     are used.
 
@@ -367,7 +358,7 @@ def starting_parameters(model, covariates, points, candidates=32):
     record_axis = -manifold.point_ndim - 1
     covariates, points = _some_records(manifold, covariates, points)
     number = covariates.shape[-2]
-    chosen = np.unique(np.linspace(0, number - 1, min(number, candidates)).astype(int))
+    chosen = np.unique(np.linspace(0, number - 1, min(number, CANDIDATES)).astype(int))
     some = np.take(points, chosen, axis=record_axis)
     squares = (
         manifold.dist(np.expand_dims(some, record_axis), np.expand_dims(some, record_axis - 1)) ** 2

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from geodp.manifolds.base import Manifold
-from geodp.models.blocks import block_names
+from geodp.models.blocks import FOOTPOINT, block_names
 from geodp.models.chunks import CHUNK, sum_over_records
 from geodp.models.fitting import fit, minimise
 from geodp.models.losses import Loss, SquaredDistance
@@ -128,18 +128,13 @@ class GeodesicModel:
             gradients = [-found.adjoint_sums(block, weights) for block in blocks]
             return [np.sum(losses, axis=-1), *gradients]
 
-        energy, *gradients = sum_over_records(
-            manifold, parameters, x.shape[:-1], part, size=self._record_size
-        )
+        size = record_size(manifold, self.number_of_covariates)
+        energy, *gradients = sum_over_records(manifold, parameters, x.shape[:-1], part, size=size)
         number = x.shape[-2]
         return EnergyGradient(
             energy / number,
             {block: total / number for block, total in zip(blocks, gradients, strict=True)},
         )
-
-    @property
-    def _record_size(self):
-        return record_size(self.manifold, self.number_of_covariates)
 
     def contributions(self, parameters, covariates, points):
         """Minus the gradient of each record's loss, not clipped; the sum is -n times the gradient.
@@ -162,9 +157,10 @@ class GeodesicModel:
         manifold = self.manifold
         x = self.aligned(covariates, points)
         number = x.shape[-2]
-        distances = np.empty((*manifold.batch_shape(parameters["footpoint"]), number))
+        distances = np.empty((*manifold.batch_shape(parameters[FOOTPOINT]), number))
         before = (slice(None),) * (x.ndim - 2)
-        step = max(1, CHUNK // (self._record_size * max(1, distances.size // number)))
+        size = record_size(manifold, self.number_of_covariates)
+        step = max(1, CHUNK // (size * max(1, distances.size // number)))
         for start in range(0, number, step):
             some = (*before, slice(start, start + step))
             found = residuals_of(manifold, parameters, x[some], points[some])
@@ -177,26 +173,22 @@ class GeodesicModel:
         Parameters
         ----------
         parameters : dict of ndarray, shape (*batch, *point_shape)
-        covariates : ndarray, shape (m, k), or (m,) with one covariate
+        covariates : ndarray, shape (m, k) or (*batch, m, k); (m,) with one covariate
 
         Returns
         -------
         ndarray, shape (*batch, m, *point_shape)
         """
-        manifold = self.manifold
         x = np.asarray(covariates, dtype=float)
         if self.number_of_covariates == 1 and x.ndim == 1:
             x = x[:, None]
-        if x.ndim != 2 or x.shape[-1] != self.number_of_covariates:
+        if x.ndim < 2 or x.shape[-1] != self.number_of_covariates:
             raise ValueError(
-                f"covariates have shape {x.shape}: give m rows of {self.number_of_covariates} "
+                f"covariates have shape {x.shape}: give rows of {self.number_of_covariates} "
                 "covariates"
             )
-        axis = -manifold.point_ndim - 1
-        footpoint, *vectors = (np.expand_dims(value, axis) for value in parameters.values())
-        start = np.zeros((len(x), *manifold.point_shape)) + footpoint
-        total = sum((manifold.expand(x[:, j]) * vectors[j] for j in range(x.shape[-1])), 0 * start)
-        return manifold.exp(start, total)
+        footpoint, *vectors = parameters.values()
+        return self.manifold.ends(footpoint, vectors, x)
 
     def retract(self, parameters, steps):
         """Add steps to shooting vectors, then move the footpoint and transport all vectors along.
@@ -216,12 +208,12 @@ class GeodesicModel:
             block: value + steps[block] if block in steps else value
             for block, value in parameters.items()
         }
-        footpoint = parameters["footpoint"]
-        if "footpoint" in steps:
-            step = steps["footpoint"]
+        footpoint = parameters[FOOTPOINT]
+        if FOOTPOINT in steps:
+            step = steps[FOOTPOINT]
             moved = {
                 block: manifold.exp(footpoint, step)
-                if block == "footpoint"
+                if block == FOOTPOINT
                 else manifold.transport(footpoint, step, value)
                 for block, value in moved.items()
             }
@@ -251,14 +243,14 @@ class GeodesicModel:
         """
         manifold = self.manifold
         blocks = self.blocks if blocks is None else blocks
-        footpoint = parameters["footpoint"]
+        footpoint = parameters[FOOTPOINT]
         frame = manifold.frame(footpoint)
         axis = -manifold.point_ndim - 1
         wide = {
             block: np.broadcast_to(np.expand_dims(value, axis), frame.shape)
             for block, value in parameters.items()
         }
-        start = wide["footpoint"]
+        start = wide[FOOTPOINT]
         matrix = []
         for moved in blocks:
             sides = []
@@ -269,9 +261,9 @@ class GeodesicModel:
                 columns = []
                 for block in blocks:
                     gradient = found.gradient[block]
-                    if moved == "footpoint":
+                    if moved == FOOTPOINT:
                         back = -manifold.transport(start, step, step)
-                        gradient = manifold.transport(end["footpoint"], back, gradient)
+                        gradient = manifold.transport(end[FOOTPOINT], back, gradient)
                     columns.append(
                         manifold.coordinates(start, gradient, np.expand_dims(frame, axis - 1))
                     )

@@ -14,13 +14,13 @@ class Loss(ABC):
     ----------
     name : str
         Name in configurations.
-    pull : float
-        Supremum of the derivative in d, which bounds the influence of one record on a fit;
-        infinite for least squares.
+    linear_from : float
+        Distance from which the loss is linear, so that no record pulls at a fit more strongly than
+        one at this distance; infinite for least squares.
     """
 
     name: str
-    pull: Any = np.inf
+    linear_from: Any = np.inf
 
     @abstractmethod
     def values(self, squared_distances):
@@ -69,7 +69,7 @@ class Huber(Loss):
             )
 
     @property
-    def pull(self):
+    def linear_from(self):
         return self.threshold
 
     def values(self, squared_distances):
@@ -92,7 +92,7 @@ class Distance(Loss):
     """
 
     name = "distance"
-    pull = 1.0
+    linear_from = 0.0
 
     def values(self, squared_distances):
         return np.sqrt(squared_distances)

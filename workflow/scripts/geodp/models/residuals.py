@@ -20,6 +20,7 @@ import numpy as np
 from geodp.manifolds.base import align_data_axes
 from geodp.manifolds.differences import DifferencedManifold
 from geodp.manifolds.symmetric import JACOBI_SOLUTIONS, SymmetricSpace, jacobi_factors
+from geodp.models.blocks import FOOTPOINT
 from geodp.models.chunks import sum_over_records
 
 # Shift, relative to their trace, that keeps normal matrices invertible.
@@ -279,18 +280,17 @@ def _record_vectors(manifold, parameters, covariates):
 
 def _factors_of_records(manifold, frequencies):
     """Jacobi factors (*batch, n, K) of each record at time one, by argument of Exp."""
+    now = np.ones(1)
+    shape = (*frequencies.shape[:-1], 1)
     return {
-        argument: np.stack(
-            np.broadcast_arrays(
-                *(
-                    solution(sign if manifold.multiplicities[index] else 0, frequencies[..., index])
-                    for index, sign in enumerate(manifold.curvature_signs)
-                ),
-                np.zeros(frequencies.shape[:-1]),
-            )[:-1],
+        argument: np.concatenate(
+            [
+                np.broadcast_to(factor, shape)
+                for factor in jacobi_factors(manifold, frequencies, now, argument)
+            ],
             axis=-1,
         )
-        for argument, solution in JACOBI_SOLUTIONS.items()
+        for argument in JACOBI_SOLUTIONS
     }
 
 
@@ -343,16 +343,12 @@ class DifferencedResiduals(Residuals):
             for moved, block in enumerate(self.parameters)
         }
 
-    def _tangents(self, coordinates):
-        """Tangent vectors at the footpoint from coordinates (*batch, dim)."""
-        frame = self.manifold.frame(next(iter(self.parameters.values())))
-        return self.manifold.vector(frame, coordinates)
-
     def adjoint_sums(self, block, weights=None):
         coordinates = self._coordinates[block]
         if weights is not None:
             coordinates = weights[..., None, :] * coordinates
-        return self._tangents(np.sum(coordinates, axis=-1))
+        frame = self.manifold.frame(self.parameters[FOOTPOINT])
+        return self.manifold.vector(frame, np.sum(coordinates, axis=-1))
 
     def adjoint_norms(self, coefficients):
         combined = sum(
@@ -361,7 +357,7 @@ class DifferencedResiduals(Residuals):
         return np.sqrt(np.sum(combined**2, axis=-2))
 
     def contributions(self, block):
-        frame = self.manifold.frame(next(iter(self.parameters.values())))
+        frame = self.manifold.frame(self.parameters[FOOTPOINT])
         frame = np.expand_dims(frame, -self.manifold.point_ndim - 2)
         return self.manifold.vector(frame, np.swapaxes(self._coordinates[block], -1, -2))
 
@@ -394,12 +390,23 @@ def gauss_newton_steps(manifold, parameters, covariates, gradients, damping, wei
         return _steps_by_eigenspace(*given)
     normal = _normal_matrix(manifold, parameters, covariates, tuple(gradients), weights)
     normal = _damped(normal, damping)
-    footpoint = next(iter(parameters.values()))
+    footpoint = parameters[FOOTPOINT]
+    return steps_in_frame(
+        manifold, footpoint, gradients, lambda gradient: -np.linalg.solve(normal, gradient)
+    )
+
+
+def steps_in_frame(manifold, footpoint, gradients, solve):
+    """Steps by block, from gradients by block and a function of their coordinates.
+
+    ``solve`` takes coordinates (*batch, D, 1) of the gradient, in the frame at the footpoint and
+    block after block, to those of the step.
+    """
     frame = manifold.frame(footpoint)
     flat = np.concatenate(
         [manifold.coordinates(footpoint, each, frame) for each in gradients.values()], axis=-1
     )
-    moves = -np.linalg.solve(normal, flat[..., None])[..., 0]
+    moves = solve(flat[..., None])[..., 0]
     parts = np.split(moves, len(gradients), axis=-1)
     return {
         block: manifold.vector(frame, part) for block, part in zip(gradients, parts, strict=True)
@@ -445,7 +452,7 @@ def _steps_by_eigenspace(manifold, parameters, covariates, gradients, damping, w
 
 def _normal_matrix(manifold, parameters, covariates, blocks, weights):
     """Gauss-Newton Hessian (*batch, D, D) in the frame at the footpoint, block after block."""
-    footpoint = next(iter(parameters.values()))
+    footpoint = parameters[FOOTPOINT]
     number = covariates.shape[-2]
     if isinstance(manifold, SymmetricSpace):
         product, size = _products_by_eigenspace, manifold.dim * record_size(manifold, 2)
