@@ -19,12 +19,13 @@ estimates how much of the target such a region may hold, and a plan never states
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from scipy.special import gammaln, logsumexp
 
 from geodp.manifolds.base import Manifold
-from geodp.manifolds.supports import Ball, Support
+from geodp.manifolds.supports import Ball
 from geodp.randomness import random_directions
 from geodp.samplers.axial import AxialDistribution
 from geodp.samplers.base import Info, Kernel, SamplerPlan, State, choose
@@ -210,7 +211,7 @@ class _Proposal:
     """
 
     space: Manifold
-    support: Support
+    support: Any
     shares: np.ndarray
     centres: np.ndarray
     matrices: np.ndarray
