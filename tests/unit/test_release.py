@@ -44,8 +44,8 @@ def mechanism(score="combined"):
 
 
 def checked(*stages):
-    states = stages[0].public.support.draw(np.random.default_rng(2), (2,))
-    return check_hypotheses(stages, states)
+    (state,) = stages[0].public.support.draw(np.random.default_rng(2), (1,))
+    return check_hypotheses(stages, state)
 
 
 def state_of(hypotheses, name):
@@ -107,7 +107,7 @@ def test_hypotheses_that_fail_are_found(monkeypatch):
     # H7: a state outside the support.
     p, v = right.space.parts(public.support.draw(np.random.default_rng(3), (2,)))
     outside = right.space.join(p, v * 3.0 / SPHERE.expand(SPHERE.norm(p, v)))
-    assert state_of(check_hypotheses([right], outside), "H7") == FAILS
+    assert state_of(check_hypotheses([right], outside[0]), "H7") == FAILS
     # H5: contributions that are not clipped.
     monkeypatch.setattr(certified, "clip_factors", lambda norms, limit: np.ones_like(norms))
     assert state_of(checked(right), "H5") == FAILS
@@ -116,7 +116,7 @@ def test_hypotheses_that_fail_are_found(monkeypatch):
 def test_one_stage_that_fails_is_enough():
     right = mechanism()
     assert state_of(checked(right, Doubled(right.public, right.records)), "H4") == FAILS
-    assert state_of(check_hypotheses([], right.public.support.origin[None]), "H4") == FAILS
+    assert state_of(check_hypotheses([], right.public.support.origin), "H4") == FAILS
 
 
 def test_losses_above_one_are_found(monkeypatch):
