@@ -8,7 +8,8 @@ data, its normalising constant depends on them too, and its sensitivity does not
 It must not be used to release anything.
 """
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -64,13 +65,11 @@ class PublishedSupport:
 
     def take(self, data_sets):
         """The same for some of the data sets, given as a slice."""
-        return PublishedSupport(
-            **{
-                entry.name: value[data_sets] if isinstance(value, np.ndarray) else value
-                for entry in fields(self)
-                for value in [getattr(self, entry.name)]
-            }
+        kept = (
+            value[data_sets] if isinstance(value, np.ndarray) else value
+            for value in vars(self).values()
         )
+        return PublishedSupport(*kept)
 
 
 def _limit(quantity, values, formula):
@@ -326,18 +325,7 @@ class KNGAsPublished(Mechanism):
         flat = manifold.curvature_bounds[1] <= 0.0
         if not self.searched or not target.support.bounded or flat or many:
             return target
-
-        def search():
-            return find_modes(
-                target.space,
-                density,
-                density.thinned(SEARCHED_RECORDS),
-                target.centre,
-                target.hessian,
-                target.support.centre,
-                target.support.radius,
-            )
-
+        search = partial(find_modes, target, density.thinned(SEARCHED_RECORDS))
         return replace(target, find_other_modes=search)
 
     def draw(self, rng, budgets, draws, plan_sampler):

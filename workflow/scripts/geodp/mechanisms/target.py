@@ -8,16 +8,13 @@ from typing import Any
 import numpy as np
 
 from geodp.manifolds.base import Manifold
-from geodp.mechanisms.density import Density
+from geodp.mechanisms.density import GradientDensity
 from geodp.mechanisms.modes import Modes
-from geodp.mechanisms.norms import Norm, RiemannianNorm
-
-RIEMANNIAN = RiemannianNorm()
 
 
-def no_modes():
-    """Default of `Target.find_other_modes`: no search."""
-    return None
+def riemannian_norm(dim):
+    """The Riemannian norm as `Target.norm_parts` describes norms: one part, the gradient itself."""
+    return np.eye(dim), 1
 
 
 # Compared by identity, so that results about a target can be cached.
@@ -42,10 +39,12 @@ class Target:
     find_other_modes : callable
         Searches for modes away from the centre and returns `Modes`, or ``None`` where there are
         none or no search is made.
-    density : Density or None
+    density : GradientDensity or None
         The same density with bounds on cells, for samplers that certify an envelope.
-    norm : Norm
-        The norm of the gradient in whose exponential the density falls.
+    norm_parts : callable
+        The norm of the gradient in whose exponential the density falls: the sum of the lengths of
+        the parts of a linear image of the gradient.  From a dimension to the matrix (dim, dim) of
+        that image, and the number of equal parts it is cut into.
     widths : tuple of float
         Widths of the proposals about the centre, in multiples of the scale.
     """
@@ -56,9 +55,9 @@ class Target:
     hessian: np.ndarray
     scale: np.ndarray
     support: Any
-    find_other_modes: Callable[[], Modes | None] = no_modes
-    density: Density | None = None
-    norm: Norm = RIEMANNIAN
+    find_other_modes: Callable[[], Modes | None] = lambda: None
+    density: GradientDensity | None = None
+    norm_parts: Callable[[int], tuple] = riemannian_norm
     widths: tuple = (1.0,)
 
     @cached_property

@@ -27,7 +27,7 @@ from geodp.manifolds.supports import Ball
 from geodp.mechanisms.target import Target
 from geodp.randomness import random_directions
 from geodp.samplers.axial import AxialDistribution
-from geodp.samplers.base import Info, Kernel, SamplerPlan, State, choose
+from geodp.samplers.base import Info, Kernel, SamplerPlan, State, choose, log_sphere_area
 
 # Smallest eigenvalue of a Hessian in a proposal, relative to the largest: limits the width where
 # the energy is flat or concave.
@@ -104,7 +104,6 @@ class Matched(Kernel):
     name = "matched"
 
     def member(self, index):
-        """The same kernel for one part of the batch, given as a tuple of slices."""
         shares = np.asarray(self.shares)
         return Matched(shares[index] if shares.ndim > 1 else shares)
 
@@ -231,7 +230,7 @@ class _Proposal:
             centres = np.concatenate([centres, modes.position, modes.position], axis=axis)
             hessians = np.concatenate([hessians, modes.hessian, wide], axis=-3)
             masses = np.concatenate([masses, mass, mass], axis=-1)
-        mixing, parts = target.norm.parts(target.space.dim)
+        mixing, parts = target.norm_parts(target.space.dim)
         matrices = mixing @ _positive(hessians) / target.scale[..., None, None, None]
         bounded = target.support.bounded
         if not bounded:
@@ -324,8 +323,7 @@ class _Proposal:
         """Log density of each component with respect to volume; (3, *batch, chains)."""
         target, space = self.target, self.target.space
         part_dim = space.dim // self.parts
-        log_area = np.log(2.0) + 0.5 * part_dim * np.log(np.pi) - gammaln(0.5 * part_dim)
-        log_unit = self.parts * (gammaln(part_dim) + log_area)
+        log_unit = self.parts * (gammaln(part_dim) + log_sphere_area(part_dim))
         ellipses = []
         for mode in range(self.mode_shares.shape[-1]):
             centre, frame = self._centre_and_frame(mode)
