@@ -30,6 +30,7 @@ from geodp.manifolds.sphere import Sphere
 from geodp.mechanisms.density import FootpointDensity, GradientDensity
 from geodp.mechanisms.kng_as_published import PublishedSupport
 from geodp.models.geodesic import GeodesicModel
+from geodp.models.losses import Huber
 from geodp.samplers import choice, envelopes, exact, finite_points, matched
 from geodp.samplers.base import Info, Kernel, State, run
 from geodp.samplers.choice import ExactWhereCertified, NoCertificateError
@@ -597,6 +598,16 @@ def test_spaces_that_are_not_symmetric_are_refused(make):
     space = make()
     for name in ("S2", "S2 vector"):
         assert refused(on(space, name)) == f"{space.name} is no symmetric space"
+
+
+@pytest.mark.parametrize("name", ["S2", "S2 vector"])
+def test_losses_that_the_bounds_do_not_know_are_refused(name):
+    """Clipped residuals make the gradient smaller, and the density larger, than least squares."""
+    found = target(name)
+    model = GeodesicModel(found.density.manifold, loss=Huber(0.01))
+    density = replace(found.density, model=model)
+    huber = replace(found, density=density, unrestricted=density.log_density)
+    assert refused(huber) == "the bounds are of least squares, and its loss is huber"
 
 
 def test_what_has_no_certificate_is_refused_with_a_reason():

@@ -134,6 +134,8 @@ class GradientDensity(ABC):
             return (
                 f"{self.manifold.name} has curvatures of both signs, which the bounds do not know"
             )
+        if not isinstance(self.model.loss, SquaredDistance):
+            return f"the bounds are of least squares, and its loss is {self.model.loss.name}"
         return None
 
     @abstractmethod
