@@ -229,7 +229,8 @@ def test_stages_have_to_be_given_in_their_form():
     ):
         with pytest.raises(DataError, match="give those of plan_release, or a first one without"):
             release_geodesic(public, covariates, points, "1", stages)
-    for points, radii in ((100, None), (64, (0.1, 0.0)), (64, (np.nan, 1.0))):
+    wrong = ((0.1, 0.0), (np.nan, 1.0), (0.1,), 0.1, (0.1, 0.1, 0.1))
+    for points, radii in ((100, None), *((64, radii) for radii in wrong)):
         with pytest.raises(DataError, match="a stage has"):
             Stage(1, points, radii)
 
