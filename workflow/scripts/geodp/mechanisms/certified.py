@@ -104,12 +104,7 @@ class PublicInputs:
     loss_offset: float = 0.0
 
     def __post_init__(self):
-        for name in (
-            "footpoint_radius",
-            "shooting_vector_length",
-            "gradient_scale",
-            "loss_scale",
-        ):
+        for name in ("footpoint_radius", "shooting_vector_length", "gradient_scale", "loss_scale"):
             value = getattr(self, name)
             if not (np.isfinite(value) and value > 0.0):
                 raise DataError(f"public input {name} is {value}: give a positive number")

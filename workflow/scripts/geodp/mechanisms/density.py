@@ -218,6 +218,8 @@ class GradientDensity(ABC):
         Parameters
         ----------
         states : ndarray, shape (*batch, chains, *point_shape)
+            Of footpoints the fitted one alone: along geodesics from elsewhere the shooting vector,
+            which is transported from there, turns.
         distances : ndarray, shape (*batch, chains)
             Distances along the geodesics.
 

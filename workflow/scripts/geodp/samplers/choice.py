@@ -67,10 +67,7 @@ class ExactWhereCertified(Kernel):
 
     def walk(self, rng, target, state, steps, every):
         for reached, accepted in self.matched.walk(rng, target, state, steps, every):
-            yield (
-                self._with_exact(rng, target, reached),
-                np.where(self.certified, 1.0, accepted),
-            )
+            yield self._with_exact(rng, target, reached), np.where(self.certified, 1.0, accepted)
 
 
 def plan(
@@ -123,13 +120,7 @@ def plan(
                 "automatic or matched"
             )
     chains = matched.plan(
-        rng,
-        target,
-        pilot_proposals,
-        total_variation,
-        fewest_steps,
-        most_steps,
-        counted=~certified,
+        rng, target, pilot_proposals, total_variation, fewest_steps, most_steps, counted=~certified
     )
     chains = replace(chains, certificate=f"none: {reason}")
     if planned is None:

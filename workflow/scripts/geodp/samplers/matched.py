@@ -202,7 +202,6 @@ class _Proposal:
     parts : int
         Number of parts of the target's norm.
     axial : AxialDistribution or None
-    bounded : bool
     """
 
     target: Target
@@ -212,7 +211,6 @@ class _Proposal:
     mode_shares: np.ndarray
     parts: int
     axial: AxialDistribution | None
-    bounded: bool
 
     @classmethod
     def of(cls, target, shares):
@@ -232,8 +230,7 @@ class _Proposal:
             masses = np.concatenate([masses, mass, mass], axis=-1)
         mixing, parts = target.norm_parts(target.space.dim)
         matrices = mixing @ _positive(hessians) / target.scale[..., None, None, None]
-        bounded = target.support.bounded
-        if not bounded:
+        if not target.support.bounded:
             shares = ELLIPSE_ALONE
         shares = np.broadcast_to(shares, (*target.batch, 3))
         axial = None
@@ -247,7 +244,6 @@ class _Proposal:
             masses / np.sum(masses, axis=-1, keepdims=True),
             parts,
             axial,
-            bounded,
         )
 
     def draw(self, rng, chains):
@@ -297,7 +293,7 @@ class _Proposal:
             position = np.where(space.expand(taken), reached, position)
         # Beyond the injectivity radius two steps lead to one point.
         outside = ~(space.is_shortest(steps) & target.support.may_stay(steps))
-        if not self.bounded:
+        if not target.support.bounded:
             return position, outside
         evenly = target.support.draw_along(rng, directions)
         position = np.where(space.expand(uniformly), evenly, position)
@@ -339,7 +335,7 @@ class _Proposal:
         with np.errstate(divide="ignore"):
             log_shares = np.moveaxis(np.log(self.mode_shares), -1, 0)[..., None]
         ellipse = logsumexp(log_shares + np.stack(ellipses), axis=0)
-        if not self.bounded:
+        if not target.support.bounded:
             nowhere = np.full_like(ellipse, -np.inf)
             return np.stack([ellipse, nowhere, nowhere])
         uniform = target.support.log_draw_density(position)
@@ -527,7 +523,7 @@ def _pilot(rng, target, proposals, pilot_shares, candidates):
     """Best candidate shares of each member (*batch, 3), and their largest log weight (*batch)."""
     pilot = _Proposal.of(target, pilot_shares)
     state = pilot.draw(rng, proposals)
-    candidates = np.array(candidates if pilot.bounded else (ELLIPSE_ALONE,))
+    candidates = np.array(candidates if target.support.bounded else (ELLIPSE_ALONE,))
     with np.errstate(divide="ignore"):
         log_shares = np.log(candidates).reshape(
             (len(candidates), 3) + (1,) * state.log_density.ndim
