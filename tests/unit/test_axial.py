@@ -358,7 +358,8 @@ def test_a_law_that_forgets_the_volume_is_refused(monkeypatch):
     target = laplace_target(space, radius, 0.0, SCALES[:2] * radius)
     flat = KendallPlanarShapes(50)
     monkeypatch.setattr(flat, "exp_volume", lambda point, vector: np.ones(vector.shape[:-1]))
-    wrong = AxialDistribution.of(replace(target, space=flat))
+    support = replace(target.support, space=flat)
+    wrong = AxialDistribution.of(replace(target, space=flat, support=support))
     _, log_weight = weighed(stream("forgetful"), target, MANY, wrong)
     assert np.max(effective_fraction(log_weight)) < 0.5
 

@@ -296,7 +296,9 @@ def test_records_that_are_no_numbers_are_invalid_and_not_told_of():
         ("number", 0, "at least 1"),
         ("number", 3.5, "at least 1"),
         ("covariate_range", (1.0, 1.0), "smaller first"),
-        ("covariate_range", (0.0, np.inf), "finite"),
+        ("covariate_range", (0.0, np.inf), "below 1e\\+100"),
+        ("covariate_range", (-1e308, 1e308), "below 1e\\+100"),
+        ("covariate_range", (1.6e308, 1.7e308), "below 1e\\+100"),
     ],
 )
 def test_public_inputs_are_checked(name, value, message):

@@ -27,9 +27,10 @@ from geodp.manifolds.hyperbolic import Hyperbolic
 from geodp.manifolds.kendall import KendallPlanarShapes
 from geodp.manifolds.spd import SPD
 from geodp.manifolds.sphere import Sphere
-from geodp.mechanisms.density import Density, FootpointDensity
+from geodp.mechanisms.density import FootpointDensity, GradientDensity
 from geodp.mechanisms.kng_as_published import PublishedSupport
 from geodp.models.geodesic import GeodesicModel
+from geodp.models.losses import Huber
 from geodp.samplers import choice, envelopes, exact, finite_points, matched
 from geodp.samplers.base import Info, Kernel, State, run
 from geodp.samplers.choice import ExactWhereCertified, NoCertificateError
@@ -226,7 +227,8 @@ def test_cells_and_the_ball_about_the_mode_have_no_place_in_common(name):
     assert without.near_share[0] == 0.0
     both = []
     for envelope in (with_ball, without):
-        used = exact.Exact((envelope,), np.zeros(1, dtype=int), exact.MOST_PROPOSALS, 1e-6)
+        first = np.zeros(1, dtype=int)
+        used = exact.Exact((envelope,), first, exact.MOST_PROPOSALS, first)
         both.append(distances_of(found, states_of(used, found, 3000))[0])
     assert stats.ks_2samp(*both).pvalue > FALSE_ALARM
 
@@ -284,9 +286,10 @@ def test_the_tail_falls_no_faster_than_the_density(name):
 
 
 def lowered(envelope, by):
-    name = {EllipticalEnvelope: "offset", RadialEnvelope: "log_bound", CellEnvelope: "log_upper"}[
-        type(envelope)
-    ]
+    if isinstance(envelope, CellEnvelope):
+        cells = replace(envelope.cells, log_upper=envelope.cells.log_upper - by)
+        return replace(envelope, cells=cells)
+    name = {EllipticalEnvelope: "offset", RadialEnvelope: "log_bound"}[type(envelope)]
     return replace(envelope, **{name: getattr(envelope, name) - by})
 
 
@@ -334,12 +337,13 @@ def outside(found, state):
 
 
 @pytest.mark.parametrize("run_out", [0.3, 0.05, 0.003])
-def test_a_draw_runs_out_as_seldom_as_it_is_said(run_out):
+def test_a_draw_runs_out_as_seldom_as_it_is_said(run_out, monkeypatch):
     """In flat space proposals are refused where they leave the support, and nowhere else."""
+    monkeypatch.setattr(exact, "RUN_OUT", run_out)
     found = target("R3 ball")
-    few, _, reason = exact.plan(found, 1000, run_out=run_out)
+    few, _, reason = exact.plan(found, 1000)
     assert reason is None
-    assert few.total_variation == few.sampler.run_out == run_out
+    assert few.total_variation == run_out
     assert few.proposals == few.sampler.proposals
     count = 20_000
     late = int(np.sum(outside(found, states_of(few.sampler, found, count))))
@@ -423,23 +427,16 @@ def test_densities_of_any_axes_of_data_sets_can_be_taken():
 
 
 @dataclass(frozen=True)
-class Counting(Density):
+class Counting:
     """A density that counts how often it is evaluated."""
 
-    inner: Density
+    inner: GradientDensity
     counts: list
 
     def log_density(self, states):
         values = self.inner.log_density(states)
         self.counts.append(values.size)
         return values
-
-    @property
-    def records(self):
-        return self.inner.records
-
-    def extremes(self, states, radii, angles, pole):
-        return self.inner.extremes(states, radii, angles, pole)
 
     def take(self, members):
         return replace(self, inner=self.inner.take(members))
@@ -509,11 +506,11 @@ def test_states_of_matched_chains_are_found_to_depend_on_one_another():
 # Cells
 
 
-def least_acceptance(found, draws, **limits):
-    plan, _, _ = exact.plan(found, draws, **limits)
+def least_acceptance(found, draws):
+    plan, _, _ = exact.plan(found, draws)
     (cells,) = (each for each in plan.sampler.envelopes if isinstance(each, CellEnvelope))
     chosen = cells.acceptance[cells.acceptance > 0.0]
-    return float(np.min(chosen)), len(cells.member)
+    return float(np.min(chosen)), len(cells.log_mass)
 
 
 def test_cells_are_halved_as_long_as_that_costs_less_than_proposals():
@@ -586,8 +583,8 @@ def on(space, name):
     return replace(found, density=density)
 
 
-def refused(found, **limits):
-    plan, certified, reason = exact.plan(found, 1000, **limits)
+def refused(found):
+    plan, certified, reason = exact.plan(found, 1000)
     assert plan is None
     assert certified.shape == found.batch
     assert not np.any(certified)
@@ -599,10 +596,18 @@ def refused(found, **limits):
 )
 def test_spaces_that_are_not_symmetric_are_refused(make):
     space = make()
-    found = replace(target("S2"), space=space)
-    assert refused(found) == f"{space.name} is no symmetric space"
-    expected = f"{space.name} has no bounds of Jacobi fields: it is no symmetric space"
-    assert refused(on(space, "S2 vector")) == expected
+    for name in ("S2", "S2 vector"):
+        assert refused(on(space, name)) == f"{space.name} is no symmetric space"
+
+
+@pytest.mark.parametrize("name", ["S2", "S2 vector"])
+def test_losses_that_the_bounds_do_not_know_are_refused(name):
+    """Clipped residuals make the gradient smaller, and the density larger, than least squares."""
+    found = target(name)
+    model = GeodesicModel(found.density.manifold, loss=Huber(0.01))
+    density = replace(found.density, model=model)
+    huber = replace(found, density=density, unrestricted=density.log_density)
+    assert refused(huber) == "the bounds are of least squares, and its loss is huber"
 
 
 def test_what_has_no_certificate_is_refused_with_a_reason():
@@ -620,14 +625,17 @@ def test_what_has_no_certificate_is_refused_with_a_reason():
     assert refused(flat) == f"{words}, and 4 dimensions are too many for cells"
 
 
-def test_too_little_work_is_refused():
+def test_too_little_work_is_refused(monkeypatch):
     found = target("S2 narrow")
     fewest = exact.FEWEST_CELLS[2]
     enough = fewest * NUMBER
+    monkeypatch.setattr(exact, "MOST_WORK", enough - 1)
     expected = f"and the {fewest - 1} cells for each that its work allows are too few"
-    assert refused(found, work=enough - 1).endswith(expected)
+    assert refused(found).endswith(expected)
     # As many cells are tried, and are too few.
-    assert "cells certify too small an acceptance" in refused(found, work=enough, most_proposals=50)
+    monkeypatch.setattr(exact, "MOST_WORK", enough)
+    monkeypatch.setattr(exact, "MOST_PROPOSALS", 50)
+    assert "cells certify too small an acceptance" in refused(found)
 
 
 def test_in_many_dimensions_little_acceptance_is_taken_on_request_only():
@@ -638,9 +646,10 @@ def test_in_many_dimensions_little_acceptance_is_taken_on_request_only():
     assert choose(found, "exact").drawn_by == "exact"
 
 
-def test_too_few_proposals_are_refused():
-    assert refused(target("S2"), most_proposals=5)
-    assert exact.plan(target("R3"), 1000, most_proposals=5)[2] is None
+def test_too_few_proposals_are_refused(monkeypatch):
+    monkeypatch.setattr(exact, "MOST_PROPOSALS", 5)
+    assert refused(target("S2"))
+    assert exact.plan(target("R3"), 1000)[2] is None
 
 
 # The choice
@@ -717,7 +726,6 @@ def test_public_points_on_request_only():
 
 def test_limits_are_handed_on():
     found = target("S2 narrow")
-    assert "the 100 cells for each that its work" in choose(found, work=NUMBER * 100).certificate
     assert choose(found, "matched", fewest_steps=13, most_steps=14).steps in (13, 14)
 
 

@@ -124,9 +124,9 @@ def test_a_trace_and_a_part_of_the_batch():
 def test_what_it_cannot_do_is_refused():
     unbounded = laplace_target(SPD(2), origin(SPD(2), 1), np.array([0.1]))
     with pytest.raises(DataError, match="bounded support"):
-        FinitePoints.of(unbounded)
+        FinitePoints.of(unbounded, 1024)
     space = Euclidean(5)
     large = laplace_target(space, np.zeros((1, 5)), np.array([0.1]))
     assert isinstance(large, Target)
     with pytest.raises(DataError, match="5 dimensions are too many"):
-        FinitePoints.of(large)
+        FinitePoints.of(large, 1024)

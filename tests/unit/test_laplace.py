@@ -98,6 +98,16 @@ def test_a_record_outside_the_ball_is_refused():
         prepared(points)
 
 
+@pytest.mark.parametrize("radius", [0.1, 0.2, 0.3, 0.4])
+def test_a_mean_may_lie_on_the_rim_of_the_ball(radius):
+    """As that of records which all lie there; rounding puts some of both beyond it."""
+    sphere = Sphere(2)
+    rim = sphere.random_direction(np.random.default_rng(6), np.broadcast_to(CENTRE, (50, 3)))
+    points = np.repeat(sphere.exp(CENTRE, radius * rim)[:, None], NUMBER, axis=1)
+    mechanism = prepared(points, data_radius=radius)
+    assert np.any(sphere.dist(CENTRE, mechanism.mean) > radius)
+
+
 def test_a_record_that_is_no_number_is_refused():
     points = ball_data()
     fit = GeodesicModel(Sphere(2), 0).fit(None, points)

@@ -35,7 +35,7 @@ from geodp.manifolds.hyperbolic import Hyperbolic
 from geodp.manifolds.spd import SPD
 from geodp.manifolds.sphere import Sphere
 from geodp.mechanisms.kng_as_published import PublishedSupport
-from geodp.mechanisms.target import Target, no_modes
+from geodp.mechanisms.target import Target
 from geodp.randomness import random_stream
 from geodp.samplers import exact, matched
 from geodp.samplers.base import Info, Kernel, State, choose, run
@@ -440,7 +440,7 @@ def test_a_proposal_without_its_volume_is_refused(name, flat):
 def test_a_support_that_is_ignored_is_refused(name):
     """Proposals come from a ball half as wide again, and none is refused for being outside."""
     known = case(name)
-    target = replace(known.target, find_other_modes=no_modes)
+    target = replace(known.target, find_other_modes=lambda: None)
     assert is_right(known.law, draws_of("matched", target, FEW_DRAWS))
     ball = replace(target.support, radius=1.5 * target.support.radius)
     wider = replace(target, support=ball)

@@ -44,8 +44,8 @@ def mechanism(score="combined"):
 
 
 def checked(*stages):
-    states = stages[0].public.support.draw(np.random.default_rng(2), (2,))
-    return check_hypotheses(stages, states)
+    (state,) = stages[0].public.support.draw(np.random.default_rng(2), (1,))
+    return check_hypotheses(stages, state)
 
 
 def state_of(hypotheses, name):
@@ -107,7 +107,7 @@ def test_hypotheses_that_fail_are_found(monkeypatch):
     # H7: a state outside the support.
     p, v = right.space.parts(public.support.draw(np.random.default_rng(3), (2,)))
     outside = right.space.join(p, v * 3.0 / SPHERE.expand(SPHERE.norm(p, v)))
-    assert state_of(check_hypotheses([right], outside), "H7") == FAILS
+    assert state_of(check_hypotheses([right], outside[0]), "H7") == FAILS
     # H5: contributions that are not clipped.
     monkeypatch.setattr(certified, "clip_factors", lambda norms, limit: np.ones_like(norms))
     assert state_of(checked(right), "H5") == FAILS
@@ -116,7 +116,7 @@ def test_hypotheses_that_fail_are_found(monkeypatch):
 def test_one_stage_that_fails_is_enough():
     right = mechanism()
     assert state_of(checked(right, Doubled(right.public, right.records)), "H4") == FAILS
-    assert state_of(check_hypotheses([], right.public.support.origin[None]), "H4") == FAILS
+    assert state_of(check_hypotheses([], right.public.support.origin), "H4") == FAILS
 
 
 def test_losses_above_one_are_found(monkeypatch):
@@ -229,7 +229,8 @@ def test_stages_have_to_be_given_in_their_form():
     ):
         with pytest.raises(DataError, match="give those of plan_release, or a first one without"):
             release_geodesic(public, covariates, points, "1", stages)
-    for points, radii in ((100, None), (64, (0.1, 0.0)), (64, (np.nan, 1.0))):
+    wrong = ((0.1, 0.0), (np.nan, 1.0), (0.1,), 0.1, (0.1, 0.1, 0.1))
+    for points, radii in ((100, None), *((64, radii) for radii in wrong)):
         with pytest.raises(DataError, match="a stage has"):
             Stage(1, points, radii)
 

@@ -43,7 +43,7 @@ SLACK = 1e-6
 CUT_LOCUS = 0.999
 
 # Longest lengths without overflow: of their exponential, in units of the radius of negative
-# curvature; and of their square.
+# curvature; and of their square.  The second limits covariates, too.
 FARTHEST_CURVED = 100.0
 FARTHEST = 1e100
 
@@ -104,12 +104,7 @@ class PublicInputs:
     loss_offset: float = 0.0
 
     def __post_init__(self):
-        for name in (
-            "footpoint_radius",
-            "shooting_vector_length",
-            "gradient_scale",
-            "loss_scale",
-        ):
+        for name in ("footpoint_radius", "shooting_vector_length", "gradient_scale", "loss_scale"):
             value = getattr(self, name)
             if not (np.isfinite(value) and value > 0.0):
                 raise DataError(f"public input {name} is {value}: give a positive number")
@@ -127,10 +122,11 @@ class PublicInputs:
                 f"public input number is {self.number}: give the number of subjects, at least 1"
             )
         low, high = self.covariate_range
-        if not (np.isfinite(low) and np.isfinite(high) and low < high):
+        # A middle or a width that overflows would make an infinite covariate NaN, not clip it (H3).
+        if not -FARTHEST < low < high < FARTHEST:
             raise DataError(
-                f"public input covariate_range is {low} to {high}: give two finite numbers, the "
-                "smaller first"
+                f"public input covariate_range is {low} to {high}: give two numbers of a size "
+                f"below {FARTHEST:g}, the smaller first"
             )
         centre: np.ndarray = np.asarray(self.centre, dtype=self.manifold.dtype)
         reason = "its shape is another"

@@ -8,8 +8,8 @@ from functools import partial
 
 import numpy as np
 
-from geodp.mechanisms.certified import BLOCKS, clip_factors
-from geodp.mechanisms.norms import HullNorm
+from geodp.mechanisms.certified import BLOCKS, ENDS, clip_factors
+from geodp.mechanisms.norms import Norm
 from geodp.mechanisms.target import Target
 from geodp.models.geodesic import GeodesicModel
 from geodp.models.residuals import gauss_newton_steps
@@ -67,6 +67,14 @@ def certified_target(certified, budget, start=None):
     )
 
 
+class HullNorm(Norm):
+    """`certified.hull_norm`; in flat space its parts are the gradients at the geodesic's ends."""
+
+    def parts(self, dim):
+        ends = [[end[block] for block in BLOCKS] for end in ENDS]
+        return np.kron(ends, np.eye(dim // 2)), len(ENDS)
+
+
 def _scale_of_loss(certified, centre, budget):
     """Scale of proposals as wide as the distribution if the loss were the score; (*data_sets).
 
@@ -75,9 +83,7 @@ def _scale_of_loss(certified, centre, budget):
     public = certified.public
     if certified.score_name.startswith("gradient"):
         return np.full(certified.space.batch_shape(centre), np.inf)
-    least = np.squeeze(
-        certified.sums(np.expand_dims(centre, -certified.space.point_ndim - 1)).loss, axis=-1
-    )
+    least = certified.sums(centre).loss
     offset = public.loss_offset if certified.score_name == "combined" else 0.0
     free = np.maximum(offset - least / public.number, 0.0)
     spread = public.loss_scale * np.sqrt(1.0 / (public.number * budget) + free)
@@ -120,11 +126,9 @@ def robust_fit(certified):
     return state
 
 
-def _refined(certified, states, close=0.0):
+def _refined(certified, state, close=0.0):
     """States after Gauss-Newton steps that lower the score, until all are below ``close``."""
     space, support = certified.space, certified.public.support
-    axis = -space.point_ndim - 1
-    state = np.expand_dims(states, axis)
     damping = np.zeros(space.batch_shape(state))
     score = certified.score(state)
     for _ in range(STEPS):
@@ -139,11 +143,11 @@ def _refined(certified, states, close=0.0):
         damping = np.where(better, 0.1 * damping, np.maximum(10.0 * damping, 1e-2))
         if np.all(space.norm(state, step) < close):
             break
-    return np.squeeze(state, axis=axis)
+    return state
 
 
 def _gauss_newton_step(certified, state, damping):
-    """Gauss-Newton step (*data_sets, 1, 2, *point_shape) with the clipped gradient."""
+    """Gauss-Newton step (*data_sets, 2, *point_shape) with the clipped gradient."""
     manifold, records = certified.public.manifold, certified.records
     p, v = certified.space.parts(state)
     sums = certified.sums(state)
@@ -151,7 +155,7 @@ def _gauss_newton_step(certified, state, damping):
     geodesics, data = model.parameters(p, v), (records.covariates, records.points)
     distances = np.sqrt(model.residuals(geodesics, *data).squared_distances)
     weights = clip_factors(distances, certified.public.gradient_scale)
-    weights = weights * records.valid[..., None, :] + 1e-12
+    weights = weights * records.valid + 1e-12
     gradients = {block: -getattr(sums, block) / certified.public.number for block in BLOCKS}
     x = model.aligned(*data)
     steps = gauss_newton_steps(manifold, geodesics, x, gradients, damping, weights)

@@ -26,52 +26,9 @@ from geodp.models.geodesic import GeodesicModel
 from geodp.models.losses import SquaredDistance
 
 
-class Density(ABC):
-    """A batch of unnormalised densities with bounds on cells, for certified envelopes."""
-
-    @abstractmethod
-    def log_density(self, states):
-        """Log density (*batch, chains) of states (*batch, chains, *point_shape)."""
-
-    @property
-    @abstractmethod
-    def records(self):
-        """Number of records that a density depends on."""
-
-    @abstractmethod
-    def extremes(self, states, radii, angles, pole):
-        """Bounds of the log density over cells in polar coordinates about a pole.
-
-        Every point of a cell is reached from its state along an arc at the state's distance from
-        the pole, and then along a radius.
-
-        Parameters
-        ----------
-        states : ndarray, shape (*batch, chains, *point_shape)
-        radii : ndarray, shape (*batch, chains)
-            Largest length of that path.
-        angles : ndarray, shape (*batch, chains)
-            Largest angle of the arc, seen from the pole.
-        pole : ndarray, shape (*batch, 1, *point_shape)
-
-        Returns
-        -------
-        tuple of ndarray, shape (*batch, chains)
-            Lower and upper bound.
-        """
-
-    @abstractmethod
-    def take(self, members):
-        """Densities at k indices of the flattened batch; the new batch has shape (k,)."""
-
-    def refusal(self):
-        """Reason why there are no bounds, in a few words, or ``None``."""
-        return None
-
-
 @dataclass(frozen=True)
-class GradientDensity(Density):
-    """``exp(-|gradient of the energy| / scale)``: the base class of both published densities.
+class GradientDensity(ABC):
+    """A batch of densities ``exp(-|gradient of the energy| / scale)``, with bounds on cells.
 
     Attributes
     ----------
@@ -119,9 +76,9 @@ class GradientDensity(Density):
 
     def thinned(self, number):
         """The density of at most ``number`` records, spread over the data."""
-        if self.records <= number:
+        if self.number_of_records <= number:
             return self
-        used = np.linspace(0, self.records - 1, number).astype(int)
+        used = np.linspace(0, self.number_of_records - 1, number).astype(int)
         points = np.take(self.points, used, axis=-self.manifold.point_ndim - 1)
         return replace(self, covariates=self.covariates[..., used, :], points=points)
 
@@ -147,12 +104,13 @@ class GradientDensity(Density):
         if sums is not None:
             footpoints, vectors = self.geodesics(states)
             total = sums(footpoints, vectors, self.times, self.points)[0]
-            return footpoints, -total / self.records
+            return footpoints, -total / self.number_of_records
         parameters, data = self.parameters(states), (self.covariates, self.points)
         found = self.model.energy_gradient(parameters, *data, (self.block,))
         return parameters[FOOTPOINT], found.gradient[self.block]
 
     def log_density(self, states):
+        """Log density (*batch, chains) of states (*batch, chains, *point_shape)."""
         footpoints, gradient = self._gradient(states)
         return -self.manifold.norm(footpoints, gradient) / self.scale[..., None]
 
@@ -168,13 +126,16 @@ class GradientDensity(Density):
         return self.coordinates(states), matrix
 
     def refusal(self):
+        """Reason why there are no bounds, in a few words, or ``None``."""
         if not isinstance(self.manifold, SymmetricSpace):
-            return f"{self.manifold.name} has no bounds of Jacobi fields: it is no symmetric space"
+            return f"{self.manifold.name} is no symmetric space"
         lower, upper = self.manifold.curvature_bounds
         if lower < 0.0 < upper:
             return (
                 f"{self.manifold.name} has curvatures of both signs, which the bounds do not know"
             )
+        if not isinstance(self.model.loss, SquaredDistance):
+            return f"the bounds are of least squares, and its loss is {self.model.loss.name}"
         return None
 
     @abstractmethod
@@ -189,10 +150,30 @@ class GradientDensity(Density):
         """
 
     @property
-    def records(self):
+    def number_of_records(self):
+        """Number of records that a density depends on."""
         return self.covariates.shape[-2]
 
     def extremes(self, states, radii, angles, pole):
+        """Bounds of the log density over cells in polar coordinates about a pole.
+
+        Every point of a cell is reached from its state along an arc at the state's distance from
+        the pole, and then along a radius.
+
+        Parameters
+        ----------
+        states : ndarray, shape (*batch, chains, *point_shape)
+        radii : ndarray, shape (*batch, chains)
+            Largest length of that path.
+        angles : ndarray, shape (*batch, chains)
+            Largest angle of the arc, seen from the pole.
+        pole : ndarray, shape (*batch, 1, *point_shape)
+
+        Returns
+        -------
+        tuple of ndarray, shape (*batch, chains)
+            Lower and upper bound.
+        """
         footpoints, vectors = self.geodesics(states)
         bound, arrays = self._change(states, radii, angles, pole)
         block, sums = self.block, self._compiled_sums(bounded=True)
@@ -203,7 +184,7 @@ class GradientDensity(Density):
         data = (self.times, self.points)
         if sums is not None:
             totals = sums(footpoints, vectors, *data, arrays)
-            gradient, change = (total / self.records for total in totals)
+            gradient, change = (total / self.number_of_records for total in totals)
         else:
             gradient, change = record_means(
                 self.manifold, footpoints, vectors, *data, gradient_and_change, *arrays
@@ -212,6 +193,10 @@ class GradientDensity(Density):
         change = change * (1.0 + ROUNDING) + ROUNDING
         scale = self.scale[..., None]
         return -(norm + change) / scale, -np.maximum(norm - change, 0.0) / scale
+
+    @abstractmethod
+    def take(self, members):
+        """Densities at k indices of the flattened batch; the new batch has shape (k,)."""
 
     def _records_of(self, members):
         """Covariates, points and scales of some members, as arguments of `replace`."""
@@ -233,6 +218,8 @@ class GradientDensity(Density):
         Parameters
         ----------
         states : ndarray, shape (*batch, chains, *point_shape)
+            Of footpoints the fitted one alone: along geodesics from elsewhere the shooting vector,
+            which is transported from there, turns.
         distances : ndarray, shape (*batch, chains)
             Distances along the geodesics.
 

@@ -221,8 +221,9 @@ def slopes(manifold, block, distances, covariates, length, moved):
     """Bounds of each record's second derivative of the energy along a geodesic, times n.
 
     The geodesic is ``Exp(p, t u)``, with the shooting vector transported along, or ``v + t u``.
-    The bounds are of the derivative of the gradient's component along it, at distances up to
-    ``moved`` from the state at which residuals have lengths ``distances``.
+    The lower bound is of the derivative of the gradient's component along it.  The upper bound is
+    of the length of the whole gradient's derivative.  Both hold at distances up to ``moved`` from
+    the state at which residuals have lengths ``distances``.
 
     Parameters
     ----------

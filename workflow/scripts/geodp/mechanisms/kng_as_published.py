@@ -8,7 +8,8 @@ data, its normalising constant depends on them too, and its sensitivity does not
 It must not be used to release anything.
 """
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -64,13 +65,11 @@ class PublishedSupport:
 
     def take(self, data_sets):
         """The same for some of the data sets, given as a slice."""
-        return PublishedSupport(
-            **{
-                entry.name: value[data_sets] if isinstance(value, np.ndarray) else value
-                for entry in fields(self)
-                for value in [getattr(self, entry.name)]
-            }
+        kept = (
+            value[data_sets] if isinstance(value, np.ndarray) else value
+            for value in vars(self).values()
         )
+        return PublishedSupport(*kept)
 
 
 def _limit(quantity, values, formula):
@@ -82,11 +81,7 @@ def _limit(quantity, values, formula):
 
 
 def published_support(
-    manifold,
-    sensitivity,
-    footpoint_centre=None,
-    footpoint_radius=None,
-    shooting_vector_length=None,
+    manifold, sensitivity, footpoint_centre=None, footpoint_radius=None, shooting_vector_length=None
 ):
     """Support of the published densities, which the papers leave open.
 
@@ -169,13 +164,9 @@ class KNGAsPublished(Mechanism):
     def prepare(cls, model, covariates, points, public, fit, subjects=None):
         """See `Mechanism.prepare`; the sensitivity is read off the fit, as in the papers."""
         x = model.aligned(covariates, points)
-        length = sum(
-            (
-                model.manifold.norm(fit.footpoint, fit.parameters[block])
-                for block in model.blocks[1:]
-            ),
-            np.zeros(len(points)),
-        )
+        length = np.zeros(len(points))
+        for block in model.blocks[1:]:
+            length += model.manifold.norm(fit.footpoint, fit.parameters[block])
         exact = fit.largest_residual <= SMALLEST_RELATIVE_RESIDUAL * length
         if np.any(exact | (fit.largest_residual == 0.0)):
             raise DataError(
@@ -242,14 +233,14 @@ class KNGAsPublished(Mechanism):
         data = (self.covariates, self.points)
         scale = np.asarray(self.sensitivity.blocks[FOOTPOINT] / budget)
         widest = float(np.max(scale))
-        if support.footpoint_centre is None and widest * manifold.volume_growth >= 1.0:
+        whole = support.footpoint_centre is None
+        if whole and widest * manifold.volume_growth >= 1.0:
             raise DataError(
                 f"at a footpoint budget of {budget:g} the scale {widest:.3g} reaches "
                 f"{1.0 / manifold.volume_growth:.3g}, beyond which a Laplace distribution on "
                 f"{manifold.name} has no finite integral: raise the budget or n, or give the "
                 "support a ball of footpoints"
             )
-        whole = support.footpoint_centre is None
         radius = manifold.injectivity_radius if whole else support.footpoint_radius
         return self._target(
             FootpointDensity(self.model, *data, scale, found.parameters),
@@ -326,18 +317,7 @@ class KNGAsPublished(Mechanism):
         flat = manifold.curvature_bounds[1] <= 0.0
         if not self.searched or not target.support.bounded or flat or many:
             return target
-
-        def search():
-            return find_modes(
-                target.space,
-                density,
-                density.thinned(SEARCHED_RECORDS),
-                target.centre,
-                target.hessian,
-                target.support.centre,
-                target.support.radius,
-            )
-
+        search = partial(find_modes, target, density.thinned(SEARCHED_RECORDS))
         return replace(target, find_other_modes=search)
 
     def draw(self, rng, budgets, draws, plan_sampler):

@@ -62,9 +62,10 @@ class Laplace(Mechanism):
                 "the Laplace mechanism needs the public ball that holds the data: give its centre"
             )
         centre = np.broadcast_to(public.centre, (len(points), *manifold.point_shape))
+        reach = public.data_radius * (1.0 + ROUNDING)
         away = manifold.dist(np.expand_dims(centre, 1), points)
         # What is not a number is not inside either.
-        outside = ~(away <= public.data_radius * (1.0 + ROUNDING))
+        outside = ~(away <= reach)
         if np.any(outside):
             data_set, record = np.argwhere(outside)[0]
             raise DataError(
@@ -74,7 +75,7 @@ class Laplace(Mechanism):
             )
         if not np.all(fit.converged):
             raise DataError("a mean has not converged, and its sensitivity is that of the minimum")
-        if not np.all(manifold.dist(centre, fit.footpoint) <= public.data_radius):
+        if not np.all(manifold.dist(centre, fit.footpoint) <= reach):
             raise DataError("a fitted mean is not within the ball of its data: fit these data")
         return cls(model, fit.footpoint, bound, public.data_radius)
 

@@ -64,39 +64,27 @@ def search_points(dim, number, rim=0.0):
     return directions * radii[:, None]
 
 
-def find_modes(
-    space,
-    density,
-    rough,
-    main,
-    main_hessian,
-    support_centre,
-    support_radius,
-):
+def find_modes(target, rough):
     """Search a bounded support for modes other than the main one.
 
     Parameters
     ----------
-    space : Manifold
-        Space of the states.
-    density : GradientDensity
-        Its ``coordinates`` and ``linearise`` give the gradient and its derivative.
+    target : Target
+        With a density, whose ``coordinates`` and ``linearise`` give the gradient and its
+        derivative, and a ball as its support.  Its centre, the main mode, is not returned.
     rough : GradientDensity
         A cheaper approximation for the search, such as `GradientDensity.thinned`.
-    main : ndarray, shape (*batch, ...)
-        The main mode, which is not returned.
-    main_hessian : ndarray, shape (*batch, dim, dim)
-    support_centre : ndarray, shape (*batch, ...)
-    support_radius : ndarray, shape (*batch)
-        Finite.
 
     Returns
     -------
     Modes
         By decreasing mass.
     """
+    space, density = target.space, target.density
+    support_centre, support_radius = target.support.centre, target.support.radius
     axis = -space.point_ndim - 1
     centre = np.expand_dims(support_centre, axis)
+    main = np.expand_dims(target.centre, axis)
 
     def around(place, radius, number, rim=0.0):
         frame = np.expand_dims(space.frame(place), axis - 1)
@@ -108,22 +96,18 @@ def find_modes(
         return _descend(space, density.linearise, state, centre, support_radius, steps)
 
     def distinct(density, ends):
-        norm = np.linalg.norm(density.coordinates(np.expand_dims(main, axis)), axis=-1)[..., 0]
-        log_mass = _log_mass(main_hessian, norm, density.scale)
+        norm = np.linalg.norm(density.coordinates(main), axis=-1)
+        main_log_mass = _log_mass(target.hessian[..., None, :, :], norm, density.scale)
         state, matrix, norm_at_end = ends
-        merged = SAME_MODE * support_radius
-        return _distinct(space, state, matrix, norm_at_end, main, log_mass, density.scale, merged)
+        log_mass = _log_mass(matrix, norm_at_end, density.scale) - main_log_mass
+        return _distinct(space, state, matrix, log_mass, main, SAME_MODE * support_radius)
 
     gradient = rough.coordinates
     starts, _ = around(support_centre, support_radius, SCREENED, RIM)
     # Start where the gradient is smallest, absolutely and relative to its linear prediction from
     # the main mode.
-    offset = space.coordinates(
-        np.expand_dims(main, axis),
-        space.log(np.expand_dims(main, axis), starts),
-        np.expand_dims(space.frame(main), axis - 1),
-    )
-    expected = np.linalg.norm(offset @ main_hessian, axis=-1)
+    offset = space.coordinates(main, space.log(main, starts), space.frame(main))
+    expected = np.linalg.norm(offset @ target.hessian, axis=-1)
     norm = np.maximum(np.linalg.norm(gradient(starts), axis=-1), 1e-12)
     half = STARTS // 2
     order = np.concatenate(
@@ -173,33 +157,28 @@ def _descend(space, linearise, state, centre, support_radius, steps):
     return state, matrix, norm
 
 
-def _distinct(space, state, matrix, norm, main, main_log_mass, scale, merge_radius):
+def _distinct(space, state, matrix, log_mass, main, merge_radius):
     """`Modes` from the ends of a search: distinct from the main mode and one another."""
     axis = -space.point_ndim - 1
-    log_mass = _log_mass(matrix, norm, scale[..., None]) - main_log_mass[..., None]
-    taken = space.dist(np.expand_dims(main, axis), state) < merge_radius[..., None]
+    taken = space.dist(main, state) < merge_radius[..., None]
     chosen = []
     for _ in range(MOST_MODES):
         log_mass = np.where(taken, -np.inf, log_mass)
         best = np.argmax(log_mass, axis=-1)[..., None]
         place = np.take_along_axis(state, space.expand(best), axis=axis)
-        chosen.append(
-            Modes(
-                place,
-                np.take_along_axis(matrix, best[..., None, None], axis=-3),
-                np.take_along_axis(log_mass, best, axis=-1),
-            )
-        )
+        hessian = np.take_along_axis(matrix, best[..., None, None], axis=-3)
+        chosen.append((place, hessian, np.take_along_axis(log_mass, best, axis=-1)))
         taken = space.dist(place, state) < merge_radius[..., None]
+    positions, hessians, log_masses = zip(*chosen, strict=True)
     return Modes(
-        np.concatenate([mode.position for mode in chosen], axis=axis),
-        np.concatenate([mode.hessian for mode in chosen], axis=-3),
-        np.concatenate([mode.log_mass for mode in chosen], axis=-1),
+        np.concatenate(positions, axis=axis),
+        np.concatenate(hessians, axis=-3),
+        np.concatenate(log_masses, axis=-1),
     )
 
 
 def _log_mass(matrix, norm, scale):
-    """Logarithm of ``exp(-norm / scale) / |det matrix|``; minus infinity if not finite."""
+    """Logarithm of ``exp(-norm / scale) / |det matrix|`` (*batch, modes); -inf if not finite."""
     log_determinant = np.linalg.slogdet(matrix)[1]
-    value = -norm / scale - log_determinant
+    value = -norm / scale[..., None] - log_determinant
     return np.where(np.isfinite(value), value, -np.inf)

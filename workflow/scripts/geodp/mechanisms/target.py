@@ -8,16 +8,9 @@ from typing import Any
 import numpy as np
 
 from geodp.manifolds.base import Manifold
-from geodp.mechanisms.density import Density
+from geodp.mechanisms.density import GradientDensity
 from geodp.mechanisms.modes import Modes
 from geodp.mechanisms.norms import Norm, RiemannianNorm
-
-RIEMANNIAN = RiemannianNorm()
-
-
-def no_modes():
-    """Default of `Target.find_other_modes`: no search."""
-    return None
 
 
 # Compared by identity, so that results about a target can be cached.
@@ -42,7 +35,7 @@ class Target:
     find_other_modes : callable
         Searches for modes away from the centre and returns `Modes`, or ``None`` where there are
         none or no search is made.
-    density : Density or None
+    density : GradientDensity or None
         The same density with bounds on cells, for samplers that certify an envelope.
     norm : Norm
         The norm of the gradient in whose exponential the density falls.
@@ -56,9 +49,9 @@ class Target:
     hessian: np.ndarray
     scale: np.ndarray
     support: Any
-    find_other_modes: Callable[[], Modes | None] = no_modes
-    density: Density | None = None
-    norm: Norm = RIEMANNIAN
+    find_other_modes: Callable[[], Modes | None] = lambda: None
+    density: GradientDensity | None = None
+    norm: Norm = RiemannianNorm()
     widths: tuple = (1.0,)
 
     @cached_property

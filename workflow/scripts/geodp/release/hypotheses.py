@@ -86,13 +86,10 @@ class ReleaseGuarantee:
     epsilon : Decimal
     hypotheses : tuple of Hypothesis
         See `check_hypotheses`.
-    unit : str
-        Unit of privacy, of which neighbouring data sets differ in one.
     """
 
     epsilon: Decimal
     hypotheses: tuple
-    unit: str = "subject"
 
     @property
     def holds(self):
@@ -106,7 +103,7 @@ class ReleaseGuarantee:
         if not self.holds:
             return f"no guarantee: {self._names(FAILS)} of the theorem fails"
         return (
-            f"pure {self.epsilon}-DP for the replacement of one {self.unit}, by an exact draw, "
+            f"pure {self.epsilon}-DP for the replacement of one subject, by an exact draw, "
             f"assuming {self._names(ASSUMED)}"
         )
 
@@ -120,21 +117,21 @@ class ReleaseGuarantee:
         )
 
 
-def check_hypotheses(stages, states):
+def check_hypotheses(stages, state):
     """Check the hypotheses of the theorem for one data set, as far as code can.
 
     Parameters
     ----------
     stages : sequence of CertifiedDistribution
         The distribution of each stage of the draw, for one data set.
-    states : ndarray, shape (m, 2, *point_shape)
-        States at which the bounds of contributions are checked; the first is to be released.
+    state : ndarray, shape (2, *point_shape)
+        The draw.  Bounds of contributions are checked there and in the middle of the support.
 
     Returns
     -------
     tuple of Hypothesis
     """
-    checks = [_checks(stage, states) for stage in stages]
+    checks = [_checks(stage, state) for stage in stages]
     return tuple(
         replace(each, state=HOLDS)
         if each.state == FAILS and checks and all(check.get(each.name) for check in checks)
@@ -143,41 +140,29 @@ def check_hypotheses(stages, states):
     )
 
 
-def _checks(stage, states):
+def _checks(stage, state):
     """Whether each hypothesis holds, by name; empty if the mechanism is not the theorem's."""
-    ours = type(stage) is CertifiedDistribution and type(stage.public) is PublicInputs
-    ours = ours and type(stage.records) is MappedRecords and stage.score_name == SCORES[0]
-    if not ours or stage.records.covariates.ndim != 1:
+    public, records = stage.public, stage.records
+    ours = type(stage) is CertifiedDistribution and type(public) is PublicInputs
+    ours = ours and type(records) is MappedRecords and stage.score_name == SCORES[0]
+    if not ours or records.covariates.ndim != 1:
         return {}
-    bounded = _contributions_are_bounded(stage, states)
+    # For H5 and H6 each subject is a data set of one.
+    alone = MappedRecords(*(np.expand_dims(each, 1) for each in vars(records).values()))
+    one = replace(stage, public=replace(public, number=1), records=alone)
+    states = np.stack([state, public.support.origin])
+    states = np.broadcast_to(states, (len(records.covariates), *states.shape))
+    sums = one.sums(states)
+    norms = hull_norm(
+        public.manifold, stage.space.parts(states)[0], sums.footpoint, sums.shooting_vector
+    )
+    finite = np.isfinite([public.footpoint_radius, public.shooting_vector_length])
     return {
-        "H1": len(stage.records.covariates) == stage.public.number,
-        "H3": _records_are_total(stage.records),
+        "H1": len(records.covariates) == public.number,
+        # What is not a number is not below a half either.
+        "H3": np.all(np.abs(records.covariates) <= 0.5) and np.all(np.isfinite(records.points)),
         "H4": True,
-        "H5": bounded[0],
-        "H6": bounded[1],
-        "H7": _support_is_public(stage.public, states),
+        "H5": np.all(norms <= public.gradient_scale * (1.0 + SLACK)),
+        "H6": np.all((sums.loss >= 0.0) & (sums.loss <= 1.0)),
+        "H7": np.all(finite) and np.all(public.support.contains(state[None])),
     }
-
-
-def _records_are_total(records):
-    finite = np.all(np.isfinite(records.covariates)) and np.all(np.isfinite(records.points))
-    return bool(finite and np.all(np.abs(records.covariates) <= 0.5))
-
-
-def _contributions_are_bounded(stage, states):
-    """Whether H5 and H6 hold for every subject by itself, at a few states."""
-    # Each subject is a data set of one.
-    alone = MappedRecords(*(np.expand_dims(each, 1) for each in vars(stage.records).values()))
-    one = replace(stage, public=replace(stage.public, number=1), records=alone)
-    every = np.broadcast_to(states, (len(alone.covariates), *states.shape))
-    sums = one.sums(every)
-    loss = bool(np.all((sums.loss >= 0.0) & (sums.loss <= 1.0)))
-    footpoints = stage.space.parts(every)[0]
-    norms = hull_norm(stage.public.manifold, footpoints, sums.footpoint, sums.shooting_vector)
-    return bool(np.all(norms <= stage.public.gradient_scale * (1.0 + SLACK))), loss
-
-
-def _support_is_public(public, states):
-    radii = (public.footpoint_radius, public.shooting_vector_length)
-    return bool(np.all(np.isfinite(radii)) and np.all(public.support.contains(states[:1])))

@@ -6,7 +6,12 @@ import numpy as np
 
 from geodp.errors import DataError
 from geodp.mechanisms.base import PROVED, Guarantee, Mechanism, SamplingReport, as_draws
-from geodp.mechanisms.certified import CertifiedDistribution, PublicInputs, map_records
+from geodp.mechanisms.certified import (
+    CertifiedDistribution,
+    MappedRecords,
+    PublicInputs,
+    map_records,
+)
 from geodp.models.blocks import ALL
 from geodp.models.geodesic import GeodesicModel
 from geodp.models.losses import SquaredDistance
@@ -126,7 +131,7 @@ class CertifiedMechanism(Mechanism):
         records = map_records(public, self.covariates, self.points, self.subjects)
         certified = CertifiedDistribution(public, records)
         states = public_points.draw(certified, plan.stages, generator_bits(rng), draws[ALL])
-        self._refuse_failures(public, plan.stages, states)
+        _refuse_failures(certified, plan.stages, states)
         middles, vectors = certified.space.parts(states)
         # From the middle of the covariate's range to covariate zero, and to its unit.
         low, high = self.covariate_range
@@ -142,15 +147,15 @@ class CertifiedMechanism(Mechanism):
         )
         return as_draws(self.model, state, {ALL: report})
 
-    def _refuse_failures(self, public, stages, states):
-        """Check the hypotheses of the theorem at the first draw of each data set."""
-        for covariates, points, drawn in zip(self.covariates, self.points, states, strict=True):
-            records = map_records(public, covariates, points)
-            by_stage = [stage.rescaled(CertifiedDistribution(public, records)) for stage in stages]
-            places = np.stack([drawn[0], public.support.origin])
-            failed = [each for each in check_hypotheses(by_stage, places) if each.state == FAILS]
-            if failed:
-                raise DataError(
-                    f"the guarantee does not hold, since {failed[0].name} of the theorem fails "
-                    f"({failed[0].statement}): change the public inputs"
-                )
+
+def _refuse_failures(certified, stages, states):
+    """Check the hypotheses of the theorem at the first draw of each data set."""
+    for index, drawn in enumerate(states):
+        records = MappedRecords(*(each[index] for each in vars(certified.records).values()))
+        by_stage = [stage.rescaled(replace(certified, records=records)) for stage in stages]
+        failed = [each for each in check_hypotheses(by_stage, drawn[0]) if each.state == FAILS]
+        if failed:
+            raise DataError(
+                f"the guarantee does not hold, since {failed[0].name} of the theorem fails "
+                f"({failed[0].statement}): change the public inputs"
+            )

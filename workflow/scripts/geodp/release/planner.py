@@ -145,6 +145,11 @@ class Planner:
         reach = min(footpoint_radius, manifold.injectivity_radius)
         return cls(manifold.dim, float(reach), shooting_vector_length, residual_scale)
 
+    @property
+    def radii(self):
+        """Radii of the support, of footpoints and of shooting vectors; (2,)."""
+        return np.array([self.footpoint_radius, self.shooting_vector_length])
+
     def predict(self, number, budget, scales=None):
         """Predicted errors of an exact draw from the distribution on its whole support.
 
@@ -167,9 +172,8 @@ class Planner:
 
     def prediction(self, number, budget, scales, squares):
         """A `Prediction` from squared errors (2,) of footpoint and shooting vector."""
-        known = np.array([block not in self.unknown for block in BLOCKS])
         without = self._without_privacy(number)
-        radii = np.where(known, 0.0, [self.footpoint_radius, self.shooting_vector_length])
+        radii = np.where(self._is_unknown, self.radii, 0.0)
         return Prediction(
             number,
             budget,
@@ -226,10 +230,15 @@ class Planner:
         """Root mean squared length of a residual."""
         return self.residual_scale * np.sqrt(self.dim)
 
+    @property
+    def _is_unknown(self):
+        """Whether each of `BLOCKS` has an error; (2,)."""
+        return np.array([block in self.unknown for block in BLOCKS])
+
     def _without_privacy(self, number):
         """Squared errors (2,) of the least-squares estimate."""
-        unknown = np.array([block in self.unknown for block in BLOCKS])
-        return np.where(unknown, self._typical_residual**2 / number * np.array([1.0, 12.0]), 0.0)
+        errors = self._typical_residual**2 / number * np.array([1.0, 12.0])
+        return np.where(self._is_unknown, errors, 0.0)
 
     @cache  # noqa: B019 - a planner is small, and searches ask for the same again
     def _squared_errors(self, number, budget, scales):
@@ -396,9 +405,7 @@ class _ErrorDistribution(MeanScores):
         shortest = SHORTEST * min(typical, 4.0 * dim * typical / self._information)
         (footpoint, log_footpoint), (vector, log_vector) = (
             _lengths(dim, shortest, longest, nodes) if block in planner.unknown else _NO_ERROR
-            for block, longest in zip(
-                BLOCKS, (planner.footpoint_radius, planner.shooting_vector_length), strict=True
-            )
+            for block, longest in zip(BLOCKS, planner.radii, strict=True)
         )
         # Half a turn is enough: covariates are spread evenly about their middle.
         cosine, log_angle = np.ones(1), np.zeros(1)

@@ -81,8 +81,7 @@ def release_geodesic(public, covariates, points, epsilon, stages, subjects=None)
         raise DataError("a release is of one data set: give covariates as one row of numbers")
     state = public_points.draw(certified, stages, system_bits)[0]
     by_stage = [stage.rescaled(certified) for stage in stages]
-    places = np.stack([state, public.support.origin])
-    guarantee = ReleaseGuarantee(budget, check_hypotheses(by_stage, places))
+    guarantee = ReleaseGuarantee(budget, check_hypotheses(by_stage, state))
     if not guarantee.holds:
         raise DataError(f"nothing is released, since there is {guarantee.words()}")
     described = ", then ".join(stage.describe(public) for stage in stages)

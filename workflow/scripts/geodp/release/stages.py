@@ -152,7 +152,6 @@ def _designed(planner, number, budgets, reach, base, points):
     """Stages with radii from simulated errors, and their mean squared error."""
     rng = np.random.default_rng(SEED)
     errors, strays = _first_errors(rng, planner, COMPARED), rng.normal(size=COMPARED)
-    widest = np.array([planner.footpoint_radius, planner.shooting_vector_length])
     radii: Any = None
     stages: list = []
     for budget in budgets:
@@ -161,7 +160,7 @@ def _designed(planner, number, budgets, reach, base, points):
         errors, by_loss = _choose(rng, planner, errors, strays, number, stage)
         stages.append(stage)
         typical = np.sqrt(np.mean(np.sum(errors**2, axis=-1), axis=0))
-        radii = tuple(float(each) for each in np.minimum(reach * typical, widest))
+        radii = tuple(float(each) for each in np.minimum(reach * typical, planner.radii))
     return tuple(stages), _curve(_squares(planner, number, errors, by_loss, stages))
 
 
@@ -183,10 +182,9 @@ def _squares(planner, number, errors, by_loss, stages):
 
 def _first_errors(rng, planner, number):
     """Errors (number, 2, dim) before the first stage: minus uniform draws from the support."""
-    radii = np.array([planner.footpoint_radius, planner.shooting_vector_length])
     normal = rng.normal(size=(number, 2, planner.dim))
     level = rng.random((number, 2, 1)) ** (1.0 / planner.dim)
-    return -radii[:, None] * level * normal / np.linalg.norm(normal, axis=-1, keepdims=True)
+    return -planner.radii[:, None] * level * normal / np.linalg.norm(normal, axis=-1, keepdims=True)
 
 
 def _curve(squares):
@@ -205,13 +203,11 @@ def _widened(base, misfit):
 def _pattern(planner, stage):
     """Points of a stage (points, 2, dim) relative to the draw before."""
     pattern = even_balls((planner.dim, planner.dim), stage.points).reshape((-1, 2, planner.dim))
-    radii = stage.radii
-    if radii is None:
-        radii = (planner.footpoint_radius, planner.shooting_vector_length)
-    else:
-        # A later stage may stay where it is.
-        pattern = np.concatenate([pattern, np.zeros((1, 2, planner.dim))])
-    return np.array(radii)[:, None] * pattern
+    if stage.radii is None:
+        return planner.radii[:, None] * pattern
+    # A later stage may stay where it is.
+    pattern = np.concatenate([pattern, np.zeros((1, 2, planner.dim))])
+    return np.array(stage.radii)[:, None] * pattern
 
 
 def _products(errors, pattern, first, second):
@@ -239,13 +235,10 @@ def _choose(rng, planner, errors, strays, number, stage):
     """
     pattern = _pattern(planner, stage)
     rows = max(1, AT_ONCE // len(pattern))
-    found = [
-        _choose_some(
-            *(rng, planner, errors[start : start + rows], strays[start : start + rows]),
-            *(pattern, number, stage),
-        )
-        for start in range(0, len(errors), rows)
-    ]
+    found = []
+    for start in range(0, len(errors), rows):
+        some = slice(start, start + rows)
+        found.append(_choose_some(rng, planner, errors[some], strays[some], pattern, number, stage))
     return tuple(np.concatenate(parts) for parts in zip(*found, strict=True))
 
 

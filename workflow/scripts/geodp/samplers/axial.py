@@ -15,7 +15,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.interpolate import make_interp_spline
-from scipy.special import gammaln, logsumexp
+from scipy.special import logsumexp
+
+from geodp.samplers.base import inverted, log_sphere_area
 
 # Numbers of nodes of the profile in (r, t): all over the support, then where its mass is.
 NODES = ((12, 9), (10, 7))
@@ -93,10 +95,7 @@ class AxialDistribution:
         batch = self.axis.shape[:-1]
         cumulative = np.cumsum(np.exp(self.log_mass), axis=-1)
         threshold = rng.random((*batch, chains)) * cumulative[..., -1:]
-        cell = np.empty(threshold.shape, dtype=int)
-        for member in np.ndindex(batch):
-            cell[member] = np.searchsorted(cumulative[member], threshold[member], side="right")
-        cell = np.minimum(cell, cumulative.shape[-1] - 1)
+        cell = np.minimum(inverted(cumulative, threshold, "right"), cumulative.shape[-1] - 1)
         indices = np.divmod(cell, CELLS[1][1])
         r, t = (
             low + rng.random(low.shape) * (high - low)
@@ -130,10 +129,9 @@ class AxialDistribution:
             cell = cell * number + np.clip(index, 0, number - 1).astype(int)
             log_width = log_width + np.log(width)
         log_mass = np.take_along_axis(self.log_mass, cell, axis=-1)
-        log_sphere = np.log(2.0) + 0.5 * (dim - 1) * np.log(np.pi) - gammaln(0.5 * (dim - 1))
         with np.errstate(divide="ignore"):
             log_area = np.log(r) + (dim - 2) * np.log(across) if dim > 2 else np.log(r)
-            value = log_mass - log_width - log_area - log_sphere
+            value = log_mass - log_width - log_area - log_sphere_area(dim - 1)
         return np.where(inside, value, -np.inf)
 
 
@@ -172,13 +170,9 @@ def _tabulate(target, axis, box, level, squared=False):
 
 def _profile(target, coordinates):
     """Log of the density times the volume density of Exp, at normal coordinates."""
-    space = target.space
-    centre = np.expand_dims(target.support.centre, -space.point_ndim - 1)
-    frame = np.expand_dims(space.frame(target.support.centre), -space.point_ndim - 2)
-    vector = space.vector(frame, coordinates)
-    smallest = np.exp(SMALLEST_LOG_VOLUME * space.dim)
-    volume = np.maximum(space.exp_volume(centre, vector), smallest)
-    value = target.unrestricted(space.exp(centre, vector))
+    states, volume = target.support.place(coordinates)
+    volume = np.maximum(volume, np.exp(SMALLEST_LOG_VOLUME * target.space.dim))
+    value = target.unrestricted(states)
     finite = np.isfinite(value)
     # A spline cannot follow a log density to minus infinity.
     least = np.min(value, axis=-1, keepdims=True, where=finite, initial=np.inf) - ALL_BUT_ZERO

@@ -1,13 +1,15 @@
 """The protocol of a sampler: state, kernel, information about a step, and the loop over steps.
 
 A sampler is a `Kernel` with two methods, ``init(rng, target, chains)`` and
-``step(rng, target, state)``, batched over the target's batch and over chains.
+``step(rng, target, state)``, batched over the target's batch and over chains.  Two formulas that
+several samplers need are at the end.
 """
 
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from scipy.special import gammaln
 
 
 @dataclass(frozen=True)
@@ -205,3 +207,28 @@ def trace(rng, sampler, target, chains, states, thin=1, warm_up=0):
         "distance": np.sqrt(np.sum(place**2, axis=-1)),
         **{f"coordinate_{k + 1}": place[..., k] for k in range(min(3, space.dim))},
     }
+
+
+def inverted(cumulative, thresholds, side="left"):
+    """Indices at which cumulative sums reach thresholds: `numpy.searchsorted` by row.
+
+    Parameters
+    ----------
+    cumulative : ndarray, shape (*batch, k)
+    thresholds : ndarray, shape (*batch, draws)
+    side : {"left", "right"}
+
+    Returns
+    -------
+    ndarray of int, shape (*batch, draws)
+        From 0 to k.
+    """
+    found = np.empty(thresholds.shape, dtype=int)
+    for row in np.ndindex(found.shape[:-1]):
+        found[row] = np.searchsorted(cumulative[row], thresholds[row], side)
+    return found
+
+
+def log_sphere_area(dim):
+    """Log area of the unit sphere in R^dim, of dimension dim - 1."""
+    return np.log(2.0) + 0.5 * dim * np.log(np.pi) - gammaln(0.5 * dim)

@@ -67,10 +67,7 @@ class ExactWhereCertified(Kernel):
 
     def walk(self, rng, target, state, steps, every):
         for reached, accepted in self.matched.walk(rng, target, state, steps, every):
-            yield (
-                self._with_exact(rng, target, reached),
-                np.where(self.certified, 1.0, accepted),
-            )
+            yield self._with_exact(rng, target, reached), np.where(self.certified, 1.0, accepted)
 
 
 def plan(
@@ -82,7 +79,6 @@ def plan(
     total_variation=1e-5,
     fewest_steps=3,
     most_steps=400,
-    work=exact.MOST_WORK,
     points=POINTS,
 ):
     """Choose a sampler for each member of a batch of densities.
@@ -97,8 +93,6 @@ def plan(
         One of `geodp.samplers.kinds.KINDS`.
     pilot_proposals, total_variation, fewest_steps, most_steps
         See `matched.plan`.
-    work : float
-        See `exact.plan`.
     points : int
         Of samplers that draw among public points.
 
@@ -116,7 +110,7 @@ def plan(
         return import_module(module).plan(target, points)
     reason, planned, certified = "not looked for", None, np.zeros(target.batch, dtype=bool)
     if kind != "matched":
-        planned, certified, reason = exact.plan(target, draws, work=work, insist=kind == "exact")
+        planned, certified, reason = exact.plan(target, draws, insist=kind == "exact")
         if reason is None:
             return planned
         if kind == "exact":
@@ -126,13 +120,7 @@ def plan(
                 "automatic or matched"
             )
     chains = matched.plan(
-        rng,
-        target,
-        pilot_proposals,
-        total_variation,
-        fewest_steps,
-        most_steps,
-        counted=~certified,
+        rng, target, pilot_proposals, total_variation, fewest_steps, most_steps, counted=~certified
     )
     chains = replace(chains, certificate=f"none: {reason}")
     if planned is None:

@@ -4,7 +4,7 @@
 * `RadialEnvelope` is a function of the distance from the mode.  It needs the gradient to grow fast
   enough along geodesics from the mode, which `GradientDensity.slopes` certifies.
 * `CellEnvelope` divides the support into cells, in polar normal coordinates about its centre, and
-  halves those whose bound is loose.  `Density.extremes` bounds the density on each.
+  halves those whose bound is loose.  `GradientDensity.extremes` bounds the density on each.
 
 Every envelope has a certified lower bound of its acceptance rate.
 """
@@ -13,12 +13,14 @@ from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
-from scipy.special import gammainc, gammaln, logsumexp
+from scipy.special import gammainc, logsumexp
 
-from geodp.manifolds.symmetric import SymmetricSpace, jacobi_sine
+from geodp.manifolds.supports import Ball
+from geodp.manifolds.symmetric import jacobi_sine
 from geodp.mechanisms.gradient_bounds import ROUNDING
 from geodp.mechanisms.target import Target
 from geodp.randomness import random_directions
+from geodp.samplers.base import inverted, log_sphere_area
 
 # Largest dimension in which cells are used.
 MOST_CELL_DIMENSIONS = 3
@@ -199,7 +201,7 @@ class RadialEnvelope:
         log_bound = np.minimum(np.minimum(rest - rise, -far), 0.0) + ROUNDING
         # Of Exp, with the shell's distances and any direction.
         log_volume, log_least = _shell_volumes(space, edges)
-        log_sphere = np.log(2.0) + 0.5 * dim * np.log(np.pi) - gammaln(0.5 * dim)
+        log_sphere = log_sphere_area(dim)
         log_shell = _log_power_gaps(edges[:, :-1], edges[:, 1:], dim) + log_sphere
         # Lower bound of the mass: shells inside the support, by the gradient's upper bound.
         inside = edges[:, 1:] <= (radius - aside)[:, None]
@@ -228,15 +230,9 @@ class RadialEnvelope:
         log_upper = log_upper - np.max(log_upper, axis=-1, keepdims=True)
         cumulative = np.cumsum(np.exp(log_upper), axis=-1)
         threshold = rng.random((len(members), count)) * cumulative[:, -1:]
-        shell = np.stack(
-            [
-                np.searchsorted(row, values, side="right")
-                for row, values in zip(cumulative, threshold, strict=True)
-            ]
-        )
         # Rounding of the sums must not choose a shell in which nothing is proposed.
-        last = log_upper.shape[-1] - 1 - np.argmax(np.isfinite(log_upper[:, ::-1]), axis=-1)
-        shell = np.minimum(shell, last[:, None])
+        last = _last(np.isfinite(log_upper))
+        shell = np.minimum(inverted(cumulative, threshold, "right"), last[:, None])
         beyond = shell == self.log_bound.shape[-1]
         shell = np.minimum(shell, self.log_bound.shape[-1] - 1)
         edges = self.edges[members]
@@ -299,11 +295,8 @@ def _lengths(rng, low, high, dim):
 
 def _leave(space, points, members, steps):
     """Ends of steps from the points of some members, and the volume density of Exp there."""
-    point = points.reshape((-1, *space.point_shape))[members]
-    frame = np.expand_dims(space.frame(point), -space.point_ndim - 2)
-    point = np.expand_dims(point, -space.point_ndim - 1)
-    vectors = space.vector(frame, steps)
-    return space.exp(point, vectors), space.exp_volume(point, vectors)
+    centre = points.reshape((-1, *space.point_shape))[members]
+    return Ball(space, centre, np.full(len(members), np.inf)).place(steps)
 
 
 def _integral(steps, gap, places):
@@ -347,9 +340,9 @@ def is_flat(manifold):
     return manifold.curvature_bounds == (0.0, 0.0) and np.isinf(manifold.injectivity_radius)
 
 
-@dataclass(frozen=True, eq=False)
-class CellEnvelope:
-    """Envelope that is constant on cells, in polar normal coordinates about the support's centre.
+@dataclass(frozen=True)
+class Cells:
+    """Cells of the supports of a batch, in polar normal coordinates about their centres.
 
     A cell is an interval of distances from the centre times a set of directions.  Directions are
     those of points on a face of the cube ``[-1, 1]^dim``; the points of a cell form a smaller cube
@@ -358,7 +351,7 @@ class CellEnvelope:
     Attributes
     ----------
     member : ndarray of int, shape (cells,)
-        Batch member of each cell, in increasing order.
+        Batch member of each cell.
     face : ndarray of int, shape (cells,)
         Axis of the face, plus ``dim`` for its lower side.
     low, high : ndarray, shape (cells,)
@@ -367,9 +360,132 @@ class CellEnvelope:
         Middle of the small cube.
     half : ndarray, shape (cells,)
         Half the length of its edges.
-    log_upper : ndarray, shape (cells,)
-        Upper bound of the log density with respect to ``r^(dim - 1) dr`` times Lebesgue measure of
-        the face's coordinates.
+    """
+
+    member: np.ndarray
+    face: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    middle: np.ndarray
+    half: np.ndarray
+
+    @classmethod
+    def whole(cls, target, members):
+        """The faces of each member's support."""
+        dim = target.space.dim
+        radius = target.support.radius.reshape(-1)[members]
+        many = 2 * dim * len(members)
+        return cls(
+            member=np.repeat(members, 2 * dim),
+            face=np.tile(np.arange(2 * dim), len(members)),
+            low=np.zeros(many),
+            high=np.repeat(radius, 2 * dim),
+            middle=np.zeros((many, dim - 1)),
+            half=np.ones(many),
+        )
+
+    def at(self, chosen):
+        """The cells at some indices."""
+        return type(self)(*(array[chosen] for array in vars(self).values()))
+
+    def by_member(self):
+        """The same cells, those of a member after one another."""
+        return self.at(np.argsort(self.member, kind="stable"))
+
+
+@dataclass(frozen=True)
+class BoundedCells(Cells):
+    """Cells with bounds of a density, ordered by member.
+
+    Attributes
+    ----------
+    along, across : ndarray, shape (cells,)
+        Half a cell's extent along the radius, and across it.
+    log_upper, log_lower : ndarray, shape (cells,)
+        Bounds of the log density with respect to ``r^(dim - 1) dr`` times Lebesgue measure of the
+        face's coordinates.
+    """
+
+    along: np.ndarray
+    across: np.ndarray
+    log_upper: np.ndarray
+    log_lower: np.ndarray
+
+    @classmethod
+    def of(cls, target, cells, near_radius):
+        """Bounds on cells, of which those within a radius of the mode are left out."""
+        cells = cells.by_member()
+        space, dim = target.space, target.space.dim
+        length, along = 0.5 * (cells.low + cells.high), 0.5 * (cells.high - cells.low)
+        # The angle between two directions is at most the distance of their places on the face.
+        angle = np.sqrt(dim - 1.0) * cells.half
+        centre = target.support.centre.reshape((-1, *space.point_shape))[cells.member]
+        unit = space.tangent(centre, _directions(cells.face, cells.middle))
+        across = angle * space.arc_stretch(centre, unit, length)
+        states = space.exp(centre, space.expand(length) * unit)
+        ball = along + across
+        away = space.dist(target.centre.reshape((-1, *space.point_shape))[cells.member], states)
+        inner = near_radius[cells.member]
+        kept = away + ball > inner * (1.0 - ROUNDING)
+        cells = cells.at(kept)
+        along, across, angle, centre, unit, states, ball, away, inner = (
+            array[kept] for array in (along, across, angle, centre, unit, states, ball, away, inner)
+        )
+        log_lower, log_upper = np.empty(len(ball)), np.empty(len(ball))
+        density = target.density
+        for rows, owners in _rows(cells.member, density.number_of_records):
+            part = density.take(owners)
+            log_lower[rows], log_upper[rows] = part.extremes(
+                states[rows], ball[rows], angle[rows], centre[rows[:, :1]]
+            )
+        least, greatest = space.exp_volume_range(centre, unit, cells.low, cells.high, angle)
+        near = np.maximum(np.abs(cells.middle) - cells.half[:, None], 0.0)
+        far = np.abs(cells.middle) + cells.half[:, None]
+        with np.errstate(divide="ignore"):
+            # The lower bound of a cell that reaches into the ball around the mode is zero.
+            log_lower[away - ball < inner] = -np.inf
+            log_lower += np.log(least) - 0.5 * dim * np.log1p(np.sum(far**2, axis=-1))
+            log_upper += np.log(greatest) - 0.5 * dim * np.log1p(np.sum(near**2, axis=-1))
+        bounds = {"log_upper": log_upper, "log_lower": log_lower}
+        return cls(**vars(cells), along=along, across=across, **bounds)
+
+    def log_volume(self):
+        """Log volume of each cell, in the measure of the bounds."""
+        dim = self.middle.shape[-1] + 1
+        radial = _log_power_gaps(self.low, self.high, dim)
+        return radial + (dim - 1) * np.log(2.0 * self.half)
+
+    def halved(self):
+        """`Cells` halved along or across the radius, whichever is longer."""
+        radially = self.along >= self.across
+        along = self.at(np.repeat(np.flatnonzero(radially), 2))
+        between, inner = 0.5 * (along.low + along.high), np.arange(len(along.low)) % 2 == 0
+        corners = np.array(list(product((-0.5, 0.5), repeat=self.middle.shape[-1])))
+        across = self.at(np.repeat(np.flatnonzero(~radially), len(corners)))
+        corners = np.tile(corners, (int(np.sum(~radially)), 1))
+        return Cells(
+            np.concatenate([along.member, across.member]),
+            np.concatenate([along.face, across.face]),
+            np.concatenate([np.where(inner, along.low, between), across.low]),
+            np.concatenate([np.where(inner, between, along.high), across.high]),
+            np.concatenate([along.middle, across.middle + across.half[:, None] * corners]),
+            np.concatenate([along.half, 0.5 * across.half]),
+        )
+
+    def refined(self, target, split, near_radius):
+        """The same with some of the cells halved."""
+        children = BoundedCells.of(target, self.at(split).halved(), near_radius)
+        pairs = zip(vars(self.at(~split)).values(), vars(children).values(), strict=True)
+        return BoundedCells(*(np.concatenate(pair) for pair in pairs)).by_member()
+
+
+@dataclass(frozen=True, eq=False)
+class CellEnvelope:
+    """Envelope that is constant on cells of the support.
+
+    Attributes
+    ----------
+    cells : BoundedCells
     log_mass : ndarray, shape (cells,)
         Log mass of the envelope on the cell, relative to all cells of the member.
     acceptance : ndarray, shape (k,)
@@ -383,13 +499,7 @@ class CellEnvelope:
     """
 
     target: Target
-    member: np.ndarray
-    face: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
-    middle: np.ndarray
-    half: np.ndarray
-    log_upper: np.ndarray
+    cells: BoundedCells
     log_mass: np.ndarray
     acceptance: np.ndarray
     near: RadialEnvelope
@@ -420,32 +530,27 @@ class CellEnvelope:
         number = int(np.prod(target.batch, dtype=int))
         near, near_radius = radial.rising()
         near_upper, near_lower = near.log_masses
-        cover = _Cover.whole(target, members, near_radius)
+        cells = BoundedCells.of(target, Cells.whole(target, members), near_radius)
         while True:
-            volume = cover.log_volume()
-            in_cells = _log_sums(cover.member, cover.log_upper + volume, number)
+            member, volume = cells.member, cells.log_volume()
+            in_cells = _log_sums(member, cells.log_upper + volume, number)
             total = np.logaddexp(in_cells, near_upper)
-            upper = np.exp(cover.log_upper + volume - total[cover.member])
-            lower = np.exp(cover.log_lower + volume - total[cover.member])
-            acceptance = np.exp(near_lower - total) + np.bincount(
-                cover.member, lower, minlength=number
-            )
-            count = np.bincount(cover.member, minlength=number)
+            upper = np.exp(cells.log_upper + volume - total[member])
+            lower = np.exp(cells.log_lower + volume - total[member])
+            acceptance = np.exp(near_lower - total) + np.bincount(member, lower, minlength=number)
+            count = np.bincount(member, minlength=number)
             cheap = (acceptance < wanted[1]) & (CELL_COST * count * acceptance < draws)
             unsettled = (cheap | (acceptance < wanted[0])) & (count > 0) & (count < most_cells)
-            loose = (upper - lower) * count[cover.member] > 0.5 * (1.0 - acceptance[cover.member])
-            split = loose & unsettled[cover.member]
+            loose = (upper - lower) * count[member] > 0.5 * (1.0 - acceptance[member])
+            split = loose & unsettled[member]
             if not np.any(split):
                 break
-            cover = cover.refined(target, split, near_radius)
-        # However small a share all cells have, each member's share of them is well defined.
-        log_mass = cover.log_upper + volume - in_cells[cover.member]
-        kept = {name: getattr(cover, name) for name in _SHAPE}
+            cells = cells.refined(target, split, near_radius)
         return cls(
-            target=target,
-            **kept,
-            log_upper=cover.log_upper,
-            log_mass=log_mass,
+            target,
+            cells,
+            # However small a share all cells have, each member's share of them is well defined.
+            log_mass=cells.log_upper + volume - in_cells[member],
             acceptance=np.where(np.isin(np.arange(number), members), acceptance, 0.0),
             near=near,
             near_radius=near_radius,
@@ -455,7 +560,7 @@ class CellEnvelope:
     def propose(self, rng, members, count):
         """Proposals (k, count, ...) and the log envelope there (k, count)."""
         space = self.target.space
-        if not len(self.member):
+        if not len(self.log_mass):
             return self.near.propose(rng, members, count)
         position, limit = self._propose_in_cells(rng, members, count)
         mode = self.target.centre.reshape((-1, 1, *space.point_shape))[members]
@@ -471,205 +576,42 @@ class CellEnvelope:
         return position, limit
 
     def _propose_in_cells(self, rng, members, count):
-        target, space = self.target, self.target.space
-        dim = space.dim
-        axis = -space.point_ndim - 1
-        edges = np.searchsorted(self.member, np.arange(len(self.acceptance) + 1))
+        cells, member = self.cells, self.cells.member
+        space, dim = self.target.space, self.target.space.dim
+        edges = np.searchsorted(member, np.arange(len(self.acceptance) + 1))
         cumulative = np.cumsum(np.exp(self.log_mass))
         # Each member's cells fill an interval; the sums before it are taken off.
         before = np.concatenate([[0.0], cumulative])[edges]
-        inner = cumulative - before[self.member]
+        inner = cumulative - before[member]
         whole = before[1:] - before[:-1]
-        share = inner / whole[self.member]
+        share = inner / whole[member]
         chosen = np.searchsorted(
-            self.member + np.minimum(share, 1.0),
+            member + np.minimum(share, 1.0),
             members[:, None] + rng.random((len(members), count)),
             side="right",
         )
         chosen = np.clip(chosen, edges[members][:, None], edges[members + 1][:, None] - 1)
-        low, high = self.low[chosen], self.high[chosen]
-        length = _lengths(rng, low, high, dim)
+        length = _lengths(rng, cells.low[chosen], cells.high[chosen], dim)
         place = rng.uniform(-1.0, 1.0, (*chosen.shape, dim - 1))
-        place = self.middle[chosen] + self.half[chosen][..., None] * place
-        centre = target.support.centre.reshape((-1, *space.point_shape))[members]
-        frame = np.expand_dims(space.frame(centre), axis - 1)
-        centre = np.expand_dims(centre, axis)
-        directions = _directions(self.face[chosen], place)
-        vectors = space.vector(frame, length[..., None] * directions)
+        place = cells.middle[chosen] + cells.half[chosen][..., None] * place
+        steps = length[..., None] * _directions(cells.face[chosen], place)
         with np.errstate(divide="ignore", invalid="ignore"):
-            limit = self.log_upper[chosen] - np.log(space.exp_volume(centre, vectors))
-        limit = limit + 0.5 * dim * np.log1p(np.sum(place**2, axis=-1))
-        return space.exp(centre, vectors), limit
-
-
-# Attributes of a cell that give its place, without its bounds.
-_SHAPE = ("member", "face", "low", "high", "middle", "half")
+            position, volume = _leave(space, self.target.support.centre, members, steps)
+            limit = cells.log_upper[chosen] - np.log(volume)
+        return position, limit + 0.5 * dim * np.log1p(np.sum(place**2, axis=-1))
 
 
 def _directions(face, place):
     """Unit vectors (..., dim) through places (..., dim - 1) on faces of the cube."""
     dim = place.shape[-1] + 1
-    shape = (*face.shape, dim)
-    places = np.broadcast_to(place[..., None, :], (*face.shape, dim, dim - 1))
-    axes = np.arange(dim)
     # The face's own axis is one or minus one, and the others follow it in turn.
-    turn = (axes - (face % dim)[..., None]) % dim
+    turn = (np.arange(dim) - (face % dim)[..., None]) % dim
     along = np.where(face < dim, 1.0, -1.0)[..., None]
     if dim == 1:
-        return np.broadcast_to(along, shape)
-    other = np.take_along_axis(places[..., 0, :], np.maximum(turn - 1, 0), axis=-1)
+        return along
+    other = np.take_along_axis(place, np.maximum(turn - 1, 0), axis=-1)
     vectors = np.where(turn == 0, along, other)
     return vectors / np.linalg.norm(vectors, axis=-1, keepdims=True)
-
-
-@dataclass(frozen=True)
-class _Cover:
-    """Cells while they are being halved, with lower and upper bounds of the density."""
-
-    member: np.ndarray
-    face: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
-    middle: np.ndarray
-    half: np.ndarray
-    # Half the cell's extent along the radius, and across it.
-    along: np.ndarray
-    across: np.ndarray
-    log_upper: np.ndarray
-    log_lower: np.ndarray
-
-    @classmethod
-    def whole(cls, target, members, near_radius):
-        """The faces of each member's support."""
-        dim = target.space.dim
-        radius = target.support.radius.reshape(-1)[members]
-        faces = np.tile(np.arange(2 * dim), len(members))
-        many = len(faces)
-        return cls._bounded(
-            target,
-            np.repeat(members, 2 * dim),
-            faces,
-            np.zeros(many),
-            np.repeat(radius, 2 * dim),
-            np.zeros((many, dim - 1)),
-            np.ones(many),
-            near_radius,
-        )
-
-    def log_volume(self):
-        """Log volume of each cell, in the measure of `CellEnvelope.log_upper`."""
-        dim = self.middle.shape[-1] + 1
-        radial = _log_power_gaps(self.low, self.high, dim)
-        return radial + (dim - 1) * np.log(2.0 * self.half)
-
-    def refined(self, target, split, near_radius):
-        """The cover with some cells halved, along or across the radius, whichever is longer."""
-        dim = self.middle.shape[-1] + 1
-        radially = split & (self.along >= self.across)
-        sideways = split & ~radially
-        middle = 0.5 * (self.low + self.high)
-        low = np.stack([self.low, middle], axis=-1)[radially]
-        high = np.stack([middle, self.high], axis=-1)[radially]
-        corners = np.array(list(product((-0.5, 0.5), repeat=dim - 1)))
-        places = self.middle[sideways][:, None] + self.half[sideways][:, None, None] * corners
-        pieces = len(corners)
-
-        def both(name, first, second):
-            values = getattr(self, name)
-            first = np.repeat(values[radially], 2, axis=0) if first is None else first
-            second = np.repeat(values[sideways], pieces, axis=0) if second is None else second
-            return np.concatenate([first, second])
-
-        children = self._bounded(
-            target,
-            both("member", None, None),
-            both("face", None, None),
-            both("low", low.reshape(-1), None),
-            both("high", high.reshape(-1), None),
-            both("middle", None, places.reshape((np.sum(sideways) * pieces, dim - 1))),
-            both("half", None, np.repeat(0.5 * self.half[sideways], pieces)),
-            near_radius,
-        )
-        member = np.concatenate([self.member[~split], children.member])
-        order = np.argsort(member, kind="stable")
-        return _Cover(
-            **{
-                name: np.concatenate([getattr(self, name)[~split], getattr(children, name)])[order]
-                for name in (*_SHAPE, "along", "across", "log_upper", "log_lower")
-            }
-        )
-
-    @classmethod
-    def _bounded(cls, target, member, face, low, high, middle, half, near_radius):
-        """Cells with bounds of the density, without those within a radius of the mode."""
-        order = np.argsort(member, kind="stable")
-        member, face, low, high, middle, half = (
-            array[order] for array in (member, face, low, high, middle, half)
-        )
-        space, dim = target.space, target.space.dim
-        length, along = 0.5 * (low + high), 0.5 * (high - low)
-        # The angle between two directions is at most the distance of their places on the face.
-        angle = np.sqrt(dim - 1.0) * half
-        centre = target.support.centre.reshape((-1, *space.point_shape))[member]
-        unit = space.tangent(centre, _directions(face, middle))
-        across = angle * space.arc_stretch(centre, unit, length)
-        states = space.exp(centre, space.expand(length) * unit)
-        ball = along + across
-        away = space.dist(target.centre.reshape((-1, *space.point_shape))[member], states)
-        inner = near_radius[member]
-        kept = away + ball > inner * (1.0 - ROUNDING)
-        (
-            member,
-            face,
-            low,
-            high,
-            middle,
-            half,
-            along,
-            across,
-            angle,
-            centre,
-            unit,
-            states,
-            ball,
-            away,
-            inner,
-        ) = (
-            array[kept]
-            for array in (
-                member,
-                face,
-                low,
-                high,
-                middle,
-                half,
-                along,
-                across,
-                angle,
-                centre,
-                unit,
-                states,
-                ball,
-                away,
-                inner,
-            )
-        )
-        log_lower, log_upper = np.empty(len(half)), np.empty(len(half))
-        density = target.density
-        for rows, owners in _rows(member, density.records):
-            part = density.take(owners)
-            log_lower[rows], log_upper[rows] = part.extremes(
-                states[rows], ball[rows], angle[rows], centre[rows[:, :1]]
-            )
-        least, greatest = space.exp_volume_range(centre, unit, low, high, angle)
-        near = np.maximum(np.abs(middle) - half[:, None], 0.0)
-        far = np.abs(middle) + half[:, None]
-        with np.errstate(divide="ignore"):
-            # The lower bound of a cell that reaches into the ball around the mode is zero.
-            log_lower[away - ball < inner] = -np.inf
-            log_lower += np.log(least) - 0.5 * dim * np.log1p(np.sum(far**2, axis=-1))
-            log_upper += np.log(greatest) - 0.5 * dim * np.log1p(np.sum(near**2, axis=-1))
-        return cls(member, face, low, high, middle, half, along, across, log_upper, log_lower)
 
 
 def _rows(member, records):
@@ -703,13 +645,3 @@ def _log_sums(member, values, number):
     sums = np.bincount(member, np.exp(values - shift[member]), minlength=number)
     with np.errstate(divide="ignore"):
         return np.log(sums) + shift
-
-
-def no_envelope_reason(target):
-    """Reason why no envelope of a target can be certified, or ``None``."""
-    density, space = target.density, target.space
-    if density is None:
-        return "its density gives no bounds"
-    if not isinstance(space, SymmetricSpace):
-        return f"{space.name} is no symmetric space"
-    return density.refusal()

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from geodp.manifolds.supports import Ball
 from geodp.samplers.base import Info, Kernel, SamplerPlan, State
 from geodp.samplers.envelopes import (
     MOST_CELL_DIMENSIONS,
@@ -17,7 +18,6 @@ from geodp.samplers.envelopes import (
     EllipticalEnvelope,
     RadialEnvelope,
     is_flat,
-    no_envelope_reason,
 )
 
 # Largest probability that all proposals of a draw are rejected.
@@ -80,34 +80,27 @@ class Exact(Independent):
     Attributes
     ----------
     envelopes : tuple of EllipticalEnvelope, RadialEnvelope or CellEnvelope
-    chosen : ndarray of int, shape (members,)
-        Index of the envelope of each member of the flattened batch; -1 for none.
+    chosen : ndarray of int, shape (envelope_members,)
+        Index of the envelope of each member of the batch of which the envelopes are, flattened; -1
+        for none.
     proposals : int
         Largest number of proposals of a draw.
-    run_out : float
-        Upper bound of the probability that all proposals of a draw are rejected.
+    members : ndarray of int, shape (*batch)
+        Places in ``chosen`` of the members that are drawn.
     """
 
     envelopes: tuple
     chosen: np.ndarray
     proposals: int
-    run_out: float
+    members: np.ndarray
 
     name = "exact"
 
     def member(self, index):
-        """The same kernel for one part of the batch, given as a tuple of slices."""
-        target = next(envelope.target for envelope in self.envelopes)
-        members = np.arange(len(self.chosen)).reshape(target.batch)[index]
-        return _ExactMembers(self, members)
+        return replace(self, members=self.members[index])
 
     def init(self, rng, target, chains):
-        """One independent draw for each chain."""
-        members = np.arange(len(self.chosen)).reshape(target.batch)
-        return self.draw(rng, target, members, chains)
-
-    def draw(self, rng, target, members, chains):
-        """Draws (*batch, chains) of some members, given as an array of indices (*batch).
+        """One independent draw for each chain.
 
         Raises
         ------
@@ -115,7 +108,7 @@ class Exact(Independent):
             A density exceeds its bound: the certificate is wrong, and so would be the draws.
         """
         space = target.space
-        flat = members.reshape(-1)
+        flat = self.members.reshape(-1)
         position = np.empty((len(flat), chains, *space.point_shape), dtype=space.dtype)
         log_density = np.empty((len(flat), chains))
         for index, envelope in enumerate(self.envelopes):
@@ -124,8 +117,8 @@ class Exact(Independent):
                 found = self._rejection(rng, envelope, flat[mine], chains)
                 position[mine], log_density[mine] = found
         return State(
-            position.reshape((*members.shape, chains, *space.point_shape)),
-            log_density.reshape((*members.shape, chains)),
+            position.reshape((*self.members.shape, chains, *space.point_shape)),
+            log_density.reshape((*self.members.shape, chains)),
         )
 
     def _rejection(self, rng, envelope, members, chains):
@@ -179,7 +172,9 @@ class Exact(Independent):
         # Also false where a density is not a number.
         if not np.all(excess <= ROUNDING):
             raise RuntimeError(f"a log density exceeds its certified bound by {np.max(excess):.3g}")
-        inside = self._inside(target, members, position)
+        centre = target.support.centre.reshape((-1, *space.point_shape))[members]
+        radius = target.support.radius.reshape(-1)[members]
+        inside = Ball(space, centre, radius).contains(position)
         accepted = inside & (np.log(rng.random(excess.shape)) < excess)
         shape = (len(members), chains, repeat)
         accepted = accepted.reshape(shape)
@@ -190,33 +185,8 @@ class Exact(Independent):
         log_density = np.take_along_axis(log_density.reshape(shape), first, axis=2)[..., 0]
         return position, log_density, found
 
-    def _inside(self, target, members, position):
-        space = target.space
-        centre = target.support.centre.reshape((-1, *space.point_shape))[members]
-        radius = target.support.radius.reshape(-1)[members][:, None]
-        away = space.dist(np.expand_dims(centre, -space.point_ndim - 1), position)
-        return away <= radius * (1.0 + 1e-12)
 
-
-@dataclass(frozen=True)
-class _ExactMembers(Independent):
-    """The kernel `Exact` for some members of its batch."""
-
-    whole: Exact
-    members: np.ndarray
-
-    name = "exact"
-
-    def member(self, index):
-        return _ExactMembers(self.whole, self.members[index])
-
-    def init(self, rng, target, chains):
-        return self.whole.draw(rng, target, self.members, chains)
-
-
-def plan(
-    target, draws, run_out=RUN_OUT, work=MOST_WORK, most_proposals=MOST_PROPOSALS, insist=False
-):
+def plan(target, draws, insist=False):
     """Certify an envelope for each member of a batch.
 
     Parameters
@@ -224,14 +194,8 @@ def plan(
     target : Target
     draws : int
         Number of draws of each member.
-    run_out : float
-        Largest probability that all proposals of a draw are rejected.
-    work : float
-        Most cells times records, over the batch.
-    most_proposals : int
-        Largest number of proposals of a draw.
     insist : bool
-        Whether an envelope at the mode may have an acceptance rate as low as ``most_proposals``
+        Whether an envelope at the mode may have an acceptance rate as low as `MOST_PROPOSALS`
         allow in any dimension, and not only where cells can be tried.
 
     Returns
@@ -240,14 +204,15 @@ def plan(
         A `SamplerPlan`, or ``None`` if no member has a certificate; which members have one, ndarray
         of bool (*batch); and the reason why the others have none, or ``None``.
     """
-    reason = no_envelope_reason(target)
+    density = target.density
+    reason = "its density gives no bounds" if density is None else density.refusal()
     nowhere = np.zeros(target.batch, dtype=bool)
     if reason is not None:
         return None, nowhere, reason
     # Normal coordinates within the cut locus cover every point once.
     reach = np.minimum(target.support.radius, target.space.injectivity_radius)
     target = replace(target, support=replace(target.support, radius=reach))
-    least = -np.expm1(np.log(run_out) / most_proposals)
+    least = -np.expm1(np.log(RUN_OUT) / MOST_PROPOSALS)
     number = int(np.prod(target.batch, dtype=int))
     envelopes, found, chosen = [], np.zeros(number), np.full(number, -1)
 
@@ -259,18 +224,15 @@ def plan(
         chosen[better] = envelopes.index(envelope)
 
     # Where the gradient is linear the support may still be far from the mode, or narrow.
-    for kind in (
-        (EllipticalEnvelope, RadialEnvelope)
-        if is_flat(target.density.manifold)
-        else (RadialEnvelope,)
-    ):
+    flat = is_flat(density.manifold)
+    for kind in (EllipticalEnvelope, RadialEnvelope) if flat else (RadialEnvelope,):
         at_mode = kind.of(target)
         choose(at_mode, max(least, MODE_ACCEPTANCE))
         if np.all(chosen >= 0):
             break
     rest = np.flatnonzero(chosen < 0)
     if len(rest):
-        reason, cells = _cells(target, rest, draws, least, work, at_mode)
+        reason, cells = _cells(target, rest, draws, least, at_mode)
         if cells is not None:
             choose(cells, least)
         # An envelope at the mode with a low acceptance rate is better than none.
@@ -279,25 +241,25 @@ def plan(
     if not np.any(chosen >= 0):
         return None, nowhere, reason
     worst = float(np.min(found[chosen >= 0]))
-    proposals = int(np.ceil(np.log(run_out) / np.log1p(-min(worst, 1.0 - 1e-15))))
+    proposals = int(np.ceil(np.log(RUN_OUT) / np.log1p(-min(worst, 1.0 - 1e-15))))
     used = [envelopes[index] for index in np.unique(chosen[chosen >= 0])]
     words = ", ".join(envelope.description for envelope in used)
     planned = SamplerPlan(
-        Exact(tuple(envelopes), chosen, proposals, run_out),
+        Exact(tuple(envelopes), chosen, proposals, np.arange(number).reshape(target.batch)),
         0,
-        total_variation=run_out,
+        total_variation=RUN_OUT,
         proposals=proposals,
         exact_share=1.0,
         certificate=(
             f"{words}; acceptance at least {worst:.2g}; all {proposals} proposals are refused with "
-            f"a probability of at most {run_out:.0e}"
+            f"a probability of at most {RUN_OUT:.0e}"
         ),
     )
     certified = (chosen >= 0).reshape(target.batch)
     return planned, certified, None if np.all(certified) else reason
 
 
-def _cells(target, members, draws, least, work, at_mode):
+def _cells(target, members, draws, least, at_mode):
     """Reason for members without a certificate, and a `CellEnvelope`; either may be ``None``."""
     dim = target.space.dim
     convexity = "its energy is not certified to be convex enough"
@@ -307,7 +269,9 @@ def _cells(target, members, draws, least, work, at_mode):
         return f"{convexity}, and {dim} dimensions are too many for cells", None
     if not target.support.bounded:
         return f"{convexity}, and its support is unbounded", None
-    most_cells = int(min(MOST_CELLS[dim], work / (target.density.records * len(members))))
+    most_cells = int(
+        min(MOST_CELLS[dim], MOST_WORK / (target.density.number_of_records * len(members)))
+    )
     reason = f"{convexity}, and {most_cells} cells certify too small an acceptance"
     if most_cells < FEWEST_CELLS[dim]:
         allowed = f"the {most_cells} cells for each that its work allows are too few"

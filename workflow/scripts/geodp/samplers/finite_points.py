@@ -12,13 +12,11 @@ import numpy as np
 from scipy.special import logsumexp
 
 from geodp.errors import DataError
-from geodp.samplers.base import SamplerPlan, State
+from geodp.samplers.base import SamplerPlan, State, inverted
 from geodp.samplers.exact import Independent
 
 # In more dimensions no feasible number of points is close enough together.
 MOST_DIMENSIONS = 4
-
-POINTS = 1 << 14
 
 # Most words of random bits of a uniform number, which is then exact down to 2^-256; a double from
 # one draw stops at 2^-53.
@@ -46,7 +44,7 @@ class FinitePoints(Independent):
     name = "finite_points"
 
     @classmethod
-    def of(cls, target, points=POINTS):
+    def of(cls, target, points):
         """Restrict each density of a target to public points.
 
         Parameters
@@ -88,7 +86,6 @@ class FinitePoints(Independent):
         )
 
     def member(self, index):
-        """The same kernel for one part of the batch, given as a tuple of slices."""
         return FinitePoints(
             self.positions[index], self.log_density[index], self.log_cumulative[index]
         )
@@ -96,12 +93,9 @@ class FinitePoints(Independent):
     def init(self, rng, target, chains):
         """See `Kernel.init`; independent draws by inversion of the distribution function."""
         space = target.space
-        batch = self.log_cumulative.shape[:-1]
+        *batch, points = self.log_cumulative.shape
         threshold = log_uniform(rng, (*batch, chains))
-        chosen = np.empty(threshold.shape, dtype=int)
-        for member in np.ndindex(batch):
-            chosen[member] = np.searchsorted(self.log_cumulative[member], threshold[member])
-        chosen = np.minimum(chosen, self.log_cumulative.shape[-1] - 1)
+        chosen = np.minimum(inverted(self.log_cumulative, threshold), points - 1)
         axis = -space.point_ndim - 1
         return State(
             np.take_along_axis(self.positions, space.expand(chosen), axis=axis),
@@ -123,7 +117,7 @@ def log_uniform(rng, shape):
     return np.log(mantissa) - zeros * np.log(2.0)
 
 
-def plan(target, points=POINTS):
+def plan(target, points):
     """Plan of draws from a target's distribution on public points; see `FinitePoints.of`.
 
     The plan does not state how far that is from the distribution on the whole support.

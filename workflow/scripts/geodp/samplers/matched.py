@@ -28,7 +28,7 @@ from geodp.manifolds.base import Manifold
 from geodp.manifolds.supports import Ball
 from geodp.randomness import random_directions
 from geodp.samplers.axial import AxialDistribution
-from geodp.samplers.base import Info, Kernel, SamplerPlan, State, choose
+from geodp.samplers.base import Info, Kernel, SamplerPlan, State, choose, log_sphere_area
 
 # Smallest eigenvalue of a Hessian in a proposal, relative to the largest: limits the width where
 # the energy is flat or concave.
@@ -105,7 +105,6 @@ class Matched(Kernel):
     name = "matched"
 
     def member(self, index):
-        """The same kernel for one part of the batch, given as a tuple of slices."""
         shares = np.asarray(self.shares)
         return Matched(shares[index] if shares.ndim > 1 else shares)
 
@@ -258,17 +257,20 @@ class _Proposal:
 
     def take(self, members):
         """The mixtures at k indices of the flattened batch; the new batch has shape (k,)."""
-        arrays = {
-            name: getattr(self, name).reshape(
-                (-1, *getattr(self, name).shape[self.shares.ndim - 1 :])
-            )
-            for name in ("shares", "centres", "matrices", "inverses", "mode_shares")
-        }
+        batch_ndim = self.shares.ndim - 1
+
+        def taken(array):
+            return array.reshape((-1, *array.shape[batch_ndim:]))[members]
+
         return replace(
             self,
             support=self.support.take(members),
+            shares=taken(self.shares),
+            centres=taken(self.centres),
+            matrices=taken(self.matrices),
+            inverses=taken(self.inverses),
+            mode_shares=taken(self.mode_shares),
             axial=None if self.axial is None else self.axial.take(members),
-            **{name: array[members] for name, array in arrays.items()},
         )
 
     def draw(self, rng, target, chains):
@@ -353,8 +355,7 @@ class _Proposal:
         """Log density of each component with respect to volume; (3, *batch, chains)."""
         space = self.space
         part_dim = space.dim // self.parts
-        log_area = np.log(2.0) + 0.5 * part_dim * np.log(np.pi) - gammaln(0.5 * part_dim)
-        log_unit = self.parts * (gammaln(part_dim) + log_area)
+        log_unit = self.parts * (gammaln(part_dim) + log_sphere_area(part_dim))
         ellipses = []
         for mode in range(self.mode_shares.shape[-1]):
             centre, frame = self._centre_and_frame(mode)

@@ -55,10 +55,10 @@ class Stage:
             raise DataError(f"a stage has budget {self.epsilon}: give each one above zero")
         if self.points < 2 or self.points & (self.points - 1):
             raise DataError(f"a stage has {self.points} points: give a power of two")
-        if self.radii is not None and not np.all(
-            np.isfinite(self.radii) & (np.array(self.radii) > 0)
-        ):
-            raise DataError(f"a stage has radii {self.radii}: give two positive numbers")
+        if self.radii is not None:
+            radii = np.asarray(self.radii)
+            if radii.shape != (2,) or not np.all(np.isfinite(radii) & (radii > 0)):
+                raise DataError(f"a stage has radii {self.radii}: give two positive numbers")
 
     def describe(self, public):
         """The stage in words, for a release."""

@@ -39,7 +39,6 @@ class RandomWalk(Kernel):
     name = "random_walk"
 
     def member(self, index):
-        """The same kernel for one part of the batch, given as a tuple of slices."""
         steps = np.asarray(self.step_scale)
         return RandomWalk(steps[index]) if steps.ndim else self
 
