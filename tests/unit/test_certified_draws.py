@@ -197,7 +197,7 @@ def test_proposals_have_the_density_they_say(manifold, monkeypatch):
     monkeypatch.setattr(matched, "REDRAWS", 0)
     proposal = _Proposal.of(target, SHARES)
     rng = np.random.default_rng(5)
-    state = proposal.draw(rng, 15_000)
+    state = proposal.draw(rng, target, 15_000)
     inside = np.isfinite(state.log_density[0])
     log_proposal = (state.log_density[:, inside] - state.memory["log_weight"][:, inside])[0]
     weight = np.exp(target.support.log_draw_density(state.position[0, inside]) - log_proposal)
@@ -310,7 +310,7 @@ def log_mean_error(distribution, budget, number=1500):
     """Logarithm of the mean squared error under the distribution, and that of the fit."""
     target = certified_target(distribution, budget)
     proposal = _Proposal.of(target, (0.5, 0.0, 0.5))
-    state = proposal.draw(np.random.default_rng(11), number)
+    state = proposal.draw(np.random.default_rng(11), target, number)
     log_weight = state.memory["log_weight"]
     weight = np.exp(log_weight - logsumexp(log_weight, axis=-1, keepdims=True))
     inside = np.isfinite(log_weight)

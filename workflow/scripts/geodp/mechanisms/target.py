@@ -12,6 +12,8 @@ from geodp.mechanisms.density import GradientDensity
 from geodp.mechanisms.modes import Modes
 from geodp.mechanisms.norms import Norm, RiemannianNorm
 
+RIEMANNIAN = RiemannianNorm()
+
 
 # Compared by identity, so that results about a target can be cached.
 @dataclass(frozen=True, eq=False)
@@ -51,7 +53,7 @@ class Target:
     support: Any
     find_other_modes: Callable[[], Modes | None] = lambda: None
     density: GradientDensity | None = None
-    norm: Norm = RiemannianNorm()
+    norm: Norm = RIEMANNIAN
     widths: tuple = (1.0,)
 
     @cached_property
