@@ -16,6 +16,7 @@ from geodp.mechanisms.budgets import cell_name, divided_budgets
 from geodp.mechanisms.registry import MECHANISMS, budget_names
 from geodp.samplers.kinds import module_of
 from reproduction.configuration import ConfigurationError
+from reproduction.figures.style import CURVES
 
 STAND_IN_NOTE = "Simulated stand-in: no real data."
 
@@ -25,8 +26,12 @@ DRAWS = 10
 # Sections of a study that its mechanism depends on.
 MECHANISM_KEYS = ("manifold", "model", "mechanism", "data_radius", "support")
 
-# Figures of predictions along one covariate.
-OF_ONE_COVARIATE = ("curves", "shapes", "ellipses")
+# Figures of predictions along one covariate, by the name and size of the space that they draw.
+OF_ONE_COVARIATE = {
+    "curves": ("sphere", 2, "on the sphere of dimension 2"),
+    "shapes": ("kendall", None, "of planar landmarks"),
+    "ellipses": ("spd", 2, "of 2 x 2 matrices"),
+}
 
 # Figures of one cell, drawn from predictions at chosen values of the covariate.
 PREDICTED = ("shapes", "ellipses")
@@ -77,13 +82,18 @@ class Study:
 
     @cached_property
     def table_digest(self):
-        """Digest of the content of the table."""
-        return _digest(self.table)
+        """Digest of the content of the table; ``None`` without one."""
+        return _digest(self.table) if self.table else None
 
     @property
     def source(self):
         """Source of the data: ``simulated``, ``table``, or ``stand_in`` for a missing table."""
         return data_source(self.settings["data"], self.table)
+
+    @property
+    def transformation(self):
+        """Transformation of the covariate that was read, or ``none``."""
+        return self.settings["data"].get("transformation", "none")
 
     @property
     def mechanism(self):
@@ -374,17 +384,15 @@ def _check_comparison(study, key):
             )
 
 
-# The length of `reproduction.figures.style.CURVES`.
-MOST_CURVES = 4
-
-
 def _check_figures(study, key):
     for name, figure in study.settings["figures"].items():
         place = f"configuration key {key}.figures.{name}"
         used = {grid for grid, _, _ in study.grids}
         for grid in figure.get("grids", []):
             if grid not in used:
-                raise ConfigurationError(f"{place}.grids: no cells use a grid {grid}")
+                raise ConfigurationError(
+                    f"{place}.grids: no cells use a grid {grid}: name one that {key}.cells uses"
+                )
         groups = [*figure.get("groups", []), *([figure["group"]] if "group" in figure else [])]
         for group in groups:
             if group not in study.groups:
@@ -396,21 +404,27 @@ def _check_figures(study, key):
             raise ConfigurationError(
                 f"{place}: no sizes are given under {key}.neighbours.n: add them"
             )
-        covariates = study.settings["model"]["covariates"]
-        if figure["kind"] in OF_ONE_COVARIATE and covariates != 1:
-            raise ConfigurationError(
-                f"{place}: it shows predictions along one covariate and model.covariates is "
-                f"{covariates}: remove it"
-            )
+        if figure["kind"] in OF_ONE_COVARIATE:
+            _check_space(study, figure["kind"], place)
         if figure["kind"] == "convergence":
             _check_walked(study, place)
         if "cell" in figure:
             _check_cell(study, name, place)
         if figure["kind"] in PREDICTED:
             _check_predicted(study, name, place)
-        manifold = study.settings["manifold"]
-        if figure["kind"] == "curves" and (manifold["name"], manifold["size"]) != ("sphere", 2):
-            raise ConfigurationError(f"{place}: curves are drawn on the sphere of dimension 2 only")
+
+
+def _check_space(study, kind, place):
+    """Refuse a figure of predictions that cannot be drawn of the study's model or space."""
+    covariates = study.settings["model"]["covariates"]
+    if covariates != 1:
+        raise ConfigurationError(
+            f"{place}: it shows predictions along one covariate and model.covariates is "
+            f"{covariates}: remove it"
+        )
+    manifold, (name, size, words) = study.settings["manifold"], OF_ONE_COVARIATE[kind]
+    if manifold["name"] != name or size not in (None, manifold["size"]):
+        raise ConfigurationError(f"{place}: {kind} are drawn {words} only: remove it")
 
 
 def _check_groups_in_grids(study, figure, place):
@@ -427,9 +441,9 @@ def _check_groups_in_grids(study, figure, place):
                     f"{place}: the group {group} has no cells in the grid {grid}: name other "
                     "groups or grids"
                 )
-    if figure["kind"] == "error" and len(shown) > MOST_CURVES:
+    if figure["kind"] == "error" and len(shown) > len(CURVES):
         raise ConfigurationError(
-            f"{place}.groups: {len(shown)} curves cannot be told apart: name {MOST_CURVES} groups "
+            f"{place}.groups: {len(shown)} curves cannot be told apart: name {len(CURVES)} groups "
             "at most"
         )
 
@@ -453,7 +467,7 @@ def _check_cell(study, name, place):
 
 
 def _check_predicted(study, name, place):
-    figure, manifold = study.settings["figures"][name], study.settings["manifold"]
+    figure = study.settings["figures"][name]
     walked = [
         (entry.get("group", study.first_group), entry["cell"])
         for entry in study.settings["random_walk"]["cells"]
@@ -463,16 +477,13 @@ def _check_predicted(study, name, place):
             f"{place}.random_walk: the random walk does not run on the cell {figure['cell']}: name "
             f"it under studies.{study.name}.random_walk.cells"
         )
-    if figure["kind"] == "shapes" and manifold["name"] != "kendall":
-        raise ConfigurationError(f"{place}: shapes are drawn of planar landmarks only")
-    if figure["kind"] == "ellipses" and (manifold["name"], manifold["size"]) != ("spd", 2):
-        raise ConfigurationError(f"{place}: ellipses are drawn of 2 x 2 matrices only")
     first = study.budgets[0]
-    if figure.get("draws", 1) > study.draws[first]:
+    if figure["draws"] > study.draws[first]:
         raise ConfigurationError(
-            f"{place}.draws: {figure['draws']} is too large: draws.{first} is {study.draws[first]}"
+            f"{place}.draws: {figure['draws']} is too large, since draws.{first} is "
+            f"{study.draws[first]}: lower it or raise that"
         )
-    if study.settings["data"].get("transformation") == "log" and min(figure["values"]) <= 0:
+    if study.transformation == "log" and min(figure["values"]) <= 0:
         raise ConfigurationError(
             f"{place}.values: {min(figure['values'])} has no logarithm: give positive values"
         )
@@ -500,4 +511,6 @@ def _check_across(studies):
                 )
             _check_walked(studies[other], place)
             if figure["cell"] not in studies[other].cells[studies[other].first_group]:
-                raise ConfigurationError(f"{place}: the study {other} has no cell {figure['cell']}")
+                raise ConfigurationError(
+                    f"{place}: the study {other} has no cell {figure['cell']}: add it there"
+                )

@@ -17,6 +17,7 @@ from reproduction.configuration.section import (
     refused,
     some,
 )
+from reproduction.figures.style import CURVES
 
 
 class NumberForRecords(Section):
@@ -74,8 +75,8 @@ class ErrorsSettings(Section):
 
     n: some(Count) = Field(description="Numbers of subjects.")
     budgets: some(Positive) = Field(description="Budgets in all.")
-    shown: some(Positive) = Field(
-        description="Budgets that the figure shows; the largest n has these alone."
+    shown: Annotated[some(Positive), Field(max_length=len(CURVES))] = Field(
+        description="Budgets that the figure shows, 4 at most; the largest n has these alone."
     )
     data_sets: NumberForRecords = Field(description="Data sets of a cell.")
     draws: Count = Field(description="Draws from each.")
