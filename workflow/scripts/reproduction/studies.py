@@ -88,7 +88,8 @@ class Study:
     @property
     def source(self):
         """Source of the data: ``simulated``, ``table``, or ``stand_in`` for a missing table."""
-        return data_source(self.settings["data"], self.table)
+        given = self.settings["data"]["source"]
+        return "stand_in" if given == "table" and self.table is None else given
 
     @property
     def transformation(self):
@@ -125,13 +126,20 @@ class Study:
     def first_group(self):
         return next(iter(self.groups))
 
+    @property
+    def walked(self):
+        """Cells that the random walk samples too, as (group, cell)."""
+        return [
+            (entry.get("group", self.first_group), entry["cell"])
+            for entry in self.settings["random_walk"]["cells"]
+        ]
+
     @cached_property
     def sampling_jobs(self):
         """Jobs of the study that draw: its cells by the default sampler, some by the walk too."""
         compared = {}
-        for entry in self.settings["random_walk"]["cells"]:
-            group = entry.get("group", self.first_group)
-            compared.setdefault(group, {})[entry["cell"]] = self.cells[group][entry["cell"]]
+        for group, cell in self.walked:
+            compared.setdefault(group, {})[cell] = self.cells[group][cell]
         jobs = []
         for sampler, cells_of in (("default", self.cells), ("random_walk", compared)):
             for group, cells in cells_of.items():
@@ -222,13 +230,6 @@ def _digest(path):
         return hashlib.file_digest(file, "sha256").hexdigest()[:16]
 
 
-def data_source(data, table):
-    """Source of data: ``simulated``, ``table``, or ``stand_in`` for a missing table."""
-    if data["source"] == "table" and table is None and data["stand_in"] is not None:
-        return "stand_in"
-    return data["source"]
-
-
 def expand(configuration):
     """Expand the studies of a validated configuration.
 
@@ -267,9 +268,9 @@ def _check_file(path, key):
 def _expand_study(name, settings, cells_per_job):
     key = f"studies.{name}"
     table = _find_table(settings["data"], f"{key}.data.path")
-    source = data_source(settings["data"], table)
-    budgets = _divided_budgets(settings, key)
-    groups, cells, grids = {}, {}, []
+    settings = settings | {"manifold": _with_digest(settings["manifold"], f"{key}.manifold")}
+    study = Study(name, settings, cells_per_job, table, groups={}, cells={}, grids=[])
+    budgets = _divided_budgets(study, key)
     for index, entry in enumerate(settings["cells"]):
         place = f"{key}.cells[{index}]"
         for grid in entry["budgets"]:
@@ -278,16 +279,14 @@ def _expand_study(name, settings, cells_per_job):
                     f"configuration key {place}.budgets: there is no grid {grid} under "
                     f"{key}.budgets (there are: {', '.join(budgets)})"
                 )
-            for group, properties in _groups(source, entry, place):
-                groups[group] = properties
+            for group, properties in _groups(study.source, entry, place):
+                study.groups[group] = properties
                 for divided in budgets[grid]:
                     cell = cell_name(divided)
-                    cells.setdefault(group, {})[cell] = divided
+                    study.cells.setdefault(group, {})[cell] = divided
                     # Two entries, or a repeated budget, may give the same cell.
-                    if (grid, group, cell) not in grids:
-                        grids.append((grid, group, cell))
-    settings = settings | {"manifold": _with_digest(settings["manifold"], f"{key}.manifold")}
-    study = Study(name, settings, cells_per_job, table, groups, cells, grids)
+                    if (grid, group, cell) not in study.grids:
+                        study.grids.append((grid, group, cell))
     _check_draws(study, key)
     _check_support(study, key)
     _check_comparison(study, key)
@@ -304,13 +303,12 @@ def _check_draws(study, key):
         )
 
 
-def _divided_budgets(settings, key):
+def _divided_budgets(study, key):
     """Budgets of the cells of each grid."""
-    names = budget_names(settings["mechanism"]["name"], settings["model"]["covariates"])
     try:
         return {
-            grid: divided_budgets(part, names, f"{key}.budgets.{grid}")
-            for grid, part in settings["budgets"].items()
+            grid: divided_budgets(part, study.budgets, f"{key}.budgets.{grid}")
+            for grid, part in study.settings["budgets"].items()
         }
     except DataError as problem:
         raise ConfigurationError(f"configuration key {problem}") from None
@@ -340,11 +338,6 @@ def _with_digest(manifold, key):
     return manifold | {"landmark_map": chosen | {"digest": _digest(chosen["matrix"])}}
 
 
-def group_name(number, noise_variance):
-    """Name of a group of simulated data sets."""
-    return f"n{number}_noise{noise_variance}"
-
-
 def _groups(source, entry, place):
     given = "n" in entry or "noise_variance" in entry
     if source != "simulated":
@@ -360,7 +353,7 @@ def _groups(source, entry, place):
             f"configuration key {place}: simulated data need n and noise_variance: add them"
         )
     return [
-        (group_name(n, noise), {"n": n, "noise_variance": noise})
+        (f"n{n}_noise{noise}", {"n": n, "noise_variance": noise})
         for noise in map(str, entry["noise_variance"])
         for n in entry["n"]
     ]
@@ -375,12 +368,11 @@ def _check_support(study, key):
 
 
 def _check_comparison(study, key):
-    for index, entry in enumerate(study.settings["random_walk"]["cells"]):
-        group = entry.get("group", study.first_group)
-        if entry["cell"] not in study.cells.get(group, {}):
+    for index, (group, cell) in enumerate(study.walked):
+        if cell not in study.cells.get(group, {}):
             raise ConfigurationError(
                 f"configuration key {key}.random_walk.cells[{index}]: there is no cell "
-                f"{entry['cell']} in group {group} (groups: {', '.join(study.groups)})"
+                f"{cell} in group {group} (groups: {', '.join(study.groups)})"
             )
 
 
@@ -468,11 +460,8 @@ def _check_cell(study, name, place):
 
 def _check_predicted(study, name, place):
     figure = study.settings["figures"][name]
-    walked = [
-        (entry.get("group", study.first_group), entry["cell"])
-        for entry in study.settings["random_walk"]["cells"]
-    ]
-    if figure.get("random_walk") and (study.shown_group(name), figure["cell"]) not in walked:
+    shown = (study.shown_group(name), figure["cell"])
+    if figure.get("random_walk") and shown not in study.walked:
         raise ConfigurationError(
             f"{place}.random_walk: the random walk does not run on the cell {figure['cell']}: name "
             f"it under studies.{study.name}.random_walk.cells"

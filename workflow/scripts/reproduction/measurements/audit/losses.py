@@ -46,20 +46,9 @@ NEIGHBOUR_COLUMNS = ["pair", "record", "data_set", "x", "y1", "y2", "y3"]
 
 def certified_inputs(settings, number):
     """Public inputs of the certified mechanism on the sphere."""
-    names = (
-        "footpoint_radius",
-        "shooting_vector_length",
-        "gradient_scale",
-        "loss_scale",
-        "loss_offset",
-    )
-    return PublicInputs(
-        SPHERE,
-        CENTRE,
-        covariate_range=UNIT,
-        number=number,
-        **{name: settings[name] for name in names},
-    )
+    # The rest is how the loss is computed.
+    inputs = {name: settings[name] for name in settings if name not in ("power", "repetitions")}
+    return PublicInputs(SPHERE, CENTRE, covariate_range=UNIT, number=number, **inputs)
 
 
 def numbers_of(array):
