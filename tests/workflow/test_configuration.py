@@ -1081,6 +1081,34 @@ def test_more_curves_than_styles_are_refused(name, part, key):
         validate(settings, name)
 
 
+@pytest.mark.parametrize(
+    ("place", "value", "sentence"),
+    [
+        (["chains", "fewest_steps"], 501, "chains.fewest_steps: 501 is more than most_steps, 500"),
+        (
+            ["utility", "data_sets", "least"],
+            16,
+            "utility.data_sets.least: 16 is more than most, 15: lower it or raise most",
+        ),
+        (["utility", "shown"], [1.0, 2.0], "utility.shown: 2.0 is none of utility.budgets: add it"),
+        (
+            ["utility", "releases", "rats", "n"],
+            [100, 150],
+            "utility.releases.rats.n: 150 is none of utility.n: add it there or remove it",
+        ),
+    ],
+)
+def test_settings_of_releases_that_contradict_are_refused(place, value, sentence):
+    settings = copy.deepcopy(yaml.safe_load((ROOT / "config" / "utility.yaml").read_text()))
+    part = settings
+    for key in place[:-1]:
+        part = part[key]
+    part[place[-1]] = value
+    with pytest.raises(ConfigurationError) as refusal:
+        validate(settings, "utility")
+    assert str(refusal.value).startswith(f"configuration key {sentence}")
+
+
 def test_unknown_space_of_the_benchmark_is_refused(tmp_path):
     settings = yaml.safe_load((ROOT / "config" / "benchmark.yaml").read_text())
     settings["spaces"]["S^3"] = settings["spaces"]["S^2"]

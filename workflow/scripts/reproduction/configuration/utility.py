@@ -14,6 +14,7 @@ from reproduction.configuration.section import (
     Share,
     Text,
     integer,
+    refuse_descending,
     refused,
     some,
 )
@@ -26,6 +27,11 @@ class NumberForRecords(Section):
     records: Count = Field(description="The record budget: records in all.")
     least: Count = Field(description="Lower limit of the number.")
     most: Count = Field(description="Upper limit of the number.")
+
+    @model_validator(mode="after")
+    def _limits_have_a_range(self):
+        refuse_descending(self, "least", "most")
+        return self
 
 
 class GeodesicData(Section):
@@ -84,6 +90,20 @@ class ErrorsSettings(Section):
         description="By space: where geodesics are also drawn as a release draws them."
     )
 
+    @model_validator(mode="after")
+    def _chosen_are_measured(self):
+        chosen = {"shown": (self.shown, "budgets")}
+        for space, releases in self.releases.items():
+            chosen[f"releases.{space}.n"] = (releases.n, "n")
+            chosen[f"releases.{space}.budgets"] = (releases.budgets, "budgets")
+        for place, (values, key) in chosen.items():
+            for value in values:
+                if value not in getattr(self, key):
+                    raise refused(
+                        f": {value} is none of utility.{key}: add it there or remove it", place
+                    )
+        return self
+
 
 class ChainsSettings(Section):
     """Chains whose last states are draws."""
@@ -95,6 +115,11 @@ class ChainsSettings(Section):
     total_variation: Share = Field(description="Total variation distance wanted.")
     fewest_steps: Count = Field(description="Fewest steps.")
     most_steps: Count = Field(description="Most steps.")
+
+    @model_validator(mode="after")
+    def _steps_have_a_range(self):
+        refuse_descending(self, "fewest_steps", "most_steps")
+        return self
 
 
 class ComparisonSettings(Section):
