@@ -2,6 +2,7 @@
 
 import copy
 import csv
+import inspect
 import math
 import re
 import subprocess
@@ -14,6 +15,7 @@ from snakemake.utils import validate as validate_by_schema
 
 from geodp.errors import DataError
 from geodp.mechanisms.registry import MECHANISMS
+from geodp.samplers.choice import plan
 from reproduction.configuration import (
     MODELS,
     ConfigurationError,
@@ -1297,3 +1299,9 @@ def test_command_that_runs_nothing_needs_no_number_of_cores(checkout):
         check=False,
     )
     assert result.returncode == 0, result.stderr
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_samplers_take_the_settings_of_a_study(name):
+    for study in studies_of(SHIPPED[name]).values():
+        inspect.signature(plan).bind(None, None, 1, **study.sampler_settings("default")["plan"])
