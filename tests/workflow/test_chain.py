@@ -1052,10 +1052,10 @@ def test_script_by_itself_refuses_a_file_of_another(finished_copy):
 
 CAPTIONS = {
     "error": "Natural logarithm of the mean squared error",
-    "curves": "Simulated records on the sphere",
+    "curves": "one geodesic drawn by the mechanism for each total budget",
     "ratios": "Published sensitivity over the realised difference",
-    "samplers": "Effective draws per traced state",
-    "shapes": "Shapes predicted at chosen covariate values",
+    "samplers": "Effective sample size per traced state",
+    "shapes": "Shapes predicted at chosen values of the covariate",
     "ellipses": "Predicted 2 x 2 positive definite matrices",
     "transport": "Parallel transport on the sphere",
     "convergence": "Distance of the footpoint from the estimate",
