@@ -38,7 +38,7 @@ rule all:
     default_target: True
     input:
         [figure for study in STUDIES.values() for figure in figure_files(study)],
-        [table for study in STUDIES.values() for table in tables(study)],
+        [table_file(study.name, name) for study in STUDIES.values() for name in table_names(study)],
         claims_files(),
         plan_files(),
     message:
@@ -46,7 +46,7 @@ rule all:
 
 
 onsuccess:
-    print(PROGRESS.success(RESULTS, bool(PAPERS)), file=sys.stderr)
+    print(PROGRESS.success(RESULTS, STUDIES, PAPERS), file=sys.stderr)
 
 
 onerror:

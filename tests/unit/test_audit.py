@@ -37,7 +37,7 @@ from geodp.mechanisms import certified
 from geodp.mechanisms.certified import CertifiedDistribution, PublicInputs, map_records
 from geodp.models.geodesic import GeodesicModel
 from geodp.models.losses import Huber
-from reproduction.configuration import load_audit
+from reproduction.configuration import load_settings
 from reproduction.measurements.audit.black_box import released_geodesics, spd_case, sphere_case
 from reproduction.measurements.audit.losses import verdict
 
@@ -429,7 +429,7 @@ def test_a_scale_taken_from_the_data_is_found():
 # From draws alone
 
 
-SETTINGS = load_audit(Path(__file__).parents[2] / "config")["black_box"]
+SETTINGS = load_settings(Path(__file__).parents[2] / "config" / "audit.yaml")["black_box"]
 
 
 def draws_of(draw, pair, number=4000, seeds=(1, 2)):

@@ -113,6 +113,6 @@ def test_distances_of_two_stages_add_up_once(monkeypatch):
     monkeypatch.setattr(mechanisms, "zoomed_target", lambda *_: None)
     monkeypatch.setattr(mechanisms, "draw_from", drawn)
     plan = mechanisms.PlannedStages((0.5, 0.5), (None, None), 0.1, 1.0)
-    found = mechanisms.draw_zoom(None, None, None, plan, 2, None, None)
+    found = mechanisms.draw_zoom(None, SimpleNamespace(start=None), plan, 2, None)
     assert found.total_variation == pytest.approx(0.11)
     assert found.footpoint.shape == (1, 2, 3)

@@ -583,8 +583,8 @@ def on(space, name):
     return replace(found, density=density)
 
 
-def refused(found):
-    plan, certified, reason = exact.plan(found, 1000)
+def refused(found, **limits):
+    plan, certified, reason = exact.plan(found, 1000, **limits)
     assert plan is None
     assert certified.shape == found.batch
     assert not np.any(certified)
@@ -629,13 +629,11 @@ def test_too_little_work_is_refused(monkeypatch):
     found = target("S2 narrow")
     fewest = exact.FEWEST_CELLS[2]
     enough = fewest * NUMBER
-    monkeypatch.setattr(exact, "MOST_WORK", enough - 1)
     expected = f"and the {fewest - 1} cells for each that its work allows are too few"
-    assert refused(found).endswith(expected)
+    assert refused(found, work=enough - 1).endswith(expected)
     # As many cells are tried, and are too few.
-    monkeypatch.setattr(exact, "MOST_WORK", enough)
     monkeypatch.setattr(exact, "MOST_PROPOSALS", 50)
-    assert "cells certify too small an acceptance" in refused(found)
+    assert "cells certify too small an acceptance" in refused(found, work=enough)
 
 
 def test_in_many_dimensions_little_acceptance_is_taken_on_request_only():

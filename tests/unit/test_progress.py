@@ -88,12 +88,14 @@ def test_failures_are_named_at_once_and_explained_in_the_end(tmp_path):
 def test_success_says_where_results_are_if_all_were_made(clock):
     shown = Progress()
     clock["at"] = 100.0
-    assert shown.success("results/mine", "claims.csv") == "Done in 2 min."
+    assert shown.success("results/mine", ["sphere"], ["paper"]) == "Done in 2 min."
     shown.observe(begin(0, None, "all"))
-    lines = shown.success("results/mine", "claims.csv").splitlines()
+    lines = shown.success("results/mine", ["sphere"], ["paper"]).splitlines()
     assert lines[1].startswith("Figures and tables: results/mine/")
     assert lines[2] == "Verdicts on the claims: results/mine/claims.html"
-    assert len(shown.success("results/mine", None).splitlines()) == 2
+    assert len(shown.success("results/mine", ["sphere"], []).splitlines()) == 2
+    plan = shown.success("results/mine", [], []).splitlines()
+    assert plan[1:] == ["Predicted errors: results/mine/plan"]
 
 
 @pytest.mark.parametrize(

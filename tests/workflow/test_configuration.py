@@ -2,6 +2,7 @@
 
 import copy
 import csv
+import inspect
 import math
 import re
 import subprocess
@@ -14,11 +15,17 @@ from snakemake.utils import validate as validate_by_schema
 
 from geodp.errors import DataError
 from geodp.mechanisms.registry import MECHANISMS
-from reproduction.configuration import MODELS, ConfigurationError, load_settings, validate
+from geodp.samplers.choice import plan
+from reproduction.configuration import (
+    MODELS,
+    ConfigurationError,
+    load_settings,
+    reference,
+    validate,
+)
 from reproduction.configuration.figures import KINDS
 from reproduction.configuration.reference import files, schema
-from reproduction.figures.style import CURVES
-from reproduction.studies import MOST_CURVES, expand
+from reproduction.studies import expand
 
 ROOT = Path(__file__).resolve().parents[2]
 SHIPPED = {
@@ -1014,6 +1021,19 @@ def test_every_key_has_a_meaning(name):
             assert part.get("description") or "$ref" in part, (title, key)
 
 
+@pytest.mark.parametrize(
+    ("key", "what"),
+    [(None, "the class RatiosFigure"), ("kind", "the field kind of the class RatiosFigure")],
+)
+def test_what_has_no_description_is_named(monkeypatch, key, what):
+    document = schema("config")
+    section = document["$defs"]["RatiosFigure"]
+    del (section["properties"][key] if key else section)["description"]
+    monkeypatch.setattr(reference, "schema", lambda name: document)
+    with pytest.raises(ConfigurationError, match=f"{what} is not described: give a class"):
+        reference.page()
+
+
 def test_forms_of_a_section_are_all_in_the_page():
     page = (ROOT / "docs" / "configuration.md").read_text()
     links = set(re.findall(r"\]\(#([\w-]+)\)", page))
@@ -1051,6 +1071,44 @@ def test_settings_of_a_measurement_are_refused_in_one_sentence(tmp_path, name):
         assert str(refusal.value).startswith(f"config/{name}.yaml:")
         assert message in str(refusal.value)
         assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "part", "key"), [("utility", "utility", "shown"), ("benchmark", "gradients", "chains")]
+)
+def test_more_curves_than_styles_are_refused(name, part, key):
+    settings = yaml.safe_load((ROOT / "config" / f"{name}.yaml").read_text())
+    settings[part][key] = [1, 2, 3, 4, 5]
+    with pytest.raises(ConfigurationError, match=rf"{part}\.{key}: .* give 4 entries at most"):
+        validate(settings, name)
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "sentence"),
+    [
+        (["chains", "fewest_steps"], 501, "chains.fewest_steps: 501 is more than most_steps, 500"),
+        (
+            ["utility", "data_sets", "least"],
+            16,
+            "utility.data_sets.least: 16 is more than most, 15: lower it or raise most",
+        ),
+        (["utility", "shown"], [1.0, 2.0], "utility.shown: 2.0 is none of utility.budgets: add it"),
+        (
+            ["utility", "releases", "rats", "n"],
+            [100, 150],
+            "utility.releases.rats.n: 150 is none of utility.n: add it there or remove it",
+        ),
+    ],
+)
+def test_settings_of_releases_that_contradict_are_refused(place, value, sentence):
+    settings = copy.deepcopy(yaml.safe_load((ROOT / "config" / "utility.yaml").read_text()))
+    part = settings
+    for key in place[:-1]:
+        part = part[key]
+    part[place[-1]] = value
+    with pytest.raises(ConfigurationError) as refusal:
+        validate(settings, "utility")
+    assert str(refusal.value).startswith(f"configuration key {sentence}")
 
 
 def test_unknown_space_of_the_benchmark_is_refused(tmp_path):
@@ -1173,10 +1231,6 @@ def test_cells_per_job_changes_the_jobs_alone(small, cells_per_job):
     assert len(names) == len(set(names))
 
 
-def test_as_many_curves_as_styles():
-    assert len(CURVES) == MOST_CURVES
-
-
 # --- Where data come from ---
 
 
@@ -1245,3 +1299,9 @@ def test_command_that_runs_nothing_needs_no_number_of_cores(checkout):
         check=False,
     )
     assert result.returncode == 0, result.stderr
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_samplers_take_the_settings_of_a_study(name):
+    for study in studies_of(SHIPPED[name]).values():
+        inspect.signature(plan).bind(None, None, 1, **study.sampler_settings("default")["plan"])

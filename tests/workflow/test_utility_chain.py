@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 import yaml
 
-from reproduction.configuration import ConfigurationError, load_utility
+from reproduction.configuration import ConfigurationError, load_settings
 
 pytestmark = pytest.mark.slow
 
@@ -113,7 +113,7 @@ def test_wrong_settings_are_refused_in_a_sentence(simulated, tmp_path, place, va
     part[place[-1]] = value
     file.write_text(yaml.safe_dump(settings))
     with pytest.raises(ConfigurationError) as problem:
-        load_utility(tmp_path)
+        load_settings(file)
     assert str(problem.value).startswith(f"config/utility.yaml: configuration key {sentence}")
 
 

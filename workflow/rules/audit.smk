@@ -1,29 +1,6 @@
 # The audit, `snakemake audit`: realised beside stated privacy losses.
 # In: config/audit.yaml. Out: results/audit/audit.csv, neighbours.csv, sensitivity.csv,
 # black_box.csv, audit.pdf, .svg, .png and .html.
-rule audit_losses:
-    output:
-        losses=f"{AUDIT_RESULTS}/parts/losses_n{{n}}.csv",
-        neighbours=f"{AUDIT_RESULTS}/parts/neighbours_n{{n}}.csv",
-    log:
-        f"{AUDIT_RESULTS}/logs/losses_n{{n}}.log",
-    wildcard_constraints:
-        n=r"\d+",
-    # The longest jobs start first.
-    priority: 1
-    conda:
-        "../../envs/environment.yaml"
-    params:
-        **measurement("audit.losses"),
-        arguments=lambda wildcards: {
-            "settings": part_of("audit", "seed", "sphere", "certified", "two_points"),
-            "number": int(wildcards.n),
-            "budgets": audit_budgets(int(wildcards.n)),
-        },
-    script:
-        "../scripts/measure.py"
-
-
 rule audit_sensitivity:
     output:
         f"{AUDIT_RESULTS}/sensitivity.csv",
@@ -40,20 +17,35 @@ rule audit_sensitivity:
         "../scripts/measure.py"
 
 
-rule audit_black_box:
+use rule audit_sensitivity as audit_losses with:
+    output:
+        losses=f"{AUDIT_RESULTS}/parts/losses_n{{n}}.csv",
+        neighbours=f"{AUDIT_RESULTS}/parts/neighbours_n{{n}}.csv",
+    log:
+        f"{AUDIT_RESULTS}/logs/losses_n{{n}}.log",
+    wildcard_constraints:
+        n=r"\d+",
+    # The longest jobs start first.
+    priority: 1
+    params:
+        **measurement("audit.losses"),
+        arguments=lambda wildcards: {
+            "settings": part_of("audit", "seed", "sphere", "certified", "two_points"),
+            "number": int(wildcards.n),
+            "budgets": audit_budgets(int(wildcards.n)),
+        },
+
+
+use rule audit_sensitivity as audit_black_box with:
     input:
         rats="resources/vilmann_rats.csv",
     output:
         f"{AUDIT_RESULTS}/black_box.csv",
     log:
         f"{AUDIT_RESULTS}/logs/black_box.log",
-    conda:
-        "../../envs/environment.yaml"
     params:
         **measurement("audit.black_box"),
         arguments=lambda wildcards: {"settings": part_of("audit", "seed", "black_box")},
-    script:
-        "../scripts/measure.py"
 
 
 rule audit:

@@ -23,57 +23,36 @@ rule benchmark_sampling:
         "../scripts/measure.py"
 
 
-rule benchmark_gradients:
-    input:
-        rats="resources/vilmann_rats.csv",
+use rule benchmark_sampling as benchmark_gradients with:
     output:
         f"{BENCHMARK_RESULTS}/gradients.csv",
     log:
         f"{BENCHMARK_RESULTS}/logs/gradients.log",
-    conda:
-        "../../envs/environment.yaml"
-    threads: whole_machine
     params:
         **measurement("benchmark.gradients"),
         arguments=lambda wildcards: benchmark_arguments("gradients"),
-    script:
-        "../scripts/measure.py"
 
 
-rule benchmark_fits:
-    input:
-        rats="resources/vilmann_rats.csv",
+use rule benchmark_sampling as benchmark_fits with:
     output:
         f"{BENCHMARK_RESULTS}/fits_{{backend}}.csv",
     log:
         f"{BENCHMARK_RESULTS}/logs/fits_{{backend}}.log",
     wildcard_constraints:
         backend="|".join(GEOMSTATS_BACKENDS),
-    conda:
-        "../../envs/environment.yaml"
-    threads: whole_machine
     params:
         **measurement("benchmark.fits"),
         arguments=lambda wildcards: benchmark_arguments("fits", backend=wildcards.backend),
-    script:
-        "../scripts/measure.py"
 
 
-rule benchmark_sizes:
-    input:
-        rats="resources/vilmann_rats.csv",
+use rule benchmark_sampling as benchmark_sizes with:
     output:
         f"{BENCHMARK_RESULTS}/sizes.csv",
     log:
         f"{BENCHMARK_RESULTS}/logs/sizes.log",
-    conda:
-        "../../envs/environment.yaml"
-    threads: whole_machine
     params:
         **measurement("benchmark.sizes"),
         arguments=lambda wildcards: benchmark_arguments("sizes", folder=BENCHMARK_RESULTS),
-    script:
-        "../scripts/measure.py"
 
 
 rule benchmark:

@@ -73,16 +73,9 @@ def table_file(study, name):
     return f"{RESULTS}/{study}/tables/{name}.csv"
 
 
-def tables(study):
-    return [
-        table_file(study.name, name)
-        for name in STUDY_TABLES
-        if name != "neighbours" or has_neighbours(study)
-    ]
-
-
-def has_neighbours(study):
-    return study.source == "simulated" and bool(study.settings["neighbours"]["n"])
+def table_names(study):
+    pairs = study.settings["neighbours"]["n"]
+    return [name for name in STUDY_TABLES if name != "neighbours" or pairs]
 
 
 # Files of claims by paper.
@@ -92,7 +85,8 @@ PAPERS = {paper["name"]: paper["claims"] for paper in config["papers"]}
 CLAIMED_TABLES = [
     (study.name, table)
     for study in STUDIES.values()
-    for table in ("errors", "diagnostics", *(["neighbours"] if has_neighbours(study) else []))
+    for table in table_names(study)
+    if table != "data"
 ]
 
 

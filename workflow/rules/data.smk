@@ -4,9 +4,7 @@
 # tables/data.csv.
 rule make_data:
     input:
-        table=lambda wildcards: (
-            STUDIES[wildcards.study].table if STUDIES[wildcards.study].source == "table" else []
-        ),
+        table=lambda wildcards: STUDIES[wildcards.study].table or [],
     output:
         f"{GROUPS}/data.npz",
     log:
@@ -22,14 +20,8 @@ rule make_data:
         group=lambda wildcards: STUDIES[wildcards.study].groups[wildcards.group],
         # No seed where a file is read. The digest is a parameter since a replaced file may be older
         # than the results of the last one.
-        seed=lambda wildcards: (
-            config["seed"] if STUDIES[wildcards.study].source != "table" else None
-        ),
-        digest=lambda wildcards: (
-            STUDIES[wildcards.study].table_digest
-            if STUDIES[wildcards.study].source == "table"
-            else None
-        ),
+        seed=lambda wildcards: None if STUDIES[wildcards.study].table else config["seed"],
+        digest=lambda wildcards: STUDIES[wildcards.study].table_digest,
         code=lambda wildcards: code(
             "make_data.py", f"reproduction.data.{STUDIES[wildcards.study].source}"
         ),
@@ -54,9 +46,7 @@ rule describe_data:
         kind="description",
         manifold=settings("manifold"),
         groups=lambda wildcards: list(STUDIES[wildcards.study].groups),
-        transformation=lambda wildcards: STUDIES[wildcards.study]
-        .settings["data"]
-        .get("transformation", "none"),
+        transformation=lambda wildcards: STUDIES[wildcards.study].transformation,
         seed=config["seed"],
         code=code("table.py", "reproduction.tables.description"),
         lock=LOCK,

@@ -3,19 +3,14 @@
 import re
 from functools import cache
 
-from reproduction.configuration import load_audit, load_settings, load_utility
+from reproduction.configuration import load_settings
 
 
 @cache
 def settings_of(stage):
     """Settings of a stage, read when one of its targets is requested."""
-    load = {
-        "audit": lambda: load_audit(ROOT / "config"),
-        "benchmark": lambda: load_settings(ROOT / "config" / "benchmark.yaml"),
-        "utility": lambda: load_utility(ROOT / "config"),
-    }
     try:
-        return load[stage]()
+        return load_settings(ROOT / "config" / f"{stage}.yaml")
     except DataError as problem:
         # One sentence, without a traceback.
         sys.exit(f"Error: {problem}")

@@ -45,9 +45,7 @@ rule utility:
         "../scripts/summarise.py"
 
 
-rule comparison_cells:
-    input:
-        rats="resources/vilmann_rats.csv",
+use rule utility_cells as comparison_cells with:
     output:
         f"{UTILITY_RESULTS}/comparison/{{space}}_n{{number}}_budget{{budget}}.csv",
     log:
@@ -56,15 +54,11 @@ rule comparison_cells:
         space="[a-z0-9]+",
         number=r"\d+",
         budget=r"[0-9.]+",
-    conda:
-        "../../envs/environment.yaml"
     params:
         **measurement("comparison.mechanisms"),
         arguments=lambda wildcards: utility_arguments(
             wildcards, "comparison", budget=float(wildcards.budget)
         ),
-    script:
-        "../scripts/measure.py"
 
 
 rule comparison:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from reproduction.configuration import load_audit
+from reproduction.configuration import load_settings
 from reproduction.measurements.audit.losses import recompute, verdict
 
 
@@ -20,7 +20,7 @@ def main(folder, name):
         sys.exit(f"{folder / 'audit.csv'} has no pair {name!r}: copy one from its first column")
     neighbours = pd.read_csv(folder / "neighbours.csv")
     row = table.loc[name]
-    found = recompute(load_audit(Path("config")), row, neighbours, name)
+    found = recompute(load_settings("config/audit.yaml"), row, neighbours, name)
     again = verdict(found.loss, found.error, row["stated"])
     print(f"{name}: realised {found.loss:.6g}, the table has {row['realised']:.6g}")
     print(f"stated {row['stated']:g}: {again}, the table has {row['verdict']}")

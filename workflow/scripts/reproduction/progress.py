@@ -75,14 +75,16 @@ class Progress(DefaultFormatter):
         self.failed += [(what, Path(log)) for log in msg["log"]]
         return f"{what}: failed"
 
-    def success(self, results, claims):
+    def success(self, results, studies, papers):
         """Text after a successful run: its duration, and the place of the results."""
         lines = [f"Done in {duration(time.monotonic() - self.began)}."]
         if "all" in self.rules:
             lines.append(
                 f"Figures and tables: {results}/<study>/figures and {results}/<study>/tables"
+                if studies
+                else f"Predicted errors: {results}/plan"
             )
-            lines += [f"Verdicts on the claims: {results}/claims.html"] if claims else []
+            lines += [f"Verdicts on the claims: {results}/claims.html"] if papers else []
         return "\n".join(lines)
 
     def failures(self):

@@ -16,6 +16,7 @@ from geodp.mechanisms.budgets import cell_name, divided_budgets
 from geodp.mechanisms.registry import MECHANISMS, budget_names
 from geodp.samplers.kinds import module_of
 from reproduction.configuration import ConfigurationError
+from reproduction.figures.style import CURVES
 
 STAND_IN_NOTE = "Simulated stand-in: no real data."
 
@@ -25,8 +26,12 @@ DRAWS = 10
 # Sections of a study that its mechanism depends on.
 MECHANISM_KEYS = ("manifold", "model", "mechanism", "data_radius", "support")
 
-# Figures of predictions along one covariate.
-OF_ONE_COVARIATE = ("curves", "shapes", "ellipses")
+# Figures of predictions along one covariate, by the name and size of the space that they draw.
+OF_ONE_COVARIATE = {
+    "curves": ("sphere", 2, "on the sphere of dimension 2"),
+    "shapes": ("kendall", None, "of planar landmarks"),
+    "ellipses": ("spd", 2, "of 2 x 2 matrices"),
+}
 
 # Figures of one cell, drawn from predictions at chosen values of the covariate.
 PREDICTED = ("shapes", "ellipses")
@@ -77,13 +82,19 @@ class Study:
 
     @cached_property
     def table_digest(self):
-        """Digest of the content of the table."""
-        return _digest(self.table)
+        """Digest of the content of the table; ``None`` without one."""
+        return _digest(self.table) if self.table else None
 
     @property
     def source(self):
         """Source of the data: ``simulated``, ``table``, or ``stand_in`` for a missing table."""
-        return data_source(self.settings["data"], self.table)
+        given = self.settings["data"]["source"]
+        return "stand_in" if given == "table" and self.table is None else given
+
+    @property
+    def transformation(self):
+        """Transformation of the covariate that was read, or ``none``."""
+        return self.settings["data"].get("transformation", "none")
 
     @property
     def mechanism(self):
@@ -115,13 +126,20 @@ class Study:
     def first_group(self):
         return next(iter(self.groups))
 
+    @property
+    def walked(self):
+        """Cells that the random walk samples too, as (group, cell)."""
+        return [
+            (entry.get("group", self.first_group), entry["cell"])
+            for entry in self.settings["random_walk"]["cells"]
+        ]
+
     @cached_property
     def sampling_jobs(self):
         """Jobs of the study that draw: its cells by the default sampler, some by the walk too."""
         compared = {}
-        for entry in self.settings["random_walk"]["cells"]:
-            group = entry.get("group", self.first_group)
-            compared.setdefault(group, {})[entry["cell"]] = self.cells[group][entry["cell"]]
+        for group, cell in self.walked:
+            compared.setdefault(group, {})[cell] = self.cells[group][cell]
         jobs = []
         for sampler, cells_of in (("default", self.cells), ("random_walk", compared)):
             for group, cells in cells_of.items():
@@ -212,13 +230,6 @@ def _digest(path):
         return hashlib.file_digest(file, "sha256").hexdigest()[:16]
 
 
-def data_source(data, table):
-    """Source of data: ``simulated``, ``table``, or ``stand_in`` for a missing table."""
-    if data["source"] == "table" and table is None and data["stand_in"] is not None:
-        return "stand_in"
-    return data["source"]
-
-
 def expand(configuration):
     """Expand the studies of a validated configuration.
 
@@ -257,9 +268,9 @@ def _check_file(path, key):
 def _expand_study(name, settings, cells_per_job):
     key = f"studies.{name}"
     table = _find_table(settings["data"], f"{key}.data.path")
-    source = data_source(settings["data"], table)
-    budgets = _divided_budgets(settings, key)
-    groups, cells, grids = {}, {}, []
+    settings = settings | {"manifold": _with_digest(settings["manifold"], f"{key}.manifold")}
+    study = Study(name, settings, cells_per_job, table, groups={}, cells={}, grids=[])
+    budgets = _divided_budgets(study, key)
     for index, entry in enumerate(settings["cells"]):
         place = f"{key}.cells[{index}]"
         for grid in entry["budgets"]:
@@ -268,16 +279,14 @@ def _expand_study(name, settings, cells_per_job):
                     f"configuration key {place}.budgets: there is no grid {grid} under "
                     f"{key}.budgets (there are: {', '.join(budgets)})"
                 )
-            for group, properties in _groups(source, entry, place):
-                groups[group] = properties
+            for group, properties in _groups(study.source, entry, place):
+                study.groups[group] = properties
                 for divided in budgets[grid]:
                     cell = cell_name(divided)
-                    cells.setdefault(group, {})[cell] = divided
+                    study.cells.setdefault(group, {})[cell] = divided
                     # Two entries, or a repeated budget, may give the same cell.
-                    if (grid, group, cell) not in grids:
-                        grids.append((grid, group, cell))
-    settings = settings | {"manifold": _with_digest(settings["manifold"], f"{key}.manifold")}
-    study = Study(name, settings, cells_per_job, table, groups, cells, grids)
+                    if (grid, group, cell) not in study.grids:
+                        study.grids.append((grid, group, cell))
     _check_draws(study, key)
     _check_support(study, key)
     _check_comparison(study, key)
@@ -294,13 +303,12 @@ def _check_draws(study, key):
         )
 
 
-def _divided_budgets(settings, key):
+def _divided_budgets(study, key):
     """Budgets of the cells of each grid."""
-    names = budget_names(settings["mechanism"]["name"], settings["model"]["covariates"])
     try:
         return {
-            grid: divided_budgets(part, names, f"{key}.budgets.{grid}")
-            for grid, part in settings["budgets"].items()
+            grid: divided_budgets(part, study.budgets, f"{key}.budgets.{grid}")
+            for grid, part in study.settings["budgets"].items()
         }
     except DataError as problem:
         raise ConfigurationError(f"configuration key {problem}") from None
@@ -330,11 +338,6 @@ def _with_digest(manifold, key):
     return manifold | {"landmark_map": chosen | {"digest": _digest(chosen["matrix"])}}
 
 
-def group_name(number, noise_variance):
-    """Name of a group of simulated data sets."""
-    return f"n{number}_noise{noise_variance}"
-
-
 def _groups(source, entry, place):
     given = "n" in entry or "noise_variance" in entry
     if source != "simulated":
@@ -350,7 +353,7 @@ def _groups(source, entry, place):
             f"configuration key {place}: simulated data need n and noise_variance: add them"
         )
     return [
-        (group_name(n, noise), {"n": n, "noise_variance": noise})
+        (f"n{n}_noise{noise}", {"n": n, "noise_variance": noise})
         for noise in map(str, entry["noise_variance"])
         for n in entry["n"]
     ]
@@ -365,17 +368,12 @@ def _check_support(study, key):
 
 
 def _check_comparison(study, key):
-    for index, entry in enumerate(study.settings["random_walk"]["cells"]):
-        group = entry.get("group", study.first_group)
-        if entry["cell"] not in study.cells.get(group, {}):
+    for index, (group, cell) in enumerate(study.walked):
+        if cell not in study.cells.get(group, {}):
             raise ConfigurationError(
                 f"configuration key {key}.random_walk.cells[{index}]: there is no cell "
-                f"{entry['cell']} in group {group} (groups: {', '.join(study.groups)})"
+                f"{cell} in group {group} (groups: {', '.join(study.groups)})"
             )
-
-
-# The length of `reproduction.figures.style.CURVES`.
-MOST_CURVES = 4
 
 
 def _check_figures(study, key):
@@ -384,7 +382,9 @@ def _check_figures(study, key):
         used = {grid for grid, _, _ in study.grids}
         for grid in figure.get("grids", []):
             if grid not in used:
-                raise ConfigurationError(f"{place}.grids: no cells use a grid {grid}")
+                raise ConfigurationError(
+                    f"{place}.grids: no cells use a grid {grid}: name one that {key}.cells uses"
+                )
         groups = [*figure.get("groups", []), *([figure["group"]] if "group" in figure else [])]
         for group in groups:
             if group not in study.groups:
@@ -396,21 +396,27 @@ def _check_figures(study, key):
             raise ConfigurationError(
                 f"{place}: no sizes are given under {key}.neighbours.n: add them"
             )
-        covariates = study.settings["model"]["covariates"]
-        if figure["kind"] in OF_ONE_COVARIATE and covariates != 1:
-            raise ConfigurationError(
-                f"{place}: it shows predictions along one covariate and model.covariates is "
-                f"{covariates}: remove it"
-            )
+        if figure["kind"] in OF_ONE_COVARIATE:
+            _check_space(study, figure["kind"], place)
         if figure["kind"] == "convergence":
             _check_walked(study, place)
         if "cell" in figure:
             _check_cell(study, name, place)
         if figure["kind"] in PREDICTED:
             _check_predicted(study, name, place)
-        manifold = study.settings["manifold"]
-        if figure["kind"] == "curves" and (manifold["name"], manifold["size"]) != ("sphere", 2):
-            raise ConfigurationError(f"{place}: curves are drawn on the sphere of dimension 2 only")
+
+
+def _check_space(study, kind, place):
+    """Refuse a figure of predictions that cannot be drawn of the study's model or space."""
+    covariates = study.settings["model"]["covariates"]
+    if covariates != 1:
+        raise ConfigurationError(
+            f"{place}: it shows predictions along one covariate and model.covariates is "
+            f"{covariates}: remove it"
+        )
+    manifold, (name, size, words) = study.settings["manifold"], OF_ONE_COVARIATE[kind]
+    if manifold["name"] != name or size not in (None, manifold["size"]):
+        raise ConfigurationError(f"{place}: {kind} are drawn {words} only: remove it")
 
 
 def _check_groups_in_grids(study, figure, place):
@@ -427,9 +433,9 @@ def _check_groups_in_grids(study, figure, place):
                     f"{place}: the group {group} has no cells in the grid {grid}: name other "
                     "groups or grids"
                 )
-    if figure["kind"] == "error" and len(shown) > MOST_CURVES:
+    if figure["kind"] == "error" and len(shown) > len(CURVES):
         raise ConfigurationError(
-            f"{place}.groups: {len(shown)} curves cannot be told apart: name {MOST_CURVES} groups "
+            f"{place}.groups: {len(shown)} curves cannot be told apart: name {len(CURVES)} groups "
             "at most"
         )
 
@@ -453,26 +459,20 @@ def _check_cell(study, name, place):
 
 
 def _check_predicted(study, name, place):
-    figure, manifold = study.settings["figures"][name], study.settings["manifold"]
-    walked = [
-        (entry.get("group", study.first_group), entry["cell"])
-        for entry in study.settings["random_walk"]["cells"]
-    ]
-    if figure.get("random_walk") and (study.shown_group(name), figure["cell"]) not in walked:
+    figure = study.settings["figures"][name]
+    shown = (study.shown_group(name), figure["cell"])
+    if figure.get("random_walk") and shown not in study.walked:
         raise ConfigurationError(
             f"{place}.random_walk: the random walk does not run on the cell {figure['cell']}: name "
             f"it under studies.{study.name}.random_walk.cells"
         )
-    if figure["kind"] == "shapes" and manifold["name"] != "kendall":
-        raise ConfigurationError(f"{place}: shapes are drawn of planar landmarks only")
-    if figure["kind"] == "ellipses" and (manifold["name"], manifold["size"]) != ("spd", 2):
-        raise ConfigurationError(f"{place}: ellipses are drawn of 2 x 2 matrices only")
     first = study.budgets[0]
-    if figure.get("draws", 1) > study.draws[first]:
+    if figure["draws"] > study.draws[first]:
         raise ConfigurationError(
-            f"{place}.draws: {figure['draws']} is too large: draws.{first} is {study.draws[first]}"
+            f"{place}.draws: {figure['draws']} is too large, since draws.{first} is "
+            f"{study.draws[first]}: lower it or raise that"
         )
-    if study.settings["data"].get("transformation") == "log" and min(figure["values"]) <= 0:
+    if study.transformation == "log" and min(figure["values"]) <= 0:
         raise ConfigurationError(
             f"{place}.values: {min(figure['values'])} has no logarithm: give positive values"
         )
@@ -500,4 +500,6 @@ def _check_across(studies):
                 )
             _check_walked(studies[other], place)
             if figure["cell"] not in studies[other].cells[studies[other].first_group]:
-                raise ConfigurationError(f"{place}: the study {other} has no cell {figure['cell']}")
+                raise ConfigurationError(
+                    f"{place}: the study {other} has no cell {figure['cell']}: add it there"
+                )

@@ -79,6 +79,7 @@ def plan(
     total_variation=1e-5,
     fewest_steps=3,
     most_steps=400,
+    work=exact.MOST_WORK,
     points=POINTS,
 ):
     """Choose a sampler for each member of a batch of densities.
@@ -93,6 +94,8 @@ def plan(
         One of `geodp.samplers.kinds.KINDS`.
     pilot_proposals, total_variation, fewest_steps, most_steps
         See `matched.plan`.
+    work : float
+        See `exact.plan`.
     points : int
         Of samplers that draw among public points.
 
@@ -110,7 +113,7 @@ def plan(
         return import_module(module).plan(target, points)
     reason, planned, certified = "not looked for", None, np.zeros(target.batch, dtype=bool)
     if kind != "matched":
-        planned, certified, reason = exact.plan(target, draws, insist=kind == "exact")
+        planned, certified, reason = exact.plan(target, draws, work, insist=kind == "exact")
         if reason is None:
             return planned
         if kind == "exact":

@@ -186,7 +186,7 @@ class Exact(Independent):
         return position, log_density, found
 
 
-def plan(target, draws, insist=False):
+def plan(target, draws, work=MOST_WORK, insist=False):
     """Certify an envelope for each member of a batch.
 
     Parameters
@@ -194,6 +194,8 @@ def plan(target, draws, insist=False):
     target : Target
     draws : int
         Number of draws of each member.
+    work : float
+        Most cells times records, over the batch.
     insist : bool
         Whether an envelope at the mode may have an acceptance rate as low as `MOST_PROPOSALS`
         allow in any dimension, and not only where cells can be tried.
@@ -232,7 +234,7 @@ def plan(target, draws, insist=False):
             break
     rest = np.flatnonzero(chosen < 0)
     if len(rest):
-        reason, cells = _cells(target, rest, draws, least, at_mode)
+        reason, cells = _cells(target, rest, draws, least, work, at_mode)
         if cells is not None:
             choose(cells, least)
         # An envelope at the mode with a low acceptance rate is better than none.
@@ -259,7 +261,7 @@ def plan(target, draws, insist=False):
     return planned, certified, None if np.all(certified) else reason
 
 
-def _cells(target, members, draws, least, at_mode):
+def _cells(target, members, draws, least, work, at_mode):
     """Reason for members without a certificate, and a `CellEnvelope`; either may be ``None``."""
     dim = target.space.dim
     convexity = "its energy is not certified to be convex enough"
@@ -269,9 +271,8 @@ def _cells(target, members, draws, least, at_mode):
         return f"{convexity}, and {dim} dimensions are too many for cells", None
     if not target.support.bounded:
         return f"{convexity}, and its support is unbounded", None
-    most_cells = int(
-        min(MOST_CELLS[dim], MOST_WORK / (target.density.number_of_records * len(members)))
-    )
+    affordable = work / (target.density.number_of_records * len(members))
+    most_cells = int(min(MOST_CELLS[dim], affordable))
     reason = f"{convexity}, and {most_cells} cells certify too small an acceptance"
     if most_cells < FEWEST_CELLS[dim]:
         allowed = f"the {most_cells} cells for each that its work allows are too few"

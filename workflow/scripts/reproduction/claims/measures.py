@@ -97,8 +97,6 @@ class CellStatistics:
 
     def nodes(self, keys):
         """Means over the cells that share values of ``keys``: these values, and means by node."""
-        if not keys:
-            return pd.DataFrame(index=[0]), np.mean(self.values, axis=1, keepdims=True)
         grouped = self.cells.groupby(list(keys), sort=True, dropna=False)
         numbers = grouped.ngroup().to_numpy()
         weights = np.zeros((len(self.cells), grouped.ngroups))
@@ -192,12 +190,25 @@ def _plain(name):
     return name.replace("_", " ")
 
 
-def _curves(keys, nodes):
-    """Indices of the nodes that share values of ``keys``, an array for each combination."""
-    if not keys:
-        return [np.arange(len(nodes))]
-    numbers = nodes.groupby(list(keys), sort=True, dropna=False).ngroup().to_numpy()
-    return [np.flatnonzero(numbers == number) for number in range(numbers.max() + 1)]
+def _curves(claim, table, rng, replicates):
+    """Means of ``column`` over the levels of ``along``, a curve for each combination of ``within``.
+
+    Returns
+    -------
+    curves : list of ndarray, shape (1 + replicates, levels)
+        Levels are in order.
+    over : str
+        Units that were resampled.
+    """
+    by_cell = cell_statistics(table, claim["column"], rng, replicates)
+    within = claim["within"].split()
+    # Nodes are sorted by their keys, so levels within a combination come in order.
+    nodes, values = by_cell.nodes([*within, claim["along"]])
+    if not within:
+        return [values], by_cell.over
+    numbers = nodes.groupby(within, sort=True, dropna=False).ngroup().to_numpy()
+    curves = [values[:, numbers == number] for number in range(numbers.max() + 1)]
+    return curves, by_cell.over
 
 
 DIRECTIONS = {"falls": -1.0, "rises": 1.0}
@@ -210,23 +221,17 @@ def share_ordered(claim, table, rng, replicates):
     Pairs are formed within each combination of ``within``.  ``direction`` says whether the mean of
     ``column`` over data sets falls or rises with ``along``.
     """
-    keys = [*claim["within"].split(), claim["along"]]
-    by_cell = cell_statistics(table, claim["column"], rng, replicates)
-    nodes, values = by_cell.nodes(keys)
+    curves, over = _curves(claim, table, rng, replicates)
     sign = DIRECTIONS[claim["direction"] or "falls"]
-    first, second = [], []
-    # Nodes are sorted by their keys, so levels within a combination come in order.
-    for members in _curves(keys[:-1], nodes):
-        lower, upper = np.triu_indices(len(members), 1)
-        first.append(members[lower])
-        second.append(members[upper])
-    first, second = np.concatenate(first), np.concatenate(second)
-    if not len(first):
+    changes = []
+    for curve in curves:
+        lower, upper = np.triu_indices(curve.shape[1], 1)
+        changes.append(curve[:, upper] - curve[:, lower])
+    ordered = sign * np.hstack(changes) > 0.0
+    if not ordered.size:
         raise NotEvaluated(f"nothing to compare, as {_plain(claim['along'])} has one level")
-    ordered = sign * (values[:, second] - values[:, first]) > 0.0
-    found = np.mean(ordered, axis=1)
-    says = f"{ordered[0].sum()} of {len(first)} comparisons have the order stated"
-    return Measured(found, by_cell.over, says)
+    says = f"{ordered[0].sum()} of {ordered.shape[1]} comparisons have the order stated"
+    return Measured(np.mean(ordered, axis=1), over, says)
 
 
 @measure("along")
@@ -235,21 +240,18 @@ def share_worst_at_ends(claim, table, rng, replicates):
 
     A curve is a combination of ``within``, over the levels of ``along``.
     """
-    keys = [*claim["within"].split(), claim["along"]]
-    by_cell = cell_statistics(table, claim["column"], rng, replicates)
-    nodes, values = by_cell.nodes(keys)
+    curves, over = _curves(claim, table, rng, replicates)
     above = []
-    for members in _curves(keys[:-1], nodes):
-        if len(members) < 3:
+    for curve in curves:
+        if curve.shape[1] < 3:
             continue
-        curve = values[:, members]
         between = np.max(curve[:, 1:-1], axis=1)
         above += [curve[:, 0] > between, curve[:, -1] > between]
     if not above:
         raise NotEvaluated(f"no curve has a budget between its ends along {_plain(claim['along'])}")
     above = np.array(above)
     says = f"{above[:, 0].sum()} of {len(above)} ends lie above all between them"
-    return Measured(np.mean(above, axis=0), by_cell.over, says)
+    return Measured(np.mean(above, axis=0), over, says)
 
 
 @measure("along")
@@ -258,14 +260,8 @@ def approach(claim, table, rng, replicates):
 
     With several curves (combinations of ``within``) the largest ratio.
     """
-    keys = [*claim["within"].split(), claim["along"]]
-    by_cell = cell_statistics(table, claim["column"], rng, replicates)
-    nodes, values = by_cell.nodes(keys)
-    ratios = [
-        values[:, members[-1]] / values[:, members[0]]
-        for members in _curves(keys[:-1], nodes)
-        if len(members) > 1
-    ]
+    curves, over = _curves(claim, table, rng, replicates)
+    ratios = [curve[:, -1] / curve[:, 0] for curve in curves if curve.shape[1] > 1]
     if not ratios:
         raise NotEvaluated(f"nothing to compare, as {_plain(claim['along'])} has one level")
     found = np.max(ratios, axis=0)
@@ -273,7 +269,7 @@ def approach(claim, table, rng, replicates):
         f"the gap at the largest {_plain(claim['along'])} is {_number(found[0])} of that at the "
         f"smallest (curves: {len(ratios)}; the worst counts)"
     )
-    return Measured(found, by_cell.over, says)
+    return Measured(found, over, says)
 
 
 @measure()

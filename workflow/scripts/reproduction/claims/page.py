@@ -1,8 +1,7 @@
 """The page of verdicts, paper by paper."""
 
-from jinja2 import Environment, StrictUndefined
-
 from reproduction.claims.verdicts import VERDICTS
+from reproduction.pages import render_page
 
 # Columns of the table of errors that describe a study on the page.
 DESCRIBED = ("data", "manifold", "n", "support", "mechanism")
@@ -26,11 +25,8 @@ def render(template, found, tables, **names):
     -------
     str
     """
-    environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    environment.filters["short"] = lambda number: f"{number:.3g}"
-    return environment.from_string(template).render(
+    return render_page(
+        template,
         papers=[
             {
                 "name": name,

@@ -12,9 +12,7 @@ from reproduction.configuration.sentences import ConfigurationError, refuse_infi
 __all__ = [
     "MODELS",
     "ConfigurationError",
-    "load_audit",
     "load_settings",
-    "load_utility",
     "settings_model",
     "validate",
 ]
@@ -89,13 +87,3 @@ def load_settings(path):
         raise ConfigurationError(
             f"config/{path.name}:{place} is not YAML: mend its punctuation or indentation"
         ) from None
-
-
-def load_audit(folder):
-    """Read the settings of the audit from a folder."""
-    return load_settings(Path(folder) / "audit.yaml")
-
-
-def load_utility(folder):
-    """Read the settings of simulated releases from a folder."""
-    return load_settings(Path(folder) / "utility.yaml")

@@ -4,6 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from reproduction.configuration.plan import BallSettings, ScalesSettings
 from reproduction.configuration.section import (
     Count,
     Positive,
@@ -47,16 +48,9 @@ class SphereLossSettings(Section):
     search: SearchSettings = Field(description="Search for the worst neighbour.")
 
 
-class CertifiedInputs(Section):
+class CertifiedInputs(ScalesSettings, BallSettings):
     """Public inputs of the certified mechanism on the sphere; records may lie anywhere."""
 
-    footpoint_radius: Positive = Field(description="Radius of the ball of footpoints.")
-    shooting_vector_length: Positive = Field(description="Greatest length.")
-    gradient_scale: Positive = Field(description="Length at which gradients clip residuals.")
-    loss_scale: Positive = Field(description="Length at which losses clip residuals.")
-    loss_offset: number(ge=0, lt=1) = Field(
-        description="Offset of the mean loss, as a fraction of `loss_scale` squared."
-    )
     power: Count = Field(description="Sobol points of each proposal are 2 to this power.")
     repetitions: integer(ge=2) = Field(description="Repetitions of the Sobol points.")
 
@@ -81,7 +75,7 @@ class SensitivityAuditSettings(Section):
     """Sensitivity of the score."""
 
     spaces: some(AuditedSpace) = Field(description="Spaces.")
-    n: integer(ge=2) = Field(description="Numbers of records.")
+    n: integer(ge=2) = Field(description="Number of records.")
     searches: Count = Field(description="Random geodesics of each space.")
     rounds: Count = Field(description="Rounds of a search.")
 

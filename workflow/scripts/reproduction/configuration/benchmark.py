@@ -13,6 +13,7 @@ from reproduction.configuration.section import (
     number,
     some,
 )
+from reproduction.figures.style import CURVES
 
 
 class BenchmarkedSpace(Section):
@@ -43,7 +44,9 @@ class GradientsSettings(Section):
     megabytes: Positive = Field(
         description="Size of the data; more than the caches of a processor hold."
     )
-    chains: some(Count) = Field(description="Gradients at a time.")
+    chains: Annotated[some(Count), Field(max_length=len(CURVES))] = Field(
+        description="Gradients at a time; 4 numbers at most, which the figure shows."
+    )
 
 
 class SizesSettings(Section):

@@ -1,6 +1,6 @@
 """The section ``figures`` of a study: one model for each kind of figure."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Union
 
 from pydantic import Field
 
@@ -132,14 +132,4 @@ KINDS = (
     ConvergenceFigure,
 )
 
-FigureSettings = Annotated[
-    ErrorFigure
-    | CurvesFigure
-    | RatiosFigure
-    | ShapesFigure
-    | SamplersFigure
-    | TransportFigure
-    | EllipsesFigure
-    | ConvergenceFigure,
-    Field(discriminator="kind"),
-]
+FigureSettings = Annotated[Union[KINDS], Field(discriminator="kind")]  # noqa: UP007

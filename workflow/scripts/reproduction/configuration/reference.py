@@ -5,7 +5,7 @@ import re
 
 from pydantic.json_schema import GenerateJsonSchema
 
-from reproduction.configuration import MODELS, settings_model
+from reproduction.configuration import MODELS, ConfigurationError, settings_model
 
 HEAD = """# Configuration
 
@@ -62,7 +62,8 @@ def page():
         sections = document["$defs"]
         parts += [f"## {title}\n", _table(document, sections)]
         for section in _sections(document, sections, seen):
-            parts += [f"### {_words(section['title'])}\n", f"{section['description']}\n"]
+            described = _description(section, f"the class {section['title']}")
+            parts += [f"### {_words(section['title'])}\n", f"{described}\n"]
             if section["properties"]:
                 parts.append(_table(section, sections))
     return "\n".join(parts)
@@ -89,13 +90,23 @@ def _references(part):
             yield from _references(inner)
 
 
+def _description(part, what):
+    if "description" not in part:
+        raise ConfigurationError(
+            f"{what} is not described: give a class a docstring and a field a description, which "
+            "the reference page shows"
+        )
+    return part["description"]
+
+
 def _table(section, sections):
     rows = ["| key | type | default | meaning |", "| --- | --- | --- | --- |"]
     for key, part in section["properties"].items():
         needed = key in section.get("required", [])
         default = "required" if needed else _default(part["default"])
-        # Without a description of its own a key has that of the section it refers to.
-        meaning = part.get("description") or sections[_name(part)]["description"]
+        # A key with the description of the section it refers to has none of its own.
+        described = (sections[_name(part)] if "$ref" in part else {}) | part
+        meaning = _description(described, f"the field {key} of the class {section['title']}")
         # A line in a cell of a table of Markdown would end the cell.
         cells = (f"`{key}`", _type(part), default, meaning)
         rows.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")

@@ -57,6 +57,16 @@ class Section(BaseModel):
                 raise unknown(key, known)
 
 
+def refuse_descending(section, low, high):
+    """Refuse limits of which the lower one is the larger."""
+    lower, upper = getattr(section, low), getattr(section, high)
+    if lower > upper:
+        raise refused(
+            f": {lower} is more than {high}, {upper}: lower it or raise {high}",
+            low,
+        )
+
+
 def _as_given(value, check):
     """Check a number without conversion: 1 stays 1, and is printed so."""
     check(value)

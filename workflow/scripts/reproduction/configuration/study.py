@@ -30,6 +30,7 @@ from reproduction.configuration.section import (
     absent,
     integer,
     one_of,
+    refuse_descending,
     refused,
     some,
 )
@@ -110,12 +111,7 @@ class SamplerSettings(Section):
 
     @model_validator(mode="after")
     def _steps_have_a_range(self):
-        if self.fewest_steps > self.most_steps:
-            raise refused(
-                f": {self.fewest_steps} is more than most_steps, {self.most_steps}: lower it or "
-                "raise most_steps",
-                "fewest_steps",
-            )
+        refuse_descending(self, "fewest_steps", "most_steps")
         return self
 
 

@@ -14,9 +14,11 @@ from reproduction.configuration.section import (
     Share,
     Text,
     integer,
+    refuse_descending,
     refused,
     some,
 )
+from reproduction.figures.style import CURVES
 
 
 class NumberForRecords(Section):
@@ -25,6 +27,11 @@ class NumberForRecords(Section):
     records: Count = Field(description="The record budget: records in all.")
     least: Count = Field(description="Lower limit of the number.")
     most: Count = Field(description="Upper limit of the number.")
+
+    @model_validator(mode="after")
+    def _limits_have_a_range(self):
+        refuse_descending(self, "least", "most")
+        return self
 
 
 class GeodesicData(Section):
@@ -74,14 +81,28 @@ class ErrorsSettings(Section):
 
     n: some(Count) = Field(description="Numbers of subjects.")
     budgets: some(Positive) = Field(description="Budgets in all.")
-    shown: some(Positive) = Field(
-        description="Budgets that the figure shows; the largest n has these alone."
+    shown: Annotated[some(Positive), Field(max_length=len(CURVES))] = Field(
+        description="Budgets that the figure shows, 4 at most; the largest n has these alone."
     )
     data_sets: NumberForRecords = Field(description="Data sets of a cell.")
     draws: Count = Field(description="Draws from each.")
     releases: dict[Text, ReleasesSettings] = Field(
         description="By space: where geodesics are also drawn as a release draws them."
     )
+
+    @model_validator(mode="after")
+    def _chosen_are_measured(self):
+        chosen = {"shown": (self.shown, "budgets")}
+        for space, releases in self.releases.items():
+            chosen[f"releases.{space}.n"] = (releases.n, "n")
+            chosen[f"releases.{space}.budgets"] = (releases.budgets, "budgets")
+        for place, (values, key) in chosen.items():
+            for value in values:
+                if value not in getattr(self, key):
+                    raise refused(
+                        f": {value} is none of utility.{key}: add it there or remove it", place
+                    )
+        return self
 
 
 class ChainsSettings(Section):
@@ -94,6 +115,11 @@ class ChainsSettings(Section):
     total_variation: Share = Field(description="Total variation distance wanted.")
     fewest_steps: Count = Field(description="Fewest steps.")
     most_steps: Count = Field(description="Most steps.")
+
+    @model_validator(mode="after")
+    def _steps_have_a_range(self):
+        refuse_descending(self, "fewest_steps", "most_steps")
+        return self
 
 
 class ComparisonSettings(Section):

@@ -9,7 +9,9 @@ def draw(numbers, params):
     import numpy as np
     import pandas as pd
     from matplotlib import colormaps
+    from matplotlib.cm import ScalarMappable
     from matplotlib.colors import Normalize
+    from matplotlib.lines import Line2D
 
     from reproduction.figures.sphere_view import SphereView
     from reproduction.figures.style import (
@@ -60,9 +62,6 @@ def draw(numbers, params):
             noise = part["noise_variance"].iloc[0]
             title = f"n = {part['n'].iloc[0]}" + (", enlarged" if enlarged else "")
             panel.set_title(title if pd.isna(noise) else f"noise variance {noise}, {title}")
-    from matplotlib.cm import ScalarMappable
-    from matplotlib.lines import Line2D
-
     figure.colorbar(
         ScalarMappable(scale, shades),
         ax=axes,

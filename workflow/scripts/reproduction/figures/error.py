@@ -61,8 +61,6 @@ def draw(table, params):
     figure, axes = new_figure(
         1, len(settings["grids"]), width=3.4 * len(settings["grids"]) + 0.4, height=3.1, sharey=True
     )
-    curves = settings.get("curves", "none")
-    handles = []
     for panel, grid in zip(axes[0], settings["grids"], strict=True):
         split = params.splits[grid]
         column = f"budget_{split}" if split else "budget"
@@ -75,7 +73,7 @@ def draw(table, params):
                 "n": f"n = {row['n']}",
                 "noise_variance": f"noise variance {row['noise_variance']}",
                 "none": f"{mechanism_label(row['mechanism'])}, n = {row['n']}",
-            }[curves]
+            }[settings["curves"]]
             single = part["band_low"].isna().all()
             quantile = stdtrit(np.maximum(part["footpoints"] - 1, 1), 0.975)
             spread = quantile * part["log_error_standard_error"]

@@ -31,7 +31,12 @@ class Curve:
 
     colour: str
     marker: str
-    line: str
+    line: str | tuple
+
+    @property
+    def keywords(self):
+        """Keywords of Matplotlib for a line with markers."""
+        return {"color": self.colour, "marker": self.marker, "linestyle": self.line}
 
 
 # From dark to light; blue, vermilion and yellow-orange are distinct for colour-blind readers.
@@ -44,6 +49,9 @@ CURVES = (
 
 # Letters of budgets in labels, by name.
 SYMBOLS = {"footpoint": r"$\epsilon_p$", "shooting_vector": r"$\epsilon_v$", "all": r"$\epsilon$"}
+
+# Hollow markers in a legend.
+HOLLOW = {"color": "0.3", "marker": "o", "markerfacecolor": "white", "linestyle": ""}
 
 RELEASED = CURVES[1]
 WITHOUT_PRIVACY = CURVES[0]
@@ -62,7 +70,7 @@ def total_budget_label(names):
     return rf"total budget $\epsilon$ (${equal} = \epsilon/{len(names)}$)"
 
 
-def new_figure(rows=1, columns=1, width=6.6, height=2.9, **keywords):
+def new_figure(rows, columns, width, height, **keywords):
     """Figure and array of axes in the house style; sizes in inches."""
     import matplotlib as mpl
 
@@ -76,10 +84,23 @@ def new_figure(rows=1, columns=1, width=6.6, height=2.9, **keywords):
     )
 
 
-def plot_curve(axes, x, y, curve, label, flagged=None, low=None, high=None):
+def plot_markers(axes, x, y, hollow, colour, marker):
+    """Markers over a curve, hollow where told."""
+    for some, face in ((hollow, "white"), (~hollow, colour)):
+        axes.plot(
+            x[some],
+            y[some],
+            linestyle="",
+            marker=marker,
+            color=colour,
+            markerfacecolor=face,
+            zorder=4,
+        )
+
+
+def plot_curve(axes, x, y, curve, label, flagged, low, high):
     """A curve with markers, hollow where ``flagged``, over a band from ``low`` to ``high``."""
-    if low is not None:
-        axes.fill_between(x, low, high, color=curve.colour, alpha=0.2, linewidth=0)
+    axes.fill_between(x, low, high, color=curve.colour, alpha=0.2, linewidth=0)
     axes.plot(x, y, color=curve.colour, linestyle=curve.line, zorder=3)
     for position, height, hollow in zip(x, y, flagged, strict=True):
         axes.plot(
@@ -91,6 +112,4 @@ def plot_curve(axes, x, y, curve, label, flagged=None, low=None, high=None):
             zorder=4,
         )
     # One handle that shows line and marker together.
-    return axes.plot(
-        [], [], color=curve.colour, linestyle=curve.line, marker=curve.marker, label=label
-    )[0]
+    return axes.plot([], [], label=label, **curve.keywords)[0]

@@ -1,4 +1,4 @@
-"""Numbers in words made from tables."""
+"""Numbers, cells and names of spaces, in words made from tables."""
 
 import numpy as np
 
@@ -9,3 +9,13 @@ def number(value):
         return f"{value:g}"
     digits = 1 - int(np.floor(np.log10(abs(value))))
     return f"{round(value, digits):,.{max(digits, 0)}f}"
+
+
+def cell(case):
+    """Space, n and budget of a row."""
+    return f"{case['space']}, n = {case['n']:,}, budget {case['budget']:g}"
+
+
+def space_title(name):
+    """Name of a space in figures, where a power is set as one."""
+    return f"${name}$" if "^" in name else name

@@ -51,12 +51,11 @@ def tabulate(job):
     params = job.params
     settings = params.figure
     budget = float(params.budgets["footpoint"])
-    steps, chains = settings.get("steps", 10000), settings.get("chains", 10)
+    steps, chains = settings["steps"], settings["chains"]
     checkpoints = np.unique(np.geomspace(1, steps, CHECKPOINTS).astype(int))
     tables = []
 
-    def add(name, kind, mechanism, data, planned, **columns):
-        away = columns.pop("distance")
+    def add(name, kind, mechanism, data, planned, **places):
         tables.append(
             pd.DataFrame(
                 {
@@ -78,8 +77,7 @@ def tabulate(job):
                     "certificate": planned.certificate,
                     "largest_weight": planned.largest_weight,
                     "estimated_total_variation": planned.total_variation,
-                    **columns,
-                    "distance": away,
+                    **places,
                 }
             )
         )
@@ -99,8 +97,8 @@ def tabulate(job):
             if step in checkpoints:
                 away = distances(mechanism, reached)
                 planned = SamplerPlan(kernel, step, proposals=step)
-                place = {"step": step, "chain": numbers, "distance": away}
-                add(name, "random_walk", mechanism, data, planned, **place)
+                places = {"step": step, "chain": numbers, "distance": away}
+                add(name, "random_walk", mechanism, data, planned, **places)
 
     def independent(name, mechanism, data):
         """Distances of independent draws of the default sampler."""
@@ -109,16 +107,8 @@ def tabulate(job):
         planned = plan(rng, target, DRAWS, **params.sampler["plan"])
         state, _ = run(rng, planned.sampler, target, DRAWS, planned.steps)
         away = distances(mechanism, state)
-        add(
-            name,
-            "default",
-            mechanism,
-            data,
-            planned,
-            step=planned.steps,
-            chain=range(1, DRAWS + 1),
-            distance=away,
-        )
+        places = {"step": planned.steps, "chain": range(1, DRAWS + 1), "distance": away}
+        add(name, "default", mechanism, data, planned, **places)
 
     names = ["as configured", "reduced"]
     for name, chosen, data, fit in zip(

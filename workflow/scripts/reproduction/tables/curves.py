@@ -51,12 +51,9 @@ def tabulate(job):
         tables.append(pd.DataFrame(columns))
 
     cells = iter(files.cells)
-    for group, *paths in zip(params.groups, files.data, files.fit, files.sensitivity, strict=True):
-        data, found, bound = (
-            load_arrays(paths[0]),
-            load_fit(paths[1], model).take(0),
-            load_arrays(paths[2]),
-        )
+    of_groups = zip(params.groups, files.data, files.fit, files.sensitivity, strict=True)
+    for group, data, fit, bound in of_groups:
+        data, found, bound = load_arrays(data), load_fit(fit, model).take(0), load_arrays(bound)
         of_group = (group, data, bound)
         add("observed", *of_group, data["covariates"][0, :, 0], data["points"][0])
         add("without privacy", *of_group, x, model.predict(found.parameters, x))

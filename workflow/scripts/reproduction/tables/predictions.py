@@ -16,7 +16,7 @@ def needs(study, figure, studies):
             "figure": chosen,
             "samplers": samplers,
             "budgets": study.cells[group][chosen["cell"]],
-            "transformation": study.settings["data"].get("transformation", "none"),
+            "transformation": study.transformation,
         },
     )
 
@@ -39,7 +39,7 @@ def tabulate(job):
     data, bound = load_arrays(data), load_arrays(bound)
     values = settings["values"]
     scaled = _scaled(params, values, data["covariate_range"])
-    count = settings.get("draws", 1)
+    count = settings["draws"]
     fitted = model.predict(load_fit(fit, model).take(0).parameters, scaled)
     predicted = {"": (fitted[None], np.zeros((1, len(values))), {})}
     for sampler, path in zip(params.samplers, job.input.cells, strict=True):

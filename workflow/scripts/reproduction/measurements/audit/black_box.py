@@ -31,7 +31,6 @@ def published_footpoints(manifold, budget, data_radius=None):
         From a generator, data (covariates, points) and a number to draws (number, 1,
         *point_shape).
     """
-
     model, public = GeodesicModel(manifold), PublicSettings(data_radius=data_radius)
 
     def draw(rng, data, number):
@@ -118,14 +117,14 @@ def rats_data(path):
     return manifold, (records.covariates, records.points)
 
 
-def spd_data(seed, number=20):
+def spd_data(seed):
     """Simulated records on SPD(2)."""
     manifold = make_manifold("spd", 2)
     made = simulate_geodesic_data(
         random_stream(seed, "audit", "spd", "data"),
         GeodesicModel(manifold),
         1,
-        number,
+        20,
         0.001,
         shooting_vector_length=0.6,
         first_point=np.eye(2),
@@ -167,12 +166,13 @@ def measure(settings, rats):
         Table of the rats' landmarks.
     """
     chosen, seed = settings["black_box"], settings["seed"]
+    stated = chosen["stated"]
     rows = []
 
-    def measure(mechanism, manifold, centre, draw, pair, number, stated, run_at, data):
+    def keep(mechanism, manifold, centre, draw, pair, number, run_at, data):
         names = (seed, "audit", "black box", mechanism, data, f"{run_at:g}")
         draws = [
-            draw(random_stream(*names, f"{which}"), (x, y), number)
+            draw(random_stream(*names, str(which)), (x, y), number)
             for which, (x, y) in enumerate(zip(pair.covariates, pair.points, strict=True))
         ]
         found = attack(manifold, centre, draws, pair, chosen["confidence"])
@@ -198,7 +198,6 @@ def measure(settings, rats):
             }
         )
 
-    stated = chosen["stated"]
     for (manifold, data), name, radius in (
         (rats_data(rats), "rats, one age mistyped", None),
         (spd_data(seed), "simulated, one covariate mistyped", 1.0),
@@ -207,19 +206,16 @@ def measure(settings, rats):
         centre = GeodesicModel(manifold).fit(*data).footpoint
         number = chosen["published_draws"]
         pair = mistyped(data)
-        measure(
-            "footpoint as published", manifold, centre, draw, pair, number, stated, stated, name
-        )
+        keep("footpoint as published", manifold, centre, draw, pair, number, stated, name)
     for name, public, pair in (sphere_case(chosen["two_points"]), spd_case(chosen["one_far"])):
         for run_at in (stated, chosen["times"] * stated):
-            measure(
+            keep(
                 CERTIFIED,
                 public.manifold,
                 public.centre,
                 released_geodesics(public, run_at, chosen["power"]),
                 pair,
                 chosen["joint_draws"],
-                stated,
                 run_at,
                 name,
             )

@@ -46,14 +46,20 @@ def draw(table, main_number, middle_budget):
     budgets = table[(table["n"] == main_number) | (table["n"] == 2)]
     for name, style in STYLES.items():
         part = budgets[budgets["mechanism"] == name].sort_values("stated")
-        _curve(left, part["stated"], part, style, LABELS.get(name, name))
-    for name, style in SHOOTING.items():
+        left.plot(
+            part["stated"],
+            part["realised"],
+            label=LABELS.get(name, name),
+            zorder=3,
+            **style.keywords,
+        )
+    for name, shown_as in SHOOTING.items():
         part = budgets[budgets["mechanism"] == name].sort_values("stated")
-        _curve(middle, part["stated"], part, STYLES[style], None)
+        middle.plot(part["stated"], part["realised"], zorder=3, **STYLES[shown_as].keywords)
     numbers = table[table["stated"] == middle_budget]
     for name, style in STYLES.items():
         part = numbers[numbers["mechanism"] == name].sort_values("n")
-        _curve(right, part["n"], part, style, None)
+        right.plot(part["n"], part["realised"], zorder=3, **style.keywords)
     for panel in (left, middle):
         ends = np.array([budgets["stated"].min(), budgets["stated"].max()])
         label = "realised = stated" if panel is left else None
@@ -74,15 +80,3 @@ def draw(table, main_number, middle_budget):
         panel.set_ylim(0.6 * values.min(), 1.6 * values.max())
     figure.legend(loc="outside lower center", ncols=3, fontsize=8)
     return figure
-
-
-def _curve(panel, x, part, style, label):
-    panel.plot(
-        x,
-        part["realised"],
-        color=style.colour,
-        marker=style.marker,
-        linestyle=style.line,
-        label=label,
-        zorder=3,
-    )

@@ -1,7 +1,5 @@
 """Realised privacy losses on the sphere, and the neighbours that attain them."""
 
-from functools import partial
-
 import numpy as np
 import pandas as pd
 
@@ -45,26 +43,12 @@ AUDIT_COLUMNS = [
 
 NEIGHBOUR_COLUMNS = ["pair", "record", "data_set", "x", "y1", "y2", "y3"]
 
-# Of a loss, whose error may leave it open.
-VERDICTS = ("exceeded", "not exceeded", "undecided")
-
 
 def certified_inputs(settings, number):
     """Public inputs of the certified mechanism on the sphere."""
-    names = (
-        "footpoint_radius",
-        "shooting_vector_length",
-        "gradient_scale",
-        "loss_scale",
-        "loss_offset",
-    )
-    return PublicInputs(
-        SPHERE,
-        CENTRE,
-        covariate_range=UNIT,
-        number=number,
-        **{name: settings[name] for name in names},
-    )
+    # The rest is how the loss is computed.
+    inputs = {name: settings[name] for name in settings if name not in ("power", "repetitions")}
+    return PublicInputs(SPHERE, CENTRE, covariate_range=UNIT, number=number, **inputs)
 
 
 def numbers_of(array):
@@ -82,13 +66,12 @@ def verdict(loss, error, stated):
     Returns
     -------
     str
-        One of `VERDICTS`; undecided where the interval of the loss has the stated one inside, or
-        where one of the numbers is no number.
+        "exceeded", "not exceeded" or "undecided": this where the interval of the loss has the
+        stated one inside, or where one of the numbers is no number.
     """
-    exceeded, not_exceeded, undecided = VERDICTS
     if loss - error > stated:
-        return exceeded
-    return not_exceeded if loss + error <= stated else undecided
+        return "exceeded"
+    return "not exceeded" if loss + error <= stated else "undecided"
 
 
 def audit_row(name, quantity, number, budget, found, **others):
@@ -122,14 +105,15 @@ def neighbour_rows(name, pair):
     return rows
 
 
-def published_row(variant, found, number, budget):
+def published_row(name, block, number, budget, found, tau):
+    """One line of the audit's table, of a published density."""
     return audit_row(
-        variant.name,
-        variant.block.replace("_", " "),
+        name,
+        block.replace("_", " "),
         number,
         budget,
         found,
-        tau=float(np.max(found.scale)) * number * budget / (2.0 * variant.factor),
+        tau=tau,
         scale_1=found.scale[0],
         scale_2=found.scale[1],
         geodesics=numbers_of([found.footpoint, found.shooting_vector]),
@@ -153,8 +137,10 @@ def measure(settings, number, budgets):
     tuple of DataFrame
         Rows of audit.csv and of neighbours.csv.
     """
-    losses = measure_two_points if number == 2 else partial(measure_searched, number=number)
-    rows, neighbours = losses(settings, budgets=budgets)
+    if number == 2:
+        rows, neighbours = measure_two_points(settings, budgets)
+    else:
+        rows, neighbours = measure_searched(settings, number, budgets)
     return (
         pd.DataFrame(rows, columns=AUDIT_COLUMNS),
         pd.DataFrame(neighbours, columns=NEIGHBOUR_COLUMNS),
@@ -183,7 +169,8 @@ def measure_searched(settings, number, budgets):
             loss = search_loss(variant, setting, budget, first)
             pair, _ = worst_neighbour(rng, *first, domain, loss, **effort)
             found = pair_loss(rng, variant, setting, budget, pair)
-            keep(published_row(variant, found, number, budget), pair)
+            tau = float(np.max(found.scale)) * number * budget / (2.0 * variant.factor)
+            keep(published_row(variant.name, variant.block, number, budget, found, tau), pair)
         public = certified_inputs(settings["certified"], number)
         rng = random_stream(seed, "audit", f"n{number}", f"{budget:g}", CERTIFIED)
         loss = search_joint_loss(certified_distribution, public, budget, first)
@@ -204,19 +191,7 @@ def measure_two_points(settings, budgets):
         for factor, name in TWO_POINTS.items():
             rng = random_stream(seed, "audit", name, f"{budget:g}")
             found = realised_loss(rng, two_point_densities(pair, chosen["tau"], budget, factor))
-            rows.append(
-                audit_row(
-                    name,
-                    "footpoint",
-                    2,
-                    budget,
-                    found,
-                    tau=chosen["tau"],
-                    scale_1=found.scale[0],
-                    scale_2=found.scale[1],
-                    geodesics=numbers_of([found.footpoint, found.shooting_vector]),
-                )
-            )
+            rows.append(published_row(name, "footpoint", 2, budget, found, chosen["tau"]))
         rng = random_stream(seed, "audit", CERTIFIED_TWO_POINTS, f"{budget:g}")
         found = certified_loss(rng, settings, CERTIFIED_TWO_POINTS, pair, budget)
         rows.append(

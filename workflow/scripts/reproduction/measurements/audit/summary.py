@@ -8,6 +8,7 @@ import pandas as pd
 from geodp.mechanisms.certified import SLACK
 from reproduction.figures.files import METADATA
 from reproduction.measurements.audit.figure import draw
+from reproduction.pages import render_page
 
 
 def summarise(settings, losses, neighbours, sensitivity, black_box, template, made_by):
@@ -38,8 +39,8 @@ def summarise(settings, losses, neighbours, sensitivity, black_box, template, ma
     shown = table[
         ((table["n"] == numbers[0]) | (table["n"] == 2)) & (table["stated"] == middle)
     ].sort_values("n", ascending=False, kind="stable")
-    page = _render(
-        template,
+    page = render_page(
+        Path(template).read_text(encoding="utf-8"),
         picture=_svg(figure),
         losses=shown.to_dict("records"),
         number=numbers[0],
@@ -59,13 +60,3 @@ def _svg(figure):
     figure.savefig(picture, format="svg", metadata=METADATA["svg"])
     text = picture.getvalue()
     return text[text.index("<svg") :]
-
-
-def _render(template, **values):
-    from jinja2 import Environment, StrictUndefined
-
-    environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    environment.filters["short"] = lambda number: f"{number:.3g}"
-    return environment.from_string(Path(template).read_text(encoding="utf-8")).render(**values)

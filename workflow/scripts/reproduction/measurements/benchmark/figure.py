@@ -3,8 +3,9 @@
 import numpy as np
 from matplotlib.lines import Line2D
 
-from reproduction.figures.style import CURVES, new_figure
+from reproduction.figures.style import CURVES, HOLLOW, Curve, new_figure
 from reproduction.measurements.benchmark.report import cells, fits
+from reproduction.measurements.words import space_title
 
 SAMPLERS = {"ours": "default sampler", "walk": "random walk", "geomstats": "walk with geomstats"}
 STYLES = dict(zip(SAMPLERS, CURVES, strict=False))
@@ -13,10 +14,7 @@ STYLES = dict(zip(SAMPLERS, CURVES, strict=False))
 SHIFTS = {"ours": 0.8, "walk": 1.0, "geomstats": 1.25}
 
 # Spaces need a fifth style.
-SPACE_STYLES = (
-    *((curve.colour, curve.marker, curve.line) for curve in CURVES),
-    ("0.45", "v", ":"),
-)
+SPACE_STYLES = (*CURVES, Curve("0.45", "v", ":"))
 
 
 def draw(table):
@@ -34,25 +32,15 @@ def draw(table):
     _draw_growth(panels[7], table, names, "time against n", "time of a fit (s)")
     _draw_growth(panels[8], table, names, "memory beyond the data", "memory beyond the data (MB)")
     handles = [
-        Line2D([], [], color=style.colour, marker=style.marker, linestyle=style.line, label=label)
-        for style, label in zip(STYLES.values(), SAMPLERS.values(), strict=True)
+        Line2D([], [], label=label, **STYLES[sampler].keywords)
+        for sampler, label in SAMPLERS.items()
     ]
-    handles.append(
-        Line2D(
-            [],
-            [],
-            color="0.3",
-            marker="o",
-            markerfacecolor="white",
-            linestyle="",
-            label="hollow: a bound (draws at most, time at least)",
-        )
-    )
+    handles.append(Line2D([], [], **HOLLOW, label="hollow: a bound (draws at most, time at least)"))
     figure.legend(handles=handles, loc="outside upper center", ncols=4, fontsize=8)
     panels[7].legend(
         handles=[
-            Line2D([], [], color=colour, marker=marker, linestyle=line, label=_math(name))
-            for name, (colour, marker, line) in zip(names, SPACE_STYLES, strict=False)
+            Line2D([], [], label=space_title(name), **style.keywords)
+            for name, style in zip(names, SPACE_STYLES, strict=False)
         ],
         loc="upper left",
         fontsize=6.5,
@@ -87,13 +75,13 @@ def _draw_samplers(panel, name, part):
     panel.set_xscale("log")
     panel.set_yscale("log")
     panel.set_xlabel("number of records n")
-    panel.set_title(f"{_math(name)} (dimension {part['dimension'].iloc[0]:.0f})")
+    panel.set_title(f"{space_title(name)} (dimension {part['dimension'].iloc[0]:.0f})")
 
 
 def _draw_fits(panel, fitted, names):
     """Times of fits, ours and the fastest of geomstats that finds the same energy."""
     for index, name in enumerate(names):
-        part = fitted[fitted["space"] == name] if len(fitted) else fitted
+        part = fitted[fitted["space"] == name]
         for offset, (_, case) in zip(
             np.linspace(-0.15, 0.15, max(len(part), 2)), part.iterrows(), strict=False
         ):
@@ -109,9 +97,13 @@ def _draw_fits(panel, fitted, names):
                 )
     panel.set_yscale("log")
     panel.set_ylabel("time of a fit (s)")
-    panel.set_xticks(range(len(names)), [_math(name) for name in names], rotation=30, ha="right")
-    numbers = sorted(set(fitted["n"])) if len(fitted) else []
-    panel.set_title("fits, n = " + ", ".join(f"{n:,}" for n in numbers))
+    _name_spaces(panel, names)
+    panel.set_title("fits, n = " + ", ".join(f"{n:,}" for n in sorted(set(fitted["n"]))))
+
+
+def _name_spaces(panel, names):
+    titles = [space_title(name) for name in names]
+    panel.set_xticks(range(len(names)), titles, rotation=30, ha="right")
 
 
 def _draw_gradients(panel, table, names):
@@ -119,9 +111,14 @@ def _draw_gradients(panel, table, names):
     speed = table[table["what"] == "memory bandwidth"].set_index("space")["value"]
     shares = table[table["what"] == "gradients against bandwidth"]
     panel.plot(
-        range(len(names)), [speed.get(name, np.nan) for name in names], color="0.3", marker="_",
-        markersize=14, linestyle="", label="reading alone",
-    )  # fmt: skip
+        range(len(names)),
+        [speed.get(name, np.nan) for name in names],
+        color="0.3",
+        marker="_",
+        markersize=14,
+        linestyle="",
+        label="reading alone",
+    )
     for (method, part), style in zip(shares.groupby("method", sort=False), CURVES, strict=False):
         values = part.set_index("space")["value"] * speed
         panel.plot(
@@ -137,21 +134,17 @@ def _draw_gradients(panel, table, names):
     low, high = panel.get_ylim()
     panel.set_ylim(low, 200.0 * high)
     panel.set_ylabel("data per second (GB/s)")
-    panel.set_xticks(range(len(names)), [_math(name) for name in names], rotation=30, ha="right")
+    _name_spaces(panel, names)
     panel.legend(fontsize=6.5, loc="upper left")
 
 
 def _draw_growth(panel, table, names, what, label):
     """Something of a fit against the number of records."""
     part = table[(table["what"] == what) & (table["method"] == "fit")]
-    for name, (colour, marker, line) in zip(names, SPACE_STYLES, strict=False):
+    for name, style in zip(names, SPACE_STYLES, strict=False):
         some = part[part["space"] == name].sort_values("n")
-        panel.plot(some["n"], some["value"], color=colour, marker=marker, linestyle=line)
+        panel.plot(some["n"], some["value"], **style.keywords)
     panel.set_xscale("log")
     panel.set_yscale("log")
     panel.set_xlabel("number of records n")
     panel.set_ylabel(label)
-
-
-def _math(name):
-    return f"${name}$" if "^" in name else name

@@ -42,9 +42,10 @@ AGAIN = 1.0
 
 # Solvers by backend: name, method of the regression, and options of the optimiser where it is not
 # its own.
+CONJUGATE_GRADIENTS = ("conjugate gradients, differences", "extrinsic", None)
 SOLVERS = {
     "numpy": (
-        ("conjugate gradients, differences", "extrinsic", None),
+        CONJUGATE_GRADIENTS,
         ("L-BFGS, differences", "extrinsic", {"method": "L-BFGS-B", "tol": 1e-12}),
     ),
     "autograd": (
@@ -144,67 +145,45 @@ def measure_data_set(space, number, backend, settings, rats):
     rows = [row("fit", space.name, number, OUR_FIT, spent, "s", note=note)]
     own_space = geomstats_space(model.manifold)
     theirs = to_geomstats(points)
+
+    def attempt(solver, start):
+        """Seconds, excess energy and verdict of one fit of geomstats."""
+        began = time.perf_counter()
+        with quiet():
+            try:
+                with time_limit(limit):
+                    intercept, slope = regress(own_space, covariates, theirs, solver, start)
+                spent = time.perf_counter() - began
+                excess, verdict = judge(model, found, intercept, slope, covariates, points)
+            except OutOfTime:
+                spent, excess, verdict = limit, np.nan, "stopped"
+            except Exception as problem:  # whatever it fails with is its result
+                spent = time.perf_counter() - began
+                excess, verdict = np.nan, f"fails: {type(problem).__name__}: {problem}"
+        return spent, excess, verdict
+
     attempts = [(solver, "linear") for solver in SOLVERS[backend]]
     # What a user gets who asks for nothing, and who starts from the mean.
-    attempts.append((("conjugate gradients, differences", "extrinsic", None), DEFAULT))
+    attempts.append((CONJUGATE_GRADIENTS, DEFAULT))
     if backend == "autograd":
-        attempts += [(("Riemannian descent", "riemannian", None), start) for start in _PLAIN]
+        descent = ("Riemannian descent", "riemannian", None)
+        attempts += [(descent, start) for start in (DEFAULT, "frechet")]
     for solver, start in attempts:
         method = f"geomstats ({backend}): {solver[0]}, start {start}"
         # Its default start is random.
         np.random.seed(settings["seed"] % 2**32)  # noqa: NPY002
-        spent, excess, verdict = _attempt(
-            model, found, own_space, covariates, points, theirs, solver, start, limit
-        )
+        spent, excess, verdict = attempt(solver, start)
         if verdict == "same energy" and spent < AGAIN:
             # Once more, now that all is loaded.
-            again, _, _ = _attempt(
-                model, found, own_space, covariates, points, theirs, solver, start, limit
-            )
-            spent = min(spent, again)
+            spent = min(spent, attempt(solver, start)[0])
         what = "fit" if start == "linear" else "fit from a plain start"
+        place = (space.name, number, method)
+        bound = {"is_bound": verdict == "stopped"}
         rows += [
-            row(
-                what,
-                space.name,
-                number,
-                method,
-                spent,
-                "s",
-                is_bound=verdict == "stopped",
-                note=verdict,
-            ),
-            row(
-                f"excess energy of a {what}",
-                space.name,
-                number,
-                method,
-                excess,
-                "1",
-                note=verdict,
-            ),
+            row(what, *place, spent, "s", note=verdict, **bound),
+            row(f"excess energy of a {what}", *place, excess, "1", note=verdict),
         ]
     return rows
-
-
-_PLAIN = (DEFAULT, "frechet")
-
-
-def _attempt(model, found, space, covariates, points, theirs, solver, start, limit):
-    """Seconds, excess energy and verdict of one fit of geomstats."""
-    began = time.perf_counter()
-    with quiet():
-        try:
-            with time_limit(limit):
-                intercept, slope = regress(space, covariates, theirs, solver, start)
-            spent = time.perf_counter() - began
-            excess, verdict = judge(model, found, intercept, slope, covariates, points)
-        except OutOfTime:
-            spent, excess, verdict = limit, np.nan, "stopped"
-        except Exception as problem:  # whatever it fails with is its result
-            spent = time.perf_counter() - began
-            excess, verdict = np.nan, f"fails: {type(problem).__name__}: {problem}"
-    return spent, excess, verdict
 
 
 @contextmanager

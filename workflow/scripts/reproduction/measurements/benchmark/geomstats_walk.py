@@ -5,8 +5,12 @@ geomstats does not have, the eigenspaces of the curvature and frames, is the lib
 walk takes the steps that `geodp.samplers.random_walk` takes with the same random numbers.
 """
 
+from dataclasses import dataclass
+from functools import cached_property
+
 import numpy as np
 
+from geodp.manifolds.base import Manifold
 from geodp.manifolds.kendall import KendallPlanarShapes
 from geodp.manifolds.spd import SPD
 from geodp.manifolds.sphere import Sphere
@@ -49,42 +53,36 @@ def from_geomstats(manifold, array):
     return array
 
 
+@dataclass(frozen=True)
 class GeomstatsDensity:
     """Log density ``-|grad_p E(p, transported v_hat)| / sigma`` of one data set, by geomstats.
 
-    Parameters
+    Attributes
     ----------
     manifold : SymmetricSpace
     covariates : ndarray, shape (n,)
-    points : ndarray, shape (n, *point_shape)
-    footpoint, shooting_vector : ndarray, shape point_shape
-        The fit.
+    points, footpoint, shooting_vector : ndarray
+        Records and their fit, as geomstats stores points.
     scale : float
-    support_centre : ndarray, shape point_shape
+    support_centre : ndarray
+        As geomstats stores points.
     support_radius : float
         Infinite for the whole space.
     """
 
-    def __init__(
-        self,
-        manifold,
-        covariates,
-        points,
-        footpoint,
-        shooting_vector,
-        scale,
-        support_centre,
-        support_radius,
-    ):
-        self.manifold = manifold
-        self.metric = geomstats_space(manifold).metric
-        self.covariates = covariates
-        self.points = to_geomstats(points)
-        self.footpoint = to_geomstats(footpoint)
-        self.shooting_vector = to_geomstats(shooting_vector)
-        self.scale = scale
-        self.support_centre = to_geomstats(support_centre)
-        self.support_radius = support_radius
+    manifold: Manifold
+    covariates: np.ndarray
+    points: np.ndarray
+    footpoint: np.ndarray
+    shooting_vector: np.ndarray
+    scale: float
+    support_centre: np.ndarray
+    support_radius: float
+
+    @cached_property
+    def metric(self):
+        """The metric of geomstats."""
+        return geomstats_space(self.manifold).metric
 
     def __call__(self, point):
         """Log density of one point of geomstats, minus infinity outside the support."""

@@ -10,6 +10,7 @@ from reproduction.measurements.benchmark.spaces import (
     COLUMNS,
     RECORDS_OF_LONG_CHAINS,
     SPACES,
+    copies,
     make_data,
     row,
     shortest_time,
@@ -33,17 +34,13 @@ def measure_space(space, settings, rats):
     covariates, points = make_data(space, number, settings["seed"], rats)
     some = np.linspace(0, number - 1, RECORDS_OF_LONG_CHAINS).astype(int)
     found = model.fit(covariates[:, some], points[:, some])
-    axis = -manifold.point_ndim - 1
     arrays = [covariates.reshape(-1), points.reshape(-1).view(float)]
     # A product of an array with itself reads it once and writes nothing.
     reading = shortest_time(lambda: [np.dot(array, array) for array in arrays], seconds)
     rate = (covariates.nbytes + points.nbytes) / reading / 1e9
     rows = [row("memory bandwidth", space.name, number, "reading alone", rate, "GB/s")]
     for count in chosen["chains"]:
-        states = {
-            block: np.repeat(np.expand_dims(array, axis), count, axis=axis)
-            for block, array in found.parameters.items()
-        }
+        states = copies(model, found, count)
         spent = shortest_time(
             lambda states=states: model.energy_gradient(states, covariates, points, [FOOTPOINT]),
             seconds,

@@ -8,7 +8,7 @@ import pandas as pd
 from reproduction.measurements.benchmark.fits import OUR_FIT, SAME_ENERGY
 from reproduction.measurements.benchmark.sampling import GEOMSTATS_WALK, OURS, WALK
 from reproduction.measurements.benchmark.spaces import RECORDS_OF_LONG_CHAINS
-from reproduction.measurements.words import number
+from reproduction.measurements.words import cell, number
 
 # What is aimed at: how many times faster, and working memory in MB.
 WALK_IN_MANY_DIMENSIONS = 1000.0
@@ -28,6 +28,8 @@ SLOPE_TOLERANCE = 0.15
 FEWEST_RECORDS = 100000
 
 CELL = ["space", "dimension", "n", "budget"]
+
+FIT_COLUMNS = ["space", "dimension", "n", "ours", "geomstats", "method", "is_bound"]
 
 
 @dataclass(frozen=True)
@@ -114,34 +116,24 @@ def fits(table):
             if not len(stopped):
                 continue
             best, is_bound = stopped.iloc[-1], True
-        rows.append(
-            {
-                **{"space": space, "dimension": dimension, "n": n, "ours": ours},
-                **{"geomstats": best["value"], "method": best["method"], "is_bound": is_bound},
-            }
-        )
-    return pd.DataFrame(rows)
+        rows.append([space, dimension, n, ours, best["value"], best["method"], is_bound])
+    return pd.DataFrame(rows, columns=FIT_COLUMNS)
 
 
-def _aim(text, wanted, cases, ratio, is_bound, where, limit):
+def _aim(text, wanted, cases, ratios, is_bound, where, limit):
     """The worst of some cases against an aim; none if there are no cases."""
-    if not len(cases):
+    if cases.empty:
         return None
-    ratios = ratio(cases)
-    worst = cases.loc[ratios.idxmin()]
+    worst = ratios.idxmin()
     return Aim(
         text,
         wanted,
         float(ratios.min()),
-        bool(is_bound(worst)),
-        where(worst),
+        bool(is_bound[worst]),
+        where(cases.loc[worst]),
         float(ratios.median()),
-        limit(worst),
+        limit(cases.loc[worst]),
     )
-
-
-def _cell(case):
-    return f"{case['space']}, n = {case['n']:,}, budget {case['budget']:g}"
 
 
 def _limit_of_sampling(case):
@@ -152,6 +144,10 @@ def _limit_of_sampling(case):
         f"default sampler takes the time of {number(case['cost'])} of its steps, and planning "
         f"takes {case['planning_share']:.0%} of its time for {case['draws']:g} draws."
     )
+
+
+def _data_set(case):
+    return f"{case['space']}, n = {case['n']:,}"
 
 
 def _limit_of_fit(case):
@@ -176,71 +172,52 @@ def aims(table):
     sampled = cells(table)
     fitted = fits(table)
 
-    def over(name):
-        return lambda cases: cases["ours"] / cases[name]
+    def sampling(text, wanted, cases, *walks):
+        """An aim of the default sampler beside the fastest of some walks."""
+        ratios = cases["ours"] / cases[[*walks]].max(axis=1)
+        is_bound = cases[f"{walks[0]}_is_bound"]
+        return _aim(text, wanted, cases, ratios, is_bound, cell, _limit_of_sampling)
 
-    def bound(name):
-        return lambda case: case[f"{name}_is_bound"]
+    def fitting(text, wanted):
+        ratios = fitted["geomstats"] / fitted["ours"]
+        return _aim(text, wanted, fitted, ratios, fitted["is_bound"], _data_set, _limit_of_fit)
 
     many = sampled[
         (sampled["dimension"] == MANY_DIMENSIONS) & (sampled["budget"] >= SMALLEST_BUDGET)
     ]
+    two = sampled[sampled["dimension"] == 2]
     found = [
-        _aim(
+        sampling(
             f"{WALK_IN_MANY_DIMENSIONS:,.0f} times the random walk's effective draws per second in "
             f"{MANY_DIMENSIONS} dimensions at budgets from {SMALLEST_BUDGET:g}",
             WALK_IN_MANY_DIMENSIONS,
             many,
-            over("walk"),
-            bound("walk"),
-            _cell,
-            _limit_of_sampling,
+            "walk",
         ),
-        _aim(
+        sampling(
             f"{WALK_IN_TWO_DIMENSIONS:,.0f} times in two dimensions",
             WALK_IN_TWO_DIMENSIONS,
-            sampled[sampled["dimension"] == 2],
-            over("walk"),
-            bound("walk"),
-            _cell,
-            _limit_of_sampling,
+            two,
+            "walk",
         ),
-        _aim(
+        sampling(
             f"{GEOMSTATS_TIMES:,.0f} times the walk written with geomstats",
             GEOMSTATS_TIMES,
             sampled,
-            over("geomstats"),
-            bound("geomstats"),
-            _cell,
-            _limit_of_sampling,
+            "geomstats",
         ),
-        _aim(
+        fitting(
             f"{FIT_TIMES:,.0f} times faster fits than geomstats' fastest of equal energy",
             FIT_TIMES,
-            fitted,
-            over_fit := lambda cases: cases["geomstats"] / cases["ours"],
-            lambda case: case["is_bound"],
-            lambda case: f"{case['space']}, n = {case['n']:,}",
-            _limit_of_fit,
         ),
-        _aim(
+        sampling(
             "Never slower than the random walk, with geomstats or without, anywhere on the grid",
             NEVER_SLOWER,
             sampled,
-            lambda cases: np.minimum(over("walk")(cases), over("geomstats")(cases)),
-            lambda case: case["walk_is_bound"],
-            _cell,
-            _limit_of_sampling,
+            "walk",
+            "geomstats",
         ),
-        _aim(
-            "Never a slower fit",
-            NEVER_SLOWER,
-            fitted,
-            over_fit,
-            lambda case: case["is_bound"],
-            lambda case: f"{case['space']}, n = {case['n']:,}",
-            _limit_of_fit,
-        ),
+        fitting("Never a slower fit", NEVER_SLOWER),
     ]
     return [aim for aim in found if aim is not None]
 
@@ -258,14 +235,14 @@ def slopes(table, method):
 
 def _growth_sentences(table):
     said = []
-    for method, name in (("fit", "fit"), ("gradient", "gradient")):
+    for method in ("fit", "gradient"):
         found = slopes(table, method)
         if not found:
             continue
         low, high = min(found.values()), max(found.values())
         verdict = "**Met.**" if high <= LINEAR_SLOPE + SLOPE_TOLERANCE else "**Missed.**"
         said.append(
-            f"{verdict} Time linear in n: that of a {name} grows as n to the power "
+            f"{verdict} Time linear in n: that of a {method} grows as n to the power "
             f"{low:.2f} to {high:.2f} from {FEWEST_RECORDS:,} records on."
         )
     memory = table[table["what"] == "memory beyond the data"]
@@ -297,7 +274,7 @@ def _bandwidth_sentence(table):
 def _without_equal_sentence(table):
     """Fits that no ratio can be given of."""
     compared = fits(table)
-    known = set(zip(compared["space"], compared["n"], strict=True)) if len(compared) else set()
+    known = set(zip(compared["space"], compared["n"], strict=True))
     part = table[table["what"] == "fit"]
     others = dict.fromkeys(zip(part["space"], part["n"], strict=True))
     others = [f"{space}, n = {n:,}" for space, n in others if (space, n) not in known]

@@ -21,7 +21,11 @@ from geodp.samplers.base import State, run, trace
 from geodp.samplers.choice import plan
 from geodp.samplers.random_walk import RandomWalk
 from reproduction.diagnostics import convergence
-from reproduction.measurements.benchmark.geomstats_walk import GeomstatsDensity, geomstats_walk
+from reproduction.measurements.benchmark.geomstats_walk import (
+    GeomstatsDensity,
+    geomstats_walk,
+    to_geomstats,
+)
 from reproduction.measurements.benchmark.spaces import (
     COLUMNS,
     RECORDS_OF_LONG_CHAINS,
@@ -223,17 +227,17 @@ def walk_rate(rng, kernel, target, number, seconds):
 
 def geomstats_density(mechanism, budget):
     """The density of the footpoint by geomstats, for the one data set of a mechanism."""
-    target_scale = float(mechanism.sensitivity.blocks[FOOTPOINT][0] / budget)
     support, found = mechanism.support, mechanism.fit
     whole = support.footpoint_centre is None
+    centre = found.footpoint if whole else support.footpoint_centre
     return GeomstatsDensity(
         mechanism.manifold,
         mechanism.covariates[0, :, 0],
-        mechanism.points[0],
-        found.footpoint[0],
-        found.shooting_vector[0],
-        target_scale,
-        found.footpoint[0] if whole else support.footpoint_centre[0],
+        to_geomstats(mechanism.points[0]),
+        to_geomstats(found.footpoint[0]),
+        to_geomstats(found.shooting_vector[0]),
+        float(mechanism.sensitivity.blocks[FOOTPOINT][0] / budget),
+        to_geomstats(centre[0]),
         mechanism.manifold.injectivity_radius if whole else float(support.footpoint_radius[0]),
     )
 
@@ -248,7 +252,7 @@ def geomstats_rate(rng, mechanism, budget, kernel, seconds):
     start = time.perf_counter()
     few = min(number, 1000)
     _geomstats_steps(rng, _first(mechanism, few), budget, kernel, 0.0)
-    # Three steps were taken, of which one starts the chain.
+    # Three steps, and the density at the start.
     per_record = (time.perf_counter() - start) / (4 * few)
     if 3 * per_record * number > 5.0 * seconds:
         used = min(number, max(few, int(seconds / (3 * per_record))))

@@ -6,7 +6,6 @@ import resource
 import subprocess
 import sys
 import time
-from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -16,15 +15,13 @@ import pandas as pd
 from geodp.manifolds.registry import make_manifold
 from geodp.models.blocks import FOOTPOINT
 from geodp.models.geodesic import GeodesicModel
-from reproduction.measurements.benchmark.spaces import (
-    COLUMNS,
-    SPACES,
-    make_data,
-    row,
-)
+from reproduction.measurements.benchmark.spaces import COLUMNS, SPACES, copies, make_data, row
 
 # Gradients at once whose memory is taken.
 SIZE_CHAINS = 4
+
+# Of Linux; other systems have none.
+STATUS = Path("/proc/self/status")
 
 
 def measure(settings, spaces, folder, rats):
@@ -76,11 +73,7 @@ def measure_size(folder, name):
     start = time.perf_counter()
     found = model.fit(covariates, points)
     fitting = time.perf_counter() - start
-    axis = -model.manifold.point_ndim - 1
-    states = {
-        block: np.repeat(np.expand_dims(array, axis), SIZE_CHAINS, axis=axis)
-        for block, array in found.parameters.items()
-    }
+    states = copies(model, found, SIZE_CHAINS)
     peak_of_fit = _peak()
     start = time.perf_counter()
     model.energy_gradient(states, covariates, points, [FOOTPOINT])
@@ -112,25 +105,20 @@ def measure_size_apart(folder, name):
     return json.loads(call.stdout.splitlines()[-1])
 
 
-@cache
-def _has_status():
-    return Path("/proc/self/status").exists()
-
-
 def _status(key):
-    for line in Path("/proc/self/status").read_text().splitlines():
+    for line in STATUS.read_text().splitlines():
         if line.startswith(f"{key}:"):
             return 1024 * int(line.split()[1])
-    raise LookupError(f"/proc/self/status has no {key}")
+    raise LookupError(f"{STATUS} has no {key}")
 
 
 def _resident():
-    return _status("VmRSS") if _has_status() else _peak()
+    return _status("VmRSS") if STATUS.exists() else _peak()
 
 
 def _peak():
     # What getrusage gives is inherited from the process that started this one.
-    if _has_status():
+    if STATUS.exists():
         return _status("VmHWM")
     unit = 1 if sys.platform == "darwin" else 1024
     return unit * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

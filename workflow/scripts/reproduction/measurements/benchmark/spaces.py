@@ -133,6 +133,15 @@ def _rats(rng, manifold, number, path):
     return covariates[None], points[None]
 
 
+def copies(model, found, count):
+    """Parameters of a fit, as states of so many chains."""
+    axis = -model.manifold.point_ndim - 1
+    return {
+        block: np.repeat(np.expand_dims(array, axis), count, axis=axis)
+        for block, array in found.parameters.items()
+    }
+
+
 def shortest_time(function, seconds, fewest=3):
     """Least time of a call, of as many as the time allows."""
     times = []

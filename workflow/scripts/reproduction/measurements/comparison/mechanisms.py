@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from geodp.evaluation import from_the_middle, mean_squared_errors
+from geodp.evaluation import mean_squared_errors
 from geodp.mechanisms.certified import BLOCKS, CertifiedDistribution
 from geodp.mechanisms.certified_target import certified_target
 from geodp.randomness import random_stream
@@ -13,13 +13,13 @@ from geodp.release.planner import Planner
 from reproduction.measurements.comparison.by_stages import mean_target, slope_target, zoomed_target
 from reproduction.measurements.utility.releases import (
     PUBLISHED,
+    DataSets,
     Drawn,
     Space,
     chains_at,
     draw_certified,
     draw_from,
     draw_published,
-    simulated_records,
 )
 
 # Names of the mechanisms with one stage, by their scores.
@@ -121,16 +121,18 @@ def plan_mean_then_slope(planner, number, budget):
     return min((one(share) for share in SHARES), key=lambda plan: plan.curve)
 
 
-def _certified(space, records, scales, score="combined"):
-    return CertifiedDistribution(space.public(records.covariates.shape[-1], scales), records, score)
+def _certified(data, scales, score="combined"):
+    public = data.space.public(data.covariates.shape[-1], scales)
+    return CertifiedDistribution(public, data.records, score)
 
 
-def draw_zoom(rng, space, records, planned, draws, chains, start):
+def draw_zoom(rng, data, planned, draws, chains):
     """Draws from the certified distribution, and for each another one in a ball about it."""
-    distribution = _certified(space, records, planned.scales[0])
+    start = data.start
+    distribution = _certified(data, planned.scales[0])
     target = certified_target(distribution, planned.budgets[0], start)
     first, first_plan = draw_from(rng, target, draws, chains)
-    distribution = _certified(space, records, planned.scales[1])
+    distribution = _certified(data, planned.scales[1])
     axis = -distribution.space.point_ndim - 1
     second, plans = [], [first_plan]
     for index in range(draws):
@@ -142,14 +144,14 @@ def draw_zoom(rng, space, records, planned, draws, chains, start):
     return _drawn(distribution.space.parts(np.concatenate(second, axis=axis)), plans)
 
 
-def draw_mean_then_slope(rng, space, records, planned, draws, chains):
+def draw_mean_then_slope(rng, data, planned, draws, chains):
     """Draws of a footpoint, and at each one of a shooting vector."""
-    distribution = _certified(space, records, planned.scales[0])
+    distribution = _certified(data, planned.scales[0])
     first, first_plan = draw_from(rng, mean_target(distribution, planned.budgets[0]), draws, chains)
-    distribution = _certified(space, records, planned.scales[1])
+    distribution = _certified(data, planned.scales[1])
     target, frame = slope_target(distribution, first, planned.budgets[1])
     second, second_plan = draw_from(rng, target, 1, chains)
-    vectors = space.manifold.vector(frame, second[..., 0, :])
+    vectors = data.space.manifold.vector(frame, second[..., 0, :])
     return _drawn((first, vectors), [first_plan, second_plan])
 
 
@@ -164,44 +166,33 @@ def _drawn(geodesics, plans):
 
 
 def measure(settings, space, number, budget, rats):
-    """Table of all mechanisms on the named space, at one n and budget."""
-    chosen = Space.of(space, settings["spaces"][space], settings["seed"], rats)
-    return (pd.DataFrame(compare(chosen, number, budget, settings)),)
-
-
-def compare(space, number, budget, settings):
-    """Rows of all mechanisms at one n and budget, on the same data sets.
+    """Table of all mechanisms on one space at one n and budget, on the same data sets.
 
     Parameters
     ----------
-    space : Space
+    settings : dict
+        Of ``config/utility.yaml``.
+    space : str
     number : int
         n.
     budget : float
-    settings : dict
-        Of ``config/utility.yaml``.
-
-    Returns
-    -------
-    list of dict
+    rats : path
+        Table of the rats' landmarks.
     """
     chosen, seed = settings["comparison"], settings["seed"]
+    space = Space.of(space, settings["spaces"][space], seed, rats)
     chains = chains_at(settings, number)
     draws = chosen["draws"]
     names = ("comparison", space.name, f"n{number}")
-    covariates, points = space.simulate(
-        random_stream(seed, *names, "data"), chosen["data_sets"], number
-    )
-    found = space.model.fit(covariates, points)
-    middle = from_the_middle(space.manifold, found.footpoint, found.shooting_vector)
-    start = np.stack(middle, axis=-space.manifold.point_ndim - 1)
-    records = simulated_records(covariates, points)
+    rng = random_stream(seed, *names, "data")
+    data = DataSets.simulated(space, rng, chosen["data_sets"], number)
     rows = []
 
     def add(mechanism, holds, drawn, planned=None):
         def error(p, v):
             parameters = space.model.parameters(p, np.expand_dims(v, 2))
-            return mean_squared_errors(space.model, parameters, covariates - 0.5, points)[..., 0]
+            centred = data.covariates - 0.5
+            return mean_squared_errors(space.model, parameters, centred, data.points)[..., 0]
 
         def away(p, v):
             return space.errors(p, v)["curve"]
@@ -229,23 +220,21 @@ def compare(space, number, budget, settings):
     def stream(mechanism):
         return random_stream(seed, *names, f"budget{budget:g}", mechanism)
 
-    add(NOT_PRIVATE, "no privacy", Drawn(*(np.expand_dims(part, 1) for part in middle)))
+    add(NOT_PRIVATE, "no privacy", data.fitted)
     for score, mechanism in SCORES.items():
         planned = plan_one(space.planner, number, budget, score)
-        distribution = _certified(space, records, planned.scales[0], score)
-        drawn = draw_certified(stream(mechanism), distribution, budget, draws, chains, start)
+        distribution = _certified(data, planned.scales[0], score)
+        drawn = draw_certified(stream(mechanism), distribution, budget, draws, chains, data.start)
         add(mechanism, PROVED, drawn, planned)
     planned = plan_zoom(space.planner, number, budget)
-    drawn = draw_zoom(stream(ZOOM), space, records, planned, draws, chains, start)
+    drawn = draw_zoom(stream(ZOOM), data, planned, draws, chains)
     add(ZOOM, PROVED, drawn, planned)
     planned = plan_mean_then_slope(space.planner, number, budget)
-    drawn = draw_mean_then_slope(stream(MEAN_THEN_SLOPE), space, records, planned, draws, chains)
+    drawn = draw_mean_then_slope(stream(MEAN_THEN_SLOPE), data, planned, draws, chains)
     add(MEAN_THEN_SLOPE, PROVED, drawn, planned)
-    drawn = draw_published(
-        stream(PUBLISHED), space, covariates, points, found, budget, draws, chains
-    )
+    drawn = draw_published(stream(PUBLISHED), data, budget, draws, chains)
     add(PUBLISHED, "does not hold", drawn)
-    return rows
+    return (pd.DataFrame(rows),)
 
 
 def _logarithm(errors):

@@ -2,7 +2,7 @@
 
 import matplotlib as mpl
 
-from reproduction.figures.style import new_figure
+from reproduction.figures.style import new_figure, plot_markers
 
 MARKERS = "osD^vP*X<>"
 
@@ -31,22 +31,13 @@ def draw(table, wanted):
     for index, budget in enumerate(budgets):
         part = table[table["budget"] == budget]
         colour = colours(0.15 + 0.85 * index / max(1, len(budgets) - 1))
+        marker = MARKERS[index % len(MARKERS)]
         panel.plot(part["n"], part["curve_error"], color=colour, zorder=3)
-        for noise in (True, False):
-            some = part[part["is_noise"] == noise]
-            panel.plot(
-                some["n"],
-                some["curve_error"],
-                linestyle="",
-                marker=MARKERS[index % len(MARKERS)],
-                color=colour,
-                markerfacecolor="white" if noise else colour,
-                zorder=4,
-            )
+        plot_markers(panel, part["n"], part["curve_error"], part["is_noise"], colour, marker)
         of_distribution = part["curve_error_of_distribution"]
         panel.plot(part["n"], of_distribution, color=colour, linewidth=0.7, linestyle="--")
         # One handle that shows line and marker together.
-        panel.plot([], [], color=colour, marker=MARKERS[index % len(MARKERS)], label=f"{budget:g}")
+        panel.plot([], [], color=colour, marker=marker, label=f"{budget:g}")
     panel.plot([], [], color="0.4", linewidth=0.7, linestyle="--", label="exact distribution")
     without = table.drop_duplicates("n")
     panel.plot(

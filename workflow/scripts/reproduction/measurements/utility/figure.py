@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.lines import Line2D
 
-from reproduction.figures.style import CURVES, new_figure
+from reproduction.figures.style import CURVES, HOLLOW, new_figure, plot_markers
 from reproduction.measurements.utility.releases import (
     CERTIFIED,
     NOT_PRIVATE,
@@ -11,6 +11,7 @@ from reproduction.measurements.utility.releases import (
     RELEASED,
     WITHOUT_DATA,
 )
+from reproduction.measurements.words import space_title
 
 # Nobody should take this for a curve with a guarantee.
 PUBLISHED_STYLE = {"color": "0.55", "linestyle": ":", "linewidth": 0.9, "zorder": 1}
@@ -20,9 +21,7 @@ WITHOUT_DATA_STYLE = {"color": "0.1", "linestyle": (0, (1, 4)), "linewidth": 1.2
 
 RELEASED_STYLE = {"linestyle": "-", "linewidth": 0.6, "zorder": 5}
 RELEASED_MARKER = {"marker": "x", "markersize": 6, "linestyle": "", "zorder": 5}
-NOISY_RELEASE_MARKER = {
-    **{"marker": "o", "markersize": 4, "markerfacecolor": "white", "linestyle": "", "zorder": 5}
-}
+NOISY_MARKER = RELEASED_MARKER | {"marker": "o", "markersize": 4, "markerfacecolor": "white"}
 
 COLUMNS = 2
 
@@ -55,31 +54,16 @@ def draw(table, shown):
     for panel in axes[-1]:
         panel.set_xlabel("number of subjects $n$")
     handles = [
-        Line2D(
-            [],
-            [],
-            color=style.colour,
-            linestyle=style.line,
-            marker=style.marker,
-            label=rf"certified distribution, $\epsilon$ = {budget:g}",
-        )
+        Line2D([], [], label=rf"certified distribution, $\epsilon$ = {budget:g}", **style.keywords)
         for budget, style in sorted(styles.items())
     ]
     handles += [
+        Line2D([], [], **HOLLOW, label="hollow: noise"),
         Line2D(
             [],
             [],
             color="0.3",
-            marker="o",
-            markerfacecolor="white",
-            linestyle="",
-            label="hollow: noise",
-        ),
-        Line2D(
-            [],
-            [],
-            color="0.3",
-            **RELEASED_STYLE | {"marker": "x", "markersize": 6},
+            **RELEASED_MARKER | RELEASED_STYLE,
             label="certified release, drawn exactly",
         ),
         Line2D([], [], **NOT_PRIVATE_STYLE, label="least squares, not private"),
@@ -97,22 +81,12 @@ def _draw_space(panel, table, styles):
             part["n"], part["low"], part["high"], color=style.colour, alpha=0.15, linewidth=0
         )
         panel.plot(part["n"], part["curve_error"], color=style.colour, linestyle=style.line)
-        for noise in (True, False):
-            some = part[part["is_noise"] == noise]
-            panel.plot(
-                some["n"],
-                some["curve_error"],
-                linestyle="",
-                marker=style.marker,
-                color=style.colour,
-                markerfacecolor="white" if noise else style.colour,
-                zorder=4,
-            )
-        part = table[(table["mechanism"] == RELEASED) & (table["budget"] == budget)]
         noise = part["is_noise"].astype(bool)
+        plot_markers(panel, part["n"], part["curve_error"], noise, style.colour, style.marker)
+        part = table[(table["mechanism"] == RELEASED) & (table["budget"] == budget)]
         panel.plot(part["n"], part["curve_error"], color=style.colour, **RELEASED_STYLE)
         noise = part["is_noise"].astype(bool)
-        for some, marker in ((~noise, RELEASED_MARKER), (noise, NOISY_RELEASE_MARKER)):
+        for some, marker in ((~noise, RELEASED_MARKER), (noise, NOISY_MARKER)):
             panel.plot(part["n"][some], part["curve_error"][some], color=style.colour, **marker)
         part = table[(table["mechanism"] == PUBLISHED) & (table["budget"] == budget)]
         panel.plot(part["n"], part["curve_error"], **PUBLISHED_STYLE)
@@ -125,8 +99,3 @@ def _draw_space(panel, table, styles):
     panel.set_yscale("log")
     first = table.iloc[0]
     panel.set_title(f"{space_title(first['space'])}, {first['dimension']} dimensions")
-
-
-def space_title(name):
-    """The name of a space as a figure has it."""
-    return f"${name}$" if "^" in name else name

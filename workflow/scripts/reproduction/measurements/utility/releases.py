@@ -17,6 +17,7 @@ from geodp.mechanisms.base import PublicSettings
 from geodp.mechanisms.certified import BLOCKS, CertifiedDistribution, MappedRecords, PublicInputs
 from geodp.mechanisms.certified_target import certified_target
 from geodp.mechanisms.kng_as_published import KNGAsPublished
+from geodp.models.fitting import Fit
 from geodp.models.geodesic import GeodesicModel
 from geodp.randomness import random_stream
 from geodp.release.planner import NOISE, Planner
@@ -125,8 +126,9 @@ class Space:
         for start in range(0, number, step):
             block = slice(start, min(start + step, number))
             if self.settings["data"]["kind"] == "outlines":
-                size = self.settings["manifold"]["size"]
-                found = simulate_outlines(rng, data_sets, block.stop - start, size, AGES)
+                found = simulate_outlines(
+                    rng, data_sets, block.stop - start, manifold.landmarks, AGES
+                )
                 covariates[:, block] = (found.ages - AGES[0]) / (AGES[1] - AGES[0])
                 points[:, block] = manifold.from_landmarks(found.outlines)
                 continue
@@ -198,9 +200,47 @@ class Drawn:
         return float(np.min(1.0 / np.sum(self.proposals[2] ** 2, axis=-1)))
 
 
-def simulated_records(covariates, points):
-    """What `map_records` makes of valid records, one a subject, with covariates in their range."""
-    return MappedRecords(covariates - 0.5, points, np.ones(covariates.shape, dtype=bool))
+@dataclass(frozen=True)
+class DataSets:
+    """Simulated data sets of one size, and their fits without privacy.
+
+    Attributes
+    ----------
+    space : Space
+    covariates : ndarray, shape (data_sets, n)
+        From 0 to 1.
+    points : ndarray, shape (data_sets, n, *point_shape)
+    fit : Fit
+    """
+
+    space: Space
+    covariates: np.ndarray
+    points: np.ndarray
+    fit: Fit
+
+    @classmethod
+    def simulated(cls, space, rng, count, number):
+        """As many data sets of a space, of n records each."""
+        covariates, points = space.simulate(rng, count, number)
+        return cls(space, covariates, points, space.model.fit(covariates, points))
+
+    @property
+    def records(self):
+        """What `map_records` makes of them: all are valid, and each is of a subject of its own."""
+        valid = np.ones(self.covariates.shape, dtype=bool)
+        return MappedRecords(self.covariates - 0.5, self.points, valid)
+
+    @cached_property
+    def fitted(self):
+        """Fitted geodesics from the middle of the covariate's range, as draws, one a data set."""
+        fit = self.fit
+        middle = from_the_middle(self.space.manifold, fit.footpoint, fit.shooting_vector)
+        return Drawn(*(np.expand_dims(part, 1) for part in middle))
+
+    @property
+    def start(self):
+        """Where chains on the certified distribution start: the fits, (data_sets, 2, ...)."""
+        return np.concatenate([self.fitted.footpoint, self.fitted.shooting_vector], axis=1)
 
 
 def plan_chains(rng, target, chains):
@@ -228,7 +268,7 @@ def draw_from(rng, target, draws, chains):
     return run(rng, planned.sampler, target, draws, planned.steps)[0].position, planned
 
 
-def draw_certified(rng, distribution, budget, draws, chains, start=None):
+def draw_certified(rng, distribution, budget, draws, chains, start):
     """Geodesics from the certified distribution, by matched chains."""
     target = certified_target(distribution, budget, start)
     states, planned = draw_from(rng, target, draws, chains)
@@ -252,12 +292,13 @@ def draw_releases(rng, distribution, stages, draws):
     return Drawn(*parts, f"{len(stages)} choices among {points} points")
 
 
-def draw_published(rng, space, covariates, points, found, budget, draws, chains):
+def draw_published(rng, data, budget, draws, chains):
     """Geodesics from the published densities, half of the budget each.
 
     Their support is that of the certified distribution, as seen from the start of geodesics.
     """
-    manifold, allowed = space.manifold, space.settings["support"]
+    space, manifold = data.space, data.space.manifold
+    allowed = space.settings["support"]
     reach = allowed["footpoint_radius"] + 0.5 * allowed["shooting_vector_length"]
     public = PublicSettings(
         data_radius=reach,
@@ -265,8 +306,8 @@ def draw_published(rng, space, covariates, points, found, budget, draws, chains)
         footpoint_radius=reach,
         shooting_vector_length=allowed["shooting_vector_length"],
     )
-    mechanism = KNGAsPublished.prepare(space.model, covariates, points, public, found)
-    mechanism = replace(mechanism, searched=covariates.shape[-1] <= SEARCHED)
+    mechanism = KNGAsPublished.prepare(space.model, data.covariates, data.points, public, data.fit)
+    mechanism = replace(mechanism, searched=data.covariates.shape[-1] <= SEARCHED)
     drawn = mechanism.draw(
         rng,
         dict.fromkeys(BLOCKS, str(0.5 * budget)),
@@ -296,44 +337,31 @@ def as_many(chosen, number):
 
 
 def measure(settings, space, number, rats):
-    """Table of all budgets on the named space at one n; ``rats`` is the path of their table."""
-    chosen = Space.of(space, settings["spaces"][space], settings["seed"], rats)
-    return (pd.DataFrame(measure_cells(chosen, number, settings)),)
-
-
-def measure_cells(space, number, settings):
-    """Rows of all budgets at one n.
+    """Table of all budgets on one space at one n.
 
     Parameters
     ----------
-    space : Space
-    number : int
-        n.
     settings : dict
         Of ``config/utility.yaml``.
-
-    Returns
-    -------
-    list of dict
+    space : str
+    number : int
+        n.
+    rats : path
+        Table of the rats' landmarks.
     """
     chosen, seed = settings["utility"], settings["seed"]
+    space = Space.of(space, settings["spaces"][space], seed, rats)
     chains = chains_at(settings, number)
     names = ("utility", space.name, f"n{number}")
-    data_sets = as_many(chosen["data_sets"], number)
-    covariates, points = space.simulate(random_stream(seed, *names, "data"), data_sets, number)
-    found = space.model.fit(covariates, points)
-    middle = from_the_middle(space.manifold, found.footpoint, found.shooting_vector)
-    records = simulated_records(covariates, points)
-    start = np.stack(middle, axis=-space.manifold.point_ndim - 1)
+    count = as_many(chosen["data_sets"], number)
+    data = DataSets.simulated(space, random_stream(seed, *names, "data"), count, number)
+    records = data.records
     # What does not depend on a budget.
     public = space.public(number, space.planner.predict(number, 1.0).scales)
     blind = public.support.draw(random_stream(seed, *names, WITHOUT_DATA), (1, BLIND_DRAWS))
     rows = [
-        _row(space, number, mechanism, drawn)
-        for mechanism, drawn in (
-            (NOT_PRIVATE, Drawn(*(np.expand_dims(part, 1) for part in middle))),
-            (WITHOUT_DATA, Drawn(*public.support.space.parts(blind))),
-        )
+        _row(space, number, NOT_PRIVATE, data.fitted),
+        _row(space, number, WITHOUT_DATA, Drawn(*public.support.space.parts(blind))),
     ]
     largest = number == max(chosen["n"]) and len(chosen["n"]) > 1
     for budget in chosen["shown"] if largest else chosen["budgets"]:
@@ -341,12 +369,10 @@ def measure_cells(space, number, settings):
         predicted = space.planner.predict(number, budget)
         distribution = CertifiedDistribution(space.public(number, predicted.scales), records)
         rng = random_stream(seed, *stream, CERTIFIED)
-        drawn = draw_certified(rng, distribution, budget, chosen["draws"], chains, start)
+        drawn = draw_certified(rng, distribution, budget, chosen["draws"], chains, data.start)
         rows.append(_row(space, number, CERTIFIED, drawn, predicted))
         rng = random_stream(seed, *stream, PUBLISHED)
-        drawn = draw_published(
-            rng, space, covariates, points, found, budget, chosen["draws"], chains
-        )
+        drawn = draw_published(rng, data, budget, chosen["draws"], chains)
         rows.append(_row(space, number, PUBLISHED, drawn, predicted))
         wanted = chosen["releases"].get(space.name)
         if wanted and number in wanted["n"] and budget in wanted["budgets"]:
@@ -358,7 +384,7 @@ def measure_cells(space, number, settings):
                 rng, replace(distribution, records=some), planned.stages, wanted["draws"]
             )
             rows.append(_row(space, number, RELEASED, drawn, planned.prediction))
-    return rows
+    return (pd.DataFrame(rows),)
 
 
 def _row(space, number, mechanism, drawn, predicted=None):
@@ -374,6 +400,12 @@ def _row(space, number, mechanism, drawn, predicted=None):
     if len(single) > 1:
         spread = np.std(errors["curve"], ddof=1) / np.sqrt(len(single))
         relative = 0.5 * spread / np.mean(errors["curve"])
+    known = predicted or space.planner.predict(number, 1.0)
+    expected, is_noise = {
+        NOT_PRIVATE: (known.curve_without_privacy, False),
+        WITHOUT_DATA: (known.curve_without_data, True),
+        CERTIFIED: (known.curve, known.is_noise),
+    }.get(mechanism, (known.curve, np.mean(errors["curve"]) > NOISE * known.curve_without_data))
     line = {
         "space": space.name,
         "manifold": space.manifold.name,
@@ -388,8 +420,9 @@ def _row(space, number, mechanism, drawn, predicted=None):
         "high": float(np.quantile(single, 0.9)),
         "footpoint_error": means["footpoint"],
         "shooting_vector_error": means["shooting_vector"],
-        "predicted": np.nan,
-        "is_noise": mechanism == WITHOUT_DATA,
+        # Nothing predicts the published mechanism.
+        "predicted": np.nan if mechanism == PUBLISHED else np.sqrt(expected),
+        "is_noise": bool(is_noise),
         "data_sets": single.shape[0],
         "draws": single.shape[1],
         "effective_draws": drawn.effective_draws,
@@ -400,15 +433,6 @@ def _row(space, number, mechanism, drawn, predicted=None):
         "centre_from_truth": DISPLACEMENT * space.settings["support"]["footpoint_radius"],
         "residual_scale": space.settings["residual_scale"],
     }
-    known = predicted or space.planner.predict(number, 1.0)
     if mechanism in (CERTIFIED, RELEASED):
-        line |= {"predicted": np.sqrt(known.curve), **vars(known.scales)}
-    if mechanism == CERTIFIED:
-        line |= {"is_noise": known.is_noise}
-    elif mechanism in (RELEASED, PUBLISHED):
-        line |= {"is_noise": bool(np.mean(errors["curve"]) > NOISE * known.curve_without_data)}
-    elif mechanism == NOT_PRIVATE:
-        line |= {"predicted": np.sqrt(known.curve_without_privacy)}
-    else:
-        line |= {"predicted": np.sqrt(known.curve_without_data)}
+        line |= vars(known.scales)
     return line

@@ -3,7 +3,7 @@
 import numpy as np
 
 from reproduction.measurements.utility.releases import CERTIFIED, NOT_PRIVATE, PUBLISHED, RELEASED
-from reproduction.measurements.words import number
+from reproduction.measurements.words import cell, number
 
 CELL = ["space", "budget", "n"]
 
@@ -59,13 +59,12 @@ def paragraph(table):
 def _beside_others(table):
     """Rows of the certified mechanism, beside them the errors of the others."""
     certified = table[table["mechanism"] == CERTIFIED]
-    without = table[table["mechanism"] == NOT_PRIVATE].set_index(["space", "n"])["curve_error"]
-    fitted = table[table["mechanism"] == NOT_PRIVATE].set_index(["space", "n"])["predicted"]
+    fitted = table[table["mechanism"] == NOT_PRIVATE].set_index(["space", "n"])
     published = table[table["mechanism"] == PUBLISHED].set_index(CELL)["curve_error"]
     numbers, cells = (certified.set_index(keys).index for keys in (["space", "n"], CELL))
     return certified.assign(
-        without=without.reindex(numbers).to_numpy(),
-        without_predicted=fitted.reindex(numbers).to_numpy(),
+        without=fitted["curve_error"].reindex(numbers).to_numpy(),
+        without_predicted=fitted["predicted"].reindex(numbers).to_numpy(),
         published=published.reindex(cells).to_numpy(),
     ).reset_index(drop=True)
 
@@ -124,7 +123,7 @@ def _against_prediction(useful):
 def _largest(cases, deviation):
     """The largest of some deviations, and where."""
     worst = deviation.abs().idxmax()
-    return f"{deviation[worst]:+.0%} ({_cell(cases.loc[worst])})"
+    return f"{deviation[worst]:+.0%} ({cell(cases.loc[worst])})"
 
 
 def _releases(table):
@@ -174,12 +173,12 @@ def _of_samplers(certified, published):
         worst = part.loc[part["total_variation"].idxmax()]
         sentence = (
             f"for the {name} the estimated total variation distance is at most "
-            f"{worst['total_variation']:.2g} ({_cell(worst)})"
+            f"{worst['total_variation']:.2g} ({cell(worst)})"
         )
         if len(cut):
             sentence += (
                 f", and in {len(cut)} of {len(part)} cells more than was wanted: "
-                + "; ".join(_cell(case) for _, case in cut.iterrows())
+                + "; ".join(cell(case) for _, case in cut.iterrows())
             )
         parts.append(sentence)
     return (
@@ -187,7 +186,3 @@ def _of_samplers(certified, published):
         "the certified distribution are means over weighted proposals of the same sampler, "
         "which see what few draws miss."
     )
-
-
-def _cell(case):
-    return f"{case['space']}, n = {case['n']:,}, budget {case['budget']:g}"

@@ -1,0 +1,163 @@
+"""Every measurement from its arguments to its page, on a few records: all it calls is there."""
+
+from fractions import Fraction
+from importlib import import_module
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import yaml
+
+from geodp.release.stages import ReleasePlan
+from geodp.samplers.public_points import Stage
+from reproduction.configuration import validate
+from reproduction.measurements.audit import losses, sensitivity
+from reproduction.measurements.benchmark import sizes
+from reproduction.measurements.comparison import mechanisms
+from reproduction.measurements.utility import releases
+
+ROOT = Path(__file__).resolve().parents[2]
+RATS = ROOT / "resources" / "vilmann_rats.csv"
+MADE_BY = {
+    **{"rule": "audit", "seed": 1, "lock": "0"},
+    "versions": {"python": "3", "numpy": "2", "scipy": "1"},
+}
+
+
+def settings_of(stage, changes):
+    """The shipped settings with some parts cut down."""
+    settings = yaml.safe_load((ROOT / "config" / f"{stage}.yaml").read_text())
+    for part, values in changes.items():
+        settings[part] = settings[part] | values if isinstance(values, dict) else values
+    return validate(settings, stage)
+
+
+AUDIT = settings_of(
+    "audit",
+    {
+        "sphere": {
+            **{"n": [6], "budgets": [1.0]},
+            "search": {"candidates": 8, "rounds": 1, "work": 100},
+        },
+        "certified": {"power": 4, "repetitions": 2},
+        "sensitivity": {"spaces": [{"name": "sphere", "size": 2}], "searches": 2, "rounds": 1},
+        "black_box": {"published_draws": 20, "joint_draws": 40, "power": 4},
+    },
+)
+BENCHMARK = settings_of(
+    "benchmark",
+    {
+        "draws": [5],
+        **{"spaces": {"S^2": {"n": [8], "budgets": [1.0]}}, "sizes": {"n": [10]}},
+        **{"gradients": {"megabytes": 0.05, "chains": [1]}, "fits": {"n": [8]}},
+        "seconds": dict.fromkeys(("default_sampler", "chain", "rate", "gradient"), 0)
+        | {"fit": 0.05},
+    },
+)
+CHAINS = {"records": 200, "least": 10, "most": 10}
+UTILITY = settings_of(
+    "utility",
+    {
+        "utility": {
+            **{"n": [20], "budgets": [8.0], "shown": [8.0], "draws": 2},
+            "data_sets": {"records": 40, "least": 2, "most": 2},
+            "releases": {"S^2": {"n": [20], "budgets": [8.0], "data_sets": 1, "draws": 1}},
+        },
+        "chains": {"pilots": CHAINS, "weighted": CHAINS, "most_steps": 8},
+        "comparison": {"cells": {"S^2": [[20, 8.0]]}, "data_sets": 2, "draws": 2},
+    },
+)
+
+
+@pytest.fixture
+def measured(tmp_path):
+    """A function that measures, and gives files of the tables."""
+
+    def measure(module, **arguments):
+        tables = import_module(f"reproduction.measurements.{module}").measure(**arguments)
+        name = f"{module}_{arguments.get('number')}"
+        paths = [tmp_path / f"{name}_{index}.csv" for index in range(len(tables))]
+        for path, table in zip(paths, tables, strict=True):
+            assert len(table)
+            table.to_csv(path, index=False)
+        return paths
+
+    return measure
+
+
+def summarised(stage, **arguments):
+    """What a summary makes: tables, a figure and text."""
+    module = import_module(f"reproduction.measurements.{stage}.summary")
+    made = module.summarise(**arguments, made_by=MADE_BY)
+    assert isinstance(made["csv"], pd.DataFrame)
+    return made
+
+
+def test_audit(measured, monkeypatch):
+    # One density of each block.
+    names = ("as published", "shooting vector as published")
+    monkeypatch.setattr(losses, "VARIANTS", {name: losses.VARIANTS[name] for name in names})
+    monkeypatch.setattr(sensitivity, "MOVED", names)
+    parts = [
+        measured("audit.losses", settings=AUDIT, number=number, budgets=[1.0]) for number in (2, 6)
+    ]
+    lost, neighbours = zip(*parts, strict=True)
+    [moved] = measured("audit.sensitivity", settings=AUDIT)
+    [attacks] = measured("audit.black_box", settings=AUDIT, rats=RATS)
+    made = summarised(
+        "audit",
+        settings=AUDIT,
+        losses=lost,
+        neighbours=neighbours,
+        sensitivity=moved,
+        black_box=attacks,
+        template=ROOT / "workflow" / "report" / "audit.html.j2",
+    )
+    assert set(made["csv"]["n"]) == {2, 6}
+    assert "The stated budget of the published mechanism does not hold" in made["page"]
+
+
+# Where nothing beyond the data was needed.
+@pytest.mark.filterwarnings("ignore:Data has no positive values")
+def test_benchmark(measured, monkeypatch, tmp_path):
+    # In this process: how much memory it takes does not matter here.
+    monkeypatch.setattr(sizes, "measure_size_apart", sizes.measure_size)
+    monkeypatch.setenv("GEOMSTATS_BACKEND", "numpy")
+    common = {"settings": BENCHMARK, "spaces": ["S^2"], "rats": RATS}
+    tables = [
+        *measured(
+            "benchmark.sampling",
+            settings=BENCHMARK,
+            space="S^2",
+            grid=BENCHMARK["spaces"]["S^2"],
+            rats=RATS,
+        ),
+        *measured("benchmark.gradients", **common),
+        *measured("benchmark.fits", backend="numpy", **common),
+        *measured("benchmark.sizes", folder=tmp_path, **common),
+    ]
+    made = summarised("benchmark", tables=tables)
+    assert "100 times in two dimensions" in made["text"]
+
+
+def test_utility(measured, monkeypatch):
+    def plan(planner, number, budget):
+        """One stage, in place of a search for the best ones."""
+        found = planner.predict(number, budget)
+        return ReleasePlan(found.scales, (Stage(Fraction(budget), 64),), found)
+
+    monkeypatch.setattr(releases, "plan_release", plan)
+    tables = measured("utility.releases", settings=UTILITY, space="S^2", number=20, rats=RATS)
+    made = summarised("utility", tables=tables, shown=[8.0])
+    assert made["csv"]["mechanism"].nunique() == 5
+    assert "does not hold" in made["text"]
+
+
+def test_comparison(measured, monkeypatch):
+    monkeypatch.setattr(mechanisms, "SHARES", (0.5,))
+    tables = measured(
+        "comparison.mechanisms", settings=UTILITY, space="S^2", number=20, budget=8.0, rats=RATS
+    )
+    made = summarised("comparison", tables=tables)
+    assert made["csv"]["mechanism"].nunique() == 8
+    assert "smallest worst-case regret" in made["text"]
