@@ -16,6 +16,16 @@ from geodp.errors import DataError
 # an error, such as a misread digit or a code for a missing value.
 WILD_LANDMARK = 10.0
 
+# A record this many times farther from the middle of the table than the median is noted.
+FAR_RECORD = 8.0
+
+# Records that are tried as the middle of a table.
+MIDDLES = 50
+
+# An outline that is this many times nearer to the others, in squared distance, when it starts at
+# another landmark is noted.
+BETTER_START = 2.0
+
 # Codes of digitisers for a missing landmark, in both coordinates.
 MISSING_CODES = (9999.0, -9999.0, 99999.0, -99999.0)
 
@@ -98,7 +108,74 @@ def mended_landmarks(landmarks, source, numbers, wanted, outline):
             f"outlines of {number} landmarks were resampled to {wanted} at equal arc "
             "length from the first landmark on"
         )
-    return landmarks, notes
+    return landmarks, notes + shifted_outlines(landmarks, source, numbers)
+
+
+def shifted_outlines(landmarks, source, numbers):
+    """A note that names outlines whose first landmark is not where that of the others is.
+
+    Parameters
+    ----------
+    landmarks : ndarray of complex, shape (n, k)
+        Of outlines in one direction.
+
+    Returns
+    -------
+    list of str
+    """
+    shapes = landmarks - np.mean(landmarks, axis=-1, keepdims=True)
+    shapes /= np.sqrt(np.sum(np.abs(shapes) ** 2, axis=-1, keepdims=True))
+    number = shapes.shape[-1]
+    # The mean of the outlines, each started where it fits the first one best, is clear of shifts.
+    starts, turns = _best_starts(shapes, shapes[0])[:2]
+    middle = np.mean(turns[:, None] * _started(shapes, starts), axis=0)
+    starts, _, overlaps = _best_starts(shapes, middle / np.linalg.norm(middle))
+    usual = Counter(starts.tolist()).most_common(1)[0][0]
+    best, own = np.max(overlaps, axis=-1), overlaps[:, usual]
+    shifted = (starts != usual) & (1.0 - own**2 > BETTER_START * (1.0 - best**2))
+    if not np.any(shifted):
+        return []
+    named = few(list(itertools.compress(numbers, shifted)))
+    first = few([int(shift) + 1 for shift in np.unique((starts - usual)[shifted] % number)])
+    return [
+        f"{np.sum(shifted)} outlines fit the others far better if they start at landmark {first} "
+        f"({source.record_word}s {named}): let all outlines start at the same place"
+    ]
+
+
+def _started(shapes, starts):
+    """Outlines (n, k) that begin at the landmarks with indices ``starts`` (n)."""
+    number = shapes.shape[-1]
+    return np.take_along_axis(shapes, (starts[:, None] + np.arange(number)) % number, axis=-1)
+
+
+def _best_starts(shapes, reference):
+    """Start of each outline that fits a reference best, the turn that aligns it, all overlaps."""
+    spectra = np.fft.fft(shapes) * np.conj(np.fft.fft(reference))
+    products = np.fft.ifft(spectra)
+    overlaps = np.abs(products)
+    starts = np.argmax(overlaps, axis=-1)
+    best = np.take_along_axis(products, starts[:, None], axis=-1)[:, 0]
+    return starts, np.conj(best) / np.abs(best), overlaps
+
+
+def far_records(manifold, points, source, numbers):
+    """A note that names records far from all others, which a misread value can be the cause of.
+
+    Returns
+    -------
+    list of str
+    """
+    tried = points[np.linspace(0, len(points) - 1, min(len(points), MIDDLES)).astype(int)]
+    away = min((manifold.dist(each[None], points) for each in tried), key=np.median)
+    far = away > FAR_RECORD * np.median(away)
+    if not np.any(far):
+        return []
+    return [
+        f"{np.sum(far)} records lie over {FAR_RECORD:g} times farther from the middle than half of "
+        f"all ({source.record_word}s {few(list(itertools.compress(numbers, far)))}): look for "
+        "misread values"
+    ]
 
 
 def check_counts(counts, source, numbers):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from geodp.data.checks import check_points, mended_landmarks
+from geodp.data.checks import check_points, far_records, mended_landmarks
 from geodp.data.messages import few
 from geodp.errors import DataError
 from geodp.manifolds.kendall import NoReducedShapeError
@@ -158,6 +158,7 @@ def assemble(source, manifold, options, numbers, fields, read):
             f"{source.name}: every {source.record_word} has the same point: a regression needs "
             "points that differ"
         )
+    notes += far_records(manifold, points, source, numbers)
     subjects = fields[options.subject] if options.subject else []
     # A file without subjects has none to lack.
     for number, name in zip(numbers, subjects, strict=bool(subjects)):

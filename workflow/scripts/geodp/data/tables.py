@@ -113,7 +113,7 @@ def _check_columns(columns, source, manifold, options, coordinates):
     elif has_landmarks(manifold):
         if number % 2:
             raise DataError(
-                f"{source}: {number} columns are no landmarks: name the x and the y of each in turn",
+                f"{source}: {number} columns are no landmarks: name x and y of each in turn",
                 argument="columns",
             )
     elif number not in manifold.layouts():

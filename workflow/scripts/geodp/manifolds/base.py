@@ -135,7 +135,7 @@ class Manifold(ABC):
         return {math.prod(self.point_shape): "the coordinates in row-major order"}
 
     def from_layout(self, numbers):
-        """Points (n, *point_shape) from numbers (n, k) in a layout; neither checked nor projected."""
+        """Points (n, *point_shape) from numbers (n, k) in a layout, unchecked, not projected."""
         return numbers.reshape((-1, *self.point_shape))
 
     @property
