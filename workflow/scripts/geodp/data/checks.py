@@ -19,6 +19,9 @@ WILD_LANDMARK = 10.0
 # A record this many times farther from the middle of the table than the median is noted.
 FAR_RECORD = 8.0
 
+# Fewer records than this do not say what is usual.
+FEWEST_USUAL = 10
+
 # Records that are tried as the middle of a table.
 MIDDLES = 50
 
@@ -95,12 +98,11 @@ def mended_landmarks(landmarks, source, numbers, wanted, outline):
             )
     landmarks, reversed_ones = orient(landmarks)
     if np.any(reversed_ones):
-        turned = list(itertools.compress(numbers, reversed_ones))
-        several = len(turned) > 1
+        several = np.sum(reversed_ones) > 1
         notes.append(
-            f"{len(turned)} outline{'s' if several else ''} ran clockwise and "
+            f"{np.sum(reversed_ones)} outline{'s' if several else ''} ran clockwise and "
             f"{'were' if several else 'was'} reversed from the first landmark on "
-            f"({source.record_word}{'s' if several else ''} {few(turned)})"
+            f"({_named(source, numbers, reversed_ones)})"
         )
     if number != wanted:
         landmarks = resample(landmarks, wanted)
@@ -135,11 +137,10 @@ def shifted_outlines(landmarks, source, numbers):
     shifted = (starts != usual) & (1.0 - own**2 > BETTER_START * (1.0 - best**2))
     if not np.any(shifted):
         return []
-    named = few(list(itertools.compress(numbers, shifted)))
     first = few([int(shift) + 1 for shift in np.unique((starts - usual)[shifted] % number)])
     return [
-        f"{np.sum(shifted)} outlines fit the others far better if they start at landmark {first} "
-        f"({source.record_word}s {named}): let all outlines start at the same place"
+        f"{np.sum(shifted)} of {len(shifted)} outlines would fit the others far better from "
+        f"landmark {first} on ({_named(source, numbers, shifted)}): let all start at the same place"
     ]
 
 
@@ -169,13 +170,20 @@ def far_records(manifold, points, source, numbers):
     tried = points[np.linspace(0, len(points) - 1, min(len(points), MIDDLES)).astype(int)]
     away = min((manifold.dist(each[None], points) for each in tried), key=np.median)
     far = away > FAR_RECORD * np.median(away)
-    if not np.any(far):
+    number = np.sum(far)
+    if not number or len(points) < FEWEST_USUAL:
         return []
     return [
-        f"{np.sum(far)} records lie over {FAR_RECORD:g} times farther from the middle than half of "
-        f"all ({source.record_word}s {few(list(itertools.compress(numbers, far)))}): look for "
-        "misread values"
+        f"{number} of {len(points)} records {'is' if number == 1 else 'are'} over {FAR_RECORD:g} "
+        f"times farther from the middle than half of all ({_named(source, numbers, far)}): look "
+        "for misread values"
     ]
+
+
+def _named(source, numbers, chosen):
+    """The first few of some records, in words."""
+    named = list(itertools.compress(numbers, chosen))
+    return f"{source.record_word}{'s' if len(named) > 1 else ''} {few(named)}"
 
 
 def check_counts(counts, source, numbers):
