@@ -1,6 +1,7 @@
 """Files that can be read: what comes out; `tests/workflow/test_bad_data.py` has the others."""
 
 import io
+import re
 
 import numpy as np
 import pytest
@@ -76,8 +77,21 @@ def test_order_of_columns_and_further_columns_do_not_matter():
         TRIANGLES.rstrip("\n"),
         TRIANGLES.replace("b,100", "\nb,100"),
         TRIANGLES.replace("a,1,", '"a",1.0,').replace("-7", " -7.0e0 "),
+        TRIANGLES.replace(",", "\t"),
+        TRIANGLES.replace(",", " , "),
+        TRIANGLES.replace("\n", ",,\n"),
+        '# Measured by A. N. Other, in "mm\n' + TRIANGLES.replace("b,100", "# Day 2\nb,100"),
     ],
-    ids=["line ends of Windows", "no line end", "empty line", "quotation marks and exponents"],
+    ids=[
+        "line ends of Windows",
+        "no line end",
+        "empty line",
+        "quotation marks and exponents",
+        "tabs",
+        "spaces",
+        "commas at the end",
+        "comments",
+    ],
 )
 def test_the_same_table_in_other_forms(text):
     again, records = read(text, subject="rat"), read(TRIANGLES, subject="rat")
@@ -101,6 +115,124 @@ def test_matrices_are_read_row_by_row():
     np.testing.assert_array_equal(records.points[0], [[1.0, 0.5], [0.5, 2.0]])
     np.testing.assert_array_equal(records.points[1], np.diag([3.0, 4.0]))
     np.testing.assert_array_equal(records.covariates, [0.0, 0.5, 1.0])
+
+
+def test_the_triangle_of_a_matrix_is_a_matrix():
+    entries = "x,a,b,c,d,e,f\n0,2,0.1,0.2,3,0.3,4\n1,3,0,0,4,0,5\n2,1,0,0,1,0,1\n"
+    records = read(entries, manifold=make_manifold("spd", 3), covariate="x", columns=list("abcdef"))
+    np.testing.assert_array_equal(
+        records.points[0], [[2.0, 0.1, 0.2], [0.1, 3.0, 0.3], [0.2, 0.3, 4.0]]
+    )
+
+
+def test_latitude_and_longitude_are_degrees_of_the_sphere():
+    text = "year,lat,lon\n1,90,10\n2,0,90\n3,-45,180\n"
+    records = read(
+        text,
+        manifold=make_manifold("sphere", 2),
+        covariate="year",
+        columns=["lat", "lon"],
+        coordinates="latitude_longitude",
+    )
+    half = np.sqrt(0.5)
+    expected = [[0.0, 0.0, 1.0], [0.0, 1.0, 0.0], [-half, 0.0, -half]]
+    np.testing.assert_allclose(records.points, expected, atol=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("space", "columns", "sentence"),
+    [
+        (("spd", 3), "abcd", "give 9, the coordinates in row-major order, or 6, the upper"),
+        (("spd", 2), "ab", "give 4, the coordinates in row-major order, or 3, the upper"),
+        (("euclidean", 2), "abc", "3 columns make no point of .*: give 2, the coordinates"),
+        (("euclidean", 2), "aa", "column a of a point is named more than once"),
+        (("euclidean", 2), "ax", "column x of a point is the covariate too"),
+        (("kendall", 3), "abc", "3 columns are no landmarks: name x and y of each in turn"),
+    ],
+)
+def test_columns_that_make_no_point_are_refused(space, columns, sentence):
+    text = "x,a,b,c,d\n0,1,0,0,1\n1,1,0,0,2\n2,1,0,0,3\n"
+    with pytest.raises(DataError, match=sentence):
+        read(text, manifold=make_manifold(*space), covariate="x", columns=list(columns))
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"columns": ["lat"]}, "1 columns are no latitude and longitude"),
+        ({"manifold": make_manifold("sphere", 3)}, "latitude and longitude are of the sphere S^2"),
+        ({"columns": ["lon", "lat"]}, "row 3, column lon: 120 is not between -90 and 90 degrees"),
+    ],
+)
+def test_latitudes_that_are_none_are_refused(changes, sentence):
+    settings = {"manifold": make_manifold("sphere", 2), "columns": ["lat", "lon"]} | changes
+    text = "year,lat,lon\n1,80,10\n2,0,120\n3,-45,50\n"
+    with pytest.raises(DataError, match=re.escape(sentence)):
+        read(text, covariate="year", coordinates="latitude_longitude", **settings)
+
+
+def test_a_table_of_more_landmarks_than_the_shape_has_is_refused():
+    sentence = "records have 3 landmarks and those of the manifold 2"
+    with pytest.raises(DataError, match=sentence):
+        read(TRIANGLES, manifold=make_manifold("kendall", 2), columns=None)
+
+
+def test_a_covariate_that_leaves_the_others_no_range_is_refused():
+    with pytest.raises(DataError, match="row 4, column age: 1e300 is over 1000 times farther"):
+        read(TRIANGLES.replace("b,100", "b,1e300"))
+    # A group and its complement are no misprint.
+    read(TRIANGLES.replace("b,100", "b,1").replace("a,10", "a,1").replace("a,1,0", "a,0,0"))
+
+
+def test_points_that_are_all_the_same_are_refused():
+    text = "x,a,b\n0,1,0\n1,1,0\n2,1,0\n"
+    with pytest.raises(DataError, match="every row has the same point"):
+        read(text, manifold=make_manifold("euclidean", 2), covariate="x", columns=["a", "b"])
+
+
+def test_a_decimal_comma_is_named():
+    with pytest.raises(DataError, match="row 4, column y3: '-7,5' has a comma for its decimal"):
+        read(TRIANGLES.replace("-7", '"-7,5"'))
+
+
+def test_records_far_from_all_others_are_noted():
+    rng = np.random.default_rng(1)
+    points = rng.normal(size=(30, 2))
+    points[[4, 17]] += [40.0, 0.0]
+    lines = [f"{x},{a},{b}" for x, (a, b) in enumerate(points)]
+    settings = {"manifold": make_manifold("euclidean", 2), "covariate": "x", "columns": ["a", "b"]}
+    [note] = read("\n".join(["x,a,b", *lines]), **settings).notes
+    assert note == (
+        "2 of 30 records are over 8 times farther from the middle than half of all (rows 6, 19): "
+        "look for misread values"
+    )
+    del lines[17], lines[4]
+    assert read("\n".join(["x,a,b", *lines]), **settings).notes == []
+
+
+@pytest.mark.parametrize("shift", [1, 3, -1])
+def test_outlines_that_start_elsewhere_are_noted(shift):
+    rng = np.random.default_rng(2)
+    angles = np.linspace(0.0, 2.0 * np.pi, 20, endpoint=False)
+    outline = (3.0 + np.cos(2.0 * angles) + 0.5 * np.sin(3.0 * angles)) * np.exp(1j * angles)
+    outlines = outline * np.exp(1j * rng.uniform(0.0, 6.0, (9, 1)))
+    outlines = outlines + 0.03 * (rng.normal(size=(9, 20)) + 1j * rng.normal(size=(9, 20)))
+    settings = {"manifold": make_manifold("kendall", 20), "outline": True, "columns": None}
+    assert read(_outline_table(outlines), **settings).notes == []
+    outlines[2::3] = np.roll(outlines[2::3], shift, axis=-1)
+    [note] = read(_outline_table(outlines), **settings).notes
+    assert note == (
+        "3 of 9 outlines would fit the others far better from landmark "
+        f"{shift % 20 + 1} on (rows 4, 7, 10): let all start at the same place"
+    )
+
+
+def _outline_table(outlines):
+    lines = [",".join(["age", *landmark_columns(outlines.shape[-1])])]
+    for age, outline in enumerate(outlines):
+        numbers = np.stack([outline.real, outline.imag], axis=-1).ravel()
+        lines.append(",".join(map(repr, [age, *numbers.tolist()])))
+    return "\n".join(lines)
 
 
 def test_flat_points_are_kept_as_they_are():
@@ -349,11 +481,11 @@ def test_clockwise_outlines_are_turned_also_when_all_are(read_outlines):
 
 
 def test_notes_name_a_few_rows_only():
-    # Eleven squares against ten; ten rows are more than a note should hold.
-    square = [0, 0, 2, 0, 2, 1, 0, 1]
-    turned = [0, 0, 0, 1, 2, 1, 2, 0]
+    # Eleven quadrangles against ten; ten rows are more than a note should hold.
     lines = ["age," + ",".join(landmark_columns(4))]
     for age in range(21):
+        wide = 2.0 + 0.01 * age
+        square, turned = [0, 0, wide, 0, 2, 1, 0, 1], [0, 0, 0, 1, 2, 1, wide, 0]
         lines.append(",".join(map(str, [age, *(turned if age % 2 else square)])))
     records = read(
         "\n".join(lines), manifold=make_manifold("kendall", 4), outline=True, columns=None
@@ -361,7 +493,8 @@ def test_notes_name_a_few_rows_only():
     assert len(records.notes) == 1
     assert records.notes[0].startswith("10 outlines")
     assert records.notes[0].endswith("(rows 3, 5, 7, 9, 11, ...)")
-    np.testing.assert_allclose(records.points, shapes([[0, 2, 2 + 1j, 1j]] * 21), atol=1e-14)
+    straight = [[0, 2.0 + 0.01 * age, 2 + 1j, 1j] for age in range(21)]
+    np.testing.assert_allclose(records.points, shapes(straight), atol=1e-14)
 
 
 def test_unread_columns_of_an_outline_table_may_hold_anything():

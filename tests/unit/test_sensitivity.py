@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from geodp.errors import DataError
 from geodp.manifolds.registry import make_manifold
 from geodp.manifolds.spd import SPD
 from geodp.manifolds.sphere import Sphere
@@ -10,6 +11,7 @@ from geodp.models.geodesic import GeodesicModel
 from geodp.models.losses import Huber
 from geodp.models.sensitivity import (
     NoTheoryError,
+    check_data_radius,
     gradient_sensitivity,
     mean_sensitivity,
     neighbour_ratios,
@@ -272,3 +274,14 @@ def test_a_ball_that_is_missing_or_too_large_is_refused(radius, message):
     ):
         with pytest.raises(ValueError, match=message):
             bound()
+
+
+def test_a_radius_too_small_for_the_data_is_refused():
+    space = SPD(2)
+    identity = np.broadcast_to(np.eye(2), (2, 5, 2, 2))
+    steps = np.linspace(-1.0, 1.0, 5)[:, None] * np.array([[0.1], [0.3]])[:, None] * [1.0, 0.0, 0.0]
+    points = space.exp(identity, space.tangent(identity, steps))
+    check_data_radius(space, points, None)
+    check_data_radius(space, points, 0.3)
+    with pytest.raises(DataError, match=r"two records are 0\.6 apart, and no ball of radius 0\.29"):
+        check_data_radius(space, points, 0.29)

@@ -21,6 +21,7 @@ from reproduction.configuration import (
     ConfigurationError,
     load_settings,
     reference,
+    refuse_repeated_keys,
     validate,
 )
 from reproduction.configuration.figures import KINDS
@@ -108,6 +109,21 @@ REFUSED = {
         {f"{RATS}.data.covariates": "age"},
         f"{RATS}.data.covariates is unknown",
         "did you mean covariate?",
+    ),
+    "the same budget in two ways": (
+        {f"{SPHERE}.budgets": {"equal": {"totals": ["1", "1.00"]}}, f"{SPHERE}.figures": {}},
+        f"{SPHERE}.budgets.equal: the cells p0.5_v0.5 and p0.50_v0.50 have the same budgets",
+        "write each budget in one way",
+    ),
+    "folder for a table": (
+        {f"{RATS}.data.path": "resources"},
+        f"{RATS}.data.path: resources is a folder",
+        "name the file in it",
+    ),
+    "predictions outside the range": (
+        {f"{RATS}.data.covariate_range": [7, 200], f"{RATS}.figures.shapes.values": [30, 300]},
+        f"{RATS}.figures.shapes.values[1]: 300 lies outside the covariate's range, 7 to 200",
+        "choose a value within it",
     ),
     "unknown key of a grid": (
         {f"{SPHERE}.budgets.equal": {"totls": ["1"]}},
@@ -317,11 +333,6 @@ REFUSED = {
     "missing table": (
         {f"{RATS}.data.path": "resources/mice.csv"},
         f"{RATS}.data.path: there is no file resources/mice.csv",
-        "put it there or correct the path",
-    ),
-    "folder for a table": (
-        {f"{RATS}.data.path": "resources"},
-        f"{RATS}.data.path: there is no file resources",
         "put it there or correct the path",
     ),
     "unknown kind of figure": (
@@ -970,7 +981,8 @@ def test_defaults_are_filled_in(small):
     )
     # A study of a table gets none of the keys of simulated data.
     assert set(rats.settings["data"]) == {
-        *("source", "path", "covariate", "covariate_range", "columns", "transformation"),
+        *("source", "path", "covariate", "covariate_range", "columns", "coordinates"),
+        "transformation",
         *("subject", "keep", "outline", "landmarks", "stand_in"),
     }
     assert rats.settings["data"]["stand_in"] is None
@@ -1305,3 +1317,17 @@ def test_command_that_runs_nothing_needs_no_number_of_cores(checkout):
 def test_samplers_take_the_settings_of_a_study(name):
     for study in studies_of(SHIPPED[name]).values():
         inspect.signature(plan).bind(None, None, 1, **study.sampler_settings("default")["plan"])
+
+
+def test_a_key_that_stands_twice_is_refused(tmp_path):
+    path = tmp_path / "twice.yaml"
+    path.write_text("name: a\nstudies:\n  sphere: {seed: 1}\n  rats:\n    seed: 1\n    seed: 2\n")
+    with pytest.raises(ConfigurationError, match=r"twice\.yaml, line 6: the key seed stands in"):
+        refuse_repeated_keys(path, path.name)
+
+
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "config").glob("*.yaml")), ids=lambda path: path.stem
+)
+def test_no_shipped_configuration_has_a_key_twice(path):
+    refuse_repeated_keys(path, path.name)

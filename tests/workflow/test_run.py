@@ -595,3 +595,23 @@ def test_unknown_command(ready):
     assert result.returncode == 127
     assert is_one_sentence(result.stderr)
     assert "no-such-command" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        (["--configfile", "missing.yaml"], "there is no configuration missing.yaml"),
+        (["--cores", "2", "--configfile", "right.yaml", "all"], "there is no configuration all"),
+        (["--configfile=folder"], "the configuration folder is a folder"),
+        (["--configfile", "wide.yaml", "-n"], "the configuration wide.yaml is UTF-16 text"),
+    ],
+)
+def test_configuration_that_cannot_be_read(checkout, given, sentence):
+    (checkout.root / "folder").mkdir()
+    (checkout.root / "right.yaml").write_text("name: right\n")
+    (checkout.root / "wide.yaml").write_text("name: wide\n", encoding="utf-16")
+    result = checkout.run("snakemake", *given, cwd=checkout.root)
+    assert result.returncode == 2
+    assert is_one_sentence(result.stderr)
+    assert sentence in result.stderr
+    assert not (checkout.root / ".venv").exists()

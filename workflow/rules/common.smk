@@ -7,7 +7,7 @@ from importlib import import_module
 from pathlib import Path
 
 from geodp.errors import DataError
-from reproduction.configuration import validate
+from reproduction.configuration import refuse_repeated_keys, validate
 from reproduction.dependencies import code
 from reproduction.studies import expand
 
@@ -22,6 +22,8 @@ if " " in sys.executable:
     )
 
 try:
+    for path in workflow.configfiles:
+        refuse_repeated_keys(path, path)
     checked = validate(config)
     # The checked configuration leaves out some keys that were given as null.
     config.clear()

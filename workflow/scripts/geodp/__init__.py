@@ -21,6 +21,7 @@ _MODULES = {
     "geodp.models.fitting": ("Fit",),
     "geodp.models.geodesic": ("GeodesicModel",),
     "geodp.models.losses": ("Distance", "Huber", "SquaredDistance"),
+    "geodp.release.inspection": ("Inspection", "inspect_inputs"),
     "geodp.release.planner": ("Planner",),
     "geodp.release.release": ("Release", "release_geodesic"),
     "geodp.release.stages": ("plan_release",),

@@ -7,6 +7,7 @@ is a group and a budget for each block of the model, or one in all.  One job sam
 
 import hashlib
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import cached_property
 from pathlib import Path
 
@@ -271,6 +272,7 @@ def _expand_study(name, settings, cells_per_job):
     settings = settings | {"manifold": _with_digest(settings["manifold"], f"{key}.manifold")}
     study = Study(name, settings, cells_per_job, table, groups={}, cells={}, grids=[])
     budgets = _divided_budgets(study, key)
+    written = {}
     for index, entry in enumerate(settings["cells"]):
         place = f"{key}.cells[{index}]"
         for grid in entry["budgets"]:
@@ -283,6 +285,7 @@ def _expand_study(name, settings, cells_per_job):
                 study.groups[group] = properties
                 for divided in budgets[grid]:
                     cell = cell_name(divided)
+                    _check_one_spelling(written, divided, cell, f"{key}.budgets.{grid}")
                     study.cells.setdefault(group, {})[cell] = divided
                     # Two entries, or a repeated budget, may give the same cell.
                     if (grid, group, cell) not in study.grids:
@@ -314,6 +317,16 @@ def _divided_budgets(study, key):
         raise ConfigurationError(f"configuration key {problem}") from None
 
 
+def _check_one_spelling(written, divided, cell, key):
+    """Refuse budgets that are equal and written in two ways, which would be two cells."""
+    first = written.setdefault(tuple(map(Decimal, divided.values())), cell)
+    if first != cell:
+        raise ConfigurationError(
+            f"configuration key {key}: the cells {first} and {cell} have the same budgets: write "
+            "each budget in one way"
+        )
+
+
 def _find_table(data, key):
     """Path of a study's records: the one that exists of those it names, or ``None``."""
     if data["source"] != "table":
@@ -324,6 +337,11 @@ def _find_table(data, key):
         raise ConfigurationError(
             f"configuration key {key}: there are both {there[0]} and {there[1]}: keep one"
         )
+    for name in given:
+        if Path(name).is_dir():
+            raise ConfigurationError(
+                f"configuration key {key}: {name} is a folder: name the file in it"
+            )
     if not there and data["stand_in"] is None:
         _check_file(" or ".join(given), key)
     return there[0] if there else None
@@ -396,6 +414,7 @@ def _check_figures(study, key):
             raise ConfigurationError(
                 f"{place}: no sizes are given under {key}.neighbours.n: add them"
             )
+        _check_values(study, figure, place)
         if figure["kind"] in OF_ONE_COVARIATE:
             _check_space(study, figure["kind"], place)
         if figure["kind"] == "convergence":
@@ -404,6 +423,20 @@ def _check_figures(study, key):
             _check_cell(study, name, place)
         if figure["kind"] in PREDICTED:
             _check_predicted(study, name, place)
+
+
+def _check_values(study, figure, place):
+    """Refuse covariates of predictions outside the range, where that is known before the run."""
+    data = study.settings["data"]
+    limits = [0.0, 1.0] if study.source == "simulated" else data.get("covariate_range")
+    if limits is None:
+        return
+    for index, value in enumerate(figure.get("values", [])):
+        if not limits[0] <= value <= limits[1]:
+            raise ConfigurationError(
+                f"{place}.values[{index}]: {value:g} lies outside the covariate's range, "
+                f"{limits[0]:g} to {limits[1]:g}: choose a value within it"
+            )
 
 
 def _check_space(study, kind, place):

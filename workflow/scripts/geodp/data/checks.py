@@ -16,6 +16,19 @@ from geodp.errors import DataError
 # an error, such as a misread digit or a code for a missing value.
 WILD_LANDMARK = 10.0
 
+# A record this many times farther from the middle of the table than the median is noted.
+FAR_RECORD = 8.0
+
+# Fewer records than this do not say what is usual.
+FEWEST_USUAL = 10
+
+# Records that are tried as the middle of a table.
+MIDDLES = 50
+
+# An outline that is this many times nearer to the others, in squared distance, when it starts at
+# another landmark is noted.
+BETTER_START = 2.0
+
 # Codes of digitisers for a missing landmark, in both coordinates.
 MISSING_CODES = (9999.0, -9999.0, 99999.0, -99999.0)
 
@@ -85,12 +98,11 @@ def mended_landmarks(landmarks, source, numbers, wanted, outline):
             )
     landmarks, reversed_ones = orient(landmarks)
     if np.any(reversed_ones):
-        turned = list(itertools.compress(numbers, reversed_ones))
-        several = len(turned) > 1
+        several = np.sum(reversed_ones) > 1
         notes.append(
-            f"{len(turned)} outline{'s' if several else ''} ran clockwise and "
+            f"{np.sum(reversed_ones)} outline{'s' if several else ''} ran clockwise and "
             f"{'were' if several else 'was'} reversed from the first landmark on "
-            f"({source.record_word}{'s' if several else ''} {few(turned)})"
+            f"({_named(source, numbers, reversed_ones)})"
         )
     if number != wanted:
         landmarks = resample(landmarks, wanted)
@@ -98,7 +110,80 @@ def mended_landmarks(landmarks, source, numbers, wanted, outline):
             f"outlines of {number} landmarks were resampled to {wanted} at equal arc "
             "length from the first landmark on"
         )
-    return landmarks, notes
+    return landmarks, notes + shifted_outlines(landmarks, source, numbers)
+
+
+def shifted_outlines(landmarks, source, numbers):
+    """A note that names outlines whose first landmark is not where that of the others is.
+
+    Parameters
+    ----------
+    landmarks : ndarray of complex, shape (n, k)
+        Of outlines in one direction.
+
+    Returns
+    -------
+    list of str
+    """
+    shapes = landmarks - np.mean(landmarks, axis=-1, keepdims=True)
+    shapes /= np.sqrt(np.sum(np.abs(shapes) ** 2, axis=-1, keepdims=True))
+    number = shapes.shape[-1]
+    # The mean of the outlines, each started where it fits the first one best, is clear of shifts.
+    starts, turns = _best_starts(shapes, shapes[0])[:2]
+    middle = np.mean(turns[:, None] * _started(shapes, starts), axis=0)
+    starts, _, overlaps = _best_starts(shapes, middle / np.linalg.norm(middle))
+    usual = Counter(starts.tolist()).most_common(1)[0][0]
+    best, own = np.max(overlaps, axis=-1), overlaps[:, usual]
+    shifted = (starts != usual) & (1.0 - own**2 > BETTER_START * (1.0 - best**2))
+    if not np.any(shifted):
+        return []
+    first = few([int(shift) + 1 for shift in np.unique((starts - usual)[shifted] % number)])
+    return [
+        f"{np.sum(shifted)} of {len(shifted)} outlines would fit the others far better from "
+        f"landmark {first} on ({_named(source, numbers, shifted)}): let all start at the same place"
+    ]
+
+
+def _started(shapes, starts):
+    """Outlines (n, k) that begin at the landmarks with indices ``starts`` (n)."""
+    number = shapes.shape[-1]
+    return np.take_along_axis(shapes, (starts[:, None] + np.arange(number)) % number, axis=-1)
+
+
+def _best_starts(shapes, reference):
+    """Start of each outline that fits a reference best, the turn that aligns it, all overlaps."""
+    spectra = np.fft.fft(shapes) * np.conj(np.fft.fft(reference))
+    products = np.fft.ifft(spectra)
+    overlaps = np.abs(products)
+    starts = np.argmax(overlaps, axis=-1)
+    best = np.take_along_axis(products, starts[:, None], axis=-1)[:, 0]
+    return starts, np.conj(best) / np.abs(best), overlaps
+
+
+def far_records(manifold, points, source, numbers):
+    """A note that names records far from all others, which a misread value can be the cause of.
+
+    Returns
+    -------
+    list of str
+    """
+    tried = points[np.linspace(0, len(points) - 1, min(len(points), MIDDLES)).astype(int)]
+    away = min((manifold.dist(each[None], points) for each in tried), key=np.median)
+    far = away > FAR_RECORD * np.median(away)
+    number = np.sum(far)
+    if not number or len(points) < FEWEST_USUAL:
+        return []
+    return [
+        f"{number} of {len(points)} records {'is' if number == 1 else 'are'} over {FAR_RECORD:g} "
+        f"times farther from the middle than half of all ({_named(source, numbers, far)}): look "
+        "for misread values"
+    ]
+
+
+def _named(source, numbers, chosen):
+    """The first few of some records, in words."""
+    named = list(itertools.compress(numbers, chosen))
+    return f"{source.record_word}{'s' if len(named) > 1 else ''} {few(named)}"
 
 
 def check_counts(counts, source, numbers):

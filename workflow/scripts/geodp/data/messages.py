@@ -45,8 +45,8 @@ class RecordFile:
 
 
 @contextmanager
-def named_csv_errors(name, reader):
-    """Name the table, and the row where it is known, in errors of a ``csv.reader``."""
+def named_csv_errors(name, reader=None):
+    """Name the table, and the row where it is known, in errors of its text and ``csv.reader``."""
     try:
         yield
     except UnicodeDecodeError as problem:

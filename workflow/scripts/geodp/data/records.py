@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from geodp.data.checks import check_points, mended_landmarks
+from geodp.data.checks import check_points, far_records, mended_landmarks
 from geodp.data.messages import few
 from geodp.errors import DataError
 from geodp.manifolds.kendall import NoReducedShapeError
@@ -17,6 +17,13 @@ from geodp.manifolds.kendall import NoReducedShapeError
 TRANSFORMATIONS = {"none": lambda value: value, "log": math.log}
 
 FEWEST_RECORDS = 3
+
+# Points no farther apart than this are the same, up to rounding.
+SAME_POINT = 1e-9
+
+# A covariate this many times farther out than all others are apart is a misprint or a code, and
+# would leave the others no range.
+WILD_COVARIATE = 1000.0
 
 
 @dataclass(frozen=True)
@@ -142,10 +149,16 @@ def assemble(source, manifold, options, numbers, fields, read):
                 f"{source.record(numbers[problem.record])}: {problem.reason}"
             ) from problem
     else:
-        points = array.reshape((-1, *manifold.point_shape))
+        points = manifold.from_layout(array)
         check_points(manifold, points, source, numbers)
         # Removes the rounding of decimal text.
         points = manifold.project(points)
+    if np.max(manifold.dist(points[:1], points)) <= SAME_POINT:
+        raise DataError(
+            f"{source.name}: every {source.record_word} has the same point: a regression needs "
+            "points that differ"
+        )
+    notes += far_records(manifold, points, source, numbers)
     subjects = fields[options.subject] if options.subject else []
     # A file without subjects has none to lack.
     for number, name in zip(numbers, subjects, strict=bool(subjects)):
@@ -222,6 +235,8 @@ def number_of(text, source, record, field_name):
     value = finite_number(text)
     if value is None:
         fault = f"'{text}' is not a number" if text.strip() else "the value is missing"
+        if finite_number(text.replace(",", ".")) is not None:
+            fault = f"'{text}' has a comma for its decimal point"
         raise source.refusal(record, fault, field_name)
     return value
 
@@ -237,6 +252,8 @@ def _scaled(source, options, numbers, texts):
             f"{source.name}: {source.field_word} {name} is {texts[0]} in every "
             f"{source.record_word}: a regression needs a covariate that varies"
         )
+    if options.covariate_range is None:
+        _refuse_wild_covariate(source, name, numbers, raw, texts)
     if options.covariate_range is not None:
         low, high = options.covariate_range
         if not low < high:
@@ -270,3 +287,19 @@ def _scaled(source, options, numbers, texts):
     low, high = transformation(low), transformation(high)
     values = np.array([transformation(value) for value in raw])
     return (values - low) / (high - low), (low, high)
+
+
+def _refuse_wild_covariate(source, name, numbers, values, texts):
+    """Refuse a covariate that leaves all others no range."""
+    order = np.argsort(values)
+    ascending = np.array(values)[order]
+    for end, others in ((0, ascending[1:]), (-1, ascending[:-1])):
+        others_range, away = np.ptp(others), np.max(np.abs(others - ascending[end]))
+        if 0.0 < WILD_COVARIATE * others_range < away:
+            index = order[end]
+            raise source.refusal(
+                numbers[index],
+                f"{texts[index]} is over {WILD_COVARIATE:g} times farther from the other values "
+                "than they are apart",
+                name,
+            )

@@ -10,6 +10,7 @@ from geodp.data.checks import check_counts
 from geodp.data.messages import RecordFile, few, named_csv_errors
 from geodp.data.records import RecordOptions, assemble, finite_number, has_landmarks, number_of
 from geodp.errors import DataError
+from geodp.manifolds.registry import layout_advice
 
 
 def landmark_columns(number):
@@ -17,21 +18,24 @@ def landmark_columns(number):
     return [f"{axis}{index}" for index in range(1, number + 1) for axis in "xy"]
 
 
-def read_records(text, source, manifold, covariate, columns, **settings):
+def read_records(text, source, manifold, covariate, columns, coordinates="ambient", **settings):
     """Read records of a regression from a table with one record a row.
 
     Parameters
     ----------
     text : iterable of str
-        Lines of comma-separated values with a header.
+        Lines of comma-separated values with a header, or of values separated by tabs.  Empty
+        lines and those that begin with ``#`` are passed over.
     source : str
         Name of the table in messages.
     manifold : Manifold
     covariate : str
         Column of the covariate.
     columns : list of str or None
-        Columns of the point: landmarks ``x1, y1, ...`` for planar shapes, else the ambient
-        coordinates in row-major order.  ``None``, with ``outline``: all landmarks of the header.
+        Columns of the point: landmarks ``x1, y1, ...`` for planar shapes, else numbers in one of
+        the manifold's `layouts`.  ``None``, for planar shapes: all landmarks of the header.
+    coordinates : {"ambient", "latitude_longitude"}
+        What the columns hold; latitude and longitude are of the sphere S^2, in degrees.
     **settings
         The other parameters of `RecordOptions`.
 
@@ -52,6 +56,8 @@ def read_records(text, source, manifold, covariate, columns, **settings):
             "outline to false",
             argument="outline",
         )
+    if columns is not None:
+        _check_columns(columns, source.name, manifold, options, coordinates)
     columns, rows = _numbered_rows(text, source.name, options.fields, columns)
     lines = [line for line, _ in rows]
 
@@ -72,52 +78,115 @@ def read_records(text, source, manifold, covariate, columns, **settings):
                 for index, record in zip(kept, cells, strict=True)
             ]
         )
+        if coordinates == "latitude_longitude":
+            numbers = _on_the_sphere(numbers, source, [lines[index] for index in kept], columns)
         return numbers[:, 0::2] + 1j * numbers[:, 1::2] if has_landmarks(manifold) else numbers
 
     fields = {name: [row[name].strip() for _, row in rows] for name in options.fields}
     return assemble(source, manifold, options, lines, fields, read)
 
 
+def _check_columns(columns, source, manifold, options, coordinates):
+    """Refuse columns that make no point of the manifold."""
+    for name in dict.fromkeys(columns):
+        other = {options.covariate: "the covariate", options.subject: "the subject"}.get(name)
+        if columns.count(name) > 1 or other:
+            also = f"is {other} too" if other else "is named more than once"
+            raise DataError(
+                f"{source}: column {name} of a point {also}: name each coordinate's own column",
+                argument="columns",
+            )
+    number = len(columns)
+    if coordinates == "latitude_longitude":
+        if manifold.layouts().keys() != {3} or manifold.name != "sphere S^2":
+            raise DataError(
+                f"{source}: latitude and longitude are of the sphere S^2, not of {manifold.name}: "
+                "set coordinates to ambient",
+                argument="coordinates",
+            )
+        if number != 2:
+            raise DataError(
+                f"{source}: {number} columns are no latitude and longitude: name two, the latitude "
+                "first",
+                argument="columns",
+            )
+    elif has_landmarks(manifold):
+        if number % 2:
+            raise DataError(
+                f"{source}: {number} columns are no landmarks: name x and y of each in turn",
+                argument="columns",
+            )
+    elif number not in manifold.layouts():
+        raise DataError(
+            f"{source}: {number} columns make no point of {manifold.name}: "
+            f"{layout_advice(manifold)}",
+            argument="columns",
+        )
+
+
 def _numbered_rows(text, source, fields, columns):
     """Columns of the point, and pairs of a line number and a row as a dictionary.
 
-    The header and the lengths of rows are checked.  Without columns those of an outline are used.
+    The header and the lengths of rows are checked.  Without columns those of landmarks are used.
     """
-    reader = csv.DictReader(text, strict=True)
-    # The dictionary reader's own count is that of the row before.
-    with named_csv_errors(source, reader.reader):
-        header = reader.fieldnames
-        if not header:
-            raise DataError(f"{source}: the table is empty: give a header and one record a row")
-        if len(header) == 1 and ";" in header[0]:
+    with named_csv_errors(source):
+        # An empty line keeps the numbers of those after a comment.
+        lines = ["" if line.startswith("#") else line for line in text]
+    first = next(filter(str.strip, lines), "")
+    delimiter = "\t" if "\t" in first and "," not in first else ","
+    reader = csv.reader(lines, delimiter=delimiter, strict=True)
+    with named_csv_errors(source, reader):
+        rows = [(reader.line_num, cells) for cells in reader if "".join(cells).strip()]
+    if not rows:
+        raise DataError(f"{source}: the table is empty: give a header and one record a row")
+    (top, names), *rows = rows
+    header = [name.strip() for name in names]
+    if len(header) == 1 and ";" in header[0]:
+        raise DataError(
+            f"{source}, row {top}: its columns are separated by semicolons: save it with commas"
+        )
+    # Programs that write a comma after every value leave a last column without a name.
+    while header and not header[-1]:
+        header.pop()
+    if columns is None:
+        columns = _columns_of_landmarks(header, source)
+    for name in [*fields, *columns]:
+        if name not in header:
             raise DataError(
-                f"{source}, row 1: its columns are separated by semicolons: save it with commas"
+                f"{source}, row {top}: there is no column {name} (there are: {few(header)}): add "
+                "it, or correct the name that was asked for"
             )
-        if columns is None:
-            columns = _outline_columns(header, source)
-        for name in [*fields, *columns]:
-            if name not in header:
-                raise DataError(
-                    f"{source}, row 1: there is no column {name} (there are: {few(header)}): add "
-                    "it, or correct the name that was asked for"
-                )
-            if header.count(name) > 1:
-                raise DataError(
-                    f"{source}, row 1: {header.count(name)} columns are called {name}: rename or "
-                    "remove the others"
-                )
-        rows = []
-        for row in reader:
-            if None in row or None in row.values():
-                raise DataError(
-                    f"{source}, row {reader.line_num}: it has another number of columns than the "
-                    f"header's {len(header)}: complete or remove the row"
-                )
-            rows.append((reader.line_num, row))
-    return columns, rows
+        if header.count(name) > 1:
+            raise DataError(
+                f"{source}, row {top}: {header.count(name)} columns are called {name}: rename or "
+                "remove the others"
+            )
+    number = len(header)
+    for line, cells in rows:
+        if len(cells) < number or "".join(cells[number:]).strip():
+            raise DataError(
+                f"{source}, row {line}: it has another number of columns than the header's "
+                f"{number}: complete or remove the row"
+            )
+    return columns, [(line, dict(zip(header, cells, strict=False))) for line, cells in rows]
 
 
-def _outline_columns(header, source):
+def _on_the_sphere(degrees, source, rows, columns):
+    """Unit vectors (n, 3) from latitudes and longitudes (n, 2)."""
+    for row, pair in zip(rows, degrees, strict=True):
+        for value, name, low, high in zip(
+            pair, columns, (-90.0, -180.0), (90.0, 360.0), strict=True
+        ):
+            if not low <= value <= high:
+                raise source.refusal(
+                    row, f"{value:g} is not between {low:g} and {high:g} degrees", name
+                )
+    latitude, longitude = np.radians(degrees).T
+    flat = np.cos(latitude)
+    return np.stack([flat * np.cos(longitude), flat * np.sin(longitude), np.sin(latitude)], axis=-1)
+
+
+def _columns_of_landmarks(header, source):
     """The columns ``x1, y1, ..., xk, yk`` for the greatest number k in a header."""
     names = {name for name in header if re.fullmatch(r"[xy][1-9][0-9]*", name)}
     if not names:

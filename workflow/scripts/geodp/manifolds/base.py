@@ -5,6 +5,7 @@ Arrays carry leading batch axes; a point or a tangent vector occupies the last
 Tangent vectors are stored in the same ambient coordinates as points.
 """
 
+import math
 from abc import ABC, abstractmethod
 
 import numpy as np
@@ -128,6 +129,14 @@ class Manifold(ABC):
         ndarray of bool, shape of the batch
         """
         return np.zeros(self.batch_shape(points), dtype=bool)
+
+    def layouts(self):
+        """How the numbers of a point are laid out in files: by how many there are, in words."""
+        return {math.prod(self.point_shape): "the coordinates in row-major order"}
+
+    def from_layout(self, numbers):
+        """Points (n, *point_shape) from numbers (n, k) in a layout, unchecked, not projected."""
+        return numbers.reshape((-1, *self.point_shape))
 
     @property
     def point_ndim(self):

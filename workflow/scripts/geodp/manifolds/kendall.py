@@ -63,6 +63,13 @@ class ComplexProjectiveSpace(UnitNormSpace):
         # In two complex dimensions the space is a sphere of curvature 4.
         self.curvature_bounds = (1.0 if size > 2 else 4.0, 4.0)
 
+    def layouts(self):
+        words = "real and imaginary part in turn (x1, y1, x2, ... if these are landmarks)"
+        return {2 * self.point_shape[0]: words}
+
+    def from_layout(self, numbers):
+        return numbers[:, 0::2] + 1j * numbers[:, 1::2]
+
     def align(self, point, other):
         _, phase = self.align_overlap(hermitian(point, other))
         return phase[..., None] * other

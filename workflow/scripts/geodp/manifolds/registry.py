@@ -64,8 +64,7 @@ def parse_point(manifold, numbers, place):
     ----------
     manifold : Manifold
     numbers : sequence of float
-        Coordinates in row-major order; real and imaginary part of each in turn for shapes, which
-        is ``x1, y1, x2, ...`` for landmarks.
+        In one of the manifold's `layouts`.
     place : str
         What messages call the numbers.
 
@@ -79,21 +78,20 @@ def parse_point(manifold, numbers, place):
         The numbers are not those of a point.
     """
     values = np.asarray(numbers, dtype=float)
-    is_complex = manifold.dtype is complex
-    expected = int(np.prod(manifold.point_shape)) * (2 if is_complex else 1)
-    if values.size != expected:
-        order = "in row-major order"
-        if is_complex:
-            order = "real and imaginary part in turn (x1, y1, x2, ... if these are landmarks)"
+    if values.size not in manifold.layouts():
         raise DataError(
-            f"{place}: its {values.size} numbers make no point of {manifold.name}: give the "
-            f"coordinates as {expected} numbers, {order}"
+            f"{place}: its {values.size} numbers make no point of {manifold.name}: "
+            f"{layout_advice(manifold)}"
         )
-    if is_complex:
-        values = values[0::2] + 1j * values[1::2]
     with np.errstate(invalid="ignore"):
-        point = manifold.project(values.reshape(manifold.point_shape))
+        [point] = manifold.project(manifold.from_layout(values.reshape((1, -1))))
     reason = manifold.invalid_reason(point)
     if reason is not None:
         raise DataError(f"{place}: not a point of {manifold.name}, since {reason}: correct it")
     return point
+
+
+def layout_advice(manifold):
+    """What numbers to give for a point, as the end of a message."""
+    layouts = manifold.layouts().items()
+    return "give " + ", or ".join(f"{number}, {words}" for number, words in layouts)

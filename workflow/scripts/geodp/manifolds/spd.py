@@ -136,6 +136,17 @@ class SPD(SymmetricSpace):
         identity = np.broadcast_to(np.eye(self.size), (*shape, self.size, self.size))
         return self.exp(identity, self.random_tangent_in_ball(rng, identity, radius))
 
+    def layouts(self):
+        return super().layouts() | {self.dim: "the upper triangle row by row"}
+
+    def from_layout(self, numbers):
+        if numbers.shape[-1] != self.dim or self.size == 1:
+            return super().from_layout(numbers)
+        matrices = np.zeros((len(numbers), *self.point_shape))
+        matrices[:, self._rows, self._columns] = numbers
+        matrices[:, self._columns, self._rows] = numbers
+        return matrices
+
     def invalid_reason(self, array):
         if not np.all(np.isfinite(array)):
             return "an entry is not a finite number"

@@ -199,7 +199,7 @@ def map_records(public, covariates, points, subjects=None):
         The number of records is not the public one, a subject has several, or shapes do not match.
     """
     manifold = public.manifold
-    covariates, points = _arrays(manifold, covariates, points)
+    covariates, points = record_arrays(manifold, covariates, points)
     if points.shape != covariates.shape + manifold.point_shape:
         raise DataError(
             f"{manifold.name}: points and covariates do not go together: give one point of shape "
@@ -225,7 +225,7 @@ def map_records(public, covariates, points, subjects=None):
     return MappedRecords(x, y, valid)
 
 
-def _arrays(manifold, covariates, points):
+def record_arrays(manifold, covariates, points):
     """Covariates and points as arrays; records that do not fit become NaN."""
     try:
         return np.asarray(covariates, dtype=float), np.asarray(points, dtype=manifold.dtype)

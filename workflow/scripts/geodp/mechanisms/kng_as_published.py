@@ -24,7 +24,11 @@ from geodp.mechanisms.target import Target
 from geodp.models.blocks import FOOTPOINT
 from geodp.models.fitting import Fit
 from geodp.models.geodesic import GeodesicModel
-from geodp.models.sensitivity import Sensitivity, gradient_sensitivity
+from geodp.models.sensitivity import (
+    Sensitivity,
+    check_data_radius,
+    gradient_sensitivity,
+)
 from geodp.samplers.base import run, trace
 
 # Largest dimension of a space in which other modes are searched for.
@@ -174,6 +178,7 @@ class KNGAsPublished(Mechanism):
                 "published scale, their largest residual, would be zero: add noise or check the "
                 "data"
             )
+        check_data_radius(model.manifold, points, public.data_radius)
         sensitivity = gradient_sensitivity(
             model, fit.largest_residual, x.shape[-2], public.data_radius
         )

@@ -9,6 +9,9 @@ from geodp.manifolds.symmetric import jacobi_cosine, jacobi_sine
 from geodp.models.blocks import FOOTPOINT
 from geodp.models.losses import SquaredDistance
 
+# Relative rounding of distances between records.
+ROUNDING = 1e-9
+
 
 class NoTheoryError(DataError):
     """No sensitivity is published for this model."""
@@ -172,6 +175,39 @@ def mean_sensitivity(model, number, radius):
         )
     h = convexity(model.manifold, radius)
     return 2.0 * radius * (2.0 - h) / (number * h)
+
+
+def check_data_radius(manifold, points, data_radius):
+    """Refuse a radius of a ball that cannot hold the records of a data set.
+
+    The distance of two records is at most twice the radius.  Of all pairs those are looked at that
+    hold the record farthest from the first.
+
+    Parameters
+    ----------
+    manifold : Manifold
+    points : ndarray, shape (data_sets, n, *point_shape)
+    data_radius : float or None
+
+    Raises
+    ------
+    DataError
+        Two records are farther apart than the ball is wide; a sensitivity would be understated.
+    """
+    if data_radius is None:
+        return
+    axis = -manifold.point_ndim - 1
+    first = np.take(points, [0], axis=axis)
+    for _ in range(2):
+        apart = manifold.dist(first, points)
+        farthest = np.argmax(apart, axis=-1)
+        first = np.take_along_axis(points, manifold.expand(farthest[:, None]), axis=axis)
+    widest = float(np.max(apart))
+    if widest > 2.0 * data_radius * (1.0 + ROUNDING):
+        raise DataError(
+            f"two records are {widest:.4g} apart, and no ball of radius {data_radius:g} holds "
+            "both: give data_radius the radius of a ball that holds all records"
+        )
 
 
 def neighbour_ratios(model, covariates, points, data_radius=None):

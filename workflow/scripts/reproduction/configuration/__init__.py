@@ -13,6 +13,7 @@ __all__ = [
     "MODELS",
     "ConfigurationError",
     "load_settings",
+    "refuse_repeated_keys",
     "settings_model",
     "validate",
 ]
@@ -62,6 +63,44 @@ def validate(given, name="config"):
     return checked.model_dump(warnings=False)
 
 
+def refuse_repeated_keys(path, shown):
+    """Refuse a YAML file in which a mapping has a key twice, of which YAML keeps the last.
+
+    Parameters
+    ----------
+    path : str or Path
+    shown : str
+        What the message calls the file.
+
+    Raises
+    ------
+    ConfigurationError
+        One sentence with the file, the line and the key.
+    """
+    import yaml
+
+    def check(node):
+        if isinstance(node, yaml.MappingNode):
+            seen = {}
+            for key, value in node.value:
+                line = key.start_mark.line + 1
+                if key.value in seen:
+                    raise ConfigurationError(
+                        f"{shown}, line {line}: the key {key.value} stands in line "
+                        f"{seen[key.value]} already: keep one of them"
+                    )
+                # Several mappings may be merged into one.
+                if key.tag != "tag:yaml.org,2002:merge":
+                    seen[key.value] = line
+                check(value)
+        elif isinstance(node, yaml.SequenceNode):
+            for each in node.value:
+                check(each)
+
+    with open(path, encoding="utf-8") as text:
+        check(yaml.compose(text, yaml.SafeLoader))
+
+
 def load_settings(path):
     """Read and check the settings of a measurement from its file, such as config/benchmark.yaml.
 
@@ -77,13 +116,17 @@ def load_settings(path):
     import yaml
 
     path = Path(path)
+    shown = f"config/{path.name}"
     try:
-        return validate(yaml.safe_load(path.read_text()), path.stem)
-    except ConfigurationError as problem:
-        raise ConfigurationError(f"config/{path.name}: {problem}") from None
+        refuse_repeated_keys(path, shown)
+        given = yaml.safe_load(path.read_text(encoding="utf-8"))
     except yaml.YAMLError as problem:
         where = getattr(problem, "problem_mark", None)
         place = f" line {where.line + 1}" if where else ""
         raise ConfigurationError(
-            f"config/{path.name}:{place} is not YAML: mend its punctuation or indentation"
+            f"{shown}:{place} is not YAML: mend its punctuation or indentation"
         ) from None
+    try:
+        return validate(given, path.stem)
+    except ConfigurationError as problem:
+        raise ConfigurationError(f"{shown}: {problem}") from None

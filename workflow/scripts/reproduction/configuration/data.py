@@ -82,7 +82,14 @@ class TableData(Section):
         "null for the least and the greatest there are, which reveals them.",
     )
     columns: list[Text] | None = Field(
-        default=None, description="Columns of the coordinates; needed unless `outline` is true."
+        default=None,
+        description="Columns of the coordinates; needed but for landmarks, which are then all of "
+        "x1, y1, x2, y2, ....",
+    )
+    coordinates: Literal["ambient", "latitude_longitude"] = Field(
+        default="ambient",
+        description="What these hold: coordinates of the space, row by row (of a symmetric matrix "
+        "also its upper triangle), or latitude and longitude in degrees, of the sphere S^2.",
     )
     transformation: Literal["none", "log"] = Field(
         default="none", description="Of the covariate, before it is scaled to [0, 1]."

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from geodp.data.matlab import read_mat_records
-from geodp.data.tables import landmark_columns, read_records
+from geodp.data.tables import read_records
 from geodp.errors import DataError
 from reproduction.manifolds import study_manifold
 
@@ -49,12 +49,18 @@ def _read(path, space, settings):
                 file, path, manifold, settings["covariate"], settings["landmarks"], **choices
             )
     columns = settings["columns"]
-    if columns is None and not settings["outline"]:
-        if space["name"] != "kendall":
-            raise DataError(
-                f"the columns of a point are not given: name those of a point of {manifold.name}",
-                argument="columns",
-            )
-        columns = landmark_columns(manifold.landmarks)
+    if columns is None and space["name"] != "kendall":
+        raise DataError(
+            f"the columns of a point are not given: name those of a point of {manifold.name}",
+            argument="columns",
+        )
     with open(path, newline="", encoding="utf-8-sig") as text:
-        return read_records(text, path, manifold, settings["covariate"], columns, **choices)
+        return read_records(
+            text,
+            path,
+            manifold,
+            settings["covariate"],
+            columns,
+            settings["coordinates"],
+            **choices,
+        )

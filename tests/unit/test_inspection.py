@@ -1,0 +1,82 @@
+"""What the holder is told of the inputs of a release before it is made."""
+
+import numpy as np
+import pytest
+
+from geodp import SPD, PublicInputs, Sphere, inspect_inputs
+from geodp.errors import DataError
+
+NUMBER = 40
+PUBLIC = PublicInputs(
+    SPD(2), np.eye(2), 0.5, 1.0, (50.0, 90.0), gradient_scale=0.1, loss_scale=0.1, number=NUMBER
+)
+
+
+def records():
+    space, ages = PUBLIC.manifold, np.linspace(50.0, 90.0, NUMBER)
+    identity = np.broadcast_to(np.eye(2), (NUMBER, 2, 2))
+    steps = np.outer((ages - 70.0) / 40.0, [0.5, 0.0, 0.2])
+    return ages, space.exp(identity, space.tangent(identity, steps))
+
+
+def test_records_that_are_used_as_they_are():
+    found = inspect_inputs(PUBLIC, *records())
+    assert not found.looks_wrong
+    assert found.words() == "All 40 records would be used as they are."
+
+
+def test_records_that_are_not():
+    ages, matrices = records()
+    ages[[3, 5]] = [20.0, 90.5]
+    matrices[7] = [[1.0, 2.0], [2.0, 1.0]]
+    matrices[9] *= 20.0
+    found = inspect_inputs(PUBLIC, ages, matrices)
+    assert (found.outside.tolist(), found.invalid.tolist(), found.far.tolist()) == (
+        [3, 5],
+        [7],
+        [9],
+    )
+    assert not found.looks_wrong
+    assert "2 of 40 records have a covariate outside the public range" in found.words()
+    assert "(index 3, 5)" in found.words()
+
+
+def test_a_record_is_far_beyond_the_reach_of_the_support_alone():
+    ages, matrices = records()
+    # The middle of a geodesic within 0.5, half its length 0.5, and 0.1 at which pulls are clipped.
+    for distance, far in ((1.09, []), (1.11, [0])):
+        matrices[0] = np.exp(distance / np.sqrt(2.0)) * np.eye(2)
+        assert inspect_inputs(PUBLIC, ages, matrices).far.tolist() == far
+
+
+@pytest.mark.parametrize("mistake", ["years for days", "other matrices", "one age", "no matrices"])
+def test_mistakes_in_all_records_look_wrong(mistake):
+    ages, matrices = records()
+    if mistake == "years for days":
+        ages = 365.25 * ages
+    elif mistake == "one age":
+        ages = np.full(NUMBER, 70.0)
+    elif mistake == "other matrices":
+        matrices = 1000.0 * matrices
+    else:
+        matrices = matrices[:, ::-1]
+    found = inspect_inputs(PUBLIC, ages, matrices)
+    assert found.looks_wrong
+    assert found.words().endswith("do not release.")
+
+
+def test_another_space_is_refused():
+    with pytest.raises(DataError, match="do not go together"):
+        inspect_inputs(
+            PublicInputs(
+                Sphere(2),
+                [0, 0, 1],
+                0.5,
+                1.0,
+                (0, 1),
+                gradient_scale=0.1,
+                loss_scale=0.1,
+                number=40,
+            ),
+            *records(),
+        )

@@ -1,0 +1,101 @@
+"""A look at the inputs of a release before it is made, for the holder of the data alone.
+
+What it finds depends on every record, so that it must not be published, nor be the reason for
+changing public inputs: mend the data, or choose public inputs anew without them.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from geodp.data.messages import few
+from geodp.mechanisms.certified import map_records, record_arrays
+
+# From this share of the records on, such as of swapped columns, nothing should be released.
+SUSPICIOUS_SHARE = 0.1
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """Records that a release would not use as they are, by the index at which they stand.
+
+    Attributes
+    ----------
+    number : int
+        Number of records.
+    invalid : ndarray of int
+        No point of the manifold, or no number for a covariate; they would not count.
+    outside : ndarray of int
+        With a covariate outside the public range, to which it would be clipped.
+    far : ndarray of int
+        So far from the support that their influence is clipped whatever the geodesic.
+    one_covariate : bool
+        Whether all clipped covariates are the same, so that no shooting vector is seen.
+    """
+
+    number: int
+    invalid: np.ndarray
+    outside: np.ndarray
+    far: np.ndarray
+    one_covariate: bool
+
+    @property
+    def looks_wrong(self):
+        """Whether so much is amiss that nothing should be released."""
+        most = max(len(each) for each in (self.invalid, self.outside, self.far))
+        return self.one_covariate or most >= SUSPICIOUS_SHARE * self.number
+
+    def words(self):
+        """What was found, a sentence a line; not private."""
+        kinds = {
+            "are no records of the manifold and would not count": self.invalid,
+            "have a covariate outside the public range and would be clipped": self.outside,
+            "lie far from every geodesic of the support and would hardly count": self.far,
+        }
+        lines = [
+            f"{len(found)} of {self.number} records {what} (index {few(found.tolist())})."
+            for what, found in kinds.items()
+            if len(found)
+        ]
+        if self.one_covariate:
+            lines.append("All covariates in the public range are the same.")
+        if self.looks_wrong:
+            lines.append("Look for swapped columns, other units or another space: do not release.")
+        return "\n".join(lines or [f"All {self.number} records would be used as they are."])
+
+
+def inspect_inputs(public, covariates, points, subjects=None):
+    """Look for records that a release would not use as they are; the answer is not private.
+
+    Parameters
+    ----------
+    public : PublicInputs
+    covariates : ndarray, shape (n,)
+    points : ndarray, shape (n, *point_shape)
+    subjects : array, shape (n,), optional
+        See `geodp.mechanisms.certified.map_records`.
+
+    Returns
+    -------
+    Inspection
+
+    Raises
+    ------
+    DataError
+        As `map_records` does.
+    """
+    records = map_records(public, covariates, points, subjects)
+    (low, high), given = (
+        public.covariate_range,
+        record_arrays(public.manifold, covariates, points)[0],
+    )
+    away = public.manifold.dist(np.asarray(public.centre), records.points)
+    reach = public.footpoint_radius + 0.5 * public.shooting_vector_length + public.gradient_scale
+    valid = records.valid
+    return Inspection(
+        number=len(valid),
+        invalid=np.flatnonzero(~valid),
+        outside=np.flatnonzero(valid & ((given < low) | (given > high))),
+        far=np.flatnonzero(valid & (away > reach)),
+        one_covariate=bool(np.ptp(records.covariates) == 0.0),
+    )
