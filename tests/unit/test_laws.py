@@ -225,8 +225,9 @@ def case(name):
 # Known limits of samplers, each with what was measured beyond the noise floor after the steps that
 # were planned.  At footpoints off the fit by many widths of their own density, slivers between cut
 # loci near the opposite geodesic hold mass that neither the search for modes nor pilot proposals
-# find: 6 % at 0.1 away, which a sum over a plain grid confirms.  In the noisy cases the miss depends
-# on the seed: at 0.1 away it was up to 0.012 for eight, where plans stated 0.015 or more.
+# find: 6 % at 0.1 away, which a sum over a plain grid confirms.
+# In noisy cases the seed decides: at 0.1 away the miss was up to 0.012 for eight seeds, where plans
+# stated 0.015 or more.
 MISSES = {
     ("matched", "S2 vector, slivers, 0.1 away"): "0.057: a sliver is not found",
     ("matched", "S2 vector, slivers, 0.2 away"): "0.031: slivers have too few proposals",
