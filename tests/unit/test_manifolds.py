@@ -570,14 +570,14 @@ def test_parsed_reduced_point():
     assert largest(point - np.array([0.6, 0.8j])) <= EPSILON
     # As many numbers as coordinates, but no pairs; and those of landmarks.
     for numbers in ([3.0, 4.0], [3.0, 0.0, 4.0], np.arange(40.0)):
-        with pytest.raises(DataError, match=r"footpoint: .* as 4 numbers, real and imaginary"):
+        with pytest.raises(DataError, match=r"footpoint: .* give 4, real and imaginary"):
             parse_point(space, numbers, "footpoint")
     with pytest.raises(DataError, match="not a point of planar shapes of 20 landmarks, Fourier"):
         parse_point(space, [0.0] * 4, "footpoint")
 
 
 def test_number_of_coordinates_is_named():
-    with pytest.raises(DataError, match=r"its 2 numbers .* as 3 numbers, in row-major order$"):
+    with pytest.raises(DataError, match=r"its 2 numbers .* give 3, the coordinates in row-major order$"):
         parse_point(Sphere(2), [1.0, 0.0], "footpoint")
 
 
