@@ -577,7 +577,9 @@ def test_parsed_reduced_point():
 
 
 def test_number_of_coordinates_is_named():
-    with pytest.raises(DataError, match=r"its 2 numbers .* give 3, the coordinates in row-major order$"):
+    with pytest.raises(
+        DataError, match=r"its 2 numbers .* give 3, the coordinates in row-major order$"
+    ):
         parse_point(Sphere(2), [1.0, 0.0], "footpoint")
 
 
