@@ -46,8 +46,8 @@ rule all:
 
 
 onstart:
-    # To limit the rate of jobs, Snakemake looks for startable jobs again a second after each look:
-    # with every finished job the looks get more.  On one machine there is no rate to limit.
+    # To limit the rate of jobs, Snakemake looks for jobs to start again a second after each look.
+    # Each finished job adds such a series of looks.  On one machine there is no rate to limit.
     if workflow.local_exec:
         workflow.scheduler.job_rate_limiter = None
 

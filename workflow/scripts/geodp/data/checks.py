@@ -120,6 +120,8 @@ def shifted_outlines(landmarks, source, numbers):
     ----------
     landmarks : ndarray of complex, shape (n, k)
         Of outlines in one direction.
+    source, numbers
+        See `mended_landmarks`.
 
     Returns
     -------
@@ -162,6 +164,13 @@ def _best_starts(shapes, reference):
 
 def far_records(manifold, points, source, numbers):
     """A note that names records far from all others, which a misread value can be the cause of.
+
+    Parameters
+    ----------
+    manifold : Manifold
+    points : ndarray, shape (n, *point_shape)
+    source, numbers
+        See `mended_landmarks`.
 
     Returns
     -------

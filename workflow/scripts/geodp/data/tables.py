@@ -11,6 +11,7 @@ from geodp.data.messages import RecordFile, few, named_csv_errors
 from geodp.data.records import RecordOptions, assemble, finite_number, has_landmarks, number_of
 from geodp.errors import DataError
 from geodp.manifolds.registry import layout_advice
+from geodp.manifolds.sphere import Sphere
 
 
 def landmark_columns(number):
@@ -98,7 +99,7 @@ def _check_columns(columns, source, manifold, options, coordinates):
             )
     number = len(columns)
     if coordinates == "latitude_longitude":
-        if manifold.layouts().keys() != {3} or manifold.name != "sphere S^2":
+        if not (isinstance(manifold, Sphere) and manifold.dim == 2):
             raise DataError(
                 f"{source}: latitude and longitude are of the sphere S^2, not of {manifold.name}: "
                 "set coordinates to ambient",

@@ -33,8 +33,10 @@ class ManifoldSettings(Section):
 
     name: Literal[tuple(MANIFOLDS)] = Field(
         description="; ".join(
-            f"`{name}`: {space.__doc__.splitlines()[0]}" for name, space in MANIFOLDS.items()
+            f"`{name}`: {space.__doc__.splitlines()[0].rstrip('.')}"
+            for name, space in MANIFOLDS.items()
         )
+        + "."
     )
     size: Count = Field(
         description="Dimension; of spd the number of rows; of kendall the number of landmarks."
