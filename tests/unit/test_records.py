@@ -180,6 +180,8 @@ def test_a_table_of_more_landmarks_than_the_shape_has_is_refused():
 def test_a_covariate_that_leaves_the_others_no_range_is_refused():
     with pytest.raises(DataError, match="row 4, column age: 1e300 is over 1000 times farther"):
         read(TRIANGLES.replace("b,100", "b,1e300"))
+    # On its logarithmic scale no value is far from the others.
+    read(TRIANGLES.replace("b,100", "b,100000"), transformation="log")
     # A group and its complement are no misprint.
     read(TRIANGLES.replace("b,100", "b,1").replace("a,10", "a,1").replace("a,1,0", "a,0,0"))
 

@@ -252,8 +252,6 @@ def _scaled(source, options, numbers, texts):
             f"{source.name}: {source.field_word} {name} is {texts[0]} in every "
             f"{source.record_word}: a regression needs a covariate that varies"
         )
-    if options.covariate_range is None:
-        _refuse_wild_covariate(source, name, numbers, raw, texts)
     if options.covariate_range is not None:
         low, high = options.covariate_range
         if not low < high:
@@ -286,13 +284,15 @@ def _scaled(source, options, numbers, texts):
         low, high = min(raw), max(raw)
     low, high = transformation(low), transformation(high)
     values = np.array([transformation(value) for value in raw])
+    if options.covariate_range is None:
+        _refuse_wild_covariate(source, name, numbers, values, texts)
     return (values - low) / (high - low), (low, high)
 
 
 def _refuse_wild_covariate(source, name, numbers, values, texts):
-    """Refuse a covariate that leaves all others no range."""
+    """Refuse a covariate that leaves all others no range, after its transformation."""
     order = np.argsort(values)
-    ascending = np.array(values)[order]
+    ascending = values[order]
     for end, others in ((0, ascending[1:]), (-1, ascending[:-1])):
         others_range, away = np.ptp(others), np.max(np.abs(others - ascending[end]))
         if 0.0 < WILD_COVARIATE * others_range < away:
