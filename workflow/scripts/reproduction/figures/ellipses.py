@@ -1,4 +1,4 @@
-"""Predicted 2 x 2 matrices as ellipses, private beside non-private."""
+"""Predicted 2 x 2 matrices as ellipses, private beside non-private, and how the ellipses differ."""
 
 TABLE = "predictions"
 OF_MECHANISM = True
@@ -7,49 +7,61 @@ OF_MECHANISM = True
 def draw(numbers, params):
     """Draw the figure; return it and the numbers that it shows."""
     import numpy as np
+    from matplotlib.lines import Line2D
+    from matplotlib.ticker import MultipleLocator
 
-    from reproduction.figures.style import RELEASED, WITHOUT_PRIVACY, mechanism_label, new_figure
+    from reproduction.figures.style import (
+        RELEASED,
+        WITHOUT_PRIVACY,
+        cell_in_words,
+        legend_above,
+        letter_panels,
+        mechanism_label,
+        new_figure,
+    )
 
     values = list(dict.fromkeys(numbers["covariate"]))
-    one = f"one draw, {mechanism_label(params.mechanism)}"
     entries = [f"coordinate_{k}" for k in range(1, 5)]
-    turns = np.linspace(0.0, 2.0 * np.pi, 121)
-    circle = np.stack([np.cos(turns), np.sin(turns)])
+    angles = np.linspace(0.0, 2.0 * np.pi, 121)
+    directions = np.stack([np.cos(angles), np.sin(angles)])
 
-    def outline(row):
-        """The ellipse whose half axes are the roots of the eigenvalues."""
-        values, vectors = np.linalg.eigh(row[entries].to_numpy(dtype=float).reshape(2, 2))
-        return (vectors * np.sqrt(values)) @ circle
+    def radii(row):
+        """Distance of the ellipse from its centre; its half axes are roots of the eigenvalues."""
+        matrix = row[entries].to_numpy(dtype=float).reshape(2, 2)
+        return 1.0 / np.sqrt(np.sum(directions * np.linalg.solve(matrix, directions), axis=0))
 
+    first = {"color": RELEASED.colour, "linestyle": "--", "linewidth": 1.4, "zorder": 5}
+    others = {"color": RELEASED.colour, "linewidth": 0.7, "alpha": 0.6, "zorder": 4}
+    fit = {"color": WITHOUT_PRIVACY.colour, "linewidth": 2.4, "alpha": 0.8, "zorder": 3}
     figure, axes = new_figure(
-        1, len(values), width=1.35 * len(values) + 0.6, height=2.2, sharex=True, sharey=True
+        2, len(values), width=1.4 * len(values) + 0.7, height=3.8, sharex="row", sharey="row"
     )
-    for panel, value in zip(axes[0], values, strict=True):
+    for (shape, difference), value in zip(axes.T, values, strict=True):
         part = numbers[numbers["covariate"] == value]
+        fitted = radii(part[part["kind"] == "without privacy"].iloc[0])
+        shape.plot(*(fitted * directions), **fit)
+        difference.axhline(0.0, **fit)
         for _, row in part[part["kind"] == "private"].iterrows():
-            first = row["draw"] == 1
-            panel.plot(
-                *outline(row),
-                color=RELEASED.colour,
-                linestyle="--" if first else "-",
-                # Above the other, which at these budgets they all but cover.
-                linewidth=1.3 if first else 0.6,
-                alpha=1.0 if first else 0.5,
-                zorder=5 if first else 4,
-                label=one if first else ("other draws" if row["draw"] == 2 else None),
-            )
-        panel.plot(
-            *outline(part[part["kind"] == "without privacy"].iloc[0]),
-            color=WITHOUT_PRIVACY.colour,
-            linewidth=2.6,
-            alpha=0.75,
-            zorder=3,
-            label="without privacy",
-        )
-        panel.set_title(f"{params.covariate_label} = {value:g}")
-        panel.set_aspect("equal")
+            style = first if row["draw"] == 1 else others
+            drawn = radii(row)
+            shape.plot(*(drawn * directions), **style)
+            difference.plot(np.rad2deg(angles), 100.0 * (drawn / fitted - 1.0), **style)
+        shape.set_title(f"{params.covariate_label} = {value:g}")
+        shape.set_aspect("equal")
+        difference.xaxis.set_major_locator(MultipleLocator(180))
+    letter_panels(axes)
+    middle = len(values) // 2
     axes[0, 0].set_ylabel("second axis")
-    axes[0, len(values) // 2].set_xlabel("first axis (half axes: roots of the eigenvalues)")
-    handles, labels = axes[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=3, fontsize=8)
+    axes[0, middle].set_xlabel("first axis (half axes: roots of the eigenvalues)")
+    axes[1, 0].set_ylabel("radius against the\nfit's (%)")
+    axes[1, middle].set_xlabel("direction from the first axis (degrees)")
+    draws = int(numbers["draw"].max())
+    budgets = cell_in_words(numbers, params.budgets)
+    drawn = [
+        Line2D([], [], **fit, label="fit without privacy"),
+        Line2D([], [], **first, label=f"one draw, {mechanism_label(params.mechanism)}, {budgets}"),
+    ]
+    if draws > 1:
+        drawn.append(Line2D([], [], **others, label=f"{draws - 1} more"))
+    legend_above(figure, drawn)
     return figure, numbers

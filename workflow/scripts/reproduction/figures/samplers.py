@@ -1,4 +1,4 @@
-"""Effective sample size per traced state of every cell, for the samplers that drew it."""
+"""Effective sample size per recorded state of every cell, by what drew it."""
 
 TABLE = "diagnostics"
 OF_MECHANISM = True
@@ -6,24 +6,37 @@ OF_MECHANISM = True
 
 def draw(numbers, params):
     """Draw the figure; return it and the numbers that it shows."""
-    from reproduction.figures.style import CURVES, SYMBOLS, new_figure
+    from matplotlib.lines import Line2D
+
+    from reproduction.figures.style import (
+        CURVES,
+        HOLLOW,
+        SYMBOLS,
+        legend_above,
+        letter_panels,
+        new_figure,
+    )
 
     states = numbers["trace_chains"] * numbers["trace_states"]
     # Independent draws have no chains: each is one effective draw.
     numbers["effective_draws_per_state"] = (numbers["ess_bulk"] / states).where(states > 0, 1.0)
-    styles = {"default": CURVES[0], "random_walk": CURVES[1]}
-    names = {"default": "default", "random_walk": "random walk"}
+    walk, exact = numbers["sampler"] == "random_walk", numbers["exact_share"] == 1.0
+    kinds = {
+        "independent, exact draws": (exact, CURVES[3]),
+        "chains of this workflow": (~walk & ~exact, CURVES[0]),
+        "the papers' random walk": (walk, CURVES[1]),
+    }
     parameters = list(dict.fromkeys(numbers["parameter"]))
     figure, axes = new_figure(
-        1, len(parameters), width=3.3 * len(parameters), height=3.0, sharey=True
+        1, len(parameters), width=3.3 * len(parameters), height=3.3, sharey=True
     )
     for panel, parameter in zip(axes[0], parameters, strict=True):
         divided = f"budget_{parameter}"
         budget = divided if divided in numbers else "budget"
         word = parameter.replace("_", " ")
-        for sampler, style in styles.items():
-            part = numbers[(numbers["parameter"] == parameter) & (numbers["sampler"] == sampler)]
-            for passed in (True, False):
+        for chosen, style in kinds.values():
+            part = numbers[chosen & (numbers["parameter"] == parameter)]
+            for passed, face in ((True, style.colour), (False, "white")):
                 some = part[part["passed"] == passed]
                 panel.plot(
                     some[budget],
@@ -31,14 +44,31 @@ def draw(numbers, params):
                     linestyle="",
                     marker=style.marker,
                     color=style.colour,
-                    markerfacecolor=style.colour if passed else "white",
-                    label=names[sampler] if passed else f"{names[sampler]}, not converged",
+                    markerfacecolor=face,
                 )
         panel.set_xscale("log")
         panel.set_yscale("log")
+        panel.xaxis.set_major_formatter("{x:g}")
+        panel.yaxis.set_major_formatter("{x:g}")
         panel.set_xlabel(f"{word} budget {SYMBOLS[parameter]}")
         panel.set_title(word)
-    axes[0, 0].set_ylabel("effective sample size per traced state")
-    handles, labels = axes[0, -1].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=4, fontsize=8)
+    letter_panels(axes)
+    axes[0, 0].set_ylabel("effective sample size\nper state of a chain")
+    handles = [
+        Line2D(
+            [],
+            [],
+            linestyle="",
+            marker=style.marker,
+            color=style.colour,
+            # As most of them are drawn.
+            markerfacecolor=style.colour if numbers["passed"][chosen].mean() > 0.5 else "white",
+            label=label,
+        )
+        for label, (chosen, style) in kinds.items()
+        if chosen.any()
+    ]
+    if not numbers["passed"].all():
+        handles.append(Line2D([], [], **HOLLOW, label="too few, or not mixed"))
+    legend_above(figure, handles)
     return figure, numbers

@@ -7,22 +7,37 @@ OF_MECHANISM = True
 def draw(numbers, params):
     """Draw the figure; return it and the numbers that it shows."""
     import numpy as np
+    from matplotlib.lines import Line2D
 
-    from reproduction.figures.style import RELEASED, WITHOUT_PRIVACY, mechanism_label, new_figure
+    from reproduction.figures.style import (
+        RELEASED,
+        WITHOUT_PRIVACY,
+        cell_in_words,
+        legend_above,
+        letter_panels,
+        mechanism_label,
+        new_figure,
+    )
 
     values = list(dict.fromkeys(numbers["covariate"]))
-    one = f"one draw, {mechanism_label(params.mechanism)}"
     samplers = list(dict.fromkeys(numbers["sampler"].dropna()))
     figure, axes = new_figure(
         len(samplers),
         len(values),
         width=1.5 * len(values) + 0.6,
-        height=0.6 + 1.2 * len(samplers),
+        height=0.8 + 1.15 * len(samplers),
         sharex=True,
         sharey=True,
     )
     # Many landmarks make an outline by themselves.
     marked = numbers["landmark"].max() <= 20
+    size = {"markersize": 3.5}
+    first = {"color": RELEASED.colour, "linewidth": 1.5, "zorder": 3, **size}
+    others = {"color": RELEASED.colour, "linewidth": 0.6, "alpha": 0.5, "zorder": 1}
+    fit = {"color": WITHOUT_PRIVACY.colour, "zorder": 4, **size}
+    if marked:
+        first |= {"linestyle": "--", "marker": RELEASED.marker}
+        fit |= {"marker": WITHOUT_PRIVACY.marker}
 
     def closed(shape):
         ordered = shape.sort_values("landmark")[["x", "y"]].to_numpy()
@@ -32,26 +47,8 @@ def draw(numbers, params):
         panel, value = axes[row, column], values[column]
         part = numbers[numbers["covariate"] == value]
         for draw, shape in part[part["sampler"] == samplers[row]].groupby("draw"):
-            first = draw == 1
-            panel.plot(
-                *closed(shape),
-                color=RELEASED.colour,
-                linestyle="--" if first and marked else "-",
-                linewidth=1.5 if first else 0.6,
-                alpha=1.0 if first else 0.35,
-                marker=RELEASED.marker if first and marked else "",
-                markersize=3.5,
-                zorder=3 if first else 1,
-                label=one if first else ("other draws" if draw == 2 else None),
-            )
-        panel.plot(
-            *closed(part[part["kind"] == "without privacy"]),
-            color=WITHOUT_PRIVACY.colour,
-            marker=WITHOUT_PRIVACY.marker if marked else "",
-            markersize=3.5,
-            zorder=4,
-            label="without privacy",
-        )
+            panel.plot(*closed(shape), **(first if draw == 1 else others))
+        panel.plot(*closed(part[part["kind"] == "without privacy"]), **fit)
         if row == 0:
             panel.set_title(f"{params.covariate_label}: {value:g}")
         panel.set_aspect("equal")
@@ -59,9 +56,41 @@ def draw(numbers, params):
         panel.set_yticks([])
         for side in panel.spines.values():
             side.set_visible(False)
-    names = {"default": "drawn from\nthe density", "random_walk": "short walk\nfrom the fit"}
-    for row, sampler in enumerate(samplers):
-        axes[row, 0].set_ylabel(names[sampler] if len(samplers) > 1 else "unit centroid size")
-    handles, labels = axes[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=3, fontsize=8)
+    letter_panels(axes)
+    _draw_scale(axes[-1, 0], numbers)
+    if len(samplers) > 1:
+        for row, sampler in enumerate(samplers):
+            part = numbers[numbers["sampler"] == sampler].iloc[0]
+            axes[row, 0].set_ylabel(_sampler_in_words(sampler, part))
+    draws = int(numbers["draw"].max())
+    budgets = cell_in_words(numbers, params.budgets)
+    drawn = [
+        Line2D([], [], **fit, label="fit without privacy"),
+        Line2D([], [], **first, label=f"one draw, {mechanism_label(params.mechanism)}, {budgets}"),
+    ]
+    if draws > 1:
+        drawn.append(Line2D([], [], **others, label=f"{draws - 1} more"))
+    legend_above(figure, drawn)
     return figure, numbers
+
+
+def _sampler_in_words(sampler, row):
+    """What a row of panels is drawn by."""
+    if sampler == "default":
+        return "drawn from\nthe density"
+    steps = int(row.filter(like="_proposals").iloc[0])
+    return f"ends of walks\nof {steps} steps\nfrom the fit"
+
+
+def _draw_scale(panel, numbers):
+    """A bar of a tenth of the centroid size, which is one, below the shapes of a panel."""
+    left, low = numbers["x"].min(), numbers["y"].min()
+    depth = low - 0.12 * (numbers["y"].max() - low)
+    panel.plot([left, left + 0.1], [depth, depth], color="black", linewidth=1.2)
+    panel.annotate(
+        "0.1 centroid sizes",
+        (left + 0.12, depth),
+        fontsize=7,
+        verticalalignment="center",
+        annotation_clip=False,
+    )

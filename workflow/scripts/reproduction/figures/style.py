@@ -4,6 +4,9 @@ Curves differ in lightness, marker and line style at once.
 """
 
 from dataclasses import dataclass
+from string import ascii_lowercase
+
+import numpy as np
 
 FORMATS = ("pdf", "svg", "png")
 
@@ -53,6 +56,9 @@ SYMBOLS = {"footpoint": r"$\epsilon_p$", "shooting_vector": r"$\epsilon_v$", "al
 # Hollow markers in a legend.
 HOLLOW = {"color": "0.3", "marker": "o", "markerfacecolor": "white", "linestyle": ""}
 
+# A line in a legend that stands for all colours.
+ANY_COLOUR = "0.35"
+
 RELEASED = CURVES[1]
 WITHOUT_PRIVACY = CURVES[0]
 
@@ -70,6 +76,23 @@ def total_budget_label(names):
     return rf"total budget $\epsilon$ (${equal} = \epsilon/{len(names)}$)"
 
 
+def budgets_in_words(budgets):
+    """Budgets of one cell, by name, in symbols: equal ones as one equation."""
+    amounts = {name: float(amount) for name, amount in budgets.items()}
+    symbols = [SYMBOLS[name].strip("$") for name in amounts]
+    if len(set(amounts.values())) == 1:
+        return f"${' = '.join(symbols)} = {next(iter(amounts.values())):g}$"
+    return ", ".join(
+        f"${symbol} = {amount:g}$" for symbol, amount in zip(symbols, amounts.values(), strict=True)
+    )
+
+
+def cell_in_words(numbers, names):
+    """Budgets of the one cell of a figure's table, in symbols; ``names`` are those of budgets."""
+    row = numbers.dropna(subset="budget").iloc[0]
+    return budgets_in_words({name: row.get(f"budget_{name}", row["budget"]) for name in names})
+
+
 def new_figure(rows, columns, width, height, **keywords):
     """Figure and array of axes in the house style; sizes in inches."""
     import matplotlib as mpl
@@ -82,6 +105,52 @@ def new_figure(rows, columns, width, height, **keywords):
     return plt.subplots(
         rows, columns, figsize=(width, height), squeeze=False, layout="constrained", **keywords
     )
+
+
+def letter_panels(axes):
+    """Letters at the upper left of the panels of a figure, if it has several."""
+    panels = [panel for panel in np.ravel(axes) if panel.get_visible()]
+    if len(panels) > 1:
+        for letter, panel in zip(ascii_lowercase, panels, strict=False):
+            panel.set_title(letter, loc="left", fontweight="bold")
+
+
+def legend_above(figure, *rows):
+    """Legend over the panels of a figure, from rows of handles."""
+    from matplotlib.lines import Line2D
+
+    columns = max(map(len, rows))
+    filled = [
+        [*row, *[Line2D([], [], linestyle="", label=" ")] * (columns - len(row))] for row in rows
+    ]
+    # Matplotlib fills a legend column by column.
+    handles = [handle for column in zip(*filled, strict=True) for handle in column]
+    figure.legend(handles=handles, loc="outside upper center", ncols=columns, fontsize=8)
+
+
+def label_levels(panel, levels, colours, labels):
+    """Write labels at the right of horizontal lines, moved apart where they would overlap."""
+    height = panel.figure.get_figheight() * 72.0
+    low, high = panel.get_ylim()
+    # As tall as a line of the text, in units of the axis, if the panel takes 2/3 of the figure.
+    least = 9.0 * (high - low) / (0.66 * height)
+    order = np.argsort(levels)
+    places = np.array(levels, dtype=float)[order]
+    # The lowest stays; those above move up as far as they must.
+    for k in range(1, len(places)):
+        places[k] = max(places[k], places[k - 1] + least)
+    places += np.mean(np.array(levels)[order] - places)
+    for k, place in zip(order, places, strict=True):
+        panel.annotate(
+            labels[k],
+            xy=(1.0, levels[k]),
+            xytext=(1.05, place),
+            xycoords=("axes fraction", "data"),
+            color=colours[k],
+            fontsize=7.5,
+            verticalalignment="center",
+            arrowprops={"arrowstyle": "-", "color": colours[k], "linewidth": 0.6, "shrinkB": 0},
+        )
 
 
 def plot_markers(axes, x, y, hollow, colour, marker):
@@ -98,18 +167,8 @@ def plot_markers(axes, x, y, hollow, colour, marker):
         )
 
 
-def plot_curve(axes, x, y, curve, label, flagged, low, high):
+def plot_curve(axes, x, y, curve, flagged, low, high):
     """A curve with markers, hollow where ``flagged``, over a band from ``low`` to ``high``."""
     axes.fill_between(x, low, high, color=curve.colour, alpha=0.2, linewidth=0)
     axes.plot(x, y, color=curve.colour, linestyle=curve.line, zorder=3)
-    for position, height, hollow in zip(x, y, flagged, strict=True):
-        axes.plot(
-            position,
-            height,
-            color=curve.colour,
-            marker=curve.marker,
-            markerfacecolor="white" if hollow else curve.colour,
-            zorder=4,
-        )
-    # One handle that shows line and marker together.
-    return axes.plot([], [], label=label, **curve.keywords)[0]
+    plot_markers(axes, x, y, np.asarray(flagged), curve.colour, curve.marker)
