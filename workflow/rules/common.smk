@@ -68,7 +68,7 @@ def cell_file(study, group, cell, sampler):
 
 
 # Tables of a whole study; others are made for one figure.
-STUDY_TABLES = ("data", "errors", "diagnostics", "neighbours")
+STUDY_TABLES = ("data", "errors", "diagnostics", "neighbours", "losses")
 
 
 def table_file(study, name):
@@ -76,21 +76,15 @@ def table_file(study, name):
 
 
 def table_names(study):
-    pairs = study.settings["neighbours"]["n"]
-    return [name for name in STUDY_TABLES if name != "neighbours" or pairs]
+    wanted = {
+        "neighbours": study.settings["neighbours"]["n"],
+        "losses": study.settings["losses"] is not None,
+    }
+    return [name for name in STUDY_TABLES if wanted.get(name, True)]
 
 
 # Files of claims by paper.
 PAPERS = {paper["name"]: paper["claims"] for paper in config["papers"]}
-
-# Tables that claims may be about, as (study, table).
-CLAIMED_TABLES = [
-    (study.name, table)
-    for study in STUDIES.values()
-    for table in table_names(study)
-    if table != "data"
-]
-
 
 def plan_files():
     """Files of the plan, for a configuration without studies."""
@@ -167,6 +161,21 @@ def table_needs(study, figure, kind):
     depends = needs.params | (common if needs.groups else {})
     depends["code"] = code("table.py", f"reproduction.tables.{kind}", *needs.modules)
     return inputs, depends
+
+
+def claimed_tables():
+    """Tables that claims may be about: from (study, table) to its file."""
+    found = {
+        (study.name, table): table_file(study.name, table)
+        for study in STUDIES.values()
+        for table in table_names(study)
+        if table != "data"
+    }
+    for study in STUDIES.values():
+        for figure, chosen in study.settings["figures"].items():
+            if chosen["kind"] == "convergence":
+                found.setdefault((study.name, "convergence"), figure_table(study, figure)[0])
+    return found
 
 
 def figure_notes(study, figure):

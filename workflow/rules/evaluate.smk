@@ -34,7 +34,7 @@ if PAPERS:
     rule evaluate_claims:
         input:
             claims=list(PAPERS.values()),
-            tables=[table_file(*named) for named in CLAIMED_TABLES],
+            tables=list(claimed_tables().values()),
             template="workflow/report/claims.html.j2",
         output:
             csv=f"{RESULTS}/claims.csv",
@@ -52,7 +52,7 @@ if PAPERS:
         params:
             study="claims",
             papers=list(PAPERS),
-            tables=CLAIMED_TABLES,
+            tables=list(claimed_tables()),
             seed=config["seed"],
             code=code("claims.py"),
             lock=LOCK,

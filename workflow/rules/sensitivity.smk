@@ -1,6 +1,6 @@
-# Sensitivities, support and guarantee of a mechanism; and realised changes of gradients, for pairs
-# of neighbouring data sets.
-# In: data.npz, fit.json. Out: sensitivity.npz; tables/neighbours.csv.
+# Sensitivities, support and guarantee of a mechanism; realised changes of gradients, for pairs of
+# neighbouring data sets; and realised privacy losses, for the worst neighbours that a search finds.
+# In: data.npz, fit.json. Out: sensitivity.npz; tables/neighbours.csv, tables/losses.csv.
 rule bound_sensitivity:
     input:
         data=f"{GROUPS}/data.npz",
@@ -26,6 +26,25 @@ rule bound_sensitivity:
         "{wildcards.study}, {wildcards.group}: bound sensitivities"
     script:
         "../scripts/bound_sensitivity.py"
+
+
+rule privacy_losses:
+    output:
+        f"{RESULTS}/{{study}}/tables/losses.csv",
+    log:
+        f"{RESULTS}/{{study}}/logs/privacy_losses.log",
+    conda:
+        "../../envs/environment.yaml"
+    params:
+        kind="losses",
+        settings=settings("losses"),
+        seed=config["seed"],
+        code=code("table.py", "reproduction.tables.losses"),
+        lock=LOCK,
+    message:
+        "{wildcards.study}: search for large privacy losses"
+    script:
+        "../scripts/table.py"
 
 
 rule neighbour_ratios:

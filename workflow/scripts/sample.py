@@ -20,8 +20,8 @@ with job() as snakemake:
     if params.sampler == "default":
         plan_sampler = partial(plan, **settings["plan"])
     else:
-        # The random walk is for comparison, on the first data set only.
-        mechanism = mechanism.take(slice(0, 1))
+        # The random walk is for comparison, on the first data sets only.
+        mechanism = mechanism.take(slice(0, settings["data_sets"]))
         lengths |= {"warm_up": settings["steps"], "thin": 1}
 
         def plan_sampler(rng, target, draws):

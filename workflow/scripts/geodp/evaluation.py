@@ -64,6 +64,30 @@ def mean_prediction_distances(model, parameters, fitted, covariates):
     return np.mean(away, axis=-1)
 
 
+def mean_shooting_vector_distances(model, parameters, fitted):
+    """Length of the difference of private and non-private shooting vectors, over draws.
+
+    Parameters
+    ----------
+    model : GeodesicModel
+        With one covariate.
+    parameters : dict of ndarray
+        By block, as in `geodp.mechanisms.base.Draws`.
+    fitted : dict of ndarray, shape (data_sets, *point_shape)
+        By block.
+
+    Returns
+    -------
+    ndarray, shape (data_sets,)
+        Means; private shooting vectors are carried to the fitted footpoint.
+    """
+    manifold = model.manifold
+    p, v = _states(model, parameters).values()
+    q, w = (np.expand_dims(part, (1, 2)) for part in fitted.values())
+    away = manifold.norm(q, manifold.transport_to(p, q, v) - w)
+    return np.mean(away, axis=(1, 2))
+
+
 def geodesic_errors(manifold, geodesics, truths):
     """Squared errors of geodesics for covariates from -1/2 to 1/2.
 

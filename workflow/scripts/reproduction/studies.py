@@ -198,7 +198,7 @@ class Study:
         traces = {key: default.pop(key) for key in ("chains", "states")}
         if sampler == "default":
             return traces | {"plan": default}
-        return traces | {key: walk[key] for key in ("steps", "step_scale", "warm_up")}
+        return traces | {key: walk[key] for key in ("steps", "step_scale", "warm_up", "data_sets")}
 
     def shown_group(self, figure):
         """Group shown by a figure of one cell: the one it names, else the study's first."""
@@ -272,6 +272,7 @@ def _expand_study(name, settings, cells_per_job):
     settings = settings | {"manifold": _with_digest(settings["manifold"], f"{key}.manifold")}
     study = Study(name, settings, cells_per_job, table, groups={}, cells={}, grids=[])
     budgets = _divided_budgets(study, key)
+    has_stand_in = settings["data"].get("stand_in") is not None
     written = {}
     for index, entry in enumerate(settings["cells"]):
         place = f"{key}.cells[{index}]"
@@ -281,7 +282,7 @@ def _expand_study(name, settings, cells_per_job):
                     f"configuration key {place}.budgets: there is no grid {grid} under "
                     f"{key}.budgets (there are: {', '.join(budgets)})"
                 )
-            for group, properties in _groups(study.source, entry, place):
+            for group, properties in _groups(study.source, has_stand_in, entry, place):
                 study.groups[group] = properties
                 for divided in budgets[grid]:
                     cell = cell_name(divided)
@@ -290,6 +291,11 @@ def _expand_study(name, settings, cells_per_job):
                     # Two entries, or a repeated budget, may give the same cell.
                     if (grid, group, cell) not in study.grids:
                         study.grids.append((grid, group, cell))
+    if not study.groups:
+        raise ConfigurationError(
+            f"configuration key {key}.cells: all entries give n, which is of stand-ins, and there "
+            f"is a file {table}: add an entry without n"
+        )
     _check_draws(study, key)
     _check_support(study, key)
     _check_comparison(study, key)
@@ -356,14 +362,16 @@ def _with_digest(manifold, key):
     return manifold | {"landmark_map": chosen | {"digest": _digest(chosen["matrix"])}}
 
 
-def _groups(source, entry, place):
-    given = "n" in entry or "noise_variance" in entry
+def _groups(source, has_stand_in, entry, place):
     if source != "simulated":
-        if given:
+        if "noise_variance" in entry or ("n" in entry and not has_stand_in):
             raise ConfigurationError(
                 f"configuration key {place}: n and noise_variance belong to simulated data and "
                 "this study reads a table: remove them"
             )
+        if "n" in entry:
+            numbers = entry["n"] if source == "stand_in" else []
+            return [(f"stand_in_n{n}", {"n": n, "noise_variance": None}) for n in numbers]
         name = "stand_in" if source == "stand_in" else "observed"
         return [(name, {"n": None, "noise_variance": None})]
     if "n" not in entry or "noise_variance" not in entry:

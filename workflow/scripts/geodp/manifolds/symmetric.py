@@ -149,6 +149,17 @@ class SymmetricSpace(Manifold):
     def frequencies(self, point, vector):
         """Frequencies ``sqrt(|kappa_j|) |vector|`` of the eigenspaces; shape (..., K)."""
 
+    def sectional_curvatures(self, point, vector):
+        """Least and greatest sectional curvature of planes that hold a tangent vector; (...)."""
+        frequencies = self.frequencies(point, vector) / self.norm(point, vector)[..., None]
+        curvatures = np.repeat(
+            np.array(self.curvature_signs) * frequencies**2, self.multiplicities, axis=-1
+        )
+        # One of the zeros is the vector's own direction, which makes no plane with it.
+        order = np.argsort(np.abs(curvatures), axis=-1, kind="stable")[..., 1:]
+        others = np.take_along_axis(curvatures, order, axis=-1)
+        return np.min(others, axis=-1), np.max(others, axis=-1)
+
     @abstractmethod
     def split(self, point, vector, other):
         """Components of ``other`` in the eigenspaces of ``vector``; (..., K, *point_shape)."""

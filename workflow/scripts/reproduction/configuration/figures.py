@@ -113,6 +113,7 @@ class ConvergenceFigure(CellFigure):
     kind: Literal["convergence"] = Field(description="Kind of the figure.")
     steps: integer(ge=10) = Field(default=10000, description="Steps of a walk.")
     chains: integer(ge=2) = Field(default=10, description="Walks.")
+    draws: integer(ge=2) = Field(default=200, description="Independent draws.")
     footpoint_radius: Positive | None = absent(
         description="Radius of a wider ball of footpoints, shown besides."
     )

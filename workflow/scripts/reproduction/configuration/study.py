@@ -40,7 +40,8 @@ class CellsSettings(Section):
     """Cells: every n with every noise variance, over the budgets named."""
 
     n: some(integer(ge=3)) | None = absent(
-        description="Numbers of records; for simulated data only."
+        description="Numbers of records of simulated data; or of stand-ins, and then the entry is "
+        "left out where there is a file."
     )
     noise_variance: some(Variance) | None = absent(
         description="Variances of each coordinate of the noise; for simulated data only."
@@ -123,7 +124,7 @@ class ComparedCell(Section):
 
 
 class RandomWalkSettings(Section):
-    """The papers' random walk, for comparison, on the first data set of some cells."""
+    """The papers' random walk, for comparison, on some cells."""
 
     steps: Count = Field(default=1000, description="Steps of a chain; its end is the draw.")
     step_scale: Positive = Field(default=2.0, description="Radius of a step, in units of sigma.")
@@ -133,6 +134,9 @@ class RandomWalkSettings(Section):
         "acceptance rate; 0 for the papers' walk, whose step is fixed.",
     )
     cells: list[ComparedCell] = Field(default=[], description="Cells that it samples.")
+    data_sets: Count = Field(
+        default=1, description="Data sets of these cells that it samples, from the first on."
+    )
 
 
 class NeighboursSettings(Section):
@@ -143,6 +147,24 @@ class NeighboursSettings(Section):
     noise_variance: Variance = Field(
         default="0.001", description="Variance of each coordinate of the noise."
     )
+
+
+class LossesSettings(Section):
+    """Search for neighbouring data sets with a large privacy loss, on the sphere S^2."""
+
+    n: integer(ge=3) = Field(default=20, description="Number of records.")
+    budget: Positive = Field(default=1.0, description="Stated budget of each step.")
+    ball_radius: Positive = Field(
+        default=0.3927, description="Radius of the public ball that holds all records, in rad."
+    )
+    geodesic_length: Positive = Field(
+        default=0.6283, description="Length of the true geodesic through its middle, in rad."
+    )
+    noise_variance: Positive = Field(
+        default=0.001, description="Variance of each coordinate of the noise."
+    )
+    candidates: integer(ge=8) = Field(default=24, description="Neighbours tried in each round.")
+    rounds: Count = Field(default=3, description="Rounds; later ones are near the best so far.")
 
 
 class StudySettings(Section):
@@ -187,6 +209,10 @@ class StudySettings(Section):
     neighbours: NeighboursSettings = Field(
         default={}, validate_default=True, description="Pairs of neighbouring data sets."
     )
+    losses: LossesSettings | None = Field(
+        default=None,
+        description="Search for large privacy losses of the published densities; null for none.",
+    )
     figures: dict[Name, FigureSettings] = Field(
         default={}, description="Figures, by a name of yours, which their files and rules get."
     )
@@ -201,6 +227,14 @@ class StudySettings(Section):
     def _keys_go_together(self):
         self._check_mechanism()
         self._check_curvature()
+        published = self.mechanism.name == "kng_as_published" and self.model.covariates == 1
+        on_sphere = self.manifold.name == "sphere" and self.manifold.size == 2
+        if self.losses is not None and not (published and on_sphere):
+            raise refused(
+                ": privacy losses are searched for kng_as_published with one covariate on the "
+                "sphere of dimension 2 only: remove it",
+                "losses",
+            )
         if isinstance(self.data, SimulatedData):
             self._check_simulated_data(self.data)
         else:

@@ -14,11 +14,12 @@ def make(job):
     chosen = settings["stand_in"]
     first, last = settings["covariate_range"] or (50.0, 90.0)
     manifold = study_manifold(params.manifold)
+    number = params.group["n"]
     simulation = simulate_outlines(
         # Studies with different landmark maps share the outlines.
-        random_stream(params.seed, "stand_in", "data"),
+        random_stream(params.seed, "stand_in", *([f"n{number}"] if number else []), "data"),
         1 + chosen["data_sets"],
-        chosen["n"],
+        number or chosen["n"],
         params.manifold["size"],
         (first, last),
         chosen["trend_length"],

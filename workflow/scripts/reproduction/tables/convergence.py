@@ -2,8 +2,7 @@
 
 from reproduction.tables import Needs
 
-# Number of independent draws, and of steps of a walk that are recorded.
-DRAWS = 200
+# Number of steps of a walk that are recorded.
 CHECKPOINTS = 60
 
 
@@ -51,7 +50,7 @@ def tabulate(job):
     params = job.params
     settings = params.figure
     budget = float(params.budgets["footpoint"])
-    steps, chains = settings["steps"], settings["chains"]
+    steps, chains, draws = (settings[key] for key in ("steps", "chains", "draws"))
     checkpoints = np.unique(np.geomspace(1, steps, CHECKPOINTS).astype(int))
     tables = []
 
@@ -104,10 +103,10 @@ def tabulate(job):
         """Distances of independent draws of the default sampler."""
         target = mechanism.footpoint_target(budget)
         rng = random_stream(params.seed, params.study, name, "draws")
-        planned = plan(rng, target, DRAWS, **params.sampler["plan"])
-        state, _ = run(rng, planned.sampler, target, DRAWS, planned.steps)
+        planned = plan(rng, target, draws, **params.sampler["plan"])
+        state, _ = run(rng, planned.sampler, target, draws, planned.steps)
         away = distances(mechanism, state)
-        places = {"step": planned.steps, "chain": range(1, DRAWS + 1), "distance": away}
+        places = {"step": planned.steps, "chain": range(1, draws + 1), "distance": away}
         add(name, "default", mechanism, data, planned, **places)
 
     names = ["as configured", "reduced"]

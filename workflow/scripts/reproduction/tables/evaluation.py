@@ -6,7 +6,11 @@ import numpy as np
 import pandas as pd
 from scipy.stats import sem
 
-from geodp.evaluation import mean_prediction_distances, mean_squared_errors
+from geodp.evaluation import (
+    mean_prediction_distances,
+    mean_shooting_vector_distances,
+    mean_squared_errors,
+)
 from geodp.mechanisms.base import sampled_by
 from geodp.models.blocks import ALL, FOOTPOINT
 from reproduction.diagnostics import LARGEST_FLAGGED_SHARE, convergence
@@ -134,6 +138,9 @@ def _errors(model, draws, data, found, names):
     fitted = found.take(slice(0, count))
     least = np.mean(model.residual_distances(fitted.parameters, covariates, points) ** 2, axis=-1)
     apart = mean_prediction_distances(model, parameters, fitted.parameters, covariates)
+    vectors_apart = np.full(count, np.nan)
+    if model.number_of_covariates == 1:
+        vectors_apart = mean_shooting_vector_distances(model, parameters, fitted.parameters)
     for index in range(count):
         # Draws at one footpoint are dependent, so footpoints are the independent units.
         by_footpoint = np.mean(squared[index].reshape((len(squared[index]), -1)), axis=-1)
@@ -150,6 +157,7 @@ def _errors(model, draws, data, found, names):
             "median_squared_error": np.median(squared[index]),
             "high_squared_error": np.quantile(squared[index], 0.9),
             "mean_footpoint_distance": np.mean(away[index]),
+            "mean_shooting_vector_distance": vectors_apart[index],
             "mean_prediction_distance": np.mean(apart[index]),
             "tau": found.largest_residual[index],
         }

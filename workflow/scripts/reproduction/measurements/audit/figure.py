@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from reproduction.figures.style import Curve, new_figure
+from reproduction.figures.style import Curve, letter_panels, new_figure
 
 # Published densities in warm colours, clipped ones in light blue, the certified one dark.
 STYLES = {
@@ -12,8 +12,11 @@ STYLES = {
     "residuals clipped": Curve("#5aa7c7", "D", ":"),
     "residuals clipped, factor 2": Curve("#7f9fb5", "P", (0, (5, 1, 1, 1))),
     "certified": Curve("#14315f", "o", "-"),
-    "two points, residuals clipped": Curve("#5aa7c7", "x", (0, (1, 2))),
-    "two points, certified": Curve("#14315f", "+", (0, (1, 2))),
+}
+# As which of these the worst case of two records is drawn, where n varies.
+TWO_RECORDS = {
+    "two points, residuals clipped": "residuals clipped",
+    "two points, certified": "certified",
 }
 # As which of these the shooting vector's are drawn.
 SHOOTING = {
@@ -22,11 +25,7 @@ SHOOTING = {
     "shooting vector, residuals clipped": "residuals clipped",
     "shooting vector, clipped, factor 2": "residuals clipped, factor 2",
 }
-LABELS = {
-    "certified": "certified (footpoint and shooting vector)",
-    "two points, residuals clipped": "residuals clipped, two records",
-    "two points, certified": "certified, two records",
-}
+LABELS = {"certified": "certified (footpoint and shooting vector)"}
 
 
 def draw(table, main_number, middle_budget):
@@ -43,7 +42,7 @@ def draw(table, main_number, middle_budget):
     """
     figure, axes = new_figure(1, 3, width=9.6, height=4.8)
     left, middle, right = axes[0]
-    budgets = table[(table["n"] == main_number) | (table["n"] == 2)]
+    budgets = table[table["n"] == main_number]
     for name, style in STYLES.items():
         part = budgets[budgets["mechanism"] == name].sort_values("stated")
         left.plot(
@@ -56,7 +55,7 @@ def draw(table, main_number, middle_budget):
     for name, shown_as in SHOOTING.items():
         part = budgets[budgets["mechanism"] == name].sort_values("stated")
         middle.plot(part["stated"], part["realised"], zorder=3, **STYLES[shown_as].keywords)
-    numbers = table[table["stated"] == middle_budget]
+    numbers = table[table["stated"] == middle_budget].replace({"mechanism": TWO_RECORDS})
     for name, style in STYLES.items():
         part = numbers[numbers["mechanism"] == name].sort_values("n")
         right.plot(part["n"], part["realised"], zorder=3, **style.keywords)
@@ -72,7 +71,9 @@ def draw(table, main_number, middle_budget):
     middle.set_title(f"shooting vector, n = {main_number}")
     right.set_title(rf"footpoint, $\varepsilon$ = {middle_budget:g}")
     # One scale, so that panels can be compared.
-    values = table.loc[table["mechanism"].isin([*STYLES, *SHOOTING]), "realised"]
+    letter_panels(axes)
+    shown = [*STYLES, *SHOOTING, *TWO_RECORDS]
+    values = table.loc[table["mechanism"].isin(shown), "realised"]
     values = values[np.isfinite(values)]
     for panel in (left, middle, right):
         panel.set_xscale("log")

@@ -147,11 +147,36 @@ def measure(settings, number, budgets):
     )
 
 
+def search_published(settings, seed, number, budget, variant, candidates, rounds):
+    """The worst neighbours that a search finds for a published density, and their loss.
+
+    Parameters
+    ----------
+    settings : dict
+        ``ball_radius``, ``geodesic_length``, ``noise_variance`` and ``tau``.
+    seed, number : int
+    budget : float
+        Stated.
+    variant : Variant
+    candidates, rounds : int
+        Of `worst_neighbour`.
+
+    Returns
+    -------
+    tuple of Realised and Pair
+    """
+    first = sphere_data(settings, seed, number)
+    setting, domain = sphere_setting(settings), record_domain(settings)
+    rng = random_stream(seed, "audit", f"n{number}", f"{budget:g}", variant.name)
+    loss = search_loss(variant, setting, budget, first)
+    pair, _ = worst_neighbour(rng, *first, domain, loss, candidates, rounds)
+    return pair_loss(rng, variant, setting, budget, pair), pair
+
+
 def measure_searched(settings, number, budgets):
     """Rows of every mechanism at one n, for the worst neighbours that a search finds."""
     sphere, seed = settings["sphere"], settings["seed"]
     first = sphere_data(sphere, seed, number)
-    setting, domain = sphere_setting(sphere), record_domain(sphere)
     search = sphere["search"]
     effort = {
         "candidates": max(8, min(search["candidates"], search["work"] // number)),
@@ -165,10 +190,7 @@ def measure_searched(settings, number, budgets):
 
     for budget in budgets:
         for variant in VARIANTS.values():
-            rng = random_stream(seed, "audit", f"n{number}", f"{budget:g}", variant.name)
-            loss = search_loss(variant, setting, budget, first)
-            pair, _ = worst_neighbour(rng, *first, domain, loss, **effort)
-            found = pair_loss(rng, variant, setting, budget, pair)
+            found, pair = search_published(sphere, seed, number, budget, variant, **effort)
             tau = float(np.max(found.scale)) * number * budget / (2.0 * variant.factor)
             keep(published_row(variant.name, variant.block, number, budget, found, tau), pair)
         public = certified_inputs(settings["certified"], number)
