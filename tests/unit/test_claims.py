@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import ks_2samp
 
 from geodp.errors import DataError
 from geodp.randomness import random_stream
@@ -13,11 +14,24 @@ from reproduction.claims.criteria import parse_criterion
 from reproduction.claims.measures import MEASURES, NotEvaluated, cell_statistics
 from reproduction.claims.page import render
 from reproduction.claims.selection import of_mechanism, parse_selection, with_derived_columns
-from reproduction.claims.verdicts import CLAIM_COLUMNS, VERDICTS, Paper, judge, read_paper
+from reproduction.claims.verdicts import (
+    CLAIM_COLUMNS,
+    FAILS,
+    HOLDS,
+    IN_PART,
+    ORDER,
+    UNDECIDED,
+    Paper,
+    judge,
+    read_paper,
+)
 
 SOURCE = Path(__file__).parents[2] / "resources" / "published" / "kulkarni_soto_claims.csv"
 with open(SOURCE, encoding="utf-8") as file:
     CLAIMS = read_paper("Kulkarni and Soto", file, SOURCE.name).claims
+# Each row as a sentence of its own, to be judged alone.
+ALONE = CLAIMS.assign(part="", reading="", statement="It is so.")
+ALONE["claim"] = ALONE["claim"].str.replace(".", "-")
 
 TEMPLATE = (SOURCE.parents[2] / "workflow" / "report" / "claims.html.j2").read_text("utf-8")
 
@@ -29,11 +43,13 @@ FOOTPOINT = [0.02, 0.24, 0.46, 0.68, 0.90, 1.12, 1.34, 1.56, 1.78, 2.00]
 CELLS = [(t / 2, t / 2, f"p{t / 2:.1f}_v{t / 2:.1f}") for t in TOTALS]
 CELLS += [(p, 2.02 - p, f"p{p:.2f}_v{2.02 - p:.2f}") for p in FOOTPOINT]
 SPHERE_GROUPS = [(20, 0.001), (50, 0.001), (100, 0.001), (50, 0.01), (50, 0.1)]
+OUTLINES = [("stand_in", 88, np.nan), ("stand_in_n409", 409, np.nan)]
+OUTLINES += [("stand_in_n647", 647, np.nan)]
 GROUPS = {
     "sphere": [(f"n{n}_noise{noise}", n, noise) for n, noise in SPHERE_GROUPS],
     "spd": [(f"n{n}_noise0.0001", n, 0.0001) for n in (20, 50, 100)],
-    "corpus_callosum": [("stand_in", 88, np.nan)],
-    "corpus_callosum_reduced": [("stand_in", 88, np.nan)],
+    "corpus_callosum": OUTLINES,
+    "corpus_callosum_reduced": OUTLINES,
 }
 NON_PRIVATE = 1e-3
 
@@ -66,33 +82,65 @@ def errors_table(study, data_sets=DATA_SETS):
         non_private_mean_squared_error=NON_PRIVATE * factor,
         median_squared_error=5e-3 * factor,
         mean_footpoint_distance=0.1 * factor,
+        mean_shooting_vector_distance=0.2 * factor,
         mean_prediction_distance=0.03 * factor,
         seed=1,
         lock="abc",
     )
 
 
-def neighbours_table(study):
+def neighbours_table(study, pairs=PAIRS):
     rows = [
         (study, n, GROUPS[study][0][2], pair, 1, "abc")
         for n in (20, 50, 100)
-        for pair in range(1, PAIRS + 1)
+        for pair in range(1, pairs + 1)
     ]
     names = ["study", "n", "noise_variance", "pair", "seed", "lock"]
-    spread = 1.2 + 0.01 * np.tile(np.arange(PAIRS), 3)
+    spread = 1.2 + 0.01 * np.tile(np.arange(pairs), 3)
     return pd.DataFrame(rows, columns=names).assign(
-        ratio_footpoint=spread, ratio_shooting_vector=spread
+        ratio_footpoint=spread,
+        ratio_shooting_vector=spread,
+        least_curvature=-0.4,
+        greatest_curvature=-0.1,
     )
 
 
-def diagnostics_table(study):
-    table = errors_table(study, data_sets=1)
-    table = table[["group", "cell", "sampler", "mechanism", "seed", "lock"]]
-    parts = [table.assign(parameter=name) for name in ("footpoint", "shooting_vector")]
-    return pd.concat(parts, ignore_index=True).assign(passed=True)
+def losses_table(study):
+    steps = [(step, tau) for step in STEPS for tau in ("as published", "tau shared")]
+    return pd.DataFrame(steps, columns=["step", "tau"]).assign(
+        study=study, mechanism="kng_as_published", loss_over_stated=0.5, seed=1, lock="abc"
+    )
 
 
-MAKE = {"errors": errors_table, "neighbours": neighbours_table, "diagnostics": diagnostics_table}
+STEPS = ("footpoint", "shooting vector", "both")
+
+# Steps of walks whose distances are those of draws but for a share of these that fall as a power.
+WALKED = np.unique(np.geomspace(1, 10000, 24).astype(int))
+
+
+def convergence_table(study, share=lambda steps: 0.0 * steps):
+    """Walks that still are at the fit with a share that depends on the number of steps."""
+    places = (np.arange(1000) + 0.5) / 1000
+    rows = [("default", np.nan, chain, place) for chain, place in enumerate(places)]
+    for step in WALKED:
+        # The nearest ones are at the fit still.
+        stay = places < share(np.float64(step))
+        rows += [
+            ("random_walk", step, chain, 0.0 if at else place)
+            for chain, (place, at) in enumerate(zip(places, stay, strict=True))
+        ]
+    table = pd.DataFrame(rows, columns=["kind", "step", "chain", "distance"])
+    return table.assign(
+        distribution="as configured", mechanism="kng_as_published", study=study, seed=1, lock="abc"
+    )
+
+
+MAKE = {
+    "errors": errors_table,
+    "neighbours": neighbours_table,
+    "losses": losses_table,
+    "convergence": convergence_table,
+}
 
 
 def plant(table, rows, column, numbers):
@@ -111,7 +159,7 @@ def plant(table, rows, column, numbers):
         table.loc[rows, "non_private_mean_squared_error"] = np.exp(numbers) * factor
     elif column == "log_mean_prediction_distance":
         table.loc[rows, "mean_prediction_distance"] = np.exp(numbers) * np.sqrt(factor)
-    elif column == "mean_footpoint_distance":
+    elif column in ("mean_footpoint_distance", "mean_shooting_vector_distance"):
         table.loc[rows, column] = np.asarray(numbers) * factor
     else:
         table.loc[rows, column] = numbers
@@ -160,19 +208,28 @@ def plant_order(claim, verdict, table):
 
 def plant_ends(claim, verdict, table):
     part = selected(claim, table)
-    _, level = positions(claim, part)
+    combination, level = positions(claim, part)
     last = level.max()
-    worst = {
-        "holds": (level == 0) | (level == last),
-        "holds in part": (level == 0) | (level == last),
-        # Of two ends one is the largest value of any curve that only rises.
-        "does not hold": level == last,
-    }[verdict]
-    numbers = np.where(worst, 1.0, 0.0)
-    if verdict == "holds in part":
-        # On average both ends are worst, which a few data sets decide.
-        contrary = part["data_set"].to_numpy() % 3 == 0
-        numbers = np.where(contrary & (level == 0), -1.0, numbers)
+    # Of two ends one is the largest value of any curve that only rises.
+    worst = level == last
+    if verdict != FAILS:
+        worst |= level == 0
+    if verdict == IN_PART:
+        # One of the six ends of three curves is not.
+        worst &= (level > 0) | (combination > 0)
+    return plant(table, part.index, claim["column"], np.where(worst, 1.0, 0.0))
+
+
+def plant_valley(claim, verdict, table):
+    part = selected(claim, table)
+    _, level = positions(claim, part)
+    numbers = np.abs(level - 3.0) + 0.01 * level
+    if verdict == FAILS:
+        numbers = 5.0 - np.abs(level - 5.0) - 6.0 * (level == 5)
+    elif verdict == IN_PART:
+        # The last four in the opposite order.
+        top = level.max() - 3
+        numbers = np.where(level >= top, np.abs(2 * top + 3 - level - 3.0) + 0.001 * level, numbers)
     return plant(table, part.index, claim["column"], numbers)
 
 
@@ -194,10 +251,31 @@ def plant_never_below(claim, verdict, table):
 
 
 def plant_smallest(claim, verdict, table):
-    table.loc[3, claim["column"]] = {"holds": 1.0, "holds in part": 0.95, "does not hold": 0.5}[
-        verdict
-    ]
+    levels = {"least_curvature": (-0.8, -0.52, -0.4)}.get(claim["column"], (0.5, 0.95, 1.0))
+    table.loc[3, claim["column"]] = levels[ORDER.index(verdict)]
     return table
+
+
+def plant_largest(claim, verdict, table):
+    table.loc[3, claim["column"]] = {HOLDS: -0.01, FAILS: 0.0}[verdict]
+    return table
+
+
+def plant_found(claim, verdict, table):
+    part = selected(claim, table)
+    table.loc[part.index, claim["column"]] = {IN_PART: 1.005, FAILS: 2.0}.get(verdict, 0.5)
+    return table
+
+
+def plant_walk(claim, verdict, table):
+    return convergence_table(
+        claim["study"], lambda steps: {HOLDS: 0.02, IN_PART: 0.2, FAILS: 0.6}[verdict]
+    )
+
+
+def plant_rate(claim, verdict, table):
+    power = {HOLDS: -1.5, IN_PART: -0.75, FAILS: -0.3}[verdict]
+    return convergence_table(claim["study"], lambda steps: min(1.0, (steps / 50.0) ** power))
 
 
 def plant_medians(claim, verdict, table):
@@ -208,19 +286,14 @@ def plant_medians(claim, verdict, table):
 
 
 def plant_outliers(claim, verdict, table):
-    count = {"holds": 0, "holds in part": 3, "does not hold": 5}[verdict]
-    # Apart from these the values are evenly spread, so that few lie beyond the whiskers.
-    columns = claim["column"].split()
+    # So many that replicates have nearly as large a share of them.
+    table = neighbours_table(claim["study"], pairs=400)
+    far = {HOLDS: 0.0, IN_PART: 0.07, FAILS: 0.13}[verdict]
     for _, rows in table.groupby("n").groups.items():
-        numbers = np.full(PAIRS, 2.0)
-        numbers[: PAIRS // 2] = 1.0
-        if verdict != "holds":
-            # A narrow box in which a replicate keeps about as many values far away.
-            numbers = np.linspace(1.0, 1.001, PAIRS)
-            numbers[:count] = 100.0
-        if verdict == "does not hold":
-            numbers[:count] = np.array([100.0, 100.0, 100.0, -100.0, -100.0])
-        for column in columns:
+        numbers = np.linspace(1.0, 2.0, len(rows))
+        count = int(far * len(rows))
+        numbers[:count], numbers[len(rows) - count :] = -100.0, 100.0
+        for column in claim["column"].split():
             table.loc[rows, column] = numbers
     return table
 
@@ -235,17 +308,6 @@ def plant_correlation(claim, verdict, table):
         "does not hold": order,
     }[verdict]
     return plant(table, part.index, claim["column"], 0.1 * numbers)
-
-
-def plant_passed(claim, verdict, table):
-    part = selected(claim, table)
-    cells = part.groupby(["group", "cell"]).ngroup().to_numpy()
-    passing = {"holds": 1.0, "holds in part": 0.7, "does not hold": 0.2}[verdict]
-    fails = cells >= passing * (cells.max() + 1)
-    # One parameter that fails is enough.
-    fails &= (part["parameter"] == "shooting_vector").to_numpy()
-    table.loc[part.index, "passed"] = ~fails
-    return table
 
 
 def plant_sampler(claim, verdict, table):
@@ -270,13 +332,17 @@ def plant_ratio(claim, verdict, table):
 PLANTS = {
     "share_ordered": plant_order,
     "share_worst_at_ends": plant_ends,
+    "share_unimodal": plant_valley,
     "approach": plant_approach,
     "share_never_below": plant_never_below,
     "smallest": plant_smallest,
+    "largest": plant_largest,
+    "largest_found": plant_found,
+    "walk_to_draws": plant_walk,
+    "walk_rate": plant_rate,
     "largest_median": plant_medians,
     "share_outlying": plant_outliers,
     "rank_correlation": plant_correlation,
-    "share_passed": plant_passed,
     "sampler_difference": plant_sampler,
     "median_ratio": plant_ratio,
 }
@@ -294,11 +360,13 @@ def planted(claim, verdict):
 
 
 def one(name):
-    return CLAIMS[CLAIMS["claim"] == name]
+    found = ALONE[ALONE["claim"] == name.replace(".", "-")]
+    assert len(found) == 1
+    return found
 
 
 def evaluate_claims(rows, tables, stream, source="claims.csv"):
-    return judge([Paper("a paper", source, rows)], tables, stream)
+    return judge([Paper("a paper", source, rows)], tables, stream, replicates=200)
 
 
 def verdict_on(rows, tables):
@@ -307,47 +375,149 @@ def verdict_on(rows, tables):
     return found.iloc[0]
 
 
-@pytest.mark.parametrize("verdict", VERDICTS)
+@pytest.mark.parametrize("verdict", ORDER)
 @pytest.mark.parametrize("name", CLAIMS["claim"])
 def test_every_claim_can_get_every_verdict(name, verdict):
     claim = one(name).iloc[0]
+    if verdict == IN_PART and claim["in_part"] == claim["holds"]:
+        return
     found = verdict_on(one(name), planted(claim, verdict))
-    assert found["verdict"] == verdict, found["why"]
+    expected = verdict
+    if claim["measure"] == "largest_found" and verdict != FAILS:
+        # A search that finds nothing proves nothing.
+        expected = UNDECIDED if verdict == HOLDS else IN_PART
+    if claim["measure"] == "share_worst_at_ends" and "group" in claim["within"]:
+        # Of one curve's ends no more than half but not all are a whole number.
+        expected = FAILS if verdict == IN_PART else verdict
+    assert found["verdict"] == found["sentence_verdict"] == expected, found["why"]
     assert found["low"] <= found["value"] <= found["high"]
     assert found["interval_over"]
     assert found["seed"] == "1"
     assert found["lock"] == "abc"
 
 
-@pytest.mark.parametrize("name", ["corpus_callosum_budget", "corpus_callosum_never_below"])
-@pytest.mark.parametrize("verdict", VERDICTS)
-def test_one_observed_data_set_is_judged_over_its_draws(name, verdict):
-    claim = one(name).iloc[0]
-    tables = planted(claim, verdict)
-    key = ("corpus_callosum", "errors")
-    if name.endswith("never_below"):
-        # The planted exceptions stand in the first rows.
-        chosen = tables[key].drop_duplicates(["cell", "sampler"])
-        tables[key] = plant(chosen, chosen.index, "log_gap", 0.5)
-        below = {"holds": 0, "holds in part": 1, "does not hold": 9}[verdict]
-        drawn = tables[key].index[tables[key]["sampler"] == "default"]
-        tables[key] = plant(tables[key], drawn[:below], "log_gap", -0.5)
-        over = "one data set"
-    else:
-        tables[key] = tables[key][tables[key]["data_set"] == 0]
-        over = "draws of one data set"
-    tables[key] = tables[key].assign(group="observed", data="observed")
-    found = verdict_on(one(name), tables)
+@pytest.mark.parametrize("verdict", ORDER)
+def test_one_observed_data_set_is_judged_over_its_draws(verdict):
+    name, key = "corpus_callosum_budget.error", ("corpus_callosum", "errors")
+    table = planted(one(name).iloc[0], verdict)[key].query("data_set == 0 and group == 'stand_in'")
+    found = verdict_on(one(name), {key: table.assign(group="observed", data="observed")})
     assert found["verdict"] == verdict, found["why"]
-    assert found["interval_over"] == over
+    assert found["interval_over"] == "draws of one data set"
     assert found["data"] == "observed"
+    # There is no other data set beside which it could stand.
+    assert found["shown_verdict"] == ""
+
+
+@pytest.mark.parametrize(("below", "verdict"), [(0, HOLDS), (2, IN_PART), (9, FAILS)])
+def test_errors_of_one_data_set_are_below_another_or_not(below, verdict):
+    name, key = "sphere_approach.never_attains", ("sphere", "errors")
+    table = errors_table("sphere", data_sets=1)
+    table = plant(table, table.index, "log_gap", 0.5)
+    shown = table.index[(table["sampler"] == "default") & (table["noise_variance"] == 0.001)]
+    found = verdict_on(one(name), {key: plant(table, shown[:below], "log_gap", -0.5)})
+    assert found["verdict"] == verdict, found["why"]
+    assert found["interval_over"] == "one data set"
+
+
+def test_an_interval_that_reaches_from_one_verdict_to_the_other_decides_nothing():
+    name, key = "sphere_budget", ("sphere", "errors")
+    table = planted(one(name).iloc[0], HOLDS)[key]
+    table.loc[table["data_set"] % 2 == 1, "mean_squared_error"] **= -1.0
+    found = verdict_on(one(name), {key: table})
+    assert found["verdict"] == UNDECIDED
+    assert found["low"] < 0.75 < 0.95 < found["high"]
+
+
+def test_the_shown_data_set_has_a_verdict_of_its_own():
+    name, key = "sphere_budget", ("sphere", "errors")
+    table = planted(one(name).iloc[0], HOLDS)[key]
+    other = planted(one(name).iloc[0], FAILS)[key]
+    first = table["data_set"] == 0
+    found = verdict_on(one(name), {key: pd.concat([other[first], table[~first]])})
+    assert (found["verdict"], found["shown_verdict"]) == (HOLDS, FAILS)
+    assert (found["value"], found["shown_value"]) == (1.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "together"),
+    [
+        ([HOLDS, HOLDS], HOLDS),
+        ([HOLDS, IN_PART], IN_PART),
+        ([HOLDS, FAILS], IN_PART),
+        ([FAILS, FAILS], FAILS),
+        ([FAILS, FAILS, ""], FAILS),
+        ([HOLDS, UNDECIDED], UNDECIDED),
+        ([FAILS, UNDECIDED], UNDECIDED),
+        (["", ""], ""),
+    ],
+)
+def test_a_sentence_holds_if_its_parts_do_and_readings_do_not_count(verdicts, together):
+    """Parts about errors that fall with one column each, which the tables give their verdicts."""
+    planter = one("sphere_budget").iloc[0]
+    rows, tables = [], {("sphere", "errors"): errors_table("sphere")}
+    for number, verdict in enumerate([*verdicts, FAILS]):
+        name = f"sphere_{number}"
+        row = planter.copy()
+        row["claim"], row["study"] = f"whole.{number}", name
+        row["statement"] = "" if number else "It is so."
+        row["part"] = f"part {number}" if number < len(verdicts) else ""
+        row["reading"] = "" if number < len(verdicts) else "another"
+        rows.append(row)
+        if verdict == UNDECIDED:
+            table = planted(planter, HOLDS)["sphere", "errors"]
+            table.loc[table["data_set"] % 2 == 1, "mean_squared_error"] **= -1.0
+        elif verdict:
+            table = planted(planter, verdict)["sphere", "errors"]
+        else:
+            table = errors_table("sphere").query("n == 7")
+        tables[name, "errors"] = table
+    found = evaluate_claims(pd.DataFrame(rows), tables, stream)
+    assert found["verdict"].tolist() == [*verdicts, FAILS]
+    assert found["sentence_verdict"].unique().tolist() == [together]
+    assert found["statement"].unique().tolist() == ["It is so."]
+
+
+def test_claims_about_studies_that_are_not_there_are_left_out():
+    tables = planted(one("sphere_budget").iloc[0], HOLDS)
+    found = evaluate_claims(CLAIMS, tables, stream)
+    assert set(found["study"]) == {"sphere"}
+    assert evaluate_claims(CLAIMS, {}, stream).empty
+
+
+def test_share_unimodal_counts_on_each_side_of_the_minimum():
+    """Against loops, on noise."""
+    rng = np.random.default_rng(11)
+    table = errors_table("sphere")
+    table["mean_squared_error"] = np.exp(rng.standard_normal(len(table)))
+    part = selected(one("sphere_split.valley").iloc[0], table)
+    ordered = []
+    for _, curve in part.groupby("n"):
+        means = curve.groupby("budget_footpoint", sort=True)["log_error"].mean().to_numpy()
+        bottom = int(np.argmin(means))
+        for j in range(len(means)):
+            ordered += [means[i] > means[j] for i in range(j) if j <= bottom]
+            ordered += [means[i] < means[j] for i in range(bottom, j)]
+    found = verdict_on(one("sphere_split.valley"), {("sphere", "errors"): table})
+    assert found["value"] == pytest.approx(np.mean(ordered))
+
+
+def test_walks_are_compared_with_draws_as_by_scipy():
+    rng = np.random.default_rng(12)
+    table = convergence_table("sphere")
+    table["distance"] = np.round(rng.gamma(2.0, size=len(table)) * (1 + (table["step"] > 0)), 1)
+    samples = [
+        table.loc[chosen, "distance"]
+        for chosen in (table["step"] == WALKED[-1], table["kind"] == "default")
+    ]
+    found = verdict_on(one("walk_length.sphere"), {("sphere", "convergence"): table})
+    assert found["value"] == pytest.approx(ks_2samp(*samples).statistic)
 
 
 def test_what_is_resampled_is_named():
     expected = {
         "sphere_budget": "21 data sets",
-        "figure_3_short_walk": "draws of one data set",
-        "sphere_ratio_p": "20 pairs",
+        "figure_3.walk": "draws of one data set",
+        "sphere_ratios.footpoint": "20 pairs",
     }
     for name, over in expected.items():
         found = verdict_on(one(name), planted(one(name).iloc[0], "holds"))
@@ -355,8 +525,10 @@ def test_what_is_resampled_is_named():
 
 
 def test_origin_comes_from_the_errors_where_the_table_does_not_say():
-    tables = planted(one("spd_ratio_p").iloc[0], "holds") | {("spd", "errors"): errors_table("spd")}
-    assert verdict_on(one("spd_ratio_p"), tables)["data"] == "simulated"
+    tables = planted(one("spd_ratios.footpoint").iloc[0], "holds") | {
+        ("spd", "errors"): errors_table("spd")
+    }
+    assert verdict_on(one("spd_ratios.footpoint"), tables)["data"] == "simulated"
 
 
 def test_budgets_are_equal_up_to_rounding():
@@ -422,9 +594,9 @@ def test_a_stream_gives_the_same_interval_whatever_else_is_evaluated():
     table = errors_table("sphere")
     table["mean_squared_error"] *= np.exp(np.random.default_rng(5).standard_normal(len(table)))
     tables = {("sphere", "errors"): table}
-    names = ["sphere_tails", "sphere_valley", "sphere_budget"]
+    names = ["sphere_tails-shape", "sphere_split-valley", "sphere_budget"]
     alone = evaluate_claims(one("sphere_budget"), tables, stream)
-    among = evaluate_claims(CLAIMS[CLAIMS["claim"].isin(names)], tables, stream)
+    among = evaluate_claims(ALONE[ALONE["claim"].isin(names)], tables, stream)
     again = among[among["claim"] == "sphere_budget"].reset_index(drop=True)
     pd.testing.assert_frame_equal(alone, again)
     other = evaluate_claims(
@@ -473,19 +645,31 @@ def assigned(**columns):
 
 
 NOT_EVALUATED = {
-    "no study": ("sphere_budget", lambda tables: {}, "there is no table errors of a study sphere"),
+    "no table": (
+        "sphere_budget",
+        lambda tables: {("sphere", "neighbours"): neighbours_table("sphere")},
+        "there is no table errors of a study sphere",
+    ),
     "no mechanism": (
         "sphere_budget",
         assigned(mechanism="certified"),
         "sphere's errors have no row of the mechanism kng_as_published",
     ),
-    "no rows": ("figure_3_density", keep("cell != 'p0.3_v0.3'"), "no row of corpus_callosum's"),
-    "one level": ("sphere_n_equal", keep("n == 20"), "as n has one level"),
-    "one budget": ("sphere_approach", keep("cell == 'p0.3_v0.3'"), "as budget has one level"),
-    "two budgets": ("sphere_ends", keep("budget_footpoint in [0.02, 2.0]"), "between its ends"),
-    "one data set": ("spd_tails", keep("data_set == 0"), "gives log_tail no interval"),
+    "no rows": ("figure_3", keep("cell != 'p0.3_v0.3'"), "no row of corpus_callosum's"),
+    "one level": ("sphere_n", keep("n == 20"), "as n has one level"),
+    "one budget": (
+        "sphere_approach.approaches",
+        keep("cell == 'p0.3_v0.3'"),
+        "as budget has one level",
+    ),
+    "two budgets": (
+        "sphere_split.ends",
+        keep("budget_footpoint in [0.02, 2.0]"),
+        "between its ends",
+    ),
+    "one data set": ("spd_tails.shape", keep("data_set == 0"), "gives log_tail no interval"),
     "one footpoint": (
-        "corpus_callosum_budget",
+        "corpus_callosum_budget.error",
         lambda tables: assigned(footpoints=1)(keep("data_set == 0")(tables)),
         "one footpoint",
     ),
@@ -495,10 +679,10 @@ NOT_EVALUATED = {
         "of a study sphere",
     ),
     "two points": ("spd_like_sphere", keep("cell in ['p0.1_v0.1', 'p0.2_v0.2']"), "share 2 points"),
-    "one sampler": ("sphere_walk_error", keep("sampler == 'default'"), "both samplers"),
+    "one sampler": ("walk_length.sphere_error", keep("sampler == 'default'"), "both samplers"),
     "a flat curve": ("spd_like_sphere", assigned(mean_squared_error=1.0), "not finite"),
-    "no distance": ("figure_3_density", assigned(mean_prediction_distance=0.0), "infinite"),
-    "no ratio": ("spd_ratio_p", assigned(ratio_footpoint=np.nan), "missing"),
+    "no distance": ("figure_3", assigned(mean_prediction_distance=0.0), "infinite"),
+    "no ratio": ("spd_ratios.footpoint", assigned(ratio_footpoint=np.nan), "missing"),
 }
 
 
@@ -523,19 +707,20 @@ def refused(rows, tables=None):
 
 CRITERIA = [
     "",
-    "low",
-    "low >=",
-    "low == 0.95",
-    "lower >= 0.95",
-    "low >= 0.95 if value else high",
+    "value",
+    "value >=",
+    "value == 0.95",
+    "low >= 0.95",
+    "values >= 0.95",
+    "value >= 0.95 if value else value",
     "__import__('os').getcwd() >= 1",
     "value.real >= 1",
     "[value][0] >= 1",
-    "low >= 'a'",
-    "low >= True",
-    "value ** 9 >= 1",
+    "value >= 'a'",
+    "value >= True",
+    "value * 2 >= 1",
     "not value >= 1",
-    "value >= 1; low >= 1",
+    "value >= 1; value >= 1",
     "(" * 500 + "value" + ")" * 500 + " >= 1",
     "value >= 1\0",
 ]
@@ -546,22 +731,22 @@ CRITERIA = [
 def test_a_criterion_that_is_none_is_refused(text, column):
     message = refused(one("sphere_budget").assign(**{column: text}))
     assert f"(claim 'sphere_budget'), column {column}: " in message
-    assert "write comparisons of value, low and high" in message
+    assert "write comparisons of value with numbers" in message
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("low >= 0.95", False),
-        ("value > 0.9 and high <= 1", True),
-        ("low > 1 or high < 1.5", True),
-        ("0 < low < value < high", True),
-        ("high - low <= 2 * (value - low) + 1e-9", True),
-        ("-value / 2 < -0.4", True),
+        ("value >= 0.96", False),
+        ("value > 0.9 and value <= 1", True),
+        ("value > 1 or value < 1.5", True),
+        ("0 < value < 1", True),
+        ("-value < -0.9", True),
+        ("1 < 2", True),
     ],
 )
 def test_criteria_mean_what_they_say(text, expected):
-    assert parse_criterion(text)(0.95, 0.9, 1.0) is expected
+    assert parse_criterion(text)[0](0.95) is expected
 
 
 SELECTIONS = [
@@ -649,7 +834,7 @@ NO_SELECTIONS = [
 @pytest.mark.parametrize("column", ["where", "against_where"])
 @pytest.mark.parametrize("text", NO_SELECTIONS)
 def test_what_is_no_selection_is_refused_and_not_run(text, column, tmp_path):
-    name = "corpus_callosum_like_sphere"
+    name = "corpus_callosum_like_sphere-order"
     trace = tmp_path / "trace"
     rows = one(name).assign(**{column: text.replace("COMMAND", f"touch {trace}")})
     message = refused(rows, planted(one(name).iloc[0], "holds"))
@@ -689,12 +874,16 @@ def test_papers_are_judged_side_by_side():
     tables = planted(one("sphere_budget").iloc[0], "holds")
     other = one("sphere_budget").assign(direction="rises", statement="It rises.")
     papers = [
-        Paper("First", "first.csv", CLAIMS[CLAIMS["claim"].isin(["sphere_budget", "sphere_ends"])]),
+        Paper(
+            "First",
+            "first.csv",
+            CLAIMS[CLAIMS["claim"].isin(["sphere_budget", "sphere_split.ends"])],
+        ),
         Paper("Second", "second.csv", other),
     ]
     found = judge(papers, tables, stream)
     assert found["paper"].tolist() == ["First", "First", "Second"]
-    assert found["claim"].tolist() == ["sphere_budget", "sphere_ends", "sphere_budget"]
+    assert found["claim"].tolist() == ["sphere_budget", "sphere_split.ends", "sphere_budget"]
     assert found["verdict"].tolist()[::2] == ["holds", "does not hold"]
     for paper in papers:
         alone = judge([paper], tables, stream)
@@ -722,7 +911,7 @@ def test_page_goes_through_the_papers():
 
     text = page(found)
     for name, sentence in (("First", one("sphere_budget")["statement"].item()), ("The-second", "")):
-        assert text.count(f'<tr id="{name}-sphere_budget">') == 1
+        assert text.count(f'<tbody id="{name}-sphere_budget">') == 1
         assert sentence in text
     assert "<h2>First</h2>" in text
     assert "<h2>The second</h2>" in text
@@ -731,12 +920,9 @@ def test_page_goes_through_the_papers():
     assert "The stated budgets do not hold" not in page(found.assign(mechanism="certified"))
 
 
-def test_a_division_by_zero_is_a_mistake_of_the_criterion():
-    rows = one("sphere_budget").assign(holds="1 / (low - low) > 1")
-    assert "divides by zero" in refused(rows, planted(rows.iloc[0], "holds"))
-
-
 REFUSED = {
+    "no statement": ({"statement": ""}, "the first row of a sentence has its statement"),
+    "a reading alone": ({"reading": "another"}, "the first row of a sentence counts"),
     "measure": ({"measure": "largest_gap"}, "there is no measure 'largest_gap'"),
     "table": ({"table": "timings"}, "there is no table 'timings'"),
     "direction": ({"direction": "up"}, "column direction: 'up'"),
@@ -779,11 +965,11 @@ def test_a_claim_that_makes_no_sense_is_refused(change, says):
     ("name", "column"),
     [
         ("sphere_budget", "mean_squared_error"),
-        ("figure_3_density", "mean_prediction_distance"),
-        ("sphere_concentration_n", "mean_footpoint_distance"),
-        ("spd_ratio_p", "ratio_footpoint"),
-        ("sphere_walk_mixed", "passed"),
-        ("sphere_walk_error", "log_error_standard_error"),
+        ("figure_3", "mean_prediction_distance"),
+        ("sphere_concentration_n.footpoint", "mean_footpoint_distance"),
+        ("spd_ratios.footpoint", "ratio_footpoint"),
+        ("privacy.footpoint", "loss_over_stated"),
+        ("walk_length.sphere_error", "log_error_standard_error"),
     ],
 )
 def test_a_table_without_a_column_is_refused(name, column):
@@ -819,21 +1005,21 @@ def test_a_file_that_is_no_table_is_refused(text, tmp_path):
 def test_claims_cover_the_measures_and_are_sentences():
     assert set(CLAIMS["measure"]) == set(MEASURES) == set(PLANTS)
     for column in ("statement", "quantity"):
-        for text in CLAIMS[column]:
+        for text in filter(None, CLAIMS[column]):
             assert text.endswith(".")
             assert ". " not in text
 
 
-@pytest.mark.parametrize("spread", [0.02, 0.6])
-def test_noise_does_not_make_a_walk_error_negligible(spread):
+@pytest.mark.parametrize(("spread", "verdict"), [(0.02, FAILS), (0.6, FAILS), (6.0, UNDECIDED)])
+def test_noise_does_not_make_a_walk_error_negligible(spread, verdict):
     """A bias of a half is none the less one for being hard to see."""
     tables = {("sphere", "errors"): errors_table("sphere")}
     table = tables["sphere", "errors"]
     table["log_error_standard_error"] = spread
     table.loc[table["sampler"] == "random_walk", "mean_squared_error"] *= np.exp(-0.5)
-    rows = CLAIMS[CLAIMS["claim"] == "sphere_walk_error"]
+    rows = one("walk_length.sphere_error")
     found = evaluate_claims(rows, tables, lambda claim: np.random.default_rng(0))
-    assert found["verdict"].item() == "does not hold"
+    assert found["verdict"].item() == verdict
 
 
 def test_a_number_missing_in_one_data_set_is_noticed():

@@ -45,7 +45,9 @@ studies:
     random_walk:
       steps: 100
       cells: [{group: n5_noise0.001, cell: p0.5_v0.5}]
+      data_sets: 2
     neighbours: {pairs: 3, n: [5]}
+    losses: {n: 5, candidates: 8, rounds: 1}
     figures:
       figure_1:
         kind: error

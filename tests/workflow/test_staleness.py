@@ -87,11 +87,14 @@ for study, (source_of_data, groups, draws) in SOURCES.items():
 RULES |= {
     ("sphere", "neighbour_ratios"): Rule("neighbour_ratios.py", 1, chosen=(MECHANISM,)),
     ("spd", "neighbour_ratios"): Rule("neighbour_ratios.py", 1, chosen=(MECHANISM,)),
+    ("sphere", "privacy_losses"): table("losses"),
     ("claims", "evaluate_claims"): Rule(
         "claims.py",
         1,
         others=(
             *((study, "evaluate") for study in SOURCES),
+            ("sphere", "privacy_losses"),
+            ("corpus_callosum", CONVERGE),
             ("sphere", "neighbour_ratios"),
             ("spd", "neighbour_ratios"),
         ),

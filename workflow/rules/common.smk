@@ -169,7 +169,7 @@ def claimed_tables():
         (study.name, table): table_file(study.name, table)
         for study in STUDIES.values()
         for table in table_names(study)
-        if table != "data"
+        if table not in ("data", "diagnostics")
     }
     for study in STUDIES.values():
         for figure, chosen in study.settings["figures"].items():

@@ -1,7 +1,9 @@
-"""Criteria of verdicts: comparisons of a number and its interval, parsed and not executed."""
+"""Criteria of verdicts: comparisons of a number, parsed and not executed."""
 
 import ast
 import operator
+
+import numpy as np
 
 from geodp.errors import DataError
 
@@ -11,80 +13,70 @@ ORDERINGS = {
     ast.Gt: operator.gt,
     ast.GtE: operator.ge,
 }
-_ARITHMETIC = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-}
-_NAMES = ("value", "low", "high")
 
 
 # Exceptions of `ast.parse`, and of the functions here, for a text that is not a criterion.
 NOT_PARSED = (SyntaxError, ValueError, OverflowError, RecursionError, MemoryError)
 
-_ADVICE = "write comparisons of value, low and high with numbers, such as low >= 0.95"
+_ADVICE = "write comparisons of value with numbers, such as value >= 0.95"
 
 
 def parse_criterion(text):
-    """Parse a criterion such as ``low >= 0.95``.
+    """Parse a criterion such as ``value >= 0.95``.
 
     Parameters
     ----------
     text : str
-        Comparisons (``<``, ``<=``, ``>``, ``>=``), ``and``, ``or``, numbers, the names value, low
-        and high, and arithmetic of these.
+        Comparisons (``<``, ``<=``, ``>``, ``>=``) of ``value`` with numbers, ``and`` and ``or``.
 
     Returns
     -------
-    callable
-        From three floats, value, low and high, to a bool.
+    criterion : callable
+        From a float, the value, to a bool.
+    numbers : list of float
+        Those that the value is compared with.
 
     Raises
     ------
     DataError
-        The text holds anything else.  The callable raises it for a division by zero.
+        The text holds anything else.
     """
     try:
-        criterion = _truth(ast.parse(text.strip(), mode="eval").body)
+        parsed = ast.parse(text.strip(), mode="eval").body
+        numbers = [
+            _amount(side)(np.nan)
+            for node in ast.walk(parsed)
+            if isinstance(node, ast.Compare)
+            for side in (node.left, *node.comparators)
+        ]
+        return _truth(parsed), [number for number in numbers if np.isfinite(number)]
     except NOT_PARSED:
         raise DataError(f"'{text}' is not a criterion: {_ADVICE}") from None
 
-    def decide(value, low, high):
-        try:
-            return criterion({"value": value, "low": low, "high": high})
-        except (ZeroDivisionError, OverflowError):
-            raise DataError(f"'{text}' divides by zero: {_ADVICE}") from None
-
-    return decide
-
 
 def _truth(node):
-    """Function from names to a truth value."""
+    """Function from the value to a truth value."""
     if isinstance(node, ast.BoolOp):
         parts = [_truth(part) for part in node.values]
         every = all if isinstance(node.op, ast.And) else any
-        return lambda names: every(part(names) for part in parts)
+        return lambda value: every(part(value) for part in parts)
     if isinstance(node, ast.Compare) and all(type(kind) in ORDERINGS for kind in node.ops):
         compare = [ORDERINGS[type(kind)] for kind in node.ops]
         sides = [_amount(side) for side in (node.left, *node.comparators)]
-        return lambda names: all(
-            test(left(names), right(names))
+        return lambda value: all(
+            test(left(value), right(value))
             for test, left, right in zip(compare, sides[:-1], sides[1:], strict=True)
         )
     raise ValueError(node)
 
 
 def _amount(node):
-    """Function from names to a number."""
+    """Function from the value to a number."""
     if isinstance(node, ast.Constant) and type(node.value) in (int, float):
-        return lambda names: float(node.value)
-    if isinstance(node, ast.Name) and node.id in _NAMES:
-        return lambda names: float(names[node.id])
+        return lambda value: float(node.value)
+    if isinstance(node, ast.Name) and node.id == "value":
+        return float
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         inner = _amount(node.operand)
-        return lambda names: -inner(names)
-    if isinstance(node, ast.BinOp) and type(node.op) in _ARITHMETIC:
-        carry_out, left, right = _ARITHMETIC[type(node.op)], _amount(node.left), _amount(node.right)
-        return lambda names: carry_out(left(names), right(names))
+        return lambda value: -inner(value)
     raise ValueError(node)

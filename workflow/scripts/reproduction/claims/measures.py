@@ -17,6 +17,10 @@ from reproduction.claims.selection import column_of
 DESCRIBED = ("log_error", "log_gap", "log_error_change", "log_mean_prediction_distance")
 
 
+# Differences of distribution functions that a thousand walks tell from none, and from all.
+RESOLVED = (0.1, 0.9)
+
+
 class NotEvaluated(Exception):
     """A claim cannot be evaluated on the tables; the message is the reason."""
 
@@ -35,12 +39,15 @@ class Measured:
         The number in words.
     rows : DataFrame, optional
         The rows that were used, if not all that were selected.
+    lower_bound : bool
+        Whether the number is a lower bound of what the claim is about, without an upper one.
     """
 
     replicates: np.ndarray
     over: str
     says: str
     rows: pd.DataFrame | None = None
+    lower_bound: bool = False
 
 
 @dataclass(frozen=True)
@@ -108,6 +115,8 @@ class CellStatistics:
 def cell_statistics(table, column, rng, replicates, statistic="mean"):
     """Bootstrap a statistic of a column, cell by cell.
 
+    Without replicates the statistic alone is computed.
+
     Data sets are resampled within a group, jointly in all its cells, which share them.  With a
     single data set the draws vary instead: replicates follow a t distribution with the standard
     errors of the table, and the number of footpoints less one as degrees of freedom.
@@ -163,6 +172,8 @@ def cell_statistics(table, column, rng, replicates, statistic="mean"):
 
 
 def _with_spread(cells, column, numbers, rng, replicates):
+    if not replicates:
+        return np.empty((0, len(numbers)))
     if column == "not_below":
         # Whether an error is below another is known without error.
         return np.broadcast_to(numbers, (replicates, len(numbers)))
@@ -255,6 +266,30 @@ def share_worst_at_ends(claim, table, rng, replicates):
 
 
 @measure("along")
+def share_unimodal(claim, table, rng, replicates):
+    """Share of the pairs of levels on one side of a curve's minimum that have a valley's order.
+
+    The nearer to the minimum the lower; it may lie anywhere, and pairs on both sides do not count.
+    A curve is a combination of ``within``, over the levels of ``along``.
+    """
+    curves, over = _curves(claim, table, rng, replicates)
+    ordered, counted = 0, 0
+    for curve in curves:
+        lower, upper = np.triu_indices(curve.shape[1], 1)
+        bottom = np.argmin(curve, axis=1)[:, None]
+        falling, rising = upper <= bottom, lower >= bottom
+        change = curve[:, upper] - curve[:, lower]
+        ordered = ordered + np.sum((falling & (change < 0)) | (rising & (change > 0)), axis=1)
+        counted = counted + np.sum(falling | rising, axis=1)
+    if not np.all(counted):
+        raise NotEvaluated(f"nothing to compare, as {_plain(claim['along'])} has one level")
+    says = (
+        f"{ordered[0]} of {counted[0]} comparisons on one side of a minimum have a valley's order"
+    )
+    return Measured(ordered / counted, over, says)
+
+
+@measure("along")
 def approach(claim, table, rng, replicates):
     """Ratio of the mean of ``column`` at the largest level of ``along`` to that at the smallest.
 
@@ -300,11 +335,34 @@ def _resampled_pairs(claim, table, rng, replicates):
 
 @measure("along")
 def smallest(claim, table, rng, replicates):
-    """Smallest value of ``column``, pairs resampled within each level of ``along``."""
-    values, over = _resampled_pairs(claim, table, rng, replicates)
-    found = np.min([np.min(part, axis=1) for part in values], axis=0)
-    count = sum(part.shape[1] for part in values)
-    return Measured(found, over, f"the smallest of {count} values is {_number(found[0])}")
+    """Smallest value of ``column``, without an interval: one exception refutes a "never"."""
+    return _extreme(claim, table, replicates, np.min, "smallest")
+
+
+@measure("along")
+def largest(claim, table, rng, replicates):
+    """Largest value of ``column``, without an interval: one exception refutes a "never"."""
+    return _extreme(claim, table, replicates, np.max, "largest")
+
+
+def _extreme(claim, table, replicates, extreme, word):
+    values = table[claim["column"]].to_numpy(dtype=float)
+    if not np.all(np.isfinite(values)):
+        raise NotEvaluated(f"{claim['column']} is missing or infinite for some pair")
+    found = float(extreme(values))
+    says = f"the {word} of {len(values)} values is {_number(found)}"
+    sizes = set(table.groupby(claim["along"]).size())
+    return Measured(np.full(1 + replicates, found), f"{_span(sizes)} pairs", says)
+
+
+@measure()
+def largest_found(claim, table, rng, replicates):
+    """Largest value of ``column``, where a search may have missed larger ones."""
+    found = float(table[claim["column"]].max())
+    says = f"the largest that was found is {_number(found)}, which is a lower bound"
+    return Measured(
+        np.full(1 + replicates, found), "the neighbours of a search", says, lower_bound=True
+    )
 
 
 @measure("along", columns=None)
@@ -358,15 +416,77 @@ def rank_correlation(claim, table, rng, replicates, other):
     return Measured(found, " and ".join(dict.fromkeys(p.over for p in by_cells)), says)
 
 
-@measure(columns=0)
-def share_passed(claim, table, rng, replicates):
-    """Share of the cells whose chains pass their diagnostics, for every block."""
-    column_of(table, "passed")
-    passed = table.groupby(["group", "cell"])["passed"].all().to_numpy(dtype=float)
-    count = len(passed)
-    again = rng.binomial(count, np.mean(passed), replicates) / count
-    says = f"{int(passed.sum())} of {count} cells pass for every block"
-    return Measured(np.append(np.mean(passed), again), f"{count} cells", says)
+def _resampled_walks(claim, table, rng, replicates):
+    """Distances of walks by step and of draws, chains and draws resampled.
+
+    Returns
+    -------
+    steps : ndarray, shape (steps,)
+    walked : ndarray, shape (1 + replicates, steps, chains)
+        The chains of a replicate are the same at every step.
+    drawn : ndarray, shape (1 + replicates, draws)
+    """
+    column = claim["column"]
+    walks = table[table["kind"] == "random_walk"].pivot(
+        index="step", columns="chain", values=column
+    )
+    drawn = table.loc[table["kind"] == "default", column].to_numpy(dtype=float)
+    if walks.empty or not len(drawn):
+        raise NotEvaluated("there are no walks, or no independent draws to compare them with")
+    values = walks.to_numpy(dtype=float)
+    resampled = []
+    for count in (values.shape[1], len(drawn)):
+        again = rng.integers(count, size=(replicates, count))
+        resampled.append(np.vstack([np.arange(count), again]))
+    return walks.index.to_numpy(), np.moveaxis(values[:, resampled[0]], 0, 1), drawn[resampled[1]]
+
+
+def _largest_gaps(first, second):
+    """Kolmogorov-Smirnov statistics of samples (replicates, m) and (replicates, n)."""
+    both = np.concatenate([first, second], axis=1)
+    order = np.argsort(both, axis=1)
+    jumps = np.where(order < first.shape[1], 1.0 / first.shape[1], -1.0 / second.shape[1])
+    gaps = np.abs(np.cumsum(jumps, axis=1))
+    values = np.take_along_axis(both, order, axis=1)
+    # Of equal values the last has all of them behind it.
+    gaps[:, :-1][values[:, :-1] == values[:, 1:]] = 0.0
+    return np.max(gaps, axis=1)
+
+
+@measure()
+def walk_to_draws(claim, table, rng, replicates):
+    """Largest difference of distribution functions of ``column``, of walks at the last step of the
+    rows and of independent draws.
+
+    It is at most the total variation distance of a chain's end from what it should be drawn from.
+    """
+    steps, walked, drawn = _resampled_walks(claim, table, rng, replicates)
+    found = _largest_gaps(walked[:, -1], drawn)
+    says = (
+        f"after {steps[-1]:g} steps the distribution functions differ by up to {_number(found[0])}"
+    )
+    return Measured(found, f"{walked.shape[-1]} walks and {drawn.shape[-1]} draws", says)
+
+
+@measure()
+def walk_rate(claim, table, rng, replicates):
+    """Slope of the logarithm of that difference against that of the number of steps.
+
+    By least squares, over the steps at which the difference is between `RESOLVED`.
+    """
+    steps, walked, drawn = _resampled_walks(claim, table, rng, replicates)
+    gaps = np.array([_largest_gaps(walked[:1, k], drawn[:1])[0] for k in range(len(steps))])
+    seen = (gaps > RESOLVED[0]) & (gaps < RESOLVED[1])
+    if seen.sum() < 3:
+        raise NotEvaluated("the difference passes from one to nothing between recorded steps")
+    levels = np.log([_largest_gaps(walked[:, k], drawn) for k in np.flatnonzero(seen)])
+    along = np.log(steps[seen]) - np.mean(np.log(steps[seen]))
+    found = along @ levels / np.sum(along**2)
+    says = (
+        f"between {steps[seen][0]:g} and {steps[seen][-1]:g} steps the difference falls like the "
+        f"power {_number(found[0])} of their number"
+    )
+    return Measured(found, f"{walked.shape[-1]} walks and {drawn.shape[-1]} draws", says)
 
 
 @measure()

@@ -1,6 +1,6 @@
 """The page of verdicts, paper by paper."""
 
-from reproduction.claims.verdicts import VERDICTS
+from reproduction.claims.verdicts import VERDICTS, sentence_of
 from reproduction.pages import render_page
 
 # Columns of the table of errors that describe a study on the page.
@@ -28,13 +28,8 @@ def render(template, found, tables, **names):
     return render_page(
         template,
         papers=[
-            {
-                "name": name,
-                "claims": claims.to_dict("records"),
-                "sections": list(dict.fromkeys(claims["section"])),
-                "counts": _counts(claims["verdict"]),
-            }
-            for name, claims in found.groupby("paper", sort=False)
+            {"name": name, "sections": _sections(rows), "counts": _counts(rows)}
+            for name, rows in found.groupby("paper", sort=False)
         ],
         mechanisms=set(found["mechanism"]),
         studies=[
@@ -46,9 +41,26 @@ def render(template, found, tables, **names):
     )
 
 
-def _counts(verdicts):
-    """Number of claims with each verdict, and without one."""
-    counts = verdicts.value_counts()
+def _sections(rows):
+    """Claims of each section: statement, verdict and rows."""
+    sections = {}
+    for sentence, part in rows.groupby(rows["claim"].map(sentence_of), sort=False):
+        first = part.iloc[0]
+        sections.setdefault(first["section"], []).append(
+            {
+                "claim": sentence,
+                "statement": first["statement"],
+                "verdict": first["sentence_verdict"],
+                "rows": part.to_dict("records"),
+            }
+        )
+    return sections
+
+
+def _counts(rows):
+    """Number of sentences with each verdict, and without one."""
+    first = ~rows["claim"].map(sentence_of).duplicated()
+    counts = rows.loc[first, "sentence_verdict"].value_counts()
     return [(verdict, int(counts.get(verdict, 0))) for verdict in (*VERDICTS, "")]
 
 

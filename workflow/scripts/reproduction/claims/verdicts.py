@@ -1,8 +1,11 @@
 """Verdicts on the claims of papers, computed from the tables of a run.
 
-A claim is a row of text: a measure, the rows of a table it looks at, and two comparisons of the
-number it gives.  The number has an interval over data sets (or over pairs, or over draws), and the
-comparisons decide whether the claim holds, holds in part or does not hold.
+A claim is a sentence of a paper.  It has one row of a table, or several: its *parts*, which must
+all hold, and other *readings* of it, in settings of our own, which do not count.  A row is a
+measure, the rows of a study's table it looks at, and two comparisons of the number it gives.  The
+number has an interval over data sets (or over pairs, or over draws).  A row holds, holds in part or
+does not hold, or it is undecided, where the interval reaches from numbers for which it holds to
+numbers for which it does not.
 """
 
 from contextlib import contextmanager
@@ -26,10 +29,20 @@ REPLICATES = 1000
 # Percentiles of the replicates that bound an interval.
 BOUNDS = (2.5, 97.5)
 
-TABLES = ("errors", "diagnostics", "neighbours")
+TABLES = ("errors", "neighbours", "losses", "convergence")
 
-# Columns of a claim that its verdict repeats.
-REPEATED = ("claim", "section", "figure", "study", "mechanism", "statement", "quantity")
+# Columns of a row of claims that its verdict repeats.
+REPEATED = (
+    "claim",
+    "part",
+    "reading",
+    "section",
+    "figure",
+    "study",
+    "mechanism",
+    "statement",
+    "quantity",
+)
 
 CLAIM_COLUMNS = (
     *REPEATED,
@@ -49,7 +62,13 @@ CLAIM_COLUMNS = (
 # Columns of a verdict that describe the tables it is computed from.
 ORIGIN = ("data", "manifold", "support", "seed", "lock")
 
-VERDICTS = ("holds", "holds in part", "does not hold")
+HOLDS, IN_PART, FAILS, UNDECIDED = "holds", "holds in part", "does not hold", "undecided"
+VERDICTS = (HOLDS, IN_PART, FAILS, UNDECIDED)
+
+
+def sentence_of(claim):
+    """Identifier of the sentence that a row belongs to: what stands before a point."""
+    return claim.partition(".")[0]
 
 
 @dataclass(frozen=True)
@@ -62,7 +81,8 @@ class Paper:
     source : str
         Name of the table of claims in messages.
     claims : DataFrame of str
-        A row a claim, with the columns `CLAIM_COLUMNS`; identifiers are unique.
+        Rows of claims, with the columns `CLAIM_COLUMNS`; identifiers are unique.  Rows of one
+        sentence follow one another, and the first has the statement.
     """
 
     name: str
@@ -116,6 +136,7 @@ def check_claims(claims, source):
                 f"{place}, column claim: it is empty or not the only one of its name: give each "
                 "claim a name of its own"
             )
+        _check_place_in_sentence(claims, claim, place)
         if not claim["mechanism"]:
             raise DataError(
                 f"{place}, column mechanism: it is empty: name the mechanism the claim is about"
@@ -137,6 +158,27 @@ def check_claims(claims, source):
         for column, parse in parsers.items():
             with _at(f"{place}, column {column}"):
                 parse(claim[column])
+
+
+def _check_place_in_sentence(claims, claim, place):
+    """Refuse a row that does not say what it is of its sentence."""
+    sentence = sentence_of(claim["claim"])
+    same = [sentence_of(name) == sentence for name in claims["claim"]]
+    rows = claims[same]
+    first = rows["claim"].iloc[0] == claim["claim"]
+    if first != bool(claim["statement"]):
+        raise DataError(
+            f"{place}, column statement: the first row of a sentence has its statement, and no "
+            "other: " + ("fill it in" if first else "leave it empty")
+        )
+    if np.ptp(np.flatnonzero(same)) >= len(rows):
+        raise DataError(f"{place}: other rows stand between those of {sentence}: put them together")
+    if first and claim["reading"]:
+        raise DataError(f"{place}, column reading: the first row of a sentence counts: empty it")
+    if claim["reading"] and claim["part"]:
+        raise DataError(f"{place}, column reading: the row is a part of its sentence: empty one")
+    if not claim["reading"] and not claim["part"] and (rows["reading"] == "").sum() > 1:
+        raise DataError(f"{place}, column part: its sentence has several: say which one it is")
 
 
 def _check_needs(claim, place):
@@ -177,6 +219,16 @@ def _at(place):
         raise DataError(f"{place}: {problem}") from problem
 
 
+# Columns of the table of verdicts.
+RESULT_COLUMNS = (
+    "paper",
+    *REPEATED,
+    *("value", "low", "high", "interval_over", "shown_value", "shown_verdict"),
+    *("criterion", "verdict", "sentence_verdict", "why"),
+    *ORIGIN,
+)
+
+
 def judge(papers, tables, stream, replicates=REPLICATES):
     """Verdicts on the claims of papers.
 
@@ -193,9 +245,11 @@ def judge(papers, tables, stream, replicates=REPLICATES):
     Returns
     -------
     DataFrame
-        A row a claim: ``paper``, those of `REPEATED`, ``value``, ``low`` and ``high`` (95 %
-        percentile interval, stretched to hold the value), ``interval_over``, ``criterion``,
-        ``verdict`` (empty if not evaluated), ``why``, and those of `ORIGIN`.
+        The columns `RESULT_COLUMNS`, a row for each row of claims about a study that is there.
+        ``low`` and ``high`` are a 95 % percentile interval, stretched to hold the value;
+        ``shown_value`` and ``shown_verdict`` are those of the first of several data sets;
+        ``verdict`` is empty if the row was not evaluated, and ``sentence_verdict`` is that of all
+        rows of the sentence that count.
 
     Raises
     ------
@@ -206,24 +260,49 @@ def judge(papers, tables, stream, replicates=REPLICATES):
     for name in names:
         if names.count(name) > 1:
             raise DataError(f"{names.count(name)} papers are called {name}: name each differently")
-    found = [
-        {"paper": paper.name, **_judged(claim, place, tables, stream(claim["claim"]), replicates)}
-        for paper in papers
-        for place, claim in _placed(paper.claims, paper.source)
-    ]
-    return pd.DataFrame(found)
+    studies = {study for study, _ in tables}
+    found = []
+    for paper in papers:
+        statements = {}
+        for place, claim in _placed(paper.claims, paper.source):
+            sentence = sentence_of(claim["claim"])
+            claim["statement"] = statements.setdefault(sentence, claim["statement"])
+            if claim["study"] in studies:
+                judged = _judged(claim, place, tables, stream(claim["claim"]), replicates)
+                found.append({"paper": paper.name, **judged})
+    found = pd.DataFrame(found, columns=RESULT_COLUMNS)
+    sentences = [found["paper"], found["claim"].map(sentence_of)]
+    for _, rows in found[found["reading"] == ""].groupby(sentences, sort=False):
+        of_all = found["paper"].eq(rows["paper"].iloc[0]) & sentences[1].isin(
+            rows["claim"].map(sentence_of)
+        )
+        found.loc[of_all, "sentence_verdict"] = _together(rows["verdict"])
+    return found
+
+
+def _together(verdicts):
+    """Verdict on a sentence, from those on its parts; empty if no part could be evaluated."""
+    found = set(verdicts) - {""}
+    if len(found) <= 1:
+        return "".join(found)
+    if FAILS in found and found & {HOLDS, IN_PART}:
+        return IN_PART
+    return UNDECIDED if UNDECIDED in found else IN_PART
 
 
 def _judged(claim, place, tables, rng, replicates):
-    """Row of one claim in the table of verdicts, without its paper."""
+    """Row of verdicts for one row of claims, without its paper."""
     result = {
         **{name: claim[name] for name in REPEATED},
         "value": np.nan,
         "low": np.nan,
         "high": np.nan,
         "interval_over": "",
+        "shown_value": np.nan,
+        "shown_verdict": "",
         "criterion": f"holds: {claim['holds']}; in part: {claim['in_part']}",
         "verdict": "",
+        "sentence_verdict": "",
     }
     try:
         table = _selected(claim, tables, claim["study"], "where", place)
@@ -236,10 +315,28 @@ def _judged(claim, place, tables, rng, replicates):
             measured = MEASURES[claim["measure"]].compute(claim, table, rng, replicates, *others)
         if not np.all(np.isfinite(measured.replicates)):
             raise NotEvaluated("the number or its interval is not finite")
-        result |= _verdict(claim, table, measured, place)
+        criteria = _criteria(claim, place)
+        result |= _verdict(criteria, table, measured)
+        result |= _on_the_shown_data_set(claim, criteria, table, others, place)
     except NotEvaluated as problem:
         result["why"] = f"not evaluated: {problem}"
     return result | {name: _origin(claim, tables, name) for name in ORIGIN}
+
+
+def _on_the_shown_data_set(claim, criteria, table, others, place):
+    """Number and verdict for the first data set, which is like the one of the paper's figures.
+
+    Nothing where there is no other one.
+    """
+    if "data_set" not in table or table["data_set"].nunique() < 2:
+        return {}
+    shown = [part[part["data_set"] == 0].reset_index(drop=True) for part in (table, *others)]
+    compute = MEASURES[claim["measure"]].compute
+    with _at(place):
+        # The curves of a figure are what they are: no interval, and no random numbers.
+        measured = compute(claim, shown[0], np.random.default_rng(0), 0, *shown[1:])
+    value = float(measured.replicates[0])
+    return {"shown_value": value, "shown_verdict": ORDER[_level(criteria, value)]}
 
 
 def _selected(claim, tables, study, where, place):
@@ -272,34 +369,49 @@ def _origin(claim, tables, name):
     return ""
 
 
-_READ = {"value": "the value", "low": "the lower end", "high": "the upper end"}
+# Verdicts by level.
+ORDER = (FAILS, IN_PART, HOLDS)
 
 
-def _in_words(criterion):
-    text = criterion.strip().replace(">=", "≥").replace("<=", "≤")
-    for name, words in _READ.items():
-        text = " ".join(words if part == name else part for part in text.split())
-    return text
+def _criteria(claim, place):
+    """The two criteria of a claim, each with the numbers it compares with."""
+    criteria = {}
+    for column in ("holds", "in_part"):
+        with _at(f"{place}, column {column}"):
+            criteria[column] = parse_criterion(claim[column])
+    return criteria
 
 
-def _verdict(claim, table, measured, place):
+def _level(criteria, value):
+    """Place of the verdict on a number, known without error, in `ORDER`."""
+    (holds, _), (in_part, _) = criteria["holds"], criteria["in_part"]
+    return 2 if holds(value) else int(in_part(value))
+
+
+def _levels(criteria, low, value, high):
+    """Levels of all numbers of an interval: of its ends, and around each number compared with."""
+    numbers = [low, value, high]
+    for _, compared in criteria.values():
+        for one in compared:
+            numbers += [np.nextafter(one, -np.inf), one, np.nextafter(one, np.inf)]
+    return {_level(criteria, number) for number in numbers if low <= number <= high}
+
+
+def _verdict(criteria, table, measured):
     value = float(measured.replicates[0])
     low, high = np.percentile(measured.replicates[1:], BOUNDS)
     # All replicates of a share close to one can lie below it, since they carry the noise of the
     # data twice.  The interval is stretched to hold its estimate.
     low, high = min(float(low), value), max(float(high), value)
-    met = {}
-    for column in ("holds", "in_part"):
-        with _at(f"{place}, column {column}"):
-            met[column] = parse_criterion(claim[column])(value, low, high)
-    wanted, less = _in_words(claim["holds"]), _in_words(claim["in_part"])
-    if met["holds"]:
-        verdict, judged = "holds", f"{wanted} was wanted"
-    elif met["in_part"]:
-        verdict, judged = "holds in part", f"{wanted} was wanted, and only {less} is met"
-    else:
-        verdict, judged = "does not hold", f"{wanted} was wanted, and not even {less} is met"
-    why = f"{measured.says}; {judged}"
+    if measured.lower_bound:
+        high = np.inf
+    levels = _levels(criteria, low, value, high)
+    verdict = ORDER[_level(criteria, value)]
+    if levels >= {0, 2}:
+        verdict = UNDECIDED
+    elif verdict == HOLDS and 1 in levels:
+        verdict = IN_PART
+    why = measured.says
     used = table if measured.rows is None else measured.rows
     if "flagged" in used.columns and used["flagged"].any():
         cells = used.groupby(["group", "cell", "sampler"])["flagged"].any()

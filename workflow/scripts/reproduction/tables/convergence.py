@@ -25,6 +25,7 @@ def needs(study, figure, studies):
             "figure": chosen,
             "budgets": study.cells[group][chosen["cell"]],
             "sampler": study.sampler_settings("default"),
+            "steps_of_draws": walk["steps"],
             "step_scale": walk["step_scale"],
             "warm_up": walk["warm_up"],
         },
@@ -51,7 +52,8 @@ def tabulate(job):
     settings = params.figure
     budget = float(params.budgets["footpoint"])
     steps, chains, draws = (settings[key] for key in ("steps", "chains", "draws"))
-    checkpoints = np.unique(np.geomspace(1, steps, CHECKPOINTS).astype(int))
+    # Among them the number after which the study's own random walks end.
+    checkpoints = {*np.geomspace(1, steps, CHECKPOINTS).astype(int), params.steps_of_draws}
     tables = []
 
     def add(name, kind, mechanism, data, planned, **places):
