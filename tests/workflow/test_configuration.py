@@ -84,6 +84,7 @@ LAPLACE_MEAN = {
     f"{SPHERE}.data_radius": 0.3,
     f"{SPHERE}.support": {"footpoint_centre": POLE},
     f"{SPHERE}.random_walk": {},
+    f"{SPHERE}.losses": REMOVED,
 }
 TANGENT = {"source": "simulated", "shooting_vector_length": 0.6, "noise": "tangent"}
 
@@ -551,10 +552,20 @@ REFUSED = {
         f"{CORPUS}.data.stand_in.n: 2 is too small",
         "give 3 or more",
     ),
-    "number of records of a stand-in among the cells": (
-        {f"{CORPUS}.cells.0.n": [5]},
+    "noise variance of a stand-in among the cells": (
+        {f"{CORPUS}.cells.0.noise_variance": ["0.1"]},
         f"{CORPUS}.cells[0]: n and noise_variance belong to simulated data",
         "remove them",
+    ),
+    "number of records of a table among the cells": (
+        {f"{RATS}.cells.0.n": [5]},
+        f"{RATS}.cells[0]: n and noise_variance belong to simulated data",
+        "remove them",
+    ),
+    "losses of another space": (
+        {"studies.spd.losses": {}},
+        "studies.spd.losses: privacy losses are searched for kng_as_published",
+        "on the sphere of dimension 2 only: remove it",
     ),
     "comparison without a cell": (
         {f"{CORPUS}.random_walk.cells.0": {"group": "stand_in"}},
@@ -819,6 +830,7 @@ REFUSED = {
             f"{SPHERE}.data": {"source": "simulated"},
             f"{SPHERE}.data_radius": 0.3,
             f"{SPHERE}.random_walk": {},
+            f"{SPHERE}.losses": REMOVED,
             f"{SPHERE}.budgets": {"equal": {"totals": ["1.0"]}},
             f"{SPHERE}.cells.0.budgets": ["equal"],
             f"{SPHERE}.draws": {},
@@ -854,6 +866,7 @@ REFUSED = {
             f"{SPHERE}.mechanism": CERTIFIED,
             f"{SPHERE}.support": PUBLIC,
             f"{SPHERE}.random_walk": {},
+            f"{SPHERE}.losses": REMOVED,
         },
         f"{SPHERE}.budgets.split: a total cannot be divided between footpoint and one other",
         "give totals",
@@ -946,7 +959,7 @@ def test_default_configuration_judges_the_claims_of_the_paper():
 
 
 def test_defaults_are_filled_in(small):
-    for key in ("draws", "sampler", "random_walk", "neighbours", "figures"):
+    for key in ("draws", "sampler", "random_walk", "neighbours", "losses", "figures"):
         del small["studies"]["sphere"][key]
     del small["cells_per_job"]
     del small["papers"]
@@ -975,7 +988,9 @@ def test_defaults_are_filled_in(small):
         "step_scale": 2.0,
         "warm_up": 0,
         "cells": [],
+        "data_sets": 1,
     }
+    assert settings["losses"] is None
     assert settings["support"] == dict.fromkeys(
         ["footpoint_centre", "footpoint_radius", "shooting_vector_length"]
     )
@@ -1141,7 +1156,7 @@ def test_mean_has_a_footpoint_alone(small):
     sphere["data"] = {"source": "simulated"}
     sphere["budgets"] = {"equal": {"totals": ["1.0", "0.30"]}}
     sphere["cells"] = [{"n": [5], "noise_variance": ["0.1"], "budgets": ["equal"]}]
-    del sphere["figures"], sphere["random_walk"]
+    del sphere["figures"], sphere["random_walk"], sphere["losses"]
     found = studies_of({"name": "mean", "seed": 1, "studies": {"sphere": sphere}})["sphere"]
     assert found.cells == {
         "n5_noise0.1": {"p1.0": {"footpoint": "1.0"}, "p0.30": {"footpoint": "0.30"}}
@@ -1155,7 +1170,7 @@ def test_certified_mechanism_has_a_budget_in_all(small):
     sphere |= {"mechanism": CERTIFIED, "support": PUBLIC, "draws": {"all": 4}}
     sphere["budgets"] = {"equal": {"totals": ["0.6"]}}
     sphere["cells"] = [{"n": [5], "noise_variance": ["0.1"], "budgets": ["equal"]}]
-    del sphere["figures"], sphere["random_walk"]
+    del sphere["figures"], sphere["random_walk"], sphere["losses"]
     found = studies_of({"name": "all", "seed": 1, "studies": {"sphere": sphere}})["sphere"]
     assert found.cells == {"n5_noise0.1": {"all0.6": {"all": "0.6"}}}
     assert found.draws == {"all": 4}
@@ -1331,3 +1346,20 @@ def test_a_key_that_stands_twice_is_refused(tmp_path):
 )
 def test_no_shipped_configuration_has_a_key_twice(path):
     refuse_repeated_keys(path, path.name)
+
+
+def test_stand_ins_of_other_sizes_are_left_out_where_there_is_a_file(small, tmp_path, monkeypatch):
+    corpus = small["studies"]["corpus_callosum"]
+    corpus["figures"], corpus["random_walk"] = {}, {}
+    corpus["cells"].append({"n": [7, 9], "budgets": ["equal"]})
+    small = {"name": "small", "seed": 1, "studies": {"corpus_callosum": corpus}}
+    monkeypatch.chdir(tmp_path)
+    groups = studies_of(small)["corpus_callosum"].groups
+    assert list(groups) == ["stand_in", "stand_in_n7", "stand_in_n9"]
+    assert groups["stand_in_n9"]["n"] == 9
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "corpus_callosum.csv").write_text("subject,age\n")
+    assert list(studies_of(small)["corpus_callosum"].groups) == ["observed"]
+    corpus["cells"] = corpus["cells"][1:]
+    with pytest.raises(DataError, match=r"cells: all entries give n.*: add an entry without n"):
+        studies_of(small)

@@ -227,14 +227,6 @@ class StudySettings(Section):
     def _keys_go_together(self):
         self._check_mechanism()
         self._check_curvature()
-        published = self.mechanism.name == "kng_as_published" and self.model.covariates == 1
-        on_sphere = self.manifold.name == "sphere" and self.manifold.size == 2
-        if self.losses is not None and not (published and on_sphere):
-            raise refused(
-                ": privacy losses are searched for kng_as_published with one covariate on the "
-                "sphere of dimension 2 only: remove it",
-                "losses",
-            )
         if isinstance(self.data, SimulatedData):
             self._check_simulated_data(self.data)
         else:
@@ -246,6 +238,14 @@ class StudySettings(Section):
                 " is missing: a ball of footpoints needs a radius, or data_radius from which one "
                 "follows: add either",
                 "support.footpoint_radius",
+            )
+        published = self.mechanism.name == "kng_as_published" and self.model.covariates == 1
+        on_sphere = self.manifold.name == "sphere" and self.manifold.size == 2
+        if self.losses is not None and not (published and on_sphere):
+            raise refused(
+                ": privacy losses are searched for kng_as_published with one covariate on the "
+                "sphere of dimension 2 only: remove it",
+                "losses",
             )
         return self
 
