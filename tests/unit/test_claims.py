@@ -115,12 +115,12 @@ def losses_table(study):
 STEPS = ("footpoint", "shooting vector", "both")
 
 # Steps of walks whose distances are those of draws but for a share of these that fall as a power.
-WALKED = np.unique(np.geomspace(1, 10000, 24).astype(int))
+WALKED = np.unique(np.geomspace(1, 10000, 30).astype(int))
 
 
 def convergence_table(study, share=lambda steps: 0.0 * steps):
     """Walks that still are at the fit with a share that depends on the number of steps."""
-    places = (np.arange(1000) + 0.5) / 1000
+    places = (np.arange(2000) + 0.5) / 2000
     rows = [("default", np.nan, chain, place) for chain, place in enumerate(places)]
     for step in WALKED:
         # The nearest ones are at the fit still.
@@ -275,7 +275,7 @@ def plant_walk(claim, verdict, table):
 
 def plant_rate(claim, verdict, table):
     power = {HOLDS: -1.5, IN_PART: -0.75, FAILS: -0.3}[verdict]
-    return convergence_table(claim["study"], lambda steps: min(1.0, (steps / 50.0) ** power))
+    return convergence_table(claim["study"], lambda steps: min(1.0, (steps / 20.0) ** power))
 
 
 def plant_medians(claim, verdict, table):

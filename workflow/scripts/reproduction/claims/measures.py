@@ -17,8 +17,9 @@ from reproduction.claims.selection import column_of
 DESCRIBED = ("log_error", "log_gap", "log_error_change", "log_mean_prediction_distance")
 
 
-# Differences of distribution functions that a thousand walks tell from none, and from all.
-RESOLVED = (0.1, 0.9)
+# Differences of distribution functions between which their fall is measured.  A rate is about many
+# steps: so the last before four thousand walks do not tell the difference from none.
+RESOLVED = (0.04, 0.2)
 
 
 class NotEvaluated(Exception):
@@ -459,32 +460,45 @@ def walk_to_draws(claim, table, rng, replicates):
     rows and of independent draws.
 
     It is at most the total variation distance of a chain's end from what it should be drawn from.
+    Its interval follows from the inequality of Dvoretzky, Kiefer and Wolfowitz, since a bootstrap
+    does not know that two samples of one distribution differ.
     """
-    steps, walked, drawn = _resampled_walks(claim, table, rng, replicates)
-    found = _largest_gaps(walked[:, -1], drawn)
-    says = (
-        f"after {steps[-1]:g} steps the distribution functions differ by up to {_number(found[0])}"
+    steps, walked, drawn = _resampled_walks(claim, table, rng, 0)
+    found = float(_largest_gaps(walked[:, -1], drawn)[0])
+    numbers = walked.shape[-1], drawn.shape[-1]
+    # Each sample is farther from its distribution with probability 0.025 at most.
+    off = sum(np.sqrt(np.log(2.0 / 0.025) / (2.0 * number)) for number in numbers)
+    ends = np.clip([found - off, found + off], 0.0, 1.0)
+    says = f"after {steps[-1]:g} steps the distribution functions differ by up to {_number(found)}"
+    return Measured(
+        # Percentiles of these are the ends.
+        np.append(found, np.repeat(ends, -(-replicates // 2))),
+        f"{numbers[0]} walks and {numbers[1]} draws",
+        says,
     )
-    return Measured(found, f"{walked.shape[-1]} walks and {drawn.shape[-1]} draws", says)
 
 
 @measure()
 def walk_rate(claim, table, rng, replicates):
     """Slope of the logarithm of that difference against that of the number of steps.
 
-    By least squares, over the steps at which the difference is between `RESOLVED`.
+    By least squares, over the steps at which it falls from one of `RESOLVED` to the other.
     """
     steps, walked, drawn = _resampled_walks(claim, table, rng, replicates)
     gaps = np.array([_largest_gaps(walked[:1, k], drawn[:1])[0] for k in range(len(steps))])
-    seen = (gaps > RESOLVED[0]) & (gaps < RESOLVED[1])
-    if seen.sum() < 3:
-        raise NotEvaluated("the difference passes from one to nothing between recorded steps")
-    levels = np.log([_largest_gaps(walked[:, k], drawn) for k in np.flatnonzero(seen)])
-    along = np.log(steps[seen]) - np.mean(np.log(steps[seen]))
+    high = np.flatnonzero(gaps >= RESOLVED[1])
+    first = high[-1] + 1 if len(high) else 0
+    low = np.flatnonzero(gaps[first:] <= RESOLVED[0])
+    last = first + low[0] if len(low) else len(steps)
+    if last - first < 3:
+        raise NotEvaluated("fewer than three recorded steps lie where the difference falls")
+    levels = np.log([_largest_gaps(walked[:, k], drawn) for k in range(first, last)])
+    steps = steps[first:last]
+    along = np.log(steps) - np.mean(np.log(steps))
     found = along @ levels / np.sum(along**2)
     says = (
-        f"between {steps[seen][0]:g} and {steps[seen][-1]:g} steps the difference falls like the "
-        f"power {_number(found[0])} of their number"
+        f"from {steps[0]:g} to {steps[-1]:g} steps the difference falls like the power "
+        f"{_number(found[0])} of their number"
     )
     return Measured(found, f"{walked.shape[-1]} walks and {drawn.shape[-1]} draws", says)
 
