@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from geodp.errors import DataError
+from geodp.plain import from_plain, plain
 
 
 @contextmanager
@@ -98,28 +99,14 @@ def load_arrays(path):
 def save_json(path, origin, **values):
     """Write numbers and arrays as JSON, with complex arrays as real and imaginary parts."""
     with replacing(path) as partial:
-        document = {"made_by": origin, **{key: _plain(value) for key, value in values.items()}}
+        document = {"made_by": origin, **{key: plain(value) for key, value in values.items()}}
         partial.write_text(json.dumps(document, indent=1) + "\n")
 
 
 def load_json(path):
     """Read what `save_json` wrote; lists become arrays."""
     document = json.loads(Path(path).read_text())
-    return {key: _array(value) for key, value in document.items() if key != "made_by"}
-
-
-def _plain(value):
-    if isinstance(value, np.ndarray | np.generic):
-        if np.iscomplexobj(value):
-            return {"real": value.real.tolist(), "imaginary": value.imag.tolist()}
-        return value.tolist()
-    return value
-
-
-def _array(value):
-    if isinstance(value, dict) and set(value) == {"real", "imaginary"}:
-        return np.array(value["real"]) + 1j * np.array(value["imaginary"])
-    return np.array(value) if isinstance(value, list) else value
+    return {key: from_plain(value) for key, value in document.items() if key != "made_by"}
 
 
 def save_table(path, table):
