@@ -675,7 +675,11 @@ REFUSED = {
         "papers[1].name: 'Kulkarni and Soto' is the name of two papers",
         "rename one",
     ),
-    "neither studies nor a plan": ({"studies": REMOVED}, "studies is missing", "or a plan"),
+    "neither studies nor a plan": (
+        {"studies": REMOVED},
+        "studies is missing or empty: add studies as in README's example",
+        "or a plan",
+    ),
     "nothing for a section": (
         {f"{SPHERE}.draws": None},
         f"{SPHERE}.draws: None has the wrong type",

@@ -2,6 +2,8 @@
 
 import errno
 import logging
+import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -9,7 +11,7 @@ from pathlib import Path
 from snakemake.logging import DefaultFormatter
 from snakemake_interface_logger_plugins.common import LogEvent
 
-from reproduction.disk import full_disk, says_full
+from reproduction.disk import ERRORS, full_disk, says_full
 
 # Beginnings of Snakemake's routine messages, which are not shown.
 ROUTINE = (
@@ -41,7 +43,7 @@ SILENCE = 15.0
 TO_OPEN = (".html", ".md", ".pdf", ".csv")
 
 # Where Snakemake keeps its own files.
-SNAKEMAKE_FILES = ".snakemake"
+SNAKEMAKE_FILES = (".snakemake", Path.home(), tempfile.gettempdir())
 
 # Most files that are named at the end of a run.
 NAMED = 5
@@ -84,7 +86,8 @@ class Progress(DefaultFormatter):
         text = super().format(record)
         if record.levelno >= logging.WARNING and says_full(text):
             # Of Snakemake's own files; of those of jobs their logs tell.
-            self.full = full_disk(SNAKEMAKE_FILES, OSError(errno.ENOSPC, ""))
+            found = filter(None, map(full_disk, SNAKEMAKE_FILES))
+            self.full = next(found, "") or full_disk(".", OSError(errno.ENOSPC, ""))
             # What goes wrong with a job is told in the end, and all is told once.
             later = text.startswith("RuleException") or self.over.is_set()
             text = "" if later else self.full
@@ -210,6 +213,8 @@ def show_progress():
     """
     progress = Progress()
     for handler in logging.getLogger("snakemake.logging").handlers:
+        if isinstance(handler, logging.FileHandler):
+            _accept_full_disk(handler)
         if handler.name == "DefaultStreamHandler":
             given = handler.filters[0]
             if not (given.dryrun or given.verbose):
@@ -217,3 +222,14 @@ def show_progress():
                 handler.setFormatter(progress)
                 threading.Thread(target=progress.watch, args=(handler,), daemon=True).start()
     return progress
+
+
+def _accept_full_disk(handler):
+    """Let a log file end where its disk is full, without a traceback for each line."""
+    report = handler.handleError
+
+    def report_others(record):
+        if getattr(sys.exc_info()[1], "errno", None) not in ERRORS:
+            report(record)
+
+    handler.handleError = report_others
