@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -248,7 +249,9 @@ def test_a_cut_off_file_is_one_sentence(example, tmp_path):
 
 
 def test_a_release_says_what_it_is(example):
-    words = str(example)
+    lines = str(example).splitlines()
+    assert max(map(len, lines)) <= 100
+    words = re.sub(r"\n    (?=\w)", " ", str(example))
     assert words.startswith("A geodesic on sphere S^2, released with pure 0.750-DP for the ")
     for part in (
         "Footpoint, where the covariate is 45.05:",

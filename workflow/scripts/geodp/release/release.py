@@ -4,6 +4,7 @@ A release holds public inputs, the draw and its guarantee.  Nothing else in it d
 records.  Random bits come from the operating system, without a seed.
 """
 
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -95,13 +96,15 @@ class Release:
         low, high = public.covariate_range
         length = float(public.manifold.norm(self.footpoint, self.shooting_vector))
         assumed = [
-            f"  {each.name}: {each.statement}"
+            _wrapped(f"  {each.name}: {each.statement}")
             for each in self.guarantee.hypotheses
             if each.state == ASSUMED
         ]
         return "\n".join(
             [
-                f"A geodesic on {public.manifold.name}, released with {self.guarantee.words()}.",
+                _wrapped(
+                    f"A geodesic on {public.manifold.name}, released with {self.guarantee.words()}."
+                ),
                 "",
                 f"Footpoint, where the covariate is {0.5 * (low + high):g}:",
                 _numbers(self.footpoint),
@@ -121,9 +124,14 @@ class Release:
                 f"offset {public.loss_offset:.6g}",
                 "",
                 "Drawn by:",
-                *(f"  {stage}" for stage in self.sampler.split(", then ")),
+                *(_wrapped(f"  {stage}") for stage in self.sampler.split(", then ")),
             ]
         )
+
+
+def _wrapped(text):
+    """Text in lines of at most 100 characters, indented from the second on."""
+    return textwrap.fill(text, 100, subsequent_indent="    ", break_long_words=False)
 
 
 def _numbers(array):
