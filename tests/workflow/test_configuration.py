@@ -203,7 +203,7 @@ REFUSED = {
         "give a mapping from keys to values",
     ),
     "negative seed": ({"seed": -1}, "seed: -1 is too small", "give 0 or more"),
-    "no studies": ({"studies": {}}, "studies: it is empty", "give at least one entry"),
+    "no studies": ({"studies": {}}, "studies is missing or empty", "add studies as in README's"),
     "name with a space": ({"name": "a b"}, "name: 'a b' is not allowed", "it must match"),
     "name of a study with a space": (
         {"studies.a b": {}},
