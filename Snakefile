@@ -50,6 +50,13 @@ onstart:
     # Each finished job adds such a series of looks.  On one machine there is no rate to limit.
     if workflow.local_exec:
         workflow.scheduler.job_rate_limiter = None
+    # Before the first job, and not whenever a job reads this file.
+    from reproduction.ranges import check_ranges
+
+    try:
+        check_ranges(STUDIES)
+    except DataError as problem:
+        sys.exit(f"Error: {problem}")
 
 
 onsuccess:

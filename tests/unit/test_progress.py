@@ -1,6 +1,10 @@
 """What a run prints, from the records that Snakemake logs."""
 
+import io
 import logging
+import re
+import threading
+import time
 
 import pytest
 from snakemake.logging import ColorizingTextHandler, DefaultFilter
@@ -16,8 +20,15 @@ def record(text=None, event=None, level=logging.INFO, **more):
     )
 
 
-def begin(jobid, message, rule="fit"):
-    return record(event=LogEvent.JOB_INFO, jobid=jobid, rule_msg=message, rule_name=rule)
+def begin(jobid, message, rule="fit", given=(), made=()):
+    return record(
+        event=LogEvent.JOB_INFO,
+        jobid=jobid,
+        rule_msg=message,
+        rule_name=rule,
+        input=list(given),
+        output=list(made),
+    )
 
 
 def end(jobid):
@@ -55,6 +66,43 @@ def test_a_job_that_ends_is_one_line_with_time_taken_and_left(clock):
     assert show(shown, end(4), count(2, 4)) == ["2/4 other (3 min), about 3 min left"]
 
 
+def test_a_long_job_is_named_again_and_again(clock):
+    shown = Progress()
+    show(shown, begin(1, "sphere: draws"), begin(2, "rats: fit"))
+    clock["at"] = 14.0
+    assert shown.still_running() == ""
+    clock["at"] = 16.0
+    # Before a job has ended nothing is known of the time left.
+    assert shown.still_running() == "still running: sphere: draws (16 s) and 1 more"
+    show(shown, end(2), count(1, 3))
+    clock["at"] = 30.0
+    assert shown.still_running() == ""
+    clock["at"] = 32.0
+    assert shown.still_running() == "still running: sphere: draws (32 s), about 1 min left"
+    show(shown, end(1), count(2, 3))
+    clock["at"] = 90.0
+    assert shown.still_running() == ""
+
+
+def test_what_runs_is_shown_until_the_run_is_over(monkeypatch):
+    """By a thread, to the terminal and not to the log file."""
+    monkeypatch.setattr(progress, "SILENCE", 0.0)
+    stream = io.StringIO()
+    handler = ColorizingTextHandler(nocolor=True, stream=stream)
+    shown = Progress()
+    handler.addFilter(shown.observe)
+    handler.setFormatter(shown)
+    handler.handle(begin(1, "sphere: draws"))
+    watching = threading.Thread(target=shown.watch, args=(handler,))
+    watching.start()
+    while not stream.getvalue():
+        time.sleep(0.05)
+    shown.success("results/mine", [], [])
+    watching.join(10.0)
+    assert not watching.is_alive()
+    assert stream.getvalue().startswith("still running: sphere: draws (")
+
+
 def test_nothing_is_left_after_the_last_job(clock):
     shown = Progress()
     assert show(shown, begin(1, "all", "all"), end(1), count(7, 7)) == ["7/7 all (0 s)"]
@@ -85,6 +133,52 @@ def test_failures_are_named_at_once_and_explained_in_the_end(tmp_path):
     assert shown.failures().startswith("A job was killed or could not begin.")
 
 
+def test_jobs_that_fail_alike_share_their_sentence(tmp_path):
+    shown = Progress()
+    for jobid in (1, 2, 3):
+        log = tmp_path / f"{jobid}.log"
+        log.write_text("Error: no\n" if jobid < 3 else "Error: other\n")
+        show(shown, begin(jobid, f"job {jobid}"), failure(jobid, log))
+    assert shown.failures().splitlines() == [
+        "Error: no",
+        f"    (while: job 1 and 1 more; log: {tmp_path / '1.log'})",
+        "Error: other",
+        f"    (while: job 3; log: {tmp_path / '3.log'})",
+    ]
+
+
+def error(text):
+    return record(text, LogEvent.ERROR, logging.ERROR)
+
+
+TRACEBACK = "Traceback (most recent call last):\nOSError: [Errno 28] No space left on device"
+FULL = r"Error: the disk at \S+ is full: free some space, then start the run again"
+
+
+def test_a_full_disk_of_snakemakes_own_files_is_one_sentence(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    shown = Progress()
+    [sentence] = show(shown, error(TRACEBACK))
+    assert re.fullmatch(FULL, sentence)
+    assert show(shown, error(TRACEBACK)) == []
+    # Another error is shown as it is.
+    assert show(Progress(), error("Traceback\nOSError: [Errno 13] no")) == [
+        "Traceback\nOSError: [Errno 13] no"
+    ]
+
+
+def test_a_job_that_a_full_disk_keeps_from_beginning_is_told_in_the_end(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    shown = Progress()
+    log = tmp_path / "fit.log"
+    records = begin(1, "rats: fit"), error(f"RuleException:\n{TRACEBACK}"), failure(1, log)
+    assert show(shown, *records) == ["rats: fit: failed"]
+    first, second = shown.failures().splitlines()
+    assert re.fullmatch(FULL, first)
+    assert second == f"    (while: rats: fit; log: {log})"
+    assert show(shown, error(TRACEBACK)) == []
+
+
 def test_success_says_where_results_are_if_all_were_made(clock):
     shown = Progress()
     clock["at"] = 100.0
@@ -96,6 +190,25 @@ def test_success_says_where_results_are_if_all_were_made(clock):
     assert len(shown.success("results/mine", ["sphere"], []).splitlines()) == 2
     plan = shown.success("results/mine", [], []).splitlines()
     assert plan[1:] == ["Predicted errors: results/mine/plan"]
+
+
+def test_success_names_the_files_of_other_targets():
+    """Those that no other job read, and of each job the one to open."""
+    shown = Progress()
+    show(
+        shown,
+        begin(1, None, "audit_losses", ["a.csv"], ["parts.csv"]),
+        begin(2, None, "audit", ["parts.csv"], ["audit.csv", "audit.pdf", "audit.html"]),
+        begin(3, None, "figure", ["b.csv"], ["figure.svg", "figure.pdf"]),
+        begin(4, None, "fit", [], ["fit.json"]),
+    )
+    lines = shown.success("results/mine", ["sphere"], ["paper"]).splitlines()
+    assert lines[1:] == ["Open audit.html", "Open figure.pdf", "Open fit.json"]
+    many = [begin(10 + index, None, "fit", [], [f"{index}.csv"]) for index in range(4)]
+    show(shown, *many)
+    lines = shown.success("results/mine", ["sphere"], ["paper"]).splitlines()
+    assert len(lines) == 7
+    assert lines[-1] == "and 2 more files"
 
 
 @pytest.mark.parametrize(
@@ -117,4 +230,5 @@ def test_dry_and_verbose_runs_are_left_as_they_are(dryrun, verbose):
         shown = show_progress()
     finally:
         logger.removeHandler(handler)
+        shown.over.set()
     assert (handler.formatter is shown) == (not dryrun and not verbose)

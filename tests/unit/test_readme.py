@@ -22,7 +22,8 @@ EXAMPLES = [(page.name, text) for page in PAGES for text in blocks(page, "python
 
 
 @pytest.mark.parametrize(("name", "example"), EXAMPLES, ids=[name for name, _ in EXAMPLES])
-def test_example_runs(name, example, capsys):
+def test_example_runs(name, example, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     exec(compile(example, name, "exec"), {})
     said = capsys.readouterr().out
     # What the example says it prints, up to remarks.

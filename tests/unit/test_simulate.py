@@ -284,3 +284,36 @@ def test_data_of_means_and_of_several_covariates():
     assert np.any(orders[:, 0] != orders[:, 1])
     with pytest.raises(ValueError, match="give shooting_vector_length"):
         simulate_geodesic_data(rng, model, **settings)
+
+
+@pytest.mark.parametrize("covariates", [0, 1, 2])
+def test_one_data_set_has_no_leading_axis(covariates):
+    """Neither when it is made, nor fitted, nor predicted from."""
+    model = GeodesicModel(make_manifold("spd", 2), covariates)
+    settings = {"number": 12, "noise_variance": 1e-3, "shooting_vector_length": 0.4}
+    one, several = (
+        simulate_geodesic_data(random_stream(1, "simulate", "one"), model, number_of, **settings)
+        for number_of in (None, 1)
+    )
+    found, batch = (model.fit(data.covariates, data.points) for data in (one, several))
+    assert one.covariates.shape == (12, covariates)
+    assert one.points.shape == (12, 2, 2)
+    assert found.footpoint.shape == (2, 2)
+    for name in ("energy", "gradient_norm", "converged", "largest_residual"):
+        assert np.ndim(getattr(found, name)) == 0
+        assert getattr(batch, name).shape == (1,)
+    for block in model.blocks:
+        np.testing.assert_allclose(found.parameters[block], batch.parameters[block][0], atol=1e-9)
+    at = np.linspace(0.0, 1.0, 3 * covariates).reshape((3, covariates))
+    predictions = found.predict(at)
+    assert predictions.shape == (3, 2, 2)
+    np.testing.assert_array_equal(predictions, model.predict(found.parameters, at))
+    assert batch.predict(at).shape == (1, 3, 2, 2)
+    np.testing.assert_array_equal(batch.take(0).predict(at), batch.predict(at)[0])
+    if covariates == 1:
+        np.testing.assert_array_equal(found.predict(at[:, 0]), predictions)
+        np.testing.assert_allclose(
+            model.fit(one.covariates[:, 0], one.points).footpoint, found.footpoint
+        )
+    with pytest.raises(ValueError, match="give rows of"):
+        found.predict(0.5)

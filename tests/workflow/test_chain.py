@@ -1020,6 +1020,8 @@ def test_run_prints_a_line_a_job_and_where_to_look(finished):
     assert lines[-1] == "Verdicts on the claims: results/small/claims.html"
     assert "Figures and tables: results/small/<study>/figures" in lines[-2]
     # What is not of a job: remarks on the data and on the draws, and what Snakemake has to say.
+    # On a busy machine some jobs are named while they run.
+    lines = [line for line in lines if not line.startswith("still running: ")]
     assert len(lines) < number + 15
     assert len(finished.printed) < 10_000
 

@@ -204,7 +204,7 @@ REFUSED = {
         "give a mapping from keys to values",
     ),
     "negative seed": ({"seed": -1}, "seed: -1 is too small", "give 0 or more"),
-    "no studies": ({"studies": {}}, "studies: it is empty", "give at least one entry"),
+    "no studies": ({"studies": {}}, "studies is missing or empty", "add studies as in README's"),
     "name with a space": ({"name": "a b"}, "name: 'a b' is not allowed", "it must match"),
     "name of a study with a space": (
         {"studies.a b": {}},
@@ -686,7 +686,11 @@ REFUSED = {
         "papers[1].name: 'Kulkarni and Soto' is the name of two papers",
         "rename one",
     ),
-    "neither studies nor a plan": ({"studies": REMOVED}, "studies is missing", "or a plan"),
+    "neither studies nor a plan": (
+        {"studies": REMOVED},
+        "studies is missing or empty: add studies as in README's example",
+        "or a plan",
+    ),
     "nothing for a section": (
         {f"{SPHERE}.draws": None},
         f"{SPHERE}.draws: None has the wrong type",

@@ -1,32 +1,21 @@
 """Regression on manifolds under differential privacy.
 
-Names are loaded when they are first used.
+Names are loaded when they are first used.  `__init__.pyi` lists them with their modules.
 """
 
+import ast
 from importlib import import_module
+from pathlib import Path
 
 __version__ = "0.2.0"
 
-_MODULES = {
-    "geodp.data.simulate": ("simulate_geodesic_data",),
-    "geodp.errors": ("DataError",),
-    "geodp.manifolds.adapter": ("GeomstatsManifold",),
-    "geodp.manifolds.euclidean": ("Euclidean",),
-    "geodp.manifolds.hyperbolic": ("Hyperbolic",),
-    "geodp.manifolds.kendall": ("KendallPlanarShapes",),
-    "geodp.manifolds.spd": ("SPD",),
-    "geodp.manifolds.sphere": ("Sphere",),
-    "geodp.mechanisms.base": ("Guarantee", "Mechanism", "PublicSettings"),
-    "geodp.mechanisms.certified": ("PublicInputs",),
-    "geodp.models.fitting": ("Fit",),
-    "geodp.models.geodesic": ("GeodesicModel",),
-    "geodp.models.losses": ("Distance", "Huber", "SquaredDistance"),
-    "geodp.release.inspection": ("Inspection", "inspect_inputs"),
-    "geodp.release.planner": ("Planner",),
-    "geodp.release.release": ("Release", "release_geodesic"),
-    "geodp.release.stages": ("plan_release",),
+_LISTED = ast.parse(Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8")).body
+_OWNERS = {
+    alias.name: node.module
+    for node in _LISTED
+    if isinstance(node, ast.ImportFrom)
+    for alias in node.names
 }
-_OWNERS = {name: module for module, names in _MODULES.items() for name in names}
 
 __all__ = sorted([*_OWNERS, "__version__"])
 

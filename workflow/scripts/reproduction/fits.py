@@ -7,6 +7,7 @@ from reproduction.jobs import load_json
 def fit_values(found):
     """Values of a fit to keep in a file, by name."""
     values = dict(vars(found))
+    del values["model"]
     return {**values.pop("parameters"), **values}
 
 
@@ -14,4 +15,4 @@ def load_fit(path, model):
     """Read the `Fit` of a model from a file."""
     values = load_json(path)
     parameters = {block: values.pop(block) for block in model.blocks}
-    return Fit(parameters=parameters, **values)
+    return Fit(parameters=parameters, model=model, **values)

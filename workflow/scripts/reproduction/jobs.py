@@ -5,21 +5,23 @@ import os
 import platform
 import sys
 import traceback
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import numpy as np
 
 from geodp.errors import DataError
+from geodp.plain import from_plain, plain
+from reproduction.disk import full_disk
 
 
 @contextmanager
 def job(snakemake=None):
-    """Context of a script: its job, and one sentence for a `DataError`.
+    """Context of a script: its job, and one sentence for a `DataError` or a full disk.
 
     A script that is started by hand makes its job from the arguments of the command line.  A
-    `DataError` becomes one sentence in the log, which a run of the workflow prints at its end.  Of
-    any other exception the log holds the traceback.
+    `DataError` becomes one sentence in the log, which a run of the workflow prints at its end; so
+    does the error of a full disk.  Of any other exception the log holds the traceback.
 
     Parameters
     ----------
@@ -39,18 +41,22 @@ def job(snakemake=None):
 
         snakemake = job_of(*sys.argv)
     log = Path(snakemake.log[0])
-    log.parent.mkdir(parents=True, exist_ok=True)
-    log.write_text("")
     try:
+        log.parent.mkdir(parents=True, exist_ok=True)
+        log.write_text("")
         yield snakemake
-    except DataError as problem:
-        study = snakemake.wildcards.get("study") or snakemake.params.get("study", "")
-        sentence = f"Error in study {study}: {problem}"
-        log.write_text(f"{sentence}\n")
+    except BaseException as problem:
+        if isinstance(problem, DataError):
+            study = snakemake.wildcards.get("study") or snakemake.params.get("study", "")
+            sentence = f"Error in study {study}: {problem}"
+        else:
+            sentence = full_disk(log, problem)
+        # On a full disk the log may stay empty.
+        with suppress(OSError):
+            log.write_text(f"{sentence}\n" if sentence else traceback.format_exc())
+        if not sentence:
+            raise
         sys.exit(sentence if by_hand else 1)
-    except BaseException:
-        log.write_text(traceback.format_exc())
-        raise
 
 
 def made_by(snakemake, **names):
@@ -98,28 +104,14 @@ def load_arrays(path):
 def save_json(path, origin, **values):
     """Write numbers and arrays as JSON, with complex arrays as real and imaginary parts."""
     with replacing(path) as partial:
-        document = {"made_by": origin, **{key: _plain(value) for key, value in values.items()}}
+        document = {"made_by": origin, **{key: plain(value) for key, value in values.items()}}
         partial.write_text(json.dumps(document, indent=1) + "\n")
 
 
 def load_json(path):
     """Read what `save_json` wrote; lists become arrays."""
     document = json.loads(Path(path).read_text())
-    return {key: _array(value) for key, value in document.items() if key != "made_by"}
-
-
-def _plain(value):
-    if isinstance(value, np.ndarray | np.generic):
-        if np.iscomplexobj(value):
-            return {"real": value.real.tolist(), "imaginary": value.imag.tolist()}
-        return value.tolist()
-    return value
-
-
-def _array(value):
-    if isinstance(value, dict) and set(value) == {"real", "imaginary"}:
-        return np.array(value["real"]) + 1j * np.array(value["imaginary"])
-    return np.array(value) if isinstance(value, list) else value
+    return {key: from_plain(value) for key, value in document.items() if key != "made_by"}
 
 
 def save_table(path, table):

@@ -1,11 +1,17 @@
 """Output of a run: a line for each finished job, and in the end the place of the results."""
 
+import errno
 import logging
+import sys
+import tempfile
+import threading
 import time
 from pathlib import Path
 
 from snakemake.logging import DefaultFormatter
 from snakemake_interface_logger_plugins.common import LogEvent
+
+from reproduction.disk import ERRORS, full_disk, says_full
 
 # Beginnings of Snakemake's routine messages, which are not shown.
 ROUTINE = (
@@ -15,6 +21,8 @@ ROUTINE = (
     "Select jobs to execute",
     "RuleException:\nCalledProcessError",
     "Exiting because a job execution failed",
+    "Removing output files of failed job",
+    "Shutting down, this might take some time",
     "WorkflowError:\nAt least one job did not complete",
     "Complete log(s)",
     "Elapsed time",
@@ -28,20 +36,37 @@ UNSEEN = (
 )
 
 
+# Seconds without a line after which the jobs that run are named.
+SILENCE = 15.0
+
+# What to open of a target that has several files: the first of these that is there.
+TO_OPEN = (".html", ".md", ".pdf", ".csv")
+
+# Where Snakemake keeps its own files.
+SNAKEMAKE_FILES = (".snakemake", Path.home(), tempfile.gettempdir())
+
+# Most files that are named at the end of a run.
+NAMED = 5
+
+
 class Progress(DefaultFormatter):
     """Formatter of Snakemake's terminal handler; the log file keeps everything.
 
     For each finished job it shows how many are done, what the job did, how long it took, and an
-    estimate of the time left.
+    estimate of the time left.  When nothing was shown for a while it names what runs.
     """
 
     def __init__(self):
         super().__init__()
-        self.began = time.monotonic()
+        self.began = self.shown = time.monotonic()
+        self.done, self.total = 0, 0
         self.running = {}
         self.ended = []
         self.failed = []
         self.rules = set()
+        self.outputs, self.inputs = [], set()
+        self.full = ""
+        self.over = threading.Event()
 
     def observe(self, record):
         """Filter of the handler: note the event, and return whether to show the record."""
@@ -50,24 +75,65 @@ class Progress(DefaultFormatter):
             what = record.rule_msg or record.rule_name
             self.running[record.jobid] = (what, time.monotonic())
             self.rules.add(record.rule_name)
+            self.outputs.append(list(record.output))
+            self.inputs.update(record.input)
         elif event is LogEvent.JOB_FINISHED:
             self.ended.append(self.running.pop(record.job_id, None))
         return event not in UNSEEN and not str(record.msg).startswith(ROUTINE)
 
+    def format(self, record):
+        """Text of a record; notes when something was shown."""
+        text = super().format(record)
+        if record.levelno >= logging.WARNING and says_full(text):
+            # Of Snakemake's own files; of those of jobs their logs tell.
+            found = filter(None, map(full_disk, SNAKEMAKE_FILES))
+            self.full = next(found, "") or full_disk(".", OSError(errno.ENOSPC, ""))
+            # What goes wrong with a job is told in the end, and all is told once.
+            later = text.startswith("RuleException") or self.over.is_set()
+            text = "" if later else self.full
+            if text:
+                self.over.set()
+        if text:
+            self.shown = time.monotonic()
+        return text
+
     def format_progress(self, msg):
         """Lines for the jobs that finished since the last call."""
         now = time.monotonic()
-        done, total = msg["done"], msg["total"]
+        self.done, self.total = done, total = msg["done"], msg["total"]
         # The default target has no work.
         lines = [
             f"{done}/{total} {what} ({duration(now - start)})"
             for what, start in filter(None, self.ended)
         ]
         self.ended = []
-        if lines and done < total:
-            left = (now - self.began) * (total - done) / done
-            lines[-1] += f", about {duration(left)} left"
+        if lines:
+            lines[-1] += self._left(now)
         return "\n".join(lines)
+
+    def _left(self, now):
+        """The time left, if jobs that are done give an idea of it."""
+        if not 0 < self.done < self.total:
+            return ""
+        left = (now - self.began) * (self.total - self.done) / self.done
+        return f", about {duration(left)} left"
+
+    def still_running(self):
+        """A line that names the job that has run longest, if nothing was shown for a while."""
+        now = time.monotonic()
+        jobs = list(self.running.values())
+        if not jobs or now - self.shown < SILENCE:
+            return ""
+        what, start = min(jobs, key=lambda job: job[1])
+        more = f" and {len(jobs) - 1} more" if len(jobs) > 1 else ""
+        return f"still running: {what} ({duration(now - start)}){more}{self._left(now)}"
+
+    def watch(self, handler):
+        """Let a handler show what is `still_running`, until the run is over."""
+        while not self.over.wait(1.0):
+            text = self.still_running()
+            if text:
+                handler.handle(logging.makeLogRecord({"msg": text, "levelno": logging.INFO}))
 
     def format_job_error(self, msg):
         """A line for a failed job, whose log is shown at the end."""
@@ -76,9 +142,22 @@ class Progress(DefaultFormatter):
         return f"{what}: failed"
 
     def success(self, results, studies, papers):
-        """Text after a successful run: its duration, and the place of the results."""
+        """Text after a successful run: its duration, and the place of the results.
+
+        Of targets other than the default one it names the files to open: outputs of jobs that no
+        other job read.
+        """
+        self.over.set()
         lines = [f"Done in {duration(time.monotonic() - self.began)}."]
-        if "all" in self.rules:
+        if "all" not in self.rules:
+            made = [
+                min(files, key=_order)
+                for files in self.outputs
+                if files and not self.inputs.intersection(files)
+            ]
+            lines += [f"Open {file}" for file in made[:NAMED]]
+            lines += [f"and {len(made) - NAMED} more files"] if len(made) > NAMED else []
+        else:
             lines.append(
                 f"Figures and tables: {results}/<study>/figures and {results}/<study>/tables"
                 if studies
@@ -88,15 +167,33 @@ class Progress(DefaultFormatter):
         return "\n".join(lines)
 
     def failures(self):
-        """Text after a failed run: the last line of the log of each failed job, and its path."""
-        return "\n".join(
-            f"{_last_line(log)}\n    (while: {what}; log: {log})" for what, log in self.failed
-        )
+        """Text after a failed run: the last line of the log of each failed job, and its path.
+
+        Jobs that failed alike share their line.
+        """
+        self.over.set()
+        alike = {}
+        for what, log in self.failed:
+            sentence = _last_line(log) or self.full or full_disk(log)
+            sentence = sentence or "A job was killed or could not begin."
+            alike.setdefault(sentence, []).append((what, log))
+        lines = []
+        for sentence, jobs in alike.items():
+            what, log = jobs[0]
+            more = f" and {len(jobs) - 1} more" if len(jobs) > 1 else ""
+            lines += [sentence, f"    (while: {what}{more}; log: {log})"]
+        return "\n".join(lines)
+
+
+def _order(file):
+    """Place of a file among those that one might open."""
+    suffix = Path(file).suffix
+    return TO_OPEN.index(suffix) if suffix in TO_OPEN else len(TO_OPEN)
 
 
 def _last_line(log):
     lines = log.read_text(encoding="utf-8").splitlines() if log.is_file() else []
-    return lines[-1] if lines else "A job was killed or could not begin."
+    return lines[-1] if lines else ""
 
 
 def duration(seconds):
@@ -116,9 +213,23 @@ def show_progress():
     """
     progress = Progress()
     for handler in logging.getLogger("snakemake.logging").handlers:
+        if isinstance(handler, logging.FileHandler):
+            _accept_full_disk(handler)
         if handler.name == "DefaultStreamHandler":
             given = handler.filters[0]
             if not (given.dryrun or given.verbose):
                 handler.addFilter(progress.observe)
                 handler.setFormatter(progress)
+                threading.Thread(target=progress.watch, args=(handler,), daemon=True).start()
     return progress
+
+
+def _accept_full_disk(handler):
+    """Let a log file end where its disk is full, without a traceback for each line."""
+    report = handler.handleError
+
+    def report_others(record):
+        if getattr(sys.exc_info()[1], "errno", None) not in ERRORS:
+            report(record)
+
+    handler.handleError = report_others

@@ -3,6 +3,9 @@
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
+
+from geodp.models.geodesic import GeodesicModel
 
 
 @dataclass(frozen=True)
@@ -11,9 +14,9 @@ class Simulation:
 
     Attributes
     ----------
-    covariates : ndarray, shape (data_sets, n, k)
-    points : ndarray, shape (data_sets, n, *point_shape)
-    parameters : dict of ndarray, shape (data_sets, *point_shape)
+    covariates : ndarray, shape (*data_sets, n, k)
+    points : ndarray, shape (*data_sets, n, *point_shape)
+    parameters : dict of ndarray, shape (*data_sets, *point_shape)
         True parameters by block; the least-squares fit differs from them by the noise.
     """
 
@@ -23,25 +26,28 @@ class Simulation:
 
 
 def simulate_geodesic_data(
-    rng,
-    model,
-    data_sets,
-    number,
-    noise_variance,
-    shooting_vector_length=None,
-    equally_spaced=True,
-    first_point=None,
-    last_point=None,
-    random_point_radius=1.0,
-    ambient_noise=True,
-):
+    rng: np.random.Generator,
+    model: GeodesicModel,
+    data_sets: int | None,
+    number: int,
+    noise_variance: float,
+    shooting_vector_length: float | None = None,
+    equally_spaced: bool = True,
+    first_point: ArrayLike | None = None,
+    last_point: ArrayLike | None = None,
+    random_point_radius: float = 1.0,
+    ambient_noise: bool = True,
+) -> Simulation:
     """Noisy points about random parameters (Kulkarni and Soto, section 4.1 and appendix F).
 
     Parameters
     ----------
     rng : numpy.random.Generator
     model : GeodesicModel
-    data_sets, number : int
+    data_sets : int or None
+        Number of data sets; ``None`` for one whose arrays have no leading axis.
+    number : int
+        Records of each.
     noise_variance : float
         Variance of each coordinate of the noise.
     shooting_vector_length : float, optional
@@ -71,6 +77,8 @@ def simulate_geodesic_data(
         Several covariates without ``shooting_vector_length``.
     """
     manifold, k = model.manifold, model.number_of_covariates
+    alone = data_sets is None
+    data_sets = 1 if data_sets is None else data_sets
     start = _end_points(rng, manifold, data_sets, first_point, random_point_radius)
     if not k:
         velocities = []
@@ -99,7 +107,11 @@ def simulate_geodesic_data(
         points = manifold.project(clean + spread * noise)
     else:
         points = manifold.exp(clean, spread * manifold.random_tangent(rng, clean))
-    return Simulation(covariates, points, model.parameters(start, *velocities))
+    parameters = model.parameters(start, *velocities)
+    if alone:
+        parameters = {block: value[0] for block, value in parameters.items()}
+        return Simulation(covariates[0], points[0], parameters)
+    return Simulation(covariates, points, parameters)
 
 
 def _covariates(rng, shape, equally_spaced):

@@ -50,6 +50,9 @@ class Manifold(ABC):
     length_unit: str = ""
     against_ambient_noise: str = ""
 
+    def __repr__(self):
+        return f"<{self.name}>"
+
     @abstractmethod
     def exp(self, point, vector):
         """Endpoint of the geodesic that leaves ``point`` with velocity ``vector``, at time 1."""

@@ -13,9 +13,9 @@ class Euclidean(SymmetricSpace):
     curvature_signs = (0,)
     two_point_homogeneous = True
 
-    def __init__(self, dimension):
+    def __init__(self, dimension: int):
         self.name = f"Euclidean R^{dimension}"
-        self.dim = dimension
+        self.size = self.dim = dimension
         self.point_shape = (dimension,)
         self.multiplicities = (dimension,)
 

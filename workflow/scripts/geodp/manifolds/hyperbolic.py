@@ -50,9 +50,9 @@ class Hyperbolic(SymmetricSpace):
     two_point_homogeneous = True
     cosine, sine = staticmethod(np.cosh), staticmethod(np.sinh)
 
-    def __init__(self, dimension):
+    def __init__(self, dimension: int):
         self.name = f"hyperbolic space H^{dimension}"
-        self.dim = dimension
+        self.size = self.dim = dimension
         self.point_shape = (dimension + 1,)
         self.multiplicities = (1, dimension - 1)
         self.curvature_bounds = (-1.0, -1.0) if dimension > 1 else (0.0, 0.0)

@@ -125,11 +125,11 @@ class KendallPlanarShapes(ComplexProjectiveSpace):
     not_finite = "a landmark is not a pair of finite numbers"
     norm_word = "size"
 
-    def __init__(self, landmarks):
+    def __init__(self, landmarks: int):
         # Centred configurations have one complex dimension less.
         super().__init__(landmarks - 1)
         self.name = f"planar shapes of {landmarks} landmarks"
-        self.landmarks = landmarks
+        self.size = self.landmarks = landmarks
         self.point_shape = (landmarks,)
         self._helmert = helmert(landmarks)
 

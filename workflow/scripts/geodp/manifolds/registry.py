@@ -9,8 +9,13 @@ from geodp.manifolds.base import Manifold
 from geodp.manifolds.euclidean import Euclidean
 from geodp.manifolds.hyperbolic import Hyperbolic
 from geodp.manifolds.kendall import KendallPlanarShapes, ReducedPlanarShapes
+from geodp.manifolds.landmark_maps import LandmarkMap
 from geodp.manifolds.spd import SPD
 from geodp.manifolds.sphere import Sphere
+from geodp.plain import from_plain, plain
+
+# Largest size that a file may name, beyond which a mistake would fill the memory.
+LARGEST_SIZE = 2000
 
 MANIFOLDS: dict[str, Callable[[int], Manifold]] = {
     "euclidean": Euclidean,
@@ -55,6 +60,71 @@ def make_manifold(name, size, landmark_map=None):
             f"of {landmark_map.landmarks} landmarks: make the two numbers equal"
         )
     return ReducedPlanarShapes(landmark_map)
+
+
+def manifold_settings(manifold):
+    """Name, size and landmark map of a manifold, as values that JSON has.
+
+    Parameters
+    ----------
+    manifold : Manifold
+
+    Returns
+    -------
+    dict
+        For `manifold_from_settings`, which makes the same manifold of it.
+
+    Raises
+    ------
+    DataError
+        The manifold is none that `make_manifold` makes.
+    """
+    if type(manifold) is ReducedPlanarShapes:
+        chosen = manifold.landmark_map
+        described = {"matrix": plain(chosen.matrix), "description": chosen.description}
+        return {"name": "kendall", "size": manifold.landmarks, "landmark_map": described}
+    for name, kind in MANIFOLDS.items():
+        if type(manifold) is kind and manifold.size <= LARGEST_SIZE:
+            return {"name": name, "size": manifold.size, "landmark_map": None}
+    raise DataError(
+        f"{manifold.name} cannot be written to a file, since only {', '.join(MANIFOLDS)} up to "
+        f"size {LARGEST_SIZE} have a name there: keep its numbers yourself"
+    )
+
+
+def manifold_from_settings(settings):
+    """The manifold that `manifold_settings` described.
+
+    Parameters
+    ----------
+    settings : dict
+
+    Returns
+    -------
+    Manifold
+
+    Raises
+    ------
+    DataError
+        The settings are not those of a manifold.
+    """
+    name, size, chosen = (settings.get(key) for key in ("name", "size", "landmark_map"))
+    known = isinstance(name, str) and name in MANIFOLDS
+    if not (known and type(size) is int and 1 <= size <= LARGEST_SIZE):
+        raise DataError(
+            f"there is no manifold {name!r} of size {size!r}: give one of {', '.join(MANIFOLDS)} "
+            f"and a size up to {LARGEST_SIZE}"
+        )
+    if chosen is None:
+        return make_manifold(name, size)
+    try:
+        matrix, described = from_plain(chosen["matrix"]), str(chosen["description"])
+        landmark_map = LandmarkMap(np.asarray(matrix, dtype=complex), described)
+    except (LookupError, TypeError, ValueError) as problem:
+        if isinstance(problem, DataError):
+            raise
+        raise DataError("landmark map: it is not a matrix with a description: correct it") from None
+    return make_manifold(name, size, landmark_map)
 
 
 def parse_point(manifold, numbers, place):

@@ -60,7 +60,7 @@ class SPD(SymmetricSpace):
 
     against_ambient_noise = "can leave the positive definite matrices"
 
-    def __init__(self, size):
+    def __init__(self, size: int):
         self.name = f"SPD({size})"
         self.size = size
         self.dim = size * (size + 1) // 2

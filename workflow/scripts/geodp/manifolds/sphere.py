@@ -14,9 +14,9 @@ class Sphere(UnitNormSpace):
     curvature_signs = (0, 1)
     rates = (0.0, 1.0)
 
-    def __init__(self, dimension):
+    def __init__(self, dimension: int):
         self.name = f"sphere S^{dimension}"
-        self.dim = dimension
+        self.size = self.dim = dimension
         self.point_shape = (dimension + 1,)
         self.multiplicities = (1, dimension - 1)
         if dimension == 1:

@@ -1,13 +1,20 @@
 """The fit of a model: damped second-order minimisation of its energy from an automatic start."""
 
-from dataclasses import dataclass, replace
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from geodp.errors import DataError
 from geodp.models.blocks import FOOTPOINT
 from geodp.models.losses import Distance, SquaredDistance
 from geodp.models.residuals import steps_in_frame
+
+if TYPE_CHECKING:
+    from geodp.models.geodesic import GeodesicModel
 
 # Gauss-Newton steps before those with the exact Hessian.  Gauss-Newton converges at a rate of about
 # the squared residuals.  If a few steps are not enough, residuals are large and the exact Hessian
@@ -91,25 +98,49 @@ class Minimum:
 class Fit(Minimum):
     """A model fitted to each data set: a `Minimum` without axes of chains.
 
+    Of one data set that was given without a leading axis no result has one.
+
     Attributes
     ----------
     largest_residual : ndarray, shape (*data_sets)
         The papers' tau, in the manifold's unit of length.
+    model : GeodesicModel
+        That was fitted.
     """
 
     largest_residual: np.ndarray
+    model: GeodesicModel = field(repr=False)
 
     @property
-    def footpoint(self):
+    def footpoint(self) -> np.ndarray:
         """The footpoint, shape (*data_sets, *point_shape)."""
         return self.parameters[FOOTPOINT]
 
     @property
-    def shooting_vector(self):
+    def shooting_vector(self) -> np.ndarray:
         """The shooting vector of a model with one covariate."""
         return self.parameters["shooting_vector"]
 
-    def take(self, data_sets):
+    def predict(self, covariates: ArrayLike) -> np.ndarray:
+        """Points of the fitted model at covariates.
+
+        Parameters
+        ----------
+        covariates : ndarray, shape (m, k) or (*data_sets, m, k); (m,) with one covariate
+            In the unit of those that were fitted.
+
+        Returns
+        -------
+        ndarray, shape (*data_sets, m, *point_shape)
+
+        Raises
+        ------
+        ValueError
+            The covariates have another shape.
+        """
+        return self.model.predict(self.parameters, covariates)
+
+    def take(self, data_sets) -> Fit:
         """The same for some of the data sets, given as a slice, or for one, given by its index."""
         arrays = ("energy", "gradient_norm", "converged", "largest_residual")
         return replace(
@@ -225,8 +256,16 @@ def _newton_steps(model, state, covariates, points, gradients, damping):
     return steps_in_frame(model.manifold, state[FOOTPOINT], gradients, solve)
 
 
-def fit(model, covariates, points, tolerance=1e-10, max_iterations=100):
+def fit(
+    model: GeodesicModel,
+    covariates: ArrayLike | None,
+    points: ArrayLike,
+    tolerance: float = 1e-10,
+    max_iterations: int = 100,
+) -> Fit:
     """Parameters of least energy (Kulkarni and Soto, eq. 4), from an automatic start.
+
+    Data sets of one size may be fitted together, with leading axes; one alone needs none.
 
     Parameters
     ----------
@@ -261,7 +300,7 @@ def fit(model, covariates, points, tolerance=1e-10, max_iterations=100):
         found = _at_a_record(model, found, points)
     distances = model.residual_distances(found.parameters, x, points)
     check_cut_locus(manifold, distances, model.loss)
-    return Fit(**vars(found), largest_residual=np.max(distances, axis=-1))
+    return Fit(**vars(found), largest_residual=np.max(distances, axis=-1), model=model)
 
 
 def _check_covariates(x):

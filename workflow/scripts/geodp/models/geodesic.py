@@ -12,6 +12,7 @@ covariate its axis may be left out, and without one covariates may be ``None``.
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from geodp.manifolds.base import Manifold
 from geodp.models.blocks import FOOTPOINT, block_names
@@ -56,8 +57,11 @@ class GeodesicModel:
     >>> from geodp.manifolds.euclidean import Euclidean
     >>> model = GeodesicModel(Euclidean(1), number_of_covariates=1)
     >>> found = model.fit(np.array([0.0, 1.0, 2.0]), np.array([[1.0], [3.0], [5.0]]))
-    >>> found.parameters["footpoint"], found.parameters["shooting_vector"]
+    >>> found.footpoint, found.shooting_vector
     (array([1.]), array([2.]))
+    >>> found.predict([1.5, 4.0])
+    array([[4.],
+           [9.]])
     """
 
     manifold: Manifold
@@ -167,7 +171,7 @@ class GeodesicModel:
             distances[..., some[-1]] = np.sqrt(found.squared_distances)
         return distances
 
-    def predict(self, parameters, covariates):
+    def predict(self, parameters: dict, covariates: ArrayLike) -> np.ndarray:
         """Points ``Exp(p, x_1 v_1 + ... + x_k v_k)``.
 
         Parameters

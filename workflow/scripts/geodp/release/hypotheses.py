@@ -92,11 +92,11 @@ class ReleaseGuarantee:
     hypotheses: tuple
 
     @property
-    def holds(self):
+    def holds(self) -> bool:
         """Whether every hypothesis holds or is assumed."""
         return bool(self.hypotheses) and not self._names(FAILS)
 
-    def words(self):
+    def words(self) -> str:
         """The guarantee in one sentence."""
         if not self.hypotheses:
             return "no guarantee: no hypothesis was checked"
@@ -107,7 +107,7 @@ class ReleaseGuarantee:
             f"assuming {self._names(ASSUMED)}"
         )
 
-    def unchecked(self):
+    def unchecked(self) -> tuple[str, ...]:
         """Statements of the hypotheses that are assumed, since code cannot check them."""
         return tuple(each.statement for each in self.hypotheses if each.state == ASSUMED)
 

@@ -7,9 +7,10 @@ changing public inputs: mend the data, or choose public inputs anew without them
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from geodp.data.messages import few
-from geodp.mechanisms.certified import map_records, record_arrays
+from geodp.mechanisms.certified import PublicInputs, map_records, record_arrays
 
 # From this share of the records on, such as of swapped columns, nothing should be released.
 SUSPICIOUS_SHARE = 0.1
@@ -40,12 +41,12 @@ class Inspection:
     one_covariate: bool
 
     @property
-    def looks_wrong(self):
+    def looks_wrong(self) -> bool:
         """Whether so much is amiss that nothing should be released."""
         most = max(len(each) for each in (self.invalid, self.outside, self.far))
         return self.one_covariate or most >= SUSPICIOUS_SHARE * self.number
 
-    def words(self):
+    def words(self) -> str:
         """What was found, a sentence a line; not private."""
         kinds = {
             "are no records of the manifold and would not count": self.invalid,
@@ -64,7 +65,12 @@ class Inspection:
         return "\n".join(lines or [f"All {self.number} records would be used as they are."])
 
 
-def inspect_inputs(public, covariates, points, subjects=None):
+def inspect_inputs(
+    public: PublicInputs,
+    covariates: ArrayLike,
+    points: ArrayLike,
+    subjects: ArrayLike | None = None,
+) -> Inspection:
     """Look for records that a release would not use as they are; the answer is not private.
 
     Parameters

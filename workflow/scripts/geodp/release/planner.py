@@ -24,6 +24,7 @@ import numpy as np
 from scipy.special import gammainc, gammaincinv, ndtri
 
 from geodp.errors import DataError
+from geodp.manifolds.base import Manifold
 from geodp.mechanisms.certified import BLOCKS, SCORES, Scales
 
 # Quadrature nodes of a residual's component along the error, and of its length across it: midpoints
@@ -140,7 +141,13 @@ class Planner:
             raise ValueError(f"score {self.score_name!r} is none of {', '.join(SCORES)}")
 
     @classmethod
-    def of(cls, manifold, footpoint_radius, shooting_vector_length, residual_scale):
+    def of(
+        cls,
+        manifold: Manifold,
+        footpoint_radius: float,
+        shooting_vector_length: float,
+        residual_scale: float,
+    ) -> "Planner":
         """Planner for a manifold; its injectivity radius limits the footpoint radius."""
         reach = min(footpoint_radius, manifold.injectivity_radius)
         return cls(manifold.dim, float(reach), shooting_vector_length, residual_scale)
@@ -150,7 +157,7 @@ class Planner:
         """Radii of the support, of footpoints and of shooting vectors; (2,)."""
         return np.array([self.footpoint_radius, self.shooting_vector_length])
 
-    def predict(self, number, budget, scales=None):
+    def predict(self, number: float, budget: float, scales: Scales | None = None) -> "Prediction":
         """Predicted errors of an exact draw from the distribution on its whole support.
 
         Parameters

@@ -16,7 +16,7 @@ from geodp.errors import DataError
 from geodp.manifolds.supports import even_balls
 from geodp.mechanisms.budgets import parse_budget
 from geodp.mechanisms.certified import Scales
-from geodp.release.planner import MeanScores, Prediction
+from geodp.release.planner import MeanScores, Planner, Prediction
 from geodp.samplers.public_points import Stage
 
 # Points of each stage: of a single one, of two, of three, of more; and with many subjects, whose
@@ -74,7 +74,13 @@ class ReleasePlan:
     prediction: Prediction
 
 
-def plan_release(planner, number, epsilon, scales=None, points=None):
+def plan_release(
+    planner: Planner,
+    number: int,
+    epsilon: str,
+    scales: Scales | None = None,
+    points: int | None = None,
+) -> ReleasePlan:
     """Find the stages with the smallest simulated error, from public assumptions alone.
 
     Parameters
@@ -99,15 +105,15 @@ def plan_release(planner, number, epsilon, scales=None, points=None):
     DataError
         A budget, a number or a planner other than described.
     """
-    epsilon = Fraction(parse_budget(epsilon, "epsilon"))
+    budget = Fraction(parse_budget(epsilon, "epsilon"))
     if planner.score_name != "combined" or len(planner.unknown) != 2:
         raise DataError("planner: releases are planned for the combined score and both blocks")
-    limit = planner.predict(number, float(epsilon), scales)
+    limit = planner.predict(number, float(budget), scales)
     found = {}
 
     def error(count, growth, reach):
         each = points or _points(number, count)
-        budgets = _budgets(epsilon, count, growth)
+        budgets = _budgets(budget, count, growth)
         found[count, growth, reach] = _designed(planner, number, budgets, reach, limit.scales, each)
         return found[count, growth, reach][1]
 
@@ -120,9 +126,7 @@ def plan_release(planner, number, epsilon, scales=None, points=None):
         for reach in reaches[1:]:
             error(count, growth, reach)
     plans = [
-        ReleasePlan(
-            limit.scales, stages, _predicted(planner, number, epsilon, limit.scales, stages)
-        )
+        ReleasePlan(limit.scales, stages, _predicted(planner, number, budget, limit.scales, stages))
         for stages, _ in sorted(found.values(), key=lambda pair: pair[1])[:FINALISTS]
     ]
     return min(plans, key=lambda plan: plan.prediction.curve)

@@ -34,13 +34,15 @@ def settings_model(name):
     return getattr(import_module(module), model)
 
 
-def validate(given, name="config"):
+def validate(given, name="config", files=()):
     """Check settings against their Pydantic model and fill in defaults.
 
     Parameters
     ----------
     given : dict
     name : {"config", "audit", "benchmark", "utility"}
+    files : sequence of str, optional
+        That the settings come from, for messages about them as a whole.
 
     Returns
     -------
@@ -49,7 +51,8 @@ def validate(given, name="config"):
     Raises
     ------
     ConfigurationError
-        One sentence with the path of the key.
+        One sentence with the path of the key; and with the files if it is a key of their own, not
+        one within a section.
     """
     from pydantic import ValidationError
 
@@ -58,7 +61,8 @@ def validate(given, name="config"):
         checked = settings_model(name).model_validate(given)
     except ValidationError as problem:
         problems = problem.errors(include_url=False)
-        raise ConfigurationError(sentence(problems, given)) from None
+        place = f"{', '.join(map(str, files))}: " if files and len(problems[0]["loc"]) < 2 else ""
+        raise ConfigurationError(place + sentence(problems, given)) from None
     # Pydantic would warn of an integer that was given for a number and stays one.
     return checked.model_dump(warnings=False)
 

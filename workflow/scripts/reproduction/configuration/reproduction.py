@@ -48,10 +48,19 @@ class ReproductionSettings(Section):
         description="Studies, by a name of yours; may be left out beside a plan."
     )
 
+    @classmethod
+    def check_keys(cls, given):
+        super().check_keys(given)
+        if not given.get("studies") and not given.get("plan"):
+            missing = ", ".join(key for key in ("name", "seed") if key not in given)
+            raise refused(
+                f" is missing or empty: add {missing}{' and ' if missing else ''}studies as in "
+                "README's example, or a plan",
+                "studies",
+            )
+
     @model_validator(mode="after")
-    def _something_to_do(self):
-        if self.studies is None and self.plan is None:
-            raise refused(" is missing: add it, or a plan", "studies")
+    def _papers_differ(self):
         names = [paper.name for paper in self.papers]
         for index, name in enumerate(names):
             if name in names[:index]:

@@ -17,7 +17,7 @@ def make(job):
     """Arrays of the one data set, by name; notes on the file are printed."""
     study, path = job.wildcards.study, job.input.table
     try:
-        records = _read(path, job.params.manifold, job.params.settings)
+        records = read(path, job.params.manifold, job.params.settings)
     except DataError as problem:
         if problem.argument is None:
             raise
@@ -40,7 +40,24 @@ def make(job):
     }
 
 
-def _read(path, space, settings):
+def read(path, space, settings):
+    """Read the records of a study.
+
+    Parameters
+    ----------
+    path : str
+    space, settings : dict
+        The sections ``manifold`` and ``data`` of the study.
+
+    Returns
+    -------
+    geodp.data.records.Records
+
+    Raises
+    ------
+    DataError
+        The file is not as the settings describe it.
+    """
     manifold = study_manifold(space)
     choices = {key: settings[key] for key in CHOICES}
     if Path(path).suffix.lower() == ".mat":

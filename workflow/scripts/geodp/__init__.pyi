@@ -1,0 +1,29 @@
+# The public names of geodp, each with its module: for type checkers and editors, and for
+# `geodp.__getattr__`, which reads them here.
+from geodp.data.simulate import Simulation as Simulation
+from geodp.data.simulate import simulate_geodesic_data as simulate_geodesic_data
+from geodp.errors import DataError as DataError
+from geodp.manifolds.adapter import GeomstatsManifold as GeomstatsManifold
+from geodp.manifolds.euclidean import Euclidean as Euclidean
+from geodp.manifolds.hyperbolic import Hyperbolic as Hyperbolic
+from geodp.manifolds.kendall import KendallPlanarShapes as KendallPlanarShapes
+from geodp.manifolds.spd import SPD as SPD
+from geodp.manifolds.sphere import Sphere as Sphere
+from geodp.mechanisms.base import Guarantee as Guarantee
+from geodp.mechanisms.base import Mechanism as Mechanism
+from geodp.mechanisms.base import PublicSettings as PublicSettings
+from geodp.mechanisms.certified import PublicInputs as PublicInputs
+from geodp.models.fitting import Fit as Fit
+from geodp.models.geodesic import GeodesicModel as GeodesicModel
+from geodp.models.losses import Distance as Distance
+from geodp.models.losses import Huber as Huber
+from geodp.models.losses import SquaredDistance as SquaredDistance
+from geodp.release.inspection import Inspection as Inspection
+from geodp.release.inspection import inspect_inputs as inspect_inputs
+from geodp.release.planner import Planner as Planner
+from geodp.release.release import Release as Release
+from geodp.release.release import release_geodesic as release_geodesic
+from geodp.release.stages import ReleasePlan as ReleasePlan
+from geodp.release.stages import plan_release as plan_release
+
+__version__: str
