@@ -590,19 +590,25 @@ def test_convergence_has_walks_and_draws_inside_their_supports(finished, small):
         expected = np.sqrt(2 * fits[study]["energy"][0])
         np.testing.assert_allclose(part["root_mean_squared_residual"], expected)
         np.testing.assert_allclose(part["footpoint_radius"], radii[name])
-        assert part["distance"].between(0.0, radii[name] + 1e-9).all()
+        quantiles = ["distance_low", "distance_median", "distance_high", "greatest_distance"]
+        assert np.all(np.diff(part[quantiles]) >= 0.0)
+        assert part["distance_low"].min() >= 0.0
+        assert part["greatest_distance"].max() <= radii[name] + 1e-9
         drawn = part[part["kind"] == "default"]
-        assert list(drawn["chain"]) == list(range(1, 201))
+        assert drawn["states"].tolist() == [200]
         assert drawn["estimated_total_variation"].between(0.0, 1.0).all()
         assert part[["drawn_by", "proposals", "certificate"]].notna().all(axis=None)
         walks = part[part["kind"] == "random_walk"]
-        assert set(walks["chain"]) == {1, 2}
+        assert set(walks["states"]) == {2}
+        assert walks["difference"].between(0.0, 1.0).all()
         assert walks["step"].min() == 1
         assert walks["step"].max() == 50
         assert (walks["proposals"] == walks["step"]).all()
-        assert (walks.groupby("step").size() == 2).all()
+        assert walks["step"].is_unique
+        # The walk starts at the fit, far from where draws lie.
+        assert walks["difference"].iloc[0] > 0.9
     # The distribution on a wider support lies farther out.
-    medians = numbers[numbers["kind"] == "default"].groupby("distribution")["distance"].median()
+    medians = numbers[numbers["kind"] == "default"].set_index("distribution")["distance_median"]
     assert medians["wider"] > medians["as configured"] > medians["reduced"]
 
 

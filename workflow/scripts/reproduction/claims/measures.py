@@ -18,8 +18,8 @@ DESCRIBED = ("log_error", "log_gap", "log_error_change", "log_mean_prediction_di
 
 
 # Differences of distribution functions between which their fall is measured.  A rate is about many
-# steps: so the last before four thousand walks do not tell the difference from none.
-RESOLVED = (0.04, 0.2)
+# steps: so the last before thousands of walks do not tell the difference from none.
+RESOLVED = (0.03, 0.2)
 
 
 class NotEvaluated(Exception):
@@ -417,64 +417,35 @@ def rank_correlation(claim, table, rng, replicates, other):
     return Measured(found, " and ".join(dict.fromkeys(p.over for p in by_cells)), says)
 
 
-def _resampled_walks(claim, table, rng, replicates):
-    """Distances of walks by step and of draws, chains and draws resampled.
-
-    Returns
-    -------
-    steps : ndarray, shape (steps,)
-    walked : ndarray, shape (1 + replicates, steps, chains)
-        The chains of a replicate are the same at every step.
-    drawn : ndarray, shape (1 + replicates, draws)
-    """
-    column = claim["column"]
-    walks = table[table["kind"] == "random_walk"].pivot(
-        index="step", columns="chain", values=column
-    )
-    drawn = table.loc[table["kind"] == "default", column].to_numpy(dtype=float)
-    if walks.empty or not len(drawn):
+def _walks(claim, table):
+    """Rows of walks by step, the number of walks, and that of draws they are compared with."""
+    walks = table[table["kind"] == "random_walk"].sort_values("step")
+    drawn = table[table["kind"] == "default"]
+    if walks.empty or len(drawn) != 1:
         raise NotEvaluated("there are no walks, or no independent draws to compare them with")
-    values = walks.to_numpy(dtype=float)
-    resampled = []
-    for count in (values.shape[1], len(drawn)):
-        again = rng.integers(count, size=(replicates, count))
-        resampled.append(np.vstack([np.arange(count), again]))
-    return walks.index.to_numpy(), np.moveaxis(values[:, resampled[0]], 0, 1), drawn[resampled[1]]
-
-
-def _largest_gaps(first, second):
-    """Kolmogorov-Smirnov statistics of samples (replicates, m) and (replicates, n)."""
-    both = np.concatenate([first, second], axis=1)
-    order = np.argsort(both, axis=1)
-    jumps = np.where(order < first.shape[1], 1.0 / first.shape[1], -1.0 / second.shape[1])
-    gaps = np.abs(np.cumsum(jumps, axis=1))
-    values = np.take_along_axis(both, order, axis=1)
-    # Of equal values the last has all of them behind it.
-    gaps[:, :-1][values[:, :-1] == values[:, 1:]] = 0.0
-    return np.max(gaps, axis=1)
+    if not np.all(np.isfinite(walks[claim["column"]])):
+        raise NotEvaluated(f"{claim['column']} is missing for some step")
+    return walks, int(walks["states"].iloc[0]), int(drawn["states"].iloc[0])
 
 
 @measure()
 def walk_to_draws(claim, table, rng, replicates):
-    """Largest difference of distribution functions of ``column``, of walks at the last step of the
-    rows and of independent draws.
+    """``column``, the largest difference of the distribution functions of walks and of draws, at
+    the last step.
 
     It is at most the total variation distance of a chain's end from what it should be drawn from.
-    Its interval follows from the inequality of Dvoretzky, Kiefer and Wolfowitz, since a bootstrap
-    does not know that two samples of one distribution differ.
+    Its interval follows from the inequality of Dvoretzky, Kiefer and Wolfowitz.
     """
-    steps, walked, drawn = _resampled_walks(claim, table, rng, 0)
-    found = float(_largest_gaps(walked[:, -1], drawn)[0])
-    numbers = walked.shape[-1], drawn.shape[-1]
+    walks, *numbers = _walks(claim, table)
+    found, step = (float(walks[name].iloc[-1]) for name in (claim["column"], "step"))
     # Each sample is farther from its distribution with probability 0.025 at most.
     off = sum(np.sqrt(np.log(2.0 / 0.025) / (2.0 * number)) for number in numbers)
     ends = np.clip([found - off, found + off], 0.0, 1.0)
-    says = f"after {steps[-1]:g} steps the distribution functions differ by up to {_number(found)}"
     return Measured(
         # Percentiles of these are the ends.
         np.append(found, np.repeat(ends, -(-replicates // 2))),
         f"{numbers[0]} walks and {numbers[1]} draws",
-        says,
+        f"after {step:g} steps the distribution functions differ by up to {_number(found)}",
     )
 
 
@@ -484,23 +455,26 @@ def walk_rate(claim, table, rng, replicates):
 
     By least squares, over the steps at which it falls from one of `RESOLVED` to the other.
     """
-    steps, walked, drawn = _resampled_walks(claim, table, rng, replicates)
-    gaps = np.array([_largest_gaps(walked[:1, k], drawn[:1])[0] for k in range(len(steps))])
+    walks, *numbers = _walks(claim, table)
+    steps, gaps = walks[["step", claim["column"]]].to_numpy(dtype=float).T
     high = np.flatnonzero(gaps >= RESOLVED[1])
     first = high[-1] + 1 if len(high) else 0
     low = np.flatnonzero(gaps[first:] <= RESOLVED[0])
     last = first + low[0] if len(low) else len(steps)
     if last - first < 3:
         raise NotEvaluated("fewer than three recorded steps lie where the difference falls")
-    levels = np.log([_largest_gaps(walked[:, k], drawn) for k in range(first, last)])
-    steps = steps[first:last]
+    steps, gaps = steps[first:last], gaps[first:last]
+    # No standard deviation of a difference of two shares is larger.
+    spread = 0.5 * np.sqrt(sum(1.0 / number for number in numbers))
+    noise = spread * rng.standard_normal((replicates, len(gaps)))
+    levels = np.log(np.vstack([gaps, np.maximum(gaps + noise, 0.1 * RESOLVED[0])]))
     along = np.log(steps) - np.mean(np.log(steps))
-    found = along @ levels / np.sum(along**2)
+    found = levels @ along / np.sum(along**2)
     says = (
         f"from {steps[0]:g} to {steps[-1]:g} steps the difference falls like the power "
         f"{_number(found[0])} of their number"
     )
-    return Measured(found, f"{walked.shape[-1]} walks and {drawn.shape[-1]} draws", says)
+    return Measured(found, f"{numbers[0]} walks and {numbers[1]} draws", says)
 
 
 @measure()

@@ -3,6 +3,8 @@
 TABLE = "convergence"
 OF_MECHANISM = True
 
+QUANTILES = ["distance_low", "distance_median", "distance_high"]
+
 
 def draw(numbers, params):
     """Draw the figure; return it and the numbers that it shows."""
@@ -27,19 +29,11 @@ def draw(numbers, params):
     for place, (which, curve) in enumerate(zip(names, CURVES, strict=False)):
         part = numbers[numbers["distribution"] == which]
         handles.append(Line2D([], [], label=_in_words(which, part, length_unit), **curve.keywords))
-        walks = part[part["kind"] == "random_walk"].groupby("step")["distance"]
-        if len(walks):
-            walked.fill_between(
-                walks.median().index,
-                walks.quantile(0.1),
-                walks.quantile(0.9),
-                color=curve.colour,
-                alpha=0.2,
-                linewidth=0,
-            )
-            walked.plot(walks.median(), color=curve.colour, linestyle=curve.line)
-        distances = part.loc[part["kind"] == "default", "distance"]
-        low, middle, high = distances.quantile([0.1, 0.5, 0.9])
+        walks = part[part["kind"] == "random_walk"].sort_values("step")
+        step, low, middle, high = walks[["step", *QUANTILES]].to_numpy().T
+        walked.fill_between(step, low, high, color=curve.colour, alpha=0.2, linewidth=0)
+        walked.plot(step, middle, color=curve.colour, linestyle=curve.line)
+        low, middle, high = part.loc[part["kind"] == "default", QUANTILES].iloc[0]
         drawn.errorbar(
             place,
             middle,

@@ -33,12 +33,13 @@ def needs(study, figure, studies):
 
 
 def tabulate(job):
-    """Distances of states of random walks and of independent draws, a row each."""
+    """Distances of random walks at some steps, and of independent draws, a row each."""
     from dataclasses import replace
     from types import SimpleNamespace
 
     import numpy as np
     import pandas as pd
+    from scipy.stats import ks_2samp
 
     from geodp.randomness import random_stream
     from geodp.samplers.base import SamplerPlan, run
@@ -54,73 +55,79 @@ def tabulate(job):
     steps, chains, draws = (settings[key] for key in ("steps", "chains", "draws"))
     # Among them the number after which the study's own random walks end.
     checkpoints = {*np.geomspace(1, steps, CHECKPOINTS).astype(int), params.steps_of_draws}
-    tables = []
+    rows = []
 
     def add(name, kind, mechanism, data, planned, **places):
-        tables.append(
-            pd.DataFrame(
-                {
-                    "distribution": name,
-                    "kind": kind,
-                    "manifold": mechanism.manifold.name,
-                    "data": str(data["description"]),
-                    "mechanism": mechanism.name,
-                    "guarantee": mechanism.guarantee.line,
-                    "support": mechanism.support_description,
-                    "footpoint_radius": mechanism.support.footpoint_radius[0],
-                    "budget_footpoint": budget,
-                    "cell": settings["cell"],
-                    "root_mean_squared_residual": np.sqrt(2.0 * mechanism.fit.energy[0]),
-                    "seed": params.seed,
-                    "lock": params.lock,
-                    "drawn_by": planned.drawn_by,
-                    "proposals": planned.proposals,
-                    "certificate": planned.certificate,
-                    "largest_weight": planned.largest_weight,
-                    "estimated_total_variation": planned.total_variation,
-                    **places,
-                }
-            )
+        rows.append(
+            {
+                "distribution": name,
+                "kind": kind,
+                "manifold": mechanism.manifold.name,
+                "data": str(data["description"]),
+                "mechanism": mechanism.name,
+                "guarantee": mechanism.guarantee.line,
+                "support": mechanism.support_description,
+                "footpoint_radius": mechanism.support.footpoint_radius[0],
+                "budget_footpoint": budget,
+                "cell": settings["cell"],
+                "root_mean_squared_residual": np.sqrt(2.0 * mechanism.fit.energy[0]),
+                "seed": params.seed,
+                "lock": params.lock,
+                "drawn_by": planned.drawn_by,
+                "proposals": planned.proposals,
+                "certificate": planned.certificate,
+                "largest_weight": planned.largest_weight,
+                "estimated_total_variation": planned.total_variation,
+                **places,
+            }
         )
 
-    def distances(mechanism, state):
-        return mechanism.manifold.dist(mechanism.fit.footpoint[:, None], state.position)[0]
+    def described(mechanism, state, drawn):
+        """Distances of states from the estimate; how their distribution differs from that drawn."""
+        away = mechanism.manifold.dist(mechanism.fit.footpoint[:, None], state.position)[0]
+        low, middle, high = np.quantile(away, [0.1, 0.5, 0.9])
+        difference = np.nan if drawn is None else ks_2samp(away, drawn).statistic
+        return away, {
+            "states": len(away),
+            "distance_low": low,
+            "distance_median": middle,
+            "distance_high": high,
+            "greatest_distance": np.max(away),
+            "difference": difference,
+        }
 
-    def walk(name, mechanism, data):
+    def walk(name, mechanism, data, drawn):
         """Distances along random walks that start at the estimate."""
         target = mechanism.footpoint_target(budget)
         rng = random_stream(params.seed, params.study, name, "walks")
         kernel = fixed_or_tuned(rng, target, chains, params.step_scale, params.warm_up)
         state = kernel.init(rng, target, chains)
-        numbers = range(1, chains + 1)
         walked = kernel.walk(rng, target, state, steps, 1)
         for step, (reached, _) in enumerate(walked, start=1):
             if step in checkpoints:
-                away = distances(mechanism, reached)
+                _, places = described(mechanism, reached, drawn)
                 planned = SamplerPlan(kernel, step, proposals=step)
-                places = {"step": step, "chain": numbers, "distance": away}
-                add(name, "random_walk", mechanism, data, planned, **places)
+                add(name, "random_walk", mechanism, data, planned, step=step, **places)
 
-    def independent(name, mechanism, data):
-        """Distances of independent draws of the default sampler."""
+    def compare(name, mechanism, data):
+        """Distances of independent draws of the default sampler, and those of walks."""
         target = mechanism.footpoint_target(budget)
         rng = random_stream(params.seed, params.study, name, "draws")
         planned = plan(rng, target, draws, **params.sampler["plan"])
         state, _ = run(rng, planned.sampler, target, draws, planned.steps)
-        away = distances(mechanism, state)
-        places = {"step": planned.steps, "chain": range(1, draws + 1), "distance": away}
-        add(name, "default", mechanism, data, planned, **places)
+        drawn, places = described(mechanism, state, None)
+        add(name, "default", mechanism, data, planned, step=planned.steps, **places)
+        walk(name, mechanism, data, drawn)
 
     names = ["as configured", "reduced"]
     for name, chosen, data, fit in zip(
         names, params.studies, job.input.data, job.input.fit, strict=False
     ):
-        described = load_arrays(data)
+        origin = load_arrays(data)
         chosen = SimpleNamespace(**chosen)
         mechanism = load_mechanism(study_model(chosen), chosen, chosen.study, data, fit)
         mechanism = mechanism.take(slice(0, 1))
-        independent(name, mechanism, described)
-        walk(name, mechanism, described)
+        compare(name, mechanism, origin)
         radius = settings.get("footpoint_radius")
         if radius is not None and name == "as configured":
             wide = replace(
@@ -128,7 +135,5 @@ def tabulate(job):
                 footpoint_centre=mechanism.fit.footpoint,
                 footpoint_radius=np.array([radius]),
             )
-            wider = replace(mechanism, support=wide)
-            independent("wider", wider, described)
-            walk("wider", wider, described)
-    return pd.concat(tables)
+            compare("wider", replace(mechanism, support=wide), origin)
+    return pd.DataFrame(rows)
