@@ -7,17 +7,25 @@ from snakemake.utils import min_version
 min_version("9.0")
 
 
-# A configuration given on the command line replaces the default one whole.
-if not workflow.overwrite_configfiles:
+# The folder of this file.  As a module, `workflow.basedir` is that of the other workflow.
+sys.path.insert(0, f"{workflow.current_basedir}/workflow/scripts")
 
-    configfile: "config/config.yaml"
-
-
-sys.path.insert(0, f"{workflow.basedir}/workflow/scripts")
-
+from reproduction.places import shipped
 from reproduction.progress import show_progress
 
-PROGRESS = show_progress()
+# A configuration given on the command line replaces the default one whole; and that given to a
+# module, for which Snakemake passes over this one.
+if not workflow.overwrite_configfiles:
+
+    configfile: shipped("config/config.yaml")
+
+
+# Whether this workflow is run by itself.  As a module it leaves to the other workflow what a run
+# prints, and its target if it has one; Snakemake passes over onstart, onsuccess and onerror.
+IS_MAIN = workflow.modifier.is_main_snakefile()
+IS_FIRST = workflow.default_target is None
+if IS_MAIN:
+    PROGRESS = show_progress()
 
 
 include: "workflow/rules/common.smk"
@@ -35,7 +43,7 @@ include: "workflow/rules/utility.smk"
 
 
 rule all:
-    default_target: True
+    default_target: IS_FIRST
     input:
         [figure for study in STUDIES.values() for figure in figure_files(study)],
         [table_file(study.name, name) for study in STUDIES.values() for name in table_names(study)],

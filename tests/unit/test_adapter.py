@@ -19,6 +19,8 @@ from geodp.samplers.matched import plan
 from geodp.samplers.random_walk import RandomWalk
 from geodp.testing import check_manifold, check_model
 
+pytestmark = pytest.mark.geomstats
+
 BLOCKS = block_names(1)
 LOSSES = [SquaredDistance(), Huber(0.3)]
 

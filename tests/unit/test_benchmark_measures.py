@@ -51,6 +51,7 @@ def scene(request):
     )
 
 
+@pytest.mark.geomstats
 def test_geomstats_gives_the_same_log_density(scene):
     manifold = scene.mechanism.manifold
     rng = np.random.default_rng(1)
@@ -66,6 +67,7 @@ def test_geomstats_gives_the_same_log_density(scene):
     np.testing.assert_allclose(found, expected, rtol=0.0, atol=1e-6)
 
 
+@pytest.mark.geomstats
 def test_geomstats_knows_the_support(scene):
     if not np.isfinite(scene.density.support_radius):
         pytest.skip("the support is the whole space")
@@ -79,6 +81,7 @@ def test_geomstats_knows_the_support(scene):
         assert np.isfinite(value) == inside
 
 
+@pytest.mark.geomstats
 def test_geomstats_walks_where_the_random_walk_does(scene):
     manifold, target = scene.mechanism.manifold, scene.target
     kernel = RandomWalk(1.0)
@@ -97,6 +100,7 @@ def test_geomstats_walks_where_the_random_walk_does(scene):
     assert accepted > 0
 
 
+@pytest.mark.geomstats
 def test_arrays_survive_geomstats(scene):
     points = scene.mechanism.points
     back = from_geomstats(scene.mechanism.manifold, to_geomstats(points))

@@ -592,7 +592,11 @@ def refused(found, **limits):
 
 
 @pytest.mark.parametrize(
-    "make", [of_geomstats, lambda: Differenced(SPHERE)], ids=["adapter", "own"]
+    "make",
+    [
+        pytest.param(of_geomstats, marks=pytest.mark.geomstats, id="adapter"),
+        pytest.param(lambda: Differenced(SPHERE), id="own"),
+    ],
 )
 def test_spaces_that_are_not_symmetric_are_refused(make):
     space = make()

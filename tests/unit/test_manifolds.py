@@ -767,6 +767,7 @@ def many(manifold):
     )
 
 
+@pytest.mark.geomstats
 def test_exp_agrees_with_geomstats(manifold, geomstats_metric, many):
     metric = geomstats_metric(manifold)
     found = metric.exp(to_geomstats(manifold, many.velocity), to_geomstats(manifold, many.point))
@@ -775,6 +776,7 @@ def test_exp_agrees_with_geomstats(manifold, geomstats_metric, many):
     assert np.all(distances <= many.allowed)
 
 
+@pytest.mark.geomstats
 def test_log_and_dist_agree_with_geomstats(manifold, geomstats_metric, many):
     metric = geomstats_metric(manifold)
     end = many.end
@@ -789,6 +791,7 @@ def test_log_and_dist_agree_with_geomstats(manifold, geomstats_metric, many):
     assert np.all(abs(distances - manifold.dist(many.point, end)) <= allowed)
 
 
+@pytest.mark.geomstats
 def test_transport_agrees_with_geomstats(manifold, geomstats_metric, many):
     metric = geomstats_metric(manifold)
     allowed = many.allowed

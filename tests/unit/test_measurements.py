@@ -117,6 +117,7 @@ def test_audit(measured, monkeypatch):
     assert "The stated budget of the published mechanism does not hold" in made["page"]
 
 
+@pytest.mark.geomstats
 # Where nothing beyond the data was needed.
 @pytest.mark.filterwarnings("ignore:Data has no positive values")
 def test_benchmark(measured, monkeypatch, tmp_path):

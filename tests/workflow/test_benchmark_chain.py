@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 import yaml
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.geomstats]
 
 SPACES = {"S^2": ("s2", 2), "outlines": ("outlines", 96)}
 TINY = {

@@ -16,6 +16,7 @@ from snakemake.utils import validate as validate_by_schema
 from geodp.errors import DataError
 from geodp.mechanisms.registry import MECHANISMS
 from geodp.samplers.choice import plan
+from reproduction import places
 from reproduction.configuration import (
     MODELS,
     ConfigurationError,
@@ -42,6 +43,7 @@ REMOVED = object()
 def in_checkout(monkeypatch, source):
     """Paths in a configuration are seen from a checkout, without what its user put into data."""
     monkeypatch.chdir(source)
+    monkeypatch.setattr(places, "CHECKOUT", source)
 
 
 def studies_of(configuration):

@@ -9,9 +9,13 @@ import pytest
 import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+from snakemake_interface_executor_plugins.registry import ExecutorPluginRegistry
 
 FOLDER = Path(__file__).resolve().parents[2] / "envs"
 FILES = sorted(path for path in FOLDER.iterdir() if path.is_file())
+
+# Each is made from the file of direct needs with its name.
+LOCKS = ["requirements", "geomstats"]
 
 # Packages that conda has under another name: the program or library alone,
 # without all that could go with it.
@@ -28,14 +32,14 @@ def entries(name):
     return [line for line in lines if line and not line.startswith("#")]
 
 
-def direct_needs():
-    needs = [Requirement(entry) for entry in entries("requirements.in")]
+def direct_needs(lock):
+    needs = [Requirement(entry) for entry in entries(f"{lock}.in")]
     return {canonicalize_name(need.name): need for need in needs}
 
 
-def locked_versions():
+def locked_versions(lock):
     versions = {}
-    for entry in entries("requirements.txt"):
+    for entry in entries(f"{lock}.txt"):
         name, version = re.match(r"([\w.-]+)==(\S+)", entry).groups()
         versions.setdefault(canonicalize_name(name), []).append(version)
     return versions
@@ -46,20 +50,29 @@ def conda_packages():
     return dict(item.split(" ", 1) for item in listed)
 
 
-def test_lock_has_one_version_of_each_package():
-    assert {name: found for name, found in locked_versions().items() if len(found) > 1} == {}
+@pytest.mark.parametrize("lock", LOCKS)
+def test_lock_has_one_version_of_each_package(lock):
+    assert {name: found for name, found in locked_versions(lock).items() if len(found) > 1} == {}
 
 
-def test_lock_satisfies_the_direct_needs():
-    locked = locked_versions()
-    for name, need in direct_needs().items():
-        assert name in locked, f"{name} is not in requirements.txt: make it anew"
+@pytest.mark.parametrize("lock", LOCKS)
+def test_lock_satisfies_the_direct_needs(lock):
+    locked = locked_versions(lock)
+    for name, need in direct_needs(lock).items():
+        assert name in locked, f"{name} is not in {lock}.txt: make it anew"
         assert need.specifier.contains(locked[name][0]), f"{name} {locked[name][0]} is not {need}"
 
 
-def test_every_locked_package_has_hashes():
+def test_locks_differ_in_nothing_but_what_geomstats_needs():
+    main, other = locked_versions("requirements"), locked_versions("geomstats")
+    assert set(other) - set(main) == {"geomstats", "autograd"}
+    assert {name for name in main.keys() & other.keys() if main[name] != other[name]} == {"numpy"}
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_every_locked_package_has_hashes(lock):
     pattern = r"[\w.-]+==\S+( +;[^#]*?)?( +--hash=sha256:[0-9a-f]{64})+"
-    for entry in entries("requirements.txt"):
+    for entry in entries(f"{lock}.txt"):
         assert re.fullmatch(pattern, entry), f"not a version with hashes alone: {entry[:60]}"
 
 
@@ -79,14 +92,16 @@ def test_every_package_that_is_imported_is_a_direct_need():
         for name in imported - own - sys.stdlib_module_names
     }
     # Snakemake reads configurations with yaml, so neither comes without the other.
-    assert foreign - {"yaml"} <= set(direct_needs())
+    assert foreign - {"yaml", "geomstats"} <= set(direct_needs("requirements"))
+    assert foreign - {"yaml"} <= set(direct_needs("geomstats"))
     assert {"numpy", "pandas", "arviz-stats"} <= foreign
 
 
+@pytest.mark.parametrize("lock", LOCKS)
 @pytest.mark.parametrize("name", ["numpy", "scipy", "pandas", "matplotlib"])
-def test_lock_is_not_for_one_machine_alone(name):
+def test_lock_is_not_for_one_machine_alone(lock, name):
     # Each platform and version of Python has its own file of a compiled package.
-    [entry] = [entry for entry in entries("requirements.txt") if entry.startswith(f"{name}==")]
+    [entry] = [entry for entry in entries(f"{lock}.txt") if entry.startswith(f"{name}==")]
     assert entry.count("--hash=") > 20
 
 
@@ -94,8 +109,12 @@ def test_conda_has_the_same_versions():
     packages = conda_packages()
     assert packages.pop("python") == ">=3.11"
     found = {CONDA_NAMES.get(name, name): version for name, version in packages.items()}
-    locked = locked_versions()
-    assert found == {name: f"=={locked[name][0]}" for name in direct_needs()}
+    locked = locked_versions("requirements")
+    assert found == {name: f"=={locked[name][0]}" for name in direct_needs("requirements")}
+
+
+def test_executors_include_that_of_slurm():
+    assert "slurm" in ExecutorPluginRegistry().get_registered_plugins()
 
 
 def test_conda_takes_no_channel_but_the_named():

@@ -1,7 +1,9 @@
 """A plan from its configuration to its figure; it looks at no data."""
 
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -185,3 +187,32 @@ def test_a_configuration_without_a_plan_says_what_is_missing(planned, reconfigur
         result.stdout
     )
     assert not (planned.root / "results" / "without" / "plan" / "plan.csv").exists()
+
+
+@pytest.mark.parametrize("cores", [1, 3])
+def test_a_plan_takes_the_cores_of_the_run(checkout, cores):
+    checkout.configure(PLANNED)
+    output = checkout.run("--dry-run", "plan", cores=cores)
+    assert re.findall(r"(?m)^ *threads: (\d+)$", output) == ([str(cores)] if cores > 1 else [])
+
+
+@pytest.mark.parametrize(
+    ("given", "threads"),
+    [(["--jobs", "8"], 1), (["--cores", "64"], 1), (["--cores", "64", "--max-threads", "4"], 4)],
+)
+def test_a_plan_takes_no_more_of_a_cluster_than_is_known(checkout, given, threads):
+    checkout.configure(PLANNED)
+    checkout.environment["PYTHONPATH"] = str(Path(__file__).with_name("nodes"))
+    # The profile of the checkout gives all cores of this machine, whatever its nodes have.
+    result = subprocess.run(
+        [
+            *(sys.executable, "-m", "snakemake", "--configfile", checkout.configuration.name),
+            *("--executor", "nodes", "--jobs", "2", *given, "--", "plan"),
+        ],
+        cwd=checkout.root,
+        env=checkout.environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+    )
+    assert f"submitted: plan with {threads} threads" in result.stdout, result.stderr

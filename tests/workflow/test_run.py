@@ -343,6 +343,39 @@ def test_uv_is_used_when_it_is_there(checkout):
     assert "mismatch" in result.stderr
 
 
+def test_another_environment_stands_beside_the_first(checkout):
+    assert checkout.version() == "1.0"
+    before = checkout.stamp.read_text()
+    first = checkout.lock.read_text()
+    checkout.require("2.0")
+    checkout.lock.rename(checkout.lock.with_name("geomstats.txt"))
+    checkout.lock.write_text(first)
+    code = "import sys, tiny; print(tiny.version, sys.prefix, sys.argv[1:])"
+    found = checkout.run("--with", "geomstats", "python", "-c", code, "--with", "x")
+    assert found.stdout.strip() == f"2.0 {checkout.root / '.venv-geomstats'} ['--with', 'x']"
+    assert "making the environment in .venv-geomstats" in found.stderr
+    assert len(found.stderr.splitlines()) == 1
+    assert checkout.stamp.read_text() == before
+    assert checkout.version() == "1.0"
+    assert checkout.run("--with", "geomstats", "true").stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        (["--with"], "--with needs an environment and a command"),
+        (["--with", "geomstats"], "--with needs an environment and a command"),
+        (["--with", "../envs", "true"], "there is no environment ../envs: --with takes geomstats"),
+    ],
+)
+def test_environment_that_is_not_there(checkout, given, sentence):
+    result = checkout.run(*given)
+    assert result.returncode == 2
+    assert is_one_sentence(result.stderr)
+    assert sentence in result.stderr
+    assert [path.name for path in checkout.root.glob(".venv*")] == []
+
+
 # --- The environment is made anew when it must be ---
 
 
@@ -586,7 +619,7 @@ def test_no_command(checkout):
     result = checkout.run()
     assert result.returncode == 2
     assert is_one_sentence(result.stderr)
-    assert "usage: ./run COMMAND" in result.stderr
+    assert "usage: ./run [--with geomstats] COMMAND" in result.stderr
     assert not (checkout.root / ".venv").exists()
 
 

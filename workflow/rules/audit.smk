@@ -38,7 +38,7 @@ use rule audit_sensitivity as audit_losses with:
 
 use rule audit_sensitivity as audit_black_box with:
     input:
-        rats="resources/vilmann_rats.csv",
+        rats=shipped("resources/vilmann_rats.csv"),
     output:
         f"{AUDIT_RESULTS}/black_box.csv",
     log:
@@ -54,7 +54,7 @@ rule audit:
         neighbours=audit_parts("neighbours"),
         sensitivity=f"{AUDIT_RESULTS}/sensitivity.csv",
         black_box=f"{AUDIT_RESULTS}/black_box.csv",
-        template="workflow/report/audit.html.j2",
+        template=shipped("workflow/report/audit.html.j2"),
     output:
         csv=f"{AUDIT_RESULTS}/audit.csv",
         neighbours=f"{AUDIT_RESULTS}/neighbours.csv",

@@ -1,8 +1,9 @@
-# The benchmark, `snakemake benchmark --cores 1`. Only one job measures at a time.
+# The benchmark, `./run --with geomstats snakemake benchmark --cores 1`. Only one job measures at a
+# time.
 # In: config/benchmark.yaml. Out: results/benchmark/benchmark.csv, .pdf, .svg, .png and .md.
 rule benchmark_sampling:
     input:
-        rats="resources/vilmann_rats.csv",
+        rats=shipped("resources/vilmann_rats.csv"),
     output:
         f"{BENCHMARK_RESULTS}/sampling_{{space}}.csv",
     log:
@@ -14,11 +15,13 @@ rule benchmark_sampling:
     threads: whole_machine
     params:
         **measurement("benchmark.sampling"),
-        arguments=lambda wildcards: {
-            "settings": part_of("benchmark", "seed", "seconds", "draws"),
-            "space": space_named("benchmark", wildcards),
-            "grid": settings_of("benchmark")["spaces"][space_named("benchmark", wildcards)],
-        },
+        arguments=lambda wildcards: with_geomstats(
+            {
+                "settings": part_of("benchmark", "seed", "seconds", "draws"),
+                "space": space_named("benchmark", wildcards),
+                "grid": settings_of("benchmark")["spaces"][space_named("benchmark", wildcards)],
+            }
+        ),
     script:
         "../scripts/measure.py"
 
@@ -42,7 +45,9 @@ use rule benchmark_sampling as benchmark_fits with:
         backend="|".join(GEOMSTATS_BACKENDS),
     params:
         **measurement("benchmark.fits"),
-        arguments=lambda wildcards: benchmark_arguments("fits", backend=wildcards.backend),
+        arguments=lambda wildcards: with_geomstats(
+            benchmark_arguments("fits", backend=wildcards.backend)
+        ),
 
 
 use rule benchmark_sampling as benchmark_sizes with:

@@ -2,6 +2,7 @@
 # functions of inputs.  A study has groups, the data sets of one size; a group has cells, one for
 # each way of spending a budget, and each cell has a file of draws.
 import hashlib
+import shlex
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -9,25 +10,18 @@ from pathlib import Path
 from geodp.errors import DataError
 from reproduction.configuration import refuse_repeated_keys, validate
 from reproduction.dependencies import code
+from reproduction.places import CHECKOUT, find, shipped
 from reproduction.studies import expand
 
-ROOT = Path(workflow.basedir)
-
-
-if " " in sys.executable:
+if " " in sys.executable and Path(sys.executable).is_file():
     # Snakemake starts scripts through a shell and does not quote their interpreter.
-    sys.exit(
-        f"Error: Snakemake cannot use the Python at {sys.executable}, whose path has a space: move "
-        "the checkout or the environment to a path without one"
-    )
+    sys.executable = shlex.quote(sys.executable)
 
 try:
-    for path in workflow.configfiles:
+    for path in workflow.configfiles if IS_MAIN else []:
         refuse_repeated_keys(path, path)
-    checked = validate(config)
-    # The checked configuration leaves out some keys that were given as null.
-    config.clear()
-    config.update(checked)
+    # A new dictionary, since that of a module may be the other workflow's.
+    config = validate(config)
     STUDIES = expand(config)
 except DataError as problem:
     # One sentence, without a traceback.
@@ -35,8 +29,9 @@ except DataError as problem:
 
 RESULTS = f"results/{config['name']}"
 GROUPS = f"{RESULTS}/{{study}}/groups/{{group}}"
-# Digest of the locked environment; a change runs everything again.
-LOCK = hashlib.sha256((ROOT / "envs" / "requirements.txt").read_bytes()).hexdigest()[:16]
+# Digest of the lock of this environment; a change runs everything again.
+LOCK_FILE = "geomstats" if Path(sys.prefix).name == ".venv-geomstats" else "requirements"
+LOCK = hashlib.sha256((CHECKOUT / "envs" / f"{LOCK_FILE}.txt").read_bytes()).hexdigest()[:16]
 PLAN_FILES = {
     "table": f"{RESULTS}/plan/plan.csv",
     "needed": f"{RESULTS}/plan/needed.csv",
@@ -84,7 +79,7 @@ def table_names(study):
 
 
 # Files of claims by paper.
-PAPERS = {paper["name"]: paper["claims"] for paper in config["papers"]}
+PAPERS = {paper["name"]: find([paper["claims"]])[0] for paper in config["papers"]}
 
 def plan_files():
     """Files of the plan, for a configuration without studies."""
@@ -132,7 +127,7 @@ def kind_of_figure(study, figure):
 
 def caption_file(kind):
     """The caption of a kind of figure, or one that serves all."""
-    own = ROOT / "workflow" / "report" / f"{kind}.rst"
+    own = CHECKOUT / "workflow" / "report" / f"{kind}.rst"
     return f"../report/{kind if own.exists() else 'figure'}.rst"
 
 

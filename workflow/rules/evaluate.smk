@@ -35,7 +35,7 @@ if PAPERS:
         input:
             claims=list(PAPERS.values()),
             tables=list(claimed_tables().values()),
-            template="workflow/report/claims.html.j2",
+            template=shipped("workflow/report/claims.html.j2"),
         output:
             csv=f"{RESULTS}/claims.csv",
             page=report(

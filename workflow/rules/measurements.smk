@@ -2,6 +2,7 @@
 # These have settings and results of their own, which do not depend on the configuration of studies.
 import re
 from functools import cache
+from importlib.util import find_spec
 
 from reproduction.configuration import load_settings
 
@@ -10,7 +11,7 @@ from reproduction.configuration import load_settings
 def settings_of(stage):
     """Settings of a stage, read when one of its targets is requested."""
     try:
-        return load_settings(ROOT / "config" / f"{stage}.yaml")
+        return load_settings(shipped(f"config/{stage}.yaml"))
     except DataError as problem:
         # One sentence, without a traceback.
         sys.exit(f"Error: {problem}")
@@ -48,8 +49,14 @@ def space_named(stage, wildcards):
 
 
 def whole_machine(wildcards):
-    """Number of cores of the run; one if that is not known."""
-    return workflow.resource_settings.cores or 1
+    """Number of threads of a job that takes all cores of the run; one if that is not known.
+
+    How many the nodes of a cluster have is not known, unless --max-threads says so.
+    """
+    limits = workflow.resource_settings
+    if workflow.remote_exec or not workflow.local_exec:
+        return limits.max_threads or 1
+    return limits.cores or 1
 
 
 # The audit
@@ -87,6 +94,16 @@ def benchmark_parts(wildcards):
         "sizes",
     ]
     return [f"{BENCHMARK_RESULTS}/{part}.csv" for part in parts]
+
+
+def with_geomstats(arguments):
+    """Arguments of a part of the benchmark that needs geomstats, if that is there."""
+    if find_spec("geomstats") is None:
+        sys.exit(
+            "Error: the benchmark needs geomstats, which is in an environment of its own: use "
+            "./run --with geomstats snakemake benchmark --cores 1, or install envs/geomstats.txt"
+        )
+    return arguments
 
 
 def benchmark_arguments(part, **others):

@@ -4,7 +4,7 @@
 # results/utility/comparison.csv and .md.
 rule utility_cells:
     input:
-        rats="resources/vilmann_rats.csv",
+        rats=shipped("resources/vilmann_rats.csv"),
     output:
         f"{UTILITY_RESULTS}/cells/{{space}}_n{{number}}.csv",
     log:

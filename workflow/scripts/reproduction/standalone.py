@@ -4,7 +4,7 @@ from argparse import ArgumentParser
 from pathlib import Path
 from types import SimpleNamespace
 
-ROOT = Path(__file__).resolve().parents[3]
+from reproduction.places import CHECKOUT
 
 
 def job_of(script, *arguments):
@@ -43,7 +43,7 @@ def job_of(script, *arguments):
         loaded = api.workflow(
             ResourceSettings(cores=1),
             config_settings=ConfigSettings(configfiles=given.configfile),
-            snakefile=ROOT / "Snakefile",
+            snakefile=CHECKOUT / "Snakefile",
         )
         # Sets the workflow's settings, which the graph of jobs needs.
         loaded.dag()

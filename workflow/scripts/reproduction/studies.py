@@ -18,6 +18,7 @@ from geodp.mechanisms.registry import MECHANISMS, budget_names
 from geodp.samplers.kinds import module_of
 from reproduction.configuration import ConfigurationError
 from reproduction.figures.style import CURVES
+from reproduction.places import find, folders
 
 STAND_IN_NOTE = "Simulated stand-in: no real data."
 
@@ -64,7 +65,7 @@ class Study:
         Its section of the configuration, with defaults.
     cells_per_job : int
     table : str or None
-        Path of the file of records, if there is one.
+        Path of the file of records, if there is one, as it was found.
     groups : dict
         From a group's name to ``{"n": ..., "noise_variance": ...}``.
     cells : dict
@@ -259,11 +260,18 @@ def expand(configuration):
 
 
 def _check_file(path, key):
-    if not Path(path).is_file():
-        raise ConfigurationError(
-            f"configuration key {key}: there is no file {path} (seen from {Path.cwd()}): put it "
-            "there or correct the path"
-        )
+    """Path of a file as it was found; refuse one that is nowhere."""
+    found = find([path])
+    if not found:
+        raise _missing([path], key)
+    return found[0]
+
+
+def _missing(paths, key):
+    return ConfigurationError(
+        f"configuration key {key}: there is no file {' or '.join(paths)}{folders(paths[0])}: put "
+        "it there or correct the path"
+    )
 
 
 def _expand_study(name, settings, cells_per_job):
@@ -338,7 +346,7 @@ def _find_table(data, key):
     if data["source"] != "table":
         return None
     given = [data["path"]] if isinstance(data["path"], str) else data["path"]
-    there = [name for name in given if Path(name).is_file()]
+    there = find(given)
     if len(there) > 1:
         raise ConfigurationError(
             f"configuration key {key}: there are both {there[0]} and {there[1]}: keep one"
@@ -349,7 +357,7 @@ def _find_table(data, key):
                 f"configuration key {key}: {name} is a folder: name the file in it"
             )
     if not there and data["stand_in"] is None:
-        _check_file(" or ".join(given), key)
+        raise _missing(given, key)
     return there[0] if there else None
 
 
@@ -358,8 +366,8 @@ def _with_digest(manifold, key):
     chosen = manifold["landmark_map"]
     if chosen is None or "matrix" not in chosen:
         return manifold
-    _check_file(chosen["matrix"], f"{key}.landmark_map.matrix")
-    return manifold | {"landmark_map": chosen | {"digest": _digest(chosen["matrix"])}}
+    found = _check_file(chosen["matrix"], f"{key}.landmark_map.matrix")
+    return manifold | {"landmark_map": chosen | {"matrix": found, "digest": _digest(found)}}
 
 
 def _groups(source, has_stand_in, entry, place):

@@ -168,7 +168,7 @@ def worst_neighbour(rng, covariates, points, domain, loss, candidates=48, rounds
             x, y = np.concatenate([near_x, far_x]), np.concatenate([near_y, far_y])
         found = loss(*neighbours_of(covariates, points, record, x, y))
         found = np.where(np.isnan(found), -np.inf, found)
-        tried = (record, x, y, found)
+        tried: tuple = (record, x, y, found)
         if best:
             tried = tuple(np.concatenate(both) for both in zip(best, tried, strict=True))
         order = np.argsort(-tried[3], kind="stable")[:candidates]

@@ -273,8 +273,8 @@ class GeodesicModel:
                     )
                 sides.append(np.concatenate(columns, axis=-1))
             matrix.append((sides[0] - sides[1]) / (2.0 * DIFFERENCE_STEP))
-        matrix = np.concatenate(matrix, axis=-2)
-        return 0.5 * (matrix + np.swapaxes(matrix, -1, -2))
+        joined = np.concatenate(matrix, axis=-2)
+        return 0.5 * (joined + np.swapaxes(joined, -1, -2))
 
     # Defined in `geodp.models.fitting`.
     minimise = minimise

@@ -1,12 +1,10 @@
 """Write the JSON schemas and the reference page of the configuration."""
 
 import sys
-from pathlib import Path
 
 from reproduction.configuration import ConfigurationError
 from reproduction.configuration.reference import files
-
-ROOT = Path(__file__).resolve().parents[4]
+from reproduction.places import CHECKOUT
 
 if __name__ == "__main__":
     try:
@@ -14,5 +12,5 @@ if __name__ == "__main__":
     except ConfigurationError as problem:
         sys.exit(f"Error: {problem}")
     for path, text in made.items():
-        (ROOT / path).parent.mkdir(parents=True, exist_ok=True)
-        (ROOT / path).write_text(text, encoding="utf-8")
+        (CHECKOUT / path).parent.mkdir(parents=True, exist_ok=True)
+        (CHECKOUT / path).write_text(text, encoding="utf-8")

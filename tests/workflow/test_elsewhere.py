@@ -1,0 +1,213 @@
+"""The workflow away from its checkout: another folder, another workflow, odd paths."""
+
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+import yaml
+
+from reproduction import places
+
+RATS = "resources/vilmann_rats.csv"
+TABLE = "results/tiny/rats/tables/data.csv"
+
+PARENT = """
+configfile: "parent.yaml"
+
+
+rule all:
+    input:
+        "copy.csv",
+
+
+module geodp:
+    snakefile: "{snakefile}"
+    config: config["geodp"]
+
+
+use rule * from geodp as geodp_*
+
+
+rule copy:
+    input:
+        "{table}",
+    output:
+        "copy.csv",
+    shell:
+        "cp {{input}} {{output}}"
+"""
+
+
+def tiny(path=RATS):
+    """A configuration with one study and one figure, of a table at the path."""
+    return {
+        "name": "tiny",
+        "seed": 1,
+        "papers": [
+            {"name": "Paper", "claims": "resources/published/kulkarni_soto_claims.csv"},
+        ],
+        "studies": {
+            "rats": {
+                "manifold": {"name": "kendall", "size": 8},
+                "data": {
+                    "source": "table",
+                    "path": path,
+                    "covariate": "age_days",
+                    "transformation": "log",
+                    "subject": "rat",
+                },
+                "budgets": {"equal": {"totals": ["0.6"]}},
+                "cells": [{"budgets": ["equal"]}],
+                "draws": {"footpoint": 2, "shooting_vector": 2},
+                "sampler": {"states": 250},
+                "figures": {
+                    "shapes": {"kind": "shapes", "cell": "p0.3_v0.3", "values": [7], "draws": 2}
+                },
+            }
+        },
+    }
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """An empty folder to work in."""
+    made = tmp_path / "elsewhere"
+    made.mkdir()
+    return made
+
+
+def call(checkout, folder, *arguments, python=sys.executable):
+    """Start Snakemake in a folder; its status and output."""
+    return subprocess.run(
+        [python, "-m", "snakemake", "--cores", "2", *map(str, arguments)],
+        cwd=folder,
+        env=checkout.environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def made_in(folder):
+    """Files that a run made in a folder."""
+    return {
+        str(path.relative_to(folder))
+        for path in folder.rglob("*")
+        if path.is_file() and not {".snakemake", "__pycache__"} & set(path.parts)
+    }
+
+
+def test_all_targets_from_another_folder(checkout, folder):
+    before = made_in(checkout.root)
+    (folder / "mine.yaml").write_text(yaml.safe_dump(tiny()))
+    snakefile = checkout.root / "Snakefile"
+    result = call(checkout, folder, "-s", snakefile, "--configfile", "mine.yaml")
+    assert result.returncode == 0, result.stdout
+    assert "Verdicts on the claims: results/tiny/claims.html" in result.stdout
+    files = made_in(folder)
+    assert {TABLE, "results/tiny/claims.html", "results/tiny/rats/figures/shapes.svg"} <= files
+    assert made_in(checkout.root) == before
+    # Configurations, data and templates come with the project.
+    others = ("all", "plan", "audit", "utility", "comparison")
+    dry = call(checkout, folder, "-s", snakefile, "--dry-run", "--quiet", "--", *others)
+    assert dry.returncode == 0, dry.stdout
+
+
+def test_own_data_come_first_and_results_go_to_the_directory(checkout, folder, tmp_path):
+    lines = (checkout.root / RATS).read_text().splitlines(keepends=True)
+    mine = folder / "resources"
+    mine.mkdir()
+    # The first three rats of eighteen, under the name of the project's own table.
+    (mine / Path(RATS).name).write_text("".join(lines[: 1 + 3 * 8]))
+    (tmp_path / "mine.yaml").write_text(yaml.safe_dump(tiny()))
+    arguments = ("--configfile", "mine.yaml", "--directory", folder, "--", TABLE)
+    result = call(checkout, tmp_path, "-s", checkout.root / "Snakefile", *arguments)
+    assert result.returncode == 0, result.stdout
+    assert "rats: 24 records of 3 subjects" in result.stdout
+    assert (folder / TABLE).is_file()
+    assert not (tmp_path / "results").exists()
+
+
+def test_module_of_another_workflow(checkout, folder):
+    (folder / "own.csv").write_text((checkout.root / RATS).read_text())
+    parent = {"threshold": 3, "geodp": tiny("own.csv")}
+    (folder / "parent.yaml").write_text(yaml.safe_dump(parent))
+    snakefile = PARENT.format(snakefile=checkout.root / "Snakefile", table=TABLE)
+    (folder / "Snakefile").write_text(snakefile)
+    result = call(checkout, folder)
+    assert result.returncode == 0, result.stdout
+    # The target is the other workflow's, and so is what is printed.
+    assert {"copy.csv", TABLE} <= made_in(folder)
+    assert not (folder / "results" / "tiny" / "claims.csv").exists()
+    assert "Finished jobid" in result.stdout
+    dry = call(checkout, folder, "--dry-run", "--quiet", "rules", "--", "geodp_all", "geodp_audit")
+    assert dry.returncode == 0, dry.stdout
+    assert "geodp_figure_rats_shapes" in dry.stdout
+    # What is wrong in the part that it was given is said as ever.
+    parent["geodp"]["sead"] = parent["geodp"].pop("seed")
+    (folder / "parent.yaml").write_text(yaml.safe_dump(parent))
+    refused = call(checkout, folder)
+    assert refused.returncode != 0
+    assert "Error: configuration key sead is unknown: did you mean seed?" in refused.stdout
+
+
+@pytest.mark.slow
+def test_paths_with_spaces_and_umlauts(source, copied, tmp_path):
+    odd = tmp_path / "Prüfung der Läufe"
+    checkout = copied(source, odd / "check out")
+    checkout.configure(tiny())
+    # A second name for this Python, with all its packages.
+    python = odd / "bin" / "python"
+    python.parent.mkdir()
+    python.symlink_to(Path(sys.executable).resolve())
+    checkout.environment["PYTHONPATH"] = str(Path(pytest.__file__).parents[1])
+    arguments = ("--configfile", "small.yaml", "--", TABLE)
+    result = call(checkout, checkout.root, *arguments, python=python)
+    assert result.returncode == 0, result.stdout
+    assert TABLE in made_in(checkout.root)
+
+
+@pytest.mark.slow
+def test_missing_file_names_both_folders(checkout, folder):
+    (folder / "mine.yaml").write_text(yaml.safe_dump(tiny("mine.csv")))
+    result = call(checkout, folder, "-s", checkout.root / "Snakefile", "--configfile", "mine.yaml")
+    assert result.returncode != 0
+    assert (
+        "Error: configuration key studies.rats.data.path: there is no file mine.csv in "
+        f"{folder} or in {checkout.root}: put it there or correct the path\n"
+    ) in result.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(find_spec("geomstats") is not None, reason="geomstats is there")
+def test_benchmark_says_where_geomstats_is(checkout):
+    result = checkout.snakemake("--dry-run", "benchmark")
+    assert result.returncode != 0
+    errors = [line for line in result.stdout.splitlines() if "rror" in line]
+    assert len(errors) == 1
+    assert errors[0].startswith("Error: the benchmark needs geomstats")
+    assert "./run --with geomstats snakemake benchmark --cores 1" in errors[0]
+
+
+def test_own_files_before_those_of_the_project(tmp_path, monkeypatch):
+    project, here = tmp_path / "project", tmp_path / "here"
+    for place in (project, here):
+        (place / "data").mkdir(parents=True)
+        (place / "data" / "both.csv").touch()
+    (project / "data" / "shipped.csv").touch()
+    monkeypatch.setattr(places, "CHECKOUT", project)
+    monkeypatch.chdir(here)
+    both, shipped, none = (f"data/{name}.csv" for name in ("both", "shipped", "none"))
+    assert places.find([both]) == [both]
+    assert places.find([shipped]) == [str(project / shipped)]
+    assert places.find([shipped, both]) == [both]
+    assert places.find([none]) == []
+    assert places.find([str(here / both)]) == [str(here / both)]
+    assert places.find([str(here / none)]) == []
+    assert places.shipped(shipped) == str(project / shipped)
+    monkeypatch.chdir(project)
+    assert places.shipped(shipped) == shipped
+    assert places.find([shipped]) == [shipped]
