@@ -810,3 +810,30 @@ def test_transport_agrees_with_geomstats(manifold, geomstats_metric, many):
     error = from_geomstats(manifold, found) - expected
     print(manifold.name, manifold.norm(many.end, error) / allowed)
     assert np.all(manifold.norm(many.end, error) <= allowed)
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "least", "greatest"),
+    [
+        ("euclidean", 3, 0.0, 0.0),
+        ("sphere", 3, 1.0, 1.0),
+        ("hyperbolic", 2, -1.0, -1.0),
+        ("kendall", 5, 1.0, 4.0),
+        # Of matrices the least depends on the direction, and 0 belongs to multiples of the matrix.
+        ("spd", 2, None, 0.0),
+    ],
+)
+def test_sectional_curvatures_through_a_vector(name, size, least, greatest):
+    manifold = make_manifold(name, size)
+    rng = np.random.default_rng(3)
+    point = manifold.random_point(rng, (50,))
+    vector = 0.3 * manifold.random_direction(rng, point)
+    low, high = manifold.sectional_curvatures(point, vector)
+    np.testing.assert_allclose(high, greatest, atol=1e-12)
+    if least is None:
+        assert -0.5 <= low.min() < -0.45
+        np.testing.assert_allclose(
+            low, -(np.max(manifold.frequencies(point, vector), -1) ** 2) / 0.09
+        )
+    else:
+        np.testing.assert_allclose(low, least, atol=1e-12)

@@ -8,9 +8,11 @@ import re
 
 import numpy as np
 import pytest
+from conftest import SPACES
 
 from geodp import DataError, GeomstatsManifold, PublicInputs, Release, release_geodesic
 from geodp.manifolds.landmark_maps import LandmarkMap
+from geodp.manifolds.registry import make_manifold
 from geodp.release import files
 from geodp.samplers.public_points import Stage
 
@@ -42,10 +44,6 @@ def example(manifolds):
 
 @pytest.fixture(scope="module")
 def manifolds():
-    from conftest import SPACES
-
-    from geodp.manifolds.registry import make_manifold
-
     return {name: make_manifold(*arguments) for name, arguments in SPACES.items()}
 
 

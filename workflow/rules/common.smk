@@ -21,7 +21,7 @@ try:
     for path in workflow.configfiles if IS_MAIN else []:
         refuse_repeated_keys(path, path)
     # A new dictionary, since that of a module may be the other workflow's.
-    config = validate(config)
+    config = validate(config, files=workflow.configfiles if IS_MAIN else [])
     STUDIES = expand(config)
 except DataError as problem:
     # One sentence, without a traceback.
