@@ -11,7 +11,7 @@ from snakemake.logging import ColorizingTextHandler, DefaultFilter
 from snakemake_interface_logger_plugins.common import LogEvent
 
 from reproduction import progress
-from reproduction.progress import Progress, duration, show_progress
+from reproduction.progress import Progress, cost, duration, show_progress
 
 
 def record(text=None, event=None, level=logging.INFO, **more):
@@ -39,6 +39,10 @@ def failure(jobid, log):
     return record("Error", LogEvent.JOB_ERROR, jobid=jobid, rule_name="fit", log=[str(log)])
 
 
+def all_jobs(stats):
+    return record("Job stats: many", LogEvent.RUN_INFO, stats=stats)
+
+
 def count(done, total):
     return record(event=LogEvent.PROGRESS, done=done, total=total)
 
@@ -58,12 +62,22 @@ def show(shown, *records):
 
 def test_a_job_that_ends_is_one_line_with_time_taken_and_left(clock):
     shown = Progress()
-    assert show(shown, begin(3, "sphere: fit"), begin(4, None, "other")) == []
+    jobs = {"fit": 2, "sample_sphere": 2, "total": 4}
+    assert show(shown, begin(3, "sphere: fit"), begin(4, None), all_jobs(jobs)) == []
     clock["at"] = 10.0
-    assert show(shown, end(3), count(1, 4)) == ["1/4 sphere: fit (10 s), about 30 s left"]
+    # As long as the other fit, which runs since then, and twice what draws are to a fit.
+    rest = 10.0 * (cost("fit") + 2 * cost("sample") - 0.9 * cost("fit")) / (1.9 * cost("fit"))
+    expected = f"1/4 sphere: fit (10 s), about {duration(rest)} left"
+    assert show(shown, end(3), count(1, 4)) == [expected]
     clock["at"] = 200.0
     # Without a message the rule has to do.
-    assert show(shown, end(4), count(2, 4)) == ["2/4 other (3 min), about 3 min left"]
+    rest = 200.0 * cost("sample") / cost("fit")
+    assert show(shown, end(4), count(2, 4)) == [f"2/4 fit (3 min), about {duration(rest)} left"]
+
+
+def test_draws_take_longer_than_fits_and_all_rules_have_a_cost():
+    assert cost("sample_rats_observed_default_0") > cost("table_rats_shapes") > cost("fit") > 0.0
+    assert cost("describe_data") == cost("fit")
 
 
 def test_a_long_job_is_named_again_and_again(clock):
@@ -74,11 +88,13 @@ def test_a_long_job_is_named_again_and_again(clock):
     clock["at"] = 16.0
     # Before a job has ended nothing is known of the time left.
     assert shown.still_running() == "still running: sphere: draws (16 s) and 1 more"
-    show(shown, end(2), count(1, 3))
+    show(shown, all_jobs({"fit": 3, "total": 3}), end(2), count(1, 3))
     clock["at"] = 30.0
     assert shown.still_running() == ""
     clock["at"] = 32.0
-    assert shown.still_running() == "still running: sphere: draws (32 s), about 1 min left"
+    # Of three equal jobs one is over and one nearly.
+    rest = duration(32.0 * 1.1 / 1.9)
+    assert shown.still_running() == f"still running: sphere: draws (32 s), about {rest} left"
     show(shown, end(1), count(2, 3))
     clock["at"] = 90.0
     assert shown.still_running() == ""
@@ -113,7 +129,7 @@ def test_routine_is_dropped_and_what_matters_is_not():
     words = [
         record("Select jobs to execute..."),
         record("Building DAG of jobs..."),
-        record("Job stats: many", LogEvent.RUN_INFO),
+        all_jobs({"fit": 2, "total": 2}),
         record("Execute 2 jobs...", LogEvent.JOB_STARTED),
         record("Provided cores: 2", LogEvent.RESOURCES_INFO),
     ]

@@ -9,13 +9,12 @@ import pytest
 import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
-from snakemake_interface_executor_plugins.registry import ExecutorPluginRegistry
 
 FOLDER = Path(__file__).resolve().parents[2] / "envs"
 FILES = sorted(path for path in FOLDER.iterdir() if path.is_file())
 
 # Each is made from the file of direct needs with its name.
-LOCKS = ["requirements", "geomstats"]
+LOCKS = ["requirements", "geomstats", "slurm"]
 
 # Packages that conda has under another name: the program or library alone,
 # without all that could go with it.
@@ -33,7 +32,8 @@ def entries(name):
 
 
 def direct_needs(lock):
-    needs = [Requirement(entry) for entry in entries(f"{lock}.in")]
+    listed = [entry for entry in entries(f"{lock}.in") if not entry.startswith("-r ")]
+    needs = [Requirement(entry) for entry in listed]
     return {canonicalize_name(need.name): need for need in needs}
 
 
@@ -113,8 +113,14 @@ def test_conda_has_the_same_versions():
     assert found == {name: f"=={locked[name][0]}" for name in direct_needs("requirements")}
 
 
-def test_executors_include_that_of_slurm():
-    assert "slurm" in ExecutorPluginRegistry().get_registered_plugins()
+def test_the_environment_for_slurm_has_the_plugin_besides():
+    """The same files of the same versions, so that results are those of a run on one machine."""
+    main, other = set(entries("requirements.txt")), set(entries("slurm.txt"))
+    assert main <= other
+    assert {entry.partition("==")[0] for entry in other - main} == {
+        "snakemake-executor-plugin-slurm",
+        "snakemake-executor-plugin-slurm-jobstep",
+    }
 
 
 def test_conda_takes_no_channel_but_the_named():

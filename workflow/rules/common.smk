@@ -29,7 +29,8 @@ except DataError as problem:
 
 RESULTS = f"results/{config['name']}"
 GROUPS = f"{RESULTS}/{{study}}/groups/{{group}}"
-# Digest of the lock of this environment; a change runs everything again.
+# Digest of the lock of this environment; a change runs everything again.  That with the plugin for
+# Slurm gives the same results as that without.
 LOCK_FILE = "geomstats" if Path(sys.prefix).name == ".venv-geomstats" else "requirements"
 LOCK = hashlib.sha256((CHECKOUT / "envs" / f"{LOCK_FILE}.txt").read_bytes()).hexdigest()[:16]
 PLAN_FILES = {

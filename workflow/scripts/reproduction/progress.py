@@ -42,6 +42,20 @@ SILENCE = 15.0
 # What to open of a target that has several files: the first of these that is there.
 TO_OPEN = (".html", ".md", ".pdf", ".csv")
 
+# Seconds that jobs of a rule took, on one core of two, by the beginning of its name: how long they
+# are beside one another.  How fast this machine is shows while it runs.
+COSTS = {
+    "sample": 20.0,
+    "table": 6.0,
+    "evaluate": 8.0,
+    "figure": 3.0,
+    "audit": 60.0,
+    "benchmark": 120.0,
+    "utility": 60.0,
+    "comparison": 20.0,
+    "": 1.5,
+}
+
 # Where Snakemake keeps its own files.
 SNAKEMAKE_FILES = (".snakemake", Path.home(), tempfile.gettempdir())
 
@@ -60,6 +74,8 @@ class Progress(DefaultFormatter):
         super().__init__()
         self.began = self.shown = time.monotonic()
         self.done, self.total = 0, 0
+        # Of jobs: what is over, and all there is.
+        self.spent, self.expected = 0.0, 0.0
         self.running = {}
         self.ended = []
         self.failed = []
@@ -73,12 +89,18 @@ class Progress(DefaultFormatter):
         event = getattr(record, "event", None)
         if event is LogEvent.JOB_INFO:
             what = record.rule_msg or record.rule_name
-            self.running[record.jobid] = (what, time.monotonic())
+            self.running[record.jobid] = (what, time.monotonic(), cost(record.rule_name))
             self.rules.add(record.rule_name)
             self.outputs.append(list(record.output))
             self.inputs.update(record.input)
+        elif event is LogEvent.RUN_INFO:
+            self.expected = sum(
+                number * cost(rule) for rule, number in record.stats.items() if rule != "total"
+            )
         elif event is LogEvent.JOB_FINISHED:
-            self.ended.append(self.running.pop(record.job_id, None))
+            ended = self.running.pop(record.job_id, None)
+            self.ended.append(ended)
+            self.spent += ended[-1] if ended else 0.0
         return event not in UNSEEN and not str(record.msg).startswith(ROUTINE)
 
     def format(self, record):
@@ -104,7 +126,7 @@ class Progress(DefaultFormatter):
         # The default target has no work.
         lines = [
             f"{done}/{total} {what} ({duration(now - start)})"
-            for what, start in filter(None, self.ended)
+            for what, start, _ in filter(None, self.ended)
         ]
         self.ended = []
         if lines:
@@ -112,10 +134,13 @@ class Progress(DefaultFormatter):
         return "\n".join(lines)
 
     def _left(self, now):
-        """The time left, if jobs that are done give an idea of it."""
-        if not 0 < self.done < self.total:
+        """The time left, from the costs of jobs, if those that are done give an idea of it."""
+        # Jobs that run are on their way, as far as they took time.
+        underway = sum(min(0.9 * each, now - start) for _, start, each in self.running.values())
+        over = self.spent + underway
+        if not self.spent or self.expected <= over or self.done == self.total:
             return ""
-        left = (now - self.began) * (self.total - self.done) / self.done
+        left = (now - self.began) * (self.expected - over) / over
         return f", about {duration(left)} left"
 
     def still_running(self):
@@ -124,7 +149,7 @@ class Progress(DefaultFormatter):
         jobs = list(self.running.values())
         if not jobs or now - self.shown < SILENCE:
             return ""
-        what, start = min(jobs, key=lambda job: job[1])
+        what, start, _ = min(jobs, key=lambda job: job[1])
         more = f" and {len(jobs) - 1} more" if len(jobs) > 1 else ""
         return f"still running: {what} ({duration(now - start)}){more}{self._left(now)}"
 
@@ -137,7 +162,7 @@ class Progress(DefaultFormatter):
 
     def format_job_error(self, msg):
         """A line for a failed job, whose log is shown at the end."""
-        what, _ = self.running.pop(msg["jobid"], (msg["rule_name"], None))
+        what, *_ = self.running.pop(msg["jobid"], (msg["rule_name"],))
         self.failed += [(what, Path(log)) for log in msg["log"]]
         return f"{what}: failed"
 
@@ -183,6 +208,11 @@ class Progress(DefaultFormatter):
             more = f" and {len(jobs) - 1} more" if len(jobs) > 1 else ""
             lines += [sentence, f"    (while: {what}{more}; log: {log})"]
         return "\n".join(lines)
+
+
+def cost(rule):
+    """Seconds that a job of a rule is expected to take, beside jobs of others."""
+    return next(seconds for name, seconds in COSTS.items() if rule.startswith(name))
 
 
 def _order(file):
