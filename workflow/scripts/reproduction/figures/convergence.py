@@ -52,7 +52,7 @@ def draw(numbers, params):
             color="0.3",
             linestyle=":",
             linewidth=1.2,
-            label="a subject's distance from the fit",
+            label="a record's distance from the fit",
         )
     )
     walked.set_xscale("log")
@@ -75,4 +75,7 @@ def _in_words(which, part, unit):
     if which == "reduced":
         # After the comma the name of the space says to what landmarks are reduced.
         return part["manifold"].iloc[0].partition(", ")[2]
-    return f"within {part['footpoint_radius'].iloc[0]:.2g} {unit}".strip() + " of the fit"
+    radius = part["footpoint_radius"].iloc[0]
+    if radius == float("inf"):
+        return "footpoints anywhere"
+    return f"within {radius:.2g} {unit}".strip() + " of the fit"
