@@ -1,11 +1,15 @@
 """Which jobs run again after a change: those it touches and those behind them, and no others."""
 
+import re
 from collections import Counter
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
 from reproduction.dependencies import code, needed
+
+RULES_FILES = Path(__file__).parents[2] / "workflow" / "rules"
 
 # Scripts of stages with settings of their own.
 APART = ("measure", "plan", "summarise")
@@ -360,3 +364,12 @@ def test_run_without_claims_gives_no_verdicts(finished_copy, small):
     everything = jobs(RULES)
     del everything["evaluate_claims"]
     assert finished_copy.planned("--forceall") == everything
+
+
+@pytest.mark.parametrize("path", sorted(RULES_FILES.glob("*.smk")), ids=lambda path: path.stem)
+def test_every_rule_says_what_it_does(path):
+    """In a line of its own: without a message Snakemake prints its name alone."""
+    pieces = re.split(r"^ *(?:use )?rule\b", path.read_text(), flags=re.MULTILINE)[1:]
+    silent = [piece.split("\n")[0] for piece in pieces if "message:" not in piece]
+    # The target that tells of a missing key fails at once.
+    assert [name for name in silent if name.strip() != "plan:"] == []

@@ -13,6 +13,8 @@ rule audit_sensitivity:
         arguments=lambda wildcards: {
             "settings": part_of("audit", "seed", "sensitivity", "sphere"),
         },
+    message:
+        "audit: search how far one record moves a score"
     script:
         "../scripts/measure.py"
 
@@ -34,6 +36,8 @@ use rule audit_sensitivity as audit_losses with:
             "number": int(wildcards.n),
             "budgets": audit_budgets(int(wildcards.n)),
         },
+    message:
+        "audit: search for large privacy losses, n = {wildcards.n}"
 
 
 use rule audit_sensitivity as audit_black_box with:
@@ -46,6 +50,8 @@ use rule audit_sensitivity as audit_black_box with:
     params:
         **measurement("audit.black_box"),
         arguments=lambda wildcards: {"settings": part_of("audit", "seed", "black_box")},
+    message:
+        "audit: bound budgets from draws alone"
 
 
 rule audit:
@@ -76,5 +82,7 @@ rule audit:
         arguments=lambda wildcards: {
             "settings": part_of("audit", "sphere", "certified", "two_points"),
         },
+    message:
+        "audit: write the tables, the figure and the page"
     script:
         "../scripts/summarise.py"

@@ -22,6 +22,8 @@ rule benchmark_sampling:
                 "grid": settings_of("benchmark")["spaces"][space_named("benchmark", wildcards)],
             }
         ),
+    message:
+        "benchmark: samplers on {wildcards.space}"
     script:
         "../scripts/measure.py"
 
@@ -34,6 +36,8 @@ use rule benchmark_sampling as benchmark_gradients with:
     params:
         **measurement("benchmark.gradients"),
         arguments=lambda wildcards: benchmark_arguments("gradients"),
+    message:
+        "benchmark: gradients"
 
 
 use rule benchmark_sampling as benchmark_fits with:
@@ -48,6 +52,8 @@ use rule benchmark_sampling as benchmark_fits with:
         arguments=lambda wildcards: with_geomstats(
             benchmark_arguments("fits", backend=wildcards.backend)
         ),
+    message:
+        "benchmark: fits beside geomstats with {wildcards.backend}"
 
 
 use rule benchmark_sampling as benchmark_sizes with:
@@ -58,6 +64,8 @@ use rule benchmark_sampling as benchmark_sizes with:
     params:
         **measurement("benchmark.sizes"),
         arguments=lambda wildcards: benchmark_arguments("sizes", folder=BENCHMARK_RESULTS),
+    message:
+        "benchmark: times by size"
 
 
 rule benchmark:
@@ -76,5 +84,7 @@ rule benchmark:
     params:
         **measurement("benchmark.summary", "summarise.py"),
         arguments={},
+    message:
+        "benchmark: write the table and the figure"
     script:
         "../scripts/summarise.py"

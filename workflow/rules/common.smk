@@ -82,6 +82,7 @@ def table_names(study):
 # Files of claims by paper.
 PAPERS = {paper["name"]: find([paper["claims"]])[0] for paper in config["papers"]}
 
+
 def plan_files():
     """Files of the plan, for a configuration without studies."""
     return list(PLAN_FILES.values()) if not STUDIES else []

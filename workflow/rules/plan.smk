@@ -16,6 +16,8 @@ if "plan" in config:
             plan=config["plan"],
             code=code("plan.py"),
             lock=LOCK,
+        message:
+            "plan: predict errors of private releases"
         script:
             "../scripts/plan.py"
 

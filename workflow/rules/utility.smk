@@ -17,6 +17,8 @@ rule utility_cells:
     params:
         **measurement("utility.releases"),
         arguments=lambda wildcards: utility_arguments(wildcards, "utility"),
+    message:
+        "utility: releases on {wildcards.space}, n = {wildcards.number}"
     script:
         "../scripts/measure.py"
 
@@ -41,6 +43,8 @@ rule utility:
     params:
         **measurement("utility.summary", "summarise.py"),
         arguments=lambda wildcards: {"shown": settings_of("utility")["utility"]["shown"]},
+    message:
+        "utility: write the table and the figure"
     script:
         "../scripts/summarise.py"
 
@@ -59,6 +63,8 @@ use rule utility_cells as comparison_cells with:
         arguments=lambda wildcards: utility_arguments(
             wildcards, "comparison", budget=float(wildcards.budget)
         ),
+    message:
+        "comparison: mechanisms on {wildcards.space}, n = {wildcards.number}, budget {wildcards.budget}"
 
 
 rule comparison:
@@ -74,5 +80,7 @@ rule comparison:
     params:
         **measurement("comparison.summary", "summarise.py"),
         arguments={},
+    message:
+        "comparison: write the table"
     script:
         "../scripts/summarise.py"
