@@ -21,7 +21,7 @@ LOCKS = ["requirements", "geomstats", "slurm"]
 CONDA_NAMES = {"snakemake-minimal": "snakemake", "matplotlib-base": "matplotlib"}
 
 # Packages that are imported under another name.
-IMPORTED_AS = {"sklearn": "scikit-learn"}
+IMPORTED_AS = {"sklearn": "scikit-learn", "flint": "python-flint"}
 
 
 def entries(name):

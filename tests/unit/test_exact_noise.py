@@ -1,0 +1,113 @@
+"""Distributions of exact integer noise, against closed forms and quadrature."""
+
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy.integrate import dblquad, quad
+from scipy.stats import chisquare, gamma, kstest
+
+from geodp.samplers.exact_noise import discrete_gaussian, rounded_laplace
+from geodp.samplers.integer_choice import generator_bits, system_bits
+
+
+def bits(seed):
+    return generator_bits(np.random.default_rng(seed))
+
+
+def agree(counts, chances):
+    """Whether counts of outcomes, the last of all others, have these chances."""
+    return chisquare(counts, np.array(chances) * sum(counts)).pvalue > 1e-4
+
+
+@pytest.mark.parametrize("scale", [Fraction(1, 3), Fraction(1), Fraction(5, 2)])
+def test_rounded_laplace_on_a_line(scale):
+    drawn = np.array([rounded_laplace(bits([1, k]), 1, scale)[0] for k in range(4000)])
+    values = range(-2, 3)
+    chances = [
+        quad(lambda y: np.exp(-abs(y) / scale) / (2 * scale), k - 0.5, k + 0.5, points=[k])[0]
+        for k in values
+    ]
+    counts = [np.sum(drawn == k) for k in values]
+    assert agree([*counts, len(drawn) - sum(counts)], [*chances, 1.0 - sum(chances)])
+
+
+def test_rounded_laplace_in_the_plane():
+    scale = 0.7
+    drawn = np.array([rounded_laplace(bits([2, k]), 2, Fraction(7, 10)) for k in range(4000)])
+    cells = list(product((-1, 0, 1), repeat=2))
+
+    def density(y, x):
+        return np.exp(-np.hypot(x, y) / scale) / (2 * np.pi * scale**2)
+
+    chances = [
+        # The kink at zero stands at a corner of what is integrated.
+        sum(
+            dblquad(density, *sorted((a, a + s)), *sorted((b, b + t)))[0]
+            for a, s in (((x, -0.5), (x, 0.5)))
+            for b, t in (((y, -0.5), (y, 0.5)))
+        )
+        for x, y in cells
+    ]
+    counts = [np.sum(np.all(drawn == cell, axis=1)) for cell in cells]
+    assert agree([*counts, len(drawn) - sum(counts)], [*chances, 1.0 - sum(chances)])
+
+
+@pytest.mark.parametrize("dimension", [1, 2, 3, 7, 96])
+def test_lengths_are_gamma_and_directions_uniform(dimension):
+    scale = Fraction(1 << 40, 3)
+    drawn = np.array(
+        [rounded_laplace(bits([3, dimension, k]), dimension, scale) for k in range(400)],
+        dtype=float,
+    )
+    lengths = np.linalg.norm(drawn, axis=1)
+    assert kstest(lengths / float(scale), gamma(dimension).cdf).pvalue > 1e-4
+    # A coordinate of a uniform direction, and the squares of all.
+    towards = drawn / lengths[:, None]
+    assert np.all(np.abs(towards.mean(axis=0)) < 5.0 / np.sqrt(400 * dimension))
+    assert np.max(np.abs((towards**2).mean(axis=0) * dimension - 1.0)) < 0.6
+
+
+def test_more_bits_are_drawn_where_the_first_do_not_decide(monkeypatch):
+    """With two bits at first nothing is decided, and the distribution is the same."""
+    monkeypatch.setattr("geodp.samplers.exact_noise.PRECISION", 2)
+    drawn = np.array([rounded_laplace(bits([4, k]), 1, Fraction(1))[0] for k in range(3000)])
+    inside = 1.0 - np.exp(-0.5)
+    chances = [inside, *(0.5 * np.exp(-0.5) * (1.0 - np.exp(-1.0)) for _ in range(2))]
+    counts = [np.sum(drawn == k) for k in (0, -1, 1)]
+    assert agree([*counts, len(drawn) - sum(counts)], [*chances, 1.0 - sum(chances)])
+
+
+@pytest.mark.parametrize("variance", [Fraction(1, 4), Fraction(2), Fraction(37, 5)])
+def test_discrete_gaussian(variance):
+    source = bits(5)
+    drawn = np.array([discrete_gaussian(source, variance) for _ in range(4000)])
+    weights = np.exp(-(np.arange(-60, 61) ** 2) / (2.0 * float(variance)))
+    chances = weights / weights.sum()
+    values = range(-3, 4)
+    counts = [np.sum(drawn == k) for k in values]
+    middle = [chances[60 + k] for k in values]
+    used = [k for k, chance in enumerate(middle) if chance > 2e-3]
+    counts, middle = [counts[k] for k in used], [middle[k] for k in used]
+    assert agree([*counts, len(drawn) - sum(counts)], [*middle, 1.0 - sum(middle)])
+
+
+def test_a_wide_discrete_gaussian_has_its_variance():
+    source = bits(6)
+    drawn = np.array([discrete_gaussian(source, Fraction(1 << 60)) for _ in range(2000)], float)
+    assert abs(drawn.mean()) < 4.0 * 2.0**30 / np.sqrt(2000)
+    assert drawn.std() == pytest.approx(2.0**30, rel=0.08)
+
+
+def test_bits_of_the_system_do():
+    assert len(rounded_laplace(system_bits, 5, Fraction(9, 2))) == 5
+    assert isinstance(discrete_gaussian(system_bits, Fraction(9, 2)), int)
+
+
+@pytest.mark.parametrize("scale", [Fraction(0), Fraction(-1)])
+def test_what_is_not_above_zero_is_refused(scale):
+    with pytest.raises(ValueError, match="above zero"):
+        rounded_laplace(system_bits, 2, scale)
+    with pytest.raises(ValueError, match="above zero"):
+        discrete_gaussian(system_bits, scale)
