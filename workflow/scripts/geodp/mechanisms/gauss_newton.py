@@ -139,9 +139,8 @@ def lattice_sums(public, records, state, clip):
     total = np.zeros((2, dim), dtype=object)
     for start in range(0, number, CHUNK):
         some = slice(start, start + CHUNK)
-        each = lattice_contributions(
-            public, *(_padded(part[some]) for part in vars(records).values()), state, clip
-        )
+        x, y, valid = (_padded(part[some]) for part in vars(records).values())
+        each = lattice_contributions(public, x, y, valid, state, clip)
         total += np.sum(each[: len(records.covariates[some])], axis=0, dtype=np.int64)
     return total.tolist()
 
