@@ -837,3 +837,15 @@ def test_sectional_curvatures_through_a_vector(name, size, least, greatest):
         )
     else:
         np.testing.assert_allclose(low, least, atol=1e-12)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("name", ["euclidean", "sphere", "hyperbolic", "spd"])
+def test_a_line_has_no_planes(name):
+    manifold = make_manifold(name, 1)
+    point = manifold.random_point(np.random.default_rng(4), (3,))
+    vector = manifold.random_direction(np.random.default_rng(5), point)
+    assert np.isnan(manifold.sectional_curvatures(point, vector)).all()
+    plane = make_manifold(name, 2)
+    point = plane.random_point(np.random.default_rng(4), (3,))
+    assert np.isnan(plane.sectional_curvatures(point, 0.0 * point)).all()

@@ -5,6 +5,7 @@ import json
 import os
 import pickle
 import re
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -150,6 +151,41 @@ def test_a_file_is_never_overwritten(example, tmp_path):
     assert sorted(file.name for file in tmp_path.iterdir()) == ["link.json", "release.json"]
 
 
+def test_of_two_at_once_one_is_there(example, tmp_path):
+    """Each removes its own partial file alone, as do others that a killed process left."""
+    path = tmp_path / "release.json"
+    left = tmp_path / f".release.json.{os.getpid()}"
+    left.write_text("of a killed process")
+
+    def save(_):
+        try:
+            example.save(path)
+        except DataError as problem:
+            return str(problem)
+        return ""
+
+    with ThreadPoolExecutor(8) as pool:
+        told = list(pool.map(save, range(16)))
+    assert told.count("") == 1
+    assert all("is there already" in each for each in told if each)
+    assert sorted(file.name for file in tmp_path.iterdir()) == [left.name, "release.json"]
+    Release.load(path)
+    assert path.stat().st_mode & 0o777 == left.stat().st_mode & 0o777
+
+
+@pytest.mark.parametrize("path", ["", ".", "folder"])
+def test_a_folder_is_no_file(example, tmp_path, monkeypatch, path):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(DataError, match="is a folder: give the path of a file"):
+        example.save(path)
+
+
+def test_a_release_can_be_compared_and_hashed(example):
+    assert example == example
+    assert len({example, example}) == 1
+
+
 def test_without_hard_links_it_is_moved(example, tmp_path, monkeypatch):
     def no_links(*_):
         raise OSError(errno.EPERM, "Operation not permitted")
@@ -201,7 +237,9 @@ def change(document, *place, to):
         (["public", "footpoint_radius"], 1e-9, "outside the support"),
         (["guarantee", "epsilon"], "0", "a budget must be above zero"),
         (["guarantee", "epsilon"], 0.75, "its epsilon is missing or of another kind"),
-        (["guarantee", "hypotheses"], [], "its hypotheses are not H1, H2"),
+        (["guarantee", "hypotheses"], [], "its hypotheses are not those of the theorem"),
+        (["guarantee", "hypotheses", 1, "state"], "holds", "its hypotheses are not those"),
+        (["guarantee", "hypotheses", 1, "statement"], "all is well", "its hypotheses are not"),
         (["guarantee", "hypotheses", 0], "H1", "a hypothesis does not have"),
         (["guarantee", "hypotheses", 0, "state"], "fails", "neither holds nor is assumed"),
         (["sampler"], 1, "its sampler is missing"),

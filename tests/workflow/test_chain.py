@@ -108,12 +108,11 @@ ERRORS = [
     "log_error_standard_error",
     *("non_private_mean_squared_error", "low_squared_error", "median_squared_error"),
     *("high_squared_error", "mean_footpoint_distance", "mean_shooting_vector_distance"),
-    *("mean_prediction_distance", "tau", "flagged"),
+    *("mean_prediction_distance", "tau", "least_curvature", "greatest_curvature", "flagged"),
 ]
 NEIGHBOURS = [
     *("study", "manifold", "data", "n", "noise_variance", "pair", "guarantee", "seed", "lock"),
-    *("ratio_footpoint", "ratio_shooting_vector", "least_curvature", "greatest_curvature"),
-    *("tau", "converged"),
+    *("ratio_footpoint", "ratio_shooting_vector", "tau", "converged"),
 ]
 DIAGNOSTICS = [
     *(*COMMON, "parameter", "drawn_by", "exact_share", "certificate", "proposals"),

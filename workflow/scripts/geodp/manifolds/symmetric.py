@@ -150,8 +150,14 @@ class SymmetricSpace(Manifold):
         """Frequencies ``sqrt(|kappa_j|) |vector|`` of the eigenspaces; shape (..., K)."""
 
     def sectional_curvatures(self, point, vector):
-        """Least and greatest sectional curvature of planes that hold a tangent vector; (...)."""
-        frequencies = self.frequencies(point, vector) / self.norm(point, vector)[..., None]
+        """Least and greatest sectional curvature of planes that hold a tangent vector; (...).
+
+        NaN where there is no such plane: in one dimension, and for a vector of length zero.
+        """
+        length = self.norm(point, vector)[..., None]
+        if self.dim == 1:
+            return np.full((2, *length.shape[:-1]), np.nan)
+        frequencies = self.frequencies(point, vector) / np.where(length > 0.0, length, np.nan)
         curvatures = np.repeat(
             np.array(self.curvature_signs) * frequencies**2, self.multiplicities, axis=-1
         )

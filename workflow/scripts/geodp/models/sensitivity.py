@@ -224,8 +224,7 @@ def neighbour_ratios(model, covariates, points, data_radius=None):
     -------
     dict of ndarray, shape (pairs,)
         ``ratio_<block>``, ``tau`` (largest residual of all n + 1 records) and ``converged``;
-        gradients are taken at the fit of the first data set.  With one covariate also
-        ``least_curvature`` and ``greatest_curvature`` of planes along the fitted geodesic.
+        gradients are taken at the fit of the first data set.
     """
     first = (covariates[:, 1:], points[:, 1:])
     second = (covariates[:, :-1], points[:, :-1])
@@ -239,8 +238,4 @@ def neighbour_ratios(model, covariates, points, data_radius=None):
         / model.manifold.norm(found.footpoint, gradients[0][block] - gradients[1][block])
         for block in model.blocks
     }
-    curvatures = {}
-    if model.number_of_covariates == 1:
-        along = model.manifold.sectional_curvatures(found.footpoint, found.shooting_vector)
-        curvatures = dict(zip(("least_curvature", "greatest_curvature"), along, strict=True))
-    return {**ratios, **curvatures, "tau": tau, "converged": found.converged}
+    return {**ratios, "tau": tau, "converged": found.converged}

@@ -6,6 +6,7 @@ is not signed: whoever can change a file can change what it says.
 
 import json
 import os
+import tempfile
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +19,14 @@ from geodp.manifolds.registry import manifold_from_settings, manifold_settings
 from geodp.mechanisms.budgets import parse_budget
 from geodp.mechanisms.certified import PublicInputs
 from geodp.plain import from_plain, plain
-from geodp.release.hypotheses import ASSUMED, HOLDS, HYPOTHESES, Hypothesis, ReleaseGuarantee
+from geodp.release.hypotheses import (
+    ASSUMED,
+    FAILS,
+    HOLDS,
+    HYPOTHESES,
+    Hypothesis,
+    ReleaseGuarantee,
+)
 
 FORMAT = "geodp release 1"
 
@@ -54,18 +62,19 @@ def write_release(release, path):
         The file is there already or cannot be written, or the manifold has no name.
     """
     path = Path(path)
+    if not path.name or path.is_dir():
+        raise DataError(f"{str(path)!r} is a folder: give the path of a file that is not there yet")
     text = json.dumps(_document(release), indent=1, allow_nan=False) + "\n"
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    partial = None
     try:
-        try:
-            with open(partial, "x", encoding="utf-8") as file:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-            _move_to_new(partial, path)
-        finally:
-            with suppress(OSError):
-                partial.unlink(missing_ok=True)
+        descriptor, partial = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        with open(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        # As readable as other new files.
+        os.chmod(partial, 0o666 & ~_umask())
+        _move_to_new(partial, path)
     except FileExistsError:
         raise DataError(
             f"{path} is there already and a release is never overwritten: give another path"
@@ -75,6 +84,18 @@ def write_release(release, path):
             f"{path} cannot be written ({problem.strerror}): give a path in a folder that is there "
             "and has space"
         ) from None
+    finally:
+        # Of this call alone, unless it was moved.
+        if partial is not None:
+            with suppress(OSError):
+                os.unlink(partial)
+
+
+def _umask():
+    """Permissions that new files are denied; reading them sets them."""
+    found = os.umask(0o077)
+    os.umask(found)
+    return found
 
 
 def _move_to_new(partial, path):
@@ -172,9 +193,10 @@ def _release(document):
     public = _public(_part(document, "public", dict))
     given = _part(document, "guarantee", dict)
     hypotheses = tuple(_hypothesis(each) for each in _part(given, "hypotheses", list))
-    names = {each.name for each in HYPOTHESES}
-    if {each.name for each in hypotheses} != names:
-        raise NotARelease(f"its hypotheses are not {', '.join(sorted(names))}")
+    # Those that code checks hold in a release.
+    expected = [replace(each, state=HOLDS) if each.state == FAILS else each for each in HYPOTHESES]
+    if list(hypotheses) != expected:
+        raise NotARelease("its hypotheses are not those of the theorem")
     guarantee = ReleaseGuarantee(parse_budget(_part(given, "epsilon", str), "epsilon"), hypotheses)
     manifold = public.manifold
     footpoint = _array(document, "footpoint", manifold)

@@ -22,7 +22,7 @@ from geodp.samplers import public_points
 from geodp.samplers.integer_choice import system_bits
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Release:
     """A private geodesic and its guarantee.
 
@@ -78,7 +78,7 @@ class Release:
         Returns
         -------
         Release
-            Equal to the one that was saved, bit by bit.
+            With the numbers of the one that was saved, bit by bit.
 
         Raises
         ------

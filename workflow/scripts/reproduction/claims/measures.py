@@ -433,8 +433,9 @@ def walk_to_draws(claim, table, rng, replicates):
     """``column``, the largest difference of the distribution functions of walks and of draws, at
     the last step.
 
-    It is at most the total variation distance of a chain's end from what it should be drawn from.
-    Its interval follows from the inequality of Dvoretzky, Kiefer and Wolfowitz.
+    It is at most the total variation distance of a chain's end from what it should be drawn from,
+    and so can refute that this is small and not confirm it.  The lower end of its interval follows
+    from the inequality of Dvoretzky, Kiefer and Wolfowitz.
     """
     walks, *numbers = _walks(claim, table)
     found, step = (float(walks[name].iloc[-1]) for name in (claim["column"], "step"))
@@ -446,6 +447,7 @@ def walk_to_draws(claim, table, rng, replicates):
         np.append(found, np.repeat(ends, -(-replicates // 2))),
         f"{numbers[0]} walks and {numbers[1]} draws",
         f"after {step:g} steps the distribution functions differ by up to {_number(found)}",
+        lower_bound=True,
     )
 
 
@@ -453,7 +455,8 @@ def walk_to_draws(claim, table, rng, replicates):
 def walk_rate(claim, table, rng, replicates):
     """Slope of the logarithm of that difference against that of the number of steps.
 
-    By least squares, over the steps at which it falls from one of `RESOLVED` to the other.
+    By least squares, over the steps at which it falls from one of `RESOLVED` to the other.  What
+    the difference cannot see may fall more slowly.
     """
     walks, *numbers = _walks(claim, table)
     steps, gaps = walks[["step", claim["column"]]].to_numpy(dtype=float).T
@@ -474,7 +477,8 @@ def walk_rate(claim, table, rng, replicates):
         f"from {steps[0]:g} to {steps[-1]:g} steps the difference falls like the power "
         f"{_number(found[0])} of their number"
     )
-    return Measured(found, f"{numbers[0]} walks and {numbers[1]} draws", says)
+    over = f"{numbers[0]} walks and {numbers[1]} draws"
+    return Measured(found, over, says, lower_bound=True)
 
 
 @measure()

@@ -155,6 +155,8 @@ def with_derived_columns(table):
         table["smaller_share"] = smallest.str.removeprefix("budget_")
     if "mean_squared_error" in have:
         table["log_error"] = np.log(table["mean_squared_error"])
+    if {"tau", "n"} <= have:
+        table["tau_over_n"] = table["tau"] / table["n"]
     if "mean_prediction_distance" in have:
         table["log_mean_prediction_distance"] = np.log(table["mean_prediction_distance"])
     if "non_private_mean_squared_error" in have:

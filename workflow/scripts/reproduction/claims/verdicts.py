@@ -245,7 +245,8 @@ def judge(papers, tables, stream, replicates=REPLICATES):
     Returns
     -------
     DataFrame
-        The columns `RESULT_COLUMNS`, a row for each row of claims about a study that is there.
+        The columns `RESULT_COLUMNS`, a row for each row of claims about a study that is there, of
+        sentences of which a row that counts is about such a study.
         ``low`` and ``high`` are a 95 % percentile interval, stretched to hold the value;
         ``shown_value`` and ``shown_verdict`` are those of the first of several data sets;
         ``verdict`` is empty if the row was not evaluated, and ``sentence_verdict`` is that of all
@@ -264,10 +265,12 @@ def judge(papers, tables, stream, replicates=REPLICATES):
     found = []
     for paper in papers:
         statements = {}
+        counts = paper.claims["study"].isin(studies) & (paper.claims["reading"] == "")
+        counting = set(paper.claims.loc[counts, "claim"].map(sentence_of))
         for place, claim in _placed(paper.claims, paper.source):
             sentence = sentence_of(claim["claim"])
             claim["statement"] = statements.setdefault(sentence, claim["statement"])
-            if claim["study"] in studies:
+            if claim["study"] in studies and sentence in counting:
                 judged = _judged(claim, place, tables, stream(claim["claim"]), replicates)
                 found.append({"paper": paper.name, **judged})
     found = pd.DataFrame(found, columns=RESULT_COLUMNS)
@@ -282,12 +285,13 @@ def judge(papers, tables, stream, replicates=REPLICATES):
 
 def _together(verdicts):
     """Verdict on a sentence, from those on its parts; empty if no part could be evaluated."""
-    found = set(verdicts) - {""}
-    if len(found) <= 1:
-        return "".join(found)
-    if FAILS in found and found & {HOLDS, IN_PART}:
+    # A part that could not be evaluated may hold or not.
+    found = {verdict or UNDECIDED for verdict in verdicts}
+    if not any(verdicts):
+        return ""
+    if IN_PART in found or {HOLDS, FAILS} <= found:
         return IN_PART
-    return UNDECIDED if UNDECIDED in found else IN_PART
+    return UNDECIDED if UNDECIDED in found else found.pop()
 
 
 def _judged(claim, place, tables, rng, replicates):

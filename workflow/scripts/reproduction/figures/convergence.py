@@ -59,12 +59,13 @@ def draw(numbers, params):
     walked.xaxis.set_major_formatter("{x:,.0f}")
     walked.set_ylim(bottom=0.0)
     walked.set_xlabel("steps of a random walk from the estimate")
-    walked.set_ylabel(f"distance from the estimate{unit}")
+    walked.set_ylabel(f"distance from the estimate{unit}\nmedian, 10 to 90 %")
     drawn.set_xlim(-0.7, len(names) - 0.3)
     drawn.set_xticks([])
     drawn.set_xlabel("independent\ndraws")
     budget = numbers["budget_footpoint"].iloc[0]
-    walked.set_title(f"footpoint, {SYMBOLS['footpoint']} = {budget:g}")
+    number = numbers["n"].iloc[0]
+    walked.set_title(f"footpoint, {SYMBOLS['footpoint']} = {budget:g}, n = {number}")
     letter_panels(axes)
     legend_above(figure, handles)
     return figure, numbers

@@ -56,7 +56,7 @@ def draw(numbers, params):
     axes[1, 0].set_ylabel("radius against the\nfit's (%)")
     axes[1, middle].set_xlabel("direction from the first axis (degrees)")
     draws = int(numbers["draw"].max())
-    budgets = cell_in_words(numbers, params.budgets)
+    budgets = f"{cell_in_words(numbers, params.budgets)}, n = {numbers['n'].iloc[0]}"
     drawn = [
         Line2D([], [], **fit, label="fit without privacy"),
         Line2D([], [], **first, label=f"one draw, {mechanism_label(params.mechanism)}, {budgets}"),

@@ -81,7 +81,8 @@ def draw(table, params):
             Line2D([], [], label=f"mean over {draws} draws", **bold),
             Patch(color=ANY_COLOUR, alpha=0.2, linewidth=0, label="10 to 90 % of draws"),
         ]
-    meaning.append(Line2D([], [], color=ANY_COLOUR, linestyle=":", label="without privacy"))
+    level = "without privacy, median" if data_sets > 1 else "without privacy"
+    meaning.append(Line2D([], [], color=ANY_COLOUR, linestyle=":", label=level))
     if numbers["flagged"].any():
         meaning.append(Line2D([], [], **HOLLOW, label="fails its diagnostics"))
     shared = _shared_words(numbers, settings["curves"])

@@ -55,20 +55,11 @@ def draw(numbers, params):
     letter_panels(axes)
     axes[0, 0].set_ylabel("effective sample size\nper state of a chain")
     handles = [
-        Line2D(
-            [],
-            [],
-            linestyle="",
-            marker=style.marker,
-            color=style.colour,
-            # As most of them are drawn.
-            markerfacecolor=style.colour if numbers["passed"][chosen].mean() > 0.5 else "white",
-            label=label,
-        )
+        Line2D([], [], linestyle="", marker=style.marker, color=style.colour, label=label)
         for label, (chosen, style) in kinds.items()
         if chosen.any()
     ]
     if not numbers["passed"].all():
-        handles.append(Line2D([], [], **HOLLOW, label="too few, or not mixed"))
+        handles.append(Line2D([], [], **HOLLOW, label="hollow: too few, or not mixed"))
     legend_above(figure, handles)
     return figure, numbers

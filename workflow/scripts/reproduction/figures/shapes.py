@@ -63,7 +63,7 @@ def draw(numbers, params):
             part = numbers[numbers["sampler"] == sampler].iloc[0]
             axes[row, 0].set_ylabel(_sampler_in_words(sampler, part))
     draws = int(numbers["draw"].max())
-    budgets = cell_in_words(numbers, params.budgets)
+    budgets = f"{cell_in_words(numbers, params.budgets)}, n = {numbers['n'].iloc[0]}"
     drawn = [
         Line2D([], [], **fit, label="fit without privacy"),
         Line2D([], [], **first, label=f"one draw, {mechanism_label(params.mechanism)}, {budgets}"),

@@ -146,11 +146,18 @@ def label_levels(panel, levels, colours, labels):
             xy=(1.0, levels[k]),
             xytext=(1.05, place),
             xycoords=("axes fraction", "data"),
-            color=colours[k],
+            color=darker(colours[k]),
             fontsize=7.5,
             verticalalignment="center",
             arrowprops={"arrowstyle": "-", "color": colours[k], "linewidth": 0.6, "shrinkB": 0},
         )
+
+
+def darker(colour):
+    """A colour dark enough for small letters on white."""
+    from matplotlib.colors import to_rgb
+
+    return tuple(0.62 * np.array(to_rgb(colour)))
 
 
 def plot_markers(axes, x, y, hollow, colour, marker):

@@ -64,6 +64,7 @@ def tabulate(job):
                 "kind": kind,
                 "manifold": mechanism.manifold.name,
                 "data": str(data["description"]),
+                "n": data["points"].shape[1],
                 "mechanism": mechanism.name,
                 "guarantee": mechanism.guarantee.line,
                 "support": mechanism.support_description,

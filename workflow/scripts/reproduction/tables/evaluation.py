@@ -11,6 +11,7 @@ from geodp.evaluation import (
     mean_shooting_vector_distances,
     mean_squared_errors,
 )
+from geodp.manifolds.symmetric import SymmetricSpace
 from geodp.mechanisms.base import sampled_by
 from geodp.models.blocks import ALL, FOOTPOINT
 from reproduction.diagnostics import LARGEST_FLAGGED_SHARE, convergence
@@ -138,9 +139,11 @@ def _errors(model, draws, data, found, names):
     fitted = found.take(slice(0, count))
     least = np.mean(model.residual_distances(fitted.parameters, covariates, points) ** 2, axis=-1)
     apart = mean_prediction_distances(model, parameters, fitted.parameters, covariates)
-    vectors_apart = np.full(count, np.nan)
+    vectors_apart, *curvatures = np.full((3, count), np.nan)
     if model.number_of_covariates == 1:
         vectors_apart = mean_shooting_vector_distances(model, parameters, fitted.parameters)
+        if isinstance(manifold, SymmetricSpace):
+            curvatures = manifold.sectional_curvatures(fitted.footpoint, fitted.shooting_vector)
     for index in range(count):
         # Draws at one footpoint are dependent, so footpoints are the independent units.
         by_footpoint = np.mean(squared[index].reshape((len(squared[index]), -1)), axis=-1)
@@ -160,4 +163,7 @@ def _errors(model, draws, data, found, names):
             "mean_shooting_vector_distance": vectors_apart[index],
             "mean_prediction_distance": np.mean(apart[index]),
             "tau": found.largest_residual[index],
+            # Of planes that hold the fitted shooting vector.
+            "least_curvature": curvatures[0][index],
+            "greatest_curvature": curvatures[1][index],
         }

@@ -2,17 +2,19 @@
 
 import pandas as pd
 
-from geodp.audit.published import VARIANTS
+from geodp.audit.published import VARIANTS, Variant
 from geodp.mechanisms.registry import mechanism_class
 from reproduction.measurements.audit.losses import search_published
 
-# By step of the mechanism, the variants whose losses are searched for.  The last is what an
-# inflated tau would be: one that bounds the residuals of both data sets.
+# What is searched: the mechanism as published, with footpoints anywhere; and with a public tau that
+# no residual of records in the public ball exceeds, which is what inflating tau would lead to.
 STEPS = {
-    ("footpoint", "as published"): "as published",
-    ("shooting vector", "as published"): "shooting vector as published",
-    ("footpoint", "tau shared"): "tau shared",
-    ("shooting vector", "tau shared"): "shooting vector, tau shared",
+    ("footpoint", "as published"): VARIANTS["as published, any footpoint"],
+    ("shooting vector", "as published"): VARIANTS["shooting vector as published"],
+    ("footpoint", "public"): Variant("public tau", tau="public", whole=True),
+    ("shooting vector", "public"): Variant(
+        "shooting vector, public tau", block="shooting_vector", tau="public"
+    ),
 }
 
 
@@ -21,13 +23,15 @@ def tabulate(job):
     params, rows = job.params, []
     settings = params.settings
     number, budget = settings["n"], settings["budget"]
-    for (step, tau), name in STEPS.items():
+    # The largest distance of two points of the ball.
+    bound = 2.0 * settings["ball_radius"]
+    for (step, tau), variant in STEPS.items():
         found, _ = search_published(
-            settings | {"tau": None},
+            settings | {"tau": bound},
             params.seed,
             number,
             budget,
-            VARIANTS[name],
+            variant,
             settings["candidates"],
             settings["rounds"],
         )
@@ -43,6 +47,7 @@ def tabulate(job):
         "n": number,
         "mechanism": mechanism.name,
         "guarantee": mechanism.guarantee.line,
+        "support": f"p anywhere, |v| <= {bound:g}, records in a ball of radius {0.5 * bound:g}",
         "seed": params.seed,
         "lock": params.lock,
     }

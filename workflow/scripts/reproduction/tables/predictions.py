@@ -64,6 +64,7 @@ def tabulate(job):
                     **drawn_by,
                     "manifold": manifold.name,
                     "data": str(data["description"]),
+                    "n": data["points"].shape[1],
                     "draw": draw + 1,
                     "cell": settings["cell"],
                     **budget_columns(params.budgets),
