@@ -106,8 +106,8 @@ def neighbours_table(study, pairs=PAIRS):
 
 
 def losses_table(study):
-    steps = [(step, tau) for step in STEPS for tau in ("as published", "public")]
-    return pd.DataFrame(steps, columns=["step", "tau"]).assign(
+    steps = [(step, source) for step in STEPS for source in ("the data", "public bound")]
+    return pd.DataFrame(steps, columns=["step", "tau_from"]).assign(
         study=study, mechanism="kng_as_published", loss_over_stated=0.5, seed=1, lock="abc"
     )
 

@@ -91,7 +91,7 @@ for study, (source_of_data, groups, draws) in SOURCES.items():
 RULES |= {
     ("sphere", "neighbour_ratios"): Rule("neighbour_ratios.py", 1, chosen=(MECHANISM,)),
     ("spd", "neighbour_ratios"): Rule("neighbour_ratios.py", 1, chosen=(MECHANISM,)),
-    ("sphere", "privacy_losses"): table("losses"),
+    ("sphere", "privacy_losses"): table("losses", chosen=(MECHANISM,)),
     ("claims", "evaluate_claims"): Rule(
         "claims.py",
         1,
@@ -270,6 +270,7 @@ CHANGES = {
         [
             *((study, "make_data") for study, (name, _, _) in SOURCES.items() if name != "table"),
             *(("sphere", "neighbour_ratios"), ("spd", "neighbour_ratios")),
+            ("sphere", "privacy_losses"),
             # Reading a table takes no seed, saying what it is does.
             ("rats", "describe_data"),
             *SAMPLED,

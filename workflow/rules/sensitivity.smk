@@ -39,7 +39,7 @@ rule privacy_losses:
         kind="losses",
         settings=settings("losses"),
         seed=config["seed"],
-        code=code("table.py", "reproduction.tables.losses"),
+        code=code("table.py", "reproduction.tables.losses", "geodp.mechanisms.kng_as_published"),
         lock=LOCK,
     message:
         "{wildcards.study}: search for large privacy losses"

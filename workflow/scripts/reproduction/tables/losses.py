@@ -9,10 +9,10 @@ from reproduction.measurements.audit.losses import search_published
 # What is searched: the mechanism as published, with footpoints anywhere; and with a public tau that
 # no residual of records in the public ball exceeds, which is what inflating tau would lead to.
 STEPS = {
-    ("footpoint", "as published"): VARIANTS["as published, any footpoint"],
-    ("shooting vector", "as published"): VARIANTS["shooting vector as published"],
-    ("footpoint", "public"): Variant("public tau", tau="public", whole=True),
-    ("shooting vector", "public"): Variant(
+    ("footpoint", "the data"): VARIANTS["as published, any footpoint"],
+    ("shooting vector", "the data"): VARIANTS["shooting vector as published"],
+    ("footpoint", "public bound"): Variant("public tau", tau="public", whole=True),
+    ("shooting vector", "public bound"): Variant(
         "shooting vector, public tau", block="shooting_vector", tau="public"
     ),
 }
@@ -25,7 +25,7 @@ def tabulate(job):
     number, budget = settings["n"], settings["budget"]
     # The largest distance of two points of the ball.
     bound = 2.0 * settings["ball_radius"]
-    for (step, tau), variant in STEPS.items():
+    for (step, source), variant in STEPS.items():
         found, _ = search_published(
             settings | {"tau": bound},
             params.seed,
@@ -35,7 +35,7 @@ def tabulate(job):
             settings["candidates"],
             settings["rounds"],
         )
-        row = {"step": step, "tau": tau, "stated": budget, "realised": found.loss}
+        row = {"step": step, "tau_from": source, "stated": budget, "realised": found.loss}
         rows.append(row | {"error": found.error})
         if step == "footpoint":
             # What is released of both steps is no less than what is released of the first.
