@@ -7,16 +7,13 @@ OF_MECHANISM = True
 def draw(numbers, params):
     """Draw the figure; return it and the numbers that it shows."""
     import numpy as np
-    from matplotlib.lines import Line2D
     from matplotlib.ticker import MultipleLocator
 
     from reproduction.figures.style import (
         RELEASED,
         WITHOUT_PRIVACY,
-        cell_in_words,
-        legend_above,
+        legend_of_draws,
         letter_panels,
-        mechanism_label,
         new_figure,
     )
 
@@ -55,13 +52,5 @@ def draw(numbers, params):
     axes[0, middle].set_xlabel("first axis (half axes: roots of the eigenvalues)")
     axes[1, 0].set_ylabel("radius against the\nfit's (%)")
     axes[1, middle].set_xlabel("direction from the first axis (degrees)")
-    draws = int(numbers["draw"].max())
-    budgets = f"{cell_in_words(numbers, params.budgets)}, n = {numbers['n'].iloc[0]}"
-    drawn = [
-        Line2D([], [], **fit, label="fit without privacy"),
-        Line2D([], [], **first, label=f"one draw, {mechanism_label(params.mechanism)}, {budgets}"),
-    ]
-    if draws > 1:
-        drawn.append(Line2D([], [], **others, label=f"{draws - 1} more"))
-    legend_above(figure, drawn)
+    legend_of_draws(figure, numbers, params, fit, first, others)
     return figure, numbers

@@ -7,15 +7,12 @@ OF_MECHANISM = True
 def draw(numbers, params):
     """Draw the figure; return it and the numbers that it shows."""
     import numpy as np
-    from matplotlib.lines import Line2D
 
     from reproduction.figures.style import (
         RELEASED,
         WITHOUT_PRIVACY,
-        cell_in_words,
-        legend_above,
+        legend_of_draws,
         letter_panels,
-        mechanism_label,
         new_figure,
     )
 
@@ -62,15 +59,7 @@ def draw(numbers, params):
         for row, sampler in enumerate(samplers):
             part = numbers[numbers["sampler"] == sampler].iloc[0]
             axes[row, 0].set_ylabel(_sampler_in_words(sampler, part))
-    draws = int(numbers["draw"].max())
-    budgets = f"{cell_in_words(numbers, params.budgets)}, n = {numbers['n'].iloc[0]}"
-    drawn = [
-        Line2D([], [], **fit, label="fit without privacy"),
-        Line2D([], [], **first, label=f"one draw, {mechanism_label(params.mechanism)}, {budgets}"),
-    ]
-    if draws > 1:
-        drawn.append(Line2D([], [], **others, label=f"{draws - 1} more"))
-    legend_above(figure, drawn)
+    legend_of_draws(figure, numbers, params, fit, first, others)
     return figure, numbers
 
 

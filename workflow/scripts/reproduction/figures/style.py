@@ -128,6 +128,21 @@ def legend_above(figure, *rows):
     figure.legend(handles=handles, loc="outside upper center", ncols=columns, fontsize=8)
 
 
+def legend_of_draws(figure, numbers, params, fit, first, others):
+    """Legend of a table of predictions: styles of the fit, of one draw and of the others."""
+    from matplotlib.lines import Line2D
+
+    draws = int(numbers["draw"].max())
+    cell = f"{cell_in_words(numbers, params.budgets)}, n = {numbers['n'].iloc[0]}"
+    drawn = [
+        Line2D([], [], **fit, label="fit without privacy"),
+        Line2D([], [], **first, label=f"one draw, {mechanism_label(params.mechanism)}, {cell}"),
+    ]
+    if draws > 1:
+        drawn.append(Line2D([], [], **others, label=f"{draws - 1} more"))
+    legend_above(figure, drawn)
+
+
 def label_levels(panel, levels, colours, labels):
     """Write labels at the right of horizontal lines, moved apart where they would overlap."""
     height = panel.figure.get_figheight() * 72.0
