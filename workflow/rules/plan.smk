@@ -17,7 +17,7 @@ if "plan" in config:
             code=code("plan.py"),
             lock=LOCK,
         message:
-            "plan: predict errors of private releases"
+            "plan: predict errors of private releases, {threads} at once"
         script:
             "../scripts/plan.py"
 
