@@ -75,6 +75,7 @@ def errors_table(study, data_sets=DATA_SETS):
         mechanism="kng_as_published",
         draws=100,
         footpoints=10,
+        footpoint_proposals=1234,
         flagged=table["sampler"] == "random_walk",
         mean_squared_error=1e-2 * factor,
         log_error_standard_error=0.001,
@@ -108,7 +109,7 @@ def neighbours_table(study, pairs=PAIRS):
 def losses_table(study):
     steps = [(step, source) for step in STEPS for source in ("the data", "public bound")]
     return pd.DataFrame(steps, columns=["step", "tau_from"]).assign(
-        study=study, mechanism="kng_as_published", loss_over_stated=0.5, seed=1, lock="abc"
+        study=study, n=20, mechanism="kng_as_published", loss_over_stated=0.5, seed=1, lock="abc"
     )
 
 
@@ -124,6 +125,8 @@ def convergence_table(study, difference=lambda steps: 0.0):
     return table.assign(
         distribution="as configured",
         states=8000,
+        n=50,
+        budget_footpoint=0.5,
         mechanism="kng_as_published",
         study=study,
         seed=1,
@@ -604,6 +607,19 @@ def test_a_stream_gives_the_same_interval_whatever_else_is_evaluated():
         one("sphere_budget"), tables, lambda claim: random_stream(8, "claims", claim)
     )
     assert other["low"][0] != alone["low"][0] or other["high"][0] != alone["high"][0]
+
+
+def test_numbers_of_steps_are_those_of_the_tables():
+    for name, says in (
+        ("figure_3.walk", "walks of 1234 steps"),
+        ("walk_length.sphere", "after 10000 steps the distribution functions differ"),
+        ("walk_length.sphere", "(n = 50, footpoint budget 0.5)"),
+        ("privacy.footpoint", "at n = 20 is"),
+    ):
+        assert says in verdict_on(one(name), planted(one(name).iloc[0], FAILS))["why"]
+    assert (
+        "steps" not in verdict_on(one("figure_3"), planted(one("figure_3").iloc[0], FAILS))["why"]
+    )
 
 
 def test_flagged_cells_are_counted():

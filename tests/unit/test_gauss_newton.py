@@ -105,8 +105,8 @@ def test_a_replaced_record_changes_its_own_contribution_alone(manifold, number):
     covariates, points = draw_records(public, 5)
     state = public.support.draw(np.random.default_rng(6), ())
     first = contributions_by_chunk(public, covariates, points, state)
-    far, _ = draw_records(replace(public, number=1), 7, spread=3.0), None
-    for replaced in (far[1][0], np.full(manifold.point_shape, np.nan), 1e300 + 0 * points[0]):
+    _, far = draw_records(replace(public, number=1), 7, spread=3.0)
+    for replaced in (far[0], np.full(manifold.point_shape, np.nan), 1e300 + 0 * points[0]):
         others = points.copy()
         others[1] = replaced
         again = contributions_by_chunk(public, covariates, others, state)

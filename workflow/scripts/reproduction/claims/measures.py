@@ -360,7 +360,8 @@ def _extreme(claim, table, replicates, extreme, word):
 def largest_found(claim, table, rng, replicates):
     """Largest value of ``column``, where a search may have missed larger ones."""
     found = float(table[claim["column"]].max())
-    says = f"the largest that was found is {_number(found)}, which is a lower bound"
+    number = ", ".join(dict.fromkeys(str(n) for n in table["n"]))
+    says = f"the largest that was found at n = {number} is {_number(found)}, a lower bound"
     return Measured(
         np.full(1 + replicates, found), "the neighbours of a search", says, lower_bound=True
     )
@@ -428,6 +429,10 @@ def _walks(claim, table):
     return walks, int(walks["states"].iloc[0]), int(drawn["states"].iloc[0])
 
 
+def _setting(walks):
+    return f"n = {walks['n'].iloc[0]}, footpoint budget {walks['budget_footpoint'].iloc[0]:g}"
+
+
 @measure()
 def walk_to_draws(claim, table, rng, replicates):
     """``column``, the largest difference of the distribution functions of walks and of draws, at
@@ -446,7 +451,8 @@ def walk_to_draws(claim, table, rng, replicates):
         # Percentiles of these are the ends.
         np.append(found, np.repeat(ends, -(-replicates // 2))),
         f"{numbers[0]} walks and {numbers[1]} draws",
-        f"after {step:g} steps the distribution functions differ by up to {_number(found)}",
+        f"after {step:g} steps the distribution functions differ by up to {_number(found)} "
+        f"({_setting(walks)})",
         lower_bound=True,
     )
 
@@ -475,7 +481,7 @@ def walk_rate(claim, table, rng, replicates):
     found = levels @ along / np.sum(along**2)
     says = (
         f"from {steps[0]:g} to {steps[-1]:g} steps the difference falls like the power "
-        f"{_number(found[0])} of their number"
+        f"{_number(found[0])} of their number ({_setting(walks)})"
     )
     over = f"{numbers[0]} walks and {numbers[1]} draws"
     return Measured(found, over, says, lower_bound=True)

@@ -417,6 +417,10 @@ def _verdict(criteria, table, measured):
         verdict = IN_PART
     why = measured.says
     used = table if measured.rows is None else measured.rows
+    if {"sampler", "footpoint_proposals"} <= set(used.columns):
+        steps = used.loc[used["sampler"] == "random_walk", "footpoint_proposals"].unique()
+        if len(steps):
+            why += f"; walks of {' and '.join(map(str, steps))} steps"
     if "flagged" in used.columns and used["flagged"].any():
         cells = used.groupby(["group", "cell", "sampler"])["flagged"].any()
         why += f"; {cells.sum()} of {len(cells)} cells are flagged by their diagnostics"

@@ -6,8 +6,8 @@ from geodp.audit.published import VARIANTS, Variant
 from geodp.mechanisms.registry import mechanism_class
 from reproduction.measurements.audit.losses import search_published
 
-# What is searched: the mechanism as published, with footpoints anywhere; and with a public tau that
-# no residual of records in the public ball exceeds, which is what inflating tau would lead to.
+# What is searched: the mechanism as published, with footpoints anywhere; and with a public tau, the
+# diameter of the ball that holds the records, which is what inflating tau would lead to.
 STEPS = {
     ("footpoint", "the data"): VARIANTS["as published, any footpoint"],
     ("shooting vector", "the data"): VARIANTS["shooting vector as published"],
@@ -23,7 +23,6 @@ def tabulate(job):
     params, rows = job.params, []
     settings = params.settings
     number, budget = settings["n"], settings["budget"]
-    # The largest distance of two points of the ball.
     bound = 2.0 * settings["ball_radius"]
     for (step, source), variant in STEPS.items():
         found, _ = search_published(
