@@ -40,6 +40,7 @@ include: "workflow/rules/benchmark.smk"
 include: "workflow/rules/audit.smk"
 include: "workflow/rules/plan.smk"
 include: "workflow/rules/utility.smk"
+include: "workflow/rules/release.smk"
 
 
 rule all:
@@ -51,6 +52,10 @@ rule all:
         plan_files(),
     message:
         "all results are there"
+
+
+if RELEASE is not None:
+    workflow.default_target = "release"
 
 
 onstart:

@@ -37,8 +37,20 @@ from geodp.mechanisms import certified
 from geodp.mechanisms.certified import CertifiedDistribution, PublicInputs, map_records
 from geodp.models.geodesic import GeodesicModel
 from geodp.models.losses import Huber
+from geodp.release.accounting import PrivacyBudget
+from geodp.release.assumptions import ADD_OR_REMOVE
+from geodp.release.draw import run_plan
+from geodp.release.planning import ReleasePlan
+from geodp.release.subjects import ONE_EACH, subject_records
+from geodp.samplers.integer_choice import generator_bits
 from reproduction.configuration import load_settings
-from reproduction.measurements.audit.black_box import released_geodesics, spd_case, sphere_case
+from reproduction.measurements.audit import black_box
+from reproduction.measurements.audit.black_box import (
+    first_choice,
+    released_geodesics,
+    spd_case,
+    sphere_case,
+)
 from reproduction.measurements.audit.losses import verdict
 
 CENTRE = np.array([0.0, 0.0, 1.0])
@@ -439,44 +451,91 @@ def draws_of(draw, pair, number=4000, seeds=(1, 2)):
     ]
 
 
-def test_draws_that_share_random_numbers_are_found():
-    pair = outlier()
-    draw = released_geodesics(sphere_inputs(20), BUDGET, 10)
-    rng = np.random.default_rng(4)
-    assert dependence(rng, SPHERE, draws_of(draw, pair)) > 0.01
-    # The mutant has one seed for all.
-    assert dependence(rng, SPHERE, draws_of(draw, pair, seeds=(1, 1))) <= 0.001
-
-
 CASES = {
     "sphere": sphere_case(SETTINGS["two_points"]),
     "spd": spd_case(SETTINGS["one_far"]),
 }
 
 
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
+def test_what_is_attacked_is_a_release(case):
+    """From the same random bits a plan of the stage alone releases the same."""
+    _, assumptions, clip, pair = case
+    stage = first_choice(BUDGET, 6, clip)
+    plan = ReleasePlan(assumptions, PrivacyBudget(str(BUDGET)), (stage,), 1.0, 1.0, 1.0)
+    for x, y in zip(pair.covariates, pair.points, strict=True):
+        draws = released_geodesics(assumptions, stage)(np.random.default_rng(5), (x, y), 30)
+        records = subject_records(assumptions, x, y, ONE_EACH)
+        bits = generator_bits(np.random.default_rng(5))
+        released = [run_plan(plan, records, bits).state for _ in range(30)]
+        np.testing.assert_array_equal(draws, released)
+    assert len(np.unique(draws, axis=0)) > 3
+
+
+def test_draws_that_share_random_numbers_are_found():
+    _, assumptions, clip, pair = CASES["sphere"]
+    draw = released_geodesics(assumptions, first_choice(BUDGET, 10, clip))
+    rng = np.random.default_rng(4)
+    assert dependence(rng, SPHERE, draws_of(draw, pair)) > 0.01
+    # The mutant has one seed for all.
+    assert dependence(rng, SPHERE, draws_of(draw, pair, seeds=(1, 1))) <= 0.001
+
+
+def bound_of(case, budget, mutant=None):
+    _, assumptions, clip, pair = case
+    if mutant is not None:
+        assumptions = mutant(assumptions)
+    stage = first_choice(budget, SETTINGS["power"], clip)
+    draws = draws_of(released_geodesics(assumptions, stage), pair, 80000)
+    return attack(assumptions.manifold, assumptions.centre, draws, pair).bound
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
 def test_the_attack_keeps_below_the_budget_and_sees_twice_as_much(case):
-    """As many draws for both, with the pairs and the public inputs of the audit."""
-    _, public, pair = case
-    bounds = {}
-    for budget in (1.0, 2.0):
-        draws = draws_of(released_geodesics(public, budget, SETTINGS["power"]), pair, 80000)
-        bounds[budget] = attack(public.manifold, public.centre, draws, pair).bound
-    assert 0.2 < bounds[1.0] <= 1.0
-    assert bounds[2.0] > 1.0
+    """As many draws for both, with the pairs and the assumptions of the audit."""
+    assert 0.2 < bound_of(case, 1.0) <= 1.0
+    assert bound_of(case, 2.0) > 1.0
 
 
-def test_one_record_far_away_is_a_neighbour_within_reach():
-    _, public, pair = CASES["spd"]
+@pytest.mark.slow
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
+def test_the_attack_finds_noise_for_half_of_a_replacement(case):
+    """The noise for the addition or removal of a subject, of which a replacement is one each."""
+
+    def mutant(assumptions):
+        return replace(assumptions, neighbours=ADD_OR_REMOVE)
+
+    assert bound_of(case, 1.0, mutant) > 1.0
+
+
+@pytest.mark.slow
+def test_the_attack_finds_losses_that_are_not_clipped(monkeypatch):
+    """On the sphere, where the record that moves is farther from half of it than the limit."""
+    right = black_box.loss_sums
+
+    def mutant(assumptions, records, states, clip):
+        # As large as the whole sphere makes them: 3.0 at the opposite point.
+        return 3 * right(assumptions, records, states, np.sqrt(3.0) * clip)
+
+    assert bound_of(CASES["sphere"], 1.0) <= 1.0
+    monkeypatch.setattr(black_box, "loss_sums", mutant)
+    assert bound_of(CASES["sphere"], 1.0) > 1.0
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_neighbours_differ_in_one_record_that_counts(name):
+    _, assumptions, _, pair = CASES[name]
     np.testing.assert_array_equal(pair.points[0, :-1], pair.points[1, :-1])
     np.testing.assert_array_equal(pair.covariates, 0.5)
     chosen = SETTINGS["one_far"]
-    away = public.manifold.dist(public.centre, pair.points)
-    np.testing.assert_allclose(away[:, :-1], chosen["place"], rtol=1e-9)
-    np.testing.assert_allclose(away[:, -1], chosen["far"], rtol=1e-9)
-    records = map_records(public, pair.covariates, pair.points)
-    assert np.all(records.valid)
+    place = {"sphere": 0.5 * SETTINGS["two_points"]["angle"], "spd": chosen["place"]}[name]
+    far = {"sphere": place, "spd": chosen["far"]}[name]
+    away = assumptions.manifold.dist(assumptions.centre, pair.points)
+    np.testing.assert_allclose(away[:, :-1], place, rtol=1e-9)
+    np.testing.assert_allclose(away[:, -1], far, rtol=1e-9)
+    for x, y in zip(pair.covariates, pair.points, strict=True):
+        assert np.all(subject_records(assumptions, x, y, ONE_EACH).valid)
 
 
 def test_limits_are_those_of_clopper_and_pearson():

@@ -5,7 +5,6 @@ shares nothing with the samplers but the score and the volume density of Exp.
 """
 
 from dataclasses import replace
-from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -20,13 +19,16 @@ from geodp.mechanisms.base import PublicSettings
 from geodp.mechanisms.certified import CertifiedDistribution, PublicInputs, Scales, map_records
 from geodp.mechanisms.certified_target import certified_target, clipped_hessian, robust_fit
 from geodp.models.geodesic import GeodesicModel
+from geodp.release.accounting import PrivacyBudget
+from geodp.release.draw import run_plan
 from geodp.release.mechanism import CertifiedMechanism
 from geodp.release.planner import NOISE, Planner
-from geodp.samplers import matched, public_points
+from geodp.release.planning import plan_release
+from geodp.release.subjects import ONE_EACH, subject_records
+from geodp.samplers import matched
 from geodp.samplers.base import run
 from geodp.samplers.integer_choice import generator_bits
 from geodp.samplers.matched import Matched, _Proposal, total_variation_bounds
-from geodp.samplers.public_points import Stage
 
 SPHERE = Sphere(2)
 SPACES = [SPHERE, SPD(2)]
@@ -150,16 +152,6 @@ def test_chains_have_the_distribution(wide):
     assert reference.worst(distribution, chain_states(distribution, budget)) < MOST_ERRORS
 
 
-def test_public_points_have_the_distribution(wide):
-    """But for their number."""
-    distribution, budget, reference = wide
-    bits = generator_bits(np.random.default_rng(4))
-    stages = (Stage(Fraction(budget), 1 << 14),)
-    states = public_points.draw(distribution, stages, bits, 3000)[0]
-    assert reference.worst(distribution, states) < MOST_ERRORS
-
-
-@pytest.mark.slow
 @pytest.mark.slow
 def test_the_comparison_finds_what_is_wrong(monkeypatch):
     manifold, number, budget = WIDE["S2"]
@@ -208,43 +200,6 @@ def test_proposals_have_the_density_they_say(manifold, monkeypatch):
     assert error < 0.06
 
 
-def test_frequencies_of_few_points_are_their_probabilities():
-    distribution = make_distribution(SPHERE, 10, data_sets=2)
-    epsilon = Fraction(3, 2)
-    states, volumes = distribution.public.support.even_points(64)
-    score = np.floor(distribution.score(np.broadcast_to(states, (2, *states.shape))) * 1024) / 1024
-    log_mass = np.log(volumes) - 0.75 * score
-    mass = np.exp(log_mass - logsumexp(log_mass, axis=-1, keepdims=True))
-    bits = generator_bits(np.random.default_rng(6))
-    drawn = public_points.draw(distribution, (Stage(epsilon, 64),), bits, 4000)
-    for member in range(2):
-        same = np.all(drawn[member][:, None] == states, axis=(-1, -2))
-        assert np.all(np.sum(same, axis=-1) == 1)
-        share = np.mean(same, axis=0)
-        spread = np.sqrt(mass[member] * (1.0 - mass[member]) / 4000) + 1e-4
-        assert np.max(np.abs(share - mass[member]) / spread) < MOST_ERRORS
-
-
-@pytest.mark.slow
-def test_a_second_stage_stays_about_the_first_and_in_the_support():
-    distribution = make_distribution(SPHERE, 60)
-    support, space = distribution.public.support, distribution.space
-    stage = Stage(Fraction(3, 4), 256, (0.05, 0.2))
-    edge = support.draw(np.random.default_rng(7), (500,))
-    states, volumes = public_points.pattern(support, edge, stage)
-    assert states.shape == (500, 257, 2, 3)
-    np.testing.assert_array_equal(volumes > 0.0, support.contains(states))
-    np.testing.assert_allclose(states[:, -1], edge, atol=1e-12)
-    assert np.all(volumes[:, -1] > 0.0)
-    step = space.log(np.broadcast_to(edge[:, None], states.shape), states)
-    for part, radius in zip(space.parts(step), stage.radii, strict=True):
-        assert np.max(SPHERE.norm(space.parts(edge)[0][:, None], part)) <= 1.001 * radius
-    stages = Stage(Fraction(1, 4), 512), stage
-    drawn = public_points.draw(distribution, stages, generator_bits(np.random.default_rng(8)), 5)
-    assert drawn.shape == (1, 5, 2, 3)
-    assert np.all(support.contains(drawn))
-
-
 def test_bad_records_do_not_move_the_centre_of_proposals():
     good = make_distribution(SPHERE, 60, data_sets=5)
     spoiled = make_distribution(SPHERE, 60, data_sets=5, bad=12)
@@ -269,38 +224,12 @@ def test_every_score_has_a_target(score):
 
 
 @pytest.mark.slow
-def test_shapes_of_many_dimensions_have_a_target_and_points():
+def test_shapes_of_many_dimensions_have_a_target():
     manifold = KendallPlanarShapes(8)
     distribution = make_distribution(manifold, 40)
     target = certified_target(distribution, 2.0)
     state = run(np.random.default_rng(10), Matched(SHARES), target, 20, 30)[0]
     assert np.all(target.support.contains(state.position))
-    stages = Stage(1, 256), Stage(1, 256, (0.1, 0.2))
-    drawn = public_points.draw(distribution, stages, generator_bits(np.random.default_rng(2)), 3)
-    assert np.all(target.support.contains(drawn))
-
-
-class Counted(CertifiedDistribution):
-    """Counts the states at which it is evaluated."""
-
-    evaluated = 0
-
-    def sums(self, states):
-        type(self).evaluated += states[..., 0, 0].size
-        return super().sums(states)
-
-
-def test_the_work_of_a_release_does_not_depend_on_the_data():
-    found = []
-    for seed, bad in ((1, 0), (2, 30), (3, 60)):
-        plain = make_distribution(SPHERE, 60, seed=seed, bad=bad)
-        distribution = Counted(plain.public, plain.records)
-        Counted.evaluated = 0
-        stages = Stage("1/4", 128), Stage("3/4", 128, (0.1, 0.3))
-        public_points.draw(distribution, stages, generator_bits(np.random.default_rng(seed)))
-        found.append(Counted.evaluated)
-    assert found[0] == found[1] == found[2]
-    assert found[0] > 256
 
 
 # Accuracy, of the distribution by itself
@@ -406,16 +335,43 @@ def test_studies_need_a_residual_scale():
         studied(*studied_data(), options={})
 
 
+ALL = {"all": "3"}, {"all": 2}
+
+
 @pytest.mark.slow
-def test_studies_refuse_several_records_of_a_subject():
+def test_studies_release_subjects_with_all_their_records():
     x, points = studied_data()
     labels = np.arange(x.size)
-    mechanism = studied(x, points, subjects=labels)
-    mechanism.draw(np.random.default_rng(1), {"all": "3"}, {"all": 1})
+    one = studied(x, points)
+    assert one.guarantee.unit == "record"
+    each = studied(x, points, subjects=labels)
+    assert each.guarantee.unit == "subject"
+    # A record a subject is the same release, whether or not labels say so.
+    first, second = (
+        mechanism.draw(np.random.default_rng(1), *ALL).parameters for mechanism in (one, each)
+    )
+    for block, value in first.items():
+        np.testing.assert_array_equal(second[block], value)
     labels[7] = labels[3]
-    mechanism = studied(x, points, subjects=labels)
-    with pytest.raises(DataError, match="records"):
-        mechanism.draw(np.random.default_rng(1), {"all": "3"}, {"all": 1})
+    several = studied(x, points, subjects=labels)
+    assert (several.assumptions.subjects, several.assumptions.records_per_subject) == (39, 2)
+    p = several.draw(np.random.default_rng(1), *ALL).parameters["footpoint"]
+    assert p.shape == (1, 2, 3)
+    assert SPHERE.invalid_reason(p[0, 0]) is None
+
+
+@pytest.mark.slow
+def test_draws_of_studies_are_those_of_releases():
+    x, points = studied_data()
+    mechanism = studied(x, points)
+    drawn = mechanism.draw(np.random.default_rng(1), *ALL)
+    plan = plan_release(mechanism.assumptions, PrivacyBudget("3"))
+    records = subject_records(mechanism.assumptions, x[0], points[0], ONE_EACH)
+    bits = generator_bits(np.random.default_rng(1))
+    p, v = (drawn.parameters[name][0] for name in ("footpoint", "shooting_vector"))
+    for draw in range(2):
+        middle = run_plan(plan, records, bits).state[0]
+        np.testing.assert_allclose(SPHERE.exp(p[draw], 0.5 * v[draw, 0]), middle, atol=1e-9)
 
 
 @pytest.mark.slow

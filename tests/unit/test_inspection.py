@@ -3,13 +3,12 @@
 import numpy as np
 import pytest
 
-from geodp import SPD, PublicInputs, Sphere, inspect_inputs
+from geodp import SPD, Assumptions, Sphere, inspect_inputs
 from geodp.errors import DataError
 
 NUMBER = 40
-PUBLIC = PublicInputs(
-    SPD(2), np.eye(2), 0.5, 1.0, (50.0, 90.0), gradient_scale=0.1, loss_scale=0.1, number=NUMBER
-)
+SCALE = 0.05
+PUBLIC = Assumptions(SPD(2), np.eye(2), 0.5, 1.0, (50.0, 90.0), SCALE, NUMBER)
 
 
 def records():
@@ -43,8 +42,9 @@ def test_records_that_are_not():
 
 def test_a_record_is_far_beyond_the_reach_of_the_support_alone():
     ages, matrices = records()
-    # The middle of a geodesic within 0.5, half its length 0.5, and 0.1 at which pulls are clipped.
-    for distance, far in ((1.09, []), (1.11, [0])):
+    # The middle of a geodesic within 0.5, half its length 0.5, and three typical residuals.
+    reach = 1.0 + 3.0 * SCALE * np.sqrt(3.0)
+    for distance, far in ((reach - 0.01, []), (reach + 0.01, [0])):
         matrices[0] = np.exp(distance / np.sqrt(2.0)) * np.eye(2)
         assert inspect_inputs(PUBLIC, ages, matrices).far.tolist() == far
 
@@ -66,17 +66,7 @@ def test_mistakes_in_all_records_look_wrong(mistake):
 
 
 def test_another_space_is_refused():
-    with pytest.raises(DataError, match="do not go together"):
+    with pytest.raises(DataError, match=r"shape \(2, 2\), and \(3,\) is wanted"):
         inspect_inputs(
-            PublicInputs(
-                Sphere(2),
-                [0, 0, 1],
-                0.5,
-                1.0,
-                (0, 1),
-                gradient_scale=0.1,
-                loss_scale=0.1,
-                number=40,
-            ),
-            *records(),
+            Assumptions(Sphere(2), [0, 0, 1], 0.5, 1.0, (0, 1), SCALE, NUMBER), *records()
         )

@@ -1,6 +1,5 @@
 """Every measurement from its arguments to its page, on a few records: all it calls is there."""
 
-from fractions import Fraction
 from importlib import import_module
 from pathlib import Path
 
@@ -8,8 +7,8 @@ import pandas as pd
 import pytest
 import yaml
 
-from geodp.release.stages import ReleasePlan
-from geodp.samplers.public_points import Stage
+from geodp.release.planning import ReleasePlan
+from geodp.release.stages import PointsStage
 from reproduction.configuration import validate
 from reproduction.measurements.audit import losses, sensitivity
 from reproduction.measurements.benchmark import sizes
@@ -142,15 +141,18 @@ def test_benchmark(measured, monkeypatch, tmp_path):
 
 
 def test_utility(measured, monkeypatch):
-    def plan(planner, number, budget):
+    def plan(assumptions, budget):
         """One stage, in place of a search for the best ones."""
-        found = planner.predict(number, budget)
-        return ReleasePlan(found.scales, (Stage(Fraction(budget), 64),), found)
+        stage = PointsStage.of(budget.exact, budget.unit, 64, 0.1)
+        return ReleasePlan(assumptions, budget, (stage,), 0.2, 0.1, 0.5)
 
     monkeypatch.setattr(releases, "plan_release", plan)
     tables = measured("utility.releases", settings=UTILITY, space="S^2", number=20, rats=RATS)
     made = summarised("utility", tables=tables, shown=[8.0])
     assert made["csv"]["mechanism"].nunique() == 5
+    released = made["csv"].set_index("mechanism").loc["certified release"]
+    assert (released["predicted"], released["sampler"]) == (pytest.approx(0.2), "PointsStage")
+    assert released["stages"].startswith("exact choice among 64 public points of the support")
     assert "does not hold" in made["text"]
 
 
@@ -160,5 +162,5 @@ def test_comparison(measured, monkeypatch):
         "comparison.mechanisms", settings=UTILITY, space="S^2", number=20, budget=8.0, rats=RATS
     )
     made = summarised("comparison", tables=tables)
-    assert made["csv"]["mechanism"].nunique() == 8
+    assert made["csv"]["mechanism"].nunique() == 9
     assert "smallest worst-case regret" in made["text"]

@@ -34,6 +34,7 @@ def test_names_are_there_and_nothing_else():
     names = dir(geodp)
     assert names == sorted(names) == geodp.__all__
     assert {"Fit", "Release", "Sphere", "__version__", "release_geodesic"} <= set(names)
+    assert {"Assumptions", "Ledger", "PrivacyBudget", "plan_release"} <= set(names)
     for name in names:
         assert getattr(geodp, name) is not None
     assert geodp.Sphere is Sphere
@@ -74,7 +75,7 @@ def test_type_checkers_see_the_names(tmp_path):
         revealed[3],
         "geodp.release.release.Release",
         "geodp.release.release.Release",
-        "geodp.release.stages.ReleasePlan",
+        "geodp.release.planning.ReleasePlan",
         "str",
     ]
     assert revealed[3].startswith("numpy.ndarray[")

@@ -6,19 +6,44 @@ import os
 import pickle
 import re
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
 from conftest import SPACES
 
-from geodp import DataError, GeomstatsManifold, PublicInputs, Release, release_geodesic
+from geodp import (
+    Assumptions,
+    DataError,
+    GeomstatsManifold,
+    PrivacyBudget,
+    Release,
+    ReleasePlan,
+    release_geodesic,
+)
 from geodp.manifolds.landmark_maps import LandmarkMap
 from geodp.manifolds.registry import make_manifold
 from geodp.release import files
-from geodp.samplers.public_points import Stage
+from geodp.release.assumptions import ADD_OR_REMOVE, REPLACE
+from geodp.release.stages import CountStage, MomentsStage, NoisyStep, PointsStage
+from geodp.release.subjects import ONE_EACH
 
-STAGES = Stage("1/4", 64), Stage("1/2", 64, (0.2, 0.4))
 NUMBER = 5
+EPSILON, RHO = PrivacyBudget("0.750"), PrivacyBudget("0.10", "rho", "1e-6")
+
+
+def stages_of(budget, neighbours):
+    """One of each kind that a release may have."""
+    unit, total = budget.unit, budget.exact
+    epsilon = Fraction(1, 5)
+    found = (
+        PointsStage.of(epsilon, unit, 64, 0.31),
+        PointsStage.of(epsilon, unit, 64, 0.3, (0.2, 0.4)),
+        MomentsStage(total / 12, unit),
+        NoisyStep(total / 7, unit, 0.1, 0.9, (0.01, 1.0 / 7.0)),
+    )
+    return found if neighbours == REPLACE else (CountStage(total / 40, unit), *found)
 
 
 def records(manifold, seed=1, number=NUMBER):
@@ -29,13 +54,23 @@ def records(manifold, seed=1, number=NUMBER):
     return centre, rng.uniform(20.0, 70.0, number), points
 
 
-def released(manifold, number=NUMBER, seed=1):
+def released(manifold, number=NUMBER, seed=1, budget=EPSILON, neighbours=REPLACE, labels=ONE_EACH):
     centre, covariates, points = records(manifold, seed, number)
     # Numbers of other types than float, as a caller may give them.
-    public = PublicInputs(
-        manifold, centre, np.float64(0.7), 1, [20, np.float64(70.1)], 0.1, 0.3, np.int64(number)
+    assumptions = Assumptions(
+        manifold,
+        centre,
+        np.float64(0.7),
+        1,
+        [20, np.float64(70.1)],
+        0.1,
+        np.int64(number),
+        neighbours=neighbours,
+        sources={"centre": "a random point"},
     )
-    return release_geodesic(public, covariates, points, "0.750", STAGES)
+    stages = stages_of(budget, neighbours)
+    plan = ReleasePlan(assumptions, budget, stages, 0.25, 0.1, np.float64(1.0 / 3.0))
+    return release_geodesic(plan, covariates, points, labels)
 
 
 @pytest.fixture(scope="module")
@@ -55,26 +90,39 @@ def bits(array):
 ALL = ("R3", "S2", "S4", "H1", "H2", "SPD2", "SPD3", "Kendall4", "Kendall8", "Reduced4of50")
 
 
+KINDS = [(budget, kind) for budget in (EPSILON, RHO) for kind in (REPLACE, ADD_OR_REMOVE)]
+
+
 @pytest.mark.parametrize("name", ALL)
-def test_what_is_loaded_is_what_was_saved(name, manifolds, tmp_path):
-    release = released(manifolds[name])
+@pytest.mark.parametrize(("budget", "neighbours"), KINDS, ids=["eps", "eps +-", "rho", "rho +-"])
+def test_what_is_loaded_is_what_was_saved(name, budget, neighbours, manifolds, tmp_path):
+    release = released(manifolds[name], budget=budget, neighbours=neighbours)
     path = tmp_path / "release.json"
     release.save(path)
     assert [file.name for file in tmp_path.iterdir()] == ["release.json"]
     found = Release.load(path)
-    for given, array in ((release, "footpoint"), (release, "shooting_vector")):
-        assert bits(getattr(found, array)) == bits(getattr(given, array))
-    assert bits(found.public.centre) == bits(release.public.centre)
-    for key in ("number", *files.NUMBERS):
-        assert getattr(found.public, key) == getattr(release.public, key)
-    assert found.public.covariate_range == (20.0, 70.1)
-    assert found.public.manifold.name == release.public.manifold.name
-    assert type(found.public.manifold) is type(release.public.manifold)
+    for array in ("footpoint", "shooting_vector", "moments"):
+        assert bits(getattr(found, array)) == bits(getattr(release, array))
+    assert found.number == release.number
+    given, assumptions = release.plan.assumptions, found.plan.assumptions
+    assert bits(assumptions.centre) == bits(given.centre)
+    for key, value in vars(given).items():
+        if key not in ("manifold", "centre"):
+            assert getattr(assumptions, key) == value
+            assert type(getattr(assumptions, key)) is type(value)
+    assert assumptions.covariate_range == (20.0, 70.1)
+    assert assumptions.manifold.name == given.manifold.name
+    assert type(assumptions.manifold) is type(given.manifold)
+    assert found.plan.budget == release.plan.budget == budget
+    assert str(found.plan.budget.amount) == str(budget.amount)
+    assert found.plan.stages == release.plan.stages
+    for name in files.ERRORS:
+        assert getattr(found.plan, name) == getattr(release.plan, name)
     assert found.guarantee == release.guarantee
-    assert str(found.guarantee.epsilon) == "0.750"
-    assert found.sampler == release.sampler
     ages = [20.0, 33.3, 70.0]
     assert bits(found.predict(ages)) == bits(release.predict(ages))
+    if budget == EPSILON and neighbours == REPLACE:
+        assert bits(found.band(ages)) == bits(release.band(ages))
     assert str(found) == str(release)
     # A second file has the same text.
     found.save(tmp_path / "again.json")
@@ -89,7 +137,7 @@ def test_a_landmark_map_of_ones_own_comes_back(tmp_path):
     matrix[0, 0] = complex(-0.0, -0.0)
     release = released(ReducedPlanarShapes(LandmarkMap(matrix, "three numbers")))
     release.save(tmp_path / "release.json")
-    found = Release.load(tmp_path / "release.json").public.manifold
+    found = Release.load(tmp_path / "release.json").plan.assumptions.manifold
     assert bits(found.landmark_map.matrix) == bits(matrix)
     assert found.name == "planar shapes of 6 landmarks, three numbers"
 
@@ -102,10 +150,9 @@ class Space(GeomstatsManifold):
 
 
 def test_a_space_without_a_name_is_refused(example, tmp_path):
-    public = example.public
-    other = object.__new__(PublicInputs)
-    other.__dict__.update(vars(public), manifold=Space())
-    release = Release(**{**vars(example), "public": other})
+    other = object.__new__(Assumptions)
+    other.__dict__.update(vars(example.plan.assumptions), manifold=Space())
+    release = replace(example, plan=replace(example.plan, assumptions=other))
     with pytest.raises(DataError, match=r"^some space cannot be written to a file.*yourself$"):
         release.save(tmp_path / "release.json")
     assert not list(tmp_path.iterdir())
@@ -116,10 +163,9 @@ def test_a_space_without_a_name_is_refused(example, tmp_path):
 
 def test_neither_files_nor_pickles_nor_words_hold_a_datum(manifolds, tmp_path):
     manifold = manifolds["SPD2"]
-    centre, covariates, points = records(manifold)
+    _, covariates, points = records(manifold)
     labels = [f"subject-{index}" for index in range(NUMBER)]
-    public = PublicInputs(manifold, centre, 0.7, 1.0, (20.0, 70.0), 0.1, 0.3, NUMBER)
-    release = release_geodesic(public, covariates, points, "0.75", STAGES, labels)
+    release = released(manifold, labels=labels)
     release.save(tmp_path / "release.json")
     saved = (tmp_path / "release.json").read_text()
     text = saved + str(release) + repr(release)
@@ -215,35 +261,67 @@ def change(document, *place, to):
     document[place[-1]] = to
 
 
+ASSUMED, GIVEN = ["plan", "assumptions"], ["plan", "stages"]
+
+
 @pytest.mark.parametrize(
     ("place", "to", "reason"),
     [
-        (["format"], "geodp release 2", "format is not"),
+        (["format"], "geodp release 1", "format is not"),
         (["footpoint"], [1.0, 0.0], r"its footpoint is not an array of shape \(3,\)"),
         (["footpoint"], [1.0, 0.0, "x"], "its footpoint is not an array"),
         (["footpoint"], {"real": [1, 0, 0], "imaginary": [0, 0, 0]}, "its footpoint is not"),
         (["footpoint"], [2.0, 0.0, 0.0], "its footpoint is no point of sphere"),
         (["shooting_vector"], [5.0, 5.0, 5.0], "not tangent at the footpoint"),
-        (["public"], None, "its public is missing"),
-        (["public", "manifold", "name"], "torus", "no manifold 'torus' of size 2: give one"),
-        (["public", "manifold", "name"], ["sphere"], "no manifold"),
-        (["public", "manifold", "size"], 10**9, "no manifold 'sphere' of size 1000000000"),
-        (["public", "manifold", "landmark_map"], {"matrix": 1}, "landmark map: it is not a matrix"),
-        (["public", "number"], True, "its number is missing or of another kind"),
-        (["public", "loss_scale"], "0.3", "its loss_scale is missing or no number"),
-        (["public", "loss_scale"], 10**400, "its loss_scale is too large"),
-        (["public", "loss_scale"], -1.0, "public input loss_scale is -1.0: give"),
-        (["public", "covariate_range"], [1.0], "its covariate_range is not two numbers"),
-        (["public", "footpoint_radius"], 1e-9, "outside the support"),
-        (["guarantee", "epsilon"], "0", "a budget must be above zero"),
-        (["guarantee", "epsilon"], 0.75, "its epsilon is missing or of another kind"),
+        (["number"], "5", "its number is missing or no number"),
+        (["number"], 6.0, "its number"),
+        (["number"], -1.0, "its number"),
+        (["covariate_moments"], [0.0], "its covariate_moments"),
+        (["covariate_moments"], [0.0, "x"], "its covariate_moments is missing or no number"),
+        (["plan"], None, "its plan is missing"),
+        ([*ASSUMED, "manifold", "name"], "torus", "no manifold 'torus' of size 2: give one"),
+        ([*ASSUMED, "manifold", "name"], ["sphere"], "no manifold"),
+        ([*ASSUMED, "manifold", "size"], 10**9, "no manifold 'sphere' of size 1000000000"),
+        ([*ASSUMED, "manifold", "landmark_map"], {"matrix": 1}, "landmark map: it is not a"),
+        ([*ASSUMED, "subjects"], True, "its subjects is missing or of another kind"),
+        ([*ASSUMED, "subjects"], 0, "subjects is 0: give a whole number"),
+        ([*ASSUMED, "neighbours"], "none", "neighbours is 'none': give one of"),
+        ([*ASSUMED, "neighbours"], ADD_OR_REMOVE, "its stages"),
+        ([*ASSUMED, "residual_scale"], "0.3", "its residual_scale is missing or no number"),
+        ([*ASSUMED, "residual_scale"], 10**400, "its residual_scale is too large"),
+        ([*ASSUMED, "residual_scale"], -1.0, "residual_scale is -1.0: give a positive number"),
+        ([*ASSUMED, "covariate_range"], [1.0], "covariate_range is .*: give two numbers"),
+        ([*ASSUMED, "centre"], [2.0, 0.0, 0.0], "centre is no point of sphere"),
+        ([*ASSUMED, "footpoint_radius"], 1e-9, "outside the support"),
+        ([*ASSUMED, "shooting_vector_length"], 1e-9, "outside the support"),
+        (["plan", "budget", "amount"], "0", "a budget must be above zero"),
+        (["plan", "budget", "amount"], 0.75, "its amount is missing or of another kind"),
+        (["plan", "budget", "amount"], "0.5", "its stages cost 0.569.* more than the budget 0.5"),
+        (["plan", "budget", "unit"], "rho", "rho needs a delta"),
+        (["plan", "budget", "delta"], "1e-6", "delta goes with rho"),
+        (GIVEN, [], "its stages"),
+        ([*GIVEN, 3, "budget"], "1/2", "more than the budget 0.750"),
+        ([*GIVEN, 3, "budget"], "1/0", "a value of a stage is of another kind"),
+        ([*GIVEN, 3, "budget"], "-1/7", "give each one above zero"),
+        ([*GIVEN, 3, "unit"], "rho", "of different units"),
+        ([*GIVEN, 3, "clip"], "0.1", "a value of a stage is of another kind"),
+        ([*GIVEN, 3, "prior"], [1.0], "give two positive numbers"),
+        ([*GIVEN, 3, "kind"], "OwnStep", "a stage is none of the theorem's"),
+        ([*GIVEN, 3, "kind"], "MomentsStage", "a stage is none of the theorem's"),
+        ([*GIVEN, 2, "kind"], "CountStage", "its stages"),
+        ([*GIVEN, 0, "epsilon"], "1/100", "which does not cost its budget"),
+        ([*GIVEN, 0, "points"], 63, "give a power of two"),
+        ([*GIVEN, 0, "points"], "64", "a value of a stage is of another kind"),
+        ([*GIVEN, 1, "radii"], [0.1], "give two positive numbers"),
+        ([*GIVEN, 1], 1, "a stage is none of the theorem's"),
+        (["plan", "predicted", "error"], None, "its error is missing or no number"),
         (["guarantee", "hypotheses"], [], "its hypotheses are not those of the theorem"),
         (["guarantee", "hypotheses", 1, "state"], "holds", "its hypotheses are not those"),
         (["guarantee", "hypotheses", 1, "statement"], "all is well", "its hypotheses are not"),
-        (["guarantee", "hypotheses", 0], "H1", "a hypothesis does not have"),
+        (["guarantee", "hypotheses", 0], "R1", "a hypothesis does not have"),
         (["guarantee", "hypotheses", 0, "state"], "fails", "neither holds nor is assumed"),
-        (["sampler"], 1, "its sampler is missing"),
     ],
+    ids=lambda value: ".".join(map(str, value)) if isinstance(value, list) else "",
 )
 def test_a_changed_file_is_one_sentence(place, to, reason, example, tmp_path):
     path = tmp_path / "release.json"
@@ -288,14 +366,20 @@ def test_a_release_says_what_it_is(example):
     lines = str(example).splitlines()
     assert max(map(len, lines)) <= 100
     words = re.sub(r"\n    (?=\w)", " ", str(example))
-    assert words.startswith("A geodesic on sphere S^2, released with pure 0.750-DP for the ")
+    assert words.startswith(
+        "A geodesic on sphere S^2, released with pure 0.750-differential privacy for the "
+    )
     for part in (
         "Footpoint, where the covariate is 45.05:",
         "Shooting vector, from covariate 20 to 70.1, of length ",
-        "  H2: the public inputs, the budget",
+        "Predicted error: 0.25; without privacy 0.1, without data 0.333.",
+        "  R2: assumptions, budget and stages were chosen",
         "  number of subjects: 5",
         "  footpoints within 0.7 of the centre",
-        "exact choice among 64 public points of the support with budget 1/4",
+        "(source: a random point)",
+        "exact choice among 64 public points of the support by losses clipped at 0.31, epsilon 0.2",
+        "noisy moments of the covariates, epsilon 0.0625",
+        "Gauss-Newton step by gradients clipped to 0.1 with exact K-norm noise, epsilon 0.1071",
     ):
         assert part in words
     assert all(statement in words for statement in example.guarantee.unchecked())

@@ -1,142 +1,267 @@
-"""Stages of releases: what they spend, what is assumed for them, and what they turn out to give."""
+"""Plans of releases: what stages spend, what is predicted, and what they turn out to give."""
 
+import time
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
+from geodp import Assumptions, GeomstatsManifold, PrivacyBudget, plan_release
 from geodp.errors import DataError
 from geodp.evaluation import geodesic_errors
 from geodp.manifolds.registry import make_manifold
-from geodp.manifolds.spd import SPD
-from geodp.manifolds.sphere import Sphere
-from geodp.mechanisms.certified import CertifiedDistribution, PublicInputs, Scales, map_records
-from geodp.release import stages as release_planner
-from geodp.release.planner import Planner
-from geodp.release.stages import plan_release
-from geodp.samplers import public_points
+from geodp.release import planning, simulation
+from geodp.release.accounting import CONCENTRATED
+from geodp.release.assumptions import ADD_OR_REMOVE
+from geodp.release.draw import run_plan
+from geodp.release.files import plan_document
+from geodp.release.simulation import CURVE, FlatReleases
+from geodp.release.stages import CountStage, MomentsStage, NoisyStep, PointsStage
+from geodp.release.subjects import ONE_EACH, subject_records
 from geodp.samplers.integer_choice import generator_bits
 
-SPHERE = Planner(2, np.pi / 4, np.pi / 2, 0.03)
-MATRICES = Planner(3, 0.5, 1.0, 0.01)
+# Longest that a plan may take, in seconds of one processor.
+SECONDS = 12.0
 
 
-@pytest.mark.parametrize("planner", [SPHERE, MATRICES], ids=["sphere", "matrices"])
-@pytest.mark.parametrize(("number", "epsilon"), [(30, "0.3"), (200, "1.1"), (2000, "7")])
-def test_stages_spend_the_budget_and_stay_in_the_support(planner, number, epsilon):
-    plan = plan_release(planner, number, epsilon, points=1 << 10)
-    assert sum(stage.epsilon for stage in plan.stages) == Fraction(epsilon)
-    assert plan.stages[0].radii is None
-    for stage in plan.stages:
-        assert stage.epsilon > 0
-        # For records that lie farther from the best of some points than from a geodesic.
-        assert stage.scales.gradient_scale > plan.scales.gradient_scale
-        assert stage.scales.loss_scale > plan.scales.loss_scale
-        assert 0.0 <= stage.scales.loss_offset < 1.0
-    widths = np.array([stage.radii for stage in plan.stages[1:]]).reshape(-1, 2)
-    assert np.all(widths <= [planner.footpoint_radius, planner.shooting_vector_length])
-    assert np.all(widths > 0.0)
+def assumed(kind, radii, scale, number, **others):
+    manifold = make_manifold(*kind)
+    centre = manifold.random_point(np.random.default_rng(3))
+    return Assumptions(manifold, centre, *radii, (0.0, 1.0), scale, number, **others)
+
+
+def sphere(number, **others):
+    return assumed(("sphere", 2), (np.pi / 4, np.pi / 2), 0.03, number, **others)
+
+
+def matrices(number, **others):
+    return assumed(("spd", 2), (0.5, 1.0), 0.01, number, **others)
+
+
+@pytest.fixture
+def few_points(monkeypatch):
+    """Plans that are made, and releases that are drawn, in little time."""
+    for name in ("MOST_POINTS", "MOST_LATER_POINTS"):
+        monkeypatch.setattr(planning, name, 1 << 10)
+
+
+@pytest.fixture
+def few_designs(few_points, monkeypatch):
+    """A short search."""
+    monkeypatch.setattr(planning, "CHOICES", ((0.35,), (0.16, 0.34)))
+    monkeypatch.setattr(planning, "EXPANDED", 2)
+
+
+RHO = PrivacyBudget("0.3", CONCENTRATED, "1e-6")
+
+
+@pytest.mark.parametrize("budget", [PrivacyBudget("1.1"), RHO], ids=["epsilon", "rho"])
+@pytest.mark.parametrize("others", [{}, {"neighbours": ADD_OR_REMOVE}], ids=["same", "other"])
+def test_stages_spend_the_budget_and_stay_in_the_support(budget, others, few_designs):
+    assumptions = sphere(60, **others)
+    plan = plan_release(assumptions, budget)
+    assert plan.assumptions is assumptions
+    assert plan.budget is budget
+    spent = sum(stage.budget for stage in plan.stages)
+    assert Fraction(999, 1000) * budget.exact < spent <= budget.exact
+    if budget.unit != CONCENTRATED:
+        assert spent == budget.exact
+    counted = [isinstance(stage, CountStage) for stage in plan.stages]
+    assert counted == [bool(others)] + [False] * (len(counted) - 1)
+    choices = [stage for stage in plan.stages if isinstance(stage, PointsStage)]
+    for index, stage in enumerate(choices):
+        assert (stage.radii is None) == (index == 0)
+        if stage.radii is not None:
+            assert np.all(np.array(stage.radii) <= assumptions.support.radii)
+    assert sum(isinstance(stage, MomentsStage) for stage in plan.stages) <= 1
+    assert isinstance(plan.stages[-1], PointsStage | NoisyStep)
+    assert {stage.unit for stage in plan.stages} == {budget.unit}
+    assert plan.error_without_privacy < plan.error
+    if not plan.is_noise:
+        assert plan.error < plan.error_without_data
+
+
+def test_a_plan_is_the_same_at_every_call(few_designs):
+    """As are files of it; caches of simulations do not matter."""
+    first = plan_release(sphere(60), PrivacyBudget("1"))
+    plan_release(matrices(90), PrivacyBudget("1"))
+    for cached in (simulation._clipped_means, simulation._losses, simulation.excess_of_clipping):
+        cached.cache_clear()
+    second = plan_release(sphere(60), PrivacyBudget("1"))
+    assert first.stages == second.stages
+    assert plan_document(first) == plan_document(second)
+
+
+def test_a_plan_depends_on_public_assumptions_alone(few_designs):
+    """Neither on where the centre is, nor on units of the covariate or of lengths."""
+    one = plan_release(sphere(60), PrivacyBudget("1"))
+    assumptions = replace(sphere(60), centre=np.array([0.0, 0.0, 1.0]), covariate_range=(50, 90))
+    assert plan_release(assumptions, PrivacyBudget("1")).stages == one.stages
+    flat = [
+        assumed(("euclidean", 2), (unit * 0.5, unit), unit * 0.03, 60) for unit in (1.0, 1024.0)
+    ]
+    small, large = (plan_release(each, PrivacyBudget("1")) for each in flat)
+    assert large.error == pytest.approx(1024.0 * small.error, rel=1e-6)
+    assert [each.budget for each in large.stages] == [each.budget for each in small.stages]
 
 
 @pytest.mark.slow
-def test_a_plan_is_the_same_at_every_call():
-    first, second = (plan_release(SPHERE, 150, "1", points=1 << 10) for _ in range(2))
-    assert first == second
+@pytest.mark.parametrize(
+    ("assumptions", "epsilon"),
+    [
+        (sphere(30), "0.3"),
+        (sphere(200), "3"),
+        (matrices(50), "1"),
+        (matrices(1000), "3"),
+        (assumed(("kendall", 8), (0.2, 0.4), 0.01, 500), "3"),
+        (assumed(("kendall", 50), (0.1, 0.2), 0.005, 400), "3"),
+    ],
+    ids=["S2 30", "S2 200", "SPD2 50", "SPD2 1000", "rats", "outlines"],
+)
+def test_a_plan_takes_seconds(assumptions, epsilon):
+    before = time.process_time()
+    plan_release(assumptions, PrivacyBudget(epsilon))
+    assert time.process_time() - before < SECONDS
 
 
 @pytest.mark.slow
-def test_releases_get_better_with_subjects_and_budget_and_come_near_the_distribution():
-    few = {"points": 1 << 12}
+def test_releases_get_better_with_subjects_and_budget():
     errors = [
-        plan_release(SPHERE, number, "3", **few).prediction.curve for number in (10, 50, 200, 2000)
+        plan_release(sphere(number), PrivacyBudget("3")).error for number in (10, 50, 200, 2000)
     ]
     assert errors == sorted(errors, reverse=True)
-    rich = plan_release(MATRICES, 2000, "10", **few).prediction
-    distribution = MATRICES.predict(2000, 10.0)
-    assert distribution.curve < rich.curve < 2.0 * distribution.curve
+    errors = [plan_release(sphere(100), PrivacyBudget(each)).error for each in ("0.1", "1", "10")]
+    assert errors == sorted(errors, reverse=True)
+    rich = plan_release(matrices(2000), PrivacyBudget("10"))
     assert not rich.is_noise
-    poor = plan_release(MATRICES, 20, "0.1", **few).prediction
+    # Nearly as good as without privacy.
+    assert rich.error < 1.05 * rich.error_without_privacy
+    poor = plan_release(matrices(20), PrivacyBudget("0.1"))
     assert poor.is_noise
-    # Nothing is learnt: two geodesics of the support.
-    assert poor.curve == pytest.approx(2.0 * poor.curve_without_data, rel=0.2)
-
-
-def test_scales_that_are_given_are_kept():
-    scales = Scales(0.08, 0.1, 0.3)
-    plan = plan_release(SPHERE, 100, "1", scales, 1 << 10)
-    assert plan.scales == scales
+    # What is learnt is next to nothing, and the plan is no worse than staying at the centre.
+    assert 0.8 * poor.error_without_data < poor.error < 1.2 * poor.error_without_data
 
 
 @pytest.mark.slow
 def test_points_that_stand_for_others_change_nothing(monkeypatch):
     """A stage in which the far points hold much of the mass, with all of them and with a sample."""
-    stage = public_points.Stage(Fraction(1), 1 << 13, None, Scales(0.1, 0.3, 0.2))
 
     def mean_squares(number):
+        stage = PointsStage.of(Fraction(1), "epsilon", 1 << 13, 0.2)
         rng = np.random.default_rng(4)
-        errors = release_planner._first_errors(rng, SPHERE, 2000)
-        after, _ = release_planner._choose(rng, SPHERE, errors, np.zeros(2000), number, stage)
-        return np.mean(np.sum(after**2, axis=-1), axis=0)
+        releases = FlatReleases.start(sphere(number), 2000, rng)
+        return releases.choose(rng, stage).squares @ CURVE
 
     for number in (10, 25, 60):
         sampled = mean_squares(number)
-        monkeypatch.setattr(release_planner, "NEAR", 1 << 14)
+        monkeypatch.setattr(simulation, "NEAR", 1 << 13)
         every = mean_squares(number)
         monkeypatch.undo()
-        np.testing.assert_allclose(sampled, every, rtol=0.12)
+        assert sampled == pytest.approx(every, rel=0.12)
 
 
-def test_other_scores_and_budgets_are_refused():
-    with pytest.raises(DataError, match="combined score and both blocks"):
-        plan_release(Planner(2, 1.0, 1.0, 0.1, score_name="energy"), 10, "1")
-    with pytest.raises(DataError, match="above zero"):
-        plan_release(SPHERE, 10, "-1")
-    with pytest.raises(DataError, match="beyond which none means anything"):
-        plan_release(SPHERE, 10, "1e400")
-    with pytest.raises(DataError, match="number is 0"):
-        plan_release(SPHERE, 0, "1")
+def test_other_spaces_and_budgets_are_refused():
+    for text, words in (("-1", "above zero"), ("1e400", "beyond which none means anything")):
+        with pytest.raises(DataError, match=words):
+            PrivacyBudget(text)
+    with pytest.raises(DataError, match="rho needs a delta"):
+        PrivacyBudget("1", CONCENTRATED)
+    with pytest.raises(DataError, match="subjects is 0: give a whole number"):
+        sphere(0)
+    with pytest.raises(DataError, match=r"no more than 3\.14159 means anything"):
+        assumed(("sphere", 2), (10.0, 1.0), 0.1, 10)
+    with pytest.raises(DataError, match="releases are for symmetric spaces"):
+        Assumptions(Other(), np.ones(3), 0.5, 1.0, (0.0, 1.0), 0.1, 10)
 
 
-def test_planners_know_how_far_a_footpoint_can_be():
-    assert Planner.of(Sphere(2), 10.0, 20.0, 0.1).footpoint_radius == pytest.approx(np.pi)
-    assert Planner.of(SPD(2), 10.0, 20.0, 0.1).footpoint_radius == 10.0
+class Other(GeomstatsManifold):
+    """A space of which nothing is known."""
+
+    def __init__(self):
+        self.name = "some space"
 
 
-# Space, its public radii, its residuals, n and budget.
-SIMULATED = {
-    "R^2": (("euclidean", 2), (1.0, 2.0), 0.05, 100, "10"),
-    "S^2": (("sphere", 2), (np.pi / 8, np.pi / 4), 0.03, 100, "3"),
-    "SPD(2)": (("spd", 2), (0.5, 1.0), 0.01, 100, "20"),
-    "rats": (("kendall", 8), (0.2, 0.4), 0.01, 40, "80"),
+# Releases on the manifold
+
+
+def simulated_squares(plan, releases):
+    """Squared errors (releases,) of the geodesic; truths are drawn as the planner assumes."""
+    rng = np.random.default_rng(5)
+    assumptions, bits = plan.assumptions, generator_bits(rng)
+    manifold, centre, number = assumptions.manifold, assumptions.centre, assumptions.subjects
+
+    def within(p, radius):
+        """A vector of uniform direction and length."""
+        return radius * rng.random() * manifold.random_direction(rng, p)
+
+    found = np.empty(releases)
+    for index in range(releases):
+        p = manifold.exp(centre, within(centre, assumptions.footpoint_radius))
+        v = within(p, assumptions.shooting_vector_length)
+        x = rng.random(number)
+        start = np.broadcast_to(p, (number, *manifold.point_shape))
+        clean = manifold.exp(start, manifold.expand(x - 0.5) * v)
+        noise = assumptions.residual_scale * manifold.random_tangent(rng, clean)
+        records = subject_records(assumptions, x, manifold.exp(clean, noise), ONE_EACH)
+        state = run_plan(plan, records, bits).state
+        found[index] = geodesic_errors(manifold, tuple(state), (p, v))["curve"]
+    return found
+
+
+def kinds_of(plan):
+    return {type(stage) for stage in plan.stages}
+
+
+# Space, its public radii, its residuals, n, budget and number of releases.
+STEPS = {
+    "H^2": (("hyperbolic", 2), (0.4, 0.8), 0.1, 100, "2", 500),
+    "S^2": (("sphere", 2), (0.6, 1.2), 0.05, 60, "2", 200),
+    "SPD(2)": (("spd", 2), (0.5, 1.0), 0.05, 150, "3", 150),
 }
-DATA_SETS = 40
+CLOSE = 0.15
 
 
-@pytest.mark.parametrize("name", SIMULATED)
+@pytest.mark.parametrize("name", STEPS)
+def test_predictions_are_what_releases_by_steps_have(name, monkeypatch):
+    monkeypatch.setattr(planning, "CHOICES", ())
+    *given, epsilon, releases = STEPS[name]
+    plan = plan_release(assumed(*given), PrivacyBudget(epsilon))
+    assert NoisyStep in kinds_of(plan)
+    assert PointsStage not in kinds_of(plan)
+    # Noise of the stages is a good part of the error.
+    assert plan.error > 1.3 * plan.error_without_privacy
+    simulated = np.sqrt(np.mean(simulated_squares(plan, releases)))
+    assert simulated == pytest.approx(plan.error, rel=CLOSE)
+
+
+CHOICES = {
+    "R^2": (("euclidean", 2), (0.5, 1.0), 0.05, 100, PrivacyBudget("1.5")),
+    "H^2": (("hyperbolic", 2), (0.4, 0.8), 0.05, 60, PrivacyBudget("2")),
+    "S^2": (("sphere", 2), (0.6, 1.2), 0.05, 60, PrivacyBudget("2")),
+    "SPD(2)": (("spd", 2), (0.5, 1.0), 0.05, 100, PrivacyBudget("3")),
+    "triangles": (("kendall", 3), (0.2, 0.4), 0.02, 100, PrivacyBudget("2")),
+    "S^2, rho": (("sphere", 2), (0.6, 1.2), 0.05, 60, PrivacyBudget("0.1", CONCENTRATED, "1e-6")),
+}
+
+
 @pytest.mark.slow
-def test_predictions_are_what_exact_releases_have(name):
-    """True geodesics are spread over the support, as the planner assumes them to be."""
-    kind, radii, scale, number, epsilon = SIMULATED[name]
-    manifold = make_manifold(*kind)
-    plan = plan_release(Planner.of(manifold, *radii, scale), number, epsilon, points=1 << 11)
-    assert not plan.prediction.is_noise
-    rng = np.random.default_rng(3)
-    public = PublicInputs(
-        manifold,
-        manifold.random_point(rng),
-        *radii,
-        (0.0, 1.0),
-        **vars(plan.scales),
-        number=number,
-    )
-    truth = public.support.draw(rng, (DATA_SETS,))
-    p, v = public.support.space.parts(truth)
-    x = np.tile(np.linspace(0.0, 1.0, number), (DATA_SETS, 1))
-    clean = manifold.exp(p[:, None], manifold.expand(x - 0.5) * v[:, None])
-    y = manifold.exp(clean, scale * manifold.random_tangent(rng, clean))
-    distribution = CertifiedDistribution(public, map_records(public, x, y))
-    states = public_points.draw(distribution, plan.stages, generator_bits(rng))
-    errors = geodesic_errors(manifold, distribution.space.parts(states), (p[:, None], v[:, None]))
-    for what, squares in errors.items():
-        simulated = np.sqrt(np.mean(squares))
-        assert simulated == pytest.approx(np.sqrt(getattr(plan.prediction, what)), rel=0.25)
+@pytest.mark.parametrize("neighbours", ["same", "other"])
+@pytest.mark.parametrize("name", CHOICES)
+def test_predictions_are_what_releases_by_choices_and_steps_have(name, neighbours, few_points):
+    *given, budget = CHOICES[name]
+    others = {} if neighbours == "same" else {"neighbours": ADD_OR_REMOVE}
+    plan = plan_release(assumed(*given, **others), budget)
+    assert PointsStage in kinds_of(plan)
+    assert not plan.is_noise
+    simulated = np.sqrt(np.mean(simulated_squares(plan, 150)))
+    assert simulated == pytest.approx(plan.error, rel=CLOSE)
+
+
+@pytest.mark.slow
+def test_predictions_are_what_releases_of_many_dimensions_have():
+    rats = assumed(("kendall", 8), (0.2, 0.4), 0.01, 400)
+    plan = plan_release(rats, PrivacyBudget("4"))
+    assert not plan.is_noise
+    simulated = np.sqrt(np.mean(simulated_squares(plan, 60)))
+    assert simulated == pytest.approx(plan.error, rel=CLOSE)

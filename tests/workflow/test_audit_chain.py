@@ -34,8 +34,8 @@ TINY = {
     "black_box": {
         **{"stated": 1.0, "times": 2.0, "confidence": 0.95},
         **{"published_draws": 200, "joint_draws": 2000, "power": 8},
-        "two_points": {"angle": 0.5, "tau": 0.02},
-        "one_far": {"n": 3, "footpoint_radius": 1.0, "place": 0.6, "far": 30.0, "tau": 0.1},
+        "two_points": {"angle": 3.0, "tau": 1.8},
+        "one_far": {"n": 5, "footpoint_radius": 1.0, "place": 0.8, "far": 0.8, "tau": 1.1},
     },
 }
 TABLES = ("audit", "neighbours", "sensitivity", "black_box")

@@ -156,13 +156,17 @@ def test_only_the_certified_mechanism_is_said_to_hold_its_budget(table, compared
     assert set(said["combined score"]) == {"proved of the distribution"}
 
 
-def test_public_inputs_are_in_every_row_of_a_release(table):
-    public = [
-        *("footpoint_radius", "shooting_vector_length", "residual_scale"),
-        *("gradient_scale", "loss_scale", "loss_offset"),
-    ]
-    part = table[table["mechanism"].str.startswith("certified")]
-    assert part[[*public, "predicted", "total_variation", "sampler"]].notna().all(axis=None)
+def test_public_inputs_are_in_every_row_of_a_certified_mechanism(table):
+    public = ["footpoint_radius", "shooting_vector_length", "residual_scale"]
+    scales = ["gradient_scale", "loss_scale", "loss_offset"]
+    for name, more in (("certified distribution", scales), ("certified release", ["stages"])):
+        part = table[table["mechanism"] == name]
+        assert part[[*public, *more, "predicted", "sampler"]].notna().all(axis=None)
+    released = table[table["mechanism"] == "certified release"]
+    # As many stages as they are described.
+    counts = [released[name].str.count(mark) for name, mark in (("stages", ";"), ("sampler", ","))]
+    assert (counts[0] == counts[1]).all()
+    assert (released["total_variation"] == 0.0).all()
 
 
 def test_what_was_drawn_blindly_is_not_better_than_what_was_fitted(table):
@@ -174,7 +178,7 @@ def test_comparison_has_every_mechanism_in_every_cell(compared):
     cells = {(name, *pair) for name, pairs in CELLS.items() for pair in pairs}
     for _, part in compared.groupby("mechanism"):
         assert set(part[["space", "n", "budget"]].itertuples(index=False, name=None)) == cells
-    assert compared["mechanism"].nunique() == 8
+    assert compared["mechanism"].nunique() == 9
     assert np.isfinite(compared["log_mean_squared_error"]).all()
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from geodp.errors import DataError
 from reproduction.configuration import refuse_repeated_keys, validate
 from reproduction.dependencies import code
+from reproduction.configuration.release import describes_release, without_studies
 from reproduction.places import CHECKOUT, find, shipped
 from reproduction.studies import expand
 
@@ -17,11 +18,17 @@ if " " in sys.executable and Path(sys.executable).is_file():
     # Snakemake starts scripts through a shell and does not quote their interpreter.
     sys.executable = shlex.quote(sys.executable)
 
+# The file of settings of a release, if one is given in place of a configuration of studies.
+RELEASE = workflow.configfiles[-1] if IS_MAIN and describes_release(config) else None
+
 try:
     for path in workflow.configfiles if IS_MAIN else []:
         refuse_repeated_keys(path, path)
     # A new dictionary, since that of a module may be the other workflow's.
-    config = validate(config, files=workflow.configfiles if IS_MAIN else [])
+    if RELEASE is None:
+        config = validate(config, files=workflow.configfiles if IS_MAIN else [])
+    else:
+        config = without_studies(RELEASE)
     STUDIES = expand(config)
 except DataError as problem:
     # One sentence, without a traceback.
@@ -85,7 +92,7 @@ PAPERS = {paper["name"]: find([paper["claims"]])[0] for paper in config["papers"
 
 def plan_files():
     """Files of the plan, for a configuration without studies."""
-    return list(PLAN_FILES.values()) if not STUDIES else []
+    return list(PLAN_FILES.values()) if not STUDIES and RELEASE is None else []
 
 
 def claims_files():

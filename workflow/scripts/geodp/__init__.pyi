@@ -12,18 +12,21 @@ from geodp.manifolds.sphere import Sphere as Sphere
 from geodp.mechanisms.base import Guarantee as Guarantee
 from geodp.mechanisms.base import Mechanism as Mechanism
 from geodp.mechanisms.base import PublicSettings as PublicSettings
-from geodp.mechanisms.certified import PublicInputs as PublicInputs
 from geodp.models.fitting import Fit as Fit
 from geodp.models.geodesic import GeodesicModel as GeodesicModel
 from geodp.models.losses import Distance as Distance
 from geodp.models.losses import Huber as Huber
 from geodp.models.losses import SquaredDistance as SquaredDistance
+from geodp.release.accounting import PrivacyBudget as PrivacyBudget
+from geodp.release.assumptions import Assumptions as Assumptions
+from geodp.release.estimator import PrivateGeodesicRegression as PrivateGeodesicRegression
 from geodp.release.inspection import Inspection as Inspection
 from geodp.release.inspection import inspect_inputs as inspect_inputs
+from geodp.release.ledger import Ledger as Ledger
 from geodp.release.planner import Planner as Planner
+from geodp.release.planning import ReleasePlan as ReleasePlan
+from geodp.release.planning import plan_release as plan_release
 from geodp.release.release import Release as Release
 from geodp.release.release import release_geodesic as release_geodesic
-from geodp.release.stages import ReleasePlan as ReleasePlan
-from geodp.release.stages import plan_release as plan_release
 
 __version__: str

@@ -58,8 +58,8 @@ def read_records(text, source, manifold, covariate, columns, coordinates="ambien
             argument="outline",
         )
     if columns is not None:
-        _check_columns(columns, source.name, manifold, options, coordinates)
-    columns, rows = _numbered_rows(text, source.name, options.fields, columns)
+        check_columns(columns, source.name, manifold, options, coordinates)
+    columns, rows = numbered_rows(text, source.name, options.fields, columns)
     lines = [line for line, _ in rows]
 
     def read(kept):
@@ -80,14 +80,14 @@ def read_records(text, source, manifold, covariate, columns, coordinates="ambien
             ]
         )
         if coordinates == "latitude_longitude":
-            numbers = _on_the_sphere(numbers, source, [lines[index] for index in kept], columns)
+            numbers = on_the_sphere(numbers, source, [lines[index] for index in kept], columns)
         return numbers[:, 0::2] + 1j * numbers[:, 1::2] if has_landmarks(manifold) else numbers
 
     fields = {name: [row[name].strip() for _, row in rows] for name in options.fields}
     return assemble(source, manifold, options, lines, fields, read)
 
 
-def _check_columns(columns, source, manifold, options, coordinates):
+def check_columns(columns, source, manifold, options, coordinates):
     """Refuse columns that make no point of the manifold."""
     for name in dict.fromkeys(columns):
         other = {options.covariate: "the covariate", options.subject: "the subject"}.get(name)
@@ -125,7 +125,7 @@ def _check_columns(columns, source, manifold, options, coordinates):
         )
 
 
-def _numbered_rows(text, source, fields, columns):
+def numbered_rows(text, source, fields, columns):
     """Columns of the point, and pairs of a line number and a row as a dictionary.
 
     The header and the lengths of rows are checked.  Without columns those of landmarks are used.
@@ -172,7 +172,7 @@ def _numbered_rows(text, source, fields, columns):
     return columns, [(line, dict(zip(header, cells, strict=False))) for line, cells in rows]
 
 
-def _on_the_sphere(degrees, source, rows, columns):
+def on_the_sphere(degrees, source, rows, columns):
     """Unit vectors (n, 3) from latitudes and longitudes (n, 2)."""
     for row, pair in zip(rows, degrees, strict=True):
         for value, name, low, high in zip(

@@ -99,6 +99,10 @@ class Manifold(ABC):
     def invalid_reason(self, array):
         """Why one ambient array is not a point of this space, in a few words, or ``None``."""
 
+    def are_points(self, arrays):
+        """Whether arrays (n, *point_shape) are points, each by itself; ndarray of bool, (n,)."""
+        return np.array([self.invalid_reason(array) is None for array in arrays], dtype=bool)
+
     @abstractmethod
     def exp_volume(self, point, vector):
         """Volume density of the exponential map at ``vector`` (1 at zero); shape of the batch."""

@@ -55,6 +55,10 @@ class Euclidean(SymmetricSpace):
     def invalid_reason(self, array):
         return None if np.all(np.isfinite(array)) else "a coordinate is not a finite number"
 
+    def are_points(self, arrays):
+        """See `Manifold.are_points`."""
+        return np.all(np.isfinite(arrays), axis=-1)
+
     def frequencies(self, point, vector):
         return np.zeros((*np.broadcast_shapes(point.shape, vector.shape)[:-1], 1))
 

@@ -172,6 +172,11 @@ class Hyperbolic(SymmetricSpace):
             )
         return None
 
+    def are_points(self, arrays):
+        """See `Manifold.are_points`."""
+        expected = self.project(arrays)[..., 0]
+        return np.isfinite(expected) & (np.abs(arrays[..., 0] - expected) <= 1e-6 * expected)
+
     def frequencies(self, point, vector):
         length = self.norm(point, vector)
         return np.stack([np.zeros_like(length), length], axis=-1)

@@ -20,6 +20,9 @@ from geodp.manifolds.unit_norm import (
 # size.  Anything smaller is rounding.
 SMALLEST_IMAGE = 1e-12
 
+# Largest mean of the landmarks of a preshape.
+OFF_CENTRE = 1e-6
+
 
 class NoReducedShapeError(DataError):
     """A landmark map takes a configuration to zero, so that there is no reduced shape.
@@ -155,9 +158,13 @@ class KendallPlanarShapes(ComplexProjectiveSpace):
 
     def invalid_reason(self, array):
         # What is not finite has no mean.
-        if np.all(np.isfinite(array)) and abs(np.mean(array)) > 1e-6:
+        if np.all(np.isfinite(array)) and abs(np.mean(array)) > OFF_CENTRE:
             return "its landmarks are not centred"
         return super().invalid_reason(array)
+
+    def are_points(self, arrays):
+        """See `Manifold.are_points`."""
+        return super().are_points(arrays) & (np.abs(np.mean(arrays, axis=-1)) <= OFF_CENTRE)
 
 
 class ReducedPlanarShapes(ComplexProjectiveSpace):

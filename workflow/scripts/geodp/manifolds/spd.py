@@ -7,6 +7,9 @@ import numpy as np
 from geodp.manifolds.base import align_data_axes
 from geodp.manifolds.symmetric import SymmetricSpace
 
+# Entries of matrices whose eigenvalues are computed; beyond, products overflow.
+LARGEST_ENTRY = 1e150
+
 
 def _transposed(matrix):
     return np.swapaxes(matrix, -1, -2)
@@ -157,6 +160,15 @@ class SPD(SymmetricSpace):
             return f"the matrix is not positive definite (smallest eigenvalue {smallest:.4g})"
         return None
 
+    def are_points(self, arrays):
+        """See `Manifold.are_points`."""
+        # Eigenvalues of larger numbers overflow; those of one matrix spoil those of no other.
+        numbers = np.all(np.abs(arrays) < LARGEST_ENTRY, axis=(-2, -1))
+        safe = np.where(self.expand(numbers), arrays, np.eye(self.size))
+        even = np.isclose(safe, _transposed(safe), rtol=1e-9, atol=0.0)
+        smallest = np.linalg.eigvalsh(_symmetric(safe))[..., 0]
+        return numbers & np.all(even, axis=(-2, -1)) & (smallest > 0.0)
+
     def frequencies(self, point, vector):
         values = np.linalg.eigvalsh(self._whiten(point, vector)[0])
         return 0.5 * np.abs(values[..., self._rows] - values[..., self._columns])
@@ -184,6 +196,10 @@ class SPD(SymmetricSpace):
         eigenvalues, vectors = np.linalg.eigh(_symmetric(moved))
         logarithms = _spectral(np.log(eigenvalues), vectors)
         return np.moveaxis(logarithms[..., self._rows, self._columns], -1, -2)
+
+    def distances_along(self, start, velocity, times, points):
+        """See `SymmetricSpace.distances_along`."""
+        return np.sqrt(self.logs_along(start, velocity, times, points).squared_distances)
 
     def logs_along(self, start, velocity, times, points):
         """See `SymmetricSpace.logs_along`; in the eigenframe of ``v`` the geodesic is diagonal.

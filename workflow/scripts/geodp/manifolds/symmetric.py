@@ -266,6 +266,22 @@ class SymmetricSpace(Manifold):
         """Largest frequency of a unit vector."""
         return np.sqrt(np.max(np.abs(self.curvature_bounds)))
 
+    def distances_along(self, start, velocity, times, points):
+        """Distances of points from places of geodesics, each by itself, whatever the others are.
+
+        Parameters
+        ----------
+        start, velocity : ndarray, shape (chains, *point_shape)
+        times : ndarray, shape (n,)
+        points : ndarray, shape (n, *point_shape)
+
+        Returns
+        -------
+        ndarray, shape (chains, n)
+        """
+        start, velocity = start[:, None], velocity[:, None]
+        return self.dist(self.exp(start, self.expand(times) * velocity), points)
+
     def logs_along(self, start, velocity, times, points):
         """Logarithms of points, seen from a geodesic and carried back to its start.
 

@@ -16,6 +16,9 @@ from geodp.manifolds.symmetric import SymmetricSpace
 # hyperboloid's coordinates, of one elsewhere.
 SQUARE_ROUNDING = 1e-13
 
+# Largest difference of a point's length from one.
+LENGTH_TOLERANCE = 1e-6
+
 # The largest cosine below one: keeps angle / sin(angle) from 0 / 0, exact to rounding.
 LARGEST_COSINE = 1.0 - 2.0**-53
 
@@ -140,9 +143,13 @@ class UnitNormSpace(SymmetricSpace):
         if not np.all(np.isfinite(array)):
             return self.not_finite
         length = float(np.sqrt(squared_length(array)))
-        if abs(length - 1.0) > 1e-6:
+        if abs(length - 1.0) > LENGTH_TOLERANCE:
             return f"its {self.norm_word} is {length:.6g}, not 1"
         return None
+
+    def are_points(self, arrays):
+        """See `Manifold.are_points`."""
+        return np.abs(np.sqrt(squared_length(arrays)) - 1.0) <= LENGTH_TOLERANCE
 
     def frequencies(self, point, vector):
         return np.sqrt(squared_length(vector))[..., None] * np.array(self.rates)
@@ -166,6 +173,15 @@ class UnitNormSpace(SymmetricSpace):
             frame = np.concatenate([frame.real, frame.imag], axis=-1)
             vector = np.concatenate([vector.real, vector.imag], axis=-1)
         return rows_times(vector, np.swapaxes(frame, -1, -2))
+
+    def distances_along(self, start, velocity, times, points):
+        """See `SymmetricSpace.distances_along`."""
+        speed = self.norm(start, velocity)
+        unit = velocity / np.where(speed > 0, speed, 1.0)[:, None]
+        angle = speed[:, None] * times
+        overlap = np.cos(angle) * hermitian(start[:, None], points)
+        overlap = overlap + np.sin(angle) * hermitian(unit[:, None], points)
+        return self.measure_overlap(self.align_overlap(overlap)[0])[0]
 
     def logs_along(self, start, velocity, times, points):
         """See `SymmetricSpace.logs_along`; two matrix products with the data replace logarithms.

@@ -8,8 +8,8 @@ gradients carry little information, it is the clipped energy.
 Covariates are centred: ``p`` is the point of the geodesic in the middle of the covariate's range,
 and its ends are ``Exp(p, -v/2)`` and ``Exp(p, v/2)``.
 
-``docs/certified.md`` states the theorem and proves it from numbered hypotheses.  "(H3)" marks the
-code that makes the third one true.
+``docs/certified_distribution.md`` states the theorem and proves it from numbered hypotheses.
+"(H3)" marks the code that makes the third one true.
 """
 
 from dataclasses import dataclass

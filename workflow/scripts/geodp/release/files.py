@@ -8,7 +8,8 @@ import json
 import os
 import tempfile
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import fields, replace
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -16,28 +17,30 @@ import numpy as np
 import geodp
 from geodp.errors import DataError
 from geodp.manifolds.registry import manifold_from_settings, manifold_settings
-from geodp.mechanisms.budgets import parse_budget
-from geodp.mechanisms.certified import PublicInputs
 from geodp.plain import from_plain, plain
+from geodp.release.accounting import PrivacyBudget
+from geodp.release.assumptions import REPLACE, Assumptions
 from geodp.release.hypotheses import (
     ASSUMED,
     FAILS,
     HOLDS,
     HYPOTHESES,
+    STAGES,
     Hypothesis,
     ReleaseGuarantee,
+    check_stages,
 )
+from geodp.release.planning import ReleasePlan
 
-FORMAT = "geodp release 1"
+FORMAT = "geodp release 2"
 
-# Public inputs that are positive numbers or fractions.
-NUMBERS = (
-    "footpoint_radius",
-    "shooting_vector_length",
-    "gradient_scale",
-    "loss_scale",
-    "loss_offset",
-)
+# Attributes of assumptions and of a plan that are numbers.
+RADII = ("footpoint_radius", "shooting_vector_length", "residual_scale")
+COUNTS = ("subjects", "records_per_subject")
+ERRORS = ("error", "error_without_privacy", "error_without_data")
+
+# Stages by the name that a file gives them.
+KINDS = {kind.__name__: kind for kind in STAGES}
 
 # Allowed difference of what a file holds from a point, a tangent vector or the support, of the
 # radius: numbers are the same on every machine, what is computed from them is not.
@@ -150,26 +153,60 @@ def read_release(path):
 
 def _document(release):
     """A release as values that JSON has."""
-    public, guarantee = release.public, release.guarantee
     return {
         "format": FORMAT,
         "geodp": geodp.__version__,
         "footpoint": plain(release.footpoint),
         "shooting_vector": plain(release.shooting_vector),
-        "public": {
-            "manifold": manifold_settings(public.manifold),
-            "centre": plain(public.centre),
-            "covariate_range": [float(each) for each in public.covariate_range],
-            "number": int(public.number),
-            **{name: float(getattr(public, name)) for name in NUMBERS},
-        },
+        "number": float(release.number),
+        "covariate_moments": [float(each) for each in release.moments],
         "guarantee": {
-            "words": guarantee.words(),
-            "epsilon": str(guarantee.epsilon),
-            "hypotheses": [vars(each) for each in guarantee.hypotheses],
+            "words": release.guarantee.words(),
+            "hypotheses": [vars(each) for each in release.guarantee.hypotheses],
         },
-        "sampler": release.sampler,
+        "plan": plan_document(release.plan),
     }
+
+
+def plan_document(plan):
+    """A plan as values that JSON has; the same plan gives the same document.
+
+    Parameters
+    ----------
+    plan : ReleasePlan
+
+    Returns
+    -------
+    dict
+    """
+    given, budget = plan.assumptions, plan.budget
+    return {
+        "assumptions": {
+            "manifold": manifold_settings(given.manifold),
+            "centre": plain(given.centre),
+            "covariate_range": list(given.covariate_range),
+            "neighbours": given.neighbours,
+            "sources": {str(key): str(text) for key, text in given.sources.items()},
+            **{name: getattr(given, name) for name in (*RADII, *COUNTS)},
+        },
+        "budget": {
+            "unit": budget.unit,
+            "amount": str(budget.amount),
+            "delta": None if budget.delta is None else str(budget.delta),
+        },
+        "stages": [_stage_document(stage) for stage in plan.stages],
+        "predicted": {name: float(getattr(plan, name)) for name in ERRORS},
+    }
+
+
+def _stage_document(stage):
+    described: dict = {"kind": type(stage).__name__}
+    for part in fields(stage):
+        value = getattr(stage, part.name)
+        if isinstance(value, Fraction):
+            value = str(value)
+        described[part.name] = list(value) if isinstance(value, tuple) else value
+    return described
 
 
 def _parsed(text):
@@ -190,15 +227,20 @@ def _refuse_constant(word):
 
 def _release(document):
     """Attributes of the release in a document."""
-    public = _public(_part(document, "public", dict))
+    plan = _plan(_part(document, "plan", dict))
     given = _part(document, "guarantee", dict)
     hypotheses = tuple(_hypothesis(each) for each in _part(given, "hypotheses", list))
     # Those that code checks hold in a release.
     expected = [replace(each, state=HOLDS) if each.state == FAILS else each for each in HYPOTHESES]
     if list(hypotheses) != expected:
         raise NotARelease("its hypotheses are not those of the theorem")
-    guarantee = ReleaseGuarantee(parse_budget(_part(given, "epsilon", str), "epsilon"), hypotheses)
-    manifold = public.manifold
+    if not all(check_stages(plan).values()):
+        raise NotARelease("its stages are not those of its guarantee")
+    assumptions = plan.assumptions
+    guarantee = ReleaseGuarantee(
+        plan.budget, assumptions.neighbours, assumptions.records_per_subject, hypotheses
+    )
+    manifold = assumptions.manifold
     footpoint = _array(document, "footpoint", manifold)
     shooting_vector = _array(document, "shooting_vector", manifold)
     reason = manifold.invalid_reason(footpoint)
@@ -207,39 +249,96 @@ def _release(document):
     off = shooting_vector - manifold.project_tangent(footpoint, shooting_vector)
     if np.max(np.abs(off)) > TOLERANCE * (1.0 + np.max(np.abs(shooting_vector))):
         raise NotARelease("its shooting vector is not tangent at the footpoint")
-    wider = replace(
-        public,
-        footpoint_radius=public.footpoint_radius * (1.0 + TOLERANCE),
-        shooting_vector_length=public.shooting_vector_length * (1.0 + TOLERANCE),
-    ).support
-    if not wider.contains(wider.space.join(footpoint, shooting_vector)):
+    if not _is_inside(assumptions, footpoint, shooting_vector):
         raise NotARelease("its geodesic is outside the support of its public inputs")
     return {
         "footpoint": footpoint,
         "shooting_vector": shooting_vector,
-        "public": public,
+        "number": _subjects(document, assumptions),
+        "moments": _moments(document),
+        "plan": plan,
         "guarantee": guarantee,
-        "sampler": _part(document, "sampler", str),
     }
 
 
-def _public(given):
-    """`PublicInputs` of their part of a document."""
+def _subjects(document, assumptions):
+    """The number of subjects, the public one or a noisy one."""
+    number = _number(document.get("number"), "number")
+    is_public = assumptions.neighbours == REPLACE
+    if number != assumptions.subjects if is_public else not (number >= 1 and number == int(number)):
+        raise NotARelease("its number is not that of its subjects")
+    return number
+
+
+def _moments(document):
+    """Mean and mean square of covariates from -1/2 to 1/2."""
+    given = _part(document, "covariate_moments", list)
+    moments = np.array([_number(each, "covariate_moments") for each in given])
+    if moments.shape != (2,) or not (abs(moments[0]) <= 0.5 and 0.0 <= moments[1] <= 0.25):
+        raise NotARelease("its covariate_moments are not a mean and a mean square")
+    return moments
+
+
+def _is_inside(assumptions, footpoint, shooting_vector):
+    manifold = assumptions.manifold
+    away = float(manifold.dist(assumptions.centre, footpoint))
+    length = float(manifold.norm(footpoint, shooting_vector))
+    wider = 1.0 + TOLERANCE
+    return (
+        away <= wider * assumptions.footpoint_radius
+        and length <= wider * assumptions.shooting_vector_length
+    )
+
+
+def _plan(given):
+    """The `ReleasePlan` of a document."""
+    predicted, budget = _part(given, "predicted", dict), _part(given, "budget", dict)
+    return ReleasePlan(
+        assumptions=_assumptions(_part(given, "assumptions", dict)),
+        budget=PrivacyBudget(
+            _part(budget, "amount", str), _part(budget, "unit", str), budget.get("delta")
+        ),
+        stages=tuple(_stage(each) for each in _part(given, "stages", list)),
+        **{name: _number(predicted.get(name), name) for name in ERRORS},
+    )
+
+
+def _stage(given):
+    kind = KINDS.get(str(given.get("kind"))) if isinstance(given, dict) else None
+    if kind is None or set(given) != {"kind", *(part.name for part in fields(kind))}:
+        raise NotARelease("a stage is none of the theorem's")
+    values = {name: value for name, value in given.items() if name != "kind"}
+    try:
+        for name, value in values.items():
+            if name in ("budget", "epsilon"):
+                values[name] = Fraction(value)
+            elif isinstance(value, list):
+                values[name] = tuple(float(each) for each in value)
+        return kind(**values)
+    except (TypeError, ValueError, ZeroDivisionError) as problem:
+        if isinstance(problem, DataError):
+            raise
+        raise NotARelease("a value of a stage is of another kind") from None
+
+
+def _assumptions(given):
+    """`Assumptions` of their part of a document."""
     manifold = manifold_from_settings(_part(given, "manifold", dict))
-    limits = _part(given, "covariate_range", list)
-    if len(limits) != 2:
-        raise NotARelease("its covariate_range is not two numbers")
     centre = _array(given, "centre", manifold)
-    public = PublicInputs(
+    found = Assumptions(
         manifold=manifold,
         centre=centre,
-        covariate_range=tuple(_number(each, "covariate_range") for each in limits),
-        number=_part(given, "number", int),
-        **{name: _number(given.get(name), name) for name in NUMBERS},
+        covariate_range=tuple(
+            _number(each, "covariate_range") for each in _part(given, "covariate_range", list)
+        ),
+        neighbours=_part(given, "neighbours", str),
+        sources=_part(given, "sources", dict),
+        **{name: _number(given.get(name), name) for name in RADII},
+        **{name: _part(given, name, int) for name in COUNTS},
     )
     # Projecting a point of the manifold again may change its last digits.
-    object.__setattr__(public, "centre", centre)
-    return public
+    object.__setattr__(found, "centre", centre)
+    return found
 
 
 def _hypothesis(given):

@@ -1,22 +1,16 @@
-"""The guarantee of a released geodesic: the theorem's hypotheses, checked or assumed.
+"""The guarantee of a release: the theorem's hypotheses, checked or assumed.
 
-`docs/certified.md` numbers the hypotheses.  Those that code can check are checked with the draw.
-The others are listed as assumptions, for which whoever releases the draw is responsible.
+`docs/certified.md` numbers the hypotheses and proves the theorem.  What is checked here depends on
+the plan and on the code that runs it, never on a record.
 """
 
 from dataclasses import dataclass, replace
-from decimal import Decimal
 
-import numpy as np
-
-from geodp.mechanisms.certified import (
-    SCORES,
-    SLACK,
-    CertifiedDistribution,
-    MappedRecords,
-    PublicInputs,
-    hull_norm,
-)
+from geodp.release.accounting import PrivacyBudget
+from geodp.release.assumptions import REPLACE
+from geodp.release.stages import CountStage, MomentsStage, NoisyStep, PointsStage
+from geodp.release.subjects import SubjectRecords
+from geodp.samplers.integer_choice import system_bits
 
 HOLDS, ASSUMED, FAILS = "holds", "assumed", "fails"
 
@@ -31,7 +25,7 @@ class Hypothesis:
         As in ``docs/certified.md``.
     statement : str
     state : {"holds", "assumed", "fails"}
-        Checked by code; left to whoever releases the draw; or refuted by code.
+        Checked by code; left to whoever releases; or refuted by code.
     """
 
     name: str
@@ -43,52 +37,53 @@ class Hypothesis:
 HYPOTHESES = tuple(
     Hypothesis(*each)
     for each in (
-        ("H1", "records are as many as the public number of subjects", FAILS),
+        ("R1", "records are grouped by subject, up to the public limit of records each", FAILS),
+        ("R1", "the labels say whose each record is", ASSUMED),
         (
-            "H1",
-            "the number of subjects is public, each has one record, and neighbouring data sets "
-            "replace one subject's",
+            "R2",
+            "assumptions, budget and stages were chosen without looking at the data",
             ASSUMED,
         ),
         (
-            "H2",
-            "the public inputs, the budget and all settings of the draw, such as stages with "
-            "their scales and radii, were chosen without looking at the data",
-            ASSUMED,
+            "R3",
+            "contributions are whole numbers, clipped as such, each of one subject alone",
+            FAILS,
         ),
-        ("H3", "a contribution is defined for every record", FAILS),
-        ("H4", "the score is the one that the theorem is about", FAILS),
         (
-            "H4",
-            "a subject's contribution does not depend on other records, not even by rounding "
-            "that would put its residual on the other side of the cut locus",
-            ASSUMED,
+            "R4",
+            "each stage is a mechanism of the theorem, with the noise that its budget asks",
+            FAILS,
         ),
-        ("H5", "clipped pairs are no longer than tau", FAILS),
-        ("H6", "losses lie between zero and one", FAILS),
-        ("H7", "the draw lies in a public, bounded support", FAILS),
-        ("H8", "one draw, with its distribution exactly", HOLDS),
+        ("R5", "the budgets of the stages add up to the total at most", FAILS),
+        ("R6", "random bits are the operating system's", FAILS),
+        ("R6", "the operating system's random bits are fair and independent", ASSUMED),
         (
-            "H8",
-            "nothing else is released: no other draw, fit, trace, running time or error message",
+            "R7",
+            "nothing else is released: no second draw, fit, log, running time or error message",
             ASSUMED,
         ),
     )
 )
 
+STAGES = (PointsStage, CountStage, MomentsStage, NoisyStep)
+
 
 @dataclass(frozen=True)
 class ReleaseGuarantee:
-    """Pure differential privacy of one exact draw.
+    """Differential privacy of one release.
 
     Attributes
     ----------
-    epsilon : Decimal
+    budget : PrivacyBudget
+    neighbours : str
+    records_per_subject : int
     hypotheses : tuple of Hypothesis
         See `check_hypotheses`.
     """
 
-    epsilon: Decimal
+    budget: PrivacyBudget
+    neighbours: str
+    records_per_subject: int
     hypotheses: tuple
 
     @property
@@ -102,10 +97,14 @@ class ReleaseGuarantee:
             return "no guarantee: no hypothesis was checked"
         if not self.holds:
             return f"no guarantee: {self._names(FAILS)} of the theorem fails"
-        return (
-            f"pure {self.epsilon}-DP for the replacement of one subject, by an exact draw, "
-            f"assuming {self._names(ASSUMED)}"
+        change = "the replacement" if self.neighbours == REPLACE else "the addition or removal"
+        limit = self.records_per_subject
+        unit = (
+            "one subject with one record"
+            if limit == 1
+            else f"one subject with all its records, of which {limit} count"
         )
+        return f"{self.budget.words()} for {change} of {unit}, assuming {self._names(ASSUMED)}"
 
     def unchecked(self) -> tuple[str, ...]:
         """Statements of the hypotheses that are assumed, since code cannot check them."""
@@ -117,52 +116,45 @@ class ReleaseGuarantee:
         )
 
 
-def check_hypotheses(stages, state):
-    """Check the hypotheses of the theorem for one data set, as far as code can.
+def check_hypotheses(plan, records, bits):
+    """Check the hypotheses of the theorem, as far as code can and without a look at the records.
 
     Parameters
     ----------
-    stages : sequence of CertifiedDistribution
-        The distribution of each stage of the draw, for one data set.
-    state : ndarray, shape (2, *point_shape)
-        The draw.  Bounds of contributions are checked there and in the middle of the support.
+    plan : ReleasePlan
+    records : SubjectRecords
+    bits : callable
+        The source of random bits.
 
     Returns
     -------
     tuple of Hypothesis
     """
-    checks = [_checks(stage, state) for stage in stages]
+    assumptions = plan.assumptions
+    grouped = type(records) is SubjectRecords
+    checks = {
+        "R1": grouped and records.covariates.shape[1] == assumptions.records_per_subject,
+        # By how `contributions` computes them; it takes no other records.
+        "R3": grouped,
+        **check_stages(plan),
+        "R6": bits is system_bits,
+    }
     return tuple(
-        replace(each, state=HOLDS)
-        if each.state == FAILS and checks and all(check.get(each.name) for check in checks)
-        else each
+        replace(each, state=HOLDS) if each.state == FAILS and checks[each.name] else each
         for each in HYPOTHESES
     )
 
 
-def _checks(stage, state):
-    """Whether each hypothesis holds, by name; empty if the mechanism is not the theorem's."""
-    public, records = stage.public, stage.records
-    ours = type(stage) is CertifiedDistribution and type(public) is PublicInputs
-    ours = ours and type(records) is MappedRecords and stage.score_name == SCORES[0]
-    if not ours or records.covariates.ndim != 1:
-        return {}
-    # For H5 and H6 each subject is a data set of one.
-    alone = MappedRecords(*(np.expand_dims(each, 1) for each in vars(records).values()))
-    one = replace(stage, public=replace(public, number=1), records=alone)
-    states = np.stack([state, public.support.origin])
-    states = np.broadcast_to(states, (len(records.covariates), *states.shape))
-    sums = one.sums(states)
-    norms = hull_norm(
-        public.manifold, stage.space.parts(states)[0], sums.footpoint, sums.shooting_vector
-    )
-    finite = np.isfinite([public.footpoint_radius, public.shooting_vector_length])
+def check_stages(plan):
+    """Whether R4 and R5 hold for the stages of a plan, by name."""
+    known = bool(plan.stages) and all(type(stage) in STAGES for stage in plan.stages)
+    counted = [type(stage) is CountStage for stage in plan.stages]
+    # The number of subjects is public where neighbours have it in common, and noisy elsewhere.
+    expected = [plan.assumptions.neighbours != REPLACE] + [False] * (len(counted) - 1)
+    budget = plan.budget
     return {
-        "H1": len(records.covariates) == public.number,
-        # What is not a number is not below a half either.
-        "H3": np.all(np.abs(records.covariates) <= 0.5) and np.all(np.isfinite(records.points)),
-        "H4": True,
-        "H5": np.all(norms <= public.gradient_scale * (1.0 + SLACK)),
-        "H6": np.all((sums.loss >= 0.0) & (sums.loss <= 1.0)),
-        "H7": np.all(finite) and np.all(public.support.contains(state[None])),
+        "R4": known and counted == expected,
+        "R5": known
+        and all(stage.unit == budget.unit for stage in plan.stages)
+        and sum(stage.budget for stage in plan.stages) <= budget.exact,
     }

@@ -10,10 +10,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from geodp.data.messages import few
-from geodp.mechanisms.certified import PublicInputs, map_records, record_arrays
+from geodp.release.assumptions import Assumptions
+from geodp.release.subjects import mapped_records
 
 # From this share of the records on, such as of swapped columns, nothing should be released.
 SUSPICIOUS_SHARE = 0.1
+
+# A record is far if it lies beyond the support by so many typical residuals.
+FAR = 3.0
 
 
 @dataclass(frozen=True)
@@ -66,20 +70,15 @@ class Inspection:
 
 
 def inspect_inputs(
-    public: PublicInputs,
-    covariates: ArrayLike,
-    points: ArrayLike,
-    subjects: ArrayLike | None = None,
+    assumptions: Assumptions, covariates: ArrayLike, points: ArrayLike
 ) -> Inspection:
     """Look for records that a release would not use as they are; the answer is not private.
 
     Parameters
     ----------
-    public : PublicInputs
-    covariates : ndarray, shape (n,)
-    points : ndarray, shape (n, *point_shape)
-    subjects : array, shape (n,), optional
-        See `geodp.mechanisms.certified.map_records`.
+    assumptions : Assumptions
+    covariates : array, shape (n,)
+    points : array, shape (n, *point_shape)
 
     Returns
     -------
@@ -88,20 +87,18 @@ def inspect_inputs(
     Raises
     ------
     DataError
-        As `map_records` does.
+        Shapes that do not go together.
     """
-    records = map_records(public, covariates, points, subjects)
-    (low, high), given = (
-        public.covariate_range,
-        record_arrays(public.manifold, covariates, points)[0],
-    )
-    away = public.manifold.dist(np.asarray(public.centre), records.points)
-    reach = public.footpoint_radius + 0.5 * public.shooting_vector_length + public.gradient_scale
-    valid = records.valid
+    x, y, valid, given = mapped_records(assumptions, covariates, points)
+    low, high = assumptions.covariate_range
+    manifold = assumptions.manifold
+    away = manifold.dist(assumptions.centre, y)
+    typical = assumptions.residual_scale * np.sqrt(manifold.dim)
+    reach = assumptions.footpoint_radius + 0.5 * assumptions.shooting_vector_length
     return Inspection(
         number=len(valid),
         invalid=np.flatnonzero(~valid),
         outside=np.flatnonzero(valid & ((given < low) | (given > high))),
-        far=np.flatnonzero(valid & (away > reach)),
-        one_covariate=bool(np.ptp(records.covariates) == 0.0),
+        far=np.flatnonzero(valid & (away > reach + FAR * typical)),
+        one_covariate=bool(np.ptp(x) == 0.0) if len(x) else False,
     )

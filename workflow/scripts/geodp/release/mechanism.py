@@ -1,24 +1,21 @@
-"""The certified mechanism of studies: exact draws among public points, in stages."""
+"""The certified mechanism of studies: releases as `geodp.release.release` makes them."""
 
+from collections import Counter
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from geodp.errors import DataError
 from geodp.mechanisms.base import PROVED, Guarantee, Mechanism, SamplingReport, as_draws
-from geodp.mechanisms.certified import (
-    CertifiedDistribution,
-    MappedRecords,
-    PublicInputs,
-    map_records,
-)
 from geodp.models.blocks import ALL
 from geodp.models.geodesic import GeodesicModel
 from geodp.models.losses import SquaredDistance
-from geodp.release.hypotheses import FAILS, check_hypotheses
-from geodp.release.planner import Planner
-from geodp.release.stages import plan_release
-from geodp.samplers import public_points
+from geodp.release.accounting import PrivacyBudget
+from geodp.release.assumptions import Assumptions
+from geodp.release.draw import run_plan
+from geodp.release.planning import plan_release
+from geodp.release.subjects import ONE_EACH, subject_records
 from geodp.samplers.integer_choice import generator_bits
 
 
@@ -35,20 +32,16 @@ class CertifiedMechanism(Mechanism):
         With one covariate, least squares.
     covariates : ndarray, shape (data_sets, n)
     points : ndarray, shape (data_sets, n, *point_shape)
-    planner : Planner
-        Public assumptions about the data.
-    centre : ndarray, shape point_shape
-    covariate_range : tuple of float
+    assumptions : Assumptions
+        Public, about each of the data sets.
     subjects : ndarray, shape (n,), or None
-        Labels that say that each subject has one record.
+        Labels of subjects, if each may have several records.
     """
 
     model: GeodesicModel
     covariates: np.ndarray
     points: np.ndarray
-    planner: Planner
-    centre: np.ndarray
-    covariate_range: tuple[float, float]
+    assumptions: Assumptions
     subjects: np.ndarray | None = None
 
     name = "certified"
@@ -88,23 +81,31 @@ class CertifiedMechanism(Mechanism):
                 "the certified mechanism needs a public centre that does not depend on the data "
                 "set: give coordinates of a point"
             )
-        planner = Planner.of(
-            model.manifold,
-            public.footpoint_radius,
-            public.shooting_vector_length,
-            public.options["residual_scale"],
-        )
         x = model.aligned(covariates, points)[..., 0]
         known = subjects is not None and np.size(subjects) > 0
-        labels = np.broadcast_to(subjects, x.shape) if known else None
-        return cls(model, x, points, planner, centre, public.covariate_range, labels)
+        labels: Any = np.broadcast_to(subjects, x.shape) if known else None
+        number, limit = x.shape[-1], 1
+        if known:
+            counts: dict = Counter(labels.reshape((-1, number))[0].tolist())
+            number, limit = len(counts), max(counts.values())
+        assumptions = Assumptions(
+            manifold=model.manifold,
+            centre=centre,
+            footpoint_radius=min(public.footpoint_radius, model.manifold.injectivity_radius),
+            shooting_vector_length=public.shooting_vector_length,
+            covariate_range=public.covariate_range,
+            residual_scale=public.options["residual_scale"],
+            subjects=number,
+            records_per_subject=limit,
+        )
+        return cls(model, x, points, assumptions, labels)
 
     @property
     def support_description(self):
         """Limits of footpoints and shooting vectors in a line."""
         return (
-            f"distance of p to its centre <= {self.planner.footpoint_radius:g}, "
-            f"|v| <= {self.planner.shooting_vector_length:g}"
+            f"distance of p to its centre <= {self.assumptions.footpoint_radius:g}, "
+            f"|v| <= {self.assumptions.shooting_vector_length:g}"
         )
 
     def take(self, data_sets):
@@ -117,45 +118,28 @@ class CertifiedMechanism(Mechanism):
 
     def draw(self, rng, budgets, draws, plan_sampler=None):
         """See `Mechanism.draw`; stages are planned from public assumptions."""
-        number = self.covariates.shape[-1]
-        plan = plan_release(self.planner, number, budgets[ALL])
-        public = PublicInputs(
-            self.model.manifold,
-            self.centre,
-            self.planner.footpoint_radius,
-            self.planner.shooting_vector_length,
-            self.covariate_range,
-            number=number,
-            **vars(plan.scales),
+        plan = plan_release(self.assumptions, PrivacyBudget(budgets[ALL]))
+        bits, count = generator_bits(rng), draws[ALL]
+        states = np.empty(
+            (len(self.covariates), count, 2, *self.model.manifold.point_shape),
+            dtype=self.model.manifold.dtype,
         )
-        records = map_records(public, self.covariates, self.points, self.subjects)
-        certified = CertifiedDistribution(public, records)
-        states = public_points.draw(certified, plan.stages, generator_bits(rng), draws[ALL])
-        _refuse_failures(certified, plan.stages, states)
-        middles, vectors = certified.space.parts(states)
+        for index, (x, y) in enumerate(zip(self.covariates, self.points, strict=True)):
+            labels = ONE_EACH if self.subjects is None else self.subjects[index]
+            records = subject_records(self.assumptions, x, y, labels)
+            for draw in range(count):
+                states[index, draw] = run_plan(plan, records, bits).state
+        middles, vectors = np.moveaxis(states, 2, 0)
         # From the middle of the covariate's range to covariate zero, and to its unit.
-        low, high = self.covariate_range
+        low, high = self.assumptions.covariate_range
         manifold, vectors = self.model.manifold, vectors / (high - low)
         back = -0.5 * (low + high) * vectors
         state = self.model.parameters(
             manifold.exp(middles, back), manifold.transport(middles, back, vectors)
         )
         report = SamplingReport(
-            drawn_by="exact choice among public points",
+            drawn_by="exact noise and choices among public points",
             certificate=f"{len(plan.stages)} stages, integer arithmetic",
-            proposals=sum(stage.points for stage in plan.stages),
+            proposals=len(plan.stages),
         )
         return as_draws(self.model, state, {ALL: report})
-
-
-def _refuse_failures(certified, stages, states):
-    """Check the hypotheses of the theorem at the first draw of each data set."""
-    for index, drawn in enumerate(states):
-        records = MappedRecords(*(each[index] for each in vars(certified.records).values()))
-        by_stage = [stage.rescaled(replace(certified, records=records)) for stage in stages]
-        failed = [each for each in check_hypotheses(by_stage, drawn[0]) if each.state == FAILS]
-        if failed:
-            raise DataError(
-                f"the guarantee does not hold, since {failed[0].name} of the theorem fails "
-                f"({failed[0].statement}): change the public inputs"
-            )

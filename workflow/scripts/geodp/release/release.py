@@ -1,24 +1,24 @@
-"""Release of one private geodesic, with its guarantee.
+"""Release of one private geodesic, with its guarantee and its confidence band.
 
-A release holds public inputs, the draw and its guarantee.  Nothing else in it depends on the
-records.  Random bits come from the operating system, without a seed.
+A release holds its plan, which is public, and what the stages released.  Nothing else in it depends
+on the records.  Random bits come from the operating system, without a seed.
 """
 
 import textwrap
-from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from geodp.errors import DataError
-from geodp.mechanisms.budgets import parse_budget
-from geodp.mechanisms.certified import CertifiedDistribution, PublicInputs, map_records
+from geodp.release.bands import LEVELS, band_radii, simulated_errors
+from geodp.release.draw import run_plan
 from geodp.release.files import read_release, write_release
 from geodp.release.hypotheses import ASSUMED, ReleaseGuarantee, check_hypotheses
-from geodp.samplers import public_points
+from geodp.release.planning import ReleasePlan
+from geodp.release.subjects import subject_records
 from geodp.samplers.integer_choice import system_bits
 
 
@@ -34,24 +34,51 @@ class Release:
         Point of the geodesic in the middle of the covariate's range.
     shooting_vector : ndarray, shape point_shape
         Tangent vector at the footpoint, as long as the geodesic over the whole range.
-    public : PublicInputs
+    number : float
+        Number of subjects, public or noisy.
+    moments : ndarray, shape (2,)
+        Mean and mean square of the covariates, scaled to -1/2 to 1/2: as assumed, or noisy.
+    plan : ReleasePlan
     guarantee : ReleaseGuarantee
-    sampler : str
-        Description of the sampler and its public settings.
     """
 
     footpoint: np.ndarray
     shooting_vector: np.ndarray
-    public: PublicInputs
+    number: float
+    moments: np.ndarray
+    plan: ReleasePlan
     guarantee: ReleaseGuarantee
-    sampler: str
 
     def predict(self, covariates: ArrayLike) -> np.ndarray:
         """Predictions (m, *point_shape): points of the geodesic at covariates (m,)."""
-        low, high = self.public.covariate_range
-        manifold = self.public.manifold
-        x = (np.asarray(covariates, dtype=float) - 0.5 * (low + high)) / (high - low)
+        manifold = self.plan.assumptions.manifold
+        x = self._places(covariates)
         return manifold.exp(self.footpoint, manifold.expand(x) * self.shooting_vector)
+
+    def band(self, covariates: ArrayLike, level: float = LEVELS[-1]) -> np.ndarray:
+        """Radius (m,) of the ball about each prediction that holds the true one.
+
+        Parameters
+        ----------
+        covariates : array, shape (m,)
+        level : float
+            Probability that it does, for each covariate by itself, if the assumptions are right.
+
+        Returns
+        -------
+        ndarray, shape (m,)
+            In the manifold's unit of length.
+        """
+        if not 0.0 < level < 1.0:
+            raise DataError(f"level is {level}: give a probability, such as 0.95")
+        state = np.stack([self.footpoint, self.shooting_vector])
+        manifold = self.plan.assumptions.manifold
+        return band_radii(manifold, self._errors, state, self._places(covariates), [level])[0]
+
+    @cached_property
+    def _errors(self):
+        """Simulated errors of releases of this plan."""
+        return simulated_errors(self.plan)
 
     def save(self, path: str | Path) -> None:
         """Write the release to a new file, as JSON with all digits.
@@ -87,14 +114,22 @@ class Release:
         """
         return cls(**read_release(path))
 
+    def _places(self, covariates):
+        """Covariates in units of their range, from its middle."""
+        low, high = self.plan.assumptions.covariate_range
+        return (np.asarray(covariates, dtype=float) - 0.5 * (low + high)) / (high - low)
+
     def __repr__(self):
-        public, epsilon = self.public, self.guarantee.epsilon
-        return f"<Release on {public.manifold.name}: {public.number} subjects, epsilon {epsilon}>"
+        assumptions, budget = self.plan.assumptions, self.plan.budget
+        return (
+            f"<Release on {assumptions.manifold.name}: {self.number:g} subjects, "
+            f"{budget.unit} {budget.amount}>"
+        )
 
     def __str__(self):
-        public = self.public
-        low, high = public.covariate_range
-        length = float(public.manifold.norm(self.footpoint, self.shooting_vector))
+        assumptions = self.plan.assumptions
+        low, high = assumptions.covariate_range
+        length = float(assumptions.manifold.norm(self.footpoint, self.shooting_vector))
         assumed = [
             _wrapped(f"  {each.name}: {each.statement}")
             for each in self.guarantee.hypotheses
@@ -103,28 +138,26 @@ class Release:
         return "\n".join(
             [
                 _wrapped(
-                    f"A geodesic on {public.manifold.name}, released with {self.guarantee.words()}."
+                    f"A geodesic on {assumptions.manifold.name}, released with "
+                    f"{self.guarantee.words()}."
                 ),
                 "",
                 f"Footpoint, where the covariate is {0.5 * (low + high):g}:",
                 _numbers(self.footpoint),
                 f"Shooting vector, from covariate {low:g} to {high:g}, of length {length:.6g}:",
                 _numbers(self.shooting_vector),
+                f"Predicted error: {self.plan.error:.3g}; without privacy "
+                f"{self.plan.error_without_privacy:.3g}, without data "
+                f"{self.plan.error_without_data:.3g}.",
                 "",
                 "No code can check these assumptions; whoever released it answers for them:",
                 *assumed,
                 "",
                 "Public inputs, chosen without looking at the data:",
-                f"  number of subjects: {public.number}",
-                f"  range of the covariate: {low:g} to {high:g}",
-                f"  footpoints within {public.footpoint_radius:g} of the centre",
-                _numbers(public.centre),
-                f"  shooting vectors of length {public.shooting_vector_length:g} at most",
-                f"  scales: gradient {public.gradient_scale:.6g}, loss {public.loss_scale:.6g}, "
-                f"offset {public.loss_offset:.6g}",
+                *(_wrapped(f"  {line}") for line in assumptions.lines()),
                 "",
                 "Drawn by:",
-                *(_wrapped(f"  {stage}") for stage in self.sampler.split(", then ")),
+                *(_wrapped(f"  {stage.describe()}") for stage in self.plan.stages),
             ]
         )
 
@@ -141,26 +174,18 @@ def _numbers(array):
 
 
 def release_geodesic(
-    public: PublicInputs,
-    covariates: ArrayLike,
-    points: ArrayLike,
-    epsilon: str,
-    stages: Sequence[public_points.Stage],
-    subjects: ArrayLike | None = None,
+    plan: ReleasePlan, covariates: ArrayLike, points: ArrayLike, subjects: ArrayLike | str
 ) -> Release:
     """Draw one geodesic under differential privacy.
 
     Parameters
     ----------
-    public : PublicInputs
-    covariates : ndarray, shape (n,)
-    points : ndarray, shape (n, *point_shape)
-    epsilon : str
-        The budget as decimal text, which is exact.
-    stages : sequence of `public_points.Stage`
-        Those of `plan_release`; their budgets add up to epsilon.
-    subjects : array, shape (n,), optional
-        Labels of the subjects, of which each must have one record; see `map_records`.
+    plan : ReleasePlan
+        Of `plan_release`, from public assumptions.
+    covariates : array, shape (n,)
+    points : array, shape (n, *point_shape)
+    subjects : array, shape (n,), or "one record each"
+        Whose each record is: the unit of privacy is a subject with all its records.
 
     Returns
     -------
@@ -169,21 +194,16 @@ def release_geodesic(
     Raises
     ------
     DataError
-        Inputs that cannot be used, such as several records of a subject, or a hypothesis of the
-        theorem that fails.
+        Shapes do not go together, or the number of subjects is not the public one.
     """
-    budget = parse_budget(epsilon, "epsilon")
-    public_points.check_stages(stages)
-    if sum(stage.epsilon for stage in stages) != Fraction(budget):
-        raise DataError("the budgets of the stages do not add up to epsilon: correct them")
-    certified = CertifiedDistribution(public, map_records(public, covariates, points, subjects))
-    if certified.records.covariates.ndim != 1:
-        raise DataError("a release is of one data set: give covariates as one row of numbers")
-    state = public_points.draw(certified, stages, system_bits)[0]
-    by_stage = [stage.rescaled(certified) for stage in stages]
-    guarantee = ReleaseGuarantee(budget, check_hypotheses(by_stage, state))
+    records = subject_records(plan.assumptions, covariates, points, subjects)
+    hypotheses = check_hypotheses(plan, records, system_bits)
+    assumptions = plan.assumptions
+    guarantee = ReleaseGuarantee(
+        plan.budget, assumptions.neighbours, assumptions.records_per_subject, hypotheses
+    )
     if not guarantee.holds:
         raise DataError(f"nothing is released, since there is {guarantee.words()}")
-    described = ", then ".join(stage.describe(public) for stage in stages)
-    footpoint, shooting_vector = certified.space.parts(state)
-    return Release(footpoint, shooting_vector, public, guarantee, described)
+    found = run_plan(plan, records, system_bits)
+    footpoint, shooting_vector = found.state
+    return Release(footpoint, shooting_vector, found.number, found.moments, plan, guarantee)

@@ -1,270 +1,267 @@
-"""Plans of releases in stages, with their predicted errors, from public assumptions alone.
+"""Stages of a release: each is private by itself, and starts from what those before released.
 
-A stage draws from finitely many points about the draw of the stage before.  More stages resolve the
-geodesic more finely, and each spends budget.  Releases are simulated under the assumptions of
-`geodp.release.planner`: flat space, and scores at their means.  A plan is a function of public
-assumptions, and the same at every call.
+* `PointsStage` chooses among public points by their clipped losses (exponential mechanism).
+* `CountStage` releases how many subjects there are, `MomentsStage` how their covariates are spread.
+* `NoisyStep` releases clipped gradient sums with noise, and takes a Gauss-Newton step.
+
+Attributes of stages are public.  ``budget`` is in the unit of the release: epsilon or rho.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from functools import lru_cache
 
 import numpy as np
 
 from geodp.errors import DataError
-from geodp.manifolds.supports import even_balls
-from geodp.mechanisms.budgets import parse_budget
-from geodp.mechanisms.certified import Scales
-from geodp.release.planner import MeanScores, Planner, Prediction
-from geodp.samplers.public_points import Stage
-
-# Points of each stage: of a single one, of two, of three, of more; and with many subjects, whose
-# scores take long.
-POINTS = (1 << 16, 1 << 14, 1 << 14, 1 << 12)
-MANY_SUBJECTS, FEW_POINTS = 4000, 1 << 12
-
-# Search grid: number of stages, as multiples of a guess; growth of the budget from stage to stage;
-# and pattern radii, in root mean squared errors of the stage before, in few and in many dimensions.
-# The number of stages is chosen with the first growth and radius.
-COUNTS = (0.7, 1.0, 1.4, 2.0)
-MOST_STAGES = 40
-GROWTHS = (1.2, 0.9, 1.6)
-FEW_DIMENSIONS = 4
-REACHES, REACHES_IN_MANY = (1.4, 2.0, 2.8), (0.8, 1.1)
-
-# Simulated releases of a candidate; and of each finalist, of which the best is chosen.  A few large
-# errors dominate a mean squared error, so finalists are simulated again.
-COMPARED, PREDICTED, FINALISTS = 192, 384, 3
-
-# Score the NEAR nearest points exactly and a random FAR of the rest, reweighted.  AT_ONCE distances
-# are held at a time; FOR_MISFIT releases measure how near the best point is.
-NEAR, FAR = 768, 768
-AT_ONCE = 1 << 20
-FOR_MISFIT = 48
-
-SEED = 20261121
-
-# Nodes of the covariate's range.
-COVARIATES = 4
-
-# The misfit of a stage is the distance of its best point from the truth.  These multiples of it are
-# added to the scales of the gradient and of the loss, and of its square to the loss offset.
-MISFIT_GRADIENT, MISFIT_LOSS, MISFIT_OFFSET = 3.0, 2.2, 0.5
-
-# Budgets of stages are whole multiples of this share.
-GRAIN = 1 << 12
+from geodp.release.accounting import PURE, UNITS, choice_cost
+from geodp.release.simulation import EVEN, Covariates
 
 
 @dataclass(frozen=True)
-class ReleasePlan:
-    """Scales and stages of a release, with its predicted error.
+class Stage:
+    """What stages have in common.
 
     Attributes
     ----------
-    scales : Scales
-        For the public inputs of the release.
-    stages : tuple of Stage
-        For `geodp.release.release.release_geodesic`.
-    prediction : Prediction
+    budget : Fraction
+    unit : {"epsilon", "rho"}
     """
 
-    scales: Scales
-    stages: tuple
-    prediction: Prediction
+    budget: Fraction
+    unit: str = PURE
+
+    def __post_init__(self):
+        # Sums of fractions are exact, those of floats are rounded.
+        object.__setattr__(self, "budget", Fraction(self.budget))
+        if self.budget <= 0:
+            raise DataError(f"a stage has budget {self.budget}: give each one above zero")
+        if self.unit not in UNITS:
+            raise DataError(f"a stage has budget unit {self.unit!r}: give {' or '.join(UNITS)}")
+
+    def _refuse_unless_positive(self, name):
+        value = getattr(self, name)
+        if not (np.isfinite(value) and value > 0.0):
+            raise DataError(f"a stage has {name} {value}: give a positive number")
 
 
-def plan_release(
-    planner: Planner,
-    number: int,
-    epsilon: str,
-    scales: Scales | None = None,
-    points: int | None = None,
-) -> ReleasePlan:
-    """Find the stages with the smallest simulated error, from public assumptions alone.
+@dataclass(frozen=True)
+class PointsStage(Stage):
+    """One choice among public points.
 
-    Parameters
+    Attributes
     ----------
-    planner : Planner
-        The assumptions, with the combined score and both blocks unknown.
-    number : int
-        Number of subjects.
-    epsilon : str
-        The budget as decimal text.
-    scales : Scales, optional
-        By default the best for exact draws from the distribution on its whole support.
-    points : int, optional
-        Points of each stage, a power of two.
-
-    Returns
-    -------
-    ReleasePlan
-
-    Raises
-    ------
-    DataError
-        A budget, a number or a planner other than described.
+    epsilon : Fraction
+        Of the exponential mechanism; what it costs is the stage's budget.
+    points : int
+        A power of two.
+    clip : float
+        Length at which residuals are clipped in the loss.
+    radii : tuple of float, optional
+        Radii of the pattern about the state before, of footpoints and of shooting vectors.  A first
+        stage has none: its points fill the support.
     """
-    budget = Fraction(parse_budget(epsilon, "epsilon"))
-    if planner.score_name != "combined" or len(planner.unknown) != 2:
-        raise DataError("planner: releases are planned for the combined score and both blocks")
-    limit = planner.predict(number, float(budget), scales)
-    found = {}
 
-    def error(count, growth, reach):
-        each = points or _points(number, count)
-        budgets = _budgets(budget, count, growth)
-        found[count, growth, reach] = _designed(planner, number, budgets, reach, limit.scales, each)
-        return found[count, growth, reach][1]
+    epsilon: Fraction = Fraction(0)
+    points: int = 0
+    clip: float = 0.0
+    radii: tuple[float, float] | None = None
 
-    reaches = REACHES if planner.dim <= FEW_DIMENSIONS else REACHES_IN_MANY
-    guess = _guessed_count(planner, limit)
-    counts = {int(np.clip(round(factor * guess), 1, MOST_STAGES)) for factor in COUNTS}
-    count = min(sorted(counts), key=lambda count: error(count, GROWTHS[0], reaches[0]))
-    if count > 1:
-        growth = min(GROWTHS, key=lambda growth: error(count, growth, reaches[0]))
-        for reach in reaches[1:]:
-            error(count, growth, reach)
-    plans = [
-        ReleasePlan(limit.scales, stages, _predicted(planner, number, budget, limit.scales, stages))
-        for stages, _ in sorted(found.values(), key=lambda pair: pair[1])[:FINALISTS]
-    ]
-    return min(plans, key=lambda plan: plan.prediction.curve)
+    @classmethod
+    def of(cls, epsilon, unit, points, clip, radii=None):
+        return cls(choice_cost(epsilon, unit), unit, Fraction(epsilon), points, clip, radii)
 
+    def __post_init__(self):
+        super().__post_init__()
+        object.__setattr__(self, "epsilon", Fraction(self.epsilon))
+        if choice_cost(self.epsilon, self.unit) != self.budget:
+            raise DataError(
+                f"a stage chooses with epsilon {self.epsilon}, which does not cost its budget "
+                f"{self.budget}: give the one that does"
+            )
+        if self.points < 2 or self.points & (self.points - 1):
+            raise DataError(f"a stage has {self.points} points: give a power of two")
+        self._refuse_unless_positive("clip")
+        if self.radii is not None:
+            radii = np.asarray(self.radii)
+            if radii.shape != (2,) or not np.all(np.isfinite(radii) & (radii > 0)):
+                raise DataError(f"a stage has radii {self.radii}: give two positive numbers")
 
-def _guessed_count(planner, limit):
-    """Number of stages to the error of the limit, if each gains the entropy of its points."""
-    nats = 2 * planner.dim * np.log(limit.curve_without_data / limit.curve) / 2.0
-    return max(1.0, nats / np.log(POINTS[-1]))
-
-
-def _points(number, count):
-    if number > MANY_SUBJECTS:
-        return FEW_POINTS
-    return POINTS[min(count, len(POINTS)) - 1]
+    def describe(self):
+        """The stage in words, for a release."""
+        where = "of the support"
+        if self.radii is not None:
+            where = f"within {self.radii[0]:.4g} and {self.radii[1]:.4g} of the state before"
+        return (
+            f"exact choice among {self.points} public points {where} by losses clipped at "
+            f"{self.clip:.4g}, {self.unit} {float(self.budget):.4g}"
+        )
 
 
-def _budgets(epsilon, count, growth):
-    """Budgets of stages in geometric progression, with an exact sum."""
-    shares = growth ** np.arange(count)
-    parts = np.maximum(1, np.rint(GRAIN * shares / np.sum(shares)).astype(int))[:-1]
-    budgets = [epsilon * Fraction(int(part), GRAIN) for part in parts]
-    return [*budgets, epsilon - sum(budgets)]
+@dataclass(frozen=True)
+class CountStage(Stage):
+    """Release of the number of subjects, where neighbours differ in it."""
+
+    def describe(self):
+        """The stage in words, for a release."""
+        return f"noisy number of subjects, {self.unit} {float(self.budget):.4g}"
 
 
-def _designed(planner, number, budgets, reach, base, points):
-    """Stages with radii from simulated errors, and their mean squared error."""
-    rng = np.random.default_rng(SEED)
-    errors, strays = _first_errors(rng, planner, COMPARED), rng.normal(size=COMPARED)
-    radii: Any = None
-    stages: list = []
-    for budget in budgets:
-        stage = Stage(budget, points, radii, base)
-        stage = replace(stage, scales=_widened(base, _misfit(planner, errors, stage)))
-        errors, by_loss = _choose(rng, planner, errors, strays, number, stage)
-        stages.append(stage)
-        typical = np.sqrt(np.mean(np.sum(errors**2, axis=-1), axis=0))
-        radii = tuple(float(each) for each in np.minimum(reach * typical, planner.radii))
-    return tuple(stages), _curve(_squares(planner, number, errors, by_loss, stages))
+# Ratio of the noise scales of the sums of covariates and of their squares.
+MOMENT_RATIO = 4
+
+# Bounds of privacy loss, per scale of the noise of sums of covariates, for the replacement of one
+# subject and for the addition or removal of one; see `docs/certified.md`.
+LAPLACE_MOMENTS = {2: Fraction(25, 16), 1: Fraction(3, 2)}
+GAUSSIAN_MOMENTS = {2: Fraction(13, 10), 1: Fraction(5, 4)}
+
+# Beta distributions that covariates may have, besides an even spread, which gets half the weight.
+SHAPES = (0.3, 0.6, 1.0, 2.0, 4.0, 8.0)
+EVEN_WEIGHT = 0.5
 
 
-def _predicted(planner, number, epsilon, base, stages):
-    """`Prediction` for stages, from simulated releases independent of those that chose them."""
-    rng = np.random.default_rng([SEED, 1])
-    errors, strays = _first_errors(rng, planner, PREDICTED), rng.normal(size=PREDICTED)
-    for stage in stages:
-        errors, by_loss = _choose(rng, planner, errors, strays, number, stage)
-    squares = _squares(planner, number, errors, by_loss, stages)
-    return planner.prediction(number, float(epsilon), base, squares)
+@lru_cache(maxsize=1)
+def _candidates():
+    """Moments (candidates, 2) of distributions of covariates, and their prior log weights."""
+    found = [Covariates.beta(a, b).moments for a in SHAPES for b in SHAPES if (a, b) != (1.0, 1.0)]
+    shares = np.full(len(found) + 1, (1.0 - EVEN_WEIGHT) / len(found))
+    shares[-1] = EVEN_WEIGHT
+    return np.array([*found, EVEN.moments]), np.log(shares)
 
 
-def _squares(planner, number, errors, by_loss, stages):
-    """Mean squared errors (2,) after the last stage, that of the estimate included."""
-    estimate = planner.estimate(number, stages[-1].scales, np.mean(by_loss))
-    return np.mean(np.sum(errors**2, axis=-1), axis=0) + estimate
+@dataclass(frozen=True)
+class MomentsStage(Stage):
+    """Release of the sums over subjects of the covariate and of its square."""
+
+    def scale(self, changes):
+        """Scale of the noise of the sum of covariates: of a Laplace, or of a normal distribution.
+
+        That of the sum of squares is `MOMENT_RATIO` times smaller.
+        """
+        if self.unit == PURE:
+            return float(LAPLACE_MOMENTS[changes] / self.budget)
+        return float(np.sqrt(float(GAUSSIAN_MOMENTS[changes] / (2 * self.budget))))
+
+    def simulated_noise(self, rng, releases, changes):
+        """Noise (releases, 2) of both sums."""
+        draw = rng.laplace if self.unit == PURE else rng.normal
+        scale = self.scale(changes)
+        return draw(size=(releases, 2)) * [scale, scale / MOMENT_RATIO]
+
+    def moments(self, noisy, number, changes):
+        """Mean and mean square (*batch, 2) of covariates, given their noisy values.
+
+        They are means over a family of distributions, weighted by how well each agrees with what
+        was released, so that noise alone leaves the assumption of an even spread as it is.
+        """
+        found, log_prior = _candidates()
+        scale = self.scale(changes) / number * np.array([1.0, 1.0 / MOMENT_RATIO])
+        # Clustered covariates may lie between members of the family.
+        scale = np.hypot(scale, [0.02, 0.005])
+        away = np.abs(noisy[..., None, :] - found) / scale
+        fit = away if self.unit == PURE else 0.5 * away**2
+        logs = log_prior - np.sum(fit, axis=-1)
+        weights = np.exp(logs - np.max(logs, axis=-1, keepdims=True))
+        weights /= np.sum(weights, axis=-1, keepdims=True)
+        return weights @ found
+
+    def describe(self):
+        """The stage in words, for a release."""
+        return f"noisy moments of the covariates, {self.unit} {float(self.budget):.4g}"
 
 
-def _first_errors(rng, planner, number):
-    """Errors (number, 2, dim) before the first stage: minus uniform draws from the support."""
-    normal = rng.normal(size=(number, 2, planner.dim))
-    level = rng.random((number, 2, 1)) ** (1.0 / planner.dim)
-    return -planner.radii[:, None] * level * normal / np.linalg.norm(normal, axis=-1, keepdims=True)
+# Gaussian noise: variances of the sums of a and of 2 b, in units of (changes tau)^2 / (2 rho).
+# Then 1 / 11/4 + 1 / 11/7 = 1, which makes the cost rho; the ratio is within 1e-3 of the best.
+GAUSSIAN_VARIANCES = Fraction(11, 4), Fraction(11, 7)
 
 
-def _curve(squares):
-    """Squared error of a geodesic from those of its blocks, over the covariate's range."""
-    return squares[..., 0] + squares[..., 1] / 12.0
+@dataclass(frozen=True)
+class NoisyStep(Stage):
+    """One private Gauss-Newton step.
 
-
-def _widened(base, misfit):
-    """Scales for residuals about the best of a stage's points, which add a misfit to their own."""
-    loss = np.hypot(base.loss_scale, MISFIT_LOSS * misfit)
-    gradient = np.hypot(base.gradient_scale, MISFIT_GRADIENT * misfit)
-    offset = base.loss_offset * base.loss_scale**2 + MISFIT_OFFSET * misfit**2
-    return Scales(float(gradient), float(loss), float(offset / loss**2))
-
-
-def _pattern(planner, stage):
-    """Points of a stage (points, 2, dim) relative to the draw before."""
-    pattern = even_balls((planner.dim, planner.dim), stage.points).reshape((-1, 2, planner.dim))
-    if stage.radii is None:
-        return planner.radii[:, None] * pattern
-    # A later stage may stay where it is.
-    pattern = np.concatenate([pattern, np.zeros((1, 2, planner.dim))])
-    return np.array(stage.radii)[:, None] * pattern
-
-
-def _products(errors, pattern, first, second):
-    """Inner products of blocks of the errors of all points; (releases, points)."""
-    own = np.sum(errors[:, first] * errors[:, second], axis=-1)[:, None]
-    moved = np.sum(pattern[:, first] * pattern[:, second], axis=-1)
-    crossed = errors[:, first] @ pattern[:, second].T
-    if first == second:
-        return np.maximum(own + moved + 2.0 * crossed, 0.0)
-    return own + moved + crossed + errors[:, second] @ pattern[:, first].T
-
-
-def _misfit(planner, errors, stage):
-    """Typical distance of the best point from the truth."""
-    pattern, errors = _pattern(planner, stage), errors[:FOR_MISFIT]
-    squares = [_products(errors, pattern, block, block) for block in (0, 1)]
-    return float(np.sqrt(np.mean(np.min(_curve(np.stack(squares, axis=-1)), axis=1))))
-
-
-def _choose(rng, planner, errors, strays, number, stage):
-    """Errors (releases, 2, dim) after a stage, and whether the loss was the larger term.
-
-    ``strays`` holds the deviation of each release's mean loss from its expectation, in standard
-    deviations; it is the same in all stages, since the records are.
+    Attributes
+    ----------
+    clip : float
+        tau: the hull norm to which a subject's contribution is clipped.
+    kept : float
+        Part of a small error that is left in mean clipped contributions.
+    prior : tuple of float
+        Mean squared errors of a coordinate of the footpoint and of the shooting vector before the
+        step, as simulated from public assumptions.
     """
-    pattern = _pattern(planner, stage)
-    rows = max(1, AT_ONCE // len(pattern))
-    found = []
-    for start in range(0, len(errors), rows):
-        some = slice(start, start + rows)
-        found.append(_choose_some(rng, planner, errors[some], strays[some], pattern, number, stage))
-    return tuple(np.concatenate(parts) for parts in zip(*found, strict=True))
 
+    clip: float = 0.0
+    kept: float = 1.0
+    prior: tuple[float, float] = (1.0, 1.0)
 
-def _choose_some(rng, planner, errors, strays, pattern, number, stage):
-    products = [_products(errors, pattern, *pair) for pair in ((0, 0), (1, 1), (0, 1))]
-    chosen = np.broadcast_to(np.arange(len(pattern)), products[0].shape)
-    log_weight = np.zeros(len(pattern))
-    others = len(pattern) - NEAR
-    if others > FAR:
-        order = np.argpartition(products[0] + products[1] / 12.0, NEAR, axis=1)
-        far = NEAR + rng.choice(others, FAR, replace=False)
-        chosen = order[:, np.concatenate([np.arange(NEAR), far])]
-        log_weight = np.repeat([0.0, np.log(others / FAR)], [NEAR, FAR])
-        products = [np.take_along_axis(each, chosen, axis=1) for each in products]
-    scales = stage.scales
-    footpoint, vector, product = products
-    means = MeanScores(planner, footpoint, vector, product, COVARIATES)
-    stray = planner.stray(scales.loss_scale) / np.sqrt(number)
-    level = means.loss(scales.loss_scale) - scales.loss_offset
-    level += stray * strays[:, None]
-    gradient = means.gradient(scales.gradient_scale)
-    exponent = log_weight - 0.5 * number * float(stage.epsilon) * np.maximum(level, gradient)
-    place = np.argmax(exponent + rng.gumbel(size=exponent.shape), axis=1)[:, None]
-    by_loss = np.take_along_axis(level > gradient, place, axis=1)[:, 0]
-    return errors + pattern[np.take_along_axis(chosen, place, axis=1)[:, 0]], by_loss
+    def __post_init__(self):
+        super().__post_init__()
+        self._refuse_unless_positive("clip")
+        self._refuse_unless_positive("kept")
+        if np.shape(self.prior) != (2,) or not np.all(np.asarray(self.prior) > 0.0):
+            raise DataError(f"a stage has prior {self.prior}: give two positive numbers")
+
+    def describe(self):
+        """The stage in words, for a release."""
+        kind = "K-norm" if self.unit == PURE else "Gaussian"
+        return (
+            f"Gauss-Newton step by gradients clipped to {self.clip:.4g} with exact {kind} noise, "
+            f"{self.unit} {float(self.budget):.4g}"
+        )
+
+    def noise_variances(self, changes, dim):
+        """Variances of a coordinate of the noise of the sums of a and of b."""
+        if self.unit == PURE:
+            # Gamma(d) lengths in uniform directions, at both ends.
+            end = (dim + 1) * (changes * self.clip / float(self.budget)) ** 2
+            return 2.0 * end, 0.5 * end
+        unit = (changes * self.clip) ** 2 / (2.0 * float(self.budget))
+        first, second = (float(each) for each in GAUSSIAN_VARIANCES)
+        return first * unit, 0.25 * second * unit
+
+    def simulated_noise(self, rng, shape, changes):
+        """Noise (releases, 2, dim) of the sums of a and b."""
+        normal = rng.normal(size=shape)
+        if self.unit != PURE:
+            return normal * np.sqrt(self.noise_variances(changes, shape[-1]))[:, None]
+        length = rng.gamma(shape[-1], changes * self.clip / float(self.budget), (*shape[:2], 1))
+        ends = normal * (length / np.linalg.norm(normal, axis=-1, keepdims=True))
+        return np.stack([ends[:, 0] + ends[:, 1], 0.5 * (ends[:, 0] - ends[:, 1])], axis=1)
+
+    def change(self, means, moments, number, changes, dim, covariance=None):
+        """The step for noisy means of contributions: the best linear one, a Kalman filter's.
+
+        Parameters
+        ----------
+        means : ndarray, shape (*batch, 2, dim)
+        moments : ndarray, shape (*batch, 2)
+            Mean and mean square of the covariate.
+        number : float
+        changes : int
+        dim : int
+        covariance : ndarray, shape (*batch, 2, 2), optional
+            Of a coordinate of the errors of footpoint and shooting vector, after steps before.
+
+        Returns
+        -------
+        change : ndarray, shape (*batch, 2, dim)
+        covariance : ndarray, shape (*batch, 2, 2)
+            After the step.
+        """
+        mean, square = moments[..., 0], moments[..., 1]
+        one = np.ones_like(mean)
+        hessian = self.kept * np.stack(
+            [np.stack([one, mean], axis=-1), np.stack([mean, square], axis=-1)], axis=-2
+        )
+        prior = np.broadcast_to(np.diag(self.prior), hessian.shape)
+        if covariance is not None:
+            # With other covariates than simulated errors may shrink less than they did there.
+            missing = np.maximum(prior - covariance, 0.0) * np.eye(2)
+            prior = covariance + missing
+        noise = np.diag(self.noise_variances(changes, dim)) / number**2
+        # P H (H P H + N)^-1
+        spread = hessian @ prior @ hessian + noise
+        gain = np.swapaxes(np.linalg.solve(spread, hessian @ prior), -1, -2)
+        left = np.eye(2) - gain @ hessian
+        after = left @ prior @ np.swapaxes(left, -1, -2) + gain @ noise @ np.swapaxes(gain, -1, -2)
+        return gain @ means, after

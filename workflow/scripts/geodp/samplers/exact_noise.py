@@ -99,7 +99,7 @@ def discrete_gaussian(bits, variance):
         raise ValueError("the variance is above zero")
     width = isqrt(variance.numerator // variance.denominator) + 1
     while True:
-        y = _discrete_laplace(bits, width)
+        y = discrete_laplace(bits, width)
         if _happens_exp(bits, (abs(y) - variance / width) ** 2 / (2 * variance)):
             return y
 
@@ -130,8 +130,25 @@ def _happens_exp(bits, exponent):
     return k % 2 == 1
 
 
-def _discrete_laplace(bits, width):
-    """An integer ``y`` with probability proportional to ``exp(-|y| / width)``; algorithm 2."""
+def discrete_laplace(bits, scale):
+    """An integer ``y`` with probability proportional to ``exp(-|y| / scale)``; algorithm 2.
+
+    Parameters
+    ----------
+    bits : callable
+        As for `rounded_laplace`.
+    scale : Fraction
+        Above zero.
+
+    Returns
+    -------
+    int
+    """
+    scale = Fraction(scale)
+    if scale <= 0:
+        raise ValueError("the scale is above zero")
+    # Of scale t / s, draws of scale t are divided by s.
+    width, divisor = scale.numerator, scale.denominator
     while True:
         part = _below(bits, width)
         if not _happens_exp(bits, Fraction(part, width)):
@@ -139,7 +156,7 @@ def _discrete_laplace(bits, width):
         whole = 0
         while _happens_exp(bits, Fraction(1)):
             whole += 1
-        size = part + width * whole
+        size = (part + width * whole) // divisor
         negative = bits(1)
         # Zero has one sign.
         if size or not negative:

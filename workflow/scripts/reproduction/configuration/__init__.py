@@ -19,12 +19,13 @@ __all__ = [
 ]
 
 
-# Module and Pydantic model of each file under config, by the file's name without its ending.
+# Module and Pydantic model of each file under config, by the name of its schema.
 MODELS = {
     "config": "reproduction.configuration.reproduction:ReproductionSettings",
     "audit": "reproduction.configuration.audit:AuditSettings",
     "benchmark": "reproduction.configuration.benchmark:BenchmarkSettings",
     "utility": "reproduction.configuration.utility:UtilitySettings",
+    "release": "geodp.release.settings:ReleaseSettings",
 }
 
 

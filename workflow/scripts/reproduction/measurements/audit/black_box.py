@@ -6,20 +6,30 @@ import numpy as np
 import pandas as pd
 
 from geodp.audit.attack import attack, dependence
-from geodp.audit.published import two_points
 from geodp.audit.search import Pair
 from geodp.data.simulate import simulate_geodesic_data
 from geodp.manifolds.registry import make_manifold
 from geodp.mechanisms.base import PublicSettings
-from geodp.mechanisms.certified import CertifiedDistribution, map_records
 from geodp.mechanisms.kng_as_published import KNGAsPublished
 from geodp.models.geodesic import GeodesicModel
 from geodp.randomness import random_stream
-from geodp.samplers import choice, public_points
+from geodp.release.accounting import PURE
+from geodp.release.assumptions import Assumptions
+from geodp.release.contributions import LOSS_LATTICE, loss_sums
+from geodp.release.draw import VOLUME_BITS
+from geodp.release.stages import PointsStage
+from geodp.release.subjects import ONE_EACH, subject_records
+from geodp.samplers import choice
 from geodp.samplers.base import run
-from geodp.samplers.integer_choice import generator_bits
-from reproduction.measurements.audit.setting import CERTIFIED, two_point_inputs
+from geodp.samplers.integer_choice import ExactChoice, generator_bits
+from reproduction.measurements.audit.setting import CENTRE, CERTIFIED, SPHERE, UNIT
 from reproduction.measurements.rats import observed_rats
+
+# Length of geodesics, next to none: the attacks are on footpoints.
+NO_LENGTH = 1e-3
+
+# On the sphere: number of records, and radius of the ball of footpoints.
+SPHERE_RECORDS, SPHERE_RADIUS = 5, 2.0
 
 
 def published_footpoints(manifold, budget, data_radius=None):
@@ -44,16 +54,19 @@ def published_footpoints(manifold, budget, data_radius=None):
     return draw
 
 
-def released_geodesics(public, budget, power):
-    """The certified mechanism's draws as a release makes them, but for where random bits come from.
+def first_choice(budget, power, clip):
+    """A stage that spends all of a budget on one choice among 2^power public points."""
+    return PointsStage.of(Fraction(str(budget)), PURE, 1 << power, clip)
+
+
+def released_geodesics(assumptions, stage):
+    """Draws of a release by one choice among public points, but for where random bits come from.
 
     Parameters
     ----------
-    public : PublicInputs
-    budget : float
-        At which it is run.
-    power : int
-        One choice is made, among 2^power public points.
+    assumptions : Assumptions
+    stage : PointsStage
+        A first one.
 
     Returns
     -------
@@ -61,12 +74,18 @@ def released_geodesics(public, budget, power):
         From a generator, data (covariates, points) and a number to draws (number, 2,
         *point_shape).
     """
-    stages = (public_points.Stage(Fraction(str(budget)), 1 << power),)
 
     def draw(rng, data, number):
-        covariates, points = (part[None] for part in data)
-        distribution = CertifiedDistribution(public, map_records(public, covariates, points))
-        return public_points.draw(distribution, stages, generator_bits(rng), number)[0]
+        # As `geodp.release.draw.run_plan`, whose losses would be summed again for each draw.
+        records = subject_records(assumptions, *data, ONE_EACH)
+        states, volumes = assumptions.support.even_points(stage.points)
+        weights = np.rint(np.ldexp(volumes, VOLUME_BITS)).astype(np.int64)
+        used = np.flatnonzero(weights > 0)
+        scores = loss_sums(assumptions, records, states[used], stage.clip)
+        rate = stage.epsilon / (assumptions.changes * LOSS_LATTICE)
+        chosen = ExactChoice(weights[used].tolist(), scores.tolist(), rate)
+        bits = generator_bits(rng)
+        return states[used[[chosen.draw(bits) for _ in range(number)]]]
 
     return draw
 
@@ -74,12 +93,10 @@ def released_geodesics(public, budget, power):
 def one_far(manifold, centre, direction, number, place, far):
     """Neighbours that differ in where one record lies: far away on one side or on the other.
 
-    All the others lie in one place of the same line.  On the far side of that place, as seen from
-    the centre, they pull with the last record of one data set and against that of the other; on
-    the near side, where most of a ball of footpoints lies, it is the other way round.  So one
-    density is higher by up to exp(eps / 2) in the small part beyond, and the constant of the other
-    is larger by nearly as much.  On the sphere two records do better (`two_points`): a record and
-    its antipode pull in opposite directions everywhere.
+    All the others lie in one place of the same line.  They hold most draws on their side, where the
+    last record of one data set is near, and that of the other so far away that its loss is
+    clipped.  So the sum of the weights of all points is larger for one by up to exp(eps / 2); and
+    on the other side, where few draws are, the weight itself is larger for the other by as much.
 
     Parameters
     ----------
@@ -134,29 +151,32 @@ def spd_data(seed):
 
 
 def sphere_case(chosen):
-    """A name, public inputs and neighbours on the sphere, from settings."""
-    return "two records", two_point_inputs(chosen["tau"]), two_points(chosen["angle"])
+    """A name, assumptions, limit of losses and neighbours on the sphere, from settings."""
+    assumptions = _assumptions(SPHERE, CENTRE, SPHERE_RADIUS, SPHERE_RECORDS)
+    place = 0.5 * chosen["angle"]
+    direction = SPHERE.frame(CENTRE)[0]
+    pair = one_far(SPHERE, CENTRE, direction, SPHERE_RECORDS, place, place)
+    return "one record opposite", assumptions, chosen["tau"], pair
 
 
 def spd_case(chosen):
     """The same on SPD(2): on the line of multiples of the identity, which no curvature bends."""
     manifold, centre = make_manifold("spd", 2), np.eye(2)
-    public = two_point_inputs(
-        chosen["tau"],
-        manifold,
-        centre,
-        footpoint_radius=chosen["footpoint_radius"],
-        number=chosen["n"],
-    )
+    assumptions = _assumptions(manifold, centre, chosen["footpoint_radius"], chosen["n"])
     direction = centre / manifold.norm(centre, centre)
     pair = one_far(manifold, centre, direction, chosen["n"], chosen["place"], chosen["far"])
-    return "one record far away", public, pair
+    return "one record far away", assumptions, chosen["tau"], pair
+
+
+def _assumptions(manifold, centre, footpoint_radius, number):
+    # No stage here depends on the residual scale.
+    return Assumptions(manifold, centre, footpoint_radius, NO_LENGTH, UNIT, 1.0, number)
 
 
 def measure(settings, rats):
     """Table of lower bounds of budgets from draws alone.
 
-    Draws are of the published footpoint, and of the certified distribution of both blocks.
+    Draws are of the published footpoint, and of releases by one choice among public points.
 
     Parameters
     ----------
@@ -207,13 +227,15 @@ def measure(settings, rats):
         number = chosen["published_draws"]
         pair = mistyped(data)
         keep("footpoint as published", manifold, centre, draw, pair, number, stated, name)
-    for name, public, pair in (sphere_case(chosen["two_points"]), spd_case(chosen["one_far"])):
+    cases = sphere_case(chosen["two_points"]), spd_case(chosen["one_far"])
+    for name, assumptions, clip, pair in cases:
         for run_at in (stated, chosen["times"] * stated):
+            stage = first_choice(run_at, chosen["power"], clip)
             keep(
                 CERTIFIED,
-                public.manifold,
-                public.centre,
-                released_geodesics(public, run_at, chosen["power"]),
+                assumptions.manifold,
+                assumptions.centre,
+                released_geodesics(assumptions, stage),
                 pair,
                 chosen["joint_draws"],
                 run_at,

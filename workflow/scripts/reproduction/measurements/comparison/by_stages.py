@@ -1,8 +1,8 @@
 """Private geodesics in two stages, to compare with the certified distribution.
 
 Each stage has a part of the budget and a distribution of its own, with the proof of
-`docs/certified.md`.  What the second stage has of the first is a draw that may be released, so the
-two budgets add up.
+`docs/certified_distribution.md`.  What the second stage has of the first is a draw that may be
+released, so the two budgets add up.
 
 * *Zoom*: a draw from the certified distribution, then one from the same distribution on a ball
   about the first draw.  The ball is public once that draw is.

@@ -1,6 +1,7 @@
 """Private mechanisms beside one another, each at its best by public assumptions."""
 
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -10,6 +11,8 @@ from geodp.mechanisms.certified import BLOCKS, CertifiedDistribution
 from geodp.mechanisms.certified_target import certified_target
 from geodp.randomness import random_stream
 from geodp.release.planner import Planner
+from geodp.release.simulation import CURVE, EVEN
+from geodp.release.stages import NoisyStep
 from reproduction.measurements.comparison.by_stages import mean_target, slope_target, zoomed_target
 from reproduction.measurements.utility.releases import (
     PUBLISHED,
@@ -31,7 +34,11 @@ SCORES = {
 }
 ZOOM = "two-stage zoom"
 MEAN_THEN_SLOPE = "private mean, then slope"
+TANGENT_SUMS = "noisy sums of logarithms at the centre"
 NOT_PRIVATE = "no privacy"
+
+# Typical residuals by which the limit of logarithms is wider than the reach of the support.
+BEYOND = 2.0
 
 # Draws here are made by chains, of which no budget is proved.
 PROVED = "proved of the distribution"
@@ -119,6 +126,51 @@ def plan_mean_then_slope(planner, number, budget):
         return PlannedStages(budgets, (first.scales, second.scales), np.nan, curve)
 
     return min((one(share) for share in SHARES), key=lambda plan: plan.curve)
+
+
+def plan_tangent_sums(space, number, budget):
+    """Sums of logarithms at the public centre, with noise for the support's reach and a margin."""
+    planner = space.planner
+    reach = planner.footpoint_radius + 0.5 * planner.shooting_vector_length
+    clip = reach + BEYOND * planner.residual_scale * np.sqrt(planner.dim)
+    step = NoisyStep(Fraction(str(budget)), clip=float(clip))
+    variances = np.array(step.noise_variances(2, planner.dim)) / number**2
+    # A coordinate of the sums of logarithms, and of their products with covariates.
+    noise = planner.dim * variances * np.array([1.0, EVEN.moments[1] ** -2.0])
+    typical = planner.residual_scale**2 * planner.dim / number
+    estimate = typical * np.array([1.0, 1.0 / EVEN.moments[1]])
+    return step, PlannedStages((budget,), (), step.clip, float((noise + estimate) @ CURVE))
+
+
+def draw_tangent_sums(rng, data, step, draws):
+    """Linear regression of logarithms in the tangent space at the public centre, by noisy sums.
+
+    With covariates within half a unit of zero a record y contributes ``y / 2 + x y`` and
+    ``y / 2 - x y``, whose lengths add up to that of y, as in a `NoisyStep`.
+    """
+    space, manifold = data.space, data.space.manifold
+    centre, number = space.centre, data.covariates.shape[-1]
+    frame = manifold.frame(centre)
+    logarithms = manifold.coordinates(centre, manifold.log(centre, data.points), frame)
+    lengths = np.linalg.norm(logarithms, axis=-1, keepdims=True)
+    logarithms = logarithms * np.minimum(1.0, step.clip / np.maximum(lengths, 1e-300))
+    x = (data.covariates - 0.5)[..., None]
+    sums = np.stack([np.sum(logarithms, axis=1), np.sum(x * logarithms, axis=1)], axis=1)
+    shape = (len(sums) * draws, 2, manifold.dim)
+    noisy = np.repeat(sums, draws, axis=0) + step.simulated_noise(rng, shape, 2)
+    first, second = np.moveaxis(noisy / number / np.array([[1.0], [EVEN.moments[1]]]), 1, 0)
+    first, second = (
+        manifold.vector(frame, _shortened(part, radius).reshape((len(sums), draws, -1)))
+        for part, radius in zip((first, second), space.planner.radii, strict=True)
+    )
+    footpoints = manifold.exp(centre, first)
+    return Drawn(footpoints, manifold.transport(centre, first, second), "noise of the K-norm")
+
+
+def _shortened(vectors, radius):
+    """Vectors (*batch, dim) no longer than a radius."""
+    lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
+    return vectors * np.minimum(1.0, radius / np.maximum(lengths, 1e-300))
 
 
 def _certified(data, scales, score="combined"):
@@ -232,6 +284,9 @@ def measure(settings, space, number, budget, rats):
     planned = plan_mean_then_slope(space.planner, number, budget)
     drawn = draw_mean_then_slope(stream(MEAN_THEN_SLOPE), data, planned, draws, chains)
     add(MEAN_THEN_SLOPE, PROVED, drawn, planned)
+    step, planned = plan_tangent_sums(space, number, budget)
+    drawn = draw_tangent_sums(stream(TANGENT_SUMS), data, step, draws)
+    add(TANGENT_SUMS, PROVED, drawn, planned)
     drawn = draw_published(stream(PUBLISHED), data, budget, draws, chains)
     add(PUBLISHED, "does not hold", drawn)
     return (pd.DataFrame(rows),)

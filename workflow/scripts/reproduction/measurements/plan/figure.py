@@ -6,7 +6,7 @@ from reproduction.figures.style import new_figure, plot_markers
 
 MARKERS = "osD^vP*X<>"
 
-_WITHOUT_DATA = "a geodesic drawn without looking at the data"
+_WITHOUT_DATA = "the geodesic that stays at the centre"
 
 
 def draw(table, wanted):
@@ -38,7 +38,7 @@ def draw(table, wanted):
         panel.plot(part["n"], of_distribution, color=colour, linewidth=0.7, linestyle="--")
         # One handle that shows line and marker together.
         panel.plot([], [], color=colour, marker=marker, label=f"{budget:g}")
-    panel.plot([], [], color="0.4", linewidth=0.7, linestyle="--", label="exact distribution")
+    panel.plot([], [], color="0.4", linewidth=0.7, linestyle="--", label="certified distribution")
     without = table.drop_duplicates("n")
     panel.plot(
         without["n"],
@@ -79,8 +79,8 @@ def draw(table, wanted):
         f"{first['manifold']}, footpoint within {first['footpoint_radius']:.3g}, shooting vector "
         f"within {first['shooting_vector_length']:.3g}, residuals of {first['residual_scale']:.3g} "
         "in each direction (assumed).\nHollow: noise, a release would say next to nothing of the "
-        "data. Dashed: the distribution that draws among public points come near to.\nNo data were "
-        "looked at.",
+        "data. Dashed: an exact draw from the certified distribution, without stages.\nNo data "
+        "were looked at.",
         fontsize=7,
         color="0.35",
         verticalalignment="top",

@@ -1,4 +1,4 @@
-"""Predicted errors of a certified release over numbers of subjects and budgets."""
+"""Predicted errors of a private release over numbers of subjects and budgets."""
 
 from itertools import product
 
@@ -7,9 +7,15 @@ import pandas as pd
 from joblib import Parallel, delayed
 
 from geodp.mechanisms.certified import Scales
+from geodp.release.accounting import PrivacyBudget
+from geodp.release.assumptions import Assumptions
 from geodp.release.planner import Planner
-from geodp.release.stages import plan_release
+from geodp.release.planning import PREDICTED, SEED, plan_release, run_stages
+from geodp.release.simulation import FlatReleases
 from reproduction.manifolds import study_manifold
+
+# Covariates are fractions of their range, whatever it is.
+UNIT = (0.0, 1.0)
 
 
 def predict(plan, threads=1):
@@ -38,11 +44,29 @@ def predict(plan, threads=1):
         **plan["support"],
         "residual_scale": plan["residual_scale"],
     }
-    cells = product(sorted(plan["n"]), sorted(plan["budgets"]))
+    # A plan depends on the dimension of the space, not on the place.
+    centre = manifold.random_point(np.random.default_rng(SEED))
+    cells = list(product(sorted(plan["n"]), sorted(plan["budgets"])))
     found = Parallel(threads)(
-        delayed(plan_release)(planner, number, budget, scales) for number, budget in cells
+        delayed(plan_release)(
+            Assumptions(
+                manifold,
+                centre,
+                **plan["support"],
+                covariate_range=UNIT,
+                residual_scale=plan["residual_scale"],
+                subjects=number,
+            ),
+            PrivacyBudget(str(budget)),
+        )
+        for number, budget in cells
     )
-    table = pd.DataFrame(assumed | _row(planner, scales, release) for release in found)
+    table = pd.DataFrame(
+        assumed
+        | {"n": number, "budget": budget}
+        | _row(planner.predict(number, budget, scales), each)
+        for (number, budget), each in zip(cells, found, strict=True)
+    )
     wanted = plan["wanted"]
     needed = pd.DataFrame(
         [] if wanted is None else list(_needs(planner, scales, table, wanted)),
@@ -53,22 +77,29 @@ def predict(plan, threads=1):
     return table, needed
 
 
-def _row(planner, scales, release):
-    predicted = release.prediction
-    itself = planner.predict(predicted.number, predicted.budget, scales)
+def _row(itself, release):
+    """Errors of a release by its plan, beside those of an exact draw from the distribution."""
+    footpoint, shooting_vector = _errors_by_block(release)
     return {
-        "n": predicted.number,
-        "budget": predicted.budget,
-        **vars(release.scales),
+        # Of the distribution; stages of a release have their own.
+        **vars(itself.scales),
         "stages": len(release.stages),
-        "footpoint_error": predicted.footpoint**0.5,
-        "shooting_vector_error": predicted.shooting_vector**0.5,
-        "curve_error": predicted.curve**0.5,
+        "footpoint_error": footpoint,
+        "shooting_vector_error": shooting_vector,
+        "curve_error": release.error,
         "curve_error_of_distribution": itself.curve**0.5,
-        "curve_error_without_privacy": predicted.curve_without_privacy**0.5,
-        "curve_error_without_data": predicted.curve_without_data**0.5,
-        "is_noise": predicted.is_noise,
+        "curve_error_without_privacy": release.error_without_privacy,
+        "curve_error_without_data": release.error_without_data,
+        "is_noise": release.is_noise,
     }
+
+
+def _errors_by_block(release):
+    """Root mean squared errors of footpoint and shooting vector, in the plan's own simulation."""
+    rng = np.random.default_rng([SEED, 2])
+    start = FlatReleases.start(release.assumptions, PREDICTED, rng)
+    found = run_stages(start, release.stages, rng)
+    return (float(each) for each in np.sqrt(found.squares + found.estimate_squares))
 
 
 def _needs(planner, scales, table, wanted):

@@ -20,9 +20,13 @@ from geodp.mechanisms.kng_as_published import KNGAsPublished
 from geodp.models.fitting import Fit
 from geodp.models.geodesic import GeodesicModel
 from geodp.randomness import random_stream
+from geodp.release.accounting import PrivacyBudget
+from geodp.release.assumptions import Assumptions
+from geodp.release.draw import run_plan
 from geodp.release.planner import NOISE, Planner
-from geodp.release.stages import plan_release
-from geodp.samplers import matched, public_points
+from geodp.release.planning import plan_release
+from geodp.release.subjects import ONE_EACH, subject_records
+from geodp.samplers import matched
 from geodp.samplers.base import run
 from geodp.samplers.integer_choice import generator_bits
 from reproduction.manifolds import study_manifold
@@ -44,8 +48,7 @@ DISPLACEMENT = 0.5
 # to no mass, where residuals are small.
 SEARCHED = 100
 
-# The certified distribution, drawn by chains; and releases, drawn as `geodp.release` does by
-# default.
+# The certified distribution, drawn by chains; and releases, drawn as `geodp.release` does.
 CERTIFIED, RELEASED = "certified distribution", "certified release"
 
 PUBLISHED, NOT_PRIVATE = "as published", "no privacy"
@@ -106,8 +109,19 @@ class Space:
         support, scale = self.settings["support"], self.settings["residual_scale"]
         return Planner.of(self.manifold, **support, residual_scale=scale)
 
+    def assumptions(self, number):
+        """What a release of n subjects assumes."""
+        return Assumptions(
+            self.manifold,
+            self.centre,
+            **self.settings["support"],
+            covariate_range=COVARIATE_RANGE,
+            residual_scale=self.settings["residual_scale"],
+            subjects=number,
+        )
+
     def public(self, number, scales):
-        """Public inputs of the certified mechanism."""
+        """Public inputs of the certified distribution."""
         return PublicInputs(
             self.manifold,
             self.centre,
@@ -284,12 +298,34 @@ def draw_certified(rng, distribution, budget, draws, chains, start):
     )
 
 
-def draw_releases(rng, distribution, stages, draws):
-    """Geodesics as a release draws them, exactly, but for where random bits come from."""
-    states = public_points.draw(distribution, stages, generator_bits(rng), draws)
-    points = stages[-1].points
-    parts = distribution.space.parts(states)
-    return Drawn(*parts, f"{len(stages)} choices among {points} points")
+def draw_releases(rng, planned, data, data_sets, draws):
+    """Geodesics as a release draws them, but for where random bits come from.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+    planned : ReleasePlan
+    data : DataSets
+    data_sets : int
+        The first so many of the data are used.
+    draws : int
+        From each.
+
+    Returns
+    -------
+    Drawn
+    """
+    bits, found = generator_bits(rng), []
+    for x, y in zip(data.covariates[:data_sets], data.points[:data_sets], strict=True):
+        records = subject_records(planned.assumptions, x, y, ONE_EACH)
+        found.append([run_plan(planned, records, bits).state for _ in range(draws)])
+    footpoints, shooting_vectors = np.moveaxis(np.array(found), 2, 0)
+    return Drawn(footpoints, shooting_vectors, _stage_names(planned))
+
+
+def _stage_names(planned):
+    """Kinds of stages in their order, such as ``PointsStage, NoisyStep, NoisyStep``."""
+    return ", ".join(type(stage).__name__ for stage in planned.stages)
 
 
 def draw_published(rng, data, budget, draws, chains):
@@ -376,19 +412,15 @@ def measure(settings, space, number, rats):
         rows.append(_row(space, number, PUBLISHED, drawn, predicted))
         wanted = chosen["releases"].get(space.name)
         if wanted and number in wanted["n"] and budget in wanted["budgets"]:
-            few = slice(0, wanted["data_sets"])
-            some = MappedRecords(**{name: part[few] for name, part in vars(records).items()})
-            planned = plan_release(space.planner, number, budget)
+            planned = plan_release(space.assumptions(number), PrivacyBudget(str(budget)))
             rng = random_stream(seed, *stream, RELEASED)
-            drawn = draw_releases(
-                rng, replace(distribution, records=some), planned.stages, wanted["draws"]
-            )
-            rows.append(_row(space, number, RELEASED, drawn, planned.prediction))
+            drawn = draw_releases(rng, planned, data, wanted["data_sets"], wanted["draws"])
+            rows.append(_row(space, number, RELEASED, drawn, predicted, planned))
     return (pd.DataFrame(rows),)
 
 
-def _row(space, number, mechanism, drawn, predicted=None):
-    """One line of the table; what has no budget has no prediction for one."""
+def _row(space, number, mechanism, drawn, predicted=None, planned=None):
+    """One line of the table; what has no budget has no prediction for one, and releases a plan."""
     # By data set: draws from one share its error.
     errors = {
         name: drawn.mean(lambda p, v, name=name: space.errors(p, v)[name])
@@ -405,7 +437,13 @@ def _row(space, number, mechanism, drawn, predicted=None):
         NOT_PRIVATE: (known.curve_without_privacy, False),
         WITHOUT_DATA: (known.curve_without_data, True),
         CERTIFIED: (known.curve, known.is_noise),
-    }.get(mechanism, (known.curve, np.mean(errors["curve"]) > NOISE * known.curve_without_data))
+    }.get(
+        mechanism,
+        (
+            planned.error**2 if planned else known.curve,
+            np.mean(errors["curve"]) > NOISE * known.curve_without_data,
+        ),
+    )
     line = {
         "space": space.name,
         "manifold": space.manifold.name,
@@ -422,6 +460,7 @@ def _row(space, number, mechanism, drawn, predicted=None):
         "shooting_vector_error": means["shooting_vector"],
         # Nothing predicts the published mechanism.
         "predicted": np.nan if mechanism == PUBLISHED else np.sqrt(expected),
+        "stages": "; ".join(stage.describe() for stage in planned.stages) if planned else "",
         "is_noise": bool(is_noise),
         "data_sets": single.shape[0],
         "draws": single.shape[1],
@@ -433,6 +472,6 @@ def _row(space, number, mechanism, drawn, predicted=None):
         "centre_from_truth": DISPLACEMENT * space.settings["support"]["footpoint_radius"],
         "residual_scale": space.settings["residual_scale"],
     }
-    if mechanism in (CERTIFIED, RELEASED):
+    if mechanism == CERTIFIED:
         line |= vars(known.scales)
     return line

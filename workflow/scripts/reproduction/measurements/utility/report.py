@@ -33,8 +33,8 @@ def paragraph(table):
         "Root mean squared distance of released geodesics from the true one, averaged over the "
         "covariate's range. Data are simulated; public inputs are the assumptions that stand "
         "in every row of `utility.csv`, and scales and stages follow from them. The budget of the "
-        "certified distribution is proved to hold (`docs/certified.md`), and so is that of "
-        "releases, which are exact draws among public points. The distribution itself is drawn "
+        "certified distribution is proved to hold (`docs/certified_distribution.md`), and so is "
+        "that of releases, which are drawn exactly, in stages. The distribution itself is drawn "
         "here by chains, of which no budget is proved. **The budget of the mechanism as published "
         "does not hold**, and it is here for comparison only.",
         "",
@@ -42,7 +42,7 @@ def paragraph(table):
         "",
         *_of_all_releases(_releases(table)),
         "",
-        "The exact distribution, which better ways of drawing from it would reach:",
+        "The certified distribution, if it could be drawn from exactly:",
         "",
         *(_of_space(*each) for each in certified.groupby("space", sort=False)),
         "",
@@ -127,7 +127,7 @@ def _largest(cases, deviation):
 
 
 def _releases(table):
-    """Rows of releases, beside them the errors of the exact distribution."""
+    """Rows of releases, beside them the errors of the certified distribution."""
     released = table[table["mechanism"] == RELEASED]
     exact = table[table["mechanism"] == CERTIFIED].set_index(CELL)["curve_error"]
     cells = released.set_index(CELL).index
@@ -141,7 +141,7 @@ def _of_all_releases(released):
 
 
 def _of_releases(name, part):
-    """One item of a list: what exact draws among public points cost, and what was predicted."""
+    """One item of a list: how releases compare with the distribution and with predictions."""
     useful = part[~part["is_noise"].astype(bool)]
     if not len(useful):
         return f"* {name}: noise in all {len(part)} cells."
@@ -150,7 +150,7 @@ def _of_releases(name, part):
     return (
         f"* {name}: more than noise in {len(useful)} of {len(part)} cells ({_budgets(useful)}); "
         f"there the error is {number(ratio.min())} to {number(ratio.max())} times that of the "
-        "exact distribution. It deviates from what the planner predicts by "
+        "certified distribution. It deviates from what the planner predicts by "
         f"{_largest(useful, deviation)} at most, {np.sqrt(np.mean(deviation**2)):.0%} in root "
         f"mean square, with standard errors of {useful['relative_standard_error'].median():.0%}."
     )

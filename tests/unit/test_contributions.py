@@ -1,0 +1,612 @@
+"""What a subject contributes: its sensitivity in integers, attacked, and where steps lead.
+
+That contributions depend on one subject alone is tested with lattices so fine that a last digit of
+a double shows: `fine`.
+"""
+
+from dataclasses import replace
+from math import isqrt
+
+import numpy as np
+import pytest
+
+from geodp.errors import DataError
+from geodp.manifolds.hyperbolic import Hyperbolic
+from geodp.manifolds.kendall import KendallPlanarShapes
+from geodp.manifolds.spd import SPD
+from geodp.manifolds.sphere import Sphere
+from geodp.mechanisms.certified import CUT_LOCUS
+from geodp.models.geodesic import GeodesicModel
+from geodp.release import contributions, draw
+from geodp.release.accounting import PrivacyBudget
+from geodp.release.assumptions import ADD_OR_REMOVE, Assumptions
+from geodp.release.contributions import (
+    CHUNK,
+    COVARIATE_LATTICE,
+    LARGE_CHUNK,
+    LATTICE,
+    LOSS_LATTICE,
+    MANY,
+    TAPER,
+    covariate_sums,
+    gradient_sums,
+    loss_sums,
+)
+from geodp.release.draw import FOR_ROUNDING, moved, run_plan
+from geodp.release.planning import ReleasePlan
+from geodp.release.stages import GAUSSIAN_MOMENTS, LAPLACE_MOMENTS, MOMENT_RATIO, NoisyStep
+from geodp.release.subjects import ONE_EACH, SubjectRecords, subject_records
+
+RANGE = (20.0, 70.0)
+LIMIT = 4
+CLIP = 0.2
+
+# Subjects computed at once, where padding is not what is tested.
+FEW = 8
+
+# Steps of the fine lattices, which are near those of doubles.
+FINE = 1 << 50
+
+
+def assumed(manifold, subjects, **others):
+    centre = manifold.random_point(np.random.default_rng(0))
+    inputs = {
+        "footpoint_radius": 0.6,
+        "shooting_vector_length": 1.2,
+        "covariate_range": RANGE,
+        "residual_scale": 0.3,
+    }
+    return Assumptions(manifold, centre, subjects=subjects, **{**inputs, **others})
+
+
+def draw_records(assumptions, number, seed, spread=0.3):
+    """Covariates, some beyond their range, and points about the centre."""
+    rng = np.random.default_rng(seed)
+    manifold = assumptions.manifold
+    centre = np.broadcast_to(assumptions.centre, (number, *manifold.point_shape))
+    steps = spread * manifold.random_tangent(rng, centre) / np.sqrt(manifold.dim)
+    return rng.uniform(15.0, 75.0, number), manifold.exp(centre, steps)
+
+
+def grouped(assumptions, seed, spread=0.3):
+    """Records of all subjects; where several count, from 1 to 6 records each."""
+    number, limit = assumptions.subjects, assumptions.records_per_subject
+    counts = np.arange(number) % 6 + 1 if limit > 1 else np.ones(number, dtype=int)
+    labels = np.random.default_rng([seed, 1]).permutation(np.repeat(np.arange(number), counts))
+    return subject_records(
+        assumptions, *draw_records(assumptions, len(labels), seed, spread), labels
+    )
+
+
+def take(records, chosen):
+    """Records of some subjects."""
+    return SubjectRecords(*(part[chosen] for part in vars(records).values()))
+
+
+def each_gradient(assumptions, records, state, clip=CLIP):
+    """Contributions (subjects, 2, dim), each computed alone."""
+    found = [
+        gradient_sums(assumptions, take(records, [k]), state, clip) for k in range(len(records))
+    ]
+    assert all(type(entry) is int for ends in found for end in ends for entry in end)
+    return np.array(found, dtype=object)
+
+
+def within(contribution, lattice=LATTICE):
+    """Whether Euclidean norms of two rows of integers add up to a length at most."""
+    first, second = (sum(int(entry) ** 2 for entry in row) for row in contribution)
+    # sqrt(first) + sqrt(second) <= lattice, without roots.
+    rest = lattice**2 - first - second
+    return rest >= 0 and rest**2 >= 4 * first * second
+
+
+def norm_sum(rows):
+    """An upper bound of the sum of the norms of rows of integers."""
+    return sum(isqrt(sum(int(entry) ** 2 for entry in row)) + 1 for row in rows)
+
+
+def states_of(assumptions, number, seed=2):
+    return assumptions.support.draw(np.random.default_rng(seed), (number,))
+
+
+@pytest.fixture
+def fine(monkeypatch):
+    """Lattices on which last digits of contributions show."""
+    monkeypatch.setattr(contributions, "LATTICE", FINE)
+    monkeypatch.setattr(contributions, "LOSS_LATTICE", FINE)
+
+
+# Sensitivity
+
+
+@pytest.mark.parametrize("limit", [1, LIMIT])
+@pytest.mark.parametrize(("spread", "clip"), [(0.01, 0.3), (0.5, 0.01), (5.0, 0.01), (5.0, 0.3)])
+def test_no_subject_contributes_more_than_the_lattice(manifold, spread, clip, limit, monkeypatch):
+    """Exactly, in integers; many contribute as much as it lets them."""
+    monkeypatch.setattr(contributions, "CHUNK", FEW)
+    assumptions = assumed(manifold, 12, records_per_subject=limit)
+    records = grouped(assumptions, 1, spread)
+    states = states_of(assumptions, 2)
+    each = each_gradient(assumptions, records, states[0], clip)
+    assert all(map(within, each))
+    if (spread, clip) == (0.5, 0.01):
+        assert (
+            np.mean([norm_sum(rows) > 0.99 * LATTICE for rows in each[records.counts == 1]]) > 0.5
+        )
+    losses = np.array([loss_sums(assumptions, take(records, [k]), states, clip) for k in range(12)])
+    assert np.all(losses >= 0)
+    assert np.all(losses <= LOSS_LATTICE)
+    if clip == 0.01 and spread > 0.1:
+        assert np.max(losses) == LOSS_LATTICE
+
+
+def test_a_bound_without_roots_is_one():
+    """Pythagorean rows, at the bound and one beyond."""
+    rows = np.array([[3 * LATTICE // 8, 4 * (LATTICE // 8)], [0, 0]], dtype=object)
+    assert within(rows)
+    rows[1, 0] = LATTICE - norm_sum(rows[:1]) + 1
+    assert within(rows)
+    rows[1, 0] += 1
+    assert not within(rows)
+
+
+def test_contributions_are_means_of_clipped_gradients(manifold):
+    assumptions = assumed(manifold, 6, records_per_subject=LIMIT)
+    records = grouped(assumptions, 3)
+    (state,) = states_of(assumptions, 1, 4)
+    clip = 1e3
+    each = each_gradient(assumptions, records, state, clip).astype(float) * (clip / LATTICE)
+    model = GeodesicModel(manifold)
+    parameters = model.parameters(*state)
+    frame = manifold.frame(state[0])
+    for k, count in enumerate(records.counts):
+        used = slice(0, count)
+        # The gradient of a mean over a subject's records.
+        found = model.energy_gradient(
+            parameters, records.covariates[k, used], records.points[k, used]
+        )
+        a, b = (-manifold.coordinates(state[0], part, frame) for part in found.gradient.values())
+        expected = [0.5 * a + b, 0.5 * a - b]
+        np.testing.assert_allclose(each[k], expected, atol=1e-4 + 1e-5 * np.abs(expected).max())
+
+
+def test_losses_are_means_of_clipped_squares(manifold):
+    assumptions = assumed(manifold, 6, records_per_subject=LIMIT)
+    records = grouped(assumptions, 3)
+    states = states_of(assumptions, 3)
+    clip = 0.5
+    found = loss_sums(assumptions, records, states, clip)
+    expected = np.zeros(3)
+    for k, (p, v) in enumerate(states):
+        steps = manifold.expand(records.covariates) * v
+        away = manifold.dist(manifold.exp(np.broadcast_to(p, steps.shape), steps), records.points)
+        losses = np.minimum((away / clip) ** 2, 1.0) * records.valid
+        expected[k] = np.sum(np.sum(losses, axis=1) / records.counts)
+    assert np.all(found <= LOSS_LATTICE * expected * (1 + 1e-9))
+    # Rounding takes away less than one from a record and from a mean.
+    assert np.all(found > LOSS_LATTICE * expected - 2 * len(records))
+
+
+BAD_POINTS = {"far": None, "missing": np.nan, "huge": 1e300, "zero": 0.0}
+
+
+@pytest.mark.parametrize("number", [3, CHUNK, CHUNK + 30])
+@pytest.mark.usefixtures("fine")
+def test_a_replaced_subject_changes_its_own_contribution_alone(manifold, number):
+    """Bit by bit, whatever it is: far, no point, or no number at all."""
+    assumptions = assumed(manifold, number)
+    covariates, points = draw_records(assumptions, number, 5)
+    states = states_of(assumptions, 2, 6)
+    before = subject_records(assumptions, covariates, points, ONE_EACH)
+    losses = loss_sums(assumptions, before, states, 1.0)
+    gradients = np.array(gradient_sums(assumptions, before, states[0], CLIP))
+    for bad in BAD_POINTS.values():
+        others = points.copy()
+        others[1] = draw_records(assumptions, 1, 7, 3.0)[1][0] if bad is None else bad
+        after = subject_records(assumptions, covariates, others, ONE_EACH)
+        own = [take(records, [1]) for records in (before, after)]
+        own_losses = [loss_sums(assumptions, each, states, 1.0) for each in own]
+        np.testing.assert_array_equal(
+            loss_sums(assumptions, after, states, 1.0) - losses, own_losses[1] - own_losses[0]
+        )
+        own_gradients = [np.array(gradient_sums(assumptions, e, states[0], CLIP)) for e in own]
+        change = np.array(gradient_sums(assumptions, after, states[0], CLIP)) - gradients
+        np.testing.assert_array_equal(change, own_gradients[1] - own_gradients[0])
+        assert norm_sum(change) <= 2 * FINE + 2
+
+
+def assert_additive(assumptions, records, states, clip, seed=8, times=4):
+    """Sums of two parts of the subjects, in any order, are those of all, bit by bit."""
+    rng = np.random.default_rng(seed)
+    number = len(records)
+    losses = loss_sums(assumptions, records, states, clip)
+    gradients = np.array(gradient_sums(assumptions, records, states[0], clip))
+    assert np.any(losses % 1024)
+    assert np.any(gradients)
+    parts = [rng.permutation(number) for _ in range(times)]
+    cuts = [1, number - 1, *rng.integers(1, number, size=times)][:times]
+    for order, cut in zip(parts, cuts, strict=True):
+        one, other = take(records, order[:cut]), take(records, order[cut:])
+        np.testing.assert_array_equal(
+            loss_sums(assumptions, one, states, clip) + loss_sums(assumptions, other, states, clip),
+            losses,
+        )
+        found = [np.array(gradient_sums(assumptions, e, states[0], clip)) for e in (one, other)]
+        np.testing.assert_array_equal(found[0] + found[1], gradients)
+
+
+@pytest.mark.usefixtures("fine")
+def test_removal_and_order_leave_other_subjects_as_they_are(manifold):
+    assumptions = assumed(manifold, CHUNK + 30, records_per_subject=2)
+    states = states_of(assumptions, 8)
+    assert_additive(assumptions, grouped(assumptions, 9), states, 4.0)
+
+
+@pytest.mark.parametrize(
+    "space", [Sphere(2), Hyperbolic(2), SPD(2), KendallPlanarShapes(8)], ids=str
+)
+@pytest.mark.usefixtures("fine")
+def test_the_public_number_of_subjects_decides_how_many_are_computed_at_once(space):
+    """Not how many there are, which is private under addition and removal."""
+    few = assumed(space, LARGE_CHUNK + 30, neighbours=ADD_OR_REMOVE)
+    records, states = grouped(few, 9), states_of(few, 2)
+    assert_additive(replace(few, subjects=MANY), records, states, 4.0, times=2)
+    for subjects, size in ((MANY - 1, CHUNK), (MANY, LARGE_CHUNK)):
+        public = replace(few, subjects=subjects)
+        for number in (1, 300, len(records)):
+            chunks = contributions._chunks(public, take(records, range(number)))
+            assert {len(part[-1]) for part in chunks} == {size}
+
+
+# Spaces, lengths of shooting vectors and numbers of subjects at which sums of an earlier version
+# depended on what other subjects were.
+WEAK = {
+    "S5": (Sphere(5), 2.0 * np.pi, 21),
+    "S20": (Sphere(20), 2.0 * np.pi, 30),
+    "Kendall8 of 21": (KendallPlanarShapes(8), np.pi, 21),
+    "Kendall8 of 30": (KendallPlanarShapes(8), np.pi, 30),
+    "H5": (Hyperbolic(5), 10.0, 21),
+    "H2": (Hyperbolic(2), 14.0, 30),
+    "SPD2": (SPD(2), 10.0, 21),
+}
+
+
+@pytest.mark.parametrize(("space", "length", "number"), WEAK.values(), ids=WEAK)
+@pytest.mark.usefixtures("fine")
+def test_old_weak_points_are_additive(space, length, number):
+    """With shooting vectors as long as they may be, far records, and one in many copies."""
+    assumptions = assumed(
+        space,
+        number,
+        shooting_vector_length=length,
+        footpoint_radius=1.0,
+        records_per_subject=LIMIT,
+    )
+    covariates, points = draw_records(assumptions, number, 10, 1.5)
+    # The first subject has all of its records.
+    repeated = np.concatenate([[0] * (LIMIT - 1), np.arange(number)])
+    records = subject_records(assumptions, covariates[repeated], points[repeated], repeated)
+    states = states_of(assumptions, 16)
+    states[:, 1] *= space.expand(length / space.norm(states[:, 0], states[:, 1]))
+    assert_additive(assumptions, records, states, 8.0)
+
+
+def test_sums_over_different_arrays_are_found(monkeypatch):
+    """A mutant: how distances are rounded depends on how many records there are."""
+    monkeypatch.setattr(contributions, "LOSS_LATTICE", FINE)
+    monkeypatch.setattr(
+        contributions, "_chunks", lambda _, records: [tuple(vars(records).values())]
+    )
+    monkeypatch.setattr(contributions, "CHUNK", 40)
+    assumptions = assumed(Sphere(2), 40)
+    exact = assumptions.manifold.distances_along
+
+    def rounded(start, velocity, times, points):
+        return exact(start, velocity, times, points) * (1.0 + 2.0**-50 * (len(points) % 3))
+
+    monkeypatch.setattr(assumptions.manifold, "distances_along", rounded)
+    records, states = grouped(assumptions, 9), states_of(assumptions, 3)
+    whole = loss_sums(assumptions, records, states, 4.0)
+    parts = [
+        loss_sums(assumptions, take(records, part), states, 4.0)
+        for part in (range(25), range(25, 40))
+    ]
+    assert np.any(parts[0] + parts[1] != whole)
+
+
+def test_no_subject_at_all():
+    assumptions = assumed(Sphere(2), 1, neighbours=ADD_OR_REMOVE)
+    records = take(grouped(assumptions, 9), [])
+    assert covariate_sums(records) == (0, 0)
+    assert gradient_sums(assumptions, records, states_of(assumptions, 1)[0], 1.0) == [[0, 0]] * 2
+    assert loss_sums(assumptions, records, states_of(assumptions, 1), 1.0).tolist() == [0]
+
+
+# The attack: one subject has the same record once or 400 times
+
+
+COPIES = 400
+
+
+def attacked(threshold, seed=11):
+    """Neighbours on S^2, n = 200, and a public point from which residuals are at a threshold.
+
+    Returns
+    -------
+    tuple
+        Assumptions, both data sets, and public points, of which the fourth is attacked.
+    """
+    space, number = Sphere(2), 200
+    assumptions = assumed(
+        space,
+        number,
+        records_per_subject=COPIES,
+        footpoint_radius=1.0,
+        shooting_vector_length=2.0,
+        covariate_range=(-0.5, 0.5),
+    )
+    states, _ = assumptions.support.even_points(4)
+    p, v = states[3]
+    rng = np.random.default_rng(seed)
+    x = rng.uniform(-0.5, 0.5, number)
+    ends = space.exp(np.broadcast_to(p, (number, 3)), x[:, None] * v)
+    lengths = threshold * (1.0 + rng.integers(-4, 5, number) * 2.0**-52)
+    points = space.exp(ends, lengths[:, None] * space.random_direction(rng, ends))
+    points[0] = space.exp(p, 0.4 * space.frame(p)[0])
+    labels = np.arange(number)
+    once = subject_records(assumptions, x, points, labels)
+    repeated = np.concatenate([np.zeros(COPIES - 1, dtype=int), labels])
+    many = subject_records(assumptions, x[repeated], points[repeated], labels[repeated])
+    assert once.counts[0] == 1
+    assert many.counts[0] == COPIES
+    return assumptions, once, many, states
+
+
+@pytest.mark.parametrize("part", [TAPER, CUT_LOCUS, 1.0 - 1e-9])
+def test_residuals_at_a_threshold_tell_nothing_of_others(part):
+    assumptions, once, many, states = attacked(part * np.pi)
+    clip = part * np.pi
+    losses = [loss_sums(assumptions, each, states, clip) for each in (once, many)]
+    assert np.max(np.abs(losses[1] - losses[0])) <= LOSS_LATTICE
+    # A mean of equal numbers is that number.
+    np.testing.assert_array_equal(losses[1], losses[0])
+    gradients = [
+        np.array(gradient_sums(assumptions, each, states[3], CLIP)) for each in (once, many)
+    ]
+    assert norm_sum(gradients[1] - gradients[0]) <= 2 * LATTICE
+    np.testing.assert_array_equal(gradients[1], gradients[0])
+
+
+def test_the_attack_breaks_what_it_was_made_for():
+    """Old formulas: an abrupt threshold, and rounding by the number of records."""
+    assumptions, once, many, states = attacked(CUT_LOCUS * np.pi)
+
+    def old(records):
+        used = records.valid
+        number = np.sum(used)
+        away = assumptions.manifold.distances_along(
+            states[3:4, 0], states[3:4, 1], records.covariates[used], records.points[used]
+        )[0]
+        # There a last digit of the cosine is some 300 of the distance.
+        counted = away * (1.0 + 2.0**-44 * (number % 5 - 2)) < CUT_LOCUS * np.pi
+        owners = np.nonzero(used)[0]
+        return LOSS_LATTICE * np.sum(
+            np.bincount(owners, ~counted, 200) / np.maximum(records.counts, 1)
+        )
+
+    assert abs(old(once) - old(many)) > 20 * LOSS_LATTICE
+
+
+@pytest.mark.parametrize("space", [Sphere(2), Sphere(5), KendallPlanarShapes(5)], ids=str)
+def test_contributions_fall_to_zero_before_the_cut_locus(space, monkeypatch):
+    """Without a jump, so that rounding cannot decide whether a record counts."""
+    monkeypatch.setattr(contributions, "CHUNK", FEW)
+    assumptions = assumed(space, 400)
+    rng = np.random.default_rng(10)
+    state = assumptions.support.origin
+    lengths = np.linspace(0.85, 0.9999, 400) * space.injectivity_radius
+    direction = space.random_direction(rng, assumptions.centre)
+    points = space.exp(assumptions.centre, space.expand(lengths) * direction)
+    records = subject_records(assumptions, np.full(400, 45.0), points, ONE_EACH)
+    each = each_gradient(assumptions, records, state)
+    norms = np.sqrt(np.sum(each.astype(float) ** 2, axis=(1, 2)))
+    assert norms[0] > 0.7 * LATTICE / np.sqrt(2.0)
+    assert not each[lengths > 0.9991 * space.injectivity_radius].any()
+    assert np.max(np.abs(np.diff(norms))) < 0.01 * LATTICE
+
+
+# Public inputs at which numbers lose their digits
+
+
+def rotated(condition):
+    turn = np.array([[0.6, -0.8], [0.8, 0.6]])
+    matrix = turn @ np.diag([1.0, condition]) @ turn.T
+    return 0.5 * (matrix + matrix.T)
+
+
+FAR = {
+    "SPD2 at 9e10": (SPD(2), rotated(9e10), 0.5),
+    "SPD2 at 1e12": (SPD(2), rotated(1e12), 0.5),
+    "H5 at 20": (Hyperbolic(5), np.eye(6)[0], 20.0),
+    "H2 at 60": (Hyperbolic(2), np.eye(3)[0], 60.0),
+}
+
+
+@pytest.mark.parametrize(("space", "centre", "radius"), FAR.values(), ids=FAR)
+def test_public_inputs_that_lose_digits_are_refused(space, centre, radius):
+    """Before any record is seen."""
+    with pytest.raises(DataError, match="lose their digits"):
+        Assumptions(space, centre, radius, 1.0, (0.0, 1.0), 0.1, 10)
+
+
+KEPT = {
+    "SPD2 of axes at 9e10": (SPD(2), np.diag([1.0, 9e10])),
+    "SPD2 of axes at 1e12": (SPD(2), np.diag([1.0, 1e12])),
+    "SPD2 at 1e6": (SPD(2), rotated(1e6)),
+    "H2 at 15": (Hyperbolic(2), np.array([np.cosh(15.0), np.sinh(15.0), 0.0])),
+    "H2 at 60": (Hyperbolic(2), np.array([np.cosh(60.0), np.sinh(60.0), 0.0])),
+}
+
+
+@pytest.mark.parametrize(("space", "centre"), KEPT.values(), ids=KEPT)
+@pytest.mark.filterwarnings("error")
+def test_far_centres_that_are_not_refused_keep_the_sensitivity(space, centre, monkeypatch):
+    assumptions = replace(assumed(space, 30), centre=centre)
+    records, states = grouped(assumptions, 12), states_of(assumptions, 4)
+    assert records.valid.all()
+    with monkeypatch.context() as patch:
+        patch.setattr(contributions, "CHUNK", FEW)
+        for state in states:
+            assert all(map(within, each_gradient(assumptions, records, state)))
+    monkeypatch.setattr(contributions, "LATTICE", FINE)
+    monkeypatch.setattr(contributions, "LOSS_LATTICE", FINE)
+    assert_additive(assumptions, records, states, 4.0)
+
+
+# Sums of covariates
+
+
+def moments_of(covariates, counts):
+    """Mean covariates and mean squares of single subjects, as released."""
+    found = []
+    for row, count in zip(covariates, counts, strict=True):
+        points = np.zeros((1, len(row), 1))
+        valid = np.arange(len(row))[None] < count
+        records = SubjectRecords(row[None], points, valid, np.array([count]))
+        found.append(covariate_sums(records))
+    return np.array(found) / [COVARIATE_LATTICE, COVARIATE_LATTICE**2]
+
+
+def moment_pairs():
+    """Of subjects with one record on a grid, and with several at random and extreme places."""
+    rng = np.random.default_rng(13)
+    one = np.linspace(-0.5, 0.5, 801)[:, None]
+    several = rng.choice([-0.5, -0.125, 0.0, 0.1, 0.5], size=(200, LIMIT))
+    several[:100] = rng.uniform(-0.5, 0.5, (100, LIMIT))
+    counts = rng.integers(1, LIMIT + 1, 200)
+    return np.concatenate([moments_of(one, np.ones(801, int)), moments_of(several, counts)])
+
+
+BOUNDS = {
+    "Laplace": (LAPLACE_MOMENTS, lambda change: np.abs(change) @ [1.0, MOMENT_RATIO]),
+    "Gaussian": (GAUSSIAN_MOMENTS, lambda change: change**2 @ [1.0, MOMENT_RATIO**2]),
+}
+
+
+@pytest.mark.parametrize(("bounds", "size"), BOUNDS.values(), ids=BOUNDS)
+@pytest.mark.parametrize("changes", [1, 2])
+def test_constants_of_the_moments_are_bounds(bounds, size, changes):
+    """Of all pairs of subjects on a grid; and less than one and a half per cent too large."""
+    found = moment_pairs()
+    differences = found if changes == 1 else (found[:, None] - found[None]).reshape(-1, 2)
+    largest = np.max(size(differences))
+    assert largest <= bounds[changes] * FOR_ROUNDING
+    assert largest > 0.985 * bounds[changes]
+
+
+def test_covariate_sums_are_sums_of_means():
+    assumptions = assumed(Sphere(2), 300, records_per_subject=LIMIT)
+    records = grouped(assumptions, 14)
+    first, second = covariate_sums(records)
+    assert type(first) is type(second) is int
+    means = [np.sum(records.covariates**k, axis=1) / records.counts for k in (1, 2)]
+    # Each of 300 subjects is rounded by less than two steps of the lattice.
+    assert first / COVARIATE_LATTICE == pytest.approx(means[0].sum(), abs=600 / COVARIATE_LATTICE)
+    assert second / COVARIATE_LATTICE**2 == pytest.approx(
+        means[1].sum(), abs=600 / COVARIATE_LATTICE
+    )
+
+
+def test_covariate_sums_are_additive():
+    """Bit by bit, whatever the order; and in sums that are beyond 64 bits."""
+    assumptions = assumed(Sphere(2), 300, records_per_subject=LIMIT)
+    records = grouped(assumptions, 14)
+    order = np.random.default_rng(15).permutation(300)
+    whole = np.array(covariate_sums(records), dtype=object)
+    for cut in (1, 150):
+        parts = [
+            np.array(covariate_sums(take(records, part)), dtype=object)
+            for part in (order[:cut], order[cut:])
+        ]
+        assert np.all(parts[0] + parts[1] == whole)
+
+
+# Bad records
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -1e308, 0.0])
+def test_bad_records_contribute_nothing_and_nobody_is_told(manifold, bad):
+    assumptions = assumed(manifold, 5)
+    covariates, points = draw_records(assumptions, 5, 8)
+    points[2] = bad
+    covariates[3] = np.nan
+    records = subject_records(assumptions, covariates, points, ONE_EACH)
+    states = states_of(assumptions, 2, 9)
+    each = each_gradient(assumptions, records, states[0])
+    assert each[:2].any(axis=(1, 2)).all()
+    assert not each[3].any()
+    assert loss_sums(assumptions, take(records, [3]), states, CLIP).tolist() == [LOSS_LATTICE] * 2
+    with np.errstate(all="ignore"):
+        invalid = manifold.invalid_reason(points[2]) is not None
+    # In flat space some records are points too far away to count.
+    assert not (invalid and records.valid[2])
+    if not records.valid[2]:
+        assert not each[2].any()
+
+
+# Steps
+
+
+def planned(assumptions, stages, budget="1e6"):
+    """A plan by hand; its predicted errors mean nothing."""
+    return ReleasePlan(assumptions, PrivacyBudget(budget), tuple(stages), 1.0, 1.0, 1.0)
+
+
+def test_without_noise_steps_lead_to_the_fit(manifold, monkeypatch):
+    """With covariates spread evenly, whose fixed point is that of the gradient."""
+    monkeypatch.setattr(draw, "rounded_laplace", lambda bits, dim, scale: [0] * dim)
+    number = 61
+    assumptions = assumed(manifold, number, footpoint_radius=0.5, shooting_vector_length=1.0)
+    rng = np.random.default_rng(11)
+    p = manifold.exp(assumptions.centre, 0.1 * manifold.random_direction(rng, assumptions.centre))
+    v = 0.3 * manifold.random_direction(rng, p)
+    x = np.linspace(-0.5, 0.5, number)
+    clean = manifold.exp(p, manifold.expand(x) * v)
+    noise = 0.02 / np.sqrt(manifold.dim) * manifold.random_tangent(rng, clean)
+    points = manifold.exp(clean, noise)
+    records = subject_records(assumptions, 45.0 + 50.0 * x, points, ONE_EACH)
+    step = NoisyStep(10000, clip=10.0)
+    found = run_plan(planned(assumptions, [step] * 25), records, None).state
+    model = GeodesicModel(manifold)
+    fit = model.fit(x + 0.5, points)
+    assert fit.converged
+    for at in (0.0, 0.5, 1.0):
+        expected = model.predict(fit.parameters, np.array([at]))[0]
+        away = manifold.dist(manifold.exp(found[0], (at - 0.5) * found[1]), expected)
+        assert away < 1e-5
+
+
+@pytest.mark.parametrize("size", [0.0, 1.0, 1e3, 1e300])
+@pytest.mark.filterwarnings("error")
+def test_a_step_stays_in_the_support(manifold, size):
+    assumptions = assumed(manifold, 4)
+    rng = np.random.default_rng(13)
+    (state,) = states_of(assumptions, 1)
+    for _ in range(5):
+        state = moved(assumptions, state, size * rng.normal(size=(2, manifold.dim)))
+        assert assumptions.support.contains(state[None])[0]
+
+
+@pytest.mark.parametrize(
+    ("budget", "clip", "says"),
+    [(0, 1.0, "a stage has budget 0"), (1, 0.0, "clip 0.0"), (1, np.inf, "clip inf")],
+)
+def test_a_step_that_makes_no_sense_is_refused(budget, clip, says):
+    with pytest.raises(DataError, match=says):
+        NoisyStep(budget, clip=clip)
+
+
+def test_a_space_that_is_not_symmetric_is_refused():
+    with pytest.raises(DataError, match="symmetric spaces, and another is none"):
+        replace(assumed(Hyperbolic(2), 3), manifold=type("Other", (), {"name": "another"})())

@@ -1,0 +1,670 @@
+"""An exact audit of releases: privacy losses of each stage between neighbours, and mutants.
+
+No loss is estimated.  The code that draws is run with noise that the test chooses: once without
+any, and once with a unit of each noise variable.  So the audit knows what would have been released
+without noise, how noise enters, and, from the scales the code asks for, the density of what is
+released, for each of two neighbouring data sets.  Of choices it reads the probabilities off the
+integers by which they are drawn.
+"""
+
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy.stats import chisquare, gamma, kstest, laplace, norm
+
+from geodp.errors import DataError
+from geodp.manifolds.euclidean import Euclidean
+from geodp.manifolds.spd import SPD
+from geodp.manifolds.sphere import Sphere
+from geodp.release import contributions, draw
+from geodp.release.accounting import CONCENTRATED, PURE, UNITS, PrivacyBudget, choice_epsilon
+from geodp.release.assumptions import ADD_OR_REMOVE, NEIGHBOURS, REPLACE, Assumptions
+from geodp.release.contributions import COVARIATE_LATTICE, LATTICE
+from geodp.release.planning import ReleasePlan
+from geodp.release.stages import CountStage, MomentsStage, NoisyStep, PointsStage
+from geodp.release.subjects import SubjectRecords, subject_records
+from geodp.samplers.exact_noise import discrete_laplace, rounded_laplace
+from geodp.samplers.integer_choice import PRECISION, ExactChoice, generator_bits
+
+SPHERE = Sphere(2)
+SPACES = [Euclidean(1), SPHERE, SPD(2)]
+RANGE = (-0.5, 0.5)
+CLIP, FEW = 0.3, 8
+
+# Subjects of a data set, of which the last is replaced or removed; and the limit of its records.
+NUMBER, LIMIT = 3, 2
+
+
+def assumed(manifold=SPHERE, neighbours=REPLACE, number=NUMBER):
+    centre = manifold.random_point(np.random.default_rng(0))
+    return Assumptions(manifold, centre, 0.8, 1.5, RANGE, 0.1, number, LIMIT, neighbours)
+
+
+def planned(assumptions, *stages):
+    """A plan of stages that may cost more than its budget, as one of a mutant does."""
+    budget = PrivacyBudget("1e6", stages[0].unit, None if stages[0].unit == PURE else "1e-6")
+    return ReleasePlan(assumptions, budget, stages, 1.0, 1.0, 1.0)
+
+
+def stage_of(kind, unit, budget):
+    """A stage of about a budget, and exactly that unless it is a choice."""
+    if kind == "points":
+        return PointsStage.of(choice_epsilon(budget, unit), unit, FEW, 0.5)
+    if kind == "pattern":
+        return PointsStage.of(choice_epsilon(budget, unit), unit, FEW, 0.2, (0.3, 0.4))
+    if kind == "step":
+        return NoisyStep(budget, unit, clip=CLIP)
+    return {"count": CountStage, "moments": MomentsStage}[kind](budget, unit)
+
+
+# Neighbouring data sets
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """Two data sets that differ in their last subject, or of which the second lacks it."""
+
+    assumptions: Assumptions
+    first: SubjectRecords
+    second: SubjectRecords
+
+
+def extreme_subject(assumptions, state, rng):
+    """Covariates and points of a subject: far from a state's geodesic or on it, at the ends."""
+    manifold = assumptions.manifold
+    p, v = state
+    # The moments' worst pairs are an end and the place next to it in this list.
+    x = rng.choice([-0.5, -0.125, -0.07, 0.0, 0.5], size=LIMIT)
+    if rng.random() < 0.6:
+        x[:] = x[0]
+    ends = manifold.exp(np.broadcast_to(p, (LIMIT, *manifold.point_shape)), manifold.expand(x) * v)
+    # In the same few directions for all subjects, so that some are opposite.
+    frame = manifold.frame(p)
+    towards = rng.choice([-1.0, 1.0]) * frame[rng.integers(len(frame))]
+    directions = manifold.transport(p, manifold.expand(x) * v, towards)
+    lengths = rng.choice([0.0, 1e-3, 0.4, 2.0]) * np.ones(LIMIT)
+    points = manifold.exp(ends, manifold.expand(lengths) * directions)
+    return x, points, int(rng.integers(1, LIMIT + 1))
+
+
+def assembled(assumptions, subjects):
+    x, y, labels = [], [], []
+    for k, (covariates, points, count) in enumerate(subjects):
+        x += [*covariates[:count]]
+        y += [*points[:count]]
+        labels += [k] * count
+    shape = (len(y), *assumptions.manifold.point_shape)
+    return subject_records(assumptions, np.array(x), np.reshape(y, shape), labels)
+
+
+def opposite_subjects(assumptions, state, rng):
+    """Two subjects whose clipped gradients are opposite, all at one end of the range."""
+    manifold = assumptions.manifold
+    x = np.full(LIMIT, rng.choice([-0.5, 0.5]))
+    end = manifold.exp(state[0], x[0] * state[1])
+    step = 2.0 * manifold.transport(state[0], x[0] * state[1], manifold.frame(state[0])[0])
+    shape = (LIMIT, *manifold.point_shape)
+    return [(x, np.broadcast_to(manifold.exp(end, each), shape), 1) for each in (step, -step)]
+
+
+def neighbours_about(assumptions, anchors, rng):
+    """A hard pair of neighbours at a state, the first of the anchors, or about the others."""
+    number = NUMBER if rng.random() < 0.5 else 1
+    assumptions = replace(assumptions, subjects=number)
+
+    def any_subject():
+        state = anchors[0 if rng.random() < 0.5 else rng.integers(len(anchors))]
+        return extreme_subject(assumptions, state, rng)
+
+    subjects = [any_subject() for _ in range(number)]
+    other = any_subject()
+    if rng.random() < 0.5:
+        subjects = [subjects[0]] * number
+    if rng.random() < 0.3:
+        subjects[-1], other = opposite_subjects(assumptions, anchors[0], rng)
+    first = assembled(assumptions, subjects)
+    if assumptions.neighbours == REPLACE:
+        return Neighbours(assumptions, first, assembled(assumptions, [*subjects[:-1], other]))
+    second = SubjectRecords(*(part[:-1] for part in vars(first).values()))
+    pair = (first, second) if rng.random() < 0.5 else (second, first)
+    return Neighbours(assumptions, *pair)
+
+
+# Exact privacy losses
+
+
+@dataclass
+class Scripted:
+    """In place of the samplers: noise variables that are chosen, and the scales asked for."""
+
+    values: list = field(default_factory=list)
+    kinds: list = field(default_factory=list)
+    scales: list = field(default_factory=list)
+
+    def _next(self, kind, scale, number):
+        start = len(self.kinds)
+        self.kinds += [kind] * number
+        self.scales += [scale] * number
+        chosen = self.values[start : start + number]
+        return [*chosen, *[0] * (number - len(chosen))]
+
+    def rounded_laplace(self, bits, dimension, scale):
+        # One norm: variables of one call have one density.
+        return self._next(("norm", len(self.kinds)), Fraction(scale), dimension)
+
+    def discrete_laplace(self, bits, scale):
+        return self._next(("laplace", len(self.kinds)), Fraction(scale), 1)[0]
+
+    def discrete_gaussian(self, bits, variance):
+        return self._next(("gauss", len(self.kinds)), Fraction(variance), 1)[0]
+
+    SAMPLERS = ("rounded_laplace", "discrete_laplace", "discrete_gaussian")
+
+
+class Followed(ExactChoice):
+    """A choice that says how likely each index is, instead of one."""
+
+    def draw(self, bits):
+        lower, _ = self._cumulative(PRECISION)
+        parts = np.diff([0, *lower])
+        bits.append([float(np.log(float(Fraction(int(part), lower[-1])))) for part in parts])
+        return 0
+
+
+def same_sums(monkeypatch):
+    """Compute sums of the same records, state and limit once: only noise differs between calls."""
+    known, sums = {}, draw.gradient_sums
+
+    def remembered(assumptions, records, state, clip):
+        key = id(records), state.tobytes(), clip
+        if key not in known:
+            # Kept as well, so that no other records get the same id.
+            known[key] = records, sums(assumptions, records, state, clip)
+        return known[key][1]
+
+    monkeypatch.setattr(draw, "gradient_sums", remembered)
+
+
+def output_of(stage, assumptions, records, state, script):
+    """What a stage releases, as numbers linear in sums and noise, by the code that draws."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in Scripted.SAMPLERS:
+            patch.setattr(draw, name, getattr(script, name))
+        patch.setattr(MomentsStage, "moments", lambda self, noisy, number, changes: noisy * number)
+        if isinstance(stage, CountStage):
+            return np.array([float(len(records) + draw._count_noise(stage, None))])
+        if isinstance(stage, MomentsStage):
+            return draw._moments(assumptions, stage, records, float(NUMBER), None)
+        return np.ravel(draw._noisy_means(assumptions, stage, records, state, float(NUMBER), None))
+
+
+UNIT_NOISE = 1 << 30
+
+
+def noise_of(stage, assumptions, records, state):
+    """Output without noise, the matrix by which noise enters, kinds and scales of variables."""
+    script = Scripted()
+    plain = output_of(stage, assumptions, records, state, script)
+    columns = []
+    for k in range(len(script.kinds)):
+        values = [0] * k + [UNIT_NOISE]
+        moved = output_of(stage, assumptions, records, state, Scripted(values))
+        columns.append((moved - plain) / UNIT_NOISE)
+    return plain, np.array(columns).T, script
+
+
+def noise_loss(stage, assumptions, first, second, state):
+    """Largest privacy loss of a stage with noise; in rho, if the noise is Gaussian."""
+    found = [noise_of(stage, assumptions, records, state) for records in (first, second)]
+    (plain, matrix, script), (other, other_matrix, other_script) = found
+    same = np.allclose(matrix, other_matrix, rtol=1e-9, atol=0.0)
+    if not same or (script.kinds, script.scales) != (other_script.kinds, other_script.scales):
+        # Densities of different widths have ratios without a bound.
+        return np.inf
+    shifts = np.linalg.solve(matrix, other - plain)
+    total, index = 0.0, 0
+    while index < len(shifts):
+        kind = script.kinds[index]
+        group = [k for k, each in enumerate(script.kinds) if each == kind]
+        shift, scale = shifts[group], float(script.scales[index])
+        if kind[0] == "gauss":
+            total += np.sum(shift**2) / (2.0 * scale)
+        else:
+            total += np.linalg.norm(shift) / scale
+        index += len(group)
+    return total
+
+
+def choice_losses(stage, assumptions, first, second, state):
+    """Logarithms of ratios of probabilities of all points."""
+    logs = []
+    with pytest.MonkeyPatch.context() as patch:
+        if draw.ExactChoice is ExactChoice:
+            patch.setattr(draw, "ExactChoice", Followed)
+        for records in (first, second):
+            draw._chosen(assumptions, stage, records, state, logs)
+    first, second = np.array(logs)
+    assert np.sum(np.exp(first)) == pytest.approx(1.0, rel=1e-12)
+    assert np.sum(np.exp(second)) == pytest.approx(1.0, rel=1e-12)
+    return first - second
+
+
+def loss_of(stage, pair, state):
+    """Realised privacy loss of a stage in the unit of its budget."""
+    given_ = stage, pair.assumptions, pair.first, pair.second, state
+    if not isinstance(stage, PointsStage):
+        return noise_loss(*given_)
+    losses = choice_losses(*given_)
+    if stage.unit == PURE:
+        return np.max(np.abs(losses))
+    # A range of losses of length r is r^2 / 8 (`geodp.release.accounting.choice_cost`).
+    return np.ptp(losses) ** 2 / 8.0
+
+
+def largest_loss(stages, assumptions, tries=40, seed=3):
+    """Largest loss of all stages together that a search over neighbours finds."""
+    rng = np.random.default_rng(seed)
+    support = assumptions.support
+    # The shooting vector of the first is zero: there residuals are gradients.
+    states = np.concatenate([support.origin[None], support.draw(rng, (1,))])
+    largest = 0.0
+    for attempt in range(tries):
+        state = states[attempt % 2]
+        anchors = state[None]
+        for stage in stages:
+            if isinstance(stage, PointsStage):
+                points = support.even_points(FEW)[0]
+                if stage.radii is not None:
+                    points = draw.pattern(support, state, stage)[0]
+                anchors = np.concatenate([anchors, points])
+        pair = neighbours_about(assumptions, anchors, rng)
+        largest = max(largest, sum(loss_of(stage, pair, state) for stage in stages))
+    return largest
+
+
+# What rounding of floats in the audit itself may add.
+SLACK = 1.0 + 1e-9
+ONE = Fraction(1)
+
+
+@pytest.fixture(autouse=True)
+def _fast(monkeypatch):
+    monkeypatch.setattr(contributions, "CHUNK", 8)
+    same_sums(monkeypatch)
+
+
+@pytest.mark.parametrize("space", SPACES, ids=str)
+@pytest.mark.parametrize("neighbours", NEIGHBOURS)
+@pytest.mark.parametrize("unit", UNITS)
+@pytest.mark.parametrize("kind", ["points", "pattern", "moments", "step", "count"])
+def test_stages_hold_their_budgets_and_come_near_them(kind, unit, neighbours, space):
+    assumptions = assumed(space, neighbours)
+    stage = stage_of(kind, unit, ONE)
+    found = largest_loss([stage], assumptions)
+    if kind == "count" and neighbours == REPLACE:
+        assert found == 0.0
+        return
+    assert found <= float(stage.budget) * SLACK
+    if kind in ("step", "count"):
+        # Clipped to the last thousandth.
+        assert found > 0.998
+    elif kind == "moments":
+        assert found > 0.9
+    else:
+        # No record of a ball prefers one point and dislikes it as much: the best is about half.
+        assert found > 0.35 * float(stage.budget)
+
+
+@pytest.mark.parametrize("neighbours", NEIGHBOURS)
+@pytest.mark.parametrize("unit", UNITS)
+@pytest.mark.parametrize("kind", ["points", "pattern", "moments", "step", "count"])
+def test_twice_the_budget_is_found(kind, unit, neighbours):
+    """The audit of a stage that is run with twice what it says."""
+    if kind == "count" and neighbours == REPLACE:
+        pytest.skip("the number of subjects is the same")
+    stage = stage_of(kind, unit, 2 * ONE)
+    assert largest_loss([stage], assumed(neighbours=neighbours)) > 1.0
+
+
+@pytest.mark.parametrize("unit", UNITS)
+@pytest.mark.parametrize("neighbours", NEIGHBOURS)
+def test_a_plan_holds_its_budget_and_spending_one_twice_is_found(unit, neighbours):
+    kinds = ["points", "step", "step", "step"]
+    kinds = ["count", *kinds] if neighbours == ADD_OR_REMOVE else kinds
+    stages = [stage_of(kind, unit, ONE / len(kinds)) for kind in kinds]
+    assumptions = assumed(neighbours=neighbours)
+    planned(assumptions, *stages)
+    found = largest_loss(stages, assumptions)
+    assert 0.7 < found <= SLACK
+    # The second step spends what the first one has, and that once more.
+    greedy = [*stages[:-1], stage_of("step", unit, ONE)]
+    assert largest_loss(greedy, assumptions) > 1.1
+    exact = PrivacyBudget("1", unit, None if unit == PURE else "1e-6")
+    with pytest.raises(DataError, match="more than the budget"):
+        ReleasePlan(assumptions, exact, tuple(greedy), 1.0, 1.0, 1.0)
+
+
+# Mutants
+
+
+@pytest.mark.parametrize("unit", UNITS)
+@pytest.mark.parametrize("kind", ["points", "pattern", "moments", "step"])
+def test_noise_for_one_change_under_replacement_is_found(kind, unit, monkeypatch):
+    """The factor two left out."""
+    monkeypatch.setattr(Assumptions, "changes", 1)
+    stage = stage_of(kind, unit, ONE)
+    found = largest_loss([stage], assumed(), tries=64)
+    # The moments' constants are 25/16 and 3/2, nearly the same.
+    assert found > (1.02 if kind == "moments" else 1.1) * float(stage.budget)
+
+
+def unclipped_sums(assumptions, records, state, clip):
+    """Sums of gradients, clipped to what as many clipped ones could be at most."""
+    far = 1e6 * clip
+    sums = np.array(contributions.gradient_sums(assumptions, records, state, far), dtype=object)
+    sums = sums * 10**6
+    length = sum(np.linalg.norm(row.astype(float)) for row in sums)
+    most = len(records) * LATTICE
+    if length > most:
+        sums = np.array(
+            [[int(entry * most / length) for entry in row] for row in sums.astype(float)]
+        )
+    return sums.tolist()
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_clipping_after_the_sum_is_found(unit, monkeypatch):
+    monkeypatch.setattr(draw, "gradient_sums", unclipped_sums)
+    same_sums(monkeypatch)
+    assert largest_loss([stage_of("step", unit, ONE)], assumed()) > 1.2
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_a_clip_from_the_data_is_found(unit, monkeypatch):
+    """The largest residual: a record decides how wide the noise is."""
+    noisy_means = draw._noisy_means
+
+    def by_data(assumptions, stage, records, state, number, bits):
+        steps = assumptions.manifold.expand(records.covariates) * state[1]
+        ends = assumptions.manifold.exp(np.broadcast_to(state[0], steps.shape), steps)
+        away = assumptions.manifold.dist(ends, records.points)
+        largest = max(float(np.max(away[records.valid], initial=0.0)), 1e-3)
+        tuned = replace(stage, clip=largest)
+        return noisy_means(assumptions, tuned, records, state, number, bits)
+
+    monkeypatch.setattr(draw, "_noisy_means", by_data)
+    assert largest_loss([stage_of("step", unit, ONE)], assumed()) == np.inf
+
+
+class TwiceTheRate(Followed):
+    """A choice with a wrong rate."""
+
+    def __init__(self, weights, exponents, rate):
+        super().__init__(weights, exponents, 2 * rate)
+
+
+def test_a_rate_off_by_a_factor_of_two_is_found(monkeypatch):
+    monkeypatch.setattr(draw, "ExactChoice", TwiceTheRate)
+    assert largest_loss([stage_of("points", PURE, ONE)], assumed(), tries=64) > 1.1
+
+
+def test_the_other_ends_noise_is_no_substitute(monkeypatch):
+    """One draw of noise for both ends: their difference is released as it is."""
+    noisy_means = draw._noisy_means
+
+    def shared(assumptions, stage, records, state, number, bits):
+        with pytest.MonkeyPatch.context() as patch:
+            one, sampler = [], draw.rounded_laplace
+
+            def repeated(bits, dimension, scale):
+                if not one:
+                    one.append(sampler(bits, dimension, scale))
+                return one[0]
+
+            patch.setattr(draw, "rounded_laplace", repeated)
+            return noisy_means(assumptions, stage, records, state, number, bits)
+
+    monkeypatch.setattr(draw, "_noisy_means", shared)
+    with pytest.raises(np.linalg.LinAlgError):
+        # As many noise variables as numbers that are released are wanted.
+        largest_loss([stage_of("step", PURE, ONE)], assumed())
+
+
+def rounded_up(lattice_gradients):
+    """Contributions on the same lattice, rounded away from zero after they were clipped."""
+
+    def mutant(*given_):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(contributions, "LATTICE", LATTICE << 20)
+            fine = lattice_gradients(*given_) / ((1.0 - contributions.MARGIN) * 2.0**20)
+        return (np.sign(fine) * np.ceil(np.abs(fine))).astype(np.int64)
+
+    return mutant
+
+
+def test_contributions_that_are_rounded_up_are_found(monkeypatch):
+    """Exactly: norms of integers are compared without roots."""
+    assumptions = assumed(number=1)
+    state = assumptions.support.origin
+
+    def longest():
+        worst = -np.inf
+        for seed in range(20):
+            rng = np.random.default_rng([4, seed])
+            far = SPHERE.exp(assumptions.centre, SPHERE.random_tangent(rng, assumptions.centre))
+            records = assembled(assumptions, [([0.3, 0.3], [far, far], 1)])
+            ends = contributions.gradient_sums(assumptions, records, state, 1e-3)
+            first, second = (sum(entry**2 for entry in row) for row in ends)
+            rest = LATTICE**2 - first - second
+            worst = max(worst, 1 if rest < 0 or rest**2 < 4 * first * second else 0)
+        return worst
+
+    assert longest() == 0
+    mutant = rounded_up(contributions.lattice_gradients)
+    monkeypatch.setattr(contributions, "lattice_gradients", mutant)
+    assert longest() == 1
+
+
+# Noise of ordinary floats
+
+
+def float_noise(uniform, scale):
+    """Laplace noise by inversion, as floats give it, of multiples of 2^-53."""
+    return -scale * np.log(uniform * 2.0**-53)
+
+
+def reachable(released, sum_, scale):
+    """Whether a float can be a sum plus float noise: all uniforms that might do are tried."""
+    middle = np.rint(np.exp(-(released - sum_) / scale) * 2.0**53)
+    near = middle[:, None] + np.arange(-64, 65)
+    with np.errstate(all="ignore"):
+        return np.any(sum_ + float_noise(near, scale) == released[:, None], axis=1)
+
+
+def test_noise_of_floats_tells_neighbours_apart_and_that_of_integers_does_not():
+    """Mironov 2012: what one data set releases another one cannot."""
+    rng = np.random.default_rng(5)
+    scale, sums = 3.0, (0.1, 1.1)
+    uniform = rng.integers(1, 1 << 50, size=400).astype(float)
+    released = sums[0] + float_noise(uniform, scale)
+    assert np.all(reachable(released, sums[0], scale))
+    assert np.mean(reachable(released, sums[1], scale)) < 0.5
+    # Integers: whatever is released under one data set is an integer away from the other's sum,
+    # and every integer has a probability above zero, with a ratio that the scale bounds.
+    counts = np.bincount(
+        [
+            discrete_laplace(generator_bits(np.random.default_rng([6, k])), 1) + 8
+            for k in range(600)
+        ],
+        minlength=16,
+    )
+    assert np.all(counts[6:11] > 0)
+
+
+def means_on_the_lattice(assumptions, stage, records):
+    """Whether released means are whole numbers in units of the lattice."""
+    state = assumptions.support.origin
+    found = [
+        draw._noisy_means(
+            assumptions,
+            stage,
+            records,
+            state,
+            1.0,
+            generator_bits(np.random.default_rng([7, seed])),
+        )
+        for seed in range(8)
+    ]
+    units = np.array(found) * (2 * LATTICE / stage.clip)
+    return np.allclose(units, np.rint(units), rtol=0.0, atol=1e-6)
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_float_noise_in_a_step_is_found(unit, monkeypatch):
+    """What a step releases is on a lattice that is the same for all data."""
+    assumptions = assumed(number=1)
+    rng = np.random.default_rng(8)
+    records = assembled(
+        assumptions, [extreme_subject(assumptions, assumptions.support.origin, rng)]
+    )
+    stage = NoisyStep(Fraction(4), unit, clip=0.25)
+    assert means_on_the_lattice(assumptions, stage, records)
+
+    def floats(bits, dimension, scale):
+        return (rng.laplace(size=dimension) * float(scale)).tolist()
+
+    monkeypatch.setattr(draw, "rounded_laplace", floats)
+    monkeypatch.setattr(draw, "discrete_gaussian", lambda bits, v: float(rng.normal() * v**0.5))
+    assert not means_on_the_lattice(assumptions, stage, records)
+
+
+# Noise, drawn: black boxes
+
+
+DRAWS = 400
+
+
+def drawn(stage, assumptions, records, state, seed):
+    """Released minus what it is without noise, (DRAWS, numbers), with seeded bits."""
+    plain = output_of(stage, assumptions, records, state, Scripted())
+    found = []
+    for k in range(DRAWS):
+        bits = generator_bits(np.random.default_rng([seed, k]))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(MomentsStage, "moments", lambda self, noisy, number, _: noisy * number)
+            if isinstance(stage, MomentsStage):
+                noisy = draw._moments(assumptions, stage, records, float(NUMBER), bits)
+            else:
+                noisy = draw._noisy_means(assumptions, stage, records, state, float(NUMBER), bits)
+        found.append(np.ravel(noisy) - plain)
+    return np.array(found)
+
+
+def a_pair(neighbours):
+    assumptions = assumed(neighbours=neighbours)
+    state = assumptions.support.draw(np.random.default_rng(9), ())
+    rng = np.random.default_rng(10)
+    subjects = [extreme_subject(assumptions, state, rng) for _ in range(NUMBER)]
+    return assumptions, assembled(assumptions, subjects), state
+
+
+def agrees(sample, distribution):
+    return kstest(sample, distribution.cdf).pvalue > 1e-4
+
+
+@pytest.mark.parametrize("neighbours", NEIGHBOURS)
+def test_noise_of_pure_steps_has_gamma_lengths_and_uniform_directions(neighbours):
+    assumptions, records, state = a_pair(neighbours)
+    stage, changes = NoisyStep(Fraction(1, 2), clip=CLIP), assumptions.changes
+    noise = drawn(stage, assumptions, records, state, 11).reshape(DRAWS, 2, 2) * NUMBER
+    # Of the ends, from a = e+ + e- and b = (e+ - e-) / 2.
+    for sign in (1.0, -1.0):
+        ends = 0.5 * noise[:, 0] + sign * noise[:, 1]
+        lengths = np.linalg.norm(ends, axis=1)
+        assert agrees(lengths, gamma(2, scale=2.0 * changes * CLIP))
+        assert not agrees(lengths, gamma(2, scale=1.4 * changes * CLIP))
+        angles = np.arctan2(ends[:, 1], ends[:, 0]) / (2.0 * np.pi) + 0.5
+        assert kstest(angles, "uniform").pvalue > 1e-4
+
+
+@pytest.mark.parametrize("neighbours", NEIGHBOURS)
+def test_noise_of_concentrated_steps_is_normal(neighbours):
+    assumptions, records, state = a_pair(neighbours)
+    stage = NoisyStep(Fraction(1, 2), CONCENTRATED, clip=CLIP)
+    noise = drawn(stage, assumptions, records, state, 12).reshape(DRAWS, 2, 2) * NUMBER
+    variances = stage.noise_variances(assumptions.changes, 2)
+    for block, variance in enumerate(variances):
+        for each in noise[:, block].T:
+            assert agrees(each, norm(scale=np.sqrt(variance)))
+            assert not agrees(each, norm(scale=2.0 * np.sqrt(variance)))
+    # No two of them go together.
+    correlations = np.corrcoef(noise.reshape(DRAWS, -1).T) - np.eye(4)
+    assert np.max(np.abs(correlations)) < 5.0 / np.sqrt(DRAWS)
+
+
+@pytest.mark.parametrize(("unit", "family"), [(PURE, laplace), (CONCENTRATED, norm)])
+@pytest.mark.parametrize("neighbours", NEIGHBOURS)
+def test_noise_of_moments_is_that_of_their_scales(unit, family, neighbours):
+    assumptions, records, state = a_pair(neighbours)
+    stage = MomentsStage(Fraction(1, 2), unit)
+    noise = drawn(stage, assumptions, records, state, 13)
+    scale = stage.scale(assumptions.changes)
+    for each, ratio in zip(noise.T, (1, 4), strict=True):
+        assert agrees(each, family(scale=scale / ratio))
+        assert not agrees(each, family(scale=2.0 * scale / ratio))
+    units = noise * [COVARIATE_LATTICE, 2.0**40]
+    np.testing.assert_allclose(units[:, 0], np.rint(units[:, 0]), atol=1e-3)
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_noise_of_the_count_is_discrete(unit):
+    stage = CountStage(Fraction(1, 2), unit)
+    found = np.array(
+        [
+            draw._count_noise(stage, generator_bits(np.random.default_rng([14, k])))
+            for k in range(1200)
+        ]
+    )
+    values = np.arange(-60, 61)
+    # Privacy loss 1/2 a step; variance 1 / (2 rho) = 1.
+    logs = -0.5 * np.abs(values) if unit == PURE else -0.5 * values**2
+    chances = np.exp(logs) / np.sum(np.exp(logs))
+    kept = np.abs(values) <= 2
+    counts = np.array([np.sum(found == value) for value in values[kept]])
+    rest = [len(found) - counts.sum()], [1.0 - chances[kept].sum()]
+    found_counts = np.concatenate([counts, rest[0]])
+    expected = np.concatenate([chances[kept], rest[1]]) * len(found)
+    assert chisquare(found_counts, expected).pvalue > 1e-4
+
+
+def test_choices_are_drawn_as_likely_as_the_audit_says(monkeypatch):
+    assumptions, records, state = a_pair(REPLACE)
+    stage = stage_of("points", PURE, 8 * ONE)
+    logs = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(draw, "ExactChoice", Followed)
+        draw._chosen(assumptions, stage, records, state, logs)
+    states, volumes = assumptions.support.even_points(stage.points)
+    assert np.all(volumes > 0.0)
+    counts, made = np.zeros(FEW, dtype=int), []
+
+    def once(*given_):
+        made.append(made[0] if made else ExactChoice(*given_))
+        return made[-1]
+
+    monkeypatch.setattr(draw, "ExactChoice", once)
+    scores = draw.loss_sums(assumptions, records, states, stage.clip)
+    monkeypatch.setattr(draw, "loss_sums", lambda *_: scores)
+    for k in range(1500):
+        bits = generator_bits(np.random.default_rng([15, k]))
+        found = draw._chosen(assumptions, stage, records, state, bits)
+        counts[np.flatnonzero(np.all(states == found, axis=(1, 2)))] += 1
+    assert counts.sum() == 1500
+    assert chisquare(counts, np.exp(logs[0]) * 1500).pvalue > 1e-4
+
+
+def test_rounded_noise_is_whole():
+    bits = generator_bits(np.random.default_rng(16))
+    assert all(type(each) is int for each in rounded_laplace(bits, 3, Fraction(LATTICE)))

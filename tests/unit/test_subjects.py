@@ -1,0 +1,494 @@
+"""Records of subjects: nothing that one is may raise, warn, or change what becomes of others."""
+
+import warnings
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from geodp.errors import DataError
+from geodp.manifolds.euclidean import Euclidean
+from geodp.manifolds.hyperbolic import Hyperbolic
+from geodp.manifolds.kendall import KendallPlanarShapes
+from geodp.manifolds.spd import SPD
+from geodp.manifolds.sphere import Sphere
+from geodp.release import contributions
+from geodp.release.accounting import PrivacyBudget
+from geodp.release.assumptions import ADD_OR_REMOVE, REPLACE, Assumptions
+from geodp.release.planning import ReleasePlan
+from geodp.release.release import release_geodesic
+from geodp.release.stages import CountStage, NoisyStep, PointsStage
+from geodp.release.subjects import ONE_EACH, subject_records
+
+pytestmark = pytest.mark.filterwarnings("error")
+
+RANGE = (20.0, 70.0)
+SPACES = [Euclidean(2), Sphere(2), Hyperbolic(2), SPD(2), SPD(3), KendallPlanarShapes(4)]
+
+# Which of the good records is replaced.
+NUMBER, BAD = 5, 2
+OTHERS = np.arange(NUMBER) != BAD
+
+
+def assumed(manifold, limit=1, neighbours=ADD_OR_REMOVE, number=NUMBER):
+    centre = manifold.random_point(np.random.default_rng(0))
+    return Assumptions(manifold, centre, 0.6, 1.2, RANGE, 0.3, number, limit, neighbours)
+
+
+def good_records(assumptions, number=NUMBER):
+    """Lists of covariates and points."""
+    rng = np.random.default_rng(1)
+    manifold = assumptions.manifold
+    centre = np.broadcast_to(assumptions.centre, (number, *manifold.point_shape))
+    points = manifold.exp(centre, 0.2 * manifold.random_tangent(rng, centre))
+    return list(rng.uniform(20.0, 70.0, number)), list(points)
+
+
+def with_bad(values, bad):
+    return [*values[:BAD], bad, *values[BAD + 1 :]]
+
+
+def assert_rows(found, expected, rows, of=None):
+    """Rows of some subjects are those of subjects of other records, bit by bit."""
+    for name, part in vars(found).items():
+        other = getattr(expected, name)
+        np.testing.assert_array_equal(part[rows], other[rows if of is None else of], err_msg=name)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _fast():
+    """Less padding: what it does not change is tested with contributions."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(contributions, "CHUNK", 8)
+        yield
+
+
+class Trap:
+    """Raises whatever is asked of it."""
+
+    def _refuse(self, *_, **__):
+        raise ValueError("nothing may be asked of a record")
+
+    __float__ = __complex__ = __int__ = __array__ = __eq__ = __hash__ = _refuse
+    __len__ = __iter__ = __getitem__ = __bool__ = _refuse
+
+
+class Recursive:
+    """Never ends."""
+
+    def __array__(self, *_, **__):
+        return np.asarray(self)
+
+    def __hash__(self):
+        return hash(self)
+
+
+class Warns:
+    """Warns before it answers."""
+
+    def __float__(self):
+        warnings.warn("a record speaks", stacklevel=1)
+        return 30.0
+
+    def __array__(self, *_, **__):
+        warnings.warn("a record speaks", stacklevel=1)
+        return np.array(30.0)
+
+
+BAD_COVARIATES = {
+    "nan": np.nan,
+    "inf": np.inf,
+    "1e308": 1e308,
+    "-1e308": -1e308,
+    "huge": 10**400,
+    "longdouble": np.longdouble("1e4000"),
+    "none": None,
+    "missing": pd.NA,
+    "no time": pd.NaT,
+    "time": pd.Timestamp("2020-01-01"),
+    "text": "about thirty",
+    "bytes": b"\xff",
+    "complex": 30.0 + 1j,
+    "array": np.array([30.0, 40.0]),
+    "list": [30.0, [40.0]],
+    "empty": [],
+    "dict": {"age": 30.0},
+    "trap": Trap(),
+    "recursive": Recursive(),
+    "warns": Warns(),
+    "class": float,
+}
+
+
+@pytest.mark.parametrize("bad", BAD_COVARIATES.values(), ids=BAD_COVARIATES)
+@pytest.mark.parametrize("kind", ["list", "objects"])
+def test_a_bad_covariate_is_that_of_one_record(bad, kind):
+    assumptions = assumed(Sphere(2))
+    covariates, points = good_records(assumptions)
+    expected = subject_records(assumptions, covariates, points, ONE_EACH)
+    given_ = with_bad(covariates, bad)
+    if kind == "objects":
+        array = np.empty(NUMBER, dtype=object)
+        for k, value in enumerate(given_):
+            array[k] = value
+        given_ = array
+    found = subject_records(assumptions, given_, points, ONE_EACH)
+    assert_rows(found, expected, OTHERS)
+    assert found.counts[BAD] == 1
+    assert np.abs(found.covariates[BAD, 0]) <= 0.5
+
+
+@pytest.mark.parametrize(
+    "name", ["nan", "none", "missing", "text", "bytes", "complex", "array", "trap", "recursive"]
+)
+def test_records_without_a_covariate_are_unusable(name):
+    assumptions = assumed(Sphere(2))
+    covariates, points = good_records(assumptions)
+    found = subject_records(
+        assumptions, with_bad(covariates, BAD_COVARIATES[name]), points, ONE_EACH
+    )
+    np.testing.assert_array_equal(found.valid[:, 0], OTHERS)
+    # And the centre stands in their place.
+    assert found.covariates[BAD, 0] == 0.0
+    np.testing.assert_array_equal(found.points[BAD, 0], assumptions.centre)
+
+
+def test_covariates_out_of_range_are_clipped():
+    assumptions = assumed(Sphere(2))
+    _, points = good_records(assumptions)
+    covariates = [-1e308, np.inf, 45.0, -np.inf, 1e308]
+    found = subject_records(assumptions, covariates, points, ONE_EACH)
+    assert found.covariates[:, 0].tolist() == [-0.5, 0.5, 0.0, -0.5, 0.5]
+    assert found.valid.all()
+
+
+BAD_POINTS = {
+    "nan": lambda y: y * np.nan,
+    "inf": lambda y: y * np.inf,
+    "huge": lambda y: y * 1e308,
+    "largest": lambda y: np.full_like(y, 1.7e308),
+    "small": lambda y: y * 5e-324,
+    "zero": lambda y: 0.0 * y,
+    "far off": lambda y: -3.0 * y,
+    "one entry": lambda y: np.where(np.arange(y.size).reshape(y.shape) == 0, 1e200, y),
+    "none": lambda _: None,
+    "text": lambda _: "a point",
+    "texts": lambda y: np.full(y.shape, "x"),
+    "objects": lambda y: np.full(y.shape, None),
+    "longdouble": lambda y: np.full(y.shape, np.longdouble("1e4000")),
+    "ragged": lambda y: [*y.tolist()[:-1], [1.0, 2.0, [3.0]]],
+    "short": lambda y: y[:-1],
+    "long": lambda y: np.concatenate([y, y]),
+    "number": lambda _: 3.0,
+    "trap": lambda _: Trap(),
+    "traps": lambda y: [Trap() for _ in y],
+    "recursive": lambda _: Recursive(),
+    "warns": lambda _: Warns(),
+}
+
+
+@pytest.mark.parametrize("bad", BAD_POINTS.values(), ids=BAD_POINTS)
+def test_a_bad_point_is_that_of_one_record(manifold, bad):
+    assumptions = assumed(manifold)
+    covariates, points = good_records(assumptions)
+    expected = subject_records(assumptions, covariates, np.array(points), ONE_EACH)
+    assert expected.valid.all()
+    with np.errstate(all="ignore"):
+        worst = bad(points[BAD])
+    found = subject_records(assumptions, covariates, with_bad(points, worst), ONE_EACH)
+    assert_rows(found, expected, OTHERS)
+    assert np.all(np.isfinite(found.points))
+    if not found.valid[BAD, 0]:
+        np.testing.assert_array_equal(found.points[BAD, 0], assumptions.centre)
+
+
+@pytest.mark.parametrize("name", ["nan", "inf", "huge", "none", "texts", "ragged", "trap", "short"])
+def test_what_is_no_point_is_unusable(manifold, name):
+    assumptions = assumed(manifold)
+    covariates, points = good_records(assumptions)
+    with np.errstate(all="ignore"):
+        bad = BAD_POINTS[name](points[BAD])
+    found = subject_records(assumptions, covariates, with_bad(points, bad), ONE_EACH)
+    np.testing.assert_array_equal(found.valid[:, 0], OTHERS)
+
+
+def test_complex_points_of_a_real_space_are_unusable():
+    assumptions = assumed(Sphere(2))
+    covariates, points = good_records(assumptions)
+    found = subject_records(assumptions, covariates, with_bad(points, 1j * points[BAD]), ONE_EACH)
+    np.testing.assert_array_equal(found.valid[:, 0], OTHERS)
+
+
+@pytest.mark.parametrize("dtype", [float, int, np.float32])
+def test_masked_numbers_are_missing(dtype):
+    assumptions = assumed(Sphere(2))
+    _, points = good_records(assumptions)
+    covariates = np.array([30, 40, 50, 60, 25], dtype=dtype)
+    expected = subject_records(assumptions, covariates, points, ONE_EACH)
+    hidden = np.ma.array(covariates, mask=~OTHERS)
+    found = subject_records(assumptions, hidden, points, ONE_EACH)
+    assert_rows(found, expected, OTHERS)
+    np.testing.assert_array_equal(found.valid[:, 0], OTHERS)
+    points = np.ma.array(np.array(points), mask=False)
+    points[BAD, 1] = np.ma.masked
+    found = subject_records(assumptions, covariates, points, ONE_EACH)
+    assert_rows(found, expected, OTHERS)
+    np.testing.assert_array_equal(found.valid[:, 0], OTHERS)
+
+
+@pytest.mark.parametrize("dtype", ["Float64", "Int64", "category", object])
+def test_columns_of_tables_may_have_gaps(dtype):
+    assumptions = assumed(Sphere(2))
+    _, points = good_records(assumptions)
+    values = [30, 40, None, 60, 25]
+    expected = subject_records(assumptions, [30, 40, np.nan, 60, 25], points, ONE_EACH)
+    found = subject_records(assumptions, pd.Series(values, dtype=dtype), points, ONE_EACH)
+    assert_rows(found, expected, slice(None))
+
+
+# Arrays that NumPy gave another type because of one record, and what becomes of the others.
+KNOWN_FAULTS = {
+    "complex covariates": lambda x, y: (np.array(with_bad(x, 30 + 1j)), y),
+    "complex points": lambda x, y: (x, np.array(with_bad(y, 1j * y[BAD]))),
+    "long doubles": lambda x, y: (np.array(with_bad(x, np.longdouble("1e4000"))), y),
+    "masked objects": lambda x, y: (np.ma.array(with_bad(x, "x"), mask=~OTHERS, dtype=object), y),
+    "masked texts": lambda x, y: (np.ma.array(with_bad(x, "x"), mask=~OTHERS), y),
+}
+
+
+@pytest.mark.parametrize("change", KNOWN_FAULTS.values(), ids=KNOWN_FAULTS)
+def test_one_record_does_not_decide_by_the_type_of_an_array(change):
+    assumptions = assumed(Sphere(2))
+    covariates, points = good_records(assumptions)
+    expected = subject_records(assumptions, covariates, points, ONE_EACH)
+    found = subject_records(assumptions, *change(covariates, points), ONE_EACH)
+    assert_rows(found, expected, OTHERS)
+
+
+def test_texts_are_numbers_where_they_say_one():
+    """An array that one record turned to text has the others' digits."""
+    assumptions = assumed(Sphere(2))
+    covariates, points = good_records(assumptions)
+    expected = subject_records(assumptions, covariates, points, ONE_EACH)
+    found = subject_records(assumptions, np.array(with_bad(covariates, "x")), points, ONE_EACH)
+    assert_rows(found, expected, OTHERS)
+    assert not found.valid[BAD, 0]
+
+
+def test_no_record_is_usable(manifold):
+    plan = planned(assumed(manifold))
+    covariates, points = good_records(plan.assumptions)
+    found = subject_records(plan.assumptions, [None] * NUMBER, points, ONE_EACH)
+    assert not found.valid.any()
+    assert found.counts.tolist() == [1] * NUMBER
+    assert released(plan, [None] * NUMBER, [Trap()] * NUMBER, ONE_EACH)
+    assert released(plan, covariates, ["x"] * NUMBER, ONE_EACH)
+
+
+# Subjects
+
+
+@pytest.mark.parametrize("labels", [["a", "b", "a", "c", "a", "b", "a"], [2, 1, 2, 9, 2, 1, 2]])
+@pytest.mark.parametrize("limit", [1, 2, 6])
+def test_the_first_records_of_each_subject_count(labels, limit):
+    assumptions = assumed(Sphere(2), limit)
+    covariates, points = good_records(assumptions, 7)
+    found = subject_records(assumptions, covariates, points, labels)
+    flat = subject_records(assumptions, covariates, points, ONE_EACH)
+    assert found.counts.tolist() == np.minimum([4, 2, 1], limit).tolist()
+    for k, rows in enumerate(([0, 2, 4, 6], [1, 5], [3])):
+        kept = rows[:limit]
+        np.testing.assert_array_equal(found.points[k, : len(kept)], flat.points[kept, 0])
+        np.testing.assert_array_equal(found.covariates[k, : len(kept)], flat.covariates[kept, 0])
+        assert found.valid[k].tolist() == [True] * len(kept) + [False] * (limit - len(kept))
+        # What is left is padding.
+        assert np.all(found.points[k, len(kept) :] == assumptions.centre)
+
+
+MISSING = {
+    "NaN": float("nan"),
+    "None": None,
+    "NA": pd.NA,
+    "NaT": pd.NaT,
+    "masked": np.ma.masked,
+    "trap": Trap(),
+    "list": [1],
+    "array": np.arange(2),
+    "recursive": Recursive(),
+}
+
+
+@pytest.mark.parametrize("label", MISSING.values(), ids=MISSING)
+def test_records_without_a_label_are_one_subjects(label):
+    assumptions = assumed(Sphere(2), 2)
+    covariates, points = good_records(assumptions)
+    expected = subject_records(assumptions, covariates, points, [0, 1, "rest", 3, "rest"])
+    found = subject_records(assumptions, covariates, points, [0, 1, label, 3, MISSING["NaN"]])
+    assert_rows(found, expected, slice(None))
+    assert found.counts.tolist() == [1, 1, 2, 1]
+
+
+@pytest.mark.parametrize("dtype", ["Int64", "category", "string", object])
+def test_labels_may_be_a_column_with_gaps(dtype):
+    assumptions = assumed(Sphere(2), 2)
+    covariates, points = good_records(assumptions)
+    labels = [0, 1, None, 3, None] if dtype != "string" else ["0", "1", None, "3", None]
+    found = subject_records(assumptions, covariates, points, pd.Series(labels, dtype=dtype))
+    assert found.counts.tolist() == [1, 1, 2, 1]
+
+
+def test_many_records_of_a_subject_push_out_no_others():
+    assumptions = assumed(Sphere(2), 3)
+    covariates, points = good_records(assumptions)
+    labels = list(range(NUMBER))
+    expected = subject_records(assumptions, covariates, points, labels)
+    many = 500
+    found = subject_records(
+        assumptions,
+        [*covariates[: BAD + 1], *[1e308] * many, *covariates[BAD + 1 :]],
+        [*points[: BAD + 1], *[Trap()] * many, *points[BAD + 1 :]],
+        [*labels[: BAD + 1], *[BAD] * many, *labels[BAD + 1 :]],
+    )
+    assert_rows(found, expected, OTHERS)
+    assert found.counts[BAD] == 3
+    assert found.valid[BAD].tolist() == [True, False, False]
+
+
+def test_a_subject_more_or_less_leaves_the_others():
+    assumptions = assumed(Sphere(2))
+    covariates, points = good_records(assumptions)
+    whole = subject_records(assumptions, covariates, points, list("abcde"))
+    rows = np.flatnonzero(OTHERS)
+    fewer = subject_records(
+        assumptions, [covariates[k] for k in rows], [points[k] for k in rows], list("abde")
+    )
+    assert_rows(fewer, whole, slice(None), rows)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda x, y, s: (x[:-1], y, s), "as many points as covariates"),
+        (lambda x, y, s: (x, y, s[:-1]), "name one subject a record"),
+        (lambda x, y, s: (x, y, 3), "name one subject a record"),
+        (lambda x, y, s: (x, y, "each"), 'or "one record each"'),
+        (lambda x, y, s: (3.0, y, s), "no sequences"),
+        (lambda x, y, s: (x, np.array(y)[:, :2], s), "give one of this shape"),
+        (lambda x, y, s: (x, y, [0, 1, 2, 3, 3]), "not the public number 5"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(change, says):
+    assumptions = assumed(Sphere(2), neighbours=REPLACE)
+    with pytest.raises(DataError, match=says):
+        subject_records(assumptions, *change(*good_records(assumptions), list(range(NUMBER))))
+
+
+def test_records_are_not_printed():
+    assumptions = assumed(Sphere(2))
+    found = subject_records(assumptions, *good_records(assumptions), ONE_EACH)
+    assert repr(found) == str(found) == "<SubjectRecords>"
+
+
+# Releases, of any record
+
+
+def planned(assumptions):
+    """A plan by hand, which takes little time."""
+    eighth = Fraction(1, 8)
+    counted = (CountStage(eighth),) if assumptions.neighbours == ADD_OR_REMOVE else ()
+    stages = PointsStage.of(eighth, "epsilon", 16, 0.5), NoisyStep(eighth, clip=0.3)
+    return ReleasePlan(assumptions, PrivacyBudget("1"), (*counted, *stages), 1.0, 1.0, 1.0)
+
+
+def released(plan, covariates, points, labels):
+    """Whether a release is what it always is."""
+    found = release_geodesic(plan, covariates, points, labels)
+    state = np.stack([found.footpoint, found.shooting_vector])
+    assert plan.assumptions.support.contains(state[None])[0]
+    return found.guarantee.holds
+
+
+WILD = [0.0, -0.0, 1.0, -1.0, 5e-324, 1e-308, 1e-160, 1e-9, 7.0, 1e9, 1e75, 1e149, 1e154, 1e308]
+WILD = [*WILD, -1e154, -1e308, np.inf, -np.inf, np.nan, 1.0 + 1e-7, 1e50, 1e100]
+numbers = st.sampled_from(WILD) | st.floats()
+# Hypothesis asks for what it holds; so it holds names.
+NAMELESS = {"NA": pd.NA, "NaT": pd.NaT, "masked": np.ma.masked, "class": float}
+NAMELESS = {**NAMELESS, "trap": Trap(), "recursive": Recursive(), "warns": Warns()}
+anything = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | numbers
+    | st.complex_numbers()
+    | st.text(max_size=4)
+    | st.binary(max_size=4)
+    | st.dates()
+    | st.sampled_from(sorted(NAMELESS)).map(NAMELESS.get),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=2), inner, max_size=2)
+    ),
+    max_leaves=8,
+)
+
+
+def wild_points(manifold):
+    """Arrays of the right shape, points far away, and anything."""
+    size = int(np.prod(manifold.point_shape))
+
+    def shaped(values):
+        return np.array(values, dtype=manifold.dtype).reshape(manifold.point_shape)
+
+    arrays = st.lists(numbers, min_size=size, max_size=size).map(shaped)
+    if manifold.dtype is complex:
+        entries = st.builds(complex, numbers, numbers)
+        arrays = arrays | st.lists(entries, min_size=size, max_size=size).map(shaped)
+
+    def projected(array):
+        # Nearly points: some of them count.
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            array = array @ array.T if isinstance(manifold, SPD) else array
+            return manifold.project(array)
+
+    def diagonal(values):
+        return np.diag(np.resize(values, size))[
+            : manifold.point_shape[0], : manifold.point_shape[0]
+        ]
+
+    found = anything | arrays | arrays.map(projected)
+    if isinstance(manifold, SPD):
+        found = found | st.lists(numbers, min_size=3, max_size=3).map(diagonal)
+    return found
+
+
+@pytest.mark.parametrize("space", SPACES, ids=str)
+@given(data=st.data())
+def test_no_record_makes_a_release_raise_or_warn(space, data):
+    """However bad it is; and others become what they were."""
+    assumptions = assumed(space, 2, data.draw(st.sampled_from([REPLACE, ADD_OR_REMOVE])))
+    covariates, points = good_records(assumptions)
+    labels = list(range(NUMBER))
+    expected = subject_records(assumptions, covariates, points, labels)
+    covariates = with_bad(covariates, data.draw(numbers | anything))
+    points = with_bad(points, data.draw(wild_points(space)))
+    found = subject_records(assumptions, covariates, points, labels)
+    assert_rows(found, expected, OTHERS)
+    assert released(planned(assumptions), covariates, points, labels)
+
+
+@pytest.mark.parametrize("space", SPACES, ids=str)
+@given(data=st.data())
+def test_no_records_at_all_make_a_release_raise_or_warn(space, data):
+    """All of them bad, with any labels, and any number of subjects."""
+    assumptions = assumed(space, 2)
+    number = data.draw(st.integers(min_value=0, max_value=4))
+    draws = (st.lists(each, min_size=number, max_size=number) for each in (anything, numbers))
+    any_, some = (data.draw(each) for each in draws)
+    points = [data.draw(wild_points(space)) for _ in range(number)]
+    labels = data.draw(st.lists(anything, min_size=number, max_size=number))
+    plan = planned(assumptions)
+    for covariates in (any_, some):
+        assert released(plan, covariates, points, labels)

@@ -1,0 +1,60 @@
+"""Confidence bands of released geodesics: what chance was in the noise is known, and public.
+
+The error of a release is the noise of its stages, whose distribution is that of the plan, and the
+sampling variation of the estimate that a release without noise would give.  Both are simulated from
+public assumptions and carried through the curvature of the space at the released geodesic, so that
+a band costs no budget.
+"""
+
+import numpy as np
+
+from geodp.release.planning import run_stages
+from geodp.release.simulation import FlatReleases
+
+# Simulated releases, and the seed of their public noise.
+SIMULATED, SEED = 3000, 20261123
+
+# Probabilities of the bands that a release shows.
+LEVELS = (0.9, 0.95)
+
+
+def simulated_errors(plan):
+    """Errors (SIMULATED, 2, dim) of footpoint and shooting vector: truth minus release."""
+    rng = np.random.default_rng(SEED)
+    found = run_stages(FlatReleases.start(plan.assumptions, SIMULATED, rng), plan.stages, rng)
+    deviation = np.sqrt(found.estimate_squares / found.dim)
+    return found.errors + deviation[:, None] * rng.normal(size=found.errors.shape)
+
+
+def band_radii(manifold, errors, state, places, levels=LEVELS):
+    """Radii of balls about predictions that hold the true prediction with given probabilities.
+
+    Each is pointwise: for one covariate, over the chance of the data and of the noise.
+
+    Parameters
+    ----------
+    manifold : SymmetricSpace
+    errors : ndarray, shape (n, 2, dim)
+        Of `simulated_errors`.
+    state : ndarray, shape (2, *point_shape)
+        The released footpoint and shooting vector.
+    places : ndarray, shape (m,)
+        Covariates from -1/2 to 1/2.
+    levels : sequence of float
+
+    Returns
+    -------
+    ndarray, shape (levels, m)
+        In the manifold's unit of length.
+    """
+    p, v = state
+    frame = manifold.frame(p)
+    steps, turns = (manifold.vector(frame, errors[:, block]) for block in (0, 1))
+    starts = manifold.exp(p, steps)
+    velocities = manifold.transport(np.broadcast_to(p, starts.shape), steps, v + turns)
+    places = np.asarray(places, dtype=float)
+    radii = np.empty((len(levels), len(places)))
+    for index, x in enumerate(places):
+        away = manifold.dist(manifold.exp(starts, x * velocities), manifold.exp(p, x * v))
+        radii[:, index] = np.quantile(away, levels)
+    return radii

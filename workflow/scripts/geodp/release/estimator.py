@@ -1,0 +1,426 @@
+"""Private geodesic regression as an estimator of scikit-learn."""
+
+import numpy as np
+from scipy.sparse import issparse
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from geodp.errors import DataError
+from geodp.manifolds.base import Manifold
+from geodp.manifolds.registry import layout_advice, parse_point
+from geodp.models.geodesic import GeodesicModel
+from geodp.release.accounting import CONCENTRATED, PURE, PrivacyBudget
+from geodp.release.assumptions import Assumptions
+from geodp.release.bands import LEVELS
+from geodp.release.needed import MOST_NEEDED, planned, subjects_needed
+from geodp.release.release import release_geodesic
+from geodp.release.subjects import ONE_EACH, mapped_records
+
+# Public inputs without a default.
+MANDATORY = (
+    "manifold",
+    "centre",
+    "footpoint_radius",
+    "shooting_vector_length",
+    "covariate_range",
+    "residual_scale",
+    "subjects",
+    "neighbours",
+)
+
+
+class PrivateGeodesicRegression(RegressorMixin, BaseEstimator):
+    """Geodesic regression with one covariate, released under differential privacy.
+
+    Every `fit` is a release and spends the whole budget: n fits of one data set spend n budgets.
+    So does whatever fits many times, such as cross-validation or a grid search.  Noise has no seed,
+    and two fits differ.
+
+    Public inputs are chosen without looking at the data, and have no default.  In a pipeline, steps
+    before this one must not learn from the data either: a logarithm may come first, a scaling to
+    unit variance may not.
+
+    A record that is no point of the manifold, or has no covariate, raises no error: it counts as a
+    record without influence.  An error would tell of it.
+
+    Parameters
+    ----------
+    epsilon : str
+        Budget of pure differential privacy, as decimal text such as "1".  Give this, or rho.
+    rho, delta : str
+        Budget of zero-concentrated differential privacy, and the delta at which it is also stated.
+    manifold : Manifold
+        A symmetric space of the library, on which the responses are.
+    centre : array, shape point_shape, or a layout of the manifold
+        Centre of the ball in which the footpoint is.
+    footpoint_radius : float
+        Radius of that ball.
+    shooting_vector_length : float
+        Largest length of the geodesic over the covariate's range.
+    covariate_range : tuple of float
+        Covariates outside are clipped to it.
+    residual_scale : float
+        Guess of the standard deviation of a residual in each direction.
+    subjects : int
+        Number of subjects.
+    neighbours : {"replace one subject", "add or remove one subject"}
+        Which data sets a release cannot tell apart.
+    records_per_subject : int
+        Limit; of a subject's records the first so many count.
+    unit : {"one record each"}
+        Says that no two records are of one subject.  Otherwise labels go to `fit`.
+    allow_noise : bool
+        Whether to release even if almost no information about the data would be left.
+
+    Attributes
+    ----------
+    release_ : Release
+        What was released, with its guarantee.
+    plan_ : ReleasePlan
+        Stages and predicted errors, which are public.
+    footpoint_ : ndarray, shape point_shape
+        Point of the geodesic in the middle of the covariate's range.
+    shooting_vector_ : ndarray, shape point_shape
+        Tangent vector there, as long as the geodesic over the whole range.
+    n_features_in_ : int
+        1.
+    feature_names_in_ : ndarray of str, shape (1,)
+        Name of the covariate, if X is a data frame.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from geodp.manifolds.euclidean import Euclidean
+    >>> regression = PrivateGeodesicRegression(
+    ...     epsilon="1",
+    ...     manifold=Euclidean(7),
+    ...     centre=np.zeros(7),
+    ...     footpoint_radius=10.0,
+    ...     shooting_vector_length=10.0,
+    ...     covariate_range=(0.0, 1.0),
+    ...     residual_scale=1.0,
+    ...     subjects=1000,
+    ...     neighbours="replace one subject",
+    ...     unit="one record each",
+    ... )
+    >>> X = np.linspace(0.0, 1.0, 1000)[:, None]
+    >>> regression.fit(X, X * np.ones(7)).predict([[0.0], [1.0]]).shape
+    (2, 7)
+    """
+
+    def __init__(
+        self,
+        *,
+        epsilon=None,
+        rho=None,
+        delta=None,
+        manifold=None,
+        centre=None,
+        footpoint_radius=None,
+        shooting_vector_length=None,
+        covariate_range=None,
+        residual_scale=None,
+        subjects=None,
+        neighbours=None,
+        records_per_subject=1,
+        unit=None,
+        allow_noise=False,
+    ):
+        self.epsilon = epsilon
+        self.rho = rho
+        self.delta = delta
+        self.manifold = manifold
+        self.centre = centre
+        self.footpoint_radius = footpoint_radius
+        self.shooting_vector_length = shooting_vector_length
+        self.covariate_range = covariate_range
+        self.residual_scale = residual_scale
+        self.subjects = subjects
+        self.neighbours = neighbours
+        self.records_per_subject = records_per_subject
+        self.unit = unit
+        self.allow_noise = allow_noise
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        # A record that is not a number counts as one without influence.
+        tags.input_tags.allow_nan = True
+        tags.target_tags.single_output = False
+        tags.target_tags.multi_output = True
+        tags.regressor_tags.poor_score = True
+        tags.non_deterministic = True
+        return tags
+
+    def fit(self, X, y, *, subjects=None):
+        """Release a geodesic; this spends the budget, at every call.
+
+        Parameters
+        ----------
+        X : array or data frame, shape (n, 1)
+            The covariate.
+        y : array, shape (n, *point_shape), or (n, k) in a layout of the manifold
+            Points; (n,) if a point is one number.
+        subjects : array, shape (n,), or "one record each"
+            Whose each record is.  It may be left out if `unit` was given.
+
+        Returns
+        -------
+        PrivateGeodesicRegression
+            Itself, holding the release and nothing else of the data.
+
+        Raises
+        ------
+        DataError
+            A public input is missing or cannot be used, shapes do not go together, or the release
+            would be noise.  To say how many subjects would do takes a minute in 6 dimensions or
+            fewer; see `geodp.release.needed.subjects_needed`.
+        """
+        budget, assumptions = self._budget(), self._assumptions()
+        whose = self._whose(subjects)
+        validate_data(self, X, y, skip_check_array=True, ensure_2d=False)
+        covariates, points = self._covariates(X), _points(assumptions.manifold, y)
+        plan = planned(assumptions, budget)
+        if plan.is_noise and not self.allow_noise:
+            raise _noise_error(plan)
+        self.release_ = release_geodesic(plan, covariates, points, whose)
+        self.plan_ = plan
+        self.footpoint_ = self.release_.footpoint
+        self.shooting_vector_ = self.release_.shooting_vector
+        return self
+
+    def predict(self, X):
+        """Points of the released geodesic.
+
+        Parameters
+        ----------
+        X : array or data frame, shape (m, 1)
+
+        Returns
+        -------
+        ndarray, shape (m, *point_shape)
+            NaN where the covariate is.
+        """
+        return self._at(X, self._release().predict)
+
+    def predict_band(self, X, level=LEVELS[-1]):
+        """Radius of the ball about each prediction that holds the true one.
+
+        Parameters
+        ----------
+        X : array or data frame, shape (m, 1)
+        level : float
+            Probability that it does, for each covariate by itself, if the assumptions are right.
+
+        Returns
+        -------
+        ndarray, shape (m,)
+            In the manifold's unit of length.
+        """
+        return self._at(X, lambda x: self._release().band(x, level))
+
+    def score(self, X, y):
+        """Fraction of variance explained, 1 - sum d^2 / sum d_mean^2; of private data not private.
+
+        The distances d are those of points to their predictions, and d_mean to the Frechet mean of
+        the points.  No noise is added to a score: one that is computed from private data must not
+        be published.
+
+        Parameters
+        ----------
+        X : array or data frame, shape (m, 1)
+        y : array, as for `fit`
+
+        Returns
+        -------
+        float
+        """
+        predicted = self.predict(X)
+        assumptions = self.plan_.assumptions
+        manifold = assumptions.manifold
+        _, points, valid, _ = mapped_records(
+            assumptions, np.zeros(len(predicted)), _points(manifold, y)
+        )
+        if not (np.all(valid) and np.all(np.isfinite(predicted))):
+            raise DataError("a score needs valid points and covariates: leave the others out")
+        mean = GeodesicModel(manifold, 0).fit(None, points).footpoint
+        left = np.sum(manifold.dist(points, predicted) ** 2)
+        whole = np.sum(manifold.dist(points, mean) ** 2)
+        if whole == 0.0:
+            # As in scikit-learn.
+            return 1.0 if left == 0.0 else 0.0
+        return float(1.0 - left / whole)
+
+    def _release(self):
+        check_is_fitted(self, "release_")
+        return self.release_
+
+    def _at(self, X, function):
+        """A function of covariates, NaN where they are."""
+        low, high = self._release().plan.assumptions.covariate_range
+        table = validate_data(self, X, reset=False, dtype=float, ensure_all_finite="allow-nan")
+        x = table[:, 0]
+        missing = np.isnan(x)
+        values = function(np.where(missing, 0.5 * (low + high), x))
+        values[missing] = np.nan
+        return values
+
+    def _covariates(self, X):
+        """Covariates of a table with one column, each as it is given."""
+        self.n_features_in_ = 1
+        return _column(X)
+
+    def _budget(self):
+        if (self.epsilon is None) == (self.rho is None):
+            raise DataError(
+                'budget: give one of epsilon and rho, such as epsilon="1"', argument="epsilon"
+            )
+        if self.rho is None:
+            return PrivacyBudget(self.epsilon, PURE, self.delta)
+        return PrivacyBudget(self.rho, CONCENTRATED, self.delta)
+
+    def _assumptions(self):
+        given = {name: getattr(self, name) for name in MANDATORY}
+        missing = [name for name, value in given.items() if value is None]
+        if missing:
+            verb, pronoun = ("is", "it") if len(missing) == 1 else ("are", "them")
+            raise DataError(
+                f"{', '.join(missing)} {verb} missing: choose {pronoun} without looking at the "
+                f"data, and give {pronoun} to the estimator",
+                argument=missing[0],
+            )
+        manifold = given["manifold"]
+        if not isinstance(manifold, Manifold):
+            raise DataError(
+                f"manifold is {type(manifold).__name__!r}: give a manifold such as Sphere(2)",
+                argument="manifold",
+            )
+        shape = np.shape(given["centre"])
+        if shape != manifold.point_shape and len(shape) == 1:
+            given["centre"] = parse_point(manifold, given["centre"], "centre")
+        return Assumptions(**given, records_per_subject=self.records_per_subject)
+
+    def _whose(self, subjects):
+        """Labels of subjects, or "one record each"."""
+        if self.unit is not None and not (isinstance(self.unit, str) and self.unit == ONE_EACH):
+            # What an estimator is made with is printed and saved with it.
+            raise DataError(
+                f'unit: it is not "{ONE_EACH}": give labels of subjects to fit, as subjects',
+                argument="unit",
+            )
+        whose = self.unit if subjects is None else subjects
+        if whose is None:
+            raise DataError(
+                "unit: it is not said whose each record is: give labels to fit, as subjects, or "
+                f'unit="{ONE_EACH}"',
+                argument="unit",
+            )
+        return whose
+
+
+def _noise_error(plan):
+    """Why a release that would be noise is refused, and what would do."""
+    number = subjects_needed(plan.assumptions, plan.budget)
+    would_do = (
+        f"more than {MOST_NEEDED} subjects would be needed"
+        if number is None
+        else f"about {number} subjects would do"
+    )
+    return DataError(
+        f"the release would be noise, with a predicted error of {plan.error:.3g}, and of "
+        f"{plan.error_without_data:.3g} without data: {would_do} in place of "
+        f"{plan.assumptions.subjects}; or raise the budget, or give allow_noise=True",
+        argument="allow_noise",
+    )
+
+
+def _column(X):
+    """Covariates (n,) of a table (n, 1); a row of a list that is none has None."""
+    if issparse(X):
+        raise DataError("X is sparse, and sparse data are not supported: give a dense array")
+    values = _unwrapped(X)
+    if not isinstance(values, np.ndarray):
+        return [_only(row) for row in values]
+    if values.dtype.kind == "c":
+        raise DataError("Complex data not supported: give a real covariate")
+    if values.ndim != 2:
+        raise DataError(
+            f"X has {values.ndim} axes, and a column is wanted. Reshape your data by "
+            "X.reshape(-1, 1)"
+        )
+    if values.shape[1] != 1:
+        raise DataError(
+            f"X has {values.shape[1]} columns, and a geodesic has one covariate: give its column"
+        )
+    return values[:, 0]
+
+
+def _only(row):
+    """The only value of a row."""
+    try:
+        [value] = row
+    except Exception:
+        return None
+    return value
+
+
+def _points(manifold, y):
+    """Points in the manifold's shape, or a list of these and of None for records that are none."""
+    values = _unwrapped(y)
+    if not isinstance(values, np.ndarray):
+        return [_point(manifold, record) for record in values]
+    shape = values.shape[1:]
+    if values.ndim == 1 and values.dtype.kind in "iuf" and manifold.point_shape == (1,):
+        return values[:, None]
+    if values.ndim == 1 and values.dtype.kind == "O":
+        return [_point(manifold, record) for record in values]
+    if shape == manifold.point_shape:
+        return values
+    if len(shape) != 1 or shape[0] not in manifold.layouts():
+        raise DataError(
+            f"y has records of shape {shape}, and {manifold.point_shape} is wanted: give points of "
+            f"this shape, or a table: {layout_advice(manifold)}"
+        )
+    if isinstance(values, np.ma.MaskedArray) or values.dtype.kind not in "iuf":
+        return [_point(manifold, record) for record in values]
+    return _from_layout(manifold, values.astype(float))
+
+
+def _point(manifold, record):
+    """A point of one record alone, unchecked, or None."""
+    try:
+        if np.iscomplexobj(record) and manifold.dtype is not complex:
+            return None
+        values = np.ma.filled(np.ma.asarray(record, dtype=manifold.dtype), np.nan)
+        if values.shape == manifold.point_shape:
+            return values
+        if values.shape == () and manifold.point_shape == (1,):
+            return values[None]
+        if np.iscomplexobj(record) or values.shape not in [(k,) for k in manifold.layouts()]:
+            return None
+        [point] = _from_layout(manifold, values.real[None])
+    except Exception:
+        return None
+    return point
+
+
+def _from_layout(manifold, numbers):
+    """Points of rows of numbers, unchecked."""
+    points = manifold.from_layout(numbers)
+    if manifold.dtype is complex:
+        # Landmarks have a place and a size, which shapes do not.
+        with np.errstate(all="ignore"):
+            points = manifold.project(points)
+    return points
+
+
+def _unwrapped(values):
+    """An array, where values are one or have one, or else a list of records."""
+    values = getattr(values, "to_numpy", lambda: values)()
+    if not isinstance(values, np.ndarray | list | tuple) and hasattr(values, "__array__"):
+        values = np.asarray(values)
+    if isinstance(values, np.ndarray):
+        return values
+    try:
+        return list(values)
+    except TypeError:
+        raise DataError("X and y must be sequences of records: give arrays") from None

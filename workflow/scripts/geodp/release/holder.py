@@ -1,0 +1,65 @@
+"""Warnings for the holder of the data alone: public inputs that look read off the data.
+
+They depend on every record, so that they must go nowhere but to the holder's eyes.
+"""
+
+import numpy as np
+
+from geodp.errors import DataError
+from geodp.models.geodesic import GeodesicModel
+from geodp.release.subjects import mapped_records
+
+# A centre this near to an estimate, in its standard errors, was taken from it and rounded.
+SAME_CENTRE = 0.03
+
+# A number of fewer digits is the rounded one of an estimate by chance too often.
+FEWEST_DIGITS = 3
+
+
+def suspicious_inputs(assumptions, covariates, points):
+    """Public inputs that look read off the data, a sentence each; not private.
+
+    Parameters
+    ----------
+    assumptions : Assumptions
+    covariates : ndarray, shape (n,)
+    points : ndarray, shape (n, *point_shape)
+
+    Returns
+    -------
+    list of str
+    """
+    x, y, valid, given = mapped_records(assumptions, covariates, points)
+    found = []
+    numbers = given[np.isfinite(given)]
+    if len(numbers) and assumptions.covariate_range == (np.min(numbers), np.max(numbers)):
+        found.append("covariate_range is the least and the greatest covariate")
+    x, y = x[valid], y[valid]
+    if len(y) > 3 and np.ptp(x) > 0.0:
+        found += _of_fits(assumptions, x, y)
+    advice = "if that is no chance the guarantee does not hold: choose it from what is public"
+    return [f"{each} of the data: {advice}" for each in found]
+
+
+def _of_fits(assumptions, x, y):
+    manifold, centre = assumptions.manifold, assumptions.centre
+    number, dim = len(y), manifold.dim
+    away = manifold.coordinates(centre, manifold.log(centre, y))
+    spread = np.sqrt(np.mean(np.sum(away**2, axis=-1)))
+    # The centre is the Frechet mean where the mean of the logarithms vanishes.
+    if np.linalg.norm(np.mean(away, axis=0)) < SAME_CENTRE * spread / np.sqrt(number):
+        yield "centre is the Frechet mean"
+    try:
+        fit = GeodesicModel(manifold).fit(x, y)
+    except DataError:
+        return
+    squares = np.sum(manifold.dist(fit.predict(x), y) ** 2)
+    if manifold.dist(centre, fit.footpoint) < SAME_CENTRE * np.sqrt(squares) / number:
+        yield "centre is the footpoint of the least-squares geodesic"
+    given = assumptions.residual_scale
+    digits = len(repr(given).partition("e")[0].replace(".", "").strip("0"))
+    for freedom in (number, number - 2):
+        scale = np.sqrt(squares / (freedom * dim))
+        if digits >= FEWEST_DIGITS and float(f"{scale:.{digits}g}") == given:
+            yield "residual_scale is the residual of the least-squares geodesic"
+            return

@@ -1,0 +1,527 @@
+"""Ledger of a privacy budget: every release from one holder's data, and what all of them spent.
+
+A ledger is one SQLite file beside the data.  Its total is set once.  A release reserves its part
+before it reads the data, and a part that is reserved stays spent, whatever happens to the release.
+
+The file holds keys, budgets, descriptions and folders, and nothing of the records.  It guards
+against mistakes, crashes and processes at the same time.  It does not guard against whoever can
+change the file or put an older copy in its place, nor on a file system without locks.
+"""
+
+import errno
+import hashlib
+import os
+import sqlite3
+import tempfile
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Decimal, localcontext
+from pathlib import Path
+
+from geodp.errors import DataError
+from geodp.mechanisms.budgets import parse_budget
+
+# Pure and zero-concentrated differential privacy: budgets of the same unit add up.
+UNITS = ("epsilon", "rho")
+
+STARTED, FINISHED, CANCELLED = "started", "finished", "cancelled"
+
+# "gdpl", and the version of the tables.
+APPLICATION, VERSION = 0x6764706C, 1
+
+# How long another process may hold the file.
+BUSY_SECONDS = 10.0
+
+SETTINGS = (
+    # FULL, and the folder is synchronised too: else a power cut after the commit may bring the
+    # journal back, which would undo a reservation whose draw was seen.
+    "PRAGMA synchronous = EXTRA",
+    # Where synchronising alone leaves data in the drive's cache, as on macOS.
+    "PRAGMA fullfsync = ON",
+)
+
+TABLES = (
+    "CREATE TABLE budget (unit TEXT, allowed TEXT, checksum TEXT)",
+    'CREATE TABLE releases (number INTEGER PRIMARY KEY, "when" TEXT, status TEXT, amount TEXT, '
+    '"key" TEXT, description TEXT, folder BLOB)',
+)
+
+# A write lock from the first statement on: no other process can reserve between sum and insert.
+WRITE, READ = "BEGIN IMMEDIATE", "BEGIN"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A release in a ledger.
+
+    Attributes
+    ----------
+    number : int
+        Position in the ledger, from 1.
+    when : str
+        Time of the reservation: UTC, in ISO format.
+    status : {"started", "finished", "cancelled"}
+    amount : Decimal
+        Spent, unless the status is "cancelled".
+    key : str
+    description : str
+    folder : Path or None
+        Where a finished release went.
+    """
+
+    number: int
+    when: str
+    status: str
+    amount: Decimal
+    key: str
+    description: str
+    folder: Path | None = None
+
+    @property
+    def finished(self) -> bool:
+        """Whether the release is complete, in its folder."""
+        return self.status == FINISHED
+
+
+class Ledger:
+    """Privacy budget of one holder's data: `Ledger.create` it once, then `Ledger.open` it.
+
+    Each call opens the file, checks it and closes it, so that a ledger may be used in several
+    threads and processes.
+
+    Parameters
+    ----------
+    path : str or Path
+    """
+
+    def __init__(self, path):
+        self.path = Path(path).absolute()
+        # Process and number of the entries that may be cancelled.
+        self._reserved = set()
+
+    @classmethod
+    def create(cls, path, allowed, unit):
+        """Make a new ledger, which is complete or not there at all; only its owner can read it.
+
+        Parameters
+        ----------
+        path : str or Path
+        allowed : str or Decimal
+            Total budget of all releases, as decimal text.
+        unit : {"epsilon", "rho"}
+            Budgets of pure or of zero-concentrated differential privacy.
+
+        Returns
+        -------
+        Ledger
+
+        Raises
+        ------
+        DataError
+            The file is there already or cannot be written, or an argument is wrong.
+        """
+        total = _budget(allowed, "allowed")
+        if unit not in UNITS:
+            raise DataError(f"unit: {unit!r} is no unit of a budget: give epsilon or rho", "unit")
+        ledger = cls(path)
+        with _errors(ledger.path):
+            # SQLite would play the journal of an earlier ledger back into this one.
+            for taken in (str(ledger.path), f"{ledger.path}-journal"):
+                if os.path.lexists(taken):
+                    raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), taken)
+            with tempfile.TemporaryDirectory(
+                prefix=f".{ledger.path.name}.", dir=ledger.path.parent, ignore_cleanup_errors=True
+            ) as folder:
+                partial = Path(folder, "ledger")
+                _claim(partial)
+                with _connection(partial, WRITE) as connection:
+                    for statement in TABLES:
+                        connection.execute(statement)
+                    connection.execute(f"PRAGMA application_id = {APPLICATION}")
+                    connection.execute(f"PRAGMA user_version = {VERSION}")
+                    connection.execute("INSERT INTO budget VALUES (?, ?, '')", (unit, str(total)))
+                    _seal(connection)
+                _move_to_new(partial, ledger.path)
+        return ledger
+
+    @classmethod
+    def open(cls, path):
+        """Open a ledger that `Ledger.create` made.
+
+        Parameters
+        ----------
+        path : str or Path
+
+        Returns
+        -------
+        Ledger
+
+        Raises
+        ------
+        DataError
+            The file is missing, damaged or no ledger; it is left as it is.
+        """
+        ledger = cls(path)
+        ledger._account()
+        return ledger
+
+    def reserve(self, key, amount, description, *, unit):
+        """Spend a part of the budget on a release, before it reads the data.
+
+        The part stays spent even if the process ends in the next moment, since the draw may have
+        been seen.  So a second attempt at a release that started and did not finish is a new
+        reservation, which spends again: nobody knows whether the first draw was seen.
+
+        Parameters
+        ----------
+        key : str
+            Identifies the release: text that the caller derives from public inputs.
+        amount : str or Decimal
+            As decimal text.
+        description : str
+            One line of text, which the caller knows to be public.
+        unit : {"epsilon", "rho"}
+            Unit of the amount.
+
+        Returns
+        -------
+        Entry
+            A new one with status "started"; or, if a release of that key has finished, its entry,
+            and nothing is spent.
+
+        Raises
+        ------
+        DataError
+            Less than the amount is left, the ledger has another unit, an argument is wrong, or
+            the file cannot be used.
+        """
+        amount = _budget(amount, "amount")
+        _check_line(key, "key")
+        _check_line(description, "description")
+        with self._writing() as (connection, account):
+            if unit != account.unit:
+                raise DataError(
+                    f"{self.path} accounts in {account.unit} and the release in {unit}, which do "
+                    "not add up: give a ledger of the release's unit",
+                    "unit",
+                )
+            for entry in account.entries:
+                if entry.key == key and entry.finished:
+                    return entry
+            if _sum([account.spent, amount]) > account.allowed:
+                raise DataError(
+                    f"{self.path} allows {account.allowed:f} {unit}, of which {account.spent:f} is "
+                    f"spent, and the release asks for {amount:f} while {account.left:f} is left: "
+                    "ask for no more than that",
+                    "amount",
+                )
+            now = datetime.now(UTC).isoformat(timespec="seconds")
+            number = len(account.entries) + 1
+            connection.execute(
+                "INSERT INTO releases VALUES (?, ?, ?, ?, ?, ?, NULL)",
+                (number, now, STARTED, str(amount), key, description),
+            )
+            _seal(connection)
+        self._reserved.add((os.getpid(), number))
+        return Entry(number, now, STARTED, amount, key, description)
+
+    def finish(self, entry, folder):
+        """Mark a started release as finished.
+
+        Parameters
+        ----------
+        entry : Entry
+        folder : str or Path
+            Where the release is, completely; kept as an absolute path.
+
+        Returns
+        -------
+        Entry
+
+        Raises
+        ------
+        DataError
+            The entry is not a started one of this ledger, or the file cannot be used.
+        """
+        return self._end(entry, FINISHED, folder)
+
+    def cancel(self, entry):
+        """Give the amount of a started release back.
+
+        A caller may do so only before the release has read any of the data: afterwards even its
+        failure may tell something about them.
+
+        Parameters
+        ----------
+        entry : Entry
+            Reserved by this object in this process.
+
+        Returns
+        -------
+        Entry
+
+        Raises
+        ------
+        DataError
+            The entry was reserved elsewhere or is not started, or the file cannot be used.
+        """
+        if (os.getpid(), entry.number) not in self._reserved:
+            raise DataError(
+                f"{self.path}: release {entry.number} was not reserved here, and only the process "
+                "that reserved it knows whether it has read the data: let its amount stay spent"
+            )
+        return self._end(entry, CANCELLED)
+
+    @contextmanager
+    def spending(self, key, amount, description, *, unit):
+        """Context of one release: it reserves first, and the amount stays spent on an exception.
+
+        The body releases into a folder and calls `finish`, unless ``entry.finished`` says that
+        the release is in ``entry.folder`` already::
+
+            with ledger.spending(key, "0.5", "mean shape", unit="epsilon") as entry:
+                if not entry.finished:
+                    ...
+                    entry = ledger.finish(entry, folder)
+
+        Parameters
+        ----------
+        key, amount, description, unit
+            As for `reserve`.
+
+        Yields
+        ------
+        Entry
+
+        Raises
+        ------
+        DataError
+            As for `reserve`; or the body ended without `finish`, and the amount stays spent.
+        """
+        entry = self.reserve(key, amount, description, unit=unit)
+        yield entry
+        if not entry.finished and entry in self.entries():
+            raise DataError(
+                f"{self.path}: release {entry.number} ended without a folder and stays spent: call "
+                "finish(entry, folder) within the block"
+            )
+
+    def entries(self) -> tuple[Entry, ...]:
+        """All releases, in the order of their reservations."""
+        return self._account().entries
+
+    @property
+    def unit(self) -> str:
+        """Unit of all budgets: "epsilon" or "rho"."""
+        return self._account().unit
+
+    @property
+    def allowed(self) -> Decimal:
+        """Total budget of all releases."""
+        return self._account().allowed
+
+    @property
+    def spent(self) -> Decimal:
+        """Sum of the started and the finished releases."""
+        return self._account().spent
+
+    @property
+    def left(self) -> Decimal:
+        """What further releases may spend."""
+        return self._account().left
+
+    def words(self) -> str:
+        """A table with one line a release, and the totals."""
+        account = self._account()
+        rows = [("when", "status", account.unit, "description", "folder")]
+        for each in account.entries:
+            folder = "" if each.folder is None else str(each.folder)
+            # Names of folders may have any character, and a terminal obeys some.
+            shown = folder if folder.isprintable() else ascii(folder)
+            rows.append((each.when, each.status, f"{each.amount:f}", each.description, shown))
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+        totals = (
+            f"allowed {account.allowed:f}, spent {account.spent:f}, left {account.left:f} "
+            f"({account.unit})"
+        )
+        return "\n".join([*lines, totals])
+
+    def _account(self):
+        """What the file holds, from one moment."""
+        with _errors(self.path), _connection(self.path, READ) as connection:
+            return _read(connection, self.path)
+
+    @contextmanager
+    def _writing(self):
+        """A transaction, with what the file holds before it."""
+        with _errors(self.path), _connection(self.path, WRITE) as connection:
+            yield connection, _read(connection, self.path)
+
+    def _end(self, entry, status, folder=None):
+        """Give a started entry its last status."""
+        with self._writing() as (connection, account):
+            if entry.status != STARTED or entry not in account.entries:
+                raise DataError(
+                    f"{self.path}: release {entry.number} is not a started one of this ledger: "
+                    "give the entry that reserve returned, once"
+                )
+            ended = replace(entry, status=status)
+            if folder is not None:
+                ended = replace(ended, folder=Path(folder).absolute())
+            connection.execute(
+                "UPDATE releases SET status = ?, folder = ? WHERE number = ?",
+                # As bytes, since the name of a folder need not be text.
+                (status, ended.folder and os.fsencode(ended.folder), entry.number),
+            )
+            _seal(connection)
+        return ended
+
+
+@dataclass(frozen=True)
+class _Account:
+    """What a ledger's file holds."""
+
+    unit: str
+    allowed: Decimal
+    entries: tuple[Entry, ...]
+
+    @property
+    def spent(self):
+        return _sum(each.amount for each in self.entries if each.status != CANCELLED)
+
+    @property
+    def left(self):
+        return _sum([self.allowed, self.spent.copy_negate()])
+
+
+def _sum(amounts):
+    """Exact sum, whatever the number of digits."""
+    with localcontext(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN):
+        return sum(amounts, Decimal(0))
+
+
+def _budget(amount, key):
+    """A budget from decimal text, which is not that of a rounded float."""
+    if not isinstance(amount, str | Decimal):
+        raise DataError(f'{key}: {amount!r} is not decimal text: give a budget such as "0.5"', key)
+    return parse_budget(amount, key)
+
+
+def _check_line(text, key):
+    """Refuse what is not one line of text that a terminal can show."""
+    if not isinstance(text, str) or not text.strip() or not text.isprintable():
+        raise DataError(f"{key}: {text!r} is not one line of printable text: give that", key)
+
+
+def _claim(path):
+    """Make an empty file for its owner at a path that is not taken."""
+    os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+
+
+def _move_to_new(partial, path):
+    """Move a file to a path that is not taken, on file systems without hard links as well."""
+    _claim(path)
+    try:
+        os.replace(partial, path)
+    except BaseException:
+        os.unlink(path)
+        raise
+
+
+@contextmanager
+def _connection(path, begin):
+    """A transaction on a file that is there: committed at the end, undone by an exception."""
+    if not path.is_file():
+        raise DataError(f"{path} is not there or no file: give the path of a ledger, or create one")
+    with closing(
+        sqlite3.connect(
+            f"{path.as_uri()}?mode=rw", uri=True, timeout=BUSY_SECONDS, isolation_level=None
+        )
+    ) as connection:
+        for statement in (*SETTINGS, begin):
+            connection.execute(statement)
+        yield connection
+        connection.execute("COMMIT")
+
+
+@contextmanager
+def _errors(path):
+    """Give errors of the file at a path as a `DataError`."""
+    try:
+        yield
+    except FileExistsError as problem:
+        raise DataError(
+            f"{problem.filename} is there already and a ledger is never overwritten: give another "
+            "path"
+        ) from None
+    except OSError as problem:
+        raise _unusable(path, problem.strerror) from None
+    except (sqlite3.Error, UnicodeDecodeError) as problem:
+        # The low byte is the kind of error.  There is none where SQLite's words cannot be decoded,
+        # since they quote a damaged file; so its words on damage are not repeated.
+        kind = getattr(problem, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+        if kind in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+            raise DataError(
+                f"{path} has been in use by another process for {BUSY_SECONDS:g} s: try again later"
+            ) from None
+        if kind in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_ERROR):
+            raise _damaged(path, "SQLite cannot read it") from None
+        raise _unusable(path, problem) from None
+
+
+def _unusable(path, reason):
+    return DataError(
+        f"{path} cannot be used ({reason}): give a ledger in a folder that is there, can be "
+        "written and has space"
+    )
+
+
+def _damaged(path, reason):
+    return DataError(
+        f"{path} is not a ledger or is damaged ({reason}): give a ledger, or put back a copy that "
+        "has all releases"
+    )
+
+
+def _read(connection, path):
+    """Check all that the file holds, and return it."""
+    [application] = connection.execute("PRAGMA application_id").fetchone()
+    [version] = connection.execute("PRAGMA user_version").fetchone()
+    if application != APPLICATION:
+        raise _damaged(path, "its application is another")
+    if version != VERSION:
+        raise DataError(
+            f"{path} is a ledger of version {version}, and this geodp reads version {VERSION}: use "
+            "the geodp that made it"
+        )
+    if connection.execute("PRAGMA integrity_check").fetchall() != [("ok",)]:
+        raise _damaged(path, "its pages do not fit together")
+    budget, rows, checksum = _contents(connection)
+    if connection.execute("SELECT checksum FROM budget").fetchall() != [(checksum,)]:
+        raise _damaged(path, "its sums do not agree")
+    [(unit, allowed)] = budget
+    account = _Account(unit, Decimal(allowed), tuple(_entry(*row) for row in rows))
+    if account.left < 0:
+        raise _damaged(path, "more is spent than allowed")
+    return account
+
+
+def _entry(number, when, status, amount, key, description, folder):
+    """The entry of a row."""
+    path = None if folder is None else Path(os.fsdecode(folder))
+    return Entry(number, when, status, Decimal(amount), key, description, path)
+
+
+def _contents(connection):
+    """Rows of both tables, and their checksum."""
+    budget = connection.execute("SELECT unit, allowed FROM budget").fetchall()
+    rows = connection.execute("SELECT * FROM releases ORDER BY number").fetchall()
+    # SQLite checks how pages fit together, and not what the text on them says.
+    return budget, rows, hashlib.sha256(ascii((budget, rows)).encode()).hexdigest()
+
+
+def _seal(connection):
+    """Bring the checksum up to date, at the end of a transaction that writes."""
+    connection.execute("UPDATE budget SET checksum = ?", _contents(connection)[2:])

@@ -1,0 +1,297 @@
+"""Figure of a release: predictions at several covariates, each with its confidence band.
+
+A band is the picture of a ball: wherever in it the true prediction lies, what is drawn contains it.
+"""
+
+import io
+from typing import Any
+
+import numpy as np
+
+from geodp.data.landmarks import signed_area
+from geodp.data.records import has_landmarks
+from geodp.manifolds.euclidean import Euclidean
+from geodp.manifolds.spd import SPD
+
+LINE, BAND = "#14315f", "#a9c4e2"
+CENTRE: dict[str, Any] = {"color": "0.5", "linewidth": 0.9, "linestyle": "--", "zorder": 2}
+
+# Most predictions and coordinates in a figure.
+PANELS, COORDINATES = 5, 6
+
+# From so many landmarks on an outline is a curve, and its band a tube.
+CURVED = 21
+
+# Points of a curve.
+POINTS = 121
+
+# Step of differences in the radii of landmarks.
+STEP = 1e-6
+
+STYLE: Any = {
+    "font.size": 9,
+    "axes.titlesize": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "legend.frameon": False,
+    "lines.linewidth": 1.4,
+    # Text stays text, and the same figure gives the same file.
+    "svg.fonttype": "none",
+    "svg.hashsalt": "geodp",
+}
+
+
+def picture(release, covariates, level):
+    """The figure as SVG, and what it shows in a sentence.
+
+    Parameters
+    ----------
+    release : Release
+    covariates : ndarray, shape (m,)
+    level : float
+        Probability of the band.
+
+    Returns
+    -------
+    svg, caption : str
+    """
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    manifold = release.plan.assumptions.manifold
+    if len(covariates) > PANELS:
+        covariates = covariates[np.linspace(0, len(covariates) - 1, PANELS).round().astype(int)]
+    with mpl.rc_context(STYLE):
+        if has_landmarks(manifold):
+            figure, caption = _shapes(Figure, release, covariates, level)
+        elif isinstance(manifold, SPD) and manifold.size == 2:
+            figure, caption = _ellipses(Figure, release, covariates, level)
+        else:
+            figure, caption = _coordinates(Figure, release, level)
+        file = io.StringIO()
+        figure.savefig(file, format="svg", bbox_inches="tight", metadata={"Date": None})
+    svg = file.getvalue()
+    return svg[svg.index("<svg") :], caption
+
+
+def landmarks_of(manifold, centre, points):
+    """Landmarks (m, k) of shapes (m, ...), turned as the centre is."""
+    return manifold.to_landmarks(manifold.align(np.broadcast_to(centre, points.shape), points))
+
+
+def landmark_radii(manifold, points, radii):
+    """Radii (m, k) of discs about landmarks that hold those of every shape within balls (m,).
+
+    To first order in the radii.
+    """
+    frames = manifold.frame(points)
+    starts = np.broadcast_to(points[:, None], frames.shape)
+    moved = manifold.to_landmarks(manifold.exp(starts, STEP * frames))
+    moved = (moved - manifold.to_landmarks(points)[:, None]) / STEP
+    # Of each landmark the two rows of its derivative, whose norm is how far it gets at most.
+    derivatives = np.stack([moved.real, moved.imag], axis=-1).transpose(0, 2, 3, 1)
+    return np.linalg.norm(derivatives, 2, axis=(-2, -1)) * np.asarray(radii)[:, None]
+
+
+def _panels(figure_class, number, height):
+    figure = figure_class(figsize=(1.75 * number + 0.4, height), layout="constrained")
+    panels = figure.subplots(1, number, squeeze=False, sharex=True, sharey=True)[0]
+    return figure, panels
+
+
+def _legend(figure, level, before):
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    handles = [
+        Line2D([], [], color=LINE, label="released prediction"),
+        Patch(facecolor=BAND, label=f"{100 * level:g} % band"),
+    ]
+    if before:
+        handles.append(Line2D([], [], **CENTRE, label=before))
+    figure.legend(handles=handles, loc="outside upper center", ncols=len(handles), fontsize=8)
+
+
+def _shapes(figure_class, release, covariates, level):
+    assumptions = release.plan.assumptions
+    manifold, centre = assumptions.manifold, assumptions.centre
+    points = manifold.align(
+        np.broadcast_to(centre, (len(covariates), *centre.shape)), release.predict(covariates)
+    )
+    shapes = manifold.to_landmarks(points)
+    radii = landmark_radii(manifold, points, release.band(covariates, level))
+    before = manifold.to_landmarks(centre)
+    if manifold.landmarks >= CURVED:
+        figure = _outlines(figure_class, covariates, before, shapes, radii)
+        what = "the whole true outline lies within the tube"
+        below = (
+            " Below: how far outlines lie outside the public centre's, in percent of their size, "
+            "along the outline from its first landmark on."
+        )
+    else:
+        figure, panels = _panels(figure_class, len(covariates), 1.75 * _height(before) + 0.7)
+        for panel, shape, radius in zip(panels, shapes, radii, strict=True):
+            for place, size in zip(shape, radius, strict=True):
+                panel.add_patch(_disc(place, size))
+            _draw_shape(panel, before, shape, marker="o", markersize=1.8, linewidth=0.8)
+        what, below = "every landmark of the true shape lies within its disc", ""
+        _title(panels, covariates)
+    _legend(figure, level, "public centre, known before")
+    return figure, (
+        f"Predicted shapes, of unit size and turned alike. At each covariate, {what} with "
+        f"probability {100 * level:g} %.{below}"
+    )
+
+
+def _outlines(figure_class, covariates, before, shapes, radii):
+    figure, upper, lower = _two_rows(figure_class, len(covariates), _height(before))
+    normal = _normals(before)
+    along = np.linspace(0.0, 1.0, len(before) + 1)
+    for outline, change, shape, radius in zip(upper, lower, shapes, radii, strict=True):
+        sides = [_closed(shape + side * radius * _normals(shape)) for side in (1.0, -1.0)]
+        outline.fill(*_ring(*sides), color=BAND, linewidth=0.0, zorder=1)
+        _draw_shape(outline, before, shape)
+        away = _wrapped(100.0 * ((shape - before) * np.conj(normal)).real)
+        band = _wrapped(100.0 * radius)
+        _draw_change(change, along, away, away - band, away + band)
+        change.set_xticks([0.0, 0.5, 1.0])
+    _title(upper, covariates)
+    lower[0].set_ylabel("outside the centre\n(% of size)")
+    lower[len(lower) // 2].set_xlabel("position along the outline")
+    return figure
+
+
+def _two_rows(figure_class, number, height):
+    """A figure with panels of so many pictures of a height, in units of their width, and below."""
+    width = 1.9
+    heights = [width * height + 0.3, 1.5]
+    figure = figure_class(figsize=(width * number + 0.6, sum(heights) + 0.7), layout="constrained")
+    upper, lower = figure.subplots(
+        2, number, squeeze=False, sharex="row", sharey="row", height_ratios=heights
+    )
+    return figure, upper, lower
+
+
+def _ring(outer, inner):
+    """The closed polygon between two closed curves."""
+    return np.concatenate([outer, np.array(inner)[:, ::-1]], axis=1)
+
+
+def _draw_change(panel, x, line, low, high):
+    panel.fill_between(x, low, high, color=BAND, linewidth=0.0)
+    panel.axhline(0.0, **CENTRE)
+    panel.plot(x, line, color=LINE)
+
+
+def _draw_shape(panel, before, shape, **marks):
+    panel.plot(*_closed(before), **CENTRE)
+    panel.plot(*_closed(shape), **{"color": LINE, "zorder": 3} | marks)
+    panel.set_aspect("equal")
+    panel.set_axis_off()
+
+
+def _title(panels, covariates):
+    for panel, value in zip(panels, covariates, strict=True):
+        panel.set_title(f"covariate {value:g}")
+
+
+def _disc(place, radius):
+    from matplotlib.patches import Circle
+
+    return Circle((place.real, place.imag), radius, color=BAND, linewidth=0.0, zorder=1)
+
+
+def _height(shape):
+    """Height of a shape in units of its width."""
+    return float(np.ptp(shape.imag) / max(np.ptp(shape.real), 1e-9))
+
+
+def _normals(outline):
+    """Unit vectors that point outward at the landmarks of a closed outline."""
+    tangents = np.roll(outline, -1) - np.roll(outline, 1)
+    inside = np.sign(signed_area(outline))
+    return -1j * inside * tangents / np.maximum(np.abs(tangents), 1e-300)
+
+
+def _wrapped(values):
+    """Values along a closed outline, the first once more at the end."""
+    return np.append(values, values[:1])
+
+
+def _closed(shape):
+    around = _wrapped(shape)
+    return around.real, around.imag
+
+
+def _ellipses(figure_class, release, covariates, level):
+    matrices = release.predict(covariates)
+    # Within the ball, quadratic forms of the inverse change by a factor exp(+-radius) at most.
+    factors = np.exp(0.5 * release.band(covariates, level))
+    angles = np.linspace(0.0, 2.0 * np.pi, POINTS)
+    directions = np.stack([np.cos(angles), np.sin(angles)])
+    figure, upper, lower = _two_rows(figure_class, len(covariates), 1.0)
+    before = _radii(release.plan.assumptions.centre, directions)
+    for panel, change, matrix, factor in zip(upper, lower, matrices, factors, strict=True):
+        found = _radii(matrix, directions)
+        ellipse = found * directions
+        ring = _ring(factor * ellipse, ellipse / factor)
+        panel.fill(*ring, color=BAND, linewidth=0.0, zorder=1)
+        panel.plot(*(before * directions), **CENTRE)
+        panel.plot(*ellipse, color=LINE, zorder=3)
+        panel.set_aspect("equal")
+        percent = [
+            100.0 * (each / before - 1.0) for each in (found, found / factor, found * factor)
+        ]
+        _draw_change(change, np.rad2deg(angles), *percent)
+        change.set_xticks([0.0, 180.0, 360.0])
+    _title(upper, covariates)
+    lower[0].set_ylabel("radius against the\ncentre's (%)")
+    lower[len(lower) // 2].set_xlabel("direction from the first axis (degrees)")
+    _legend(figure, level, "public centre, known before")
+    return figure, (
+        "Predicted matrices as ellipses, whose half axes are the roots of the eigenvalues. At each "
+        f"covariate, the whole true ellipse lies within the ring with probability {100 * level:g} "
+        "%. Below: radii of the ellipses in every direction, against those of the public centre."
+    )
+
+
+def _radii(matrix, directions):
+    """Distances of an ellipse from its centre."""
+    return 1.0 / np.sqrt(np.sum(directions * np.linalg.solve(matrix, directions), axis=0))
+
+
+def _coordinates(figure_class, release, level):
+    assumptions = release.plan.assumptions
+    manifold, centre = assumptions.manifold, assumptions.centre
+    low, high = assumptions.covariate_range
+    covariates = np.linspace(low, high, POINTS)
+    points, radius = release.predict(covariates), release.band(covariates, level)
+    # Neither chords, nor logarithms where curvature is negative, are longer than distances.
+    if manifold.curvature_bounds[0] >= 0.0 or isinstance(manifold, Euclidean):
+        values, before = points.reshape(POINTS, -1), centre.ravel()
+        what = "Coordinates of the prediction"
+    else:
+        values = manifold.coordinates(centre, manifold.log(centre, points))
+        before = np.zeros(values.shape[-1])
+        what = "Coordinates of the prediction's logarithm at the public centre"
+    shown = min(values.shape[-1], COORDINATES)
+    columns = min(shown, 3)
+    rows = -(-shown // columns)
+    figure = figure_class(figsize=(2.4 * columns + 0.4, 1.9 * rows + 0.5), layout="constrained")
+    panels = figure.subplots(rows, columns, squeeze=False, sharex=True).ravel()
+    for index, panel in enumerate(panels):
+        panel.set_visible(index < shown)
+        if index < shown:
+            line = values[:, index]
+            panel.fill_between(covariates, line - radius, line + radius, color=BAND, linewidth=0)
+            panel.axhline(before[index], **CENTRE)
+            panel.plot(covariates, line, color=LINE)
+            panel.set_title(f"coordinate {index + 1}")
+            if index + columns >= shown:
+                panel.set_xlabel("covariate")
+    _legend(figure, level, "public centre, known before")
+    first = f", the first {shown} of {values.shape[-1]}" if shown < values.shape[-1] else ""
+    return figure, (
+        f"{what}{first}, against the covariate. At each covariate, the true coordinates all lie "
+        f"within the bands with probability {100 * level:g} % or more."
+    )

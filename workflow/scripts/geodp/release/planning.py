@@ -1,0 +1,378 @@
+"""Plans of releases: stages with the smallest simulated error, from public assumptions alone.
+
+A plan costs no budget: it is a function of public assumptions, and the same at every call.
+"""
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import lru_cache
+from itertools import pairwise, product
+
+import numpy as np
+
+from geodp.errors import DataError
+from geodp.release.accounting import PrivacyBudget, choice_epsilon
+from geodp.release.assumptions import REPLACE, Assumptions
+from geodp.release.simulation import (
+    CURVE,
+    EVEN,
+    LIMITS_PER_DOUBLING,
+    Covariates,
+    FlatReleases,
+    level_of,
+    limit_at,
+)
+from geodp.release.stages import CountStage, MomentsStage, NoisyStep, PointsStage
+
+SEED = 20261122
+
+# Simulated releases of a design; of each of the FINALISTS best; and of the plan's prediction.
+COMPARED, AGAIN, FINALISTS, PREDICTED = 96, 384, 5, 2048
+
+# Distances from points to records that a choice among points may take, of which a first stage
+# without a pattern gets most; and limits of the number of points.
+FIRST_WORK, LATER_WORK = 1 << 24, 1 << 20
+FEWEST_POINTS, MOST_POINTS, MOST_LATER_POINTS = 1 << 8, 1 << 16, 1 << 12
+
+# Search grid: shares of the budget of one or more choices among points, the first ONE_CHOICE of
+# them for one alone; limits of losses, in units of a typical residual widened by the distance of
+# the best point; and pattern radii, in root mean squared errors of the state before.
+ONE_CHOICE = 6
+CHOICES = (
+    *((share,) for share in (0.2, 0.35, 0.5, 0.65, 0.8, 1.0)),
+    *((first, total - first) for first in (0.08, 0.16, 0.3) for total in (0.35, 0.5, 0.7, 1.0)),
+    *((0.06 * total, 0.22 * total, 0.72 * total) for total in (0.5, 0.7, 1.0)),
+)
+LOSS_LIMITS, WIDENED = (0.7, 1.2, 2.0, 3.4), 2.0
+REACHES = (1.3, 2.0)
+# Spaces of more dimensions have too many directions for points.
+MOST_CHOICE_DIMENSIONS = 6
+
+# Steps with noise: their number, and growth of their budgets; limits of clipping, in units of the
+# typical distance of a record from the state's geodesic.
+STEPS, STEP_GROWTHS = (1, 2, 3, 4), (1.0, 1.8, 3.2)
+CLIPS = (0.25, 0.42, 0.7, 1.2)
+
+# Shares of the budget for the moments of covariates.
+MOMENT_SHARES = (Fraction(1, 32), Fraction(1, 12))
+
+# Local search: parts of a budget that move from one stage to another; rounds at most, and the gain
+# of a round, in the logarithm of the squared error, below which it ends; and designs to start from.
+SHIFTS = (Fraction(-1, 3), Fraction(1, 3))
+ROUNDS, ENOUGH, REFINED = 3, 0.02, 2
+
+# Simulated beginnings of designs that are kept for others that begin alike.
+KEPT = 24
+
+# Beginnings that are followed by more than one step, besides none.
+EXPANDED = 5
+
+# Clustered covariates against which designs are also compared, and the weight of the logarithm of
+# the squared error with each.
+CLUSTERED, CLUSTERED_WEIGHT = Covariates.beta(2.0, 5.0), 0.15
+
+# A release counts as noise if its squared error is more than this share of that of the geodesic
+# that stays at the centre.
+NOISE = 0.1
+
+# What a stage more has to gain, in the logarithm of the squared error.
+STAGE_COST = 0.01
+
+# Share of the budget for the number of subjects, where it is not public.
+COUNT_SHARE = Fraction(1, 40)
+
+# Budgets of stages are whole multiples of this share.
+GRAIN = 1 << 12
+
+
+@dataclass(frozen=True)
+class ReleasePlan:
+    """Everything public about a release: assumptions, budget, and stages with predicted errors.
+
+    Attributes
+    ----------
+    assumptions : Assumptions
+    budget : PrivacyBudget
+    stages : tuple of Stage
+    error : float
+        Predicted root mean squared error of the geodesic over the covariate's range.
+    error_without_privacy, error_without_data : float
+        Of the least-squares geodesic, and of the geodesic that stays at the centre.
+    """
+
+    assumptions: Assumptions
+    budget: PrivacyBudget
+    stages: tuple
+    error: float
+    error_without_privacy: float
+    error_without_data: float
+
+    def __post_init__(self):
+        spent = sum(stage.budget for stage in self.stages)
+        if any(stage.unit != self.budget.unit for stage in self.stages):
+            raise DataError("plan: stages and budget are of different units: correct them")
+        if spent > self.budget.exact:
+            raise DataError(
+                f"plan: its stages cost {float(spent):g}, which is more than the budget "
+                f"{self.budget.amount}: correct them"
+            )
+
+    @property
+    def is_noise(self):
+        """Whether the release would carry almost no information about the data."""
+        return self.error**2 > NOISE * self.error_without_data**2
+
+
+def run_stages(found, stages, rng):
+    """Simulated releases after some more stages."""
+    for stage in stages:
+        if isinstance(stage, PointsStage):
+            found = found.choose(rng, stage)
+        elif isinstance(stage, MomentsStage):
+            found = found.measure(rng, stage)
+        elif isinstance(stage, NoisyStep):
+            found = found.step(rng, stage)
+    return found
+
+
+def plan_release(assumptions: Assumptions, budget: PrivacyBudget) -> ReleasePlan:
+    """Find the stages with the smallest simulated error, from public assumptions alone.
+
+    Parameters
+    ----------
+    assumptions : Assumptions
+    budget : PrivacyBudget
+
+    Returns
+    -------
+    ReleasePlan
+    """
+    counted: tuple = ()
+    total = budget.exact
+    if assumptions.neighbours != REPLACE:
+        # Neighbours differ in how many subjects they have, so that is released first.
+        counted = (CountStage(total * COUNT_SHARE, budget.unit),)
+        total -= counted[0].budget
+    designs = _Search(assumptions, budget.unit, total).designs()
+    judge = _Judge(assumptions)
+    designs = sorted(designs, key=lambda stages: judge(stages)[0])[:REFINED]
+    refined = (judge(_refined(each, judge, total)) for each in designs)
+    best = min(refined, key=lambda pair: pair[0])[1]
+    rng = np.random.default_rng([SEED, 2])
+    found = run_stages(FlatReleases.start(assumptions, PREDICTED, rng), best, rng)
+    typical = assumptions.residual_scale**2 * assumptions.manifold.dim
+    return ReleasePlan(
+        assumptions=assumptions,
+        budget=budget,
+        stages=counted + best,
+        error=float(np.sqrt(found.curve)),
+        error_without_privacy=float(np.sqrt(2.0 * typical / assumptions.subjects)),
+        error_without_data=float(np.sqrt(found.radii**2 / 3.0 @ CURVE)),
+    )
+
+
+class _Judge:
+    """Logarithm of the squared error, with even covariates and a share of clustered ones."""
+
+    def __init__(self, assumptions):
+        self._starts = tuple(
+            FlatReleases.start(assumptions, AGAIN, np.random.default_rng([SEED, 1]), each)
+            for each in (EVEN, CLUSTERED)
+        )
+        self._after = lru_cache(KEPT)(self._simulated)
+        self._points = lru_cache(KEPT)(self._points_about)
+
+    def __call__(self, stages):
+        """The criterion, and the stages with gains that suit what comes before them."""
+        releases, fitted = self._after(stages)
+        curves = [each.curve for each in releases]
+        value = float(np.log(curves) @ [1.0 - CLUSTERED_WEIGHT, CLUSTERED_WEIGHT])
+        return value + STAGE_COST * len(stages), fitted
+
+    def _simulated(self, stages):
+        """Releases with each distribution of covariates after stages, and these with gains."""
+        if not stages:
+            return self._starts, ()
+        (even, clustered), fitted = self._after(stages[:-1])
+        stage, found = stages[-1], []
+        if isinstance(stage, NoisyStep):
+            stage = fitted_step(even, stage)
+        for which, releases in enumerate((even, clustered)):
+            rng = np.random.default_rng([SEED, 5, len(stages), which])
+            if isinstance(stage, PointsStage):
+                points = self._points(stages[:-1], which, stage.points, stage.radii)
+                found.append(releases.choose(rng, stage, points))
+            else:
+                found.append(run_stages(releases, (stage,), rng))
+        return tuple(found), (*fitted, stage)
+
+    def _points_about(self, stages, which, number, radii):
+        releases = self._after(stages)[0][which]
+        return releases.points(np.random.default_rng([SEED, 6, which]), number, radii)
+
+
+def fitted_step(releases, step, clean=None):
+    """A step with the gain that suits simulated releases."""
+    if clean is None:
+        clean = releases.clean_means(level_of(step.clip, releases.typical))
+    errors = releases.errors
+    kept = np.sum(errors * clean * [[1.0], [12.0]]) / np.sum(errors**2)
+    prior = np.maximum(np.mean(errors**2, axis=(0, 2)), 1e-300)
+    return replace(step, kept=float(max(kept, 1e-6)), prior=tuple(float(each) for each in prior))
+
+
+def _refined(stages, judge, total):
+    """A design after changes of one thing at a time that make it better."""
+    for _ in range(ROUNDS):
+        before = judge(stages)[0]
+        for change in _changes(stages, total):
+            if judge(change)[0] < judge(stages)[0]:
+                stages = change
+        if judge(stages)[0] > before - ENOUGH:
+            break
+    return stages
+
+
+def _changes(stages, total):
+    """Designs that differ in a limit, in how two stages share their budgets, or by moments."""
+    for index, stage in enumerate(stages):
+        if not isinstance(stage, MomentsStage):
+            for factor in (2.0 ** (-1.0 / LIMITS_PER_DOUBLING), 2.0 ** (1.0 / LIMITS_PER_DOUBLING)):
+                changed = replace(stage, clip=float(stage.clip * factor))
+                yield (*stages[:index], changed, *stages[index + 1 :])
+    pairs = {*pairwise(range(len(stages))), (0, len(stages) - 1)} if len(stages) > 1 else ()
+    for first, second in sorted(pairs):
+        for part in SHIFTS:
+            moved = part * min(stages[first].budget, stages[second].budget)
+            changed = list(stages)
+            changed[first] = _rebudgeted(stages[first], stages[first].budget + moved)
+            # What rounding leaves goes to the other.
+            rest = stages[second].budget + stages[first].budget - changed[first].budget
+            changed[second] = _rebudgeted(stages[second], rest)
+            yield tuple(changed)
+    steps = [index for index, stage in enumerate(stages) if isinstance(stage, NoisyStep)]
+    if steps and not any(isinstance(stage, MomentsStage) for stage in stages):
+        last = stages[steps[-1]]
+        for share in MOMENT_SHARES:
+            cost = total * share
+            if cost < last.budget / 2:
+                changed = list(stages)
+                changed[steps[-1]] = replace(last, budget=last.budget - cost)
+                changed.insert(steps[0], MomentsStage(cost, last.unit))
+                yield tuple(changed)
+
+
+def _rebudgeted(stage, cost):
+    """A stage with another budget."""
+    if isinstance(stage, PointsStage):
+        epsilon = choice_epsilon(cost, stage.unit)
+        return PointsStage.of(epsilon, stage.unit, stage.points, stage.clip, stage.radii)
+    return replace(stage, budget=cost)
+
+
+class _Search:
+    """Search for stages of one release."""
+
+    def __init__(self, assumptions, unit, total):
+        self.assumptions, self.unit, self.total = assumptions, unit, total
+        rng = np.random.default_rng([SEED, 0])
+        self.start = FlatReleases.start(assumptions, COMPARED, rng)
+        self.typical, self.dim = self.start.typical, self.start.dim
+
+    def designs(self):
+        """The FINALISTS best of the grid, as tuples of stages, with each share for moments."""
+        prefixes = [((), self.start, Fraction(0))]
+        if self.dim <= MOST_CHOICE_DIMENSIONS:
+            prefixes += list(self._choices())
+        found = [
+            (releases.curve, stages, ())
+            for stages, releases, spent in prefixes
+            if spent == self.total
+        ]
+        open_ones = [each for each in prefixes if each[2] < self.total]
+        # One step tells which beginnings are worth more of them.
+        alone = [self._steps(each, STEPS[:1]) for each in open_ones]
+        order = np.argsort([each[0][0] for each in alone])[:EXPANDED]
+        for index in {0, *order.tolist()}:
+            found += alone[index] + self._steps(open_ones[index], STEPS[1:])
+        found.sort(key=lambda each: np.log(each[0]) + STAGE_COST * len(each[1] + each[2]))
+        return [before + after for _, before, after in found[:FINALISTS]]
+
+    def _part(self, share):
+        """A share of the total budget, as an exact fraction."""
+        return self.total * Fraction(max(1, int(np.rint(GRAIN * share))), GRAIN)
+
+    def _choices(self):
+        """Stages that choose among points: the stages, simulated releases, and what they cost."""
+        number = self.assumptions.subjects
+        # With very many subjects scores take too long, and steps do as well.
+        first, later = (FEWEST_POINTS * number <= work for work in (FIRST_WORK, LATER_WORK))
+        for shares in CHOICES if later else CHOICES[:ONE_CHOICE] if first else ():
+            stages: tuple = ()
+            releases, spent = self.start, Fraction(0)
+            is_all = sum(shares) > 1.0 - 1e-9
+            for index, share in enumerate(shares):
+                last = is_all and index == len(shares) - 1
+                cost = self.total - spent if last else self._part(share)
+                stage, releases = self._best_choice(releases, cost, index)
+                stages, spent = (*stages, stage), spent + stage.budget
+            # Of a rounded square root a crumb may be left.
+            yield stages, releases, self.total if is_all else spent
+
+    def _best_choice(self, releases, cost, index):
+        epsilon = choice_epsilon(cost, self.unit)
+        number = self.assumptions.subjects
+        work = LATER_WORK if index else FIRST_WORK
+        most = MOST_LATER_POINTS if index else MOST_POINTS
+        points = 1 << int(np.log2(np.clip(work / number, FEWEST_POINTS, most)))
+        radii: list = [None]
+        if index:
+            typical = np.sqrt(releases.squares)
+            radii = [
+                tuple(float(each) for each in np.minimum(reach * typical, releases.radii))
+                for reach in REACHES
+            ]
+        tried = []
+        for radius in radii:
+            chosen_from = releases.points(np.random.default_rng([SEED, 3]), points, radius)
+            # The best point is about so far away.
+            width = releases.radii if radius is None else np.array(radius)
+            misfit = np.sqrt(width**2 @ CURVE) * points ** (-0.5 / self.dim)
+            misfit = misfit * np.sqrt(self.dim / (self.dim + 2.0))
+            for factor in LOSS_LIMITS:
+                level = level_of(factor * np.hypot(self.typical, WIDENED * misfit), self.typical)
+                clip = limit_at(level, self.typical)
+                stage = PointsStage.of(epsilon, self.unit, points, clip, radius)
+                rng = np.random.default_rng([SEED, 4, index])
+                tried.append((stage, releases.choose(rng, stage, chosen_from)))
+        return min(tried, key=lambda pair: pair[1].squares @ CURVE)
+
+    def _steps(self, beginning, counts):
+        """Designs (squared error, stages before, steps) that spend what is left on steps."""
+        before, start, spent = beginning
+        found, left = [], self.total - spent
+        for count, growth in product(counts, STEP_GROWTHS):
+            if count == 1 and growth != STEP_GROWTHS[0]:
+                continue
+            shares = growth ** np.arange(count)
+            parts = np.maximum(1, np.rint(GRAIN * shares / np.sum(shares)).astype(int))[:-1]
+            costs = [left * Fraction(int(part), GRAIN) for part in parts]
+            costs.append(left - sum(costs))
+            releases = start
+            steps: tuple = ()
+            for index, cost in enumerate(costs):
+                step, releases = self._best_step(releases, cost, index, index == count - 1)
+                steps = (*steps, step)
+            found.append((releases.curve, before, steps))
+        return found
+
+    def _best_step(self, releases, cost, index, is_last):
+        spread = np.sqrt(self.typical**2 + releases.squares @ CURVE)
+        tried = []
+        for level in {level_of(factor * spread, self.typical) for factor in CLIPS}:
+            clean = releases.clean_means(level)
+            step = NoisyStep(cost, self.unit, limit_at(level, self.typical))
+            step = fitted_step(releases, step, clean)
+            rng = np.random.default_rng([SEED, 4, index])
+            tried.append((step, releases.step(rng, step, clean)))
+        return min(tried, key=lambda pair: pair[1].curve)

@@ -1,0 +1,170 @@
+"""Records of a release, read one by one.
+
+Unlike `geodp.data.tables.read_records`, no record changes what becomes of others: what cannot be
+read becomes NaN, which a release does not count.  Faults of the file as a whole are errors.
+"""
+
+import csv
+
+import numpy as np
+
+from geodp.data.landmarks import crossing_edges, orient, resample
+from geodp.data.messages import RecordFile
+from geodp.data.records import RecordOptions, finite_number, has_landmarks
+from geodp.data.tables import check_columns, numbered_rows, on_the_sphere
+from geodp.errors import DataError
+from geodp.release.subjects import ONE_EACH
+
+
+def read_data(settings):
+    """Covariates, points and subjects of a release's data.
+
+    Parameters
+    ----------
+    settings : ReleaseSettings
+
+    Returns
+    -------
+    covariates : ndarray, shape (n,)
+    points : ndarray, shape (n, *point_shape)
+        NaN where a record cannot be read.
+    subjects : list of str, or "one record each"
+
+    Raises
+    ------
+    DataError
+        The file is not as the settings describe it.  The message may tell of records.
+    """
+    manifold = settings.assumptions.manifold
+    if settings.data.source == "table":
+        return _read_table(settings.data, manifold)
+    return _simulated(settings.data, manifold)
+
+
+def check_data_settings(settings):
+    """Refuse settings that no data fit, without a look at them.
+
+    Parameters
+    ----------
+    settings : ReleaseSettings
+
+    Raises
+    ------
+    DataError
+        One sentence with the key.
+    """
+    data, manifold = settings.data, settings.assumptions.manifold
+    if data.source != "table":
+        if not has_landmarks(manifold):
+            raise DataError(
+                f"key data.source: {data.source} are planar shapes and no points of "
+                f"{manifold.name}: set public.manifold.name to kendall"
+            )
+        return
+    if data.outline and not has_landmarks(manifold):
+        raise DataError(f"key data.outline: points of {manifold.name} have no outline: remove it")
+    if data.columns is None:
+        if not has_landmarks(manifold):
+            raise DataError(
+                f"key data.columns is missing: name those of a point of {manifold.name}"
+            )
+        return
+    check_columns(data.columns, "key data.columns", manifold, _options(data), data.coordinates)
+
+
+def refuse_missing(settings):
+    """Refuse a table that is not there, without reading it.
+
+    Parameters
+    ----------
+    settings : ReleaseSettings
+    """
+    data = settings.data
+    if data.source != "table":
+        return
+    try:
+        with open(data.path, "rb"):
+            pass
+    except OSError as problem:
+        raise DataError(
+            f"key data.path: {data.path} cannot be read ({problem.strerror}): correct the path"
+        ) from None
+
+
+def _options(data):
+    return RecordOptions(data.covariate, subject=None if data.is_one_each else data.subject)
+
+
+def _read_table(data, manifold):
+    options = _options(data)
+    try:
+        with open(data.path, newline="", encoding="utf-8-sig") as text:
+            columns, rows = numbered_rows(text, data.path, options.fields, data.columns)
+    except (OSError, csv.Error) as problem:
+        raise DataError(f"{data.path} cannot be read ({problem}): correct the file") from None
+    if has_landmarks(manifold) and not data.outline and len(columns) != 2 * manifold.landmarks:
+        raise DataError(
+            f"{data.path}: it has {len(columns) // 2} landmarks and public.manifold "
+            f"{manifold.landmarks}: make the two equal, or set data.outline to true"
+        )
+    covariates = np.full(len(rows), np.nan)
+    points = np.full((len(rows), *manifold.point_shape), np.nan, dtype=manifold.dtype)
+    for index, (_, row) in enumerate(rows):
+        covariate = finite_number(row[data.covariate])
+        if covariate is not None:
+            covariates[index] = covariate
+        point = _point(data, manifold, columns, [row[name] for name in columns])
+        if point is not None:
+            points[index] = point
+    subjects = [row[data.subject].strip() for _, row in rows] if options.subject else ONE_EACH
+    return covariates, points, subjects
+
+
+def _point(data, manifold, columns, cells):
+    """The point in the cells of a record, or ``None``."""
+    while data.outline and cells and not cells[-1].strip():
+        cells = cells[:-1]
+    values = [finite_number(cell) for cell in cells]
+    if None in values:
+        return None
+    numbers = np.array(values, dtype=float)
+    try:
+        with np.errstate(all="ignore"):
+            if has_landmarks(manifold):
+                return _shape(numbers, manifold, data.outline)
+            if data.coordinates == "latitude_longitude":
+                return on_the_sphere(numbers[None], RecordFile(data.path), [0], columns)[0]
+            return manifold.from_layout(numbers[None])[0]
+    except DataError:
+        return None
+
+
+def _shape(numbers, manifold, is_outline):
+    """The shape of a record's landmarks, or ``None``."""
+    if len(numbers) % 2:
+        return None
+    landmarks = numbers[0::2] + 1j * numbers[1::2]
+    if is_outline:
+        if len(landmarks) > 1 and landmarks[0] == landmarks[-1]:
+            landmarks = landmarks[:-1]
+        if len(landmarks) < 4 or crossing_edges(landmarks) is not None:
+            return None
+        landmarks, _ = orient(landmarks)
+        if len(landmarks) != manifold.landmarks:
+            landmarks = resample(landmarks, manifold.landmarks)
+    # Landmarks that coincide have no shape: they become NaN.
+    return manifold.from_landmarks(landmarks)
+
+
+def _simulated(data, manifold):
+    from geodp.data.stand_in import simulate_outlines
+
+    # New ones at every run, as a seed would be public.
+    found = simulate_outlines(
+        np.random.default_rng(),
+        1,
+        data.number,
+        manifold.landmarks,
+        trend_length=data.trend_length,
+    )
+    return found.ages[0], manifold.from_landmarks(found.outlines[0]), ONE_EACH

@@ -1,0 +1,444 @@
+"""Settings of a release, a YAML file: data, public inputs, budget, ledger and folder."""
+
+import hashlib
+import json
+from difflib import get_close_matches
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+import yaml
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationError,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError
+
+from geodp.data.records import has_landmarks
+from geodp.data.tables import parse_matrix
+from geodp.errors import DataError
+from geodp.manifolds.euclidean import Euclidean
+from geodp.manifolds.hyperbolic import Hyperbolic
+from geodp.manifolds.landmark_maps import LandmarkMap, fourier_harmonics
+from geodp.manifolds.registry import LARGEST_SIZE, MANIFOLDS, make_manifold, parse_point
+from geodp.manifolds.spd import SPD
+from geodp.mechanisms.budgets import parse_budget
+from geodp.release.accounting import CONCENTRATED, PURE, PrivacyBudget
+from geodp.release.assumptions import NEIGHBOURS, REPLACE, Assumptions
+from geodp.release.files import plan_document
+from geodp.release.subjects import ONE_EACH
+
+# Covariates that are tabulated where the settings name none.
+TABULATED = 5
+
+# Public centres by name.
+IDENTITY, ORIGIN, CORPUS_CALLOSUM = "identity", "origin", "corpus callosum"
+
+Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
+Positive = Annotated[float, Field(strict=True, allow_inf_nan=False, gt=0)]
+Count = Annotated[int, Field(strict=True, ge=1)]
+Text = Annotated[str, StringConstraints(strict=True, min_length=1)]
+Line = Annotated[str, StringConstraints(strict=True, min_length=1, pattern=r"^[^\r\n\t]+$")]
+Truth = Annotated[bool, Field(strict=True)]
+
+REMEDIES = {
+    "missing": " is missing: add it",
+    "greater_than": ": {found!r} is too small: give a number above {gt}",
+    "greater_than_equal": ": {found!r} is too small: give {ge} or more",
+    "literal_error": ": {found!r} is not known: give one of {expected}",
+    "int_type": ": {found!r} has the wrong type: give an integer",
+    "float_type": ": {found!r} has the wrong type: give a number",
+    "string_type": ": {found!r} has the wrong type: give text",
+    "bool_type": ": {found!r} has the wrong type: give true or false",
+    "list_type": ": {found!r} has the wrong type: give a list",
+    "model_type": ": {found!r} has the wrong type: give a mapping from keys to values",
+    "model_attributes_type": ": {found!r} has the wrong type: give a mapping from keys to values",
+    "union_tag_not_found": ".{discriminator} is missing: give table or simulated outlines",
+    "union_tag_invalid": ".{discriminator}: {tag!r} is not known: give one of {expected_tags}",
+    "refused": "{sentence}",
+}
+
+# Forms of sections, which Pydantic puts into the path of an error.
+FORMS = ("table", "simulated outlines")
+
+
+def refused(sentence):
+    """Error of a validator: text after the path of the key, such as ": the list is empty"."""
+    return PydanticCustomError("refused", "{sentence}", {"sentence": sentence})
+
+
+class Section(BaseModel):
+    """A section of the settings; unknown keys are refused."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _known_keys(cls, given):
+        for key in given if isinstance(given, dict) else ():
+            if key == "seed":
+                raise refused(
+                    ".seed is refused: a release draws its random bits from the operating system, "
+                    "since whoever knew a seed could take the noise away: remove the key"
+                )
+            if key not in cls.model_fields:
+                near = get_close_matches(str(key), cls.model_fields, n=1)
+                known = f"known keys are {', '.join(cls.model_fields)}"
+                raise refused(f".{key} is unknown: {f'did you mean {near[0]}?' if near else known}")
+        return given
+
+
+class LandmarkMapSettings(Section):
+    """A public linear map of planar landmarks, by one of its keys."""
+
+    harmonics: Count | None = Field(
+        default=None, description="Keep the Fourier harmonics of the outline up to this one."
+    )
+    matrix: Text | None = Field(
+        default=None,
+        description="CSV file of the matrix: a row for each kept coordinate, an entry a landmark.",
+    )
+
+    @model_validator(mode="after")
+    def _one_form(self):
+        if (self.harmonics is None) == (self.matrix is None):
+            raise refused(": give one of harmonics and matrix")
+        return self
+
+    def make(self, size):
+        """The `LandmarkMap` of so many landmarks."""
+        if self.matrix is None:
+            return fourier_harmonics(size, self.harmonics)
+        matrix = parse_matrix(text_of(self.matrix), self.matrix)
+        described = f"linear map of {Path(self.matrix).name}"
+        return LandmarkMap(matrix, described, self.matrix)
+
+
+class ManifoldSettings(Section):
+    """The space of the records."""
+
+    name: Literal[tuple(MANIFOLDS)] = Field(description="The space.")  # type: ignore[valid-type]
+    size: Annotated[int, Field(strict=True, ge=1, le=LARGEST_SIZE)] = Field(
+        description="Dimension; of spd the number of rows; of kendall the number of landmarks."
+    )
+    landmark_map: LandmarkMapSettings | None = Field(
+        default=None,
+        description="Public linear map that keeps less of planar landmarks; null for none.",
+    )
+
+    @model_validator(mode="after")
+    def _enough_landmarks(self):
+        if self.name == "kendall" and self.size < 3:
+            raise refused(f".size: {self.size} is too small: planar shapes need 3 landmarks")
+        return self
+
+    def make(self):
+        """The `Manifold`."""
+        chosen = self.landmark_map
+        return make_manifold(self.name, self.size, chosen and chosen.make(self.size))
+
+
+class TableSettings(Section):
+    """Records of a table, one a row."""
+
+    source: Literal["table"] = Field(description="Where data come from.")
+    path: Text = Field(description="CSV file with a header; seen from the working directory.")
+    covariate: Text = Field(description="Column of the covariate.")
+    subject: Text = Field(
+        description='Column that names the subject of each record; or "one record each".'
+    )
+    columns: list[Text] | None = Field(
+        default=None,
+        description="Columns of the coordinates; needed but for landmarks, which are then all of "
+        "x1, y1, x2, y2, ....",
+    )
+    coordinates: Literal["ambient", "latitude_longitude"] = Field(
+        default="ambient",
+        description="What these hold: coordinates of the space, row by row (of a symmetric matrix "
+        "also its upper triangle), or latitude and longitude in degrees, of the sphere S^2.",
+    )
+    outline: Truth = Field(
+        default=False,
+        description="Landmarks run along a closed outline: reversed ones are turned, and other "
+        "numbers of landmarks are resampled by arc length from the first one.",
+    )
+
+    @property
+    def is_one_each(self):
+        """Whether no two records are of one subject."""
+        return self.subject == ONE_EACH
+
+
+class SimulatedSettings(Section):
+    """Simulated outlines of the corpus callosum, new ones at every run, to try releases on."""
+
+    source: Literal["simulated outlines"] = Field(description="Where data come from.")
+    number: Count = Field(description="Number of outlines, each of a subject of its own.")
+    trend_length: Annotated[float, Field(ge=0)] = Field(
+        default=0.045, description="Length of their geodesic from age 50 to age 90, in rad."
+    )
+
+
+class PublicSettings(Section):
+    """Public inputs: assumptions about the data, chosen without a look at them."""
+
+    manifold: ManifoldSettings = Field(description="The space of the records.")
+    centre: Literal["identity", "origin", "corpus callosum"] | list[Number] | Text = Field(
+        description="Centre of the ball of footpoints: numbers; the path of a table with one "
+        "point; or `identity` (spd), `origin` (euclidean, hyperbolic), `corpus callosum` (kendall: "
+        "the mean of 647 published outlines)."
+    )
+    footpoint_radius: Positive = Field(
+        description="How far the footpoint, in the middle of the covariate's range, may lie from "
+        "the centre, in the manifold's unit of length."
+    )
+    shooting_vector_length: Positive = Field(
+        description="How long the geodesic may be over the covariate's range, in the same unit."
+    )
+    covariate_range: Annotated[list[Number], Field(min_length=2, max_length=2)] = Field(
+        description="Range of the covariate; values outside are clipped to it."
+    )
+    residual_scale: Positive = Field(
+        description="A guess: standard deviation of the records about their geodesic, in each "
+        "direction."
+    )
+    subjects: Count = Field(
+        description="Number of subjects; where neighbours add or remove one, about how many."
+    )
+    records_per_subject: Count = Field(
+        default=1, description="Records of a subject that count, the first so many."
+    )
+    neighbours: Literal[NEIGHBOURS] = Field(  # type: ignore[valid-type]
+        default=REPLACE, description="Which data sets a release cannot tell apart."
+    )
+
+
+class BudgetSettings(Section):
+    """Privacy budget: epsilon, or rho with a delta."""
+
+    epsilon: Text | Number | None = Field(
+        default=None, description='Pure differential privacy, as decimal text such as "0.5".'
+    )
+    rho: Text | Number | None = Field(
+        default=None, description="Zero-concentrated differential privacy."
+    )
+    delta: Text | Number | None = Field(
+        default=None, description="With rho: the delta for which an epsilon is stated too."
+    )
+
+    @model_validator(mode="after")
+    def _one_unit(self):
+        if (self.epsilon is None) == (self.rho is None):
+            raise refused(": give one of epsilon and rho")
+        return self
+
+    def make(self):
+        """The `PrivacyBudget`."""
+        unit = CONCENTRATED if self.epsilon is None else PURE
+        amount = self.rho if self.epsilon is None else self.epsilon
+        delta = None if self.delta is None else parse_budget(self.delta, "budget.delta")
+        return PrivacyBudget(parse_budget(amount, f"budget.{unit}"), unit, delta)
+
+
+class ReleaseSettings(Section):
+    """Settings of a release: `geodp release FILE`."""
+
+    name: Annotated[str, StringConstraints(strict=True, pattern="^[A-Za-z0-9_-]+$")] = Field(
+        description="Name of the release in its ledger, its folder and its page."
+    )
+    data: Annotated[TableSettings | SimulatedSettings, Field(discriminator="source")] = Field(
+        description="The private records."
+    )
+    public: PublicSettings = Field(
+        description="What is assumed about them, chosen without a look at them."
+    )
+    sources: dict[Literal[tuple(PublicSettings.model_fields)], Line] = Field(  # type: ignore[valid-type]
+        default={}, description="Where each public input comes from, which the release shows."
+    )
+    budget: BudgetSettings = Field(description="Privacy budget of the release.")
+    ledger: Text = Field(
+        description="File that counts what all releases from the data spent; see `geodp ledger "
+        "create`."
+    )
+    folder: Text = Field(description="Folder that the release becomes; it must not be there yet.")
+    predictions: Annotated[list[Number], Field(min_length=1)] | None = Field(
+        default=None, description="Covariates to tabulate; by default five over the range."
+    )
+    allow_noise: Truth = Field(
+        default=False, description="Release even if the plan says that it would be noise."
+    )
+
+    @model_validator(mode="after")
+    def _predictions_in_range(self):
+        low, high = self.public.covariate_range
+        for index, value in enumerate(self.predictions or ()):
+            if not low <= value <= high:
+                raise refused(
+                    f".predictions[{index}]: {value:g} is outside covariate_range, {low:g} to "
+                    f"{high:g}, where nothing is released: give values within"
+                )
+        return self
+
+    @property
+    def covariates(self):
+        """Covariates to tabulate."""
+        if self.predictions is not None:
+            return np.array(self.predictions, dtype=float)
+        low, high = self.public.covariate_range
+        return np.linspace(low, high, TABULATED)
+
+    @cached_property
+    def assumptions(self):
+        """The `Assumptions` of the public inputs."""
+        public = self.public
+        manifold = public.manifold.make()
+        given = {name: getattr(public, name) for name in type(public).model_fields}
+        return Assumptions(
+            **given
+            | {
+                "manifold": manifold,
+                "centre": public_centre(manifold, public.centre),
+                "covariate_range": tuple(public.covariate_range),
+                "sources": self.sources,
+            }
+        )
+
+    @cached_property
+    def privacy_budget(self):
+        """The `PrivacyBudget`."""
+        return self.budget.make()
+
+    def key(self, plan):
+        """Identifies the release in its ledger: a digest of its plan and of what its data are."""
+        asked = {
+            "name": self.name,
+            "data": self.data.model_dump(),
+            "plan": plan_document(plan),
+        }
+        return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
+
+
+def public_centre(manifold, given):
+    """A centre by its name, from its numbers, or from a table with one point."""
+    if given == IDENTITY and isinstance(manifold, SPD):
+        return np.eye(manifold.size)
+    if given == ORIGIN and isinstance(manifold, Euclidean | Hyperbolic):
+        origin = np.zeros(manifold.point_shape)
+        # Of the hyperboloid the lowest point; its first coordinate is time.
+        origin[0] = isinstance(manifold, Hyperbolic)
+        return origin
+    if given == CORPUS_CALLOSUM and has_landmarks(manifold):
+        from geodp.data.stand_in import MEAN, outline
+
+        return manifold.from_landmarks(outline(MEAN, manifold.landmarks))
+    if given in (IDENTITY, ORIGIN, CORPUS_CALLOSUM):
+        raise DataError(
+            f"public.centre: {manifold.name} has no centre called {given}: give numbers, or the "
+            "path of a table with one point"
+        )
+    place = "public.centre"
+    if isinstance(given, str):
+        place, given = given, _numbers_of_table(given)
+    if has_landmarks(manifold) and len(given) == 2 * manifold.landmarks:
+        return manifold.from_landmarks(np.array(given[0::2]) + 1j * np.array(given[1::2]))
+    return parse_point(manifold, given, place)
+
+
+def _numbers_of_table(path):
+    """Numbers of a table with a header and one row."""
+    lines = [line.split(",") for line in text_of(path).splitlines() if line.strip()]
+    try:
+        [_, row] = lines
+        return [float(cell) for cell in row]
+    except ValueError:
+        raise DataError(
+            f"{path}: it is not a header and one row of numbers: give a table with one point, or "
+            f"one of {IDENTITY}, {ORIGIN}, {CORPUS_CALLOSUM}"
+        ) from None
+
+
+def text_of(path):
+    """Text of a file of settings."""
+    try:
+        return Path(path).read_text(encoding="utf-8-sig")
+    except OSError as problem:
+        raise DataError(
+            f"{path} cannot be read ({problem.strerror}): correct its path, seen from {Path.cwd()}"
+        ) from None
+    except UnicodeDecodeError:
+        raise DataError(f"{path} is not UTF-8 text: save it as UTF-8") from None
+
+
+class _Loader(yaml.SafeLoader):
+    """Loader that refuses a key twice, of which YAML would keep the last."""
+
+    def construct_mapping(self, node, deep=False):
+        seen: set[Any] = set()
+        for key, _ in node.value:
+            if key.value in seen:
+                raise DataError(
+                    f"line {key.start_mark.line + 1}: the key {key.value} stands there already: "
+                    "keep one of them"
+                )
+            seen.add(key.value)
+        return super().construct_mapping(node, deep)
+
+
+def read_settings(path):
+    """Read the settings of a release.
+
+    Parameters
+    ----------
+    path : str or Path
+
+    Returns
+    -------
+    ReleaseSettings
+
+    Raises
+    ------
+    DataError
+        One sentence with the file and the path of the key.
+    """
+    text = text_of(path)
+    try:
+        given = yaml.load(text, _Loader)
+    except yaml.YAMLError as problem:
+        mark = getattr(problem, "problem_mark", None)
+        where = f", line {mark.line + 1}" if mark else ""
+        raise DataError(
+            f"{path}{where}: it is not YAML: mend its punctuation or indentation"
+        ) from None
+    except DataError as problem:
+        raise DataError(f"{path}, {problem}") from None
+    if not isinstance(given, dict):
+        raise DataError(
+            f"{path}: it has no keys: see config/release.example.yaml for those of a release"
+        )
+    try:
+        return ReleaseSettings.model_validate(given)
+    except ValidationError as problem:
+        raise DataError(f"{path}: {_sentence(problem.errors(include_url=False))}") from None
+
+
+def _sentence(problems):
+    """Sentence for the first of Pydantic's problems; of a union, for the last of its forms."""
+    problem = problems[0]
+    found = {"found": problem["input"], **problem.get("ctx", {})}
+    found["discriminator"] = str(found.get("discriminator", "")).strip("'")
+    place = ""
+    for part in problem["loc"]:
+        if isinstance(part, int):
+            place += f"[{part}]"
+        elif part not in (*FORMS, "[key]") and not str(part).startswith(
+            ("literal", "list", "constrained")
+        ):
+            place += f".{part}"
+    remedy = REMEDIES.get(problem["type"], ": {found!r} is not allowed: {message}")
+    words = f"{place}{remedy.format(message=problem['msg'], **found)}"
+    return f"key {words.removeprefix('.')}"

@@ -1,0 +1,193 @@
+"""Records grouped by subject, the unit of privacy, up to a public number of records each.
+
+Every record becomes a covariate from -1/2 to 1/2 and a point of the manifold, or nothing: no record
+makes this raise, warn or change what becomes of others.
+"""
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+
+from geodp.errors import DataError
+
+# Says that no two records are of one subject.
+ONE_EACH = "one record each"
+
+# Longest distance of a record from the centre at which lengths can be squared; and in units of the
+# radius of negative curvature, at which their exponential can be.
+FARTHEST, FARTHEST_CURVED = 1e100, 100.0
+
+# Records whose points are looked at together.
+CHUNK = 1 << 16
+
+
+@dataclass(frozen=True)
+class SubjectRecords:
+    """Records of subjects, padded to the public number of records a subject.
+
+    Attributes
+    ----------
+    covariates : ndarray, shape (subjects, records)
+        From -1/2 to 1/2.
+    points : ndarray, shape (subjects, records, *point_shape)
+        The public centre in place of those that are invalid or padding.
+    valid : ndarray of bool, shape (subjects, records)
+    counts : ndarray of int, shape (subjects,)
+        Records that a subject has, invalid ones included, up to the limit.
+    """
+
+    covariates: np.ndarray
+    points: np.ndarray
+    valid: np.ndarray
+    counts: np.ndarray
+
+    def __len__(self):
+        return len(self.counts)
+
+    def __repr__(self):
+        # Private: neither a traceback nor a log may show them.
+        return "<SubjectRecords>"
+
+
+def subject_records(assumptions, covariates, points, subjects):
+    """Group records by subject.
+
+    Parameters
+    ----------
+    assumptions : Assumptions
+    covariates : array, shape (n,)
+    points : array, shape (n, *point_shape)
+    subjects : array, shape (n,), or "one record each"
+        Whose each record is.  Records without a subject count as one subject's.
+
+    Returns
+    -------
+    SubjectRecords
+
+    Raises
+    ------
+    DataError
+        Shapes do not go together; or neighbours have as many subjects, and the data another number
+        than assumed.
+    """
+    manifold, limit = assumptions.manifold, assumptions.records_per_subject
+    x, y, valid, _ = mapped_records(assumptions, covariates, points)
+    number = len(x)
+    if isinstance(subjects, str):
+        if subjects != ONE_EACH:
+            raise DataError(
+                f'subjects is {subjects!r}: give the label of each record, or "{ONE_EACH}"'
+            )
+        owners, places, many = np.arange(number), np.zeros(number, dtype=int), number
+    else:
+        owners, places, many = _grouped(subjects, number)
+    if assumptions.changes == 2 and many != assumptions.subjects:
+        raise DataError(
+            f"the number of subjects of the data is not the public number {assumptions.subjects}: "
+            "make them equal, the number from what is public, or release under addition or removal "
+            "of a subject"
+        )
+    kept = places < limit
+    rows = owners[kept], places[kept]
+    found = SubjectRecords(
+        covariates=np.zeros((many, limit)),
+        points=np.broadcast_to(assumptions.centre, (many, limit, *manifold.point_shape)).copy(),
+        valid=np.zeros((many, limit), dtype=bool),
+        counts=np.bincount(owners[kept], minlength=many),
+    )
+    found.covariates[rows], found.points[rows], found.valid[rows] = x[kept], y[kept], valid[kept]
+    return found
+
+
+def _grouped(subjects, number):
+    """Index of each record's subject, its place among the subject's records, and their number."""
+    labels = getattr(subjects, "to_numpy", lambda: subjects)()
+    try:
+        labels = list(labels)
+    except TypeError:
+        labels = None
+    if labels is None or len(labels) != number:
+        raise DataError("subjects and covariates do not go together: name one subject a record")
+    seen: dict = {}
+    owners: list = []
+    places: list = []
+    counts: list = []
+    for label in labels:
+        try:
+            owner = seen.setdefault(_key(label), len(counts))
+        except Exception:
+            owner = seen.setdefault(None, len(counts))
+        if owner == len(counts):
+            counts.append(0)
+        owners.append(owner)
+        places.append(counts[owner])
+        counts[owner] += 1
+    return np.array(owners, dtype=int), np.array(places, dtype=int), len(counts)
+
+
+def _key(label):
+    """A label as a key; missing ones are the same."""
+    return label if bool(label == label) else None
+
+
+def mapped_records(assumptions, covariates, points):
+    """Scaled covariates, points of the manifold, which records have both, and given covariates."""
+    manifold = assumptions.manifold
+    given = x = _array(covariates, (), float)
+    y = _array(points, manifold.point_shape, manifold.dtype)
+    if len(x) != len(y):
+        raise DataError(f"{manifold.name}: give as many points as covariates")
+    valid = ~np.isnan(x)
+    x = np.where(valid, assumptions.scaled(np.where(valid, x, 0.0)), 0.0)
+    lower = min(manifold.curvature_bounds[0], 0.0)
+    farthest = FARTHEST if lower == 0.0 else FARTHEST_CURVED / np.sqrt(-lower)
+    for start in range(0, len(y), CHUNK):
+        some = slice(start, start + CHUNK)
+        with np.errstate(all="ignore"):
+            usable = manifold.are_points(y[some])
+            safe = np.where(manifold.expand(usable), y[some], assumptions.centre)
+            safe = manifold.project(safe)
+            away = manifold.dist(assumptions.centre, safe)
+        valid[some] &= usable & (away <= farthest)
+        y[some] = np.where(manifold.expand(valid[some]), safe, assumptions.centre)
+    return x, y, valid, given
+
+
+def _array(values, shape, dtype):
+    """Values as an array of records; those that do not fit become NaN."""
+    values = getattr(values, "to_numpy", lambda: values)()
+    if isinstance(values, np.ndarray) and values.dtype.kind in "iufc":
+        if values.shape[1:] != shape or values.ndim != len(shape) + 1:
+            raise DataError(
+                f"records have shape {values.shape[1:]}, and {shape} is wanted: give one of this "
+                "shape a record"
+            )
+        return _of_numbers(values, dtype)
+    try:
+        each = list(values)
+    except TypeError:
+        raise DataError("covariates and points are no sequences: give arrays") from None
+    found = np.full((len(each), *shape), np.nan, dtype=dtype)
+    for index, value in enumerate(each):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                array = _of_numbers(np.ma.asanyarray(value), dtype)
+            except Exception:  # whatever a record raises would tell of it
+                continue
+        if array.shape == shape:
+            found[index] = array
+    return found
+
+
+def _of_numbers(values, dtype):
+    """An array as one of a kind, entry by entry; NaN for what is hidden or of another kind."""
+    hidden = np.ma.getmaskarray(values)
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        values = np.ma.getdata(values)
+        if np.iscomplexobj(values) and np.dtype(dtype).kind != "c":
+            # One complex record makes an array of all records complex.
+            hidden, values = hidden | (values.imag != 0.0), values.real
+        return np.where(hidden, np.nan, values.astype(dtype)).astype(dtype)
