@@ -22,6 +22,9 @@ LEAST_FACTOR, MOST_UP, MOST_DOWN = 2.0, 8.0, 32.0
 # Share of the squared error without data from which on a plan knows nothing of the data.
 BLIND = 0.5
 
+# Share of the squared error without data beyond which a release is noise.
+LIMIT = NOISE**2
+
 # Plans that are kept.
 KEPT = 64
 
@@ -97,7 +100,7 @@ def subjects_needed(assumptions: Assumptions, budget: PrivacyBudget) -> int | No
         if turn % 3 == 0:
             # Where a power of the number would be at the limit, and a little on the safe side.
             steep = np.log(shares[low] / shares[high]) / np.log(high / low)
-            tried = low * (shares[low] / NOISE) ** (1.0 / steep) * (1.0 + 0.4 * WITHIN)
+            tried = low * (shares[low] / LIMIT) ** (1.0 / steep) * (1.0 + 0.4 * WITHIN)
         elif turn % 3 == 1:
             # On the other side of the last.
             tried = low * (1.0 + WITHIN) if is_noise else high / (1.0 + WITHIN)
@@ -112,11 +115,11 @@ def subjects_needed(assumptions: Assumptions, budget: PrivacyBudget) -> int | No
 
 def _factor_up(share):
     """By how much to raise a number; the noise falls with its square."""
-    return MOST_UP if share > BLIND else np.clip(np.sqrt(share / NOISE), LEAST_FACTOR, MOST_UP)
+    return MOST_UP if share > BLIND else np.clip(np.sqrt(share / LIMIT), LEAST_FACTOR, MOST_UP)
 
 
 def _factor_down(share):
-    return np.clip(np.sqrt(NOISE / share), LEAST_FACTOR, MOST_DOWN)
+    return np.clip(np.sqrt(LIMIT / share), LEAST_FACTOR, MOST_DOWN)
 
 
 @dataclass(frozen=True)

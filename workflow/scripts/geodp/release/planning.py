@@ -71,9 +71,9 @@ EXPANDED = 5
 # the squared error with each.
 CLUSTERED, CLUSTERED_WEIGHT = Covariates.beta(2.0, 5.0), 0.15
 
-# A release counts as noise if its squared error is more than this share of that of the geodesic
-# that stays at the centre.
-NOISE = 0.1
+# A release counts as noise if its error is more than this share of that of the geodesic that stays
+# at the centre.
+NOISE = 1.0 / 3.0
 
 # What a stage more has to gain, in the logarithm of the squared error.
 STAGE_COST = 0.01
@@ -120,7 +120,7 @@ class ReleasePlan:
     @property
     def is_noise(self):
         """Whether the release would carry almost no information about the data."""
-        return self.error**2 > NOISE * self.error_without_data**2
+        return self.error > NOISE * self.error_without_data
 
 
 def run_stages(found, stages, rng):

@@ -63,8 +63,8 @@ def verdict(plan):
     if not plan.is_noise:
         return f"The predicted error is {error}, and {blind} for a geodesic drawn without data."
     return (
-        f"The release would be noise, since its predicted error is {error}, and {blind} for a "
-        f"geodesic drawn without data: {_remedy(plan)}"
+        f"The release would be noise, since its predicted error is {error}, more than a third of the "
+        f"{blind} of a geodesic drawn without data: {_remedy(plan)}"
     )
 
 
@@ -72,7 +72,7 @@ def _remedy(plan):
     needed = subjects_needed(plan.assumptions, plan.budget)
     if needed is None:
         return "no number of subjects would do with this budget, so give a larger one."
-    return f"{needed} subjects would do with this budget."
+    return f"about {needed} subjects would do with this budget."
 
 
 def publish(settings, tell=lambda words: None, tell_holder=None):
