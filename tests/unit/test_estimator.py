@@ -33,6 +33,7 @@ from geodp.release import estimator as module
 from geodp.release import needed
 from geodp.release.assumptions import ADD_OR_REMOVE, REPLACE
 from geodp.release.needed import planned, subjects_needed
+from geodp.release.planning import NOISE
 from geodp.release.subjects import ONE_EACH
 
 # Plans of spaces of more than six dimensions take about a second.
@@ -378,9 +379,9 @@ def test_search_for_the_number_of_subjects(monkeypatch, enough, start):
     def plan(assumptions, budget):
         tried.append(assumptions.subjects)
         # Reaches the limit at the number that is enough, and levels off on both sides of it.
-        share = min(0.1 * (enough / assumptions.subjects) ** 2, 0.9) + 1e-9
+        share = min(NOISE**2 * (enough / assumptions.subjects) ** 2, 0.9) + 1e-9
         if assumptions.subjects >= enough:
-            share = min(share, 0.0999)
+            share = min(share, 0.999 * NOISE**2)
         return dummy_plan(assumptions, budget, np.sqrt(share))
 
     monkeypatch.setattr(needed, "planned", plan)

@@ -63,8 +63,8 @@ def verdict(plan):
     if not plan.is_noise:
         return f"The predicted error is {error}, and {blind} for a geodesic drawn without data."
     return (
-        f"The release would be noise, since its predicted error is {error}, more than a third of the "
-        f"{blind} of a geodesic drawn without data: {_remedy(plan)}"
+        f"The release would be noise, since its predicted error is {error}, more than a third of "
+        f"the {blind} of a geodesic drawn without data: {_remedy(plan)}"
     )
 
 
