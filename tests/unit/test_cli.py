@@ -291,18 +291,34 @@ def rewrite(change):
     ("change", "sentence"),
     [
         (lambda lines: [lines[0].replace("age", "years"), *lines[1:]], "there is no column age"),
-        (lambda lines: lines[:-1], "the number of subjects of the data is not the public number"),
-        (lambda lines: [*lines[:-1], "x,1"], "row 401: it has another number of columns"),
         (lambda lines: [], "the table is empty"),
     ],
 )
-def test_corrupt_data_are_refused_and_stay_spent(holder, capsys, change, sentence):
+def test_another_header_is_refused_before_anything_is_spent(holder, capsys, change, sentence):
     rewrite(change)
+    assert sentence in refused(capsys)
+    assert spent() == "0"
+    assert not list(Path().rglob("*trial*"))
+
+
+def test_another_number_of_subjects_is_refused_and_stays_spent(holder, capsys):
+    rewrite(lambda lines: lines[:-1])
     said = refused(capsys)
-    assert sentence in said
+    assert "the number of subjects of the data is not the public number" in said
     assert said.endswith("mine.ledger stays spent")
     assert spent() == "2"
     assert not list(Path().rglob("*trial*"))
+
+
+@pytest.mark.parametrize(
+    "line", ["x,1", "#N/A,2", '"x,1,2', ",", "x," + "1" * 200000, "x" + ",1" * 90, "\x00,\udcff"]
+)
+def test_a_line_is_a_record_whatever_is_in_it(holder, line):
+    """Whether a release is made does not hang on one record."""
+    lines = Path("mine.csv").read_text().splitlines()
+    text = "\n".join([*lines[:5], line, *lines[6:]]) + "\n"
+    Path("mine.csv").write_bytes(text.encode("utf-8", "surrogateescape"))
+    assert main(["release", "mine.yaml"]) == 0
 
 
 def test_records_that_are_all_amiss_are_released_and_only_their_holder_told(holder, capsys):

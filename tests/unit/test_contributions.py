@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from geodp.errors import DataError
+from geodp.manifolds.euclidean import Euclidean
 from geodp.manifolds.hyperbolic import Hyperbolic
 from geodp.manifolds.kendall import KendallPlanarShapes
 from geodp.manifolds.spd import SPD
@@ -611,3 +612,18 @@ def test_a_step_that_makes_no_sense_is_refused(budget, clip, says):
 def test_a_space_that_is_not_symmetric_is_refused():
     with pytest.raises(DataError, match="symmetric spaces, and another is none"):
         replace(assumed(Hyperbolic(2), 3), manifold=type("Other", (), {"name": "another"})())
+
+
+def test_covariates_beyond_the_range_are_clipped_as_integers():
+    """Whatever scaling did to them."""
+    covariates = np.array([[0.9], [-3.0], [0.2]])
+    records = SubjectRecords(covariates, np.zeros((3, 1, 1)), covariates < 9.0, np.ones(3, int))
+    half = COVARIATE_LATTICE // 2
+    inside = int(0.2 * COVARIATE_LATTICE)
+    assert covariate_sums(records) == (inside, 2 * half**2 + inside**2)
+
+
+@pytest.mark.parametrize("limits", [(1.0, np.nextafter(1.0, 2.0)), (1e15, 1e15 + 0.375)])
+def test_ranges_narrower_than_their_digits_are_refused(limits):
+    with pytest.raises(DataError, match="too narrow"):
+        replace(assumed(Euclidean(1), 5), covariate_range=limits)

@@ -14,8 +14,11 @@ from geodp.manifolds.tangent_bundle import TangentBundle
 REPLACE, ADD_OR_REMOVE = "replace one subject", "add or remove one subject"
 NEIGHBOURS = (REPLACE, ADD_OR_REMOVE)
 
-# Ends of ranges below this size can be squared; and so can lengths.
-FARTHEST = 1e100
+# Ends of ranges below this size can be squared; and lengths below that, in single precision.
+FARTHEST, LONGEST = 1e100, 1e15
+
+# Least width of a range, relative to the size of its ends.
+NARROWEST = 1e-9
 
 # Widest reach of a support on a space of negative curvature, in units of its radius: within it a
 # logarithm keeps six digits.
@@ -113,7 +116,7 @@ class Assumptions:
                     )
         curvature = -min(manifold.curvature_bounds[0], 0.0)
         reach = self.footpoint_radius + 0.5 * self.shooting_vector_length
-        most = FARTHEST_CURVED / np.sqrt(curvature) if curvature else FARTHEST
+        most = FARTHEST_CURVED / np.sqrt(curvature) if curvature else LONGEST
         if reach > most:
             raise DataError(
                 f"footpoint_radius and half of shooting_vector_length add up to {reach:g}, and "
@@ -178,7 +181,9 @@ class Assumptions:
     def scaled(self, covariates):
         """Covariates from -1/2 to 1/2 over the range."""
         low, high = self.covariate_range
-        return (np.clip(covariates, low, high) - 0.5 * (low + high)) / (high - low)
+        scaled = (np.clip(covariates, low, high) - 0.5 * (low + high)) / (high - low)
+        # Rounding may lead beyond.
+        return np.clip(scaled, -0.5, 0.5)
 
 
 def _lost_digits(manifold, centre):
@@ -196,7 +201,7 @@ def _positive(name, value):
         number = float(value)
     except (TypeError, ValueError):
         number = np.nan
-    if not 1.0 / FARTHEST < number < FARTHEST:
+    if not 1.0 / LONGEST < number < LONGEST:
         raise DataError(f"{name} is {value!r}: give a positive number")
     return number
 
@@ -210,5 +215,10 @@ def _range(given):
         raise DataError(
             f"covariate_range is {given!r}: give two numbers of a size below {FARTHEST:g}, the "
             "smaller first"
+        )
+    if high - low < NARROWEST * max(abs(low), abs(high)):
+        raise DataError(
+            f"covariate_range is {low:g} to {high:g}, which is too narrow for the digits of its "
+            "ends: measure the covariate from the range's middle"
         )
     return low, high

@@ -55,21 +55,18 @@ def loss_sums(assumptions, records, states, clip):
     for start in range(0, len(states), STATES):
         some = states[start : start + STATES]
         for x, y, valid, counts in _chunks(assumptions, records):
-            each = np.empty((len(some), *x.shape), dtype=np.int64)
+            each = np.zeros((len(some), len(counts)), dtype=np.int64)
             for place in range(x.shape[1]):
                 with np.errstate(all="ignore"):
                     away = assumptions.manifold.distances_along(
                         some[:, 0], some[:, 1], x[:, place], y[:, place]
                     )
                     loss = np.minimum((away / clip) ** 2, 1.0)
-                # What is not a number is not below one either.
+                # What is not a number is not below one either; and padding counts for nothing.
                 usable = valid[:, place] & (loss < 1.0)
-                each[..., place] = np.where(usable, loss, 1.0) * LOSS_LATTICE
-            # Padding counts for nothing.
-            each[:, np.arange(x.shape[1]) >= counts[:, None]] = 0
-            total[start : start + STATES] += np.sum(
-                np.sum(each, axis=-1) // np.maximum(counts, 1), axis=-1
-            )
+                whole = (np.where(usable, loss, 1.0) * LOSS_LATTICE).astype(np.int64)
+                each += np.where(place < counts, whole, 0)
+            total[start : start + STATES] += np.sum(each // np.maximum(counts, 1), axis=-1)
     return total
 
 
@@ -113,7 +110,9 @@ def covariate_sums(records):
         In steps of ``1 / COVARIATE_LATTICE`` and of its square.
     """
     whole = np.where(records.valid, np.trunc(records.covariates * COVARIATE_LATTICE), 0.0)
-    whole = whole.astype(np.int64)
+    # As integers, whatever scaling them did.
+    half = COVARIATE_LATTICE // 2
+    whole = np.clip(whole.astype(np.int64), -half, half)
     divisor = np.maximum(records.counts, 1)
     first = np.sum(whole, axis=1)
     first = np.sign(first) * (np.abs(first) // divisor)

@@ -405,10 +405,10 @@ def _point(manifold, record):
 
 def _from_layout(manifold, numbers):
     """Points of rows of numbers, unchecked."""
-    points = manifold.from_layout(numbers)
-    if manifold.dtype is complex:
-        # Landmarks have a place and a size, which shapes do not.
-        with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"):
+        points = manifold.from_layout(numbers)
+        if manifold.dtype is complex:
+            # Landmarks have a place and a size, which shapes do not.
             points = manifold.project(points)
     return points
 

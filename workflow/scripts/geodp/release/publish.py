@@ -152,11 +152,20 @@ def _spend(settings, plan, ledger, key, folder, tell_holder):
 def _draw(settings, plan, tell_holder):
     covariates, points, subjects = read_data(settings)
     # Whatever is found, the release is made: that it was not would tell of the records.
+    release = release_geodesic(plan, covariates, points, subjects)
     if tell_holder is not None:
-        tell_holder(inspect_inputs(plan.assumptions, covariates, points).words())
-        for warning in suspicious_inputs(plan.assumptions, covariates, points):
-            tell_holder(warning)
-    return release_geodesic(plan, covariates, points, subjects)
+        for line in _for_holder(plan.assumptions, covariates, points):
+            tell_holder(line)
+    return release
+
+
+def _for_holder(assumptions, covariates, points):
+    """What the holder of the data should know of them."""
+    try:
+        yield inspect_inputs(assumptions, covariates, points).words()
+        yield from suspicious_inputs(assumptions, covariates, points)
+    except Exception:  # records at which a fit fails do not stop a release
+        yield "the records could not be inspected further"
 
 
 def _words(problem):

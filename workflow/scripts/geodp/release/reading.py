@@ -5,6 +5,7 @@ read becomes NaN, which a release does not count.  Faults of the file as a whole
 """
 
 import csv
+from itertools import zip_longest
 
 import numpy as np
 
@@ -73,7 +74,7 @@ def check_data_settings(settings):
 
 
 def refuse_missing(settings):
-    """Refuse a table that is not there, without reading it.
+    """Refuse a table that is not there or has other columns, from its header alone.
 
     Parameters
     ----------
@@ -82,13 +83,8 @@ def refuse_missing(settings):
     data = settings.data
     if data.source != "table":
         return
-    try:
-        with open(data.path, "rb"):
-            pass
-    except OSError as problem:
-        raise DataError(
-            f"key data.path: {data.path} cannot be read ({problem.strerror}): correct the path"
-        ) from None
+    with _opened(data) as text:
+        _header(data, text)
 
 
 def _options(data):
@@ -96,12 +92,10 @@ def _options(data):
 
 
 def _read_table(data, manifold):
-    options = _options(data)
-    try:
-        with open(data.path, newline="", encoding="utf-8-sig") as text:
-            columns, rows = numbered_rows(text, data.path, options.fields, data.columns)
-    except (OSError, csv.Error) as problem:
-        raise DataError(f"{data.path} cannot be read ({problem}): correct the file") from None
+    with _opened(data) as text:
+        columns, names, delimiter = _header(data, text)
+        # Every line is a record, whatever is in it; an empty one is none.
+        rows = [_cells(line, names, delimiter) for line in text if line.strip()]
     if has_landmarks(manifold) and not data.outline and len(columns) != 2 * manifold.landmarks:
         raise DataError(
             f"{data.path}: it has {len(columns) // 2} landmarks and public.manifold "
@@ -109,15 +103,45 @@ def _read_table(data, manifold):
         )
     covariates = np.full(len(rows), np.nan)
     points = np.full((len(rows), *manifold.point_shape), np.nan, dtype=manifold.dtype)
-    for index, (_, row) in enumerate(rows):
+    for index, row in enumerate(rows):
         covariate = finite_number(row[data.covariate])
         if covariate is not None:
             covariates[index] = covariate
         point = _point(data, manifold, columns, [row[name] for name in columns])
         if point is not None:
             points[index] = point
-    subjects = [row[data.subject].strip() for _, row in rows] if options.subject else ONE_EACH
+    subjects = ONE_EACH if data.is_one_each else [row[data.subject].strip() for row in rows]
     return covariates, points, subjects
+
+
+def _opened(data):
+    try:
+        # What is no text becomes a character that is no number.
+        return open(data.path, encoding="utf-8-sig", errors="replace")
+    except OSError as problem:
+        raise DataError(
+            f"key data.path: {data.path} cannot be read ({problem.strerror}): correct the path"
+        ) from None
+
+
+def _header(data, text):
+    """Columns of a point, names of all columns, and what separates them; reads to the header."""
+    first = next((line for line in text if line.strip() and not line.startswith("#")), "")
+    columns, _ = numbered_rows([first], data.path, _options(data).fields, data.columns)
+    delimiter = "\t" if "\t" in first and "," not in first else ","
+    return columns, [name.strip() for name in _split(first, delimiter)], delimiter
+
+
+def _cells(line, names, delimiter):
+    """Cells of a line by column, empty where it has none."""
+    return dict(zip_longest(names, _split(line, delimiter)[: len(names)], fillvalue=""))
+
+
+def _split(line, delimiter):
+    try:
+        return next(csv.reader([line], delimiter=delimiter), [])
+    except csv.Error:
+        return []
 
 
 def _point(data, manifold, columns, cells):

@@ -138,7 +138,7 @@ def mapped_records(assumptions, covariates, points):
     y = _array(points, manifold.point_shape, manifold.dtype)
     if len(x) != len(y):
         raise DataError(f"{manifold.name}: give as many points as covariates")
-    valid = ~np.isnan(x)
+    valid = np.isfinite(x)
     x = np.where(valid, assumptions.scaled(np.where(valid, x, 0.0)), 0.0)
     lower = min(manifold.curvature_bounds[0], 0.0)
     farthest = FARTHEST if lower == 0.0 else FARTHEST_CURVED / np.sqrt(-lower)
@@ -158,6 +158,8 @@ def _array(values, shape, dtype):
     """Values as an array of records; those that do not fit become NaN."""
     values = getattr(values, "to_numpy", lambda: values)()
     if isinstance(values, np.ndarray) and values.dtype.kind in "iufc":
+        if not len(np.atleast_1d(values)):
+            return np.empty((0, *shape), dtype=dtype)
         if values.shape[1:] != shape or values.ndim != len(shape) + 1:
             raise DataError(
                 f"records have shape {values.shape[1:]}, and {shape} is wanted: give one of this "
