@@ -1,6 +1,5 @@
 """Plans of releases: what stages spend, what is predicted, and what they turn out to give."""
 
-import time
 from dataclasses import replace
 from fractions import Fraction
 
@@ -20,9 +19,6 @@ from geodp.release.simulation import CURVE, FlatReleases
 from geodp.release.stages import CountStage, MomentsStage, NoisyStep, PointsStage
 from geodp.release.subjects import ONE_EACH, subject_records
 from geodp.samplers.integer_choice import generator_bits
-
-# Longest that a plan may take, in seconds of one processor.
-SECONDS = 12.0
 
 
 def assumed(kind, radii, scale, number, **others):
@@ -104,25 +100,6 @@ def test_a_plan_depends_on_public_assumptions_alone(few_designs):
     small, large = (plan_release(each, PrivacyBudget("1")) for each in flat)
     assert large.error == pytest.approx(1024.0 * small.error, rel=1e-6)
     assert [each.budget for each in large.stages] == [each.budget for each in small.stages]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("assumptions", "epsilon"),
-    [
-        (sphere(30), "0.3"),
-        (sphere(200), "3"),
-        (matrices(50), "1"),
-        (matrices(1000), "3"),
-        (assumed(("kendall", 8), (0.2, 0.4), 0.01, 500), "3"),
-        (assumed(("kendall", 50), (0.1, 0.2), 0.005, 400), "3"),
-    ],
-    ids=["S2 30", "S2 200", "SPD2 50", "SPD2 1000", "rats", "outlines"],
-)
-def test_a_plan_takes_seconds(assumptions, epsilon):
-    before = time.process_time()
-    plan_release(assumptions, PrivacyBudget(epsilon))
-    assert time.process_time() - before < SECONDS
 
 
 @pytest.mark.slow

@@ -11,7 +11,7 @@ from itertools import pairwise, product
 import numpy as np
 
 from geodp.errors import DataError
-from geodp.release.accounting import PrivacyBudget, choice_epsilon
+from geodp.release.accounting import PURE, PrivacyBudget, choice_epsilon
 from geodp.release.assumptions import REPLACE, Assumptions
 from geodp.release.simulation import (
     CURVE,
@@ -78,8 +78,10 @@ NOISE = 1.0 / 3.0
 # What a stage more has to gain, in the logarithm of the squared error.
 STAGE_COST = 0.01
 
-# Share of the budget for the number of subjects, where it is not public.
-COUNT_SHARE = Fraction(1, 40)
+# Where the number of subjects is not public: standard deviation wanted of its noise, relative to
+# it, and limits of its share of the budget.
+COUNT_ERROR = 0.03
+LEAST_COUNT, MOST_COUNT = Fraction(1, 40), Fraction(1, 8)
 
 # Budgets of stages are whole multiples of this share.
 GRAIN = 1 << 12
@@ -130,7 +132,9 @@ def run_stages(found, stages, rng):
             found = found.choose(rng, stage)
         elif isinstance(stage, MomentsStage):
             found = found.measure(rng, stage)
-        elif isinstance(stage, NoisyStep):
+        elif isinstance(stage, CountStage):
+            found = found.count(rng, stage)
+        else:
             found = found.step(rng, stage)
     return found
 
@@ -151,7 +155,7 @@ def plan_release(assumptions: Assumptions, budget: PrivacyBudget) -> ReleasePlan
     total = budget.exact
     if assumptions.neighbours != REPLACE:
         # Neighbours differ in how many subjects they have, so that is released first.
-        counted = (CountStage(total * COUNT_SHARE, budget.unit),)
+        counted = (CountStage(total * _count_share(assumptions, budget), budget.unit),)
         total -= counted[0].budget
     designs = _Search(assumptions, budget.unit, total).designs()
     judge = _Judge(assumptions)
@@ -159,7 +163,7 @@ def plan_release(assumptions: Assumptions, budget: PrivacyBudget) -> ReleasePlan
     refined = (judge(_refined(each, judge, total)) for each in designs)
     best = min(refined, key=lambda pair: pair[0])[1]
     rng = np.random.default_rng([SEED, 2])
-    found = run_stages(FlatReleases.start(assumptions, PREDICTED, rng), best, rng)
+    found = run_stages(FlatReleases.start(assumptions, PREDICTED, rng), counted + best, rng)
     typical = assumptions.residual_scale**2 * assumptions.manifold.dim
     return ReleasePlan(
         assumptions=assumptions,
@@ -169,6 +173,15 @@ def plan_release(assumptions: Assumptions, budget: PrivacyBudget) -> ReleasePlan
         error_without_privacy=float(np.sqrt(2.0 * typical / assumptions.subjects)),
         error_without_data=float(np.sqrt(found.radii**2 / 3.0 @ CURVE)),
     )
+
+
+def _count_share(assumptions, budget):
+    """Share of the budget for the number of subjects."""
+    wanted = COUNT_ERROR * assumptions.subjects
+    amount = float(budget.amount)
+    cost = np.sqrt(2.0) / wanted if budget.unit == PURE else 0.5 / wanted**2
+    share = Fraction(int(np.ceil(GRAIN * min(cost / amount, 1.0))), GRAIN)
+    return min(max(share, LEAST_COUNT), MOST_COUNT)
 
 
 class _Judge:

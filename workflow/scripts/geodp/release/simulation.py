@@ -12,6 +12,7 @@ shooting vector.
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
+from typing import Any
 
 import numpy as np
 from scipy.special import gammaincinv, ndtri, roots_jacobi
@@ -161,6 +162,8 @@ class FlatReleases:
         See `geodp.release.stages.NoisyStep.change`.
     last_level : int, optional
         Level of the last step's limit.
+    counted : float or ndarray, shape (releases, 1, 1)
+        Number of subjects over what was released of it.
     kept : dict
         Points of first stages that were found.
     """
@@ -177,6 +180,7 @@ class FlatReleases:
     moments: np.ndarray
     covariance: np.ndarray | None = None
     last_level: int | None = None
+    counted: Any = 1.0
     kept: dict = field(default_factory=dict)
 
     @classmethod
@@ -269,10 +273,17 @@ class FlatReleases:
             points.losses[key] = total
         return points.losses[key]
 
+    def count(self, rng, stage):
+        """After a release of the number of subjects."""
+        noise = stage.simulated_noise(rng, (len(self.state), 1, 1))
+        return replace(self, counted=self.number / np.maximum(self.number + noise, 1.0))
+
     def measure(self, rng, stage):
         """After a release of the moments of the covariates."""
         noise = stage.simulated_noise(rng, len(self.state), self.changes) / self.number
         noisy = self.covariates.moments + self.deviations + noise
+        if np.ndim(self.counted):
+            noisy = noisy * self.counted[:, 0]
         return replace(self, moments=stage.moments(noisy, self.number, self.changes))
 
     def clean_means(self, level):
@@ -299,6 +310,7 @@ class FlatReleases:
         if clean is None:
             clean = self.clean_means(level)
         noisy = clean + stage.simulated_noise(rng, clean.shape, self.changes) / self.number
+        noisy = noisy * self.counted
         change, covariance = stage.change(
             noisy, self.moments, self.number, self.changes, self.dim, self.covariance
         )

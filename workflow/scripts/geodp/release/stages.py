@@ -102,6 +102,12 @@ class PointsStage(Stage):
 class CountStage(Stage):
     """Release of the number of subjects, where neighbours differ in it."""
 
+    def simulated_noise(self, rng, shape):
+        """Noise of the number."""
+        if self.unit == PURE:
+            return rng.laplace(scale=float(1 / self.budget), size=shape)
+        return rng.normal(scale=float(1 / (2 * self.budget)) ** 0.5, size=shape)
+
     def describe(self):
         """The stage in words, for a release."""
         return f"noisy number of subjects, {self.unit} {float(self.budget):.4g}"
