@@ -492,3 +492,13 @@ def test_no_records_at_all_make_a_release_raise_or_warn(space, data):
     plan = planned(assumptions)
     for covariates in (any_, some):
         assert released(plan, covariates, points, labels)
+
+
+def test_dates_are_no_covariates():
+    """A missing date would be an ordinary number."""
+    assumptions = assumed(Sphere(2))
+    _, points = good_records(assumptions)
+    dates = np.array(
+        ["2026-01-01", "NaT", "2026-01-03", "2026-01-04", "2026-01-05"], "datetime64[D]"
+    )
+    assert not subject_records(assumptions, dates, points, ONE_EACH).valid.any()

@@ -155,7 +155,7 @@ def page(release, settings, rows):
     low, high = assumptions.covariate_range
     noise = (
         '<p class="noise"><strong>This release is mostly noise.</strong> Its predicted error is '
-        "not much below that of a geodesic drawn without data.</p>"
+        "more than a third of that of a geodesic drawn without data.</p>"
         if plan.is_noise
         else ""
     )

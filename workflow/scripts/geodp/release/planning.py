@@ -293,7 +293,7 @@ class _Search:
         self.typical, self.dim = self.start.typical, self.start.dim
 
     def designs(self):
-        """The FINALISTS best of the grid, as tuples of stages, with each share for moments."""
+        """The FINALISTS best of the grid, as tuples of stages."""
         prefixes = [((), self.start, Fraction(0))]
         if self.dim <= MOST_CHOICE_DIMENSIONS:
             prefixes += list(self._choices())

@@ -116,7 +116,7 @@ def _grouped(subjects, number):
     for label in labels:
         try:
             owner = seen.setdefault(_key(label), len(counts))
-        except Exception:
+        except Exception:  # a label that cannot be compared or hashed names nobody
             owner = seen.setdefault(None, len(counts))
         if owner == len(counts):
             counts.append(0)
@@ -189,6 +189,9 @@ def _of_numbers(values, dtype):
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         values = np.ma.getdata(values)
+        if values.dtype.kind in "mM":
+            # Dates would become nanoseconds, and a missing one an ordinary number.
+            return np.full(values.shape, np.nan, dtype=dtype)
         if np.iscomplexobj(values) and np.dtype(dtype).kind != "c":
             # One complex record makes an array of all records complex.
             hidden, values = hidden | (values.imag != 0.0), values.real
