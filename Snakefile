@@ -48,6 +48,11 @@ rule all:
     input:
         [figure for study in STUDIES.values() for figure in figure_files(study)],
         [table_file(study.name, name) for study in STUDIES.values() for name in table_names(study)],
+        [
+            group_file(study.name, group, "sensitivity.npz")
+            for study in STUDIES.values()
+            for group in study.groups
+        ],
         claims_files(),
         plan_files(),
     message:

@@ -28,6 +28,9 @@ from reproduction.claims.verdicts import (
 SOURCE = Path(__file__).parents[2] / "resources" / "published" / "kulkarni_soto_claims.csv"
 with open(SOURCE, encoding="utf-8") as file:
     CLAIMS = read_paper("Kulkarni and Soto", file, SOURCE.name).claims
+BESIDE = SOURCE.with_name("releases_beside_claims.csv")
+with open(BESIDE, encoding="utf-8") as file:
+    BESIDE_CLAIMS = read_paper("Releases beside", file, BESIDE.name).claims
 # Each row as a sentence of its own, to be judged alone.
 ALONE = CLAIMS.assign(part="", reading="", statement="It is so.")
 ALONE["claim"] = ALONE["claim"].str.replace(".", "-")
@@ -363,6 +366,50 @@ def planted(claim, verdict):
         order = other["cell"].rank(method="dense").to_numpy()
         tables[claim["against"], "errors"] = plant(other, other.index, "log_error", -0.1 * order)
     return tables
+
+
+def with_releases(study, nearer):
+    """Errors of draws, and of releases that are nearer in so large a share of their cells."""
+    table = errors_table(study)
+    budgets = (0.2, 0.6, 1.0, 1.4, 2.0)
+    released = table[(table["sampler"] == "default") & (table["data_set"] < 6)]
+    total = (released["budget_footpoint"] + released["budget_shooting_vector"]).round(9)
+    equal = released["budget_footpoint"] == released["budget_shooting_vector"]
+    released = released.assign(
+        mechanism="certified", sampler="release", guarantee="holds", budget=total
+    )[equal & total.isin(budgets)]
+    names = released["budget"].map("all{:.1f}".format)
+    order = pd.Series(np.arange(len(budgets)), [f"all{each:.1f}" for each in budgets])
+    factors = np.where(names.map(order) < nearer * len(budgets), 0.7, 2.0)
+    released = released.assign(
+        cell=names,
+        budget_footpoint=np.nan,
+        budget_shooting_vector=np.nan,
+        mean_squared_error=released["mean_squared_error"] * factors,
+    )
+    table["budget"] = table["budget_footpoint"] + table["budget_shooting_vector"]
+    return pd.concat([table, released], ignore_index=True)
+
+
+@pytest.mark.parametrize(("nearer", "verdict"), [(1.0, HOLDS), (0.6, IN_PART), (0.0, FAILS)])
+@pytest.mark.parametrize("name", BESIDE_CLAIMS["claim"])
+def test_releases_are_judged_beside_draws_at_the_same_budget(name, nearer, verdict):
+    rows = BESIDE_CLAIMS[BESIDE_CLAIMS["claim"] == name]
+    study = rows["study"].item()
+    found = verdict_on(rows, {(study, "errors"): with_releases(study, nearer)})
+    assert (found["verdict"], found["value"]) == (verdict, nearer), found["why"]
+    assert found["interval_over"] == "6 data sets"
+
+
+def test_claims_about_draws_do_not_see_releases():
+    """Releases have one budget in all, and cells of their own."""
+    for name in ("sphere_budget", "sphere_n", "sphere_split.ends", "walk_length.sphere_error"):
+        alone, beside = (
+            verdict_on(one(name), {("sphere", "errors"): table})
+            for table in (errors_table("sphere"), with_releases("sphere", 0.6))
+        )
+        numbers = ["value", "low", "high", "verdict", "why"]
+        assert alone[numbers].to_list() == beside[numbers].to_list()
 
 
 def one(name):
@@ -1020,9 +1067,11 @@ def test_a_file_that_is_no_table_is_refused(text, tmp_path):
 
 
 def test_claims_cover_the_measures_and_are_sentences():
-    assert set(CLAIMS["measure"]) == set(MEASURES) == set(PLANTS)
+    claims = pd.concat([CLAIMS, BESIDE_CLAIMS])
+    assert set(CLAIMS["measure"]) == set(PLANTS)
+    assert set(claims["measure"]) == set(MEASURES)
     for column in ("statement", "quantity"):
-        for text in filter(None, CLAIMS[column]):
+        for text in filter(None, claims[column]):
             assert text.endswith(".")
             assert ". " not in text
 

@@ -5,7 +5,6 @@ rule evaluate:
     input:
         data=group_files("data.npz"),
         fit=group_files("fit.json"),
-        sensitivity=group_files("sensitivity.npz"),
         cells=cell_files,
     output:
         errors=f"{RESULTS}/{{study}}/tables/errors.csv",
@@ -17,7 +16,6 @@ rule evaluate:
     params:
         manifold=settings("manifold"),
         model=settings("model"),
-        mechanism=lambda wildcards: STUDIES[wildcards.study].mechanism,
         groups=lambda wildcards: STUDIES[wildcards.study].groups,
         cells=lambda wildcards: STUDIES[wildcards.study].sampled,
         seed=config["seed"],

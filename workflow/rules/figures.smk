@@ -56,7 +56,7 @@ for study in STUDIES.values():
                 grids=study.grids if chosen["kind"] == "error" else None,
                 splits=study.splits,
                 budgets=study.budgets,
-                mechanism=study.mechanism,
+                mechanism=study.shown_mechanism(figure),
                 length_unit=study.length_unit,
                 covariate_label=study.settings["covariate_label"],
                 notes=figure_notes(study, figure),

@@ -16,15 +16,15 @@ for part in [part for study in STUDIES.values() for part in study.sampling_jobs]
         conda:
             "../../envs/environment.yaml"
         params:
-            **STUDIES[part.study].mechanism_settings,
+            **STUDIES[part.study].sampled_mechanism(part.sampler, part.group),
             study=part.study,
             group=part.group,
             cells=part.cells,
             sampler=part.sampler,
-            draws=STUDIES[part.study].draws,
+            draws=STUDIES[part.study].draws(part.sampler),
             settings=STUDIES[part.study].sampler_settings(part.sampler),
             seed=config["seed"],
-            code=code("sample.py", *STUDIES[part.study].sampling_modules),
+            code=code("sample.py", *STUDIES[part.study].sampling_modules(part.sampler)),
             lock=LOCK,
         message:
             f"{part.study}, {part.group}: draws of {len(part.cells)} cells ({part.sampler} sampler)"

@@ -15,7 +15,7 @@ with job() as snakemake:
     table = pd.read_csv(snakemake.input.table, dtype={"noise_variance": str, "cell": str})
     figure, numbers = kind.draw(table, params)
     # The guarantee is part of the picture.
-    lines = table["guarantee"].unique() if "guarantee" in table else []
+    lines = table["guarantee"].dropna().unique() if "guarantee" in table else []
     annotate(figure, [*lines, *params.notes])
     save_figure(figure, snakemake.output)
     save_table(snakemake.output.csv, numbers)

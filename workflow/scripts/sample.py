@@ -16,9 +16,13 @@ with job() as snakemake:
     params, files = snakemake.params, snakemake.input
     mechanism = load_mechanism(study_model(params), params, params.study, files.data, files.fit)
     settings = params.settings
-    lengths = {key: settings[key] for key in ("chains", "states")}
+    lengths = {key: settings.get(key, 0) for key in ("chains", "states")}
     if params.sampler == "default":
         plan_sampler = partial(plan, **settings["plan"])
+    elif params.sampler == "release":
+        # Releases have no chains.
+        mechanism = mechanism.take(slice(0, settings["data_sets"]))
+        plan_sampler = None
     else:
         # The random walk is for comparison, on the first data sets only.
         mechanism = mechanism.take(slice(0, settings["data_sets"]))
@@ -49,4 +53,9 @@ with job() as snakemake:
             for name, found in traces.items()
             for summary, values in found.items()
         }
-        save_arrays(path, origin, **draws.arrays(), **flat)
+        stated = {
+            "mechanism": mechanism.name,
+            "guarantee": mechanism.guarantee.line,
+            "support": mechanism.support_description,
+        }
+        save_arrays(path, origin, **draws.arrays(), **flat, **stated)

@@ -48,7 +48,7 @@ def _centre(manifold, setting, study, data, found):
     """Centre of a study's ball of footpoints, or ``None`` for no ball.
 
     ``truth`` is the true footpoint of simulated data.  ``fit`` is the fitted footpoint, which
-    depends on the data.
+    depends on the data.  Releases know centres by name.
     """
     if setting is None:
         return None
@@ -56,6 +56,10 @@ def _centre(manifold, setting, study, data, found):
         return data["true_footpoint"]
     if setting == "fit":
         return found.footpoint
+    if isinstance(setting, str):
+        from geodp.release.settings import public_centre
+
+        return public_centre(manifold, setting)
     return parse_point(
         manifold, setting, f"configuration key studies.{study}.support.footpoint_centre"
     )

@@ -6,6 +6,7 @@ is a group and a budget for each block of the model, or one in all.  One job sam
 """
 
 import hashlib
+import math
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
@@ -15,15 +16,21 @@ from geodp.errors import DataError
 from geodp.manifolds.registry import MANIFOLDS
 from geodp.mechanisms.budgets import cell_name, divided_budgets
 from geodp.mechanisms.registry import MECHANISMS, budget_names
+from geodp.models.blocks import ALL
 from geodp.samplers.kinds import module_of
 from reproduction.configuration import ConfigurationError
 from reproduction.figures.style import CURVES
 from reproduction.places import find, folders
 
+# Source of simulated records in place of a table, and how names of their groups begin.
+STAND_IN = "stand_in"
 STAND_IN_NOTE = "Simulated stand-in: no real data."
 
 # Default number of draws of each budget.
 DRAWS = 10
+
+# Samplers of cells: the study's own, the papers' random walk, and releases.
+DEFAULT, RANDOM_WALK, RELEASE = "default", "random_walk", "release"
 
 # Sections of a study that its mechanism depends on.
 MECHANISM_KEYS = ("manifold", "model", "mechanism", "data_radius", "support")
@@ -69,7 +76,8 @@ class Study:
     groups : dict
         From a group's name to ``{"n": ..., "noise_variance": ...}``.
     cells : dict
-        From a group's name to its cells: by name, the decimal text of the budgets by block.
+        From a group's name to its cells: by name, the decimal text of the budgets by block; those
+        of releases have one budget, ``all``.
     grids : list of tuple
         (grid, group, cell) for every use of a cell.
     """
@@ -91,7 +99,7 @@ class Study:
     def source(self):
         """Source of the data: ``simulated``, ``table``, or ``stand_in`` for a missing table."""
         given = self.settings["data"]["source"]
-        return "stand_in" if given == "table" and self.table is None else given
+        return STAND_IN if given == "table" and self.table is None else given
 
     @property
     def transformation(self):
@@ -108,15 +116,16 @@ class Study:
         """The module of the mechanism, which jobs load by name."""
         return MECHANISMS[self.mechanism].module
 
-    @property
-    def sampling_modules(self):
+    def sampling_modules(self, sampler):
         """Modules that jobs which draw load by name."""
+        if sampler == RELEASE:
+            return (MECHANISMS["certified"].module,)
         return (self.mechanism_module, *module_of(self.settings["sampler"]["kind"]))
 
     @property
     def note(self):
         """Note on the data, for every figure of the study."""
-        stand_in = STAND_IN_NOTE if self.source == "stand_in" else ""
+        stand_in = STAND_IN_NOTE if self.source == STAND_IN else ""
         chosen = self.settings["manifold"]["landmark_map"]
         reduced = ""
         if chosen is not None:
@@ -138,12 +147,15 @@ class Study:
 
     @cached_property
     def sampling_jobs(self):
-        """Jobs of the study that draw: its cells by the default sampler, some by the walk too."""
-        compared = {}
+        """Jobs of the study that draw: each cell, and some by the random walk too."""
+        chosen = {DEFAULT: {}, RELEASE: {}, RANDOM_WALK: {}}
+        for group, cells in self.cells.items():
+            for cell, budgets in cells.items():
+                chosen[self.sampler_of(group, cell)].setdefault(group, {})[cell] = budgets
         for group, cell in self.walked:
-            compared.setdefault(group, {})[cell] = self.cells[group][cell]
+            chosen[RANDOM_WALK].setdefault(group, {})[cell] = self.cells[group][cell]
         jobs = []
-        for sampler, cells_of in (("default", self.cells), ("random_walk", compared)):
+        for sampler, cells_of in chosen.items():
             for group, cells in cells_of.items():
                 names = list(cells)
                 for index, start in enumerate(range(0, len(names), self.cells_per_job)):
@@ -167,15 +179,38 @@ class Study:
         """Names of the budgets: the blocks of the model, or ``all``."""
         return budget_names(self.mechanism, self.settings["model"]["covariates"])
 
-    @property
-    def draws(self):
-        """Number of draws, by name of a budget."""
+    def sampler_of(self, group, cell):
+        """Name of the sampler of a cell."""
+        return DEFAULT if set(self.cells[group][cell]) == set(self.budgets) else RELEASE
+
+    def draws(self, sampler=DEFAULT):
+        """Number of draws of a sampler, by name of a budget."""
+        if sampler == RELEASE:
+            return {ALL: self.settings["release"]["draws"]}
         return {name: self.settings["draws"].get(name, DRAWS) for name in self.budgets}
 
     @property
     def mechanism_settings(self):
         """Settings that the mechanism of the study depends on."""
         return {key: self.settings[key] for key in MECHANISM_KEYS}
+
+    def sampled_mechanism(self, sampler, group):
+        """Settings of the mechanism that a sampler draws from in a group."""
+        if sampler != RELEASE:
+            return self.mechanism_settings
+        chosen = self.settings["release"]
+        scale = chosen["residual_scale"]
+        if scale is None:
+            scale = math.sqrt(float(self.groups[group]["noise_variance"]))
+        return self.mechanism_settings | {
+            "mechanism": {"name": "certified", "options": {"residual_scale": scale}},
+            "data_radius": None,
+            "support": {
+                "footpoint_centre": chosen["centre"],
+                "footpoint_radius": chosen["footpoint_radius"],
+                "shooting_vector_length": chosen["shooting_vector_length"],
+            },
+        }
 
     @property
     def splits(self):
@@ -195,20 +230,39 @@ class Study:
 
     def sampler_settings(self, sampler):
         """Settings that a job's draws and traces depend on, for one of the samplers."""
+        if sampler == RELEASE:
+            return {"data_sets": self.settings["release"]["data_sets"]}
         default, walk = dict(self.settings["sampler"]), self.settings["random_walk"]
         traces = {key: default.pop(key) for key in ("chains", "states")}
-        if sampler == "default":
+        if sampler == DEFAULT:
             return traces | {"plan": default}
         return traces | {key: walk[key] for key in ("steps", "step_scale", "warm_up", "data_sets")}
 
     def shown_group(self, figure):
-        """Group shown by a figure of one cell: the one it names, else the study's first."""
-        return self.settings["figures"][figure].get("group", self.first_group)
+        """Group shown by a figure of cells: the one it names, else the study's first.
 
-    def shown_samplers(self, figure):
-        """Samplers whose draws a figure of one cell shows."""
-        walk = self.settings["figures"][figure].get("random_walk", False)
-        return ["default", "random_walk"] if walk else ["default"]
+        Where there is a file there are no stand-ins, and it is shown in their place.
+        """
+        named = self.settings["figures"][figure].get("group", self.first_group)
+        replaced = self.source == "table" and named.startswith(STAND_IN)
+        return self.first_group if replaced else named
+
+    def shown_cells(self, figure):
+        """Cells that a figure of cells shows, as (cell, sampler)."""
+        chosen, group = self.settings["figures"][figure], self.shown_group(figure)
+        named = chosen["cell"]
+        cells = [named] if isinstance(named, str) else named
+        shown = [(cell, self.sampler_of(group, cell)) for cell in cells]
+        return shown + [(cell, RANDOM_WALK) for cell in cells if chosen.get("random_walk", False)]
+
+    def shown_mechanism(self, figure):
+        """Name of the mechanism whose draws a figure shows; of two, the study's own."""
+        chosen = self.settings["figures"][figure]
+        if "cell" in chosen:
+            released = {sampler for _, sampler in self.shown_cells(figure)} == {RELEASE}
+        else:
+            released = chosen.get("grids") == [RELEASE]
+        return "certified" if released else self.mechanism
 
     def curve_groups(self, figure):
         """Groups of a figure of curves, each with its cells in the figure's grids."""
@@ -299,6 +353,12 @@ def _expand_study(name, settings, cells_per_job):
                     # Two entries, or a repeated budget, may give the same cell.
                     if (grid, group, cell) not in study.grids:
                         study.grids.append((grid, group, cell))
+    for group in study.groups:
+        for divided in _release_budgets(settings["release"], key):
+            cell = cell_name(divided)
+            _check_one_spelling(written, divided, cell, f"{key}.release.totals")
+            study.cells.setdefault(group, {})[cell] = divided
+            study.grids.append((RELEASE, group, cell))
     if not study.groups:
         raise ConfigurationError(
             f"configuration key {key}.cells: all entries give n, which is of stand-ins, and there "
@@ -327,6 +387,16 @@ def _divided_budgets(study, key):
             grid: divided_budgets(part, study.budgets, f"{key}.budgets.{grid}")
             for grid, part in study.settings["budgets"].items()
         }
+    except DataError as problem:
+        raise ConfigurationError(f"configuration key {problem}") from None
+
+
+def _release_budgets(chosen, key):
+    """Budgets of the cells of releases."""
+    if chosen is None:
+        return []
+    try:
+        return divided_budgets({"totals": chosen["totals"]}, (ALL,), f"{key}.release")
     except DataError as problem:
         raise ConfigurationError(f"configuration key {problem}") from None
 
@@ -378,9 +448,9 @@ def _groups(source, has_stand_in, entry, place):
                 "this study reads a table: remove them"
             )
         if "n" in entry:
-            numbers = entry["n"] if source == "stand_in" else []
-            return [(f"stand_in_n{n}", {"n": n, "noise_variance": None}) for n in numbers]
-        name = "stand_in" if source == "stand_in" else "observed"
+            numbers = entry["n"] if source == STAND_IN else []
+            return [(f"{STAND_IN}_n{n}", {"n": n, "noise_variance": None}) for n in numbers]
+        name = STAND_IN if source == STAND_IN else "observed"
         return [(name, {"n": None, "noise_variance": None})]
     if "n" not in entry or "noise_variance" not in entry:
         raise ConfigurationError(
@@ -419,7 +489,10 @@ def _check_figures(study, key):
                 raise ConfigurationError(
                     f"{place}.grids: no cells use a grid {grid}: name one that {key}.cells uses"
                 )
-        groups = [*figure.get("groups", []), *([figure["group"]] if "group" in figure else [])]
+        groups = [
+            *figure.get("groups", []),
+            *([study.shown_group(name)] if "group" in figure else []),
+        ]
         for group in groups:
             if group not in study.groups:
                 raise ConfigurationError(
@@ -498,29 +571,32 @@ def _check_walked(study, place):
 
 
 def _check_cell(study, name, place):
-    figure = study.settings["figures"][name]
+    named = study.settings["figures"][name]["cell"]
     cells = study.cells[study.shown_group(name)]
-    if figure["cell"] not in cells:
-        raise ConfigurationError(
-            f"{place}.cell: there is no cell {figure['cell']} (the first are: "
-            f"{', '.join(list(cells)[:5])})"
-        )
+    for cell in [named] if isinstance(named, str) else named:
+        if cell not in cells:
+            raise ConfigurationError(
+                f"{place}.cell: there is no cell {cell} (the first are: "
+                f"{', '.join(list(cells)[:5])})"
+            )
 
 
 def _check_predicted(study, name, place):
     figure = study.settings["figures"][name]
-    shown = (study.shown_group(name), figure["cell"])
-    if figure.get("random_walk") and shown not in study.walked:
-        raise ConfigurationError(
-            f"{place}.random_walk: the random walk does not run on the cell {figure['cell']}: name "
-            f"it under studies.{study.name}.random_walk.cells"
-        )
-    first = study.budgets[0]
-    if figure["draws"] > study.draws[first]:
-        raise ConfigurationError(
-            f"{place}.draws: {figure['draws']} is too large, since draws.{first} is "
-            f"{study.draws[first]}: lower it or raise that"
-        )
+    group = study.shown_group(name)
+    for cell, sampler in study.shown_cells(name):
+        if sampler == RANDOM_WALK and (group, cell) not in study.walked:
+            raise ConfigurationError(
+                f"{place}.random_walk: the random walk does not run on the cell {cell}: name "
+                f"it under studies.{study.name}.random_walk.cells"
+            )
+        first, number = next(iter(study.draws(sampler).items()))
+        if figure["draws"] > number:
+            where = "release.draws" if sampler == RELEASE else f"draws.{first}"
+            raise ConfigurationError(
+                f"{place}.draws: {figure['draws']} is too large, since {where} is {number}: lower "
+                "it or raise that"
+            )
     if study.transformation == "log" and min(figure["values"]) <= 0:
         raise ConfigurationError(
             f"{place}.values: {min(figure['values'])} has no logarithm: give positive values"

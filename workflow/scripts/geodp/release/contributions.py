@@ -21,9 +21,9 @@ COVARIATE_LATTICE = 1 << 20
 # What rounding may add to a norm before it is clipped; far above its errors.
 MARGIN = 2.0**-20
 
-# Records that are computed at once, and states: always so many records, so that no record changes
-# how others are rounded.
-CHUNK, STATES = 256, 256
+# Records that are computed at once, and states.  A power of two that suits the public number of
+# subjects: always so many records, so that no record changes how others are rounded.
+LEAST_CHUNK, CHUNK, STATES = 32, 256, 256
 
 # Records at once where the public number of subjects is large, and from which number on.
 LARGE_CHUNK, MANY = 1 << 12, 1 << 14
@@ -121,9 +121,16 @@ def covariate_sums(records):
     return int(np.sum(first)), sum(int(np.sum(part)) for part in np.array_split(second, 64))
 
 
+def chunk_size(subjects):
+    """Records that are computed at once, from the public number of subjects."""
+    if subjects >= MANY:
+        return LARGE_CHUNK
+    return min(max(1 << (subjects - 1).bit_length(), LEAST_CHUNK), CHUNK)
+
+
 def _chunks(assumptions, records):
     """Records of always as many subjects at a time, of which the last are padding."""
-    size = CHUNK if assumptions.subjects < MANY else LARGE_CHUNK
+    size = chunk_size(assumptions.subjects)
     parts = records.covariates, records.points, records.valid, records.counts
     for start in range(0, len(records), size):
         some = [part[start : start + size] for part in parts]

@@ -54,7 +54,7 @@ class Released:
     moments: np.ndarray
 
 
-def run_plan(plan, records, bits):
+def run_plan(plan, records, bits, kept=None):
     """Run the stages of a plan.
 
     Parameters
@@ -64,6 +64,9 @@ def run_plan(plan, records, bits):
     bits : callable
         From a count to an integer of so many random bits, such as
         `geodp.samplers.integer_choice.system_bits`.
+    kept : dict, optional
+        Keeps the losses at the points of a first stage, for further draws of the same plan from
+        the same records.
 
     Returns
     -------
@@ -78,7 +81,7 @@ def run_plan(plan, records, bits):
         elif isinstance(stage, MomentsStage):
             moments = _moments(assumptions, stage, records, number, bits)
         elif isinstance(stage, PointsStage):
-            state, covariance = _chosen(assumptions, stage, records, state, bits), None
+            state, covariance = _chosen(assumptions, stage, records, state, bits, kept), None
         else:
             means = _noisy_means(assumptions, stage, records, state, number, bits)
             change, covariance = stage.change(
@@ -118,8 +121,21 @@ def _moments(assumptions, stage, records, number, bits):
     return stage.moments(np.array(noisy) / number, number, changes)
 
 
-def _chosen(assumptions, stage, records, state, bits):
+def _chosen(assumptions, stage, records, state, bits, kept):
     """The state after an exact choice among public points."""
+    if stage.radii is not None:
+        states, choice = _choice(assumptions, stage, records, state)
+    else:
+        # The points do not depend on the state.
+        kept = {} if kept is None else kept
+        if stage not in kept:
+            kept[stage] = _choice(assumptions, stage, records, None)
+        states, choice = kept[stage]
+    return states[choice.draw(bits)]
+
+
+def _choice(assumptions, stage, records, state):
+    """Public points of a stage, and the choice among them."""
     support = assumptions.support
     if stage.radii is None:
         states, volumes = support.even_points(stage.points)
@@ -129,8 +145,7 @@ def _chosen(assumptions, stage, records, state, bits):
     used = np.flatnonzero(weights > 0)
     scores = loss_sums(assumptions, records, states[used], stage.clip)
     rate = stage.epsilon / (assumptions.changes * LOSS_LATTICE)
-    choice = ExactChoice(weights[used].tolist(), scores.tolist(), rate)
-    return states[used[choice.draw(bits)]]
+    return states[used], ExactChoice(weights[used].tolist(), scores.tolist(), rate)
 
 
 def pattern(support, centre, stage):

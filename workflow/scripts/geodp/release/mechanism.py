@@ -13,6 +13,7 @@ from geodp.models.geodesic import GeodesicModel
 from geodp.models.losses import SquaredDistance
 from geodp.release.accounting import PrivacyBudget
 from geodp.release.assumptions import Assumptions
+from geodp.release.bands import band_radii, simulated_errors
 from geodp.release.draw import run_plan
 from geodp.release.planning import plan_release
 from geodp.release.subjects import ONE_EACH, subject_records
@@ -116,9 +117,38 @@ class CertifiedMechanism(Mechanism):
             subjects=None if self.subjects is None else self.subjects[data_sets],
         )
 
+    def plan(self, budgets):
+        """The plan of a release at a budget."""
+        return plan_release(self.assumptions, PrivacyBudget(budgets[ALL]))
+
+    def band(self, budgets, parameters, covariates, level):
+        """Radii (m,) of balls about predictions of one draw that hold the true ones.
+
+        Parameters
+        ----------
+        budgets : dict of str
+            See `Mechanism.draw`.
+        parameters : dict of ndarray
+            One footpoint and one shooting vector, by block.
+        covariates : ndarray, shape (m,)
+        level : float
+            See `geodp.release.bands.band_radii`.
+        """
+        manifold, (low, high) = self.model.manifold, self.assumptions.covariate_range
+        middle = 0.5 * (low + high)
+        start, vector = (parameters[block] for block in self.model.blocks)
+        state = np.stack(
+            [
+                manifold.exp(start, middle * vector),
+                (high - low) * manifold.transport(start, middle * vector, vector),
+            ]
+        )
+        places = (np.asarray(covariates) - middle) / (high - low)
+        return band_radii(manifold, simulated_errors(self.plan(budgets)), state, places, [level])[0]
+
     def draw(self, rng, budgets, draws, plan_sampler=None):
         """See `Mechanism.draw`; stages are planned from public assumptions."""
-        plan = plan_release(self.assumptions, PrivacyBudget(budgets[ALL]))
+        plan = self.plan(budgets)
         bits, count = generator_bits(rng), draws[ALL]
         states = np.empty(
             (len(self.covariates), count, 2, *self.model.manifold.point_shape),
@@ -126,9 +156,9 @@ class CertifiedMechanism(Mechanism):
         )
         for index, (x, y) in enumerate(zip(self.covariates, self.points, strict=True)):
             labels = ONE_EACH if self.subjects is None else self.subjects[index]
-            records = subject_records(self.assumptions, x, y, labels)
+            records, kept = subject_records(self.assumptions, x, y, labels), {}
             for draw in range(count):
-                states[index, draw] = run_plan(plan, records, bits).state
+                states[index, draw] = run_plan(plan, records, bits, kept).state
         middles, vectors = np.moveaxis(states, 2, 0)
         # From the middle of the covariate's range to covariate zero, and to its unit.
         low, high = self.assumptions.covariate_range

@@ -145,11 +145,13 @@ def _shapes(figure_class, release, covariates, level):
 
 def _outlines(figure_class, covariates, before, shapes, radii):
     figure, upper, lower = _two_rows(figure_class, len(covariates), _height(before))
-    normal = _normals(before)
+    normal = outward_normals(before)
     along = np.linspace(0.0, 1.0, len(before) + 1)
     for outline, change, shape, radius in zip(upper, lower, shapes, radii, strict=True):
-        sides = [_closed(shape + side * radius * _normals(shape)) for side in (1.0, -1.0)]
-        outline.fill(*_ring(*sides), color=BAND, linewidth=0.0, zorder=1)
+        sides = [
+            closed_curve(shape + side * radius * outward_normals(shape)) for side in (1.0, -1.0)
+        ]
+        outline.fill(*ring_between(*sides), color=BAND, linewidth=0.0, zorder=1)
         _draw_shape(outline, before, shape)
         away = _wrapped(100.0 * ((shape - before) * np.conj(normal)).real)
         band = _wrapped(100.0 * radius)
@@ -172,7 +174,7 @@ def _two_rows(figure_class, number, height):
     return figure, upper, lower
 
 
-def _ring(outer, inner):
+def ring_between(outer, inner):
     """The closed polygon between two closed curves."""
     return np.concatenate([outer, np.array(inner)[:, ::-1]], axis=1)
 
@@ -184,8 +186,8 @@ def _draw_change(panel, x, line, low, high):
 
 
 def _draw_shape(panel, before, shape, **marks):
-    panel.plot(*_closed(before), **CENTRE)
-    panel.plot(*_closed(shape), **{"color": LINE, "zorder": 3} | marks)
+    panel.plot(*closed_curve(before), **CENTRE)
+    panel.plot(*closed_curve(shape), **{"color": LINE, "zorder": 3} | marks)
     panel.set_aspect("equal")
     panel.set_axis_off()
 
@@ -206,7 +208,7 @@ def _height(shape):
     return float(np.ptp(shape.imag) / max(np.ptp(shape.real), 1e-9))
 
 
-def _normals(outline):
+def outward_normals(outline):
     """Unit vectors that point outward at the landmarks of a closed outline."""
     tangents = np.roll(outline, -1) - np.roll(outline, 1)
     inside = np.sign(signed_area(outline))
@@ -218,23 +220,22 @@ def _wrapped(values):
     return np.append(values, values[:1])
 
 
-def _closed(shape):
+def closed_curve(shape):
     around = _wrapped(shape)
     return around.real, around.imag
 
 
 def _ellipses(figure_class, release, covariates, level):
     matrices = release.predict(covariates)
-    # Within the ball, quadratic forms of the inverse change by a factor exp(+-radius) at most.
-    factors = np.exp(0.5 * release.band(covariates, level))
+    factors = ellipse_factors(release.band(covariates, level))
     angles = np.linspace(0.0, 2.0 * np.pi, POINTS)
     directions = np.stack([np.cos(angles), np.sin(angles)])
     figure, upper, lower = _two_rows(figure_class, len(covariates), 1.0)
-    before = _radii(release.plan.assumptions.centre, directions)
+    before = ellipse_radii(release.plan.assumptions.centre, directions)
     for panel, change, matrix, factor in zip(upper, lower, matrices, factors, strict=True):
-        found = _radii(matrix, directions)
+        found = ellipse_radii(matrix, directions)
         ellipse = found * directions
-        ring = _ring(factor * ellipse, ellipse / factor)
+        ring = ring_between(factor * ellipse, ellipse / factor)
         panel.fill(*ring, color=BAND, linewidth=0.0, zorder=1)
         panel.plot(*(before * directions), **CENTRE)
         panel.plot(*ellipse, color=LINE, zorder=3)
@@ -255,8 +256,14 @@ def _ellipses(figure_class, release, covariates, level):
     )
 
 
-def _radii(matrix, directions):
-    """Distances of an ellipse from its centre."""
+def ellipse_factors(radii):
+    """Factors by which ellipses of matrices in balls about a matrix are wider than its own."""
+    # Within the ball, quadratic forms of the inverse change by a factor exp(+-radius) at most.
+    return np.exp(0.5 * np.asarray(radii))
+
+
+def ellipse_radii(matrix, directions):
+    """Distances (m,) of an ellipse from its centre; its half axes are roots of the eigenvalues."""
     return 1.0 / np.sqrt(np.sum(directions * np.linalg.solve(matrix, directions), axis=0))
 
 

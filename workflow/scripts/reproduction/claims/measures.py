@@ -512,6 +512,29 @@ def sampler_difference(claim, table, rng, replicates):
     return Measured(found, by_cell.over, says, used)
 
 
+@measure("against")
+def share_nearer(claim, table, rng, replicates, other):
+    """Share of groups and budgets in all at which errors are below those of the other rows."""
+    keys = ["group", "budget", "data_set"]
+    both = table.merge(other, on=keys, suffixes=("", "_other"))
+    if both.empty:
+        raise NotEvaluated("no group has both at the same budget in all")
+    for name in ("log_error", "log_error_standard_error"):
+        column_of(both, name)
+    both["log_error_change"] = both["log_error"] - both["log_error_other"]
+    both["log_error_standard_error"] = np.hypot(
+        both["log_error_standard_error"], both["log_error_standard_error_other"]
+    )
+    by_cell = cell_statistics(both, "log_error_change", rng, replicates)
+    changes = by_cell.values[0]
+    factors = ", ".join(_number(np.exp(each)) for each in np.quantile(changes, (0.0, 0.5, 1.0)))
+    says = (
+        f"it is in {np.sum(changes < 0.0)} of {len(changes)} cells; mean squared errors are "
+        f"{factors} times the other's (least, median, largest of cells)"
+    )
+    return Measured(np.mean(by_cell.values < 0.0, axis=1), by_cell.over, says)
+
+
 @measure(columns=2)
 def median_ratio(claim, table, rng, replicates):
     """Median over data sets of the ratio of two columns, given by their logarithms.

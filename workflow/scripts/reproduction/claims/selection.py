@@ -148,11 +148,14 @@ def with_derived_columns(table):
     blocks = [name for name in table.columns if name.startswith("budget_")]
     budgets = table[blocks].astype(float).dropna(axis=1, how="all")
     if not budgets.empty:
-        table["budget"] = budgets.sum(axis=1, skipna=False).round(9)
+        # Releases have one budget in all.
+        total = budgets.sum(axis=1, skipna=False).round(9)
+        table["budget"] = total if "budget" not in have else total.fillna(table["budget"])
         table["imbalance"] = (budgets.max(axis=1) - budgets.min(axis=1)).round(9)
         # Of equal budgets the last block is taken.
-        smallest = budgets[budgets.columns[::-1]].idxmin(axis=1)
-        table["smaller_share"] = smallest.str.removeprefix("budget_")
+        divided = budgets.dropna(how="all")
+        smallest = divided[divided.columns[::-1]].idxmin(axis=1)
+        table["smaller_share"] = smallest.str.removeprefix("budget_").reindex(table.index)
     if "mean_squared_error" in have:
         table["log_error"] = np.log(table["mean_squared_error"])
     if {"tau", "n"} <= have:

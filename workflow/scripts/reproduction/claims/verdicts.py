@@ -309,11 +309,12 @@ def _judged(claim, place, tables, rng, replicates):
         "sentence_verdict": "",
     }
     try:
-        table = _selected(claim, tables, claim["study"], "where", place)
+        table = _selected(claim, tables, claim["study"], claim["mechanism"], "where", place)
+        # Another study, and its mechanism if that is another too.
+        study, _, mechanism = claim["against"].partition(" ")
+        mechanism = mechanism or claim["mechanism"]
         others = (
-            [_selected(claim, tables, claim["against"], "against_where", place)]
-            if claim["against"]
-            else []
+            [_selected(claim, tables, study, mechanism, "against_where", place)] if study else []
         )
         with _at(place):
             measured = MEASURES[claim["measure"]].compute(claim, table, rng, replicates, *others)
@@ -343,15 +344,13 @@ def _on_the_shown_data_set(claim, criteria, table, others, place):
     return {"shown_value": value, "shown_verdict": ORDER[_level(criteria, value)]}
 
 
-def _selected(claim, tables, study, where, place):
+def _selected(claim, tables, study, mechanism, where, place):
     """Rows of a study's table that the claim's column ``where`` selects, with derived columns."""
     if (study, claim["table"]) not in tables:
         raise NotEvaluated(f"there is no table {claim['table']} of a study {study}")
-    table = of_mechanism(tables[study, claim["table"]], claim["mechanism"])
+    table = of_mechanism(tables[study, claim["table"]], mechanism)
     if table.empty:
-        raise NotEvaluated(
-            f"{study}'s {claim['table']} have no row of the mechanism {claim['mechanism']}"
-        )
+        raise NotEvaluated(f"{study}'s {claim['table']} have no row of the mechanism {mechanism}")
     table = with_derived_columns(table)
     with _at(f"{place}, column {where}"):
         table = table[parse_selection(claim[where])(table)]
@@ -369,6 +368,7 @@ def _origin(claim, tables, name):
     for table in (claim["table"], "errors"):
         found = tables.get((claim["study"], table))
         if found is not None and name in found.columns and len(found):
+            found = of_mechanism(found, claim["mechanism"])
             return ", ".join(dict.fromkeys(str(value) for value in found[name].dropna()))
     return ""
 

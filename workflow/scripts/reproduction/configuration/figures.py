@@ -12,6 +12,7 @@ from reproduction.configuration.section import (
     Truth,
     absent,
     integer,
+    one_of,
     refused,
     some,
     unknown,
@@ -39,9 +40,12 @@ class Figure(Section):
 class CellFigure(Figure):
     """A figure of one cell."""
 
-    cell: Text = Field(description="Cell that is shown, such as `p0.5_v0.5`.")
+    cell: Text = Field(
+        description="Cell that is shown, such as `p0.5_v0.5`; or `all1.0`, of releases."
+    )
     group: Text | None = absent(
-        description="Its group of data sets, such as `n50_noise0.001`; else the study's first."
+        description="Its group of data sets, such as `n50_noise0.001`; else the study's first, and "
+        "that in place of a stand-in where there is a file."
     )
 
 
@@ -62,7 +66,9 @@ class CurvesFigure(Figure):
     """Geodesics on the sphere at every budget of a grid."""
 
     kind: Literal["curves"] = Field(description="Kind of the figure.")
-    grids: some(Text) = Field(description="Grids of budgets, a geodesic each budget.")
+    grids: some(Text) = Field(
+        description="Grids of budgets, a geodesic each budget; `release` for those of releases."
+    )
     groups: some(Text) = Field(description="Groups of data sets, a row each.")
 
 
@@ -95,6 +101,9 @@ class ShapesFigure(PredictedFigure):
     """Planar shapes at chosen values of the covariate."""
 
     kind: Literal["shapes"] = Field(description="Kind of the figure.")
+    cell: one_of(Text | some(Text), "a cell or a list of cells") = Field(
+        description="Cell that is shown, or several, a row each."
+    )
     random_walk: Truth = Field(
         default=False,
         description="Add a row with draws of the random walk, which must run on the cell.",

@@ -21,6 +21,7 @@ from reproduction.configuration.mechanism import (
 from reproduction.configuration.section import (
     Coordinates,
     Count,
+    DecimalText,
     Name,
     Positive,
     Section,
@@ -34,6 +35,13 @@ from reproduction.configuration.section import (
     refused,
     some,
 )
+
+# Spaces that have a centre of a name.
+CENTRES = {
+    "identity": ("spd",),
+    "origin": ("euclidean", "hyperbolic"),
+    "corpus callosum": ("kendall",),
+}
 
 
 class CellsSettings(Section):
@@ -139,6 +147,41 @@ class RandomWalkSettings(Section):
     )
 
 
+class ReleaseSettings(Section):
+    """Releases whose budget is proved, beside the study's own draws and at the same budgets.
+
+    Public inputs are chosen without the data: see docs/releases.md.
+    """
+
+    centre: one_of(
+        Literal["identity", "origin", "corpus callosum"] | Coordinates,
+        "identity, origin, corpus callosum, or coordinates",
+    ) = Field(
+        description="Public centre of the ball of footpoints: coordinates; or `identity` (spd), "
+        "`origin` (euclidean, hyperbolic), `corpus callosum` (kendall: the mean of 647 published "
+        "outlines)."
+    )
+    footpoint_radius: Positive = Field(
+        description="How far the footpoint, in the middle of the covariate's range, may lie from "
+        "the centre."
+    )
+    shooting_vector_length: Positive = Field(
+        description="How long the geodesic may be over the covariate's range."
+    )
+    residual_scale: Positive | None = Field(
+        default=None,
+        description="A guess: standard deviation of the records in each direction; null for that "
+        "of the noise of simulated data.",
+    )
+    totals: some(DecimalText) = Field(
+        description="Budgets in all, a cell each in every group: `all1.0` has budget 1.0."
+    )
+    draws: Count = Field(default=10, description="Releases from each data set.")
+    data_sets: Count = Field(
+        default=1, description="Data sets of a group, from the first on, that have releases."
+    )
+
+
 class NeighboursSettings(Section):
     """Pairs of neighbouring data sets, for ratios of published to realised sensitivity."""
 
@@ -206,6 +249,10 @@ class StudySettings(Section):
     random_walk: RandomWalkSettings = Field(
         default={}, validate_default=True, description="The papers' random walk, for comparison."
     )
+    release: ReleaseSettings | None = Field(
+        default=None,
+        description="Releases whose budget is proved, beside the study's own draws; null for none.",
+    )
     neighbours: NeighboursSettings = Field(
         default={}, validate_default=True, description="Pairs of neighbouring data sets."
     )
@@ -241,6 +288,8 @@ class StudySettings(Section):
             )
         published = self.mechanism.name == "kng_as_published" and self.model.covariates == 1
         on_sphere = self.manifold.name == "sphere" and self.manifold.size == 2
+        if self.release is not None:
+            self._check_release(self.release)
         if self.losses is not None and not (published and on_sphere):
             raise refused(
                 ": privacy losses are searched for kng_as_published with one covariate on the "
@@ -302,6 +351,41 @@ class StudySettings(Section):
                 ": the random walk draws kng_as_published alone: remove it", "random_walk.cells"
             )
 
+    def _check_release(self, release):
+        if self.mechanism.name == "certified":
+            raise refused(": draws of certified are releases already: remove it", "release")
+        if self.model.covariates != 1 or self.model.loss.name != "squared_distance":
+            raise refused(
+                ": releases are of one covariate and least squares: remove it, or set "
+                "model.covariates to 1 and model.loss to squared_distance",
+                "release",
+            )
+        spaces = CENTRES.get(release.centre) if isinstance(release.centre, str) else None
+        if spaces and self.manifold.name not in spaces:
+            raise refused(
+                f": {self.manifold.name} has no centre called {release.centre}: give coordinates",
+                "release.centre",
+            )
+        if "release" in self.budgets:
+            raise refused(
+                ": this is the name of the grid of the section release: rename it",
+                "budgets.release",
+            )
+        simulated = isinstance(self.data, SimulatedData)
+        if release.residual_scale is None and not simulated:
+            raise refused(
+                " is missing: nothing public says how far records of a table scatter: add it",
+                "release.residual_scale",
+            )
+        self._check_public_range()
+
+    def _check_public_range(self):
+        if not isinstance(self.data, SimulatedData) and self.data.covariate_range is None:
+            raise refused(
+                " is missing: a proved budget needs a public range of the covariate: add it",
+                "data.covariate_range",
+            )
+
     def _check_certified(self, k, least_squares):
         """Check the public inputs of the certified mechanism, which may not come from the data."""
         if k != 1 or not least_squares:
@@ -320,11 +404,7 @@ class StudySettings(Section):
                 raise refused(
                     " is missing: certified needs a public limit: add it", f"support.{key}"
                 )
-        if not isinstance(self.data, SimulatedData) and self.data.covariate_range is None:
-            raise refused(
-                " is missing: certified needs a public range of the covariate: add it",
-                "data.covariate_range",
-            )
+        self._check_public_range()
 
     def _check_curvature(self):
         space = MANIFOLDS[self.manifold.name]

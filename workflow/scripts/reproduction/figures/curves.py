@@ -23,6 +23,8 @@ def draw(numbers, params):
     groups = list(dict.fromkeys(numbers["group"]))
     coordinates = ["coordinate_1", "coordinate_2", "coordinate_3"]
     totals = sorted(numbers["budget"].dropna().unique())
+    [drawn_from] = numbers["mechanism"].dropna().unique()
+    names = params.budgets if f"budget_{params.budgets[0]}" in numbers else ()
     # The darkest curves have the smallest budgets; the lightest would vanish on white.
     shades = dict(
         zip(totals, colormaps["viridis"](np.linspace(0.0, 0.93, len(totals))), strict=True)
@@ -61,8 +63,8 @@ def draw(numbers, params):
         title = f"n = {part['n'].iloc[0]}"
         panel.set_title(title if pd.isna(noise) else f"noise variance {noise}, {title}")
     letter_panels(axes)
-    equal = " = ".join(SYMBOLS[name].strip("$") for name in params.budgets)
-    shares = f"\n(${equal} = \\epsilon/{len(params.budgets)}$)" if len(params.budgets) > 1 else ""
+    equal = " = ".join(SYMBOLS[name].strip("$") for name in names)
+    shares = f"\n(${equal} = \\epsilon/{len(names)}$)" if len(names) > 1 else ""
     figure.legend(
         handles=[
             Line2D([], [], color=shade, linewidth=1.8, label=f"{total:g}")
@@ -78,9 +80,7 @@ def draw(numbers, params):
     drawn = [
         Line2D([], [], color="0.45", marker=".", linestyle="", label="records"),
         Line2D([], [], color="black", linewidth=2.4, label="fit without privacy"),
-        Line2D(
-            [], [], color=middle, linewidth=1.3, label=f"draws, {mechanism_label(params.mechanism)}"
-        ),
+        Line2D([], [], color=middle, linewidth=1.3, label=f"draws, {mechanism_label(drawn_from)}"),
     ]
     if hidden:
         far = {"color": middle, "linewidth": 0.9, "linestyle": ":"}

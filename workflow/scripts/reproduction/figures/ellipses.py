@@ -9,7 +9,9 @@ def draw(numbers, params):
     import numpy as np
     from matplotlib.ticker import MultipleLocator
 
+    from geodp.release.pictures import ellipse_radii, ring_between
     from reproduction.figures.style import (
+        BAND_SHADE,
         RELEASED,
         WITHOUT_PRIVACY,
         legend_of_draws,
@@ -23,12 +25,11 @@ def draw(numbers, params):
     directions = np.stack([np.cos(angles), np.sin(angles)])
 
     def radii(row):
-        """Distance of the ellipse from its centre; its half axes are roots of the eigenvalues."""
-        matrix = row[entries].to_numpy(dtype=float).reshape(2, 2)
-        return 1.0 / np.sqrt(np.sum(directions * np.linalg.solve(matrix, directions), axis=0))
+        return ellipse_radii(row[entries].to_numpy(dtype=float).reshape(2, 2), directions)
 
     first = {"color": RELEASED.colour, "linestyle": "--", "linewidth": 1.4, "zorder": 5}
     others = {"color": RELEASED.colour, "linewidth": 0.7, "alpha": 0.6, "zorder": 4}
+    band = {"color": RELEASED.colour, "alpha": BAND_SHADE, "linewidth": 0, "zorder": 2}
     fit = {"color": WITHOUT_PRIVACY.colour, "linewidth": 2.4, "alpha": 0.8, "zorder": 3}
     figure, axes = new_figure(
         2, len(values), width=1.4 * len(values) + 0.7, height=3.8, sharex="row", sharey="row"
@@ -43,6 +44,13 @@ def draw(numbers, params):
             drawn = radii(row)
             shape.plot(*(drawn * directions), **style)
             difference.plot(np.rad2deg(angles), 100.0 * (drawn / fitted - 1.0), **style)
+            factor = row.get("radius", np.nan)
+            if np.isfinite(factor):
+                outer, inner = factor * drawn, drawn / factor
+                ring = ring_between(outer * directions, inner * directions)
+                shape.fill(*ring, **band)
+                ends = (100.0 * (end / fitted - 1.0) for end in (inner, outer))
+                difference.fill_between(np.rad2deg(angles), *ends, **band)
         shape.set_title(f"{params.covariate_label} = {value:g}")
         shape.set_aspect("equal")
         difference.xaxis.set_major_locator(MultipleLocator(180))
@@ -52,5 +60,5 @@ def draw(numbers, params):
     axes[0, middle].set_xlabel("first axis (half axes: roots of the eigenvalues)")
     axes[1, 0].set_ylabel("radius against the\nfit's (%)")
     axes[1, middle].set_xlabel("direction from the first axis (degrees)")
-    legend_of_draws(figure, numbers, params, fit, first, others)
+    legend_of_draws(figure, numbers, fit, first, others)
     return figure, numbers

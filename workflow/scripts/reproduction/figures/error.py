@@ -1,4 +1,7 @@
-"""Error against budget: log mean squared error of private predictions, by grid of budgets."""
+"""Error against budget: log mean squared error of private predictions, by grid of budgets.
+
+Releases, whose budget is proved, have a row of panels below at the same budgets in all.
+"""
 
 TABLE = "errors"
 OF_MECHANISM = True
@@ -14,74 +17,77 @@ def draw(table, params):
         ANY_COLOUR,
         CURVES,
         HOLLOW,
-        SYMBOLS,
         label_levels,
         legend_above,
         letter_panels,
         mechanism_label,
         new_figure,
-        plot_curve,
-        total_budget_label,
     )
 
     settings = params.figure
     numbers = _numbers(table, params)
     groups = list(dict.fromkeys(numbers["group"]))
-    data_sets, draws = numbers["data_sets"].max(), numbers["draws"].max()
+    samplers = list(dict.fromkeys(numbers["sampler"]))
+    data_sets, draws = (
+        numbers.groupby("sampler", sort=False)[key].max() for key in ("data_sets", "draws")
+    )
 
     unit = f" ({params.length_unit}$^2$)" if params.length_unit else ""
     figure, axes = new_figure(
-        1, len(settings["grids"]), width=3.2 * len(settings["grids"]) + 1.3, height=3.4, sharey=True
+        len(samplers),
+        len(settings["grids"]),
+        width=3.2 * len(settings["grids"]) + 1.3,
+        height=3.0 * len(samplers) + 0.4,
+        sharex="col",
+        sharey=True,
     )
-    handles, levels = [], []
+    handles = []
     for curve, group in zip(CURVES, groups, strict=False):
         row = numbers[numbers["group"] == group].iloc[0]
-        own = _own_words(row, settings["curves"])
-        levels.append((row["non_private_median"], curve.colour, own))
-        label = own or f"{mechanism_label(row['mechanism'])}, n = {row['n']}"
+        label = _own_words(row, settings["curves"]) or f"n = {row['n']}"
         handles.append(Line2D([], [], label=label, **curve.keywords))
-    for panel, grid in zip(axes[0], settings["grids"], strict=True):
-        split = params.splits[grid]
-        column = f"budget_{split}" if split else "budget"
-        of_grid = numbers[numbers["grid"] == grid].sort_values(column)
-        for curve, group in zip(CURVES, groups, strict=False):
-            part = of_grid[of_grid["group"] == group]
-            x, low, middle, high = part[[column, "band_low", "middle", "band_high"]].to_numpy().T
-            plot_curve(panel, x, middle, curve, part["flagged"], low, high)
-            if data_sets > 1:
-                panel.plot(x, part["log_error"], color=curve.colour, linewidth=0.7, zorder=2)
-            panel.axhline(
-                part["non_private_median"].iloc[0],
-                color=curve.colour,
-                linestyle=":",
-                linewidth=1.2,
-            )
-        panel.xaxis.set_major_locator(MultipleLocator(0.5))
-        label = total_budget_label(params.budgets)
-        if split:
-            total = of_grid["budget"].iloc[0]
-            [other] = set(params.budgets) - {split}
-            word, symbol = split.replace("_", " "), SYMBOLS[split]
-            label = rf"{word} budget {symbol} ({SYMBOLS[other]} = {total:g} $-$ {symbol})"
-        panel.set_xlabel(label)
-    axes[0, 0].set_ylabel(f"ln mean squared error{unit}")
-    if len(groups) > 1:
-        label_levels(axes[0, -1], *zip(*levels, strict=True))
+    for sampler, panels in zip(samplers, axes, strict=True):
+        levels, drawn = [], numbers[numbers["sampler"] == sampler]
+        for panel, grid in zip(panels, settings["grids"], strict=True):
+            split = params.splits[grid]
+            levels = []
+            for curve, group in zip(CURVES, groups, strict=False):
+                part = drawn[(drawn["grid"] == grid) & (drawn["group"] == group)]
+                if len(part):
+                    level = part["non_private_median"].iloc[0]
+                    _draw_curve(panel, part, f"budget_{split}" if split else "budget", curve)
+                    panel.axhline(level, color=curve.colour, linestyle=":", linewidth=1.2)
+                    levels.append(
+                        (level, curve.colour, _own_words(part.iloc[0], settings["curves"]))
+                    )
+            panel.xaxis.set_major_locator(MultipleLocator(0.5))
+            if sampler == samplers[-1]:
+                panel.set_xlabel(_budget_label(numbers, params, grid, split))
+        if len(levels) > 1:
+            label_levels(panels[-1], *zip(*levels, strict=True))
+        what = mechanism_label(drawn["mechanism"].iloc[0])
+        panels[0].set_ylabel(f"{what}\nln mean squared error{unit}")
     letter_panels(axes)
 
     bold = {"color": ANY_COLOUR, "linewidth": 1.4}
-    if data_sets > 1:
+    if data_sets.max() > 1:
+        numbers_of_sets = " or ".join(map(str, dict.fromkeys(data_sets)))
         meaning = [
-            Line2D([], [], label=f"median of {data_sets} data sets", **bold),
+            Line2D([], [], label=f"median of {numbers_of_sets} data sets", **bold),
             Patch(color=ANY_COLOUR, alpha=0.2, linewidth=0, label="10 to 90 % of them"),
             Line2D([], [], color=ANY_COLOUR, linewidth=0.7, label="one data set"),
         ]
     else:
         meaning = [
-            Line2D([], [], label=f"mean over {draws} draws", **bold),
+            Line2D(
+                [],
+                [],
+                label=f"mean over {' or '.join(map(str, dict.fromkeys(draws)))} draws",
+                **bold,
+            ),
             Patch(color=ANY_COLOUR, alpha=0.2, linewidth=0, label="10 to 90 % of draws"),
         ]
-    level = "without privacy, median" if data_sets > 1 else "without privacy"
+    level = "without privacy, median" if data_sets.max() > 1 else "without privacy"
     meaning.append(Line2D([], [], color=ANY_COLOUR, linestyle=":", label=level))
     if numbers["flagged"].any():
         meaning.append(Line2D([], [], **HOLLOW, label="fails its diagnostics"))
@@ -92,20 +98,58 @@ def draw(table, params):
     return figure, numbers
 
 
+def _draw_curve(panel, part, column, curve):
+    """One curve with its band; a level, if nothing changes along the axis."""
+    from reproduction.figures.style import plot_curve
+
+    if part[column].isna().all():
+        low, middle, high = part[["band_low", "middle", "band_high"]].iloc[0]
+        panel.axhspan(low, high, color=curve.colour, alpha=0.2, linewidth=0)
+        panel.axhline(middle, color=curve.colour, linestyle=curve.line)
+        return
+    part = part.sort_values(column)
+    x, low, middle, high = part[[column, "band_low", "middle", "band_high"]].to_numpy().T
+    plot_curve(panel, x, middle, curve, part["flagged"], low, high)
+    if part["data_sets"].max() > 1:
+        panel.plot(x, part["log_error"], color=curve.colour, linewidth=0.7, zorder=2)
+
+
+def _budget_label(numbers, params, grid, split):
+    """Label of the axis of a grid's budgets."""
+    from reproduction.figures.style import SYMBOLS, total_budget_label
+
+    if not split:
+        return total_budget_label(params.budgets)
+    total = numbers.loc[numbers["grid"] == grid, "budget"].iloc[0]
+    [other] = set(params.budgets) - {split}
+    word, symbol = split.replace("_", " "), SYMBOLS[split]
+    return rf"{word} budget {symbol} ({SYMBOLS[other]} = {total:g} $-$ {symbol})"
+
+
 def _numbers(table, params):
     """A row for each cell of each grid: the first data set, the middle and the band."""
     import numpy as np
     import pandas as pd
 
     from geodp.mechanisms.base import SAMPLED_BY
+    from geodp.models.blocks import ALL
 
     settings = params.figure
-    table = table[table["sampler"] == "default"]
+    table = table[table["sampler"] != "random_walk"]
     members = pd.DataFrame(params.grids, columns=["grid", "group", "cell"])
+    released = members[members["grid"] == "release"]
     members = members[members["grid"].isin(settings["grids"])]
     groups = settings.get("groups") or list(dict.fromkeys(members["group"]))
+    # A cell may be in several grids; one of releases is in those that have its budget in all.
+    budgets = members.merge(table, on=["group", "cell"]).groupby("grid")["budget"]
+    everywhere = [
+        released.merge(table, on=["group", "cell"])
+        .query("@least <= budget <= @most")[["group", "cell"]]
+        .assign(grid=grid)
+        for (grid, least), most in zip(budgets.min().items(), budgets.max(), strict=True)
+    ]
+    members = pd.concat([members, *everywhere]).drop_duplicates()
     members = members[members["group"].isin(groups)]
-    # A cell may be in several grids.
     table = members.merge(table, on=["group", "cell"])
     names = {
         "log_error": "mean_squared_error",
@@ -120,8 +164,9 @@ def _numbers(table, params):
     cell = ["grid", "group", "cell"]
     keys = ["manifold", "data", *cell, "n", "noise_variance", "budget", *divided]
     keys += ["mechanism", "guarantee", "sampler", "support", "seed", "lock"]
+    drawn_by = (f"{name}_{key}" for name in (*params.budgets, ALL) for key in SAMPLED_BY)
     values = [
-        *(f"{name}_{key}" for name in params.budgets for key in SAMPLED_BY),
+        *dict.fromkeys(name for name in drawn_by if name in table),
         "draws",
         "footpoints",
         "log_error",
@@ -142,8 +187,8 @@ def _numbers(table, params):
     single = numbers["data_sets"] == 1
     for name, source in {"band_low": "log_low", "band_high": "log_high"}.items():
         numbers.loc[single, name] = table.loc[first, source].to_numpy()[single]
-    order = numbers["group"].map(groups.index)
-    return numbers.iloc[order.argsort(kind="stable")]
+    numbers["order"] = numbers["group"].map(groups.index)
+    return numbers.sort_values(["sampler", "order"], kind="stable").drop(columns="order")
 
 
 def _own_words(row, curves):

@@ -11,18 +11,20 @@ def draw(numbers, params):
     from reproduction.figures.style import (
         RELEASED,
         WITHOUT_PRIVACY,
+        cell_in_words,
         legend_of_draws,
         letter_panels,
         new_figure,
     )
 
     values = list(dict.fromkeys(numbers["covariate"]))
-    samplers = list(dict.fromkeys(numbers["sampler"].dropna()))
+    private = numbers[numbers["kind"] == "private"]
+    rows = [part for _, part in private.groupby(["cell", "sampler"], sort=False)]
     figure, axes = new_figure(
-        len(samplers),
+        len(rows),
         len(values),
         width=1.5 * len(values) + 0.6,
-        height=0.8 + 1.15 * len(samplers),
+        height=0.8 + 1.15 * len(rows),
         sharex=True,
         sharey=True,
     )
@@ -42,10 +44,12 @@ def draw(numbers, params):
 
     for row, column in np.ndindex(axes.shape):
         panel, value = axes[row, column], values[column]
-        part = numbers[numbers["covariate"] == value]
-        for draw, shape in part[part["sampler"] == samplers[row]].groupby("draw"):
+        for draw, shape in rows[row][rows[row]["covariate"] == value].groupby("draw"):
             panel.plot(*closed(shape), **(first if draw == 1 else others))
-        panel.plot(*closed(part[part["kind"] == "without privacy"]), **fit)
+            if draw == 1 and "radius" in shape:
+                _draw_band(panel, shape.sort_values("landmark"), marked)
+        fitted = numbers[(numbers["kind"] == "without privacy") & (numbers["covariate"] == value)]
+        panel.plot(*closed(fitted), **fit)
         if row == 0:
             panel.set_title(f"{params.covariate_label}: {value:g}")
         panel.set_aspect("equal")
@@ -55,17 +59,48 @@ def draw(numbers, params):
             side.set_visible(False)
     letter_panels(axes)
     _draw_scale(axes[-1, 0], numbers)
-    if len(samplers) > 1:
-        for row, sampler in enumerate(samplers):
-            part = numbers[numbers["sampler"] == sampler].iloc[0]
-            axes[row, 0].set_ylabel(_sampler_in_words(sampler, part))
-    legend_of_draws(figure, numbers, params, fit, first, others)
+    if len(rows) > 1:
+        several = private["cell"].nunique() > 1
+        for panel, part in zip(axes[:, 0], rows, strict=True):
+            shown = part.iloc[0]
+            panel.set_ylabel(cell_in_words(shown) if several else _sampler_in_words(shown))
+    legend_of_draws(figure, numbers, fit, first, others)
     return figure, numbers
 
 
-def _sampler_in_words(sampler, row):
+def _draw_band(panel, shape, marked):
+    """The band of a release: discs about landmarks, or a tube about an outline."""
+    import numpy as np
+    from matplotlib.collections import EllipseCollection
+
+    from geodp.release.pictures import closed_curve, outward_normals, ring_between
+    from reproduction.figures.style import BAND_SHADE, RELEASED
+
+    places, radius = shape["x"].to_numpy() + 1j * shape["y"].to_numpy(), shape["radius"].to_numpy()
+    style = {"facecolor": RELEASED.colour, "alpha": BAND_SHADE, "linewidth": 0, "zorder": 0}
+    if marked:
+        offsets = np.stack([places.real, places.imag], axis=-1)
+        width = 2.0 * radius
+        panel.add_collection(
+            EllipseCollection(
+                width,
+                width,
+                0.0 * width,
+                units="xy",
+                offsets=offsets,
+                transOffset=panel.transData,
+                **style,
+            )
+        )
+        return
+    normals = outward_normals(places)
+    sides = [closed_curve(places + side * radius * normals) for side in (1.0, -1.0)]
+    panel.fill(*ring_between(*sides), **style)
+
+
+def _sampler_in_words(row):
     """What a row of panels is drawn by."""
-    if sampler == "default":
+    if row["sampler"] == "default":
         return "drawn from\nthe density"
     steps = int(row.filter(like="_proposals").iloc[0])
     return f"ends of walks\nof {steps} steps\nfrom the fit"

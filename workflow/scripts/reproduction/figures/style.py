@@ -59,13 +59,17 @@ HOLLOW = {"color": "0.3", "marker": "o", "markerfacecolor": "white", "linestyle"
 # A line in a legend that stands for all colours.
 ANY_COLOUR = "0.35"
 
+# Bands of releases: the probability that they hold the true prediction, and their shade.
+BAND_LEVEL, BAND_SHADE = 0.9, 0.25
+
 RELEASED = CURVES[1]
 WITHOUT_PRIVACY = CURVES[0]
 
 
 def mechanism_label(name):
     """Name of a mechanism in legends."""
-    return "as published" if name == "kng_as_published" else name.replace("_", " ")
+    words = {"kng_as_published": "as published", "certified": "release with a proof"}
+    return words.get(name, name.replace("_", " "))
 
 
 def total_budget_label(names):
@@ -87,10 +91,11 @@ def budgets_in_words(budgets):
     )
 
 
-def cell_in_words(numbers, names):
-    """Budgets of the one cell of a figure's table, in symbols; ``names`` are those of budgets."""
-    row = numbers.dropna(subset="budget").iloc[0]
-    return budgets_in_words({name: row.get(f"budget_{name}", row["budget"]) for name in names})
+def cell_in_words(row):
+    """Budgets of a row of a table, in symbols."""
+    blocks = [name for name in SYMBOLS if np.isfinite(row.get(f"budget_{name}", np.nan))]
+    divided = {name: row[f"budget_{name}"] for name in blocks}
+    return budgets_in_words(divided or {"all": row["budget"]})
 
 
 def new_figure(rows, columns, width, height, **keywords):
@@ -128,16 +133,23 @@ def legend_above(figure, *rows):
     figure.legend(handles=handles, loc="outside upper center", ncols=columns, fontsize=8)
 
 
-def legend_of_draws(figure, numbers, params, fit, first, others):
+def legend_of_draws(figure, numbers, fit, first, others):
     """Legend of a table of predictions: styles of the fit, of one draw and of the others."""
     from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
 
-    draws = int(numbers["draw"].max())
-    cell = f"{cell_in_words(numbers, params.budgets)}, n = {numbers['n'].iloc[0]}"
+    draws, private = int(numbers["draw"].max()), numbers[numbers["kind"] == "private"]
+    row = private.iloc[0]
+    # Several cells are told apart in the figure.
+    cell = [cell_in_words(row)] if private["cell"].nunique() == 1 else []
+    what = ", ".join([mechanism_label(row["mechanism"]), *cell, f"n = {row['n']}"])
     drawn = [
         Line2D([], [], **fit, label="fit without privacy"),
-        Line2D([], [], **first, label=f"one draw, {mechanism_label(params.mechanism)}, {cell}"),
+        Line2D([], [], **first, label=f"one draw, {what}"),
     ]
+    if "band" in private:
+        band = f"{100 * BAND_LEVEL:g} % band of it"
+        drawn.append(Patch(color=RELEASED.colour, alpha=BAND_SHADE, linewidth=0, label=band))
     if draws > 1:
         drawn.append(Line2D([], [], **others, label=f"{draws - 1} more"))
     legend_above(figure, drawn)

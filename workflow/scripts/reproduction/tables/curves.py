@@ -8,9 +8,11 @@ def needs(study, figure, studies):
     groups = study.curve_groups(figure)
     return Needs(
         groups=tuple((study.name, group["group"]) for group in groups),
-        files=("data.npz", "fit.json", "sensitivity.npz"),
+        files=("data.npz", "fit.json"),
         cells=tuple(
-            (group["group"], cell, "default") for group in groups for cell in group["cells"]
+            (group["group"], cell, study.sampler_of(group["group"], cell))
+            for group in groups
+            for cell in group["cells"]
         ),
         params={"groups": groups},
     )
@@ -25,14 +27,14 @@ def tabulate(job):
     from reproduction.fits import load_fit
     from reproduction.jobs import load_arrays
     from reproduction.models import study_model
-    from reproduction.tables.evaluation import budget_columns
+    from reproduction.tables.evaluation import budget_columns, stated
 
     params, files = job.params, job.input
     model = study_model(params)
     x = np.linspace(0.0, 1.0, 61)
     tables = []
 
-    def add(kind, group, data, bound, covariates, points, **drawn_by):
+    def add(kind, group, data, covariates, points, **drawn_by):
         flat = points.reshape(len(covariates), -1)
         columns = {
             "kind": kind,
@@ -41,7 +43,6 @@ def tabulate(job):
             "group": group["group"],
             "noise_variance": group["noise_variance"],
             "n": data["points"].shape[1],
-            "guarantee": str(bound["guarantee"]),
             "seed": params.seed,
             "lock": params.lock,
             **drawn_by,
@@ -51,10 +52,9 @@ def tabulate(job):
         tables.append(pd.DataFrame(columns))
 
     cells = iter(files.cells)
-    of_groups = zip(params.groups, files.data, files.fit, files.sensitivity, strict=True)
-    for group, data, fit, bound in of_groups:
-        data, found, bound = load_arrays(data), load_fit(fit, model).take(0), load_arrays(bound)
-        of_group = (group, data, bound)
+    for group, data, fit in zip(params.groups, files.data, files.fit, strict=True):
+        data, found = load_arrays(data), load_fit(fit, model).take(0)
+        of_group = (group, data)
         add("observed", *of_group, data["covariates"][0, :, 0], data["points"][0])
         add("without privacy", *of_group, x, model.predict(found.parameters, x))
         for budgets in group["cells"].values():
@@ -67,5 +67,6 @@ def tabulate(job):
                 model.predict(model.parameters(footpoint, vector[0]), x),
                 **budget_columns(budgets),
                 **sampled_by(draws, budgets),
+                **stated(draws, "mechanism", "guarantee"),
             )
     return pd.concat(tables)

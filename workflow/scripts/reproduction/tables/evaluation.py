@@ -36,14 +36,12 @@ def evaluate(job):
     params, files = job.params, job.input
     model = study_model(params)
     groups = {
-        name: (load_arrays(data), load_fit(fit, model), load_arrays(bound))
-        for name, data, fit, bound in zip(
-            params.groups, files.data, files.fit, files.sensitivity, strict=True
-        )
+        name: (load_arrays(data), load_fit(fit, model))
+        for name, data, fit in zip(params.groups, files.data, files.fit, strict=True)
     }
     errors, diagnostics = [], []
     for entry, path in zip(params.cells, files.cells, strict=True):
-        data, found, bound = groups[entry["group"]]
+        data, found = groups[entry["group"]]
         draws = load_arrays(path)
         common = {
             "study": job.wildcards.study,
@@ -54,10 +52,9 @@ def evaluate(job):
             "noise_variance": params.groups[entry["group"]]["noise_variance"],
             "cell": entry["cell"],
             **budget_columns(entry["budgets"]),
-            "mechanism": params.mechanism,
-            "guarantee": str(bound["guarantee"]),
+            **stated(draws, "mechanism", "guarantee"),
             "sampler": entry["sampler"],
-            "support": str(bound["description"]),
+            **stated(draws, "support"),
             "seed": params.seed,
             "lock": params.lock,
         }
@@ -69,6 +66,11 @@ def evaluate(job):
             for row in _errors(model, draws, data, found, entry["budgets"])
         ]
     return pd.DataFrame(errors), pd.DataFrame(diagnostics)
+
+
+def stated(draws, *names):
+    """Columns of what a file of draws says of its mechanism."""
+    return {name: str(draws[name]) for name in names}
 
 
 def flagged_cells(diagnostics):

@@ -4,18 +4,20 @@ from reproduction.tables import Needs
 
 
 def needs(study, figure, studies):
-    """See `Needs`: one cell, by each sampler that the figure shows."""
-    group, samplers = study.shown_group(figure), study.shown_samplers(figure)
-    chosen = study.settings["figures"][figure]
+    """See `Needs`: the cells of one group, each by the samplers that the figure shows."""
+    group, shown = study.shown_group(figure), study.shown_cells(figure)
+    # Bands of releases follow from their public inputs.
+    released = any(sampler == "release" for _, sampler in shown)
     return Needs(
         groups=((study.name, group),),
-        files=("data.npz", "fit.json", "sensitivity.npz"),
-        cells=tuple((group, chosen["cell"], sampler) for sampler in samplers),
+        files=("data.npz", "fit.json"),
+        cells=tuple((group, *each) for each in shown),
+        modules=study.sampling_modules("release") if released else (),
         params={
             "name": figure,
-            "figure": chosen,
-            "samplers": samplers,
-            "budgets": study.cells[group][chosen["cell"]],
+            "figure": study.settings["figures"][figure],
+            "shown": [(*each, study.cells[group][each[0]]) for each in shown],
+            "released": study.sampled_mechanism("release", group) if released else None,
             "transformation": study.transformation,
         },
     )
@@ -30,53 +32,85 @@ def tabulate(job):
     from reproduction.fits import load_fit
     from reproduction.jobs import load_arrays
     from reproduction.models import study_model
-    from reproduction.tables.evaluation import budget_columns
+    from reproduction.tables.evaluation import budget_columns, stated
 
     params, settings = job.params, job.params.figure
     model = study_model(params)
     manifold = model.manifold
-    [data], [fit], [bound] = job.input.data, job.input.fit, job.input.sensitivity
-    data, bound = load_arrays(data), load_arrays(bound)
+    [data_file], [fit] = job.input.data, job.input.fit
+    data = load_arrays(data_file)
     values = settings["values"]
     scaled = _scaled(params, values, data["covariate_range"])
     count = settings["draws"]
     fitted = model.predict(load_fit(fit, model).take(0).parameters, scaled)
-    predicted = {"": (fitted[None], np.zeros((1, len(values))), {})}
-    for sampler, path in zip(params.samplers, job.input.cells, strict=True):
+    predicted = [({"kind": "without privacy", "sampler": ""}, fitted[None], None)]
+    for (cell, sampler, budgets), path in zip(params.shown, job.input.cells, strict=True):
         draws = load_arrays(path)
         footpoints, vectors = (draws[block][0, :count] for block in model.blocks)
         private = model.predict(model.parameters(footpoints, vectors[:, 0]), scaled)
-        drawn_by = sampled_by(draws, params.budgets)
-        predicted[sampler] = (private, manifold.dist(fitted, private), drawn_by)
+        columns = {
+            "kind": "private",
+            "sampler": sampler,
+            "cell": cell,
+            **budget_columns(budgets),
+            **stated(draws, "mechanism", "guarantee"),
+            **sampled_by(draws, budgets),
+        }
+        band = None
+        if sampler == "release":
+            first = model.parameters(footpoints[0], vectors[0, 0])
+            band = _band(params, model, data_file, fit, budgets, first, scaled)
+        predicted.append((columns, private, band))
 
     tables = []
-    for sampler, (sequences, distances, drawn_by) in predicted.items():
+    for columns, sequences, band in predicted:
+        distances = manifold.dist(fitted, sequences)
+        radii = None if band is None else _radii(settings["kind"], manifold, sequences[0], band)
         if settings["kind"] == "shapes":
             # Rotations do not change shapes: align each private one with the non-private.
             sequences = manifold.align(
                 manifold.to_landmarks(fitted), manifold.to_landmarks(sequences)
             )
-        for draw, sequence in enumerate(sequences):
-            for value, point, distance in zip(values, sequence, distances[draw], strict=True):
-                columns = {
-                    "kind": "private" if sampler else "without privacy",
-                    "sampler": sampler,
-                    **drawn_by,
-                    "manifold": manifold.name,
-                    "data": str(data["description"]),
-                    "n": data["points"].shape[1],
-                    "draw": draw + 1,
-                    "cell": settings["cell"],
-                    **budget_columns(params.budgets),
-                    "guarantee": str(bound["guarantee"]),
-                    "seed": params.seed,
-                    "lock": params.lock,
-                    "covariate": value,
-                    "distance": distance,
-                    **_coordinates(settings["kind"], point),
-                }
-                tables.append(pd.DataFrame(columns))
+        for draw, index in np.ndindex(sequences.shape[:2]):
+            # Of a release the first draw has its band.
+            banded = {} if draw or radii is None else {"band": band[index], "radius": radii[index]}
+            row = columns | {
+                "manifold": manifold.name,
+                "data": str(data["description"]),
+                "n": data["points"].shape[1],
+                "draw": draw + 1,
+                "seed": params.seed,
+                "lock": params.lock,
+                "covariate": values[index],
+                "distance": distances[draw, index],
+                **_coordinates(settings["kind"], sequences[draw, index]),
+                **banded,
+            }
+            tables.append(pd.DataFrame(row))
     return pd.concat(tables)
+
+
+def _band(params, model, data, fit, budgets, parameters, covariates):
+    """Radii of a release's confidence band, from its public inputs."""
+    from types import SimpleNamespace
+
+    from reproduction.figures.style import BAND_LEVEL
+    from reproduction.mechanism import load_mechanism
+
+    settings = SimpleNamespace(**params.released)
+    mechanism = load_mechanism(model, settings, params.study, data, fit)
+    return mechanism.band(budgets, parameters, covariates, BAND_LEVEL)
+
+
+def _radii(kind, manifold, points, band):
+    """By prediction: radii of discs about landmarks, or the factor by which an ellipse may grow."""
+    import numpy as np
+
+    from geodp.release.pictures import ellipse_factors, landmark_radii
+
+    if kind == "shapes":
+        return landmark_radii(manifold, points, band)
+    return np.asarray(ellipse_factors(band))
 
 
 def _scaled(params, values, limits):
