@@ -79,6 +79,12 @@ CERTIFIED = {"name": "certified", "options": {"residual_scale": 0.1}}
 POLE = [0.0, 0.0, 1.0]
 # Public inputs of the certified mechanism on the sphere.
 PUBLIC = {"footpoint_centre": POLE, "footpoint_radius": 0.3, "shooting_vector_length": 0.6}
+RELEASE = {
+    "centre": POLE,
+    "footpoint_radius": 0.3,
+    "shooting_vector_length": 0.6,
+    "totals": ["1.0"],
+}
 # Changes that make the Laplace mechanism of a mean of a study.
 LAPLACE_MEAN = {
     f"{SPHERE}.mechanism": "laplace",
@@ -815,8 +821,58 @@ REFUSED = {
     ),
     "certified mechanism without a range of the covariate": (
         {f"{RATS}.mechanism": CERTIFIED, f"{RATS}.support": PUBLIC},
-        f"{RATS}.data.covariate_range is missing: certified needs a public range",
+        f"{RATS}.data.covariate_range is missing: a proved budget needs a public range",
         "add it",
+    ),
+    "releases beside releases": (
+        {
+            f"{SPHERE}.mechanism": CERTIFIED,
+            f"{SPHERE}.support": PUBLIC,
+            f"{SPHERE}.random_walk": {},
+            f"{SPHERE}.release": RELEASE,
+        },
+        f"{SPHERE}.release: draws of certified are releases already",
+        "remove it",
+    ),
+    "releases of a mean": (
+        LAPLACE_MEAN
+        | {f"{SPHERE}.data.shooting_vector_length": REMOVED, f"{SPHERE}.release": RELEASE},
+        f"{SPHERE}.release: releases are of one covariate and least squares",
+        "set model.covariates to 1 and model.loss to squared_distance",
+    ),
+    "releases about a centre of another space": (
+        {f"{SPHERE}.release": RELEASE | {"centre": "identity"}},
+        f"{SPHERE}.release.centre: sphere has no centre called identity",
+        "give coordinates",
+    ),
+    "a grid with the name of that of releases": (
+        {f"{SPHERE}.release": RELEASE, f"{SPHERE}.budgets.release": {"totals": ["1.0"]}},
+        f"{SPHERE}.budgets.release: this is the name of the grid of the section release",
+        "rename it",
+    ),
+    "releases of a table without a residual scale": (
+        {f"{RATS}.release": RELEASE},
+        f"{RATS}.release.residual_scale is missing: nothing public says how far records",
+        "add it",
+    ),
+    "releases of a table without a range of the covariate": (
+        {f"{RATS}.release": RELEASE | {"residual_scale": 0.1}},
+        f"{RATS}.data.covariate_range is missing: a proved budget needs a public range",
+        "add it",
+    ),
+    "a budget of releases that is none": (
+        {f"{SPHERE}.release": RELEASE | {"totals": ["-1"]}},
+        f"{SPHERE}.release.totals[0]: a budget must be above zero and is -1",
+        "",
+    ),
+    "more releases shown than drawn": (
+        {
+            f"{MATRICES}.release": RELEASE | {"centre": "identity", "draws": 2},
+            f"{MATRICES}.figures.figure_8.cell": "all1.0",
+            f"{MATRICES}.figures.figure_8.draws": 3,
+        },
+        f"{MATRICES}.figures.figure_8.draws: 3 is too large, since release.draws is 2",
+        "lower it or raise that",
     ),
     "convergence of a mechanism without a random walk": (
         {
@@ -952,10 +1008,11 @@ def test_default_configuration_has_every_figure_of_the_paper():
 def test_default_configuration_judges_the_claims_of_the_paper():
     configuration = copy.deepcopy(SHIPPED["config"])
     studies = studies_of(configuration)
-    [paper] = configuration["papers"]
-    with open(paper["claims"], encoding="utf-8", newline="") as text:
-        claims = list(csv.DictReader(text))
-    assert len(claims) > 30
+    claims = []
+    for paper in configuration["papers"]:
+        with open(paper["claims"], encoding="utf-8", newline="") as text:
+            claims += csv.DictReader(text)
+    assert len(claims) > 30 + 4
     # Each has its study there, and the figure it is about.
     for claim in claims:
         figures = studies[claim["study"]].settings["figures"]
@@ -1200,7 +1257,12 @@ def test_curves_are_told_their_cells(small):
 def test_default_sphere_study_has_the_cells_of_the_paper():
     sphere = studies_of(copy.deepcopy(SHIPPED["config"]))["sphere"]
     cells = [(group, cell) for group, named in sphere.cells.items() for cell in named]
-    assert len(cells) == len(set(cells)) == 80
+    # Of ten equal and ten unequal budgets at three n, ten equal ones at two noises more; and
+    # releases at six in all.
+    released = [pair for pair in cells if sphere.sampler_of(*pair) == "release"]
+    assert len(released) == 5 * 6
+    assert len(cells) - len(released) == 80
+    assert len(cells) == len(set(cells))
     assert list(sphere.groups) == [
         *("n20_noise0.001", "n50_noise0.001", "n100_noise0.001"),
         *("n50_noise0.01", "n50_noise0.1"),
@@ -1214,11 +1276,12 @@ def test_default_sphere_study_has_the_cells_of_the_paper():
         "footpoint": "0.90",
         "shooting_vector": "1.12",
     }
-    members = {(grid, group) for grid, group, _ in sphere.grids}
+    grids = [entry for entry in sphere.grids if entry[0] != "release"]
+    members = {(grid, group) for grid, group, _ in grids}
     assert members == {("equal", group) for group in sphere.groups} | {
         ("split", f"n{n}_noise0.001") for n in (20, 50, 100)
     }
-    assert len(sphere.grids) == len(set(sphere.grids)) == 80
+    assert len(grids) == len(set(grids)) == 80
     assert {cell for grid, _, cell in sphere.grids if grid == "split"}.isdisjoint(
         cell for grid, _, cell in sphere.grids if grid == "equal"
     )

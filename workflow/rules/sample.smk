@@ -21,7 +21,7 @@ for part in [part for study in STUDIES.values() for part in study.sampling_jobs]
             group=part.group,
             cells=part.cells,
             sampler=part.sampler,
-            draws=STUDIES[part.study].draws(part.sampler),
+            draws=STUDIES[part.study].draws_of(part.sampler),
             settings=STUDIES[part.study].sampler_settings(part.sampler),
             seed=config["seed"],
             code=code("sample.py", *STUDIES[part.study].sampling_modules(part.sampler)),

@@ -183,10 +183,13 @@ class Study:
         """Name of the sampler of a cell."""
         return DEFAULT if set(self.cells[group][cell]) == set(self.budgets) else RELEASE
 
-    def draws(self, sampler=DEFAULT):
+    def draws_of(self, sampler):
         """Number of draws of a sampler, by name of a budget."""
-        if sampler == RELEASE:
-            return {ALL: self.settings["release"]["draws"]}
+        return {ALL: self.settings["release"]["draws"]} if sampler == RELEASE else self.draws
+
+    @property
+    def draws(self):
+        """Number of draws, by name of a budget."""
         return {name: self.settings["draws"].get(name, DRAWS) for name in self.budgets}
 
     @property
@@ -590,7 +593,7 @@ def _check_predicted(study, name, place):
                 f"{place}.random_walk: the random walk does not run on the cell {cell}: name "
                 f"it under studies.{study.name}.random_walk.cells"
             )
-        first, number = next(iter(study.draws(sampler).items()))
+        first, number = next(iter(study.draws_of(sampler).items()))
         if figure["draws"] > number:
             where = "release.draws" if sampler == RELEASE else f"draws.{first}"
             raise ConfigurationError(

@@ -156,7 +156,8 @@ class CertifiedMechanism(Mechanism):
         )
         for index, (x, y) in enumerate(zip(self.covariates, self.points, strict=True)):
             labels = ONE_EACH if self.subjects is None else self.subjects[index]
-            records, kept = subject_records(self.assumptions, x, y, labels), {}
+            kept: dict = {}
+            records = subject_records(self.assumptions, x, y, labels)
             for draw in range(count):
                 states[index, draw] = run_plan(plan, records, bits, kept).state
         middles, vectors = np.moveaxis(states, 2, 0)
