@@ -28,9 +28,7 @@ def draw(table, params):
     numbers = _numbers(table, params)
     groups = list(dict.fromkeys(numbers["group"]))
     samplers = list(dict.fromkeys(numbers["sampler"]))
-    data_sets, draws = (
-        numbers.groupby("sampler", sort=False)[key].max() for key in ("data_sets", "draws")
-    )
+    several = numbers["data_sets"].max() > 1
 
     unit = f" ({params.length_unit}$^2$)" if params.length_unit else ""
     figure, axes = new_figure(
@@ -47,7 +45,7 @@ def draw(table, params):
         label = _own_words(row, settings["curves"]) or f"n = {row['n']}"
         handles.append(Line2D([], [], label=label, **curve.keywords))
     for sampler, panels in zip(samplers, axes, strict=True):
-        levels, drawn = [], numbers[numbers["sampler"] == sampler]
+        drawn = numbers[numbers["sampler"] == sampler]
         for panel, grid in zip(panels, settings["grids"], strict=True):
             split = params.splits[grid]
             levels = []
@@ -70,24 +68,19 @@ def draw(table, params):
     letter_panels(axes)
 
     bold = {"color": ANY_COLOUR, "linewidth": 1.4}
-    if data_sets.max() > 1:
-        numbers_of_sets = " or ".join(map(str, dict.fromkeys(data_sets)))
+    if several:
+        sizes = _sizes_in_words(numbers, "data_sets")
         meaning = [
-            Line2D([], [], label=f"median of {numbers_of_sets} data sets", **bold),
+            Line2D([], [], label=f"median of {sizes} data sets", **bold),
             Patch(color=ANY_COLOUR, alpha=0.2, linewidth=0, label="10 to 90 % of them"),
             Line2D([], [], color=ANY_COLOUR, linewidth=0.7, label="one data set"),
         ]
     else:
         meaning = [
-            Line2D(
-                [],
-                [],
-                label=f"mean over {' or '.join(map(str, dict.fromkeys(draws)))} draws",
-                **bold,
-            ),
+            Line2D([], [], label=f"mean over {_sizes_in_words(numbers, 'draws')} draws", **bold),
             Patch(color=ANY_COLOUR, alpha=0.2, linewidth=0, label="10 to 90 % of draws"),
         ]
-    level = "without privacy, median" if data_sets.max() > 1 else "without privacy"
+    level = "without privacy, median" if several else "without privacy"
     meaning.append(Line2D([], [], color=ANY_COLOUR, linestyle=":", label=level))
     if numbers["flagged"].any():
         meaning.append(Line2D([], [], **HOLLOW, label="fails its diagnostics"))
@@ -189,6 +182,12 @@ def _numbers(table, params):
         numbers.loc[single, name] = table.loc[first, source].to_numpy()[single]
     numbers["order"] = numbers["group"].map(groups.index)
     return numbers.sort_values(["sampler", "order"], kind="stable").drop(columns="order")
+
+
+def _sizes_in_words(numbers, column):
+    """Numbers of data sets or draws, of the first row of panels and where it differs the second."""
+    sizes = dict.fromkeys(numbers.groupby("sampler", sort=False)[column].max())
+    return ", below ".join(map(str, sizes))
 
 
 def _own_words(row, curves):
