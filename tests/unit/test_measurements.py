@@ -7,12 +7,14 @@ import pandas as pd
 import pytest
 import yaml
 
+from geodp.release import bands
 from geodp.release.planning import ReleasePlan
 from geodp.release.stages import PointsStage
 from reproduction.configuration import validate
 from reproduction.measurements.audit import losses, sensitivity
 from reproduction.measurements.benchmark import sizes
 from reproduction.measurements.comparison import mechanisms
+from reproduction.measurements.coverage import summary
 from reproduction.measurements.utility import releases
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -64,6 +66,7 @@ UTILITY = settings_of(
         },
         "chains": {"pilots": CHAINS, "weighted": CHAINS, "most_steps": 8},
         "comparison": {"cells": {"S^2": [[20, 8.0]]}, "data_sets": 2, "draws": 2},
+        "coverage": {"releases": 3},
     },
 )
 
@@ -164,3 +167,20 @@ def test_comparison(measured, monkeypatch):
     made = summarised("comparison", tables=tables)
     assert made["csv"]["mechanism"].nunique() == 9
     assert "smallest worst-case regret" in made["text"]
+
+
+def test_coverage(measured, monkeypatch):
+    monkeypatch.setattr(bands, "SIMULATED", 20)
+    tables = measured("coverage.releases", settings=UTILITY, space="R^3")
+    made = summarised("coverage", tables=tables)
+    assert sorted(made["csv"]["level"].unique()) == [0.9, 0.95]
+    assert made["csv"]["coverage"].isin([0.0, 1 / 3, 2 / 3, 1.0]).all()
+    assert "| R^3 | 500 | 3 |" in made["text"]
+
+
+def test_coverage_says_whether_it_is_as_wanted():
+    row = {"space": "S^2", "n": 9, "budget": 1.0, "covariate": 0.0, "releases": 1000}
+    table = pd.DataFrame([row | {"level": level, "coverage": level} for level in (0.9, 0.95)])
+    assert "which is within 1.5 points" in summary.page(table)
+    table["coverage"] -= [0.016, 0.0]
+    assert "-1.6 points (S^2, 90 % at 0), **which is not** within 1.5" in summary.page(table)

@@ -1,4 +1,4 @@
-"""Simulated releases and the comparison of mechanisms, on few subjects and in no time."""
+"""Simulated releases, mechanisms side by side and coverage, on few subjects and in no time."""
 
 import shutil
 
@@ -35,14 +35,16 @@ def tiny(settings):
         settings["chains"][name] = {"records": 400, "least": 10, "most": 20}
     settings["chains"]["most_steps"] = 8
     settings["comparison"] = {"cells": CELLS, "data_sets": 2, "draws": 2}
+    spaces = settings["coverage"]["spaces"]
+    settings["coverage"] |= {"releases": 2, "spaces": {"R^3": spaces["R^3"]}}
     return settings
 
 
 @pytest.fixture(scope="module")
 def simulated(apart):
-    """A checkout with both targets run to their end."""
+    """A checkout with all three targets run to their end."""
     checkout = apart("utility", tiny)
-    checkout.run("utility", "comparison")
+    checkout.run("utility", "comparison", "coverage")
     return checkout
 
 
@@ -62,7 +64,10 @@ def compared(folder):
 
 
 def test_files_are_those_promised(folder):
-    expected = {f"utility.{suffix}" for suffix in FORMATS} | {"comparison.csv", "comparison.md"}
+    expected = {f"utility.{suffix}" for suffix in FORMATS}
+    expected |= {
+        f"{name}.{suffix}" for name in ("comparison", "coverage") for suffix in FORMATS[:2]
+    }
     assert {path.name for path in folder.iterdir() if path.is_file()} == expected
     assert [path.name for path in folder.parent.iterdir()] == ["utility"]
     for log in (folder / "logs").iterdir():
@@ -70,7 +75,7 @@ def test_files_are_those_promised(folder):
 
 
 def test_nothing_is_left_to_do(simulated):
-    assert "Nothing to be done" in simulated.run("--dry-run", "utility", "comparison")
+    assert "Nothing to be done" in simulated.run("--dry-run", "utility", "comparison", "coverage")
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-# Functions for the rules of the audit, the benchmark, the utility and the comparison.
+# Functions for the rules of the audit, the benchmark, the utility, the comparison and the coverage.
 # These have settings and results of their own, which do not depend on the configuration of studies.
 import re
 from functools import cache
@@ -32,14 +32,17 @@ def measurement(module, script="measure.py"):
     }
 
 
-def spaces_by_file(stage):
-    """Names of a stage's spaces, by their form in names of files."""
-    return {re.sub("[^a-z0-9]", "", name.lower()): name for name in settings_of(stage)["spaces"]}
+def spaces_by_file(stage, *part):
+    """Names of the spaces of a stage, or of a part of it, by their form in names of files."""
+    settings = settings_of(stage)
+    for key in part:
+        settings = settings[key]
+    return {re.sub("[^a-z0-9]", "", name.lower()): name for name in settings["spaces"]}
 
 
-def space_named(stage, wildcards):
+def space_named(stage, wildcards, *part):
     """Name of the space in the name of a file."""
-    known = spaces_by_file(stage)
+    known = spaces_by_file(stage, *part)
     if wildcards.space not in known:
         sys.exit(
             f"Error: config/{stage}.yaml has no space {wildcards.space}: ask for one of "
@@ -115,7 +118,7 @@ def benchmark_arguments(part, **others):
     }
 
 
-# The utility and the comparison
+# The utility, the comparison and the coverage
 UTILITY_RESULTS = "results/utility"
 
 
@@ -144,3 +147,10 @@ def utility_arguments(wildcards, part, **others):
     settings = part_of("utility", "seed", "chains", part)
     settings |= {"spaces": {space: settings_of("utility")["spaces"][space]}}
     return {"settings": settings, "space": space, "number": int(wildcards.number), **others}
+
+
+def coverage_parts(wildcards):
+    """Tables of all spaces of the coverage."""
+    return [
+        f"{UTILITY_RESULTS}/coverage/{space}.csv" for space in spaces_by_file("utility", "coverage")
+    ]

@@ -1,7 +1,7 @@
-# Errors of private releases on simulated data, `snakemake utility`; and of several mechanisms,
-# `snakemake comparison`.
+# Errors of private releases on simulated data, `snakemake utility`; of several mechanisms, `snakemake
+# comparison`; and how often confidence bands hold the true prediction, `snakemake coverage`.
 # In: config/utility.yaml. Out: results/utility/utility.csv, .pdf, .svg, .png and .md;
-# results/utility/comparison.csv and .md.
+# results/utility/comparison.csv and .md; results/utility/coverage.csv and .md.
 rule utility_cells:
     input:
         rats=shipped("resources/vilmann_rats.csv"),
@@ -84,3 +84,39 @@ rule comparison:
         "comparison: write the table"
     script:
         "../scripts/summarise.py"
+
+
+rule coverage_cells:
+    output:
+        f"{UTILITY_RESULTS}/coverage/{{space}}.csv",
+    log:
+        f"{UTILITY_RESULTS}/logs/coverage_{{space}}.log",
+    wildcard_constraints:
+        space="[a-z0-9]+",
+    conda:
+        "../../envs/environment.yaml"
+    params:
+        **measurement("coverage.releases"),
+        arguments=lambda wildcards: {
+            "settings": part_of("utility", "seed", "coverage"),
+            "space": space_named("utility", wildcards, "coverage"),
+        },
+    message:
+        "coverage: releases on {wildcards.space}"
+    script:
+        "../scripts/measure.py"
+
+
+use rule comparison as coverage with:
+    input:
+        tables=coverage_parts,
+    output:
+        csv=f"{UTILITY_RESULTS}/coverage.csv",
+        text=f"{UTILITY_RESULTS}/coverage.md",
+    log:
+        f"{UTILITY_RESULTS}/logs/coverage.log",
+    params:
+        **measurement("coverage.summary", "summarise.py"),
+        arguments={},
+    message:
+        "coverage: write the table"

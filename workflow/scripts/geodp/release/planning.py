@@ -139,13 +139,18 @@ def run_stages(found, stages, rng):
     return found
 
 
-def plan_release(assumptions: Assumptions, budget: PrivacyBudget) -> ReleasePlan:
+def plan_release(
+    assumptions: Assumptions, budget: PrivacyBudget, work: int = FIRST_WORK
+) -> ReleasePlan:
     """Find the stages with the smallest simulated error, from public assumptions alone.
 
     Parameters
     ----------
     assumptions : Assumptions
     budget : PrivacyBudget
+    work : int
+        Distances from points to records that a choice among points may take: with fewer a release
+        is faster, and its error may be larger.
 
     Returns
     -------
@@ -157,7 +162,7 @@ def plan_release(assumptions: Assumptions, budget: PrivacyBudget) -> ReleasePlan
         # Neighbours differ in how many subjects they have, so that is released first.
         counted = (CountStage(total * _count_share(assumptions, budget), budget.unit),)
         total -= counted[0].budget
-    designs = _Search(assumptions, budget.unit, total).designs()
+    designs = _Search(assumptions, budget.unit, total, work).designs()
     judge = _Judge(assumptions)
     designs = sorted(designs, key=lambda stages: judge(stages)[0])[:REFINED]
     refined = (judge(_refined(each, judge, total)) for each in designs)
@@ -286,8 +291,9 @@ def _rebudgeted(stage, cost):
 class _Search:
     """Search for stages of one release."""
 
-    def __init__(self, assumptions, unit, total):
+    def __init__(self, assumptions, unit, total, work):
         self.assumptions, self.unit, self.total = assumptions, unit, total
+        self.first_work, self.later_work = work, min(work, LATER_WORK)
         rng = np.random.default_rng([SEED, 0])
         self.start = FlatReleases.start(assumptions, COMPARED, rng)
         self.typical, self.dim = self.start.typical, self.start.dim
@@ -319,7 +325,9 @@ class _Search:
         """Stages that choose among points: the stages, simulated releases, and what they cost."""
         number = self.assumptions.subjects
         # With very many subjects scores take too long, and steps do as well.
-        first, later = (FEWEST_POINTS * number <= work for work in (FIRST_WORK, LATER_WORK))
+        first, later = (
+            FEWEST_POINTS * number <= work for work in (self.first_work, self.later_work)
+        )
         for shares in CHOICES if later else CHOICES[:ONE_CHOICE] if first else ():
             stages: tuple = ()
             releases, spent = self.start, Fraction(0)
@@ -335,7 +343,7 @@ class _Search:
     def _best_choice(self, releases, cost, index):
         epsilon = choice_epsilon(cost, self.unit)
         number = self.assumptions.subjects
-        work = LATER_WORK if index else FIRST_WORK
+        work = self.later_work if index else self.first_work
         most = MOST_LATER_POINTS if index else MOST_POINTS
         points = 1 << int(np.log2(np.clip(work / number, FEWEST_POINTS, most)))
         radii: list = [None]

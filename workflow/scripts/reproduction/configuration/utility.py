@@ -143,8 +143,33 @@ class ComparisonSettings(Section):
         return self
 
 
+class CoverageSpace(Section):
+    """A space, and the releases that are simulated on it."""
+
+    manifold: ManifoldSettings = Field(description="The space.")
+    support: BallSettings = Field(description="Support of the geodesics.")
+    residual_scale: Positive = Field(
+        description="Standard deviation of a residual in each direction, assumed and simulated."
+    )
+    n: Count = Field(description="Number of subjects.")
+    budget: Positive = Field(description="Budget of a release, epsilon.")
+
+
+class CoverageSettings(Section):
+    """How often confidence bands hold the true prediction."""
+
+    releases: Count = Field(description="Simulated releases on each space.")
+    work: Count = Field(
+        description="Distances from points to records that a choice among points may take, few so "
+        "that many releases are drawn in a short time."
+    )
+    spaces: Annotated[dict[Text, CoverageSpace], Field(min_length=1)] = Field(
+        description="Spaces, by the name that tables give them."
+    )
+
+
 class UtilitySettings(Section):
-    """Settings of `./run snakemake utility` and `./run snakemake comparison`."""
+    """Settings of `./run snakemake utility`, and of its targets `comparison` and `coverage`."""
 
     seed: Seed = Field(description="Every random stream is keyed by this number.")
     spaces: Annotated[dict[Text, UtilitySpace], Field(min_length=1)] = Field(
@@ -153,6 +178,7 @@ class UtilitySettings(Section):
     utility: ErrorsSettings = Field(description="Errors of private geodesics.")
     chains: ChainsSettings = Field(description="Chains whose last states are draws.")
     comparison: ComparisonSettings = Field(description="Comparison of mechanisms.")
+    coverage: CoverageSettings = Field(description="Coverage of confidence bands.")
 
     @model_validator(mode="after")
     def _spaces_are_known(self):

@@ -1,0 +1,1 @@
+"""How often the confidence bands of simulated releases hold the true prediction."""
