@@ -15,7 +15,6 @@ from geodp.errors import DataError
 from geodp.manifolds.registry import MANIFOLDS
 from geodp.mechanisms.budgets import cell_name, divided_budgets
 from geodp.mechanisms.registry import MECHANISMS, budget_names
-from geodp.samplers.kinds import module_of
 from reproduction.configuration import ConfigurationError
 from reproduction.figures.style import CURVES
 from reproduction.places import find, folders
@@ -107,11 +106,6 @@ class Study:
     def mechanism_module(self):
         """The module of the mechanism, which jobs load by name."""
         return MECHANISMS[self.mechanism].module
-
-    @property
-    def sampling_modules(self):
-        """Modules that jobs which draw load by name."""
-        return (self.mechanism_module, *module_of(self.settings["sampler"]["kind"]))
 
     @property
     def note(self):
