@@ -30,6 +30,8 @@ COLUMNS = [f"c{index}" for index in range(DIM)]
 
 SETTINGS = {
     "name": "trial",
+    "description": "points that were simulated",
+    "covariate": "age",
     "data": {
         "source": "table",
         "path": "mine.csv",
@@ -117,6 +119,25 @@ def test_a_plan_needs_no_data_and_no_ledger(holder, capsys):
     assert [path.name for path in Path().iterdir()] == ["mine.yaml"]
 
 
+def test_a_plan_says_what_the_ledger_would_have_left(holder, capsys):
+    place = Path("mine.ledger").absolute()
+
+    def said(settings):
+        write(settings)
+        assert main(["plan", "mine.yaml"]) == 0
+        shown = capsys.readouterr()
+        assert shown.err == ""
+        return shown.out
+
+    assert f"{place} has 3 epsilon left, and 1 after the release." in said(SETTINGS)
+    Ledger.open("mine.ledger").reserve("other", "2", "another", unit="epsilon")
+    assert "has 1 epsilon left, less than the 2 of the release" in said(SETTINGS)
+    concentrated = changed(budget={"rho": "0.5", "delta": "1e-6"})
+    assert "accounts in epsilon and the release in rho" in said(concentrated)
+    place.unlink()
+    assert "Of the ledger nothing can be said" in said(SETTINGS)
+
+
 def test_rats_are_refused_with_the_number_of_subjects_that_would_do(holder, capsys):
     with open(ROOT / "resources" / "vilmann_rats.csv", newline="") as file:
         first = next(iter(csv.DictReader(file)))
@@ -176,8 +197,13 @@ def test_a_release_is_a_folder_with_a_release_a_page_and_a_table(released):
     )
     page = (out / "index.html").read_text()
     assert release.guarantee.words() in page
-    for words in ("an earlier study", "not stated", "R7: nothing else", "geodp 0", "python-flint"):
+    for words in ("an earlier study", "not stated", "nothing else is released", "python-flint"):
         assert words in page
+    for words in ("Data: points that were simulated.", "From\nage 50 to 90", "geodp 0"):
+        assert words in page
+    assert re.search(r"Released on \d{4}-\d\d-\d\d, UTC", page)
+    for number in range(1, 8):
+        assert page.count(f"<td>R{number}</td>") == 1
     # It needs no other file, and no network.
     assert not re.search(r'src=|url\((?!#)|<link|<script|href="http', page)
 

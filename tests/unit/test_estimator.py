@@ -34,7 +34,7 @@ from geodp.release import needed
 from geodp.release.assumptions import ADD_OR_REMOVE, REPLACE
 from geodp.release.needed import planned, subjects_needed
 from geodp.release.planning import NOISE
-from geodp.release.subjects import ONE_EACH
+from geodp.release.subjects import ONE_EACH, mapped_records
 
 # Plans of spaces of more than six dimensions take about a second.
 DIM, NUMBER = 7, 1000
@@ -190,6 +190,7 @@ def test_made_without_arguments():
     parameters = found.get_params()
     assert parameters.pop("records_per_subject") == 1
     assert parameters.pop("allow_noise") is False
+    assert parameters.pop("transformation") == "none"
     assert set(parameters.values()) == {None}
     assert clone(found).get_params() == found.get_params()
     assert repr(found) == "PrivateGeodesicRegression()"
@@ -254,6 +255,20 @@ def test_no_seed():
 
 
 # What a release is given
+
+
+def test_one_complex_covariate_is_that_of_one_record(given):
+    """It makes the whole array complex, and must not be told by a refusal."""
+    X, y = records()
+    whole, _, _ = given(X, y)
+    X = X.astype(complex)
+    X[3] += 1j
+    covariates, points, _ = given(X, y)
+    assert covariates.shape == whole.shape
+    assumptions, others = Assumptions(**PUBLIC), np.arange(NUMBER) != 3
+    x, _, valid, _ = mapped_records(assumptions, covariates, points)
+    np.testing.assert_array_equal(valid, others)
+    np.testing.assert_array_equal(x[others], assumptions.scaled(whole[others]))
 
 
 def test_labels_of_subjects(given):
@@ -500,6 +515,7 @@ class OfFirstColumn(PrivateGeodesicRegression):
 SILENT = "an error would tell of a record: one without numbers counts as without influence"
 NOISY = "each fit is a release with noise of its own, which no seed repeats"
 CANNOT_APPLY = {
+    "check_complex_data": SILENT,
     "check_dtype_object": SILENT,
     "check_supervised_y_no_nan": SILENT,
     "check_estimators_empty_data_messages": "an error would tell that there are no records, where "

@@ -31,7 +31,7 @@ from geodp.mechanisms.density import FootpointDensity, GradientDensity
 from geodp.mechanisms.kng_as_published import PublishedSupport
 from geodp.models.geodesic import GeodesicModel
 from geodp.models.losses import Huber
-from geodp.samplers import choice, envelopes, exact, finite_points, matched
+from geodp.samplers import choice, envelopes, exact, matched
 from geodp.samplers.base import Info, Kernel, State, run
 from geodp.samplers.choice import ExactWhereCertified, NoCertificateError
 from geodp.samplers.envelopes import CellEnvelope, EllipticalEnvelope, RadialEnvelope
@@ -714,16 +714,6 @@ def test_matched_chains_on_request_and_where_nothing_is_certified():
         expected = ("matched", 0.0, each.steps + 1)
         assert (each.drawn_by, each.exact_share, each.proposals) == expected
         assert each.steps >= 3
-
-
-def test_public_points_on_request_only():
-    plan = choose(target("SPD2 ball"), "finite_points", points=512)
-    assert isinstance(plan.sampler, finite_points.FinitePoints)
-    assert plan.drawn_by == "finite_points"
-    # Of the law on points, which is not the density's: no estimate of the distance, nothing exact.
-    assert np.isnan(plan.total_variation)
-    assert plan.exact_share == 0.0
-    assert plan.sampler.positions.shape == (1, 512, 2, 2)
 
 
 def test_limits_are_handed_on():

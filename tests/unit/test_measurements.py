@@ -43,6 +43,7 @@ AUDIT = settings_of(
         "certified": {"power": 4, "repetitions": 2},
         "sensitivity": {"spaces": [{"name": "sphere", "size": 2}], "searches": 2, "rounds": 1},
         "black_box": {"published_draws": 20, "joint_draws": 40, "power": 4},
+        "releases": {"draws": 40},
     },
 )
 BENCHMARK = settings_of(
@@ -106,16 +107,18 @@ def test_audit(measured, monkeypatch):
     lost, neighbours = zip(*parts, strict=True)
     [moved] = measured("audit.sensitivity", settings=AUDIT)
     [attacks] = measured("audit.black_box", settings=AUDIT, rats=RATS)
+    [tested] = measured("audit.releases", settings=AUDIT, space="sphere")
     made = summarised(
         "audit",
         settings=AUDIT,
         losses=lost,
         neighbours=neighbours,
         sensitivity=moved,
-        black_box=attacks,
+        black_box=[attacks, tested],
         template=ROOT / "workflow" / "report" / "audit.html.j2",
     )
     assert set(made["csv"]["n"]) == {2, 6}
+    assert "release, factor 2 left out" in set(made["black_box"]["mechanism"])
     assert "The stated budget of the published mechanism does not hold" in made["page"]
 
 

@@ -113,8 +113,10 @@ def test_the_guarantee_is_pure_and_names_its_assumptions():
         strict=True,
     ):
         assert words in statement
-    checked_names = {each.name for each in found.hypotheses if each.state == HOLDS}
-    assert checked_names == {"R1", "R3", "R4", "R5", "R6"}
+    assert [each.name for each in found.hypotheses] == [f"R{k}" for k in range(1, 8)]
+    by_code = {each.name for each in found.hypotheses if each.by_code}
+    assert by_code == {"R1", "R3", "R4", "R5", "R6"}
+    assert {each.name for each in found.hypotheses if each.state == HOLDS} == {"R3", "R4", "R5"}
 
 
 def test_the_guarantee_says_whom_it_protects_and_how():
@@ -133,7 +135,7 @@ def test_nothing_is_guaranteed_without_its_hypotheses():
     nothing = guarantee_of(plan, ())
     assert not nothing.holds
     assert nothing.words() == "no guarantee: no hypothesis was checked"
-    found = guarantee_of(plan, (*checked(), Hypothesis("R5", "anything", FAILS)))
+    found = guarantee_of(plan, (*checked(), Hypothesis("R5", "anything", "", FAILS)))
     assert not found.holds
     assert found.words() == "no guarantee: R5 of the theorem fails"
 
@@ -454,3 +456,21 @@ def test_the_work_of_a_release_does_not_depend_on_the_data(monkeypatch):
         found.append(sum(counts))
     assert found[0] == found[1] == found[2]
     assert found[0] > 32 * 60
+
+
+def test_a_geodesic_along_a_logarithm(tmp_path):
+    """Covariates of predictions are given without it, also after a file was read."""
+    found = released(replace(assumed(), transformation="log"))
+    low, high = RANGE
+    ends = found.predict([low, np.sqrt(low * high), high])
+    np.testing.assert_allclose(ends[1], found.footpoint, atol=1e-12)
+    np.testing.assert_allclose(
+        ends[2], SPHERE.exp(found.footpoint, 0.5 * found.shooting_vector), atol=1e-12
+    )
+    assert "20 to 70, by its logarithm" in str(found)
+    found.save(tmp_path / "release.json")
+    again = release.Release.load(tmp_path / "release.json")
+    np.testing.assert_array_equal(again.predict([low, 30.0]), found.predict([low, 30.0]))
+    for bad in (0.0, -1.0):
+        with pytest.raises(DataError, match="positive ones where their logarithm is taken"):
+            found.predict([30.0, bad])

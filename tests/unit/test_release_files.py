@@ -317,7 +317,7 @@ ASSUMED, GIVEN = ["plan", "assumptions"], ["plan", "stages"]
         (["plan", "predicted", "error"], None, "its error is missing or no number"),
         (["guarantee", "hypotheses"], [], "its hypotheses are not those of the theorem"),
         (["guarantee", "hypotheses", 1, "state"], "holds", "its hypotheses are not those"),
-        (["guarantee", "hypotheses", 1, "statement"], "all is well", "its hypotheses are not"),
+        (["guarantee", "hypotheses", 1, "by_holder"], "all is well", "its hypotheses are not"),
         (["guarantee", "hypotheses", 0], "R1", "a hypothesis does not have"),
         (["guarantee", "hypotheses", 0, "state"], "fails", "neither holds nor is assumed"),
     ],

@@ -1,11 +1,13 @@
 """Records of subjects: nothing that one is may raise, warn, or change what becomes of others."""
 
 import warnings
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pandas as pd
 import pytest
+from bad_records import BAD_COVARIATES, BAD_POINTS, Recursive, Trap, Warns
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -66,63 +68,6 @@ def _fast():
         yield
 
 
-class Trap:
-    """Raises whatever is asked of it."""
-
-    def _refuse(self, *_, **__):
-        raise ValueError("nothing may be asked of a record")
-
-    __float__ = __complex__ = __int__ = __array__ = __eq__ = __hash__ = _refuse
-    __len__ = __iter__ = __getitem__ = __bool__ = _refuse
-
-
-class Recursive:
-    """Never ends."""
-
-    def __array__(self, *_, **__):
-        return np.asarray(self)
-
-    def __hash__(self):
-        return hash(self)
-
-
-class Warns:
-    """Warns before it answers."""
-
-    def __float__(self):
-        warnings.warn("a record speaks", stacklevel=1)
-        return 30.0
-
-    def __array__(self, *_, **__):
-        warnings.warn("a record speaks", stacklevel=1)
-        return np.array(30.0)
-
-
-BAD_COVARIATES = {
-    "nan": np.nan,
-    "inf": np.inf,
-    "1e308": 1e308,
-    "-1e308": -1e308,
-    "huge": 10**400,
-    "longdouble": np.longdouble("1e4000"),
-    "none": None,
-    "missing": pd.NA,
-    "no time": pd.NaT,
-    "time": pd.Timestamp("2020-01-01"),
-    "text": "about thirty",
-    "bytes": b"\xff",
-    "complex": 30.0 + 1j,
-    "array": np.array([30.0, 40.0]),
-    "list": [30.0, [40.0]],
-    "empty": [],
-    "dict": {"age": 30.0},
-    "trap": Trap(),
-    "recursive": Recursive(),
-    "warns": Warns(),
-    "class": float,
-}
-
-
 @pytest.mark.parametrize("bad", BAD_COVARIATES.values(), ids=BAD_COVARIATES)
 @pytest.mark.parametrize("kind", ["list", "objects"])
 def test_a_bad_covariate_is_that_of_one_record(bad, kind):
@@ -163,31 +108,6 @@ def test_covariates_out_of_range_are_clipped():
     found = subject_records(assumptions, covariates, points, ONE_EACH)
     assert found.covariates[:, 0].tolist() == [-0.5, 0.0, 0.0, 0.0, 0.5]
     assert found.valid[:, 0].tolist() == [True, False, True, False, True]
-
-
-BAD_POINTS = {
-    "nan": lambda y: y * np.nan,
-    "inf": lambda y: y * np.inf,
-    "huge": lambda y: y * 1e308,
-    "largest": lambda y: np.full_like(y, 1.7e308),
-    "small": lambda y: y * 5e-324,
-    "zero": lambda y: 0.0 * y,
-    "far off": lambda y: -3.0 * y,
-    "one entry": lambda y: np.where(np.arange(y.size).reshape(y.shape) == 0, 1e200, y),
-    "none": lambda _: None,
-    "text": lambda _: "a point",
-    "texts": lambda y: np.full(y.shape, "x"),
-    "objects": lambda y: np.full(y.shape, None),
-    "longdouble": lambda y: np.full(y.shape, np.longdouble("1e4000")),
-    "ragged": lambda y: [*y.tolist()[:-1], [1.0, 2.0, [3.0]]],
-    "short": lambda y: y[:-1],
-    "long": lambda y: np.concatenate([y, y]),
-    "number": lambda _: 3.0,
-    "trap": lambda _: Trap(),
-    "traps": lambda y: [Trap() for _ in y],
-    "recursive": lambda _: Recursive(),
-    "warns": lambda _: Warns(),
-}
 
 
 @pytest.mark.parametrize("bad", BAD_POINTS.values(), ids=BAD_POINTS)
@@ -502,3 +422,54 @@ def test_dates_are_no_covariates():
         ["2026-01-01", "NaT", "2026-01-03", "2026-01-04", "2026-01-05"], "datetime64[D]"
     )
     assert not subject_records(assumptions, dates, points, ONE_EACH).valid.any()
+
+
+# Logarithms of covariates
+
+
+def test_a_logarithm_of_the_covariate_is_that_of_the_records():
+    """The same as records and a range of logarithms, but for rounding."""
+    plain_ = assumed(Sphere(2))
+    covariates, points = good_records(plain_)
+    logs = replace(plain_, covariate_range=tuple(np.log(RANGE)))
+    expected = subject_records(logs, np.log(covariates), points, ONE_EACH)
+    found = subject_records(replace(plain_, transformation="log"), covariates, points, ONE_EACH)
+    np.testing.assert_allclose(found.covariates, expected.covariates, atol=1e-14)
+    assert found.valid.all()
+    assert np.ptp(
+        found.covariates - subject_records(plain_, covariates, points, ONE_EACH).covariates
+    )
+
+
+@pytest.mark.parametrize("bad", [0.0, -1.0, -0.0, -np.inf, -1e308])
+def test_covariates_without_a_logarithm_are_those_of_unusable_records(bad):
+    assumptions = replace(assumed(Sphere(2)), transformation="log")
+    covariates, points = good_records(assumptions)
+    expected = subject_records(assumptions, covariates, points, ONE_EACH)
+    found = subject_records(assumptions, with_bad(covariates, bad), points, ONE_EACH)
+    assert_rows(found, expected, OTHERS)
+    assert not found.valid[BAD, 0]
+    plan = ReleasePlan(
+        assumptions,
+        PrivacyBudget("1"),
+        (CountStage(Fraction(1, 2)), NoisyStep(Fraction(1, 2), clip=0.3)),
+        1.0,
+        1.0,
+        1.0,
+    )
+    assert released(plan, with_bad(covariates, bad), points, ONE_EACH)
+
+
+def test_ends_of_a_range_of_logarithms_are_its_places():
+    assumptions = replace(assumed(Sphere(2)), transformation="log")
+    low, high = RANGE
+    ends = assumptions.scaled(np.array([low, np.sqrt(low * high), high, 1e-300, 1e300]))
+    np.testing.assert_allclose(ends, [-0.5, 0.0, 0.5, -0.5, 0.5], atol=1e-12)
+    assert assumptions.middle == pytest.approx(np.sqrt(low * high))
+
+
+def test_a_range_without_a_logarithm_is_refused():
+    with pytest.raises(DataError, match="no logarithm"):
+        replace(assumed(Sphere(2)), covariate_range=(0.0, 1.0), transformation="log")
+    with pytest.raises(DataError, match="give one of none, log"):
+        replace(assumed(Sphere(2)), transformation="sqrt")

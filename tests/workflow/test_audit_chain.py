@@ -37,6 +37,7 @@ TINY = {
         "two_points": {"angle": 3.0, "tau": 1.8},
         "one_far": {"n": 5, "footpoint_radius": 1.0, "place": 0.8, "far": 0.8, "tau": 1.1},
     },
+    "releases": {"confidence": 0.95, "stated": 2.0, "draws": 40},
 }
 TABLES = ("audit", "neighbours", "sensitivity", "black_box")
 

@@ -44,7 +44,7 @@ use rule audit_sensitivity as audit_black_box with:
     input:
         rats=shipped("resources/vilmann_rats.csv"),
     output:
-        f"{AUDIT_RESULTS}/black_box.csv",
+        f"{AUDIT_RESULTS}/parts/black_box.csv",
     log:
         f"{AUDIT_RESULTS}/logs/black_box.log",
     params:
@@ -54,16 +54,38 @@ use rule audit_sensitivity as audit_black_box with:
         "audit: bound budgets from draws alone"
 
 
+use rule audit_sensitivity as audit_releases with:
+    output:
+        f"{AUDIT_RESULTS}/parts/releases_{{space}}.csv",
+    log:
+        f"{AUDIT_RESULTS}/logs/releases_{{space}}.log",
+    wildcard_constraints:
+        space="sphere|spd",
+    priority: 2
+    params:
+        **measurement("audit.releases"),
+        arguments=lambda wildcards: {
+            "settings": part_of("audit", "seed", "releases"),
+            "space": wildcards.space,
+        },
+    message:
+        "audit: test whole releases by their draws, space {wildcards.space}"
+
+
 rule audit:
     input:
         losses=audit_parts("losses"),
         neighbours=audit_parts("neighbours"),
         sensitivity=f"{AUDIT_RESULTS}/sensitivity.csv",
-        black_box=f"{AUDIT_RESULTS}/black_box.csv",
+        black_box=[
+            f"{AUDIT_RESULTS}/parts/{part}.csv"
+            for part in ("black_box", "releases_sphere", "releases_spd")
+        ],
         template=shipped("workflow/report/audit.html.j2"),
     output:
         csv=f"{AUDIT_RESULTS}/audit.csv",
         neighbours=f"{AUDIT_RESULTS}/neighbours.csv",
+        black_box=f"{AUDIT_RESULTS}/black_box.csv",
         page=report(
             f"{AUDIT_RESULTS}/audit.html",
             caption="../report/audit.rst",

@@ -24,7 +24,7 @@ for part in [part for study in STUDIES.values() for part in study.sampling_jobs]
             draws=STUDIES[part.study].draws_of(part.sampler),
             settings=STUDIES[part.study].sampler_settings(part.sampler),
             seed=config["seed"],
-            code=code("sample.py", *STUDIES[part.study].sampling_modules(part.sampler)),
+            code=code("sample.py", STUDIES[part.study].sampling_module(part.sampler)),
             lock=LOCK,
         message:
             f"{part.study}, {part.group}: draws of {len(part.cells)} cells ({part.sampler} sampler)"

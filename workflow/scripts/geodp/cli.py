@@ -83,9 +83,21 @@ def _plan(given):
         "It would be drawn by:",
         *(f"  {stage.describe()}" for stage in plan.stages),
         "",
+        _account(settings),
         "No data were read and nothing was spent.",
     ]
     print("\n".join(lines))
+
+
+def _account(settings):
+    """What the ledger would have left, in a sentence; or why that cannot be said."""
+    from geodp.release.ledger import Ledger
+
+    try:
+        ledger = Ledger.open(settings.ledger)
+        return ledger.after(settings.privacy_budget)
+    except DataError as problem:
+        return f"Of the ledger nothing can be said: {problem}."
 
 
 def _check(given):

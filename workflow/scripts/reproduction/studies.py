@@ -17,7 +17,6 @@ from geodp.manifolds.registry import MANIFOLDS
 from geodp.mechanisms.budgets import cell_name, divided_budgets
 from geodp.mechanisms.registry import MECHANISMS, budget_names
 from geodp.models.blocks import ALL
-from geodp.samplers.kinds import module_of
 from reproduction.configuration import ConfigurationError
 from reproduction.figures.style import CURVES
 from reproduction.places import find, folders
@@ -116,11 +115,9 @@ class Study:
         """The module of the mechanism, which jobs load by name."""
         return MECHANISMS[self.mechanism].module
 
-    def sampling_modules(self, sampler):
-        """Modules that jobs which draw load by name."""
-        if sampler == RELEASE:
-            return (MECHANISMS["certified"].module,)
-        return (self.mechanism_module, *module_of(self.settings["sampler"]["kind"]))
+    def sampling_module(self, sampler):
+        """The module of the mechanism that a sampler draws from, which jobs load by name."""
+        return MECHANISMS["certified"].module if sampler == RELEASE else self.mechanism_module
 
     @property
     def note(self):

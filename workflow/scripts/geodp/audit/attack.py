@@ -149,10 +149,29 @@ def attack(manifold, centre, draws, pair, confidence=0.99):
     train, test = [part[:half] for part in columns], [part[half : 2 * half] for part in columns]
     some = [part[:LEARNT_FROM] for part in train]
     score = classifier(np.concatenate(some), np.repeat([1.0, 0.0], len(some[0])))
-    names = ["classifier", *names]
     train, test = (
         [np.column_stack([score(part), part]) for part in side] for side in (train, test)
     )
+    return best_event(train, test, ["classifier", *names], confidence)
+
+
+def best_event(train, test, names, confidence):
+    """The event that some draws choose, a range of one score, as others count it.
+
+    Parameters
+    ----------
+    train, test : tuple of ndarray, each (count, scores)
+        Scores of independent draws from both data sets, as many of each.
+    names : list of str
+        Of the scores.
+    confidence : float
+        Of the bound.
+
+    Returns
+    -------
+    Attack
+    """
+    size, half = len(train[0]), len(test[0])
     # Of so many bounds the largest would be one that chance has made large: rare events would win.
     strict = 1.0 - (1.0 - confidence) / (4 * THRESHOLDS * len(names))
     best: tuple = (-np.inf, None)
@@ -162,8 +181,8 @@ def attack(manifold, centre, draws, pair, confidence=0.99):
         below = [np.searchsorted(np.sort(part[:, index]), cuts, "right") for part in train]
         for likely in (0, 1):
             for above in (False, True):
-                hits = [half - count if above else count for count in below]
-                bounds = budget_bound(hits[likely], hits[1 - likely], half, strict)
+                hits = [size - count if above else count for count in below]
+                bounds = budget_bound(hits[likely], hits[1 - likely], size, strict)
                 place = int(np.argmax(bounds))
                 if bounds[place] > best[0]:
                     best = (bounds[place], (index, name, cuts[place], likely, above))

@@ -11,6 +11,10 @@ from geodp.manifolds.supports import ProductSupport
 from geodp.manifolds.symmetric import SymmetricSpace
 from geodp.manifolds.tangent_bundle import TangentBundle
 
+# What a geodesic is taken along: the covariate itself, or its natural logarithm.
+NONE, LOG = "none", "log"
+TRANSFORMATIONS: dict[str, Any] = {NONE: np.asarray, LOG: np.log}
+
 REPLACE, ADD_OR_REMOVE = "replace one subject", "add or remove one subject"
 NEIGHBOURS = (REPLACE, ADD_OR_REMOVE)
 
@@ -57,6 +61,9 @@ class Assumptions:
         Limit; of a subject's records the first so many count, each as a part of the subject.
     neighbours : {"replace one subject", "add or remove one subject"}
         Which data sets a release cannot tell apart.
+    transformation : {"none", "log"}
+        Of the covariate, whose range is given without it; a record whose covariate has no logarithm
+        is one without a covariate.
     sources : dict of str
         By name of an attribute, where the holder says that it comes from.
 
@@ -75,6 +82,7 @@ class Assumptions:
     subjects: int
     records_per_subject: int = 1
     neighbours: str = REPLACE
+    transformation: str = NONE
     sources: dict = field(default_factory=dict)
 
     def __post_init__(self):
@@ -97,7 +105,18 @@ class Assumptions:
                 f"neighbours is {self.neighbours!r}: give one of "
                 f"{', '.join(repr(each) for each in NEIGHBOURS)}"
             )
-        object.__setattr__(self, "covariate_range", _range(self.covariate_range))
+        if self.transformation not in TRANSFORMATIONS:
+            raise DataError(
+                f"transformation is {self.transformation!r}: give one of "
+                f"{', '.join(TRANSFORMATIONS)}"
+            )
+        low, high = _range(self.covariate_range)
+        if self.transformation == LOG and not (low > 0.0 and np.log(high) > np.log(low)):
+            raise DataError(
+                f"covariate_range is {low:g} to {high:g}, which has no logarithm: give positive "
+                "numbers, or no transformation"
+            )
+        object.__setattr__(self, "covariate_range", (low, high))
         object.__setattr__(self, "centre", self._checked_centre())
 
     def _refuse_far(self):
@@ -166,7 +185,7 @@ class Assumptions:
             "subjects": f"number of subjects: {about}{self.subjects}",
             "records_per_subject": f"records of a subject that count: {self.records_per_subject}",
             "neighbours": f"neighbouring data sets: {self.neighbours}",
-            "covariate_range": f"range of the covariate: {low:g} to {high:g}",
+            "covariate_range": f"range of the covariate: {low:g} to {high:g}{self.scale_in_words}",
             "footpoint_radius": f"footpoints within {self.footpoint_radius:g} of the centre",
             "centre": "centre: a point that is part of the release's file",
             "shooting_vector_length": f"geodesics no longer than {length} over the range",
@@ -178,12 +197,34 @@ class Assumptions:
             for name, text in said.items()
         ]
 
+    @property
+    def scale_in_words(self):
+        """How the covariate is transformed, to follow its range."""
+        return ", by its logarithm" if self.transformation == LOG else ""
+
+    @property
+    def middle(self):
+        """The covariate in the middle of its range, at which the footpoint is."""
+        low, high = TRANSFORMATIONS[self.transformation](self.covariate_range)
+        return float(
+            np.exp(0.5 * (low + high)) if self.transformation == LOG else 0.5 * (low + high)
+        )
+
+    def usable(self, covariates):
+        """Which covariates (n,) are numbers that have a place on the geodesic."""
+        finite = np.isfinite(covariates)
+        return finite & (covariates > 0.0) if self.transformation == LOG else finite
+
+    def places(self, covariates):
+        """Where usable covariates are on the geodesic: from -1/2 to 1/2 over the range."""
+        transformed = TRANSFORMATIONS[self.transformation]
+        low, high = transformed(self.covariate_range)
+        return (transformed(covariates) - 0.5 * (low + high)) / (high - low)
+
     def scaled(self, covariates):
-        """Covariates from -1/2 to 1/2 over the range."""
-        low, high = self.covariate_range
-        scaled = (np.clip(covariates, low, high) - 0.5 * (low + high)) / (high - low)
+        """Places of usable covariates, those outside the range clipped to it."""
         # Rounding may lead beyond.
-        return np.clip(scaled, -0.5, 0.5)
+        return np.clip(self.places(np.clip(covariates, *self.covariate_range)), -0.5, 0.5)
 
 
 def _lost_digits(manifold, centre):

@@ -2,15 +2,22 @@
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+
+try:
+    from sklearn.base import BaseEstimator, RegressorMixin
+    from sklearn.utils.validation import check_is_fitted, validate_data
+except ImportError as problem:
+    raise ImportError(
+        "PrivateGeodesicRegression needs scikit-learn, which is not installed: "
+        "pip install 'geodp[estimator]', or scikit-learn"
+    ) from problem
 
 from geodp.errors import DataError
 from geodp.manifolds.base import Manifold
 from geodp.manifolds.registry import layout_advice, parse_point
 from geodp.models.geodesic import GeodesicModel
 from geodp.release.accounting import CONCENTRATED, PURE, PrivacyBudget
-from geodp.release.assumptions import Assumptions
+from geodp.release.assumptions import NONE, Assumptions
 from geodp.release.bands import LEVELS
 from geodp.release.needed import MOST_NEEDED, planned, subjects_needed
 from geodp.release.release import release_geodesic
@@ -67,6 +74,8 @@ class PrivateGeodesicRegression(RegressorMixin, BaseEstimator):
         Which data sets a release cannot tell apart.
     records_per_subject : int
         Limit; of a subject's records the first so many count.
+    transformation : {"none", "log"}
+        Of the covariate, whose range is given without it.
     unit : {"one record each"}
         Says that no two records are of one subject.  Otherwise labels go to `fit`.
     allow_noise : bool
@@ -123,6 +132,7 @@ class PrivateGeodesicRegression(RegressorMixin, BaseEstimator):
         subjects=None,
         neighbours=None,
         records_per_subject=1,
+        transformation=NONE,
         unit=None,
         allow_noise=False,
     ):
@@ -138,6 +148,7 @@ class PrivateGeodesicRegression(RegressorMixin, BaseEstimator):
         self.subjects = subjects
         self.neighbours = neighbours
         self.records_per_subject = records_per_subject
+        self.transformation = transformation
         self.unit = unit
         self.allow_noise = allow_noise
 
@@ -238,7 +249,7 @@ class PrivateGeodesicRegression(RegressorMixin, BaseEstimator):
         assumptions = self.plan_.assumptions
         manifold = assumptions.manifold
         _, points, valid, _ = mapped_records(
-            assumptions, np.zeros(len(predicted)), _points(manifold, y)
+            assumptions, np.full(len(predicted), assumptions.middle), _points(manifold, y)
         )
         if not (np.all(valid) and np.all(np.isfinite(predicted))):
             raise DataError("a score needs valid points and covariates: leave the others out")
@@ -256,11 +267,11 @@ class PrivateGeodesicRegression(RegressorMixin, BaseEstimator):
 
     def _at(self, X, function):
         """A function of covariates, NaN where they are."""
-        low, high = self._release().plan.assumptions.covariate_range
+        assumptions = self._release().plan.assumptions
         table = validate_data(self, X, reset=False, dtype=float, ensure_all_finite="allow-nan")
         x = table[:, 0]
         missing = np.isnan(x)
-        values = function(np.where(missing, 0.5 * (low + high), x))
+        values = function(np.where(missing, assumptions.middle, x))
         values[missing] = np.nan
         return values
 
@@ -297,7 +308,11 @@ class PrivateGeodesicRegression(RegressorMixin, BaseEstimator):
         shape = np.shape(given["centre"])
         if shape != manifold.point_shape and len(shape) == 1:
             given["centre"] = parse_point(manifold, given["centre"], "centre")
-        return Assumptions(**given, records_per_subject=self.records_per_subject)
+        return Assumptions(
+            **given,
+            records_per_subject=self.records_per_subject,
+            transformation=self.transformation,
+        )
 
     def _whose(self, subjects):
         """Labels of subjects, or "one record each"."""
@@ -340,8 +355,6 @@ def _column(X):
     values = _unwrapped(X)
     if not isinstance(values, np.ndarray):
         return [_only(row) for row in values]
-    if values.dtype.kind == "c":
-        raise DataError("Complex data not supported: give a real covariate")
     if values.ndim != 2:
         raise DataError(
             f"X has {values.ndim} axes, and a column is wanted. Reshape your data by "

@@ -10,6 +10,7 @@ import os
 import platform
 import shutil
 import tempfile
+from datetime import UTC, datetime
 from html import escape
 from pathlib import Path
 
@@ -20,7 +21,6 @@ from geodp.data.records import has_landmarks
 from geodp.data.tables import landmark_columns
 from geodp.errors import DataError
 from geodp.release.bands import LEVELS
-from geodp.release.hypotheses import ASSUMED, HOLDS
 from geodp.release.pictures import landmarks_of, picture
 
 RELEASE, PAGE, TABLE = "release.json", "index.html", "predictions.csv"
@@ -150,7 +150,7 @@ def page(release, settings, rows):
     plan = release.plan
     assumptions, manifold = plan.assumptions, plan.assumptions.manifold
     unit = manifold.length_unit
-    svg, caption = picture(release, settings.covariates, LEVELS[-1])
+    svg, caption = picture(release, settings.covariates, LEVELS[-1], settings.covariate)
     length = float(manifold.norm(release.footpoint, release.shooting_vector))
     low, high = assumptions.covariate_range
     noise = (
@@ -159,10 +159,12 @@ def page(release, settings, rows):
         if plan.is_noise
         else ""
     )
-    hypotheses = release.guarantee.hypotheses
-    assumed = [each for each in hypotheses if each.state == ASSUMED]
-    checked = [each for each in hypotheses if each.state == HOLDS]
-    name = escape(settings.name)
+    hypotheses = [
+        [each.name, each.by_code, each.by_holder] for each in release.guarantee.hypotheses
+    ]
+    name, covariate = escape(settings.name), escape(settings.covariate)
+    described = f"<p>Data: {escape(settings.description)}.</p>" if settings.description else ""
+    released_on = datetime.now(UTC).date().isoformat()
     subjects = (
         f"{assumptions.subjects} subjects"
         if assumptions.changes == 2
@@ -178,10 +180,11 @@ def page(release, settings, rows):
 </head>
 <body>
 <h1>{name}: a geodesic released with differential privacy</h1>
+{described}
 <p>A regression of points of a curved space ({escape(manifold.name)}, {manifold.dim} dimensions) on
-one covariate, from {subjects}. As a line has an intercept and a slope, a geodesic has a footpoint
-and a shooting vector; both were drawn with noise that hides each subject. From covariate
-{low:g} to {high:g} the released geodesic has length {_shown(length, unit)}.</p>
+one covariate ({covariate}), from {subjects}. As a line has an intercept and a slope, a geodesic has
+a footpoint and a shooting vector; both were drawn with noise that hides each subject. From
+{covariate} {low:g} to {high:g} the released geodesic has length {_shown(length, unit)}.</p>
 <p class="said"><strong>Guarantee:</strong> {escape(release.guarantee.words())}.
 {_meaning(plan)} What R1 and the like stand for is listed below.</p>
 {noise}
@@ -190,7 +193,7 @@ and a shooting vector; both were drawn with noise that hides each subject. From 
 holds if the public inputs below are right.</p>
 
 <h2>Predictions</h2>
-{_prediction_table(rows, manifold)}
+{_prediction_table(rows, manifold, settings.covariate)}
 
 <h2>How good it is</h2>
 <p>Root mean squared error of the geodesic over the covariate's range, predicted from public inputs
@@ -199,10 +202,8 @@ before the data were read: {_shown(plan.error, unit)}. The fit without privacy w
 {_shown(plan.error_without_data, unit)}.</p>
 
 <h2>What the guarantee assumes</h2>
-<p>No code can check these; whoever made the release answers for them.</p>
-{_list(f"{each.name}: {each.statement}" for each in assumed)}
-<p>Checked by the code that drew it:</p>
-{_list(f"{each.name}: {each.statement}" for each in checked)}
+<p>No code can check what is in the last column; whoever made the release answers for it.</p>
+{_table(["hypothesis", "seen to by code", "answered for by the holder"], hypotheses)}
 
 <h2>Public inputs</h2>
 <p>Chosen without looking at the data. If one was read off them, the guarantee does not hold.</p>
@@ -218,8 +219,8 @@ before the data were read: {_shown(plan.error, unit)}. The fit without privacy w
 <li><a href="{TABLE}">{TABLE}</a>: the predictions with all digits
 {"and landmarks" if has_landmarks(manifold) else "and coordinates"}.</li>
 </ul>
-<footer class="small">{escape(_versions())}. Nothing here but the released geodesic and what
-follows from it was computed from the data.</footer>
+<footer class="small">Released on {released_on}, UTC, by {escape(_versions())}. Nothing here
+but the released geodesic and what follows from it was computed from the data.</footer>
 </body>
 </html>
 """
@@ -276,7 +277,7 @@ def _table(head, rows, numbers=()):
     )
 
 
-def _prediction_table(rows, manifold):
+def _prediction_table(rows, manifold, covariate):
     """Covariates and radii, and coordinates where there are few."""
     unit = f" ({manifold.length_unit})" if manifold.length_unit else ""
     names = [f"radius of the {100 * level:g} % band{unit}" for level in LEVELS]
@@ -286,7 +287,7 @@ def _prediction_table(rows, manifold):
         keys += others
         names += [key.replace("_", " ") for key in others]
     body = [[f"{row[key]:.{DIGITS}g}" for key in keys] for row in rows]
-    return _table(["covariate", *names], body, range(len(keys)))
+    return _table([covariate, *names], body, range(len(keys)))
 
 
 def _input_table(assumptions):
@@ -303,7 +304,10 @@ def _input_table(assumptions):
             "longest geodesic over the range",
             f"{assumptions.shooting_vector_length:g} {unit}",
         ),
-        "covariate_range": ("range of the covariate", f"{low:g} to {high:g}"),
+        "covariate_range": (
+            "range of the covariate",
+            f"{low:g} to {high:g}{assumptions.scale_in_words}",
+        ),
         "residual_scale": (
             "standard deviation of a residual in each direction",
             f"{assumptions.residual_scale:g} {unit}",

@@ -17,50 +17,55 @@ HOLDS, ASSUMED, FAILS = "holds", "assumed", "fails"
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """A hypothesis of the theorem, and whether it was checked.
+    """A hypothesis of the theorem, and who answers for it.
 
     Attributes
     ----------
     name : str
         As in ``docs/certified.md``.
-    statement : str
+    by_code : str
+        The part that code checks or makes true; empty if there is none.
+    by_holder : str
+        The part that whoever releases answers for; empty if there is none.
     state : {"holds", "assumed", "fails"}
-        Checked by code; left to whoever releases; or refuted by code.
+        True by code alone; in part or as a whole left to whoever releases; or refuted by code.
     """
 
     name: str
-    statement: str
+    by_code: str
+    by_holder: str
     state: str
 
 
-# "fails" is replaced once the check of that name has passed.
+# As they are in a release, where no check has failed.
 HYPOTHESES = tuple(
-    Hypothesis(*each)
+    Hypothesis(*each, ASSUMED if each[2] else HOLDS)
     for each in (
-        ("R1", "records are grouped by subject, up to the public limit of records each", FAILS),
-        ("R1", "the labels say whose each record is", ASSUMED),
         (
-            "R2",
-            "assumptions, budget and stages were chosen without looking at the data",
-            ASSUMED,
+            "R1",
+            "records were grouped by their labels, up to the public limit of records each",
+            "the labels say whose each record is, and a number of subjects that is not hidden is "
+            "public",
         ),
+        ("R2", "", "assumptions, budget and stages were chosen without looking at the data"),
         (
             "R3",
-            "contributions are whole numbers, clipped as such, each of one subject alone",
-            FAILS,
+            # A check of contributions that failed would tell of a record.
+            "contributions are whole numbers, clipped as such, each of one subject alone: by how "
+            "they are computed, which tests examine, and not by a check of each release",
+            "",
         ),
+        ("R4", "each stage is a mechanism of the theorem, with the noise that its budget asks", ""),
+        ("R5", "the budgets of the stages add up to the total at most", ""),
         (
-            "R4",
-            "each stage is a mechanism of the theorem, with the noise that its budget asks",
-            FAILS,
+            "R6",
+            "random bits came from the operating system",
+            "its random bits are fair and independent",
         ),
-        ("R5", "the budgets of the stages add up to the total at most", FAILS),
-        ("R6", "random bits are the operating system's", FAILS),
-        ("R6", "the operating system's random bits are fair and independent", ASSUMED),
         (
             "R7",
+            "",
             "nothing else is released: no second draw, fit, log, running time or error message",
-            ASSUMED,
         ),
     )
 )
@@ -107,8 +112,8 @@ class ReleaseGuarantee:
         return f"{self.budget.words()} for {change} of {unit}, assuming {self._names(ASSUMED)}"
 
     def unchecked(self) -> tuple[str, ...]:
-        """Statements of the hypotheses that are assumed, since code cannot check them."""
-        return tuple(each.statement for each in self.hypotheses if each.state == ASSUMED)
+        """What whoever releases answers for, since code cannot check it."""
+        return tuple(each.by_holder for each in self.hypotheses if each.state == ASSUMED)
 
     def _names(self, state):
         return ", ".join(
@@ -134,14 +139,13 @@ def check_hypotheses(plan, records, bits):
     grouped = type(records) is SubjectRecords
     checks = {
         "R1": grouped and records.covariates.shape[1] == assumptions.records_per_subject,
-        # By how `contributions` computes them; it takes no other records.
+        # `contributions` takes no other records.
         "R3": grouped,
         **check_stages(plan),
         "R6": bits is system_bits,
     }
     return tuple(
-        replace(each, state=HOLDS) if each.state == FAILS and checks[each.name] else each
-        for each in HYPOTHESES
+        each if checks.get(each.name, True) else replace(each, state=FAILS) for each in HYPOTHESES
     )
 
 

@@ -331,6 +331,28 @@ class Ledger:
         """What further releases may spend."""
         return self._account().left
 
+    def after(self, budget) -> str:
+        """What a release would leave, in a sentence.
+
+        Parameters
+        ----------
+        budget : PrivacyBudget
+
+        Returns
+        -------
+        str
+        """
+        account, amount = self._account(), budget.amount
+        if budget.unit != account.unit:
+            return (
+                f"{self.path} accounts in {account.unit} and the release in {budget.unit}: it "
+                "would be refused."
+            )
+        now = f"{self.path} has {account.left:f} {account.unit} left"
+        if amount > account.left:
+            return f"{now}, less than the {amount:f} of the release: it would be refused."
+        return f"{now}, and {_sum([account.left, amount.copy_negate()]):f} after the release."
+
     def words(self) -> str:
         """A table with one line a release, and the totals."""
         account = self._account()

@@ -41,7 +41,7 @@ STYLE: Any = {
 }
 
 
-def picture(release, covariates, level):
+def picture(release, covariates, level, covariate="covariate"):
     """The figure as SVG, and what it shows in a sentence.
 
     Parameters
@@ -50,6 +50,8 @@ def picture(release, covariates, level):
     covariates : ndarray, shape (m,)
     level : float
         Probability of the band.
+    covariate : str
+        Its name.
 
     Returns
     -------
@@ -63,11 +65,11 @@ def picture(release, covariates, level):
         covariates = covariates[np.linspace(0, len(covariates) - 1, PANELS).round().astype(int)]
     with mpl.rc_context(STYLE):
         if has_landmarks(manifold):
-            figure, caption = _shapes(Figure, release, covariates, level)
+            figure, caption = _shapes(Figure, release, covariates, level, covariate)
         elif isinstance(manifold, SPD) and manifold.size == 2:
-            figure, caption = _ellipses(Figure, release, covariates, level)
+            figure, caption = _ellipses(Figure, release, covariates, level, covariate)
         else:
-            figure, caption = _coordinates(Figure, release, level)
+            figure, caption = _coordinates(Figure, release, level, covariate)
         file = io.StringIO()
         figure.savefig(file, format="svg", bbox_inches="tight", metadata={"Date": None})
     svg = file.getvalue()
@@ -112,7 +114,7 @@ def _legend(figure, level, before):
     figure.legend(handles=handles, loc="outside upper center", ncols=len(handles), fontsize=8)
 
 
-def _shapes(figure_class, release, covariates, level):
+def _shapes(figure_class, release, covariates, level, covariate):
     assumptions = release.plan.assumptions
     manifold, centre = assumptions.manifold, assumptions.centre
     points = manifold.align(
@@ -122,7 +124,7 @@ def _shapes(figure_class, release, covariates, level):
     radii = landmark_radii(manifold, points, release.band(covariates, level))
     before = manifold.to_landmarks(centre)
     if manifold.landmarks >= CURVED:
-        figure = _outlines(figure_class, covariates, before, shapes, radii)
+        figure = _outlines(figure_class, covariates, before, shapes, radii, covariate)
         what = "the whole true outline lies within the tube"
         below = (
             " Below: how far outlines lie outside the public centre's, in percent of their size, "
@@ -135,7 +137,7 @@ def _shapes(figure_class, release, covariates, level):
                 panel.add_patch(_disc(place, size))
             _draw_shape(panel, before, shape, marker="o", markersize=1.8, linewidth=0.8)
         what, below = "every landmark of the true shape lies within its disc", ""
-        _title(panels, covariates)
+        _title(panels, covariates, covariate)
     _legend(figure, level, "public centre, known before")
     return figure, (
         f"Predicted shapes, of unit size and turned alike. At each covariate, {what} with "
@@ -143,7 +145,7 @@ def _shapes(figure_class, release, covariates, level):
     )
 
 
-def _outlines(figure_class, covariates, before, shapes, radii):
+def _outlines(figure_class, covariates, before, shapes, radii, covariate):
     figure, upper, lower = _two_rows(figure_class, len(covariates), _height(before))
     normal = outward_normals(before)
     along = np.linspace(0.0, 1.0, len(before) + 1)
@@ -157,7 +159,7 @@ def _outlines(figure_class, covariates, before, shapes, radii):
         band = _wrapped(100.0 * radius)
         _draw_change(change, along, away, away - band, away + band)
         change.set_xticks([0.0, 0.5, 1.0])
-    _title(upper, covariates)
+    _title(upper, covariates, covariate)
     lower[0].set_ylabel("outside the centre\n(% of size)")
     lower[len(lower) // 2].set_xlabel("position along the outline")
     return figure
@@ -192,9 +194,9 @@ def _draw_shape(panel, before, shape, **marks):
     panel.set_axis_off()
 
 
-def _title(panels, covariates):
+def _title(panels, covariates, covariate):
     for panel, value in zip(panels, covariates, strict=True):
-        panel.set_title(f"covariate {value:g}")
+        panel.set_title(f"{covariate} {value:g}")
 
 
 def _disc(place, radius):
@@ -225,7 +227,7 @@ def closed_curve(shape):
     return around.real, around.imag
 
 
-def _ellipses(figure_class, release, covariates, level):
+def _ellipses(figure_class, release, covariates, level, covariate):
     matrices = release.predict(covariates)
     factors = ellipse_factors(release.band(covariates, level))
     angles = np.linspace(0.0, 2.0 * np.pi, POINTS)
@@ -245,7 +247,7 @@ def _ellipses(figure_class, release, covariates, level):
         ]
         _draw_change(change, np.rad2deg(angles), *percent)
         change.set_xticks([0.0, 180.0, 360.0])
-    _title(upper, covariates)
+    _title(upper, covariates, covariate)
     lower[0].set_ylabel("radius against the\ncentre's (%)")
     lower[len(lower) // 2].set_xlabel("direction from the first axis (degrees)")
     _legend(figure, level, "public centre, known before")
@@ -267,7 +269,7 @@ def ellipse_radii(matrix, directions):
     return 1.0 / np.sqrt(np.sum(directions * np.linalg.solve(matrix, directions), axis=0))
 
 
-def _coordinates(figure_class, release, level):
+def _coordinates(figure_class, release, level, covariate):
     assumptions = release.plan.assumptions
     manifold, centre = assumptions.manifold, assumptions.centre
     low, high = assumptions.covariate_range
@@ -295,7 +297,7 @@ def _coordinates(figure_class, release, level):
             panel.plot(covariates, line, color=LINE)
             panel.set_title(f"coordinate {index + 1}")
             if index + columns >= shown:
-                panel.set_xlabel("covariate")
+                panel.set_xlabel(covariate)
     _legend(figure, level, "public centre, known before")
     first = f", the first {shown} of {values.shape[-1]}" if shown < values.shape[-1] else ""
     return figure, (

@@ -116,8 +116,13 @@ class Release:
 
     def _places(self, covariates):
         """Covariates in units of their range, from its middle."""
-        low, high = self.plan.assumptions.covariate_range
-        return (np.asarray(covariates, dtype=float) - 0.5 * (low + high)) / (high - low)
+        assumptions, given = self.plan.assumptions, np.asarray(covariates, dtype=float)
+        if not np.all(assumptions.usable(given)):
+            raise DataError(
+                f"covariates{assumptions.scale_in_words}: one has no place on the geodesic: give "
+                "finite numbers, and positive ones where their logarithm is taken"
+            )
+        return assumptions.places(given)
 
     def __repr__(self):
         assumptions, budget = self.plan.assumptions, self.plan.budget
@@ -131,7 +136,7 @@ class Release:
         low, high = assumptions.covariate_range
         length = float(assumptions.manifold.norm(self.footpoint, self.shooting_vector))
         assumed = [
-            _wrapped(f"  {each.name}: {each.statement}")
+            _wrapped(f"  {each.name}: {each.by_holder}")
             for each in self.guarantee.hypotheses
             if each.state == ASSUMED
         ]
@@ -142,7 +147,7 @@ class Release:
                     f"{self.guarantee.words()}."
                 ),
                 "",
-                f"Footpoint, where the covariate is {0.5 * (low + high):g}:",
+                f"Footpoint, where the covariate is {assumptions.middle:g}:",
                 _numbers(self.footpoint),
                 f"Shooting vector, from covariate {low:g} to {high:g}, of length {length:.6g}:",
                 _numbers(self.shooting_vector),

@@ -29,7 +29,13 @@ from geodp.manifolds.registry import LARGEST_SIZE, MANIFOLDS, make_manifold, par
 from geodp.manifolds.spd import SPD
 from geodp.mechanisms.budgets import parse_budget
 from geodp.release.accounting import CONCENTRATED, PURE, PrivacyBudget
-from geodp.release.assumptions import NEIGHBOURS, REPLACE, Assumptions
+from geodp.release.assumptions import (
+    NEIGHBOURS,
+    NONE,
+    REPLACE,
+    TRANSFORMATIONS,
+    Assumptions,
+)
 from geodp.release.files import plan_document
 from geodp.release.subjects import ONE_EACH
 
@@ -93,7 +99,7 @@ class Section(BaseModel):
         return given
 
 
-class LandmarkMapSettings(Section):
+class ReleasedLandmarkMapSettings(Section):
     """A public linear map of planar landmarks, by one of its keys."""
 
     harmonics: Count | None = Field(
@@ -119,14 +125,14 @@ class LandmarkMapSettings(Section):
         return LandmarkMap(matrix, described, self.matrix)
 
 
-class ManifoldSettings(Section):
+class ReleasedManifoldSettings(Section):
     """The space of the records."""
 
     name: Literal[tuple(MANIFOLDS)] = Field(description="The space.")  # type: ignore[valid-type]
     size: Annotated[int, Field(strict=True, ge=1, le=LARGEST_SIZE)] = Field(
         description="Dimension; of spd the number of rows; of kendall the number of landmarks."
     )
-    landmark_map: LandmarkMapSettings | None = Field(
+    landmark_map: ReleasedLandmarkMapSettings | None = Field(
         default=None,
         description="Public linear map that keeps less of planar landmarks; null for none.",
     )
@@ -187,7 +193,7 @@ class SimulatedSettings(Section):
 class PublicSettings(Section):
     """Public inputs: assumptions about the data, chosen without a look at them."""
 
-    manifold: ManifoldSettings = Field(description="The space of the records.")
+    manifold: ReleasedManifoldSettings = Field(description="The space of the records.")
     centre: Literal["identity", "origin", "corpus callosum"] | list[Number] | Text = Field(
         description="Centre of the ball of footpoints: numbers; the path of a table with one "
         "point; or `identity` (spd), `origin` (euclidean, hyperbolic), `corpus callosum` (kendall: "
@@ -212,6 +218,11 @@ class PublicSettings(Section):
     )
     records_per_subject: Count = Field(
         default=1, description="Records of a subject that count, the first so many."
+    )
+    transformation: Literal[tuple(TRANSFORMATIONS)] = Field(  # type: ignore[valid-type]
+        default=NONE,
+        description="Of the covariate; with `log` records whose covariate is not positive have "
+        "none. Its range and predictions are given without it.",
     )
     neighbours: Literal[NEIGHBOURS] = Field(  # type: ignore[valid-type]
         default=REPLACE, description="Which data sets a release cannot tell apart."
@@ -250,6 +261,13 @@ class ReleaseSettings(Section):
 
     name: Annotated[str, StringConstraints(strict=True, pattern="^[A-Za-z0-9_-]+$")] = Field(
         description="Name of the release in its ledger, its folder and its page."
+    )
+    description: Line | None = Field(
+        default=None,
+        description="What the data are, in a line for readers of the release, which shows it.",
+    )
+    covariate: Line = Field(
+        default="covariate", description="What the release calls the covariate, such as `age`."
     )
     data: Annotated[TableSettings | SimulatedSettings, Field(discriminator="source")] = Field(
         description="The private records."

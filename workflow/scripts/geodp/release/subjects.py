@@ -5,6 +5,7 @@ makes this raise, warn or change what becomes of others.
 """
 
 import warnings
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +18,9 @@ ONE_EACH = "one record each"
 # Longest distance of a record from the centre at which lengths can be squared; and in units of the
 # radius of negative curvature, at which their exponential can be.
 FARTHEST, FARTHEST_CURVED = 1e100, 100.0
+
+# Types of records that are numbers as they are.
+NUMBERS = (float, int, np.float64)
 
 # Records whose points are looked at together.
 CHUNK = 1 << 16
@@ -138,8 +142,8 @@ def mapped_records(assumptions, covariates, points):
     y = _array(points, manifold.point_shape, manifold.dtype)
     if len(x) != len(y):
         raise DataError(f"{manifold.name}: give as many points as covariates")
-    valid = np.isfinite(x)
-    x = np.where(valid, assumptions.scaled(np.where(valid, x, 0.0)), 0.0)
+    valid = assumptions.usable(x)
+    x = np.where(valid, assumptions.scaled(np.where(valid, x, assumptions.middle)), 0.0)
     lower = min(manifold.curvature_bounds[0], 0.0)
     farthest = FARTHEST if lower == 0.0 else FARTHEST_CURVED / np.sqrt(-lower)
     for start in range(0, len(y), CHUNK):
@@ -171,28 +175,45 @@ def _array(values, shape, dtype):
     except TypeError:
         raise DataError("covariates and points are no sequences: give arrays") from None
     found = np.full((len(each), *shape), np.nan, dtype=dtype)
-    for index, value in enumerate(each):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+    with _silence():
+        for index, value in enumerate(each):
+            # Most records, quickly: one that makes an array one of objects must not be told by the
+            # time that all the others take.
+            kind = type(value)
+            if kind is np.ndarray and value.shape == shape and value.dtype == found.dtype:
+                found[index] = value
+                continue
             try:
-                array = _of_numbers(np.ma.asanyarray(value), dtype)
+                array = float(value) if kind in NUMBERS else _entries(value, dtype)
             except Exception:  # whatever a record raises would tell of it
                 continue
-        if array.shape == shape:
-            found[index] = array
+            if np.shape(array) == shape:
+                found[index] = array
     return found
+
+
+@contextmanager
+def _silence():
+    """A context without warnings, which a record might cause."""
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
 
 
 def _of_numbers(values, dtype):
     """An array as one of a kind, entry by entry; NaN for what is hidden or of another kind."""
-    hidden = np.ma.getmaskarray(values)
-    with np.errstate(all="ignore"), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        values = np.ma.getdata(values)
-        if values.dtype.kind in "mM":
-            # Dates would become nanoseconds, and a missing one an ordinary number.
-            return np.full(values.shape, np.nan, dtype=dtype)
-        if np.iscomplexobj(values) and np.dtype(dtype).kind != "c":
-            # One complex record makes an array of all records complex.
-            hidden, values = hidden | (values.imag != 0.0), values.real
-        return np.where(hidden, np.nan, values.astype(dtype)).astype(dtype)
+    with _silence():
+        return _entries(values, dtype)
+
+
+def _entries(values, dtype):
+    """As `_of_numbers`, of an array or of what can be one, where warnings are silenced."""
+    values = np.ma.asanyarray(values)
+    hidden, values = np.ma.getmaskarray(values), np.ma.getdata(values)
+    if values.dtype.kind in "mM":
+        # Dates would become nanoseconds, and a missing one an ordinary number.
+        return np.full(values.shape, np.nan, dtype=dtype)
+    if np.iscomplexobj(values) and np.dtype(dtype).kind != "c":
+        # One complex record makes an array of all records complex.
+        hidden, values = hidden | (values.imag != 0.0), values.real
+    return np.where(hidden, np.nan, values.astype(dtype)).astype(dtype)

@@ -7,22 +7,15 @@ For each member of a batch the rule is:
   for an acceptance rate of one in fifty.
 * Otherwise draws are the last states of `matched` chains, whose total variation distance to the
   target is estimated.
-
-Draws on public points (`finite_points`) are made on request only.
 """
 
 from dataclasses import dataclass, replace
-from importlib import import_module
 
 import numpy as np
 
 from geodp.errors import DataError
 from geodp.samplers import exact, matched
 from geodp.samplers.base import Info, Kernel, choose
-from geodp.samplers.kinds import KINDS
-
-# Public points of samplers that draw among these.
-POINTS = 1 << 14
 
 
 class NoCertificateError(DataError):
@@ -80,7 +73,6 @@ def plan(
     fewest_steps=3,
     most_steps=400,
     work=exact.MOST_WORK,
-    points=POINTS,
 ):
     """Choose a sampler for each member of a batch of densities.
 
@@ -96,8 +88,6 @@ def plan(
         See `matched.plan`.
     work : float
         See `exact.plan`.
-    points : int
-        Of samplers that draw among public points.
 
     Returns
     -------
@@ -108,9 +98,6 @@ def plan(
     NoCertificateError
         ``kind`` is ``exact`` and some member has no certified envelope.
     """
-    module = KINDS[kind].module
-    if module is not None:
-        return import_module(module).plan(target, points)
     reason, planned, certified = "not looked for", None, np.zeros(target.batch, dtype=bool)
     if kind != "matched":
         planned, certified, reason = exact.plan(target, draws, work, insist=kind == "exact")

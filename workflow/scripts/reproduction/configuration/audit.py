@@ -110,6 +110,14 @@ class BlackBoxSettings(Section):
     one_far: OneFarSettings = Field(description="Neighbours in SPD(2).")
 
 
+class ReleaseTestSettings(Section):
+    """Property testers on whole releases, as they are and with mistakes."""
+
+    confidence: Share = Field(description="Of each lower bound, one at a time.")
+    stated: Positive = Field(description="Budget that is stated.")
+    draws: integer(ge=16) = Field(description="Releases of each of two neighbouring data sets.")
+
+
 class AuditSettings(Section):
     """Settings of `./run snakemake audit`."""
 
@@ -119,3 +127,4 @@ class AuditSettings(Section):
     two_points: TwoPointSettings = Field(description="The worst case of two records.")
     sensitivity: SensitivityAuditSettings = Field(description="Sensitivity of the score.")
     black_box: BlackBoxSettings = Field(description="Attacks from draws alone.")
+    releases: ReleaseTestSettings = Field(description="Property testers on whole releases.")

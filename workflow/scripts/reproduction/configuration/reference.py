@@ -20,6 +20,7 @@ TITLES = {
     "audit": "`config/audit.yaml`: `./run snakemake audit`",
     "benchmark": "`config/benchmark.yaml`: `./run snakemake benchmark`",
     "utility": "`config/utility.yaml`: `./run snakemake utility` and `./run snakemake comparison`",
+    "release": "a release, such as `config/release.example.yaml`: `geodp release FILE`",
 }
 
 LIMITS = {

@@ -92,11 +92,7 @@ class SamplerSettings(Section):
 
     kind: Literal[tuple(KINDS)] = Field(
         default="automatic",
-        description="; ".join(f"`{name}`: {kind.description}" for name, kind in KINDS.items())
-        + ".",
-    )
-    points: Literal[1024, 4096, 16384, 65536, 262144] = Field(
-        default=16384, description="Public points of `finite_points`."
+        description="; ".join(f"`{name}`: {words}" for name, words in KINDS.items()) + ".",
     )
     work: Positive = Field(
         default=5.0e7,

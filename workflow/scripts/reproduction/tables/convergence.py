@@ -17,7 +17,7 @@ def needs(study, figure, studies):
             *([(reduced.name, reduced.first_group)] if reduced else []),
         ),
         files=("data.npz", "fit.json"),
-        modules=study.sampling_modules("default"),
+        modules=(study.mechanism_module,),
         params={
             "studies": [
                 each.mechanism_settings | {"study": each.name} for each in (study, reduced) if each

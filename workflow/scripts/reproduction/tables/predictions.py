@@ -12,7 +12,7 @@ def needs(study, figure, studies):
         groups=((study.name, group),),
         files=("data.npz", "fit.json"),
         cells=tuple((group, *each) for each in shown),
-        modules=study.sampling_modules("release") if released else (),
+        modules=(study.sampling_module("release"),) if released else (),
         params={
             "name": figure,
             "figure": study.settings["figures"][figure],

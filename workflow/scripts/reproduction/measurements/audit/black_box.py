@@ -22,7 +22,7 @@ from geodp.release.subjects import ONE_EACH, subject_records
 from geodp.samplers import choice
 from geodp.samplers.base import run
 from geodp.samplers.integer_choice import ExactChoice, generator_bits
-from reproduction.measurements.audit.setting import CENTRE, CERTIFIED, SPHERE, UNIT
+from reproduction.measurements.audit.setting import CENTRE, CERTIFIED, SPHERE, UNIT, found_in_draws
 from reproduction.measurements.rats import observed_rats
 
 # Length of geodesics, next to none: the attacks are on footpoints.
@@ -197,25 +197,19 @@ def measure(settings, rats):
         ]
         found = attack(manifold, centre, draws, pair, chosen["confidence"])
         rows.append(
-            {
-                "mechanism": mechanism,
-                "data": data,
-                "space": manifold.name,
-                "n": pair.covariates.shape[1],
-                "stated": stated,
-                "run_at": run_at,
-                "lower_bound": found.bound,
-                "confidence": chosen["confidence"],
-                "caught": bool(found.bound > stated),
-                "estimate": found.estimate,
-                "share": found.shares[0],
-                "other_share": found.shares[1],
-                "event": found.statistic,
-                "draws": number,
-                "independence_p": dependence(
-                    random_stream(*names, "independence"), manifold, draws
-                ),
-            }
+            found_in_draws(
+                found,
+                stated,
+                mechanism=mechanism,
+                data=data,
+                space=manifold.name,
+                n=pair.covariates.shape[1],
+                run_at=run_at,
+                confidence=chosen["confidence"],
+                draws=number,
+                tester="logistic regression, single numbers",
+                independence_p=dependence(random_stream(*names, "independence"), manifold, draws),
+            )
         )
 
     for (manifold, data), name, radius in (

@@ -55,3 +55,26 @@ def sphere_setting(settings):
 def two_point_inputs(tau, manifold=SPHERE, centre=CENTRE, **others):
     """Public inputs of the certified mechanism for two points, some of them others if wanted."""
     return PublicInputs(manifold, centre, gradient_scale=tau, **TWO_POINT_SHAPE | others)
+
+
+def found_in_draws(found, stated, **described):
+    """A row of the table of bounds from draws alone.
+
+    Parameters
+    ----------
+    found : Attack
+    stated : float
+        Budget.
+    described : dict
+        Other columns.
+    """
+    return {
+        **described,
+        "stated": stated,
+        "lower_bound": found.bound,
+        "caught": bool(found.bound > stated),
+        "estimate": found.estimate,
+        "share": found.shares[0],
+        "other_share": found.shares[1],
+        "event": found.statistic,
+    }

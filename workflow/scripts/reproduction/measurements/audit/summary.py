@@ -20,7 +20,9 @@ def summarise(settings, losses, neighbours, sensitivity, black_box, template, ma
         Of config/audit.yaml.
     losses, neighbours : list of path
         Tables by n.
-    sensitivity, black_box, template : path
+    sensitivity, template : path
+    black_box : list of path
+        Tables of bounds from draws alone.
     made_by : dict
         Rule, environment and versions.
 
@@ -29,9 +31,9 @@ def summarise(settings, losses, neighbours, sensitivity, black_box, template, ma
     dict
         Tables, figure and text by their output.
     """
-    table, all_neighbours = (
+    table, all_neighbours, from_draws = (
         pd.concat([pd.read_csv(path) for path in paths], ignore_index=True)
-        for paths in (losses, neighbours)
+        for paths in (losses, neighbours, black_box)
     )
     budgets, numbers = settings["sphere"]["budgets"], settings["sphere"]["n"]
     middle = budgets[len(budgets) // 2]
@@ -48,10 +50,16 @@ def summarise(settings, losses, neighbours, sensitivity, black_box, template, ma
         settings=settings,
         sensitivity=pd.read_csv(sensitivity).to_dict("records"),
         slack=SLACK,
-        black_box=pd.read_csv(black_box).to_dict("records"),
+        black_box=from_draws.to_dict("records"),
         made_by=made_by,
     )
-    return {"csv": table, "neighbours": all_neighbours, "figure": figure, "page": page}
+    return {
+        "csv": table,
+        "neighbours": all_neighbours,
+        "black_box": from_draws,
+        "figure": figure,
+        "page": page,
+    }
 
 
 def _svg(figure):

@@ -1,0 +1,104 @@
+"""Property testers: a second opinion on a budget, from released numbers alone.
+
+As in DP-Auditorium (Kong, Munoz Medina, Ribero and Syed 2024) a class of functions looks for an
+event ``S`` whose hockey-stick divergence ``P(S) - exp(eps) P'(S)`` is above zero, which refutes
+eps.  A class learns from a quarter of the draws how much likelier an outcome is for one of the two
+data sets; a second quarter chooses the event; and the other half counts it, so that the bound has
+the stated confidence whatever was learnt.
+"""
+
+from itertools import combinations
+
+import numpy as np
+from sklearn.ensemble import HistGradientBoostingClassifier
+
+from geodp.audit.attack import best_event
+
+# Quantiles of each of two columns that bound the cells of a histogram, and counts that each cell
+# has from both data sets beforehand.
+CELLS, BEFORE = 8, 5.0
+
+# Boosted trees: few leaves and many draws in each, since probabilities differ little.
+TREES = {"max_iter": 60, "max_leaf_nodes": 8, "min_samples_leaf": 100, "random_state": 0}
+
+
+def histograms(first, second):
+    """Logarithms of the ratios of cell counts, for a histogram of every two columns.
+
+    Parameters
+    ----------
+    first, second : ndarray, shape (count, columns)
+        Draws from the two data sets.
+
+    Returns
+    -------
+    names : list of tuple of int
+        The columns of each histogram.
+    scores : callable
+        From columns (count, columns) to scores (count, histograms).
+    """
+    pooled = np.concatenate([first, second])
+    edges = np.quantile(pooled, np.arange(1, CELLS) / CELLS, axis=0)
+    pairs = list(combinations(range(pooled.shape[1]), 2))
+
+    def cells(columns):
+        index = np.stack(
+            [np.searchsorted(edges[:, k], column) for k, column in enumerate(columns.T)]
+        )
+        return [CELLS * index[i] + index[j] for i, j in pairs]
+
+    counts = [
+        [np.bincount(each, minlength=CELLS**2) + BEFORE for each in cells(part)]
+        for part in (first, second)
+    ]
+    ratios = [np.log(one / other) for one, other in zip(*counts, strict=True)]
+
+    def scores(columns):
+        return np.stack([r[c] for r, c in zip(ratios, cells(columns), strict=True)], axis=-1)
+
+    return pairs, scores
+
+
+def boosted_trees(first, second):
+    """Log odds by boosted trees on all columns; as for `histograms`."""
+    labels = np.repeat([1.0, 0.0], [len(first), len(second)])
+    learnt = HistGradientBoostingClassifier(**TREES).fit(np.concatenate([first, second]), labels)
+
+    def scores(columns):
+        return learnt.decision_function(columns)[:, None]
+
+    return [tuple(range(first.shape[1]))], scores
+
+
+TESTERS = {"histograms": histograms, "boosted trees": boosted_trees}
+
+
+def property_test(columns, names, learn, confidence=0.99):
+    """Bound a budget from below by what a class of functions tells of released numbers.
+
+    Parameters
+    ----------
+    columns : tuple of ndarray, each (count, columns)
+        Released numbers, or functions of them, of independent releases from two neighbouring
+        data sets.
+    names : list of str
+        Of the columns.
+    learn : callable
+        One of `TESTERS`.
+    confidence : float
+        Of the bound.
+
+    Returns
+    -------
+    Attack
+    """
+    quarter = min(map(len, columns)) // 4
+    learning, choosing = ([part[k * quarter :][:quarter] for part in columns] for k in (0, 1))
+    counting = [part[2 * quarter : 4 * quarter] for part in columns]
+    used, scores = learn(*learning)
+    words = [
+        f"log ratio at {' and '.join(names[k] for k in each)}" if len(each) == 2 else "log ratio"
+        for each in used
+    ]
+    train, test = ([scores(part) for part in side] for side in (choosing, counting))
+    return best_event(train, test, words, confidence)

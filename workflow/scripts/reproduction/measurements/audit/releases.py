@@ -1,0 +1,229 @@
+"""Whole releases of hard neighbours, as they are and with mistakes, judged by property testers."""
+
+from collections.abc import Callable
+from contextlib import ExitStack, nullcontext
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+
+from geodp.audit.attack import features
+from geodp.audit.search import Pair
+from geodp.audit.testers import TESTERS, property_test
+from geodp.manifolds.registry import make_manifold
+from geodp.randomness import random_stream
+from geodp.release.accounting import PURE, PrivacyBudget
+from geodp.release.assumptions import ADD_OR_REMOVE, REPLACE, Assumptions
+from geodp.release.draw import run_plan
+from geodp.release.planning import ReleasePlan
+from geodp.release.stages import CountStage, MomentsStage, NoisyStep, PointsStage
+from geodp.release.subjects import ONE_EACH, subject_records
+from geodp.samplers.integer_choice import generator_bits
+from reproduction.measurements.audit import mistakes
+from reproduction.measurements.audit.setting import CENTRE, SPHERE, found_in_draws
+
+RANGE = (-0.5, 0.5)
+
+# Public inputs: steps are so short that next to none ends at the edge of the support.
+RADIUS, LENGTH, CLIP, PRIOR = 1.4, 2.0, 0.1, (0.01, 0.01)
+
+# Public points of a choice, and where it clips losses.
+POINTS, LOSS_CLIP = 4, 1.5
+
+# Distance of the record in which neighbours differ, and number of records.
+FAR, NUMBER = 1.2, 4
+
+SPACES = {"sphere": (SPHERE, CENTRE), "spd": (make_manifold("spd", 2), np.eye(2))}
+
+
+@dataclass(frozen=True)
+class ReleaseCase:
+    """Neighbouring data sets and a plan to release them by.
+
+    Attributes
+    ----------
+    name : str
+        The mistake, or that there is none.
+    stages : str
+        In words.
+    plan : ReleasePlan
+    data : tuple
+        Covariates and points of both data sets.
+    pair : Pair
+        The record in which they differ, for `features`.
+    mistake : callable, optional
+        Makes a context in which releases have a mistake.
+    """
+
+    name: str
+    stages: str
+    plan: ReleasePlan
+    data: tuple
+    pair: Pair
+    mistake: Callable | None = None
+
+
+def step(budget):
+    return NoisyStep(Fraction(budget), PURE, clip=CLIP, prior=PRIOR)
+
+
+def cases(space, stated):
+    """Releases of a stated budget from hard neighbours, and the same with mistakes.
+
+    Records but the last lie at the centre in the middle of the range, where gradients are zero.
+    The last is as far away in one direction, at one end of the range, as in the other.
+
+    Parameters
+    ----------
+    space : {"sphere", "spd"}
+    stated : float
+
+    Returns
+    -------
+    list of ReleaseCase
+    """
+    manifold, centre = SPACES[space]
+    total = Fraction(str(stated))
+    towards = manifold.frame(centre)[0]
+
+    def pair_of(covariates, places):
+        x, y = np.zeros((2, NUMBER)), np.broadcast_to(centre, (2, NUMBER, *centre.shape)).copy()
+        x[:, -1] = covariates
+        y[:, -1] = manifold.exp(centre, manifold.expand(np.array(places)) * towards)
+        return Pair(x, y, NUMBER - 1)
+
+    opposite = pair_of((0.5, 0.5), (FAR, -FAR))
+    # Both the gradients and the covariates differ.
+    other_end = pair_of((0.5, -0.5), (FAR, FAR))
+
+    def case(name, words, stages, pair, mistake=None, neighbours=REPLACE):
+        assumptions = Assumptions(
+            manifold, centre, RADIUS, LENGTH, RANGE, 0.1, NUMBER, neighbours=neighbours
+        )
+        spent = sum(stage.budget for stage in stages)
+        budget = PrivacyBudget(str(float(spent)))
+        plan = ReleasePlan(assumptions, budget, tuple(stages), 1.0, 1.0, 1.0)
+        data = list(zip(pair.covariates, pair.points, strict=True))
+        if neighbours == ADD_OR_REMOVE:
+            data[1] = tuple(part[:-1] for part in data[1])
+        return ReleaseCase(name, words, plan, tuple(data), pair, mistake)
+
+    one, half = [step(total)], total / 2
+    right = "release"
+    return [
+        case(right, "one step", one, opposite),
+        case(
+            right,
+            "a choice, then a step",
+            [PointsStage.of(half, PURE, POINTS, LOSS_CLIP), step(half)],
+            opposite,
+        ),
+        case(
+            right,
+            "moments, then a step",
+            [MomentsStage(half, PURE), step(half)],
+            other_end,
+        ),
+        case(
+            right,
+            "a count, then a step",
+            [CountStage(half, PURE), step(half)],
+            opposite,
+            neighbours=ADD_OR_REMOVE,
+        ),
+        case("release, factor 2 left out", "one step", one, opposite, mistakes.without_factor_two),
+        case(
+            "release, clipping after the sum",
+            "one step",
+            one,
+            opposite,
+            mistakes.clipping_after_the_sum,
+        ),
+        case(
+            "release, tau from the data",
+            "one step",
+            one,
+            # On the geodesic: then no residual is large.
+            pair_of((0.5, 0.5), (FAR, 0.0)),
+            mistakes.tau_from_the_data,
+        ),
+        case(
+            "release, a budget spent twice",
+            "a count, then a step",
+            [CountStage(total, PURE), step(total)],
+            opposite,
+            neighbours=ADD_OR_REMOVE,
+        ),
+    ]
+
+
+def released_columns(case, streams, number):
+    """What releases of both data sets say, as columns.
+
+    Parameters
+    ----------
+    case : ReleaseCase
+    streams : tuple of numpy.random.Generator
+        For the random bits of both.
+    number : int
+
+    Returns
+    -------
+    names : list of str
+    columns : list of ndarray, each (number, columns)
+    """
+    assumptions = case.plan.assumptions
+    found = []
+    with ExitStack() as contexts:
+        contexts.enter_context(case.mistake() if case.mistake else nullcontext())
+        contexts.enter_context(mistakes.same_sums())
+        contexts.enter_context(mistakes.same_choices())
+        for stream, data in zip(streams, case.data, strict=True):
+            records = subject_records(assumptions, *data, ONE_EACH)
+            bits = generator_bits(stream)
+            released = [run_plan(case.plan, records, bits) for _ in range(number)]
+            states = np.array([each.state for each in released])
+            named = features(assumptions.manifold, assumptions.centre, states, case.pair)
+            named["number"] = np.array([each.number for each in released])
+            named["mean covariate"], named["mean square"] = np.array(
+                [each.moments for each in released]
+            ).T
+            found.append(named)
+    # A number that is public tells nothing.
+    names = [name for name in found[0] if any(np.ptp(part[name]) > 0.0 for part in found)]
+    return names, [np.stack([part[name] for name in names], axis=-1) for part in found]
+
+
+def measure(settings, space):
+    """Table of lower bounds of the budgets of whole releases, by each property tester.
+
+    Parameters
+    ----------
+    settings : dict
+        Of config/audit.yaml.
+    space : {"sphere", "spd"}
+    """
+    chosen = settings["releases"]
+    rows = []
+    for case in cases(space, chosen["stated"]):
+        names = settings["seed"], "audit", "releases", space, case.name, case.stages
+        streams = [random_stream(*names, str(which)) for which in (0, 1)]
+        names, columns = released_columns(case, streams, chosen["draws"])
+        for tester, learn in TESTERS.items():
+            found = property_test(columns, names, learn, chosen["confidence"])
+            rows.append(
+                found_in_draws(
+                    found,
+                    mechanism=case.name,
+                    data=case.stages,
+                    space=case.plan.assumptions.manifold.name,
+                    n=NUMBER,
+                    stated=chosen["stated"],
+                    run_at=chosen["stated"],
+                    confidence=chosen["confidence"],
+                    draws=chosen["draws"],
+                    tester=tester,
+                )
+            )
+    return (pd.DataFrame(rows),)
