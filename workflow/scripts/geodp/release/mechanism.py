@@ -14,7 +14,7 @@ from geodp.models.losses import SquaredDistance
 from geodp.release.accounting import PrivacyBudget
 from geodp.release.assumptions import Assumptions
 from geodp.release.draw import run_plan
-from geodp.release.planning import plan_release
+from geodp.release.needed import planned
 from geodp.release.subjects import ONE_EACH, subject_records
 from geodp.samplers.integer_choice import generator_bits
 
@@ -118,7 +118,7 @@ class CertifiedMechanism(Mechanism):
 
     def draw(self, rng, budgets, draws, plan_sampler=None):
         """See `Mechanism.draw`; stages are planned from public assumptions."""
-        plan = plan_release(self.assumptions, PrivacyBudget(budgets[ALL]))
+        plan = planned(self.assumptions, PrivacyBudget(budgets[ALL]))
         bits, count = generator_bits(rng), draws[ALL]
         states = np.empty(
             (len(self.covariates), count, 2, *self.model.manifold.point_shape),
