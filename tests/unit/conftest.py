@@ -97,6 +97,15 @@ def derivative():
     return differentiate
 
 
+@pytest.fixture
+def few_points(monkeypatch):
+    """Plans that are made, and releases that are drawn, in little time."""
+    from geodp.release import planning
+
+    for name in ("MOST_POINTS", "MOST_LATER_POINTS"):
+        monkeypatch.setattr(planning, name, 1 << 10)
+
+
 def pytest_make_parametrize_id(val):
     """Name spaces in the names of tests, which are then the same in every process."""
     return val.name if isinstance(val, Manifold) else None

@@ -339,6 +339,7 @@ ALL = {"all": "3"}, {"all": 2}
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("few_points")
 def test_studies_release_subjects_with_all_their_records():
     x, points = studied_data()
     labels = np.arange(x.size)
@@ -361,6 +362,7 @@ def test_studies_release_subjects_with_all_their_records():
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("few_points")
 def test_draws_of_studies_are_those_of_releases():
     x, points = studied_data()
     mechanism = studied(x, points)
@@ -375,6 +377,7 @@ def test_draws_of_studies_are_those_of_releases():
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("few_points")
 def test_units_of_the_covariate_do_not_matter():
     x, points = studied_data()
     drawn = {

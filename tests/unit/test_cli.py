@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
+from cohort import COLUMNS, DIM, NUMBER, SETTINGS, write_cohort
 
 from geodp.cli import main
 from geodp.manifolds.kendall import KendallPlanarShapes
@@ -24,36 +25,6 @@ from geodp.release.settings import read_settings
 
 ROOT = Path(__file__).resolve().parents[2]
 
-# More dimensions than 6 are planned in a second.
-DIM, NUMBER = 8, 400
-COLUMNS = [f"c{index}" for index in range(DIM)]
-
-SETTINGS = {
-    "name": "trial",
-    "description": "points that were simulated",
-    "covariate": "age",
-    "data": {
-        "source": "table",
-        "path": "mine.csv",
-        "covariate": "age",
-        "subject": "who",
-        "columns": COLUMNS,
-    },
-    "public": {
-        "manifold": {"name": "euclidean", "size": DIM},
-        "centre": "origin",
-        "footpoint_radius": 1.0,
-        "shooting_vector_length": 1.0,
-        "covariate_range": [50, 90],
-        "residual_scale": 0.1,
-        "subjects": NUMBER,
-    },
-    "sources": {"centre": "an earlier study"},
-    "budget": {"epsilon": "2"},
-    "ledger": "mine.ledger",
-    "folder": "out/trial",
-}
-
 
 def changed(**parts):
     """Settings with some sections changed in part, and others replaced."""
@@ -68,16 +39,7 @@ def changed(**parts):
 def holder(tmp_path, monkeypatch):
     """A holder's folder with data and a ledger, as the working directory."""
     monkeypatch.chdir(tmp_path)
-    rng = np.random.default_rng(11)
-    ages = rng.uniform(51.0, 89.0, NUMBER)
-    points = 0.2 + np.outer((ages - 70.0) / 40.0, np.full(DIM, 0.1))
-    points += 0.1 * rng.normal(size=points.shape)
-    with open("mine.csv", "w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(["who", "age", *COLUMNS])
-        for index, (age, point) in enumerate(zip(ages, points, strict=True)):
-            writer.writerow([f"patient{index:05d}", f"{age:.7f}", *(f"{x:.9f}" for x in point)])
-    Ledger.create("mine.ledger", "3", "epsilon")
+    write_cohort(tmp_path, "3")
     write(SETTINGS)
     return tmp_path
 

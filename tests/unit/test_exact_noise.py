@@ -54,7 +54,9 @@ def test_rounded_laplace_in_the_plane():
     assert agree([*counts, len(drawn) - sum(counts)], [*chances, 1.0 - sum(chances)])
 
 
-@pytest.mark.parametrize("dimension", [1, 2, 3, 7, 96])
+@pytest.mark.parametrize(
+    "dimension", [1, 2, 7, *(pytest.param(each, marks=pytest.mark.slow) for each in (3, 96))]
+)
 def test_lengths_are_gamma_and_directions_uniform(dimension):
     scale = Fraction(1 << 40, 3)
     drawn = np.array(

@@ -14,7 +14,9 @@ from geodp.samplers.matched import Matched, weighted_proposals
 NARROW = {"footpoint_radius": 0.8, "shooting_vector_length": 1.6, "residual_scale": 0.03}
 
 
-@pytest.mark.parametrize("dim", [1, 2, 6, 12, 96])
+@pytest.mark.parametrize(
+    "dim", [1, 2, *(pytest.param(each, marks=pytest.mark.slow) for each in (6, 12, 96))]
+)
 def test_with_wide_scales_the_errors_are_sums_of_laplace_draws(dim):
     # Nothing is clipped, and the loss never decides: the gradients at the two ends are independent
     # with lengths that follow a Gamma distribution.

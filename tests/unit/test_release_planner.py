@@ -36,17 +36,12 @@ def matrices(number, **others):
 
 
 @pytest.fixture
-def few_points(monkeypatch):
-    """Plans that are made, and releases that are drawn, in little time."""
-    for name in ("MOST_POINTS", "MOST_LATER_POINTS"):
-        monkeypatch.setattr(planning, name, 1 << 10)
-
-
-@pytest.fixture
 def few_designs(few_points, monkeypatch):
     """A short search."""
     monkeypatch.setattr(planning, "CHOICES", ((0.35,), (0.16, 0.34)))
     monkeypatch.setattr(planning, "EXPANDED", 2)
+    monkeypatch.setattr(planning, "REFINED", 1)
+    monkeypatch.setattr(planning, "ROUNDS", 1)
 
 
 RHO = PrivacyBudget("0.3", CONCENTRATED, "1e-6")
@@ -199,7 +194,9 @@ STEPS = {
 CLOSE = 0.15
 
 
-@pytest.mark.parametrize("name", STEPS)
+@pytest.mark.parametrize(
+    "name", ["S^2", *(pytest.param(each, marks=pytest.mark.slow) for each in ("H^2", "SPD(2)"))]
+)
 def test_predictions_are_what_releases_by_steps_have(name, monkeypatch):
     monkeypatch.setattr(planning, "CHOICES", ())
     *given, epsilon, releases = STEPS[name]

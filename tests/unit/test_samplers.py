@@ -228,7 +228,13 @@ LAPLACE = {
 }
 
 
-@pytest.mark.parametrize("name", LAPLACE)
+# Others of a kind that the quick tests have.
+MORE = ("nearly flat sphere S^2", "sphere S^4", "line H^1", "hyperbolic H^4")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(each, marks=[pytest.mark.slow] * (each in MORE)) for each in LAPLACE]
+)
 def test_laplace_radius_on_every_space(name):
     space, sigma, density = LAPLACE[name]
     centre = origin(space, 1)

@@ -87,15 +87,10 @@ MEANING = {
     ),
 }
 
+pytestmark = pytest.mark.slow
 
-@pytest.fixture(
-    scope="module",
-    params=[
-        "laplace",
-        pytest.param("mean", marks=pytest.mark.slow),
-        pytest.param("certified", marks=pytest.mark.slow),
-    ],
-)
+
+@pytest.fixture(scope="module", params=MEANING)
 def ran(request, copied, source, tmp_path_factory):
     """A checkout after the run of one study, and the study's name."""
     study = request.param

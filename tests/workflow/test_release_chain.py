@@ -1,54 +1,23 @@
 """A private release by the workflow: as the command makes it, and nothing of the data in logs."""
 
-import csv
 import re
 import shutil
 from pathlib import Path
 
-import numpy as np
 import pytest
+from cohort import SETTINGS, write_cohort
 
 from geodp.release.ledger import Ledger
 from geodp.release.release import Release
 
 pytestmark = pytest.mark.slow
 
-DIM, NUMBER = 8, 400
-SETTINGS = {
-    "name": "trial",
-    "data": {
-        "source": "table",
-        "path": "mine.csv",
-        "covariate": "age",
-        "subject": "one record each",
-        "columns": [f"c{index}" for index in range(DIM)],
-    },
-    "public": {
-        "manifold": {"name": "euclidean", "size": DIM},
-        "centre": "origin",
-        "footpoint_radius": 1.0,
-        "shooting_vector_length": 1.0,
-        "covariate_range": [50, 90],
-        "residual_scale": 0.1,
-        "subjects": NUMBER,
-    },
-    "budget": {"epsilon": "2"},
-    "ledger": "mine.ledger",
-    "folder": "out/trial",
-}
-
 
 @pytest.fixture(scope="module")
 def released(source, copied, tmp_path_factory):
     """A checkout with data, a ledger and a release; and what the run printed."""
     checkout = copied(source, tmp_path_factory.mktemp("release"))
-    rng = np.random.default_rng(12)
-    with open(checkout.root / "mine.csv", "w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(["age", *SETTINGS["data"]["columns"]])
-        for age in rng.uniform(50.0, 90.0, NUMBER):
-            writer.writerow([f"{age:.8f}", *(f"{x:.8f}" for x in 0.1 * rng.normal(size=DIM))])
-    Ledger.create(checkout.root / "mine.ledger", "5", "epsilon")
+    write_cohort(checkout.root, "5")
     checkout.configure(SETTINGS)
     return checkout, checkout.run("release")
 

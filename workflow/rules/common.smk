@@ -62,6 +62,11 @@ def settings(key, *chosen):
     return part
 
 
+def code_of(script, *chosen):
+    """A params function that returns a fingerprint of code, made if a job needs it."""
+    return lambda wildcards: code(script, *chosen)
+
+
 def group_file(study, group, name):
     return f"{RESULTS}/{study}/groups/{group}/{name}"
 

@@ -48,7 +48,7 @@ rule describe_data:
         groups=lambda wildcards: list(STUDIES[wildcards.study].groups),
         transformation=lambda wildcards: STUDIES[wildcards.study].transformation,
         seed=config["seed"],
-        code=code("table.py", "reproduction.tables.description"),
+        code=code_of("table.py", "reproduction.tables.description"),
         lock=LOCK,
     message:
         "{wildcards.study}: describe the data"

@@ -19,7 +19,7 @@ rule evaluate:
         groups=lambda wildcards: STUDIES[wildcards.study].groups,
         cells=lambda wildcards: STUDIES[wildcards.study].sampled,
         seed=config["seed"],
-        code=code("evaluate.py"),
+        code=code_of("evaluate.py"),
         lock=LOCK,
     message:
         "{wildcards.study}: compute errors and diagnostics"
@@ -52,7 +52,7 @@ if PAPERS:
             papers=list(PAPERS),
             tables=list(claimed_tables()),
             seed=config["seed"],
-            code=code("claims.py"),
+            code=code_of("claims.py"),
             lock=LOCK,
         message:
             "judge the claims of papers"

@@ -12,7 +12,7 @@ rule fit:
     params:
         manifold=settings("manifold"),
         model=settings("model"),
-        code=code("fit.py"),
+        code=code_of("fit.py"),
         lock=LOCK,
     message:
         "{wildcards.study}, {wildcards.group}: fit without privacy"

@@ -27,7 +27,7 @@ def measurement(module, script="measure.py"):
     return {
         "study": module.partition(".")[0],
         "module": module,
-        "code": code(script, f"reproduction.measurements.{module}"),
+        "code": code_of(script, f"reproduction.measurements.{module}"),
         "lock": LOCK,
     }
 

@@ -14,7 +14,7 @@ if "plan" in config:
         params:
             study="plan",
             plan=config["plan"],
-            code=code("plan.py"),
+            code=code_of("plan.py"),
             lock=LOCK,
         message:
             "plan: predict errors of private releases, {threads} at once"

@@ -39,7 +39,7 @@ rule privacy_losses:
         kind="losses",
         settings=settings("losses"),
         seed=config["seed"],
-        code=code("table.py", "reproduction.tables.losses", "geodp.mechanisms.kng_as_published"),
+        code=code_of("table.py", "reproduction.tables.losses", "geodp.mechanisms.kng_as_published"),
         lock=LOCK,
     message:
         "{wildcards.study}: search for large privacy losses"
@@ -69,7 +69,7 @@ rule neighbour_ratios:
         data_radius=settings("data_radius"),
         settings=settings("neighbours"),
         seed=config["seed"],
-        code=code("neighbour_ratios.py", "geodp.mechanisms.kng_as_published"),
+        code=code_of("neighbour_ratios.py", "geodp.mechanisms.kng_as_published"),
         lock=LOCK,
     message:
         "{wildcards.study}: compare pairs of neighbouring data sets"

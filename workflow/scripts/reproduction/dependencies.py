@@ -42,7 +42,7 @@ def code(script, *chosen, folder=SCRIPTS):
     """
     digest = hashlib.sha256()
     for path in needed(script, *chosen, folder=folder):
-        digest.update(f"{path.relative_to(folder)}\n{_content(path)}\n".encode())
+        digest.update(f"{path.relative_to(folder)}\n{_read(path)[0]}\n".encode())
     return digest.hexdigest()[:16]
 
 
@@ -63,12 +63,6 @@ def needed(script, *chosen, folder=SCRIPTS):
     return sorted(found)
 
 
-@cache
-def _syntax(path):
-    """Syntax tree of a file."""
-    return ast.parse(path.read_text(encoding="utf-8"))
-
-
 def _statements(node):
     """Statements below a node, nested ones included."""
     for name in ("body", "orelse", "finalbody", "handlers", "cases"):
@@ -78,36 +72,40 @@ def _statements(node):
 
 
 @cache
-def _content(path):
-    """Digest of the syntax of a file without what only readers see."""
-    tree = _syntax(path)
-    for node in [tree, *_statements(tree)]:
+def _read(path):
+    """Digest of the syntax of a file without what only readers see, and its import statements.
+
+    Not the syntax itself: trees of all files would slow the collection of garbage.
+    """
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    nodes = [tree, *_statements(tree)]
+    for node in nodes:
         if isinstance(node, DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
             del node.body[0]
-    return hashlib.sha256(ast.dump(tree).encode()).hexdigest()
+    imports = [node for node in nodes if isinstance(node, (ast.Import, ast.ImportFrom))]
+    return hashlib.sha256(ast.dump(tree).encode()).hexdigest(), imports
 
 
 @cache
 def _imported(path, folder):
     """Files named by the import statements of a file, those within functions included."""
     found = set()
-    for node in _statements(_syntax(path)):
+    for node in _read(path)[1]:
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
+        else:
             module = node.module
             if node.level:
                 parents = path.relative_to(folder).parts[: -node.level]
                 module = ".".join([*parents, *([module] if module else [])])
             # A name imported from a package may be one of its modules.
             names = [module, *(f"{module}.{alias.name}" for alias in node.names)]
-        else:
-            continue
         for name in names:
             found.update(_files(name, folder))
     return found
 
 
+@cache
 def _files(name, folder):
     """File of a module and of its packages, which importing it runs too."""
     parts = name.split(".")

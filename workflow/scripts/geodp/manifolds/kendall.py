@@ -5,7 +5,6 @@ All are complex projective spaces.  `KendallPlanarShapes` keeps every landmark;
 """
 
 import numpy as np
-from scipy.linalg import helmert
 
 from geodp.errors import DataError
 from geodp.manifolds.unit_norm import (
@@ -129,6 +128,9 @@ class KendallPlanarShapes(ComplexProjectiveSpace):
     norm_word = "size"
 
     def __init__(self, landmarks: int):
+        # As long to import as all manifolds together.
+        from scipy.linalg import helmert
+
         # Centred configurations have one complex dimension less.
         super().__init__(landmarks - 1)
         self.name = f"planar shapes of {landmarks} landmarks"

@@ -7,7 +7,6 @@ from math import isqrt
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 
 from geodp.errors import DataError
 from geodp.mechanisms.budgets import parse_budget
@@ -87,6 +86,8 @@ def epsilon_of_rho(rho, delta):
     For every ``alpha > 1`` one has (eps, delta)-privacy with
     ``eps = alpha rho + (log(1 / (alpha delta))) / (alpha - 1) + log(1 - 1 / alpha)``.
     """
+    # As long to import as the rest of a release, and of no use to a pure one.
+    from scipy.optimize import minimize_scalar
 
     def at(log_excess):
         excess = np.exp(log_excess)

@@ -15,7 +15,7 @@ from geodp.release.accounting import PrivacyBudget
 from geodp.release.assumptions import Assumptions
 from geodp.release.bands import band_radii, simulated_errors
 from geodp.release.draw import run_plan
-from geodp.release.planning import plan_release
+from geodp.release.needed import planned
 from geodp.release.subjects import ONE_EACH, subject_records
 from geodp.samplers.integer_choice import generator_bits
 
@@ -119,7 +119,7 @@ class CertifiedMechanism(Mechanism):
 
     def plan(self, budgets):
         """The plan of a release at a budget."""
-        return plan_release(self.assumptions, PrivacyBudget(budgets[ALL]))
+        return planned(self.assumptions, PrivacyBudget(budgets[ALL]))
 
     def band(self, budgets, parameters, covariates, level):
         """Radii (m,) of balls about predictions of one draw that hold the true ones.

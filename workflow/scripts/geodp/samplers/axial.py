@@ -14,7 +14,6 @@ profile is.
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.interpolate import make_interp_spline
 from scipy.special import logsumexp
 
 from geodp.samplers.base import inverted, log_sphere_area
@@ -195,6 +194,9 @@ def _across(axis):
 
 def _interpolate(values, nodes, places):
     """Cubic interpolation along both last axes, from values at ``nodes`` to ``places``."""
+    # Imported here since it is slow to import.
+    from scipy.interpolate import make_interp_spline
+
     first, second = (
         make_interp_spline(node, np.eye(len(node)), k=3)(place)
         for node, place in zip(nodes, places, strict=True)

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from scipy.stats import rankdata
 
 from geodp.errors import DataError
 from reproduction.claims.selection import column_of
@@ -406,10 +405,10 @@ def rank_correlation(claim, table, rng, replicates, other):
     shared = mine.reset_index().merge(theirs.reset_index(), on=keys, suffixes=("", "_other"))
     if len(shared) < 3:
         raise NotEvaluated(f"the studies share {len(shared)} points, and three are needed")
-    first = rankdata(values[:, shared["index"]], axis=1)
-    second = rankdata(other_values[:, shared["index_other"]], axis=1)
-    first -= np.mean(first, axis=1, keepdims=True)
-    second -= np.mean(second, axis=1, keepdims=True)
+    first = pd.DataFrame(values[:, shared["index"]]).rank(axis=1).to_numpy()
+    second = pd.DataFrame(other_values[:, shared["index_other"]]).rank(axis=1).to_numpy()
+    first = first - np.mean(first, axis=1, keepdims=True)
+    second = second - np.mean(second, axis=1, keepdims=True)
     with np.errstate(invalid="ignore"):
         found = np.sum(first * second, axis=1) / np.sqrt(
             np.sum(first**2, axis=1) * np.sum(second**2, axis=1)

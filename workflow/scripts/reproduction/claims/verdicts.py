@@ -369,7 +369,7 @@ def _origin(claim, tables, name):
         found = tables.get((claim["study"], table))
         if found is not None and name in found.columns and len(found):
             found = of_mechanism(found, claim["mechanism"])
-            return ", ".join(dict.fromkeys(str(value) for value in found[name].dropna()))
+            return ", ".join(dict.fromkeys(map(str, found[name].dropna().unique())))
     return ""
 
 

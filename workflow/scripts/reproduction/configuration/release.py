@@ -1,14 +1,15 @@
 """Settings of a release in place of a configuration of studies: `snakemake release`."""
 
-from geodp.release.settings import ReleaseSettings, read_settings
-
-# Keys of releases that no configuration of studies has.
-KEYS = set(ReleaseSettings.model_fields) - {"name", "data"}
-
 
 def describes_release(given):
     """Whether given settings are those of a release."""
-    return bool(KEYS & set(given)) and "studies" not in given
+    if "studies" in given:
+        return False
+    # As long to import as a study takes to plan its jobs.
+    from geodp.release.settings import ReleaseSettings
+
+    # Keys of releases that no configuration of studies has.
+    return bool((set(ReleaseSettings.model_fields) - {"name", "data"}) & set(given))
 
 
 def without_studies(path):
@@ -19,6 +20,8 @@ def without_studies(path):
     DataError
         One sentence with the file and the path of the key.
     """
+    from geodp.release.settings import read_settings
+
     return {
         "name": read_settings(path).name,
         "seed": 0,

@@ -4,7 +4,6 @@ from decimal import Decimal
 
 import numpy as np
 import pandas as pd
-from scipy.stats import sem
 
 from geodp.evaluation import (
     mean_prediction_distances,
@@ -149,12 +148,15 @@ def _errors(model, draws, data, found, names):
     for index in range(count):
         # Draws at one footpoint are dependent, so footpoints are the independent units.
         by_footpoint = np.mean(squared[index].reshape((len(squared[index]), -1)), axis=-1)
-        relative = sem(by_footpoint) / np.mean(by_footpoint) if len(by_footpoint) > 1 else np.nan
+        relative = np.nan
+        if (footpoints := len(by_footpoint)) > 1:
+            error = np.std(by_footpoint, ddof=1) / np.sqrt(footpoints)
+            relative = error / np.mean(by_footpoint)
         yield {
             "data_set": index,
             **sampled_by(draws, names),
             "draws": squared[index].size,
-            "footpoints": len(by_footpoint),
+            "footpoints": footpoints,
             "mean_squared_error": np.mean(squared[index]),
             "log_error_standard_error": relative,
             "non_private_mean_squared_error": least[index],
