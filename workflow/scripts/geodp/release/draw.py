@@ -54,7 +54,7 @@ class Released:
     moments: np.ndarray
 
 
-def run_plan(plan, records, bits):
+def run_plan(plan, records, bits, shared=None):
     """Run the stages of a plan.
 
     Parameters
@@ -64,12 +64,16 @@ def run_plan(plan, records, bits):
     bits : callable
         From a count to an integer of so many random bits, such as
         `geodp.samplers.integer_choice.system_bits`.
+    shared : dict, optional
+        Choices among points of the whole support, by stage. Studies that draw several times from
+        the same records give the same one, empty at first, so that points are scored once.
 
     Returns
     -------
     Released
     """
     assumptions = plan.assumptions
+    shared = {} if shared is None else shared
     state, number = np.array(assumptions.support.origin), float(assumptions.subjects)
     moments, covariance = EVEN.moments, None
     for stage in plan.stages:
@@ -78,7 +82,12 @@ def run_plan(plan, records, bits):
         elif isinstance(stage, MomentsStage):
             moments = _moments(assumptions, stage, records, number, bits)
         elif isinstance(stage, PointsStage):
-            state, covariance = _chosen(assumptions, stage, records, state, bits), None
+            # Points of the whole support do not depend on the state.
+            made = shared if stage.radii is None else {}
+            if stage not in made:
+                made[stage] = _choice(assumptions, stage, records, state)
+            states, choice = made[stage]
+            state, covariance = states[choice.draw(bits)], None
         else:
             means = _noisy_means(assumptions, stage, records, state, number, bits)
             change, covariance = stage.change(
@@ -118,8 +127,8 @@ def _moments(assumptions, stage, records, number, bits):
     return stage.moments(np.array(noisy) / number, number, changes)
 
 
-def _chosen(assumptions, stage, records, state, bits):
-    """The state after an exact choice among public points."""
+def _choice(assumptions, stage, records, state):
+    """Public points, and an exact choice among them by their losses."""
     support = assumptions.support
     if stage.radii is None:
         states, volumes = support.even_points(stage.points)
@@ -129,8 +138,7 @@ def _chosen(assumptions, stage, records, state, bits):
     used = np.flatnonzero(weights > 0)
     scores = loss_sums(assumptions, records, states[used], stage.clip)
     rate = stage.epsilon / (assumptions.changes * LOSS_LATTICE)
-    choice = ExactChoice(weights[used].tolist(), scores.tolist(), rate)
-    return states[used[choice.draw(bits)]]
+    return states[used], ExactChoice(weights[used].tolist(), scores.tolist(), rate)
 
 
 def pattern(support, centre, stage):
