@@ -53,6 +53,7 @@ COSTS = {
     "benchmark": 120.0,
     "utility": 60.0,
     "comparison": 20.0,
+    "aims": 200.0,
     "": 1.5,
 }
 
