@@ -61,7 +61,8 @@ def _aims(cells, earlier, aims):
     chance = np.hypot(relative, cells["certified_error"] / cells["certified"])
     yield _table(
         "error over that of the certified distribution",
-        cells[cells["certified_data_sets"] > 0],
+        cells,
+        cells["certified_data_sets"] > 0,
         aims["times_distribution"],
         ratio,
         ratio * chance,
@@ -76,19 +77,21 @@ def _aims(cells, earlier, aims):
     chance = np.hypot(relative, before["standard_error"] / before["error"])
     yield _table(
         "error over that of the earlier release",
-        cells[cells["of_utility"] & ratio.notna()],
+        cells,
+        cells["of_utility"] & ratio.notna(),
         1.0,
         ratio,
         ratio * chance,
     )
     for aim, key in (("error", "error"), ("error beside a prototype's", "prototype")):
         wanted = cells[f"wanted_{key}"]
-        yield _table(aim, cells[wanted.notna()], wanted, cells["released"], cells["released_error"])
+        yield _table(aim, cells, wanted.notna(), wanted, cells["released"], cells["released_error"])
     # Plans are for covariates that are spread evenly.
     ratio = cells["released"] / cells["predicted"]
     yield _table(
         "deviation of the error from the plan's",
-        cells[cells["covariates"] == "even"],
+        cells,
+        cells["covariates"] == "even",
         aims["deviation"],
         np.abs(ratio - 1.0),
         ratio * relative,
@@ -96,20 +99,22 @@ def _aims(cells, earlier, aims):
     wanted = cells["wanted_seconds"]
     yield _table(
         "seconds of a release",
-        cells[wanted.notna()],
+        cells,
+        wanted.notna(),
         wanted,
         cells["release_seconds"],
         cells["release_seconds_error"],
     )
-    yield _table("seconds of a plan", cells, aims["plan_seconds"], cells["plan_seconds"], 0.0)
-
-
-def _table(aim, cells, wanted, measured, standard_error):
-    """Rows of one aim; columns of all cells are aligned with those that it is about."""
-    found = cells[[*CELL, "data_sets", "stages"]].assign(
-        aim=aim, wanted=wanted, measured=measured, standard_error=standard_error
+    yield _table(
+        "seconds of a plan", cells, cells.index, aims["plan_seconds"], cells["plan_seconds"], 0.0
     )
-    return found[["aim", *CELL, "wanted", "measured", "standard_error", "data_sets", "stages"]]
+
+
+def _table(aim, cells, about, wanted, measured, standard_error):
+    """Rows of one aim, which is about some of the cells."""
+    found = cells.assign(aim=aim, wanted=wanted, measured=measured, standard_error=standard_error)
+    columns = ["aim", *CELL, "wanted", "measured", "standard_error", "data_sets", "stages"]
+    return found.loc[about, columns]
 
 
 def page(table, load):
