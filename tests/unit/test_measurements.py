@@ -199,7 +199,7 @@ def test_aims(measured, monkeypatch, tmp_path):
 
 @pytest.mark.parametrize(
     ("measured", "said"),
-    [(0.87, "reached"), (0.89, "undecided"), (1.11, "undecided"), (1.2, "missed by 20%")],
+    [(0.87, "reached"), (0.89, "undecided"), (1.11, "undecided"), (1.2, "missed by 0.20")],
 )
 def test_a_verdict_leaves_room_for_chance(measured, said):
     assert verdict(measured, 0.06, 1.0) == said

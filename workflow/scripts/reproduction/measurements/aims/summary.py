@@ -50,7 +50,7 @@ def verdict(measured, standard_error, wanted):
     if measured + MARGIN * standard_error <= wanted:
         return REACHED
     if measured - MARGIN * standard_error > wanted:
-        return f"{MISSED} by {measured / wanted - 1.0:.0%}"
+        return f"{MISSED} by {number(measured - wanted)}"
     return UNDECIDED
 
 
