@@ -11,6 +11,8 @@ from geodp.release import bands
 from geodp.release.planning import ReleasePlan
 from geodp.release.stages import PointsStage
 from reproduction.configuration import validate
+from reproduction.measurements.aims import releases as aimed
+from reproduction.measurements.aims.summary import verdict
 from reproduction.measurements.audit import losses, sensitivity
 from reproduction.measurements.benchmark import sizes
 from reproduction.measurements.comparison import mechanisms
@@ -68,6 +70,15 @@ UTILITY = settings_of(
         "chains": {"pilots": CHAINS, "weighted": CHAINS, "most_steps": 8},
         "comparison": {"cells": {"S^2": [[20, 8.0]]}, "data_sets": 2, "draws": 2},
         "coverage": {"releases": 3},
+        "aims": {
+            "data_sets": {"records": 40, "least": 2, "most": 2},
+            "cells": {
+                "S^2": [
+                    {"n": 20, "budget": {"epsilon": "8"}, "error": 1e-9, "prototype": 3.0},
+                    {"n": 20, "budget": {"epsilon": "8"}, "covariates": [2, 5], "seconds": 600},
+                ]
+            },
+        },
     },
 )
 
@@ -146,13 +157,14 @@ def test_benchmark(measured, monkeypatch, tmp_path):
     assert "100 times in two dimensions" in made["text"]
 
 
-def test_utility(measured, monkeypatch):
-    def plan(assumptions, budget):
-        """One stage, in place of a search for the best ones."""
-        stage = PointsStage.of(budget.exact, budget.unit, 64, 0.1)
-        return ReleasePlan(assumptions, budget, (stage,), 0.2, 0.1, 0.5)
+def one_stage(assumptions, budget):
+    """A plan of one stage, in place of a search for the best ones."""
+    stage = PointsStage.of(budget.exact, budget.unit, 64, 0.1)
+    return ReleasePlan(assumptions, budget, (stage,), 0.2, 0.1, 0.5)
 
-    monkeypatch.setattr(releases, "plan_release", plan)
+
+def test_utility(measured, monkeypatch):
+    monkeypatch.setattr(releases, "plan_release", one_stage)
     tables = measured("utility.releases", settings=UTILITY, space="S^2", number=20, rats=RATS)
     made = summarised("utility", tables=tables, shown=[8.0])
     assert made["csv"]["mechanism"].nunique() == 5
@@ -187,3 +199,30 @@ def test_coverage_says_whether_it_is_as_wanted():
     assert "which is within 1.5 points" in summary.page(table)
     table["coverage"] -= [0.016, 0.0]
     assert "-1.6 points (S^2, 90 % at 0), **which is not** within 1.5" in summary.page(table)
+
+
+def test_aims(measured, monkeypatch, tmp_path):
+    monkeypatch.setattr(aimed, "plan_release", one_stage)
+    tables = measured("aims.releases", settings=UTILITY, space="S^2", number=20, rats=RATS)
+    earlier = tmp_path / "earlier.csv"
+    earlier.write_text("space,n,epsilon,error,standard_error\nS^2,20,8,1e-9,0\n")
+    made = summarised("aims", tables=tables, earlier=earlier, aims=UTILITY["aims"])
+    found = made["csv"].set_index(["aim", "covariates"])
+    # The cell with a wish is that of the utility, too: its budgets are equal.
+    assert found.index.is_unique
+    even = found.xs("even", level="covariates")["verdict"]
+    assert even["error"].startswith("missed by ")
+    assert even["error over that of the earlier release"].startswith("missed by ")
+    assert even["error beside a prototype's"] == "reached"
+    assert "error over that of the certified distribution" in even
+    assert found["verdict"]["seconds of a release", "Beta(2, 5)"] == "reached"
+    assert "deviation of the error from the plan's" not in found.xs("Beta(2, 5)", level=1).index
+    assert "nan" not in made["text"]
+
+
+@pytest.mark.parametrize(
+    ("measured", "said"),
+    [(0.87, "reached"), (0.89, "undecided"), (1.11, "undecided"), (1.2, "missed by 0.20")],
+)
+def test_a_verdict_leaves_room_for_chance(measured, said):
+    assert verdict(measured, 0.06, 1.0) == said

@@ -12,7 +12,7 @@ from geodp import Assumptions, PrivacyBudget, ReleasePlan, plan_release, release
 from geodp.errors import DataError
 from geodp.manifolds.registry import make_manifold
 from geodp.manifolds.sphere import Sphere
-from geodp.release import contributions, release
+from geodp.release import contributions, draw, release
 from geodp.release.accounting import CONCENTRATED, PURE
 from geodp.release.assumptions import ADD_OR_REMOVE, REPLACE
 from geodp.release.contributions import LOSS_LATTICE
@@ -474,3 +474,25 @@ def test_a_geodesic_along_a_logarithm(tmp_path):
     for bad in (0.0, -1.0):
         with pytest.raises(DataError, match="positive ones where their logarithm is taken"):
             found.predict([30.0, bad])
+
+
+def test_draws_that_share_choices_are_those_of_the_plan(monkeypatch):
+    plan = made_plan(assumed())
+    rng = np.random.default_rng(3)
+    records = subject_records(
+        plan.assumptions, rng.uniform(*RANGE, NUMBER), SPHERE.random_point(rng, (NUMBER,)), ONE_EACH
+    )
+    shared, scored = {}, []
+    loss_sums = draw.loss_sums
+
+    def counted(*arguments):
+        scored.append(len(arguments[2]))
+        return loss_sums(*arguments)
+
+    together, apart = (generator_bits(np.random.default_rng(4)) for _ in range(2))
+    alone = [run_plan(plan, records, apart).state for _ in range(3)]
+    monkeypatch.setattr(draw, "loss_sums", counted)
+    found = [run_plan(plan, records, together, shared).state for _ in range(3)]
+    np.testing.assert_array_equal(found, alone)
+    # The whole support once, and the finer points about the state in every draw.
+    assert len(scored) == 1 + 3

@@ -1,4 +1,4 @@
-"""Simulated releases, mechanisms side by side and coverage, on few subjects and in no time."""
+"""Simulated releases, mechanisms side by side, coverage and aims, on few subjects."""
 
 import shutil
 
@@ -17,6 +17,7 @@ CELLS = {"S^2": [[20, 8.0], [30, 8.0]], "rats": [[20, 8.0]]}
 MECHANISMS = {
     *("certified distribution", "certified release", "as published", "no privacy", "without data"),
 }
+TARGETS = ("utility", "comparison", "coverage", "aims")
 FORMATS = ("csv", "md", "pdf", "svg", "png")
 
 
@@ -37,6 +38,11 @@ def tiny(settings):
     settings["comparison"] = {"cells": CELLS, "data_sets": 2, "draws": 2}
     spaces = settings["coverage"]["spaces"]
     settings["coverage"] |= {"releases": 2, "spaces": {"R^3": spaces["R^3"]}}
+    settings["aims"]["data_sets"] = {"records": 80, "least": 2, "most": 3}
+    settings["aims"]["cells"] = {
+        "S^2": [{"n": 20, "budget": {"epsilon": "8"}, "error": 1e-9}],
+        "rats": [{"n": 20, "budget": {"rho": "1", "delta": "1e-6"}, "error": 3.0}],
+    }
     return settings
 
 
@@ -44,7 +50,7 @@ def tiny(settings):
 def simulated(apart):
     """A checkout with all three targets run to their end."""
     checkout = apart("utility", tiny)
-    checkout.run("utility", "comparison", "coverage")
+    checkout.run(*TARGETS)
     return checkout
 
 
@@ -65,9 +71,7 @@ def compared(folder):
 
 def test_files_are_those_promised(folder):
     expected = {f"utility.{suffix}" for suffix in FORMATS}
-    expected |= {
-        f"{name}.{suffix}" for name in ("comparison", "coverage") for suffix in FORMATS[:2]
-    }
+    expected |= {f"{name}.{suffix}" for name in TARGETS[1:] for suffix in FORMATS[:2]}
     assert {path.name for path in folder.iterdir() if path.is_file()} == expected
     assert [path.name for path in folder.parent.iterdir()] == ["utility"]
     for log in (folder / "logs").iterdir():
@@ -75,7 +79,7 @@ def test_files_are_those_promised(folder):
 
 
 def test_nothing_is_left_to_do(simulated):
-    assert "Nothing to be done" in simulated.run("--dry-run", "utility", "comparison", "coverage")
+    assert "Nothing to be done" in simulated.run("--dry-run", *TARGETS)
 
 
 @pytest.mark.parametrize(
@@ -200,3 +204,11 @@ def test_words_and_figures_say_what_holds(folder):
         assert "not hold" in text
     picture = (folder / "utility.svg").read_text()
     assert "as published: its budget does not hold" in picture
+
+
+def test_aims_have_verdicts(folder):
+    found = pd.read_csv(folder / "aims.csv").set_index(["aim", "space"])["verdict"]
+    # What nothing reaches, and what everything does.
+    assert found["error", "S^2"].startswith("missed by ")
+    assert found["error", "rats"] == "reached"
+    assert "| rats | 20 | rho 1 | even | 3 |" in (folder / "aims.md").read_text()

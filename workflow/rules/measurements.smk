@@ -154,3 +154,28 @@ def coverage_parts(wildcards):
     return [
         f"{UTILITY_RESULTS}/coverage/{space}.csv" for space in spaces_by_file("utility", "coverage")
     ]
+
+
+def aims_cells(settings):
+    """Pairs of space, as in names of files, and n in which something is wanted."""
+    found = [(name, n) for name, each in settings["utility"]["releases"].items() for n in each["n"]]
+    found += [
+        (name, cell["n"]) for name, some in settings["aims"]["cells"].items() for cell in some
+    ]
+    return {(re.sub("[^a-z0-9]", "", name.lower()), n): name for name, n in found}
+
+
+def aims_parts(wildcards):
+    """Tables of all spaces and n with aims."""
+    cells = aims_cells(settings_of("utility"))
+    return [f"{UTILITY_RESULTS}/aims/{space}_n{number}.csv" for space, number in cells]
+
+
+def aims_arguments(wildcards):
+    """Arguments of a job on one space and n: the settings of that space and of its parts."""
+    settings, number = settings_of("utility"), int(wildcards.number)
+    name = aims_cells(settings)[wildcards.space, number]
+    known = settings["spaces"] | settings["aims"]["spaces"]
+    parts = part_of("utility", "seed", "chains", "aims") | {"spaces": {name: known[name]}}
+    parts["utility"] = {"releases": settings["utility"]["releases"]}
+    return {"settings": parts, "space": name, "number": number}

@@ -120,3 +120,33 @@ use rule comparison as coverage with:
         arguments={},
     message:
         "coverage: write the table"
+
+
+# What is wanted of releases, beside what is measured, `snakemake aims`.
+# In: config/utility.yaml, resources/earlier_release.csv. Out: results/utility/aims.csv and .md.
+use rule utility_cells as aims_cells with:
+    output:
+        f"{UTILITY_RESULTS}/aims/{{space}}_n{{number}}.csv",
+    log:
+        f"{UTILITY_RESULTS}/logs/aims_{{space}}_n{{number}}.log",
+    params:
+        **measurement("aims.releases"),
+        arguments=aims_arguments,
+    message:
+        "aims: releases on {wildcards.space}, n = {wildcards.number}"
+
+
+use rule comparison as aims with:
+    input:
+        tables=aims_parts,
+        earlier=shipped("resources/earlier_release.csv"),
+    output:
+        csv=f"{UTILITY_RESULTS}/aims.csv",
+        text=f"{UTILITY_RESULTS}/aims.md",
+    log:
+        f"{UTILITY_RESULTS}/logs/aims.log",
+    params:
+        **measurement("aims.summary", "summarise.py"),
+        arguments=lambda wildcards: {"aims": settings_of("utility")["aims"]},
+    message:
+        "aims: write the verdicts"

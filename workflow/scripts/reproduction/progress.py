@@ -54,6 +54,7 @@ COSTS = {
     "utility": 60.0,
     "comparison": 20.0,
     "coverage": 150.0,
+    "aims": 200.0,
     "": 1.5,
 }
 

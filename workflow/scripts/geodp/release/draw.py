@@ -54,7 +54,7 @@ class Released:
     moments: np.ndarray
 
 
-def run_plan(plan, records, bits, kept=None):
+def run_plan(plan, records, bits, shared=None):
     """Run the stages of a plan.
 
     Parameters
@@ -64,15 +64,16 @@ def run_plan(plan, records, bits, kept=None):
     bits : callable
         From a count to an integer of so many random bits, such as
         `geodp.samplers.integer_choice.system_bits`.
-    kept : dict, optional
-        Keeps the losses at the points of a first stage, for further draws of the same plan from
-        the same records.
+    shared : dict, optional
+        Choices among points of the whole support, by stage. Studies that draw several times from
+        the same records give the same one, empty at first, so that points are scored once.
 
     Returns
     -------
     Released
     """
     assumptions = plan.assumptions
+    shared = {} if shared is None else shared
     state, number = np.array(assumptions.support.origin), float(assumptions.subjects)
     moments, covariance = EVEN.moments, None
     for stage in plan.stages:
@@ -81,7 +82,12 @@ def run_plan(plan, records, bits, kept=None):
         elif isinstance(stage, MomentsStage):
             moments = _moments(assumptions, stage, records, number, bits)
         elif isinstance(stage, PointsStage):
-            state, covariance = _chosen(assumptions, stage, records, state, bits, kept), None
+            # Points of the whole support do not depend on the state.
+            made = shared if stage.radii is None else {}
+            if stage not in made:
+                made[stage] = _choice(assumptions, stage, records, state)
+            states, choice = made[stage]
+            state, covariance = states[choice.draw(bits)], None
         else:
             means = _noisy_means(assumptions, stage, records, state, number, bits)
             change, covariance = stage.change(
@@ -121,21 +127,8 @@ def _moments(assumptions, stage, records, number, bits):
     return stage.moments(np.array(noisy) / number, number, changes)
 
 
-def _chosen(assumptions, stage, records, state, bits, kept):
-    """The state after an exact choice among public points."""
-    if stage.radii is not None:
-        states, choice = _choice(assumptions, stage, records, state)
-    else:
-        # The points do not depend on the state.
-        kept = {} if kept is None else kept
-        if stage not in kept:
-            kept[stage] = _choice(assumptions, stage, records, None)
-        states, choice = kept[stage]
-    return states[choice.draw(bits)]
-
-
 def _choice(assumptions, stage, records, state):
-    """Public points of a stage, and the choice among them."""
+    """Public points, and an exact choice among them by their losses."""
     support = assumptions.support
     if stage.radii is None:
         states, volumes = support.even_points(stage.points)

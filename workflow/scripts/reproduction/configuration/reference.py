@@ -19,7 +19,7 @@ TITLES = {
     "config": "`config/config.yaml`, or a file of yours: `--configfile mine.yaml`",
     "audit": "`config/audit.yaml`: `./run snakemake audit`",
     "benchmark": "`config/benchmark.yaml`: `./run snakemake benchmark`",
-    "utility": "`config/utility.yaml`: `./run snakemake utility` and `./run snakemake comparison`",
+    "utility": "`config/utility.yaml`: targets `utility`, `comparison`, `coverage` and `aims`",
     "release": "a release, such as `config/release.example.yaml`: `geodp release FILE`",
 }
 

@@ -20,8 +20,14 @@ NOT_PRIVATE_STYLE = {"color": "0.1", "linestyle": "-", "linewidth": 0.8, "zorder
 WITHOUT_DATA_STYLE = {"color": "0.1", "linestyle": (0, (1, 4)), "linewidth": 1.2, "zorder": 2}
 
 RELEASED_STYLE = {"linestyle": "-", "linewidth": 0.6, "zorder": 5}
-RELEASED_MARKER = {"marker": "x", "markersize": 6, "linestyle": "", "zorder": 5}
-NOISY_MARKER = RELEASED_MARKER | {"marker": "o", "markersize": 4, "markerfacecolor": "white"}
+RELEASED_MARKER = {
+    "marker": "x",
+    "markersize": 8,
+    "markeredgewidth": 2,
+    "linestyle": "",
+    "zorder": 5,
+}
+NOISY_MARKER = RELEASED_MARKER | {"marker": "o", "markersize": 5, "markerfacecolor": "white"}
 
 COLUMNS = 2
 
@@ -54,17 +60,22 @@ def draw(table, shown):
     for panel in axes[-1]:
         panel.set_xlabel("number of subjects $n$")
     handles = [
-        Line2D([], [], label=rf"certified distribution, $\epsilon$ = {budget:g}", **style.keywords)
+        Line2D(
+            [],
+            [],
+            label=rf"certified distribution (by chains), $\epsilon$ = {budget:g}",
+            **style.keywords,
+        )
         for budget, style in sorted(styles.items())
     ]
     handles += [
-        Line2D([], [], **HOLLOW, label="hollow: noise"),
+        Line2D([], [], **HOLLOW, label="hollow, or a small ring: noise"),
         Line2D(
             [],
             [],
             color="0.3",
             **RELEASED_MARKER | RELEASED_STYLE,
-            label="certified release, drawn exactly",
+            label="release, at some $n$ (colour: $\\epsilon$)",
         ),
         Line2D([], [], **NOT_PRIVATE_STYLE, label="least squares, not private"),
         Line2D([], [], **WITHOUT_DATA_STYLE, label="drawn without looking at the data"),

@@ -131,8 +131,12 @@ class Space:
             **vars(scales),
         )
 
-    def simulate(self, rng, data_sets, number):
-        """Covariates (data_sets, n), from 0 to 1, and points (data_sets, n, *point_shape)."""
+    def simulate(self, rng, data_sets, number, beta=None):
+        """Covariates (data_sets, n), from 0 to 1, and points (data_sets, n, *point_shape).
+
+        Covariates are those of the outlines; else evenly spaced, or draws from the Beta
+        distribution with the parameters ``beta``.
+        """
         manifold = self.manifold
         covariates = np.empty((data_sets, number))
         points = np.empty((data_sets, number, *manifold.point_shape), dtype=manifold.dtype)
@@ -146,7 +150,10 @@ class Space:
                 covariates[:, block] = (found.ages - AGES[0]) / (AGES[1] - AGES[0])
                 points[:, block] = manifold.from_landmarks(found.outlines)
                 continue
-            covariates[:, block] = np.linspace(*COVARIATE_RANGE, number)[block]
+            if beta is None:
+                covariates[:, block] = np.linspace(*COVARIATE_RANGE, number)[block]
+            else:
+                covariates[:, block] = rng.beta(*beta, size=covariates[:, block].shape)
             x = manifold.expand(covariates[:, block] - 0.5)
             clean = manifold.exp(self.footpoint, x * self.shooting_vector)
             noise = self.settings["residual_scale"] * manifold.random_tangent(rng, clean)
@@ -318,7 +325,8 @@ def draw_releases(rng, planned, data, data_sets, draws):
     bits, found = generator_bits(rng), []
     for x, y in zip(data.covariates[:data_sets], data.points[:data_sets], strict=True):
         records = subject_records(planned.assumptions, x, y, ONE_EACH)
-        found.append([run_plan(planned, records, bits).state for _ in range(draws)])
+        shared: dict = {}
+        found.append([run_plan(planned, records, bits, shared).state for _ in range(draws)])
     footpoints, shooting_vectors = np.moveaxis(np.array(found), 2, 0)
     return Drawn(footpoints, shooting_vectors, _stage_names(planned))
 

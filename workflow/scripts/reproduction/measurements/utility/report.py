@@ -2,10 +2,19 @@
 
 import numpy as np
 
-from reproduction.measurements.utility.releases import CERTIFIED, NOT_PRIVATE, PUBLISHED, RELEASED
+from reproduction.measurements.utility.releases import (
+    CERTIFIED,
+    NOT_PRIVATE,
+    PUBLISHED,
+    RELEASED,
+    WITHOUT_DATA,
+)
 from reproduction.measurements.words import cell, number
 
 CELL = ["space", "budget", "n"]
+
+# What stands beside releases in their table.
+BESIDE = (CERTIFIED, PUBLISHED, NOT_PRIVATE, WITHOUT_DATA)
 
 # An error without privacy is nearly reached when a release's is this many times as large.
 NEARLY = 1.5
@@ -40,7 +49,7 @@ def paragraph(table):
         "",
         "Releases:",
         "",
-        *_of_all_releases(_releases(table)),
+        *_of_releases(table),
         "",
         "The certified distribution, if it could be drawn from exactly:",
         "",
@@ -126,40 +135,26 @@ def _largest(cases, deviation):
     return f"{deviation[worst]:+.0%} ({cell(cases.loc[worst])})"
 
 
-def _releases(table):
-    """Rows of releases, beside them the errors of the certified distribution."""
-    released = table[table["mechanism"] == RELEASED]
-    exact = table[table["mechanism"] == CERTIFIED].set_index(CELL)["curve_error"]
-    cells = released.set_index(CELL).index
-    return released.assign(exact=exact.reindex(cells).to_numpy()).reset_index(drop=True)
-
-
-def _of_all_releases(released):
-    if not len(released):
+def _of_releases(table):
+    """Lines of a table of releases, beside them the errors of all else in their cells."""
+    found = table[table["mechanism"] == RELEASED]
+    if not len(found):
         return ["None were drawn."]
-    return [_of_releases(*each) for each in released.groupby("space", sort=False)]
-
-
-def _of_releases(name, part):
-    """One item of a list: how releases compare with the distribution and with predictions."""
-    useful = part[~part["is_noise"].astype(bool)]
-    if not len(useful):
-        return f"* {name}: noise in all {len(part)} cells."
-    ratio = useful["curve_error"] / useful["exact"]
-    deviation = useful["curve_error"] / useful["predicted"] - 1.0
-    return (
-        f"* {name}: more than noise in {len(useful)} of {len(part)} cells ({_budgets(useful)}); "
-        f"there the error is {number(ratio.min())} to {number(ratio.max())} times that of the "
-        "certified distribution. It deviates from what the planner predicts by "
-        f"{_largest(useful, deviation)} at most, {np.sqrt(np.mean(deviation**2)):.0%} in root "
-        f"mean square, with standard errors of {useful['relative_standard_error'].median():.0%}."
-    )
-
-
-def _budgets(useful):
-    return "; ".join(
-        f"budget {budget:g} from {_first(some['n'])}" for budget, some in useful.groupby("budget")
-    )
+    lines = [
+        f"| space | n | budget | release | predicted | {' | '.join(BESIDE)} |",
+        f"| --- | --- | --- | --- | --- | {' | '.join('---' for _ in BESIDE)} |",
+    ]
+    for _, case in found.iterrows():
+        same = table[(table["space"] == case["space"]) & (table["n"] == case["n"])]
+        same = same[same["budget"].isna() | (same["budget"] == case["budget"])]
+        errors = same.set_index("mechanism")["curve_error"]
+        values = [case["curve_error"], case["predicted"], *errors[list(BESIDE)]]
+        said = [number(value) for value in values]
+        if case["is_noise"]:
+            said[0] += " (noise)"
+        place = f"{case['space']} | {case['n']:,} | {case['budget']:g}"
+        lines.append(f"| {place} | {' | '.join(said)} |")
+    return lines
 
 
 def _of_samplers(certified, published):
