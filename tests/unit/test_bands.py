@@ -24,7 +24,8 @@ def releases_on(space, releases):
 @pytest.mark.slow
 @pytest.mark.parametrize("space", SETTINGS["coverage"]["spaces"])
 def test_bands_hold_the_true_prediction_as_often_as_they_say(space):
-    releases = 150
+    # So many that bands which always hold fail, too.
+    releases = 200
     away, radii = releases_on(space, releases)
     shares = np.mean(away[:, None] <= radii, axis=0)
     for level, found in zip(LEVELS, shares, strict=True):

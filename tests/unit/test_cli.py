@@ -94,6 +94,14 @@ def test_a_plan_says_what_the_ledger_would_have_left(holder, capsys):
     assert f"{place} has 3 epsilon left, and 1 after the release." in said(SETTINGS)
     Ledger.open("mine.ledger").reserve("other", "2", "another", unit="epsilon")
     assert "has 1 epsilon left, less than the 2 of the release" in said(SETTINGS)
+    # A finished release is returned, whatever is left.
+    settings = read_settings("mine.yaml")
+    ledger = Ledger.open("mine.ledger")
+    entry = ledger.reserve(
+        settings.key(publish_module.plan_of(settings)), "1", "trial", unit="epsilon"
+    )
+    ledger.finish(entry, Path("out"))
+    assert "has 0 epsilon left; this release is in it already" in said(SETTINGS)
     concentrated = changed(budget={"rho": "0.5", "delta": "1e-6"})
     assert "accounts in epsilon and the release in rho" in said(concentrated)
     place.unlink()
@@ -307,6 +315,16 @@ def test_a_line_is_a_record_whatever_is_in_it(holder, line):
     text = "\n".join([*lines[:5], line, *lines[6:]]) + "\n"
     Path("mine.csv").write_bytes(text.encode("utf-8", "surrogateescape"))
     assert main(["release", "mine.yaml"]) == 0
+
+
+def test_a_covariate_may_be_called_anything(holder):
+    """After the draw a figure that could not be drawn would have cost the budget."""
+    write(SETTINGS | {"covariate": r"dose $_$ in $\mug <b>", "description": "a & b"})
+    assert main(["release", "mine.yaml"]) == 0
+    page = Path("out/trial/index.html").read_text()
+    assert r"dose $_$ in $\mug &lt;b&gt;" in page
+    assert "<b>" not in page
+    assert "Data: a &amp; b." in page
 
 
 def test_records_that_are_all_amiss_are_released_and_only_their_holder_told(holder, capsys):

@@ -244,6 +244,18 @@ def test_removal_and_order_leave_other_subjects_as_they_are(manifold):
 
 
 @pytest.mark.parametrize(
+    ("subjects", "size"),
+    [(1, 32), (32, 32), (33, 64), (200, 256), (257, 256), (MANY - 1, 256), (MANY, LARGE_CHUNK)],
+)
+def test_so_many_records_are_computed_at_once(subjects, size):
+    public = assumed(Sphere(2), subjects, neighbours=ADD_OR_REMOVE)
+    records = grouped(assumed(Sphere(2), 70), 9)
+    for number in (1, 40, 70):
+        chunks = contributions._chunks(public, take(records, range(number)))
+        assert {len(part[-1]) for part in chunks} == {size}
+
+
+@pytest.mark.parametrize(
     "space", [Sphere(2), Hyperbolic(2), SPD(2), KendallPlanarShapes(8)], ids=str
 )
 @pytest.mark.usefixtures("fine")

@@ -845,6 +845,27 @@ REFUSED = {
         f"{SPHERE}.release.centre: sphere has no centre called identity",
         "give coordinates",
     ),
+    "a centre of coordinates that is moved": (
+        {f"{SPHERE}.release": RELEASE | {"centre_moved": 0.1}},
+        f"{SPHERE}.release.centre_moved: a centre given by coordinates stays there",
+        "remove it",
+    ),
+    "releases among the grids of errors": (
+        {
+            f"{SPHERE}.release": RELEASE,
+            f"{SPHERE}.figures.figure_1.grids": ["equal", "release"],
+        },
+        f"{SPHERE}.figures.figure_1.grids: no cells use a grid release",
+        "name one",
+    ),
+    "releases and draws in one figure of curves": (
+        {
+            f"{SPHERE}.release": RELEASE,
+            f"{SPHERE}.figures.figure_5.grids": ["equal", "release"],
+        },
+        f"{SPHERE}.figures.figure_5.grids: release does not go with others",
+        "give it a figure of its own",
+    ),
     "a grid with the name of that of releases": (
         {f"{SPHERE}.release": RELEASE, f"{SPHERE}.budgets.release": {"totals": ["1.0"]}},
         f"{SPHERE}.budgets.release: this is the name of the grid of the section release",

@@ -83,19 +83,19 @@ def _plan(given):
         "It would be drawn by:",
         *(f"  {stage.describe()}" for stage in plan.stages),
         "",
-        _account(settings),
+        _account(settings, plan),
         "No data were read and nothing was spent.",
     ]
     print("\n".join(lines))
 
 
-def _account(settings):
+def _account(settings, plan):
     """What the ledger would have left, in a sentence; or why that cannot be said."""
     from geodp.release.ledger import Ledger
 
     try:
         ledger = Ledger.open(settings.ledger)
-        return ledger.after(settings.privacy_budget)
+        return ledger.after(settings.privacy_budget, settings.key(plan))
     except DataError as problem:
         return f"Of the ledger nothing can be said: {problem}."
 

@@ -29,7 +29,7 @@ def load_mechanism(model, settings, study, data, fit):
     support = settings.support
     public = PublicSettings(
         data_radius=settings.data_radius,
-        centre=_centre(model.manifold, support["footpoint_centre"], study, arrays, found),
+        centre=_centre(model.manifold, support, study, arrays, found),
         footpoint_radius=support["footpoint_radius"],
         shooting_vector_length=support["shooting_vector_length"],
         # Covariates are scaled to this from the study's range.
@@ -44,12 +44,13 @@ def load_mechanism(model, settings, study, data, fit):
         raise DataError(f"{data}: {problem}") from problem
 
 
-def _centre(manifold, setting, study, data, found):
+def _centre(manifold, support, study, data, found):
     """Centre of a study's ball of footpoints, or ``None`` for no ball.
 
     ``truth`` is the true footpoint of simulated data.  ``fit`` is the fitted footpoint, which
     depends on the data.  Releases know centres by name.
     """
+    setting = support["footpoint_centre"]
     if setting is None:
         return None
     if setting == "truth":
@@ -57,9 +58,15 @@ def _centre(manifold, setting, study, data, found):
     if setting == "fit":
         return found.footpoint
     if isinstance(setting, str):
+        from geodp.randomness import random_stream
         from geodp.release.settings import public_centre
 
-        return public_centre(manifold, setting)
+        centre, moved = public_centre(manifold, setting), support["centre_moved"]
+        if moved is None:
+            return centre
+        # Public, and so the same for all data sets, whatever the seed.
+        direction = manifold.random_direction(random_stream(0, study, "public centre"), centre)
+        return manifold.exp(centre, moved * direction)
     return parse_point(
         manifold, setting, f"configuration key studies.{study}.support.footpoint_centre"
     )

@@ -207,6 +207,7 @@ class Study:
             "data_radius": None,
             "support": {
                 "footpoint_centre": chosen["centre"],
+                "centre_moved": chosen["centre_moved"],
                 "footpoint_radius": chosen["footpoint_radius"],
                 "shooting_vector_length": chosen["shooting_vector_length"],
             },
@@ -484,6 +485,9 @@ def _check_figures(study, key):
     for name, figure in study.settings["figures"].items():
         place = f"configuration key {key}.figures.{name}"
         used = {grid for grid, _, _ in study.grids}
+        if figure["kind"] == "error":
+            # Releases have a row of their own in it.
+            used -= {RELEASE}
         for grid in figure.get("grids", []):
             if grid not in used:
                 raise ConfigurationError(
@@ -499,6 +503,7 @@ def _check_figures(study, key):
                     f"{place}: there is no group {group} (there are: {', '.join(study.groups)})"
                 )
         _check_groups_in_grids(study, figure, place)
+        _check_one_mechanism(study, name, place)
         if figure["kind"] == "ratios" and not study.settings["neighbours"]["n"]:
             raise ConfigurationError(
                 f"{place}: no sizes are given under {key}.neighbours.n: add them"
@@ -508,10 +513,26 @@ def _check_figures(study, key):
             _check_space(study, figure["kind"], place)
         if figure["kind"] == "convergence":
             _check_walked(study, place)
-        if "cell" in figure:
-            _check_cell(study, name, place)
         if figure["kind"] in PREDICTED:
             _check_predicted(study, name, place)
+
+
+def _check_one_mechanism(study, name, place):
+    """Refuse a figure of draws and of releases at once, but for that of errors."""
+    figure = study.settings["figures"][name]
+    grids = set(figure.get("grids", []))
+    if RELEASE in grids and len(grids) > 1:
+        raise ConfigurationError(
+            f"{place}.grids: release does not go with others: give it a figure of its own"
+        )
+    if "cell" in figure:
+        _check_cell(study, name, place)
+        samplers = {sampler for _, sampler in study.shown_cells(name)}
+        if RELEASE in samplers and len(samplers) > 1:
+            raise ConfigurationError(
+                f"{place}.cell: cells of releases do not go with others: give them a figure of "
+                "their own"
+            )
 
 
 def _check_values(study, figure, place):

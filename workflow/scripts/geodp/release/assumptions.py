@@ -186,6 +186,7 @@ class Assumptions:
             "records_per_subject": f"records of a subject that count: {self.records_per_subject}",
             "neighbours": f"neighbouring data sets: {self.neighbours}",
             "covariate_range": f"range of the covariate: {low:g} to {high:g}{self.scale_in_words}",
+            "transformation": f"transformation of the covariate: {self.transformation}",
             "footpoint_radius": f"footpoints within {self.footpoint_radius:g} of the centre",
             "centre": "centre: a point that is part of the release's file",
             "shooting_vector_length": f"geodesics no longer than {length} over the range",

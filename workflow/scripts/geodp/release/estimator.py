@@ -9,7 +9,7 @@ try:
 except ImportError as problem:
     raise ImportError(
         "PrivateGeodesicRegression needs scikit-learn, which is not installed: "
-        "pip install 'geodp[estimator]', or scikit-learn"
+        "pip install scikit-learn, or '.[estimator]' in the checkout"
     ) from problem
 
 from geodp.errors import DataError

@@ -219,8 +219,8 @@ before the data were read: {_shown(plan.error, unit)}. The fit without privacy w
 <li><a href="{TABLE}">{TABLE}</a>: the predictions with all digits
 {"and landmarks" if has_landmarks(manifold) else "and coordinates"}.</li>
 </ul>
-<footer class="small">Released on {released_on}, UTC, by {escape(_versions())}. Nothing here
-but the released geodesic and what follows from it was computed from the data.</footer>
+<footer class="small">Released on {released_on}, UTC, by {escape(_versions())}. Of what
+code computed here, only the released geodesic and what follows from it used the data.</footer>
 </body>
 </html>
 """
@@ -308,6 +308,7 @@ def _input_table(assumptions):
             "range of the covariate",
             f"{low:g} to {high:g}{assumptions.scale_in_words}",
         ),
+        "transformation": ("transformation of the covariate", assumptions.transformation),
         "residual_scale": (
             "standard deviation of a residual in each direction",
             f"{assumptions.residual_scale:g} {unit}",

@@ -47,7 +47,12 @@ HYPOTHESES = tuple(
             "the labels say whose each record is, and a number of subjects that is not hidden is "
             "public",
         ),
-        ("R2", "", "assumptions, budget and stages were chosen without looking at the data"),
+        (
+            "R2",
+            "",
+            "assumptions, budget and stages were chosen, and names, sources and descriptions "
+            "written, without looking at the data",
+        ),
         (
             "R3",
             # A check of contributions that failed would tell of a record.

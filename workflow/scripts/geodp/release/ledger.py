@@ -331,12 +331,14 @@ class Ledger:
         """What further releases may spend."""
         return self._account().left
 
-    def after(self, budget) -> str:
+    def after(self, budget, key) -> str:
         """What a release would leave, in a sentence.
 
         Parameters
         ----------
         budget : PrivacyBudget
+        key : str
+            Identifies what is released, as for `reserve`.
 
         Returns
         -------
@@ -349,6 +351,8 @@ class Ledger:
                 "would be refused."
             )
         now = f"{self.path} has {account.left:f} {account.unit} left"
+        if any(each.key == key and each.status == FINISHED for each in account.entries):
+            return f"{now}; this release is in it already, and the same again spends nothing."
         if amount > account.left:
             return f"{now}, less than the {amount:f} of the release: it would be refused."
         return f"{now}, and {_sum([account.left, amount.copy_negate()]):f} after the release."

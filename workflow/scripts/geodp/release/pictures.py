@@ -35,6 +35,8 @@ STYLE: Any = {
     "axes.spines.right": False,
     "legend.frameon": False,
     "lines.linewidth": 1.4,
+    # A covariate may be called anything, and signs of a formula in it are no formula.
+    "text.parse_math": False,
     # Text stays text, and the same figure gives the same file.
     "svg.fonttype": "none",
     "svg.hashsalt": "geodp",

@@ -1,7 +1,8 @@
 """Records grouped by subject, the unit of privacy, up to a public number of records each.
 
 Every record becomes a covariate from -1/2 to 1/2 and a point of the manifold, or nothing: no record
-makes this raise, warn or change what becomes of others.
+makes this raise, warn or change what becomes of others.  Of objects this is true as far as they
+leave the process alone: their conversion to numbers is code of their own.
 """
 
 import warnings

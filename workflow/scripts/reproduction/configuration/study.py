@@ -143,7 +143,7 @@ class RandomWalkSettings(Section):
     )
 
 
-class ReleaseSettings(Section):
+class StudyReleases(Section):
     """Releases whose budget is proved, beside the study's own draws and at the same budgets.
 
     Public inputs are chosen without the data: see docs/releases.md.
@@ -156,6 +156,11 @@ class ReleaseSettings(Section):
         description="Public centre of the ball of footpoints: coordinates; or `identity` (spd), "
         "`origin` (euclidean, hyperbolic), `corpus callosum` (kendall: the mean of 647 published "
         "outlines)."
+    )
+    centre_moved: Positive | None = Field(
+        default=None,
+        description="Distance by which a named centre is moved, in a random direction: simulated "
+        "data about that very centre would look as if it had been known.",
     )
     footpoint_radius: Positive = Field(
         description="How far the footpoint, in the middle of the covariate's range, may lie from "
@@ -245,7 +250,7 @@ class StudySettings(Section):
     random_walk: RandomWalkSettings = Field(
         default={}, validate_default=True, description="The papers' random walk, for comparison."
     )
-    release: ReleaseSettings | None = Field(
+    release: StudyReleases | None = Field(
         default=None,
         description="Releases whose budget is proved, beside the study's own draws; null for none.",
     )
@@ -361,6 +366,10 @@ class StudySettings(Section):
             raise refused(
                 f": {self.manifold.name} has no centre called {release.centre}: give coordinates",
                 "release.centre",
+            )
+        if release.centre_moved is not None and not spaces:
+            raise refused(
+                ": a centre given by coordinates stays there: remove it", "release.centre_moved"
             )
         if "release" in self.budgets:
             raise refused(

@@ -187,7 +187,8 @@ def _numbers(table, params):
 def _sizes_in_words(numbers, column):
     """Numbers of data sets or draws, of the first row of panels and where it differs the second."""
     sizes = dict.fromkeys(numbers.groupby("sampler", sort=False)[column].max())
-    return ", below ".join(map(str, sizes))
+    first, *others = map(str, sizes)
+    return first + (f" (second row: {others[0]})" if others else "")
 
 
 def _own_words(row, curves):

@@ -86,12 +86,12 @@ def _aims(cells, earlier, aims):
     for aim, key in (("error", "error"), ("error beside a prototype's", "prototype")):
         wanted = cells[f"wanted_{key}"]
         yield _table(aim, cells, wanted.notna(), wanted, cells["released"], cells["released_error"])
-    # Plans are for covariates that are spread evenly.
+    # Plans are for covariates that are spread evenly, and are judged for others, too.
     ratio = cells["released"] / cells["predicted"]
     yield _table(
         "deviation of the error from the plan's",
         cells,
-        cells["covariates"] == "even",
+        cells.index,
         aims["deviation"],
         np.abs(ratio - 1.0),
         ratio * relative,
@@ -146,6 +146,9 @@ def page(table, load):
         f"{MARGIN:g} of them on either side and is undecided in between. Seconds are processor "
         "time of one thread; at most "
         f"{load:.1f} programs shared a processor meanwhile, which lengthens them, too.",
+        "",
+        "Compared with the certified distribution are cells of the utility's releases, where n "
+        "epsilon is large enough; with the earlier release those of them that it was drawn in.",
     ]
     for aim, part in table.groupby("aim", sort=False):
         lines += [
