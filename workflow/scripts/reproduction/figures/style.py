@@ -59,8 +59,8 @@ HOLLOW = {"color": "0.3", "marker": "o", "markerfacecolor": "white", "linestyle"
 # A line in a legend that stands for all colours.
 ANY_COLOUR = "0.35"
 
-# Bands of releases: the probability that they hold the true prediction, and their shade.
-BAND_LEVEL, BAND_SHADE = 0.9, 0.25
+# Shade of the bands of releases.
+BAND_SHADE = 0.25
 
 RELEASED = CURVES[1]
 WITHOUT_PRIVACY = CURVES[0]
@@ -148,7 +148,7 @@ def legend_of_draws(figure, numbers, fit, first, others):
         Line2D([], [], **first, label=f"one draw, {what}"),
     ]
     if "band" in private:
-        band = f"{100 * BAND_LEVEL:g} % band of it"
+        band = f"{100 * private['band_level'].max():g} % band of it"
         drawn.append(Patch(color=RELEASED.colour, alpha=BAND_SHADE, linewidth=0, label=band))
     if draws > 1:
         drawn.append(Line2D([], [], **others, label=f"{draws - 1} more"))

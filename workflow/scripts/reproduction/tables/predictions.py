@@ -2,6 +2,9 @@
 
 from reproduction.tables import Needs
 
+# Probability that the band of a release holds the true prediction.
+BAND_LEVEL = 0.9
+
 
 def needs(study, figure, studies):
     """See `Needs`: the cells of one group, each by the samplers that the figure shows."""
@@ -73,7 +76,11 @@ def tabulate(job):
             )
         for draw, index in np.ndindex(sequences.shape[:2]):
             # Of a release the first draw has its band.
-            banded = {} if draw or radii is None else {"band": band[index], "radius": radii[index]}
+            banded = (
+                {"band": band[index], "band_level": BAND_LEVEL, "radius": radii[index]}
+                if draw == 0 and radii is not None
+                else {}
+            )
             row = columns | {
                 "manifold": manifold.name,
                 "data": str(data["description"]),
@@ -94,7 +101,6 @@ def _band(params, model, data, fit, budgets, parameters, covariates):
     """Radii of a release's confidence band, from its public inputs."""
     from types import SimpleNamespace
 
-    from reproduction.figures.style import BAND_LEVEL
     from reproduction.mechanism import load_mechanism
 
     settings = SimpleNamespace(**params.released)
