@@ -762,7 +762,8 @@ def test_cores_and_blocks_change_no_number(finished, checkout, small):
     files = {**finished.files("*.npz"), **finished.files("*.json"), **finished.files("*.csv")}
     tables = [name for name in files if "/tables/" in name]
     figures = ["figure_sphere_figure_1", "figure_rats_shapes"]
-    targets = [*tables, "claims.csv"]
+    bounds = [name for name in files if name.endswith("sensitivity.npz")]
+    targets = [*tables, *bounds, "claims.csv"]
     checkout.run(*(f"results/small/{name}" for name in targets), *figures, cores=1)
     again = checkout.files()
     compared = set(files) & set(again)

@@ -164,7 +164,7 @@ def test_where_there_is_a_file_figures_show_it_in_place_of_stand_ins(ran):
 
     settings = yaml.safe_load(STUDIES)["outlines"]
     settings["data"] |= {"path": "resources/vilmann_rats.csv"}
-    configuration = validate({"name": "beside", "studies": {"outlines": settings}})
+    configuration = validate({"name": "beside", "seed": 5, "studies": {"outlines": settings}})
     study = expand(configuration)["outlines"]
     assert list(study.groups) == ["observed"]
     assert study.shown_group("released") == "observed"

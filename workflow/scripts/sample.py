@@ -16,6 +16,11 @@ with job() as snakemake:
     params, files = snakemake.params, snakemake.input
     mechanism = load_mechanism(study_model(params), params, params.study, files.data, files.fit)
     settings = params.settings
+    stated = {
+        "mechanism": mechanism.name,
+        "guarantee": mechanism.guarantee.line,
+        "support": mechanism.support_description,
+    }
     lengths = {key: settings.get(key, 0) for key in ("chains", "states")}
     if params.sampler == "default":
         plan_sampler = partial(plan, **settings["plan"])
@@ -52,10 +57,5 @@ with job() as snakemake:
             f"trace_{name}.{summary}": values
             for name, found in traces.items()
             for summary, values in found.items()
-        }
-        stated = {
-            "mechanism": mechanism.name,
-            "guarantee": mechanism.guarantee.line,
-            "support": mechanism.support_description,
         }
         save_arrays(path, origin, **draws.arrays(), **flat, **stated)

@@ -73,7 +73,6 @@ def run_plan(plan, records, bits, shared=None):
     Released
     """
     assumptions = plan.assumptions
-    shared = {} if shared is None else shared
     state, number = np.array(assumptions.support.origin), float(assumptions.subjects)
     moments, covariance = EVEN.moments, None
     for stage in plan.stages:
@@ -82,12 +81,7 @@ def run_plan(plan, records, bits, shared=None):
         elif isinstance(stage, MomentsStage):
             moments = _moments(assumptions, stage, records, number, bits)
         elif isinstance(stage, PointsStage):
-            # Points of the whole support do not depend on the state.
-            made = shared if stage.radii is None else {}
-            if stage not in made:
-                made[stage] = _choice(assumptions, stage, records, state)
-            states, choice = made[stage]
-            state, covariance = states[choice.draw(bits)], None
+            state, covariance = _chosen(assumptions, stage, records, state, bits, shared), None
         else:
             means = _noisy_means(assumptions, stage, records, state, number, bits)
             change, covariance = stage.change(
@@ -125,6 +119,16 @@ def _moments(assumptions, stage, records, number, bits):
         for total, each, unit in zip(sums, noise, units, strict=True)
     ]
     return stage.moments(np.array(noisy) / number, number, changes)
+
+
+def _chosen(assumptions, stage, records, state, bits, shared=None):
+    """The state after an exact choice among public points."""
+    # Points of the whole support do not depend on the state.
+    made = {} if shared is None or stage.radii is not None else shared
+    if stage not in made:
+        made[stage] = _choice(assumptions, stage, records, state)
+    states, choice = made[stage]
+    return states[choice.draw(bits)]
 
 
 def _choice(assumptions, stage, records, state):
