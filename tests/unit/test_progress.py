@@ -11,7 +11,7 @@ from snakemake.logging import ColorizingTextHandler, DefaultFilter
 from snakemake_interface_logger_plugins.common import LogEvent
 
 from reproduction import progress
-from reproduction.progress import Progress, cost, duration, show_progress
+from reproduction.progress import Progress, WholeLines, cost, duration, show_progress
 
 
 def record(text=None, event=None, level=logging.INFO, **more):
@@ -58,6 +58,27 @@ def clock(monkeypatch):
 def show(shown, *records):
     """Lines of the records that are not dropped."""
     return [text for one in records if shown.observe(one) and (text := shown.format(one))]
+
+
+def test_lines_are_written_as_wholes():
+    class Stream:
+        def __init__(self):
+            self.written = []
+
+        def write(self, text):
+            self.written.append(text)
+
+        def isatty(self):
+            return False
+
+    below = Stream()
+    lines = WholeLines(below)
+    for text in ("1/3 a job", "\n", "", "two\nlines and", " a half"):
+        lines.write(text)
+    assert below.written == ["1/3 a job\n", "two\n"]
+    assert lines.isatty() is False
+    lines.write("\n")
+    assert below.written[-1] == "lines and a half\n"
 
 
 def test_a_job_that_ends_is_one_line_with_time_taken_and_left(clock):

@@ -236,6 +236,25 @@ def duration(seconds):
     return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
 
 
+class WholeLines:
+    """A stream that writes lines as wholes, so that those of jobs do not get into them.
+
+    Snakemake writes a message and the end of its line one after the other.
+    """
+
+    def __init__(self, stream):
+        self.stream, self.kept = stream, ""
+
+    def __getattr__(self, name):
+        return getattr(self.stream, name)
+
+    def write(self, text):
+        """Write what is complete up to the last end of a line; keep the rest."""
+        complete, end, self.kept = (self.kept + text).rpartition("\n")
+        if end:
+            self.stream.write(complete + end)
+
+
 def show_progress():
     """Shorten the terminal output of this run, unless it is a dry run, verbose, or of a plugin.
 
@@ -252,6 +271,7 @@ def show_progress():
             if not (given.dryrun or given.verbose):
                 handler.addFilter(progress.observe)
                 handler.setFormatter(progress)
+                handler.stream = WholeLines(handler.stream)
                 threading.Thread(target=progress.watch, args=(handler,), daemon=True).start()
     return progress
 
