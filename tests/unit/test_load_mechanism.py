@@ -7,6 +7,7 @@ import pytest
 
 from geodp.data.simulate import simulate_geodesic_data
 from geodp.errors import DataError
+from geodp.manifolds.spd import SPD
 from geodp.manifolds.sphere import Sphere
 from geodp.models.geodesic import GeodesicModel
 from reproduction.fits import fit_values
@@ -19,7 +20,8 @@ TRUE = np.array([[0.0, 0.0, 1.0], [0.0, 0.6, 0.8]])
 
 
 def centre(setting, **data):
-    return _centre(SPHERE, setting, "mine", data, SimpleNamespace(footpoint=FITTED))
+    support = {"footpoint_centre": setting}
+    return _centre(SPHERE, support, "mine", data, SimpleNamespace(footpoint=FITTED))
 
 
 def test_no_centre_means_no_ball():
@@ -41,6 +43,22 @@ def test_numbers_are_one_point_for_all_data_sets():
 def test_numbers_that_make_no_point_are_refused_by_their_key(numbers):
     with pytest.raises(DataError, match=r"key studies\.mine\.support\.footpoint_centre: "):
         centre(numbers)
+
+
+@pytest.mark.parametrize("moved", [None, 0.3])
+def test_a_named_centre_of_releases_is_moved_as_far_as_wanted(moved):
+    """By the same for all data sets, and wherever it is asked for."""
+    space = SPD(2)
+    support = {"footpoint_centre": "identity", "centre_moved": moved}
+    found = [_centre(space, support, "mine", {}, None) for _ in range(2)]
+    np.testing.assert_array_equal(*found)
+    np.testing.assert_allclose(space.dist(np.eye(2), found[0]), moved or 0.0, atol=1e-12)
+
+
+def test_numbers_of_a_release_are_refused_by_their_key():
+    support = {"footpoint_centre": [0.0, 1.0], "centre_moved": None}
+    with pytest.raises(DataError, match=r"key studies\.mine\.release\.centre: "):
+        _centre(SPHERE, support, "mine", {}, None)
 
 
 def settings(**changes):

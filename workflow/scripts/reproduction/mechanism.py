@@ -67,6 +67,5 @@ def _centre(manifold, support, study, data, found):
         # Public, and so the same for all data sets, whatever the seed.
         direction = manifold.random_direction(random_stream(0, study, "public centre"), centre)
         return manifold.exp(centre, moved * direction)
-    return parse_point(
-        manifold, setting, f"configuration key studies.{study}.support.footpoint_centre"
-    )
+    key = "release.centre" if "centre_moved" in support else "support.footpoint_centre"
+    return parse_point(manifold, setting, f"configuration key studies.{study}.{key}")
