@@ -468,6 +468,15 @@ def test_a_geodesic_along_a_logarithm(tmp_path):
         ends[2], SPHERE.exp(found.footpoint, 0.5 * found.shooting_vector), atol=1e-12
     )
     assert "20 to 70, by its logarithm" in str(found)
+    # Without one there is nothing to say of it, nor of where it comes from.
+    sources = {"transformation": "an earlier study"}
+    said = [
+        "\n".join(replace(assumed(), transformation=each, sources=told).lines())
+        for each, told in (("log", sources), ("none", sources), ("none", {}))
+    ]
+    assert "transformation of the covariate: log (source: an earlier study)" in said[0]
+    assert "transformation of the covariate: none (source: an earlier study)" in said[1]
+    assert "transformation" not in said[2]
     found.save(tmp_path / "release.json")
     again = release.Release.load(tmp_path / "release.json")
     np.testing.assert_array_equal(again.predict([low, 30.0]), found.predict([low, 30.0]))

@@ -1,6 +1,6 @@
 """What is assumed about the data of a release: public, and chosen without looking at them."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -196,7 +196,15 @@ class Assumptions:
         return [
             text + (f" (source: {self.sources[name]})" if self.sources.get(name) else "")
             for name, text in said.items()
+            if name in self.shown
         ]
+
+    @property
+    def shown(self):
+        """Names of the public inputs that readers see; a transformation only where there is one."""
+        names = [each.name for each in fields(self) if each.name != "sources"]
+        told = self.transformation != NONE or self.sources.get("transformation")
+        return [name for name in names if name != "transformation" or told]
 
     @property
     def scale_in_words(self):

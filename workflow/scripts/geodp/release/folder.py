@@ -323,6 +323,7 @@ def _input_table(assumptions):
     rows = [
         [words, value.strip(), sources.get(name) or "not stated"]
         for name, (words, value) in inputs.items()
+        if name in assumptions.shown
     ]
     return _table(["input", "value", "where it comes from"], rows)
 

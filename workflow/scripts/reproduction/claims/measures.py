@@ -486,6 +486,18 @@ def walk_rate(claim, table, rng, replicates):
     return Measured(found, over, says, lower_bound=True)
 
 
+def _changes(both, suffix, rng, replicates):
+    """Statistics of log errors less those in columns with a suffix, cell by cell."""
+    for name in ("log_error", "log_error_standard_error"):
+        column_of(both, name)
+    spreads = both["log_error_standard_error"], both[f"log_error_standard_error{suffix}"]
+    both = both.assign(
+        log_error_change=both["log_error"] - both[f"log_error{suffix}"],
+        log_error_standard_error=np.hypot(*spreads),
+    )
+    return cell_statistics(both, "log_error_change", rng, replicates)
+
+
 @measure()
 def sampler_difference(claim, table, rng, replicates):
     """Mean over cells of the log error of the random walk less that of the default sampler."""
@@ -494,13 +506,7 @@ def sampler_difference(claim, table, rng, replicates):
     both = parts["random_walk"].merge(parts["default"], on=keys, suffixes=("", "_default"))
     if both.empty:
         raise NotEvaluated("no cell has draws of both samplers")
-    for name in ("log_error", "log_error_standard_error"):
-        column_of(both, name)
-    both["log_error_change"] = both["log_error"] - both["log_error_default"]
-    both["log_error_standard_error"] = np.hypot(
-        both["log_error_standard_error"], both["log_error_standard_error_default"]
-    )
-    by_cell = cell_statistics(both, "log_error_change", rng, replicates)
+    by_cell = _changes(both, "_default", rng, replicates)
     found = np.mean(by_cell.values, axis=1)
     cells = ", ".join(
         f"{name} {_number(change)}"
@@ -518,13 +524,7 @@ def share_nearer(claim, table, rng, replicates, other):
     both = table.merge(other, on=keys, suffixes=("", "_other"))
     if both.empty:
         raise NotEvaluated("no group has both at the same budget in all")
-    for name in ("log_error", "log_error_standard_error"):
-        column_of(both, name)
-    both["log_error_change"] = both["log_error"] - both["log_error_other"]
-    both["log_error_standard_error"] = np.hypot(
-        both["log_error_standard_error"], both["log_error_standard_error_other"]
-    )
-    by_cell = cell_statistics(both, "log_error_change", rng, replicates)
+    by_cell = _changes(both, "_other", rng, replicates)
     changes = by_cell.values[0]
     factors = ", ".join(_number(np.exp(each)) for each in np.quantile(changes, (0.0, 0.5, 1.0)))
     says = (

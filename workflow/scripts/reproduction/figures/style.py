@@ -159,8 +159,10 @@ def label_levels(panel, levels, colours, labels):
     """Write labels at the right of horizontal lines, moved apart where they would overlap."""
     height = panel.figure.get_figheight() * 72.0
     low, high = panel.get_ylim()
-    # As tall as a line of the text, in units of the axis, if the panel takes 2/3 of the figure.
-    least = 9.0 * (high - low) / (0.66 * height)
+    # As tall as a line of the text, in units of the axis, if the panels of a column take 2/3 of the
+    # figure.
+    rows = panel.get_subplotspec().get_gridspec().nrows
+    least = 9.0 * (high - low) / (0.66 * height / rows)
     order = np.argsort(levels)
     places = np.array(levels, dtype=float)[order]
     # The lowest stays; those above move up as far as they must.
