@@ -15,7 +15,6 @@ from geodp.release.accounting import PURE, PrivacyBudget, choice_epsilon
 from geodp.release.assumptions import REPLACE, Assumptions
 from geodp.release.simulation import (
     CURVE,
-    EVEN,
     LIMITS_PER_DOUBLING,
     Covariates,
     FlatReleases,
@@ -27,20 +26,24 @@ from geodp.release.stages import CountStage, MomentsStage, NoisyStep, PointsStag
 SEED = 20261122
 
 # Simulated releases of a design; of each of the FINALISTS best; and of the plan's prediction.
-COMPARED, AGAIN, FINALISTS, PREDICTED = 96, 384, 5, 2048
+COMPARED, AGAIN, FINALISTS, PREDICTED = 96, 384, 4, 2048
+
+# Part of the simulated choices that look for rare failures.
+TAILS = 0.25
 
 # Distances from points to records that a choice among points may take, of which a first stage
 # without a pattern gets most; and limits of the number of points.
-FIRST_WORK, LATER_WORK = 1 << 24, 1 << 20
-FEWEST_POINTS, MOST_POINTS, MOST_LATER_POINTS = 1 << 8, 1 << 16, 1 << 12
+FIRST_WORK, LATER_WORK = 1 << 24, 1 << 21
+FEWEST_POINTS, MOST_POINTS, MOST_LATER_POINTS = 1 << 8, 1 << 16, 1 << 13
 
 # Search grid: shares of the budget of one or more choices among points, the first ONE_CHOICE of
 # them for one alone; limits of losses, in units of a typical residual widened by the distance of
 # the best point; and pattern radii, in root mean squared errors of the state before.
 ONE_CHOICE = 6
+PARTS, TOTALS = (0.2, 0.4, 0.6), (0.35, 0.5, 0.7, 1.0)
 CHOICES = (
     *((share,) for share in (0.2, 0.35, 0.5, 0.65, 0.8, 1.0)),
-    *((first, total - first) for first in (0.08, 0.16, 0.3) for total in (0.35, 0.5, 0.7, 1.0)),
+    *((part * total, (1.0 - part) * total) for part, total in product(PARTS, TOTALS)),
     *((0.06 * total, 0.22 * total, 0.72 * total) for total in (0.5, 0.7, 1.0)),
 )
 LOSS_LIMITS, WIDENED = (0.7, 1.2, 2.0, 3.4), 2.0
@@ -168,7 +171,7 @@ def plan_release(
     refined = (judge(_refined(each, judge, total)) for each in designs)
     best = min(refined, key=lambda pair: pair[0])[1]
     rng = np.random.default_rng([SEED, 2])
-    found = run_stages(FlatReleases.start(assumptions, PREDICTED, rng), counted + best, rng)
+    found = run_stages(FlatReleases.start(assumptions, PREDICTED, rng, TAILS), counted + best, rng)
     typical = assumptions.residual_scale**2 * assumptions.manifold.dim
     return ReleasePlan(
         assumptions=assumptions,
@@ -193,10 +196,8 @@ class _Judge:
     """Logarithm of the squared error, with even covariates and a share of clustered ones."""
 
     def __init__(self, assumptions):
-        self._starts = tuple(
-            FlatReleases.start(assumptions, AGAIN, np.random.default_rng([SEED, 1]), each)
-            for each in (EVEN, CLUSTERED)
-        )
+        even = FlatReleases.start(assumptions, AGAIN, np.random.default_rng([SEED, 1]), TAILS)
+        self._starts = even, replace(even, covariates=CLUSTERED)
         self._after = lru_cache(KEPT)(self._simulated)
         self._points = lru_cache(KEPT)(self._points_about)
 
@@ -234,8 +235,9 @@ def fitted_step(releases, step, clean=None):
     if clean is None:
         clean = releases.clean_means(level_of(step.clip, releases.typical))
     errors = releases.errors
-    kept = np.sum(errors * clean * [[1.0], [12.0]]) / np.sum(errors**2)
-    prior = np.maximum(np.mean(errors**2, axis=(0, 2)), 1e-300)
+    weight = releases.weight[:, None, None]
+    kept = np.sum(weight * errors * clean * [[1.0], [12.0]]) / np.sum(weight * errors**2)
+    prior = np.maximum(releases.squares / releases.dim, 1e-300)
     return replace(step, kept=float(max(kept, 1e-6)), prior=tuple(float(each) for each in prior))
 
 
@@ -295,7 +297,7 @@ class _Search:
         self.assumptions, self.unit, self.total = assumptions, unit, total
         self.first_work, self.later_work = work, min(work, LATER_WORK)
         rng = np.random.default_rng([SEED, 0])
-        self.start = FlatReleases.start(assumptions, COMPARED, rng)
+        self.start = FlatReleases.start(assumptions, COMPARED, rng, TAILS)
         self.typical, self.dim = self.start.typical, self.start.dim
 
     def designs(self):

@@ -33,15 +33,16 @@ LIMITS_PER_DOUBLING = 4
 # Score the NEAR nearest points exactly and a random FAR of the rest, reweighted.
 NEAR, FAR = 256, 192
 
-# Releases whose nearest points are found at once.
-ROWS = 64
+# Releases whose nearest points are found at once; to find them, how many points one of a sample
+# stands for, and how many of the sample are to spare.
+ROWS, SAMPLED, SPARE = 64, 16, 24
 
 # Squared errors of footpoint and shooting vector in that of the geodesic, averaged over the
 # covariate's range.
 CURVE = np.array([1.0, 1.0 / 12.0])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Covariates:
     """A distribution of covariates from -1/2 to 1/2, as nodes with weights.
 
@@ -122,13 +123,19 @@ def excess_of_clipping(dim, level):
     return float(np.mean(clipped**2) * np.mean(length**2) / np.mean(length * clipped) ** 2)
 
 
-def _lookup(table, squares):
-    """Values of a table at squared distances, in units of a typical residual."""
+def _places(squares):
+    """Index and fraction in tables of squared distances in units of a typical residual."""
     low, high = 2.0 * np.log(NEAREST), 2.0 * np.log(FARTHEST)
-    place = (np.log(np.maximum(squares, 1e-300)) - low) * ((TABLE - 1) / (high - low))
-    place = np.clip(place, 0.0, TABLE - 1.000001)
-    below = place.astype(np.intp)
-    return table[below] + np.diff(table)[below] * (place - below)
+    place = (np.log(np.maximum(squares, 1e-30)) - low) * ((TABLE - 1) / (high - low))
+    place = np.clip(place, 0.0, TABLE - 1.001)
+    below = place.astype(np.int32)
+    return below, place - below
+
+
+def _looked_up(table, places):
+    """Values of a table at `_places`."""
+    below, part = places
+    return table[below] + np.diff(table)[below] * part
 
 
 def even_pattern(radii, number, dim):
@@ -154,8 +161,8 @@ class FlatReleases:
         See `Assumptions.changes`.
     truth, state : ndarray, shape (releases, 2, dim)
     covariates : Covariates
-    deviations : ndarray, shape (releases, 2)
-        Of the sample's moments of the covariate from their expectation.
+    deviates : ndarray, shape (releases, 2)
+        Of the sample's moments of the covariate, standard normal.
     moments : ndarray, shape (releases, 2)
         Mean and mean square of the covariate, as far as it was released.
     covariance : ndarray, shape (releases, 2, 2), optional
@@ -164,6 +171,10 @@ class FlatReleases:
         Level of the last step's limit.
     counted : float or ndarray, shape (releases, 1, 1)
         Number of subjects over what was released of it.
+    tails : float
+        Part of the choices that are drawn with flatter probabilities, so that what rarely fails is
+        seen to fail; releases then have weights.
+    weight : ndarray, shape (releases,)
     kept : dict
         Points of first stages that were found.
     """
@@ -176,15 +187,17 @@ class FlatReleases:
     truth: np.ndarray
     state: np.ndarray
     covariates: Covariates
-    deviations: np.ndarray
+    deviates: np.ndarray
     moments: np.ndarray
     covariance: np.ndarray | None = None
     last_level: int | None = None
     counted: Any = 1.0
+    tails: float = 0.0
+    weight: Any = 1.0
     kept: dict = field(default_factory=dict)
 
     @classmethod
-    def start(cls, assumptions, releases, rng, covariates=EVEN):
+    def start(cls, assumptions, releases, rng, tails=0.0):
         """Before the first stage: the state is in the middle of the support."""
         dim = assumptions.manifold.dim
         reach = min(assumptions.footpoint_radius, assumptions.manifold.injectivity_radius)
@@ -193,8 +206,6 @@ class FlatReleases:
         # In many dimensions a uniform point of a ball is always near its edge, where nobody who
         # chooses a support expects the truth.
         length = radii[:, None] * rng.random((releases, 2, 1))
-        # Sample moments of the covariates vary from data set to data set.
-        spread = np.sqrt(np.maximum(covariates.variances / assumptions.subjects, 0.0))
         truth = normal * (length / np.linalg.norm(normal, axis=-1, keepdims=True))
         return cls(
             dim=dim,
@@ -204,10 +215,17 @@ class FlatReleases:
             changes=assumptions.changes,
             truth=truth,
             state=np.zeros_like(truth),
-            covariates=covariates,
-            deviations=spread * rng.normal(size=(releases, 2)),
+            covariates=EVEN,
+            deviates=rng.normal(size=(releases, 2)),
             moments=np.broadcast_to(EVEN.moments, (releases, 2)),
+            tails=tails,
+            weight=np.ones(releases),
         )
+
+    @cached_property
+    def deviations(self):
+        """Of the sample's moments of the covariate from their expectation; (releases, 2)."""
+        return np.sqrt(np.maximum(self.covariates.variances / self.number, 0.0)) * self.deviates
 
     @cached_property
     def errors(self):
@@ -216,7 +234,7 @@ class FlatReleases:
     @cached_property
     def squares(self):
         """Mean squared errors of footpoint and shooting vector, relative to the estimate; (2,)."""
-        return np.mean(np.sum(self.errors**2, axis=-1), axis=0)
+        return np.average(np.sum(self.errors**2, axis=-1), axis=0, weights=self.weight)
 
     @property
     def estimate_squares(self):
@@ -248,11 +266,22 @@ class FlatReleases:
             points = self.points(rng, stage.points, stage.radii)
         loss = self._mean_losses(points, level_of(stage.clip, self.typical))
         rate = self.number * float(stage.epsilon) / self.changes
-        best = np.argmax(points.log_weight - rate * loss + rng.gumbel(size=loss.shape), axis=1)
-        state = points.pattern[points.index[np.arange(len(best)), best]]
+        exponent = points.log_weight - rate * loss
+        shares = np.exp(exponent - np.max(exponent, axis=1, keepdims=True))
+        shares /= np.sum(shares, axis=1, keepdims=True)
+        drawn = shares
+        if self.tails:
+            flatter = np.sqrt(shares)
+            flatter /= np.sum(flatter, axis=1, keepdims=True)
+            drawn = (1.0 - self.tails) * shares + self.tails * flatter
+        below = np.cumsum(drawn, axis=1)
+        rows = np.arange(len(below))
+        best = np.sum(below < rng.random((len(rows), 1)) * below[:, -1:], axis=1)
+        state = points.pattern[points.index[rows, best]]
         if stage.radii is not None:
             state = self.state + state
-        return replace(self, state=state, covariance=None, last_level=None)
+        weight = self.weight * (shares[rows, best] / drawn[rows, best])
+        return replace(self, state=state, weight=weight, covariance=None, last_level=None)
 
     def _first_points(self, number):
         """Points of the support near each truth and a part of the others, found once."""
@@ -264,14 +293,19 @@ class FlatReleases:
 
     def _mean_losses(self, points, level):
         """Mean clipped losses (releases, points)."""
-        key = id(points), level, id(self.covariates)
-        if key not in points.losses:
-            table, total = _losses(self.dim, level), 0.0
-            for x, share in zip(self.covariates.nodes, self.covariates.weights, strict=True):
-                squared = points.footpoint + x * x * points.vector + 2.0 * x * points.product
-                total = total + share * _lookup(table, squared / self.typical**2)
-            points.losses[key] = total
-        return points.losses[key]
+        known, covariates = points.known, self.covariates
+        if covariates not in known:
+            known[covariates] = [
+                _places(points.squares(float(x)) / np.float32(self.typical**2))
+                for x in covariates.nodes
+            ]
+        if (covariates, level) not in known:
+            table = _losses(self.dim, level).astype(np.float32)
+            known[covariates, level] = sum(
+                np.float32(share) * _looked_up(table, places)
+                for share, places in zip(covariates.weights, known[covariates], strict=True)
+            )
+        return known[covariates, level]
 
     def count(self, rng, stage):
         """After a release of the number of subjects."""
@@ -293,13 +327,13 @@ class FlatReleases:
         for x, share in zip(self.covariates.nodes, self.covariates.weights, strict=True):
             error = self.errors[:, 0] + x * self.errors[:, 1]
             squared = np.sum(error**2, axis=-1) / self.typical**2
-            mean = share * _lookup(table, squared)[:, None] * error
+            mean = share * _looked_up(table, _places(squared))[:, None] * error
             total[:, 0] += mean
             total[:, 1] += x * mean
         # What the sample's moments add, with a residual clipped as in the middle of the range.
         footpoint, vector = self.errors[:, 0], self.errors[:, 1]
         squared = np.sum(footpoint**2, axis=-1) / self.typical**2
-        first, second = (_lookup(table, squared) * self.deviations.T)[:, :, None]
+        first, second = (_looked_up(table, _places(squared)) * self.deviations.T)[:, :, None]
         total[:, 0] += first * vector
         total[:, 1] += first * footpoint + second * vector
         return total
@@ -332,8 +366,9 @@ class _Points:
         Squared lengths of both blocks of truth minus point, and their inner product.
     log_weight : ndarray, shape (releases, chosen)
         For how many points each stands.
-    losses : dict
-        Mean losses that were computed.
+    known : dict
+        By distribution of covariates, places of squared distances in tables; by that and a level,
+        mean losses.
     """
 
     pattern: np.ndarray
@@ -342,26 +377,24 @@ class _Points:
     vector: np.ndarray
     product: np.ndarray
     log_weight: np.ndarray
-    losses: dict = field(default_factory=dict)
+    known: dict = field(default_factory=dict)
 
     @classmethod
     def of(cls, rng, errors, pattern):
         number = len(pattern)
         if number <= NEAR + FAR:
             index = np.broadcast_to(np.arange(number), (len(errors), number))
-            log_weight = np.zeros(index.shape)
+            log_weight = np.zeros(index.shape, dtype=np.float32)
         else:
-            scaled = np.array([1.0, np.sqrt(CURVE[1])])[:, None]
-            near, reach = _nearest(
-                (errors * scaled).reshape(len(errors), -1), (pattern * scaled).reshape(number, -1)
+            scaled = np.sqrt(CURVE)[:, None]
+            index, log_weight = _some_points(
+                rng,
+                (errors * scaled).reshape(len(errors), -1),
+                (pattern * scaled).reshape(number, -1),
             )
-            far = rng.integers(number, size=(len(errors), FAR))
-            index = np.concatenate([near, far], axis=1)
-            log_weight = np.zeros(index.shape)
-            log_weight[:, NEAR:] = np.log((number - NEAR) / FAR)
-            away = np.sum(((errors[:, None] - pattern[far]) * scaled) ** 2, axis=(-2, -1))
-            log_weight[:, NEAR:][away <= reach[:, None]] = -np.inf
         rest = errors[:, None] - pattern[index]
+        # Single precision is far below the error of so few releases, and twice as fast.
+        rest = rest.astype(np.float32)
         first, second = rest[:, :, 0], rest[:, :, 1]
         return cls(
             pattern,
@@ -372,22 +405,49 @@ class _Points:
             log_weight,
         )
 
+    def squares(self, x):
+        """Squared distances of predictions at a covariate."""
+        return self.footpoint + x * x * self.vector + 2.0 * x * self.product
+
     @property
     def offsets(self):
         """The points (releases, chosen, 2, dim)."""
         return self.pattern[self.index]
 
 
-def _nearest(places, points):
-    """Indices (places, NEAR) of the nearest points, and the largest squared distance (places,)."""
-    squares = np.sum(points**2, axis=-1, dtype=np.float32)
-    points = points.astype(np.float32)
-    near, reach = [], []
+def _some_points(rng, places, points):
+    """Points near each place and a random part of the others.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+    places : ndarray, shape (places, coordinates)
+    points : ndarray, shape (points, coordinates)
+
+    Returns
+    -------
+    index : ndarray of int, shape (places, NEAR + FAR)
+    log_weight : ndarray, shape (places, NEAR + FAR)
+        For how many points each stands; others that are near stand for none.
+    """
+    number = len(points)
+    index = rng.integers(number, size=(len(places), NEAR + FAR))
+    log_weight = np.zeros(index.shape, dtype=np.float32)
+    log_weight[:, NEAR:] = np.log((number - NEAR) / FAR)
+    # Squared distances, less the squared length of the place, are a product of matrices.
+    squares = np.sum(points**2, axis=1, keepdims=True)
+    points = np.concatenate([-2.0 * points, squares], axis=1).T.astype(np.float32)
+    places = np.pad(places, ((0, 0), (0, 1)), constant_values=1.0).astype(np.float32)
+    rank = min(NEAR // SAMPLED + SPARE, number // SAMPLED - 1)
     for start in range(0, len(places), ROWS):
-        some = places[start : start + ROWS].astype(np.float32)
-        away = squares - 2.0 * some @ points.T
-        index = np.argpartition(away, NEAR, axis=1)[:, :NEAR]
-        near.append(index)
-        largest = np.max(np.take_along_axis(away, index, axis=1), axis=1)
-        reach.append(largest + np.sum(some**2, axis=1))
-    return np.concatenate(near), np.concatenate(reach)
+        away = places[start : start + ROWS] @ points
+        # A sample of the points tells within which distance more than enough are.
+        limits = np.partition(away[:, ::SAMPLED], rank, axis=1)[:, rank]
+        for at, (row, limit) in enumerate(zip(away, limits, strict=True), start):
+            some = np.flatnonzero(row <= limit)
+            if len(some) <= NEAR:
+                some = np.arange(number)
+            near = some[np.argpartition(row[some], NEAR)[:NEAR]]
+            index[at, :NEAR] = near
+            log_weight[at, NEAR:][row[index[at, NEAR:]] <= np.max(row[near])] = -np.inf
+    return index, log_weight
