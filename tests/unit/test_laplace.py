@@ -5,46 +5,111 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy import stats
-from scipy.integrate import cumulative_simpson
+from scipy.integrate import cumulative_simpson, simpson
 
 from geodp.errors import DataError
 from geodp.manifolds.registry import make_manifold
 from geodp.manifolds.sphere import Sphere
 from geodp.mechanisms.base import PROVED, PublicSettings
-from geodp.mechanisms.laplace import Laplace, laplace_radii
+from geodp.mechanisms.laplace import Laplace
 from geodp.models.geodesic import GeodesicModel
 from geodp.models.sensitivity import mean_sensitivity
+from geodp.samplers.riemannian_laplace import draw_laplace
 
 FALSE_ALARM = 6e-5
 NUMBER, RADIUS = 20, 0.4
 CENTRE = np.array([0.0, 0.0, 1.0])
 
 
-def quadrature(dim, scale, volume=True):
-    """Distribution function of the radius, and its mean."""
-    r = np.linspace(0.0, min(np.pi, 60.0 * scale), 20001)
-    density = np.exp(-r / scale) * (np.sin(r) ** (dim - 1) if volume else 1.0)
+def quadrature(dim, scale, curvatures=(1.0,), volume=True):
+    """Distribution function of the distance, and its mean, on a space of rank one.
+
+    ``curvatures`` are those of the directions across a geodesic, the last for all that are left.
+    """
+    curvatures = np.pad(curvatures, (0, max(dim - 1 - len(curvatures), 0)), mode="edge")[: dim - 1]
+    reach = np.pi / np.sqrt(max(*curvatures, 1e-300, 1.0 if dim == 1 else 1e-300))
+    r = np.linspace(0.0, min(reach, 120.0 * scale), 40001)
+    density = np.exp(-r / scale)
+    for curvature in curvatures if volume else ():
+        root = np.sqrt(abs(curvature))
+        density = density * (np.sin(root * r) if curvature > 0.0 else np.sinh(root * r))
     mass = cumulative_simpson(density, x=r, initial=0.0)
     mean = cumulative_simpson(r * density, x=r, initial=0.0)[-1] / mass[-1]
     return (lambda value: np.interp(value, r, mass / mass[-1])), mean
 
 
-@pytest.mark.parametrize("scale", [0.02, 0.1, 0.5, 3.0])
-@pytest.mark.parametrize("dim", [1, 2, 4])
-def test_radii_follow_their_distribution(dim, scale):
-    radii = laplace_radii(np.random.default_rng(1), dim, scale, (200, 100))
-    assert radii.shape == (200, 100)
-    distribution, mean = quadrature(dim, scale)
-    assert stats.kstest(radii.ravel(), distribution).pvalue > FALSE_ALARM
-    assert np.mean(radii) == pytest.approx(mean, abs=5.0 * np.std(radii) / np.sqrt(radii.size))
-    if dim > 1:
-        # Without the volume of spheres of that radius the same test fails.
-        wrong, _ = quadrature(dim, scale, volume=False)
-        assert stats.kstest(radii.ravel(), wrong).pvalue < 1e-9
+# Kind and size, dimension, curvatures across a geodesic, and scales.
+RANK_ONE = {
+    "S^1": (("sphere", 1), 1, (), (0.1, 3.0)),
+    "S^2": (("sphere", 2), 2, (1.0,), (0.02, 0.1, 0.5, 3.0)),
+    "S^4": (("sphere", 4), 4, (1.0,), (0.1, 3.0)),
+    "H^2": (("hyperbolic", 2), 2, (-1.0,), (0.1, 0.6)),
+    "H^3": (("hyperbolic", 3), 3, (-1.0,), (0.1, 0.3)),
+    "triangles": (("kendall", 3), 2, (4.0,), (0.05, 1.0)),
+    "CP^3": (("kendall", 5), 6, (4.0, 1.0), (0.02, 0.2)),
+}
+
+
+@pytest.mark.parametrize("name", RANK_ONE)
+def test_distances_follow_their_distribution(name):
+    kind, dim, curvatures, scales = RANK_ONE[name]
+    manifold = make_manifold(*kind)
+    rng = np.random.default_rng(1)
+    centre = np.broadcast_to(manifold.random_point(rng), (100, 200, *manifold.point_shape))
+    for scale in scales:
+        away = manifold.dist(centre, draw_laplace(rng, manifold, centre, scale)).ravel()
+        distribution, mean = quadrature(dim, scale, curvatures)
+        assert stats.kstest(away, distribution).pvalue > FALSE_ALARM
+        assert np.mean(away) == pytest.approx(mean, abs=5.0 * np.std(away) / np.sqrt(away.size))
+        if dim > 1:
+            # Without the volume of spheres of that radius the same test fails.
+            wrong, _ = quadrature(dim, scale, curvatures, volume=False)
+            assert stats.kstest(away, wrong).pvalue < 1e-9
+
+
+@pytest.mark.parametrize("scale", [0.1, 0.5, 0.9])
+def test_matrices_have_the_eigenvalues_of_hajri_and_others(scale):
+    """Density exp(-|r| / sigma) sinh(|r1 - r2| / 2) of their logarithms, by quadrature."""
+    spd, rng = make_manifold("spd", 2), np.random.default_rng(4)
+    root = np.linalg.cholesky(spd.random_point(rng))
+    centre = np.broadcast_to(root @ root.T, (20_000, 2, 2))
+    drawn = draw_laplace(rng, spd, centre, scale)
+    inverse = np.linalg.inv(root)
+    logs = np.log(np.linalg.eigvalsh(inverse @ drawn @ inverse.T))
+    reach = 60.0 / (1.0 / scale - spd.volume_growth)
+    half, total = np.linspace(0.0, reach, 1501), np.linspace(-reach, reach, 3001)
+    # Half the difference and half the sum of both.
+    density = np.exp(-np.sqrt(2.0) * np.hypot(half[:, None], total) / scale)
+    density = density * np.sinh(half[:, None])
+    for values, nodes, axis in (
+        (0.5 * (logs[:, 1] - logs[:, 0]), half, 1),
+        (0.5 * (logs[:, 1] + logs[:, 0]), total, 0),
+    ):
+        mass = cumulative_simpson(simpson(density, axis=axis), x=nodes, initial=0.0)
+        found = stats.kstest(values, lambda x, n=nodes, m=mass: np.interp(x, n, m / m[-1]))
+        assert found.pvalue > FALSE_ALARM
+    # Without the volume they would be closer together.
+    flat = np.exp(-np.sqrt(2.0) * np.hypot(half[:, None], total) / scale) * half[:, None]
+    mass = cumulative_simpson(simpson(flat, axis=1), x=half, initial=0.0)
+    values = 0.5 * (logs[:, 1] - logs[:, 0])
+    if scale > 0.3:
+        wrong = stats.kstest(values, lambda x: np.interp(x, half, mass / mass[-1]))
+        assert wrong.pvalue < 1e-9
+
+
+@pytest.mark.parametrize(
+    ("kind", "least", "limit"), [(("spd", 2), 1.25, 1.414), (("hyperbolic", 3), 0.48, 0.5)]
+)
+def test_scales_without_a_finite_volume_are_refused(kind, least, limit):
+    manifold = make_manifold(*kind)
+    centre = manifold.random_point(np.random.default_rng(2))[None]
+    for scale in (least, limit, 10.0):
+        with pytest.raises(DataError, match=rf"finite volume for scales below {limit:.4g}"):
+            draw_laplace(np.random.default_rng(3), manifold, centre, scale)
 
 
 @pytest.mark.parametrize(("scale", "expected"), [(0.02, 1.999), (0.1, 1.980), (0.5, 1.612)])
-def test_mean_radii_on_the_sphere(scale, expected):
+def test_mean_distances_on_the_sphere(scale, expected):
     assert quadrature(2, scale)[1] / scale == pytest.approx(expected, abs=1e-3)
 
 
@@ -154,7 +219,7 @@ def test_public_settings_that_will_not_do_are_refused(public, message):
 
 @pytest.mark.parametrize(
     ("name", "size", "k", "message"),
-    [("sphere", 2, 1, "Frechet means only"), ("spd", 2, 0, "no exact sampler on SPD")],
+    [("sphere", 2, 1, "Frechet means only"), ("euclidean", 2, 1, "Frechet means only")],
 )
 def test_other_models_are_refused(make_records, name, size, k, message):
     model = GeodesicModel(make_manifold(name, size), k)

@@ -133,6 +133,24 @@ def test_points_that_stand_for_others_change_nothing(monkeypatch):
         assert sampled == pytest.approx(every, rel=0.12)
 
 
+def test_choices_that_look_for_failures_see_more_of_them_and_tell_the_same_mean():
+    """A choice that fails once in some hundred releases, by which its mean error is decided."""
+    stage = PointsStage.of(Fraction(1), "epsilon", 1 << 8, 0.2)
+    mean, error, failures = {}, {}, {}
+    for tails in (0.0, 0.25):
+        found = FlatReleases.start(sphere(70), 20_000, np.random.default_rng(1), tails)
+        found = found.choose(np.random.default_rng(2), stage)
+        squares = np.sum(found.errors**2, axis=-1) @ CURVE
+        assert np.mean(found.weight) == pytest.approx(1.0, abs=0.02)
+        assert np.average(squares, weights=found.weight) == pytest.approx(found.squares @ CURVE)
+        mean[tails] = found.squares @ CURVE
+        error[tails] = np.std(found.weight * squares) / np.sqrt(len(squares))
+        failures[tails] = np.mean(squares > 0.4)
+    assert abs(mean[0.25] - mean[0.0]) < 3.0 * np.hypot(*error.values())
+    assert 0.001 < failures[0.0] < 0.02
+    assert failures[0.25] > 2.0 * failures[0.0]
+
+
 def test_other_spaces_and_budgets_are_refused():
     for text, words in (("-1", "above zero"), ("1e400", "beyond which none means anything")):
         with pytest.raises(DataError, match=words):

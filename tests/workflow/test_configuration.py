@@ -779,6 +779,11 @@ REFUSED = {
         f"{SPHERE}.support.footpoint_centre: laplace needs the public centre",
         "give coordinates, or truth",
     ),
+    "Laplace mechanism of a median": (
+        LAPLACE_MEAN | {f"{SPHERE}.model": {"covariates": 0, "loss": "distance"}},
+        f"{SPHERE}.model.loss: laplace is of means by least squares, not of distance",
+        "set it to squared_distance or name another mechanism",
+    ),
     "length of a mean": (
         LAPLACE_MEAN,
         f"{SPHERE}.data.shooting_vector_length: a model without covariates has points about one",

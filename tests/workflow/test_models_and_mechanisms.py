@@ -11,12 +11,14 @@ import pandas as pd
 import pytest
 import yaml
 
+from geodp.manifolds.registry import make_manifold
+
 STUDIES = """
 laplace:
-  manifold: {name: sphere, size: 2}
+  manifold: {name: spd, size: 2}
   model: {covariates: 0}
   mechanism: laplace
-  data: {source: simulated, data_sets: 2}
+  data: {source: simulated, data_sets: 2, noise: tangent}
   data_radius: 0.6
   support: {footpoint_centre: truth}
   budgets: {equal: {totals: ["1.0", "4.0"]}}
@@ -119,8 +121,9 @@ def test_files_of_a_study_of_another_model_or_mechanism(ran):
     vectors = {f"{prefix}shooting_vector" for prefix in ("", "true_") if covariates}
     for cell in cells:
         draws = np.load(files[f"{study}/cells/{group}/{cell}.default.npz"])
-        np.testing.assert_allclose(np.linalg.norm(draws["footpoint"], axis=-1), 1.0)
-        assert draws["footpoint"].shape == (3, 3, 3)
+        manifold = make_manifold(**yaml.safe_load(STUDIES)[study]["manifold"])
+        assert draws["footpoint"].shape == (3, 3, *manifold.point_shape)
+        assert manifold.are_points(draws["footpoint"].reshape(9, *manifold.point_shape)).all()
         assert vectors == {name for name in (*draws, *data) if name.endswith("shooting_vector")}
         if covariates:
             assert draws["shooting_vector"].shape == (3, 3, 1, 3)

@@ -1,8 +1,9 @@
 """The Laplace mechanism on a manifold, for Frechet means (Reimherr, Bharath and Soto).
 
-Its density is ``exp(-d(p, mean) / sigma)`` up to a constant.  On a sphere that constant does not
-depend on the mean, so ``sigma = sensitivity / budget`` satisfies the budget (their theorem 1).  The
-sensitivity is that of means of data in a public ball (theorem 2).
+Its density is ``exp(-d(p, mean) / sigma)`` up to a constant.  A symmetric space looks the same from
+each of its points, so that constant does not depend on the mean, and ``sigma = sensitivity /
+budget`` satisfies the budget (their theorem 1).  The sensitivity is that of means of data in a
+public ball (theorem 2).
 """
 
 from dataclasses import dataclass, replace
@@ -10,10 +11,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from geodp.errors import DataError
-from geodp.manifolds.sphere import Sphere
+from geodp.manifolds.symmetric import SymmetricSpace
 from geodp.mechanisms.base import PROVED, Guarantee, Mechanism, SamplingReport, as_draws
 from geodp.models.geodesic import GeodesicModel
 from geodp.models.sensitivity import mean_sensitivity
+from geodp.samplers.riemannian_laplace import draw_laplace
 
 # Relative excess of a distance over the radius of the ball that counts as rounding.
 ROUNDING = 1e-9
@@ -52,9 +54,10 @@ class Laplace(Mechanism):
     def prepare(cls, model, covariates, points, public, fit, subjects=None):
         """See `Mechanism.prepare`; ``public`` needs a centre and a ``data_radius``."""
         manifold = model.manifold
-        if not isinstance(manifold, Sphere):
+        if not isinstance(manifold, SymmetricSpace):
             raise DataError(
-                f"the Laplace mechanism has no exact sampler on {manifold.name} here: take a sphere"
+                f"the Laplace mechanism is for symmetric spaces, and {manifold.name} is not known "
+                "to be one: take another mechanism"
             )
         bound = mean_sensitivity(model, points.shape[1], public.data_radius)
         if public.centre is None:
@@ -92,53 +95,7 @@ class Laplace(Mechanism):
         manifold, number = self.model.manifold, draws[block]
         shape = (len(self.mean), number)
         scale = self.sensitivity / float(budgets[block])
-        radius = laplace_radii(rng, manifold.dim, scale, shape)
         centre = np.broadcast_to(np.expand_dims(self.mean, 1), (*shape, *manifold.point_shape))
-        direction = manifold.random_direction(rng, centre)
-        points = manifold.exp(centre, manifold.expand(radius) * direction)
-        report = SamplingReport("exact", "radial distribution, by transformed density rejection")
+        points = draw_laplace(rng, manifold, centre, scale)
+        report = SamplingReport("exact", "rejection from a Euclidean Laplace distribution")
         return as_draws(self.model, {block: points}, {block: report})
-
-
-@dataclass(frozen=True)
-class _RadialDensity:
-    """The log-concave density ``sin(r)^(d-1) exp(-r / sigma)`` on [0, pi], in SciPy's protocol."""
-
-    dim: int
-    scale: float
-
-    def pdf(self, r):
-        return np.sin(r) ** (self.dim - 1) * np.exp(-r / self.scale)
-
-    def dpdf(self, r):
-        sine, power = np.sin(r), self.dim - 1
-        change = power * sine ** max(power - 1, 0) * np.cos(r) if power else 0.0
-        return (change - sine**power / self.scale) * np.exp(-r / self.scale)
-
-
-def laplace_radii(rng, dim, scale, shape):
-    """Distances from the centre of draws from the density ``exp(-d / scale)`` on S^dim.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    dim : int
-    scale : float
-        Radians.
-    shape : tuple of int
-
-    Returns
-    -------
-    ndarray of the given shape
-    """
-    # Imported here since it is slow to import.
-    from scipy.stats.sampling import TransformedDensityRejection
-
-    density = _RadialDensity(dim, scale)
-    # Beyond this many scales the density underflows.
-    reach = min(np.pi, scale * (700.0 + 10.0 * dim))
-    mode = min(np.arctan((dim - 1) * scale), reach)
-    generator = TransformedDensityRejection(
-        density, mode=mode, domain=(0.0, reach), random_state=rng
-    )
-    return generator.rvs(shape)

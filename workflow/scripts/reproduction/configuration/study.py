@@ -339,10 +339,11 @@ class StudySettings(Section):
                 "coordinates, or truth",
                 "support.footpoint_centre",
             )
-        if name == "laplace" and (self.manifold.name != "sphere" or not least_squares):
+        if name == "laplace" and not least_squares:
             raise refused(
-                ": laplace draws means on a sphere, by least squares: name another mechanism",
-                "mechanism",
+                f": laplace is of means by least squares, not of {self.model.loss.name}: set it to "
+                "squared_distance or name another mechanism",
+                "model.loss",
             )
         for key in ("footpoint_radius", "shooting_vector_length"):
             if name == "laplace" and getattr(self.support, key) is not None:
