@@ -98,7 +98,7 @@ def test_a_plan_depends_on_public_assumptions_alone(few_designs):
 
 
 @pytest.mark.slow
-def test_releases_get_better_with_subjects_and_budget():
+def test_releases_get_better_with_subjects_and_budget(few_points):
     errors = [
         plan_release(sphere(number), PrivacyBudget("3")).error for number in (10, 50, 200, 2000)
     ]
