@@ -109,7 +109,8 @@ def _entry(case):
 
 def _of_samplers(table):
     cut = table[table["cut_short"].astype(bool)]
-    worst = table["total_variation"].max()
+    # A bound that adds up over stages may say less than that no distance exceeds one.
+    worst = min(table["total_variation"].max(), 1.0)
     weighted = table.loc[table["effective_draws"] > table["draws"], "effective_draws"]
     least = f"{weighted.min():.0f}" if len(weighted) else "none"
     return (
