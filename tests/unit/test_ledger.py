@@ -239,7 +239,8 @@ def test_more_than_is_left_is_refused(ledger, path):
         reserve(ledger, "second", "0.300000000000000000000000000000001")
     assert str(caught.value) == (
         f"{path} allows 1 epsilon, of which 0.70 is spent, and the release asks for "
-        "0.300000000000000000000000000000001 while 0.30 is left: ask for no more than that"
+        "0.300000000000000000000000000000001 while 0.30 is left: ask for no more than that; "
+        "nothing was spent"
     )
     assert caught.value.argument == "amount"
     assert len(ledger.entries()) == 1

@@ -116,18 +116,19 @@ def test_releases_get_better_with_subjects_and_budget(few_points):
 
 
 @pytest.mark.slow
-def test_points_that_stand_for_others_change_nothing(monkeypatch):
+@pytest.mark.parametrize("points", [1 << 9, 1 << 10, 1 << 13])
+def test_points_that_stand_for_others_change_nothing(points, monkeypatch):
     """A stage in which the far points hold much of the mass, with all of them and with a sample."""
 
     def mean_squares(number):
-        stage = PointsStage.of(Fraction(1), "epsilon", 1 << 13, 0.2)
+        stage = PointsStage.of(Fraction(1), "epsilon", points, 0.2)
         rng = np.random.default_rng(4)
         releases = FlatReleases.start(sphere(number), 2000, rng)
         return releases.choose(rng, stage).squares @ CURVE
 
     for number in (10, 25, 60):
         sampled = mean_squares(number)
-        monkeypatch.setattr(simulation, "NEAR", 1 << 13)
+        monkeypatch.setattr(simulation, "NEAR", points)
         every = mean_squares(number)
         monkeypatch.undo()
         assert sampled == pytest.approx(every, rel=0.12)

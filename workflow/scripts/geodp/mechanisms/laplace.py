@@ -11,11 +11,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from geodp.errors import DataError
-from geodp.manifolds.symmetric import SymmetricSpace
 from geodp.mechanisms.base import PROVED, Guarantee, Mechanism, SamplingReport, as_draws
 from geodp.models.geodesic import GeodesicModel
 from geodp.models.sensitivity import mean_sensitivity
-from geodp.samplers.riemannian_laplace import draw_laplace
+from geodp.samplers.riemannian_laplace import check_laplace_space, draw_laplace
 
 # Relative excess of a distance over the radius of the ball that counts as rounding.
 ROUNDING = 1e-9
@@ -54,11 +53,7 @@ class Laplace(Mechanism):
     def prepare(cls, model, covariates, points, public, fit, subjects=None):
         """See `Mechanism.prepare`; ``public`` needs a centre and a ``data_radius``."""
         manifold = model.manifold
-        if not isinstance(manifold, SymmetricSpace):
-            raise DataError(
-                f"the Laplace mechanism is for symmetric spaces, and {manifold.name} is not known "
-                "to be one: take another mechanism"
-            )
+        check_laplace_space(manifold)
         bound = mean_sensitivity(model, points.shape[1], public.data_radius)
         if public.centre is None:
             raise DataError(
@@ -97,5 +92,5 @@ class Laplace(Mechanism):
         scale = self.sensitivity / float(budgets[block])
         centre = np.broadcast_to(np.expand_dims(self.mean, 1), (*shape, *manifold.point_shape))
         points = draw_laplace(rng, manifold, centre, scale)
-        report = SamplingReport("exact", "rejection from a Euclidean Laplace distribution")
+        report = SamplingReport("exact", "density of distances, or rejection from a flat Laplace")
         return as_draws(self.model, {block: points}, {block: report})

@@ -194,6 +194,7 @@ holds if the public inputs below are right.</p>
 
 <h2>Predictions</h2>
 {_prediction_table(rows, manifold, settings.covariate)}
+<p class="small">{TABLE} has them with all coordinates and digits.</p>
 
 <h2>How good it is</h2>
 <p>Root mean squared error of the geodesic over the covariate's range, predicted from public inputs

@@ -213,7 +213,7 @@ class Ledger:
                 raise DataError(
                     f"{self.path} allows {account.allowed:f} {unit}, of which {account.spent:f} is "
                     f"spent, and the release asks for {amount:f} while {account.left:f} is left: "
-                    "ask for no more than that",
+                    "ask for no more than that; nothing was spent",
                     "amount",
                 )
             now = datetime.now(UTC).isoformat(timespec="seconds")

@@ -63,7 +63,7 @@ def subjects_needed(assumptions: Assumptions, budget: PrivacyBudget) -> int | No
 
     It is computed from public assumptions alone and costs no budget.  It takes a plan for each
     number that is tried: about 5, and up to 15 if the number given is far off.  A plan takes half a
-    second in more than 6 dimensions, and 5 to 20 seconds in fewer, where this takes a minute.
+    second in more than 6 dimensions, and 2 to 11 seconds in fewer, where this takes a minute.
 
     Parameters
     ----------

@@ -19,7 +19,7 @@ CENTRE: dict[str, Any] = {"color": "0.5", "linewidth": 0.9, "linestyle": "--", "
 # Most predictions and coordinates in a figure.
 PANELS, COORDINATES = 5, 6
 
-# From so many landmarks on an outline is a curve, and its band a tube.
+# From so many landmarks on an outline is a curve, and its band a tube about it.
 CURVED = 21
 
 # Points of a curve.
@@ -127,7 +127,7 @@ def _shapes(figure_class, release, covariates, level, covariate):
     before = manifold.to_landmarks(centre)
     if manifold.landmarks >= CURVED:
         figure = _outlines(figure_class, covariates, before, shapes, radii, covariate)
-        what = "the whole true outline lies within the tube"
+        what = "the whole true outline lies within the band"
         below = (
             " Below: how far outlines lie outside the public centre's, in percent of their size, "
             "along the outline from its first landmark on."

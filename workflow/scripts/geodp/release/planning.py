@@ -37,8 +37,9 @@ FIRST_WORK, LATER_WORK = 1 << 24, 1 << 21
 FEWEST_POINTS, MOST_POINTS, MOST_LATER_POINTS = 1 << 8, 1 << 16, 1 << 13
 
 # Search grid: shares of the budget of one or more choices among points, the first ONE_CHOICE of
-# them for one alone; limits of losses, in units of a typical residual widened by the distance of
-# the best point; and pattern radii, in root mean squared errors of the state before.
+# them for one alone, and of two PARTS of TOTALS for the first; limits of losses, in units of a
+# typical residual widened by the distance of the best point; and pattern radii, in root mean
+# squared errors of the state before.
 ONE_CHOICE = 6
 PARTS, TOTALS = (0.2, 0.4, 0.6), (0.35, 0.5, 0.7, 1.0)
 CHOICES = (
@@ -142,6 +143,12 @@ def run_stages(found, stages, rng):
     return found
 
 
+def simulated(assumptions, stages):
+    """Simulated releases from which a plan has its error."""
+    rng = np.random.default_rng([SEED, 2])
+    return run_stages(FlatReleases.start(assumptions, PREDICTED, rng, TAILS), stages, rng)
+
+
 def plan_release(
     assumptions: Assumptions, budget: PrivacyBudget, work: int = FIRST_WORK
 ) -> ReleasePlan:
@@ -170,8 +177,7 @@ def plan_release(
     designs = sorted(designs, key=lambda stages: judge(stages)[0])[:REFINED]
     refined = (judge(_refined(each, judge, total)) for each in designs)
     best = min(refined, key=lambda pair: pair[0])[1]
-    rng = np.random.default_rng([SEED, 2])
-    found = run_stages(FlatReleases.start(assumptions, PREDICTED, rng, TAILS), counted + best, rng)
+    found = simulated(assumptions, counted + best)
     typical = assumptions.residual_scale**2 * assumptions.manifold.dim
     return ReleasePlan(
         assumptions=assumptions,

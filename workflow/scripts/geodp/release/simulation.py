@@ -4,12 +4,14 @@ The model: records about a geodesic with independent normal residuals of one sca
 and shooting vector of uniform direction and uniform length within the support; no curvature.
 Contributions of records are replaced by their means, given the covariates; what is left of chance
 is the noise of each stage.  The error of the estimate that a release without noise would give is
-added at the end.
+added at the end.  A few failures may decide a mean squared error: choices can be drawn with flatter
+probabilities, and releases then have weights.
 
 Many releases are simulated at once.  An error is the truth minus the state, of footpoint and
 shooting vector.
 """
 
+import math
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Any
@@ -35,7 +37,7 @@ NEAR, FAR = 256, 192
 
 # Releases whose nearest points are found at once; to find them, how many points one of a sample
 # stands for, and how many of the sample are to spare.
-ROWS, SAMPLED, SPARE = 64, 16, 24
+ROWS, SAMPLED, SPARE = 64, 16, 16
 
 # Squared errors of footpoint and shooting vector in that of the geodesic, averaged over the
 # covariate's range.
@@ -44,7 +46,7 @@ CURVE = np.array([1.0, 1.0 / 12.0])
 
 @dataclass(frozen=True, eq=False)
 class Covariates:
-    """A distribution of covariates from -1/2 to 1/2, as nodes with weights.
+    """A distribution of covariates from -1/2 to 1/2, as nodes with weights; equal to itself alone.
 
     Attributes
     ----------
@@ -125,7 +127,8 @@ def excess_of_clipping(dim, level):
 
 def _places(squares):
     """Index and fraction in tables of squared distances in units of a typical residual."""
-    low, high = 2.0 * np.log(NEAREST), 2.0 * np.log(FARTHEST)
+    # Numbers of Python, beside which single precision stays single.
+    low, high = 2.0 * math.log(NEAREST), 2.0 * math.log(FARTHEST)
     place = (np.log(np.maximum(squares, 1e-30)) - low) * ((TABLE - 1) / (high - low))
     place = np.clip(place, 0.0, TABLE - 1.001)
     below = place.astype(np.int32)
@@ -162,19 +165,20 @@ class FlatReleases:
     truth, state : ndarray, shape (releases, 2, dim)
     covariates : Covariates
     deviates : ndarray, shape (releases, 2)
-        Of the sample's moments of the covariate, standard normal.
+        Standard normal numbers, of which `deviations` are made.
     moments : ndarray, shape (releases, 2)
         Mean and mean square of the covariate, as far as it was released.
+    weight : ndarray, shape (releases,)
+        Of each release in means, which are of the choices' own probabilities then.
+    tails : float
+        Part of the choices that are drawn with flatter probabilities, so that what rarely fails is
+        seen to fail.
     covariance : ndarray, shape (releases, 2, 2), optional
         See `geodp.release.stages.NoisyStep.change`.
     last_level : int, optional
         Level of the last step's limit.
     counted : float or ndarray, shape (releases, 1, 1)
         Number of subjects over what was released of it.
-    tails : float
-        Part of the choices that are drawn with flatter probabilities, so that what rarely fails is
-        seen to fail; releases then have weights.
-    weight : ndarray, shape (releases,)
     kept : dict
         Points of first stages that were found.
     """
@@ -189,11 +193,11 @@ class FlatReleases:
     covariates: Covariates
     deviates: np.ndarray
     moments: np.ndarray
+    weight: np.ndarray
+    tails: float
     covariance: np.ndarray | None = None
     last_level: int | None = None
     counted: Any = 1.0
-    tails: float = 0.0
-    weight: Any = 1.0
     kept: dict = field(default_factory=dict)
 
     @classmethod
@@ -258,6 +262,8 @@ class FlatReleases:
         # Those of the pattern outside the support do not count.
         lengths = np.sum((self.state[:, None] + points.offsets) ** 2, axis=-1)
         outside = np.any(lengths > self.radii**2, axis=-1)
+        # A release then has the state itself left.
+        outside &= ~np.all(outside, axis=-1, keepdims=True)
         return replace(points, log_weight=np.where(outside, -np.inf, points.log_weight))
 
     def choose(self, rng, stage, points=None):
@@ -267,7 +273,7 @@ class FlatReleases:
         loss = self._mean_losses(points, level_of(stage.clip, self.typical))
         rate = self.number * float(stage.epsilon) / self.changes
         exponent = points.log_weight - rate * loss
-        shares = np.exp(exponent - np.max(exponent, axis=1, keepdims=True))
+        shares = np.exp(exponent - np.max(exponent, axis=1, keepdims=True)).astype(float)
         shares /= np.sum(shares, axis=1, keepdims=True)
         drawn = shares
         if self.tails:
@@ -433,16 +439,20 @@ def _some_points(rng, places, points):
     number = len(points)
     index = rng.integers(number, size=(len(places), NEAR + FAR))
     log_weight = np.zeros(index.shape, dtype=np.float32)
-    log_weight[:, NEAR:] = np.log((number - NEAR) / FAR)
+    # Of those drawn some are near, and the others stand for the rest.
+    log_weight[:, NEAR:] = np.log(number / FAR)
     # Squared distances, less the squared length of the place, are a product of matrices.
     squares = np.sum(points**2, axis=1, keepdims=True)
     points = np.concatenate([-2.0 * points, squares], axis=1).T.astype(np.float32)
     places = np.pad(places, ((0, 0), (0, 1)), constant_values=1.0).astype(np.float32)
-    rank = min(NEAR // SAMPLED + SPARE, number // SAMPLED - 1)
+    # Not every so many: points with such a distance are no sample of an even pattern.
+    sample = rng.choice(number, number // SAMPLED, replace=False)
+    rank = min(NEAR // SAMPLED + SPARE, len(sample) - 1)
     for start in range(0, len(places), ROWS):
         away = places[start : start + ROWS] @ points
         # A sample of the points tells within which distance more than enough are.
-        limits = np.partition(away[:, ::SAMPLED], rank, axis=1)[:, rank]
+        limits = np.partition(away[:, sample], rank, axis=1)[:, rank]
+        # Each has another number of points within its limit.
         for at, (row, limit) in enumerate(zip(away, limits, strict=True), start):
             some = np.flatnonzero(row <= limit)
             if len(some) <= NEAR:

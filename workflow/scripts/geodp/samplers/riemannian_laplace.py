@@ -1,46 +1,67 @@
 """Exact draws from Laplace distributions on symmetric spaces: ``exp(-d(p, centre) / sigma)``.
 
 In normal coordinates at the centre the density is ``J(v) exp(-|v| / sigma)`` within the injectivity
-radius, where J is the volume density of the exponential map.  J is at most ``exp(growth |v|)``, so
-a Euclidean Laplace distribution of a larger scale is an envelope, and rejection is exact.  On the
-symmetric positive definite matrices this is the distribution of Hajri et al. (2016), whose
-eigenvalues it has.
+radius, where J is the volume density of the exponential map.  Those coordinates must reach all but
+a null set of the space: it has no cut locus, or one at a single distance.
+
+Where all directions are alike the length of v has a log-concave density by itself.  Elsewhere J is
+at most ``exp(growth |v|)``, so that a Euclidean Laplace distribution of a larger scale is an
+envelope, and rejection is exact.  On symmetric positive definite matrices this is the distribution
+of Hajri et al. (2016).
 """
 
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
-from scipy.special import gammainc, gammaincinv
+from scipy.optimize import brentq
+from scipy.special import gammaincinv
 
 from geodp.errors import DataError
 from geodp.manifolds.symmetric import SymmetricSpace
 
-# Typical length of a proposal where volume grows exponentially, beyond which points have no digits.
-LONGEST = 30.0
+# Where volume grows exponentially: length beyond which coordinates lose their digits, and the
+# chance of a longer proposal that is accepted.
+LONGEST, CHANCE = 18.0, 1e-6
+
+# Logarithm below which a density counts as zero.
+NOTHING = -700.0
+
+
+def check_laplace_space(manifold):
+    """Refuse spaces on which no Laplace distribution can be drawn exactly."""
+    known = isinstance(manifold, SymmetricSpace) and (
+        manifold.two_point_homogeneous or np.isinf(manifold.injectivity_radius)
+    )
+    if not known:
+        raise DataError(
+            f"Laplace distributions are drawn on symmetric spaces, and {manifold.name} is not "
+            "known to be one whose geodesics all end at one cut distance or none: take another "
+            "mechanism"
+        )
 
 
 def check_laplace_scale(manifold, scale):
-    """Refuse a scale at which the Laplace distribution has no finite volume.
+    """Refuse a scale at which a Laplace distribution has no finite volume, or nearly none.
 
     Parameters
     ----------
-    manifold : Manifold
+    manifold : SymmetricSpace
     scale : float
 
     Raises
     ------
     DataError
-        The space is not symmetric, or the scale is too large for its curvature.
     """
-    if not isinstance(manifold, SymmetricSpace):
-        raise DataError(
-            f"a Laplace distribution on {manifold.name} has no exact sampler: it needs a "
-            "symmetric space"
-        )
-    growth, room = manifold.volume_growth, manifold.dim / LONGEST
-    if growth and 1.0 / scale - growth < room:
+    growth = manifold.volume_growth
+    if not growth:
+        return
+    room = gammaincinv(manifold.dim, 1.0 - CHANCE) / LONGEST
+    if 1.0 / scale - growth < room:
         raise DataError(
             f"a Laplace distribution on {manifold.name} has a finite volume for scales below "
-            f"{1.0 / growth:.4g} and can be drawn below {1.0 / (growth + room):.4g}, and this one "
-            f"is {scale:.4g}: take a larger budget, more records, or a smaller ball of data"
+            f"{1.0 / growth:.4g} and is drawn below {1.0 / (growth + room):.4g}, and this one is "
+            f"{scale:.4g}: take a larger budget, more records, or a smaller ball of data"
         )
 
 
@@ -63,20 +84,111 @@ def draw_laplace(rng, manifold, centre, scale):
     Raises
     ------
     DataError
-        See `check_laplace_scale`.
+        See `check_laplace_space` and `check_laplace_scale`.
     """
+    check_laplace_space(manifold)
     check_laplace_scale(manifold, scale)
+    if manifold.two_point_homogeneous:
+        lengths = _lengths(rng, manifold, scale, manifold.batch_shape(centre))
+        return manifold.exp(
+            centre, manifold.expand(lengths) * manifold.random_direction(rng, centre)
+        )
     points = np.reshape(centre, (-1, *manifold.point_shape)).copy()
     rate = 1.0 / scale - manifold.volume_growth
-    # Part of the envelope within the injectivity radius.
-    whole = gammainc(manifold.dim, rate * manifold.injectivity_radius)
     left = np.arange(len(points))
     while len(left):
         start = points[left]
-        length = gammaincinv(manifold.dim, whole * rng.random(len(left))) / rate
+        length = rng.gamma(manifold.dim, size=len(left)) / rate
         step = manifold.expand(length) * manifold.random_direction(rng, start)
         volume = manifold.exp_volume(start, step) * np.exp(-manifold.volume_growth * length)
         accepted = rng.random(len(left)) < volume
         points[left[accepted]] = manifold.exp(start[accepted], step[accepted])
         left = left[~accepted]
     return points.reshape(np.shape(centre))
+
+
+@dataclass(frozen=True)
+class _LengthDensity:
+    """The log-concave density of distances from the centre, in SciPy's protocol."""
+
+    manifold: Any
+    frequencies: np.ndarray
+    scale: float
+    shift: float = 0.0
+
+    @classmethod
+    def of(cls, manifold, scale):
+        """The density on a space whose directions are all alike."""
+        point = manifold.random_point(np.random.default_rng(0))
+        unit = manifold.random_direction(np.random.default_rng(0), point)
+        return cls(manifold, manifold.frequencies(point, unit), scale)
+
+    def _terms(self):
+        """Sign, frequency and multiplicity of directions across a geodesic."""
+        signs, counts = self.manifold.curvature_signs, self.manifold.multiplicities
+        for sign, frequency, count in zip(signs, self.frequencies, counts, strict=True):
+            # The geodesic's own direction is one of the flat ones.
+            count -= sign == 0
+            if count:
+                yield sign, float(frequency), count
+
+    def log(self, r):
+        total = -r / self.scale - self.shift
+        for sign, frequency, count in self._terms():
+            angle = frequency * r
+            if sign < 0:
+                # Of the hyperbolic sine, which may overflow; a factor 2 has no part in a density.
+                total += count * (angle + np.log1p(-np.exp(-2.0 * angle)))
+            else:
+                total += count * np.log(np.sin(angle) if sign else r)
+        return total
+
+    def slope(self, r):
+        """Derivative of the logarithm."""
+        total = -1.0 / self.scale
+        for sign, frequency, count in self._terms():
+            angle = frequency * r
+            size = 1.0 / r if sign == 0 else frequency / (np.tan if sign > 0 else np.tanh)(angle)
+            total += count * size
+        return total
+
+    @property
+    def least(self):
+        """A length at which values and slopes are those at zero."""
+        return 1e-9 * min(self.scale, self.manifold.injectivity_radius)
+
+    def pdf(self, r):
+        if r < self.least and self.manifold.dim > 1:
+            return 0.0
+        return float(np.exp(self.log(max(r, self.least))))
+
+    def dpdf(self, r):
+        r = max(r, self.least)
+        return float(np.exp(self.log(r)) * self.slope(r))
+
+
+def _lengths(rng, manifold, scale, shape):
+    """Distances from the centre, on a space whose directions are all alike."""
+    # Imported here since it is slow to import.
+    from scipy.stats.sampling import TransformedDensityRejection
+
+    density = _LengthDensity.of(manifold, scale)
+    rate = 1.0 / scale - manifold.volume_growth
+    tiny = density.least
+    # Next to the cut locus lies no mass, and its density has no digits.
+    farthest = min(manifold.injectivity_radius * (1.0 - 1e-9), 1e4 * manifold.dim / rate)
+    mode = tiny
+    if density.slope(tiny) > 0.0:
+        mode = brentq(density.slope, tiny, farthest)
+    density = _LengthDensity(manifold, density.frequencies, scale, density.log(mode))
+    ends = [tiny, farthest]
+    for index, end in enumerate(ends):
+        if density.log(end) < NOTHING:
+            ends[index] = brentq(lambda r: density.log(r) - NOTHING, *sorted((mode, end)))
+    if ends[0] == tiny:
+        ends[0] = 0.0
+        mode = mode if mode > tiny else 0.0
+    generator = TransformedDensityRejection(
+        density, mode=mode, domain=tuple(ends), random_state=rng
+    )
+    return generator.rvs(shape)

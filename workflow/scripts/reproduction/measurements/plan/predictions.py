@@ -10,8 +10,7 @@ from geodp.mechanisms.certified import Scales
 from geodp.release.accounting import PrivacyBudget
 from geodp.release.assumptions import Assumptions
 from geodp.release.planner import Planner
-from geodp.release.planning import PREDICTED, SEED, plan_release, run_stages
-from geodp.release.simulation import FlatReleases
+from geodp.release.planning import SEED, plan_release, simulated
 from reproduction.manifolds import study_manifold
 
 # Covariates are fractions of their range, whatever it is.
@@ -96,9 +95,7 @@ def _row(itself, release):
 
 def _errors_by_block(release):
     """Root mean squared errors of footpoint and shooting vector, in the plan's own simulation."""
-    rng = np.random.default_rng([SEED, 2])
-    start = FlatReleases.start(release.assumptions, PREDICTED, rng)
-    found = run_stages(start, release.stages, rng)
+    found = simulated(release.assumptions, release.stages)
     return (float(each) for each in np.sqrt(found.squares + found.estimate_squares))
 
 
