@@ -109,25 +109,9 @@ def test_a_plan_says_what_the_ledger_would_have_left(holder, capsys):
 
 
 def test_rats_are_refused_with_the_number_of_subjects_that_would_do(holder, capsys):
-    with open(ROOT / "resources" / "vilmann_rats.csv", newline="") as file:
-        first = next(iter(csv.DictReader(file)))
-    settings = changed(budget={"epsilon": "1"})
-    settings["data"] = {
-        "source": "table",
-        "path": str(ROOT / "resources" / "vilmann_rats.csv"),
-        "covariate": "age_days",
-        "subject": "rat",
-    }
-    settings["public"] = {
-        "manifold": {"name": "kendall", "size": 8},
-        "centre": [float(first[f"{axis}{k}"]) for k in range(1, 9) for axis in "xy"],
-        "footpoint_radius": 0.2,
-        "shooting_vector_length": 0.4,
-        "covariate_range": [0, 160],
-        "residual_scale": 0.01,
-        "subjects": 18,
-        "records_per_subject": 8,
-    }
+    settings = yaml.safe_load((ROOT / "config" / "release.rats.yaml").read_text())
+    settings["data"]["path"] = str(ROOT / settings["data"]["path"])
+    settings["ledger"] = "mine.ledger"
     sentence = refused(capsys, settings)
     assert sentence.startswith("The release would be noise, since its predicted error is")
     [needed] = re.findall(r"(\d+) subjects would do with this budget", sentence)

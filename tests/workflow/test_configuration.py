@@ -34,7 +34,7 @@ SHIPPED = {
     path.stem: yaml.safe_load(path.read_text())
     for path in (ROOT / "config").glob("*.yaml")
     # Settings of stages that are no configuration of studies.
-    if path.stem not in ("audit", "benchmark", "utility", "release.example")
+    if not path.stem.startswith(("audit", "benchmark", "utility", "release."))
 }
 REMOVED = object()
 
