@@ -403,6 +403,17 @@ def test_public_inputs_that_were_read_off_the_data_are_told_to_the_holder_alone(
         assert not any(words in path.read_text() for path in Path("out/trial").iterdir())
 
 
+def test_a_centre_that_is_a_record_is_told_to_the_holder_alone(holder, capsys):
+    write(SETTINGS)
+    assert main(["check", "mine.yaml"]) == 0
+    assert "centre is" not in capsys.readouterr().out
+    with open("mine.csv", newline="") as file:
+        record = list(csv.DictReader(file))[7]
+    write(changed(public={"centre": [float(record[name]) for name in COLUMNS]}))
+    assert main(["check", "mine.yaml"]) == 0
+    assert "centre is a record of the data" in capsys.readouterr().out
+
+
 # --- Interruptions ---
 
 

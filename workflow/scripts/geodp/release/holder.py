@@ -12,6 +12,9 @@ from geodp.release.subjects import mapped_records
 # A centre this near to an estimate, in its standard errors, was taken from it and rounded.
 SAME_CENTRE = 0.03
 
+# A centre this near to a record, relative to the typical distance of records, is that record.
+SAME_RECORD = 1e-4
+
 # A number of fewer digits is the rounded one of an estimate by chance too often.
 FEWEST_DIGITS = 3
 
@@ -45,7 +48,10 @@ def _of_fits(assumptions, x, y):
     manifold, centre = assumptions.manifold, assumptions.centre
     number, dim = len(y), manifold.dim
     away = manifold.coordinates(centre, manifold.log(centre, y))
-    spread = np.sqrt(np.mean(np.sum(away**2, axis=-1)))
+    lengths = np.linalg.norm(away, axis=-1)
+    spread = np.sqrt(np.mean(lengths**2))
+    if np.min(lengths) < SAME_RECORD * spread:
+        yield "centre is a record"
     # The centre is the Frechet mean where the mean of the logarithms vanishes.
     if np.linalg.norm(np.mean(away, axis=0)) < SAME_CENTRE * spread / np.sqrt(number):
         yield "centre is the Frechet mean"
