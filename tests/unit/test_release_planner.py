@@ -15,6 +15,7 @@ from geodp.release.accounting import CONCENTRATED
 from geodp.release.assumptions import ADD_OR_REMOVE
 from geodp.release.draw import run_plan
 from geodp.release.files import plan_document
+from geodp.release.planning import fitted_step, run_stages
 from geodp.release.simulation import CURVE, FlatReleases
 from geodp.release.stages import CountStage, MomentsStage, NoisyStep, PointsStage
 from geodp.release.subjects import ONE_EACH, subject_records
@@ -150,6 +151,29 @@ def test_choices_that_look_for_failures_see_more_of_them_and_tell_the_same_mean(
     assert abs(mean[0.25] - mean[0.0]) < 3.0 * np.hypot(*error.values())
     assert 0.001 < failures[0.0] < 0.02
     assert failures[0.25] > 2.0 * failures[0.0]
+
+
+def test_weights_of_two_choices_and_a_step_tell_the_same_means():
+    stages = (
+        PointsStage.of(Fraction(1), "epsilon", 1 << 8, 0.2),
+        PointsStage.of(Fraction(1), "epsilon", 1 << 8, 0.1, (0.2, 0.6)),
+    )
+    means, errors, kept = {}, {}, {}
+    for tails in (0.0, 0.25):
+        start = FlatReleases.start(sphere(90), 6000, np.random.default_rng(1), tails)
+        found = run_stages(start, stages, np.random.default_rng(2))
+        assert np.mean(found.weight) == pytest.approx(1.0, abs=0.03)
+        step = fitted_step(found, NoisyStep(Fraction(1), "epsilon", 0.1))
+        np.testing.assert_allclose(step.prior, found.squares / found.dim)
+        kept[tails] = step.kept
+        squares = np.sum(found.errors**2, axis=-1)
+        means[tails] = found.squares
+        errors[tails] = np.std(found.weight[:, None] * squares, axis=0) / np.sqrt(len(squares))
+        # Without the weights there would be more failures in the mean.
+        unweighted = np.mean(squares, axis=0)
+    assert np.all(np.abs(means[0.25] - means[0.0]) < 3.5 * np.hypot(*errors.values()))
+    assert np.all(unweighted > 1.1 * means[0.25])
+    assert kept[0.25] == pytest.approx(kept[0.0], rel=0.05)
 
 
 def test_other_spaces_and_budgets_are_refused():
