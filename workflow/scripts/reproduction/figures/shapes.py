@@ -107,8 +107,9 @@ def _sampler_in_words(row):
 
 
 def _draw_scale(panel, numbers):
-    """A bar of a tenth of the centroid size, which is one, below the shapes of a panel."""
-    left, low = numbers["x"].min(), numbers["y"].min()
+    """A bar of a tenth of the centroid size, which is one, below the shapes and bands of a panel."""
+    radius = numbers["radius"].fillna(0.0) if "radius" in numbers else 0.0
+    left, low = numbers["x"].min(), (numbers["y"] - radius).min()
     depth = low - 0.12 * (numbers["y"].max() - low)
     panel.plot([left, left + 0.1], [depth, depth], color="black", linewidth=1.2)
     panel.annotate(
