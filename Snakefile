@@ -40,6 +40,7 @@ include: "workflow/rules/benchmark.smk"
 include: "workflow/rules/audit.smk"
 include: "workflow/rules/plan.smk"
 include: "workflow/rules/utility.smk"
+include: "workflow/rules/means.smk"
 include: "workflow/rules/release.smk"
 
 

@@ -55,6 +55,7 @@ COSTS = {
     "comparison": 20.0,
     "coverage": 150.0,
     "aims": 200.0,
+    "means": 60.0,
     "": 1.5,
 }
 

@@ -130,6 +130,17 @@ class SPD(SymmetricSpace):
             logarithm = np.where(far[..., None, None], direct, logarithm)
         return factor @ logarithm @ _transposed(factor)
 
+    def dist(self, point, other):
+        # As in `log`, without eigenvectors.
+        white, _ = self._whiten(point, other - point)
+        values = np.linalg.eigvalsh(white)
+        logs = np.log1p(np.maximum(values, -0.5))
+        far = values[..., 0] < -0.5
+        if np.any(far):
+            values = np.linalg.eigvalsh(self._whiten(point, other)[0])
+            logs = np.where(far[..., None], np.log(np.where(far[..., None], values, 1.0)), logs)
+        return np.linalg.norm(logs, axis=-1)
+
     def transport(self, point, direction, vector):
         white, factor = self._whiten(point, direction)
         values, vectors = np.linalg.eigh(white)

@@ -117,8 +117,9 @@ def cell_statistics(table, column, rng, replicates, statistic="mean"):
 
     Without replicates the statistic alone is computed.
 
-    Data sets are resampled within a group, jointly in all its cells, which share them.  With a
-    single data set the draws vary instead: replicates follow a t distribution with the standard
+    Data sets are resampled within a group, jointly in all its cells, which share them; or draws, in
+    a table with a row for each of them and no data sets.  With a single data set in a table of data
+    sets the draws vary instead: replicates follow a t distribution with the standard
     errors of the table, and the number of footpoints less one as degrees of freedom.
 
     Parameters
@@ -141,14 +142,15 @@ def cell_statistics(table, column, rng, replicates, statistic="mean"):
         Numbers are missing, or a single data set gives no interval.
     """
     frames, values, sizes = [], [], set()
+    unit = "data_set" if "data_set" in table else "draw"
     for _, part in table.groupby("group", sort=True):
-        if part.duplicated(["cell", "data_set"]).any():
+        if part.duplicated(["cell", unit]).any():
             raise DataError(
                 "it selects several rows for one cell and data set: name one sampler there"
             )
         # Columns that vary within a cell keep their first value, which nothing uses.
         frames.append(part.drop_duplicates("cell").sort_values("cell"))
-        wide = part.pivot(index="data_set", columns="cell", values=column).sort_index(axis=1)
+        wide = part.pivot(index=unit, columns="cell", values=column).sort_index(axis=1)
         numbers = wide.to_numpy(dtype=float)
         if not np.all(np.isfinite(numbers)):
             raise NotEvaluated(f"{column} is missing or infinite for some cell and data set")
@@ -167,7 +169,7 @@ def cell_statistics(table, column, rng, replicates, statistic="mean"):
     if sizes == {1}:
         over = "one data set" if column == "not_below" else "draws of one data set"
     else:
-        over = f"{_span(sizes)} data sets"
+        over = f"{_span(sizes)} {'data sets' if unit == 'data_set' else 'draws of one data set'}"
     return CellStatistics(pd.concat(frames, ignore_index=True), np.hstack(values), over)
 
 
@@ -532,6 +534,65 @@ def share_nearer(claim, table, rng, replicates, other):
         f"{factors} times the other's (least, median, largest of cells)"
     )
     return Measured(np.mean(by_cell.values < 0.0, axis=1), by_cell.over, says)
+
+
+@measure()
+def mean_value(claim, table, rng, replicates):
+    """Mean over cells of the mean of ``column`` over data sets."""
+    by_cell = cell_statistics(table, claim["column"], rng, replicates)
+    found = np.mean(by_cell.values, axis=1)
+    values = by_cell.values[0]
+    says = f"the mean is {_number(found[0])}, of cells {_number(min(values))} to "
+    return Measured(found, by_cell.over, says + _number(max(values)))
+
+
+def _beside(claim, table, other, rng, replicates):
+    """Means over the levels of ``along`` that two tables share, and the units resampled."""
+    parts = [cell_statistics(each, claim["column"], rng, replicates) for each in (table, other)]
+    (mine, values), (theirs, others) = (each.nodes([claim["along"]]) for each in parts)
+    shared = mine.reset_index().merge(theirs.reset_index(), on=claim["along"], suffixes=("", "_2"))
+    if shared.empty:
+        raise NotEvaluated(f"the two have no {_plain(claim['along'])} in common")
+    return values[:, shared["index"]], others[:, shared["index_2"]], parts[0].over
+
+
+@measure("along", "against")
+def share_below(claim, table, rng, replicates, other):
+    """Share of the levels of ``along`` at which the mean is below that of the other rows."""
+    mine, theirs, over = _beside(claim, table, other, rng, replicates)
+    below = mine < theirs
+    says = (
+        f"it is below at {below[0].sum()} of {below.shape[1]} levels of {_plain(claim['along'])}, "
+        f"and {_number(np.mean(mine[0] / theirs[0]))} times the other on average"
+    )
+    return Measured(np.mean(below, axis=1), over, says)
+
+
+@measure("along", "against")
+def reduction(claim, table, rng, replicates, other):
+    """One less the ratio of means to those of the other rows, averaged over levels of ``along``."""
+    mine, theirs, over = _beside(claim, table, other, rng, replicates)
+    each = 1.0 - mine / theirs
+    found = np.mean(each, axis=1)
+    says = (
+        f"means are lower by {_number(100.0 * found[0])} % on average, by "
+        f"{_number(100.0 * min(each[0]))} to {_number(100.0 * max(each[0]))} % by "
+        f"{_plain(claim['along'])}"
+    )
+    return Measured(found, over, says)
+
+
+@measure("along")
+def power(claim, table, rng, replicates):
+    """Slope of the logarithm of means against that of ``along``, by least squares."""
+    by_cell = cell_statistics(table, claim["column"], rng, replicates)
+    nodes, values = by_cell.nodes([claim["along"]])
+    if len(nodes) < 2:
+        raise NotEvaluated(f"{_plain(claim['along'])} has one level")
+    x = np.log(nodes[claim["along"]].to_numpy(dtype=float))
+    x = x - np.mean(x)
+    found = np.log(values) @ x / np.sum(x**2)
+    return Measured(found, by_cell.over, f"the power is {_number(found[0])}")
 
 
 @measure(columns=2)

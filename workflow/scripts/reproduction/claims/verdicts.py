@@ -29,7 +29,7 @@ REPLICATES = 1000
 # Percentiles of the replicates that bound an interval.
 BOUNDS = (2.5, 97.5)
 
-TABLES = ("errors", "neighbours", "losses", "convergence")
+TABLES = ("errors", "neighbours", "losses", "convergence", "bounds")
 
 # Columns of a row of claims that its verdict repeats.
 REPEATED = (

@@ -25,6 +25,7 @@ MODELS = {
     "audit": "reproduction.configuration.audit:AuditSettings",
     "benchmark": "reproduction.configuration.benchmark:BenchmarkSettings",
     "utility": "reproduction.configuration.utility:UtilitySettings",
+    "means": "reproduction.configuration.means:MeansSettings",
     "release": "geodp.release.settings:ReleaseSettings",
 }
 
@@ -41,7 +42,8 @@ def validate(given, name="config", files=()):
     Parameters
     ----------
     given : dict
-    name : {"config", "audit", "benchmark", "utility"}
+    name : str
+        One of `MODELS`.
     files : sequence of str, optional
         That the settings come from, for messages about them as a whole.
 

@@ -20,6 +20,7 @@ TITLES = {
     "audit": "`config/audit.yaml`: `./run snakemake audit`",
     "benchmark": "`config/benchmark.yaml`: `./run snakemake benchmark`",
     "utility": "`config/utility.yaml`: targets `utility`, `comparison`, `coverage` and `aims`",
+    "means": "`config/means.yaml`: `./run snakemake papers_003_004`",
     "release": "a release, such as `config/release.example.yaml`: `geodp release FILE`",
 }
 

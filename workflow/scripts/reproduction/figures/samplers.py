@@ -7,6 +7,7 @@ OF_MECHANISM = True
 def draw(numbers, params):
     """Draw the figure; return it and the numbers that it shows."""
     from matplotlib.lines import Line2D
+    from matplotlib.ticker import LogLocator, NullFormatter
 
     from reproduction.figures.style import (
         CURVES,
@@ -48,6 +49,9 @@ def draw(numbers, params):
                 )
         panel.set_xscale("log")
         panel.set_yscale("log")
+        # Budgets may lie within a decade.
+        panel.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        panel.xaxis.set_minor_formatter(NullFormatter())
         panel.xaxis.set_major_formatter("{x:g}")
         panel.yaxis.set_major_formatter("{x:g}")
         panel.set_xlabel(f"{word} budget {SYMBOLS[parameter]}")

@@ -107,7 +107,7 @@ def _sampler_in_words(row):
 
 
 def _draw_scale(panel, numbers):
-    """A bar of a tenth of the centroid size, which is one, below the shapes and bands of a panel."""
+    """A bar of a tenth of the centroid size, which is one, below shapes and their bands."""
     radius = numbers["radius"].fillna(0.0) if "radius" in numbers else 0.0
     left, low = numbers["x"].min(), (numbers["y"] - radius).min()
     depth = low - 0.12 * (numbers["y"].max() - low)

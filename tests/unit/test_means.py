@@ -1,0 +1,342 @@
+"""Private Frechet means of many data sets: draws against quadrature and closed forms, budgets."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from geodp.audit.disc import Disc
+from geodp.errors import DataError
+from geodp.manifolds.registry import make_manifold
+from geodp.means.chains import (
+    ACCEPTED,
+    CORRECT,
+    VARIANTS,
+    WalkLengths,
+    loss_of_counting_accepted,
+    walk_draws,
+)
+from geodp.means.kng import draw_kng_means
+from geodp.means.losses import realised_losses
+from geodp.means.mechanisms import (
+    MECHANISMS,
+    ambient_radius,
+    ambient_scale,
+    embed,
+    fitted,
+    from_ambient,
+    laplace_scale,
+)
+from geodp.means.samples import polar_in_ball, pole, wishart_in_ball
+from geodp.means.sensitivity import empirical_sensitivity, largest_change_of_logs, moved_means
+from geodp.mechanisms.base import PROVED
+from geodp.models.geodesic import GeodesicModel
+from geodp.models.sensitivity import mean_sensitivity
+from geodp.samplers.riemannian_laplace import draw_laplace
+from reproduction.claims.measures import MEASURES
+
+FALSE_ALARM = 6e-5
+SPD, SPHERE = make_manifold("spd", 2), make_manifold("sphere", 2)
+SPACES = {
+    "SPD(2)": (SPD, 1.5, wishart_in_ball),
+    "S^2": (SPHERE, np.pi / 8, polar_in_ball),
+}
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(14)
+
+
+def problem(rng, name, number=30, data_sets=200):
+    manifold, radius, sample = SPACES[name]
+    return fitted(
+        manifold, pole(manifold), radius, sample(rng, manifold, radius, (data_sets, number))
+    )
+
+
+@pytest.mark.parametrize("name", SPACES)
+def test_simulated_data_lie_in_the_ball(name, rng):
+    manifold, radius, sample = SPACES[name]
+    points = sample(rng, manifold, radius, (40, 25))
+    away = manifold.dist(pole(manifold), points)
+    assert points.shape == (40, 25, *manifold.point_shape)
+    assert np.max(away) <= radius
+    if name == "S^2":
+        assert stats.kstest(away.ravel() / radius, "uniform").pvalue > FALSE_ALARM
+
+
+@pytest.mark.parametrize("name", SPACES)
+def test_the_gradient_density_of_one_record_is_laplace(name, rng):
+    # The gradient of one record's energy is as long as the distance.
+    manifold, _radius, sample = SPACES[name]
+    points = np.repeat(sample(rng, manifold, 0.1, (1, 1)), 6000, axis=0)
+    scale = 0.05
+    drawn, proposals = draw_kng_means(
+        rng,
+        GeodesicModel(manifold, 0),
+        points,
+        points[:, 0],
+        scale,
+        pole(manifold),
+        0.1,
+        np.inf if name == "SPD(2)" else 0.6,
+    )
+    away = manifold.dist(points[:, 0], drawn)
+    expected = manifold.dist(points[:, 0], draw_laplace(rng, manifold, points[:, 0], scale))
+    assert stats.ks_2samp(away, expected).pvalue > FALSE_ALARM
+    assert proposals >= 1.0
+    assert (proposals == 1.0) == (name == "SPD(2)")
+
+
+def test_the_gradient_density_on_the_sphere_agrees_with_quadrature(rng):
+    one = problem(rng, "S^2", number=12, data_sets=1)
+    scale, radius = 0.15, 2.0 * np.pi / 8
+    many = [np.repeat(each, 8000, axis=0) for each in (one.points, one.mean)]
+    drawn, _ = draw_kng_means(rng, one.model, *many, scale, one.centre, one.radius, radius)
+    disc = Disc(SPHERE, one.centre, radius)
+    nodes, log_weights = disc.nodes(one.mean, np.full(1, scale), 80, 96)
+    [block] = one.model.blocks
+
+    def features(points):
+        return np.stack([SPHERE.dist(one.mean, points), points[..., 0], points[..., 1]])
+
+    gradient = one.model.energy_gradient({block: nodes}, None, one.points).gradient[block]
+    log_density = log_weights[0] - SPHERE.norm(nodes, gradient)[0] / scale
+    weights = np.exp(log_density - np.max(log_density))
+    weights /= np.sum(weights)
+    expected, found = features(nodes[0]), features(drawn)
+    means = expected @ weights
+    errors = np.sqrt(((expected - means[:, None]) ** 2 @ weights) / len(drawn))
+    z = (np.mean(found, axis=-1) - means) / errors
+    assert np.max(np.abs(z)) < stats.norm.isf(FALSE_ALARM / 2)
+
+
+def test_the_gradient_density_on_matrices_agrees_with_weighted_draws(rng):
+    one = problem(rng, "SPD(2)", number=8, data_sets=1)
+    scale = 0.2
+    many = [np.repeat(each, 6000, axis=0) for each in (one.points, one.mean)]
+    drawn, _ = draw_kng_means(rng, one.model, *many, scale, one.centre, one.radius, np.inf)
+    # The same mean over the distribution, by weighted draws of a wider one.
+    wide = 1.5 * scale
+    proposed = draw_laplace(rng, SPD, np.repeat(one.mean, 60000, axis=0), wide)
+    [block] = one.model.blocks
+    gradient = one.model.energy_gradient({block: proposed[None]}, None, one.points).gradient[block]
+    away = SPD.dist(one.mean, proposed)
+    log_weight = away / wide - SPD.norm(proposed, gradient[0]) / scale
+    weights = np.exp(log_weight - np.max(log_weight))
+    weights /= np.sum(weights)
+    for feature in (lambda p: SPD.dist(one.mean, p), lambda p: np.linalg.slogdet(p)[1]):
+        values, mine = feature(proposed), feature(drawn)
+        expected = weights @ values
+        error = np.hypot(
+            np.sqrt(weights**2 @ (values - expected) ** 2), np.std(mine) / np.sqrt(len(mine))
+        )
+        assert abs(np.mean(mine) - expected) < stats.norm.isf(FALSE_ALARM / 2) * error
+
+
+@pytest.mark.parametrize("name", SPACES)
+def test_ambient_noise_has_the_length_of_a_gamma_variable(name, rng):
+    one = problem(rng, name, data_sets=600)
+    drawn = MECHANISMS["ambient_laplace"].draw(rng, one, 0.7)
+    away = np.linalg.norm(embed(one.manifold, drawn) - embed(one.manifold, one.mean), axis=-1)
+    scale = 2.0 * ambient_radius(one.manifold, one.radius) / (30 * 0.7)
+    assert ambient_scale(one, 0.7) == pytest.approx(scale)
+    assert stats.kstest(away / scale, stats.gamma(3).cdf).pvalue > FALSE_ALARM
+
+
+@pytest.mark.parametrize("name", SPACES)
+def test_ambient_coordinates_go_there_and_back(name, rng):
+    manifold, radius, sample = SPACES[name]
+    points = sample(rng, manifold, radius, (7,))
+    assert np.array_equal(from_ambient(manifold, embed(manifold, points)), points)
+
+
+@pytest.mark.parametrize("name", SPACES)
+def test_steps_in_tangent_spaces_lead_to_the_mean_where_budgets_are_large(name, rng):
+    one = problem(rng, name)
+    found = {
+        mechanism: np.max(one.manifold.dist(one.mean, MECHANISMS[mechanism].draw(rng, one, 1e6)))
+        for mechanism in ("tangent_laplace", "private_steps")
+    }
+    # The mean of logarithms at the centre is not the Frechet mean; the second step mends it.
+    assert found["private_steps"] < 0.2 * found["tangent_laplace"]
+
+
+def test_a_step_does_not_hang_on_data_outside_of_the_ball(rng):
+    # What is clipped moves the mean of the logarithms by no more than the radius over n.
+    one = problem(rng, "SPD(2)", data_sets=1)
+    outside = one.points.copy()
+    outside[0, 0] = SPD.exp(np.eye(2), 9.0 * np.diag([1.0, 0.0]))
+    other = type(one)(one.model, one.centre, one.radius, outside, one.mean)
+    first, second = (
+        MECHANISMS["tangent_laplace"].draw(np.random.default_rng(3), each, 1e9)
+        for each in (one, other)
+    )
+    base = np.broadcast_to(np.eye(2), first.shape)
+    moved = SPD.norm(base, SPD.log(base, first) - SPD.log(base, second))
+    assert np.max(moved) <= 2.0 * one.radius / 30 + 1e-6
+
+
+@pytest.mark.parametrize(("kind", "size"), [("spd", 2), ("spd", 3), ("hyperbolic", 2)])
+def test_the_wrapped_density_changes_by_no_more_than_its_budget(kind, size, rng):
+    manifold = make_manifold(kind, size)
+    sensitivity, budget, draws = 0.05, 1.0, 4000
+    rate = budget / sensitivity - manifold.volume_growth
+    centre = manifold.random_point(rng, (draws,))
+    length = rng.uniform(0.0, 8.0, draws)
+    towards = manifold.random_direction(rng, centre)
+    place = manifold.exp(centre, manifold.expand(length) * towards)
+    # Half of the means move anywhere, and half along the way.
+    anywhere = manifold.expand(np.arange(draws) % 2 == 0)
+    moved = np.where(anywhere, manifold.random_direction(rng, centre), towards)
+    other = manifold.exp(centre, sensitivity * moved)
+
+    def log_density(at):
+        vector = manifold.log(at, place)
+        return -rate * manifold.norm(at, vector) - np.log(manifold.exp_volume(at, vector))
+
+    change = np.abs(log_density(centre) - log_density(other))
+    assert np.max(change) <= budget * (1.0 + 1e-6)
+    # Neither half of the scale is waste.
+    assert np.max(change) > rate * sensitivity + 0.3 * manifold.volume_growth * sensitivity
+
+
+def test_wrapped_draws_need_a_space_without_positive_curvature(rng):
+    with pytest.raises(DataError, match="positive curvature"):
+        MECHANISMS["wrapped_laplace"].draw(rng, problem(rng, "S^2", data_sets=2), 1.0)
+    with pytest.raises(DataError, match="take a larger one, or more records"):
+        MECHANISMS["wrapped_laplace"].draw(rng, problem(rng, "SPD(2)", 3, 2), 0.1)
+
+
+@pytest.mark.parametrize("name", SPACES)
+def test_means_of_neighbours_move_no_farther_than_the_bound(name, rng):
+    manifold, radius, sample = SPACES[name]
+    moved, _ = moved_means(manifold, sample(rng, manifold, radius, (50, 21)))
+    bound = mean_sensitivity(GeodesicModel(manifold, 0), 20, radius)
+    assert 0.1 * bound < np.max(moved) <= bound
+
+
+def test_logarithms_change_most_between_the_chord_and_the_bound():
+    found = largest_change_of_logs(SPHERE, np.pi / 8)
+    assert np.pi / 4 < found < np.pi / 4 * (2.0 - np.pi / 4)
+    assert empirical_sensitivity(SPHERE, 10, np.pi / 8) == pytest.approx(found / (10 * np.pi / 4))
+    with pytest.raises(DataError, match="not of SPD"):
+        largest_change_of_logs(SPD, 0.3)
+
+
+def test_losses_on_matrices_have_a_closed_form():
+    n, r, budget = 40, 1.5, 0.7
+    found = realised_losses(SPD, np.eye(2), r, n, budget)
+    # All but one record at the end of the ball, and the last at either end.
+    moved = np.exp(r) * -np.expm1(-2.0 * r / n)
+    assert found["ambient_laplace"] == pytest.approx(budget * n * moved / (2.0 * np.expm1(r)))
+    assert found["laplace"] == pytest.approx(budget)
+    assert found["laplace_as_published"] == pytest.approx(0.5 * budget)
+
+
+def test_losses_on_the_sphere_keep_within_proved_budgets():
+    found = realised_losses(SPHERE, pole(SPHERE), np.pi / 8, 20, 1.0)
+    assert found["laplace"] < 1.0
+    assert 0.5 < found["kng"] < 2.0
+    assert found["ambient_laplace"] > 1.0
+
+
+def test_what_is_proved_is_told_by_space():
+    proved = {
+        name: [MECHANISMS[name].status(manifold) == PROVED for manifold in (SPD, SPHERE)]
+        for name in ("laplace", "laplace_as_published", "kng", "ambient_laplace")
+    }
+    assert proved == {
+        "laplace": [True, True],
+        "laplace_as_published": [True, False],
+        "kng": [True, False],
+        "ambient_laplace": [False, False],
+    }
+
+
+@pytest.mark.parametrize("name", SPACES)
+def test_the_proved_laplace_mechanism_has_the_scale_of_the_theorem(name, rng):
+    one = problem(rng, name, data_sets=600, number=40)
+    drawn = MECHANISMS["laplace"].draw(rng, one, 2.0)
+    scale = laplace_scale(one, 2.0)
+    again = draw_laplace(rng, one.manifold, one.mean, scale)
+    distances = [one.manifold.dist(one.mean, each) for each in (drawn, again)]
+    assert stats.ks_2samp(*distances).pvalue > FALSE_ALARM
+
+
+LENGTHS = WalkLengths(chains=2000, burn_in=300, jump=20, draws=20)
+
+
+@pytest.mark.parametrize("scale", [0.05, 0.5])
+def test_walks_reach_what_they_aim_at_and_mistakes_do_not(scale, rng):
+    footpoint = pole(SPHERE)
+
+    def mean(points):
+        each = np.mean(SPHERE.dist(footpoint, points), axis=0) / scale
+        return np.mean(each), np.std(each) / np.sqrt(len(each))
+
+    expected, error = mean(draw_laplace(rng, SPHERE, np.tile(footpoint, (100, 2000, 1)), scale))
+    found = {
+        variant: mean(
+            walk_draws(rng, SPHERE, footpoint, np.array([[scale]]), variant, LENGTHS)[:, 0]
+        )
+        for variant in VARIANTS
+    }
+    z = {name: (value - expected) / np.hypot(error, own) for name, (value, own) in found.items()}
+    assert abs(z[CORRECT]) < stats.norm.isf(FALSE_ALARM / 2)
+    assert abs(z[ACCEPTED]) > 4.0
+
+
+def test_counting_accepted_steps_costs_accuracy_and_no_budget():
+    # Far away every second step is accepted, so the density falls as it should; nearer more slowly.
+    found = loss_of_counting_accepted(np.random.default_rng(0), SPHERE, 0.1)
+    assert found == pytest.approx(1.0, abs=0.01)
+
+
+def errors(means, noise=0.0):
+    """A table of errors with these means by n, of 40 data sets."""
+    rng = np.random.default_rng(1)
+    return pd.concat(
+        [
+            pd.DataFrame(
+                {
+                    "group": f"n{n}",
+                    "cell": "a",
+                    "data_set": np.arange(40),
+                    "n": n,
+                    "distance": mean * np.exp(noise * rng.standard_normal(40)),
+                }
+            )
+            for n, mean in means.items()
+        ],
+        ignore_index=True,
+    )
+
+
+CLAIM = {"column": "distance", "along": "n"}
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("mean_value", (0.4 + 0.2 + 0.1) / 3),
+        ("share_below", 2 / 3),
+        ("reduction", (0.2 + 0.5 - 1.0) / 3),
+        ("power", -1.0),
+    ],
+)
+def test_measures_of_means(name, expected):
+    table, other = errors({10: 0.4, 20: 0.2, 40: 0.1}), errors({10: 0.5, 20: 0.4, 40: 0.05})
+    both = (other,) if "against" in MEASURES[name].needed else ()
+    found = MEASURES[name].compute(CLAIM, table, np.random.default_rng(0), 20, *both)
+    assert np.allclose(found.replicates, expected)
+    assert found.over == "40 data sets"
+
+
+def test_intervals_of_measures_hold_their_number():
+    table, other = errors({10: 0.4, 20: 0.2}, 0.3), errors({10: 0.41, 20: 0.2}, 0.3)
+    found = MEASURES["reduction"].compute(CLAIM, table, np.random.default_rng(0), 500, other)
+    low, high = np.percentile(found.replicates[1:], (2.5, 97.5))
+    assert low < found.replicates[0] < high
+    assert 0.1 < high - low < 0.6

@@ -1,0 +1,194 @@
+# Private Frechet means, `snakemake papers_003_004`.
+# In: config/means.yaml, resources/published. Out: results/means/claims.html and .csv, figures, and
+# tables by space.
+MEANS_RESULTS = "results/means"
+MEANS_PAPERS = {
+    "Reimherr, Bharath and Soto": "reimherr_bharath_soto_claims",
+    "Soto et al.": "soto_claims",
+}
+MEANS_FIGURES = ("laplace_means", "sensitivities", "kng_means", "mean_shapes", "walks")
+# Jobs of a space: sizes are dealt out among them.
+MEANS_JOBS = 4
+
+
+def means_sizes(part):
+    """Sizes of one job, large and small ones alike."""
+    return settings_of("means")["n"][int(part) :: MEANS_JOBS]
+
+
+def means_tables(name):
+    """Tables of all spaces."""
+    return [f"{MEANS_RESULTS}/{space}/{name}.csv" for space in spaces_by_file("means")]
+
+
+def means_claimed():
+    """Tables that claims may be about: from (study, table) to its file."""
+    found = {
+        (f"means_{space}", table): f"{MEANS_RESULTS}/{space}/{table}.csv"
+        for space in spaces_by_file("means")
+        for table in ("errors", "neighbours", "losses")
+    }
+    for space in spaces_by_file("means", "shapes"):
+        found[f"means_{space}", "errors"] = f"{MEANS_RESULTS}/{space}/draws.csv"
+    found["means_s2", "bounds"] = f"{MEANS_RESULTS}/figures/sensitivities.csv"
+    return found
+
+
+rule means_draws:
+    output:
+        f"{MEANS_RESULTS}/{{space}}/parts/{{part}}.csv",
+    log:
+        f"{MEANS_RESULTS}/logs/draws_{{space}}_{{part}}.log",
+    wildcard_constraints:
+        space="[a-z0-9]+",
+        part=r"\d",
+    conda:
+        "../../envs/environment.yaml"
+    params:
+        **measurement("means.draws"),
+        arguments=lambda wildcards: {
+            "settings": part_of("means", "seed", "budget", "replicates", "spaces"),
+            "space": space_named("means", wildcards),
+            "sizes": means_sizes(wildcards.part),
+        },
+    message:
+        "means: private means on {wildcards.space}, part {wildcards.part}"
+    script:
+        "../scripts/measure.py"
+
+
+use rule means_draws as means_neighbours with:
+    output:
+        neighbours=f"{MEANS_RESULTS}/{{space}}/neighbours.csv",
+        losses=f"{MEANS_RESULTS}/{{space}}/losses.csv",
+    log:
+        f"{MEANS_RESULTS}/logs/neighbours_{{space}}.log",
+    params:
+        **measurement("means.neighbours"),
+        arguments=lambda wildcards: {
+            "settings": part_of("means", "seed", "budget", "neighbours", "losses", "spaces"),
+            "space": space_named("means", wildcards),
+        },
+    message:
+        "means: neighbours on {wildcards.space}"
+
+
+use rule means_draws as means_shapes with:
+    input:
+        rats=shipped("resources/vilmann_rats.csv"),
+    output:
+        draws=f"{MEANS_RESULTS}/{{space}}/draws.csv",
+        landmarks=f"{MEANS_RESULTS}/{{space}}/landmarks.csv",
+    log:
+        f"{MEANS_RESULTS}/logs/shapes_{{space}}.log",
+    params:
+        **measurement("means.shapes"),
+        arguments=lambda wildcards: {
+            "settings": part_of("means", "seed", "budget", "shapes"),
+            "space": space_named("means", wildcards, "shapes"),
+        },
+    message:
+        "means: private mean shapes of {wildcards.space}"
+
+
+use rule means_draws as means_walks with:
+    output:
+        f"{MEANS_RESULTS}/walks.csv",
+    log:
+        f"{MEANS_RESULTS}/logs/walks.log",
+    params:
+        **measurement("means.walks"),
+        arguments=lambda wildcards: {"settings": part_of("means", "seed", "walks")},
+    message:
+        "means: walks against exact draws"
+
+
+rule means_errors:
+    input:
+        tables=[f"{MEANS_RESULTS}/{{space}}/parts/{part}.csv" for part in range(MEANS_JOBS)],
+    output:
+        csv=f"{MEANS_RESULTS}/{{space}}/errors.csv",
+    log:
+        f"{MEANS_RESULTS}/logs/errors_{{space}}.log",
+    wildcard_constraints:
+        space="[a-z0-9]+",
+    conda:
+        "../../envs/environment.yaml"
+    params:
+        **measurement("means.summary", "summarise.py"),
+        arguments={},
+    message:
+        "means: join the tables of {wildcards.space}"
+    script:
+        "../scripts/summarise.py"
+
+
+use rule means_errors as means_figure with:
+    input:
+        errors=lambda wildcards: means_tables("errors"),
+        neighbours=lambda wildcards: means_tables("neighbours"),
+        walks=f"{MEANS_RESULTS}/walks.csv",
+        landmarks=[
+            f"{MEANS_RESULTS}/{space}/landmarks.csv" for space in spaces_by_file("means", "shapes")
+        ],
+    output:
+        csv=f"{MEANS_RESULTS}/figures/{{figure}}.csv",
+        pdf=f"{MEANS_RESULTS}/figures/{{figure}}.pdf",
+        svg=f"{MEANS_RESULTS}/figures/{{figure}}.svg",
+        png=report(
+            f"{MEANS_RESULTS}/figures/{{figure}}.png",
+            caption="../report/figure.rst",
+            category="private means",
+            labels={"figure": "{figure}"},
+        ),
+    log:
+        f"{MEANS_RESULTS}/logs/figure_{{figure}}.log",
+    wildcard_constraints:
+        figure="|".join(MEANS_FIGURES),
+    params:
+        **measurement("means.figures", "summarise.py"),
+        arguments=lambda wildcards: {
+            "name": wildcards.figure,
+            "settings": part_of("means", "radii", "spaces"),
+        },
+    message:
+        "means: draw {wildcards.figure}"
+
+
+rule means_claims:
+    input:
+        claims=[shipped(f"resources/published/{name}.csv") for name in MEANS_PAPERS.values()],
+        tables=lambda wildcards: list(means_claimed().values()),
+        template=shipped("workflow/report/claims.html.j2"),
+    output:
+        csv=f"{MEANS_RESULTS}/claims.csv",
+        page=report(
+            f"{MEANS_RESULTS}/claims.html",
+            caption="../report/claims.rst",
+            category="private means",
+            labels={"figure": "verdicts"},
+        ),
+    log:
+        f"{MEANS_RESULTS}/logs/claims.log",
+    localrule: True
+    conda:
+        "../../envs/environment.yaml"
+    params:
+        study="claims",
+        papers=list(MEANS_PAPERS),
+        tables=lambda wildcards: list(means_claimed()),
+        seed=lambda wildcards: settings_of("means")["seed"],
+        code=code_of("claims.py"),
+        lock=LOCK,
+    message:
+        "means: judge the claims of papers"
+    script:
+        "../scripts/claims.py"
+
+
+rule papers_003_004:
+    input:
+        f"{MEANS_RESULTS}/claims.html",
+        [f"{MEANS_RESULTS}/figures/{name}.pdf" for name in MEANS_FIGURES],
+    message:
+        "private means: all results are there"

@@ -1,0 +1,66 @@
+"""Simulated data of means, within a public ball (Reimherr, Bharath and Soto, A.2 and A.3)."""
+
+import numpy as np
+
+from geodp.manifolds.spd import SPD
+from geodp.manifolds.sphere import Sphere
+
+
+def wishart_in_ball(rng, manifold, radius, shape):
+    """Wishart matrices of mean I and as many degrees of freedom as rows, within a ball about I.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+    manifold : SPD
+    radius : float
+        Of the ball, in the affine-invariant metric; matrices outside are drawn again.
+    shape : tuple of int
+
+    Returns
+    -------
+    ndarray, shape (*shape, m, m)
+    """
+    size, wanted = manifold.size, int(np.prod(shape))
+    kept: list = []
+    while sum(map(len, kept)) < wanted:
+        factors = rng.standard_normal((2 * wanted, size, size))
+        # The smallest may be zero or less in rounding, and such a matrix is outside of any ball.
+        matrices = factors @ np.swapaxes(factors, -1, -2) / size
+        values = np.linalg.eigvalsh(matrices)
+        safe = np.maximum(values, np.finfo(float).tiny)
+        distance = np.linalg.norm(np.log(safe), axis=-1)
+        kept.append(matrices[distance < radius])
+    return np.concatenate(kept)[:wanted].reshape((*shape, size, size))
+
+
+def polar_in_ball(rng, manifold, radius, shape):
+    """Points whose distance from a pole is uniform, in uniform directions.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+    manifold : Sphere
+    radius : float
+    shape : tuple of int
+
+    Returns
+    -------
+    ndarray, shape (*shape, d + 1)
+    """
+    poles = np.broadcast_to(pole(manifold), (*shape, *manifold.point_shape))
+    lengths = rng.uniform(0.0, radius, shape)
+    return manifold.exp(poles, manifold.expand(lengths) * manifold.random_direction(rng, poles))
+
+
+def pole(manifold):
+    """The centre of the ball: the identity, or the last of the axes."""
+    if isinstance(manifold, SPD):
+        return np.eye(manifold.size)
+    if isinstance(manifold, Sphere):
+        return np.eye(manifold.dim + 1)[-1]
+    raise ValueError(f"{manifold.name} has no pole of its own")
+
+
+# By the name that a configuration gives them.
+SAMPLES = {"wishart": wishart_in_ball, "polar": polar_in_ball}

@@ -1,0 +1,110 @@
+"""Settings of private Frechet means, config/means.yaml."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from geodp.means.mechanisms import MECHANISMS
+from geodp.means.samples import SAMPLES
+from reproduction.configuration.manifold import ManifoldSettings
+from reproduction.configuration.section import (
+    Count,
+    Positive,
+    Section,
+    Seed,
+    Text,
+    absent,
+    integer,
+    refuse_descending,
+    refused,
+    some,
+)
+
+
+class NeighbourSizes(Section):
+    """Pairs of neighbouring data sets, by size."""
+
+    pairs: Count = Field(description="Pairs of each size.")
+    first: Count = Field(description="Smallest size.")
+    last: Count = Field(description="Largest size.")
+    step: Count = Field(description="Step from one size to the next.")
+
+    @model_validator(mode="after")
+    def _sizes_have_a_range(self):
+        refuse_descending(self, "first", "last")
+        return self
+
+
+class MeansSpace(Section):
+    """A space, its simulated data and the mechanisms that are compared there."""
+
+    manifold: ManifoldSettings = Field(description="The space.")
+    data: Literal[tuple(SAMPLES)] = Field(
+        description="`wishart`: matrices of mean I, drawn again outside of the ball; `polar`: "
+        "points at uniform distances from the pole."
+    )
+    radius: Positive = Field(description="Radius of the public ball that holds the data.")
+    mechanisms: some(Literal[tuple(MECHANISMS)]) = Field(description="Mechanisms, in this order.")
+
+
+class ShapesSpace(Section):
+    """A space of planar shapes, and a data set there."""
+
+    manifold: ManifoldSettings = Field(description="The space.")
+    data: Literal["rats", "outlines"] = Field(
+        description="`rats`: each rat's mean shape over its ages; `outlines`: simulated outlines "
+        "of the corpus callosum."
+    )
+    n: Count | None = absent(description="Number of simulated outlines.")
+
+    @model_validator(mode="after")
+    def _outlines_are_counted(self):
+        if (self.n is None) != (self.data == "rats"):
+            word = "rats have no number: remove it" if self.n else "give the number of outlines"
+            raise refused(f": {word}", "n")
+        return self
+
+
+class ShapesSettings(Section):
+    """Private mean shapes of one data set each."""
+
+    draws: integer(ge=2) = Field(description="Draws of each mechanism.")
+    spaces: Annotated[dict[Text, ShapesSpace], Field(min_length=1)] = Field(
+        description="Spaces, by the name that tables give them."
+    )
+
+
+class WalksSettings(Section):
+    """Random walks against exact draws from Laplace distributions on a sphere."""
+
+    manifold: ManifoldSettings = Field(description="The sphere.")
+    scales: some(Positive) = Field(description="Scales of the distributions, and of the steps.")
+    chains: integer(ge=2) = Field(description="Walks.")
+    burn_in: Count = Field(description="Steps before the first draw.")
+    jump: Count = Field(description="Steps from one draw to the next.")
+    draws: Count = Field(description="Draws of each walk.")
+
+    @model_validator(mode="after")
+    def _is_a_sphere(self):
+        if self.manifold.name != "sphere":
+            raise refused(f": {self.manifold.name} is no sphere: give one", "manifold.name")
+        return self
+
+
+class MeansSettings(Section):
+    """Settings of `./run snakemake papers_003_004`."""
+
+    seed: Seed = Field(description="Every random stream is keyed by this number.")
+    budget: Positive = Field(description="Budget of a draw, epsilon.")
+    replicates: integer(ge=2) = Field(description="Data sets of each size.")
+    n: some(Count) = Field(description="Sizes of data sets whose means are drawn.")
+    neighbours: NeighbourSizes = Field(description="Neighbours whose means are compared.")
+    losses: some(Count) = Field(description="Sizes at which realised losses are searched for.")
+    radii: integer(ge=2) = Field(
+        description="Number of radii of the figure of sensitivities on the sphere."
+    )
+    spaces: Annotated[dict[Text, MeansSpace], Field(min_length=1)] = Field(
+        description="Spaces, by the name that tables give them."
+    )
+    shapes: ShapesSettings = Field(description="Private mean shapes.")
+    walks: WalksSettings = Field(description="Random walks against exact draws.")

@@ -1,0 +1,1 @@
+"""Private Frechet means: errors, neighbours, realised losses, figures."""

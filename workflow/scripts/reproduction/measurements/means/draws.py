@@ -1,0 +1,58 @@
+"""Private means of simulated data on one space, for some of the sizes."""
+
+import numpy as np
+import pandas as pd
+
+from geodp.means.mechanisms import MECHANISMS, embed, fitted
+from geodp.means.samples import SAMPLES, pole
+from geodp.randomness import random_stream
+from reproduction.manifolds import study_manifold
+
+
+def measure(settings, space, sizes):
+    """Table of private means: a row a mechanism, size and data set.
+
+    Parameters
+    ----------
+    settings : dict
+        Of ``config/means.yaml``.
+    space : str
+    sizes : list of int
+        Those of this job.
+    """
+    chosen, budget = settings["spaces"][space], settings["budget"]
+    manifold = study_manifold(chosen["manifold"])
+    parts = []
+    for number in sizes:
+        streams = (settings["seed"], "means", space, f"n{number}")
+        sample = SAMPLES[chosen["data"]]
+        points = sample(
+            random_stream(*streams, "data"),
+            manifold,
+            chosen["radius"],
+            (settings["replicates"], number),
+        )
+        problem = fitted(manifold, pole(manifold), chosen["radius"], points)
+        for name in chosen["mechanisms"]:
+            mechanism = MECHANISMS[name]
+            drawn = mechanism.draw(random_stream(*streams, name), problem, budget)
+            inside = manifold.are_points(drawn)
+            away = embed(manifold, drawn) - embed(manifold, problem.mean)
+            parts.append(
+                pd.DataFrame(
+                    {
+                        "space": space,
+                        "manifold": manifold.name,
+                        "mechanism": name,
+                        "guarantee": mechanism.status(manifold),
+                        "group": f"n{number}",
+                        "cell": name,
+                        "data_set": np.arange(len(drawn)),
+                        "n": number,
+                        "budget": budget,
+                        "distance": np.linalg.norm(away, axis=-1),
+                        "outside": 1 - inside.astype(int),
+                    }
+                )
+            )
+    return (pd.concat(parts, ignore_index=True),)

@@ -1,0 +1,243 @@
+"""Figures of private means: what the papers show, and mechanisms beside one another."""
+
+import numpy as np
+import pandas as pd
+from matplotlib.ticker import LogLocator, NullFormatter
+
+from geodp.means.sensitivity import largest_change_of_logs
+from geodp.mechanisms.base import PROVED
+from geodp.models.sensitivity import convexity
+from reproduction.figures.files import annotate
+from reproduction.figures.style import CURVES, letter_panels, new_figure
+from reproduction.manifolds import study_manifold
+from reproduction.measurements.words import space_title
+
+# How mechanisms are drawn, and what they are called.
+NAMES = {
+    "laplace_as_published": "Laplace, as published",
+    "laplace": "Laplace, proved scale",
+    "ambient_laplace": "Laplace in the ambient space",
+    "kng": "K-norm gradient, as published",
+    "wrapped_laplace": "wrapped Laplace",
+    "tangent_laplace": "Laplace in the tangent space at the centre",
+    "private_steps": "two private steps",
+}
+
+
+def summarise(name, settings, **inputs):
+    """The figure of a name, and its numbers, by their output."""
+    draw, needed = FIGURES[name]
+    tables = [_read(inputs[key]) for key in needed]
+    figure, numbers = draw(settings, *tables)
+    return {"csv": numbers, "figure": figure}
+
+
+def _read(paths):
+    """One table of a file, or of several."""
+    several = [paths] if isinstance(paths, str) else paths
+    return pd.concat(map(pd.read_csv, several), ignore_index=True)
+
+
+def means_by_size(errors):
+    """Mean distances of draws, with their standard errors, by space, mechanism and size."""
+    keys = ["space", "mechanism", "guarantee", "n", "budget"]
+    grouped = errors.groupby(keys, sort=False)
+    found = grouped.agg(
+        mean=("distance", "mean"),
+        standard_error=("distance", "sem"),
+        outside=("outside", "mean"),
+        data_sets=("distance", "size"),
+    )
+    return found.reset_index()
+
+
+def _proved(by_size, space):
+    """Mechanisms of a space whose budgets hold, in a sentence."""
+    rows = by_size[(by_size["space"] == space) & (by_size["guarantee"] == PROVED)]
+    names = "; ".join(NAMES[name] for name in dict.fromkeys(rows["mechanism"]))
+    return f"{space}: budgets are proved for data in the ball of {names}."
+
+
+def _curve(panel, rows, curve, label, of=None):
+    """Mean of a mechanism with a band of two standard errors, over that of another if given."""
+    n, mean, error = (rows[key].to_numpy() for key in ("n", "mean", "standard_error"))
+    divisor = 1.0 if of is None else of["mean"].to_numpy()
+    low, high = (mean - 2.0 * error) / divisor, (mean + 2.0 * error) / divisor
+    panel.fill_between(n, low, high, color=curve.colour, alpha=0.2, linewidth=0)
+    style = curve.keywords | {"markersize": 3}
+    panel.plot(n, mean / divisor, label=label, **style)
+
+
+def draw_laplace_means(settings, errors, neighbours):
+    """Figure 1 of Reimherr, Bharath and Soto: neighbours and errors, a row a space."""
+    by_size = means_by_size(errors[errors["n"] % 25 == 0])
+    spaces = list(settings["spaces"])
+    figure, axes = new_figure(len(spaces), 2, width=7.0, height=0.6 + 2.4 * len(spaces))
+    for row, space in zip(axes, spaces, strict=True):
+        pairs = neighbours[neighbours["space"] == space]
+        panel = row[0]
+        colour = CURVES[0].colour
+        panel.plot(
+            pairs["n"], pairs["moved"], ".", color=CURVES[3].colour, markersize=2, label="a pair"
+        )
+        average = pairs.groupby("n")["moved"].mean()
+        panel.plot(average.index, average, color=colour, label="average of pairs")
+        bound = pairs.groupby("n")["bound"].first()
+        panel.plot(bound.index, bound, color=CURVES[1].colour, linestyle="--", label="bound")
+        panel.set_yscale("log")
+        panel.set_ylabel("distance of neighbours' means\n(unit of length)")
+        panel.set_title(space_title(space))
+        for name, curve in zip(("laplace_as_published", "ambient_laplace"), CURVES, strict=False):
+            rows = by_size[(by_size["space"] == space) & (by_size["mechanism"] == name)]
+            _curve(row[1], rows, curve, NAMES[name])
+        row[1].set_yscale("log")
+        row[1].set_ylabel("distance of draw and mean\n(ambient space)")
+        row[1].set_title(space_title(space))
+    for panel in axes[-1]:
+        panel.set_xlabel("number of records n")
+    for panel in axes[0]:
+        panel.legend(fontsize=7)
+    letter_panels(axes)
+    annotate(figure, [_proved(by_size, space) for space in spaces])
+    return figure, by_size
+
+
+def draw_sensitivities(settings):
+    """Figure 2 of Reimherr, Bharath and Soto: bounds of the change of logarithms on the sphere."""
+    [space] = [each for each in settings["spaces"].values() if each["data"] == "polar"]
+    manifold = study_manifold(space["manifold"])
+    # The theorem holds below a quarter of pi.
+    radii = 0.25 * np.pi * np.arange(1, settings["radii"] + 1) / (settings["radii"] + 1)
+    numbers = pd.DataFrame(
+        {
+            "manifold": manifold.name,
+            "radius": radii,
+            "without_curvature": 2.0 * radii,
+            "largest_on_grid": [largest_change_of_logs(manifold, radius) for radius in radii],
+            "bound": [2.0 * radius * (2.0 - convexity(manifold, radius)) for radius in radii],
+        }
+    )
+    numbers["over_flat"] = numbers["largest_on_grid"] / numbers["without_curvature"]
+    numbers["over_bound"] = numbers["largest_on_grid"] / numbers["bound"]
+    figure, [[panel]] = new_figure(1, 1, width=4.2, height=3.0)
+    labels = {
+        "without_curvature": "$2r$",
+        "bound": "$2r\\,(2 - h)$, the bound",
+        "largest_on_grid": "largest on a grid of the edge",
+    }
+    for (column, label), curve in zip(labels.items(), CURVES, strict=False):
+        panel.plot(radii, numbers[column], color=curve.colour, linestyle=curve.line, label=label)
+    panel.axvline(space["radius"], color="0.6", linewidth=0.8)
+    panel.annotate(
+        "radius of Figure 1", (space["radius"], 0.0), (3, 2), textcoords="offset points", fontsize=7
+    )
+    panel.set_ylim(bottom=0.0)
+    panel.set_xlabel("radius of the ball, rad")
+    panel.set_ylabel("change of the logarithm of one record, rad")
+    panel.legend(fontsize=7)
+    return figure, numbers
+
+
+def draw_kng_means(settings, errors):
+    """Mechanisms beside one another: mean distance over that of the proved Laplace mechanism."""
+    by_size = means_by_size(errors[errors["n"] % 25 == 0])
+    spaces = list(settings["spaces"])
+    figure, axes = new_figure(1, len(spaces), width=3.6 * len(spaces), height=3.9)
+    shown = [name for name in NAMES if name != "laplace"]
+    styles = (*CURVES, *(type(CURVES[0])(*each) for each in MORE_CURVES))
+    for panel, space in zip(axes[0], spaces, strict=True):
+        rows = by_size[by_size["space"] == space]
+        base = rows[rows["mechanism"] == "laplace"]
+        panel.axhline(1.0, color="0.3", linewidth=0.8)
+        for name, curve in zip(shown, styles, strict=True):
+            mine = rows[rows["mechanism"] == name]
+            if len(mine):
+                _curve(panel, mine, curve, NAMES[name], base)
+        panel.set_title(space_title(space))
+        panel.set_xlabel("number of records n")
+        panel.set_ylim(bottom=0.0)
+    axes[0, 0].set_ylabel("mean distance to the mean,\nover that of the proved Laplace mechanism")
+    annotate(figure, [_proved(by_size, space) for space in spaces])
+    handles, labels = axes[0, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper center", ncols=2, fontsize=7)
+    letter_panels(axes)
+    return figure, by_size
+
+
+def draw_mean_shapes(settings, landmarks):
+    """Private mean shapes over the mean: a row a space, a panel a mechanism."""
+    spaces = list(dict.fromkeys(landmarks["space"]))
+    names = [name for name in dict.fromkeys(landmarks["mechanism"]) if name != "mean"]
+    figure, axes = new_figure(
+        len(spaces), len(names), width=1.8 * len(names), height=0.5 + 1.6 * len(spaces)
+    )
+
+    def closed(shape):
+        places = shape.sort_values("landmark")[["x", "y"]].to_numpy()
+        return np.vstack([places, places[:1]]).T
+
+    for row, space in zip(axes, spaces, strict=True):
+        of_space = landmarks[landmarks["space"] == space]
+        mean = closed(of_space[of_space["mechanism"] == "mean"])
+        for panel, name in zip(row, names, strict=True):
+            drawn = of_space[of_space["mechanism"] == name]
+            for _, shape in drawn.groupby("draw"):
+                panel.plot(*closed(shape), color=CURVES[1].colour, linewidth=0.7, alpha=0.7)
+            panel.plot(*mean, color=CURVES[0].colour, linewidth=1.6)
+            panel.set_aspect("equal")
+            panel.axis("off")
+            if space == spaces[0]:
+                panel.set_title(SHAPE_NAMES[name], fontsize=8)
+        first = of_space.iloc[0]
+        row[0].text(
+            -0.05,
+            0.5,
+            f"{space}, n = {first['n']}",
+            rotation=90,
+            transform=row[0].transAxes,
+            horizontalalignment="right",
+            verticalalignment="center",
+        )
+    annotate(
+        figure, ["Radii are read off the data, but for the last column. Outlines are simulated."]
+    )
+    return figure, landmarks
+
+
+def draw_walks(settings, walks):
+    """Mean distance of draws over the scale: walks and exact draws, with two standard errors."""
+    figure, [[panel]] = new_figure(1, 1, width=4.6, height=3.2)
+    for (name, rows), curve in zip(walks.groupby("sampler", sort=False), CURVES, strict=True):
+        x, mean = rows["scale"].to_numpy(), rows["mean_over_scale"].to_numpy()
+        spread = 2.0 * rows["standard_error"].to_numpy()
+        panel.fill_between(x, mean - spread, mean + spread, color=curve.colour, alpha=0.2, lw=0)
+        panel.plot(x, mean, label=name, **curve.keywords)
+    panel.set_xscale("log")
+    panel.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    panel.xaxis.set_minor_formatter(NullFormatter())
+    panel.xaxis.set_major_formatter("{x:g}")
+    panel.set_xlabel("scale of the distribution, rad")
+    panel.set_ylabel("mean distance of draws,\nover the scale")
+    panel.set_ylim(bottom=0.0)
+    panel.legend(fontsize=7)
+    return figure, walks
+
+
+SHAPE_NAMES = NAMES | {
+    "kng": "K-norm gradient,\nas published",
+    "laplace": "Laplace,\nas published",
+    "landmarkwise_laplace": "Laplace for\neach landmark",
+    "private_steps": "two private steps\n(proved)",
+}
+
+# Beyond the four of the house style.
+MORE_CURVES = (("#7a7a7a", "v", ":"), ("#8c3b78", "x", (0, (3, 2))))
+
+# By name: the function, and the tables that it takes.
+FIGURES = {
+    "laplace_means": (draw_laplace_means, ("errors", "neighbours")),
+    "sensitivities": (draw_sensitivities, ()),
+    "kng_means": (draw_kng_means, ("errors",)),
+    "mean_shapes": (draw_mean_shapes, ("landmarks",)),
+    "walks": (draw_walks, ("walks",)),
+}

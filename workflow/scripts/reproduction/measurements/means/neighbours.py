@@ -1,0 +1,59 @@
+"""Means of neighbours on one space, and realised losses of mechanisms there."""
+
+import numpy as np
+import pandas as pd
+
+from geodp.means.losses import realised_losses
+from geodp.means.mechanisms import MECHANISMS, ambient_radius, embed
+from geodp.means.samples import SAMPLES, pole
+from geodp.means.sensitivity import moved_means
+from geodp.models.geodesic import GeodesicModel
+from geodp.models.sensitivity import mean_sensitivity
+from geodp.randomness import random_stream
+from reproduction.manifolds import study_manifold
+
+
+def measure(settings, space):
+    """Table of neighbours' means, and table of realised losses by mechanism and size."""
+    chosen, sizes = settings["spaces"][space], settings["neighbours"]
+    manifold, radius = study_manifold(chosen["manifold"]), chosen["radius"]
+    model, ambient = GeodesicModel(manifold, 0), ambient_radius(manifold, radius)
+    rows = []
+    for number in range(sizes["first"], sizes["last"] + 1, sizes["step"]):
+        rng = random_stream(settings["seed"], "means", space, f"n{number}", "neighbours")
+        shape = (sizes["pairs"], number + 1)
+        points = SAMPLES[chosen["data"]](rng, manifold, radius, shape)
+        moved, means = moved_means(manifold, points)
+        first, second = (embed(manifold, each) for each in means)
+        bound = mean_sensitivity(model, number, radius)
+        rows.append(
+            pd.DataFrame(
+                {
+                    "space": space,
+                    "manifold": manifold.name,
+                    "n": number,
+                    "pair": np.arange(len(moved)),
+                    "moved": moved,
+                    "bound": bound,
+                    "moved_over_bound": moved / bound,
+                    "ambient_moved": np.linalg.norm(first - second, axis=-1),
+                    "ambient_bound": 2.0 * ambient / number,
+                }
+            )
+        )
+    budget = settings["budget"]
+    losses = [
+        {
+            "space": space,
+            "manifold": manifold.name,
+            "mechanism": name,
+            "guarantee": MECHANISMS[name].status(manifold),
+            "n": number,
+            "budget": budget,
+            "loss": loss,
+            "loss_over_stated": loss / budget,
+        }
+        for number in settings["losses"]
+        for name, loss in realised_losses(manifold, pole(manifold), radius, number, budget).items()
+    ]
+    return pd.concat(rows, ignore_index=True), pd.DataFrame(losses)

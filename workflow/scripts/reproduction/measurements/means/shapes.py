@@ -1,0 +1,117 @@
+"""Private mean shapes of one data set: distances of draws, and landmarks of the first of them."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from geodp.data.stand_in import simulate_outlines
+from geodp.means.mechanisms import MECHANISMS, MeanProblem, landmarkwise_laplace, laplace_scale
+from geodp.mechanisms.base import NONE, PROVED, PublicSettings
+from geodp.mechanisms.kng_as_published import KNGAsPublished
+from geodp.models.geodesic import GeodesicModel
+from geodp.randomness import random_stream
+from geodp.samplers.choice import plan
+from geodp.samplers.riemannian_laplace import draw_laplace
+from reproduction.manifolds import study_manifold
+from reproduction.measurements.rats import observed_rats
+
+# Of the mean from the public centre of the proved mechanism, as a share of the data's radius: as if
+# another study had told it; and the radius of its ball.
+DISPLACEMENT, WIDER = 0.5, 1.5
+
+# Draws whose landmarks are kept.
+SHOWN = 6
+
+
+def _data(rng, manifold, chosen, rats):
+    """Points (n, *point_shape), one for each subject."""
+    if chosen["data"] == "outlines":
+        found = simulate_outlines(rng, 1, chosen["n"], manifold.landmarks)
+        return manifold.from_landmarks(found.outlines)[0]
+    records = observed_rats(manifold, rats)
+    subjects = np.array(records.subjects)
+    model = GeodesicModel(manifold, 0)
+    # A rat is measured at several ages, and the unit of privacy is a rat.
+    return np.stack(
+        [
+            model.fit(None, records.points[subjects == subject]).footpoint
+            for subject in dict.fromkeys(records.subjects)
+        ]
+    )
+
+
+def _drawn(settings, space, problem, fit):
+    """Draws of each mechanism, and whether its budget is proved, by name."""
+    budget, draws = settings["budget"], settings["shapes"]["draws"]
+    manifold, streams = problem.manifold, (settings["seed"], "means", space)
+    [block] = problem.model.blocks
+    public = PublicSettings(
+        data_radius=problem.radius, centre=problem.mean[0], footpoint_radius=2.0 * problem.radius
+    )
+    kng = KNGAsPublished.prepare(problem.model, None, problem.points, public, fit)
+    found = kng.draw(random_stream(*streams, "kng"), {block: budget}, {block: draws}, plan)
+    yield "kng", NONE, found.parameters[block][0]
+    many = np.repeat(problem.mean, draws, axis=0)
+    rng = random_stream(*streams, "laplace")
+    yield "laplace", NONE, draw_laplace(rng, manifold, many, laplace_scale(problem, budget))
+    rng = random_stream(*streams, "landmarkwise_laplace")
+    each = [landmarkwise_laplace(rng, problem, budget)[0] for _ in range(draws)]
+    yield "landmarkwise_laplace", NONE, np.stack(each)
+    rng = random_stream(*streams, "private_steps")
+    centre = manifold.exp(
+        problem.mean[0],
+        DISPLACEMENT * problem.radius * manifold.random_direction(rng, problem.mean[0]),
+    )
+    public_ball = replace(problem, centre=centre, radius=WIDER * problem.radius)
+    each = [MECHANISMS["private_steps"].draw(rng, public_ball, budget)[0] for _ in range(draws)]
+    yield "private_steps", PROVED, np.stack(each)
+
+
+def measure(settings, space, rats=None):
+    """Table of draws and table of landmarks.
+
+    Parameters
+    ----------
+    settings : dict
+        Of ``config/means.yaml``.
+    space : str
+        Of its section ``shapes``.
+    rats : path, optional
+        Table of the rats' landmarks.
+    """
+    chosen = settings["shapes"]["spaces"][space]
+    manifold = study_manifold(chosen["manifold"])
+    rng = random_stream(settings["seed"], "means", space, "data")
+    points = _data(rng, manifold, chosen, rats)[None]
+    fit = GeodesicModel(manifold, 0).fit(None, points)
+    # As published: the radius is read off the data.
+    radius = float(fit.largest_residual[0])
+    problem = MeanProblem(fit.model, fit.footpoint[0], radius, points, fit.footpoint)
+    number = points.shape[1]
+    common = {"space": space, "manifold": manifold.name, "n": number, "budget": settings["budget"]}
+    rows, kept = [], [_landmarks(manifold, problem.mean, common | {"mechanism": "mean"})]
+    for name, status, drawn in _drawn(settings, space, problem, fit):
+        distance = manifold.dist(problem.mean, drawn)
+        described = common | {"mechanism": name, "guarantee": status, "radius": radius}
+        rows.append(
+            pd.DataFrame(
+                described
+                | {"group": f"n{number}", "cell": name, "draw": np.arange(len(drawn))}
+                | {"distance": distance, "over_radius": distance / radius}
+            )
+        )
+        turned = manifold.align(problem.mean, drawn[:SHOWN])
+        kept.append(_landmarks(manifold, turned, described))
+    return pd.concat(rows, ignore_index=True), pd.concat(kept, ignore_index=True)
+
+
+def _landmarks(manifold, points, common):
+    """Landmarks of shapes (m, *point_shape), a row each."""
+    places = manifold.to_landmarks(points)
+    draw, landmark = np.indices(places.shape)
+    return pd.DataFrame(
+        common
+        | {"draw": draw.ravel(), "landmark": landmark.ravel() + 1}
+        | {"x": places.real.ravel(), "y": places.imag.ravel()}
+    )
