@@ -16,7 +16,7 @@ from geodp.models.geodesic import GeodesicModel
 from geodp.samplers.base import State
 from geodp.samplers.random_walk import RandomWalk
 from reproduction.measurements.benchmark import fits as geomstats_fits
-from reproduction.measurements.benchmark import sampling, sizes, spaces
+from reproduction.measurements.benchmark import means, sampling, sizes, spaces
 from reproduction.measurements.benchmark.geomstats_walk import (
     from_geomstats,
     geomstats_walk,
@@ -324,6 +324,36 @@ def planted(
             add("time against n", "fit", 1e-6 * n**growth, dimension, n=n)
             add("memory beyond the data", "fit", memory, dimension, n=n)
     return pd.DataFrame(rows, columns=spaces.COLUMNS)
+
+
+def with_means(seconds=0.5, gradient=1e-12, theirs=20.0):
+    rows = [
+        ("Frechet mean", means.OUR_MEAN, seconds),
+        ("Frechet mean", means.THEIRS, theirs),
+        ("gradient at a Frechet mean", means.OUR_MEAN, gradient),
+    ]
+    lines = [
+        dict.fromkeys(spaces.COLUMNS)
+        | {"what": what, "space": "S^2", "dimension": 2, "n": 1000000, "method": method}
+        | {"value": value, "is_bound": False, "note": ""}
+        for what, method, value in rows
+    ]
+    return pd.concat([planted(), pd.DataFrame(lines)], ignore_index=True)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "met"),
+    [
+        ({}, (True, True)),
+        ({"seconds": 2.5, "theirs": 100.0}, (False, True)),
+        ({"gradient": 1e-9}, (False, True)),
+        ({"theirs": 5.0}, (True, False)),
+    ],
+)
+def test_means_are_judged(numbers, met):
+    lines = paragraph(with_means(**numbers), {}).splitlines()
+    said = [line for line in lines if "mean" in line and "points" in line]
+    assert [line.startswith("* **Met.**") for line in said] == list(met)
 
 
 def reached(table):

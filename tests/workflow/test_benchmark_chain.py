@@ -14,10 +14,11 @@ TINY = {
     "draws": [5, 10],
     "seconds": {
         **{"default_sampler": 60, "chain": 0.2, "rate": 0.02},
-        **{"gradient": 0.01, "fit": 0.3},
+        **{"gradient": 0.01, "fit": 0.3, "mean": 5},
     },
     "gradients": {"megabytes": 0.05, "chains": [1, 2]},
     "fits": {"n": [8]},
+    "means": {"n": [40]},
     "sizes": {"n": [10, 20]},
 }
 COLUMNS = [
@@ -47,7 +48,7 @@ def table(folder):
 
 def test_files_are_those_promised(measured, folder):
     parts = [f"sampling_{name}" for name, _ in SPACES.values()]
-    parts += ["gradients", "fits_numpy", "fits_autograd", "sizes", "benchmark"]
+    parts += ["gradients", "fits_numpy", "fits_autograd", "means", "sizes", "benchmark"]
     expected = {f"{part}.csv" for part in parts}
     expected |= {f"benchmark.{suffix}" for suffix in ("md", "pdf", "svg", "png")}
     assert {path.name for path in folder.iterdir() if path.is_file()} == expected

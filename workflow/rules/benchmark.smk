@@ -56,6 +56,18 @@ use rule benchmark_sampling as benchmark_fits with:
         "benchmark: fits beside geomstats with {wildcards.backend}"
 
 
+use rule benchmark_sampling as benchmark_means with:
+    output:
+        f"{BENCHMARK_RESULTS}/means.csv",
+    log:
+        f"{BENCHMARK_RESULTS}/logs/means.log",
+    params:
+        **measurement("benchmark.means"),
+        arguments=lambda wildcards: with_geomstats(benchmark_arguments("means")),
+    message:
+        "benchmark: Frechet means beside geomstats"
+
+
 use rule benchmark_sampling as benchmark_sizes with:
     output:
         f"{BENCHMARK_RESULTS}/sizes.csv",

@@ -94,6 +94,7 @@ def benchmark_parts(wildcards):
         *(f"sampling_{space}" for space in spaces_by_file("benchmark")),
         "gradients",
         *(f"fits_{backend}" for backend in GEOMSTATS_BACKENDS),
+        "means",
         "sizes",
     ]
     return [f"{BENCHMARK_RESULTS}/{part}.csv" for part in parts]

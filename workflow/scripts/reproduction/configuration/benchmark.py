@@ -36,6 +36,7 @@ class SecondsSettings(Section):
     rate: number(ge=0) = Field(description="Counting steps per second, once for each walk.")
     gradient: number(ge=0) = Field(description="Counting gradients per second.")
     fit: Positive = Field(description="One fit of geomstats, which is stopped then.")
+    mean: Positive = Field(description="One mean of geomstats, which is stopped then.")
 
 
 class GradientsSettings(Section):
@@ -73,6 +74,7 @@ class BenchmarkSettings(Section):
     seconds: SecondsSettings = Field(description="Time limits.")
     gradients: GradientsSettings = Field(description="Gradients per second.")
     fits: SizesSettings = Field(description="Fits beside those of geomstats.")
+    means: SizesSettings = Field(description="Frechet means on S^2 beside that of geomstats.")
     sizes: SizesSettings = Field(
         description="Time and memory of a fit and of a gradient, each n in a process of its own."
     )

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from reproduction.measurements.benchmark.fits import OUR_FIT, SAME_ENERGY
+from reproduction.measurements.benchmark.means import OUR_MEAN, THEIRS
 from reproduction.measurements.benchmark.sampling import GEOMSTATS_WALK, OURS, WALK
 from reproduction.measurements.benchmark.spaces import RECORDS_OF_LONG_CHAINS
 from reproduction.measurements.words import cell, number
@@ -17,6 +18,12 @@ GEOMSTATS_TIMES = 500.0
 FIT_TIMES = 50.0
 NEVER_SLOWER = 1.0
 LARGEST_MEMORY = 1000.0
+
+# Of a Frechet mean of so many points: seconds, length of the gradient, and times faster.
+MANY_POINTS = 1000000
+MEAN_SECONDS = 2.0
+MEAN_GRADIENT = 1e-10
+MEAN_TIMES = 20.0
 
 MANY_DIMENSIONS = 96
 SMALLEST_BUDGET = 1.0
@@ -240,7 +247,7 @@ def _growth_sentences(table):
         if not found:
             continue
         low, high = min(found.values()), max(found.values())
-        verdict = "**Met.**" if high <= LINEAR_SLOPE + SLOPE_TOLERANCE else "**Missed.**"
+        verdict = _verdict(high <= LINEAR_SLOPE + SLOPE_TOLERANCE)
         said.append(
             f"{verdict} Time linear in n: that of a {method} grows as n to the power "
             f"{low:.2f} to {high:.2f} from {FEWEST_RECORDS:,} records on."
@@ -248,13 +255,43 @@ def _growth_sentences(table):
     memory = table[table["what"] == "memory beyond the data"]
     if len(memory):
         worst = memory.loc[memory["value"].idxmax()]
-        verdict = "**Met.**" if worst["value"] < LARGEST_MEMORY else "**Missed.**"
+        verdict = _verdict(worst["value"] < LARGEST_MEMORY)
         said.append(
             f"{verdict} Working memory below {LARGEST_MEMORY:,.0f} MB beyond the data: the most is "
             f"{number(worst['value'])} MB ({worst['method']}, {worst['space']}, "
             f"n = {worst['n']:,})."
         )
     return said
+
+
+def _mean_sentences(table):
+    part = table[table["what"] == "Frechet mean"]
+    part = part[part["n"] == part["n"].max()]
+    if part.empty:
+        return []
+    times = part.set_index("method")["value"]
+    gradients = table[(table["what"] == "gradient at a Frechet mean") & table["n"].isin(part["n"])]
+    gradients = gradients.set_index("method")["value"]
+    n, seconds, ratio = part["n"].iloc[0], times[OUR_MEAN], times[THEIRS] / times[OUR_MEAN]
+    exact = seconds <= MEAN_SECONDS and gradients[OUR_MEAN] <= MEAN_GRADIENT
+    few = f", of {n:,} here" if n < MANY_POINTS else ""
+    least = "at least " if part.set_index("method").loc[THEIRS, "is_bound"] else ""
+    said = (
+        f"{_verdict(exact)} The Frechet mean of {MANY_POINTS:,} points on S^2{few} within "
+        f"{MEAN_SECONDS:g} s and to a gradient of {MEAN_GRADIENT:g}: it takes {number(seconds)} s, "
+        f"and the gradient is {gradients[OUR_MEAN]:.1g}."
+    )
+    other = (
+        f"{_verdict(ratio >= MEAN_TIMES)} {MEAN_TIMES:g} times as fast as geomstats' mean of the "
+        f"same points: {least}{number(ratio)} times"
+    )
+    if THEIRS in gradients:
+        other += f", whose gradient is {gradients[THEIRS]:.1g}"
+    return [said, f"{other}."]
+
+
+def _verdict(met):
+    return "**Met.**" if met else "**Missed.**"
 
 
 def _bandwidth_sentence(table):
@@ -341,7 +378,7 @@ def paragraph(table, machine):
         "that of fewer records in proportion."
     )
     sentences = [aim.sentence() for aim in reached]
-    sentences += _growth_sentences(table)
+    sentences += _growth_sentences(table) + _mean_sentences(table)
     sentences += _without_equal_sentence(table)
     sentences += _bandwidth_sentence(table) + _plain_start_sentence(table)
     return "\n".join(["# Benchmark", "", intro, "", *(f"* {text}" for text in sentences), ""])

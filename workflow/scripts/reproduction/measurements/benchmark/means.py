@@ -1,0 +1,64 @@
+"""The Frechet mean of many points on the sphere, ours and that of geomstats."""
+
+import os
+import time
+
+import numpy as np
+import pandas as pd
+
+from geodp.manifolds.registry import make_manifold
+from geodp.means.samples import polar_in_ball
+from geodp.models.blocks import FOOTPOINT
+from geodp.models.geodesic import GeodesicModel
+from geodp.randomness import random_stream
+from reproduction.measurements.benchmark.fits import OutOfTime, quiet, time_limit
+from reproduction.measurements.benchmark.geomstats_walk import geomstats_space
+from reproduction.measurements.benchmark.spaces import COLUMNS, SPACES, row, shortest_time
+
+OUR_MEAN, THEIRS = "mean of the library", "geomstats: FrechetMean"
+SPACE, RADIUS = "S^2", np.pi / 8
+
+
+def measure(settings, spaces, rats):
+    """Table of times of means, and of the gradients at them."""
+    # Before geomstats reads it, which is when it is first used.
+    os.environ["GEOMSTATS_BACKEND"] = "numpy"
+    manifold = make_manifold(*SPACES[SPACE].manifold)
+    model = GeodesicModel(manifold, 0)
+    rows = []
+    for number in settings["means"]["n"]:
+        rng = random_stream(settings["seed"], "benchmark", "means", f"n{number}")
+        points = polar_in_ball(rng, manifold, RADIUS, (number,))
+        found = model.fit(None, points)
+        spent = shortest_time(lambda points=points: model.fit(None, points), 0.0)
+        rows += _rows(model, points, OUR_MEAN, found.footpoint, spent)
+        mean, spent, stopped = _theirs(manifold, points, settings["seconds"]["mean"])
+        rows += _rows(model, points, THEIRS, mean, spent, stopped)
+    return (pd.DataFrame(rows, columns=COLUMNS),)
+
+
+def _theirs(manifold, points, limit):
+    """Mean, seconds, and whether it was stopped; the mean is None then."""
+    from geomstats.learning.frechet_mean import FrechetMean
+
+    space = geomstats_space(manifold)
+    # Once with few points, so that all is loaded.
+    FrechetMean(space).fit(points[:10])
+    began = time.perf_counter()
+    with quiet():
+        try:
+            with time_limit(limit):
+                mean = FrechetMean(space).fit(points).estimate_
+        except OutOfTime:
+            return None, limit, True
+    return np.asarray(mean), time.perf_counter() - began, False
+
+
+def _rows(model, points, method, mean, spent, stopped=False):
+    place = (SPACE, len(points), method)
+    rows = [row("Frechet mean", *place, spent, "s", is_bound=stopped)]
+    if mean is not None:
+        gradient = model.energy_gradient({FOOTPOINT: mean}, None, points).gradient[FOOTPOINT]
+        length = float(model.manifold.norm(mean, gradient))
+        rows.append(row("gradient at a Frechet mean", *place, length, "1"))
+    return rows
