@@ -329,7 +329,7 @@ def planted(
 def with_means(seconds=0.5, gradient=1e-12, theirs=20.0):
     rows = [
         ("Frechet mean", means.OUR_MEAN, seconds),
-        ("Frechet mean", means.THEIRS, theirs),
+        ("Frechet mean", means.TO_THE_END, theirs),
         ("gradient at a Frechet mean", means.OUR_MEAN, gradient),
     ]
     lines = [
