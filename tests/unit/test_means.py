@@ -20,6 +20,7 @@ from geodp.means.kng import draw_kng_means
 from geodp.means.losses import realised_losses
 from geodp.means.mechanisms import (
     MECHANISMS,
+    MeanProblem,
     ambient_radius,
     ambient_scale,
     embed,
@@ -27,10 +28,12 @@ from geodp.means.mechanisms import (
     from_ambient,
     laplace_scale,
 )
+from geodp.means.medians import contaminated, private_median
 from geodp.means.samples import polar_in_ball, pole, wishart_in_ball
 from geodp.means.sensitivity import empirical_sensitivity, largest_change_of_logs, moved_means
 from geodp.mechanisms.base import PROVED
 from geodp.models.geodesic import GeodesicModel
+from geodp.models.losses import Distance
 from geodp.models.sensitivity import mean_sensitivity
 from geodp.samplers.riemannian_laplace import draw_laplace
 from reproduction.claims.measures import MEASURES
@@ -263,6 +266,39 @@ def test_the_proved_laplace_mechanism_has_the_scale_of_the_theorem(name, rng):
     again = draw_laplace(rng, one.manifold, one.mean, scale)
     distances = [one.manifold.dist(one.mean, each) for each in (drawn, again)]
     assert stats.ks_2samp(*distances).pvalue > FALSE_ALARM
+
+
+@pytest.mark.parametrize(("kind", "size"), [("sphere", 2), ("spd", 2), ("kendall", 6)])
+def test_private_steps_lead_to_the_median_among_outliers(kind, size, rng):
+    manifold = make_manifold(kind, size)
+    centre = manifold.random_point(rng)
+    points = contaminated(rng, manifold, centre, 0.3, (30, 200), 0.2)
+    away = manifold.dist(centre, points)
+    assert np.max(away) <= 0.3
+    assert np.all(np.sum(away > 0.3 * 0.4, axis=1) == 40)
+    one = fitted(manifold, centre, 0.3, points)
+    median = GeodesicModel(manifold, 0, Distance()).fit(None, points).footpoint
+    found = private_median(rng, one, 1e6)
+    off = {name: manifold.dist(centre, p) for name, p in (("mean", one.mean), ("median", median))}
+    assert np.all(manifold.dist(found, median) < 0.2 * off["mean"])
+    assert np.all(off["median"] < 0.4 * off["mean"])
+
+
+def test_a_record_moves_a_private_median_by_little_wherever_it_is():
+    # The same noise on both sides; of each step the sums move by their sensitivities.
+    rng = np.random.default_rng(2)
+    points = contaminated(rng, SPHERE, pole(SPHERE), 0.5, (1, 400), 0.0)
+    other = points.copy()
+    other[0, 0] = SPHERE.exp(pole(SPHERE), np.array([3.0, 0.0, 0.0]))
+    model = GeodesicModel(SPHERE, 0)
+    first, second = (
+        private_median(
+            np.random.default_rng(5), MeanProblem(model, pole(SPHERE), 0.5, each, each[:, 0]), 1e6
+        )
+        for each in (points, other)
+    )
+    # A step moves by its clip over n, and the weights of these records are above one half.
+    assert SPHERE.dist(first, second)[0] < 4 * 2 * 0.05 / (0.5 * 400)
 
 
 LENGTHS = WalkLengths(chains=2000, burn_in=300, jump=20, draws=20)

@@ -15,6 +15,7 @@ def tiny(settings):
     settings["losses"] = [25]
     settings["shapes"]["draws"] = 4
     settings["shapes"]["spaces"]["outlines"]["n"] = 30
+    settings["medians"] |= {"n": 20, "replicates": 3, "outliers": [0.0, 0.4]}
     settings["walks"] |= {"scales": [0.05, 0.5], "chains": 4, "burn_in": 20, "jump": 5, "draws": 2}
     return settings
 
@@ -43,7 +44,7 @@ def test_tables_have_a_row_a_mechanism_size_and_data_set(folder):
 
 
 def test_every_figure_is_there(folder):
-    for name in ("laplace_means", "sensitivities", "kng_means", "mean_shapes", "walks"):
+    for name in ("laplace_means", "sensitivities", "kng_means", "mean_shapes", "walks", "medians"):
         for suffix in ("pdf", "svg", "png", "csv"):
             assert (folder / "figures" / f"{name}.{suffix}").stat().st_size
     for log in (folder / "logs").iterdir():

@@ -6,7 +6,7 @@ MEANS_PAPERS = {
     "Reimherr, Bharath and Soto": "reimherr_bharath_soto_claims",
     "Soto et al.": "soto_claims",
 }
-MEANS_FIGURES = ("laplace_means", "sensitivities", "kng_means", "mean_shapes", "walks")
+MEANS_FIGURES = ("laplace_means", "sensitivities", "kng_means", "mean_shapes", "walks", "medians")
 # Jobs of a space: sizes are dealt out among them.
 MEANS_JOBS = 4
 
@@ -103,6 +103,21 @@ use rule means_draws as means_walks with:
         "means: walks against exact draws"
 
 
+use rule means_draws as means_medians with:
+    output:
+        f"{MEANS_RESULTS}/{{space}}/medians.csv",
+    log:
+        f"{MEANS_RESULTS}/logs/medians_{{space}}.log",
+    params:
+        **measurement("means.medians"),
+        arguments=lambda wildcards: {
+            "settings": part_of("means", "seed", "budget", "medians"),
+            "space": space_named("means", wildcards, "medians"),
+        },
+    message:
+        "means: medians on {wildcards.space}"
+
+
 rule means_errors:
     input:
         tables=[f"{MEANS_RESULTS}/{{space}}/parts/{part}.csv" for part in range(MEANS_JOBS)],
@@ -128,6 +143,9 @@ use rule means_errors as means_figure with:
         errors=lambda wildcards: means_tables("errors"),
         neighbours=lambda wildcards: means_tables("neighbours"),
         walks=f"{MEANS_RESULTS}/walks.csv",
+        medians=[
+            f"{MEANS_RESULTS}/{space}/medians.csv" for space in spaces_by_file("means", "medians")
+        ],
         landmarks=[
             f"{MEANS_RESULTS}/{space}/landmarks.csv" for space in spaces_by_file("means", "shapes")
         ],

@@ -231,7 +231,7 @@ def ambient_laplace(rng, problem, budget):
     return from_ambient(problem.manifold, coordinates + noise)
 
 
-def _noisy_mean_of_logs(rng, problem, at, clip, budget):
+def noisy_mean_of_logs(rng, problem, at, clip, budget):
     """Mean of the logarithms at given points, clipped, with the noise of a K-norm mechanism."""
     manifold = problem.manifold
     base = np.broadcast_to(at, problem.mean.shape)
@@ -251,7 +251,7 @@ def tangent_laplace(rng, problem, budget):
     Logarithms are clipped to the radius, so the mean moves by at most ``2 r / n``: no hypothesis
     about the data.  On SPD matrices about the identity it is the log-Euclidean mean.
     """
-    base, step = _noisy_mean_of_logs(rng, problem, problem.centre, problem.radius, budget)
+    base, step = noisy_mean_of_logs(rng, problem, problem.centre, problem.radius, budget)
     return problem.manifold.exp(base, step)
 
 
@@ -264,14 +264,14 @@ def private_steps(rng, problem, budget):
     farthest that the ball reaches.  Nothing is assumed of the data, and budgets add.
     """
     manifold, radius = problem.manifold, problem.radius
-    base, step = _noisy_mean_of_logs(rng, problem, problem.centre, radius, FIRST_SHARE * budget)
-    base = manifold.exp(base, _within(manifold, base, step, FIRST_REACH * radius))
+    base, step = noisy_mean_of_logs(rng, problem, problem.centre, radius, FIRST_SHARE * budget)
+    base = manifold.exp(base, within(manifold, base, step, FIRST_REACH * radius))
     clip = (1.0 + FIRST_REACH) * radius
-    base, step = _noisy_mean_of_logs(rng, problem, base, clip, (1.0 - FIRST_SHARE) * budget)
-    return manifold.exp(base, _within(manifold, base, step, clip))
+    base, step = noisy_mean_of_logs(rng, problem, base, clip, (1.0 - FIRST_SHARE) * budget)
+    return manifold.exp(base, within(manifold, base, step, clip))
 
 
-def _within(manifold, base, step, longest):
+def within(manifold, base, step, longest):
     """Steps, shortened if they are longer."""
     length = np.maximum(manifold.norm(base, step), np.finfo(float).tiny)
     return manifold.expand(np.minimum(1.0, longest / length)) * step

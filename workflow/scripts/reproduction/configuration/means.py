@@ -15,6 +15,7 @@ from reproduction.configuration.section import (
     Text,
     absent,
     integer,
+    number,
     refuse_descending,
     refused,
     some,
@@ -91,6 +92,33 @@ class WalksSettings(Section):
         return self
 
 
+class MediansSpace(Section):
+    """A space, and the ball of its records."""
+
+    manifold: ManifoldSettings = Field(description="The space: a sphere, SPD matrices or shapes.")
+    radius: Positive = Field(description="Radius of the ball.")
+
+    @model_validator(mode="after")
+    def _has_a_centre(self):
+        if self.manifold.name not in ("sphere", "spd", "kendall"):
+            raise refused(
+                f": {self.manifold.name} has no data here: give sphere, spd or kendall",
+                "manifold.name",
+            )
+        return self
+
+
+class MediansSettings(Section):
+    """Means and medians of data with outliers."""
+
+    n: Count = Field(description="Records of a data set.")
+    replicates: integer(ge=2) = Field(description="Data sets.")
+    outliers: some(number(ge=0, lt=1)) = Field(description="Shares of outliers.")
+    spaces: Annotated[dict[Text, MediansSpace], Field(min_length=1)] = Field(
+        description="Spaces, by the name that tables give them."
+    )
+
+
 class MeansSettings(Section):
     """Settings of `./run snakemake papers_003_004`."""
 
@@ -107,4 +135,5 @@ class MeansSettings(Section):
         description="Spaces, by the name that tables give them."
     )
     shapes: ShapesSettings = Field(description="Private mean shapes.")
+    medians: MediansSettings = Field(description="Means and medians.")
     walks: WalksSettings = Field(description="Random walks against exact draws.")

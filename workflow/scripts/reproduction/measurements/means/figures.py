@@ -223,6 +223,39 @@ def draw_walks(settings, walks):
     return figure, walks
 
 
+def draw_medians(settings, medians):
+    """Distance of estimates from the centre against the share of outliers, a panel a space."""
+    spaces = list(dict.fromkeys(medians["space"]))
+    figure, axes = new_figure(1, len(spaces), width=2.5 * len(spaces), height=3.0, sharey=True)
+    for panel, space in zip(axes[0], spaces, strict=True):
+        of_space = medians[medians["space"] == space]
+        for (name, rows), curve in zip(
+            of_space.groupby("estimate", sort=False), CURVES, strict=True
+        ):
+            x = 100.0 * rows["outliers"].to_numpy()
+            panel.fill_between(
+                x,
+                rows["low"].to_numpy(),
+                rows["high"].to_numpy(),
+                color=curve.colour,
+                alpha=0.2,
+                lw=0,
+            )
+            style = curve.keywords | {"markersize": 3}
+            panel.plot(x, rows["over_radius"].to_numpy(), label=name, **style)
+        panel.set_title(space_title(space))
+        panel.set_xlabel("outliers (%)")
+        panel.set_ylim(bottom=0.0)
+    axes[0, 0].set_ylabel("distance from the centre,\nin radii of the ball")
+    handles, labels = axes[0, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper center", ncols=4, fontsize=7)
+    letter_panels(axes)
+    first = medians.iloc[0]
+    budget = medians["budget"].max()
+    annotate(figure, [f"n = {first['n']}, budget {budget:g}; bands: middle 80 % of data sets."])
+    return figure, medians
+
+
 SHAPE_NAMES = NAMES | {
     "kng": "K-norm gradient,\nas published",
     "laplace": "Laplace,\nas published",
@@ -240,4 +273,5 @@ FIGURES = {
     "kng_means": (draw_kng_means, ("errors",)),
     "mean_shapes": (draw_mean_shapes, ("landmarks",)),
     "walks": (draw_walks, ("walks",)),
+    "medians": (draw_medians, ("medians",)),
 }
