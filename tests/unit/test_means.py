@@ -19,6 +19,7 @@ from geodp.means.chains import (
 from geodp.means.kng import draw_kng_means
 from geodp.means.losses import realised_losses
 from geodp.means.mechanisms import (
+    DELTA,
     MECHANISMS,
     MeanProblem,
     ambient_radius,
@@ -27,6 +28,7 @@ from geodp.means.mechanisms import (
     fitted,
     from_ambient,
     laplace_scale,
+    mean_of_logs,
 )
 from geodp.means.medians import contaminated, private_median
 from geodp.means.samples import polar_in_ball, pole, wishart_in_ball
@@ -35,6 +37,7 @@ from geodp.mechanisms.base import PROVED
 from geodp.models.geodesic import GeodesicModel
 from geodp.models.losses import Distance
 from geodp.models.sensitivity import mean_sensitivity
+from geodp.release.accounting import epsilon_of_rho
 from geodp.samplers.riemannian_laplace import draw_laplace
 from reproduction.claims.measures import MEASURES
 
@@ -146,6 +149,18 @@ def test_ambient_noise_has_the_length_of_a_gamma_variable(name, rng):
     scale = 2.0 * ambient_radius(one.manifold, one.radius) / (30 * 0.7)
     assert ambient_scale(one, 0.7) == pytest.approx(scale)
     assert stats.kstest(away / scale, stats.gamma(3).cdf).pvalue > FALSE_ALARM
+
+
+def test_gaussian_noise_has_the_size_of_its_budget(rng):
+    one = problem(rng, "SPD(2)", data_sets=600)
+    base, mean = mean_of_logs(one, one.centre, one.radius)
+    drawn = MECHANISMS["tangent_gaussian"].draw(rng, one, 0.8)
+    noise = SPD.norm(base, SPD.log(base, drawn) - mean)
+    deviation = np.sqrt(np.mean(noise**2) / 3.0)
+    assert stats.kstest(noise / deviation, stats.chi(3).cdf).pvalue > FALSE_ALARM
+    # Half the squared sensitivity over the variance is what zero-concentrated privacy counts.
+    rho = 0.5 * (2.0 * one.radius / 30 / deviation) ** 2
+    assert epsilon_of_rho(rho, DELTA) == pytest.approx(0.8, rel=0.15)
 
 
 @pytest.mark.parametrize("name", SPACES)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.optimize import brentq
 
 from geodp.errors import DataError
 from geodp.manifolds.spd import SPD
@@ -19,7 +20,11 @@ from geodp.models.geodesic import GeodesicModel
 from geodp.models.losses import Huber
 from geodp.models.sensitivity import convexity, mean_sensitivity
 from geodp.randomness import random_directions
+from geodp.release.accounting import epsilon_of_rho
 from geodp.samplers.riemannian_laplace import draw_laplace
+
+# Of approximate privacy.
+DELTA = 1e-6
 
 # Share of the budget of the first of two steps, which only has to find the neighbourhood.
 FIRST_SHARE = 0.1
@@ -231,17 +236,21 @@ def ambient_laplace(rng, problem, budget):
     return from_ambient(problem.manifold, coordinates + noise)
 
 
-def noisy_mean_of_logs(rng, problem, at, clip, budget):
-    """Mean of the logarithms at given points, clipped, with the noise of a K-norm mechanism."""
-    manifold = problem.manifold
+def mean_of_logs(problem, at, clip):
+    """Given points as an array of all data sets', and the mean there of clipped logarithms."""
     base = np.broadcast_to(at, problem.mean.shape)
     # Clipped logarithms are gradients of Huber's loss.
-    model = GeodesicModel(manifold, 0, Huber(clip))
+    model = GeodesicModel(problem.manifold, 0, Huber(clip))
     [block] = model.blocks
-    found = model.energy_gradient({block: base}, None, problem.points)
+    return base, -model.energy_gradient({block: base}, None, problem.points).gradient[block]
+
+
+def noisy_mean_of_logs(rng, problem, at, clip, budget):
+    """The same with the noise of a K-norm mechanism."""
+    base, mean = mean_of_logs(problem, at, clip)
     scale = 2.0 * clip / (problem.number * budget)
-    noise = _euclidean_laplace(rng, (len(base), manifold.dim), scale)
-    return base, manifold.tangent(base, noise) - found.gradient[block]
+    noise = _euclidean_laplace(rng, (len(base), problem.manifold.dim), scale)
+    return base, mean + problem.manifold.tangent(base, noise)
 
 
 @mechanism(PROVED)
@@ -253,6 +262,16 @@ def tangent_laplace(rng, problem, budget):
     """
     base, step = noisy_mean_of_logs(rng, problem, problem.centre, problem.radius, budget)
     return problem.manifold.exp(base, step)
+
+
+@mechanism(PROVED)
+def tangent_gaussian(rng, problem, budget):
+    """The same mean with Gaussian noise, for a budget and `DELTA`; see `tangent_laplace`."""
+    rho = brentq(lambda rho: epsilon_of_rho(rho, DELTA) - budget, 1e-9 * budget, budget)
+    deviation = 2.0 * problem.radius / (problem.number * np.sqrt(2.0 * rho))
+    manifold = problem.manifold
+    base, step = mean_of_logs(problem, problem.centre, problem.radius)
+    return manifold.exp(base, step + deviation * manifold.random_tangent(rng, base))
 
 
 @mechanism(PROVED)

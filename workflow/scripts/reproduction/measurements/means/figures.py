@@ -20,6 +20,7 @@ NAMES = {
     "kng": "K-norm gradient, as published",
     "wrapped_laplace": "wrapped Laplace",
     "tangent_laplace": "Laplace in the tangent space at the centre",
+    "tangent_gaussian": "Gaussian noise there, delta = 1e-6",
     "private_steps": "two private steps",
 }
 
@@ -264,7 +265,11 @@ SHAPE_NAMES = NAMES | {
 }
 
 # Beyond the four of the house style.
-MORE_CURVES = (("#7a7a7a", "v", ":"), ("#8c3b78", "x", (0, (3, 2))))
+MORE_CURVES = (
+    ("#7a7a7a", "v", ":"),
+    ("#3d7a4e", "P", (0, (6, 2))),
+    ("#8c3b78", "x", (0, (3, 2))),
+)
 
 # By name: the function, and the tables that it takes.
 FIGURES = {
