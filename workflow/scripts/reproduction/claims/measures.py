@@ -159,7 +159,9 @@ def cell_statistics(table, column, rng, replicates, statistic="mean"):
         if count == 1:
             again = _with_spread(frames[-1], column, numbers[0], rng, replicates)
         elif statistic == "mean":
-            times = rng.multinomial(count, np.full(count, 1.0 / count), replicates)
+            chosen = rng.integers(count, size=(replicates, count))
+            chosen += count * np.arange(replicates)[:, None]
+            times = np.bincount(chosen.ravel(), minlength=chosen.size).reshape(chosen.shape)
             # Divided last, so that a mean of ones is exactly one.
             again = (times @ numbers) / count
         else:
