@@ -70,7 +70,7 @@ def errors_table(study, data_sets=DATA_SETS):
     names = "group n noise_variance budget_footpoint budget_shooting_vector cell sampler data_set"
     table = pd.DataFrame(rows, columns=names.split())
     # Data sets differ, by the same factor in all cells of a group, and in the size of the rest.
-    factor = np.exp(0.1 * np.cos(table["data_set"]))
+    factor = np.exp(0.08 * np.cos(table["data_set"]))
     return table.assign(
         study=study,
         manifold="a manifold",
