@@ -1,39 +1,6 @@
 # Private Frechet means, `snakemake papers_003_004`.
 # In: config/means.yaml, resources/published. Out: results/means/claims.html and .csv, figures, and
 # tables by space.
-MEANS_RESULTS = "results/means"
-MEANS_PAPERS = {
-    "Reimherr, Bharath and Soto": "reimherr_bharath_soto_claims",
-    "Soto et al.": "soto_claims",
-}
-MEANS_FIGURES = ("laplace_means", "sensitivities", "kng_means", "mean_shapes", "walks", "medians")
-# Jobs of a space: sizes are dealt out among them.
-MEANS_JOBS = 4
-
-
-def means_sizes(part):
-    """Sizes of one job, large and small ones alike."""
-    return settings_of("means")["n"][int(part) :: MEANS_JOBS]
-
-
-def means_tables(name):
-    """Tables of all spaces."""
-    return [f"{MEANS_RESULTS}/{space}/{name}.csv" for space in spaces_by_file("means")]
-
-
-def means_claimed():
-    """Tables that claims may be about: from (study, table) to its file."""
-    found = {
-        (f"means_{space}", table): f"{MEANS_RESULTS}/{space}/{table}.csv"
-        for space in spaces_by_file("means")
-        for table in ("errors", "neighbours", "losses")
-    }
-    for space in spaces_by_file("means", "shapes"):
-        found[f"means_{space}", "errors"] = f"{MEANS_RESULTS}/{space}/draws.csv"
-    found["means_s2", "bounds"] = f"{MEANS_RESULTS}/figures/sensitivities.csv"
-    return found
-
-
 rule means_draws:
     output:
         f"{MEANS_RESULTS}/{{space}}/parts/{{part}}.csv",

@@ -1,4 +1,4 @@
-# Functions for the rules of the audit, the benchmark, the utility, the comparison and the coverage.
+# Functions for the rules of the audit, the benchmark, the utility, the means and what else is measured.
 # These have settings and results of their own, which do not depend on the configuration of studies.
 import re
 from functools import cache
@@ -180,3 +180,37 @@ def aims_arguments(wildcards):
     parts = part_of("utility", "seed", "chains", "aims") | {"spaces": {name: known[name]}}
     parts["utility"] = {"releases": settings["utility"]["releases"]}
     return {"settings": parts, "space": name, "number": number}
+
+
+# Private means
+MEANS_RESULTS = "results/means"
+MEANS_PAPERS = {
+    "Reimherr, Bharath and Soto": "reimherr_bharath_soto_claims",
+    "Soto et al.": "soto_claims",
+}
+MEANS_FIGURES = ("laplace_means", "sensitivities", "kng_means", "mean_shapes", "walks", "medians")
+# Jobs of a space: sizes are dealt out among them.
+MEANS_JOBS = 4
+
+
+def means_sizes(part):
+    """Sizes of one job, large and small ones alike."""
+    return settings_of("means")["n"][int(part) :: MEANS_JOBS]
+
+
+def means_tables(name):
+    """Tables of all spaces."""
+    return [f"{MEANS_RESULTS}/{space}/{name}.csv" for space in spaces_by_file("means")]
+
+
+def means_claimed():
+    """Tables that claims may be about: from (study, table) to its file."""
+    found = {
+        (f"means_{space}", table): f"{MEANS_RESULTS}/{space}/{table}.csv"
+        for space in spaces_by_file("means")
+        for table in ("errors", "neighbours", "losses")
+    }
+    for space in spaces_by_file("means", "shapes"):
+        found[f"means_{space}", "errors"] = f"{MEANS_RESULTS}/{space}/draws.csv"
+    found["means_s2", "bounds"] = f"{MEANS_RESULTS}/figures/sensitivities.csv"
+    return found

@@ -200,7 +200,12 @@ def draw_mean_shapes(settings, landmarks):
             verticalalignment="center",
         )
     annotate(
-        figure, ["Radii are read off the data, but for the last column. Outlines are simulated."]
+        figure,
+        [
+            "Radii are read off the data; for the last column a wider ball about another centre "
+            "counts as public.",
+            "Outlines are simulated.",
+        ],
     )
     return figure, landmarks
 
