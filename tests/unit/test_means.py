@@ -1,16 +1,23 @@
 """Private Frechet means of many data sets: draws against quadrature and closed forms, budgets."""
 
+import copy
+import re
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
+import yaml
 from scipy import stats
 
 from geodp.audit.disc import Disc
 from geodp.errors import DataError
 from geodp.manifolds.registry import make_manifold
+from geodp.means import mechanisms, medians
 from geodp.means.chains import (
     ACCEPTED,
     CORRECT,
+    FIXED_AXIS,
     VARIANTS,
     WalkLengths,
     loss_of_counting_accepted,
@@ -27,8 +34,9 @@ from geodp.means.mechanisms import (
     embed,
     fitted,
     from_ambient,
-    laplace_scale,
+    landmarkwise_laplace,
     mean_of_logs,
+    noisy_mean_of_logs,
 )
 from geodp.means.medians import contaminated, private_median
 from geodp.means.samples import polar_in_ball, pole, wishart_in_ball
@@ -40,8 +48,10 @@ from geodp.models.sensitivity import mean_sensitivity
 from geodp.release.accounting import epsilon_of_rho
 from geodp.samplers.riemannian_laplace import draw_laplace
 from reproduction.claims.measures import MEASURES
+from reproduction.configuration import ConfigurationError, validate
 
 FALSE_ALARM = 6e-5
+CONFIG = Path(__file__).parents[2] / "config"
 SPD, SPHERE = make_manifold("spd", 2), make_manifold("sphere", 2)
 SPACES = {
     "SPD(2)": (SPD, 1.5, wishart_in_ball),
@@ -181,8 +191,8 @@ def test_steps_in_tangent_spaces_lead_to_the_mean_where_budgets_are_large(name, 
     assert found["private_steps"] < 0.2 * found["tangent_laplace"]
 
 
-def test_a_step_does_not_hang_on_data_outside_of_the_ball(rng):
-    # What is clipped moves the mean of the logarithms by no more than the radius over n.
+def test_a_step_moves_by_its_sensitivity_whatever_the_data(rng):
+    # What is clipped moves the mean of the logarithms by no more than twice the radius over n.
     one = problem(rng, "SPD(2)", data_sets=1)
     outside = one.points.copy()
     outside[0, 0] = SPD.exp(np.eye(2), 9.0 * np.diag([1.0, 0.0]))
@@ -257,7 +267,10 @@ def test_losses_on_the_sphere_keep_within_proved_budgets():
     found = realised_losses(SPHERE, pole(SPHERE), np.pi / 8, 20, 1.0)
     assert found["laplace"] < 1.0
     assert 0.5 < found["kng"] < 2.0
-    assert found["ambient_laplace"] > 1.0
+    # The others by halves at both ends of the other diameter.
+    r = np.pi / 8
+    limit = 2.0 * r / (r / np.tan(r) * 4.0 * np.sin(r / 2))
+    assert found["ambient_laplace"] == pytest.approx(limit, rel=0.01)
 
 
 def test_what_is_proved_is_told_by_space():
@@ -273,14 +286,98 @@ def test_what_is_proved_is_told_by_space():
     }
 
 
+def pvalue(values, scale, shape):
+    """Of a test that values are gamma variables."""
+    return stats.kstest(np.asarray(values) / scale, stats.gamma(shape).cdf).pvalue
+
+
 @pytest.mark.parametrize("name", SPACES)
-def test_the_proved_laplace_mechanism_has_the_scale_of_the_theorem(name, rng):
+def test_the_laplace_mechanism_has_the_scale_of_the_theorem(name, rng):
     one = problem(rng, name, data_sets=600, number=40)
-    drawn = MECHANISMS["laplace"].draw(rng, one, 2.0)
-    scale = laplace_scale(one, 2.0)
-    again = draw_laplace(rng, one.manifold, one.mean, scale)
-    distances = [one.manifold.dist(one.mean, each) for each in (drawn, again)]
-    assert stats.ks_2samp(*distances).pvalue > FALSE_ALARM
+    r, budget = one.radius, 2.0
+    h = 1.0 if name == "SPD(2)" else 2.0 * r / np.tan(2.0 * r)
+    scale = 2.0 * r * (2.0 - h) / (40 * h * budget)
+    drawn = MECHANISMS["laplace"].draw(rng, one, budget)
+    again = draw_laplace(rng, one.manifold, np.repeat(one.mean, 10, axis=0), scale)
+    distances = one.manifold.dist(one.mean, drawn)
+    expected = one.manifold.dist(np.repeat(one.mean, 10, axis=0), again)
+    assert stats.ks_2samp(distances, expected).pvalue > FALSE_ALARM
+    assert stats.ks_2samp(1.3 * distances, expected).pvalue < FALSE_ALARM
+
+
+def test_wrapped_draws_pay_for_the_distortion_of_volume(rng):
+    one = problem(rng, "SPD(2)", data_sets=600, number=6)
+    drawn = MECHANISMS["wrapped_laplace"].draw(rng, one, 1.0)
+    # The growth of volume of SPD(2) is the root of a half.
+    rate = 6 * 1.0 / (2.0 * 1.5) - np.sqrt(0.5)
+    away = SPD.dist(one.mean, drawn)
+    assert pvalue(away, 1.0 / rate, 3) > FALSE_ALARM
+    assert pvalue(away, 1.0 / (rate + 0.5 * np.sqrt(0.5)), 3) < FALSE_ALARM
+
+
+def test_noise_in_tangent_spaces_has_the_scale_of_its_budget(rng):
+    one = problem(rng, "SPD(2)", data_sets=600)
+    base, mean = mean_of_logs(one, one.centre, one.radius)
+    drawn = MECHANISMS["tangent_laplace"].draw(rng, one, 0.7)
+    noise = SPD.norm(base, SPD.log(base, drawn) - mean)
+    assert pvalue(noise, 2.0 * 1.5 / (30 * 0.7), 3) > FALSE_ALARM
+
+
+def test_two_steps_share_the_budget(rng, monkeypatch):
+    one, spent = problem(rng, "S^2", data_sets=5), []
+
+    def record(rng, problem, at, clip, budget):
+        spent.append((clip / problem.radius, budget))
+        return noisy_mean_of_logs(rng, problem, at, clip, budget)
+
+    monkeypatch.setattr(mechanisms, "noisy_mean_of_logs", record)
+    MECHANISMS["private_steps"].draw(rng, one, 2.0)
+    assert np.allclose(spent, [(1.0, 0.2), (1.25, 1.8)])
+
+
+def test_a_private_median_shares_the_budget(rng, monkeypatch):
+    one, spent = problem(rng, "S^2", data_sets=5), []
+
+    def record(rng, problem, at, clip, budget):
+        spent.append(budget)
+        return noisy_mean_of_logs(rng, problem, at, clip, budget)
+
+    class Noise:
+        def laplace(self, scale, size):
+            # One record moves the mean of the weights by at most one over n.
+            spent.append(1.0 / (one.number * scale))
+            return np.zeros(size)
+
+        def __getattr__(self, name):
+            return getattr(rng, name)
+
+    monkeypatch.setattr(medians, "noisy_mean_of_logs", record)
+    private_median(Noise(), one, 2.0)
+    assert len(spent) == 8
+    assert sum(spent) == pytest.approx(2.0)
+
+
+def test_noise_for_each_landmark_has_the_published_scales(rng):
+    manifold = make_manifold("kendall", 5)
+    points = manifold.exp(
+        start := manifold.random_point(rng, (1, 1)),
+        0.1 * manifold.random_direction(rng, np.broadcast_to(start, (1, 20, 5))),
+    )
+    one = fitted(manifold, start[0, 0], 0.2, points)
+    scales = []
+
+    class Noise:
+        def laplace(self, scale):
+            scales.append(scale)
+            return np.zeros_like(scale)
+
+    drawn = landmarkwise_laplace(Noise(), one, 0.5)
+    assert manifold.dist(one.mean, drawn)[0] < 1e-9
+    mean = one.mean[0]
+    turned = np.array([y * np.exp(-1j * np.angle(np.vdot(mean, y))) for y in points[0]])
+    away = turned - mean
+    expected = [np.max(np.abs(part), axis=0) for part in (away.real, away.imag)]
+    assert np.allclose(np.squeeze(scales), 4 * 5 * np.array(expected) / (20 * 0.5))
 
 
 @pytest.mark.parametrize(("kind", "size"), [("sphere", 2), ("spd", 2), ("kendall", 6)])
@@ -337,10 +434,12 @@ def test_walks_reach_what_they_aim_at_and_mistakes_do_not(scale, rng):
     z = {name: (value - expected) / np.hypot(error, own) for name, (value, own) in found.items()}
     assert abs(z[CORRECT]) < stats.norm.isf(FALSE_ALARM / 2)
     assert abs(z[ACCEPTED]) > 4.0
+    assert abs(z[FIXED_AXIS]) > 4.0 or scale < 0.1
 
 
 def test_counting_accepted_steps_costs_accuracy_and_no_budget():
-    # Far away every second step is accepted, so the density falls as it should; nearer more slowly.
+    # Far away the rate of acceptance levels off and the density falls as it should, nearer more
+    # slowly.
     found = loss_of_counting_accepted(np.random.default_rng(0), SPHERE, 0.1)
     assert found == pytest.approx(1.0, abs=0.01)
 
@@ -391,3 +490,29 @@ def test_intervals_of_measures_hold_their_number():
     low, high = np.percentile(found.replicates[1:], (2.5, 97.5))
     assert low < found.replicates[0] < high
     assert 0.1 < high - low < 0.6
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "said"),
+    [
+        (("spaces", "S^2", "data"), "wishart", "wishart data lie on SPD matrices"),
+        (("spaces", "S^2", "radius"), 0.6, "is too large: give less than pi/6"),
+        (("spaces", "S^2", "mechanisms"), ["kng"], "laplace is missing: add it"),
+        (("spaces", "S^2", "mechanisms"), ["laplace", "wrapped_laplace"], "no budget on a sphere"),
+        (("spaces", "spd2"), "SPD(2)", "a folder no name of its own: rename it"),
+        (("shapes", "spaces", "figures"), "rats", "a folder no name of its own: rename it"),
+        (("shapes", "spaces", "rats", "n"), 5, "rats have no number: remove it"),
+        (("walks", "manifold", "name"), "spd", "spd is no sphere"),
+        (("medians", "spaces", "S^2", "manifold", "name"), "euclidean", "has no data here"),
+    ],
+)
+def test_settings_that_cannot_run_are_refused(place, value, said):
+    given = yaml.safe_load((CONFIG / "means.yaml").read_text())
+    *path, last = place
+    section = given
+    for key in path:
+        section = section[key]
+    # A space may be another's copy.
+    section[last] = copy.deepcopy(section[value]) if value in ("SPD(2)", "rats") else value
+    with pytest.raises(ConfigurationError, match=re.escape(said)):
+        validate(given, "means")

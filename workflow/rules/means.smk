@@ -87,7 +87,9 @@ use rule means_draws as means_medians with:
 
 rule means_errors:
     input:
-        tables=[f"{MEANS_RESULTS}/{{space}}/parts/{part}.csv" for part in range(MEANS_JOBS)],
+        tables=lambda wildcards: [
+            f"{MEANS_RESULTS}/{wildcards.space}/parts/{part}.csv" for part in means_jobs()
+        ],
     output:
         csv=f"{MEANS_RESULTS}/{{space}}/errors.csv",
     log:

@@ -193,9 +193,23 @@ MEANS_FIGURES = ("laplace_means", "sensitivities", "kng_means", "mean_shapes", "
 MEANS_JOBS = 4
 
 
+def means_jobs():
+    """Numbers of the jobs of a space."""
+    return range(min(MEANS_JOBS, len(settings_of("means")["n"])))
+
+
 def means_sizes(part):
     """Sizes of one job, large and small ones alike."""
-    return settings_of("means")["n"][int(part) :: MEANS_JOBS]
+    return settings_of("means")["n"][int(part) :: len(means_jobs())]
+
+
+def polar_space():
+    """The sphere of the figure of sensitivities, as in names of files."""
+    spaces = settings_of("means")["spaces"]
+    [found] = [
+        name for name, space in spaces_by_file("means").items() if spaces[space]["data"] == "polar"
+    ]
+    return found
 
 
 def means_tables(name):
@@ -212,5 +226,5 @@ def means_claimed():
     }
     for space in spaces_by_file("means", "shapes"):
         found[f"means_{space}", "errors"] = f"{MEANS_RESULTS}/{space}/draws.csv"
-    found["means_s2", "bounds"] = f"{MEANS_RESULTS}/figures/sensitivities.csv"
+    found[f"means_{polar_space()}", "bounds"] = f"{MEANS_RESULTS}/figures/sensitivities.csv"
     return found

@@ -1,7 +1,8 @@
 """Realised privacy losses of mechanisms for means, on neighbours chosen to make them large.
 
-Neighbours have all records but one at one place of the ball's diameter, and the last one at either
-end of it.  What is found is a lower bound of the largest loss.
+The last record lies at either end of a diameter of the ball.  The others lie together on that
+diameter, together at the ball's edge, or by halves at two places of the edge.  What is found is a
+lower bound of the largest loss.
 """
 
 import numpy as np
@@ -20,33 +21,34 @@ from geodp.means.mechanisms import (
     support_radius,
 )
 
-# Places of the other records along the diameter, from its middle to its end.
-PLACES = np.linspace(0.0, 1.0, 11)
+# Places of the other records: along the diameter, from its middle on, and angles at the edge.
+ALONG = np.linspace(0.0, 1.0, 6)
+ANGLES = np.linspace(0.0, np.pi, 13)
 
 # Nodes of quadrature, rings and rays.
 NODES = (60, 64)
 
 
-def diameters(manifold, centre, radius, number, places=PLACES):
-    """Neighbours about each place of a diameter.
+def neighbours(manifold, centre, radius, number):
+    """Neighbours of each form.
 
     Returns
     -------
-    tuple of ndarray, shape (places, number, *point_shape)
-        The last record is at the end next to the others' place, or at the other end.
+    tuple of ndarray, shape (forms, number, *point_shape)
     """
-    if manifold.dim > 1 and np.shape(centre) == (2, 2):
-        # Along the first axis of a matrix, where the ambient distance grows fastest.
-        direction = np.diag([1.0, 0.0])
-    else:
-        direction = manifold.tangent(centre, np.eye(manifold.dim)[0])
-    lengths = np.repeat(np.asarray(places)[:, None], number, axis=1) * radius
+    first, second = np.eye(manifold.dim)[:2]
+    side = np.where(np.arange(number) % 2, -1.0, 1.0)[:, None]
+    places = [np.tile(share * first, (number, 1)) for share in ALONG]
+    for angle in ANGLES:
+        places.append(np.tile(np.cos(angle) * first + np.sin(angle) * second, (number, 1)))
+        places.append(np.cos(angle) * first + np.sin(angle) * side * second)
+    coordinates = np.stack(places)
     both = []
-    for end in (radius, -radius):
-        lengths = lengths.copy()
-        lengths[:, -1] = end
-        base = np.broadcast_to(centre, (*lengths.shape, *manifold.point_shape))
-        both.append(manifold.exp(base, manifold.expand(lengths) * direction))
+    for end in (1.0, -1.0):
+        coordinates = coordinates.copy()
+        coordinates[:, -1] = end * first
+        base = np.broadcast_to(centre, (*coordinates.shape[:-1], *manifold.point_shape))
+        both.append(manifold.exp(base, radius * manifold.tangent(base, coordinates)))
     return tuple(both)
 
 
@@ -62,7 +64,7 @@ def realised_losses(manifold, centre, radius, number, budget):
     """
     problems = [
         fitted(manifold, centre, radius, points)
-        for points in diameters(manifold, centre, radius, number)
+        for points in neighbours(manifold, centre, radius, number)
     ]
     first, second = (problem.mean for problem in problems)
     moved = manifold.dist(first, second)

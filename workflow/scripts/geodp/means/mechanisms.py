@@ -23,6 +23,9 @@ from geodp.randomness import random_directions
 from geodp.release.accounting import epsilon_of_rho
 from geodp.samplers.riemannian_laplace import draw_laplace
 
+# How far from one the norm of a point of the sphere may be, by rounding.
+ON_THE_SPHERE = 1e-12
+
 # Of approximate privacy.
 DELTA = 1e-6
 
@@ -142,10 +145,11 @@ def published_laplace_scale(problem, budget):
 
 @mechanism(lambda manifold: PROVED if _flat(manifold) else NONE)
 def laplace_as_published(rng, problem, budget):
-    """The Laplace mechanism with the scales of the paper's figure (section 5, B.1).
+    """The Laplace mechanism as in the paper's Figure 1.
 
-    On SPD matrices twice the sensitivity over the budget, where once is enough; on the sphere a
-    sensitivity that was computed on a grid, of which nothing is proved.
+    On SPD matrices its scale, which the paper does not state, is taken to be that of theorem 1 for
+    spaces in general, twice the sensitivity over the budget; once is enough.  On the sphere it has
+    a sensitivity that was computed on a grid (B.1), of which nothing is proved.
     """
     scale = published_laplace_scale(problem, budget)
     return draw_laplace(rng, problem.manifold, problem.mean, scale)
@@ -217,6 +221,18 @@ def ambient_radius(manifold, radius):
 def _euclidean_laplace(rng, shape, scale):
     length = rng.gamma(shape[-1], scale, shape[:-1])
     return length[..., None] * random_directions(rng, shape)
+
+
+def is_outside(manifold, points):
+    """Which points (..., *point_shape) of the ambient space are none of the manifold.
+
+    Returns
+    -------
+    ndarray of bool
+    """
+    if isinstance(manifold, SPD):
+        return ~manifold.are_points(points)
+    return np.abs(np.linalg.norm(points, axis=-1) - 1.0) > ON_THE_SPHERE
 
 
 def ambient_scale(problem, budget):

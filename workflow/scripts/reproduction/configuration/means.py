@@ -1,7 +1,9 @@
 """Settings of private Frechet means, config/means.yaml."""
 
+import re
 from typing import Annotated, Literal
 
+import numpy as np
 from pydantic import Field, model_validator
 
 from geodp.means.mechanisms import MECHANISMS
@@ -45,7 +47,24 @@ class MeansSpace(Section):
         "points at uniform distances from the pole."
     )
     radius: Positive = Field(description="Radius of the public ball that holds the data.")
-    mechanisms: some(Literal[tuple(MECHANISMS)]) = Field(description="Mechanisms, in this order.")
+    mechanisms: some(Literal[tuple(MECHANISMS)]) = Field(
+        description="Mechanisms, in this order; `laplace` is what the others are compared with."
+    )
+
+    @model_validator(mode="after")
+    def _mechanisms_are_of_the_space(self):
+        name, size = {"wishart": ("spd", None), "polar": ("sphere", 2)}[self.data]
+        if self.manifold.name != name or size not in (None, self.manifold.size):
+            wanted = "SPD matrices" if name == "spd" else "the sphere of size 2"
+            raise refused(f": {self.data} data lie on {wanted}: give that", "manifold")
+        if "laplace" not in self.mechanisms:
+            raise refused(": laplace is missing: add it", "mechanisms")
+        if name == "sphere" and "wrapped_laplace" in self.mechanisms:
+            raise refused(": wrapped_laplace has no budget on a sphere: remove it", "mechanisms")
+        # Up to here the Hessian of the energy has a lower bound on the support.
+        if name == "sphere" and self.radius >= np.pi / 6:
+            raise refused(f": {self.radius:g} is too large: give less than pi/6", "radius")
+        return self
 
 
 class ShapesSpace(Section):
@@ -137,3 +156,19 @@ class MeansSettings(Section):
     shapes: ShapesSettings = Field(description="Private mean shapes.")
     medians: MediansSettings = Field(description="Means and medians.")
     walks: WalksSettings = Field(description="Random walks against exact draws.")
+
+    @model_validator(mode="after")
+    def _names_differ(self):
+        if sum(space.data == "polar" for space in self.spaces.values()) != 1:
+            raise refused(": one space has to have polar data, for the figure of it", "spaces")
+        for part, named in (
+            ("spaces", {**self.spaces, **self.shapes.spaces}),
+            ("medians.spaces", self.medians.spaces),
+        ):
+            files = [re.sub("[^a-z0-9]", "", name.lower()) for name in named]
+            for name, file in zip(named, files, strict=True):
+                if files.count(file) > 1 or file in ("", "figures", "logs"):
+                    raise refused(
+                        ": it gives a folder no name of its own: rename it", f"{part}.{name}"
+                    )
+        return self

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from geodp.means.mechanisms import MECHANISMS, embed, fitted
+from geodp.means.mechanisms import MECHANISMS, embed, fitted, is_outside
 from geodp.means.samples import SAMPLES, pole
 from geodp.randomness import random_stream
 from reproduction.manifolds import study_manifold
@@ -36,7 +36,6 @@ def measure(settings, space, sizes):
         for name in chosen["mechanisms"]:
             mechanism = MECHANISMS[name]
             drawn = mechanism.draw(random_stream(*streams, name), problem, budget)
-            inside = manifold.are_points(drawn)
             away = embed(manifold, drawn) - embed(manifold, problem.mean)
             parts.append(
                 pd.DataFrame(
@@ -51,7 +50,7 @@ def measure(settings, space, sizes):
                         "n": number,
                         "budget": budget,
                         "distance": np.linalg.norm(away, axis=-1),
-                        "outside": 1 - inside.astype(int),
+                        "outside": is_outside(manifold, drawn).astype(int),
                     }
                 )
             )

@@ -202,8 +202,8 @@ def draw_mean_shapes(settings, landmarks):
     annotate(
         figure,
         [
-            "Radii are read off the data; for the last column a wider ball about another centre "
-            "counts as public.",
+            "Balls are read off the data, in the last column with a wider radius and another "
+            "centre: no budget holds.",
             "Outlines are simulated.",
         ],
     )
@@ -266,7 +266,7 @@ SHAPE_NAMES = NAMES | {
     "kng": "K-norm gradient,\nas published",
     "laplace": "Laplace,\nas published",
     "landmarkwise_laplace": "Laplace for\neach landmark",
-    "private_steps": "two private steps\n(proved)",
+    "private_steps": "two private steps,\na wider ball",
 }
 
 # Beyond the four of the house style.

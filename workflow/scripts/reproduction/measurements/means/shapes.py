@@ -7,7 +7,7 @@ import pandas as pd
 
 from geodp.data.stand_in import simulate_outlines
 from geodp.means.mechanisms import MECHANISMS, MeanProblem, landmarkwise_laplace, laplace_scale
-from geodp.mechanisms.base import NONE, PROVED, PublicSettings
+from geodp.mechanisms.base import NONE, PublicSettings
 from geodp.mechanisms.kng_as_published import KNGAsPublished
 from geodp.models.geodesic import GeodesicModel
 from geodp.randomness import random_stream
@@ -16,8 +16,8 @@ from geodp.samplers.riemannian_laplace import draw_laplace
 from reproduction.manifolds import study_manifold
 from reproduction.measurements.rats import observed_rats
 
-# Of the mean from the public centre of the proved mechanism, as a share of the data's radius: as if
-# another study had told it; and the radius of its ball.
+# Of the mean from the centre of the ball of private steps, as a share of the data's radius, and
+# that ball's radius: as if another study had told them.  A budget is proved for a public ball.
 DISPLACEMENT, WIDER = 0.5, 1.5
 
 # Draws whose landmarks are kept.
@@ -65,7 +65,7 @@ def _drawn(settings, space, problem, fit):
     )
     public_ball = replace(problem, centre=centre, radius=WIDER * problem.radius)
     each = [MECHANISMS["private_steps"].draw(rng, public_ball, budget)[0] for _ in range(draws)]
-    yield "private_steps", PROVED, np.stack(each)
+    yield "private_steps", NONE, np.stack(each)
 
 
 def measure(settings, space, rats=None):

@@ -40,7 +40,7 @@ def measure(settings):
             drawn = np.stack([draw_laplace(rng, manifold, many, s) for [s] in scales], axis=1)
         else:
             drawn = walk_draws(rng, manifold, footpoint, scales, name, lengths)
-        # Draws of a chain hang together, and chains do not.
+        # Draws of a chain are correlated, and chains are independent.
         means = np.mean(manifold.dist(footpoint, drawn), axis=0) / scales
         for scale, each in zip(chosen["scales"], means, strict=True):
             rows.append(
