@@ -112,10 +112,10 @@ use rule means_errors as means_figure with:
         errors=lambda wildcards: means_tables("errors"),
         neighbours=lambda wildcards: means_tables("neighbours"),
         walks=f"{MEANS_RESULTS}/walks.csv",
-        medians=[
+        medians=lambda wildcards: [
             f"{MEANS_RESULTS}/{space}/medians.csv" for space in spaces_by_file("means", "medians")
         ],
-        landmarks=[
+        landmarks=lambda wildcards: [
             f"{MEANS_RESULTS}/{space}/landmarks.csv" for space in spaces_by_file("means", "shapes")
         ],
     output:

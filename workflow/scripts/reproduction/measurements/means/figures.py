@@ -5,7 +5,7 @@ import pandas as pd
 from matplotlib.ticker import LogLocator, NullFormatter
 
 from geodp.means.sensitivity import largest_change_of_logs
-from geodp.mechanisms.base import PROVED
+from geodp.mechanisms.base import FALSE, NONE, PROVED
 from geodp.models.sensitivity import convexity
 from reproduction.figures.files import annotate
 from reproduction.figures.style import CURVES, letter_panels, new_figure
@@ -23,6 +23,12 @@ NAMES = {
     "tangent_gaussian": "Gaussian noise there, delta = 1e-6",
     "private_steps": "two private steps",
 }
+
+
+def _bands(by_size):
+    """What curves and bands are, in a sentence."""
+    number = by_size["data_sets"].max()
+    return f"Means over {number:,} data sets of each size, with two standard errors."
 
 
 def summarise(name, settings, **inputs):
@@ -52,11 +58,15 @@ def means_by_size(errors):
     return found.reset_index()
 
 
-def _proved(by_size, space):
-    """Mechanisms of a space whose budgets hold, in a sentence."""
-    rows = by_size[(by_size["space"] == space) & (by_size["guarantee"] == PROVED)]
-    names = "; ".join(NAMES[name] for name in dict.fromkeys(rows["mechanism"]))
-    return f"{space}: budgets are proved for data in the ball of {names}."
+def _guarantees(by_size, space, shown):
+    """Whether the budgets of the mechanisms shown hold, in a sentence."""
+    rows = by_size[(by_size["space"] == space) & by_size["mechanism"].isin(shown)]
+    said = []
+    for status, word in ((PROVED, "Proved"), (NONE, "Without a proof"), (FALSE, "Not kept")):
+        names = dict.fromkeys(rows.loc[rows["guarantee"] == status, "mechanism"])
+        if names:
+            said.append(f"{word}: {'; '.join(NAMES[name] for name in names)}")
+    return f"{space}, budget {rows['budget'].iloc[0]:g}. " + ". ".join(said) + "."
 
 
 def _curve(panel, rows, curve, label, of=None):
@@ -99,7 +109,8 @@ def draw_laplace_means(settings, errors, neighbours):
     for panel in axes[0]:
         panel.legend(fontsize=7)
     letter_panels(axes)
-    annotate(figure, [_proved(by_size, space) for space in spaces])
+    shown = ("laplace_as_published", "ambient_laplace")
+    annotate(figure, [_bands(by_size), *(_guarantees(by_size, space, shown) for space in spaces)])
     return figure, by_size
 
 
@@ -157,8 +168,10 @@ def draw_kng_means(settings, errors):
         panel.set_title(space_title(space))
         panel.set_xlabel("number of records n")
         panel.set_ylim(bottom=0.0)
-    axes[0, 0].set_ylabel("mean distance to the mean,\nover that of the proved Laplace mechanism")
-    annotate(figure, [_proved(by_size, space) for space in spaces])
+    axes[0, 0].set_ylabel(
+        "mean distance to the mean (ambient),\nover that of Laplace at its proved scale"
+    )
+    annotate(figure, [_bands(by_size), *(_guarantees(by_size, space, shown) for space in spaces)])
     handles, labels = axes[0, 0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper center", ncols=2, fontsize=7)
     letter_panels(axes)
