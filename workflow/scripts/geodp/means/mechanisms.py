@@ -1,8 +1,8 @@
 """Mechanisms for the Frechet mean of data in a public ball, each on many data sets at once.
 
 Each draws one point for each data set, at a total budget.  What their budgets rest on is in their
-docstrings, and `status` says whether that is a proof.  All are in exact arithmetic and for studies:
-to release a mean of one's own data is the business of `geodp.release`.
+docstrings, and `status` says whether that is a proof.  All are in exact arithmetic and for
+simulations; none releases anybody's data.
 """
 
 from dataclasses import dataclass
@@ -100,7 +100,7 @@ class MeanMechanism:
         From a generator, a `MeanProblem` and a budget to points (data_sets, *point_shape), which
         an ambient mechanism may leave outside of the manifold.
     status : callable
-        From a manifold to `PROVED` or `FALSE`, as far as the budget is concerned.
+        From a manifold to `PROVED`, `NONE` or `FALSE`: whether the budget holds there.
     """
 
     draw: Any
