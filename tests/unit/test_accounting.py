@@ -172,12 +172,12 @@ def test_a_bounded_range_is_concentrated_as_stated(epsilon):
         (lambda: PointsStage(1, CONCENTRATED, 1, 16, 0.3), "does not cost its budget"),
         (lambda: PointsStage.of(1, PURE, 12, 0.3), "power of two"),
         (lambda: PointsStage.of(1, PURE, 16, np.nan), "clip nan"),
-        (lambda: PointsStage.of(1, PURE, 16, 0.3, (0.1, 0.0)), "two positive numbers"),
+        (lambda: PointsStage.of(1, PURE, 16, 0.3, (0.1, 0.0)), "positive numbers"),
         (lambda: PointsStage.of(0, PURE, 16, 0.3), "budget 0"),
         (lambda: CountStage(-1), "budget -1"),
         (lambda: MomentsStage(1, "delta"), "epsilon or rho"),
         (lambda: NoisyStep(1, clip=1.0, kept=0.0), "kept 0.0"),
-        (lambda: NoisyStep(1, clip=1.0, prior=(1.0, 0.0)), "two positive numbers"),
+        (lambda: NoisyStep(1, clip=1.0, prior=(1.0, 0.0)), "positive numbers"),
     ],
 )
 def test_stages_that_make_no_sense_are_refused(stage, says):

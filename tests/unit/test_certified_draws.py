@@ -296,10 +296,9 @@ def test_flat_space_has_no_cut_locus_to_leave():
     assert np.all(np.isfinite(robust_fit(distribution)))
 
 
-def studied(covariates, points, options=None, subjects=None, **public):
+def studied(covariates, points, options=None, subjects=None, model=None, **public):
     """The mechanism of studies, prepared for data about geodesics of a range of covariates."""
-    sphere = Sphere(2)
-    model = GeodesicModel(sphere)
+    model = model or GeodesicModel(Sphere(2))
     settings = {
         "centre": np.array([0.0, 0.0, 1.0]),
         "footpoint_radius": 0.8,
@@ -359,6 +358,29 @@ def test_studies_release_subjects_with_all_their_records():
     p = several.draw(np.random.default_rng(1), *ALL).parameters["footpoint"]
     assert p.shape == (1, 2, 3)
     assert SPHERE.invalid_reason(p[0, 0]) is None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("covariates", [0, 2])
+def test_studies_release_means_and_several_covariates(covariates):
+    """Draws are near the truth, in units of the covariates, and bands have a radius a row."""
+    rng, number = np.random.default_rng(3), 400
+    x = rng.uniform(0.0, 1.0, (1, number, covariates))
+    centre = np.array([0.0, 0.0, 1.0])
+    vectors = np.array([[0.4, 0.0, 0.0], [0.0, 0.3, 0.0]])[:covariates]
+    clean = SPHERE.ends(centre, vectors, x[0])
+    points = SPHERE.exp(clean, 0.05 * SPHERE.random_tangent(rng, clean))[None]
+    mechanism = studied(x, points, model=GeodesicModel(SPHERE, covariates))
+    budgets = {"all": "5"}
+    drawn = mechanism.draw(np.random.default_rng(1), budgets, {"all": 1}).parameters
+    state = {block: np.reshape(value[0, 0], 3) for block, value in drawn.items()}
+    assert len(state) == 1 + covariates
+    rows = x[0, :5]
+    predicted = mechanism.model.predict(state, rows)
+    assert np.max(SPHERE.dist(predicted, clean[:5])) < 0.1
+    radii = mechanism.band(budgets, state, rows, 0.95)
+    assert radii.shape == (5,)
+    assert np.all((radii > 0.0) & (radii < 0.1))
 
 
 @pytest.mark.slow

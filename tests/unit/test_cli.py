@@ -153,7 +153,7 @@ def test_a_release_is_a_folder_with_a_release_a_page_and_a_table(released):
     assert release.guarantee.words() in page
     for words in ("an earlier study", "not stated", "nothing else is released", "python-flint"):
         assert words in page
-    for words in ("Data: points that were simulated.", "From\nage 50 to 90", "geodp 0"):
+    for words in ("Data: points that were simulated.", "From age 50 to 90", "geodp 0"):
         assert words in page
     assert re.search(r"Released on \d{4}-\d\d-\d\d, UTC", page)
     for number in range(1, 8):
@@ -396,7 +396,7 @@ def test_public_inputs_that_were_read_off_the_data_are_told_to_the_holder_alone(
     for words in (
         "covariate_range is the least and the greatest covariate of the data",
         "centre is the Frechet mean of the data",
-        "residual_scale is the residual of the least-squares geodesic of the data",
+        "residual_scale is the residual of the least-squares fit of the data",
     ):
         assert f"for the holder alone: {words}" in shown.err
         assert words not in shown.out

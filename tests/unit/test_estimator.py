@@ -101,9 +101,9 @@ def test_fit_is_a_release(fitted):
     assert fitted.n_features_in_ == 1
     assert not hasattr(fitted, "feature_names_in_")
     np.testing.assert_array_equal(fitted.footpoint_, fitted.release_.footpoint)
-    np.testing.assert_array_equal(fitted.shooting_vector_, fitted.release_.shooting_vector)
+    np.testing.assert_array_equal(fitted.shooting_vectors_, fitted.release_.shooting_vectors)
     np.testing.assert_allclose(fitted.footpoint_, 1.0, atol=0.5)
-    np.testing.assert_allclose(fitted.shooting_vector_, np.arange(DIM), atol=1.5)
+    np.testing.assert_allclose(fitted.shooting_vectors_, [np.arange(DIM)], atol=1.5)
 
 
 def test_predictions_and_bands(fitted):
@@ -191,6 +191,7 @@ def test_made_without_arguments():
     assert parameters.pop("records_per_subject") == 1
     assert parameters.pop("allow_noise") is False
     assert parameters.pop("transformation") == "none"
+    assert parameters.pop("covariate_spread") == "evenly"
     assert set(parameters.values()) == {None}
     assert clone(found).get_params() == found.get_params()
     assert repr(found) == "PrivateGeodesicRegression()"
@@ -268,7 +269,7 @@ def test_one_complex_covariate_is_that_of_one_record(given):
     assumptions, others = Assumptions(**PUBLIC), np.arange(NUMBER) != 3
     x, _, valid, _ = mapped_records(assumptions, covariates, points)
     np.testing.assert_array_equal(valid, others)
-    np.testing.assert_array_equal(x[others], assumptions.scaled(whole[others]))
+    np.testing.assert_array_equal(x[others], assumptions.scaled(whole[others, None]))
 
 
 def test_labels_of_subjects(given):
@@ -503,11 +504,11 @@ def test_the_library_does_without_scikit_learn():
 class OfFirstColumn(PrivateGeodesicRegression):
     """The estimator, for tables of which it takes the first column."""
 
-    def _covariates(self, X):
+    def _covariates(self, X, number):
         table = getattr(X, "to_numpy", lambda: X)()
         if np.ndim(X) == 2 and not hasattr(X, "tocsr"):
             table = np.asarray(table)[:, :1]
-        found = super()._covariates(table)
+        found = super()._covariates(table, number)
         self.n_features_in_ = np.shape(X)[1]
         return found
 

@@ -26,6 +26,7 @@ from geodp.release.contributions import COVARIATE_LATTICE, LATTICE
 from geodp.release.planning import ReleasePlan
 from geodp.release.stages import CountStage, MomentsStage, NoisyStep, PointsStage
 from geodp.release.subjects import SubjectRecords, subject_records
+from geodp.samplers import exact_noise
 from geodp.samplers.exact_noise import discrete_laplace, rounded_laplace
 from geodp.samplers.integer_choice import PRECISION, ExactChoice, generator_bits
 from reproduction.measurements.audit import mistakes
@@ -40,9 +41,9 @@ KINDS = ("points", "pattern", "moments", "step", "count")
 NUMBER, LIMIT = 3, 2
 
 
-def assumed(manifold=SPHERE, neighbours=REPLACE, number=NUMBER):
-    centre = manifold.random_point(np.random.default_rng(0))
-    return Assumptions(manifold, centre, 0.8, 1.5, RANGE, 0.1, number, LIMIT, neighbours)
+def assumed(manifold=SPHERE, neighbours=REPLACE, number=NUMBER, covariates=1):
+    centre, ranges = manifold.random_point(np.random.default_rng(0)), (RANGE,) * covariates
+    return Assumptions(manifold, centre, 0.8, 1.5, ranges, 0.1, number, LIMIT, neighbours)
 
 
 def planned(assumptions, *stages):
@@ -51,14 +52,15 @@ def planned(assumptions, *stages):
     return ReleasePlan(assumptions, budget, stages, 1.0, 1.0, 1.0)
 
 
-def stage_of(kind, unit, budget):
+def stage_of(kind, unit, budget, covariates=1):
     """A stage of about a budget, and exactly that unless it is a choice."""
     if kind == "points":
         return PointsStage.of(choice_epsilon(budget, unit), unit, FEW, 0.5)
     if kind == "pattern":
-        return PointsStage.of(choice_epsilon(budget, unit), unit, FEW, 0.2, (0.3, 0.4))
+        radii = (0.3, *[0.4] * covariates)
+        return PointsStage.of(choice_epsilon(budget, unit), unit, FEW, 0.2, radii)
     if kind == "step":
-        return NoisyStep(budget, unit, clip=CLIP)
+        return NoisyStep(budget, unit, clip=CLIP, prior=(1.0,) * (1 + covariates))
     return {"count": CountStage, "moments": MomentsStage}[kind](budget, unit)
 
 
@@ -77,19 +79,28 @@ class Neighbours:
 def extreme_subject(assumptions, state, rng):
     """Covariates and points of a subject: far from a state's geodesic or on it, at the ends."""
     manifold = assumptions.manifold
-    p, v = state
+    p, *vectors = state
     # The moments' worst pairs are an end and the place next to it in this list.
-    x = rng.choice([-0.5, -0.125, -0.07, 0.0, 0.5], size=LIMIT)
+    x = rng.choice([-0.5, -0.125, -0.07, 0.0, 0.5], size=(LIMIT, len(vectors)))
     if rng.random() < 0.6:
         x[:] = x[0]
-    ends = manifold.exp(np.broadcast_to(p, (LIMIT, *manifold.point_shape)), manifold.expand(x) * v)
+    if len(vectors) > 1 and rng.random() < 0.5:
+        # Of several covariates those of corners.
+        x[:] = rng.choice([-0.5, 0.5], size=len(vectors))
+    steps = along(manifold, state, x)
+    ends = manifold.exp(np.broadcast_to(p, steps.shape), steps)
     # In the same few directions for all subjects, so that some are opposite.
     frame = manifold.frame(p)
     towards = rng.choice([-1.0, 1.0]) * frame[rng.integers(len(frame))]
-    directions = manifold.transport(p, manifold.expand(x) * v, towards)
+    directions = manifold.transport(p, steps, towards)
     lengths = rng.choice([0.0, 1e-3, 0.4, 2.0]) * np.ones(LIMIT)
     points = manifold.exp(ends, manifold.expand(lengths) * directions)
     return x, points, int(rng.integers(1, LIMIT + 1))
+
+
+def along(manifold, state, x):
+    """Steps from the footpoint to predictions at covariates (n, k)."""
+    return np.tensordot(x, state[1:], axes=1) + np.zeros((len(x), *manifold.point_shape))
 
 
 def assembled(assumptions, subjects):
@@ -99,15 +110,17 @@ def assembled(assumptions, subjects):
         y += [*points[:count]]
         labels += [k] * count
     shape = (len(y), *assumptions.manifold.point_shape)
-    return subject_records(assumptions, np.array(x), np.reshape(y, shape), labels)
+    x = np.reshape(x, (len(y), assumptions.number_of_covariates))
+    return subject_records(assumptions, x, np.reshape(y, shape), labels)
 
 
 def opposite_subjects(assumptions, state, rng):
     """Two subjects whose clipped gradients are opposite, all at one end of the range."""
     manifold = assumptions.manifold
-    x = np.full(LIMIT, rng.choice([-0.5, 0.5]))
-    end = manifold.exp(state[0], x[0] * state[1])
-    step = 2.0 * manifold.transport(state[0], x[0] * state[1], manifold.frame(state[0])[0])
+    x = np.full((LIMIT, len(state) - 1), rng.choice([-0.5, 0.5]))
+    to_end = along(manifold, state, x)[0]
+    end = manifold.exp(state[0], to_end)
+    step = 2.0 * manifold.transport(state[0], to_end, manifold.frame(state[0])[0])
     shape = (LIMIT, *manifold.point_shape)
     return [(x, np.broadcast_to(manifold.exp(end, each), shape), 1) for each in (step, -step)]
 
@@ -176,12 +189,17 @@ class Followed(ExactChoice):
         return 0
 
 
+def sums_of_moments(stage, noisy, number, changes, expected):
+    """In place of `MomentsStage.moments`: noisy sums as they are."""
+    return noisy * number
+
+
 def output_of(stage, assumptions, records, state, script):
     """What a stage releases, as numbers linear in sums and noise, by the code that draws."""
     with pytest.MonkeyPatch.context() as patch:
         for name in Scripted.SAMPLERS:
-            patch.setattr(draw, name, getattr(script, name))
-        patch.setattr(MomentsStage, "moments", lambda self, noisy, number, changes: noisy * number)
+            patch.setattr(exact_noise, name, getattr(script, name))
+        patch.setattr(MomentsStage, "moments", sums_of_moments)
         if isinstance(stage, CountStage):
             return np.array([float(len(records) + draw._count_noise(stage, None))])
         if isinstance(stage, MomentsStage):
@@ -256,7 +274,7 @@ def largest_loss(stages, assumptions, tries=40, seed=3):
     """Largest loss of all stages together that a search over neighbours finds."""
     rng = np.random.default_rng(seed)
     support = assumptions.support
-    # The shooting vector of the first is zero: there residuals are gradients.
+    # Shooting vectors of the first are zero: there residuals are gradients.
     states = np.concatenate([support.origin[None], support.draw(rng, (1,))])
     largest = 0.0
     for attempt in range(tries):
@@ -284,13 +302,17 @@ def _fast():
         yield
 
 
-@pytest.mark.parametrize("space", SPACES, ids=str)
+@pytest.mark.parametrize(
+    ("space", "covariates"), [*((space, 1) for space in SPACES), (SPHERE, 0), (SPHERE, 2)], ids=str
+)
 @pytest.mark.parametrize("neighbours", NEIGHBOURS)
 @pytest.mark.parametrize("unit", UNITS)
 @pytest.mark.parametrize("kind", KINDS)
-def test_stages_hold_their_budgets_and_come_near_them(kind, unit, neighbours, space):
-    assumptions = assumed(space, neighbours)
-    stage = stage_of(kind, unit, ONE)
+def test_stages_hold_their_budgets_and_come_near_them(kind, unit, neighbours, space, covariates):
+    if kind == "moments" and not covariates:
+        return
+    assumptions = assumed(space, neighbours, covariates=covariates)
+    stage = stage_of(kind, unit, ONE, covariates)
     found = largest_loss([stage], assumptions)
     if kind == "count" and neighbours == REPLACE:
         assert found == 0.0
@@ -381,14 +403,14 @@ def test_the_other_ends_noise_is_no_substitute(monkeypatch):
 
     def shared(assumptions, stage, records, state, number, bits):
         with pytest.MonkeyPatch.context() as patch:
-            one, sampler = [], draw.rounded_laplace
+            one, sampler = [], exact_noise.rounded_laplace
 
             def repeated(bits, dimension, scale):
                 if not one:
                     one.append(sampler(bits, dimension, scale))
                 return one[0]
 
-            patch.setattr(draw, "rounded_laplace", repeated)
+            patch.setattr(exact_noise, "rounded_laplace", repeated)
             return noisy_means(assumptions, stage, records, state, number, bits)
 
     monkeypatch.setattr(draw, "_noisy_means", shared)
@@ -500,8 +522,10 @@ def test_float_noise_in_a_step_is_found(unit, monkeypatch):
     def floats(bits, dimension, scale):
         return (rng.laplace(size=dimension) * float(scale)).tolist()
 
-    monkeypatch.setattr(draw, "rounded_laplace", floats)
-    monkeypatch.setattr(draw, "discrete_gaussian", lambda bits, v: float(rng.normal() * v**0.5))
+    monkeypatch.setattr(exact_noise, "rounded_laplace", floats)
+    monkeypatch.setattr(
+        exact_noise, "discrete_gaussian", lambda bits, v: float(rng.normal() * v**0.5)
+    )
     assert not means_on_the_lattice(assumptions, stage, records)
 
 
@@ -518,7 +542,7 @@ def drawn(stage, assumptions, records, state, seed):
     for k in range(DRAWS):
         bits = generator_bits(np.random.default_rng([seed, k]))
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(MomentsStage, "moments", lambda self, noisy, number, _: noisy * number)
+            patch.setattr(MomentsStage, "moments", sums_of_moments)
             if isinstance(stage, MomentsStage):
                 noisy = draw._moments(assumptions, stage, records, float(NUMBER), bits)
             else:

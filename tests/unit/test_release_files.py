@@ -101,7 +101,7 @@ def test_what_is_loaded_is_what_was_saved(name, budget, neighbours, manifolds, t
     release.save(path)
     assert [file.name for file in tmp_path.iterdir()] == ["release.json"]
     found = Release.load(path)
-    for array in ("footpoint", "shooting_vector", "moments"):
+    for array in ("footpoint", "shooting_vectors", "moments"):
         assert bits(getattr(found, array)) == bits(getattr(release, array))
     assert found.number == release.number
     given, assumptions = release.plan.assumptions, found.plan.assumptions
@@ -272,7 +272,8 @@ ASSUMED, GIVEN = ["plan", "assumptions"], ["plan", "stages"]
         (["footpoint"], [1.0, 0.0, "x"], "its footpoint is not an array"),
         (["footpoint"], {"real": [1, 0, 0], "imaginary": [0, 0, 0]}, "its footpoint is not"),
         (["footpoint"], [2.0, 0.0, 0.0], "its footpoint is no point of sphere"),
-        (["shooting_vector"], [5.0, 5.0, 5.0], "not tangent at the footpoint"),
+        (["shooting_vectors", 0], [5.0, 5.0, 5.0], "not tangent at the footpoint"),
+        (["shooting_vectors"], [], "one shooting vector for each covariate"),
         (["number"], "5", "its number is missing or no number"),
         (["number"], 6.0, "its number"),
         (["number"], -1.0, "its number"),
@@ -305,14 +306,14 @@ ASSUMED, GIVEN = ["plan", "assumptions"], ["plan", "stages"]
         ([*GIVEN, 3, "budget"], "-1/7", "give each one above zero"),
         ([*GIVEN, 3, "unit"], "rho", "of different units"),
         ([*GIVEN, 3, "clip"], "0.1", "a value of a stage is of another kind"),
-        ([*GIVEN, 3, "prior"], [1.0], "give two positive numbers"),
+        ([*GIVEN, 3, "prior"], [1.0], "1 numbers for the 2 parts of a state"),
         ([*GIVEN, 3, "kind"], "OwnStep", "a stage is none of the theorem's"),
         ([*GIVEN, 3, "kind"], "MomentsStage", "a stage is none of the theorem's"),
         ([*GIVEN, 2, "kind"], "CountStage", "its stages"),
         ([*GIVEN, 0, "epsilon"], "1/100", "which does not cost its budget"),
         ([*GIVEN, 0, "points"], 63, "give a power of two"),
         ([*GIVEN, 0, "points"], "64", "a value of a stage is of another kind"),
-        ([*GIVEN, 1, "radii"], [0.1], "give two positive numbers"),
+        ([*GIVEN, 1, "radii"], [0.1], "1 numbers for the 2 parts of a state"),
         ([*GIVEN, 1], 1, "a stage is none of the theorem's"),
         (["plan", "predicted", "error"], None, "its error is missing or no number"),
         (["guarantee", "hypotheses"], [], "its hypotheses are not those of the theorem"),
@@ -375,7 +376,7 @@ def test_a_release_says_what_it_is(example):
         "Predicted error: 0.25; without privacy 0.1, without data 0.333.",
         "  R2: assumptions, budget and stages were chosen",
         "  number of subjects: 5",
-        "  footpoints within 0.7 of the centre",
+        "  radius of that ball: 0.7",
         "(source: a random point)",
         "exact choice among 64 public points of the support by losses clipped at 0.31, epsilon 0.2",
         "noisy moments of the covariates, epsilon 0.0625",

@@ -106,7 +106,7 @@ def test_covariates_out_of_range_are_clipped():
     _, points = good_records(assumptions)
     covariates = [-1e308, np.inf, 45.0, -np.inf, 1e308]
     found = subject_records(assumptions, covariates, points, ONE_EACH)
-    assert found.covariates[:, 0].tolist() == [-0.5, 0.0, 0.0, 0.0, 0.5]
+    assert found.covariates[:, 0, 0].tolist() == [-0.5, 0.0, 0.0, 0.0, 0.5]
     assert found.valid[:, 0].tolist() == [True, False, True, False, True]
 
 
@@ -463,9 +463,9 @@ def test_covariates_without_a_logarithm_are_those_of_unusable_records(bad):
 def test_ends_of_a_range_of_logarithms_are_its_places():
     assumptions = replace(assumed(Sphere(2)), transformation="log")
     low, high = RANGE
-    ends = assumptions.scaled(np.array([low, np.sqrt(low * high), high, 1e-300, 1e300]))
-    np.testing.assert_allclose(ends, [-0.5, 0.0, 0.5, -0.5, 0.5], atol=1e-12)
-    assert assumptions.middle == pytest.approx(np.sqrt(low * high))
+    ends = assumptions.scaled(np.array([low, np.sqrt(low * high), high, 1e-300, 1e300])[:, None])
+    np.testing.assert_allclose(ends[:, 0], [-0.5, 0.0, 0.5, -0.5, 0.5], atol=1e-12)
+    assert assumptions.middles == pytest.approx([np.sqrt(low * high)])
 
 
 def test_a_range_without_a_logarithm_is_refused():

@@ -802,9 +802,12 @@ REFUSED = {
         f"{SPHERE}.data.covariates: none does not go with model.covariates 1",
         "give equally_spaced or uniform",
     ),
-    "certified mechanism of two covariates": (
-        {f"{MATRICES}.mechanism": CERTIFIED, f"{MATRICES}.model": {"covariates": 2}},
-        f"{MATRICES}.model: certified is proved for one covariate and least squares",
+    "certified mechanism of a median": (
+        {
+            f"{MATRICES}.mechanism": CERTIFIED,
+            f"{MATRICES}.model": {"covariates": 1, "loss": "distance"},
+        },
+        f"{MATRICES}.model.loss: certified is for least squares",
         "or name another mechanism",
     ),
     "certified mechanism without a public centre": (

@@ -62,7 +62,7 @@ class RecordOptions:
 
     Parameters
     ----------
-    covariate : str
+    covariate : str or None
         Column or variable of the covariate, with one number a record.
     transformation : {"none", "log"}
         Applied to the covariate before it is scaled.
@@ -79,7 +79,7 @@ class RecordOptions:
         outlines are traversed counter-clockwise and resampled to the manifold's number.
     """
 
-    covariate: str
+    covariate: str | None
     transformation: str = "none"
     subject: str | None = None
     keep: dict | None = None
@@ -90,7 +90,8 @@ class RecordOptions:
     def fields(self):
         """Names of the columns or variables that hold one value a record."""
         subject = [self.subject] if self.subject else []
-        return [self.covariate, *subject, *(self.keep or {})]
+        covariate = [self.covariate] if self.covariate else []
+        return [*covariate, *subject, *(self.keep or {})]
 
 
 def has_landmarks(manifold):

@@ -1,4 +1,4 @@
-"""Supports of densities: balls, and products of a ball of footpoints and one of shooting vectors.
+"""Supports of densities: balls, and products of a ball of footpoints and balls of shooting vectors.
 
 A support answers four questions of samplers: whether it contains a state, how to draw from it
 uniformly and with which density, which points fill it evenly, and how wide it is.
@@ -175,7 +175,7 @@ class Ball(Support):
 
 @dataclass(frozen=True)
 class ProductSupport(Support):
-    """Geodesics whose footpoint lies in a ball and whose shooting vector has limited length.
+    """Geodesics whose footpoint lies in a ball and whose shooting vectors have limited lengths.
 
     All members of a batch share it.
 
@@ -183,26 +183,29 @@ class ProductSupport(Support):
     ----------
     space : TangentBundle
     centre : ndarray, shape base.point_shape
-    footpoint_radius, shooting_vector_length : float
+    footpoint_radius : float
+    shooting_vector_length : float or tuple of float
+        Of each shooting vector, if there are several or none.
     """
 
     space: TangentBundle
     centre: np.ndarray
     footpoint_radius: float
-    shooting_vector_length: float
+    shooting_vector_length: Any
 
     bounded = True
 
     @property
     def origin(self):
-        """The state ``(centre, 0)``, shape (2, *base.point_shape)."""
-        return self.space.join(self.centre, np.zeros_like(self.centre))
+        """The centre with shooting vectors zero, shape space.point_shape."""
+        zero = np.zeros_like(self.centre)
+        return self.space.join(self.centre, *[zero] * (self.space.blocks - 1))
 
     @property
     def radii(self):
-        """Radii of the balls that footpoints and shooting vectors are drawn from; shape (2,)."""
+        """Radii of the balls that footpoints and shooting vectors are drawn from; (blocks,)."""
         reach = min(self.footpoint_radius, self.space.base.injectivity_radius)
-        return np.array([reach, self.shooting_vector_length])
+        return np.append(reach, self.shooting_vector_length)
 
     @property
     def widest(self):
@@ -215,22 +218,24 @@ class ProductSupport(Support):
         base = self.space.base
         axes = tuple(range(-self.space.point_ndim, 0))
         finite = np.all(np.isfinite(states), axis=axes)
-        p, v = self.space.parts(np.where(self.space.expand(finite), states, self.origin))
-        near = base.dist(self.centre, p) <= self.footpoint_radius
-        return finite & near & (base.norm(p, v) <= self.shooting_vector_length)
+        p, *vectors = self.space.parts(np.where(self.space.expand(finite), states, self.origin))
+        inside = finite & (base.dist(self.centre, p) <= self.footpoint_radius)
+        for vector, length in zip(vectors, np.ravel(self.shooting_vector_length), strict=True):
+            inside &= base.norm(p, vector) <= length
+        return inside
 
     def draw_along(self, rng, directions):
-        """See `Support.draw_along`; the two coordinates are uniform in balls, independently."""
+        """See `Support.draw_along`; coordinates of each part are uniform in a ball of its own."""
         dim = self.space.base.dim
-        # Halves of a uniform direction have directions that are uniform and independent.
-        halves = directions.reshape((*directions.shape[:-1], 2, dim))
-        levels = rng.random(halves.shape[:-1]) ** (1.0 / dim)
-        halves = (self.radii * levels)[..., None] * halves / _lengths(halves)
-        return self._at(halves.reshape(directions.shape))[0]
+        # Parts of a uniform direction have directions that are uniform and independent.
+        parts = directions.reshape((*directions.shape[:-1], -1, dim))
+        levels = rng.random(parts.shape[:-1]) ** (1.0 / dim)
+        parts = (self.radii * levels)[..., None] * parts / _lengths(parts)
+        return self._at(parts.reshape(directions.shape))[0]
 
     def may_stay(self, steps):
-        halves = steps.reshape((*steps.shape[:-1], 2, -1))
-        return np.all(_lengths(halves)[..., 0] <= 2.0 * self.radii, axis=-1)
+        parts = steps.reshape((*steps.shape[:-1], self.space.blocks, -1))
+        return np.all(_lengths(parts)[..., 0] <= 2.0 * self.radii, axis=-1)
 
     def log_draw_density(self, states):
         base = self.space.base
@@ -239,13 +244,16 @@ class ProductSupport(Support):
         return -np.sum(log_ball_volume(base.dim, self.radii)) - np.log(volume)
 
     def even_points(self, number):
-        dim = self.space.base.dim
-        return self._from_balls(even_balls((dim, dim), number))
+        return self._from_balls(even_balls(self._dims, number))
+
+    @property
+    def _dims(self):
+        return (self.space.base.dim,) * self.space.blocks
 
     @property
     def cube_dim(self):
         """Dimension of the unit cube that `from_cube` maps to the support."""
-        return 2 * (self.space.base.dim + 1)
+        return self.space.blocks * (self.space.base.dim + 1)
 
     def from_cube(self, cube):
         """States from points of the unit cube: uniform points give uniform draws.
@@ -259,8 +267,7 @@ class ProductSupport(Support):
         tuple of ndarray
             As `even_points`.
         """
-        dim = self.space.base.dim
-        return self._from_balls(ball_points((dim, dim), cube))
+        return self._from_balls(ball_points(self._dims, cube))
 
     def _from_balls(self, points):
         return self._at(np.repeat(self.radii, self.space.base.dim) * points)

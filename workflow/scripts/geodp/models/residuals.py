@@ -272,8 +272,11 @@ def _record_vectors(manifold, parameters, covariates):
     batch_ndim = footpoint.ndim - manifold.point_ndim
     x = align_data_axes(covariates, covariates.ndim - 2, batch_ndim)
     total = sum(
-        manifold.expand(x[..., j]) * np.expand_dims(vector, axis)
-        for j, vector in enumerate(vectors)
+        (
+            manifold.expand(x[..., j]) * np.expand_dims(vector, axis)
+            for j, vector in enumerate(vectors)
+        ),
+        np.zeros((*x.shape[:-1], *manifold.point_shape), dtype=manifold.dtype),
     )
     return x, np.broadcast_to(np.expand_dims(footpoint, axis), total.shape), total
 

@@ -1,6 +1,6 @@
 """What is assumed about the data of a release: public, and chosen without looking at them."""
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -10,10 +10,14 @@ from geodp.manifolds.base import Manifold
 from geodp.manifolds.supports import ProductSupport
 from geodp.manifolds.symmetric import SymmetricSpace
 from geodp.manifolds.tangent_bundle import TangentBundle
+from geodp.release.simulation import EVENLY, SQUARES
 
-# What a geodesic is taken along: the covariate itself, or its natural logarithm.
+# What predictions are taken along: the covariate itself, or its natural logarithm.
 NONE, LOG = "none", "log"
 TRANSFORMATIONS: dict[str, Any] = {NONE: np.asarray, LOG: np.log}
+
+# What a release is without a covariate, with one, and with more.
+WHAT = ("a mean", "a geodesic", "geodesics")
 
 REPLACE, ADD_OR_REMOVE = "replace one subject", "add or remove one subject"
 NEIGHBOURS = (REPLACE, ADD_OR_REMOVE)
@@ -34,6 +38,7 @@ MOST_STRETCH = 1e6
 
 MOST_SUBJECTS = 10**9
 MOST_RECORDS = 1000
+MOST_COVARIATES = 100
 
 
 @dataclass(frozen=True)
@@ -45,14 +50,16 @@ class Assumptions:
     manifold : Manifold
         A symmetric space of the library.
     centre : ndarray, shape point_shape
-        Centre of the ball in which the footpoint is: the point of the geodesic in the middle of the
-        covariate's range.
+        Centre of the ball in which the footpoint is: the prediction in the middle of the
+        covariates' ranges.
     footpoint_radius : float
         Radius of that ball, in the manifold's unit of length.
-    shooting_vector_length : float
-        Largest length of the geodesic over the covariate's range.
-    covariate_range : tuple of float
-        Covariates outside are clipped to it.
+    shooting_vector_length : float, or tuple of float
+        Largest length of the shooting vector: of the geodesic over the covariate's range. With
+        several covariates one number for all, or one each; without one empty.
+    covariate_range : tuple of float, or tuple of such tuples
+        Covariates outside are clipped to it. With several covariates a range each; empty without
+        one, where the release is of a mean.
     residual_scale : float
         Guess of the standard deviation of a residual in each direction of the tangent space.
     subjects : int
@@ -61,9 +68,12 @@ class Assumptions:
         Limit; of a subject's records the first so many count, each as a part of the subject.
     neighbours : {"replace one subject", "add or remove one subject"}
         Which data sets a release cannot tell apart.
-    transformation : {"none", "log"}
-        Of the covariate, whose range is given without it; a record whose covariate has no logarithm
-        is one without a covariate.
+    transformation : {"none", "log"}, or tuple of these
+        Of the covariate, or of each, whose range is given without it; a record whose covariate has
+        no logarithm is one without a covariate.
+    covariate_spread : {"evenly", "two groups"}, or tuple of these
+        How the covariate, or each, is spread over its range: two groups are at its ends.  Steps are
+        planned for it; where it is wrong a release is less accurate, and as private.
     sources : dict of str
         By name of an attribute, where the holder says that it comes from.
 
@@ -76,13 +86,14 @@ class Assumptions:
     manifold: Manifold
     centre: np.ndarray
     footpoint_radius: float
-    shooting_vector_length: float
-    covariate_range: tuple[float, float]
+    shooting_vector_length: Any
+    covariate_range: Any
     residual_scale: float
     subjects: int
     records_per_subject: int = 1
     neighbours: str = REPLACE
-    transformation: str = NONE
+    transformation: Any = NONE
+    covariate_spread: Any = EVENLY
     sources: dict = field(default_factory=dict)
 
     def __post_init__(self):
@@ -91,8 +102,17 @@ class Assumptions:
                 f"releases are for symmetric spaces, and {self.manifold.name} is none: take "
                 "another manifold"
             )
-        for name in ("footpoint_radius", "shooting_vector_length", "residual_scale"):
+        for name in ("footpoint_radius", "residual_scale"):
             object.__setattr__(self, name, _positive(name, getattr(self, name)))
+        object.__setattr__(self, "covariate_range", _ranges(self.covariate_range))
+        for name, check in (
+            ("shooting_vector_length", _positive),
+            ("transformation", _known(TRANSFORMATIONS)),
+            ("covariate_spread", _known(SQUARES)),
+        ):
+            each = _one_each(name, getattr(self, name), self.number_of_covariates)
+            each = tuple(check(name, value) for value in each)
+            object.__setattr__(self, name, each[0] if self.number_of_covariates == 1 else each)
         self._refuse_far()
         for name, most in (("subjects", MOST_SUBJECTS), ("records_per_subject", MOST_RECORDS)):
             value = getattr(self, name)
@@ -105,18 +125,12 @@ class Assumptions:
                 f"neighbours is {self.neighbours!r}: give one of "
                 f"{', '.join(repr(each) for each in NEIGHBOURS)}"
             )
-        if self.transformation not in TRANSFORMATIONS:
-            raise DataError(
-                f"transformation is {self.transformation!r}: give one of "
-                f"{', '.join(TRANSFORMATIONS)}"
-            )
-        low, high = _range(self.covariate_range)
-        if self.transformation == LOG and not (low > 0.0 and np.log(high) > np.log(low)):
-            raise DataError(
-                f"covariate_range is {low:g} to {high:g}, which has no logarithm: give positive "
-                "numbers, or no transformation"
-            )
-        object.__setattr__(self, "covariate_range", (low, high))
+        for (low, high), scale in zip(self.ranges, self.transformations, strict=True):
+            if scale == LOG and not (low > 0.0 and np.log(high) > np.log(low)):
+                raise DataError(
+                    f"covariate_range is {low:g} to {high:g}, which has no logarithm: give "
+                    "positive numbers, or no transformation"
+                )
         object.__setattr__(self, "centre", self._checked_centre())
 
     def _refuse_far(self):
@@ -128,18 +142,19 @@ class Assumptions:
                 ("footpoint_radius", manifold.injectivity_radius),
                 ("shooting_vector_length", 2.0 * manifold.injectivity_radius),
             ):
-                if getattr(self, name) > most * (1.0 + 1e-9):
+                value = np.max(getattr(self, name), initial=0.0)
+                if value > most * (1.0 + 1e-9):
                     raise DataError(
-                        f"{name} is {getattr(self, name):g}, and on {manifold.name} no more than "
+                        f"{name} is {value:g}, and on {manifold.name} no more than "
                         f"{most:g} means anything: give a smaller one"
                     )
         curvature = -min(manifold.curvature_bounds[0], 0.0)
-        reach = self.footpoint_radius + 0.5 * self.shooting_vector_length
         most = FARTHEST_CURVED / np.sqrt(curvature) if curvature else LONGEST
-        if reach > most:
+        if self.reach > most:
             raise DataError(
-                f"footpoint_radius and half of shooting_vector_length add up to {reach:g}, and "
-                f"beyond {most:g} numbers on {manifold.name} lose their digits: give less"
+                "footpoint_radius and half of shooting_vector_length add up to "
+                f"{self.reach:g}, and beyond {most:g} numbers on {manifold.name} lose their "
+                "digits: give less"
             )
 
     def _checked_centre(self):
@@ -161,10 +176,46 @@ class Assumptions:
         return projected
 
     @property
+    def number_of_covariates(self):
+        """k: 0 for a mean, 1 for a geodesic, or more."""
+        return len(self.ranges)
+
+    @property
+    def what(self):
+        """What is released: a mean, a geodesic, or one for each covariate."""
+        return WHAT[min(self.number_of_covariates, 2)]
+
+    @property
+    def ranges(self):
+        """Ranges (k, 2) of the covariates."""
+        return np.reshape(self.covariate_range, (-1, 2))
+
+    @property
+    def transformations(self):
+        """Name of each covariate's transformation."""
+        return (
+            (self.transformation,) if isinstance(self.transformation, str) else self.transformation
+        )
+
+    @property
+    def spreads(self):
+        """How each covariate is spread."""
+        return (
+            (self.covariate_spread,)
+            if isinstance(self.covariate_spread, str)
+            else self.covariate_spread
+        )
+
+    @property
+    def reach(self):
+        """Largest distance of a prediction from the centre, in flat space."""
+        return self.footpoint_radius + 0.5 * float(np.sum(self.shooting_vector_length))
+
+    @property
     def support(self):
         """The states that may be released, a `ProductSupport`."""
         return ProductSupport(
-            TangentBundle(self.manifold),
+            TangentBundle(self.manifold, self.number_of_covariates),
             self.centre,
             self.footpoint_radius,
             self.shooting_vector_length,
@@ -175,65 +226,119 @@ class Assumptions:
         """How many contributions differ between neighbouring data sets: two, or one."""
         return 2 if self.neighbours == REPLACE else 1
 
+    def described(self):
+        """What each public input is, and its value in words, by its name.
+
+        Returns
+        -------
+        dict of tuple of str
+            Inputs that readers see: without a covariate none of one, and a transformation only
+            where there is one.
+        """
+        unit = self.manifold.length_unit
+        about = "" if self.changes == 2 else "about "
+        lengths = ", ".join(f"{each:g}" for each in np.ravel(self.shooting_vector_length))
+        ranges = (
+            f"{low:g} to {high:g}{', by its logarithm' if scale == LOG else ''}"
+            for (low, high), scale in zip(self.ranges, self.transformations, strict=True)
+        )
+        several = self.number_of_covariates > 1
+        found = {
+            "manifold": ("space", self.manifold.name),
+            "centre": ("centre of the ball of footpoints", "a point"),
+            "footpoint_radius": ("radius of that ball", f"{self.footpoint_radius:g} {unit}"),
+            "shooting_vector_length": (
+                f"longest geodesic{'s' if several else ''} over the range{'s' if several else ''}",
+                f"{lengths} {unit}",
+            ),
+            "covariate_range": (
+                "ranges of the covariates" if several else "range of the covariate",
+                "; ".join(ranges),
+            ),
+            "transformation": (
+                "transformation of the covariate",
+                ", ".join(self.transformations),
+            ),
+            "covariate_spread": ("spread of the covariate over it", ", ".join(self.spreads)),
+            "residual_scale": (
+                "standard deviation of a residual in each direction",
+                f"{self.residual_scale:g} {unit}",
+            ),
+            "subjects": ("number of subjects", f"{about}{self.subjects}"),
+            "records_per_subject": (
+                "records of a subject that count",
+                str(self.records_per_subject),
+            ),
+            "neighbours": ("neighbouring data sets", self.neighbours),
+        }
+        hidden = set()
+        if not self.number_of_covariates:
+            hidden = {
+                "covariate_range",
+                "covariate_spread",
+                "shooting_vector_length",
+                "transformation",
+            }
+        else:
+            usual = {
+                "transformation": (NONE, self.transformations),
+                "covariate_spread": (EVENLY, self.spreads),
+            }
+            hidden = {
+                name
+                for name, (least, each) in usual.items()
+                if {*each} == {least} and not self.sources.get(name)
+            }
+        return {
+            name: (what, value.strip())
+            for name, (what, value) in found.items()
+            if name not in hidden
+        }
+
     def lines(self):
         """The assumptions in words, one a line, each with its source if one was given."""
-        manifold = self.manifold
-        low, high = self.covariate_range
-        about = "" if self.changes == 2 else "about "
-        length = f"{self.shooting_vector_length:g} {manifold.length_unit}".strip()
-        said = {
-            "subjects": f"number of subjects: {about}{self.subjects}",
-            "records_per_subject": f"records of a subject that count: {self.records_per_subject}",
-            "neighbours": f"neighbouring data sets: {self.neighbours}",
-            "covariate_range": f"range of the covariate: {low:g} to {high:g}{self.scale_in_words}",
-            "transformation": f"transformation of the covariate: {self.transformation}",
-            "footpoint_radius": f"footpoints within {self.footpoint_radius:g} of the centre",
-            "centre": "centre: a point that is part of the release's file",
-            "shooting_vector_length": f"geodesics no longer than {length} over the range",
-            "residual_scale": f"standard deviation of a residual in each direction: "
-            f"{self.residual_scale:g}",
-        }
         return [
-            text + (f" (source: {self.sources[name]})" if self.sources.get(name) else "")
-            for name, text in said.items()
-            if name in self.shown
+            f"{what}: {value}"
+            + (f" (source: {self.sources[name]})" if self.sources.get(name) else "")
+            for name, (what, value) in self.described().items()
+            if name != "manifold"
         ]
 
     @property
-    def shown(self):
-        """Names of the public inputs that readers see; a transformation only where there is one."""
-        names = [each.name for each in fields(self) if each.name != "sources"]
-        told = self.transformation != NONE or self.sources.get("transformation")
-        return [name for name in names if name != "transformation" or told]
-
-    @property
-    def scale_in_words(self):
-        """How the covariate is transformed, to follow its range."""
-        return ", by its logarithm" if self.transformation == LOG else ""
-
-    @property
-    def middle(self):
-        """The covariate in the middle of its range, at which the footpoint is."""
-        low, high = TRANSFORMATIONS[self.transformation](self.covariate_range)
-        return float(
-            np.exp(0.5 * (low + high)) if self.transformation == LOG else 0.5 * (low + high)
+    def middles(self):
+        """The covariates (k,) in the middle of their ranges, at which the footpoint is."""
+        return np.array(
+            [
+                np.exp(np.mean(np.log(limits))) if scale == LOG else np.mean(limits)
+                for limits, scale in zip(self.ranges, self.transformations, strict=True)
+            ]
         )
 
     def usable(self, covariates):
-        """Which covariates (n,) are numbers that have a place on the geodesic."""
-        finite = np.isfinite(covariates)
-        return finite & (covariates > 0.0) if self.transformation == LOG else finite
+        """Which rows of covariates (n, k) are numbers that have a place on the geodesic; (n,)."""
+        usable = np.isfinite(covariates)
+        for index, scale in enumerate(self.transformations):
+            if scale == LOG:
+                usable[:, index] &= covariates[:, index] > 0.0
+        return np.all(usable, axis=-1)
 
     def places(self, covariates):
-        """Where usable covariates are on the geodesic: from -1/2 to 1/2 over the range."""
-        transformed = TRANSFORMATIONS[self.transformation]
-        low, high = transformed(self.covariate_range)
-        return (transformed(covariates) - 0.5 * (low + high)) / (high - low)
+        """Where usable covariates (n, k) are on geodesics: from -1/2 to 1/2 over the range."""
+        places = np.empty(covariates.shape)
+        for index, (limits, scale) in enumerate(
+            zip(self.ranges, self.transformations, strict=True)
+        ):
+            transformed = TRANSFORMATIONS[scale]
+            low, high = transformed(limits)
+            places[:, index] = (transformed(covariates[:, index]) - 0.5 * (low + high)) / (
+                high - low
+            )
+        return places
 
     def scaled(self, covariates):
         """Places of usable covariates, those outside the range clipped to it."""
         # Rounding may lead beyond.
-        return np.clip(self.places(np.clip(covariates, *self.covariate_range)), -0.5, 0.5)
+        return np.clip(self.places(np.clip(covariates, *self.ranges.T)), -0.5, 0.5)
 
 
 def _lost_digits(manifold, centre):
@@ -254,6 +359,42 @@ def _positive(name, value):
     if not 1.0 / LONGEST < number < LONGEST:
         raise DataError(f"{name} is {value!r}: give a positive number")
     return number
+
+
+def _known(names):
+    def check(name, value):
+        if value not in names:
+            raise DataError(f"{name} is {value!r}: give one of {', '.join(names)}")
+        return value
+
+    return check
+
+
+def _one_each(name, given, number):
+    """A value for each covariate; a single one is for all."""
+    if given is None and not number:
+        return ()
+    if isinstance(given, str) or np.ndim(given) == 0:
+        return (given,) * number
+    if len(given) != number:
+        raise DataError(
+            f"{name} has {len(given)} values, and there are {number} covariates: give one for "
+            "each, or one for all"
+        )
+    return tuple(given)
+
+
+def _ranges(given):
+    """A range, or several; of one alone it is that range."""
+    try:
+        each = list(given)
+    except TypeError:
+        each = [given]
+    if any(np.ndim(part) == 0 for part in each):
+        return _range(given)
+    if len(each) > MOST_COVARIATES:
+        raise DataError(f"covariate_range has {len(each)} ranges: give {MOST_COVARIATES} or fewer")
+    return _range(each[0]) if len(each) == 1 else tuple(map(_range, each))
 
 
 def _range(given):

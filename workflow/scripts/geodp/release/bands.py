@@ -22,7 +22,7 @@ LEVELS = (0.9, 0.95)
 
 
 def simulated_errors(plan):
-    """Errors (SIMULATED, 2, dim) of footpoint and shooting vector: truth minus release."""
+    """Errors (SIMULATED, 1 + k, dim) of footpoint and shooting vectors: truth minus release."""
     rng = np.random.default_rng(SEED)
     found = run_stages(FlatReleases.start(plan.assumptions, SIMULATED, rng), plan.stages, rng)
     deviation = np.sqrt(found.estimate_squares / found.dim)
@@ -37,11 +37,11 @@ def band_radii(manifold, errors, state, places, levels=LEVELS):
     Parameters
     ----------
     manifold : SymmetricSpace
-    errors : ndarray, shape (n, 2, dim)
+    errors : ndarray, shape (n, 1 + k, dim)
         Of `simulated_errors`.
-    state : ndarray, shape (2, *point_shape)
-        The released footpoint and shooting vector.
-    places : ndarray, shape (m,)
+    state : ndarray, shape (1 + k, *point_shape)
+        The released footpoint and shooting vectors.
+    places : ndarray, shape (m, k)
         Covariates from -1/2 to 1/2.
     levels : sequence of float
 
@@ -50,14 +50,17 @@ def band_radii(manifold, errors, state, places, levels=LEVELS):
     ndarray, shape (levels, m)
         In the manifold's unit of length.
     """
-    p, v = state
+    p, *vectors = state
     frame = manifold.frame(p)
-    steps, turns = (manifold.vector(frame, errors[:, block]) for block in (0, 1))
+    steps, *turns = (manifold.vector(frame, each) for each in np.moveaxis(errors, 1, 0))
     starts = manifold.exp(p, steps)
-    velocities = manifold.transport(np.broadcast_to(p, starts.shape), steps, v + turns)
-    places = np.asarray(places, dtype=float)
+    before = np.broadcast_to(p, starts.shape)
+    velocities = [
+        manifold.transport(before, steps, v + turn) for v, turn in zip(vectors, turns, strict=True)
+    ]
+    predicted = manifold.ends(p, vectors, np.asarray(places, dtype=float))
     radii = np.empty((len(levels), len(places)))
-    for index, x in enumerate(places):
-        away = manifold.dist(manifold.exp(starts, x * velocities), manifold.exp(p, x * v))
+    for index, (x, point) in enumerate(zip(places, predicted, strict=True)):
+        away = manifold.dist(manifold.ends(starts, velocities, x[None])[:, 0], point)
         radii[:, index] = np.quantile(away, levels)
     return radii

@@ -8,8 +8,11 @@ zero to gradients and the largest loss.
 
 import numpy as np
 
-from geodp.mechanisms.certified import BLOCKS, CUT_LOCUS
+from geodp.mechanisms.certified import CUT_LOCUS
+from geodp.models.blocks import block_names
 from geodp.models.residuals import PerRecordGeodesicResiduals
+from geodp.release.coordinates import ClippingCoordinates
+from geodp.release.moments import product_indices
 
 # Steps of the lattice in the length to which gradients are clipped, and in the largest loss.
 LATTICE = 1 << 26
@@ -43,7 +46,7 @@ def loss_sums(assumptions, records, states, clip):
     ----------
     assumptions : Assumptions
     records : SubjectRecords
-    states : ndarray, shape (states, 2, *point_shape)
+    states : ndarray, shape (states, 1 + k, *point_shape)
     clip : float
 
     Returns
@@ -58,9 +61,7 @@ def loss_sums(assumptions, records, states, clip):
             each = np.zeros((len(some), len(counts)), dtype=np.int64)
             for place in range(x.shape[1]):
                 with np.errstate(all="ignore"):
-                    away = assumptions.manifold.distances_along(
-                        some[:, 0], some[:, 1], x[:, place], y[:, place]
-                    )
+                    away = _distances(assumptions.manifold, some, x[:, place], y[:, place])
                     loss = np.minimum((away / clip) ** 2, 1.0)
                 # What is not a number is not below one either; and padding counts for nothing.
                 usable = valid[:, place] & (loss < 1.0)
@@ -70,55 +71,71 @@ def loss_sums(assumptions, records, states, clip):
     return total
 
 
+def _distances(manifold, states, covariates, points):
+    """Distances (states, n) of points from their predictions."""
+    footpoint, *vectors = np.moveaxis(states, 1, 0)
+    if len(vectors) < 2:
+        vector = vectors[0] if vectors else np.zeros_like(footpoint)
+        places = covariates[:, 0] if vectors else np.zeros(len(covariates))
+        return manifold.distances_along(footpoint, vector, places, points)
+    return manifold.dist(manifold.ends(footpoint, vectors, covariates), points)
+
+
 def gradient_sums(assumptions, records, state, clip):
-    """Sums over subjects of their mean gradients at both ends, in steps of ``clip / LATTICE``.
+    """Sums over subjects of mean gradients, in steps of ``clip / LATTICE``.
 
     Parameters
     ----------
     assumptions : Assumptions
     records : SubjectRecords
-    state : ndarray, shape (2, *point_shape)
+    state : ndarray, shape (1 + k, *point_shape)
     clip : float
 
     Returns
     -------
-    list of two lists of int
-        Coordinates of the sums of ``e+ = a/2 + b`` and ``e- = a/2 - b``, for a subject's gradients
-        a in the footpoint and b in the shooting vector.  Adding or removing a subject changes them
-        by `LATTICE` at most, in the sum of their Euclidean norms.
+    list of lists of int, shape (1 + k, dim)
+        In `ClippingCoordinates`.  Adding or removing a subject changes them by `LATTICE` at most,
+        in the norm of these.
     """
-    total = np.zeros((2, assumptions.manifold.dim), dtype=object)
+    shape = len(state), assumptions.manifold.dim
+    total = np.zeros(shape, dtype=object)
     for x, y, valid, counts in _chunks(assumptions, records):
-        each = np.zeros((len(counts), 2, assumptions.manifold.dim), dtype=np.int64)
+        each = np.zeros((len(counts), *shape), dtype=np.int64)
         for place in range(x.shape[1]):
             each += lattice_gradients(
                 assumptions.manifold, x[:, place], y[:, place], valid[:, place], state, clip
             )
-        # Towards zero, so that norms do not grow.
-        divisor = np.maximum(counts, 1)[:, None, None]
-        each = np.sign(each) * (np.abs(each) // divisor)
-        total += np.sum(each, axis=0, dtype=np.int64)
+        total += np.sum(_mean_towards_zero(each, counts), axis=0, dtype=np.int64)
     return total.tolist()
 
 
 def covariate_sums(records):
-    """Sums over subjects of their mean covariate and its mean square, as integers.
+    """Sums over subjects of their mean covariates and mean products of two, as integers.
 
     Returns
     -------
-    tuple of int
-        In steps of ``1 / COVARIATE_LATTICE`` and of its square.
+    first : list of int, of length k
+        In steps of ``1 / COVARIATE_LATTICE``.
+    second : list of int, of length k (k + 1) / 2
+        In the order of `geodp.release.moments`, in steps of its square.
     """
-    whole = np.where(records.valid, np.trunc(records.covariates * COVARIATE_LATTICE), 0.0)
+    valid = records.valid[..., None]
+    whole = np.where(valid, np.trunc(records.covariates * COVARIATE_LATTICE), 0.0)
     # As integers, whatever scaling them did.
     half = COVARIATE_LATTICE // 2
     whole = np.clip(whole.astype(np.int64), -half, half)
-    divisor = np.maximum(records.counts, 1)
-    first = np.sum(whole, axis=1)
-    first = np.sign(first) * (np.abs(first) // divisor)
+    one, other = product_indices(whole.shape[-1])
+    sums = whole, whole[..., one] * whole[..., other]
+    first, second = (_mean_towards_zero(np.sum(each, axis=1), records.counts) for each in sums)
     # Each below 2^38; sums of 2^30 subjects would not fit.
-    second = np.sum(whole**2, axis=1) // divisor
-    return int(np.sum(first)), sum(int(np.sum(part)) for part in np.array_split(second, 64))
+    parts = [np.sum(part, axis=0).tolist() for part in np.array_split(second, 64)]
+    return np.sum(first, axis=0).tolist(), [sum(each) for each in zip(*parts, strict=True)]
+
+
+def _mean_towards_zero(sums, counts):
+    """Whole means of subjects' records, so that norms do not grow."""
+    divisor = np.maximum(counts, 1).reshape((-1, *[1] * (sums.ndim - 1)))
+    return np.sign(sums) * (np.abs(sums) // divisor)
 
 
 def chunk_size(subjects):
@@ -148,35 +165,34 @@ def lattice_gradients(manifold, covariates, points, valid, state, clip):
     Parameters
     ----------
     manifold : SymmetricSpace
-    covariates : ndarray, shape (n,)
+    covariates : ndarray, shape (n, k)
     points : ndarray, shape (n, *point_shape)
     valid : ndarray of bool, shape (n,)
-    state : ndarray, shape (2, *point_shape)
+    state : ndarray, shape (1 + k, *point_shape)
     clip : float
 
     Returns
     -------
-    ndarray of int, shape (n, 2, dim)
-        The Euclidean norms of the two rows of a record add up to `LATTICE` at most.
+    ndarray of int, shape (n, 1 + k, dim)
+        In `ClippingCoordinates`, in the norm of which a record is `LATTICE` long at most.
     """
-    p, v = state
+    p, blocks = state[0], block_names(len(state) - 1)
+    clipping = ClippingCoordinates(len(blocks) - 1)
     # What fails, of whatever record, becomes a number that is not finite, and then zero.
     with np.errstate(all="ignore"):
         found = PerRecordGeodesicResiduals.of(
-            manifold, dict(zip(BLOCKS, (p, v), strict=True)), covariates[:, None], points
+            manifold, dict(zip(blocks, state, strict=True)), covariates, points
         )
-        first, second = (found.contributions(block) for block in BLOCKS)
-        frame = manifold.frame(p)
-        ends = np.stack([0.5 * first + second, 0.5 * first - second], axis=1)
-        coordinates = manifold.coordinates(p, ends, frame)
+        ends = clipping.of(np.stack([found.contributions(block) for block in blocks], axis=1))
+        coordinates = manifold.coordinates(p, ends, manifold.frame(p))
         distances = np.sqrt(found.squared_distances)
         weights = np.where(valid, _taper(manifold, distances), 0.0)
-        lengths = np.sum(np.sqrt(np.sum(coordinates**2, axis=-1)), axis=-1)
+        lengths = clipping.norm(coordinates)
         factors = weights / np.maximum(lengths / clip, 1.0)
         scaled = coordinates * (factors * ((1.0 - MARGIN) * LATTICE / clip))[:, None, None]
         # Towards zero, so that norms do not grow.
         whole = np.trunc(scaled)
-        norms = np.sum(np.sqrt(np.sum(whole**2, axis=-1)), axis=-1)
+        norms = clipping.norm(whole)
         # Integers below 2^53 are exact, and rounding of their norms is far below the margin.
         usable = norms <= (1.0 - 0.5 * MARGIN) * LATTICE
     return np.where(usable[:, None, None], whole, 0.0).astype(np.int64)

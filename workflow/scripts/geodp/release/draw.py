@@ -15,17 +15,19 @@ from geodp.release.contributions import (
     gradient_sums,
     loss_sums,
 )
-from geodp.release.simulation import EVEN
+from geodp.release.coordinates import ClippingCoordinates
+from geodp.release.simulation import Covariates
 from geodp.release.stages import (
     GAUSSIAN_MOMENTS,
-    GAUSSIAN_VARIANCES,
     LAPLACE_MOMENTS,
     MOMENT_RATIO,
     CountStage,
     MomentsStage,
     PointsStage,
+    moment_weights,
+    moments_change,
 )
-from geodp.samplers.exact_noise import discrete_gaussian, discrete_laplace, rounded_laplace
+from geodp.samplers import exact_noise
 from geodp.samplers.integer_choice import ExactChoice
 
 # Volumes are multiples of 2^-VOLUME_BITS.
@@ -41,12 +43,12 @@ class Released:
 
     Attributes
     ----------
-    state : ndarray, shape (2, *point_shape)
-        Footpoint and shooting vector.
+    state : ndarray, shape (1 + k, *point_shape)
+        Footpoint and shooting vectors.
     number : float
         Number of subjects, exact or noisy.
-    moments : ndarray, shape (2,)
-        Mean and mean square of the covariate.
+    moments : ndarray, shape (k (k + 3) / 2,)
+        Of the covariates; see `geodp.release.moments`.
     """
 
     state: np.ndarray
@@ -74,7 +76,7 @@ def run_plan(plan, records, bits, shared=None):
     """
     assumptions = plan.assumptions
     state, number = np.array(assumptions.support.origin), float(assumptions.subjects)
-    moments, covariance = EVEN.moments, None
+    moments, covariance = Covariates.independent(assumptions.spreads).moments, None
     for stage in plan.stages:
         if isinstance(stage, CountStage):
             number = float(max(1, len(records) + _count_noise(stage, bits)))
@@ -85,7 +87,7 @@ def run_plan(plan, records, bits, shared=None):
         else:
             means = _noisy_means(assumptions, stage, records, state, number, bits)
             change, covariance = stage.change(
-                means, moments, number, assumptions.changes, assumptions.manifold.dim, covariance
+                means, moments, number, assumptions.changes, covariance
             )
             state = moved(assumptions, state, change)
     return Released(state, number, moments)
@@ -93,32 +95,58 @@ def run_plan(plan, records, bits, shared=None):
 
 def _count_noise(stage, bits):
     if stage.unit == PURE:
-        return discrete_laplace(bits, 1 / stage.budget)
-    return discrete_gaussian(bits, 1 / (2 * stage.budget))
+        return exact_noise.discrete_laplace(bits, 1 / stage.budget)
+    return exact_noise.discrete_gaussian(bits, 1 / (2 * stage.budget))
 
 
 def _moments(assumptions, stage, records, number, bits):
-    """Mean and mean square of the covariate, from noisy sums."""
-    sums, changes = covariate_sums(records), assumptions.changes
+    """Moments of the covariates, from noisy sums."""
+    changes = assumptions.changes
+    first, second = covariate_sums(records)
+    noisy_sums = _noisy_pair if len(first) == 1 else _noisy_products
+    noisy = noisy_sums(stage, first, second, changes, bits)
+    expected = Covariates.independent(assumptions.spreads).moments
+    return stage.moments(np.array(noisy) / number, number, changes, expected)
+
+
+def _noisy_pair(stage, first, second, changes, bits):
+    """Noisy sums of one covariate and of its square."""
     units = COVARIATE_LATTICE, COVARIATE_LATTICE**2
     if stage.unit == PURE:
         scale = FOR_ROUNDING * LAPLACE_MOMENTS[changes] / stage.budget
         scales = scale, scale / MOMENT_RATIO
         noise = [
-            discrete_laplace(bits, unit * each) for unit, each in zip(units, scales, strict=True)
+            exact_noise.discrete_laplace(bits, unit * each)
+            for unit, each in zip(units, scales, strict=True)
         ]
     else:
         variance = FOR_ROUNDING * GAUSSIAN_MOMENTS[changes] / (2 * stage.budget)
         variances = variance, variance / MOMENT_RATIO**2
         noise = [
-            discrete_gaussian(bits, unit**2 * each)
+            exact_noise.discrete_gaussian(bits, unit**2 * each)
             for unit, each in zip(units, variances, strict=True)
         ]
-    noisy = [
+    return [
         float(Fraction(total + each, unit))
-        for total, each, unit in zip(sums, noise, units, strict=True)
+        for total, each, unit in zip(first + second, noise, units, strict=True)
     ]
-    return stage.moments(np.array(noisy) / number, number, changes)
+
+
+def _noisy_products(stage, first, second, changes, bits):
+    """Noisy sums of several covariates and of products of two."""
+    unit = COVARIATE_LATTICE**2
+    weights = moment_weights(len(first))
+    in_unit = [COVARIATE_LATTICE * each for each in first] + second
+    change = FOR_ROUNDING * moments_change(len(first), changes) * unit
+    if stage.unit == PURE:
+        noise = exact_noise.rounded_laplace(bits, len(weights), change / stage.budget)
+    else:
+        variance = change**2 / (2 * stage.budget)
+        noise = [exact_noise.discrete_gaussian(bits, variance) for _ in weights]
+    return [
+        float(Fraction(weight * total + each, weight * unit))
+        for weight, total, each in zip(weights, in_unit, noise, strict=True)
+    ]
 
 
 def _chosen(assumptions, stage, records, state, bits, shared=None):
@@ -151,19 +179,19 @@ def pattern(support, centre, stage):
     Parameters
     ----------
     support : ProductSupport
-    centre : ndarray, shape (2, *point_shape)
+    centre : ndarray, shape (1 + k, *point_shape)
         In the support.
     stage : PointsStage
 
     Returns
     -------
     tuple of ndarray
-        States (points + 1, 2, *point_shape), the centre itself last; and volumes (points + 1,),
+        States (points + 1, 1 + k, *point_shape), the centre itself last; and volumes (points + 1,),
         zero for those outside the support.
     """
     space = support.space
     dim = space.base.dim
-    steps = np.repeat(stage.radii, dim) * even_balls((dim, dim), stage.points)
+    steps = np.repeat(stage.radii, dim) * even_balls((dim,) * space.blocks, stage.points)
     vectors = space.vector(space.frame(centre)[None], steps)
     states = space.exp(centre[None], vectors)
     volumes = space.exp_volume(centre[None], vectors)
@@ -173,23 +201,12 @@ def pattern(support, centre, stage):
 
 
 def _noisy_means(assumptions, stage, records, state, number, bits):
-    """Noisy means (2, dim) of clipped gradients in the footpoint and in the shooting vector."""
-    dim, changes = assumptions.manifold.dim, assumptions.changes
-    ends = np.array(gradient_sums(assumptions, records, state, stage.clip), dtype=object)
-    if stage.unit == PURE:
-        scale = changes * LATTICE / stage.budget
-        ends = ends + [rounded_laplace(bits, dim, scale) for _ in ends]
-        sums = np.array([2 * (ends[0] + ends[1]), ends[0] - ends[1]])
-    else:
-        unit = Fraction((changes * LATTICE) ** 2) / (2 * stage.budget)
-        # a, and 2 b, whose noise is then halved with it.
-        sums = np.array([ends[0] + ends[1], ends[0] - ends[1]])
-        sums = sums + [
-            [discrete_gaussian(bits, variance * unit) for _ in range(dim)]
-            for variance in GAUSSIAN_VARIANCES
-        ]
-        sums = np.array([2 * sums[0], sums[1]])
-    return sums.astype(float) * (0.5 * stage.clip / LATTICE / number)
+    """Noisy means (1 + k, dim) of clipped gradients in the footpoint and in shooting vectors."""
+    sums = gradient_sums(assumptions, records, state, stage.clip)
+    noisy = ClippingCoordinates(assumptions.number_of_covariates).noisy(
+        sums, bits, stage.unit, assumptions.changes * LATTICE, stage.budget
+    )
+    return noisy * (stage.clip / LATTICE / number)
 
 
 def moved(assumptions, state, change):
@@ -198,32 +215,36 @@ def moved(assumptions, state, change):
     Parameters
     ----------
     assumptions : Assumptions
-    state : ndarray, shape (2, *point_shape)
-    change : ndarray, shape (2, dim)
-        Coordinates of the steps of footpoint and shooting vector.
+    state : ndarray, shape (1 + k, *point_shape)
+    change : ndarray, shape (1 + k, dim)
+        Coordinates of the steps of footpoint and shooting vectors.
 
     Returns
     -------
-    ndarray, shape (2, *point_shape)
+    ndarray, shape (1 + k, *point_shape)
     """
     manifold = assumptions.manifold
-    p, v = state
+    p, *vectors = state
+    lengths = np.ravel(assumptions.shooting_vector_length)
     # No farther than across the support, so that nothing overflows.
-    longest = assumptions.shooting_vector_length
-    by_footpoint = _shortened(change[0], 2.0 * assumptions.footpoint_radius)
-    by_vector = _shortened(change[1], 2.0 * longest)
-    step, turn = manifold.vector(manifold.frame(p), np.stack([by_footpoint, by_vector]))
+    radii = np.append(assumptions.footpoint_radius, lengths)
+    change = [_shortened(each, 2.0 * radius) for each, radius in zip(change, radii, strict=True)]
+    step, *turns = manifold.vector(manifold.frame(p), np.stack(change))
     end = manifold.exp(p, step)
-    vector = manifold.transport(p, step, v + turn)
+    vectors = [
+        manifold.transport(p, step, v + turn) for v, turn in zip(vectors, turns, strict=True)
+    ]
     away = manifold.log(assumptions.centre, end)
     distance = float(manifold.norm(assumptions.centre, away))
     if distance > assumptions.footpoint_radius:
         shorter = (1.0 - 1e-12) * assumptions.footpoint_radius / distance
         inside = manifold.exp(assumptions.centre, away * shorter)
-        vector = manifold.transport_to(end, inside, vector)
+        vectors = [manifold.transport_to(end, inside, v) for v in vectors]
         end = inside
-    length = float(manifold.norm(end, vector))
-    return np.stack([end, vector * min(1.0, (1.0 - 1e-12) * longest / max(length, 1e-300))])
+    for index, (v, longest) in enumerate(zip(vectors, lengths, strict=True)):
+        length = float(manifold.norm(end, v))
+        vectors[index] = v * min(1.0, (1.0 - 1e-12) * longest / max(length, 1e-300))
+    return np.stack([end, *vectors])
 
 
 def _shortened(vector, limit):

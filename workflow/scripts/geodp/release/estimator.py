@@ -21,6 +21,7 @@ from geodp.release.assumptions import NONE, Assumptions
 from geodp.release.bands import LEVELS
 from geodp.release.needed import MOST_NEEDED, planned, subjects_needed
 from geodp.release.release import release_geodesic
+from geodp.release.simulation import EVENLY
 from geodp.release.subjects import ONE_EACH, mapped_records
 
 # Public inputs without a default.
@@ -37,7 +38,7 @@ MANDATORY = (
 
 
 class PrivateGeodesicRegression(RegressorMixin, BaseEstimator):
-    """Geodesic regression with one covariate, released under differential privacy.
+    """Geodesic regression with covariates, released under differential privacy.
 
     Every `fit` is a release and spends the whole budget: n fits of one data set spend n budgets.
     So does whatever fits many times, such as cross-validation or a grid search.  Noise has no seed,
@@ -62,10 +63,11 @@ class PrivateGeodesicRegression(RegressorMixin, BaseEstimator):
         Centre of the ball in which the footpoint is.
     footpoint_radius : float
         Radius of that ball.
-    shooting_vector_length : float
-        Largest length of the geodesic over the covariate's range.
-    covariate_range : tuple of float
-        Covariates outside are clipped to it.
+    shooting_vector_length : float, or tuple of float
+        Largest length of the geodesic over the covariate's range; one number for all covariates, or
+        one each.
+    covariate_range : tuple of float, or tuple of such tuples
+        Covariates outside are clipped to it; with several a range each.
     residual_scale : float
         Guess of the standard deviation of a residual in each direction.
     subjects : int
@@ -74,8 +76,10 @@ class PrivateGeodesicRegression(RegressorMixin, BaseEstimator):
         Which data sets a release cannot tell apart.
     records_per_subject : int
         Limit; of a subject's records the first so many count.
-    transformation : {"none", "log"}
-        Of the covariate, whose range is given without it.
+    transformation : {"none", "log"}, or tuple of these
+        Of the covariate, or of each, whose range is given without it.
+    covariate_spread : {"evenly", "two groups"}, or tuple of these
+        How the covariate, or each, is spread over its range.
     unit : {"one record each"}
         Says that no two records are of one subject.  Otherwise labels go to `fit`.
     allow_noise : bool
@@ -88,13 +92,13 @@ class PrivateGeodesicRegression(RegressorMixin, BaseEstimator):
     plan_ : ReleasePlan
         Stages and predicted errors, which are public.
     footpoint_ : ndarray, shape point_shape
-        Point of the geodesic in the middle of the covariate's range.
-    shooting_vector_ : ndarray, shape point_shape
-        Tangent vector there, as long as the geodesic over the whole range.
+        Prediction in the middle of the covariates' ranges.
+    shooting_vectors_ : ndarray, shape (k, *point_shape)
+        Tangent vectors there, each as long as the geodesic over its covariate's range.
     n_features_in_ : int
-        1.
-    feature_names_in_ : ndarray of str, shape (1,)
-        Name of the covariate, if X is a data frame.
+        k, the number of covariates.
+    feature_names_in_ : ndarray of str, shape (k,)
+        Names of the covariates, if X is a data frame.
 
     Examples
     --------
@@ -133,6 +137,7 @@ class PrivateGeodesicRegression(RegressorMixin, BaseEstimator):
         neighbours=None,
         records_per_subject=1,
         transformation=NONE,
+        covariate_spread=EVENLY,
         unit=None,
         allow_noise=False,
     ):
@@ -149,6 +154,7 @@ class PrivateGeodesicRegression(RegressorMixin, BaseEstimator):
         self.neighbours = neighbours
         self.records_per_subject = records_per_subject
         self.transformation = transformation
+        self.covariate_spread = covariate_spread
         self.unit = unit
         self.allow_noise = allow_noise
 
@@ -167,8 +173,8 @@ class PrivateGeodesicRegression(RegressorMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array or data frame, shape (n, 1)
-            The covariate.
+        X : array or data frame, shape (n, k)
+            The covariates.
         y : array, shape (n, *point_shape), or (n, k) in a layout of the manifold
             Points; (n,) if a point is one number.
         subjects : array, shape (n,), or "one record each"
@@ -189,14 +195,15 @@ class PrivateGeodesicRegression(RegressorMixin, BaseEstimator):
         budget, assumptions = self._budget(), self._assumptions()
         whose = self._whose(subjects)
         validate_data(self, X, y, skip_check_array=True, ensure_2d=False)
-        covariates, points = self._covariates(X), _points(assumptions.manifold, y)
+        covariates = self._covariates(X, assumptions.number_of_covariates)
+        points = _points(assumptions.manifold, y)
         plan = planned(assumptions, budget)
         if plan.is_noise and not self.allow_noise:
             raise _noise_error(plan)
         self.release_ = release_geodesic(plan, covariates, points, whose)
         self.plan_ = plan
         self.footpoint_ = self.release_.footpoint
-        self.shooting_vector_ = self.release_.shooting_vector
+        self.shooting_vectors_ = self.release_.shooting_vectors
         return self
 
     def predict(self, X):
@@ -204,7 +211,7 @@ class PrivateGeodesicRegression(RegressorMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array or data frame, shape (m, 1)
+        X : array or data frame, shape (m, k)
 
         Returns
         -------
@@ -218,7 +225,7 @@ class PrivateGeodesicRegression(RegressorMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array or data frame, shape (m, 1)
+        X : array or data frame, shape (m, k)
         level : float
             Probability that it does, for each covariate by itself, if the assumptions are right.
 
@@ -238,7 +245,7 @@ class PrivateGeodesicRegression(RegressorMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array or data frame, shape (m, 1)
+        X : array or data frame, shape (m, k)
         y : array, as for `fit`
 
         Returns
@@ -249,7 +256,9 @@ class PrivateGeodesicRegression(RegressorMixin, BaseEstimator):
         assumptions = self.plan_.assumptions
         manifold = assumptions.manifold
         _, points, valid, _ = mapped_records(
-            assumptions, np.full(len(predicted), assumptions.middle), _points(manifold, y)
+            assumptions,
+            np.tile(assumptions.middles, (len(predicted), 1)),
+            _points(manifold, y),
         )
         if not (np.all(valid) and np.all(np.isfinite(predicted))):
             raise DataError("a score needs valid points and covariates: leave the others out")
@@ -269,16 +278,16 @@ class PrivateGeodesicRegression(RegressorMixin, BaseEstimator):
         """A function of covariates, NaN where they are."""
         assumptions = self._release().plan.assumptions
         table = validate_data(self, X, reset=False, dtype=float, ensure_all_finite="allow-nan")
-        x = table[:, 0]
-        missing = np.isnan(x)
-        values = function(np.where(missing, assumptions.middle, x))
+        table = table[:, : assumptions.number_of_covariates]
+        missing = np.any(np.isnan(table), axis=-1)
+        values = function(np.where(missing[:, None], assumptions.middles, table))
         values[missing] = np.nan
         return values
 
-    def _covariates(self, X):
-        """Covariates of a table with one column, each as it is given."""
-        self.n_features_in_ = 1
-        return _column(X)
+    def _covariates(self, X, number):
+        """Covariates of a table, each as it is given."""
+        self.n_features_in_ = number
+        return _columns(X, number)
 
     def _budget(self):
         if (self.epsilon is None) == (self.rho is None):
@@ -299,6 +308,11 @@ class PrivateGeodesicRegression(RegressorMixin, BaseEstimator):
                 f"data, and give {pronoun} to the estimator",
                 argument=missing[0],
             )
+        if len(given["covariate_range"]) == 0:
+            raise DataError(
+                "covariate_range is empty: give a range; for a mean use geodp.release_geodesic",
+                argument="covariate_range",
+            )
         manifold = given["manifold"]
         if not isinstance(manifold, Manifold):
             raise DataError(
@@ -312,6 +326,7 @@ class PrivateGeodesicRegression(RegressorMixin, BaseEstimator):
             **given,
             records_per_subject=self.records_per_subject,
             transformation=self.transformation,
+            covariate_spread=self.covariate_spread,
         )
 
     def _whose(self, subjects):
@@ -348,32 +363,34 @@ def _noise_error(plan):
     )
 
 
-def _column(X):
-    """Covariates (n,) of a table (n, 1); a row of a list that is none has None."""
+def _columns(X, number):
+    """Covariates (n, k) of a table; a row of a list that has another length has none."""
     if issparse(X):
         raise DataError("X is sparse, and sparse data are not supported: give a dense array")
     values = _unwrapped(X)
     if not isinstance(values, np.ndarray):
-        return [_only(row) for row in values]
+        return [_entries(row, number) for row in values]
     if values.ndim != 2:
         raise DataError(
-            f"X has {values.ndim} axes, and a column is wanted. Reshape your data by "
-            "X.reshape(-1, 1)"
+            f"X has {values.ndim} axes, and a table with a column a covariate is wanted. Reshape "
+            "your data by X.reshape(-1, 1)"
         )
-    if values.shape[1] != 1:
+    if values.shape[1] != number:
         raise DataError(
-            f"X has {values.shape[1]} columns, and a geodesic has one covariate: give its column"
+            f"X has {values.shape[1]} columns, and covariate_range is of {number}: give as many"
         )
-    return values[:, 0]
+    return values[:, 0] if number == 1 else values
 
 
-def _only(row):
-    """The only value of a row."""
+def _entries(row, number):
+    """The values of a row."""
     try:
-        [value] = row
+        values = [*row]
     except Exception:
         return None
-    return value
+    if len(values) != number:
+        return None
+    return values[0] if number == 1 else values
 
 
 def _points(manifold, y):

@@ -29,12 +29,19 @@ from geodp.release.hypotheses import (
     ReleaseGuarantee,
     check_stages,
 )
+from geodp.release.moments import moment_matrix
 from geodp.release.planning import ReleasePlan
 
-FORMAT = "geodp release 3"
+FORMAT = "geodp release 4"
 
-# Attributes of assumptions and of a plan that are numbers.
-RADII = ("footpoint_radius", "shooting_vector_length", "residual_scale")
+# Attributes of assumptions and of a plan: numbers, and values of one covariate or of each.
+RADII = ("footpoint_radius", "residual_scale")
+BY_COVARIATE = (
+    "covariate_range",
+    "shooting_vector_length",
+    "transformation",
+    "covariate_spread",
+)
 COUNTS = ("subjects", "records_per_subject")
 ERRORS = ("error", "error_without_privacy", "error_without_data")
 
@@ -156,7 +163,7 @@ def _document(release):
         "format": FORMAT,
         "geodp": geodp.__version__,
         "footpoint": plain(release.footpoint),
-        "shooting_vector": plain(release.shooting_vector),
+        "shooting_vectors": [plain(each) for each in release.shooting_vectors],
         "number": float(release.number),
         "covariate_moments": [float(each) for each in release.moments],
         "guarantee": {
@@ -183,9 +190,8 @@ def plan_document(plan):
         "assumptions": {
             "manifold": manifold_settings(given.manifold),
             "centre": plain(given.centre),
-            "covariate_range": list(given.covariate_range),
             "neighbours": given.neighbours,
-            "transformation": given.transformation,
+            **{name: _as_lists(getattr(given, name)) for name in BY_COVARIATE},
             "sources": {str(key): str(text) for key, text in given.sources.items()},
             **{name: getattr(given, name) for name in (*RADII, *COUNTS)},
         },
@@ -197,6 +203,15 @@ def plan_document(plan):
         "stages": [_stage_document(stage) for stage in plan.stages],
         "predicted": {name: float(getattr(plan, name)) for name in ERRORS},
     }
+
+
+def _as_lists(value):
+    """Tuples as lists, as JSON gives them back."""
+    return [_as_lists(each) for each in value] if isinstance(value, tuple) else value
+
+
+def _as_tuples(value):
+    return tuple(map(_as_tuples, value)) if isinstance(value, list) else value
 
 
 def _stage_document(stage):
@@ -240,20 +255,29 @@ def _release(document):
     )
     manifold = assumptions.manifold
     footpoint = _array(document, "footpoint", manifold)
-    shooting_vector = _array(document, "shooting_vector", manifold)
+    vectors = np.array(
+        [
+            _array({"shooting vector": each}, "shooting vector", manifold)
+            for each in _part(document, "shooting_vectors", list)
+        ],
+        dtype=manifold.dtype,
+    ).reshape((-1, *manifold.point_shape))
+    if len(vectors) != assumptions.number_of_covariates:
+        raise NotARelease("it has not one shooting vector for each covariate")
     reason = manifold.invalid_reason(footpoint)
     if reason is not None:
         raise NotARelease(f"its footpoint is no point of {manifold.name}")
-    off = shooting_vector - manifold.project_tangent(footpoint, shooting_vector)
-    if np.max(np.abs(off)) > TOLERANCE * (1.0 + np.max(np.abs(shooting_vector))):
-        raise NotARelease("its shooting vector is not tangent at the footpoint")
-    if not _is_inside(assumptions, footpoint, shooting_vector):
+    for vector in vectors:
+        off = vector - manifold.project_tangent(footpoint, vector)
+        if np.max(np.abs(off)) > TOLERANCE * (1.0 + np.max(np.abs(vector))):
+            raise NotARelease("a shooting vector is not tangent at the footpoint")
+    if not _is_inside(assumptions, footpoint, vectors):
         raise NotARelease("its geodesic is outside the support of its public inputs")
     return {
         "footpoint": footpoint,
-        "shooting_vector": shooting_vector,
+        "shooting_vectors": vectors,
         "number": _subjects(document, assumptions),
-        "moments": _moments(document),
+        "moments": _moments(document, assumptions.number_of_covariates),
         "plan": plan,
         "guarantee": guarantee,
     }
@@ -268,23 +292,26 @@ def _subjects(document, assumptions):
     return number
 
 
-def _moments(document):
-    """Mean and mean square of covariates from -1/2 to 1/2."""
+def _moments(document, covariates):
+    """Means of covariates from -1/2 to 1/2 and of their products."""
     given = _part(document, "covariate_moments", list)
     moments = np.array([_number(each, "covariate_moments") for each in given])
-    if moments.shape != (2,) or not (abs(moments[0]) <= 0.5 and 0.0 <= moments[1] <= 0.25):
-        raise NotARelease("its covariate_moments are not a mean and a mean square")
-    return moments
+    if moments.shape == (covariates * (covariates + 3) // 2,):
+        matrix = moment_matrix(moments)
+        least = np.where(np.eye(1 + covariates, dtype=bool), 0.0, -np.inf)
+        most = np.outer([1.0, *[0.5] * covariates], [1.0, *[0.5] * covariates])
+        if np.all(np.abs(matrix) <= most) and np.all(matrix >= least):
+            return moments
+    raise NotARelease("its covariate_moments are not means and mean products of its covariates")
 
 
-def _is_inside(assumptions, footpoint, shooting_vector):
+def _is_inside(assumptions, footpoint, vectors):
     manifold = assumptions.manifold
     away = float(manifold.dist(assumptions.centre, footpoint))
-    length = float(manifold.norm(footpoint, shooting_vector))
+    lengths = np.array([float(manifold.norm(footpoint, vector)) for vector in vectors])
     wider = 1.0 + TOLERANCE
-    return (
-        away <= wider * assumptions.footpoint_radius
-        and length <= wider * assumptions.shooting_vector_length
+    return away <= wider * assumptions.footpoint_radius and bool(
+        np.all(lengths <= wider * np.ravel(assumptions.shooting_vector_length))
     )
 
 
@@ -326,11 +353,8 @@ def _assumptions(given):
     found = Assumptions(
         manifold=manifold,
         centre=centre,
-        covariate_range=tuple(
-            _number(each, "covariate_range") for each in _part(given, "covariate_range", list)
-        ),
         neighbours=_part(given, "neighbours", str),
-        transformation=_part(given, "transformation", str),
+        **{name: _as_tuples(given.get(name)) for name in BY_COVARIATE},
         sources=_part(given, "sources", dict),
         **{name: _number(given.get(name), name) for name in RADII},
         **{name: _part(given, name, int) for name in COUNTS},

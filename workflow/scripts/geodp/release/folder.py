@@ -25,6 +25,13 @@ from geodp.release.pictures import landmarks_of, picture
 
 RELEASE, PAGE, TABLE = "release.json", "index.html", "predictions.csv"
 
+# Of what the error is, without a covariate, with one, and with more.
+ERROR_OF = (
+    "the mean",
+    "the geodesic over the covariate's range",
+    "predictions over the covariates' ranges",
+)
+
 # Digits of a number on the page; the files have all.
 DIGITS = 5
 
@@ -111,7 +118,7 @@ def _unwritable(folder, problem):
 
 
 def predictions(release, covariates):
-    """Predictions as a table: a dictionary of numbers for each covariate."""
+    """Predictions as a table: a dictionary of numbers for each row of covariates (m, k)."""
     assumptions = release.plan.assumptions
     manifold = assumptions.manifold
     points = release.predict(covariates)
@@ -123,14 +130,22 @@ def predictions(release, covariates):
         values = points.reshape(len(points), -1)
         names = [f"coordinate_{index + 1}" for index in range(values.shape[-1])]
     bands = {_band(level): release.band(covariates, level) for level in LEVELS}
+    keys = covariate_columns(covariates.shape[-1])
     return [
         {
-            "covariate": float(covariate),
+            **dict(zip(keys, row.tolist(), strict=True)),
             **{name: float(radii[index]) for name, radii in bands.items()},
             **dict(zip(names, map(float, values[index]), strict=True)),
         }
-        for index, covariate in enumerate(covariates)
+        for index, row in enumerate(covariates)
     ]
+
+
+def covariate_columns(number):
+    """Columns of the covariates in the table of predictions."""
+    if number == 1:
+        return ["covariate"]
+    return [f"covariate_{index + 1}" for index in range(number)]
 
 
 def _band(level):
@@ -150,19 +165,18 @@ def page(release, settings, rows):
     plan = release.plan
     assumptions, manifold = plan.assumptions, plan.assumptions.manifold
     unit = manifold.length_unit
-    svg, caption = picture(release, settings.covariates, LEVELS[-1], settings.covariate)
-    length = float(manifold.norm(release.footpoint, release.shooting_vector))
-    low, high = assumptions.covariate_range
+    svg, caption = picture(release, settings.covariates, LEVELS[-1], settings.names)
+    what = assumptions.what
     noise = (
         '<p class="noise"><strong>This release is mostly noise.</strong> Its predicted error is '
-        "more than a third of that of a geodesic drawn without data.</p>"
+        f"more than a third of that of {what} drawn without data.</p>"
         if plan.is_noise
         else ""
     )
     hypotheses = [
         [each.name, each.by_code, each.by_holder] for each in release.guarantee.hypotheses
     ]
-    name, covariate = escape(settings.name), escape(settings.covariate)
+    name = escape(settings.name)
     described = f"<p>Data: {escape(settings.description)}.</p>" if settings.description else ""
     released_on = datetime.now(UTC).date().isoformat()
     subjects = (
@@ -175,16 +189,13 @@ def page(release, settings, rows):
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{name}: a private geodesic</title>
+<title>{name}: {what} released with differential privacy</title>
 <style>{CSS}</style>
 </head>
 <body>
-<h1>{name}: a geodesic released with differential privacy</h1>
+<h1>{name}: {what} released with differential privacy</h1>
 {described}
-<p>A regression of points of a curved space ({escape(manifold.name)}, {manifold.dim} dimensions) on
-one covariate ({covariate}), from {subjects}. As a line has an intercept and a slope, a geodesic has
-a footpoint and a shooting vector; both were drawn with noise that hides each subject. From
-{covariate} {low:g} to {high:g} the released geodesic has length {_shown(length, unit)}.</p>
+<p>{_introduction(release, settings, subjects)}</p>
 <p class="said"><strong>Guarantee:</strong> {escape(release.guarantee.words())}.
 {_meaning(plan)} What R1 and the like stand for is listed below.</p>
 {noise}
@@ -193,13 +204,13 @@ a footpoint and a shooting vector; both were drawn with noise that hides each su
 holds if the public inputs below are right.</p>
 
 <h2>Predictions</h2>
-{_prediction_table(rows, manifold, settings.covariate)}
+{_prediction_table(rows, manifold, settings.names)}
 <p class="small">{TABLE} has them with all coordinates and digits.</p>
 
 <h2>How good it is</h2>
-<p>Root mean squared error of the geodesic over the covariate's range, predicted from public inputs
-before the data were read: {_shown(plan.error, unit)}. The fit without privacy would have
-{_shown(plan.error_without_privacy, unit)}, a geodesic drawn without data
+<p>Root mean squared error of {ERROR_OF[min(assumptions.number_of_covariates, 2)]}, predicted from
+public inputs before the data were read: {_shown(plan.error, unit)}. The fit without privacy would
+have {_shown(plan.error_without_privacy, unit)}, {what} drawn without data
 {_shown(plan.error_without_data, unit)}.</p>
 
 <h2>What the guarantee assumes</h2>
@@ -221,10 +232,42 @@ before the data were read: {_shown(plan.error, unit)}. The fit without privacy w
 {"and landmarks" if has_landmarks(manifold) else "and coordinates"}.</li>
 </ul>
 <footer class="small">Released on {released_on}, UTC, by {escape(_versions())}. Of what
-code computed here, only the released geodesic and what follows from it used the data.</footer>
+code computed here, only what was released and what follows from it used the data.</footer>
 </body>
 </html>
 """
+
+
+def _introduction(release, settings, subjects):
+    """What was released, for a reader who knows lines."""
+    assumptions = release.plan.assumptions
+    manifold, names = assumptions.manifold, [escape(each) for each in settings.names]
+    space = f"a curved space ({escape(manifold.name)}, {manifold.dim} dimensions)"
+    if not names:
+        return (
+            f"A mean of points of {space}, from {subjects}: the point with the least mean squared "
+            "distance. It was drawn with noise that hides each subject."
+        )
+    unit = manifold.length_unit
+    lengths = [
+        f"From {name} {low:g} to {high:g} the released geodesic has length "
+        f"{_shown(float(manifold.norm(release.footpoint, vector)), unit)}."
+        for name, (low, high), vector in zip(
+            names, assumptions.ranges, release.shooting_vectors, strict=True
+        )
+    ]
+    if len(names) == 1:
+        return (
+            f"A regression of points of {space} on one covariate ({names[0]}), from {subjects}. As "
+            "a line has an intercept and a slope, a geodesic has a footpoint and a shooting "
+            f"vector; both were drawn with noise that hides each subject. {lengths[0]}"
+        )
+    return (
+        f"A regression of points of {space} on {len(names)} covariates ({', '.join(names)}), from "
+        f"{subjects}. As a plane has an intercept and slopes, there are a footpoint and a shooting "
+        "vector for each covariate; all were drawn with noise that hides each subject. "
+        + " ".join(lengths)
+    )
 
 
 def _meaning(plan):
@@ -278,53 +321,28 @@ def _table(head, rows, numbers=()):
     )
 
 
-def _prediction_table(rows, manifold, covariate):
+def _prediction_table(rows, manifold, names_of_covariates):
     """Covariates and radii, and coordinates where there are few."""
     unit = f" ({manifold.length_unit})" if manifold.length_unit else ""
     names = [f"radius of the {100 * level:g} % band{unit}" for level in LEVELS]
-    keys = ["covariate", *map(_band, LEVELS)]
+    keys = [*covariate_columns(len(names_of_covariates)), *map(_band, LEVELS)]
     if not has_landmarks(manifold) and len(rows[0]) - len(keys) <= 9:
         others = [key for key in rows[0] if key not in keys]
         keys += others
         names += [key.replace("_", " ") for key in others]
     body = [[f"{row[key]:.{DIGITS}g}" for key in keys] for row in rows]
-    return _table([covariate, *names], body, range(len(keys)))
+    return _table([*names_of_covariates, *names], body, range(len(keys)))
 
 
 def _input_table(assumptions):
     """Every public input with its value and its source."""
-    manifold, sources = assumptions.manifold, assumptions.sources
-    unit = manifold.length_unit
-    low, high = assumptions.covariate_range
-    about = "" if assumptions.changes == 2 else "about "
-    inputs = {
-        "manifold": ("space", manifold.name),
-        "centre": ("centre of the ball of footpoints", _point_in_words(assumptions)),
-        "footpoint_radius": ("radius of that ball", f"{assumptions.footpoint_radius:g} {unit}"),
-        "shooting_vector_length": (
-            "longest geodesic over the range",
-            f"{assumptions.shooting_vector_length:g} {unit}",
-        ),
-        "covariate_range": (
-            "range of the covariate",
-            f"{low:g} to {high:g}{assumptions.scale_in_words}",
-        ),
-        "transformation": ("transformation of the covariate", assumptions.transformation),
-        "residual_scale": (
-            "standard deviation of a residual in each direction",
-            f"{assumptions.residual_scale:g} {unit}",
-        ),
-        "subjects": ("number of subjects", f"{about}{assumptions.subjects}"),
-        "records_per_subject": (
-            "records of a subject that count",
-            str(assumptions.records_per_subject),
-        ),
-        "neighbours": ("neighbouring data sets", assumptions.neighbours),
-    }
     rows = [
-        [words, value.strip(), sources.get(name) or "not stated"]
-        for name, (words, value) in inputs.items()
-        if name in assumptions.shown
+        [
+            what,
+            _point_in_words(assumptions) if name == "centre" else value,
+            assumptions.sources.get(name) or "not stated",
+        ]
+        for name, (what, value) in assumptions.described().items()
     ]
     return _table(["input", "value", "where it comes from"], rows)
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from geodp.errors import DataError
 from geodp.models.geodesic import GeodesicModel
+from geodp.release.simulation import EVENLY
 from geodp.release.subjects import mapped_records
 
 # A centre this near to an estimate, in its standard errors, was taken from it and rounded.
@@ -25,7 +26,7 @@ def suspicious_inputs(assumptions, covariates, points):
     Parameters
     ----------
     assumptions : Assumptions
-    covariates : ndarray, shape (n,)
+    covariates : ndarray, shape (n, k), or (n,) with one covariate; ``None`` without one
     points : ndarray, shape (n, *point_shape)
 
     Returns
@@ -34,11 +35,15 @@ def suspicious_inputs(assumptions, covariates, points):
     """
     x, y, valid, given = mapped_records(assumptions, covariates, points)
     found = []
-    numbers = given[np.isfinite(given)]
-    if len(numbers) and assumptions.covariate_range == (np.min(numbers), np.max(numbers)):
-        found.append("covariate_range is the least and the greatest covariate")
+    for limits, spread, column in zip(
+        assumptions.ranges, assumptions.spreads, given.T, strict=True
+    ):
+        numbers = column[np.isfinite(column)]
+        # Where two groups are at the ends of the range they are known to be.
+        if len(numbers) and spread == EVENLY and [*limits] == [np.min(numbers), np.max(numbers)]:
+            found.append("covariate_range is the least and the greatest covariate")
     x, y = x[valid], y[valid]
-    if len(y) > 3 and np.ptp(x) > 0.0:
+    if len(y) > 3 and np.all(np.ptp(x, axis=0) > 0.0):
         found += _of_fits(assumptions, x, y)
     advice = "if that is no chance the guarantee does not hold: choose it from what is public"
     return [f"{each} of the data: {advice}" for each in found]
@@ -56,16 +61,16 @@ def _of_fits(assumptions, x, y):
     if np.linalg.norm(np.mean(away, axis=0)) < SAME_CENTRE * spread / np.sqrt(number):
         yield "centre is the Frechet mean"
     try:
-        fit = GeodesicModel(manifold).fit(x, y)
+        fit = GeodesicModel(manifold, x.shape[-1]).fit(x, y)
     except DataError:
         return
     squares = np.sum(manifold.dist(fit.predict(x), y) ** 2)
     if manifold.dist(centre, fit.footpoint) < SAME_CENTRE * np.sqrt(squares) / number:
-        yield "centre is the footpoint of the least-squares geodesic"
+        yield "centre is the footpoint of the least-squares fit"
     given = assumptions.residual_scale
     digits = len(repr(given).partition("e")[0].replace(".", "").strip("0"))
-    for freedom in (number, number - 2):
+    for freedom in (number, number - 1 - x.shape[-1]):
         scale = np.sqrt(squares / (freedom * dim))
         if digits >= FEWEST_DIGITS and float(f"{scale:.{digits}g}") == given:
-            yield "residual_scale is the residual of the least-squares geodesic"
+            yield "residual_scale is the residual of the least-squares fit"
             return

@@ -35,7 +35,8 @@ class Inspection:
     far : ndarray of int
         So far from the support that their influence is clipped whatever the geodesic.
     one_covariate : bool
-        Whether all clipped covariates are the same, so that no shooting vector is seen.
+        Whether all clipped values of a covariate are the same, so that its shooting vector is not
+        seen.
     """
 
     number: int
@@ -63,21 +64,21 @@ class Inspection:
             if len(found)
         ]
         if self.one_covariate:
-            lines.append("All covariates in the public range are the same.")
+            lines.append("All values of a covariate in its public range are the same.")
         if self.looks_wrong:
             lines.append("Look for swapped columns, other units or another space: do not release.")
         return "\n".join(lines or [f"All {self.number} records would be used as they are."])
 
 
 def inspect_inputs(
-    assumptions: Assumptions, covariates: ArrayLike, points: ArrayLike
+    assumptions: Assumptions, covariates: ArrayLike | None, points: ArrayLike
 ) -> Inspection:
     """Look for records that a release would not use as they are; the answer is not private.
 
     Parameters
     ----------
     assumptions : Assumptions
-    covariates : array, shape (n,)
+    covariates : array, shape (n, k), or (n,) with one covariate; ``None`` without one
     points : array, shape (n, *point_shape)
 
     Returns
@@ -90,15 +91,14 @@ def inspect_inputs(
         Shapes that do not go together.
     """
     x, y, valid, given = mapped_records(assumptions, covariates, points)
-    low, high = assumptions.covariate_range
+    low, high = assumptions.ranges.T
     manifold = assumptions.manifold
     away = manifold.dist(assumptions.centre, y)
     typical = assumptions.residual_scale * np.sqrt(manifold.dim)
-    reach = assumptions.footpoint_radius + 0.5 * assumptions.shooting_vector_length
     return Inspection(
         number=len(valid),
         invalid=np.flatnonzero(~valid),
-        outside=np.flatnonzero(valid & ((given < low) | (given > high))),
-        far=np.flatnonzero(valid & (away > reach + FAR * typical)),
-        one_covariate=bool(np.ptp(x) == 0.0) if len(x) else False,
+        outside=np.flatnonzero(valid & np.any((given < low) | (given > high), axis=-1)),
+        far=np.flatnonzero(valid & (away > assumptions.reach + FAR * typical)),
+        one_covariate=bool(np.any(np.ptp(x, axis=0) == 0.0)) if len(x) else False,
     )

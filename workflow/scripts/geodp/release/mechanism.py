@@ -30,8 +30,8 @@ class CertifiedMechanism(Mechanism):
     Attributes
     ----------
     model : GeodesicModel
-        With one covariate, least squares.
-    covariates : ndarray, shape (data_sets, n)
+        Of least squares.
+    covariates : ndarray, shape (data_sets, n, k)
     points : ndarray, shape (data_sets, n, *point_shape)
     assumptions : Assumptions
         Public, about each of the data sets.
@@ -65,13 +65,13 @@ class CertifiedMechanism(Mechanism):
         ``shooting_vector_length``, ``covariate_range``, and the option ``residual_scale``: a guess
         of the standard deviation of a residual in each direction.
         """
-        if model.number_of_covariates != 1 or not isinstance(model.loss, SquaredDistance):
+        if not isinstance(model.loss, SquaredDistance):
             raise DataError(
-                "the certified mechanism is proved for one covariate and least squares: take "
-                "these, or another mechanism"
+                "the certified mechanism is for least squares: take these, or another mechanism"
             )
-        needed = ("centre", "footpoint_radius", "shooting_vector_length", "covariate_range")
-        for name in needed:
+        number_of_covariates = model.number_of_covariates
+        needed = ("shooting_vector_length", "covariate_range") if number_of_covariates else ()
+        for name in ("centre", "footpoint_radius", *needed):
             if getattr(public, name) is None:
                 raise DataError(f"the certified mechanism needs the public {name}: give it")
         if "residual_scale" not in public.options:
@@ -82,10 +82,10 @@ class CertifiedMechanism(Mechanism):
                 "the certified mechanism needs a public centre that does not depend on the data "
                 "set: give coordinates of a point"
             )
-        x = model.aligned(covariates, points)[..., 0]
+        x = model.aligned(covariates, points)
         known = subjects is not None and np.size(subjects) > 0
-        labels: Any = np.broadcast_to(subjects, x.shape) if known else None
-        number, limit = x.shape[-1], 1
+        labels: Any = np.broadcast_to(subjects, x.shape[:-1]) if known else None
+        number, limit = x.shape[-2], 1
         if known:
             counts: dict = Counter(labels.reshape((-1, number))[0].tolist())
             number, limit = len(counts), max(counts.values())
@@ -93,8 +93,8 @@ class CertifiedMechanism(Mechanism):
             manifold=model.manifold,
             centre=centre,
             footpoint_radius=min(public.footpoint_radius, model.manifold.injectivity_radius),
-            shooting_vector_length=public.shooting_vector_length,
-            covariate_range=public.covariate_range,
+            shooting_vector_length=(public.shooting_vector_length,) * number_of_covariates,
+            covariate_range=(public.covariate_range,) * number_of_covariates,
             residual_scale=public.options["residual_scale"],
             subjects=number,
             records_per_subject=limit,
@@ -104,9 +104,9 @@ class CertifiedMechanism(Mechanism):
     @property
     def support_description(self):
         """Limits of footpoints and shooting vectors in a line."""
-        return (
-            f"distance of p to its centre <= {self.assumptions.footpoint_radius:g}, "
-            f"|v| <= {self.assumptions.shooting_vector_length:g}"
+        lengths = {f"|v| <= {each:g}" for each in np.ravel(self.assumptions.shooting_vector_length)}
+        return ", ".join(
+            [f"distance of p to its centre <= {self.assumptions.footpoint_radius:g}", *lengths]
         )
 
     def take(self, data_sets):
@@ -129,29 +129,35 @@ class CertifiedMechanism(Mechanism):
         budgets : dict of str
             See `Mechanism.draw`.
         parameters : dict of ndarray
-            One footpoint and one shooting vector, by block.
-        covariates : ndarray, shape (m,)
+            One footpoint and its shooting vectors, by block.
+        covariates : ndarray, shape (m,) or (m, k)
         level : float
             See `geodp.release.bands.band_radii`.
         """
-        manifold, (low, high) = self.model.manifold, self.assumptions.covariate_range
-        middle = 0.5 * (low + high)
-        start, vector = (parameters[block] for block in self.model.blocks)
+        manifold, assumptions = self.model.manifold, self.assumptions
+        start, *vectors = (parameters[block] for block in self.model.blocks)
+        # From covariates zero to the middle of their ranges, and to their units.
+        step = _combined(assumptions.middles, vectors, start)
+        widths = np.ptp(assumptions.ranges, axis=-1)
         state = np.stack(
             [
-                manifold.exp(start, middle * vector),
-                (high - low) * manifold.transport(start, middle * vector, vector),
+                manifold.exp(start, step),
+                *(
+                    width * manifold.transport(start, step, vector)
+                    for width, vector in zip(widths, vectors, strict=True)
+                ),
             ]
         )
-        places = (np.asarray(covariates) - middle) / (high - low)
-        return band_radii(manifold, simulated_errors(self.plan(budgets)), state, places, [level])[0]
+        x = np.reshape(covariates, (len(covariates), len(vectors)))
+        errors = simulated_errors(self.plan(budgets))
+        return band_radii(manifold, errors, state, assumptions.places(x), [level])[0]
 
     def draw(self, rng, budgets, draws, plan_sampler=None):
         """See `Mechanism.draw`; stages are planned from public assumptions."""
         plan = self.plan(budgets)
         bits, count = generator_bits(rng), draws[ALL]
         states = np.empty(
-            (len(self.covariates), count, 2, *self.model.manifold.point_shape),
+            (len(self.covariates), count, len(self.model.blocks), *self.model.manifold.point_shape),
             dtype=self.model.manifold.dtype,
         )
         for index, (x, y) in enumerate(zip(self.covariates, self.points, strict=True)):
@@ -160,13 +166,17 @@ class CertifiedMechanism(Mechanism):
             records = subject_records(self.assumptions, x, y, labels)
             for draw in range(count):
                 states[index, draw] = run_plan(plan, records, bits, kept).state
-        middles, vectors = np.moveaxis(states, 2, 0)
-        # From the middle of the covariate's range to covariate zero, and to its unit.
-        low, high = self.assumptions.covariate_range
-        manifold, vectors = self.model.manifold, vectors / (high - low)
-        back = -0.5 * (low + high) * vectors
+        middles, *vectors = np.moveaxis(states, 2, 0)
+        # From the middle of the covariates' ranges to covariates zero, and to their units.
+        manifold, assumptions = self.model.manifold, self.assumptions
+        vectors = [
+            vector / (high - low)
+            for vector, (low, high) in zip(vectors, assumptions.ranges, strict=True)
+        ]
+        back = _combined(-assumptions.middles, vectors, middles)
         state = self.model.parameters(
-            manifold.exp(middles, back), manifold.transport(middles, back, vectors)
+            manifold.exp(middles, back),
+            *(manifold.transport(middles, back, vector) for vector in vectors),
         )
         report = SamplingReport(
             drawn_by="exact noise and choices among public points",
@@ -174,3 +184,9 @@ class CertifiedMechanism(Mechanism):
             proposals=len(plan.stages),
         )
         return as_draws(self.model, state, {ALL: report})
+
+
+def _combined(coefficients, vectors, like):
+    """Sum of multiples of tangent vectors; zero without any."""
+    parts = (each * vector for each, vector in zip(coefficients, vectors, strict=True))
+    return sum(parts, np.zeros_like(like))

@@ -50,6 +50,7 @@ def planned(assumptions: Assumptions, budget: PrivacyBudget) -> ReleasePlan:
         assumptions.footpoint_radius,
         assumptions.shooting_vector_length,
         assumptions.covariate_range,
+        assumptions.covariate_spread,
         assumptions.residual_scale,
         assumptions.subjects,
         assumptions.records_per_subject,

@@ -43,17 +43,17 @@ STYLE: Any = {
 }
 
 
-def picture(release, covariates, level, covariate="covariate"):
+def picture(release, covariates, level, names):
     """The figure as SVG, and what it shows in a sentence.
 
     Parameters
     ----------
     release : Release
-    covariates : ndarray, shape (m,)
+    covariates : ndarray, shape (m, k)
     level : float
         Probability of the band.
-    covariate : str
-        Its name.
+    names : list of str
+        Of the covariates.
 
     Returns
     -------
@@ -67,11 +67,13 @@ def picture(release, covariates, level, covariate="covariate"):
         covariates = covariates[np.linspace(0, len(covariates) - 1, PANELS).round().astype(int)]
     with mpl.rc_context(STYLE):
         if has_landmarks(manifold):
-            figure, caption = _shapes(Figure, release, covariates, level, covariate)
+            figure, caption = _shapes(Figure, release, covariates, level, names)
         elif isinstance(manifold, SPD) and manifold.size == 2:
-            figure, caption = _ellipses(Figure, release, covariates, level, covariate)
+            figure, caption = _ellipses(Figure, release, covariates, level, names)
+        elif not names:
+            figure, caption = _mean_coordinates(Figure, release, level)
         else:
-            figure, caption = _coordinates(Figure, release, level, covariate)
+            figure, caption = _coordinates(Figure, release, level, names)
         file = io.StringIO()
         figure.savefig(file, format="svg", bbox_inches="tight", metadata={"Date": None})
     svg = file.getvalue()
@@ -116,7 +118,7 @@ def _legend(figure, level, before):
     figure.legend(handles=handles, loc="outside upper center", ncols=len(handles), fontsize=8)
 
 
-def _shapes(figure_class, release, covariates, level, covariate):
+def _shapes(figure_class, release, covariates, level, names):
     assumptions = release.plan.assumptions
     manifold, centre = assumptions.manifold, assumptions.centre
     points = manifold.align(
@@ -126,8 +128,8 @@ def _shapes(figure_class, release, covariates, level, covariate):
     radii = landmark_radii(manifold, points, release.band(covariates, level))
     before = manifold.to_landmarks(centre)
     if manifold.landmarks >= CURVED:
-        figure = _outlines(figure_class, covariates, before, shapes, radii, covariate)
-        what = "the whole true outline lies within the band"
+        figure = _outlines(figure_class, covariates, before, shapes, radii, names)
+        what = "whole true outline lies within the band"
         below = (
             " Below: how far outlines lie outside the public centre's, in percent of their size, "
             "along the outline from its first landmark on."
@@ -138,16 +140,16 @@ def _shapes(figure_class, release, covariates, level, covariate):
             for place, size in zip(shape, radius, strict=True):
                 panel.add_patch(_disc(place, size))
             _draw_shape(panel, before, shape, marker="o", markersize=1.8, linewidth=0.8)
-        what, below = "every landmark of the true shape lies within its disc", ""
-        _title(panels, covariates, covariate)
+        what, below = "landmarks of the true shape all lie within their discs", ""
+        _title(panels, covariates, names)
     _legend(figure, level, "public centre, known before")
     return figure, (
-        f"Predicted shapes, of unit size and turned alike. At each covariate, {what} with "
+        f"Predicted shapes, of unit size and turned alike. {_at_each(names)} {what} with "
         f"probability {100 * level:g} %.{below}"
     )
 
 
-def _outlines(figure_class, covariates, before, shapes, radii, covariate):
+def _outlines(figure_class, covariates, before, shapes, radii, names):
     figure, upper, lower = _two_rows(figure_class, len(covariates), _height(before))
     normal = outward_normals(before)
     along = np.linspace(0.0, 1.0, len(before) + 1)
@@ -161,7 +163,7 @@ def _outlines(figure_class, covariates, before, shapes, radii, covariate):
         band = _wrapped(100.0 * radius)
         _draw_change(change, along, away, away - band, away + band)
         change.set_xticks([0.0, 0.5, 1.0])
-    _title(upper, covariates, covariate)
+    _title(upper, covariates, names)
     lower[0].set_ylabel("outside the centre\n(% of size)")
     lower[len(lower) // 2].set_xlabel("position along the outline")
     return figure
@@ -196,9 +198,14 @@ def _draw_shape(panel, before, shape, **marks):
     panel.set_axis_off()
 
 
-def _title(panels, covariates, covariate):
-    for panel, value in zip(panels, covariates, strict=True):
-        panel.set_title(f"{covariate} {value:g}")
+def _at_each(names):
+    return "At each covariate, the" if names else "The"
+
+
+def _title(panels, covariates, names):
+    for panel, row in zip(panels, covariates, strict=True):
+        parts = (f"{name} {value:g}" for name, value in zip(names, row, strict=True))
+        panel.set_title("\n".join(parts))
 
 
 def _disc(place, radius):
@@ -229,7 +236,7 @@ def closed_curve(shape):
     return around.real, around.imag
 
 
-def _ellipses(figure_class, release, covariates, level, covariate):
+def _ellipses(figure_class, release, covariates, level, names):
     matrices = release.predict(covariates)
     factors = ellipse_factors(release.band(covariates, level))
     angles = np.linspace(0.0, 2.0 * np.pi, POINTS)
@@ -249,14 +256,15 @@ def _ellipses(figure_class, release, covariates, level, covariate):
         ]
         _draw_change(change, np.rad2deg(angles), *percent)
         change.set_xticks([0.0, 180.0, 360.0])
-    _title(upper, covariates, covariate)
+    _title(upper, covariates, names)
     lower[0].set_ylabel("radius against the\ncentre's (%)")
     lower[len(lower) // 2].set_xlabel("direction from the first axis (degrees)")
     _legend(figure, level, "public centre, known before")
     return figure, (
-        "Predicted matrices as ellipses, whose half axes are the roots of the eigenvalues. At each "
-        f"covariate, the whole true ellipse lies within the ring with probability {100 * level:g} "
-        "%. Below: radii of the ellipses in every direction, against those of the public centre."
+        "Predicted matrices as ellipses, whose half axes are the roots of the eigenvalues. "
+        f"{_at_each(names)} whole true ellipse lies within the ring with probability "
+        f"{100 * level:g} %. Below: radii of the ellipses in every direction, against those of "
+        "the public centre."
     )
 
 
@@ -271,38 +279,80 @@ def ellipse_radii(matrix, directions):
     return 1.0 / np.sqrt(np.sum(directions * np.linalg.solve(matrix, directions), axis=0))
 
 
-def _coordinates(figure_class, release, level, covariate):
+def _coordinates(figure_class, release, level, names):
+    """A row of panels for each covariate, the others in their middle; of one as many as need be."""
     assumptions = release.plan.assumptions
-    manifold, centre = assumptions.manifold, assumptions.centre
-    low, high = assumptions.covariate_range
-    covariates = np.linspace(low, high, POINTS)
-    points, radius = release.predict(covariates), release.band(covariates, level)
-    # Neither chords, nor logarithms where curvature is negative, are longer than distances.
-    if manifold.curvature_bounds[0] >= 0.0 or isinstance(manifold, Euclidean):
-        values, before = points.reshape(POINTS, -1), centre.ravel()
-        what = "Coordinates of the prediction"
-    else:
-        values = manifold.coordinates(centre, manifold.log(centre, points))
-        before = np.zeros(values.shape[-1])
-        what = "Coordinates of the prediction's logarithm at the public centre"
-    shown = min(values.shape[-1], COORDINATES)
+    several = len(names) > 1
+    found = [
+        _along(release, level, index, limits) for index, limits in enumerate(assumptions.ranges)
+    ]
+    *_, what = found[0]
+    number = found[0][1].shape[-1]
+    shown = min(number, 3 if several else COORDINATES)
     columns = min(shown, 3)
-    rows = -(-shown // columns)
+    rows = len(names) if several else -(-shown // columns)
     figure = figure_class(figsize=(2.4 * columns + 0.4, 1.9 * rows + 0.5), layout="constrained")
-    panels = figure.subplots(rows, columns, squeeze=False, sharex=True).ravel()
-    for index, panel in enumerate(panels):
-        panel.set_visible(index < shown)
-        if index < shown:
+    share = {"sharex": "row", "sharey": "col"} if several else {"sharex": True}
+    panels = figure.subplots(rows, columns, squeeze=False, **share)
+    for row, (name, along) in enumerate(zip(names, found, strict=True)):
+        covariates, values, radius, before, _ = along
+        some = panels[row] if several else panels.ravel()
+        for index, panel in enumerate(some):
+            panel.set_visible(index < shown)
+            if index >= shown:
+                continue
             line = values[:, index]
             panel.fill_between(covariates, line - radius, line + radius, color=BAND, linewidth=0)
             panel.axhline(before[index], **CENTRE)
             panel.plot(covariates, line, color=LINE)
-            panel.set_title(f"coordinate {index + 1}")
-            if index + columns >= shown:
-                panel.set_xlabel(covariate)
+            if row == 0:
+                panel.set_title(f"coordinate {index + 1}")
+            if several or index + columns >= shown:
+                panel.set_xlabel(name)
     _legend(figure, level, "public centre, known before")
-    first = f", the first {shown} of {values.shape[-1]}" if shown < values.shape[-1] else ""
+    first = f", the first {shown} of {number}" if shown < number else ""
+    against = "each covariate, with the others in their middle" if several else "the covariate"
     return figure, (
-        f"{what}{first}, against the covariate. At each covariate, the true coordinates all lie "
+        f"{what}{first}, against {against}. At each covariate, the true coordinates all lie "
         f"within the bands with probability {100 * level:g} % or more."
+    )
+
+
+def _along(release, level, index, limits):
+    """Covariates along a range, coordinates of predictions there, their bands, and the centre's."""
+    assumptions = release.plan.assumptions
+    rows = np.tile(assumptions.middles, (POINTS, 1))
+    low, high = limits
+    rows[:, index] = np.linspace(low, high, POINTS)
+    values, before, what = _coordinates_of(assumptions, release.predict(rows))
+    return rows[:, index], values, release.band(rows, level), before, what
+
+
+def _coordinates_of(assumptions, points):
+    """Coordinates of points (m, coordinates), those of the centre, and what they are."""
+    manifold, centre = assumptions.manifold, assumptions.centre
+    # Neither chords, nor logarithms where curvature is negative, are longer than distances.
+    if manifold.curvature_bounds[0] >= 0.0 or isinstance(manifold, Euclidean):
+        return points.reshape(len(points), -1), centre.ravel(), "Coordinates of the prediction"
+    values = manifold.coordinates(centre, manifold.log(centre, points))
+    what = "Coordinates of the prediction's logarithm at the public centre"
+    return values, np.zeros(values.shape[-1]), what
+
+
+def _mean_coordinates(figure_class, release, level):
+    """Coordinates of a mean, side by side."""
+    values, before, what = _coordinates_of(release.plan.assumptions, release.predict())
+    places = np.arange(1, values.shape[-1] + 1)
+    radius = float(release.band(level=level)[0])
+    figure = figure_class(figsize=(min(2.0 + 0.35 * len(places), 8.0), 2.6), layout="constrained")
+    panel = figure.subplots()
+    panel.bar(places, 2.0 * radius, bottom=values[0] - radius, width=0.5, color=BAND)
+    panel.hlines(before, places - 0.35, places + 0.35, **CENTRE)
+    panel.hlines(values[0], places - 0.25, places + 0.25, color=LINE)
+    panel.set_xlabel("coordinate")
+    panel.locator_params(axis="x", integer=True)
+    _legend(figure, level, "public centre, known before")
+    return figure, (
+        f"{what.replace('prediction', 'mean')}. The true coordinates all lie within the bars with "
+        f"probability {100 * level:g} % or more."
     )

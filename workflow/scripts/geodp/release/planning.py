@@ -14,7 +14,6 @@ from geodp.errors import DataError
 from geodp.release.accounting import PURE, PrivacyBudget, choice_epsilon
 from geodp.release.assumptions import REPLACE, Assumptions
 from geodp.release.simulation import (
-    CURVE,
     LIMITS_PER_DOUBLING,
     Covariates,
     FlatReleases,
@@ -32,8 +31,10 @@ COMPARED, AGAIN, FINALISTS, PREDICTED = 96, 384, 4, 2048
 TAILS = 0.25
 
 # Distances from points to records that a choice among points may take, of which a first stage
-# without a pattern gets most; and limits of the number of points.
+# without a pattern gets most; how much longer they take with several covariates, where records have
+# geodesics of their own; and limits of the number of points.
 FIRST_WORK, LATER_WORK = 1 << 24, 1 << 21
+SEVERAL_SLOWER = 8
 FEWEST_POINTS, MOST_POINTS, MOST_LATER_POINTS = 1 << 8, 1 << 16, 1 << 13
 
 # Search grid: shares of the budget of one or more choices among points, the first ONE_CHOICE of
@@ -49,8 +50,8 @@ CHOICES = (
 )
 LOSS_LIMITS, WIDENED = (0.7, 1.2, 2.0, 3.4), 2.0
 REACHES = (1.3, 2.0)
-# Spaces of more dimensions have too many directions for points.
-MOST_CHOICE_DIMENSIONS = 6
+# Supports of more dimensions have too many directions for points.
+MOST_CHOICE_DIMENSIONS = 12
 
 # Steps with noise: their number, and growth of their budgets; limits of clipping, in units of the
 # typical distance of a record from the state's geodesic.
@@ -71,9 +72,8 @@ KEPT = 24
 # Beginnings that are followed by more than one step, besides none.
 EXPANDED = 5
 
-# Clustered covariates against which designs are also compared, and the weight of the logarithm of
-# the squared error with each.
-CLUSTERED, CLUSTERED_WEIGHT = Covariates.beta(2.0, 5.0), 0.15
+# Designs are also compared with clustered covariates: weight of the logarithm of the squared error.
+CLUSTERED_WEIGHT = 0.15
 
 # A release counts as noise if its error is more than this share of that of the geodesic that stays
 # at the centre.
@@ -117,6 +117,14 @@ class ReleasePlan:
         spent = sum(stage.budget for stage in self.stages)
         if any(stage.unit != self.budget.unit for stage in self.stages):
             raise DataError("plan: stages and budget are of different units: correct them")
+        blocks = 1 + self.assumptions.number_of_covariates
+        for stage in self.stages:
+            parts = getattr(stage, "radii", None) or getattr(stage, "prior", None)
+            if parts is not None and len(parts) != blocks:
+                raise DataError(
+                    f"plan: a stage has {len(parts)} numbers for the {blocks} parts of a state: "
+                    "give one for each"
+                )
         if spent > self.budget.exact:
             raise DataError(
                 f"plan: its stages cost {float(spent):g}, which is more than the budget "
@@ -175,7 +183,8 @@ def plan_release(
     designs = _Search(assumptions, budget.unit, total, work).designs()
     judge = _Judge(assumptions)
     designs = sorted(designs, key=lambda stages: judge(stages)[0])[:REFINED]
-    refined = (judge(_refined(each, judge, total)) for each in designs)
+    covariates = assumptions.number_of_covariates
+    refined = (judge(_refined(each, judge, total, covariates)) for each in designs)
     best = min(refined, key=lambda pair: pair[0])[1]
     found = simulated(assumptions, counted + best)
     typical = assumptions.residual_scale**2 * assumptions.manifold.dim
@@ -184,8 +193,8 @@ def plan_release(
         budget=budget,
         stages=counted + best,
         error=float(np.sqrt(found.curve)),
-        error_without_privacy=float(np.sqrt(2.0 * typical / assumptions.subjects)),
-        error_without_data=float(np.sqrt(found.radii**2 / 3.0 @ CURVE)),
+        error_without_privacy=float(np.sqrt(len(found.radii) * typical / assumptions.subjects)),
+        error_without_data=float(np.sqrt(found.radii**2 / 3.0 @ found.weights)),
     )
 
 
@@ -203,7 +212,11 @@ class _Judge:
 
     def __init__(self, assumptions):
         even = FlatReleases.start(assumptions, AGAIN, np.random.default_rng([SEED, 1]), TAILS)
-        self._starts = even, replace(even, covariates=CLUSTERED)
+        clustered = Covariates.independent(assumptions.spreads, clustered=True)
+        # Without a covariate there is no other case.
+        self._starts = (
+            (even, replace(even, covariates=clustered)) if assumptions.spreads else (even,)
+        )
         self._after = lru_cache(KEPT)(self._simulated)
         self._points = lru_cache(KEPT)(self._points_about)
 
@@ -211,18 +224,22 @@ class _Judge:
         """The criterion, and the stages with gains that suit what comes before them."""
         releases, fitted = self._after(stages)
         curves = [each.curve for each in releases]
-        value = float(np.log(curves) @ [1.0 - CLUSTERED_WEIGHT, CLUSTERED_WEIGHT])
+        value = float(
+            np.average(
+                np.log(curves), weights=[1.0 - CLUSTERED_WEIGHT, CLUSTERED_WEIGHT][: len(curves)]
+            )
+        )
         return value + STAGE_COST * len(stages), fitted
 
     def _simulated(self, stages):
         """Releases with each distribution of covariates after stages, and these with gains."""
         if not stages:
             return self._starts, ()
-        (even, clustered), fitted = self._after(stages[:-1])
+        before, fitted = self._after(stages[:-1])
         stage, found = stages[-1], []
         if isinstance(stage, NoisyStep):
-            stage = fitted_step(even, stage)
-        for which, releases in enumerate((even, clustered)):
+            stage = fitted_step(before[0], stage)
+        for which, releases in enumerate(before):
             rng = np.random.default_rng([SEED, 5, len(stages), which])
             if isinstance(stage, PointsStage):
                 points = self._points(stages[:-1], which, stage.points, stage.radii)
@@ -242,16 +259,17 @@ def fitted_step(releases, step, clean=None):
         clean = releases.clean_means(level_of(step.clip, releases.typical))
     errors = releases.errors
     weight = releases.weight[:, None, None]
-    kept = np.sum(weight * errors * clean * [[1.0], [12.0]]) / np.sum(weight * errors**2)
+    by_block = 1.0 / releases.weights[:, None]
+    kept = np.sum(weight * errors * clean * by_block) / np.sum(weight * errors**2)
     prior = np.maximum(releases.squares / releases.dim, 1e-300)
     return replace(step, kept=float(max(kept, 1e-6)), prior=tuple(float(each) for each in prior))
 
 
-def _refined(stages, judge, total):
+def _refined(stages, judge, total, covariates):
     """A design after changes of one thing at a time that make it better."""
     for _ in range(ROUNDS):
         before = judge(stages)[0]
-        for change in _changes(stages, total):
+        for change in _changes(stages, total, covariates):
             if judge(change)[0] < judge(stages)[0]:
                 stages = change
         if judge(stages)[0] > before - ENOUGH:
@@ -259,7 +277,7 @@ def _refined(stages, judge, total):
     return stages
 
 
-def _changes(stages, total):
+def _changes(stages, total, covariates):
     """Designs that differ in a limit, in how two stages share their budgets, or by moments."""
     for index, stage in enumerate(stages):
         if not isinstance(stage, MomentsStage):
@@ -277,7 +295,8 @@ def _changes(stages, total):
             changed[second] = _rebudgeted(stages[second], rest)
             yield tuple(changed)
     steps = [index for index, stage in enumerate(stages) if isinstance(stage, NoisyStep)]
-    if steps and not any(isinstance(stage, MomentsStage) for stage in stages):
+    measured = any(isinstance(stage, MomentsStage) for stage in stages)
+    if steps and covariates and not measured:
         last = stages[steps[-1]]
         for share in MOMENT_SHARES:
             cost = total * share
@@ -301,6 +320,8 @@ class _Search:
 
     def __init__(self, assumptions, unit, total, work):
         self.assumptions, self.unit, self.total = assumptions, unit, total
+        if assumptions.number_of_covariates > 1:
+            work //= SEVERAL_SLOWER
         self.first_work, self.later_work = work, min(work, LATER_WORK)
         rng = np.random.default_rng([SEED, 0])
         self.start = FlatReleases.start(assumptions, COMPARED, rng, TAILS)
@@ -309,7 +330,7 @@ class _Search:
     def designs(self):
         """The FINALISTS best of the grid, as tuples of stages."""
         prefixes = [((), self.start, Fraction(0))]
-        if self.dim <= MOST_CHOICE_DIMENSIONS:
+        if self.start.truth[0].size <= MOST_CHOICE_DIMENSIONS:
             prefixes += list(self._choices())
         found = [
             (releases.curve, stages, ())
@@ -366,7 +387,9 @@ class _Search:
             chosen_from = releases.points(np.random.default_rng([SEED, 3]), points, radius)
             # The best point is about so far away.
             width = releases.radii if radius is None else np.array(radius)
-            misfit = np.sqrt(width**2 @ CURVE) * points ** (-0.5 / self.dim)
+            misfit = np.sqrt(width**2 @ releases.weights) * points ** (
+                -1.0 / releases.truth[0].size
+            )
             misfit = misfit * np.sqrt(self.dim / (self.dim + 2.0))
             for factor in LOSS_LIMITS:
                 level = level_of(factor * np.hypot(self.typical, WIDENED * misfit), self.typical)
@@ -374,7 +397,7 @@ class _Search:
                 stage = PointsStage.of(epsilon, self.unit, points, clip, radius)
                 rng = np.random.default_rng([SEED, 4, index])
                 tried.append((stage, releases.choose(rng, stage, chosen_from)))
-        return min(tried, key=lambda pair: pair[1].squares @ CURVE)
+        return min(tried, key=lambda pair: pair[1].squares @ pair[1].weights)
 
     def _steps(self, beginning, counts):
         """Designs (squared error, stages before, steps) that spend what is left on steps."""
@@ -396,7 +419,8 @@ class _Search:
         return found
 
     def _best_step(self, releases, cost, index, is_last):
-        spread = np.sqrt(self.typical**2 + releases.squares @ CURVE)
+        spread = np.sqrt(self.typical**2 + releases.squares @ releases.weights)
+        spread *= releases.stretch
         tried = []
         for level in {level_of(factor * spread, self.typical) for factor in CLIPS}:
             clean = releases.clean_means(level)

@@ -59,12 +59,13 @@ def ready(settings):
 def verdict(plan):
     """What a plan promises, in a sentence."""
     unit = plan.assumptions.manifold.length_unit
+    what = plan.assumptions.what
     error, blind = (f"{each:.3g} {unit}".strip() for each in (plan.error, plan.error_without_data))
     if not plan.is_noise:
-        return f"The predicted error is {error}, and {blind} for a geodesic drawn without data."
+        return f"The predicted error is {error}, and {blind} for {what} drawn without data."
     return (
         f"The release would be noise, since its predicted error is {error}, more than a third of "
-        f"the {blind} of a geodesic drawn without data: {_remedy(plan)}"
+        f"the {blind} of {what} drawn without data: {_remedy(plan)}"
     )
 
 

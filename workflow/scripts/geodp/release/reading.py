@@ -26,7 +26,7 @@ def read_data(settings):
 
     Returns
     -------
-    covariates : ndarray, shape (n,)
+    covariates : ndarray, shape (n, k)
     points : ndarray, shape (n, *point_shape)
         NaN where a record cannot be read.
     subjects : list of str, or "one record each"
@@ -39,7 +39,7 @@ def read_data(settings):
     manifold = settings.assumptions.manifold
     if settings.data.source == "table":
         return _read_table(settings.data, manifold)
-    return _simulated(settings.data, manifold)
+    return _simulated(settings, manifold)
 
 
 def check_data_settings(settings):
@@ -70,7 +70,8 @@ def check_data_settings(settings):
                 f"key data.columns is missing: name those of a point of {manifold.name}"
             )
         return
-    check_columns(data.columns, "key data.columns", manifold, _options(data), data.coordinates)
+    for options in _options(data):
+        check_columns(data.columns, "key data.columns", manifold, options, data.coordinates)
 
 
 def refuse_missing(settings):
@@ -88,7 +89,9 @@ def refuse_missing(settings):
 
 
 def _options(data):
-    return RecordOptions(data.covariate, subject=None if data.is_one_each else data.subject)
+    """Options of the reader for each covariate, or for none."""
+    subject = None if data.is_one_each else data.subject
+    return [RecordOptions(name, subject=subject) for name in data.covariates or [None]]
 
 
 def _read_table(data, manifold):
@@ -101,12 +104,13 @@ def _read_table(data, manifold):
             f"{data.path}: it has {len(columns) // 2} landmarks and public.manifold "
             f"{manifold.landmarks}: make the two equal, or set data.outline to true"
         )
-    covariates = np.full(len(rows), np.nan)
+    covariates = np.full((len(rows), len(data.covariates)), np.nan)
     points = np.full((len(rows), *manifold.point_shape), np.nan, dtype=manifold.dtype)
     for index, row in enumerate(rows):
-        covariate = finite_number(row[data.covariate])
-        if covariate is not None:
-            covariates[index] = covariate
+        for place, name in enumerate(data.covariates):
+            covariate = finite_number(row[name])
+            if covariate is not None:
+                covariates[index, place] = covariate
         point = _point(data, manifold, columns, [row[name] for name in columns])
         if point is not None:
             points[index] = point
@@ -127,7 +131,8 @@ def _opened(data):
 def _header(data, text):
     """Columns of a point, names of all columns, and what separates them; reads to the header."""
     first = next((line for line in text if line.strip() and not line.startswith("#")), "")
-    columns, _ = numbered_rows([first], data.path, _options(data).fields, data.columns)
+    fields = dict.fromkeys(name for options in _options(data) for name in options.fields)
+    columns, _ = numbered_rows([first], data.path, fields, data.columns)
     delimiter = "\t" if "\t" in first and "," not in first else ","
     return columns, [name.strip() for name in _split(first, delimiter)], delimiter
 
@@ -180,7 +185,8 @@ def _shape(numbers, manifold, is_outline):
     return manifold.from_landmarks(landmarks)
 
 
-def _simulated(data, manifold):
+def _simulated(settings, manifold):
+    data = settings.data
     from geodp.data.stand_in import simulate_outlines
 
     # New ones at every run, as a seed would be public.
@@ -191,4 +197,5 @@ def _simulated(data, manifold):
         manifold.landmarks,
         trend_length=data.trend_length,
     )
-    return found.ages[0], manifold.from_landmarks(found.outlines[0]), ONE_EACH
+    ages = found.ages[0][:, None][:, : settings.assumptions.number_of_covariates]
+    return ages, manifold.from_landmarks(found.outlines[0]), ONE_EACH

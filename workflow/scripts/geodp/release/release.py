@@ -1,4 +1,4 @@
-"""Release of one private geodesic, with its guarantee and its confidence band.
+"""Release of one private geodesic, mean or several, with its guarantee and its confidence band.
 
 A release holds its plan, which is public, and what the stages released.  Nothing else in it depends
 on the records.  Random bits come from the operating system, without a seed.
@@ -24,43 +24,56 @@ from geodp.samplers.integer_choice import system_bits
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Release:
-    """A private geodesic and its guarantee.
+    """A private geodesic and its guarantee; without a covariate a mean, with more one for each.
 
     Printed, it says in words what was released and what its guarantee assumes.
 
     Attributes
     ----------
     footpoint : ndarray, shape point_shape
-        Point of the geodesic in the middle of the covariate's range.
-    shooting_vector : ndarray, shape point_shape
-        Tangent vector at the footpoint, as long as the geodesic over the whole range.
+        Prediction in the middle of the covariates' ranges.
+    shooting_vectors : ndarray, shape (k, *point_shape)
+        Tangent vectors at the footpoint, each as long as the geodesic over its covariate's range.
     number : float
         Number of subjects, public or noisy.
-    moments : ndarray, shape (2,)
-        Mean and mean square of the covariates, scaled to -1/2 to 1/2: as assumed, or noisy.
+    moments : ndarray, shape (k (k + 3) / 2,)
+        Of the covariates, scaled to -1/2 to 1/2, as assumed or noisy; see
+        `geodp.release.moments`.
     plan : ReleasePlan
     guarantee : ReleaseGuarantee
     """
 
     footpoint: np.ndarray
-    shooting_vector: np.ndarray
+    shooting_vectors: np.ndarray
     number: float
     moments: np.ndarray
     plan: ReleasePlan
     guarantee: ReleaseGuarantee
 
-    def predict(self, covariates: ArrayLike) -> np.ndarray:
-        """Predictions (m, *point_shape): points of the geodesic at covariates (m,)."""
-        manifold = self.plan.assumptions.manifold
-        x = self._places(covariates)
-        return manifold.exp(self.footpoint, manifold.expand(x) * self.shooting_vector)
+    @property
+    def shooting_vector(self) -> np.ndarray:
+        """The shooting vector (*point_shape) of the one covariate."""
+        [vector] = self.shooting_vectors
+        return vector
 
-    def band(self, covariates: ArrayLike, level: float = LEVELS[-1]) -> np.ndarray:
+    def predict(self, covariates: ArrayLike | None = None) -> np.ndarray:
+        """Predictions (m, *point_shape).
+
+        Parameters
+        ----------
+        covariates : array, shape (m, k), or (m,) with one covariate
+            Without a covariate nothing: there is one prediction, the mean.
+        """
+        manifold = self.plan.assumptions.manifold
+        return manifold.ends(self.footpoint, self.shooting_vectors, self._places(covariates))
+
+    def band(self, covariates: ArrayLike | None = None, level: float = LEVELS[-1]) -> np.ndarray:
         """Radius (m,) of the ball about each prediction that holds the true one.
 
         Parameters
         ----------
-        covariates : array, shape (m,)
+        covariates : array
+            As in `predict`.
         level : float
             Probability that it does, for each covariate by itself, if the assumptions are right.
 
@@ -71,7 +84,7 @@ class Release:
         """
         if not 0.0 < level < 1.0:
             raise DataError(f"level is {level}: give a probability, such as 0.95")
-        state = np.stack([self.footpoint, self.shooting_vector])
+        state = np.stack([self.footpoint, *self.shooting_vectors])
         manifold = self.plan.assumptions.manifold
         return band_radii(manifold, self._errors, state, self._places(covariates), [level])[0]
 
@@ -115,12 +128,22 @@ class Release:
         return cls(**read_release(path))
 
     def _places(self, covariates):
-        """Covariates in units of their range, from its middle."""
-        assumptions, given = self.plan.assumptions, np.asarray(covariates, dtype=float)
+        """Covariates (m, k) in units of their ranges, from the middles."""
+        assumptions = self.plan.assumptions
+        columns = assumptions.number_of_covariates
+        if covariates is None and not columns:
+            return np.zeros((1, 0))
+        given = np.asarray(covariates, dtype=float)
+        if columns == 1 and given.ndim == 1:
+            given = given[:, None]
+        if given.ndim != 2 or given.shape[-1] != columns:
+            raise DataError(
+                f"covariates have shape {given.shape}: give rows of {columns}, one a prediction"
+            )
         if not np.all(assumptions.usable(given)):
             raise DataError(
-                f"covariates{assumptions.scale_in_words}: one has no place on the geodesic: give "
-                "finite numbers, and positive ones where their logarithm is taken"
+                "covariates: one has no place on the geodesic: give finite numbers, and positive "
+                "ones where their logarithm is taken"
             )
         return assumptions.places(given)
 
@@ -133,8 +156,18 @@ class Release:
 
     def __str__(self):
         assumptions = self.plan.assumptions
-        low, high = assumptions.covariate_range
-        length = float(assumptions.manifold.norm(self.footpoint, self.shooting_vector))
+        manifold = assumptions.manifold
+        vectors = [
+            line
+            for (low, high), vector in zip(assumptions.ranges, self.shooting_vectors, strict=True)
+            for line in (
+                f"Shooting vector, from covariate {low:g} to {high:g}, of length "
+                f"{float(manifold.norm(self.footpoint, vector)):.6g}:",
+                _numbers(vector),
+            )
+        ]
+        middles = " and ".join(f"{each:g}" for each in assumptions.middles)
+        what = assumptions.what.capitalize()
         assumed = [
             _wrapped(f"  {each.name}: {each.by_holder}")
             for each in self.guarantee.hypotheses
@@ -142,15 +175,11 @@ class Release:
         ]
         return "\n".join(
             [
-                _wrapped(
-                    f"A geodesic on {assumptions.manifold.name}, released with "
-                    f"{self.guarantee.words()}."
-                ),
+                _wrapped(f"{what} on {manifold.name}, released with {self.guarantee.words()}."),
                 "",
-                f"Footpoint, where the covariate is {assumptions.middle:g}:",
+                f"Footpoint{f', where the covariate is {middles}' if middles else ''}:",
                 _numbers(self.footpoint),
-                f"Shooting vector, from covariate {low:g} to {high:g}, of length {length:.6g}:",
-                _numbers(self.shooting_vector),
+                *vectors,
                 f"Predicted error: {self.plan.error:.3g}; without privacy "
                 f"{self.plan.error_without_privacy:.3g}, without data "
                 f"{self.plan.error_without_data:.3g}.",
@@ -179,15 +208,15 @@ def _numbers(array):
 
 
 def release_geodesic(
-    plan: ReleasePlan, covariates: ArrayLike, points: ArrayLike, subjects: ArrayLike | str
+    plan: ReleasePlan, covariates: ArrayLike | None, points: ArrayLike, subjects: ArrayLike | str
 ) -> Release:
-    """Draw one geodesic under differential privacy.
+    """Draw one geodesic under differential privacy; or a mean, or one for each covariate.
 
     Parameters
     ----------
     plan : ReleasePlan
         Of `plan_release`, from public assumptions.
-    covariates : array, shape (n,)
+    covariates : array, shape (n, k), or (n,) with one covariate; ``None`` without one
     points : array, shape (n, *point_shape)
     subjects : array, shape (n,), or "one record each"
         Whose each record is: the unit of privacy is a subject with all its records.
@@ -210,5 +239,4 @@ def release_geodesic(
     if not guarantee.holds:
         raise DataError(f"nothing is released, since there is {guarantee.words()}")
     found = run_plan(plan, records, system_bits)
-    footpoint, shooting_vector = found.state
-    return Release(footpoint, shooting_vector, found.number, found.moments, plan, guarantee)
+    return Release(found.state[0], found.state[1:], found.number, found.moments, plan, guarantee)

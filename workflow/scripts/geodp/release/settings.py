@@ -37,6 +37,7 @@ from geodp.release.assumptions import (
     Assumptions,
 )
 from geodp.release.files import plan_document
+from geodp.release.simulation import EVENLY, SQUARES
 from geodp.release.subjects import ONE_EACH
 
 # Covariates that are tabulated where the settings name none.
@@ -51,6 +52,9 @@ Count = Annotated[int, Field(strict=True, ge=1)]
 Text = Annotated[str, StringConstraints(strict=True, min_length=1)]
 Line = Annotated[str, StringConstraints(strict=True, min_length=1, pattern=r"^[^\r\n\t]+$")]
 Truth = Annotated[bool, Field(strict=True)]
+Pair = Annotated[list[Number], Field(min_length=2, max_length=2)]
+Transformation = Literal[tuple(TRANSFORMATIONS)]  # type: ignore[valid-type]
+Spread = Literal[tuple(SQUARES)]  # type: ignore[valid-type]
 
 REMEDIES = {
     "missing": " is missing: add it",
@@ -154,7 +158,10 @@ class TableSettings(Section):
 
     source: Literal["table"] = Field(description="Where data come from.")
     path: Text = Field(description="CSV file with a header; seen from the working directory.")
-    covariate: Text = Field(description="Column of the covariate.")
+    covariate: Text | Annotated[list[Text], Field(min_length=1)] | None = Field(
+        default=None,
+        description="Column of the covariate, or of each; left out for a mean.",
+    )
     subject: Text = Field(
         description='Column that names the subject of each record; or "one record each".'
     )
@@ -173,6 +180,13 @@ class TableSettings(Section):
         description="Landmarks run along a closed outline: reversed ones are turned, and other "
         "numbers of landmarks are resampled by arc length from the first one.",
     )
+
+    @property
+    def covariates(self):
+        """Columns of the covariates."""
+        if self.covariate is None:
+            return []
+        return [self.covariate] if isinstance(self.covariate, str) else self.covariate
 
     @property
     def is_one_each(self):
@@ -203,11 +217,15 @@ class PublicSettings(Section):
         description="How far the footpoint, in the middle of the covariate's range, may lie from "
         "the centre, in the manifold's unit of length."
     )
-    shooting_vector_length: Positive = Field(
-        description="How long the geodesic may be over the covariate's range, in the same unit."
+    shooting_vector_length: Positive | list[Positive] | None = Field(
+        default=None,
+        description="How long the geodesic may be over the covariate's range, in the same unit; "
+        "of several covariates one number for all or a list.",
     )
-    covariate_range: Annotated[list[Number], Field(min_length=2, max_length=2)] = Field(
-        description="Range of the covariate; values outside are clipped to it."
+    covariate_range: Pair | Annotated[list[Pair], Field(min_length=1)] | None = Field(
+        default=None,
+        description="Range of the covariate, or a list with one of each; values outside are "
+        "clipped to it. Left out for a mean.",
     )
     residual_scale: Positive = Field(
         description="A guess: standard deviation of the records about their geodesic, in each "
@@ -219,14 +237,27 @@ class PublicSettings(Section):
     records_per_subject: Count = Field(
         default=1, description="Records of a subject that count, the first so many."
     )
-    transformation: Literal[tuple(TRANSFORMATIONS)] = Field(  # type: ignore[valid-type]
+    transformation: Transformation | list[Transformation] = Field(  # type: ignore[valid-type]
         default=NONE,
-        description="Of the covariate; with `log` records whose covariate is not positive have "
-        "none. Its range and predictions are given without it.",
+        description="Of the covariate, or a list; with `log` records whose covariate is not "
+        "positive have none. Its range and predictions are given without it.",
+    )
+    covariate_spread: Spread | list[Spread] = Field(  # type: ignore[valid-type]
+        default=EVENLY,
+        description="How the covariate is spread over its range, or a list; `two groups` are at "
+        "its ends, such as 0 and 1.",
     )
     neighbours: Literal[NEIGHBOURS] = Field(  # type: ignore[valid-type]
         default=REPLACE, description="Which data sets a release cannot tell apart."
     )
+
+    @property
+    def ranges(self):
+        """Ranges of the covariates."""
+        given = self.covariate_range
+        if given is None:
+            return []
+        return given if isinstance(given[0], list) else [given]
 
 
 class BudgetSettings(Section):
@@ -266,8 +297,9 @@ class ReleaseSettings(Section):
         default=None,
         description="What the data are, in a line for readers of the release, which shows it.",
     )
-    covariate: Line = Field(
-        default="covariate", description="What the release calls the covariate, such as `age`."
+    covariate: Line | list[Line] = Field(
+        default="covariate",
+        description="What the release calls the covariate, such as `age`, or a list.",
     )
     data: Annotated[TableSettings | SimulatedSettings, Field(discriminator="source")] = Field(
         description="The private records."
@@ -284,31 +316,78 @@ class ReleaseSettings(Section):
         "create`."
     )
     folder: Text = Field(description="Folder that the release becomes; it must not be there yet.")
-    predictions: Annotated[list[Number], Field(min_length=1)] | None = Field(
-        default=None, description="Covariates to tabulate; by default five over the range."
+    predictions: Annotated[list[Number] | list[list[Number]], Field(min_length=1)] | None = Field(
+        default=None,
+        description="Covariates to tabulate; by default five over the range. Of several covariates "
+        "a list of rows; by default the ends of each, the others in their middle or first group.",
     )
     allow_noise: Truth = Field(
         default=False, description="Release even if the plan says that it would be noise."
     )
 
     @model_validator(mode="after")
+    def _covariates_agree(self):
+        number = len(self.public.ranges)
+        if isinstance(self.data, TableSettings) and len(self.data.covariates) != number:
+            raise refused(
+                f".data.covariate: it names {len(self.data.covariates)} columns, and "
+                f"public.covariate_range has {number} ranges: give as many"
+            )
+        if isinstance(self.covariate, list) and len(self.covariate) != number:
+            raise refused(
+                f".covariate: it has {len(self.covariate)} names, and public.covariate_range "
+                f"{number} ranges: give as many"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _predictions_in_range(self):
-        low, high = self.public.covariate_range
-        for index, value in enumerate(self.predictions or ()):
-            if not low <= value <= high:
+        for index, row in enumerate(self.predictions or ()):
+            row = row if isinstance(row, list) else [row]
+            if len(row) != len(self.public.ranges):
                 raise refused(
-                    f".predictions[{index}]: {value:g} is outside covariate_range, {low:g} to "
-                    f"{high:g}, where nothing is released: give values within"
+                    f".predictions[{index}]: it has {len(row)} values, and there are "
+                    f"{len(self.public.ranges)} covariates: give one for each"
                 )
+            for value, (low, high) in zip(row, self.public.ranges, strict=True):
+                if not low <= value <= high:
+                    raise refused(
+                        f".predictions[{index}]: {value:g} is outside covariate_range, {low:g} to "
+                        f"{high:g}, where nothing is released: give values within"
+                    )
         return self
 
     @property
+    def names(self):
+        """What each covariate is called."""
+        number = len(self.public.ranges)
+        if isinstance(self.covariate, list):
+            return self.covariate
+        if number == 1:
+            return [self.covariate]
+        return [f"{self.covariate} {index + 1}" for index in range(number)]
+
+    @property
     def covariates(self):
-        """Covariates to tabulate."""
+        """Covariates (m, k) to tabulate."""
+        ranges = self.public.ranges
         if self.predictions is not None:
-            return np.array(self.predictions, dtype=float)
-        low, high = self.public.covariate_range
-        return np.linspace(low, high, TABULATED)
+            return np.array(self.predictions, dtype=float).reshape((-1, len(ranges)))
+        assumptions = self.assumptions
+        if len(ranges) == 1 and assumptions.spreads == (EVENLY,):
+            low, high = ranges[0]
+            return np.linspace(low, high, TABULATED)[:, None]
+        # The first of two groups, and the middle of other ranges; then each covariate's ends.
+        is_group = np.array([spread != EVENLY for spread in assumptions.spreads], dtype=bool)
+        first = np.where(is_group, assumptions.ranges[:, 0], assumptions.middles)
+        rows = [first]
+        for index, limits in enumerate(ranges):
+            for end in limits:
+                row = first.copy()
+                row[index] = end
+                if row[index] != first[index]:
+                    rows.append(row)
+        return np.array(rows)
 
     @cached_property
     def assumptions(self):
@@ -321,7 +400,7 @@ class ReleaseSettings(Section):
             | {
                 "manifold": manifold,
                 "centre": public_centre(manifold, public.centre),
-                "covariate_range": tuple(public.covariate_range),
+                "covariate_range": tuple(map(tuple, public.ranges)),
                 "sources": self.sources,
             }
         )

@@ -1,28 +1,38 @@
 """Simulated releases in flat space, from public assumptions alone.
 
-The model: records about a geodesic with independent normal residuals of one scale; a true footpoint
-and shooting vector of uniform direction and uniform length within the support; no curvature.
+The model: records about predictions with independent normal residuals of one scale; a true
+footpoint and shooting vectors of uniform direction and uniform length within the support; no
+curvature.
 Contributions of records are replaced by their means, given the covariates; what is left of chance
 is the noise of each stage.  The error of the estimate that a release without noise would give is
 added at the end.  A few failures may decide a mean squared error: choices can be drawn with flatter
 probabilities, and releases then have weights.
 
 Many releases are simulated at once.  An error is the truth minus the state, of footpoint and
-shooting vector.
+shooting vectors.
 """
 
 import math
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
-from scipy.special import gammaincinv, ndtri, roots_jacobi
+from scipy.special import betaincinv, gammaincinv, ndtri, roots_jacobi
 
-from geodp.manifolds.supports import even_balls
+from geodp.manifolds.supports import even_balls, sobol_points
+from geodp.release.coordinates import ClippingCoordinates
+from geodp.release.moments import moment_matrix, product_indices
 
-# Nodes of the covariate's range.
-COVARIATES = 5
+# How covariates are assumed to be spread over their range.
+EVENLY, TWO_GROUPS = "evenly", "two groups"
+
+# Nodes of the range of one covariate, or of each of two or three; and of more, as points.
+COVARIATES, FEWER, SEVERAL = 5, 3, 128
+
+# Clustered covariates: a Beta distribution, and the share of the first of two groups.
+CLUSTERED, FIRST_GROUP = (2.0, 5.0), 0.75
 
 # Quadrature nodes of a residual's component along the error and of its length across it; and
 # distances of the tables of means, in units of a typical residual.
@@ -39,9 +49,12 @@ NEAR, FAR = 256, 192
 # stands for, and how many of the sample are to spare.
 ROWS, SAMPLED, SPARE = 64, 16, 16
 
-# Squared errors of footpoint and shooting vector in that of the geodesic, averaged over the
-# covariate's range.
-CURVE = np.array([1.0, 1.0 / 12.0])
+# Mean squares of covariates: squared errors of shooting vectors in those of predictions, averaged
+# over covariates; that of the footpoint counts once.
+SQUARES = {EVENLY: 1.0 / 12.0, TWO_GROUPS: 0.25}
+
+# Of footpoint and shooting vector, for one covariate spread evenly.
+CURVE = np.array([1.0, SQUARES[EVENLY]])
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +63,8 @@ class Covariates:
 
     Attributes
     ----------
-    nodes, weights : ndarray, shape (COVARIATES,)
+    nodes : ndarray, shape (m, k)
+    weights : ndarray, shape (m,)
     """
 
     nodes: np.ndarray
@@ -58,24 +72,66 @@ class Covariates:
 
     @classmethod
     def beta(cls, first, second):
-        """A Beta distribution on the range; with both one, spread evenly."""
-        nodes, weights = roots_jacobi(COVARIATES, second - 1.0, first - 1.0)
-        return cls(0.5 * nodes, weights / np.sum(weights))
+        """A Beta distribution on the range of one covariate; with both one, spread evenly."""
+        nodes, weights = _beta_nodes(first, second, COVARIATES)
+        return cls(nodes[:, None], weights)
 
-    @property
+    @classmethod
+    @lru_cache(maxsize=64)
+    def independent(cls, spreads, clustered=False):
+        """Independent covariates.
+
+        Parameters
+        ----------
+        spreads : tuple of {"evenly", "two groups"}
+            Of each covariate.
+        clustered : bool
+            Whether they are spread less well: clustered, and groups of different sizes.
+        """
+        beta = CLUSTERED if clustered else (1.0, 1.0)
+        share = FIRST_GROUP if clustered else 0.5
+        if len(spreads) > 3:
+            # Sobol points, by inverse distribution functions.
+            cube = sobol_points(len(spreads), SEVERAL)
+            columns = [
+                betaincinv(*beta, level) - 0.5 if spread == EVENLY else (level > share) - 0.5
+                for spread, level in zip(spreads, cube.T, strict=True)
+            ]
+            return cls(np.stack(columns, axis=-1), np.full(SEVERAL, 1.0 / SEVERAL))
+        count = COVARIATES if len(spreads) == 1 else FEWER
+        each = [
+            _beta_nodes(*beta, count)
+            if spread == EVENLY
+            else (np.array([-0.5, 0.5]), np.array([share, 1.0 - share]))
+            for spread in spreads
+        ]
+        nodes = np.array(list(product(*(places for places, _ in each))))
+        weights = np.array([np.prod(some) for some in product(*(shares for _, shares in each))])
+        return cls(nodes.reshape((len(weights), len(spreads))), weights)
+
+    @cached_property
     def moments(self):
-        """Mean and mean square."""
-        return np.array([np.sum(self.weights * self.nodes**power) for power in (1, 2)])
+        """Means of covariates and of their products; see `geodp.release.moments`."""
+        return np.sum(self.weights[:, None] * self._products, axis=0)
+
+    @cached_property
+    def variances(self):
+        """Variances of covariates and of their products."""
+        squares = np.sum(self.weights[:, None] * self._products**2, axis=0)
+        return squares - self.moments**2
 
     @property
-    def variances(self):
-        """Variances of the covariate and of its square."""
-        fourth = np.sum(self.weights * self.nodes**4)
-        mean, square = self.moments
-        return np.array([square - mean**2, fourth - square**2])
+    def _products(self):
+        first, second = product_indices(self.nodes.shape[-1])
+        return np.concatenate([self.nodes, self.nodes[:, first] * self.nodes[:, second]], axis=-1)
 
 
-EVEN = Covariates.beta(1.0, 1.0)
+def _beta_nodes(first, second, number):
+    nodes, weights = roots_jacobi(number, second - 1.0, first - 1.0)
+    return 0.5 * nodes, weights / np.sum(weights)
+
+
+EVEN = Covariates.independent((EVENLY,))
 
 
 def limit_at(level, typical):
@@ -142,8 +198,9 @@ def _looked_up(table, places):
 
 
 def even_pattern(radii, number, dim):
-    """Points (number, 2, dim) that fill a ball of footpoints and one of shooting vectors."""
-    pattern = even_balls((dim, dim), number).reshape((-1, 2, dim))
+    """Points (number, 1 + k, dim) that fill a ball of footpoints and balls of shooting vectors."""
+    blocks = len(radii)
+    pattern = even_balls((dim,) * blocks, number).reshape((-1, blocks, dim))
     return np.asarray(radii)[:, None] * pattern
 
 
@@ -154,29 +211,32 @@ class FlatReleases:
     Attributes
     ----------
     dim : int
-    radii : ndarray, shape (2,)
+    radii : ndarray, shape (1 + k,)
         Of the support.
+    weights : ndarray, shape (1 + k,)
+        Of squared errors of footpoint and shooting vectors in that of predictions.
     typical : float
         Root mean squared length of a residual.
     number : int
         Subjects.
     changes : int
         See `Assumptions.changes`.
-    truth, state : ndarray, shape (releases, 2, dim)
-    covariates : Covariates
-    deviates : ndarray, shape (releases, 2)
+    truth, state : ndarray, shape (releases, 1 + k, dim)
+    assumed, covariates : Covariates
+        As assumed, and as they are.
+    deviates : ndarray, shape (releases, k (k + 3) / 2)
         Standard normal numbers, of which `deviations` are made.
-    moments : ndarray, shape (releases, 2)
-        Mean and mean square of the covariate, as far as it was released.
+    moments : ndarray, shape (releases, k (k + 3) / 2)
+        Of the covariates, as assumed or as they were released.
     weight : ndarray, shape (releases,)
         Of each release in means, which are of the choices' own probabilities then.
     tails : float
         Part of the choices that are drawn with flatter probabilities, so that what rarely fails is
         seen to fail.
-    covariance : ndarray, shape (releases, 2, 2), optional
+    covariance : ndarray, shape (releases, 1 + k, 1 + k), optional
         See `geodp.release.stages.NoisyStep.change`.
     last_level : int, optional
-        Level of the last step's limit.
+        Level at which the last step clipped typical residuals.
     counted : float or ndarray, shape (releases, 1, 1)
         Number of subjects over what was released of it.
     kept : dict
@@ -185,11 +245,13 @@ class FlatReleases:
 
     dim: int
     radii: np.ndarray
+    weights: np.ndarray
     typical: float
     number: int
     changes: int
     truth: np.ndarray
     state: np.ndarray
+    assumed: Covariates
     covariates: Covariates
     deviates: np.ndarray
     moments: np.ndarray
@@ -204,31 +266,44 @@ class FlatReleases:
     def start(cls, assumptions, releases, rng, tails=0.0):
         """Before the first stage: the state is in the middle of the support."""
         dim = assumptions.manifold.dim
-        reach = min(assumptions.footpoint_radius, assumptions.manifold.injectivity_radius)
-        radii = np.array([reach, assumptions.shooting_vector_length])
-        normal = rng.normal(size=(releases, 2, dim))
+        radii, spreads = assumptions.support.radii, assumptions.spreads
+        normal = rng.normal(size=(releases, len(radii), dim))
         # In many dimensions a uniform point of a ball is always near its edge, where nobody who
         # chooses a support expects the truth.
-        length = radii[:, None] * rng.random((releases, 2, 1))
+        length = radii[:, None] * rng.random((releases, len(radii), 1))
         truth = normal * (length / np.linalg.norm(normal, axis=-1, keepdims=True))
+        assumed = Covariates.independent(spreads)
+        number = len(assumed.moments)
         return cls(
             dim=dim,
             radii=radii,
+            weights=np.array([1.0, *(SQUARES[spread] for spread in spreads)]),
             typical=assumptions.residual_scale * np.sqrt(dim),
             number=assumptions.subjects,
             changes=assumptions.changes,
             truth=truth,
             state=np.zeros_like(truth),
-            covariates=EVEN,
-            deviates=rng.normal(size=(releases, 2)),
-            moments=np.broadcast_to(EVEN.moments, (releases, 2)),
+            assumed=assumed,
+            covariates=assumed,
+            deviates=rng.normal(size=(releases, number)),
+            moments=np.broadcast_to(assumed.moments, (releases, number)),
             tails=tails,
             weight=np.ones(releases),
         )
 
     @cached_property
+    def _lengths(self):
+        """Norms (m,) of contributions of unit residuals at the nodes of covariates."""
+        return ClippingCoordinates(len(self.radii) - 1).lengths(self.covariates.nodes)
+
+    @cached_property
+    def stretch(self):
+        """Typical norm of the contribution of a residual of length one."""
+        return float(np.sqrt(np.sum(self.covariates.weights * self._lengths**2)))
+
+    @cached_property
     def deviations(self):
-        """Of the sample's moments of the covariate from their expectation; (releases, 2)."""
+        """Of the sample's moments of covariates from their expectation, as `deviates`."""
         return np.sqrt(np.maximum(self.covariates.variances / self.number, 0.0)) * self.deviates
 
     @cached_property
@@ -237,28 +312,28 @@ class FlatReleases:
 
     @cached_property
     def squares(self):
-        """Mean squared errors of footpoint and shooting vector, relative to the estimate; (2,)."""
+        """Mean squared errors (1 + k,) of footpoint and shooting vectors, next to the estimate."""
         return np.average(np.sum(self.errors**2, axis=-1), axis=0, weights=self.weight)
 
     @property
     def estimate_squares(self):
-        """Mean squared errors (2,) of the estimate that a release without noise would give."""
+        """Mean squared errors (1 + k,) of the estimate that a release without noise would give."""
         # After a choice among points, about that of the estimate of truncated least squares.
         excess = 2.0 if self.last_level is None else excess_of_clipping(self.dim, self.last_level)
-        mean, square = self.covariates.moments
-        inverse = np.linalg.inv([[1.0, mean], [mean, square]])
+        inverse = np.linalg.inv(moment_matrix(self.covariates.moments))
         return excess * self.typical**2 / self.number * np.diag(inverse)
 
     @property
     def curve(self):
-        """Mean squared error of the geodesic over the covariate's range."""
-        return float((self.squares + self.estimate_squares) @ CURVE)
+        """Mean squared error of predictions over the covariates' ranges."""
+        return float((self.squares + self.estimate_squares) @ self.weights)
 
     def points(self, rng, number, radii=None):
         """Points from which a stage chooses; see `geodp.release.stages.PointsStage`."""
         if radii is None:
             return self._first_points(number)
-        points = _Points.of(rng, self.errors, even_pattern(radii, number, self.dim))
+        pattern = even_pattern(radii, number, self.dim)
+        points = _Points.of(rng, self.errors, pattern, self.weights)
         # Those of the pattern outside the support do not count.
         lengths = np.sum((self.state[:, None] + points.offsets) ** 2, axis=-1)
         outside = np.any(lengths > self.radii**2, axis=-1)
@@ -294,7 +369,7 @@ class FlatReleases:
         if number not in self.kept:
             rng = np.random.default_rng([len(self.truth), number])
             pattern = even_pattern(self.radii, number, self.dim)
-            self.kept[number] = _Points.of(rng, self.truth, pattern)
+            self.kept[number] = _Points.of(rng, self.truth, pattern, self.weights)
         return self.kept[number]
 
     def _mean_losses(self, points, level):
@@ -302,7 +377,7 @@ class FlatReleases:
         known, covariates = points.known, self.covariates
         if covariates not in known:
             known[covariates] = [
-                _places(points.squares(float(x)) / np.float32(self.typical**2))
+                _places(points.squares(x.tolist()) / np.float32(self.typical**2))
                 for x in covariates.nodes
             ]
         if (covariates, level) not in known:
@@ -320,29 +395,37 @@ class FlatReleases:
 
     def measure(self, rng, stage):
         """After a release of the moments of the covariates."""
-        noise = stage.simulated_noise(rng, len(self.state), self.changes) / self.number
+        covariates = len(self.radii) - 1
+        noise = stage.simulated_noise(rng, len(self.state), self.changes, covariates) / self.number
         noisy = self.covariates.moments + self.deviations + noise
         if np.ndim(self.counted):
             noisy = noisy * self.counted[:, 0]
-        return replace(self, moments=stage.moments(noisy, self.number, self.changes))
+        expected = self.assumed.moments
+        return replace(self, moments=stage.moments(noisy, self.number, self.changes, expected))
 
     def clean_means(self, level):
-        """Means (releases, 2, dim) of clipped contributions to footpoint and shooting vector."""
-        table = _clipped_means(self.dim, level)
+        """Means (releases, 1 + k, dim) of clipped contributions to each part of a state."""
         total = np.zeros_like(self.state)
-        for x, share in zip(self.covariates.nodes, self.covariates.weights, strict=True):
-            error = self.errors[:, 0] + x * self.errors[:, 1]
+        # Residuals are clipped at shorter lengths where their contributions are longer.
+        limits = level - np.rint(LIMITS_PER_DOUBLING * np.log2(self._lengths)).astype(int)
+        parts = zip(self.covariates.nodes, self.covariates.weights, limits, strict=True)
+        for x, share, limit in parts:
+            table = _clipped_means(self.dim, int(limit))
+            error = self.errors[:, 0] + sum(
+                place * self.errors[:, block] for block, place in enumerate(x, 1)
+            )
             squared = np.sum(error**2, axis=-1) / self.typical**2
             mean = share * _looked_up(table, _places(squared))[:, None] * error
             total[:, 0] += mean
-            total[:, 1] += x * mean
+            for block, place in enumerate(x, 1):
+                total[:, block] += place * mean
         # What the sample's moments add, with a residual clipped as in the middle of the range.
-        footpoint, vector = self.errors[:, 0], self.errors[:, 1]
-        squared = np.sum(footpoint**2, axis=-1) / self.typical**2
-        first, second = (_looked_up(table, _places(squared)) * self.deviations.T)[:, :, None]
-        total[:, 0] += first * vector
-        total[:, 1] += first * footpoint + second * vector
-        return total
+        squared = np.sum(self.errors[:, 0] ** 2, axis=-1) / self.typical**2
+        table = _clipped_means(self.dim, self._typical_level(level))
+        factor = _looked_up(table, _places(squared))[:, None, None]
+        away = moment_matrix(self.deviations)
+        away[:, 0, 0] = 0.0
+        return total + factor * (away @ self.errors)
 
     def step(self, rng, stage, clean=None):
         """After a noisy Gauss-Newton step."""
@@ -352,12 +435,17 @@ class FlatReleases:
         noisy = clean + stage.simulated_noise(rng, clean.shape, self.changes) / self.number
         noisy = noisy * self.counted
         change, covariance = stage.change(
-            noisy, self.moments, self.number, self.changes, self.dim, self.covariance
+            noisy, self.moments, self.number, self.changes, self.covariance
         )
         state = self.state + change
         length = np.linalg.norm(state, axis=-1, keepdims=True)
         state = state * np.minimum(1.0, self.radii[:, None] / np.maximum(length, 1e-300))
-        return replace(self, state=state, covariance=covariance, last_level=level)
+        last = self._typical_level(level)
+        return replace(self, state=state, covariance=covariance, last_level=last)
+
+    def _typical_level(self, level):
+        """Level at which residuals are clipped where contributions are at the given one."""
+        return level - int(np.rint(LIMITS_PER_DOUBLING * np.log2(self.stretch)))
 
 
 @dataclass(frozen=True)
@@ -366,10 +454,10 @@ class _Points:
 
     Attributes
     ----------
-    pattern : ndarray, shape (points, 2, dim)
+    pattern : ndarray, shape (points, 1 + k, dim)
     index : ndarray of int, shape (releases, chosen)
-    footpoint, vector, product : ndarray, shape (releases, chosen)
-        Squared lengths of both blocks of truth minus point, and their inner product.
+    inner : dict of ndarray, shape (releases, chosen)
+        Inner products of two blocks of truth minus point, by their numbers.
     log_weight : ndarray, shape (releases, chosen)
         For how many points each stands.
     known : dict
@@ -379,20 +467,18 @@ class _Points:
 
     pattern: np.ndarray
     index: np.ndarray
-    footpoint: np.ndarray
-    vector: np.ndarray
-    product: np.ndarray
+    inner: dict
     log_weight: np.ndarray
     known: dict = field(default_factory=dict)
 
     @classmethod
-    def of(cls, rng, errors, pattern):
+    def of(cls, rng, errors, pattern, weights):
         number = len(pattern)
         if number <= NEAR + FAR:
             index = np.broadcast_to(np.arange(number), (len(errors), number))
             log_weight = np.zeros(index.shape, dtype=np.float32)
         else:
-            scaled = np.sqrt(CURVE)[:, None]
+            scaled = np.sqrt(weights)[:, None]
             index, log_weight = _some_points(
                 rng,
                 (errors * scaled).reshape(len(errors), -1),
@@ -401,23 +487,25 @@ class _Points:
         rest = errors[:, None] - pattern[index]
         # Single precision is far below the error of so few releases, and twice as fast.
         rest = rest.astype(np.float32)
-        first, second = rest[:, :, 0], rest[:, :, 1]
-        return cls(
-            pattern,
-            index,
-            np.einsum("rci,rci->rc", first, first),
-            np.einsum("rci,rci->rc", second, second),
-            np.einsum("rci,rci->rc", first, second),
-            log_weight,
-        )
+        blocks = range(rest.shape[2])
+        pairs = [*((block, block) for block in blocks), *combinations(blocks, 2)]
+        inner = {
+            (one, other): np.einsum("rci,rci->rc", rest[:, :, one], rest[:, :, other])
+            for one, other in pairs
+        }
+        return cls(pattern, index, inner, log_weight)
 
     def squares(self, x):
-        """Squared distances of predictions at a covariate."""
-        return self.footpoint + x * x * self.vector + 2.0 * x * self.product
+        """Squared distances of predictions at covariates, a list of k numbers."""
+        places = [1.0, *x]
+        return sum(
+            (1.0 if one == other else 2.0) * places[one] * places[other] * product
+            for (one, other), product in self.inner.items()
+        )
 
     @property
     def offsets(self):
-        """The points (releases, chosen, 2, dim)."""
+        """The points (releases, chosen, 1 + k, dim)."""
         return self.pattern[self.index]
 
 

@@ -10,11 +10,19 @@ Attributes of stages are public.  ``budget`` is in the unit of the release: epsi
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from math import isqrt
 
 import numpy as np
 
 from geodp.errors import DataError
 from geodp.release.accounting import PURE, UNITS, choice_cost
+from geodp.release.coordinates import ClippingCoordinates
+from geodp.release.moments import (
+    moment_matrix,
+    number_of_covariates,
+    possible_moments,
+    product_indices,
+)
 from geodp.release.simulation import EVEN, Covariates
 
 
@@ -58,14 +66,14 @@ class PointsStage(Stage):
     clip : float
         Length at which residuals are clipped in the loss.
     radii : tuple of float, optional
-        Radii of the pattern about the state before, of footpoints and of shooting vectors.  A first
-        stage has none: its points fill the support.
+        Radii of the pattern about the state before, of footpoints and of each shooting vector.  A
+        first stage has none: its points fill the support.
     """
 
     epsilon: Fraction = Fraction(0)
     points: int = 0
     clip: float = 0.0
-    radii: tuple[float, float] | None = None
+    radii: tuple[float, ...] | None = None
 
     @classmethod
     def of(cls, epsilon, unit, points, clip, radii=None):
@@ -84,14 +92,15 @@ class PointsStage(Stage):
         self._refuse_unless_positive("clip")
         if self.radii is not None:
             radii = np.asarray(self.radii)
-            if radii.shape != (2,) or not np.all(np.isfinite(radii) & (radii > 0)):
-                raise DataError(f"a stage has radii {self.radii}: give two positive numbers")
+            if radii.ndim != 1 or not np.all(np.isfinite(radii) & (radii > 0)):
+                raise DataError(f"a stage has radii {self.radii}: give positive numbers")
 
     def describe(self):
         """The stage in words, for a release."""
         where = "of the support"
         if self.radii is not None:
-            where = f"within {self.radii[0]:.4g} and {self.radii[1]:.4g} of the state before"
+            radii = " and ".join(f"{each:.4g}" for each in self.radii)
+            where = f"within {radii} of the state before"
         return (
             f"exact choice among {self.points} public points {where} by losses clipped at "
             f"{self.clip:.4g}, {self.unit} {float(self.budget):.4g}"
@@ -113,7 +122,7 @@ class CountStage(Stage):
         return f"noisy number of subjects, {self.unit} {float(self.budget):.4g}"
 
 
-# Ratio of the noise scales of the sums of covariates and of their squares.
+# With one covariate: ratio of the noise scales of the sums of covariates and of their squares.
 MOMENT_RATIO = 4
 
 # Bounds of privacy loss, per scale of the noise of sums of covariates, for the replacement of one
@@ -121,26 +130,34 @@ MOMENT_RATIO = 4
 LAPLACE_MOMENTS = {2: Fraction(25, 16), 1: Fraction(3, 2)}
 GAUSSIAN_MOMENTS = {2: Fraction(13, 10), 1: Fraction(5, 4)}
 
-# Beta distributions that covariates may have, besides an even spread, which gets half the weight.
+# Beta distributions that covariates may have, besides the spread assumed, which gets half the
+# weight.
 SHAPES = (0.3, 0.6, 1.0, 2.0, 4.0, 8.0)
-EVEN_WEIGHT = 0.5
+ASSUMED_WEIGHT = 0.5
+
+# With several covariates: weights of squares and of products of two beside the covariates.
+SQUARES_WEIGHT, PRODUCTS = 2, 3
+
+# With several covariates, standard deviations of what is expected of distributions of covariates:
+# means of covariates, of their squares, and of products of two.
+EXPECTED = {"mean": 0.12, "square": 0.04, "product": 0.03}
 
 
-@lru_cache(maxsize=1)
-def _candidates():
-    """Moments (candidates, 2) of distributions of covariates, and their prior log weights."""
+@lru_cache(maxsize=2)
+def _candidates(expected):
+    """Moments (candidates, 2) of distributions of one covariate, and their prior log weights."""
     found = [Covariates.beta(a, b).moments for a in SHAPES for b in SHAPES if (a, b) != (1.0, 1.0)]
-    shares = np.full(len(found) + 1, (1.0 - EVEN_WEIGHT) / len(found))
-    shares[-1] = EVEN_WEIGHT
-    return np.array([*found, EVEN.moments]), np.log(shares)
+    shares = np.full(len(found) + 1, (1.0 - ASSUMED_WEIGHT) / len(found))
+    shares[-1] = ASSUMED_WEIGHT
+    return np.array([*found, expected]), np.log(shares)
 
 
 @dataclass(frozen=True)
 class MomentsStage(Stage):
-    """Release of the sums over subjects of the covariate and of its square."""
+    """Release of the sums over subjects of covariates and of their products."""
 
     def scale(self, changes):
-        """Scale of the noise of the sum of covariates: of a Laplace, or of a normal distribution.
+        """With one covariate: scale of the noise of its sum, of a Laplace or normal distribution.
 
         That of the sum of squares is `MOMENT_RATIO` times smaller.
         """
@@ -148,19 +165,49 @@ class MomentsStage(Stage):
             return float(LAPLACE_MOMENTS[changes] / self.budget)
         return float(np.sqrt(float(GAUSSIAN_MOMENTS[changes] / (2 * self.budget))))
 
-    def simulated_noise(self, rng, releases, changes):
-        """Noise (releases, 2) of both sums."""
-        draw = rng.laplace if self.unit == PURE else rng.normal
-        scale = self.scale(changes)
-        return draw(size=(releases, 2)) * [scale, scale / MOMENT_RATIO]
+    def deviations(self, changes, covariates):
+        """Standard deviations of the noise of the sums of several covariates and of products."""
+        change, weights = float(moments_change(covariates, changes)), moment_weights(covariates)
+        if self.unit == PURE:
+            # A Gamma length in a uniform direction.
+            length = np.sqrt(len(weights) + 1.0) * change / float(self.budget)
+        else:
+            length = change / np.sqrt(2.0 * float(self.budget))
+        return length / np.array(weights)
 
-    def moments(self, noisy, number, changes):
-        """Mean and mean square (*batch, 2) of covariates, given their noisy values.
+    def simulated_noise(self, rng, releases, changes, covariates=1):
+        """Noise (releases, k (k + 3) / 2) of all sums."""
+        if covariates == 1:
+            draw = rng.laplace if self.unit == PURE else rng.normal
+            scale = self.scale(changes)
+            return draw(size=(releases, 2)) * [scale, scale / MOMENT_RATIO]
+        deviations = self.deviations(changes, covariates)
+        noise = rng.normal(size=(releases, len(deviations)))
+        if self.unit == PURE:
+            number = len(deviations)
+            length = rng.gamma(number, size=(releases, 1)) / np.sqrt(number + 1.0)
+            noise *= length / np.linalg.norm(noise, axis=-1, keepdims=True)
+        return noise * deviations
 
-        They are means over a family of distributions, weighted by how well each agrees with what
-        was released, so that noise alone leaves the assumption of an even spread as it is.
+    def moments(self, noisy, number, changes, expected=EVEN.moments):
+        """Means (*batch, k (k + 3) / 2) of covariates and products, given their noisy values.
+
+        With one covariate they are means over a family of distributions, weighted by how well each
+        agrees with what was released, so that noise alone leaves the assumption of an even spread
+        as it is.  With more each is drawn to what is expected in proportion to its noise.
+
+        Parameters
+        ----------
+        noisy : ndarray, shape (*batch, k (k + 3) / 2)
+        number : float
+            Number of subjects.
+        changes : int
+        expected : ndarray, shape (k (k + 3) / 2,)
+            Moments of the distribution that was assumed.
         """
-        found, log_prior = _candidates()
+        if len(expected) != 2:
+            return self._drawn_to(noisy, number, changes, expected)
+        found, log_prior = _candidates(tuple(expected.tolist()))
         scale = self.scale(changes) / number * np.array([1.0, 1.0 / MOMENT_RATIO])
         # Clustered covariates may lie between members of the family.
         scale = np.hypot(scale, [0.02, 0.005])
@@ -171,14 +218,40 @@ class MomentsStage(Stage):
         weights /= np.sum(weights, axis=-1, keepdims=True)
         return weights @ found
 
+    def _drawn_to(self, noisy, number, changes, expected):
+        covariates = number_of_covariates(expected)
+        is_square = product_indices(covariates)[0] == product_indices(covariates)[1]
+        spread = np.concatenate(
+            [
+                np.full(covariates, EXPECTED["mean"]),
+                np.where(is_square, EXPECTED["square"], EXPECTED["product"]),
+            ]
+        )
+        noise = self.deviations(changes, covariates) / number
+        found = expected + spread**2 / (spread**2 + noise**2) * (noisy - expected)
+        return possible_moments(found)
+
     def describe(self):
         """The stage in words, for a release."""
         return f"noisy moments of the covariates, {self.unit} {float(self.budget):.4g}"
 
 
-# Gaussian noise: variances of the sums of a and of 2 b, in units of (changes tau)^2 / (2 rho).
-# Then 1 / 11/4 + 1 / 11/7 = 1, which makes the cost rho; the ratio is within 1e-3 of the best.
-GAUSSIAN_VARIANCES = Fraction(11, 4), Fraction(11, 7)
+def moments_change(covariates, changes):
+    """Length by which sums of several covariates and weighted products change, rounded up.
+
+    See `docs/certified.md`.
+    """
+    k = Fraction(covariates)
+    square = k / 4 + PRODUCTS**2 * k**2 / 32
+    if changes == 2:
+        square = 2 * square + Fraction(1, PRODUCTS**2)
+    return Fraction(isqrt(int(square * 4**20)) + 1, 2**20)
+
+
+def moment_weights(covariates):
+    """Weights, whole numbers, of k covariates and k (k + 1) / 2 products in that vector."""
+    first, second = product_indices(covariates)
+    return [1] * covariates + np.where(first == second, SQUARES_WEIGHT, PRODUCTS).tolist()
 
 
 @dataclass(frozen=True)
@@ -188,24 +261,24 @@ class NoisyStep(Stage):
     Attributes
     ----------
     clip : float
-        tau: the hull norm to which a subject's contribution is clipped.
+        tau: the norm to which a subject's contribution is clipped, in `ClippingCoordinates`.
     kept : float
         Part of a small error that is left in mean clipped contributions.
     prior : tuple of float
-        Mean squared errors of a coordinate of the footpoint and of the shooting vector before the
+        Mean squared errors of a coordinate of the footpoint and of each shooting vector before the
         step, as simulated from public assumptions.
     """
 
     clip: float = 0.0
     kept: float = 1.0
-    prior: tuple[float, float] = (1.0, 1.0)
+    prior: tuple[float, ...] = (1.0, 1.0)
 
     def __post_init__(self):
         super().__post_init__()
         self._refuse_unless_positive("clip")
         self._refuse_unless_positive("kept")
-        if np.shape(self.prior) != (2,) or not np.all(np.asarray(self.prior) > 0.0):
-            raise DataError(f"a stage has prior {self.prior}: give two positive numbers")
+        if np.ndim(self.prior) != 1 or not np.all(np.asarray(self.prior) > 0.0):
+            raise DataError(f"a stage has prior {self.prior}: give positive numbers")
 
     def describe(self):
         """The stage in words, for a release."""
@@ -215,59 +288,48 @@ class NoisyStep(Stage):
             f"{self.unit} {float(self.budget):.4g}"
         )
 
-    def noise_variances(self, changes, dim):
-        """Variances of a coordinate of the noise of the sums of a and of b."""
-        if self.unit == PURE:
-            # Gamma(d) lengths in uniform directions, at both ends.
-            end = (dim + 1) * (changes * self.clip / float(self.budget)) ** 2
-            return 2.0 * end, 0.5 * end
-        unit = (changes * self.clip) ** 2 / (2.0 * float(self.budget))
-        first, second = (float(each) for each in GAUSSIAN_VARIANCES)
-        return first * unit, 0.25 * second * unit
+    def noise_variances(self, changes, dim, covariates=1):
+        """Variances (1 + k,) of a coordinate of the noise of the sums of a and of each b_j."""
+        return ClippingCoordinates(covariates).noise_variances(
+            self.unit, changes * self.clip, float(self.budget), dim
+        )
 
     def simulated_noise(self, rng, shape, changes):
-        """Noise (releases, 2, dim) of the sums of a and b."""
-        normal = rng.normal(size=shape)
-        if self.unit != PURE:
-            return normal * np.sqrt(self.noise_variances(changes, shape[-1]))[:, None]
-        length = rng.gamma(shape[-1], changes * self.clip / float(self.budget), (*shape[:2], 1))
-        ends = normal * (length / np.linalg.norm(normal, axis=-1, keepdims=True))
-        return np.stack([ends[:, 0] + ends[:, 1], 0.5 * (ends[:, 0] - ends[:, 1])], axis=1)
+        """Noise of the shape (releases, 1 + k, dim) of the sums of a and of each b_j."""
+        return ClippingCoordinates(shape[1] - 1).simulated_noise(
+            rng, self.unit, changes * self.clip, float(self.budget), shape
+        )
 
-    def change(self, means, moments, number, changes, dim, covariance=None):
+    def change(self, means, moments, number, changes, covariance=None):
         """The step for noisy means of contributions: the best linear one, a Kalman filter's.
 
         Parameters
         ----------
-        means : ndarray, shape (*batch, 2, dim)
-        moments : ndarray, shape (*batch, 2)
-            Mean and mean square of the covariate.
+        means : ndarray, shape (*batch, 1 + k, dim)
+        moments : ndarray, shape (*batch, k (k + 3) / 2)
+            Means of the covariates and of their products; see `moment_matrix`.
         number : float
         changes : int
-        dim : int
-        covariance : ndarray, shape (*batch, 2, 2), optional
-            Of a coordinate of the errors of footpoint and shooting vector, after steps before.
+        covariance : ndarray, shape (*batch, 1 + k, 1 + k), optional
+            Of a coordinate of the errors of footpoint and shooting vectors, after steps before.
 
         Returns
         -------
-        change : ndarray, shape (*batch, 2, dim)
-        covariance : ndarray, shape (*batch, 2, 2)
+        change : ndarray, shape (*batch, 1 + k, dim)
+        covariance : ndarray, shape (*batch, 1 + k, 1 + k)
             After the step.
         """
-        mean, square = moments[..., 0], moments[..., 1]
-        one = np.ones_like(mean)
-        hessian = self.kept * np.stack(
-            [np.stack([one, mean], axis=-1), np.stack([mean, square], axis=-1)], axis=-2
-        )
+        blocks, dim = means.shape[-2:]
+        hessian = self.kept * moment_matrix(moments)
         prior = np.broadcast_to(np.diag(self.prior), hessian.shape)
         if covariance is not None:
             # With other covariates than simulated errors may shrink less than they did there.
-            missing = np.maximum(prior - covariance, 0.0) * np.eye(2)
+            missing = np.maximum(prior - covariance, 0.0) * np.eye(blocks)
             prior = covariance + missing
-        noise = np.diag(self.noise_variances(changes, dim)) / number**2
+        noise = np.diag(self.noise_variances(changes, dim, blocks - 1)) / number**2
         # P H (H P H + N)^-1
         spread = hessian @ prior @ hessian + noise
         gain = np.swapaxes(np.linalg.solve(spread, hessian @ prior), -1, -2)
-        left = np.eye(2) - gain @ hessian
+        left = np.eye(blocks) - gain @ hessian
         after = left @ prior @ np.swapaxes(left, -1, -2) + gain @ noise @ np.swapaxes(gain, -1, -2)
         return gain @ means, after

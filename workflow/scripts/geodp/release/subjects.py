@@ -1,6 +1,6 @@
 """Records grouped by subject, the unit of privacy, up to a public number of records each.
 
-Every record becomes a covariate from -1/2 to 1/2 and a point of the manifold, or nothing: no record
+Every record becomes covariates from -1/2 to 1/2 and a point of the manifold, or nothing: no record
 makes this raise, warn or change what becomes of others.  Of objects this is true as far as they
 leave the process alone: their conversion to numbers is code of their own.
 """
@@ -33,7 +33,7 @@ class SubjectRecords:
 
     Attributes
     ----------
-    covariates : ndarray, shape (subjects, records)
+    covariates : ndarray, shape (subjects, records, k)
         From -1/2 to 1/2.
     points : ndarray, shape (subjects, records, *point_shape)
         The public centre in place of those that are invalid or padding.
@@ -61,7 +61,7 @@ def subject_records(assumptions, covariates, points, subjects):
     Parameters
     ----------
     assumptions : Assumptions
-    covariates : array, shape (n,)
+    covariates : array, shape (n, k), or (n,) with one covariate; ``None`` without one
     points : array, shape (n, *point_shape)
     subjects : array, shape (n,), or "one record each"
         Whose each record is.  Records without a subject count as one subject's.
@@ -96,7 +96,7 @@ def subject_records(assumptions, covariates, points, subjects):
     kept = places < limit
     rows = owners[kept], places[kept]
     found = SubjectRecords(
-        covariates=np.zeros((many, limit)),
+        covariates=np.zeros((many, limit, assumptions.number_of_covariates)),
         points=np.broadcast_to(assumptions.centre, (many, limit, *manifold.point_shape)).copy(),
         valid=np.zeros((many, limit), dtype=bool),
         counts=np.bincount(owners[kept], minlength=many),
@@ -139,12 +139,13 @@ def _key(label):
 def mapped_records(assumptions, covariates, points):
     """Scaled covariates, points of the manifold, which records have both, and given covariates."""
     manifold = assumptions.manifold
-    given = x = _array(covariates, (), float)
     y = _array(points, manifold.point_shape, manifold.dtype)
+    given = x = _covariates(assumptions, covariates, len(y))
     if len(x) != len(y):
         raise DataError(f"{manifold.name}: give as many points as covariates")
     valid = assumptions.usable(x)
-    x = np.where(valid, assumptions.scaled(np.where(valid, x, assumptions.middle)), 0.0)
+    has = valid[:, None]
+    x = np.where(has, assumptions.scaled(np.where(has, x, assumptions.middles)), 0.0)
     lower = min(manifold.curvature_bounds[0], 0.0)
     farthest = FARTHEST if lower == 0.0 else FARTHEST_CURVED / np.sqrt(-lower)
     for start in range(0, len(y), CHUNK):
@@ -157,6 +158,20 @@ def mapped_records(assumptions, covariates, points):
         valid[some] &= usable & (away <= farthest)
         y[some] = np.where(manifold.expand(valid[some]), safe, assumptions.centre)
     return x, y, valid, given
+
+
+def _covariates(assumptions, values, number):
+    """Covariates (n, k) as they are given; NaN for those that are no numbers."""
+    columns = assumptions.number_of_covariates
+    if values is None:
+        if columns:
+            raise DataError(f"covariates are missing: give {columns} a record")
+        return np.empty((number, 0))
+    # One covariate a record may come as a column or without an axis of its own.
+    values = getattr(values, "to_numpy", lambda: values)()
+    flat = columns == 1 and np.ndim(values) < 2 if isinstance(values, np.ndarray) else columns == 1
+    found = _array(values, () if flat else (columns,), float)
+    return found[:, None] if flat else found
 
 
 def _array(values, shape, dtype):

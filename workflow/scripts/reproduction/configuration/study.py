@@ -394,18 +394,18 @@ class StudySettings(Section):
 
     def _check_certified(self, k, least_squares):
         """Check the public inputs of the certified mechanism, which may not come from the data."""
-        if k != 1 or not least_squares:
+        if not least_squares:
             raise refused(
-                ": certified is proved for one covariate and least squares: set covariates to 1 "
-                "and loss to squared_distance, or name another mechanism",
-                "model",
+                ": certified is for least squares: set it to squared_distance, or name another "
+                "mechanism",
+                "model.loss",
             )
         support = self.support
         if not isinstance(support.footpoint_centre, list | tuple):
             raise refused(
                 ": certified needs a public centre: give coordinates", "support.footpoint_centre"
             )
-        for key in ("footpoint_radius", "shooting_vector_length"):
+        for key in ("footpoint_radius", *(["shooting_vector_length"] if k else [])):
             if getattr(support, key) is None:
                 raise refused(
                     " is missing: certified needs a public limit: add it", f"support.{key}"

@@ -46,7 +46,7 @@ def tau_from_the_data():
     noisy_means = draw._noisy_means
 
     def by_data(assumptions, stage, records, state, number, bits):
-        steps = assumptions.manifold.expand(records.covariates) * state[1]
+        steps = assumptions.manifold.expand(records.covariates[..., 0]) * state[1]
         ends = assumptions.manifold.exp(np.broadcast_to(state[0], steps.shape), steps)
         away = assumptions.manifold.dist(ends, records.points)
         largest = max(float(np.max(away[records.valid], initial=0.0)), 1e-3)

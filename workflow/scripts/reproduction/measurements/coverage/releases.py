@@ -78,7 +78,9 @@ def _one_release(plan, errors, rng):
     p, v = state = run_plan(plan, records, generator_bits(rng)).state
     times = manifold.expand(PLACES)
     true, released = manifold.exp(start, times * velocity), manifold.exp(p, times * v)
-    return manifold.dist(released, true), band_radii(manifold, errors, state, PLACES)
+    return manifold.dist(released, true), band_radii(
+        manifold, errors, state, np.reshape(PLACES, (-1, 1))
+    )
 
 
 def measure(settings, space):

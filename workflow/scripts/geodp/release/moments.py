@@ -1,0 +1,59 @@
+"""Moments of covariates: means of x_1, ..., x_k and of the products x_i x_j, i <= j, row by row.
+
+Covariates are from -1/2 to 1/2.
+"""
+
+from math import isqrt
+
+import numpy as np
+
+# Least eigenvalue of the matrix of moments that is taken for possible.
+LEAST = 1e-3
+
+
+def number_of_covariates(moments):
+    """k, of moments (..., k (k + 3) / 2)."""
+    return (isqrt(9 + 8 * np.shape(moments)[-1]) - 3) // 2
+
+
+def product_indices(covariates):
+    """Indices i and j of the products, each (k (k + 1) / 2,)."""
+    return np.triu_indices(covariates)
+
+
+def moment_matrix(moments):
+    """Means of the products of all entries of (1, x_1, ..., x_k).
+
+    Parameters
+    ----------
+    moments : ndarray, shape (*batch, k (k + 3) / 2)
+
+    Returns
+    -------
+    ndarray, shape (*batch, 1 + k, 1 + k)
+    """
+    covariates = number_of_covariates(moments)
+    matrix = np.ones((*np.shape(moments)[:-1], 1 + covariates, 1 + covariates))
+    matrix[..., 0, 1:] = matrix[..., 1:, 0] = moments[..., :covariates]
+    first, second = product_indices(covariates)
+    products = moments[..., covariates:]
+    matrix[..., 1 + first, 1 + second] = matrix[..., 1 + second, 1 + first] = products
+    return matrix
+
+
+def matrix_moments(matrix):
+    """Inverse of `moment_matrix`."""
+    first, second = product_indices(matrix.shape[-1] - 1)
+    return np.concatenate([matrix[..., 0, 1:], matrix[..., 1 + first, 1 + second]], axis=-1)
+
+
+def possible_moments(moments):
+    """Moments near the given ones that covariates from -1/2 to 1/2 can have, or nearly."""
+    values, vectors = np.linalg.eigh(moment_matrix(moments))
+    values = np.maximum(values, LEAST)
+    matrix = (vectors * values[..., None, :]) @ np.swapaxes(vectors, -1, -2)
+    limits = np.full(matrix.shape[-1], 0.5)
+    limits[0] = 1.0
+    matrix = np.clip(matrix, -np.outer(limits, limits), np.outer(limits, limits))
+    matrix[..., 0, 0] = 1.0
+    return matrix_moments(matrix)
