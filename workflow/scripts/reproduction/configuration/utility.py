@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from geodp.release.settings import BudgetSettings
+from geodp.release.simulation import EVENLY, SQUARES
 from reproduction.configuration.manifold import ManifoldSettings
 from reproduction.configuration.plan import BallSettings
 from reproduction.configuration.section import (
@@ -155,6 +156,10 @@ class CoverageSpace(Section):
     )
     n: Count = Field(description="Number of subjects.")
     budget: Positive = Field(description="Budget of a release, epsilon.")
+    covariate_spread: list[Literal[tuple(SQUARES)]] = Field(  # type: ignore[valid-type]
+        default=[EVENLY],
+        description="How each covariate is spread over its range; an empty list for means.",
+    )
 
 
 class CoverageSettings(Section):

@@ -3,17 +3,20 @@
 import numpy as np
 import pandas as pd
 
+from geodp.models.geodesic import GeodesicModel
 from geodp.randomness import random_stream
 from geodp.release.accounting import PrivacyBudget
 from geodp.release.assumptions import Assumptions
 from geodp.release.bands import LEVELS, band_radii, simulated_errors
 from geodp.release.draw import run_plan
 from geodp.release.planning import plan_release
+from geodp.release.simulation import TWO_GROUPS
 from geodp.release.subjects import ONE_EACH, subject_records
 from geodp.samplers.integer_choice import generator_bits
 from reproduction.manifolds import study_manifold
 
-# Covariates of the predictions, over the whole of the range.
+# Range of covariates, and those of the predictions, over the whole of it.  Of several the first is
+# spread over its range, and others go from end to end.
 COVARIATE_RANGE = (-0.5, 0.5)
 PLACES = np.linspace(*COVARIATE_RANGE, 5)
 
@@ -29,12 +32,14 @@ def planned(settings, space, seed):
     seed : int
     """
     chosen = settings["spaces"][space]
-    manifold = study_manifold(chosen["manifold"])
+    manifold, spreads = study_manifold(chosen["manifold"]), tuple(chosen["covariate_spread"])
     assumptions = Assumptions(
         manifold,
         manifold.random_point(random_stream(seed, "coverage", space, "centre")),
-        **chosen["support"],
-        covariate_range=COVARIATE_RANGE,
+        footpoint_radius=chosen["support"]["footpoint_radius"],
+        shooting_vector_length=(chosen["support"]["shooting_vector_length"],) * len(spreads),
+        covariate_range=(COVARIATE_RANGE,) * len(spreads),
+        covariate_spread=spreads,
         residual_scale=chosen["residual_scale"],
         subjects=chosen["n"],
     )
@@ -43,7 +48,7 @@ def planned(settings, space, seed):
 
 
 def covered(plan, releases, rng):
-    """Distances of true predictions from released ones, and the radii of the bands there.
+    """Distances of true predictions from released ones and from fits, and the bands' radii there.
 
     True geodesics are as the planner assumes, of uniform directions and uniform lengths; data are
     as assumed, too.
@@ -56,7 +61,7 @@ def covered(plan, releases, rng):
 
     Returns
     -------
-    away : ndarray, shape (releases, places)
+    away, away_from_fit : ndarray, shape (releases, places)
     radii : ndarray, shape (releases, levels, places)
     """
     errors = simulated_errors(plan)
@@ -64,22 +69,44 @@ def covered(plan, releases, rng):
     return tuple(np.array(part) for part in zip(*found, strict=True))
 
 
+def places_of(covariates):
+    """Covariates (places, k) of the predictions."""
+    if not covariates:
+        return np.zeros((1, 0))
+    ends = np.where(np.arange(len(PLACES))[:, None] % (2 + np.arange(covariates)) == 0, -0.5, 0.5)
+    ends[:, 0] = PLACES
+    return ends
+
+
 def _one_release(plan, errors, rng):
     assumptions = plan.assumptions
     manifold, number = assumptions.manifold, assumptions.subjects
-    lengths = rng.random(2) * [assumptions.footpoint_radius, assumptions.shooting_vector_length]
+    covariates, places = (
+        assumptions.number_of_covariates,
+        places_of(assumptions.number_of_covariates),
+    )
+    lengths = rng.random(1 + covariates) * np.append(
+        assumptions.footpoint_radius, assumptions.shooting_vector_length
+    )
     start = manifold.random_direction(rng, assumptions.centre)
     start = manifold.exp(assumptions.centre, lengths[0] * start)
-    velocity = lengths[1] * manifold.random_direction(rng, start)
-    x = rng.uniform(*COVARIATE_RANGE, number)
-    means = manifold.exp(start, manifold.expand(x) * velocity)
+    vectors = [length * manifold.random_direction(rng, start) for length in lengths[1:]]
+    x = rng.uniform(*COVARIATE_RANGE, (number, covariates))
+    is_group = np.array(assumptions.spreads) == TWO_GROUPS
+    x = np.where(is_group, np.copysign(0.5, x), x)
+    means = manifold.ends(start, vectors, x)
     noise = assumptions.residual_scale * manifold.random_tangent(rng, means)
-    records = subject_records(assumptions, x, manifold.exp(means, noise), ONE_EACH)
-    p, v = state = run_plan(plan, records, generator_bits(rng)).state
-    times = manifold.expand(PLACES)
-    true, released = manifold.exp(start, times * velocity), manifold.exp(p, times * v)
-    return manifold.dist(released, true), band_radii(
-        manifold, errors, state, np.reshape(PLACES, (-1, 1))
+    points = manifold.exp(means, noise)
+    records = subject_records(assumptions, x, points, ONE_EACH)
+    state = run_plan(plan, records, generator_bits(rng)).state
+    true, released = (
+        manifold.ends(p, vs, places) for p, vs in ((start, vectors), (state[0], state[1:]))
+    )
+    fitted = GeodesicModel(manifold, covariates).fit(x, points).predict(places)
+    return (
+        manifold.dist(released, true),
+        manifold.dist(fitted, true),
+        band_radii(manifold, errors, state, places),
     )
 
 
@@ -95,22 +122,27 @@ def measure(settings, space):
     chosen, seed = settings["coverage"], settings["seed"]
     plan = planned(chosen, space, seed)
     rng = random_stream(seed, "coverage", space, "releases")
-    away, radii = covered(plan, chosen["releases"], rng)
+    away, away_from_fit, radii = covered(plan, chosen["releases"], rng)
+    places = places_of(plan.assumptions.number_of_covariates)
     rows = [
         {
             "space": space,
             "dimension": plan.assumptions.manifold.dim,
+            "number_of_covariates": plan.assumptions.number_of_covariates,
             "n": plan.assumptions.subjects,
             "budget": float(plan.budget.amount),
-            "covariate": place,
+            "place": at + 1,
+            "covariates": " ".join(f"{each:g}" for each in place),
             "level": level,
             "coverage": np.mean(away[:, at] <= radii[:, index, at]),
             "error": np.sqrt(np.mean(away[:, at] ** 2)),
+            "error_without_privacy": np.sqrt(np.mean(away_from_fit[:, at] ** 2)),
+            "predicted_error": plan.error,
             "radius": np.mean(radii[:, index, at]),
             "releases": chosen["releases"],
             "stages": "; ".join(stage.describe() for stage in plan.stages),
         }
         for index, level in enumerate(LEVELS)
-        for at, place in enumerate(PLACES)
+        for at, place in enumerate(places)
     ]
     return (pd.DataFrame(rows),)

@@ -18,23 +18,30 @@ def page(table):
     missed = 100.0 * (table["coverage"] - table["level"])
     worst = table.loc[missed.abs().idxmax()]
     verdict = "which is" if missed.abs().max() <= AIM else "**which is not**"
-    levels, places = (sorted(table[key].unique()) for key in ("level", "covariate"))
+    levels = sorted(table["level"].unique())
     chance = 100.0 * np.sqrt(table["level"] * (1.0 - table["level"]) / table["releases"]).max()
-    heads = [f"{100 * level:g} % at {place:g}" for level in levels for place in places]
+    heads = [f"{100 * level:g} %" for level in levels]
+    errors = ["error", "without privacy", "as planned"]
     lines = [
         "# How often bands hold the true prediction",
         "",
-        f"Of {table['releases'].min():,} simulated releases or more on each space, in per cent, by "
-        "covariate from -1/2 to 1/2. The largest miss is "
-        f"{missed[worst.name]:+.1f} points ({worst['space']}, {100 * worst['level']:g} % at "
-        f"{worst['covariate']:g}), {verdict} within {AIM} points. By chance alone a number has a "
-        f"standard error of up to {chance:.1f} points.",
+        f"Of {table['releases'].min():,} simulated releases or more on each space, in per cent, "
+        "lowest to highest of predictions over the range of the covariates. The largest miss is "
+        f"{missed[worst.name]:+.1f} points ({worst['space']}, {100 * worst['level']:g} % at place "
+        f"{worst['place']}), {verdict} within {AIM} points. By chance alone a number has a "
+        f"standard error of up to {chance:.1f} points. Errors are root mean squares over places.",
         "",
-        "| " + " | ".join(["space", "n", "budget", *heads]) + " |",
-        "| " + " | ".join(["---"] * (3 + len(heads))) + " |",
+        "| " + " | ".join(["space", "covariates", "n", "budget", *heads, *errors]) + " |",
+        "| " + " | ".join(["---"] * (4 + len(heads) + len(errors))) + " |",
     ]
-    for (space, n, budget), part in table.groupby(["space", "n", "budget"], sort=False):
-        shares = part.sort_values(["level", "covariate"])["coverage"]
-        cells = [space, f"{n}", f"{budget:g}", *(f"{100 * share:.1f}" for share in shares)]
+    keys = ["space", "number_of_covariates", "n", "budget"]
+    for (space, covariates, n, budget), part in table.groupby(keys, sort=False):
+        shares = [100.0 * part.loc[part["level"] == level, "coverage"] for level in levels]
+        found = [np.sqrt(np.mean(part[key] ** 2)) for key in ("error", "error_without_privacy")]
+        cells = [
+            *(space, f"{covariates}", f"{n}", f"{budget:g}"),
+            *(f"{each.min():.1f} to {each.max():.1f}" for each in shares),
+            *(f"{each:.2g}" for each in (*found, part["predicted_error"].iloc[0])),
+        ]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join([*lines, ""])
