@@ -190,15 +190,28 @@ def test_coverage(measured, monkeypatch):
     made = summarised("coverage", tables=tables)
     assert sorted(made["csv"]["level"].unique()) == [0.9, 0.95]
     assert made["csv"]["coverage"].isin([0.0, 1 / 3, 2 / 3, 1.0]).all()
-    assert "| R^3 | 500 | 3 |" in made["text"]
+    assert "| R^3 | 1 | 500 | 3 |" in made["text"]
+
+
+@pytest.mark.parametrize(("space", "places"), [("S^2, mean", 1), ("SPD(2), three covariates", 5)])
+def test_coverage_without_a_covariate_and_with_three(space, places, measured, monkeypatch):
+    monkeypatch.setattr(bands, "SIMULATED", 20)
+    tables = measured("coverage.releases", settings=UTILITY, space=space)
+    found = summarised("coverage", tables=tables)["csv"]
+    assert len(found) == 2 * places
+    assert found["covariates"].nunique() == places
+    assert (found["error"] < 0.1).all()
+    assert (found["error_without_privacy"] < found["error"].max()).all()
 
 
 def test_coverage_says_whether_it_is_as_wanted():
-    row = {"space": "S^2", "n": 9, "budget": 1.0, "covariate": 0.0, "releases": 1000}
+    row = {"space": "S^2", "n": 9, "budget": 1.0, "place": 1, "releases": 1000}
+    row |= {"number_of_covariates": 1, "error": 1.0, "error_without_privacy": 1.0}
+    row["predicted_error"] = 1.0
     table = pd.DataFrame([row | {"level": level, "coverage": level} for level in (0.9, 0.95)])
     assert "which is within 1.5 points" in summary.page(table)
     table["coverage"] -= [0.016, 0.0]
-    assert "-1.6 points (S^2, 90 % at 0), **which is not** within 1.5" in summary.page(table)
+    assert "-1.6 points (S^2, 90 % at place 1), **which is not** within 1.5" in summary.page(table)
 
 
 def test_aims(measured, monkeypatch, tmp_path):
