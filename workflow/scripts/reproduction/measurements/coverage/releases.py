@@ -81,10 +81,8 @@ def places_of(covariates):
 def _one_release(plan, errors, rng):
     assumptions = plan.assumptions
     manifold, number = assumptions.manifold, assumptions.subjects
-    covariates, places = (
-        assumptions.number_of_covariates,
-        places_of(assumptions.number_of_covariates),
-    )
+    covariates = assumptions.number_of_covariates
+    places = places_of(covariates)
     lengths = rng.random(1 + covariates) * np.append(
         assumptions.footpoint_radius, assumptions.shooting_vector_length
     )
@@ -132,7 +130,7 @@ def measure(settings, space):
             "n": plan.assumptions.subjects,
             "budget": float(plan.budget.amount),
             "place": at + 1,
-            "covariates": " ".join(f"{each:g}" for each in place),
+            "covariates": " ".join(f"{each:g}" for each in place) or "none",
             "level": level,
             "coverage": np.mean(away[:, at] <= radii[:, index, at]),
             "error": np.sqrt(np.mean(away[:, at] ** 2)),
