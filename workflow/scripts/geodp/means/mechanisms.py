@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.optimize import brentq
 
 from geodp.errors import DataError
 from geodp.manifolds.spd import SPD
+from geodp.means.certified import MeanScore, draw_certified_means
+from geodp.means.gaussian import gaussian_deviation, wrapped_gaussian_deviation
 from geodp.means.kng import draw_kng_means
 from geodp.means.sensitivity import empirical_sensitivity
 from geodp.mechanisms.base import FALSE, NONE, PROVED
@@ -20,7 +21,6 @@ from geodp.models.geodesic import GeodesicModel
 from geodp.models.losses import Huber
 from geodp.models.sensitivity import convexity, mean_sensitivity
 from geodp.randomness import random_directions
-from geodp.release.accounting import epsilon_of_rho
 from geodp.samplers.riemannian_laplace import draw_laplace
 
 # How far from one the norm of a point of the sphere may be, by rounding.
@@ -28,6 +28,9 @@ ON_THE_SPHERE = 1e-12
 
 # Of approximate privacy.
 DELTA = 1e-6
+
+# Mechanisms that have a budget where no curvature is positive.
+WRAPPED = ("wrapped_laplace", "wrapped_gaussian")
 
 # Share of the budget of the first of two steps, which only has to find the neighbourhood.
 FIRST_SHARE = 0.1
@@ -107,15 +110,15 @@ class MeanMechanism:
     status: Any
 
 
-MECHANISMS: dict[str, MeanMechanism] = {}
+MEAN_MECHANISMS: dict[str, MeanMechanism] = {}
 
 
 def mechanism(status):
-    """Decorator that adds a function to `MECHANISMS`."""
+    """Decorator that adds a function to `MEAN_MECHANISMS`."""
 
     def register(function):
         known = status if callable(status) else lambda manifold: status
-        MECHANISMS[function.__name__] = MeanMechanism(function, known)
+        MEAN_MECHANISMS[function.__name__] = MeanMechanism(function, known)
         return function
 
     return register
@@ -283,9 +286,8 @@ def tangent_laplace(rng, problem, budget):
 @mechanism(PROVED)
 def tangent_gaussian(rng, problem, budget):
     """The same mean with Gaussian noise, for a budget and `DELTA`; see `tangent_laplace`."""
-    rho = brentq(lambda rho: epsilon_of_rho(rho, DELTA) - budget, 1e-9 * budget, budget)
-    deviation = 2.0 * problem.radius / (problem.number * np.sqrt(2.0 * rho))
     manifold = problem.manifold
+    deviation = gaussian_deviation(2.0 * problem.radius / problem.number, budget, DELTA)
     base, step = mean_of_logs(problem, problem.centre, problem.radius)
     return manifold.exp(base, step + deviation * manifold.random_tangent(rng, base))
 
@@ -361,3 +363,44 @@ def wrapped_laplace(rng, problem, budget):
         )
     noise = _euclidean_laplace(rng, (len(problem.mean), manifold.dim), 1.0 / rate)
     return manifold.exp(problem.mean, manifold.tangent(problem.mean, noise))
+
+
+@mechanism(_wrapped_status)
+def wrapped_gaussian(rng, problem, budget):
+    """Gaussian noise in the tangent space at the mean, carried by the exponential map.
+
+    For a budget and `DELTA`; its deviation is that of `geodp.means.gaussian`.
+    """
+    manifold = problem.manifold
+    _wrapped_status(manifold)
+    sensitivity = mean_sensitivity(problem.model, problem.number, problem.radius)
+    deviation = wrapped_gaussian_deviation(manifold, sensitivity, budget, DELTA)
+    return manifold.exp(problem.mean, deviation * manifold.random_tangent(rng, problem.mean))
+
+
+def mean_score(radius):
+    """The score of `certified_distribution` for a ball: all its numbers are public.
+
+    Logarithms are clipped to the radius.  Losses are those within the ball's diameter, over its
+    square; a quarter is the largest that the loss of data in the ball can be at their mean, so that
+    near it the score is the gradient's.
+    """
+    return MeanScore(clip=radius, loss_scale=2.0 * radius, offset=0.25)
+
+
+@mechanism(PROVED)
+def certified_distribution(rng, problem, budget):
+    """The certified distribution without a covariate, on the ball; see `geodp.means.certified`.
+
+    Nothing is assumed of the data.
+    """
+    return draw_certified_means(
+        rng,
+        problem.manifold,
+        problem.points,
+        problem.mean,
+        mean_score(problem.radius),
+        budget,
+        problem.centre,
+        problem.radius,
+    )[0]

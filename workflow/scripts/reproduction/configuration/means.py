@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field, model_validator
 
-from geodp.means.mechanisms import MECHANISMS
+from geodp.means.mechanisms import MEAN_MECHANISMS, WRAPPED
 from geodp.means.samples import SAMPLES
 from reproduction.configuration.manifold import ManifoldSettings
 from reproduction.configuration.section import (
@@ -47,7 +47,7 @@ class MeansSpace(Section):
         "points at uniform distances from the pole."
     )
     radius: Positive = Field(description="Radius of the public ball that holds the data.")
-    mechanisms: some(Literal[tuple(MECHANISMS)]) = Field(
+    mechanisms: some(Literal[tuple(MEAN_MECHANISMS)]) = Field(
         description="Mechanisms, in this order; `laplace` is what the others are compared with."
     )
 
@@ -59,8 +59,9 @@ class MeansSpace(Section):
             raise refused(f": {self.data} data lie on {wanted}: give that", "manifold")
         if "laplace" not in self.mechanisms:
             raise refused(": laplace is missing: add it", "mechanisms")
-        if name == "sphere" and "wrapped_laplace" in self.mechanisms:
-            raise refused(": wrapped_laplace has no budget on a sphere: remove it", "mechanisms")
+        for wrapped in WRAPPED:
+            if name == "sphere" and wrapped in self.mechanisms:
+                raise refused(f": {wrapped} has no budget on a sphere: remove it", "mechanisms")
         # Up to here the Hessian of the energy has a lower bound on the support.
         if name == "sphere" and self.radius >= np.pi / 6:
             raise refused(f": {self.radius:g} is too large: give less than pi/6", "radius")

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from geodp.means.mechanisms import MECHANISMS, embed, fitted, is_outside
+from geodp.means.mechanisms import MEAN_MECHANISMS, embed, fitted, is_outside
 from geodp.means.samples import SAMPLES, pole
 from geodp.randomness import random_stream
 from reproduction.manifolds import study_manifold
@@ -34,7 +34,7 @@ def measure(settings, space, sizes):
         )
         problem = fitted(manifold, pole(manifold), chosen["radius"], points)
         for name in chosen["mechanisms"]:
-            mechanism = MECHANISMS[name]
+            mechanism = MEAN_MECHANISMS[name]
             drawn = mechanism.draw(random_stream(*streams, name), problem, budget)
             away = embed(manifold, drawn) - embed(manifold, problem.mean)
             parts.append(

@@ -18,9 +18,11 @@ NAMES = {
     "laplace": "Laplace, proved scale",
     "ambient_laplace": "Laplace in the ambient space",
     "kng": "K-norm gradient, as published",
+    "certified_distribution": "certified distribution",
     "wrapped_laplace": "wrapped Laplace",
+    "wrapped_gaussian": "wrapped Gaussian, delta = 1e-6",
     "tangent_laplace": "Laplace in the tangent space at the centre",
-    "tangent_gaussian": "Gaussian noise there, delta = 1e-6",
+    "tangent_gaussian": "Gaussian in the tangent space, delta = 1e-6",
     "private_steps": "two private steps",
 }
 
@@ -287,6 +289,8 @@ MORE_CURVES = (
     ("#7a7a7a", "v", ":"),
     ("#3d7a4e", "P", (0, (6, 2))),
     ("#8c3b78", "x", (0, (3, 2))),
+    ("#111111", "1", "-"),
+    ("#9c6a1c", "2", (0, (1, 1))),
 )
 
 # By name: the function, and the tables that it takes.

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from geodp.manifolds.kendall import KendallPlanarShapes
-from geodp.means.mechanisms import MECHANISMS, fitted
+from geodp.means.mechanisms import MEAN_MECHANISMS, fitted
 from geodp.means.medians import contaminated, private_median
 from geodp.means.samples import pole
 from geodp.models.geodesic import GeodesicModel
@@ -39,7 +39,7 @@ def measure(settings, space):
         names = (*streams, f"{share:g}")
         points = contaminated(random_stream(*names, "data"), manifold, centre, radius, shape, share)
         problem = fitted(manifold, told, 1.1 * radius, points)
-        steps = MECHANISMS["private_steps"].draw
+        steps = MEAN_MECHANISMS["private_steps"].draw
         found = {
             "mean": problem.mean,
             "median": GeodesicModel(manifold, 0, Distance()).fit(None, points).footpoint,

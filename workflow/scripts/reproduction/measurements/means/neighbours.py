@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from geodp.means.losses import realised_losses
-from geodp.means.mechanisms import MECHANISMS, ambient_radius, embed
+from geodp.means.mechanisms import MEAN_MECHANISMS, ambient_radius, embed
 from geodp.means.samples import SAMPLES, pole
 from geodp.means.sensitivity import moved_means
 from geodp.models.geodesic import GeodesicModel
@@ -47,7 +47,7 @@ def measure(settings, space):
             "space": space,
             "manifold": manifold.name,
             "mechanism": name,
-            "guarantee": MECHANISMS[name].status(manifold),
+            "guarantee": MEAN_MECHANISMS[name].status(manifold),
             "n": number,
             "budget": budget,
             "loss": loss,

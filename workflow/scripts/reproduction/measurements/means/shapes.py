@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from geodp.data.stand_in import simulate_outlines
-from geodp.means.mechanisms import MECHANISMS, MeanProblem, landmarkwise_laplace, laplace_scale
+from geodp.means.mechanisms import MEAN_MECHANISMS, MeanProblem, landmarkwise_laplace, laplace_scale
 from geodp.mechanisms.base import NONE, PublicSettings
 from geodp.mechanisms.kng_as_published import KNGAsPublished
 from geodp.models.geodesic import GeodesicModel
@@ -64,7 +64,9 @@ def _drawn(settings, space, problem, fit):
         DISPLACEMENT * problem.radius * manifold.random_direction(rng, problem.mean[0]),
     )
     public_ball = replace(problem, centre=centre, radius=WIDER * problem.radius)
-    each = [MECHANISMS["private_steps"].draw(rng, public_ball, budget)[0] for _ in range(draws)]
+    each = [
+        MEAN_MECHANISMS["private_steps"].draw(rng, public_ball, budget)[0] for _ in range(draws)
+    ]
     yield "private_steps", NONE, np.stack(each)
 
 
