@@ -13,15 +13,17 @@ from scipy import stats
 from geodp.audit.disc import Disc
 from geodp.errors import DataError
 from geodp.manifolds.registry import make_manifold
-from geodp.means import mechanisms, medians
+from geodp.means import chains, mechanisms, medians
 from geodp.means.certified import MeanScore, draw_certified_means
 from geodp.means.chains import (
     ACCEPTED,
     CORRECT,
     FIXED_AXIS,
-    VARIANTS,
+    FIXED_ENTRIES,
     WalkLengths,
     loss_of_counting_accepted,
+    loss_of_walk,
+    variants,
     walk_draws,
 )
 from geodp.means.gaussian import (
@@ -55,6 +57,7 @@ from geodp.models.sensitivity import mean_sensitivity
 from geodp.samplers.riemannian_laplace import draw_laplace
 from reproduction.claims.measures import MEASURES
 from reproduction.configuration import ConfigurationError, validate
+from reproduction.measurements.means import audit
 
 FALSE_ALARM = 6e-5
 CONFIG = Path(__file__).parents[2] / "config"
@@ -600,12 +603,86 @@ def test_walks_reach_what_they_aim_at_and_mistakes_do_not(scale, rng):
         variant: mean(
             walk_draws(rng, SPHERE, footpoint, np.array([[scale]]), variant, LENGTHS)[:, 0]
         )
-        for variant in VARIANTS
+        for variant in variants(SPHERE)
     }
     z = {name: (value - expected) / np.hypot(error, own) for name, (value, own) in found.items()}
     assert abs(z[CORRECT]) < stats.norm.isf(FALSE_ALARM / 2)
     assert abs(z[ACCEPTED]) > 4.0
     assert abs(z[FIXED_AXIS]) > 4.0 or scale < 0.1
+
+
+def test_a_walk_across_the_axis_never_leaves_the_half_about_its_footpoint(rng):
+    # So that half a turn apart no point has a positive density for both.
+    footpoint, lengths = pole(SPHERE), WalkLengths(chains=500, burn_in=300, jump=1, draws=1)
+    scale = np.array([[0.5]])
+    found = {
+        variant: walk_draws(rng, SPHERE, footpoint, scale, variant, lengths)[..., -1]
+        for variant in (CORRECT, FIXED_AXIS)
+    }
+    assert np.min(found[FIXED_AXIS]) >= 0.0 > np.min(found[CORRECT])
+    assert loss_of_walk(rng, SPHERE, 0.1, FIXED_AXIS) == np.inf
+
+
+def test_steps_on_matrices_follow_geodesics(rng):
+    start, other = SPD.random_point(rng, (200,)), SPD.random_point(rng)
+    fixed = chains._propose_matrix(np.random.default_rng(3), start, 0.7, True)
+    u, v, w = 0.7 * np.random.default_rng(3).uniform(-0.5, 0.5, (3, 200))
+    steps = np.stack([u, v, v, w], axis=-1).reshape(200, 2, 2)
+    assert np.allclose(fixed, SPD.exp(start, steps), rtol=1e-10)
+    assert np.allclose(chains._distance(SPD, other, fixed), SPD.dist(other, fixed), rtol=1e-7)
+    # The others are uniform in a ball of the metric, wherever they start.
+    start = np.repeat(start[:5], 4000, axis=0)
+    free = SPD.log(start, chains._propose_matrix(rng, start, 0.7, False))
+    coordinates = SPD.coordinates(start, free) / 0.7
+    length = np.linalg.norm(coordinates, axis=-1)
+    assert stats.kstest(length**3, "uniform").pvalue > FALSE_ALARM
+    for axis in range(3):
+        # A coordinate of a uniform direction is uniform.
+        share = coordinates[:, axis] / length
+        assert stats.kstest(share, stats.uniform(-1.0, 2.0).cdf).pvalue > FALSE_ALARM
+
+
+def test_walks_on_matrices_reach_what_they_aim_at_and_steps_of_entries_drift(rng):
+    scale = 0.05
+    lengths = WalkLengths(chains=3000, burn_in=500, jump=100, draws=5)
+    draws = {
+        name: walk_draws(rng, SPD, np.eye(2), np.array([[scale]]), name, lengths)[:, 0]
+        for name in variants(SPD)
+    }
+
+    def z(values, expected):
+        each = np.mean(values, axis=0)
+        return (np.mean(each) - expected) / (np.std(each) / np.sqrt(len(each)))
+
+    exact = draw_laplace(rng, SPD, np.tile(np.eye(2), (200_000, 1, 1)), scale)
+    away = np.mean(SPD.dist(np.eye(2), exact))
+    far = {name: z(SPD.dist(np.eye(2), points), away) for name, points in draws.items()}
+    assert abs(far[CORRECT]) < 4.0
+    assert min(far[ACCEPTED], far[FIXED_ENTRIES]) > 4.0
+    log_det = {name: np.linalg.slogdet(points)[1] for name, points in draws.items()}
+    assert abs(z(log_det[CORRECT], 0.0)) < 4.0
+    # To first order: the slope that makes the loss, times the variance in its direction.
+    slope = (loss_of_walk(rng, SPD, scale, FIXED_ENTRIES) - 1.0) / scale
+    drift = np.sqrt(2.0) * slope * 4.0 * scale**2
+    assert np.mean(log_det[FIXED_ENTRIES]) == pytest.approx(drift, rel=0.15)
+    assert loss_of_walk(rng, SPD, 0.25, FIXED_ENTRIES) == np.inf
+
+
+def test_bounds_from_draws_keep_below_the_losses_that_are_known():
+    settings = yaml.safe_load((CONFIG / "means.yaml").read_text())
+    settings["audit"] |= {"draws": 4000, "walks": 4000, "steps": 300}
+    [table] = audit.measure(settings, "S^2")
+    table = table.set_index("mechanism")
+    known = table["known_loss"].fillna(1.0)
+    assert np.all(table["bound"] <= known)
+    # Draws far from one of the means are next to impossible from the other.
+    assert table.loc[FIXED_AXIS, "bound"].max() > 1.0
+    assert table.loc["kng", "bound"].max() > 0.4
+    assert set(table.loc[[CORRECT, "ambient_laplace", "kng"], "known_loss"].round(2)) == {
+        1.0,
+        1.04,
+        0.96,
+    }
 
 
 def test_counting_accepted_steps_costs_accuracy_and_no_budget():
@@ -673,7 +750,8 @@ def test_intervals_of_measures_hold_their_number():
         (("spaces", "spd2"), "SPD(2)", "a folder no name of its own: rename it"),
         (("shapes", "spaces", "figures"), "rats", "a folder no name of its own: rename it"),
         (("shapes", "spaces", "rats", "n"), 5, "rats have no number: remove it"),
-        (("walks", "manifold", "name"), "spd", "spd is no sphere"),
+        (("walks", "spaces", "SPD(2)", "manifold", "size"), 3, "SPD matrices of size 2"),
+        (("audit", "n"), {"S^2": 3}, "give one for each of SPD(2), S^2"),
         (("medians", "spaces", "S^2", "manifold", "name"), "euclidean", "has no data here"),
     ],
 )

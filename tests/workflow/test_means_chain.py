@@ -16,7 +16,10 @@ def tiny(settings):
     settings["shapes"]["draws"] = 4
     settings["shapes"]["spaces"]["outlines"]["n"] = 30
     settings["medians"] |= {"n": 20, "replicates": 3, "outliers": [0.0, 0.4]}
-    settings["walks"] |= {"scales": [0.05, 0.5], "chains": 4, "burn_in": 20, "jump": 5, "draws": 2}
+    settings["walks"]["scales"] = [0.05, 0.5]
+    for space in settings["walks"]["spaces"].values():
+        space |= {"chains": 4, "burn_in": 20, "jump": 5, "draws": 2}
+    settings["audit"] |= {"draws": 1000, "walks": 1000, "steps": 20}
     return settings
 
 
@@ -41,10 +44,14 @@ def test_tables_have_a_row_a_mechanism_size_and_data_set(folder):
         table = pd.read_csv(folder / space / "errors.csv")
         assert len(table) == mechanisms * 7 * 6
         assert np.all(np.isfinite(table["distance"]) & (table["distance"] > 0.0))
+        bounds = pd.read_csv(folder / space / "audit.csv")
+        assert len(bounds) == 2 * (mechanisms + 3)
+        assert np.all(np.isfinite(bounds["bound"]) & (bounds["bound"] >= 0.0))
 
 
 def test_every_figure_is_there(folder):
-    for name in ("laplace_means", "sensitivities", "kng_means", "mean_shapes", "walks", "medians"):
+    names = ("laplace_means", "sensitivities", "kng_means", "audit", "mean_shapes")
+    for name in (*names, "walks", "medians"):
         for suffix in ("pdf", "svg", "png", "csv"):
             assert (folder / "figures" / f"{name}.{suffix}").stat().st_size
     for log in (folder / "logs").iterdir():

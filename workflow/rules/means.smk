@@ -60,14 +60,32 @@ use rule means_draws as means_shapes with:
 
 use rule means_draws as means_walks with:
     output:
-        f"{MEANS_RESULTS}/walks.csv",
+        f"{MEANS_RESULTS}/{{space}}/walks.csv",
     log:
-        f"{MEANS_RESULTS}/logs/walks.log",
+        f"{MEANS_RESULTS}/logs/walks_{{space}}.log",
     params:
         **measurement("means.walks"),
-        arguments=lambda wildcards: {"settings": part_of("means", "seed", "walks")},
+        arguments=lambda wildcards: {
+            "settings": part_of("means", "seed", "walks"),
+            "space": space_named("means", wildcards, "walks"),
+        },
     message:
-        "means: walks against exact draws"
+        "means: walks against exact draws on {wildcards.space}"
+
+
+use rule means_draws as means_audit with:
+    output:
+        f"{MEANS_RESULTS}/{{space}}/audit.csv",
+    log:
+        f"{MEANS_RESULTS}/logs/audit_{{space}}.log",
+    params:
+        **measurement("means.audit"),
+        arguments=lambda wildcards: {
+            "settings": part_of("means", "seed", "budget", "spaces", "audit"),
+            "space": space_named("means", wildcards),
+        },
+    message:
+        "means: draws for neighbours on {wildcards.space}"
 
 
 use rule means_draws as means_medians with:
@@ -111,13 +129,10 @@ use rule means_errors as means_figure with:
     input:
         errors=lambda wildcards: means_tables("errors"),
         neighbours=lambda wildcards: means_tables("neighbours"),
-        walks=f"{MEANS_RESULTS}/walks.csv",
-        medians=lambda wildcards: [
-            f"{MEANS_RESULTS}/{space}/medians.csv" for space in spaces_by_file("means", "medians")
-        ],
-        landmarks=lambda wildcards: [
-            f"{MEANS_RESULTS}/{space}/landmarks.csv" for space in spaces_by_file("means", "shapes")
-        ],
+        audit=lambda wildcards: means_tables("audit"),
+        walks=lambda wildcards: means_tables("walks", "walks"),
+        medians=lambda wildcards: means_tables("medians", "medians"),
+        landmarks=lambda wildcards: means_tables("landmarks", "shapes"),
     output:
         csv=f"{MEANS_RESULTS}/figures/{{figure}}.csv",
         pdf=f"{MEANS_RESULTS}/figures/{{figure}}.pdf",

@@ -188,7 +188,15 @@ MEANS_PAPERS = {
     "Reimherr, Bharath and Soto": "reimherr_bharath_soto_claims",
     "Soto et al.": "soto_claims",
 }
-MEANS_FIGURES = ("laplace_means", "sensitivities", "kng_means", "mean_shapes", "walks", "medians")
+MEANS_FIGURES = (
+    "laplace_means",
+    "sensitivities",
+    "kng_means",
+    "audit",
+    "mean_shapes",
+    "walks",
+    "medians",
+)
 # Jobs of a space: sizes are dealt out among them.
 MEANS_JOBS = 4
 
@@ -212,9 +220,9 @@ def polar_space():
     return found
 
 
-def means_tables(name):
-    """Tables of all spaces."""
-    return [f"{MEANS_RESULTS}/{space}/{name}.csv" for space in spaces_by_file("means")]
+def means_tables(name, *part):
+    """Tables of all spaces, or of those of a part of the settings."""
+    return [f"{MEANS_RESULTS}/{space}/{name}.csv" for space in spaces_by_file("means", *part)]
 
 
 def means_claimed():

@@ -38,7 +38,7 @@ SEGMENTS, EVERY, STRETCH = 256, 16, 6.0
 STEPS = 8
 
 # Most proposals for a draw, on average of all data sets.
-MOST_PROPOSALS = 20_000
+MOST_PROPOSALS = 2_000
 
 # A score is known to this, by rounding.
 ROUNDING = 1e-7

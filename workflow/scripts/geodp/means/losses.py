@@ -51,20 +51,25 @@ def neighbours(manifold, centre, radius, number):
     return tuple(both)
 
 
-def realised_losses(manifold, centre, radius, number, budget):
-    """Largest losses found, by mechanism.
+def problems_of_neighbours(manifold, centre, radius, number):
+    """The same as problems, fitted."""
+    return [
+        fitted(manifold, centre, radius, points)
+        for points in neighbours(manifold, centre, radius, number)
+    ]
+
+
+def losses_by_form(problems, budget):
+    """Losses of neighbours of each form, by mechanism.
 
     The Laplace mechanisms' is the distance of the means over the scale, which is attained far away;
     that of the K-norm gradient mechanism is computed by quadrature on the sphere S^2.
 
     Returns
     -------
-    dict of float
+    dict of ndarray, shape (forms,)
     """
-    problems = [
-        fitted(manifold, centre, radius, points)
-        for points in neighbours(manifold, centre, radius, number)
-    ]
+    manifold = problems[0].manifold
     first, second = (problem.mean for problem in problems)
     moved = manifold.dist(first, second)
     apart = np.linalg.norm(embed(manifold, first) - embed(manifold, second), axis=-1)
@@ -76,6 +81,18 @@ def realised_losses(manifold, centre, radius, number, budget):
     }
     if manifold.name == "sphere S^2":
         found["kng"] = _gradient_losses(problems, budget)
+    return found
+
+
+def realised_losses(manifold, centre, radius, number, budget):
+    """Largest losses found, by mechanism.
+
+    Returns
+    -------
+    dict of float
+    """
+    problems = problems_of_neighbours(manifold, centre, radius, number)
+    found = losses_by_form(problems, budget)
     return {name: float(np.max(values)) for name, values in found.items()}
 
 

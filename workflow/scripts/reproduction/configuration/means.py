@@ -95,21 +95,41 @@ class ShapesSettings(Section):
     )
 
 
-class WalksSettings(Section):
-    """Random walks against exact draws from Laplace distributions on a sphere."""
+class WalksSpace(Section):
+    """A space, and walks there."""
 
-    manifold: ManifoldSettings = Field(description="The sphere.")
-    scales: some(Positive) = Field(description="Scales of the distributions, and of the steps.")
+    manifold: ManifoldSettings = Field(description="A sphere, or SPD matrices of size 2.")
     chains: integer(ge=2) = Field(description="Walks.")
     burn_in: Count = Field(description="Steps before the first draw.")
     jump: Count = Field(description="Steps from one draw to the next.")
     draws: Count = Field(description="Draws of each walk.")
 
     @model_validator(mode="after")
-    def _is_a_sphere(self):
-        if self.manifold.name != "sphere":
-            raise refused(f": {self.manifold.name} is no sphere: give one", "manifold.name")
+    def _has_walks(self):
+        if self.manifold.name != "sphere" and (self.manifold.name, self.manifold.size) != (
+            "spd",
+            2,
+        ):
+            raise refused(": there are walks on spheres and on SPD matrices of size 2", "manifold")
         return self
+
+
+class WalksSettings(Section):
+    """Random walks against exact draws from Laplace distributions."""
+
+    scales: some(Positive) = Field(description="Scales of the distributions, and of the steps.")
+    spaces: Annotated[dict[Text, WalksSpace], Field(min_length=1)] = Field(
+        description="Spaces, by the name that tables give them."
+    )
+
+
+class MeansAudit(Section):
+    """Lower bounds of what mechanisms and walks spend, from draws for neighbours."""
+
+    n: dict[Text, Count] = Field(description="By space: records of a data set.")
+    draws: integer(ge=1000) = Field(description="Draws of a mechanism from each data set.")
+    walks: integer(ge=1000) = Field(description="Walks from each mean, of one draw each.")
+    steps: Count = Field(description="Steps of a walk.")
 
 
 class MediansSpace(Section):
@@ -157,6 +177,7 @@ class MeansSettings(Section):
     shapes: ShapesSettings = Field(description="Private mean shapes.")
     medians: MediansSettings = Field(description="Means and medians.")
     walks: WalksSettings = Field(description="Random walks against exact draws.")
+    audit: MeansAudit = Field(description="What draws tell of the budgets.")
 
     @model_validator(mode="after")
     def _names_differ(self):
@@ -165,6 +186,7 @@ class MeansSettings(Section):
         for part, named in (
             ("spaces", {**self.spaces, **self.shapes.spaces}),
             ("medians.spaces", self.medians.spaces),
+            ("walks.spaces", self.walks.spaces),
         ):
             files = [re.sub("[^a-z0-9]", "", name.lower()) for name in named]
             for name, file in zip(named, files, strict=True):
@@ -172,4 +194,6 @@ class MeansSettings(Section):
                     raise refused(
                         ": it gives a folder no name of its own: rename it", f"{part}.{name}"
                     )
+        if set(self.audit.n) != set(self.spaces):
+            raise refused(f": give one for each of {', '.join(self.spaces)}", "audit.n")
         return self

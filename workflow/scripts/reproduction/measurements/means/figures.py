@@ -27,6 +27,10 @@ NAMES = {
 }
 
 
+# End of the axis of losses over the stated budget.
+FARTHEST_LOSS = 2.2
+
+
 def _bands(by_size):
     """What curves and bands are, in a sentence."""
     number = by_size["data_sets"].max()
@@ -227,21 +231,74 @@ def draw_mean_shapes(settings, landmarks):
 
 def draw_walks(settings, walks):
     """Mean distance of draws over the scale: walks and exact draws, with two standard errors."""
-    figure, [[panel]] = new_figure(1, 1, width=4.6, height=3.2)
-    for (name, rows), curve in zip(walks.groupby("sampler", sort=False), CURVES, strict=True):
-        x, mean = rows["scale"].to_numpy(), rows["mean_over_scale"].to_numpy()
-        spread = 2.0 * rows["standard_error"].to_numpy()
-        panel.fill_between(x, mean - spread, mean + spread, color=curve.colour, alpha=0.2, lw=0)
-        panel.plot(x, mean, label=name, **curve.keywords)
-    panel.set_xscale("log")
-    panel.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-    panel.xaxis.set_minor_formatter(NullFormatter())
-    panel.xaxis.set_major_formatter("{x:g}")
-    panel.set_xlabel("scale of the distribution, rad")
-    panel.set_ylabel("mean distance of draws,\nover the scale")
-    panel.set_ylim(bottom=0.0)
-    panel.legend(fontsize=7)
+    spaces = list(dict.fromkeys(walks["space"]))
+    figure, axes = new_figure(1, len(spaces), width=3.4 * len(spaces), height=3.2)
+    for panel, space in zip(axes[0], spaces, strict=True):
+        of_space = walks[walks["space"] == space]
+        named = of_space.groupby("sampler", sort=False)
+        for (name, rows), curve in zip(named, CURVES, strict=True):
+            x, mean = rows["scale"].to_numpy(), rows["mean_over_scale"].to_numpy()
+            spread = 2.0 * rows["standard_error"].to_numpy()
+            panel.fill_between(x, mean - spread, mean + spread, color=curve.colour, alpha=0.2, lw=0)
+            panel.plot(x, mean, label=name, **curve.keywords)
+        panel.set_xscale("log")
+        panel.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        panel.xaxis.set_minor_formatter(NullFormatter())
+        panel.xaxis.set_major_formatter("{x:g}")
+        panel.set_xlabel("scale of the distribution\n(unit of length)")
+        panel.set_title(space_title(space))
+        panel.set_ylim(bottom=0.0)
+        panel.legend(fontsize=7)
+    axes[0, 0].set_ylabel("mean distance of draws,\nover the scale")
+    letter_panels(axes)
+    annotate(figure, ["Bands: two standard errors."])
     return figure, walks
+
+
+def draw_audit(settings, audit):
+    """Losses that draws prove, and those that are computed, over the stated budget."""
+    best = audit.sort_values("bound").groupby(["space", "mechanism"], sort=False).tail(1)
+    spaces = list(settings["spaces"])
+    most = max(len(rows) for _, rows in best.groupby("space"))
+    figure, axes = new_figure(1, len(spaces), width=4.1 * len(spaces), height=0.9 + 0.24 * most)
+    for panel, space in zip(axes[0], spaces, strict=True):
+        names = list(dict.fromkeys(audit.loc[audit["space"] == space, "mechanism"]))[::-1]
+        rows = best[best["space"] == space].set_index("mechanism").loc[names]
+        places = np.arange(len(rows))
+        known = rows["known_over_stated"].to_numpy()
+        panel.axvline(1.0, color="0.3", linewidth=0.8)
+        panel.barh(
+            places,
+            rows["bound_over_stated"],
+            height=0.55,
+            color=CURVES[3].colour,
+            label="proved by draws (99 % confidence)",
+        )
+        panel.plot(
+            known, places, "D", color=CURVES[1].colour, markersize=4, label="computed or known"
+        )
+        panel.set_xlim(0.0, FARTHEST_LOSS)
+        for place, bound, loss in zip(places, rows["bound_over_stated"], known, strict=True):
+            words = [f"{bound:.2g} by draws"] if bound > FARTHEST_LOSS else []
+            words += ["computed: infinite"] if np.isinf(loss) else []
+            panel.text(
+                FARTHEST_LOSS, place, ", ".join(words) + " ", ha="right", va="center", fontsize=7
+            )
+        panel.set_yticks(places, [NAMES.get(name, f"walk, {name}") for name in names], fontsize=7)
+        panel.set_title(f"{space_title(space)}, n = {rows['n'].iloc[0]}")
+        panel.set_xlabel("privacy loss, over the stated budget")
+    handles, labels = axes[0, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper center", ncols=2, fontsize=7)
+    letter_panels(axes)
+    draws = audit.groupby("mechanism")["draws"].first()
+    annotate(
+        figure,
+        [
+            f"Of draws from each of two neighbouring data sets: {draws.max():,}, and "
+            f"{draws.min():,} of walks. A bar is a lower bound of the loss."
+        ],
+    )
+    return figure, audit
 
 
 def draw_medians(settings, medians):
@@ -298,6 +355,7 @@ FIGURES = {
     "laplace_means": (draw_laplace_means, ("errors", "neighbours")),
     "sensitivities": (draw_sensitivities, ()),
     "kng_means": (draw_kng_means, ("errors",)),
+    "audit": (draw_audit, ("audit",)),
     "mean_shapes": (draw_mean_shapes, ("landmarks",)),
     "walks": (draw_walks, ("walks",)),
     "medians": (draw_medians, ("medians",)),

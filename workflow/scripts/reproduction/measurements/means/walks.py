@@ -3,14 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from geodp.means.chains import (
-    ACCEPTED,
-    CORRECT,
-    VARIANTS,
-    WalkLengths,
-    loss_of_counting_accepted,
-    walk_draws,
-)
+from geodp.means.chains import CORRECT, WalkLengths, loss_of_walk, variants, walk_draws
 from geodp.means.samples import pole
 from geodp.randomness import random_stream
 from geodp.samplers.riemannian_laplace import draw_laplace
@@ -19,46 +12,43 @@ from reproduction.manifolds import study_manifold
 EXACT = "exact"
 
 
-def measure(settings):
-    """Table of draws by sampler and scale.
+def measure(settings, space):
+    """Table of draws by sampler and scale, on one space.
 
     Parameters
     ----------
     settings : dict
         ``seed`` and the section ``walks`` of ``config/means.yaml``.
+    space : str
     """
-    chosen = settings["walks"]
+    scales = np.array(settings["walks"]["scales"])[:, None]
+    chosen = settings["walks"]["spaces"][space]
     manifold = study_manifold(chosen["manifold"])
     footpoint = pole(manifold)
     lengths = WalkLengths(**{key: chosen[key] for key in ("chains", "burn_in", "jump", "draws")})
-    scales = np.array(chosen["scales"])[:, None]
     rows = []
-    for name in (EXACT, *VARIANTS):
-        rng = random_stream(settings["seed"], "means", "walks", name)
+    for name in (EXACT, *variants(manifold)):
+        rng = random_stream(settings["seed"], "means", "walks", space, name)
         if name == EXACT:
-            many = np.broadcast_to(footpoint, (lengths.draws, lengths.chains, len(footpoint)))
+            many = np.broadcast_to(footpoint, (lengths.draws, lengths.chains, *footpoint.shape))
             drawn = np.stack([draw_laplace(rng, manifold, many, s) for [s] in scales], axis=1)
         else:
             drawn = walk_draws(rng, manifold, footpoint, scales, name, lengths)
         # Draws of a chain are correlated, and chains are independent.
         means = np.mean(manifold.dist(footpoint, drawn), axis=0) / scales
-        for scale, each in zip(chosen["scales"], means, strict=True):
+        for [scale], each in zip(scales, means, strict=True):
             rows.append(
                 {
+                    "space": space,
                     "manifold": manifold.name,
                     "sampler": name,
                     "scale": scale,
                     "mean_over_scale": np.mean(each),
                     "standard_error": np.std(each, ddof=1) / np.sqrt(len(each)),
                     "draws": lengths.draws * lengths.chains,
-                    "loss_over_stated": _loss(rng, manifold, scale, name),
+                    "loss_over_stated": loss_of_walk(
+                        rng, manifold, scale, CORRECT if name == EXACT else name
+                    ),
                 }
             )
     return (pd.DataFrame(rows),)
-
-
-def _loss(rng, manifold, scale, name):
-    """Realised over stated loss of close footpoints, where it can be computed."""
-    if name == ACCEPTED:
-        return loss_of_counting_accepted(rng, manifold, scale)
-    return 1.0 if name in (EXACT, CORRECT) else np.nan

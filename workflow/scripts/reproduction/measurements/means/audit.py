@@ -1,0 +1,121 @@
+"""Lower bounds of what mechanisms for means spend, from draws for two neighbouring data sets."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from geodp.audit.testers import TESTERS, property_test
+from geodp.manifolds.spd import SPD
+from geodp.means.chains import WalkLengths, loss_of_walk, variants, walk_draws
+from geodp.means.losses import losses_by_form, problems_of_neighbours
+from geodp.means.mechanisms import MEAN_MECHANISMS, embed, laplace_scale
+from geodp.means.samples import pole
+from geodp.mechanisms.base import NONE
+from geodp.randomness import random_stream
+from reproduction.manifolds import study_manifold
+
+# Of each of the testers' bounds, so that the larger one has 0.99.
+CONFIDENCE = 1.0 - 0.01 / len(TESTERS)
+
+COORDINATES = ("coordinate 1", "coordinate 2", "coordinate 3")
+NAMES = (*COORDINATES, "distance from one mean", "distance from the other", "their difference")
+
+
+def measure(settings, space):
+    """Table of bounds: a row a mechanism or walk, and tester.
+
+    Parameters
+    ----------
+    settings : dict
+        ``seed``, ``budget``, and the sections ``spaces`` and ``audit`` of ``config/means.yaml``.
+    space : str
+    """
+    chosen, audit, budget = settings["spaces"][space], settings["audit"], settings["budget"]
+    manifold, radius = study_manifold(chosen["manifold"]), chosen["radius"]
+    number, streams = audit["n"][space], (settings["seed"], "means", "audit", space)
+    problems = problems_of_neighbours(manifold, pole(manifold), radius, number)
+    known = losses_by_form(problems, budget)
+    rows = []
+    for name in chosen["mechanisms"]:
+        mechanism = MEAN_MECHANISMS[name]
+        # Where no loss is known the other records lie at the centre, and clip nothing.
+        form = int(np.argmax(known[name])) if name in known else 0
+        pair = [_repeated(problem, form, audit["draws"]) for problem in problems]
+        drawn = [
+            mechanism.draw(random_stream(*streams, name, str(index)), problem, budget)
+            for index, problem in enumerate(pair)
+        ]
+        means = [problem.mean[0] for problem in pair]
+        described = {"mechanism": name, "guarantee": mechanism.status(manifold)}
+        loss = known[name][form] if name in known else np.nan
+        rows += _tested(manifold, described | {"known_loss": loss}, drawn, means, name)
+    scale = laplace_scale(problems[0], budget)
+    lengths = WalkLengths(audit["walks"], audit["steps"], 1, 1)
+    apart = 0.5 * budget * scale * _direction(manifold)
+    means = [manifold.exp(pole(manifold), sign * apart) for sign in (-1.0, 1.0)]
+    for name in variants(manifold):
+        drawn = [
+            walk_draws(
+                random_stream(*streams, name, str(index)),
+                manifold,
+                mean,
+                np.array([[scale]]),
+                name,
+                lengths,
+            )[0, 0]
+            for index, mean in enumerate(means)
+        ]
+        loss = loss_of_walk(random_stream(*streams, name, "loss"), manifold, scale, name)
+        described = {"mechanism": name, "guarantee": NONE, "known_loss": budget * loss}
+        rows += _tested(manifold, described, drawn, means, name)
+    common = {"space": space, "manifold": manifold.name, "n": number, "budget": budget}
+    table = pd.DataFrame([common | row for row in rows])
+    table["bound_over_stated"] = table["bound"] / budget
+    table["known_over_stated"] = table["known_loss"] / budget
+    return (table,)
+
+
+def _direction(manifold):
+    """Unit vector at the pole, along multiples of the identity on matrices."""
+    centre = pole(manifold)
+    first = np.eye(manifold.dim)[0]
+    vector = centre if isinstance(manifold, SPD) else manifold.tangent(centre, first)
+    return vector / manifold.norm(centre, vector)
+
+
+def _repeated(problem, form, draws):
+    """As many copies of one data set as draws are wanted."""
+    points, mean = problem.points[form], problem.mean[form]
+    return replace(
+        problem,
+        points=np.broadcast_to(points, (draws, *points.shape)),
+        mean=np.broadcast_to(mean, (draws, *mean.shape)),
+    )
+
+
+def _columns(manifold, drawn, means, name):
+    """What testers look at, of draws from one data set; see `NAMES`."""
+    places = embed(manifold, drawn)
+    if name == "ambient_laplace":
+        away = [np.linalg.norm(places - embed(manifold, mean), axis=-1) for mean in means]
+    else:
+        away = [manifold.dist(mean, drawn) for mean in means]
+    return np.column_stack([places, *away, away[0] - away[1]])
+
+
+def _tested(manifold, described, drawn, means, name):
+    """A row for each tester."""
+    columns = tuple(_columns(manifold, part, means, name) for part in drawn)
+    for tester, learn in TESTERS.items():
+        found = property_test(columns, list(NAMES), learn, CONFIDENCE)
+        yield described | {
+            "tester": tester,
+            "bound": found.bound,
+            "estimate": found.estimate,
+            "share": found.shares[0],
+            "other_share": found.shares[1],
+            "statistic": found.statistic,
+            "draws": len(drawn[0]),
+            "confidence": CONFIDENCE,
+        }
