@@ -57,7 +57,7 @@ from geodp.models.sensitivity import mean_sensitivity
 from geodp.samplers.riemannian_laplace import draw_laplace
 from reproduction.claims.measures import MEASURES
 from reproduction.configuration import ConfigurationError, validate
-from reproduction.measurements.means import audit
+from reproduction.measurements.means import audit, own
 
 FALSE_ALARM = 6e-5
 CONFIG = Path(__file__).parents[2] / "config"
@@ -740,6 +740,72 @@ def test_intervals_of_measures_hold_their_number():
     assert 0.1 < high - low < 0.6
 
 
+OWN = {
+    "manifold": {"name": "spd", "size": 2, "landmark_map": None},
+    "data": {
+        "source": "table",
+        "path": "mine.csv",
+        "covariate": "age",
+        "subject": "subject",
+        "columns": ["a", "b", "c"],
+    },
+    "centre": "identity",
+    "radius": 1.5,
+    "draws": 50,
+}
+
+
+def settings_with(own):
+    given = yaml.safe_load((CONFIG / "means.yaml").read_text())
+    return validate(given | {"own": own}, "means")
+
+
+@pytest.mark.parametrize("outside", [False, True])
+def test_a_table_of_ones_own_has_what_its_space_allows(outside, tmp_path, rng):
+    points = wishart_in_ball(rng, SPD, 1.5, (40,))
+    points[0] *= 30.0 if outside else 1.0
+    rows = [
+        f"s{index},{50 + index},{p[0, 0]:.17g},{p[0, 1]:.17g},{p[1, 1]:.17g}"
+        for index, p in enumerate(points)
+        # Two records of each subject count once.
+        for _ in range(2)
+    ]
+    path = tmp_path / "mine.csv"
+    path.write_text("\n".join(["subject,age,a,b,c", *rows]))
+    estimates, draws = own.measure(settings_with(OWN), str(path))
+    estimates = estimates.set_index("estimate")
+    assert set(estimates["n"]) == {40}
+    needing = {name for name, each in MEAN_MECHANISMS.items() if not each.anywhere}
+    refused = set(estimates.index[estimates["refused"] != ""])
+    assert refused == (needing - {"ambient_laplace"} if outside else set())
+    assert "ambient_laplace" not in estimates.index
+    if outside:
+        assert estimates.loc["kng", "refused"].startswith("1 of 40 subjects are outside")
+    mean = GeodesicModel(SPD, 0).fit(None, points).footpoint
+    found = draws.set_index("estimate").loc["mean", [f"coordinate_{k}" for k in range(1, 5)]]
+    assert np.allclose(found.to_numpy(float).reshape(2, 2), mean)
+    # The second distance is that of draws from the mean.
+    one = draws[draws["estimate"] == "tangent_laplace"]
+    places = one[[f"coordinate_{k}" for k in range(1, 5)]].to_numpy().reshape(-1, 2, 2)
+    away = np.mean(SPD.dist(mean, places))
+    assert estimates.loc["tangent_laplace", "distance"] == pytest.approx(away)
+
+
+def test_a_table_of_ones_own_is_named_in_errors(tmp_path):
+    path = tmp_path / "mine.csv"
+    path.write_text("subject,age,a,b,c\ns1,50,1,0,1\n")
+    bad = copy.deepcopy(OWN)
+    bad["data"]["columns"] = ["a", "b"]
+    with pytest.raises(DataError, match=r"configuration key own\.data\.columns"):
+        own.measure(settings_with(bad), str(path))
+    for key, value, said in (
+        ("centre", "corpus callosum", "spd has no centre called corpus callosum"),
+        ("data", OWN["data"] | {"stand_in": {}}, "has no stand-in here: remove it"),
+    ):
+        with pytest.raises(ConfigurationError, match=said):
+            settings_with(OWN | {key: value})
+
+
 @pytest.mark.parametrize(
     ("place", "value", "said"),
     [
@@ -749,6 +815,7 @@ def test_intervals_of_measures_hold_their_number():
         (("spaces", "S^2", "mechanisms"), ["laplace", "wrapped_laplace"], "no budget on a sphere"),
         (("spaces", "spd2"), "SPD(2)", "a folder no name of its own: rename it"),
         (("shapes", "spaces", "figures"), "rats", "a folder no name of its own: rename it"),
+        (("shown",), 33, "no size of n is a multiple of 33"),
         (("shapes", "spaces", "rats", "n"), 5, "rats have no number: remove it"),
         (("walks", "spaces", "SPD(2)", "manifold", "size"), 3, "SPD matrices of size 2"),
         (("audit", "n"), {"S^2": 3}, "give one for each of SPD(2), S^2"),

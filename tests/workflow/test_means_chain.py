@@ -1,5 +1,8 @@
 """Private Frechet means, on few data sets."""
 
+import csv
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -19,6 +22,15 @@ def tiny(settings):
     settings["walks"]["scales"] = [0.05, 0.5]
     for space in settings["walks"]["spaces"].values():
         space |= {"chains": 4, "burn_in": 20, "jump": 5, "draws": 2}
+    # A table of a user's own, and outlines of a file: here both are the rats.
+    rats = {"source": "table", "path": "resources/vilmann_rats.csv", "covariate": "age_days"}
+    rats["subject"] = "rat"
+    with (Path(__file__).parents[2] / rats["path"]).open(newline="") as text:
+        first = next(csv.DictReader(text))
+    places = [float(first[f"{axis}{k}"]) for k in range(1, 9) for axis in "xy"]
+    space = {"name": "kendall", "size": 8}
+    settings["own"] = {"manifold": space, "data": rats, "centre": places, "radius": 0.3, "draws": 3}
+    settings["shapes"]["spaces"]["outlines"] |= {"manifold": space, "file": rats}
     settings["audit"] |= {"draws": 1000, "walks": 1000, "steps": 20}
     return settings
 
@@ -47,6 +59,23 @@ def test_tables_have_a_row_a_mechanism_size_and_data_set(folder):
         bounds = pd.read_csv(folder / space / "audit.csv")
         assert len(bounds) == 2 * (mechanisms + 3)
         assert np.all(np.isfinite(bounds["bound"]) & (bounds["bound"] >= 0.0))
+
+
+def test_outlines_of_a_file_take_the_place_of_simulated_ones(folder):
+    drawn = pd.read_csv(folder / "outlines" / "draws.csv")
+    assert set(drawn["n"]) == {18}
+    assert not drawn["simulated"].any()
+
+
+def test_a_table_of_ones_own_has_its_mean_its_median_and_private_means(folder):
+    estimates = pd.read_csv(folder / "own" / "estimates.csv").set_index("estimate")
+    assert set(estimates["n"]) == {18}
+    ran = set(estimates.index[estimates["refused"].isna()])
+    expected = ("mean", "median", "tangent_laplace", "private_median", "landmarkwise_laplace")
+    assert ran.issuperset(expected)
+    assert "positive curvature" in estimates.loc["wrapped_laplace", "refused"]
+    draws = pd.read_csv(folder / "own" / "draws.csv")
+    assert set(draws.groupby("estimate").size()[lambda n: n > 1]) == {3}
 
 
 def test_every_figure_is_there(folder):

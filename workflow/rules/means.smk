@@ -43,6 +43,7 @@ use rule means_draws as means_neighbours with:
 use rule means_draws as means_shapes with:
     input:
         rats=shipped("resources/vilmann_rats.csv"),
+        table=means_outlines,
     output:
         draws=f"{MEANS_RESULTS}/{{space}}/draws.csv",
         landmarks=f"{MEANS_RESULTS}/{{space}}/landmarks.csv",
@@ -54,8 +55,26 @@ use rule means_draws as means_shapes with:
             "settings": part_of("means", "seed", "budget", "shapes"),
             "space": space_named("means", wildcards, "shapes"),
         },
+        # A file may be replaced by an older one.
+        digest=lambda wildcards: digest_of(means_outlines(wildcards)),
     message:
         "means: private mean shapes of {wildcards.space}"
+
+
+use rule means_draws as means_own with:
+    input:
+        table=lambda wildcards: means_own_table(),
+    output:
+        estimates=f"{MEANS_RESULTS}/own/estimates.csv",
+        draws=f"{MEANS_RESULTS}/own/draws.csv",
+    log:
+        f"{MEANS_RESULTS}/logs/own.log",
+    params:
+        **measurement("means.own"),
+        arguments=lambda wildcards: {"settings": part_of("means", "seed", "budget", "own")},
+        digest=lambda wildcards: digest_of(means_own_table()),
+    message:
+        "means: a table of your own"
 
 
 use rule means_draws as means_walks with:
@@ -151,7 +170,7 @@ use rule means_errors as means_figure with:
         **measurement("means.figures", "summarise.py"),
         arguments=lambda wildcards: {
             "name": wildcards.figure,
-            "settings": part_of("means", "radii", "spaces"),
+            "settings": part_of("means", "radii", "shown", "spaces"),
         },
     message:
         "means: draw {wildcards.figure}"
@@ -192,5 +211,6 @@ rule papers_003_004:
     input:
         f"{MEANS_RESULTS}/claims.html",
         [f"{MEANS_RESULTS}/figures/{name}.pdf" for name in MEANS_FIGURES],
+        lambda wildcards: [f"{MEANS_RESULTS}/own/estimates.csv"] * bool(settings_of("means")["own"]),
     message:
         "private means: all results are there"

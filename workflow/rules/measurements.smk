@@ -5,6 +5,7 @@ from functools import cache
 from importlib.util import find_spec
 
 from reproduction.configuration import load_settings
+from reproduction.studies import digest_of, find_table
 
 
 @cache
@@ -223,6 +224,21 @@ def polar_space():
 def means_tables(name, *part):
     """Tables of all spaces, or of those of a part of the settings."""
     return [f"{MEANS_RESULTS}/{space}/{name}.csv" for space in spaces_by_file("means", *part)]
+
+
+def means_outlines(wildcards):
+    """File of outlines that takes the place of simulated ones; an empty list without one."""
+    name = space_named("means", wildcards, "shapes")
+    file = settings_of("means")["shapes"]["spaces"][name].get("file")
+    return (file and find_table(file, f"shapes.spaces.{name}.file.path", needed=False)) or []
+
+
+def means_own_table():
+    """File of a table of one's own."""
+    try:
+        return find_table(settings_of("means")["own"]["data"], "own.data.path")
+    except DataError as problem:
+        sys.exit(f"Error: {problem}")
 
 
 def means_claimed():

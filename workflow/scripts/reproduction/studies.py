@@ -90,9 +90,9 @@ class Study:
     grids: list
 
     @cached_property
-    def table_digest(self):
+    def tabledigest_of(self):
         """Digest of the content of the table; ``None`` without one."""
-        return _digest(self.table) if self.table else None
+        return digest_of(self.table)
 
     @property
     def source(self):
@@ -282,7 +282,10 @@ class Study:
         ]
 
 
-def _digest(path):
+def digest_of(path):
+    """Digest of the content of a file, so that a changed one runs jobs again; None without one."""
+    if not path:
+        return None
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()[:16]
 
@@ -331,7 +334,7 @@ def _missing(paths, key):
 
 def _expand_study(name, settings, cells_per_job):
     key = f"studies.{name}"
-    table = _find_table(settings["data"], f"{key}.data.path")
+    table = find_table(settings["data"], f"{key}.data.path")
     settings = settings | {"manifold": _with_digest(settings["manifold"], f"{key}.manifold")}
     study = Study(name, settings, cells_per_job, table, groups={}, cells={}, grids=[])
     budgets = _divided_budgets(study, key)
@@ -412,8 +415,18 @@ def _check_one_spelling(written, divided, cell, key):
         )
 
 
-def _find_table(data, key):
-    """Path of a study's records: the one that exists of those it names, or ``None``."""
+def find_table(data, key, needed=True):
+    """Path of a study's records: the one that exists of those it names, or ``None``.
+
+    Parameters
+    ----------
+    data : dict
+        The section ``data``.
+    key : str
+        Of its path, for errors.
+    needed : bool
+        Whether to refuse a missing file that has no stand-in.
+    """
     if data["source"] != "table":
         return None
     given = [data["path"]] if isinstance(data["path"], str) else data["path"]
@@ -427,7 +440,7 @@ def _find_table(data, key):
             raise ConfigurationError(
                 f"configuration key {key}: {name} is a folder: name the file in it"
             )
-    if not there and data["stand_in"] is None:
+    if needed and not there and data["stand_in"] is None:
         raise _missing(given, key)
     return there[0] if there else None
 
@@ -438,7 +451,7 @@ def _with_digest(manifold, key):
     if chosen is None or "matrix" not in chosen:
         return manifold
     found = _check_file(chosen["matrix"], f"{key}.landmark_map.matrix")
-    return manifold | {"landmark_map": chosen | {"matrix": found, "digest": _digest(found)}}
+    return manifold | {"landmark_map": chosen | {"matrix": found, "digest": digest_of(found)}}
 
 
 def _groups(source, has_stand_in, entry, place):

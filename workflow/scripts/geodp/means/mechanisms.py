@@ -5,7 +5,7 @@ docstrings, and `status` says whether that is a proof.  All are in exact arithme
 simulations; none releases anybody's data.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -93,6 +93,16 @@ def fitted(manifold, centre, radius, points):
     return MeanProblem(model, centre, radius, points, found.footpoint)
 
 
+def repeated(problem, times, data_set=0):
+    """The problem of one of the data sets so many times, for as many draws from it."""
+    points, mean = problem.points[data_set], problem.mean[data_set]
+    return replace(
+        problem,
+        points=np.broadcast_to(points, (times, *points.shape)),
+        mean=np.broadcast_to(mean, (times, *mean.shape)),
+    )
+
+
 @dataclass(frozen=True)
 class MeanMechanism:
     """A way to draw private means.
@@ -104,21 +114,24 @@ class MeanMechanism:
         an ambient mechanism may leave outside of the manifold.
     status : callable
         From a manifold to `PROVED`, `NONE` or `FALSE`: whether the budget holds there.
+    anywhere : bool
+        Whether the status is the same for records outside of the ball.
     """
 
     draw: Any
     status: Any
+    anywhere: bool = False
 
 
 MEAN_MECHANISMS: dict[str, MeanMechanism] = {}
 
 
-def mechanism(status):
+def mechanism(status, anywhere=False):
     """Decorator that adds a function to `MEAN_MECHANISMS`."""
 
     def register(function):
         known = status if callable(status) else lambda manifold: status
-        MEAN_MECHANISMS[function.__name__] = MeanMechanism(function, known)
+        MEAN_MECHANISMS[function.__name__] = MeanMechanism(function, known, anywhere)
         return function
 
     return register
@@ -272,7 +285,7 @@ def noisy_mean_of_logs(rng, problem, at, clip, budget):
     return base, mean + problem.manifold.tangent(base, noise)
 
 
-@mechanism(PROVED)
+@mechanism(PROVED, anywhere=True)
 def tangent_laplace(rng, problem, budget):
     """The mean of the logarithms at the ball's centre, with Laplace noise there.
 
@@ -283,7 +296,7 @@ def tangent_laplace(rng, problem, budget):
     return problem.manifold.exp(base, step)
 
 
-@mechanism(PROVED)
+@mechanism(PROVED, anywhere=True)
 def tangent_gaussian(rng, problem, budget):
     """The same mean with Gaussian noise, for a budget and `DELTA`; see `tangent_laplace`."""
     manifold = problem.manifold
@@ -292,7 +305,7 @@ def tangent_gaussian(rng, problem, budget):
     return manifold.exp(base, step + deviation * manifold.random_tangent(rng, base))
 
 
-@mechanism(PROVED)
+@mechanism(PROVED, anywhere=True)
 def private_steps(rng, problem, budget):
     """Two private Gauss-Newton steps: the second from where the first has led.
 
@@ -388,7 +401,7 @@ def mean_score(radius):
     return MeanScore(clip=radius, loss_scale=2.0 * radius, offset=0.25)
 
 
-@mechanism(PROVED)
+@mechanism(PROVED, anywhere=True)
 def certified_distribution(rng, problem, budget):
     """The certified distribution without a covariate, on the ball; see `geodp.means.certified`.
 

@@ -1,6 +1,6 @@
 """The section ``manifold``."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
@@ -63,3 +63,17 @@ class ManifoldSettings(Section):
                 "landmark_map.harmonics",
             )
         return self
+
+
+class SpaceSettings(Section):
+    """A space of a measurement, to which others add what they need."""
+
+    manifold: ManifoldSettings = Field(description="The space.")
+
+
+def spaces_of(kind):
+    """Type of a section that holds spaces by name."""
+    return Annotated[
+        dict[Text, kind],
+        Field(min_length=1, description="Spaces, by the name that tables give them."),
+    ]

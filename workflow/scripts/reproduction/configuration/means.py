@@ -1,14 +1,15 @@
 """Settings of private Frechet means, config/means.yaml."""
 
 import re
-from typing import Annotated, Literal
+from typing import Literal
 
 import numpy as np
 from pydantic import Field, model_validator
 
 from geodp.means.mechanisms import MEAN_MECHANISMS, WRAPPED
 from geodp.means.samples import SAMPLES
-from reproduction.configuration.manifold import ManifoldSettings
+from reproduction.configuration.data import TableData
+from reproduction.configuration.manifold import SpaceSettings, spaces_of
 from reproduction.configuration.section import (
     Count,
     Positive,
@@ -22,6 +23,7 @@ from reproduction.configuration.section import (
     refused,
     some,
 )
+from reproduction.configuration.study import PublicCentre, check_centre
 
 
 class NeighbourSizes(Section):
@@ -38,10 +40,9 @@ class NeighbourSizes(Section):
         return self
 
 
-class MeansSpace(Section):
+class MeansSpace(SpaceSettings):
     """A space, its simulated data and the mechanisms that are compared there."""
 
-    manifold: ManifoldSettings = Field(description="The space.")
     data: Literal[tuple(SAMPLES)] = Field(
         description="`wishart`: matrices of mean I, drawn again outside of the ball; `polar`: "
         "points at uniform distances from the pole."
@@ -68,21 +69,46 @@ class MeansSpace(Section):
         return self
 
 
-class ShapesSpace(Section):
+class ShapesSpace(SpaceSettings):
     """A space of planar shapes, and a data set there."""
 
-    manifold: ManifoldSettings = Field(description="The space.")
     data: Literal["rats", "outlines"] = Field(
-        description="`rats`: each rat's mean shape over its ages; `outlines`: simulated outlines "
-        "of the corpus callosum."
+        description="`rats`: each rat's mean shape over its ages; `outlines`: outlines of the "
+        "corpus callosum, simulated unless there is a file."
     )
     n: Count | None = absent(description="Number of simulated outlines.")
+    file: TableData | None = absent(
+        description="Outlines of your own, which take the place of simulated ones where they are."
+    )
 
     @model_validator(mode="after")
     def _outlines_are_counted(self):
         if (self.n is None) != (self.data == "rats"):
             word = "rats have no number: remove it" if self.n else "give the number of outlines"
             raise refused(f": {word}", "n")
+        if self.file is not None and self.data == "rats":
+            raise refused(": rats have a file of their own: remove it", "file")
+        return self
+
+
+class OwnTable(SpaceSettings):
+    """A table of your own: its mean, its median and private means of it.
+
+    This is no release: what it writes shows the data, too.
+    """
+
+    data: TableData = Field(description="The records; the covariate is not used.")
+    centre: PublicCentre = Field(
+        description="Centre of the public ball: coordinates, or a name, as of a study's releases."
+    )
+    radius: Positive = Field(description="Radius of the public ball.")
+    draws: integer(ge=2) = Field(default=200, description="Draws of each mechanism.")
+
+    @model_validator(mode="after")
+    def _has_its_centre(self):
+        check_centre(self.centre, self.manifold.name, "centre")
+        if self.data.stand_in is not None:
+            raise refused(": a missing file has no stand-in here: remove it", "data.stand_in")
         return self
 
 
@@ -90,15 +116,12 @@ class ShapesSettings(Section):
     """Private mean shapes of one data set each."""
 
     draws: integer(ge=2) = Field(description="Draws of each mechanism.")
-    spaces: Annotated[dict[Text, ShapesSpace], Field(min_length=1)] = Field(
-        description="Spaces, by the name that tables give them."
-    )
+    spaces: spaces_of(ShapesSpace)
 
 
-class WalksSpace(Section):
-    """A space, and walks there."""
+class WalksSpace(SpaceSettings):
+    """A sphere or SPD matrices of size 2, and walks there."""
 
-    manifold: ManifoldSettings = Field(description="A sphere, or SPD matrices of size 2.")
     chains: integer(ge=2) = Field(description="Walks.")
     burn_in: Count = Field(description="Steps before the first draw.")
     jump: Count = Field(description="Steps from one draw to the next.")
@@ -118,9 +141,7 @@ class WalksSettings(Section):
     """Random walks against exact draws from Laplace distributions."""
 
     scales: some(Positive) = Field(description="Scales of the distributions, and of the steps.")
-    spaces: Annotated[dict[Text, WalksSpace], Field(min_length=1)] = Field(
-        description="Spaces, by the name that tables give them."
-    )
+    spaces: spaces_of(WalksSpace)
 
 
 class MeansAudit(Section):
@@ -132,10 +153,9 @@ class MeansAudit(Section):
     steps: Count = Field(description="Steps of a walk.")
 
 
-class MediansSpace(Section):
-    """A space, and the ball of its records."""
+class MediansSpace(SpaceSettings):
+    """A sphere, SPD matrices or shapes, and the ball of the records."""
 
-    manifold: ManifoldSettings = Field(description="The space: a sphere, SPD matrices or shapes.")
     radius: Positive = Field(description="Radius of the ball.")
 
     @model_validator(mode="after")
@@ -154,9 +174,7 @@ class MediansSettings(Section):
     n: Count = Field(description="Records of a data set.")
     replicates: integer(ge=2) = Field(description="Data sets.")
     outliers: some(number(ge=0, lt=1)) = Field(description="Shares of outliers.")
-    spaces: Annotated[dict[Text, MediansSpace], Field(min_length=1)] = Field(
-        description="Spaces, by the name that tables give them."
-    )
+    spaces: spaces_of(MediansSpace)
 
 
 class MeansSettings(Section):
@@ -166,15 +184,17 @@ class MeansSettings(Section):
     budget: Positive = Field(description="Budget of a draw, epsilon.")
     replicates: integer(ge=2) = Field(description="Data sets of each size.")
     n: some(Count) = Field(description="Sizes of data sets whose means are drawn.")
+    shown: integer(ge=1) = Field(
+        description="Figures show the sizes that are multiples of this one."
+    )
     neighbours: NeighbourSizes = Field(description="Neighbours whose means are compared.")
     losses: some(Count) = Field(description="Sizes at which realised losses are searched for.")
     radii: integer(ge=2) = Field(
         description="Number of radii of the figure of sensitivities on the sphere."
     )
-    spaces: Annotated[dict[Text, MeansSpace], Field(min_length=1)] = Field(
-        description="Spaces, by the name that tables give them."
-    )
+    spaces: spaces_of(MeansSpace)
     shapes: ShapesSettings = Field(description="Private mean shapes.")
+    own: OwnTable | None = Field(default=None, description="A table of your own, or null.")
     medians: MediansSettings = Field(description="Means and medians.")
     walks: WalksSettings = Field(description="Random walks against exact draws.")
     audit: MeansAudit = Field(description="What draws tell of the budgets.")
@@ -183,6 +203,8 @@ class MeansSettings(Section):
     def _names_differ(self):
         if sum(space.data == "polar" for space in self.spaces.values()) != 1:
             raise refused(": one space has to have polar data, for the figure of it", "spaces")
+        if not any(n % self.shown == 0 for n in self.n):
+            raise refused(f": no size of n is a multiple of {self.shown}: give another", "shown")
         for part, named in (
             ("spaces", {**self.spaces, **self.shapes.spaces}),
             ("medians.spaces", self.medians.spaces),
@@ -190,7 +212,7 @@ class MeansSettings(Section):
         ):
             files = [re.sub("[^a-z0-9]", "", name.lower()) for name in named]
             for name, file in zip(named, files, strict=True):
-                if files.count(file) > 1 or file in ("", "figures", "logs"):
+                if files.count(file) > 1 or file in ("", "figures", "logs", "own"):
                     raise refused(
                         ": it gives a folder no name of its own: rename it", f"{part}.{name}"
                     )

@@ -43,6 +43,19 @@ CENTRES = {
     "corpus callosum": ("kendall",),
 }
 
+PublicCentre = one_of(
+    Literal["identity", "origin", "corpus callosum"] | Coordinates,
+    "identity, origin, corpus callosum, or coordinates",
+)
+
+
+def check_centre(centre, space, key):
+    """Refuse a named centre that a space does not have; whether the centre has a name."""
+    spaces = CENTRES.get(centre) if isinstance(centre, str) else None
+    if spaces and space not in spaces:
+        raise refused(f": {space} has no centre called {centre}: give coordinates", key)
+    return bool(spaces)
+
 
 class CellsSettings(Section):
     """Cells: every n with every noise variance, over the budgets named."""
@@ -149,10 +162,7 @@ class StudyReleases(Section):
     Public inputs are chosen without the data: see docs/releases.md.
     """
 
-    centre: one_of(
-        Literal["identity", "origin", "corpus callosum"] | Coordinates,
-        "identity, origin, corpus callosum, or coordinates",
-    ) = Field(
+    centre: PublicCentre = Field(
         description="Public centre of the ball of footpoints: coordinates; or `identity` (spd), "
         "`origin` (euclidean, hyperbolic), `corpus callosum` (kendall: the mean of 647 published "
         "outlines)."
@@ -362,13 +372,8 @@ class StudySettings(Section):
                 "model.covariates to 1 and model.loss to squared_distance",
                 "release",
             )
-        spaces = CENTRES.get(release.centre) if isinstance(release.centre, str) else None
-        if spaces and self.manifold.name not in spaces:
-            raise refused(
-                f": {self.manifold.name} has no centre called {release.centre}: give coordinates",
-                "release.centre",
-            )
-        if release.centre_moved is not None and not spaces:
+        named = check_centre(release.centre, self.manifold.name, "release.centre")
+        if release.centre_moved is not None and not named:
             raise refused(
                 ": a centre given by coordinates stays there: remove it", "release.centre_moved"
             )

@@ -6,7 +6,7 @@ from pydantic import Field, model_validator
 
 from geodp.release.settings import BudgetSettings
 from geodp.release.simulation import EVENLY, SQUARES
-from reproduction.configuration.manifold import ManifoldSettings
+from reproduction.configuration.manifold import SpaceSettings, spaces_of
 from reproduction.configuration.plan import BallSettings
 from reproduction.configuration.section import (
     Count,
@@ -56,10 +56,9 @@ class OutlinesData(Section):
     kind: Literal["outlines"] = Field(description="Kind of the data.")
 
 
-class UtilitySpace(Section):
+class UtilitySpace(SpaceSettings):
     """A space and its public assumptions."""
 
-    manifold: ManifoldSettings = Field(description="The space.")
     data: Annotated[GeodesicData | RatsData | OutlinesData, Field(discriminator="kind")] = Field(
         description="The records. The true geodesic lies half a footpoint radius from the centre."
     )
@@ -146,10 +145,9 @@ class ComparisonSettings(Section):
         return self
 
 
-class CoverageSpace(Section):
+class CoverageSpace(SpaceSettings):
     """A space, and the releases that are simulated on it."""
 
-    manifold: ManifoldSettings = Field(description="The space.")
     support: BallSettings = Field(description="Support of the geodesics.")
     residual_scale: Positive = Field(
         description="Standard deviation of a residual in each direction, assumed and simulated."
@@ -170,9 +168,7 @@ class CoverageSettings(Section):
         description="Distances from points to records that a choice among points may take, few so "
         "that many releases are drawn in a short time."
     )
-    spaces: Annotated[dict[Text, CoverageSpace], Field(min_length=1)] = Field(
-        description="Spaces, by the name that tables give them."
-    )
+    spaces: spaces_of(CoverageSpace)
 
 
 class AimedCell(Section):
@@ -220,9 +216,7 @@ class UtilitySettings(Section):
     """Settings of `./run snakemake utility`, `comparison`, `coverage` and `aims`."""
 
     seed: Seed = Field(description="Every random stream is keyed by this number.")
-    spaces: Annotated[dict[Text, UtilitySpace], Field(min_length=1)] = Field(
-        description="Spaces, by the name that tables give them."
-    )
+    spaces: spaces_of(UtilitySpace)
     utility: ErrorsSettings = Field(description="Errors of private geodesics.")
     chains: ChainsSettings = Field(description="Chains whose last states are draws.")
     comparison: ComparisonSettings = Field(description="Comparison of mechanisms.")

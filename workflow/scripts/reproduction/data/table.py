@@ -16,14 +16,8 @@ CHOICES = ("transformation", "subject", "keep", "covariate_range", "outline")
 def make(job):
     """Arrays of the one data set, by name; notes on the file are printed."""
     study, path = job.wildcards.study, job.input.table
-    try:
-        records = read(path, job.params.manifold, job.params.settings)
-    except DataError as problem:
-        if problem.argument is None:
-            raise
-        # Arguments of the reader have the names of keys.
-        key = f"studies.{study}.data.{problem.argument}"
-        raise DataError(f"{problem} (configuration key {key})") from problem
+    key = f"studies.{study}.data"
+    records = read_settings(path, job.params.manifold, job.params.settings, key)
     for note in records.notes:
         print(f"{study}: {note}", file=sys.stderr)
     return {
@@ -38,6 +32,17 @@ def make(job):
         "notes": np.array(records.notes, dtype=str),
         "description": np.array(f"observed, {Path(path).name}"),
     }
+
+
+def read_settings(path, space, settings, key):
+    """The same as `read`; errors name the key of the settings, which is below a given one."""
+    try:
+        return read(path, space, settings)
+    except DataError as problem:
+        if problem.argument is None:
+            raise
+        # Arguments of the reader have the names of keys.
+        raise DataError(f"{problem} (configuration key {key}.{problem.argument})") from problem
 
 
 def read(path, space, settings):

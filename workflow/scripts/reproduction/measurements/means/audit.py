@@ -1,7 +1,5 @@
 """Lower bounds of what mechanisms for means spend, from draws for two neighbouring data sets."""
 
-from dataclasses import replace
-
 import numpy as np
 import pandas as pd
 
@@ -9,7 +7,7 @@ from geodp.audit.testers import TESTERS, property_test
 from geodp.manifolds.spd import SPD
 from geodp.means.chains import WalkLengths, loss_of_walk, variants, walk_draws
 from geodp.means.losses import losses_by_form, problems_of_neighbours
-from geodp.means.mechanisms import MEAN_MECHANISMS, embed, laplace_scale
+from geodp.means.mechanisms import MEAN_MECHANISMS, embed, laplace_scale, repeated
 from geodp.means.samples import pole
 from geodp.mechanisms.base import NONE
 from geodp.randomness import random_stream
@@ -41,7 +39,7 @@ def measure(settings, space):
         mechanism = MEAN_MECHANISMS[name]
         # Where no loss is known the other records lie at the centre, and clip nothing.
         form = int(np.argmax(known[name])) if name in known else 0
-        pair = [_repeated(problem, form, audit["draws"]) for problem in problems]
+        pair = [repeated(problem, audit["draws"], form) for problem in problems]
         drawn = [
             mechanism.draw(random_stream(*streams, name, str(index)), problem, budget)
             for index, problem in enumerate(pair)
@@ -82,16 +80,6 @@ def _direction(manifold):
     first = np.eye(manifold.dim)[0]
     vector = centre if isinstance(manifold, SPD) else manifold.tangent(centre, first)
     return vector / manifold.norm(centre, vector)
-
-
-def _repeated(problem, form, draws):
-    """As many copies of one data set as draws are wanted."""
-    points, mean = problem.points[form], problem.mean[form]
-    return replace(
-        problem,
-        points=np.broadcast_to(points, (draws, *points.shape)),
-        mean=np.broadcast_to(mean, (draws, *mean.shape)),
-    )
 
 
 def _columns(manifold, drawn, means, name):

@@ -87,7 +87,7 @@ def _curve(panel, rows, curve, label, of=None):
 
 def draw_laplace_means(settings, errors, neighbours):
     """Figure 1 of Reimherr, Bharath and Soto: neighbours and errors, a row a space."""
-    by_size = means_by_size(errors[errors["n"] % 25 == 0])
+    by_size = means_by_size(errors[errors["n"] % settings["shown"] == 0])
     spaces = list(settings["spaces"])
     figure, axes = new_figure(len(spaces), 2, width=7.0, height=0.6 + 2.4 * len(spaces))
     for row, space in zip(axes, spaces, strict=True):
@@ -158,7 +158,7 @@ def draw_sensitivities(settings):
 
 def draw_kng_means(settings, errors):
     """Mechanisms beside one another: mean distance over that of the proved Laplace mechanism."""
-    by_size = means_by_size(errors[errors["n"] % 25 == 0])
+    by_size = means_by_size(errors[errors["n"] % settings["shown"] == 0])
     spaces = list(settings["spaces"])
     figure, axes = new_figure(1, len(spaces), width=3.6 * len(spaces), height=3.9)
     shown = [name for name in NAMES if name != "laplace"]
@@ -223,7 +223,11 @@ def draw_mean_shapes(settings, landmarks):
         [
             "Balls are read off the data, in the last column with a wider radius and another "
             "centre: no budget holds.",
-            "Outlines are simulated.",
+            *(
+                f"The {space} are simulated."
+                for space in spaces
+                if landmarks.loc[landmarks["space"] == space, "simulated"].any()
+            ),
         ],
     )
     return figure, landmarks

@@ -13,7 +13,9 @@ from geodp.models.geodesic import GeodesicModel
 from geodp.randomness import random_stream
 from geodp.samplers.choice import plan
 from geodp.samplers.riemannian_laplace import draw_laplace
+from reproduction.data.table import read_settings
 from reproduction.manifolds import study_manifold
+from reproduction.measurements.means.subjects import subject_means
 from reproduction.measurements.rats import observed_rats
 
 # Of the mean from the centre of the ball of private steps, as a share of the data's radius, and
@@ -24,21 +26,16 @@ DISPLACEMENT, WIDER = 0.5, 1.5
 SHOWN = 6
 
 
-def _data(rng, manifold, chosen, rats):
-    """Points (n, *point_shape), one for each subject."""
-    if chosen["data"] == "outlines":
-        found = simulate_outlines(rng, 1, chosen["n"], manifold.landmarks)
-        return manifold.from_landmarks(found.outlines)[0]
-    records = observed_rats(manifold, rats)
-    subjects = np.array(records.subjects)
-    model = GeodesicModel(manifold, 0)
-    # A rat is measured at several ages, and the unit of privacy is a rat.
-    return np.stack(
-        [
-            model.fit(None, records.points[subjects == subject]).footpoint
-            for subject in dict.fromkeys(records.subjects)
-        ]
-    )
+def _data(rng, manifold, chosen, rats, table, key):
+    """Points (n, *point_shape), one for each subject, and whether they are simulated."""
+    if chosen["data"] == "rats":
+        # A rat is measured at several ages, and the unit of privacy is a rat.
+        return subject_means(manifold, observed_rats(manifold, rats)), False
+    if table:
+        records = read_settings(table, chosen["manifold"], chosen["file"], key)
+        return subject_means(manifold, records), False
+    found = simulate_outlines(rng, 1, chosen["n"], manifold.landmarks)
+    return manifold.from_landmarks(found.outlines)[0], True
 
 
 def _drawn(settings, space, problem, fit):
@@ -70,7 +67,7 @@ def _drawn(settings, space, problem, fit):
     yield "private_steps", NONE, np.stack(each)
 
 
-def measure(settings, space, rats=None):
+def measure(settings, space, rats=None, table=None):
     """Table of draws and table of landmarks.
 
     Parameters
@@ -81,17 +78,22 @@ def measure(settings, space, rats=None):
         Of its section ``shapes``.
     rats : path, optional
         Table of the rats' landmarks.
+    table : path, optional
+        Outlines that were observed.
     """
     chosen = settings["shapes"]["spaces"][space]
     manifold = study_manifold(chosen["manifold"])
     rng = random_stream(settings["seed"], "means", space, "data")
-    points = _data(rng, manifold, chosen, rats)[None]
+    key = f"shapes.spaces.{space}.file"
+    points, simulated = _data(rng, manifold, chosen, rats, table, key)
+    points = points[None]
     fit = GeodesicModel(manifold, 0).fit(None, points)
     # As published: the radius is read off the data.
     radius = float(fit.largest_residual[0])
     problem = MeanProblem(fit.model, fit.footpoint[0], radius, points, fit.footpoint)
     number = points.shape[1]
     common = {"space": space, "manifold": manifold.name, "n": number, "budget": settings["budget"]}
+    common["simulated"] = simulated
     rows, kept = [], [_landmarks(manifold, problem.mean, common | {"mechanism": "mean"})]
     for name, status, drawn in _drawn(settings, space, problem, fit):
         distance = manifold.dist(problem.mean, drawn)

@@ -1,0 +1,111 @@
+"""Mean, median and private means of a table of one's own.
+
+What is written shows the data, too: it is no release.
+"""
+
+import numpy as np
+import pandas as pd
+
+from geodp.errors import DataError
+from geodp.manifolds.kendall import KendallPlanarShapes
+from geodp.manifolds.registry import parse_point
+from geodp.means.mechanisms import (
+    MEAN_MECHANISMS,
+    MeanMechanism,
+    fitted,
+    landmarkwise_laplace,
+    repeated,
+)
+from geodp.means.medians import private_median
+from geodp.mechanisms.base import NONE, PROVED
+from geodp.models.geodesic import GeodesicModel
+from geodp.models.losses import Distance
+from geodp.randomness import random_stream
+from geodp.release.settings import public_centre
+from reproduction.data.table import read_settings
+from reproduction.manifolds import study_manifold
+from reproduction.measurements.means.subjects import subject_means
+
+# Relative excess of a distance over the radius of the ball that counts as rounding.
+ROUNDING = 1e-9
+
+
+def measure(settings, table):
+    """Table of estimates and table of draws.
+
+    Mechanisms that the space or the data do not allow have a reason in place of numbers, and those
+    whose budget is known not to hold are left out.
+
+    Parameters
+    ----------
+    settings : dict
+        ``seed``, ``budget`` and the section ``own`` of ``config/means.yaml``.
+    table : path
+    """
+    chosen, budget = settings["own"], settings["budget"]
+    manifold = study_manifold(chosen["manifold"])
+    records = read_settings(table, chosen["manifold"], chosen["data"], "own.data")
+    points = subject_means(manifold, records)[None]
+    centre, radius = _centre(manifold, chosen["centre"]), chosen["radius"]
+    problem = fitted(manifold, centre, radius, points)
+    outside = int(np.sum(manifold.dist(centre, points) > radius * (1.0 + ROUNDING)))
+    common = {"manifold": manifold.name, "n": problem.number, "outside": outside}
+    median = GeodesicModel(manifold, 0, Distance()).fit(None, points).footpoint
+    many = repeated(problem, chosen["draws"])
+    estimates, kept = [], []
+    for name, place in (("mean", problem.mean), ("median", median)):
+        estimates.append(common | {"estimate": name, "refused": ""})
+        kept.append(_places(manifold, problem.mean, place, common | {"estimate": name}))
+    for name, mechanism in _mechanisms(manifold).items():
+        row = common | {"estimate": name, "budget": budget}
+        rng = random_stream(settings["seed"], "means", "own", name)
+        try:
+            row["guarantee"] = mechanism.status(manifold)
+            if outside and not mechanism.anywhere:
+                raise DataError(
+                    f"{outside} of {problem.number} subjects are outside of the ball, and its "
+                    "budget is for data within: take a larger radius"
+                )
+            drawn = mechanism.draw(rng, many, budget)
+        except DataError as problem_of_it:
+            estimates.append(row | {"refused": str(problem_of_it)})
+            continue
+        away = manifold.dist(problem.mean, drawn)
+        quantiles = {f"q{percent}": np.quantile(away, percent / 100) for percent in (10, 50, 90)}
+        estimates.append(
+            row | {"refused": "", "draws": len(drawn), "distance": np.mean(away)} | quantiles
+        )
+        kept.append(_places(manifold, problem.mean, drawn, row))
+    return pd.DataFrame(estimates), pd.concat(kept, ignore_index=True)
+
+
+def _centre(manifold, given):
+    """A centre by its name or its coordinates."""
+    if isinstance(given, str):
+        return public_centre(manifold, given)
+    return parse_point(manifold, given, "configuration key own.centre")
+
+
+def _mechanisms(manifold):
+    """Mechanisms by name, with the private median and what shapes alone have."""
+    found = {
+        name: mechanism
+        for name, mechanism in MEAN_MECHANISMS.items()
+        # Its budget holds nowhere; others say themselves that they are not for a space.
+        if name != "ambient_laplace"
+    }
+    found["private_median"] = MeanMechanism(private_median, lambda manifold: PROVED, anywhere=True)
+    if isinstance(manifold, KendallPlanarShapes):
+        found["landmarkwise_laplace"] = MeanMechanism(landmarkwise_laplace, lambda manifold: NONE)
+    return found
+
+
+def _places(manifold, mean, points, common):
+    """Coordinates of points, a row each; of shapes turned to the mean, real and imaginary parts."""
+    if isinstance(manifold, KendallPlanarShapes):
+        points = manifold.to_landmarks(manifold.align(mean, points))
+        flat = np.stack([points.real, points.imag], axis=-1).reshape(len(points), -1)
+    else:
+        flat = points.reshape(len(points), -1)
+    columns = {f"coordinate_{k + 1}": column for k, column in enumerate(flat.T)}
+    return pd.DataFrame(common | {"draw": np.arange(len(points))} | columns)

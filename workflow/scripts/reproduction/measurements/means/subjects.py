@@ -1,0 +1,28 @@
+"""One point for each subject of a table."""
+
+import numpy as np
+
+from geodp.models.geodesic import GeodesicModel
+
+
+def subject_means(manifold, records):
+    """Frechet mean of each subject's records; the records themselves where no subject is named.
+
+    Parameters
+    ----------
+    manifold : Manifold
+    records : geodp.data.records.Records
+
+    Returns
+    -------
+    ndarray, shape (subjects, *point_shape)
+    """
+    if not records.subjects:
+        return records.points
+    model, subjects = GeodesicModel(manifold, 0), np.array(records.subjects)
+    return np.stack(
+        [
+            model.fit(None, records.points[subjects == subject]).footpoint
+            for subject in dict.fromkeys(records.subjects)
+        ]
+    )
