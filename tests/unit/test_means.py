@@ -57,7 +57,7 @@ from geodp.models.sensitivity import mean_sensitivity
 from geodp.samplers.riemannian_laplace import draw_laplace
 from reproduction.claims.measures import MEASURES
 from reproduction.configuration import ConfigurationError, validate
-from reproduction.measurements.means import audit, own
+from reproduction.measurements.means import audit, own, wrapped
 
 FALSE_ALARM = 6e-5
 CONFIG = Path(__file__).parents[2] / "config"
@@ -758,6 +758,33 @@ OWN = {
 def settings_with(own):
     given = yaml.safe_load((CONFIG / "means.yaml").read_text())
     return validate(given | {"own": own}, "means")
+
+
+def test_exact_and_wrapped_draws_have_the_distances_of_their_table(rng):
+    settings = settings_with(None) | {"n": [5, 25]}
+    [table] = wrapped.measure(settings, "SPD(2)")
+    table = table.set_index("n")
+    # At n = 5 an exact draw has no scale, and says so.
+    assert "draw" in table.loc[5, "refused"]
+    row = table.loc[25]
+    one = problem(rng, "SPD(2)", number=25, data_sets=1)
+    many = mechanisms.repeated(one, 40_000)
+    for column, name in (
+        ("exact", "laplace"),
+        ("wrapped_laplace", "wrapped_laplace"),
+        ("wrapped_gaussian", "wrapped_gaussian"),
+    ):
+        away = SPD.dist(one.mean, MEAN_MECHANISMS[name].draw(rng, many, 1.0))
+        error = np.std(away) / np.sqrt(len(away))
+        assert abs(np.mean(away) - row[column]) < 4.0 * error
+    assert row["saved"] == pytest.approx(1.0 - row["exact"] / row["wrapped_laplace"])
+    # A share of wrapped draws is accepted that the mean of their volume gives.
+    rate = 25 / 3.0 - SPD.volume_growth
+    step = rng.gamma(3, 1.0 / rate, 40_000)[:, None, None] * SPD.random_direction(
+        rng, start := np.broadcast_to(np.eye(2), (40_000, 2, 2))
+    )
+    chance = SPD.exp_volume(start, step) * np.exp(-SPD.volume_growth * SPD.norm(start, step))
+    assert 1.0 / np.mean(chance) == pytest.approx(row["proposals"], rel=0.01)
 
 
 @pytest.mark.parametrize("outside", [False, True])

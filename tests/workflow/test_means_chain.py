@@ -61,6 +61,15 @@ def test_tables_have_a_row_a_mechanism_size_and_data_set(folder):
         assert np.all(np.isfinite(bounds["bound"]) & (bounds["bound"] >= 0.0))
 
 
+def test_exact_and_wrapped_draws_are_compared_where_both_are(folder):
+    table = pd.read_csv(folder / "spd2" / "wrapped.csv")
+    assert list(table["n"]) == [20, 25, 30, 40, 50, 75, 400]
+    assert table["saved"].is_monotonic_decreasing
+    errors = pd.read_csv(folder / "spd2" / "errors.csv")
+    tangent = errors["mechanism"].str.startswith("tangent")
+    assert errors["bias"].notna().equals(tangent)
+
+
 def test_outlines_of_a_file_take_the_place_of_simulated_ones(folder):
     drawn = pd.read_csv(folder / "outlines" / "draws.csv")
     assert set(drawn["n"]) == {18}

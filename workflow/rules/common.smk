@@ -172,6 +172,18 @@ def table_needs(study, figure, kind):
     return inputs, depends
 
 
+def claims_parameters(papers, tables, seed):
+    """Parameters of the script that judges claims, from papers by name and names of tables."""
+    return {
+        "study": "claims",
+        "papers": list(papers),
+        "tables": tables,
+        "seed": seed,
+        "code": code_of("claims.py"),
+        "lock": LOCK,
+    }
+
+
 def claimed_tables():
     """Tables that claims may be about: from (study, table) to its file."""
     found = {

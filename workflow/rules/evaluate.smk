@@ -27,34 +27,27 @@ rule evaluate:
         "../scripts/evaluate.py"
 
 
-if PAPERS:
-
-    rule evaluate_claims:
-        input:
-            claims=list(PAPERS.values()),
-            tables=list(claimed_tables().values()),
-            template=shipped("workflow/report/claims.html.j2"),
-        output:
-            csv=f"{RESULTS}/claims.csv",
-            page=report(
-                f"{RESULTS}/claims.html",
-                caption="../report/claims.rst",
-                category="claims",
-                labels={"figure": "verdicts"},
-            ),
-        log:
-            f"{RESULTS}/logs/evaluate_claims.log",
-        localrule: True
-        conda:
-            "../../envs/environment.yaml"
-        params:
-            study="claims",
-            papers=list(PAPERS),
-            tables=list(claimed_tables()),
-            seed=config["seed"],
-            code=code_of("claims.py"),
-            lock=LOCK,
-        message:
-            "judge the claims of papers"
-        script:
-            "../scripts/claims.py"
+rule evaluate_claims:
+    input:
+        claims=list(PAPERS.values()),
+        tables=list(claimed_tables().values()),
+        template=shipped("workflow/report/claims.html.j2"),
+    output:
+        csv=f"{RESULTS}/claims.csv",
+        page=report(
+            f"{RESULTS}/claims.html",
+            caption="../report/claims.rst",
+            category="claims",
+            labels={"figure": "verdicts"},
+        ),
+    log:
+        f"{RESULTS}/logs/evaluate_claims.log",
+    localrule: True
+    conda:
+        "../../envs/environment.yaml"
+    params:
+        **claims_parameters(PAPERS, list(claimed_tables()), config["seed"]),
+    message:
+        "judge the claims of papers"
+    script:
+        "../scripts/claims.py"

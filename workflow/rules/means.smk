@@ -61,6 +61,21 @@ use rule means_draws as means_shapes with:
         "means: private mean shapes of {wildcards.space}"
 
 
+use rule means_draws as means_wrapped with:
+    output:
+        f"{MEANS_RESULTS}/{{space}}/wrapped.csv",
+    log:
+        f"{MEANS_RESULTS}/logs/wrapped_{{space}}.log",
+    params:
+        **measurement("means.wrapped"),
+        arguments=lambda wildcards: {
+            "settings": part_of("means", "seed", "budget", "n", "spaces"),
+            "space": space_named("means", wildcards),
+        },
+    message:
+        "means: exact and wrapped draws on {wildcards.space}"
+
+
 use rule means_draws as means_own with:
     input:
         table=lambda wildcards: means_own_table(),
@@ -176,7 +191,7 @@ use rule means_errors as means_figure with:
         "means: draw {wildcards.figure}"
 
 
-rule means_claims:
+use rule evaluate_claims as means_claims with:
     input:
         claims=[shipped(f"resources/published/{name}.csv") for name in MEANS_PAPERS.values()],
         tables=lambda wildcards: list(means_claimed().values()),
@@ -191,26 +206,21 @@ rule means_claims:
         ),
     log:
         f"{MEANS_RESULTS}/logs/claims.log",
-    localrule: True
-    conda:
-        "../../envs/environment.yaml"
     params:
-        study="claims",
-        papers=list(MEANS_PAPERS),
-        tables=lambda wildcards: list(means_claimed()),
-        seed=lambda wildcards: settings_of("means")["seed"],
-        code=code_of("claims.py"),
-        lock=LOCK,
+        **claims_parameters(
+            MEANS_PAPERS,
+            tables=lambda wildcards: list(means_claimed()),
+            seed=lambda wildcards: settings_of("means")["seed"],
+        ),
     message:
         "means: judge the claims of papers"
-    script:
-        "../scripts/claims.py"
 
 
 rule papers_003_004:
     input:
         f"{MEANS_RESULTS}/claims.html",
         [f"{MEANS_RESULTS}/figures/{name}.pdf" for name in MEANS_FIGURES],
+        lambda wildcards: means_wrapped(),
         lambda wildcards: [f"{MEANS_RESULTS}/own/estimates.csv"] * bool(settings_of("means")["own"]),
     message:
         "private means: all results are there"

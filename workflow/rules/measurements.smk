@@ -226,6 +226,16 @@ def means_tables(name, *part):
     return [f"{MEANS_RESULTS}/{space}/{name}.csv" for space in spaces_by_file("means", *part)]
 
 
+def means_wrapped():
+    """Tables of spaces where exact draws are compared with wrapped ones."""
+    spaces = settings_of("means")["spaces"]
+    return [
+        f"{MEANS_RESULTS}/{file}/wrapped.csv"
+        for file, name in spaces_by_file("means").items()
+        if "wrapped_laplace" in spaces[name]["mechanisms"]
+    ]
+
+
 def means_outlines(wildcards):
     """File of outlines that takes the place of simulated ones; an empty list without one."""
     name = space_named("means", wildcards, "shapes")

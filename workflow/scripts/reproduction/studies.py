@@ -90,7 +90,7 @@ class Study:
     grids: list
 
     @cached_property
-    def tabledigest_of(self):
+    def table_digest(self):
         """Digest of the content of the table; ``None`` without one."""
         return digest_of(self.table)
 

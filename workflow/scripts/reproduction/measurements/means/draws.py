@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from geodp.means.mechanisms import MEAN_MECHANISMS, embed, fitted, is_outside
+from geodp.means.mechanisms import MEAN_MECHANISMS, embed, fitted, is_outside, mean_of_logs
 from geodp.means.samples import SAMPLES, pole
 from geodp.randomness import random_stream
 from reproduction.manifolds import study_manifold
@@ -33,6 +33,10 @@ def measure(settings, space, sizes):
             (settings["replicates"], number),
         )
         problem = fitted(manifold, pole(manifold), chosen["radius"], points)
+        without_noise = manifold.exp(*mean_of_logs(problem, problem.centre, problem.radius))
+        bias = np.linalg.norm(
+            embed(manifold, without_noise) - embed(manifold, problem.mean), axis=-1
+        )
         for name in chosen["mechanisms"]:
             mechanism = MEAN_MECHANISMS[name]
             drawn = mechanism.draw(random_stream(*streams, name), problem, budget)
@@ -50,6 +54,8 @@ def measure(settings, space, sizes):
                         "n": number,
                         "budget": budget,
                         "distance": np.linalg.norm(away, axis=-1),
+                        # Of the mean of logarithms at the centre from the Frechet mean.
+                        "bias": bias if name.startswith("tangent") else np.nan,
                         "outside": is_outside(manifold, drawn).astype(int),
                     }
                 )

@@ -59,6 +59,7 @@ def means_by_size(errors):
         mean=("distance", "mean"),
         standard_error=("distance", "sem"),
         outside=("outside", "mean"),
+        bias=("bias", "mean"),
         data_sets=("distance", "size"),
     )
     return found.reset_index()
