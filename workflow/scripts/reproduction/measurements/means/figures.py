@@ -180,7 +180,7 @@ def draw_kng_means(settings, errors):
     )
     annotate(figure, [_bands(by_size), *(_guarantees(by_size, space, shown) for space in spaces)])
     handles, labels = axes[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=2, fontsize=7)
+    figure.legend(handles, labels, loc="outside upper center", ncols=3, fontsize=7)
     letter_panels(axes)
     return figure, by_size
 
