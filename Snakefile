@@ -41,6 +41,7 @@ include: "workflow/rules/audit.smk"
 include: "workflow/rules/plan.smk"
 include: "workflow/rules/utility.smk"
 include: "workflow/rules/means.smk"
+include: "workflow/rules/tools.smk"
 include: "workflow/rules/release.smk"
 
 

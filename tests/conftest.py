@@ -1,14 +1,18 @@
-"""What all tests share: those that need geomstats are skipped where it is not."""
+"""What all tests share: those that need packages of another environment are skipped there."""
 
 from importlib.util import find_spec
 
 import pytest
 
+# A package of each environment, by its name, which is also that of the marker.
+ENVIRONMENTS = {"geomstats": "geomstats", "competitors": "diffprivlib"}
+
 
 def pytest_collection_modifyitems(items):
-    if find_spec("geomstats") is not None:
-        return
-    skip = pytest.mark.skip(reason="needs geomstats: ./run --with geomstats pytest -m geomstats")
-    for item in items:
-        if item.get_closest_marker("geomstats"):
-            item.add_marker(skip)
+    for name, package in ENVIRONMENTS.items():
+        if find_spec(package) is not None:
+            continue
+        skip = pytest.mark.skip(reason=f"needs {package}: ./run --with {name} pytest -m {name}")
+        for item in items:
+            if item.get_closest_marker(name):
+                item.add_marker(skip)

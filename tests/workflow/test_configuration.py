@@ -34,7 +34,7 @@ SHIPPED = {
     path.stem: yaml.safe_load(path.read_text())
     for path in (ROOT / "config").glob("*.yaml")
     # Settings of stages that are no configuration of studies.
-    if not path.stem.startswith(("audit", "benchmark", "means", "utility", "release."))
+    if not path.stem.startswith(("audit", "benchmark", "means", "tools", "utility", "release."))
 }
 REMOVED = object()
 

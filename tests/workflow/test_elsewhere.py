@@ -182,14 +182,23 @@ def test_missing_file_names_both_folders(checkout, folder):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(find_spec("geomstats") is not None, reason="geomstats is there")
-def test_benchmark_says_where_geomstats_is(checkout):
-    result = checkout.snakemake("--dry-run", "benchmark")
+@pytest.mark.parametrize(
+    ("target", "package", "call"),
+    [
+        ("benchmark", "geomstats", "--with geomstats snakemake benchmark --cores 1"),
+        ("linear_tools", "diffprivlib", "--with competitors snakemake linear_tools --cores 8"),
+        ("linear_opacus", "opacus", "--with opacus snakemake linear_opacus --cores 1"),
+    ],
+)
+def test_targets_say_where_their_packages_are(checkout, target, package, call):
+    if find_spec(package) is not None:
+        pytest.skip(f"{package} is there")
+    result = checkout.snakemake("--dry-run", target)
     assert result.returncode != 0
     errors = [line for line in result.stdout.splitlines() if "rror" in line]
     assert len(errors) == 1
-    assert errors[0].startswith("Error: the benchmark needs geomstats")
-    assert "./run --with geomstats snakemake benchmark --cores 1" in errors[0]
+    assert errors[0].startswith(f"Error: {target} needs {package}")
+    assert f"./run {call}" in errors[0]
 
 
 def test_own_files_before_those_of_the_project(tmp_path, monkeypatch):

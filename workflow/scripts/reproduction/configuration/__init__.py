@@ -26,6 +26,7 @@ MODELS = {
     "benchmark": "reproduction.configuration.benchmark:BenchmarkSettings",
     "utility": "reproduction.configuration.utility:UtilitySettings",
     "means": "reproduction.configuration.means:MeansSettings",
+    "tools": "reproduction.configuration.tools:ToolsSettings",
     "release": "geodp.release.settings:ReleaseSettings",
 }
 

@@ -21,6 +21,7 @@ TITLES = {
     "benchmark": "`config/benchmark.yaml`: `./run snakemake benchmark`",
     "utility": "`config/utility.yaml`: targets `utility`, `comparison`, `coverage` and `aims`",
     "means": "`config/means.yaml`: `./run snakemake papers_003_004`",
+    "tools": "`config/tools.yaml`: targets `linear_tools` and `linear_opacus`",
     "release": "a release, such as `config/release.example.yaml`: `geodp release FILE`",
 }
 

