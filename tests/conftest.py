@@ -1,4 +1,4 @@
-"""What all tests share: those that need packages of another environment are skipped there."""
+"""What all tests share: those that need packages of another environment are skipped in others."""
 
 from importlib.util import find_spec
 

@@ -186,6 +186,20 @@ def test_diffprivlib_as_shipped_spends_more_than_stated(rng, k):
 
 
 @pytest.mark.competitors
+def test_neither_defect_acts_on_lines_through_the_origin(rng):
+    """Budgets are those stated, and sensitivities are not below the right ones."""
+    problem = through_origin(rng)
+    shipped, right = (
+        sorted(recorded(problem, fit, 1.0)) for fit in (functional.as_shipped, functional.corrected)
+    )
+    assert sum(part for part, _ in shipped) == pytest.approx(1.0)
+    # The package also releases the sum of squares of the responses.
+    assert len(shipped) == len(right) + 1
+    kept = sorted(sensitivity for _, sensitivity in shipped)
+    assert kept == pytest.approx(sorted([*(each for _, each in right), 1.0]))
+
+
+@pytest.mark.competitors
 def test_diffprivlib_squares_have_no_sensitivity_as_shipped(rng):
     x = 100.0 * rng.random((50, 2))
     problem = Problem(x, np.ones((50, 1)), np.zeros(2), np.full(2, 100.0), 150.0, 1.0, False)
@@ -302,9 +316,7 @@ def lines_settings():
     return load_settings(ROOT / "config" / "tools.yaml")["comparison"]
 
 
-@pytest.mark.parametrize(
-    "name", ["geodesic_release", "geodesic_certified", "geodesic_as_published"]
-)
+@pytest.mark.parametrize("name", [name for name in METHODS if METHODS[name].geodesic])
 def test_geodesic_lines_are_lines_of_the_problem(rng, lines_settings, name):
     problem = on_one_covariate(rng)
     lines = METHODS[name].lines(problem, Budget(300.0, DELTA), rng, 3, lines_settings)

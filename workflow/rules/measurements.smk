@@ -311,7 +311,12 @@ def tools_shares(name):
 
 
 def tools_draws(wildcards):
-    """Tables of the methods of the comparison, and that of Opacus if it was made."""
+    """Tables of the methods of the comparison."""
     methods = settings_of("tools")["comparison"]["methods"]
-    made = [SGD_DRAWS] if Path(SGD_DRAWS).is_file() else []
-    return [f"{TOOLS_RESULTS}/comparison/{method}.csv" for method in methods] + made
+    return [f"{TOOLS_RESULTS}/comparison/{method}.csv" for method in methods]
+
+
+def made_by_opacus(wildcards):
+    """The table of DP-SGD with its digest, if it was made: no input, as its rule needs Opacus."""
+    path = Path(SGD_DRAWS)
+    return {SGD_DRAWS: hashlib.sha256(path.read_bytes()).hexdigest()} if path.is_file() else {}

@@ -79,7 +79,7 @@ rule linear_tools:
         "../../envs/environment.yaml"
     params:
         **measurement("tools.summary", "summarise.py", TOOLS_LOCK),
-        arguments={},
+        arguments=lambda wildcards: {"besides": made_by_opacus(wildcards)},
     message:
         "tools: write the tables, the page and the figure"
     script:

@@ -50,7 +50,7 @@ def measure(settings, data_set):
                     "k": k,
                     "method": name,
                     "title": method.title,
-                    "guarantee": method.guarantee,
+                    "guarantee": method.through_origin or method.guarantee,
                     "neighbours": method.neighbours,
                     "versions": versions(method),
                     "budget": epsilon,

@@ -32,6 +32,8 @@ METHODS = {
         FALSE,
         REPLACE,
         ("diffprivlib", "scikit-learn"),
+        # Neither of its defects acts there.
+        through_origin=PURE,
     ),
     "diffprivlib_corrected": Method(
         "diffprivlib, corrected",

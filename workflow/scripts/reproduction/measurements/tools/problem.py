@@ -105,6 +105,8 @@ class Method:
         Whether the method can be run on a problem at all, from its n and k.
     geodesic : bool
         Whether it takes all responses as a point of R^m, on one covariate.
+    through_origin : str
+        The guarantee for lines through the origin within symmetric bounds, if that is another.
     """
 
     title: str
@@ -114,6 +116,7 @@ class Method:
     packages: tuple[str, ...] = ()
     takes: Callable[[int, int], bool] = lambda n, k: True
     geodesic: bool = False
+    through_origin: str = ""
 
     def lines(self, problem, budget, rng, draws, settings=None):
         """Independent lines (draws, 1 + k, m); ``settings`` are those of geodesic methods."""

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 
+from geodp.errors import DataError
 from reproduction.figures.files import annotate
 from reproduction.figures.style import CURVES, letter_panels, new_figure
 from reproduction.measurements.tools.methods import python_version
@@ -14,7 +15,7 @@ OF_A_METHOD = ["method", "title", "guarantee", "neighbours", "versions"]
 WORST_SHOWN = -1.0
 
 
-def summarise(about, shares, comparison, **_):
+def summarise(about, shares, comparison, besides, **_):
     """The tables, the page and the figure, by their outputs.
 
     Parameters
@@ -23,8 +24,15 @@ def summarise(about, shares, comparison, **_):
         Tables of the benchmark, one each for a data set.
     comparison : list of str
         Tables of the comparison, one for a method.
+    besides : dict of str
+        More of these by path, with digests, of methods that ran in other environments.
     """
-    sets, shares, draws = (_joined(paths) for paths in (about, shares, comparison))
+    sets, shares, draws = (_joined(paths) for paths in (about, shares, [*comparison, *besides]))
+    if draws["data"].nunique() > 1:
+        raise DataError(
+            f"{', '.join(besides)}: its lines are of other data than those of the other methods: "
+            "make it anew, or remove it"
+        )
     medians = shares_by_budget(shares)
     errors = errors_by_method(draws)
     text = page(sets, shares, medians, errors, draws)
@@ -93,7 +101,7 @@ def draw(medians, errors, draws):
     right.axvline(1.0, color="0.6", linewidth=0.8)
     right.set_xscale("log")
     right.set_yticks(places, order["title"], fontsize=7)
-    right.set_xlabel("mean squared error (variance of a response)")
+    right.set_xlabel("mean squared error (1 = variance)")
     letter_panels([left, right])
     first, budget = draws.iloc[0], errors["budget"].iloc[0]
     annotate(
