@@ -78,7 +78,9 @@ def draw(medians, errors, draws):
         hollow = {"markerfacecolor": "white"} if len(styles) >= len(CURVES) else {}
         styles[name] = curve
         budgets, worst = rows["budget"], WORST_SHOWN
-        left.plot(budgets, rows["median"].clip(worst), label=name, **curve.keywords, **hollow)
+        sets = rows["data_sets"].max()
+        label = name if sets == medians["data_sets"].max() else f"{name} ({sets} data sets)"
+        left.plot(budgets, rows["median"].clip(worst), label=label, **curve.keywords, **hollow)
         left.fill_between(
             budgets,
             rows["lower_quartile"].clip(worst),
