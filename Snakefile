@@ -42,6 +42,7 @@ include: "workflow/rules/plan.smk"
 include: "workflow/rules/utility.smk"
 include: "workflow/rules/means.smk"
 include: "workflow/rules/tools.smk"
+include: "workflow/rules/linear.smk"
 include: "workflow/rules/release.smk"
 
 

@@ -712,7 +712,7 @@ def errors(means, noise=0.0):
     )
 
 
-CLAIM = {"column": "distance", "along": "n"}
+CLAIM = {"column": "distance", "along": "n", "study": "one", "against": "another"}
 
 
 @pytest.mark.parametrize(

@@ -112,7 +112,7 @@ def test_wrong_settings_are_refused_in_a_sentence(audited):
 def test_wrong_settings_of_other_targets_stop_nothing(audited):
     places = [
         audited.root / "config" / f"{stage}.yaml"
-        for stage in ("audit", "benchmark", "means", "utility")
+        for stage in ("audit", "benchmark", "linear", "means", "utility")
     ]
     before = [place.read_text() for place in places]
     for place in places:

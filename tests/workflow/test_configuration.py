@@ -34,7 +34,9 @@ SHIPPED = {
     path.stem: yaml.safe_load(path.read_text())
     for path in (ROOT / "config").glob("*.yaml")
     # Settings of stages that are no configuration of studies.
-    if not path.stem.startswith(("audit", "benchmark", "means", "tools", "utility", "release."))
+    if not path.stem.startswith(
+        ("audit", "benchmark", "linear", "means", "tools", "utility", "release.")
+    )
 }
 REMOVED = object()
 
@@ -1172,7 +1174,7 @@ def test_mechanisms_of_a_study_are_those_of_the_library():
 # --- Settings of measurements ---
 
 
-@pytest.mark.parametrize("name", ["audit", "benchmark", "means", "utility"])
+@pytest.mark.parametrize("name", ["audit", "benchmark", "linear", "means", "utility"])
 def test_settings_of_a_measurement_are_refused_in_one_sentence(tmp_path, name):
     text = (ROOT / "config" / f"{name}.yaml").read_text()
     path = tmp_path / f"{name}.yaml"

@@ -3,7 +3,7 @@
 import numpy as np
 
 from geodp.models.geodesic import GeodesicModel
-from geodp.models.losses import SquaredDistance
+from geodp.models.losses import Distance, SquaredDistance
 
 # Gauss-Legendre nodes of the covariate's range for the error of a geodesic.
 COVARIATES = 8
@@ -36,9 +36,22 @@ def mean_squared_errors(model, parameters, covariates, points):
     ndarray, shape (data_sets, F, V), or (data_sets, F) without covariates
         ``1/n sum d^2``, the papers' E_ij.
     """
-    squares = GeodesicModel(model.manifold, model.number_of_covariates, SquaredDistance())
+    return 2.0 * _mean_losses(model, SquaredDistance(), parameters, covariates, points)
+
+
+def mean_absolute_errors(model, parameters, covariates, points):
+    """Mean distance of each private prediction from its own data set: ``1/n sum d``.
+
+    Parameters and shapes are those of `mean_squared_errors`.
+    """
+    return _mean_losses(model, Distance(), parameters, covariates, points)
+
+
+def _mean_losses(model, loss, parameters, covariates, points):
+    """Mean loss of each draw over the records."""
+    other = GeodesicModel(model.manifold, model.number_of_covariates, loss)
     states = _states(model, parameters)
-    return 2.0 * squares.energy_gradient(states, covariates, points, blocks=()).energy
+    return other.energy_gradient(states, covariates, points, blocks=()).energy
 
 
 def mean_prediction_distances(model, parameters, fitted, covariates):

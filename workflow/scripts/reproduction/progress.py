@@ -56,6 +56,7 @@ COSTS = {
     "coverage": 150.0,
     "aims": 200.0,
     "means": 60.0,
+    "linear": 40.0,
     "": 1.5,
 }
 

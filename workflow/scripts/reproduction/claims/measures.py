@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from geodp.errors import DataError
-from reproduction.claims.selection import column_of
+from reproduction.claims.selection import column_of, parse_selection
 
 # Columns whose standard error over the draws of one data set is log_error_standard_error.  For a
 # log error that is exact.  For the logarithm of a mean distance it is approximate: right where
@@ -550,12 +550,28 @@ def mean_value(claim, table, rng, replicates):
 
 def _beside(claim, table, other, rng, replicates):
     """Means over the levels of ``along`` that two tables share, and the units resampled."""
-    parts = [cell_statistics(each, claim["column"], rng, replicates) for each in (table, other)]
+    # Mechanisms of one study have the same data sets, which are resampled alike.
+    alike = claim["against"].partition(" ")[0] == claim["study"]
+    seeds = rng.integers(2**63, size=2)
+    parts = [
+        cell_statistics(each, claim["column"], np.random.default_rng(seed), replicates)
+        for each, seed in zip((table, other), seeds[[0, 0 if alike else 1]], strict=True)
+    ]
     (mine, values), (theirs, others) = (each.nodes([claim["along"]]) for each in parts)
     shared = mine.reset_index().merge(theirs.reset_index(), on=claim["along"], suffixes=("", "_2"))
     if shared.empty:
         raise NotEvaluated(f"the two have no {_plain(claim['along'])} in common")
     return values[:, shared["index"]], others[:, shared["index_2"]], parts[0].over
+
+
+@measure("against_where")
+def share_meeting(claim, table, rng, replicates):
+    """Share of data sets that ``against_where`` selects; the interval resamples data sets."""
+    met = parse_selection(claim["against_where"])(table)
+    found = float(np.mean(met))
+    again = rng.binomial(len(met), found, size=replicates) / len(met)
+    says = f"{np.sum(met)} of {len(met)} data sets meet {claim['against_where']}"
+    return Measured(np.append(found, again), f"{len(met)} data sets", says)
 
 
 @measure("along", "against")

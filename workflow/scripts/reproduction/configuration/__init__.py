@@ -27,6 +27,7 @@ MODELS = {
     "utility": "reproduction.configuration.utility:UtilitySettings",
     "means": "reproduction.configuration.means:MeansSettings",
     "tools": "reproduction.configuration.tools:ToolsSettings",
+    "linear": "reproduction.configuration.linear:LinearFileSettings",
     "release": "geodp.release.settings:ReleaseSettings",
 }
 

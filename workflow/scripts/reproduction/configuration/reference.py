@@ -22,6 +22,7 @@ TITLES = {
     "utility": "`config/utility.yaml`: targets `utility`, `comparison`, `coverage` and `aims`",
     "means": "`config/means.yaml`: `./run snakemake papers_003_004`",
     "tools": "`config/tools.yaml`: targets `linear_tools` and `linear_opacus`",
+    "linear": "`config/linear.yaml`: `./run snakemake papers_000_002`",
     "release": "a release, such as `config/release.example.yaml`: `geodp release FILE`",
 }
 

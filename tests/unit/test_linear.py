@@ -1,0 +1,514 @@
+"""Linear and quantile regression: draws against quadrature and closed forms, sensitivities."""
+
+import tracemalloc
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import optimize, stats
+
+from geodp.evaluation import mean_absolute_errors
+from geodp.linear import l1_ball, plane, quantiles
+from geodp.linear.least_squares import (
+    Exponential,
+    Gradient,
+    LeastSquares,
+    cube_noise,
+    draw,
+    perturb_objective,
+    walk,
+)
+from geodp.linear.moments import Moments, record_chunks, simulate_moments
+from geodp.linear.pinball import (
+    GradientScore,
+    LossScore,
+    MedianScore,
+    Pinball,
+    smoothing_bandwidth,
+)
+from geodp.manifolds.sphere import Sphere
+from geodp.models.geodesic import GeodesicModel
+from reproduction.claims.measures import MEASURES
+from reproduction.measurements.linear.figures import errors_by_size
+from reproduction.measurements.linear.geodesics import signed_angles
+from reproduction.measurements.linear.moments import true_coefficients
+
+FALSE_ALARM = 6e-5
+DRAWS = 6000
+DENSITIES = {
+    "exponential": Exponential.at,
+    "kng": Gradient.at,
+    "kng_as_printed": Gradient.as_printed,
+}
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(15)
+
+
+def records(rng, number, coefficients):
+    """Covariates and responses of a simulated data set."""
+    chunks = record_chunks(rng, np.asarray(coefficients), number)
+    *covariates, responses = np.concatenate([chunk.copy() for chunk in chunks], axis=1)
+    return np.column_stack(covariates), responses
+
+
+def problem(rng, number, coefficients, copies, bound=1.0):
+    """The same data set several times."""
+    found = simulate_moments(rng, np.asarray(coefficients), number).scaled()
+    return LeastSquares(
+        Moments(*(np.repeat(value, copies, axis=0) for value in vars(found).values())), bound
+    )
+
+
+def ball_grid(score, bound, cells=300, low=None, high=None):
+    """Places, sizes and probabilities of the cells of a box, by default the one about the ball."""
+    low = np.full(2, -bound) if low is None else low
+    high = np.full(2, bound) if high is None else high
+    size = (high - low) / cells
+    axes = low[:, None] + size[:, None] * (np.arange(cells) + 0.5)
+    places = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape((-1, 2))
+    values = np.concatenate([score(part) for part in np.array_split(places, 50)])
+    values[~l1_ball.contains(places, bound)] = np.inf
+    mass = np.exp(-(values - np.min(values)))
+    return places, size, mass / np.sum(mass)
+
+
+def agree(rng, drawn, score, bound, directions=((1.0, 0.0), (0.0, 1.0), (0.6, -0.8))):
+    """Compare draws (m, 2) with a density in the ball along some directions.
+
+    The density is tabulated on the ball, and again where all but a billionth of it is.
+    """
+    places, size, mass = ball_grid(score, bound)
+    held = places[mass > 1e-9 * np.max(mass)]
+    box = np.min(held, axis=0) - 2.0 * size, np.max(held, axis=0) + 2.0 * size
+    places, size, mass = ball_grid(score, bound, 400, *box)
+    chosen = rng.choice(len(mass), size=200_000, p=mass)
+    expected = places[chosen] + size * (rng.random((len(chosen), 2)) - 0.5)
+    for direction in directions:
+        found = stats.ks_2samp(drawn @ np.array(direction), expected @ np.array(direction))
+        assert found.pvalue > FALSE_ALARM, direction
+
+
+# --- Records and their moments ---
+
+
+def test_moments_are_those_of_the_records():
+    coefficients = true_coefficients(4)
+    x, y = records(np.random.default_rng(1), 1000, coefficients)
+    found = simulate_moments(np.random.default_rng(1), coefficients, 1000)
+    np.testing.assert_allclose(found.gram[0], x.T @ x, rtol=1e-12)
+    np.testing.assert_allclose(found.cross[0], x.T @ y, rtol=1e-12)
+    assert found.largest[0] == np.max(np.abs(y))
+    np.testing.assert_allclose(
+        found.scaled().fit()[0], np.linalg.lstsq(x, y / np.max(np.abs(y)), rcond=None)[0]
+    )
+
+
+def test_covariates_and_errors_have_the_distributions_of_the_paper(rng):
+    x, y = records(rng, 20_000, true_coefficients(12))
+    assert np.all(x[:, 0] == 1.0)
+    assert stats.kstest(x[:, 1:].ravel(), "uniform", (-1.0, 2.0)).pvalue > FALSE_ALARM
+    assert stats.kstest(y - x @ true_coefficients(12), "norm").pvalue > FALSE_ALARM
+
+
+def test_the_coefficients_of_the_paper():
+    found = 11.0 * true_coefficients(12)
+    np.testing.assert_allclose(found, [0, -11, -9, -7, -5, -3, -1, 1, 3, 5, 7, 9], atol=1e-12)
+
+
+def test_memory_does_not_grow_with_the_number_of_records(rng):
+    peaks = []
+    for number in (50_000, 400_000):
+        tracemalloc.start()
+        simulate_moments(rng, true_coefficients(12), number)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < 1.05 * peaks[0] < 20e6
+
+
+# --- The ball ---
+
+
+def test_uniform_draws_of_the_ball(rng):
+    drawn = l1_ball.uniform(rng, (DRAWS, 5), 2.0)
+    norms = np.sum(np.abs(drawn), axis=-1)
+    assert stats.kstest((norms / 2.0) ** 5, "uniform").pvalue > FALSE_ALARM
+    assert stats.kstest(np.abs(drawn[:, 2]) / 2.0, "beta", (1, 5)).pvalue > FALSE_ALARM
+    assert abs(np.mean(drawn[:, 3] > 0.0) - 0.5) < 4.0 * 0.5 / np.sqrt(DRAWS)
+
+
+def test_projection_is_the_nearest_point(rng):
+    outside = 2.0 * rng.standard_normal((50, 6))
+    nearest = l1_ball.project(outside, 1.0)
+    others = l1_ball.uniform(rng, (4000, 6), 1.0)
+    for point, found in zip(outside, nearest, strict=True):
+        assert np.sum(np.abs(found)) <= 1.0 + 1e-12
+        # The angle to every point of a convex set is not acute.
+        assert np.max((others - found) @ (point - found)) <= 1e-12
+    inside = l1_ball.uniform(rng, (10, 6), 1.0)
+    np.testing.assert_array_equal(l1_ball.project(inside, 1.0), inside)
+
+
+def test_least_squares_in_the_ball_agrees_with_a_solver(rng):
+    made = rng.standard_normal((6, 40, 5)) * [5.0, 1.0, 1.0, 1.0, 0.3]
+    gram = np.swapaxes(made, -1, -2) @ made
+    # From minima in the ball to minima far outside.
+    minima = rng.standard_normal((6, 5)) * np.array([0.1, 1.0, 1.0, 2.0, 2.0, 3.0])[:, None]
+    vector = np.einsum("kij,kj->ki", gram, minima)
+    found, gaps = l1_ball.least_squares(gram, vector, 1.0)
+    assert np.all(gaps <= 1e-10)
+    for matrix, target, theta in zip(gram, vector, found, strict=True):
+
+        def value(halves, matrix=matrix, target=target):
+            theta = halves[:5] - halves[5:]
+            return theta @ matrix @ theta - 2.0 * target @ theta
+
+        solved = optimize.minimize(
+            value,
+            np.full(10, 0.05),
+            bounds=[(0.0, None)] * 10,
+            constraints={"type": "ineq", "fun": lambda halves: 1.0 - np.sum(halves)},
+            method="SLSQP",
+            options={"maxiter": 2000, "ftol": 1e-15},
+        ).x
+        # The solver leaves the ball by its own tolerance.
+        solved /= max(1.0, np.sum(solved))
+        halves = np.r_[np.maximum(theta, 0.0), np.maximum(-theta, 0.0)]
+        assert value(halves) <= value(solved) + 1e-9 * abs(value(solved))
+        np.testing.assert_allclose(theta, solved[:5] - solved[5:], atol=2e-4)
+
+
+# --- Linear regression ---
+
+
+@pytest.mark.parametrize("dim", [1, 2, 12])
+def test_noise_of_the_cube_has_the_norm_of_a_gamma_variable(dim, rng):
+    drawn = cube_noise(rng, (DRAWS, dim), 3.0)
+    norms = 3.0 * np.max(np.abs(drawn), axis=-1)
+    assert stats.kstest(norms, "gamma", (dim,)).pvalue > FALSE_ALARM
+    inner = drawn / np.max(np.abs(drawn), axis=-1, keepdims=True)
+    assert abs(np.mean(inner)) < 5.0 / np.sqrt(inner.size)
+
+
+# The truth is in the ball, about its edge, and outside; the density is wide, and narrow.
+CASES = [(30, (0.0, -0.5)), (400, (0.2, -2.5)), (4000, (0.0, -3.0))]
+
+
+@pytest.mark.parametrize("name", DENSITIES)
+@pytest.mark.parametrize(("number", "coefficients"), CASES)
+def test_draws_of_linear_regression_agree_with_quadrature(name, number, coefficients, rng):
+    mechanism = DENSITIES[name](1.0, 1.0)
+    many = problem(rng, number, coefficients, DRAWS)
+    one = many.take(slice(0, 1))
+    # In small batches, since each takes thousands of proposals.
+    parts = [draw(rng, many.take(slice(k, k + 500)), mechanism, 10) for k in range(0, DRAWS, 500)]
+    assert all(np.all(part.exact) for part in parts)
+    drawn = np.concatenate([part.theta for part in parts])
+    agree(rng, drawn, lambda places: mechanism.score(one, places[None])[0], 1.0)
+
+
+@pytest.mark.parametrize("name", DENSITIES)
+@pytest.mark.parametrize(("number", "coefficients"), CASES)
+def test_chains_of_linear_regression_agree_with_quadrature(name, number, coefficients, rng):
+    mechanism = DENSITIES[name](1.0, 1.0)
+    many = problem(rng, number, coefficients, DRAWS)
+    one = many.take(slice(0, 1))
+    states = walk(rng, many, mechanism, 400, 400)
+    assert np.all(l1_ball.contains(states, 1.0 + 1e-12))
+    agree(rng, states[-1], lambda places: mechanism.score(one, places[None])[0], 1.0)
+
+
+@pytest.mark.parametrize("name", DENSITIES)
+def test_chains_agree_with_exact_draws_in_twelve_dimensions(name, rng):
+    mechanism = DENSITIES[name](1.0, 1.0)
+    many = problem(rng, 20_000, true_coefficients(12), 800)
+    parts = [draw(rng, many.take(slice(k, k + 100)), mechanism, 10) for k in range(0, 800, 100)]
+    exact = np.concatenate([part.theta for part in parts])
+    chains = walk(rng, many, mechanism, 12 * 400, 12 * 400)[-1]
+    scores = [mechanism.score(many, each[:, None])[:, 0] for each in (exact, chains)]
+    assert stats.ks_2samp(*scores).pvalue > FALSE_ALARM
+    for k in (0, 1, 11):
+        assert stats.ks_2samp(exact[:, k], chains[:, k]).pvalue > FALSE_ALARM
+
+
+def test_a_data_set_without_an_accepted_proposal_is_drawn_by_a_chain(rng):
+    many = problem(rng, 50, (0.0, -0.5), 3)
+    drawn = draw(rng, many, Exponential.at(1.0, 1.0), 20, rounds=0)
+    assert not np.any(drawn.exact)
+    assert np.all(l1_ball.contains(drawn.theta, 1.0))
+    assert np.all(drawn.proposals == 0)
+
+
+def test_the_printed_density_uses_half_the_budget():
+    assert Gradient.as_printed(1.0, 1.0) == Gradient.at(0.5, 1.0)
+
+
+def test_objective_perturbation_has_the_noise_it_states(rng):
+    # In a wide ball the gradient at the minimiser is minus the noise.
+    budget, bound = 0.7, 50.0
+    many = problem(rng, 20_000, (0.1, -0.4, 0.3), DRAWS, bound)
+    theta = perturb_objective(rng, many, budget)
+    penalty = 2.0 * 3 / (np.exp(0.5 * budget) - 1.0)
+    noise = 2.0 * many.pull(theta[:, None])[:, 0] + penalty * theta
+    norms = np.max(np.abs(noise), axis=-1) * budget / (8.0 * (1.0 + bound))
+    inside = np.sum(np.abs(theta), axis=-1) < bound
+    assert np.mean(inside) > 0.999
+    assert stats.kstest(norms[inside], "gamma", (3,)).pvalue > FALSE_ALARM
+
+
+@pytest.mark.parametrize("bound", [0.5, 1.0, 2.0])
+def test_sensitivities_of_linear_regression_are_attained_and_not_exceeded(bound, rng):
+    count, d = 200_000, 3
+    x, other_x = rng.choice((-1.0, 1.0), size=(2, count, d))
+    y, other_y = rng.choice((-1.0, 1.0), size=(2, count))
+    theta = bound * rng.choice((-1.0, 1.0), (count, 1)) * np.eye(d)[rng.integers(d, size=count)]
+    residual = y - np.sum(x * theta, axis=-1)
+    other = other_y - np.sum(other_x * theta, axis=-1)
+    gradients = -2.0 * residual[:, None] * x, -2.0 * other[:, None] * other_x
+    moved = np.max(np.abs(gradients[0] - gradients[1]))
+    # Density (1) of the theorem has half the budget over the sensitivity.
+    np.testing.assert_allclose(Gradient.at(1.0, bound).rate, 0.5 / moved)
+    change = np.max(np.abs(residual**2 - other**2))
+    assert change <= (1.0 + bound) ** 2 * (1.0 + 1e-12)
+    np.testing.assert_allclose(Exponential.at(1.0, bound).rate, 0.5 / (1.0 + bound) ** 2)
+
+
+@pytest.mark.parametrize("name", DENSITIES)
+def test_realised_losses_of_linear_regression_keep_the_budget(name, rng):
+    mechanism, budget = DENSITIES[name](1.0, 1.0), 1.0
+    losses = []
+    for _ in range(30):
+        x = np.column_stack([np.ones(5), rng.choice((-1.0, 1.0), size=5)])
+        y = rng.choice((-1.0, 1.0), size=5)
+        pair = []
+        for last in ((1.0, 1.0), (-1.0, -1.0)):
+            x[-1, 1], y[-1] = last
+            gram = x.T @ x + 1e-9 * np.eye(2)
+            moments = Moments(np.array([5]), gram[None], (x.T @ y)[None], np.ones(1))
+            one = LeastSquares(moments, 1.0)
+            _, _, mass = ball_grid(
+                lambda p, one=one: mechanism.score(one, p[None])[0], 1.0, cells=120
+            )
+            pair.append(np.log(mass, where=mass > 0.0, out=np.full(len(mass), -np.inf)))
+        both = np.isfinite(pair[0]) & np.isfinite(pair[1])
+        losses.append(np.max(np.abs(pair[0][both] - pair[1][both])))
+    assert 0.0 < max(losses) <= budget * (0.5 if name == "kng_as_printed" else 1.0) + 1e-6
+
+
+# --- Quantiles ---
+
+
+@pytest.mark.parametrize("tau", [0.2, 0.5, 0.9])
+def test_private_quantiles_have_their_density(tau, rng):
+    values = np.sort(rng.uniform(-0.8, 0.6, size=7))
+    drawn = quantiles.draw_quantiles(rng, np.tile(values, (DRAWS, 1)), tau, 2.0, 1.0, 1.0)
+    places = np.linspace(-1.0, 1.0, 200_001)
+    middles = 0.5 * (places[1:] + places[:-1])
+    score = np.abs(7 * tau - np.sum(values[:, None] <= middles, axis=0))
+    density = np.exp(-1.0 * score)
+    density /= np.mean(density) * 2.0
+    np.testing.assert_allclose(
+        np.exp(quantiles.log_density(values, tau, 2.0, 1.0, 1.0, middles)), density, rtol=1e-3
+    )
+    levels = np.append(0.0, np.cumsum(density) / np.sum(density))
+    assert stats.kstest(drawn, lambda x: np.interp(x, places, levels)).pvalue > FALSE_ALARM
+
+
+def test_one_record_makes_a_private_quantile_of_two_pieces(rng):
+    drawn = quantiles.draw_quantiles(rng, np.full((DRAWS, 1), 0.5), 0.25, 1.0, 1.0, 1.0)
+    below, above = 1.5 * np.exp(-0.5 * 0.25), 0.5 * np.exp(-0.5 * 0.75)
+    share = above / (below + above)
+    assert stats.binomtest(int(np.sum(drawn > 0.5)), DRAWS, share).pvalue > FALSE_ALARM
+
+
+@pytest.mark.parametrize("tau", [0.25, 0.5, 0.75, 0.9])
+def test_the_published_sensitivity_of_quantiles_is_too_small_above_the_median(tau):
+    stated = quantiles.stated_sensitivity(tau)
+    found = quantiles.realised_loss(tau, 1.0, 20, stated)
+    # By hand: every log density moves by the budget over twice the sensitivity, and so does the
+    # integral, in the other direction.
+    np.testing.assert_allclose(found, 1.0 / (2.0 * (1.0 - tau)), rtol=1e-6)
+    np.testing.assert_allclose(quantiles.realised_loss(tau, 1.0, 20, 1.0), 1.0, rtol=1e-6)
+
+
+@pytest.mark.parametrize("tau", [0.25, 0.5, 0.9])
+@pytest.mark.parametrize("bandwidth", [0.0, 0.4])
+def test_the_sensitivity_of_quantile_regression_is_attained(tau, bandwidth, rng):
+    theta = np.array([[0.0, 0.0]])
+    moved = []
+    for signs in np.stack(np.meshgrid(*[(-1.0, 1.0)] * 5), axis=-1).reshape((-1, 5)):
+        pair = [
+            Pinball(np.array([x]), np.array([y]), tau, bandwidth).gradient(theta)
+            for x, y in ((signs[:2], signs[4]), (signs[2:4], -signs[4]), (signs[2:4], signs[4]))
+        ]
+        moved += [np.max(np.abs(pair[0] - pair[k])) for k in (1, 2)]
+    np.testing.assert_allclose(max(moved), 2.0 * max(tau, 1.0 - tau))
+    rate = GradientScore.at(Pinball(np.zeros((1, 2)), np.zeros(1), tau), 1.0).rate
+    np.testing.assert_allclose(rate, 0.5 / max(moved))
+
+
+# --- Quantile regression ---
+
+
+@pytest.mark.parametrize("bandwidth", [0.0, 0.2])
+def test_a_box_leaves_out_records_and_changes_nothing_in_it(bandwidth, rng):
+    x, y = records(rng, 500, (0.0, -1.0))
+    full = Pinball(x, y, 0.3, bandwidth)
+    centre, width = np.array([0.1, -0.8]), 0.05
+    local = full.within(centre, width)
+    assert 0 < len(local.responses) < 150
+    theta = centre + rng.uniform(-width, width, (200, 2))
+    np.testing.assert_allclose(local.gradient(theta), full.gradient(theta), atol=1e-9)
+    np.testing.assert_allclose(local.loss(theta), full.loss(theta), rtol=1e-12)
+    # A box in a box.
+    again = local.within(theta[0], 0.01)
+    np.testing.assert_allclose(again.loss(theta[:1]), full.loss(theta[:1]), rtol=1e-12)
+
+
+def test_gradients_are_those_of_the_loss(rng):
+    x, y = records(rng, 100, (0.0, -1.0))
+    full, theta, step = Pinball(x, y, 0.3), np.array([0.05, -0.7]), 1e-7
+    moved = theta + step * np.array([[1, 0], [-1, 0], [0, 1], [0, -1]])
+    up, down, right, left = full.loss(moved)
+    numeric = np.array([up - down, right - left]) / (2.0 * step)
+    np.testing.assert_allclose(full.gradient(theta[None])[0], numeric, rtol=1e-5)
+
+
+@pytest.mark.parametrize("tau", [0.3, 0.5])
+@pytest.mark.parametrize("number", [11, 1001])
+def test_fits_of_quantile_regression_are_optimal(tau, number, rng):
+    x, y = records(rng, number, (0.0, -1.0))
+    full = Pinball(x, y, tau)
+    fit = full.fit()
+    weights = np.where(y > x @ fit, tau, 1.0 - tau)
+    solved = optimize.minimize(
+        lambda theta: full.loss(theta[None])[0], fit, method="Nelder-Mead", options={"xatol": 1e-12}
+    )
+    assert full.loss(fit[None])[0] <= solved.fun + 1e-10
+    others = fit + np.array([1e-3, 0.1, 1.0])[:, None, None] * rng.standard_normal((3, 300, 2))
+    assert full.loss(fit[None])[0] <= np.min(full.loss(others.reshape((-1, 2)))) + 1e-12
+    # Two records lie on the plane.
+    assert np.sum(np.abs(y - x @ fit) < 1e-9) == 2
+    assert np.all(weights > 0.0)
+
+
+def plane_scores(rng, number):
+    x, y = records(rng, number, (0.0, -1.0))
+    plain = Pinball(x, y / np.max(np.abs(y)), 0.5)
+    smooth = Pinball(x, plain.responses, 0.5, 0.3)
+    return plain.fit(), {
+        "kng": GradientScore.at(plain, 1.0),
+        "kng_smoothed": GradientScore.at(smooth, 1.0),
+        "exponential": LossScore.at(plain, 1.0, 1.0),
+        "exponential_sharp": LossScore.at(plain, 1.0, 1.0, sharp=True),
+        "median": MedianScore(0.4 * np.column_stack([x[:, 1], y / 3.0]), 0.25),
+    }
+
+
+@pytest.mark.parametrize(
+    "name", ["kng", "kng_smoothed", "exponential", "exponential_sharp", "median"]
+)
+@pytest.mark.parametrize("number", [12, 150])
+def test_draws_in_the_plane_agree_with_quadrature(name, number, rng):
+    fit, scores = plane_scores(rng, number)
+    score = scores[name]
+    centre = np.zeros(2) if name == "median" else l1_ball.project(fit, 1.0)
+    places, values = plane.chains(rng, score, centre, 1.0, DRAWS, 40)
+    drawn = places[:, -1]
+    np.testing.assert_allclose(values[:50, -1], score(drawn[:50]), atol=1e-9)
+    agree(rng, drawn, score, 1.0)
+
+
+def test_a_grid_is_as_wide_as_its_density(rng):
+    fit, scores = plane_scores(rng, 3000)
+    grids = [plane.match(scores[name], fit, 1.0)[0] for name in ("exponential", "kng")]
+    assert grids[0].half_width > 3.0 * grids[1].half_width
+    for grid in grids:
+        np.testing.assert_allclose(np.sum(np.exp(grid.log_shares)), 1.0)
+        places = grid.draw(rng, 2000)
+        assert np.all(np.isfinite(grid.log_density(places)))
+        assert np.isneginf(grid.log_density(grid.centre[None] + 2.0 * grid.half_width))[0]
+
+
+def test_half_of_the_paper_s_sensitivity_is_enough_for_the_pinball_loss(rng):
+    # Losses are not negative, so that they differ by no more than the largest.
+    number = 100_000
+    x = np.column_stack([np.ones(number), rng.choice((-1.0, 1.0), size=number)])
+    y = rng.choice((-1.0, 1.0), size=number)
+    theta = np.array([0.0, -1.0])
+    over = x @ theta - y
+    losses = np.where(over > 0.0, 0.3 * over, -0.7 * over)
+    sharp = LossScore.at(Pinball(x, y, 0.7), 1.0, 1.0, sharp=True)
+    np.testing.assert_allclose(np.ptp(losses), 0.5 / sharp.rate)
+    assert LossScore.at(Pinball(x, y, 0.7), 1.0, 1.0).rate == 0.5 * sharp.rate
+
+
+def test_the_bandwidth_falls_to_its_floor():
+    sizes = [smoothing_bandwidth(n, 2) for n in (10, 100, 1000, 10**6)]
+    assert sizes == sorted(sizes, reverse=True)
+    np.testing.assert_allclose(sizes[2], ((2.0 + np.log(1000.0)) / 1000.0) ** 0.4)
+    assert sizes[-1] == 0.05
+
+
+# --- Geodesics, measures and summaries ---
+
+
+def test_signed_angles_turn_with_the_shooting_vector():
+    manifold = Sphere(2)
+    fit = {"footpoint": np.array([[0.0, 0.0, 1.0]]), "shooting_vector": np.array([[0.5, 0.0, 0.0]])}
+    turned = [np.radians(angle) for angle in (0.0, 90.0, -30.0, 170.0)]
+    vectors = np.array([[[0.2 * np.cos(a), 0.2 * np.sin(a), 0.0] for a in turned]])[None]
+    found = signed_angles(manifold, fit, fit["footpoint"][:, None], vectors)
+    np.testing.assert_allclose(found, [[[0.0, 90.0, -30.0, 170.0]]], atol=1e-12)
+    # Elsewhere the fitted vector is carried there.
+    footpoint = np.array([[[np.sin(0.3), 0.0, np.cos(0.3)]]])
+    carried = np.array([[[[0.5 * np.cos(0.3), 0.0, -0.5 * np.sin(0.3)]]]])
+    np.testing.assert_allclose(signed_angles(manifold, fit, footpoint, carried), 0.0, atol=1e-12)
+
+
+def test_mean_absolute_errors_are_mean_distances(rng):
+    model = GeodesicModel(Sphere(2), 1)
+    points = model.manifold.random_point(rng, (1, 6))
+    covariates = np.linspace(0.0, 1.0, 6)[None, :, None]
+    place = model.manifold.random_point(rng, (1, 1))
+    vector = 0.3 * model.manifold.random_direction(rng, place)
+    parameters = {"footpoint": place, "shooting_vector": vector[:, :, None]}
+    found = mean_absolute_errors(model, parameters, covariates, points)
+    ends = model.manifold.exp(place[0], covariates[0] * vector[0])
+    np.testing.assert_allclose(found, np.mean(model.manifold.dist(ends, points[0])))
+
+
+def test_share_of_data_sets_that_meet_a_condition(rng):
+    table = pd.DataFrame({"width": [0.1, 0.2, 0.3, 0.4]})
+    claim = {"against_where": "width <= 0.3"}
+    found = MEASURES["share_meeting"].compute(claim, table, rng, 500)
+    assert found.replicates[0] == 0.75
+    assert found.says.startswith("3 of 4")
+    assert abs(np.mean(found.replicates[1:]) - 0.75) < 0.1
+
+
+def test_mechanisms_of_one_study_are_compared_on_the_same_data_sets(rng):
+    values = rng.gamma(20.0, size=200)
+    columns = {"group": "n10", "cell": "a", "n": 10, "data_set": range(200)}
+    table, other = (pd.DataFrame(columns | {"distance": f * values}) for f in (0.5, 1.0))
+    widths = []
+    for against in ("one other", "two other"):
+        claim = {"column": "distance", "along": "n", "study": "one", "against": against}
+        found = MEASURES["reduction"].compute(claim, table, rng, 300, other)
+        widths.append(np.ptp(found.replicates))
+    assert widths[0] < 1e-12 < 0.01 < widths[1]
+
+
+def test_standard_errors_of_logarithms(rng):
+    values = rng.gamma(20.0, size=4000)
+    table = pd.DataFrame(
+        {"mechanism": "kng", "guarantee": "proved", "budget": 1.0, "n": 10, "distance": values}
+    )
+    found = errors_by_size(table, "distance").iloc[0]
+    assert found["estimate"] == "kng"
+    np.testing.assert_allclose(found["standard_error_log"], 1.0 / np.sqrt(20.0 * 4000), rtol=0.1)
+    np.testing.assert_allclose(
+        found["standard_error_log10"] * np.log(10.0), found["standard_error_log"]
+    )

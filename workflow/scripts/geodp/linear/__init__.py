@@ -1,0 +1,1 @@
+"""Private linear and quantile regression and private quantiles in Euclidean space."""

@@ -1,0 +1,262 @@
+"""Private linear regression: exponential mechanism, objective perturbation and K-norm gradient.
+
+For records with ``|x_j| <= 1`` and ``|y| <= 1`` and coefficients in a ball ``|theta|_1 <= B``
+(Reimherr and Awan 2019, sections 4.2 and 4.3 and supplement 7).  The loss is the sum of squares
+``(theta - fit)' X'X (theta - fit)`` up to a constant, so that moments suffice.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from geodp.linear import l1_ball
+from geodp.linear.moments import Moments
+
+# Proposals of each of two kinds in a round, and most rounds, before a chain takes over.
+PROPOSALS, ROUNDS = 2048, 400
+
+
+@dataclass(frozen=True)
+class LeastSquares:
+    """Least squares within a ball, for several data sets.
+
+    Attributes
+    ----------
+    moments : Moments
+        Of responses no larger than one.
+    bound : float
+        B, the radius of the ball of coefficients.
+    """
+
+    moments: Moments
+    bound: float
+    fit: np.ndarray = field(init=False)
+
+    def __post_init__(self):
+        object.__setattr__(self, "fit", self.moments.fit())
+
+    @property
+    def dim(self):
+        """Number of covariates d."""
+        return self.fit.shape[-1]
+
+    def pull(self, theta):
+        """``X'X (theta - fit)``, half the gradient of the sum of squares, at (data_sets, m, d)."""
+        return np.einsum("kij,kmj->kmi", self.moments.gram, theta - self.fit[:, None])
+
+    def take(self, chosen):
+        """The same for some of the data sets."""
+        moments = Moments(*(value[chosen] for value in vars(self.moments).values()))
+        return LeastSquares(moments, self.bound)
+
+
+@dataclass(frozen=True)
+class Exponential:
+    """Density ``exp(-rate * sum of squares)`` in the ball: a normal distribution cut off.
+
+    The sum of squares has sensitivity ``(1 + B)^2``.
+    """
+
+    rate: float
+
+    @classmethod
+    def at(cls, budget, bound):
+        """The mechanism at a budget."""
+        return cls(budget / (2.0 * (1.0 + bound) ** 2))
+
+    def score(self, problem, theta):
+        """Minus the log density (data_sets, m) at (data_sets, m, d), up to a constant; from 0."""
+        away = theta - problem.fit[:, None]
+        return self.rate * np.sum(problem.pull(theta) * away, axis=-1)
+
+    def free(self, rng, problem, count):
+        """Draws (data_sets, count, d) of the density without the ball."""
+        shape = (len(problem.fit), problem.dim, count)
+        root = np.linalg.cholesky(problem.moments.gram)
+        away = np.linalg.solve(np.swapaxes(root, -1, -2), rng.standard_normal(shape))
+        return problem.fit[:, None] + np.swapaxes(away, -1, -2) / np.sqrt(2.0 * self.rate)
+
+    def chord(self, rise, pull, column, j):
+        """Ends of the steps along coordinate j over which the score rises by at most ``rise``."""
+        along, diagonal = pull[:, j], column[:, j]
+        half = np.sqrt(along**2 + diagonal * rise / self.rate)
+        # Rounding may leave the end where the score falls on the wrong side of zero.
+        low = np.minimum((-along - half) / diagonal, 0.0)
+        return low, np.maximum((-along + half) / diagonal, 0.0)
+
+
+@dataclass(frozen=True)
+class Gradient:
+    """Density ``exp(-rate * |gradient|_inf)`` in the ball: the K-norm gradient mechanism.
+
+    The gradient of the sum of squares, ``2 X'X (theta - fit)``, has sensitivity ``4 (1 + B)``,
+    which is attained.
+    """
+
+    rate: float
+
+    @classmethod
+    def at(cls, budget, bound):
+        """The mechanism at a budget, with the scale of theorem 3.1."""
+        return cls(budget / (8.0 * (1.0 + bound)))
+
+    @classmethod
+    def as_printed(cls, budget, bound):
+        """Density (1) as printed, without the factor 2 of the gradient: half the budget is used."""
+        return cls(0.5 * cls.at(budget, bound).rate)
+
+    def score(self, problem, theta):
+        """Minus the log density (data_sets, m) at (data_sets, m, d), up to a constant; from 0."""
+        return self.rate * np.max(np.abs(2.0 * problem.pull(theta)), axis=-1)
+
+    def free(self, rng, problem, count):
+        """Draws (data_sets, count, d) without the ball: linear images of a K-norm distribution."""
+        noise = cube_noise(rng, (len(problem.fit), count, problem.dim), self.rate)
+        away = np.linalg.solve(problem.moments.gram, np.swapaxes(noise, -1, -2))
+        return problem.fit[:, None] + 0.5 * np.swapaxes(away, -1, -2)
+
+    def chord(self, rise, pull, column, j):
+        """Ends of the steps along coordinate j over which the score rises by at most ``rise``."""
+        level = np.max(np.abs(pull), axis=-1) + 0.5 * rise / self.rate
+        signed, steep = np.sign(column) * pull, np.maximum(np.abs(column), 1e-300)
+        low, high = ((-signed + side * level[:, None]) / steep for side in (-1.0, 1.0))
+        return np.max(low, axis=-1), np.min(high, axis=-1)
+
+
+def cube_noise(rng, shape, rate):
+    """Draws of density ``exp(-rate |b|_inf)``: a gamma length times a uniform point of the cube.
+
+    Source: Awan and Slavkovic 2018; the last axis of the shape is the dimension.
+    """
+    length = rng.gamma(shape[-1] + 1, size=(*shape[:-1], 1)) / rate
+    return length * rng.uniform(-1.0, 1.0, size=shape)
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """Draws of a mechanism for least squares.
+
+    Attributes
+    ----------
+    theta : ndarray, shape (data_sets, d)
+    exact : ndarray of bool, shape (data_sets,)
+        Whether a draw is independent and exact; else it is the last state of a chain.
+    proposals : ndarray of int, shape (data_sets,)
+        Until one was accepted.
+    """
+
+    theta: np.ndarray
+    exact: np.ndarray
+    proposals: np.ndarray
+
+
+def draw(rng, problem, mechanism, steps, rounds=ROUNDS):
+    """One draw for each data set, by rejection where that is quick enough, else by a chain.
+
+    Proposals are draws without the ball, accepted within it, and uniform ones in the ball, accepted
+    with a probability that is the density over its bound.  Accepted proposals of both kinds are
+    exact, and independent of how many were refused before.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+    problem : LeastSquares
+    mechanism : Exponential or Gradient
+    steps : int
+        Of the chains of those data sets for which no proposal is accepted.
+    rounds : int
+        Most rounds of proposals.
+
+    Returns
+    -------
+    Drawn
+    """
+    number, d = problem.fit.shape
+    theta = np.empty((number, d))
+    proposals = np.zeros(number, dtype=int)
+    waiting = np.arange(number)
+    for _ in range(rounds):
+        part = problem.take(waiting)
+        inner = l1_ball.uniform(rng, (len(waiting), PROPOSALS, d), problem.bound)
+        score = mechanism.score(part, inner)
+        outer = mechanism.free(rng, part, PROPOSALS)
+        places = np.concatenate([outer, inner], axis=1)
+        accepted = np.concatenate(
+            [l1_ball.contains(outer, problem.bound), rng.standard_exponential(score.shape) > score],
+            axis=1,
+        )
+        found = np.any(accepted, axis=-1)
+        first = np.argmax(accepted, axis=-1)
+        theta[waiting[found]] = places[found, first[found]]
+        proposals[waiting] += 2 * PROPOSALS
+        waiting = waiting[~found]
+        if not len(waiting):
+            break
+    exact = np.ones(number, dtype=bool)
+    exact[waiting] = False
+    if len(waiting):
+        theta[waiting] = walk(rng, problem.take(waiting), mechanism, steps, steps)[-1]
+    return Drawn(theta, exact, proposals)
+
+
+def walk(rng, problem, mechanism, steps, every):
+    """States of chains that move one coordinate at a time, within a level of the score.
+
+    A step draws a level of the score above the present one (an exponential variable higher), then a
+    coordinate, uniformly from where the score is below that level within the ball: a slice sampler
+    (Neal 2003).  Chains start at the point of the ball next to the fit.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+    problem : LeastSquares
+    mechanism : Exponential or Gradient
+    steps : int
+        Coordinates that are moved, one after another.
+    every : int
+        Steps from one state that is kept to the next.
+
+    Returns
+    -------
+    ndarray, shape (steps // every, data_sets, d)
+    """
+    gram = problem.moments.gram
+    theta = l1_ball.project(problem.fit, problem.bound)
+    pull = problem.pull(theta[:, None])[:, 0]
+    room = problem.bound - np.sum(np.abs(theta), axis=-1)
+    kept = []
+    for step in range(1, steps + 1):
+        j = (step - 1) % problem.dim
+        rise = rng.standard_exponential(len(theta))
+        low, high = mechanism.chord(rise, pull, gram[:, :, j], j)
+        reach = np.maximum(room, 0.0) + np.abs(theta[:, j])
+        low = np.maximum(low, -reach - theta[:, j])
+        high = np.minimum(high, reach - theta[:, j])
+        change = low + (high - low) * rng.random(len(theta))
+        room += np.abs(theta[:, j])
+        theta[:, j] += change
+        room -= np.abs(theta[:, j])
+        pull = pull + change[:, None] * gram[:, :, j]
+        if step % every == 0:
+            # Sums of steps gather rounding.
+            pull = problem.pull(theta[:, None])[:, 0]
+            room = problem.bound - np.sum(np.abs(theta), axis=-1)
+            kept.append(theta.copy())
+    return np.array(kept)
+
+
+def perturb_objective(rng, problem, budget):
+    """Minimisers of the sum of squares plus ``gamma / 2 |theta|^2 + b' theta`` within the ball.
+
+    Half of the budget is for b, whose density is ``exp(-budget / (8 (1 + B)) |b|_inf)``, and half
+    for ``gamma = 2 d / (exp(budget / 2) - 1)`` (supplement 7.2).
+
+    Returns
+    -------
+    ndarray, shape (data_sets, d)
+    """
+    gram, d = problem.moments.gram, problem.dim
+    noise = cube_noise(rng, problem.fit.shape, Gradient.at(budget, problem.bound).rate)
+    penalty = 2.0 * d / np.expm1(0.5 * budget)
+    vector = problem.moments.cross - 0.5 * noise
+    return l1_ball.least_squares(gram + 0.5 * penalty * np.eye(d), vector, problem.bound)[0]

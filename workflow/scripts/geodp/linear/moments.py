@@ -1,0 +1,98 @@
+"""Simulated records of linear regression, and their moments, summed over chunks of records.
+
+Least squares, and every mechanism for it, needs no more of the records than `Moments`.  So any
+number of records fits into memory.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+# Records in memory at a time: with a dozen covariates a chunk fits into a core's cache.
+CHUNK = 1 << 14
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Sums over the records of data sets.
+
+    Attributes
+    ----------
+    number : ndarray of int, shape (data_sets,)
+        Records, n.
+    gram : ndarray, shape (data_sets, d, d)
+        ``X'X``.
+    cross : ndarray, shape (data_sets, d)
+        ``X'y``.
+    largest : ndarray, shape (data_sets,)
+        ``max |y|``.
+    """
+
+    number: np.ndarray
+    gram: np.ndarray
+    cross: np.ndarray
+    largest: np.ndarray
+
+    def scaled(self):
+        """Moments of responses divided by the largest, which is then one.
+
+        The papers divide so (Reimherr and Awan, algorithm 1).  The divisor is read off the data, so
+        that no budget that is stated for what follows holds for all of it.
+        """
+        return Moments(
+            self.number, self.gram, self.cross / self.largest[:, None], np.ones_like(self.largest)
+        )
+
+    def fit(self):
+        """Least squares, ndarray of shape (data_sets, d)."""
+        return np.linalg.solve(self.gram, self.cross[..., None])[..., 0]
+
+
+def record_chunks(rng, coefficients, number, chunk=CHUNK):
+    """Simulate records a chunk at a time (Reimherr and Awan, algorithm 1).
+
+    The first covariate is one, the others are uniform on [-1, 1], errors are standard normal.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+    coefficients : ndarray, shape (d,)
+    number : int
+    chunk : int
+        Most records at a time.
+
+    Yields
+    ------
+    ndarray, shape (d + 1, m)
+        Covariates, then responses.  The memory is used again for the next chunk.
+    """
+    d = len(coefficients)
+    memory = np.empty((d + 1) * min(chunk, number))
+    for start in range(0, number, chunk):
+        m = min(chunk, number - start)
+        part = memory[: (d + 1) * m].reshape((d + 1, m))
+        part[0] = 1.0
+        rng.random(out=part[1:d])
+        part[1:d] *= 2.0
+        part[1:d] -= 1.0
+        rng.standard_normal(out=part[d])
+        part[d] += coefficients @ part[:d]
+        yield part
+
+
+def simulate_moments(rng, coefficients, number, chunk=CHUNK):
+    """Moments of one simulated data set; see `record_chunks` for its records.
+
+    Returns
+    -------
+    Moments
+        Of one data set.
+    """
+    d = len(coefficients)
+    products, largest = np.zeros((d + 1, d + 1)), 0.0
+    for part in record_chunks(rng, coefficients, number, chunk):
+        products += part @ part.T
+        largest = max(largest, float(np.max(np.abs(part[d]))))
+    return Moments(
+        np.array([number]), products[None, :d, :d], products[None, :d, d], np.array([largest])
+    )

@@ -1,0 +1,163 @@
+"""Draws from densities in the plane, by proposals from a grid that is matched to the density.
+
+Independence Metropolis: a proposal comes from a grid of cells about the mode, each as likely as the
+density at its middle or at that of a neighbour, or from the whole support.  Chains have the right
+distribution in the limit, and nearly so after a few steps, since the grid follows the density;
+effective sample sizes say how nearly.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.ndimage import maximum_filter
+from scipy.special import logsumexp
+
+from geodp.linear import l1_ball
+
+# Cells along an axis while the width is looked for; then fewest and most, and in between as many as
+# this number of cells times records allows.
+COARSE, CELLS, WORK = 20, (16, 100), 1 << 24
+
+# Share of proposals from the whole support, and how far the log density has to fall from the
+# middle of the grid to its edge.
+UNIFORM, FALL = 0.05, 12.0
+
+# Share of the cells that has to hold nine tenths of the mass: a grid that is too wide is narrowed.
+FILLED = 0.03
+
+# Factor by which the grid's width is changed, and most changes.
+FACTOR, CHANGES = np.sqrt(2.0), 120
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A square of cells, with the log probability of each.
+
+    Attributes
+    ----------
+    centre : ndarray, shape (2,)
+    half_width : float
+    log_shares : ndarray, shape (cells, cells)
+    """
+
+    centre: np.ndarray
+    half_width: float
+    log_shares: np.ndarray
+
+    def draw(self, rng, count):
+        """Places (count, 2)."""
+        cells = len(self.log_shares)
+        chosen = rng.choice(cells**2, size=count, p=np.exp(self.log_shares.ravel()))
+        place = np.column_stack(np.divmod(chosen, cells)) + rng.random((count, 2))
+        return self.centre + self.half_width * (2.0 * place / cells - 1.0)
+
+    def log_density(self, places):
+        """Log density (m,) of places (m, 2), minus infinity outside of the square."""
+        cells = len(self.log_shares)
+        scaled = 0.5 * ((places - self.centre) / self.half_width + 1.0)
+        row, column = np.clip((cells * scaled).astype(int), 0, cells - 1).T
+        log_cell = 2.0 * np.log(2.0 * self.half_width / cells)
+        inside = np.all((scaled >= 0.0) & (scaled <= 1.0), axis=-1)
+        return np.where(inside, self.log_shares[row, column] - log_cell, -np.inf)
+
+
+def _tabulated(local, centre, half_width, bound, cells):
+    """Log probabilities of the cells of a square, by the density at their middles."""
+    middle = (np.arange(cells) + 0.5) * 2.0 / cells - 1.0
+    places = np.stack(np.meshgrid(middle, middle, indexing="ij"), axis=-1)
+    places = centre + half_width * places
+    # A cell of which no point lies in the support has no middle near it.
+    near = np.sum(np.abs(places), axis=-1) <= bound + 2.0 * half_width / cells
+    log_mass = np.full((cells, cells), -np.inf)
+    log_mass[near] = -local(places[near])
+    return log_mass - logsumexp(log_mass)
+
+
+def _is_wide(log_mass):
+    """Whether the density falls enough towards the edge of the square."""
+    edge = max(np.max(log_mass[[0, -1]]), np.max(log_mass[:, [0, -1]]))
+    return edge < np.max(log_mass) - FALL
+
+
+def _is_filled(log_mass):
+    """Whether the mass is spread over enough of the cells."""
+    held = np.cumsum(np.sort(np.exp(log_mass), axis=None)[::-1])
+    return np.searchsorted(held, 0.9) + 1 >= FILLED * log_mass.size
+
+
+def match(score, centre, bound):
+    """A `Grid` about a centre that is as wide as the density, and the score in its square.
+
+    Parameters
+    ----------
+    score : callable
+        From places (m, 2) to minus their log density (m,), with a method ``within`` and the
+        attributes ``work`` and ``width``, a first guess of the width.
+    centre : ndarray, shape (2,)
+        About the mode.
+    bound : float
+        Of the support, ``|theta|_1 <= bound``.
+    """
+    widest = bound + float(np.max(np.abs(centre)))
+    half_width, narrowed = min(score.width, widest), False
+    for _ in range(CHANGES):
+        log_mass = _tabulated(score.within(centre, half_width), centre, half_width, bound, COARSE)
+        if half_width < widest and not _is_wide(log_mass):
+            half_width = min(FACTOR * half_width, widest)
+            # The width before it was narrowed was right.
+            if narrowed:
+                break
+        elif _is_filled(log_mass):
+            break
+        else:
+            half_width, narrowed = half_width / FACTOR, True
+    local = score.within(centre, half_width)
+    cells = int(np.clip(np.sqrt(WORK / max(local.work, 1)), *CELLS))
+    log_mass = _tabulated(local, centre, half_width, bound, cells)
+    spread = maximum_filter(log_mass, size=3, mode="nearest")
+    return Grid(centre, half_width, spread - logsumexp(spread)), local
+
+
+def chains(rng, score, centre, bound, number, states):
+    """States of chains.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+    score, centre, bound
+        See `match`.
+    number, states : int
+        Chains, and states of each.
+
+    Returns
+    -------
+    tuple
+        Places (number, states, 2), and their scores (number, states).
+    """
+    grid, local = match(score, centre, bound)
+    shape = (number, states + 1)
+    count = number * (states + 1)
+    places = grid.draw(rng, count)
+    anywhere = rng.random(count) < UNIFORM
+    # Chains start in the support, and stay there.
+    anywhere[:: states + 1] = True
+    places[anywhere] = l1_ball.uniform(rng, (np.sum(anywhere), 2), bound)
+    covered = np.isfinite(grid.log_density(places))
+    values = np.empty(count)
+    for chosen, known in ((covered, local), (~covered, score)):
+        if np.any(chosen):
+            values[chosen] = known(places[chosen])
+    log_uniform = np.log(UNIFORM) - np.log(2.0 * bound**2)
+    proposed = np.logaddexp(log_uniform, np.log1p(-UNIFORM) + grid.log_density(places))
+    weights = np.where(l1_ball.contains(places, bound), -values - proposed, -np.inf)
+    places, values, weights = (
+        each.reshape((*shape, *each.shape[1:])) for each in (places, values, weights)
+    )
+    thresholds = -rng.standard_exponential(shape)
+    rows, at = np.arange(number), np.zeros(number, dtype=int)
+    steps = []
+    for step in range(1, states + 1):
+        at = np.where(thresholds[:, step] < weights[:, step] - weights[rows, at], step, at)
+        steps.append(at)
+    visited = np.column_stack(steps)
+    return places[rows[:, None], visited], values[rows[:, None], visited]

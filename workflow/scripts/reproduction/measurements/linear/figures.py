@@ -1,0 +1,239 @@
+"""Figures of linear and quantile regression, of location, and of geodesics on the sphere."""
+
+import numpy as np
+import pandas as pd
+from matplotlib.ticker import FixedLocator, LogLocator, NullFormatter, NullLocator
+
+from reproduction.figures.files import annotate
+from reproduction.figures.style import CURVES, Curve, letter_panels, new_figure
+
+# What estimates are called, and how they are drawn.
+NAMES = {
+    "non_private": "without privacy",
+    "exponential": "exponential mechanism",
+    "objective_perturbation": "objective perturbation",
+    "kng_as_printed": "K-norm gradient, density (1) as printed",
+    "kng": "K-norm gradient",
+    "exponential_sharp": "exponential, half the sensitivity",
+    "kng_smoothed": "K-norm gradient, smoothed loss",
+    "mean": "mean",
+    "median": "median",
+    "geometric_median": "geometric median in the plane",
+}
+GREY = Curve("#7a7a7a", "v", ":")
+STYLES = {
+    "non_private": CURVES[0],
+    "exponential": CURVES[1],
+    "objective_perturbation": CURVES[2],
+    "kng_as_printed": GREY,
+    "kng": CURVES[3],
+    "exponential_sharp": CURVES[2],
+    "kng_smoothed": GREY,
+    "mean": CURVES[0],
+    "median": CURVES[1],
+    "geometric_median": CURVES[2],
+}
+READ_OFF = (
+    "Responses are divided by their largest, read off the data, so that no stated budget holds."
+)
+
+
+def summarise(name, made_by, **inputs):
+    """The figure of a name, and its numbers, by their output."""
+    tables = {key: pd.read_csv(path) for key, path in inputs.items()}
+    figure, numbers = FIGURES[name](**tables)
+    return {"csv": numbers, "figure": figure}
+
+
+def errors_by_size(errors, column):
+    """Means of a column over data sets with standard errors, by estimate and size.
+
+    Standard errors of logarithms are those of a mean over the mean; with base 10 they are in the
+    units of the figure's axis.
+    """
+    grouped = errors.groupby(["mechanism", "guarantee", "budget", "n"], sort=False)[column]
+    found = grouped.agg(mean="mean", standard_error="sem", data_sets="size").reset_index()
+    found["standard_error_log"] = found["standard_error"] / found["mean"]
+    found["standard_error_log10"] = found["standard_error_log"] / np.log(10.0)
+    # An error without privacy is no mechanism's.
+    return found.rename(columns={"mechanism": "estimate"})
+
+
+def _curve(panel, rows, divisor=1.0):
+    """A curve of means over n with a band of two standard errors, on logarithmic axes."""
+    name = rows["estimate"].iloc[0]
+    n, mean, error = (rows[key].to_numpy() for key in ("n", "mean", "standard_error"))
+    band = (mean - 2.0 * error) / divisor, (mean + 2.0 * error) / divisor
+    panel.fill_between(n, *band, color=STYLES[name].colour, alpha=0.2, linewidth=0)
+    style = STYLES[name].keywords | {"markersize": 3.5}
+    panel.loglog(n, mean / divisor, label=NAMES[name], **style)
+
+
+def draw_errors(errors):
+    """Figures 1 and 2 of Reimherr and Awan: errors over n, and what privacy makes of them."""
+    numbers = errors_by_size(errors, "distance")
+    figure, [panels] = new_figure(1, 2, width=7.2, height=3.6)
+    curves = dict(list(numbers.groupby("estimate", sort=False)))
+    base = curves["non_private"]["mean"].to_numpy()
+    for name in (name for name in NAMES if name in curves):
+        _curve(panels[0], curves[name])
+        _curve(panels[1], curves[name], base)
+    panels[0].set_ylabel("mean distance to the truth\n(units of the coefficients)")
+    panels[1].set_ylabel("the same over that without privacy")
+    panels[1].yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    panels[1].yaxis.set_major_formatter("{x:g}")
+    panels[1].yaxis.set_minor_formatter(NullFormatter())
+    for panel in panels:
+        panel.set_xlabel("number of records n")
+    handles, labels = panels[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper center", ncols=2, fontsize=7)
+    letter_panels(panels)
+    budget, most = numbers["budget"].max(), numbers["data_sets"].max()
+    about = (
+        f"Means over {most} data sets of each size, with two standard errors; budget {budget:g}."
+    )
+    annotate(figure, [about, READ_OFF])
+    return figure, numbers
+
+
+def draw_location(errors, losses):
+    """Noise of means and medians over n, and realised losses of private quantiles over tau."""
+    numbers = errors_by_size(errors, "noise")
+    figure, [panels] = new_figure(1, 2, width=7.2, height=3.2)
+    for _, rows in numbers.groupby("estimate", sort=False):
+        _curve(panels[0], rows)
+    panels[0].set_xlabel("number of records n")
+    panels[0].set_ylabel("mean distance of private\nand non-private estimates")
+    panels[0].legend(fontsize=7)
+    labels = {
+        "private_quantile": r"sensitivity $2(1-\tau)$, as published",
+        "private_quantile_proved": "sensitivity 1",
+    }
+    for (name, label), curve in zip(labels.items(), (CURVES[1], CURVES[0]), strict=True):
+        rows = losses[losses["mechanism"] == name]
+        panels[1].plot(rows["tau"], rows["loss_over_stated"], label=label, **curve.keywords)
+    panels[1].axhline(1.0, color="0.3", linewidth=0.8)
+    panels[1].set_ylim(bottom=0.0)
+    panels[1].set_xlabel(r"quantile $\tau$")
+    panels[1].set_ylabel("realised over stated privacy loss")
+    panels[1].legend(fontsize=7)
+    letter_panels(panels)
+    first, one = numbers.iloc[0], losses.iloc[0]
+    annotate(
+        figure,
+        [
+            f"a: means over {first['data_sets']} data sets, with two standard errors; budget "
+            f"{first['budget']:g}. b: neighbours of {one['n']} records that a search finds; "
+            "losses are exact.",
+        ],
+    )
+    return figure, numbers
+
+
+def draw_notebook(shown, neighbours):
+    """Figures 2, 3 and 5 of the first version: draws of one data set, and ratios of neighbours."""
+    figure, axes = new_figure(2, 2, width=7.2, height=5.0)
+    first = shown.iloc[0]
+    panels = (
+        (axes[0, 0], "distance", "distance of private and fitted footpoint (rad)"),
+        (axes[0, 1], "angle", "angle to the fitted shooting vector (degrees)"),
+        (axes[1, 0], "absolute_error", "mean absolute error by footpoint (rad)"),
+    )
+    for panel, column, label in panels:
+        panel.hist(shown[column], bins=25, color=CURVES[3].colour, edgecolor="white", linewidth=0.4)
+        panel.axvline(shown[column].mean(), color=CURVES[0].colour, label="mean of the draws")
+        panel.set_xlabel(label)
+        panel.set_ylabel("footpoints")
+    axes[1, 0].axvline(
+        first["non_private_absolute_error"],
+        color=CURVES[1].colour,
+        linestyle="--",
+        label="fit without privacy",
+    )
+    ratios = {"ratio_footpoint": "footpoint", "ratio_shooting_vector": "shooting vector"}
+    widest = np.quantile(neighbours[list(ratios)].to_numpy(), 0.99)
+    for (column, label), curve in zip(ratios.items(), CURVES, strict=False):
+        axes[1, 1].hist(
+            neighbours[column],
+            bins=np.linspace(1.0, widest, 60),
+            histtype="step",
+            color=curve.colour,
+            linestyle=curve.line if isinstance(curve.line, str) else "-",
+            label=label,
+        )
+    axes[1, 1].axvline(1.0, color="0.3", linewidth=0.8)
+    axes[1, 1].set_xlabel("published over realised sensitivity")
+    axes[1, 1].set_ylabel("pairs of neighbours")
+    for panel in (axes[0, 0], axes[1, 0], axes[1, 1]):
+        panel.legend(fontsize=7)
+    letter_panels(axes)
+    annotate(
+        figure,
+        [
+            f"a to c: {len(shown)} footpoints of one data set, n = {first['n']}, noise of variance "
+            f"{first['noise_variance']:g}, total budget {first['budget']:g}, which does not hold; "
+            "b: one shooting vector at each; c: mean over all shooting vectors at it. d: "
+            f"{len(neighbours):,} pairs, n = {neighbours['n'].iloc[0]}; the axis ends at the "
+            "99th percentile of their ratios.",
+        ],
+    )
+    return figure, shown
+
+
+def draw_notebook_sizes(errors):
+    """Figure 6 of the first version: mean absolute errors over n, private and of the fit."""
+    settings = errors[["noise_variance", "budget"]].drop_duplicates().iloc[0]
+    kept = errors[(errors[list(settings.index)] == settings).all(axis=1)]
+    kept = kept.assign(
+        private=np.exp(kept["log_absolute_error"]),
+        fit=np.exp(kept["log_non_private_absolute_error"]),
+    )
+    numbers = (
+        kept.groupby("n")
+        .agg(
+            private=("private", "mean"),
+            standard_error=("private", "sem"),
+            over_footpoints=("error_deviation", "mean"),
+            fit=("fit", "mean"),
+            data_sets=("fit", "size"),
+        )
+        .reset_index()
+    )
+    figure, [[panel]] = new_figure(1, 1, width=4.4, height=3.2)
+    n = numbers["n"].to_numpy()
+    panel.errorbar(
+        n,
+        numbers["private"],
+        yerr=numbers["over_footpoints"],
+        capsize=3,
+        label="private geodesics",
+        **CURVES[1].keywords,
+    )
+    panel.plot(n, numbers["fit"], label="fit without privacy", **CURVES[0].keywords)
+    panel.set_xscale("log")
+    panel.xaxis.set_major_locator(FixedLocator(n))
+    panel.xaxis.set_minor_locator(NullLocator())
+    panel.xaxis.set_major_formatter("{x:g}")
+    panel.set_xlabel("number of records n")
+    panel.set_ylabel("mean absolute error (rad)")
+    panel.set_ylim(bottom=0.0)
+    panel.legend(fontsize=7)
+    annotate(
+        figure,
+        [
+            f"Means over {numbers['data_sets'].max()} data sets; bars: standard deviation over "
+            f"footpoints of a data set. Noise of variance {settings['noise_variance']:g}, total "
+            f"budget {settings['budget']:g}, which does not hold.",
+        ],
+    )
+    return figure, numbers
+
+
+# By name: the function, whose arguments are tables.
+FIGURES = {
+    "kng_linear": draw_errors,
+    "kng_quantile": draw_errors,
+    "kng_location": draw_location,
+    "notebook": draw_notebook,
+    "notebook_sizes": draw_notebook_sizes,
+}

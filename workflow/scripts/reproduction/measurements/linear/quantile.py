@@ -1,0 +1,84 @@
+"""Private quantile regression in the plane, for data sets of one size."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from geodp.linear.l1_ball import project
+from geodp.linear.moments import record_chunks
+from geodp.linear.pinball import GradientScore, LossScore, Pinball, smoothing_bandwidth
+from geodp.linear.plane import chains
+from geodp.mechanisms.base import FALSE, NONE
+from geodp.randomness import random_stream
+from reproduction.diagnostics import convergence
+from reproduction.measurements.linear.regression import compared
+
+
+def scores(records, budget, bound, deviation):
+    """Scores of the mechanisms, by the name that tables give them, for errors of a deviation."""
+    bandwidth = deviation * smoothing_bandwidth(*records.covariates.shape)
+    return {
+        "exponential": LossScore.at(records, budget, bound),
+        "exponential_sharp": LossScore.at(records, budget, bound, sharp=True),
+        "kng": GradientScore.at(records, budget),
+        "kng_smoothed": GradientScore.at(replace(records, bandwidth=bandwidth), budget),
+    }
+
+
+def effective_size(places, values):
+    """Smallest bulk effective sample size of coordinates and score, of (chains, states)."""
+    traces = {f"coordinate_{k}": places[..., k] for k in range(places.shape[-1])}
+    return convergence({"score": values} | traces)["ess_bulk"]
+
+
+def measure(settings, number, part, parts):
+    """Table of errors: a row a mechanism and data set.
+
+    Parameters
+    ----------
+    settings : dict
+        ``seed``, ``budget`` and the section ``kng_quantile`` of ``config/linear.yaml``.
+    number : int
+        Records of a data set.
+    part, parts : int
+        Which share of the data sets, of how many.
+    """
+    chosen, budget = settings["kng_quantile"], settings["budget"]
+    truth, bound = np.array(chosen["coefficients"]), chosen["bound"]
+    rows = []
+    for data_set in range(part, chosen["replicates"], parts):
+        streams = (settings["seed"], "kng_quantile", f"n{number}", f"{data_set}")
+        chunks = record_chunks(random_stream(*streams, "data"), truth, number)
+        *covariates, responses = np.concatenate([chunk.copy() for chunk in chunks], axis=1)
+        largest = np.max(np.abs(responses))
+        records = Pinball(np.column_stack(covariates), responses / largest, chosen["tau"])
+        fit = records.fit()
+        found = {"non_private": (fit, np.nan)}
+        for name, score in scores(records, budget, bound, 1.0 / largest).items():
+            rng = random_stream(*streams, name)
+            places, values = chains(
+                rng, score, project(fit, bound), bound, chosen["chains"], chosen["states"]
+            )
+            found[name] = places[0, -1], effective_size(places, values)
+        for name, (theta, size) in found.items():
+            rows.append(
+                {
+                    "mechanism": name,
+                    # The divisor of the responses is read off the data.
+                    "guarantee": NONE if name == "non_private" else FALSE,
+                    "cell": name,
+                    "n": number,
+                    "data_set": data_set,
+                    "distance": np.linalg.norm(largest * theta - truth),
+                    "budget": budget,
+                    "noise": np.linalg.norm(theta - fit),
+                    "effective_size": size,
+                    "states": chosen["chains"] * chosen["states"],
+                }
+            )
+    table = pd.DataFrame(rows)
+    first = table[table["mechanism"] == "non_private"].set_index("data_set")["distance"]
+    places = table[["n", "data_set"]]
+    non_private = first.loc[table["data_set"]].to_numpy()
+    return (table.assign(**compared(places, table["distance"].to_numpy(), non_private)),)
