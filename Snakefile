@@ -62,6 +62,16 @@ rule all:
         "all results are there"
 
 
+rule papers:
+    input:
+        rules.all.input,
+        rules.papers_003_004.input,
+        rules.papers_000_002.input,
+        "results/papers/claims.html",
+    message:
+        "all papers: all results are there"
+
+
 if RELEASE is not None:
     workflow.default_target = "release"
 

@@ -378,3 +378,9 @@ def linear_claimed():
     for name in ("neighbours", "bounds"):
         found["geodesic_vs_notebook", name] = f"{LINEAR_RESULTS}/geodesic_vs_notebook/{name}.csv"
     return found
+
+
+def joined_claims():
+    """Verdicts of all papers, those of the configuration first."""
+    others = (f"{folder}/claims.csv" for folder in (MEANS_RESULTS, LINEAR_RESULTS))
+    return [*(path for path in claims_files() if path.endswith(".csv")), *others]

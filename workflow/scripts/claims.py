@@ -1,14 +1,12 @@
 """Verdicts on the claims of papers, as a table and as a page."""
 
-from reproduction.jobs import job, made_by, replacing, save_table
+from reproduction.jobs import job, made_by
 
 with job() as snakemake:
-    from pathlib import Path
-
     import pandas as pd
 
     from geodp.randomness import random_stream
-    from reproduction.claims.page import render
+    from reproduction.claims.page import write
     from reproduction.claims.verdicts import judge, read_paper
 
     params = snakemake.params
@@ -24,13 +22,4 @@ with job() as snakemake:
     found = judge(papers, tables, lambda claim: random_stream(params.seed, "claims", claim))
     # Also for claims whose study is not part of this run.
     found["seed"], found["lock"] = params.seed, params.lock
-    save_table(snakemake.output.csv, found)
-    page = render(
-        Path(snakemake.input.template).read_text(encoding="utf-8"),
-        found,
-        tables,
-        table=Path(snakemake.output.csv).name,
-        made_by=made_by(snakemake),
-    )
-    with replacing(snakemake.output.page) as partial:
-        partial.write_text(page, encoding="utf-8")
+    write(snakemake.output, snakemake.input.template, found, tables, made_by(snakemake))

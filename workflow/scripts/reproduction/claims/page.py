@@ -1,10 +1,53 @@
 """The page of verdicts, paper by paper."""
 
+from pathlib import Path
+
+import pandas as pd
+
 from reproduction.claims.verdicts import VERDICTS, sentence_of
+from reproduction.jobs import replacing, save_table
 from reproduction.pages import render_page
+
+# Columns of verdicts that are numbers; the others are text, empty where there is none.
+NUMBERS = ("value", "low", "high", "shown_value", "seed")
 
 # Columns of the table of errors that describe a study on the page.
 DESCRIBED = ("data", "manifold", "n", "support", "mechanism")
+
+
+def read_verdicts(path):
+    """Verdicts of a table that `write` wrote."""
+    names = pd.read_csv(path, nrows=0).columns
+    kinds = {name: float if name in NUMBERS else str for name in names}
+    found = pd.read_csv(path, dtype=kinds)
+    text = [name for name in names if name not in NUMBERS]
+    return found.assign(**{name: found[name].fillna("") for name in text})
+
+
+def write(output, template, found, tables, made_by):
+    """Write verdicts as a table and as a page.
+
+    Parameters
+    ----------
+    output : object
+        With the paths ``csv`` and ``page``.
+    template : str
+        Path of a Jinja template.
+    found, tables
+        As for `render`.
+    made_by : dict
+        For the last lines of the page.
+    """
+    save_table(output.csv, found)
+    page = render(
+        Path(template).read_text(encoding="utf-8"),
+        found,
+        tables,
+        table=Path(output.csv).name,
+        made_by=made_by,
+    )
+    with replacing(output.page) as partial:
+        partial.write_text(page, encoding="utf-8")
 
 
 def render(template, found, tables, **names):
