@@ -2,6 +2,7 @@
 
 from itertools import product
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,7 @@ from geodp.errors import DataError
 from geodp.randomness import random_stream
 from reproduction.claims.criteria import parse_criterion
 from reproduction.claims.measures import MEASURES, NotEvaluated, cell_statistics
-from reproduction.claims.page import render
+from reproduction.claims.page import read_verdicts, render, write
 from reproduction.claims.selection import of_mechanism, parse_selection, with_derived_columns
 from reproduction.claims.verdicts import (
     CLAIM_COLUMNS,
@@ -959,6 +960,26 @@ def test_papers_of_one_name_are_refused():
     papers = [Paper("Twin", f"{name}.csv", one("sphere_budget")) for name in "ab"]
     with pytest.raises(DataError, match="2 papers are called Twin: name each differently"):
         judge(papers, {}, stream)
+
+
+def test_verdicts_are_read_as_they_were_written(tmp_path):
+    """For the page of several targets: numbers come back as such, and what is empty stays empty."""
+    tables = planted(one("sphere_budget").iloc[0], "holds")
+    found = judge([Paper("First", "first.csv", CLAIMS)], tables, stream)
+    found["seed"], found["lock"] = 1, "abc"
+    output = SimpleNamespace(csv=tmp_path / "claims.csv", page=tmp_path / "claims.html")
+    origin = {"rule": "a rule", "seed": 1, "lock": "abc", "versions": {}}
+    template = SOURCE.parents[2] / "workflow" / "report" / "claims.html.j2"
+    write(output, template, found, {}, origin)
+    read = read_verdicts(output.csv)
+    again = SimpleNamespace(csv=tmp_path / "again.csv", page=tmp_path / "claims_again.html")
+    write(again, template, read, {}, origin)
+    assert again.csv.read_text().count("\n") == output.csv.read_text().count("\n") > 20
+    pages = [
+        page.read_text().replace("again.csv", "claims.csv") for page in (output.page, again.page)
+    ]
+    assert pages[0] == pages[1]
+    assert "not evaluated" in pages[0]
 
 
 def test_page_goes_through_the_papers():
