@@ -310,7 +310,7 @@ def _fast():
 @pytest.mark.parametrize("kind", KINDS)
 def test_stages_hold_their_budgets_and_come_near_them(kind, unit, neighbours, space, covariates):
     if kind == "moments" and not covariates:
-        return
+        pytest.skip("a mean has no covariates, whose moments a stage would release")
     assumptions = assumed(space, neighbours, covariates=covariates)
     stage = stage_of(kind, unit, ONE, covariates)
     found = largest_loss([stage], assumptions)

@@ -804,6 +804,11 @@ REFUSED = {
         f"{SPHERE}.data.covariates: none does not go with model.covariates 1",
         "give equally_spaced or uniform",
     ),
+    "certified mechanism of two covariates on a curved space": (
+        {f"{MATRICES}.mechanism": CERTIFIED, f"{MATRICES}.model": {"covariates": 2}},
+        f"{MATRICES}.model.covariates: certified has the footpoint in the middle",
+        "or name another mechanism",
+    ),
     "certified mechanism of a median": (
         {
             f"{MATRICES}.mechanism": CERTIFIED,

@@ -73,7 +73,7 @@ def _plan(given):
     plan = plan_of(settings)
     assumptions = plan.assumptions
     lines = [
-        f"{settings.name}: a geodesic on {assumptions.manifold.name} "
+        f"{settings.name}: {assumptions.what} on {assumptions.manifold.name} "
         f"({assumptions.manifold.dim} dimensions) from {assumptions.subjects} subjects",
         f"with {plan.budget.words()} ({assumptions.neighbours}).",
         "",

@@ -314,6 +314,12 @@ class Assumptions:
             ]
         )
 
+    @property
+    def usual(self):
+        """Covariates (k,) at which others are looked at: the first of two groups, or the middle."""
+        is_group = np.array([spread != EVENLY for spread in self.spreads], dtype=bool)
+        return np.where(is_group, self.ranges[:, 0], self.middles)
+
     def usable(self, covariates):
         """Which rows of covariates (n, k) are numbers that have a place on the geodesic; (n,)."""
         usable = np.isfinite(covariates)
@@ -374,7 +380,7 @@ def _one_each(name, given, number):
     """A value for each covariate; a single one is for all."""
     if given is None and not number:
         return ()
-    if isinstance(given, str) or np.ndim(given) == 0:
+    if not isinstance(given, list | tuple | np.ndarray):
         return (given,) * number
     if len(given) != number:
         raise DataError(

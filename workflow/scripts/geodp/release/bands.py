@@ -9,10 +9,12 @@ Errors are simulated in flat space.  A simulation in the space itself, with loga
 and adjoints of the derivative of Exp, moved coverage by less than one point.
 """
 
+from dataclasses import replace
+
 import numpy as np
 
 from geodp.release.planning import run_stages
-from geodp.release.simulation import FlatReleases
+from geodp.release.simulation import EVENLY, Covariates, FlatReleases
 
 # Simulated releases, and the seed of their public noise.
 SIMULATED, SEED = 3000, 20261123
@@ -21,10 +23,21 @@ SIMULATED, SEED = 3000, 20261123
 LEVELS = (0.9, 0.95)
 
 
-def simulated_errors(plan):
-    """Errors (SIMULATED, 1 + k, dim) of footpoint and shooting vectors: truth minus release."""
+def simulated_errors(plan, moments=None):
+    """Errors (SIMULATED, 1 + k, dim) of footpoint and shooting vectors: truth minus release.
+
+    Parameters
+    ----------
+    plan : ReleasePlan
+    moments : ndarray, shape (k (k + 3) / 2,), optional
+        Of the covariates, as a release has them: with several covariates errors are simulated for
+        these.
+    """
     rng = np.random.default_rng(SEED)
-    found = run_stages(FlatReleases.start(plan.assumptions, SIMULATED, rng), plan.stages, rng)
+    start = FlatReleases.start(plan.assumptions, SIMULATED, rng)
+    if moments is not None and plan.assumptions.spreads not in ((), (EVENLY,)):
+        start = replace(start, covariates=Covariates.with_moments(moments))
+    found = run_stages(start, plan.stages, rng)
     deviation = np.sqrt(found.estimate_squares / found.dim)
     return found.errors + deviation[:, None] * rng.normal(size=found.errors.shape)
 

@@ -210,8 +210,13 @@ def _as_lists(value):
     return [_as_lists(each) for each in value] if isinstance(value, tuple) else value
 
 
-def _as_tuples(value):
-    return tuple(map(_as_tuples, value)) if isinstance(value, list) else value
+def _as_tuples(value, name, depth):
+    """Numbers or texts of lists in lists, as tuples in tuples."""
+    if type(value) is list and depth:
+        return tuple(_as_tuples(each, name, depth - 1) for each in value)
+    if type(value) is str and name in ("transformation", "covariate_spread"):
+        return value
+    return _number(value, name)
 
 
 def _stage_document(stage):
@@ -340,7 +345,7 @@ def _stage(given):
             elif isinstance(value, list):
                 values[name] = tuple(float(each) for each in value)
         return kind(**values)
-    except (TypeError, ValueError, ZeroDivisionError) as problem:
+    except (TypeError, ValueError, ZeroDivisionError, OverflowError) as problem:
         if isinstance(problem, DataError):
             raise
         raise NotARelease("a value of a stage is of another kind") from None
@@ -354,11 +359,14 @@ def _assumptions(given):
         manifold=manifold,
         centre=centre,
         neighbours=_part(given, "neighbours", str),
-        **{name: _as_tuples(given.get(name)) for name in BY_COVARIATE},
+        **{name: _as_tuples(given.get(name), name, 2) for name in BY_COVARIATE},
         sources=_part(given, "sources", dict),
         **{name: _number(given.get(name), name) for name in RADII},
         **{name: _part(given, name, int) for name in COUNTS},
     )
+    for name in BY_COVARIATE:
+        if _as_lists(getattr(found, name)) != given.get(name):
+            raise NotARelease(f"its {name} is not as releases write it")
     # Projecting a point of the manifold again may change its last digits.
     object.__setattr__(found, "centre", centre)
     return found

@@ -65,7 +65,10 @@ def _of_fits(assumptions, x, y):
     except DataError:
         return
     squares = np.sum(manifold.dist(fit.predict(x), y) ** 2)
-    if manifold.dist(centre, fit.footpoint) < SAME_CENTRE * np.sqrt(squares) / number:
+    if (
+        x.shape[-1]
+        and manifold.dist(centre, fit.footpoint) < SAME_CENTRE * np.sqrt(squares) / number
+    ):
         yield "centre is the footpoint of the least-squares fit"
     given = assumptions.residual_scale
     digits = len(repr(given).partition("e")[0].replace(".", "").strip("0"))

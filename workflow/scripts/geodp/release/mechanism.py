@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from geodp.errors import DataError
+from geodp.manifolds.euclidean import Euclidean
 from geodp.mechanisms.base import PROVED, Guarantee, Mechanism, SamplingReport, as_draws
 from geodp.models.blocks import ALL
 from geodp.models.geodesic import GeodesicModel
@@ -70,6 +71,12 @@ class CertifiedMechanism(Mechanism):
                 "the certified mechanism is for least squares: take these, or another mechanism"
             )
         number_of_covariates = model.number_of_covariates
+        if number_of_covariates > 1 and not isinstance(model.manifold, Euclidean):
+            raise DataError(
+                "releases have their footpoint in the middle of the covariates' ranges, where with "
+                "several covariates on a curved space the model is another than that of studies: "
+                "take one covariate, or release by geodp.release_geodesic"
+            )
         needed = ("shooting_vector_length", "covariate_range") if number_of_covariates else ()
         for name in ("centre", "footpoint_radius", *needed):
             if getattr(public, name) is None:

@@ -12,6 +12,7 @@ from geodp.data.landmarks import signed_area
 from geodp.data.records import has_landmarks
 from geodp.manifolds.euclidean import Euclidean
 from geodp.manifolds.spd import SPD
+from geodp.release.simulation import EVENLY
 
 LINE, BAND = "#14315f", "#a9c4e2"
 CENTRE: dict[str, Any] = {"color": "0.5", "linewidth": 0.9, "linestyle": "--", "zorder": 2}
@@ -281,11 +282,8 @@ def ellipse_radii(matrix, directions):
 
 def _coordinates(figure_class, release, level, names):
     """A row of panels for each covariate, the others in their middle; of one as many as need be."""
-    assumptions = release.plan.assumptions
     several = len(names) > 1
-    found = [
-        _along(release, level, index, limits) for index, limits in enumerate(assumptions.ranges)
-    ]
+    found = [_along(release, level, index) for index in range(len(names))]
     *_, what = found[0]
     number = found[0][1].shape[-1]
     shown = min(number, 3 if several else COORDINATES)
@@ -302,28 +300,44 @@ def _coordinates(figure_class, release, level, names):
             if index >= shown:
                 continue
             line = values[:, index]
-            panel.fill_between(covariates, line - radius, line + radius, color=BAND, linewidth=0)
             panel.axhline(before[index], **CENTRE)
-            panel.plot(covariates, line, color=LINE)
+            if len(covariates) == 2:
+                width = 0.2 * np.ptp(covariates)
+                panel.bar(covariates, 2.0 * radius, width, line - radius, color=BAND)
+                panel.hlines(line, covariates - 0.3 * width, covariates + 0.3 * width, color=LINE)
+                panel.set_xticks(covariates)
+            else:
+                panel.fill_between(
+                    covariates, line - radius, line + radius, color=BAND, linewidth=0
+                )
+                panel.plot(covariates, line, color=LINE)
             if row == 0:
                 panel.set_title(f"coordinate {index + 1}")
             if several or index + columns >= shown:
                 panel.set_xlabel(name)
     _legend(figure, level, "public centre, known before")
     first = f", the first {shown} of {number}" if shown < number else ""
-    against = "each covariate, with the others in their middle" if several else "the covariate"
+    against = (
+        "each covariate, with the others in their middle or first group"
+        if several
+        else "the covariate"
+    )
     return figure, (
         f"{what}{first}, against {against}. At each covariate, the true coordinates all lie "
         f"within the bands with probability {100 * level:g} % or more."
     )
 
 
-def _along(release, level, index, limits):
-    """Covariates along a range, coordinates of predictions there, their bands, and the centre's."""
+def _along(release, level, index):
+    """Covariates along a range, coordinates of predictions there, their bands, and the centre's.
+
+    Of two groups these are its ends.
+    """
     assumptions = release.plan.assumptions
-    rows = np.tile(assumptions.middles, (POINTS, 1))
-    low, high = limits
-    rows[:, index] = np.linspace(low, high, POINTS)
+    low, high = assumptions.ranges[index]
+    is_group = assumptions.spreads[index] != EVENLY
+    rows = np.tile(assumptions.usual, (2 if is_group else POINTS, 1))
+    rows[:, index] = np.linspace(low, high, len(rows))
     values, before, what = _coordinates_of(assumptions, release.predict(rows))
     return rows[:, index], values, release.band(rows, level), before, what
 

@@ -14,6 +14,7 @@ from geodp.errors import DataError
 from geodp.release.accounting import PURE, PrivacyBudget, choice_epsilon
 from geodp.release.assumptions import REPLACE, Assumptions
 from geodp.release.simulation import (
+    EVENLY,
     LIMITS_PER_DOUBLING,
     Covariates,
     FlatReleases,
@@ -87,6 +88,11 @@ STAGE_COST = 0.01
 COUNT_ERROR = 0.03
 LEAST_COUNT, MOST_COUNT = Fraction(1, 40), Fraction(1, 8)
 
+# Of several covariates or groups moments are always released: standard deviation wanted of the
+# noise of mean products, and limits of its share of the budget.
+MOMENT_ERROR = 0.01
+LEAST_MOMENTS, MOST_MOMENTS = Fraction(1, 24), Fraction(1, 6)
+
 # Budgets of stages are whole multiples of this share.
 GRAIN = 1 << 12
 
@@ -119,7 +125,9 @@ class ReleasePlan:
             raise DataError("plan: stages and budget are of different units: correct them")
         blocks = 1 + self.assumptions.number_of_covariates
         for stage in self.stages:
-            parts = getattr(stage, "radii", None) or getattr(stage, "prior", None)
+            parts = getattr(stage, "radii", getattr(stage, "prior", None))
+            if isinstance(stage, MomentsStage) and blocks == 1:
+                raise DataError("plan: a mean has no covariates, whose moments a stage releases")
             if parts is not None and len(parts) != blocks:
                 raise DataError(
                     f"plan: a stage has {len(parts)} numbers for the {blocks} parts of a state: "
@@ -180,11 +188,17 @@ def plan_release(
         # Neighbours differ in how many subjects they have, so that is released first.
         counted = (CountStage(total * _count_share(assumptions, budget), budget.unit),)
         total -= counted[0].budget
+    if assumptions.spreads not in ((), (EVENLY,)):
+        # Groups of other sizes, or covariates that go together, would make steps overshoot.
+        counted += (
+            MomentsStage(total * _moments_share(assumptions, budget.unit, total), budget.unit),
+        )
+        total -= counted[-1].budget
     designs = _Search(assumptions, budget.unit, total, work).designs()
     judge = _Judge(assumptions)
     designs = sorted(designs, key=lambda stages: judge(stages)[0])[:REFINED]
-    covariates = assumptions.number_of_covariates
-    refined = (judge(_refined(each, judge, total, covariates)) for each in designs)
+    may_measure = assumptions.spreads == (EVENLY,)
+    refined = (judge(_refined(each, judge, total, may_measure)) for each in designs)
     best = min(refined, key=lambda pair: pair[0])[1]
     found = simulated(assumptions, counted + best)
     typical = assumptions.residual_scale**2 * assumptions.manifold.dim
@@ -205,6 +219,17 @@ def _count_share(assumptions, budget):
     cost = np.sqrt(2.0) / wanted if budget.unit == PURE else 0.5 / wanted**2
     share = Fraction(int(np.ceil(GRAIN * min(cost / amount, 1.0))), GRAIN)
     return min(max(share, LEAST_COUNT), MOST_COUNT)
+
+
+def _moments_share(assumptions, unit, total):
+    """Share of the budget for the moments of covariates, where they are always released."""
+    covariates = assumptions.number_of_covariates
+    whole = MomentsStage(total, unit).deviations(assumptions.changes, covariates)
+    ratio = float(np.max(whole[covariates:])) / (MOMENT_ERROR * assumptions.subjects)
+    share = ratio if unit == PURE else ratio**2
+    return min(
+        max(Fraction(int(np.ceil(GRAIN * min(share, 1.0))), GRAIN), LEAST_MOMENTS), MOST_MOMENTS
+    )
 
 
 class _Judge:
@@ -265,11 +290,11 @@ def fitted_step(releases, step, clean=None):
     return replace(step, kept=float(max(kept, 1e-6)), prior=tuple(float(each) for each in prior))
 
 
-def _refined(stages, judge, total, covariates):
+def _refined(stages, judge, total, may_measure):
     """A design after changes of one thing at a time that make it better."""
     for _ in range(ROUNDS):
         before = judge(stages)[0]
-        for change in _changes(stages, total, covariates):
+        for change in _changes(stages, total, may_measure):
             if judge(change)[0] < judge(stages)[0]:
                 stages = change
         if judge(stages)[0] > before - ENOUGH:
@@ -277,7 +302,7 @@ def _refined(stages, judge, total, covariates):
     return stages
 
 
-def _changes(stages, total, covariates):
+def _changes(stages, total, may_measure):
     """Designs that differ in a limit, in how two stages share their budgets, or by moments."""
     for index, stage in enumerate(stages):
         if not isinstance(stage, MomentsStage):
@@ -296,7 +321,7 @@ def _changes(stages, total, covariates):
             yield tuple(changed)
     steps = [index for index, stage in enumerate(stages) if isinstance(stage, NoisyStep)]
     measured = any(isinstance(stage, MomentsStage) for stage in stages)
-    if steps and covariates and not measured:
+    if steps and may_measure and not measured:
         last = stages[steps[-1]]
         for share in MOMENT_SHARES:
             cost = total * share

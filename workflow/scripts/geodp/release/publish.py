@@ -104,6 +104,8 @@ def publish(settings, tell=lambda words: None, tell_holder=None):
     if plan.is_noise and not settings.allow_noise:
         raise DataError(f"{verdict(plan)} Set allow_noise to true to release it. Nothing was spent")
     tell(verdict(plan))
+    # What is tabulated is public: whatever is wrong with it shows before anything is spent.
+    _ = settings.covariates
     ledger = Ledger.open(settings.ledger)
     key, folder = settings.key(plan), Path(settings.folder)
     before = ledger.entries()

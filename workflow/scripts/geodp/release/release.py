@@ -91,7 +91,7 @@ class Release:
     @cached_property
     def _errors(self):
         """Simulated errors of releases of this plan."""
-        return simulated_errors(self.plan)
+        return simulated_errors(self.plan, self.moments)
 
     def save(self, path: str | Path) -> None:
         """Write the release to a new file, as JSON with all digits.

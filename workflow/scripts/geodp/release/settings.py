@@ -327,12 +327,34 @@ class ReleaseSettings(Section):
 
     @model_validator(mode="after")
     def _covariates_agree(self):
-        number = len(self.public.ranges)
-        if isinstance(self.data, TableSettings) and len(self.data.covariates) != number:
+        number, public = len(self.public.ranges), self.public
+        if isinstance(self.data, TableSettings):
+            columns = self.data.covariates
+            if len(columns) != number:
+                raise refused(
+                    f".data.covariate: it names {len(columns)} columns, and public.covariate_range "
+                    f"has {number} ranges: give as many"
+                )
+            twice = {name for name in columns if columns.count(name) > 1}
+            twice |= {name for name in columns if name == self.data.subject}
+            if twice:
+                raise refused(
+                    f".data.covariate: {twice.pop()} is named twice, or is the subject: name a "
+                    "column of its own for each covariate"
+                )
+        elif number > 1:
             raise refused(
-                f".data.covariate: it names {len(self.data.covariates)} columns, and "
-                f"public.covariate_range has {number} ranges: give as many"
+                ".public.covariate_range: simulated outlines have one covariate: give one"
             )
+        if number and public.shooting_vector_length is None:
+            raise refused(".public.shooting_vector_length is missing: add it")
+        if not number:
+            for key in ("shooting_vector_length", "covariate_spread", "transformation"):
+                if key in public.model_fields_set:
+                    raise refused(f".public.{key}: a mean has no covariate: remove it")
+            for key in ("covariate", "predictions"):
+                if key in self.model_fields_set:
+                    raise refused(f".{key}: a mean has no covariate: remove it")
         if isinstance(self.covariate, list) and len(self.covariate) != number:
             raise refused(
                 f".covariate: it has {len(self.covariate)} names, and public.covariate_range "
@@ -365,7 +387,8 @@ class ReleaseSettings(Section):
             return self.covariate
         if number == 1:
             return [self.covariate]
-        return [f"{self.covariate} {index + 1}" for index in range(number)]
+        # Several have the names of their columns; simulated outlines have one.
+        return self.data.covariates if isinstance(self.data, TableSettings) else []
 
     @property
     def covariates(self):
@@ -377,9 +400,8 @@ class ReleaseSettings(Section):
         if len(ranges) == 1 and assumptions.spreads == (EVENLY,):
             low, high = ranges[0]
             return np.linspace(low, high, TABULATED)[:, None]
-        # The first of two groups, and the middle of other ranges; then each covariate's ends.
-        is_group = np.array([spread != EVENLY for spread in assumptions.spreads], dtype=bool)
-        first = np.where(is_group, assumptions.ranges[:, 0], assumptions.middles)
+        # Each covariate's ends, the others as in the first row.
+        first = assumptions.usual
         rows = [first]
         for index, limits in enumerate(ranges):
             for end in limits:

@@ -109,6 +109,15 @@ class Covariates:
         weights = np.array([np.prod(some) for some in product(*(shares for _, shares in each))])
         return cls(nodes.reshape((len(weights), len(spreads))), weights)
 
+    @classmethod
+    def with_moments(cls, moments):
+        """A distribution of 2 k points that has these moments."""
+        matrix = moment_matrix(moments)
+        mean, k = matrix[0, 1:], len(matrix) - 1
+        values, vectors = np.linalg.eigh(matrix[1:, 1:] - np.outer(mean, mean))
+        away = np.sqrt(k * np.maximum(values, 0.0)) * vectors
+        return cls(np.concatenate([mean + away.T, mean - away.T]), np.full(2 * k, 0.5 / k))
+
     @cached_property
     def moments(self):
         """Means of covariates and of their products; see `geodp.release.moments`."""

@@ -166,7 +166,10 @@ class MomentsStage(Stage):
         return float(np.sqrt(float(GAUSSIAN_MOMENTS[changes] / (2 * self.budget))))
 
     def deviations(self, changes, covariates):
-        """Standard deviations of the noise of the sums of several covariates and of products."""
+        """Standard deviations of the noise of the sums of covariates and of products."""
+        if covariates == 1:
+            scale = self.scale(changes) * (np.sqrt(2.0) if self.unit == PURE else 1.0)
+            return scale / np.array([1.0, MOMENT_RATIO])
         change, weights = float(moments_change(covariates, changes)), moment_weights(covariates)
         if self.unit == PURE:
             # A Gamma length in a uniform direction.

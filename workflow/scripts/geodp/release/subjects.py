@@ -203,6 +203,8 @@ def _array(values, shape, dtype):
                 array = float(value) if kind in NUMBERS else _entries(value, dtype)
             except Exception:  # whatever a record raises would tell of it
                 continue
+            if shape == () and np.shape(array) == (1,):
+                array = np.ravel(array)[0]
             if np.shape(array) == shape:
                 found[index] = array
     return found

@@ -405,6 +405,13 @@ class StudySettings(Section):
                 "mechanism",
                 "model.loss",
             )
+        if k > 1 and self.manifold.name != "euclidean":
+            raise refused(
+                ": certified has the footpoint in the middle of the covariates' ranges, where with "
+                "several covariates on a curved space the model is another: set it to 1 or 0, or "
+                "name another mechanism",
+                "model.covariates",
+            )
         support = self.support
         if not isinstance(support.footpoint_centre, list | tuple):
             raise refused(
