@@ -665,7 +665,23 @@ def test_walks_on_matrices_reach_what_they_aim_at_and_steps_of_entries_drift(rng
     slope = (loss_of_walk(rng, SPD, scale, FIXED_ENTRIES) - 1.0) / scale
     drift = np.sqrt(2.0) * slope * 4.0 * scale**2
     assert np.mean(log_det[FIXED_ENTRIES]) == pytest.approx(drift, rel=0.15)
-    assert loss_of_walk(rng, SPD, 0.25, FIXED_ENTRIES) == np.inf
+    assert np.isnan(loss_of_walk(rng, SPD, 0.25, FIXED_ENTRIES))
+
+
+def test_steps_of_entries_never_come_back_from_far_away(rng):
+    # The distribution aimed at has next to nothing at diag(100, 1): a walk that reaches it returns.
+    far, lengths = np.diag([100.0, 1.0]), WalkLengths(chains=200, burn_in=1500, jump=1500, draws=3)
+    larger = {
+        name: np.linalg.eigvalsh(
+            walk_draws(rng, SPD, np.eye(2), np.array([[0.3]]), name, lengths, far)[:, 0]
+        )[..., 1]
+        for name in (CORRECT, FIXED_ENTRIES)
+    }
+    assert np.mean(larger[CORRECT][0] < 10.0) > 0.99
+    # The average grows, from the start to each of the draws.
+    gains = np.diff(larger[FIXED_ENTRIES], axis=0, prepend=100.0)
+    z = np.mean(gains, axis=1) / (np.std(gains, axis=1) / np.sqrt(lengths.chains))
+    assert np.min(z) > 3.0
 
 
 def test_bounds_from_draws_keep_below_the_losses_that_are_known():

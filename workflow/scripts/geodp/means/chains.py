@@ -7,8 +7,15 @@ projected on the tangent space of where it is, so that steps are no longer than 
 On SPD(2) a step is a symmetric matrix v, taken at the point x by the exponential map.  The text
 draws the entries of v uniformly (Soto et al., supplement 2.3.2), which are coordinates of the
 tangent space at the identity, wherever the walk is: in the metric at x these steps are the shorter
-the larger x is, so that the walk stays where determinants are large.  A correct walk draws v
-uniformly from a ball in the metric at x.
+the larger x is.  A correct walk draws v uniformly from a ball in the metric at x.
+
+**Steps of entries have no limiting distribution, at any scale.**  They drift by ``E[v x^-1 v] / 2``
+in entries, since they follow geodesics.  Near the mean acceptance holds them back, and to first
+order the density is multiplied by a power of the determinant (`loss_of_fixed_entries`).  But let x
+have the eigenvalues a, far from the mean, and 1.  The drift of a is a constant; the pull of
+acceptance falls as ``1 / (a scale)``, since the distance is a function of the logarithm of a.  So
+beyond some a the drift wins, and a grows without end.  This is an argument, which walks from far
+away agree with, and not a full proof.
 """
 
 from dataclasses import dataclass
@@ -23,6 +30,10 @@ CORRECT = "every step counts"
 ACCEPTED = "accepted steps count"
 FIXED_AXIS = "steps across a fixed axis"
 FIXED_ENTRIES = "steps of matrix entries"
+
+# What a loss of a walk is a statement about.
+LIMIT = "limiting distribution"
+FIRST_ORDER = "first order near the mean"
 
 # Proposals over which a chance of acceptance is averaged.
 PROPOSALS = 40_000
@@ -55,6 +66,11 @@ class WalkLengths:
 def variants(manifold):
     """Names of the walks on a manifold, the correct one first."""
     return CORRECT, ACCEPTED, FIXED_ENTRIES if isinstance(manifold, SPD) else FIXED_AXIS
+
+
+def kind_of_loss(variant):
+    """What `loss_of_walk` is a statement about: `LIMIT`, or `FIRST_ORDER` where there is none."""
+    return FIRST_ORDER if variant == FIXED_ENTRIES else LIMIT
 
 
 def _propose(rng, manifold, position, scale, variant, footpoint):
@@ -123,7 +139,7 @@ def _distance(manifold, footpoint, position):
     return np.where(np.isfinite(distance), distance, np.inf)
 
 
-def walk_draws(rng, manifold, footpoint, scale, variant, lengths):
+def walk_draws(rng, manifold, footpoint, scale, variant, lengths, start=None):
     """Draws of walks whose aim is the Laplace distribution about a footpoint.
 
     Parameters
@@ -140,14 +156,17 @@ def walk_draws(rng, manifold, footpoint, scale, variant, lengths):
         space of the footpoint, wherever the walk is; or `FIXED_ENTRIES`, in which they have
         uniform entries, wherever it is.
     lengths : WalkLengths
+    start : ndarray, shape point_shape, optional
+        Where walks begin, in place of the footpoint.
 
     Returns
     -------
     ndarray, shape (draws, scales, chains, *point_shape)
     """
     shape = (len(scale), lengths.chains)
-    position = np.broadcast_to(footpoint, (*shape, *manifold.point_shape)).copy()
-    away = np.zeros(shape)
+    start = footpoint if start is None else start
+    position = np.broadcast_to(start, (*shape, *manifold.point_shape)).copy()
+    away = np.broadcast_to(_distance(manifold, footpoint, start), shape)
     counted, taken = np.zeros((2, *shape), dtype=int)
     drawn = np.empty((lengths.draws, *position.shape))
     while np.any(taken < lengths.draws):
@@ -166,7 +185,7 @@ def walk_draws(rng, manifold, footpoint, scale, variant, lengths):
 
 
 def loss_of_walk(rng, manifold, scale, variant):
-    """Realised over stated loss of a walk's limiting distribution, for close footpoints.
+    """Realised over stated loss of a walk, for close footpoints; `kind_of_loss` says of what.
 
     Steps across the axis of a footpoint never leave the half of the sphere about it, so that a draw
     in one such half alone tells which data set it is from: their loss is infinite.
@@ -220,12 +239,14 @@ def loss_of_counting_accepted(rng, manifold, scale):
 
 
 def loss_of_fixed_entries(manifold, scale):
-    """Realised over stated loss of walks with steps of uniform entries, for close footpoints.
+    """Realised over stated loss of steps of uniform entries, to first order near the mean.
 
-    Small steps v from x have a covariance that does not depend on x, in matrix entries, and the
-    drift ``E[v x^-1 v] / 2``, since they follow geodesics.  Among multiples of the identity the
-    density aimed at is so multiplied by ``det(x)^m``, with respect to entries, and ``det(x)^(m +
-    (m + 1) / 2)`` with respect to the manifold's volume.  When a footpoint moves along these, the
+    There is no limiting distribution (see the module); this is of walks long enough for the
+    neighbourhood of the mean, and have not left it.  Small steps v from x have a covariance that
+    does not depend on x, in matrix entries, and the drift ``E[v x^-1 v] / 2``, since they follow
+    geodesics.  Among multiples of the identity the density aimed at is so multiplied by
+    ``det(x)^m``, with respect to entries, and ``det(x)^(m + (m + 1) / 2)`` with respect to the
+    manifold's volume; elsewhere this drift is no gradient.  When a footpoint moves along these, the
     logarithm of that factor's normalising constant moves in proportion, whatever the scale is.
 
     Parameters
@@ -237,8 +258,8 @@ def loss_of_fixed_entries(manifold, scale):
     Returns
     -------
     float
-        Infinite where that density has no finite volume.
+        Not a number where that density has no finite volume, along multiples of the identity.
     """
     m = manifold.size
     tilt = np.sqrt(m) * (m + 0.5 * (m + 1))
-    return 1.0 + tilt * scale if tilt * scale < 1.0 else np.inf
+    return 1.0 + tilt * scale if tilt * scale < 1.0 else np.nan

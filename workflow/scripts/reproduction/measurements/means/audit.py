@@ -5,7 +5,7 @@ import pandas as pd
 
 from geodp.audit.testers import TESTERS, property_test
 from geodp.manifolds.spd import SPD
-from geodp.means.chains import WalkLengths, loss_of_walk, variants, walk_draws
+from geodp.means.chains import WalkLengths, kind_of_loss, loss_of_walk, variants, walk_draws
 from geodp.means.losses import losses_by_form, problems_of_neighbours
 from geodp.means.mechanisms import MEAN_MECHANISMS, embed, laplace_scale, repeated
 from geodp.means.samples import pole
@@ -47,7 +47,8 @@ def measure(settings, space):
         means = [problem.mean[0] for problem in pair]
         described = {"mechanism": name, "guarantee": mechanism.status(manifold)}
         loss = known[name][form] if name in known else np.nan
-        rows += _tested(manifold, described | {"known_loss": loss}, drawn, means, name)
+        described |= {"known_loss": loss, "loss_of": "these neighbours", "steps": 0}
+        rows += _tested(manifold, described, drawn, means, name)
     scale = laplace_scale(problems[0], budget)
     lengths = WalkLengths(audit["walks"], audit["steps"], 1, 1)
     apart = 0.5 * budget * scale * _direction(manifold)
@@ -66,6 +67,7 @@ def measure(settings, space):
         ]
         loss = loss_of_walk(random_stream(*streams, name, "loss"), manifold, scale, name)
         described = {"mechanism": name, "guarantee": NONE, "known_loss": budget * loss}
+        described |= {"loss_of": kind_of_loss(name), "steps": audit["steps"]}
         rows += _tested(manifold, described, drawn, means, name)
     common = {"space": space, "manifold": manifold.name, "n": number, "budget": budget}
     table = pd.DataFrame([common | row for row in rows])

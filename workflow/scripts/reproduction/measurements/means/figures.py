@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.ticker import LogLocator, NullFormatter
 
+from geodp.means.chains import FIRST_ORDER
 from geodp.means.sensitivity import largest_change_of_logs
 from geodp.mechanisms.base import FALSE, NONE, PROVED
 from geodp.models.sensitivity import convexity
@@ -237,6 +238,8 @@ def draw_mean_shapes(settings, landmarks):
 def draw_walks(settings, walks):
     """Mean distance of draws over the scale: walks and exact draws, with two standard errors."""
     spaces = list(dict.fromkeys(walks["space"]))
+    # Hollow marks where there is no distribution that walks come to.
+    hollow = {"markerfacecolor": "white"}
     figure, axes = new_figure(1, len(spaces), width=3.4 * len(spaces), height=3.2)
     for panel, space in zip(axes[0], spaces, strict=True):
         of_space = walks[walks["space"] == space]
@@ -245,7 +248,8 @@ def draw_walks(settings, walks):
             x, mean = rows["scale"].to_numpy(), rows["mean_over_scale"].to_numpy()
             spread = 2.0 * rows["standard_error"].to_numpy()
             panel.fill_between(x, mean - spread, mean + spread, color=curve.colour, alpha=0.2, lw=0)
-            panel.plot(x, mean, label=name, **curve.keywords)
+            endless = rows["loss_of"].iloc[0] == FIRST_ORDER
+            panel.plot(x, mean, label=name, **(curve.keywords | (hollow if endless else {})))
         panel.set_xscale("log")
         panel.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
         panel.xaxis.set_minor_formatter(NullFormatter())
@@ -256,7 +260,19 @@ def draw_walks(settings, walks):
         panel.legend(fontsize=7)
     axes[0, 0].set_ylabel("mean distance of draws,\nover the scale")
     letter_panels(axes)
-    annotate(figure, ["Bands: two standard errors."])
+    steps = walks.groupby("space", sort=False)["steps"].max()
+    said = ", ".join(f"{number:,} on {space}" for space, number in steps.items())
+    without = dict.fromkeys(walks.loc[walks["loss_of"] == FIRST_ORDER, "sampler"])
+    annotate(
+        figure,
+        [
+            f"Bands: two standard errors. Steps of a walk before its first draw: {said}.",
+            *(
+                f"Hollow: {name} have no limiting distribution, and go on outwards."
+                for name in without
+            ),
+        ],
+    )
     return figure, walks
 
 
@@ -279,28 +295,42 @@ def draw_audit(settings, audit):
             color=CURVES[3].colour,
             label="proved by draws (99 % confidence)",
         )
-        panel.plot(
-            known, places, "D", color=CURVES[1].colour, markersize=4, label="computed or known"
-        )
+        near = (rows["loss_of"] == FIRST_ORDER).to_numpy()
+        for which, label, style in (
+            (~near, "computed or known", {}),
+            (near, "computed, first order near the mean", {"markerfacecolor": "white"}),
+        ):
+            style |= {"color": CURVES[1].colour, "markersize": 4, "label": label}
+            panel.plot(known[which], places[which], "D", **style)
         panel.set_xlim(0.0, FARTHEST_LOSS)
         for place, bound, loss in zip(places, rows["bound_over_stated"], known, strict=True):
             words = [f"{bound:.2g} by draws"] if bound > FARTHEST_LOSS else []
             words += ["computed: infinite"] if np.isinf(loss) else []
+            # Over the line of the budget, in the colour of a bar that is as long as the axis.
+            behind = CURVES[3].colour if bound > FARTHEST_LOSS else "white"
+            patch = {"facecolor": behind, "edgecolor": "none", "pad": 0.5} if words else None
             panel.text(
-                FARTHEST_LOSS, place, ", ".join(words) + " ", ha="right", va="center", fontsize=7
+                FARTHEST_LOSS,
+                place,
+                ", ".join(words) + " ",
+                ha="right",
+                va="center",
+                fontsize=7,
+                bbox=patch,
             )
         panel.set_yticks(places, [NAMES.get(name, f"walk, {name}") for name in names], fontsize=7)
         panel.set_title(f"{space_title(space)}, n = {rows['n'].iloc[0]}")
         panel.set_xlabel("privacy loss, over the stated budget")
     handles, labels = axes[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=2, fontsize=7)
+    figure.legend(handles, labels, loc="outside upper center", ncols=3, fontsize=7)
     letter_panels(axes)
     draws = audit.groupby("mechanism")["draws"].first()
     annotate(
         figure,
         [
             f"Of draws from each of two neighbouring data sets: {draws.max():,}, and "
-            f"{draws.min():,} of walks. A bar is a lower bound of the loss."
+            f"{draws.min():,} of walks, after {audit['steps'].max()} steps. "
+            "A bar is a lower bound of the loss."
         ],
     )
     return figure, audit

@@ -3,7 +3,14 @@
 import numpy as np
 import pandas as pd
 
-from geodp.means.chains import CORRECT, WalkLengths, loss_of_walk, variants, walk_draws
+from geodp.means.chains import (
+    CORRECT,
+    WalkLengths,
+    kind_of_loss,
+    loss_of_walk,
+    variants,
+    walk_draws,
+)
 from geodp.means.samples import pole
 from geodp.randomness import random_stream
 from geodp.samplers.riemannian_laplace import draw_laplace
@@ -46,9 +53,11 @@ def measure(settings, space):
                     "mean_over_scale": np.mean(each),
                     "standard_error": np.std(each, ddof=1) / np.sqrt(len(each)),
                     "draws": lengths.draws * lengths.chains,
+                    "steps": 0 if name == EXACT else lengths.burn_in,
                     "loss_over_stated": loss_of_walk(
                         rng, manifold, scale, CORRECT if name == EXACT else name
                     ),
+                    "loss_of": kind_of_loss(name),
                 }
             )
     return (pd.DataFrame(rows),)
