@@ -42,6 +42,26 @@ def gaussian_delta(epsilon, ratio):
     return float(ndtr(first) - np.exp(epsilon + log_ndtr(second)))
 
 
+def hessian_bound(manifold, length):
+    """Largest eigenvalue of the Hessian of half the squared distance, at distances up to a length.
+
+    ``a coth a`` with ``a = sqrt(-kappa) length``, kappa being the least curvature.
+
+    Parameters
+    ----------
+    manifold : Manifold
+        Without positive curvature.
+    length : float or ndarray
+
+    Returns
+    -------
+    float or ndarray
+    """
+    angle = np.sqrt(-manifold.curvature_bounds[0]) * np.asarray(length, dtype=float)
+    # The series near zero, where the quotient has no digits.
+    return np.divide(angle, np.tanh(angle), out=1.0 + angle**2 / 3.0, where=angle > 1e-4)
+
+
 def wrapped_gaussian_delta(manifold, sensitivity, deviation, epsilon, tail):
     """Bound of delta at an epsilon; see the module.
 
@@ -56,10 +76,11 @@ def wrapped_gaussian_delta(manifold, sensitivity, deviation, epsilon, tail):
         Chance of noise longer than the bound looks at; part of delta.
     """
     longest = deviation * chi.isf(tail, manifold.dim) + sensitivity
-    angle = np.sqrt(-manifold.curvature_bounds[0]) * longest
-    bend = angle / np.tanh(angle) if angle else 1.0
     ratio = sensitivity / deviation
-    more = manifold.volume_growth * sensitivity + 0.5 * (bend - 1.0) * ratio**2
+    more = (
+        manifold.volume_growth * sensitivity
+        + 0.5 * (hessian_bound(manifold, longest) - 1.0) * ratio**2
+    )
     return tail + gaussian_delta(epsilon - more, ratio)
 
 
