@@ -59,7 +59,9 @@ def hessian_bound(manifold, length):
     """
     angle = np.sqrt(-manifold.curvature_bounds[0]) * np.asarray(length, dtype=float)
     # The series near zero, where the quotient has no digits.
-    return np.divide(angle, np.tanh(angle), out=1.0 + angle**2 / 3.0, where=angle > 1e-4)
+    small = angle < 1e-4
+    safe = np.where(small, 1.0, angle)
+    return np.where(small, 1.0 + angle**2 / 3.0, safe / np.tanh(safe))
 
 
 def wrapped_gaussian_delta(manifold, sensitivity, deviation, epsilon, tail):
