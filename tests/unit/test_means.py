@@ -394,19 +394,36 @@ def test_the_certified_mechanism_has_the_scores_of_its_ball(rng, monkeypatch):
     assert np.array_equal(centre, one.centre)
 
 
-def test_records_a_quarter_turn_away_are_refused(rng):
-    one = problem(rng, "S^2", data_sets=2)
+def test_records_half_a_turn_away_are_drawn_with(rng):
+    # Where logarithms jump, and gradients are no longer monotone.
+    one = problem(rng, "S^2", number=12, data_sets=1)
     points = one.points.copy()
-    points[1, 0] = [1.0, 0.0, 0.0]
-    with pytest.raises(DataError, match="a quarter turn or more from part of the ball"):
-        draw_certified_means(
-            rng, SPHERE, points, one.mean, MeanScore(0.4, 0.8, 0.25), 1.0, one.centre, one.radius
-        )
-    # Losses far above the offset everywhere: hardly a proposal is accepted.
+    points[0, 0], points[0, 1] = [1.0, 0.0, 0.0], [0.0, -0.1, -np.sqrt(0.99)]
+    score, budget, radius = MeanScore(0.4, 0.8, 0.25), 2.0, 0.5
+    many = [np.repeat(each, 8000, axis=0) for each in (points, one.mean)]
+    drawn, _ = draw_certified_means(rng, SPHERE, *many, score, budget, one.centre, radius)
+    nodes, log_weights = Disc(SPHERE, one.centre, radius).nodes(one.mean, np.full(1, 0.05), 80, 96)
+    log_density = log_weights[0] - 0.5 * budget * score.values(SPHERE, nodes, points)[0]
+    check_against_quadrature(one, nodes[0], log_density, drawn)
+
+
+def test_bounds_of_scores_hold_wherever_records_are(rng):
+    # Half of the records at a distance of 6, or all at 4: the loss decides, and draws are made.
+    for share, length in ((0.5, 6.0), (1.0, 4.0)):
+        points = problem(rng, "SPD(2)", number=30, data_sets=1).points.copy()
+        points[0, : int(30 * share)] = SPD.exp(np.eye(2), length * np.diag([0.6, 0.8]))
+        one = mechanisms.repeated(fitted(SPD, np.eye(2), 1.5, points), 300)
+        drawn = MEAN_MECHANISMS["certified_distribution"].draw(rng, one, 1.0)
+        assert np.max(SPD.dist(np.eye(2), drawn)) <= 1.5
+
+
+def test_data_of_which_no_proposal_is_accepted_are_refused(rng):
+    # Far away on all sides: every logarithm is clipped, and the loss is far above its bound.
+    start = np.broadcast_to(np.eye(2), (1, 100, 2, 2))
+    points = SPD.exp(start, 4.0 * SPD.random_direction(rng, start))
+    one = fitted(SPD, np.eye(2), 1.5, points)
     with pytest.raises(DataError, match="nearly no proposal for a draw is accepted"):
-        draw_certified_means(
-            rng, SPHERE, one.points, one.mean, MeanScore(0.4, 0.1, -3.0), 1.0, one.centre, 0.4
-        )
+        MEAN_MECHANISMS["certified_distribution"].draw(rng, one, 1.0)
 
 
 @pytest.mark.parametrize("name", SPACES)

@@ -17,10 +17,18 @@ distance t is at least
 For g is minus the gradient of a sum of Huber's losses.  Along a geodesic from q its slope is at
 least h for each record that is not clipped there, h being 1 or, under positive curvature, ``tau
 sqrt(kappa) cot(tau sqrt(kappa))``; and it is at least zero for the others, up to a quarter turn
-away from them.  So a density of the distance from q, in segments, is an envelope, and rejection
-from it is exact, also for records that are clipped.  q is next to the point where g vanishes.
+away from them.  A record farther than that from some part of the ball is left out of G, and its
+gradient, no longer than tau at either end, takes ``2 tau / n`` off the bound.  And by the triangle
+inequality L at the distance t is at least the mean of ``min(|t - d_i|, c)^2 / c^2``.  So a density
+of the distance from q, in segments, is an envelope, and rejection from it is exact, wherever
+records are.  q is next to the point where g vanishes or, if that is outside of the ball, its
+centre.
+
+The density has its budget whatever the data are.  Draws by rejection may take too long, and that is
+refused: a refusal tells of the data.
 """
 
+import itertools
 from dataclasses import dataclass
 
 import numpy as np
@@ -86,10 +94,12 @@ class MeanScore:
         return away.shape[-1] * np.maximum(0.5 * length / self.clip, loss - self.offset)
 
 
-def _start(manifold, score, points, start):
-    """Points next to those where clipped logarithms have the mean zero, and its length there."""
+def _start(manifold, score, points, start, centre, radius):
+    """The q of the module, and the length of g there."""
     for _ in range(STEPS):
         start = manifold.exp(start, -score.gradients(manifold, start, points))
+    outside = manifold.expand(manifold.dist(centre, start) > radius)
+    start = np.where(outside, centre, start)
     return start, manifold.norm(start, score.gradients(manifold, start, points))
 
 
@@ -115,7 +125,7 @@ def draw_certified_means(rng, manifold, points, start, score, budget, centre, ra
     rng : numpy.random.Generator
     manifold : SymmetricSpace
     points : ndarray, shape (data_sets, n, *point_shape)
-        Anywhere, if no curvature is positive; else within a quarter turn of all of the ball.
+        Anywhere.
     start : ndarray, shape (data_sets, *point_shape)
         Near the middle of each data set, such as its mean.
     score : MeanScore
@@ -133,21 +143,19 @@ def draw_certified_means(rng, manifold, points, start, score, budget, centre, ra
     Raises
     ------
     DataError
-        A record is too far from the ball, or nearly no proposal is accepted.
+        Nearly no proposal is accepted; this depends on the data.
     """
-    middle, slack = _start(manifold, score, points, start)
+    middle, slack = _start(manifold, score, points, start, centre, radius)
     off = manifold.dist(centre, middle)
     away = manifold.dist(np.expand_dims(middle, 1), points)
-    farthest = np.max(manifold.dist(centre, points), axis=-1) + np.maximum(radius, off)
-    if not np.all(farthest < _quarter_turn(manifold)):
-        raise DataError(
-            f"a record is a quarter turn or more from part of the ball, and on {manifold.name} "
-            "draws are exact for nearer ones alone: take a smaller ball, or data within it"
-        )
-    rate = 0.25 * points.shape[1] * budget / score.clip
-    reach, unit, log_heights = _envelope(
-        manifold, away, radius + off, rate, slack, _slope(manifold, score.clip), score.clip
-    )
+    farthest = manifold.dist(centre, points) + np.maximum(radius, off)[:, None]
+    near = farthest < _quarter_turn(manifold)
+    slack = slack + 2.0 * score.clip * np.mean(~near, axis=-1)
+    room = _slope(manifold, score.clip) * np.maximum(score.clip - away, 0.0) * near
+    reach = np.minimum(radius + off, manifold.injectivity_radius)
+    unit, least = _least_scores(score, away, room, slack, _slope(manifold, score.clip), reach)
+    volume = manifold.volume_growth * reach[:, None] * unit[1:]
+    log_heights = (manifold.dim - 1) * np.log(unit[1:]) + volume - 0.5 * budget * least
     shares = np.cumsum(np.exp(log_heights) * np.diff(unit), axis=-1)
     drawn = np.array(middle)
     left, proposals = np.arange(len(drawn)), 0
@@ -155,8 +163,8 @@ def draw_certified_means(rng, manifold, points, start, score, budget, centre, ra
         proposals += len(left)
         if proposals > MOST_PROPOSALS * len(drawn):
             raise DataError(
-                "nearly no proposal for a draw is accepted: the loss is large all over the ball, "
-                "take one that holds the data"
+                "nearly no proposal for a draw is accepted: too many records are far from their "
+                "mean, for this ball and budget; take a wider ball, or one that holds the data"
             )
         mass = rng.random(len(left)) * shares[left, -1]
         segment = np.sum(shares[left] <= mass[:, None], axis=-1)
@@ -182,20 +190,16 @@ def draw_certified_means(rng, manifold, points, start, score, budget, centre, ra
     return drawn, proposals / len(drawn)
 
 
-def _envelope(manifold, away, reach, rate, slack, slope, clip):
-    """Segments of the distance from each middle, and a bound of its density in each.
+def _least_scores(score, away, room, slack, slope, reach):
+    """Segments of the distance from each middle, and a lower bound of the score in each.
 
     Returns
     -------
-    reach : ndarray, shape (data_sets,)
-        Farthest distance.
     unit : ndarray, shape (SEGMENTS + 1,)
-        Ends of segments, as shares of it.
-    log_heights : ndarray, shape (data_sets, SEGMENTS)
-        Bounds of the logarithm of ``unit^(dim - 1) J exp(-(budget / 2) s)``.
+        Ends of segments, as shares of the farthest distance, ``reach``.
+    least : ndarray, shape (data_sets, SEGMENTS)
     """
     unit = np.expm1(STRETCH * np.linspace(0.0, 1.0, SEGMENTS + 1)) / np.expm1(STRETCH)
-    room = slope * np.maximum(clip - away, 0.0)
     knots = [
         np.mean(np.minimum(room, slope * (share * reach)[:, None]), axis=-1)
         for share in unit[::EVERY]
@@ -205,7 +209,11 @@ def _envelope(manifold, away, reach, rate, slack, slope, clip):
     ends = unit[::EVERY]
     weight = (unit[:-1] - ends[knot]) / (ends[knot + 1] - ends[knot])
     table = np.stack(knots, axis=-1)
-    least = (1.0 - weight) * table[:, knot] + weight * table[:, knot + 1] - slack[:, None]
-    volume = manifold.volume_growth * reach[:, None] * unit[1:]
-    log_heights = (manifold.dim - 1) * np.log(unit[1:]) + volume - rate * np.maximum(least, 0.0)
-    return reach, unit, log_heights
+    length = (1.0 - weight) * table[:, knot] + weight * table[:, knot + 1] - slack[:, None]
+    loss = np.empty_like(length)
+    for index, (low, high) in enumerate(itertools.pairwise(unit)):
+        beyond = np.maximum(away - (high * reach)[:, None], (low * reach)[:, None] - away)
+        shares = np.clip(beyond, 0.0, score.loss_scale) / score.loss_scale
+        loss[:, index] = np.mean(shares**2, axis=-1)
+    least = np.maximum(0.5 * length / score.clip, loss - score.offset)
+    return unit, away.shape[-1] * np.maximum(least, 0.0)

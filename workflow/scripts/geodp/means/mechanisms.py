@@ -115,7 +115,8 @@ class MeanMechanism:
     status : callable
         From a manifold to `PROVED`, `NONE` or `FALSE`: whether the budget holds there.
     anywhere : bool
-        Whether the status is the same for records outside of the ball.
+        Whether the status is the same for records outside of the ball.  It is of the distribution:
+        where a sampler refuses data, the refusal tells of them.
     """
 
     draw: Any
