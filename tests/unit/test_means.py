@@ -842,7 +842,6 @@ OWN = {
     "data": {
         "source": "table",
         "path": "mine.csv",
-        "covariate": "age",
         "subject": "subject",
         "columns": ["a", "b", "c"],
     },
@@ -922,12 +921,39 @@ def test_a_table_of_ones_own_is_named_in_errors(tmp_path):
     bad["data"]["columns"] = ["a", "b"]
     with pytest.raises(DataError, match=r"configuration key own\.data\.columns"):
         own.measure(settings_with(bad), str(path))
+    bad["data"]["columns"] = ["a", "b", "d"]
+    path.write_text("subject,age,a,b,c\n" + "s1,50,1,0,1\ns1,51,2,0,1\n" * 2)
+    with pytest.raises(DataError, match=r"there is no column d .*configuration key own\.data"):
+        own.measure(settings_with(bad), str(path))
+    with pytest.raises(
+        DataError, match=r"1 subjects are in .*configuration key own\.data\.subject"
+    ):
+        own.measure(settings_with(OWN), str(path))
     for key, value, said in (
         ("centre", "corpus callosum", "spd has no centre called corpus callosum"),
         ("data", OWN["data"] | {"stand_in": {}}, "has no stand-in here: remove it"),
     ):
         with pytest.raises(ConfigurationError, match=said):
             settings_with(OWN | {key: value})
+
+
+def test_a_radius_of_ones_own_is_named_with_its_largest_value(tmp_path, rng):
+    points = polar_in_ball(rng, SPHERE, 0.5, (20,))
+    path = tmp_path / "mine.csv"
+    path.write_text("\n".join(["a,b,c", *(",".join(f"{x:.17g}" for x in p) for p in points)]))
+    given = copy.deepcopy(OWN) | {"radius": 0.6, "centre": [0.0, 0.0, 1.0], "draws": 5}
+    given["manifold"] = {"name": "sphere", "size": 2, "landmark_map": None}
+    del given["data"]["subject"]
+    estimates, _ = own.measure(settings_with(given), str(path))
+    estimates = estimates.set_index("estimate")
+    # Data and draws are convex together up to a sixth of pi, and data alone up to a quarter.
+    said = estimates.loc["kng", "refused"]
+    assert "from 0.5236 on" in said
+    assert "own.radius" in said
+    assert estimates.loc["laplace", "refused"] == ""
+    refused = (estimates["refused"] != "").to_numpy()
+    assert estimates["guarantee"].isna()[refused].all()
+    assert estimates.loc["laplace", "guarantee"] == PROVED
 
 
 @pytest.mark.parametrize(

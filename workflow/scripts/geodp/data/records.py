@@ -33,7 +33,7 @@ class Records:
     Attributes
     ----------
     covariates : ndarray, shape (n,)
-        Transformed, then scaled to [0, 1].
+        Transformed, then scaled to [0, 1]; zeros where none is named.
     covariate_range : tuple of float
         The transformed values that became 0 and 1.
     points : ndarray, shape (n, *point_shape)
@@ -136,7 +136,9 @@ def assemble(source, manifold, options, numbers, fields, read):
     numbers = [numbers[index] for index in kept]
     fields = {name: [texts[index] for index in kept] for name, texts in fields.items()}
     check_enough(numbers, source, " after keep" if keep else "")
-    covariates, limits = _scaled(source, options, numbers, fields[options.covariate])
+    covariates, limits = np.zeros(len(numbers)), (0.0, 0.0)
+    if options.covariate:
+        covariates, limits = _scaled(source, options, numbers, fields[options.covariate])
     array = read(kept)
     if has_landmarks(manifold):
         landmarks, mended = mended_landmarks(

@@ -91,13 +91,21 @@ class ShapesSpace(SpaceSettings):
         return self
 
 
+class OwnData(TableData):
+    """Records of a file, which need no covariate."""
+
+    covariate: Text | None = Field(  # type: ignore[assignment]
+        default=None, description="Column of the covariate, which is not used."
+    )
+
+
 class OwnTable(SpaceSettings):
     """A table of your own: its mean, its median and private means of it.
 
     This is no release: what it writes shows the data, too.
     """
 
-    data: TableData = Field(description="The records; the covariate is not used.")
+    data: OwnData = Field(description="The records.")
     centre: PublicCentre = Field(
         description="Centre of the public ball: coordinates, or a name, as of a study's releases."
     )

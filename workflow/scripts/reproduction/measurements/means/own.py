@@ -6,6 +6,7 @@ What is written shows the data, too: it is no release.
 import numpy as np
 import pandas as pd
 
+from geodp.data.records import FEWEST_RECORDS
 from geodp.errors import DataError
 from geodp.manifolds.kendall import KendallPlanarShapes
 from geodp.manifolds.registry import parse_point
@@ -20,6 +21,7 @@ from geodp.means.medians import private_median
 from geodp.mechanisms.base import NONE, PROVED
 from geodp.models.geodesic import GeodesicModel
 from geodp.models.losses import Distance
+from geodp.models.sensitivity import largest_radius
 from geodp.randomness import random_stream
 from geodp.release.settings import public_centre
 from reproduction.data.table import read_settings
@@ -28,6 +30,10 @@ from reproduction.measurements.means.subjects import subject_means
 
 # Relative excess of a distance over the radius of the ball that counts as rounding.
 ROUNDING = 1e-9
+
+# By mechanism whose sensitivity needs convexity: that of a ball how much wider.  Draws of the
+# K-norm gradient mechanism are up to three radii from the data.
+RADIUS_SHARES = {"laplace": 1.0, "laplace_as_published": 1.0, "kng": 1.5}
 
 
 def measure(settings, table):
@@ -44,8 +50,7 @@ def measure(settings, table):
     """
     chosen, budget = settings["own"], settings["budget"]
     manifold = study_manifold(chosen["manifold"])
-    records = read_settings(table, chosen["manifold"], chosen["data"], "own.data")
-    points = subject_means(manifold, records)[None]
+    points = _points(manifold, table, chosen)[None]
     centre, radius = _centre(manifold, chosen["centre"]), chosen["radius"]
     problem = fitted(manifold, centre, radius, points)
     outside = int(np.sum(manifold.dist(centre, points) > radius * (1.0 + ROUNDING)))
@@ -60,16 +65,22 @@ def measure(settings, table):
         row = common | {"estimate": name, "budget": budget}
         rng = random_stream(settings["seed"], "means", "own", name)
         try:
-            row["guarantee"] = mechanism.status(manifold)
+            guarantee = mechanism.status(manifold)
+            _check_radius(manifold, name, radius)
             if outside and not mechanism.anywhere:
                 raise DataError(
                     f"{outside} of {problem.number} subjects are outside of the ball, and its "
                     "budget is for data within: take a larger radius"
                 )
             drawn = mechanism.draw(rng, many, budget)
+            if not np.all(np.isfinite(drawn)):
+                raise DataError(
+                    "draws are not finite numbers: take a larger budget, or more subjects"
+                )
         except DataError as problem_of_it:
             estimates.append(row | {"refused": str(problem_of_it)})
             continue
+        row["guarantee"] = guarantee
         away = manifold.dist(problem.mean, drawn)
         quantiles = {f"q{percent}": np.quantile(away, percent / 100) for percent in (10, 50, 90)}
         estimates.append(
@@ -77,6 +88,35 @@ def measure(settings, table):
         )
         kept.append(_places(manifold, problem.mean, drawn, row))
     return pd.DataFrame(estimates), pd.concat(kept, ignore_index=True)
+
+
+def _points(manifold, table, chosen):
+    """A point for each subject; errors name the key of the configuration."""
+    try:
+        records = read_settings(table, chosen["manifold"], chosen["data"], "own.data")
+    except DataError as problem:
+        if problem.argument is not None or "configuration key" in str(problem):
+            raise
+        raise DataError(f"{problem} (configuration key own.data)") from problem
+    points = subject_means(manifold, records)
+    if len(points) < FEWEST_RECORDS:
+        raise DataError(
+            f"{len(points)} subjects are in {table}, and a private mean needs at least "
+            f"{FEWEST_RECORDS}: name another column (configuration key own.data.subject)"
+        )
+    return points
+
+
+def _check_radius(manifold, name, radius):
+    """Refuse balls in which nothing is known of a mechanism's sensitivity."""
+    if name not in RADIUS_SHARES:
+        return
+    limit = largest_radius(manifold) / RADIUS_SHARES[name]
+    if not radius < limit:
+        raise DataError(
+            f"the radius is {radius:g}, and on {manifold.name} nothing is known of its budget "
+            f"from {limit:.4g} on: give a smaller one (configuration key own.radius)"
+        )
 
 
 def _centre(manifold, given):
