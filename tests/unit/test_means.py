@@ -926,7 +926,8 @@ def test_a_table_of_ones_own_is_named_in_errors(tmp_path):
     with pytest.raises(DataError, match=r"there is no column d .*configuration key own\.data"):
         own.measure(settings_with(bad), str(path))
     with pytest.raises(
-        DataError, match=r"1 subjects are in .*configuration key own\.data\.subject"
+        DataError,
+        match=r"needs at least 3 subjects and there are 1: .*configuration key own\.data\.subject",
     ):
         own.measure(settings_with(OWN), str(path))
     for key, value, said in (

@@ -97,6 +97,15 @@ def gaussian_deviation(sensitivity, epsilon, delta):
     return _deviation(sensitivity, delta, lambda s: gaussian_delta(epsilon, sensitivity / s))
 
 
+def check_wrapped_budget(manifold, sensitivity, epsilon):
+    """Refuse a budget that is no more than what the distortion of volume spends."""
+    if epsilon <= manifold.volume_growth * sensitivity:
+        raise DataError(
+            f"a budget of {epsilon:g} is spent on the distortion of volume alone: take a larger "
+            "one, or more records"
+        )
+
+
 def wrapped_gaussian_deviation(manifold, sensitivity, epsilon, delta):
     """The same for noise that the exponential map carries, where no curvature is positive.
 
@@ -105,11 +114,7 @@ def wrapped_gaussian_deviation(manifold, sensitivity, epsilon, delta):
     DataError
         The distortion of volume alone spends epsilon.
     """
-    if epsilon <= manifold.volume_growth * sensitivity:
-        raise DataError(
-            f"a budget of {epsilon:g} is spent on the distortion of volume alone: take a larger "
-            "one, or more records"
-        )
+    check_wrapped_budget(manifold, sensitivity, epsilon)
 
     def delta_at(deviation):
         return wrapped_gaussian_delta(manifold, sensitivity, deviation, epsilon, TAIL * delta)

@@ -13,7 +13,11 @@ import numpy as np
 from geodp.errors import DataError
 from geodp.manifolds.spd import SPD
 from geodp.means.certified import MeanScore, draw_certified_means
-from geodp.means.gaussian import gaussian_deviation, wrapped_gaussian_deviation
+from geodp.means.gaussian import (
+    check_wrapped_budget,
+    gaussian_deviation,
+    wrapped_gaussian_deviation,
+)
 from geodp.means.kng import draw_kng_means
 from geodp.means.sensitivity import empirical_sensitivity
 from geodp.mechanisms.base import FALSE, NONE, PROVED
@@ -352,13 +356,17 @@ def landmarkwise_laplace(rng, problem, budget):
     return manifold.from_landmarks(manifold.to_landmarks(problem.mean) + noise)
 
 
-def _wrapped_status(manifold):
-    if not _flat(manifold):
+def wrapped_status(manifold):
+    """Whether the budget of a wrapped draw holds: where no curvature is positive."""
+    return PROVED if _flat(manifold) else NONE
+
+
+def _check_wraps(manifold):
+    if wrapped_status(manifold) != PROVED:
         raise DataError(f"{manifold.name} has positive curvature: a wrapped draw has no budget")
-    return PROVED
 
 
-@mechanism(_wrapped_status)
+@mechanism(wrapped_status)
 def wrapped_laplace(rng, problem, budget):
     """Laplace noise in the tangent space at the mean, carried by the exponential map.
 
@@ -368,25 +376,22 @@ def wrapped_laplace(rng, problem, budget):
     So ``1 / sigma = budget / sensitivity - growth`` satisfies the budget.
     """
     manifold = problem.manifold
-    _wrapped_status(manifold)
-    rate = 1.0 / laplace_scale(problem, budget) - manifold.volume_growth
-    if rate <= 0.0:
-        raise DataError(
-            f"a budget of {budget:g} is spent on the distortion of volume alone: take a larger "
-            "one, or more records"
-        )
+    _check_wraps(manifold)
+    sensitivity = mean_sensitivity(problem.model, problem.number, problem.radius)
+    check_wrapped_budget(manifold, sensitivity, budget)
+    rate = budget / sensitivity - manifold.volume_growth
     noise = _euclidean_laplace(rng, (len(problem.mean), manifold.dim), 1.0 / rate)
     return manifold.exp(problem.mean, manifold.tangent(problem.mean, noise))
 
 
-@mechanism(_wrapped_status)
+@mechanism(wrapped_status)
 def wrapped_gaussian(rng, problem, budget):
     """Gaussian noise in the tangent space at the mean, carried by the exponential map.
 
     For a budget and `DELTA`; its deviation is that of `geodp.means.gaussian`.
     """
     manifold = problem.manifold
-    _wrapped_status(manifold)
+    _check_wraps(manifold)
     sensitivity = mean_sensitivity(problem.model, problem.number, problem.radius)
     deviation = wrapped_gaussian_deviation(manifold, sensitivity, budget, DELTA)
     return manifold.exp(problem.mean, deviation * manifold.random_tangent(rng, problem.mean))

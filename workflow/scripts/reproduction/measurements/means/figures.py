@@ -191,7 +191,7 @@ def draw_mean_shapes(settings, landmarks):
     spaces = list(dict.fromkeys(landmarks["space"]))
     names = [name for name in dict.fromkeys(landmarks["mechanism"]) if name != "mean"]
     figure, axes = new_figure(
-        len(spaces), len(names), width=1.8 * len(names), height=0.5 + 1.6 * len(spaces)
+        len(spaces), len(names), width=1.8 * len(names), height=0.7 + 1.0 * len(spaces)
     )
 
     def closed(shape):

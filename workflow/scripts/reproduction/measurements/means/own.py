@@ -101,8 +101,8 @@ def _points(manifold, table, chosen):
     points = subject_means(manifold, records)
     if len(points) < FEWEST_RECORDS:
         raise DataError(
-            f"{len(points)} subjects are in {table}, and a private mean needs at least "
-            f"{FEWEST_RECORDS}: name another column (configuration key own.data.subject)"
+            f"{table}: a private mean needs at least {FEWEST_RECORDS} subjects and there are "
+            f"{len(points)}: name another column (configuration key own.data.subject)"
         )
     return points
 

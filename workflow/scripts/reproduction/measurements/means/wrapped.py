@@ -1,4 +1,7 @@
-"""What exact Laplace draws cost and gain over wrapped ones, by quadrature, on one space."""
+"""What exact Laplace draws cost and gain over wrapped ones, on one space.
+
+Lengths are integrated by quadrature and directions by a mean over random ones.
+"""
 
 import numpy as np
 import pandas as pd
