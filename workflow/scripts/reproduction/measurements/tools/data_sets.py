@@ -64,8 +64,8 @@ def prepared(covariates, y, single):
     covariates : DataFrame
         Missing values take the mean.
     y : ndarray, shape (n,)
-    single : str
-        Covariate of methods for one alone.
+    single : str or None
+        Covariate of methods for one alone; None if none is run.
     """
     covariates = covariates.fillna(covariates.mean())
     covariates = covariates.loc[:, covariates.std() > 0.0]
@@ -82,7 +82,8 @@ def prepared(covariates, y, single):
         norm=1.0,
         bound=1.0,
         has_intercept=False,
-        single=list(covariates.columns).index(single),
+        records=len(x),
+        single=list(covariates.columns).index(single) if single else 0,
     )
 
 

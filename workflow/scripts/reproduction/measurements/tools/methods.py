@@ -9,6 +9,7 @@ from reproduction.measurements.tools import (
     functional,
     geodesic,
     least_squares,
+    moment_matrix,
     theil_sen,
     tukey_em,
 )
@@ -49,6 +50,8 @@ METHODS = {
         "TukeyEM", each_response(tukey_em.fit), APPROXIMATE, ADD, takes=tukey_em.takes
     ),
     "dp_sgd": Method("DP-SGD, Opacus", dp_sgd.fit, APPROXIMATE, ADD, ("opacus", "torch")),
+    "matrix_laplace": Method("matrix Laplace", moment_matrix.laplace, PURE, ADD),
+    "matrix_gaussian": Method("matrix Gaussian", moment_matrix.gaussian, APPROXIMATE, ADD),
     "geodesic_as_published": Method(
         "geodesic, as published", geodesic.as_published, FALSE, REPLACE, geodesic=True
     ),

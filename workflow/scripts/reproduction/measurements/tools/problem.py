@@ -43,6 +43,8 @@ class Problem:
         Public limit of the absolute value of each response.
     has_intercept : bool
         Whether lines have intercepts, or pass through the origin.
+    records : int
+        Public: about how many there are.  It stays as it is when some are left out.
     single : int
         The covariate that a method for one alone takes: a public choice.
     """
@@ -54,6 +56,7 @@ class Problem:
     norm: float
     bound: float
     has_intercept: bool
+    records: int
     single: int = 0
 
     @property

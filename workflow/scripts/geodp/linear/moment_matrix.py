@@ -1,0 +1,246 @@
+r"""Private linear regression from one release of a matrix of moments.
+
+A record is a vector z of covariates and clipped responses.  The release is ``sum_i z_i z_i' + N``
+with noise N on symmetric matrices; all else is worked out from it.
+
+**Matrix Laplace noise**: ``N = W1 - W2``, independent Wishart matrices of size p with p + 1 degrees
+of freedom and scale ``I / (2a)``.
+
+*Theorem.* When the sum changes by D, positive or negative semidefinite, the log density of the
+release changes by at most ``a |tr D|``; so one record more or less, with ``|z|^2 <= T``, costs at
+most ``a T``, whatever the other records are.
+
+*Proof.* With p + 1 degrees of freedom the determinant in Wishart's density has the power zero: it
+is proportional to ``exp(-a tr W)`` on the positive semidefinite matrices.  Thus the density of N is
+
+    f(N) = c int 1[W >= 0, W >= N] exp(-a tr W - a tr(W - N)) dW = c' exp(a tr N) P(V >= N),
+
+V a Wishart matrix of p + 1 degrees of freedom and scale ``I / (4a)``.  It is positive everywhere.
+For ``D >= 0``, ``V >= N + D`` implies ``V >= N``, so ``f(N + D) <= exp(a tr D) f(N)``.  And f is
+even, since W1 and W2 have the same distribution: so ``f(N) = f(-N - D + D) <= exp(a tr D) f(N +
+D)``.  A change of both signs is made in two steps, which costs ``a`` times its nuclear norm: to
+replace a record costs at most ``2 a T``, and no less will do (``z`` orthogonal to what it replaces,
+far out in the tail of N).
+
+*Hypotheses.* ``z z'`` (or any matrix that a record adds) is positive semidefinite with trace at
+most T for every record that may be, which clipping sees to; T, p and a do not depend on the data;
+draws are of these real distributions.  The last does not hold here: numbers are in floating point,
+for simulations.  There is no release of one's own data by this mechanism.
+
+**Gaussian noise**: density proportional to ``exp(-|N|_F^2 / (2 s^2))``, so that entries off the
+diagonal have the deviation ``s / sqrt(2)``.  A record changes the sum by ``z z'``, of Frobenius norm
+``|z|^2 <= T``, which is ``T^2 / (2 s^2)`` in zero-concentrated differential privacy; for one delta, s
+is the least of Balle and Wang (2018).  A replacement changes the sum by at most ``sqrt(2) T``.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from geodp.means.gaussian import gaussian_deviation
+
+# Length of clipped responses beside covariates, which have length one.
+WEIGHT = 0.8
+
+# Prior of the length of the slopes of a response, relative to the bounds of responses and
+# covariates: logarithm's mean and deviation.
+PRIOR = np.log(0.5), 1.2
+LENGTHS = np.geomspace(1e-3, 3.0, 33)
+
+
+@dataclass(frozen=True)
+class LaplaceNoise:
+    """Difference of Wishart matrices of density ``exp(-tr W / scale)``; see the module.
+
+    Attributes
+    ----------
+    scale : float
+        Largest trace of what a record adds, over epsilon.
+    """
+
+    scale: float
+
+    def draw(self, rng, size):
+        """A symmetric matrix (size, size)."""
+        one, other = np.sqrt(0.5 * self.scale) * rng.standard_normal((2, size, size + 1))
+        return one @ one.T - other @ other.T
+
+    def deviation(self, size):
+        """Standard deviation of an entry off the diagonal; on it, sqrt(2) times as much."""
+        return self.scale * np.sqrt(0.5 * (size + 1))
+
+    def pole(self, size):
+        """Inverse of the place where the R-transform of the spectrum has its pole."""
+        return 0.5 * self.scale * size
+
+
+@dataclass(frozen=True)
+class GaussianNoise:
+    """Gaussian noise on symmetric matrices with the Frobenius norm.
+
+    Attributes
+    ----------
+    scale : float
+        Deviation of an entry on the diagonal.
+    """
+
+    scale: float
+
+    def draw(self, rng, size):
+        """A symmetric matrix (size, size)."""
+        full = self.scale * rng.standard_normal((size, size))
+        return 0.5 * (full + full.T)
+
+    def deviation(self, size):  # noqa: ARG002
+        """Standard deviation of an entry off the diagonal; on it, sqrt(2) times as much."""
+        return self.scale * np.sqrt(0.5)
+
+    def pole(self, size):  # noqa: ARG002
+        """None: the spectrum is a semicircle, whose R-transform is linear."""
+        return 0.0
+
+
+def noise_of(trace, epsilon, delta=None):
+    """Noise for one record more or less, of the trace at most ``trace``.
+
+    Parameters
+    ----------
+    trace, epsilon : float
+    delta : float, optional
+        With it, Gaussian noise of (epsilon, delta); without, matrix Laplace noise of pure epsilon.
+    """
+    if delta is None:
+        return LaplaceNoise(trace / epsilon)
+    return GaussianNoise(gaussian_deviation(trace, epsilon, delta))
+
+
+def planned_clipping(records, k, epsilon):
+    """Length that responses are clipped to, as a share of their bound, from what is public.
+
+    Near the best on simulated cohorts of 150 to 6,000 records, 4 to 36 covariates and budgets from
+    0.02 to 10.
+    """
+    return float(np.clip(0.2 * (records * epsilon / (2.0 * k**1.5)) ** 0.27, 0.2, 1.0))
+
+
+def clipped(rows, length):
+    """Rows (n, p), those longer than ``length`` scaled to it."""
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    return rows * np.minimum(1.0, length / np.maximum(lengths, length))
+
+
+def contributions(design, responses, limit):
+    """Vectors z (n, k + m) of records, of squared length at most ``1 + WEIGHT**2``."""
+    return np.hstack([clipped(design, 1.0), clipped(responses, limit) * (WEIGHT / limit)])
+
+
+def private_slopes(rng, design, responses, records, epsilon, delta=None):
+    """Slopes (k, m) of lines through the origin; private for one record more or less.
+
+    Parameters
+    ----------
+    rng : Generator
+    design : ndarray, shape (n, k)
+        Rows longer than one are scaled to one.
+    responses : ndarray, shape (n, m)
+        Relative to a public bound of their length, which is one.
+    records : int
+        Public: about how many records there are, from which the clipping is planned.  The
+        guarantee asks that neighbours are given the same number, not that it is right.
+    epsilon : float
+    delta : float, optional
+        As for `noise_of`.
+    """
+    k, m = design.shape[1], responses.shape[1]
+    limit = planned_clipping(records, k, epsilon)
+    z = contributions(design, responses, limit)
+    noise = noise_of(1.0 + WEIGHT**2, epsilon, delta)
+    return slopes_from(z.T @ z + noise.draw(rng, k + m), k, noise, limit / WEIGHT)
+
+
+def slopes_from(noisy, k, noise, unit):
+    """Slopes (k, m) from a noisy matrix of moments, with no further use of the data.
+
+    Parameters
+    ----------
+    noisy : ndarray, shape (k + m, k + m)
+    k : int
+        Number of covariates.
+    noise : LaplaceNoise or GaussianNoise
+    unit : float
+        Of responses.
+    """
+    deviation = noise.deviation(len(noisy))
+    normal, left = shrunk(noisy[:k, :k], deviation, noise.pole(k))
+    squares = np.diag(noisy)[k:] * unit**2
+    slopes = [
+        averaged(normal, right, deviation * unit, left, square, np.sqrt(2.0) * deviation * unit**2)
+        for right, square in zip(noisy[:k, k:].T * unit, squares, strict=True)
+    ]
+    return np.transpose(slopes)
+
+
+def shrunk(noisy, deviation, pole):
+    """A noisy matrix with its eigenvalues shrunk to their mean, and the deviation that is left.
+
+    The noise's spectrum has the R-transform ``V z / (1 - (pole z)^2)``, V the square of the
+    deviation times the size: that of a difference of Marchenko-Pastur distributions, or of a
+    semicircle.  Eigenvalues within it become the mean.  A true eigenvalue t from the mean, beyond
+    the transition, is seen at ``t + R(1 / t)`` along a vector of squared cosine ``1 - R'(1 / t) /
+    t^2``; those seen there become t times that, which has the least squared error.
+
+    Parameters
+    ----------
+    noisy : ndarray, shape (k, k)
+    deviation : float
+        Of an entry of the noise off the diagonal.
+    pole : float
+
+    Source: Benaych-Georges and Nadakuditi (2011), theorems 2.1 and 2.2.
+    """
+    k = len(noisy)
+    variance = k * deviation**2
+    middle = max(np.trace(noisy) / k, 0.0)
+    values, vectors = np.linalg.eigh(noisy)
+    apart = values - middle
+
+    # Where the squared cosine is zero.
+    transition = pole**2 + 0.5 * (variance + np.sqrt(variance**2 + 8.0 * variance * pole**2))
+    true = np.sqrt(transition) * np.geomspace(1.0, 1e4, 2000)
+    ratio = (pole / true) ** 2
+    seen = true + variance / true / (1.0 - ratio)
+    cosine = 1.0 - variance * (1.0 + ratio) / (1.0 - ratio) ** 2 / true**2
+    least = np.interp(np.abs(apart), seen, true * np.clip(cosine, 0.0, 1.0), left=0.0)
+    # Far outside nothing is left to mend.
+    least = np.where(np.abs(apart) > seen[-1], np.abs(apart), least)
+
+    kept = 1.0 - (k + 1) * variance / max(np.sum(apart**2), 1e-300)
+    new = np.maximum(middle + np.sign(apart) * least, 0.0)
+    return (vectors * new) @ vectors.T, deviation * np.sqrt(max(kept, 1e-3))
+
+
+def averaged(normal, right, of_right, of_normal, squares, of_squares):
+    """Posterior mean of slopes ``theta`` given ``right = normal theta`` with noise.
+
+    Slopes are normal about zero with covariance ``t^2 / k I``; log t is normal; and ``t^2 / k
+    tr(normal)`` is not above the sum of squares of the response.
+
+    Parameters
+    ----------
+    normal : ndarray, shape (k, k)
+        Positive semidefinite.
+    right : ndarray, shape (k,)
+    of_right, of_normal, of_squares : float
+        Deviations of what is left of the noise.
+    squares : float
+    """
+    k = len(right)
+    values, vectors = np.linalg.eigh(normal)
+    values, along = np.maximum(values, 0.0), vectors.T @ right
+    prior = (LENGTHS**2 / k)[:, None]
+    total = prior * values**2 + (of_right**2 + of_normal**2 * LENGTHS**2)[:, None]
+    logs = -0.5 * np.sum(np.log(total) + along**2 / total, axis=1)
+    logs -= 0.5 * ((np.log(LENGTHS) - PRIOR[0]) / PRIOR[1]) ** 2
+    logs -= 0.5 * (np.maximum(prior[:, 0] * values.sum() - squares, 0.0) / of_squares) ** 2
+    weights = np.exp(logs - logs.max())
+    return vectors @ (weights / weights.sum() @ (prior * values / total * along))
