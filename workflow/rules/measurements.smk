@@ -306,7 +306,11 @@ def tools_shares(name):
     """An input function: a table of each data set of the benchmark."""
     return lambda wildcards: [
         f"{TOOLS_RESULTS}/benchmark/{each}.{name}.csv"
-        for each in settings_of("tools")["benchmark"]["sets"]
+        for part in (
+            settings_of("tools")["benchmark"],
+            settings_of("tools")["benchmark"]["held_out"],
+        )
+        for each in part["sets"]
     ]
 
 

@@ -28,9 +28,10 @@ draws are of these real distributions.  The last does not hold here: numbers are
 for simulations.  There is no release of one's own data by this mechanism.
 
 **Gaussian noise**: density proportional to ``exp(-|N|_F^2 / (2 s^2))``, so that entries off the
-diagonal have the deviation ``s / sqrt(2)``.  A record changes the sum by ``z z'``, of Frobenius norm
-``|z|^2 <= T``, which is ``T^2 / (2 s^2)`` in zero-concentrated differential privacy; for one delta, s
-is the least of Balle and Wang (2018).  A replacement changes the sum by at most ``sqrt(2) T``.
+diagonal have the deviation ``s / sqrt(2)``.  A record changes the sum by ``z z'``, of Frobenius
+norm ``|z|^2 <= T``: that is ``T^2 / (2 s^2)`` in zero-concentrated differential privacy.  For one
+delta, s is the least of Balle and Wang (2018).  A replacement changes the sum by at most ``sqrt(2)
+T``.
 """
 
 from dataclasses import dataclass
@@ -91,11 +92,11 @@ class GaussianNoise:
         full = self.scale * rng.standard_normal((size, size))
         return 0.5 * (full + full.T)
 
-    def deviation(self, size):  # noqa: ARG002
+    def deviation(self, size):
         """Standard deviation of an entry off the diagonal; on it, sqrt(2) times as much."""
         return self.scale * np.sqrt(0.5)
 
-    def pole(self, size):  # noqa: ARG002
+    def pole(self, size):
         """None: the spectrum is a semicircle, whose R-transform is linear."""
         return 0.0
 

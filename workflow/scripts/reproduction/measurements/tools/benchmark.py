@@ -27,14 +27,16 @@ def measure(settings, data_set):
     data_set : str
     """
     chosen = settings["benchmark"]
-    described = chosen["sets"][data_set]
+    held_out = data_set in chosen["held_out"]["sets"]
+    part = chosen["held_out"] if held_out else chosen
+    described = part["sets"][data_set]
     problem = data_sets.load(described)
     n, k = problem.covariates.shape
     parts = folds(random_stream(settings["seed"], "benchmark", data_set), n, chosen["folds"])
     trivial = np.mean([np.mean(problem.responses[part] ** 2) for part in parts])
     best = _error(problem, parts, lambda rest: [least_squares.fit(rest, ridge=RIDGE)])[0]
     rows = []
-    for name in chosen["methods"]:
+    for name in part["methods"]:
         method = METHODS[name]
         if not method.takes(n - n // chosen["folds"], k):
             continue
@@ -46,6 +48,7 @@ def measure(settings, data_set):
             rows.append(
                 {
                     "data_set": data_set,
+                    "held_out": held_out,
                     "n": n,
                     "k": k,
                     "method": name,
@@ -65,6 +68,7 @@ def measure(settings, data_set):
             )
     about = {
         "data_set": data_set,
+        "held_out": held_out,
         "package": described["package"],
         "item": described["item"],
         "n": n,

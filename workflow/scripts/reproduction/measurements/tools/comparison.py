@@ -52,9 +52,7 @@ def measure(settings, method, path=()):
     unit = np.zeros(1), np.ones(1)
     # Without privacy nothing is clipped.
     clipped = np.clip(y, -bound, bound) if method.neighbours else y
-    problem = Problem(
-        x, clipped, *unit, norm=1.0, bound=bound, has_intercept=True, records=len(x)
-    )
+    problem = Problem(x, clipped, *unit, norm=1.0, bound=bound, has_intercept=True, records=len(x))
     rng = random_stream(settings["seed"], "comparison", name)
     budget = Budget(chosen["budget"], chosen["delta"])
     draws = chosen["draws"] if method.neighbours else 1
