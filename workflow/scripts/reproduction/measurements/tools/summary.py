@@ -11,6 +11,9 @@ from reproduction.measurements.tools.problem import NONE
 
 OF_A_METHOD = ["method", "title", "guarantee", "neighbours", "versions"]
 
+# Other methods are set against this one, data set by data set, and differ if by more than this.
+RIVAL, MARGIN = "adassp", 0.02
+
 # A share below this is as useless as this; the axis ends there.
 WORST_SHOWN = -1.0
 
@@ -35,11 +38,13 @@ def summarise(about, shares, comparison, besides, **_):
         )
     medians = shares_by_budget(shares)
     errors = errors_by_method(draws)
-    text = page(sets, shares, medians, errors, draws)
+    against = against_rival(shares)
+    text = page(sets, shares, medians, against, errors, draws)
     return {
         "sets": sets,
         "shares": shares,
         "medians": medians,
+        "against": against,
         "comparison": errors,
         "draws": draws,
         "text": text,
@@ -52,11 +57,28 @@ def _joined(paths):
 
 
 def shares_by_budget(shares):
-    """Median and quartiles over data sets of the shares of a method, by budget."""
-    grouped = shares.groupby([*OF_A_METHOD, "budget", "delta"], sort=False)["share"]
+    """Median and quartiles over data sets of the shares of a method, by budget.
+
+    Data sets that were held out are by themselves.
+    """
+    keys = ["held_out", *OF_A_METHOD, "budget", "delta"]
+    grouped = shares.groupby(keys, sort=False)["share"]
     found = grouped.quantile([0.25, 0.5, 0.75]).unstack()
     found.columns = ["lower_quartile", "median", "upper_quartile"]
     return found.assign(data_sets=grouped.size()).reset_index()
+
+
+def against_rival(shares):
+    """Shares of each method beside those of the rival, a row a data set and budget.
+
+    The column ``outcome`` is ``above`` or ``below`` where they differ by more than the margin.
+    """
+    keys = ["held_out", "data_set", "budget"]
+    its = shares[shares["method"] == RIVAL].set_index(keys)["share"].rename("rival")
+    found = shares[shares["method"] != RIVAL].join(its, on=keys, how="inner")
+    difference = found["share"] - found["rival"]
+    outcome = np.select([difference > MARGIN, difference < -MARGIN], ["above", "below"], "alike")
+    return found[[*keys, "n", "k", "method", "title", "share", "rival"]].assign(outcome=outcome)
 
 
 def errors_by_method(draws):
@@ -69,32 +91,14 @@ def errors_by_method(draws):
 
 
 def draw(medians, errors, draws):
-    """Figure: shares against budget, and errors of the comparison by method."""
-    figure, [[left, right]] = new_figure(1, 2, width=7.4, height=3.4)
-    styles = {}
-    for name, rows in medians.groupby("title", sort=False):
-        curve = CURVES[len(styles) % len(CURVES)]
-        # Beyond the number of styles, markers are hollow.
-        hollow = {"markerfacecolor": "white"} if len(styles) >= len(CURVES) else {}
-        styles[name] = curve
-        budgets, worst = rows["budget"], WORST_SHOWN
-        sets = rows["data_sets"].max()
-        label = name if sets == medians["data_sets"].max() else f"{name} ({sets} data sets)"
-        left.plot(budgets, rows["median"].clip(worst), label=label, **curve.keywords, **hollow)
-        left.fill_between(
-            budgets,
-            rows["lower_quartile"].clip(worst),
-            rows["upper_quartile"].clip(worst),
-            color=curve.colour,
-            alpha=0.12,
-            linewidth=0,
-        )
-    left.axhline(0.0, color="0.6", linewidth=0.8)
-    left.set_xscale("log")
-    left.set_ylim(WORST_SHOWN - 0.05, 1.05)
-    left.set_xlabel("budget $\\epsilon$")
-    left.set_ylabel("share of the explainable error recovered")
-    left.legend(fontsize=6, loc="upper left")
+    """Figure: shares against budget, by part of the data sets, and errors of the comparison."""
+    figure, [panels] = new_figure(1, 3, width=10.2, height=3.6)
+    *parts, right = panels
+    titles = medians["title"].unique()
+    styles = {title: CURVES[place % len(CURVES)] for place, title in enumerate(titles)}
+    for panel, held_out in zip(parts, (False, True), strict=True):
+        _shares(panel, medians[medians["held_out"] == held_out], styles)
+        panel.set_ylabel("share of the explainable error recovered")
 
     order = errors.sort_values("median", ascending=False)
     places = np.arange(len(order))
@@ -104,13 +108,15 @@ def draw(medians, errors, draws):
     right.set_xscale("log")
     right.set_yticks(places, order["title"], fontsize=7)
     right.set_xlabel("mean squared error (1 = variance)")
-    letter_panels([left, right])
+    letter_panels(panels)
     first, budget = draws.iloc[0], errors["budget"].iloc[0]
+    counts = medians.groupby("held_out")["data_sets"].max()
     annotate(
         figure,
         [
-            f"a: medians over {medians['data_sets'].max()} data sets, with quartiles; shares below "
-            f"{WORST_SHOWN:g} are drawn there. b: {first['data']}, {first['n']} records, "
+            f"a: medians over {counts.get(False, 0)} data sets, with quartiles; shares below "
+            f"{WORST_SHOWN:g} are drawn there. b: the same over {counts.get(True, 0)} data sets on "
+            f"which nothing was chosen. c: {first['data']}, {first['n']} records, "
             f"{first['responses']} responses, budget {budget:g}; median and middle 80 % of "
             f"{errors['draws'].max()} draws; 1 is the error of the mean.",
         ],
@@ -118,42 +124,62 @@ def draw(medians, errors, draws):
     return figure
 
 
-def page(sets, shares, medians, errors, draws):
+def _shares(panel, medians, styles):
+    """Medians and quartiles of shares against budget, a line a method."""
+    most = medians["data_sets"].max()
+    for place, (name, rows) in enumerate(medians.groupby("title", sort=False)):
+        # Beyond the number of styles, markers are hollow.
+        hollow = {"markerfacecolor": "white"} if place >= len(CURVES) else {}
+        budgets, sets = rows["budget"], rows["data_sets"].max()
+        label = name if sets == most else f"{name} ({sets} data sets)"
+        panel.plot(
+            budgets,
+            rows["median"].clip(WORST_SHOWN),
+            label=label,
+            **styles[name].keywords,
+            **hollow,
+        )
+        panel.fill_between(
+            budgets,
+            rows["lower_quartile"].clip(WORST_SHOWN),
+            rows["upper_quartile"].clip(WORST_SHOWN),
+            color=styles[name].colour,
+            alpha=0.12,
+            linewidth=0,
+        )
+    panel.axhline(0.0, color="0.6", linewidth=0.8)
+    panel.set_xscale("log")
+    panel.set_ylim(WORST_SHOWN - 0.05, 1.05)
+    panel.set_xlabel("budget $\\epsilon$")
+    panel.legend(fontsize=6, loc="lower right")
+
+
+def page(sets, shares, medians, against, errors, draws):
     """The tables as a page in Markdown."""
     budgets = sorted(medians["budget"].unique())
-    wide = medians.pivot_table(index="title", columns="budget", values="median", sort=False)
-    described = medians.drop_duplicates("method").set_index("title")
-    rows = [
-        [title, described.loc[title, "guarantee"], described.loc[title, "neighbours"]]
-        + [_share(wide.loc[title, budget]) for budget in budgets]
-        + [str(described.loc[title, "data_sets"]), described.loc[title, "versions"]]
-        for title in wide.index
-    ]
     lines = [
         "# Private linear regression beside other tools",
         "",
         f"{python_version()}. Median share of the explainable error recovered, over data sets, by "
         f"budget (delta {shares['delta'].iloc[0]:g} where a method spends one).",
         "",
-        *_table(
-            [
-                *("method", "guarantee", "neighbours"),
-                *(f"{budget:g}" for budget in budgets),
-                *("data sets", "versions"),
-            ],
-            rows,
-        ),
+        *_of_part(medians, against, held_out=False),
+        "The same over data sets on which nothing was chosen:",
         "",
+        *_of_part(medians, against, held_out=True),
         *_by_set(shares, budgets),
         "Data sets:",
         "",
         *_table(
-            ["name", "package", "item", "n", "k", "response", "licence of the package"],
+            [
+                *("name", "package", "item", "n", "k", "response", "licence of the package"),
+                "held out",
+            ],
             [
                 [
                     *(row["data_set"], row["package"], row["item"], str(row["n"]), str(row["k"])),
                     f"log {row['response']}" if row["logarithm"] else row["response"],
-                    row["licence"],
+                    *(row["licence"], "yes" if row["held_out"] else ""),
                 ]
                 for _, row in sets.iterrows()
             ],
@@ -162,6 +188,46 @@ def page(sets, shares, medians, errors, draws):
         *_comparison(errors, draws),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _of_part(medians, against, *, held_out):
+    """Medians over the data sets of a part, and how many are above and below the rival."""
+    medians = medians[medians["held_out"] == held_out]
+    against = against[against["held_out"] == held_out]
+    if medians.empty:
+        return
+    budgets = sorted(medians["budget"].unique())
+    heads = [f"{budget:g}" for budget in budgets]
+    wide = medians.pivot_table(index="title", columns="budget", values="median", sort=False)
+    described = medians.drop_duplicates("method").set_index("title")
+    rows = [
+        [title, described.loc[title, "guarantee"], described.loc[title, "neighbours"]]
+        + [_share(wide.loc[title, budget]) for budget in budgets]
+        + [str(described.loc[title, "data_sets"]), described.loc[title, "versions"]]
+        for title in wide.index
+    ]
+    yield from _table(["method", "guarantee", "neighbours", *heads, "data sets", "versions"], rows)
+    yield ""
+    if against.empty:
+        return
+    rival = described.index[described["method"] == RIVAL][0]
+    yield f"Data sets above and below {rival} by more than {MARGIN:g}, of each method:"
+    yield ""
+    counted = against.pivot_table(
+        index="title", columns=["budget", "outcome"], aggfunc="size", fill_value=0, sort=False
+    )
+    yield from _table(
+        ["method", *heads],
+        [
+            [title]
+            + [
+                " / ".join(str(row.get((budget, outcome), 0)) for outcome in ("above", "below"))
+                for budget in budgets
+            ]
+            for title, row in counted.iterrows()
+        ],
+    )
+    yield ""
 
 
 def _by_set(shares, budgets):

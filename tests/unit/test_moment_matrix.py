@@ -1,0 +1,263 @@
+"""Matrix Laplace noise: its density, its privacy losses, and what is worked out from a release."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from geodp.linear import moment_matrix
+from geodp.linear.moment_matrix import (
+    WEIGHT,
+    GaussianNoise,
+    LaplaceNoise,
+    contributions,
+    noise_of,
+    planned_clipping,
+    private_slopes,
+    shrunk,
+)
+from geodp.means.gaussian import gaussian_delta
+from geodp.randomness import random_stream
+
+DELTA = 1e-6
+TRACE = 1.0 + WEIGHT**2
+
+
+@pytest.fixture
+def rng(request):
+    return random_stream(15, request.node.name)
+
+
+def symmetric(mean, difference, off):
+    """The matrix of size two with this mean and half difference of its diagonal."""
+    return np.array([[mean + difference, off], [off, mean - difference]])
+
+
+def log_density(noise, a):
+    """Log density of ``W1 - W2`` at a matrix of size two, by quadrature of its convolution.
+
+    With W of coordinates (t, u), u in the plane, ``W >= 0`` is ``t >= |u|``.  So the integral over
+    t is closed, and that over u is a sum on a grid.
+    """
+    mean, place = 0.5 * np.trace(noise), [0.5 * (noise[0, 0] - noise[1, 1]), noise[0, 1]]
+    axis = np.linspace(-9.0, 9.0, 401) / a
+    u = np.stack(np.meshgrid(axis, axis, indexing="ij"), axis=-1)
+    least = np.maximum(np.hypot(*np.moveaxis(u, -1, 0)), mean + np.hypot(*(u - place).T).T)
+    lowest = least.min()
+    integral = np.sum(np.exp(-4.0 * a * (least - lowest))) * (axis[1] - axis[0]) ** 2 / (4.0 * a)
+    # Wishart's constant 2 a^3 / pi, squared; dW = 2 dt du.
+    constant = 2.0 * np.log(2.0 * a**3 / np.pi) + np.log(2.0)
+    return constant + 2.0 * a * mean - 4.0 * a * lowest + np.log(integral)
+
+
+def directions(rng, count):
+    """Positive semidefinite matrices of size two and trace one, half of them of rank one."""
+    for j in range(count):
+        factor = rng.standard_normal((2, 1 + j % 2))
+        change = factor @ factor.T
+        yield change / np.trace(change)
+
+
+# The density
+
+
+def test_noise_of_one_number_is_laplace(rng):
+    drawn = [LaplaceNoise(0.7).draw(rng, 1)[0, 0] for _ in range(20000)]
+    assert stats.kstest(drawn, "laplace", (0, 0.7)).pvalue > 1e-4
+
+
+def test_draws_have_the_density_of_the_theorem(rng):
+    """Shares of boxes, against the density averaged over their Gaussian nodes."""
+    scale, count, half = 0.5, 100_000, 0.3
+    noise = LaplaceNoise(scale)
+    drawn = np.array([noise.draw(rng, 2) for _ in range(count)])
+    drawn = np.stack([drawn[:, 0, 0], drawn[:, 1, 1], drawn[:, 0, 1]], axis=1)
+    nodes, weights = np.polynomial.legendre.leggauss(3)
+    for centre in ([0, 0, 0], [1, 0, 0], [0.5, -0.5, 0.5], [-0.8, -0.8, 0], [0.2, 0.2, 1.0]):
+        expected = 0.0
+        for i, j, k in np.ndindex(3, 3, 3):
+            one, two, off = np.array(centre) + half * nodes[[i, j, k]]
+            at = np.array([[one, off], [off, two]])
+            expected += weights[i] * weights[j] * weights[k] * np.exp(log_density(at, 1.0 / scale))
+        expected *= half**3
+        seen = np.mean(np.all(np.abs(drawn - centre) < half, axis=1))
+        assert seen == pytest.approx(
+            expected, abs=4.0 * np.sqrt(expected / count) + 0.01 * expected
+        )
+
+
+@pytest.mark.parametrize("noise", [LaplaceNoise(0.5), GaussianNoise(2.0)])
+def test_deviations_of_entries(rng, noise):
+    size = 6
+    drawn = np.array([noise.draw(rng, size) for _ in range(20_000)])
+    np.testing.assert_array_equal(drawn, np.swapaxes(drawn, 1, 2))
+    assert drawn[:, 0, 1].std() == pytest.approx(noise.deviation(size), rel=0.03)
+    assert drawn[:, 2, 2].std() == pytest.approx(np.sqrt(2.0) * noise.deviation(size), rel=0.03)
+
+
+# Privacy losses
+
+
+def losses(rng, a, count=60):
+    """Privacy losses at matrices of all kinds, for changes of trace one of either sign."""
+    for change in directions(rng, count):
+        at = symmetric(*(rng.uniform(-4.0, 4.0, 3) / a))
+        here = log_density(at, a)
+        yield from (here - log_density(at + sign * change, a) for sign in (1.0, -1.0))
+
+
+def test_no_loss_is_above_that_of_the_theorem(rng):
+    a = 0.8
+    found = np.array(list(losses(rng, a)))
+    assert np.abs(found).max() <= a * (1.0 + 1e-3)
+    # And it is nearly reached, of both signs.
+    assert found.max() > 0.95 * a
+    assert found.min() < -0.95 * a
+
+
+def test_half_of_the_noise_is_refuted_by_the_density(rng):
+    a = 0.8
+    assert max(losses(rng, 2.0 * a)) > 1.5 * a
+
+
+def test_a_replacement_costs_up_to_twice_as_much():
+    """Where a record takes the place of one orthogonal to it: far out the loss nears 2 a."""
+    a, change = 1.0, np.diag([1.0, -1.0])
+    found = [
+        log_density(at + change, a) - log_density(at, a)
+        for at in (np.diag([-t, t]) for t in (0.0, 2.0, 5.0))
+    ]
+    assert found == sorted(found)
+    assert 1.5 * a < found[-1] <= 2.0 * a
+    # The trace does not change, and so nothing is seen in this direction.
+    at = np.diag([-6.0, -6.0])
+    assert log_density(at + change, a) == pytest.approx(log_density(at, a), abs=0.02)
+
+
+def largest_loss(draws, change, thresholds):
+    """A lower confidence bound, four deviations, of the largest loss that draws show.
+
+    Events are tails of one number, moved by ``change`` between the neighbours.
+    """
+    found = []
+    for threshold in thresholds:
+        with_it, without = np.sum(draws + change > threshold), np.sum(draws > threshold)
+        if without > 50:
+            found.append(np.log(with_it / without) - 4.0 * np.sqrt(1.0 / with_it + 1.0 / without))
+    return max(found)
+
+
+@pytest.mark.parametrize("size", [1, 2, 5])
+def test_draws_refute_half_of_the_noise_and_not_all_of_it(rng, size):
+    """By the moment of the one direction in which a record is added."""
+    epsilon, count = 1.0, 50_000
+    right = noise_of(TRACE, epsilon)
+    assert right == LaplaceNoise(TRACE / epsilon)
+    for scale, bound in ((right.scale, None), (0.5 * right.scale, 1.2 * epsilon)):
+        noise = LaplaceNoise(scale)
+        draws = np.array([noise.draw(rng, size)[0, 0] for _ in range(count)])
+        found = largest_loss(draws, TRACE, np.linspace(0.0, 8.0, 17))
+        assert found <= epsilon if bound is None else found > bound
+
+
+def test_gaussian_noise_spends_epsilon_and_delta(rng):
+    """The loss of Gaussian noise depends on the change's norm over the deviation alone."""
+    epsilon = 0.7
+    noise = noise_of(TRACE, epsilon, DELTA)
+    assert gaussian_delta(epsilon, TRACE / noise.scale) == pytest.approx(DELTA, rel=1e-6)
+    # Density proportional to exp(-|N|_F^2 / (2 s^2)): independent, half the variance off the
+    # diagonal; so |N|_F^2 / s^2 is a chi-squared variable of 3 (3 + 1) / 2 degrees.
+    squares = [np.sum(noise.draw(rng, 3) ** 2) / noise.scale**2 for _ in range(5000)]
+    assert stats.kstest(squares, stats.chi2(6).cdf).pvalue > 1e-4
+    assert noise.deviation(3) == pytest.approx(noise.scale / np.sqrt(2.0))
+
+
+def test_records_add_no_more_than_their_trace(rng):
+    design = rng.standard_normal((200, 4)) * rng.exponential(3.0, (200, 1))
+    responses = rng.standard_normal((200, 2)) * rng.exponential(3.0, (200, 1))
+    for limit in (0.2, 1.0):
+        z = contributions(design, responses, limit)
+        squares = np.sum(z**2, axis=1)
+        assert squares.max() == pytest.approx(TRACE, rel=1e-12)
+        assert (squares <= TRACE * (1.0 + 1e-12)).all()
+    inside = contributions(0.01 * design, 0.001 * responses, 0.5)
+    np.testing.assert_allclose(inside, np.hstack([0.01 * design, 0.002 * WEIGHT * responses]))
+
+
+@pytest.mark.parametrize("delta", [None, DELTA])
+def test_a_release_sees_a_record_by_its_contribution_alone(rng, monkeypatch, delta):
+    """What all else is worked out from, for neighbours, with the same random numbers."""
+    seen = []
+    monkeypatch.setattr(moment_matrix, "slopes_from", lambda *given: seen.append(given))
+    x, y = rng.standard_normal((40, 3)), rng.uniform(-1.0, 1.0, (40, 1))
+    for n in (40, 39):
+        stream = np.random.default_rng(1)
+        private_slopes(stream, x[:n], y[:n], 100, 0.3, delta)
+    (noisy, *others), (other, *same) = seen
+    assert others == same
+    assert others[1] == noise_of(TRACE, 0.3, delta)
+    values = np.linalg.eigvalsh(noisy - other)
+    assert values[-1] <= TRACE * (1.0 + 1e-9)
+    np.testing.assert_allclose(values[:-1], 0.0, atol=1e-9)
+
+
+# Estimates
+
+
+def test_clipping_is_planned_from_what_is_public():
+    assert planned_clipping(100, 20, 0.01) == 0.2
+    assert planned_clipping(100_000, 2, 10.0) == 1.0
+    assert 0.2 < planned_clipping(1000, 5, 1.0) < planned_clipping(4000, 5, 1.0) < 1.0
+
+
+@pytest.mark.parametrize(
+    ("noise", "edge"), [(LaplaceNoise(2.0), 3.33), (GaussianNoise(np.sqrt(800.0)), 2.0)]
+)
+def test_noise_alone_is_shrunk_to_nothing(rng, noise, edge):
+    """Its spectrum ends at an edge, in units of the pole or of the semicircle's deviation."""
+    size = 400
+    drawn = noise.draw(rng, size)
+    unit = noise.pole(size) or np.sqrt(size) * noise.deviation(size)
+    largest = np.abs(np.linalg.eigvalsh(drawn)).max() / unit
+    assert largest == pytest.approx(edge, rel=0.02)
+    found, _ = shrunk(drawn + 1e4 * np.eye(size), noise.deviation(size), noise.pole(size))
+    values = np.linalg.eigvalsh(found)
+    # The few that fluctuate beyond the edge come back nearly as far.
+    away = np.sort(np.abs(values - np.median(values))) / unit
+    assert away[-5] < 1e-9
+    assert away[-1] < 0.5
+
+
+@pytest.mark.parametrize("noise", [LaplaceNoise(2.0), GaussianNoise(20.0)])
+def test_a_lone_eigenvalue_is_brought_back(rng, noise):
+    """No multiple of what is seen of it has a smaller error, and its mean is the true one's."""
+    size = 300
+    axis = np.eye(size)[0]
+    true = 4.0 * np.sqrt(size) * noise.deviation(size)
+    noisy = true * np.outer(axis, axis) + noise.draw(rng, size)
+    found, _ = shrunk(noisy, noise.deviation(size), noise.pole(size))
+    values, vectors = np.linalg.eigh(found)
+    best = true * vectors[0, -1] ** 2
+    middle = np.trace(noisy) / size
+    assert values[-1] - max(middle, 0.0) == pytest.approx(best, rel=0.05)
+
+
+@pytest.mark.parametrize("delta", [None, DELTA])
+def test_slopes_at_a_large_budget_are_those_of_least_squares(rng, delta):
+    x = rng.standard_normal((500, 4))
+    x /= np.linalg.norm(x, axis=1, keepdims=True)
+    slopes = np.array([[0.1, -0.2, 0.3, 0.1], [0.2, 0.1, 0.0, -0.1]]).T
+    y = x @ slopes + 0.05 * rng.standard_normal((500, 2))
+    found = private_slopes(rng, x, y, 500, 5e3, delta)
+    np.testing.assert_allclose(found, np.linalg.lstsq(x, y, rcond=None)[0], atol=5e-3)
+
+
+@pytest.mark.parametrize("delta", [None, DELTA])
+def test_slopes_at_a_small_budget_are_small(rng, delta):
+    """So that errors are about those of zero, and not many times as large."""
+    x = rng.standard_normal((300, 6))
+    x /= np.linalg.norm(x, axis=1, keepdims=True)
+    y = x @ rng.uniform(-0.3, 0.3, (6, 1)) + 0.1 * rng.standard_normal((300, 1))
+    errors = [
+        np.mean((y - x @ private_slopes(rng, x, y, 300, 0.01, delta)) ** 2) for _ in range(40)
+    ]
+    assert np.mean(errors) < 1.3 * np.mean(y**2)
