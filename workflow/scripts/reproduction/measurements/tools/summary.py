@@ -97,7 +97,10 @@ def draw(medians, errors, draws):
     titles = medians["title"].unique()
     styles = {title: CURVES[place % len(CURVES)] for place, title in enumerate(titles)}
     for panel, held_out in zip(parts, (False, True), strict=True):
-        _shares(panel, medians[medians["held_out"] == held_out], styles)
+        rows = medians[medians["held_out"] == held_out]
+        _shares(panel, rows, styles)
+        title = f"{rows['data_sets'].max()} data sets{', held out' if held_out else ''}"
+        panel.legend(title=title, fontsize=6, title_fontsize=7, loc=(0.42, 0.06))
         panel.set_ylabel("share of the explainable error recovered")
 
     order = errors.sort_values("median", ascending=False)
@@ -110,13 +113,12 @@ def draw(medians, errors, draws):
     right.set_xlabel("mean squared error (1 = variance)")
     letter_panels(panels)
     first, budget = draws.iloc[0], errors["budget"].iloc[0]
-    counts = medians.groupby("held_out")["data_sets"].max()
     annotate(
         figure,
         [
-            f"a: medians over {counts.get(False, 0)} data sets, with quartiles; shares below "
-            f"{WORST_SHOWN:g} are drawn there. b: the same over {counts.get(True, 0)} data sets on "
-            f"which nothing was chosen. c: {first['data']}, {first['n']} records, "
+            f"a: medians over data sets, with quartiles; shares below {WORST_SHOWN:g} are drawn "
+            "there. b: the same over data sets on which nothing was chosen. "
+            f"c: {first['data']}, {first['n']} records, "
             f"{first['responses']} responses, budget {budget:g}; median and middle 80 % of "
             f"{errors['draws'].max()} draws; 1 is the error of the mean.",
         ],
@@ -151,7 +153,6 @@ def _shares(panel, medians, styles):
     panel.set_xscale("log")
     panel.set_ylim(WORST_SHOWN - 0.05, 1.05)
     panel.set_xlabel("budget $\\epsilon$")
-    panel.legend(fontsize=6, loc="lower right")
 
 
 def page(sets, shares, medians, against, errors, draws):
