@@ -62,14 +62,7 @@ rule all:
         "all results are there"
 
 
-rule papers:
-    input:
-        rules.all.input,
-        rules.papers_003_004.input,
-        rules.papers_000_002.input,
-        "results/papers/claims.html",
-    message:
-        "all papers: all results are there"
+include: "workflow/rules/papers.smk"
 
 
 if RELEASE is not None:

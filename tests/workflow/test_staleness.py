@@ -12,7 +12,7 @@ from reproduction.dependencies import code, needed
 RULES_FILES = Path(__file__).parents[2] / "workflow" / "rules"
 
 # Scripts of stages with settings of their own.
-APART = ("measure", "plan", "release", "summarise")
+APART = ("join_claims", "measure", "plan", "release", "summarise")
 
 
 @dataclass(frozen=True)
