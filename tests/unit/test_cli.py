@@ -218,6 +218,22 @@ def test_a_folder_is_never_overwritten(released, capsys):
         ({"data": {"subjet": "who"}}, "mine.yaml: key data.subjet is unknown: did you mean subj"),
         ({"sources": {"center": "x"}}, "mine.yaml: key sources.center: 'center' is not known"),
         ({"data": {"source": "study"}}, "mine.yaml: key data.source: 'study' is not known"),
+        (
+            {"public": {"covariate_range": [50]}},
+            "public.covariate_range: [50] has too few entries: g",
+        ),
+        (
+            {"public": {"covariate_range": [[50, "a"]]}},
+            "public.covariate_range[0][1]: 'a' has the wr",
+        ),
+        (
+            {"public": {"shooting_vector_length": [1, -1]}},
+            "public.shooting_vector_length[1]: -1 is ",
+        ),
+        (
+            {"budget": {"epsilon": [1]}},
+            "mine.yaml: key budget.epsilon: [1] has the wrong type: give a n",
+        ),
         ({"budget": {"epsilon": "-1"}}, "budget.epsilon: a budget must be above zero"),
         ({"budget": {"rho": "0.1"}}, 'budget: rho needs a delta, such as "1e-6"'),
         ({"budget": {"epsilon": "1", "rho": "1"}}, "mine.yaml: key budget: give one of epsilon"),

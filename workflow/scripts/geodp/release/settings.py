@@ -66,12 +66,17 @@ REMEDIES = {
     "string_type": ": {found!r} has the wrong type: give text",
     "bool_type": ": {found!r} has the wrong type: give true or false",
     "list_type": ": {found!r} has the wrong type: give a list",
+    "too_short": ": {found!r} has too few entries: give {min_length}",
+    "too_long": ": {found!r} has too many entries: give {max_length}",
     "model_type": ": {found!r} has the wrong type: give a mapping from keys to values",
     "model_attributes_type": ": {found!r} has the wrong type: give a mapping from keys to values",
     "union_tag_not_found": ".{discriminator} is missing: give table or simulated outlines",
     "union_tag_invalid": ".{discriminator}: {tag!r} is not known: give one of {expected_tags}",
     "refused": "{sentence}",
 }
+
+# Problems of lists whose entries are right.
+LENGTHS = ("too_short", "too_long")
 
 # Forms of sections, which Pydantic puts into the path of an error.
 FORMS = ("table", "simulated outlines")
@@ -263,13 +268,13 @@ class PublicSettings(Section):
 class BudgetSettings(Section):
     """Privacy budget: epsilon, or rho with a delta."""
 
-    epsilon: Text | Number | None = Field(
+    epsilon: Number | Text | None = Field(
         default=None, description='Pure differential privacy, as decimal text such as "0.5".'
     )
-    rho: Text | Number | None = Field(
+    rho: Number | Text | None = Field(
         default=None, description="Zero-concentrated differential privacy."
     )
-    delta: Text | Number | None = Field(
+    delta: Number | Text | None = Field(
         default=None, description="With rho: the delta for which an epsilon is stated too."
     )
 
@@ -546,18 +551,33 @@ def read_settings(path):
 
 
 def _sentence(problems):
-    """Sentence for the first of Pydantic's problems; of a union, for the last of its forms."""
-    problem = problems[0]
+    """Sentence for the first of Pydantic's problems; of a union, for the form that fits best."""
+    problem = _of_best_form(problems)
     found = {"found": problem["input"], **problem.get("ctx", {})}
     found["discriminator"] = str(found.get("discriminator", "")).strip("'")
     place = ""
     for part in problem["loc"]:
         if isinstance(part, int):
             place += f"[{part}]"
-        elif part not in (*FORMS, "[key]") and not str(part).startswith(
-            ("literal", "list", "constrained")
-        ):
+        elif part != "[key]" and not _is_form(part):
             place += f".{part}"
     remedy = REMEDIES.get(problem["type"], ": {found!r} is not allowed: {message}")
     words = f"{place}{remedy.format(message=problem['msg'], **found)}"
     return f"key {words.removeprefix('.')}"
+
+
+def _is_form(part):
+    """Whether a part of a problem's path is a form of a union and no key."""
+    return part in FORMS or str(part).startswith(("literal", "list", "constrained", "float"))
+
+
+def _of_best_form(problems):
+    """The first problem, or of a union at its key the one of the form that was meant.
+
+    That is a list of the wrong length whose entries are right; otherwise the problem deepest inside
+    the value.
+    """
+    path = problems[0]["loc"]
+    key = path[: next((place for place, part in enumerate(path) if _is_form(part)), len(path))]
+    same = [problem for problem in problems if problem["loc"][: len(key)] == key]
+    return max(same, key=lambda each: (each["type"] in LENGTHS, len(each["loc"])))
