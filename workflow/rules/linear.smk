@@ -182,6 +182,7 @@ use rule evaluate_claims as linear_claims with:
             tables=list(linear_claimed()),
             seed=lambda wildcards: settings_of("linear")["seed"],
         ),
+        besides=claimed_of_tools,
     message:
         "linear: judge the claims of papers"
 

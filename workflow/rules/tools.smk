@@ -22,6 +22,20 @@ rule tools_shares:
         "../scripts/measure.py"
 
 
+use rule tools_shares as tools_ablation with:
+    output:
+        f"{TOOLS_RESULTS}/benchmark/{{data_set}}.ablation.csv",
+    log:
+        f"{TOOLS_RESULTS}/logs/ablation_{{data_set}}.log",
+    params:
+        **measurement("tools.ablation", lock=TOOLS_LOCK),
+        arguments=lambda wildcards: with_competitors(
+            tools_arguments("benchmark", data_set=wildcards.data_set)
+        ),
+    message:
+        "tools: releases and lines exchanged, {wildcards.data_set}"
+
+
 use rule tools_shares as tools_draws with:
     input:
         path=wine_table,
@@ -61,6 +75,7 @@ rule linear_tools:
     input:
         about=tools_shares("about"),
         shares=tools_shares("shares"),
+        ablation=tools_shares("ablation", held_out=False),
         comparison=tools_draws,
     output:
         **{name: f"{TOOLS_RESULTS}/{name}.csv" for name in TOOLS_TABLES},
@@ -79,7 +94,7 @@ rule linear_tools:
         "../../envs/environment.yaml"
     params:
         **measurement("tools.summary", "summarise.py", TOOLS_LOCK),
-        arguments=lambda wildcards: {"besides": made_by_opacus(wildcards)},
+        arguments=lambda wildcards: {"besides": digest_of_made(SGD_DRAWS)},
     message:
         "tools: write the tables, the page and the figure"
     script:

@@ -171,7 +171,7 @@ def cell_statistics(table, column, rng, replicates, statistic="mean"):
     if sizes == {1}:
         over = "one data set" if column == "not_below" else "draws of one data set"
     else:
-        over = f"{_span(sizes)} {'data sets' if unit == 'data_set' else 'draws of one data set'}"
+        over = f"{_span(sizes)} {_units(table)}"
     return CellStatistics(pd.concat(frames, ignore_index=True), np.hstack(values), over)
 
 
@@ -195,6 +195,11 @@ def _with_spread(cells, column, numbers, rng, replicates):
 def _span(sizes):
     low, high = min(sizes), max(sizes)
     return str(low) if low == high else f"{low} to {high}"
+
+
+def _units(table):
+    """What a table has several of: data sets, or draws of one."""
+    return "data sets" if "data_set" in table else "draws of one data set"
 
 
 def _number(amount):
@@ -356,7 +361,8 @@ def _extreme(claim, table, replicates, extreme, word):
     found = float(extreme(values))
     says = f"the {word} of {len(values)} values is {_number(found)}"
     sizes = set(table.groupby(claim["along"]).size())
-    return Measured(np.full(1 + replicates, found), f"{_span(sizes)} pairs", says)
+    over = f"{_span(sizes)} value{'' if sizes == {1} else 's'}"
+    return Measured(np.full(1 + replicates, found), over, says)
 
 
 @measure()
@@ -566,12 +572,13 @@ def _beside(claim, table, other, rng, replicates):
 
 @measure("against_where")
 def share_meeting(claim, table, rng, replicates):
-    """Share of data sets that ``against_where`` selects; the interval resamples data sets."""
+    """Share of data sets, or of draws, that ``against_where`` selects; these are resampled."""
     met = parse_selection(claim["against_where"])(table)
     found = float(np.mean(met))
     again = rng.binomial(len(met), found, size=replicates) / len(met)
-    says = f"{np.sum(met)} of {len(met)} data sets meet {claim['against_where']}"
-    return Measured(np.append(found, again), f"{len(met)} data sets", says)
+    over = f"{len(met)} {_units(table)}"
+    says = f"{np.sum(met)} of {over} meet {claim['against_where']}"
+    return Measured(np.append(found, again), over, says)
 
 
 @measure("along", "against")

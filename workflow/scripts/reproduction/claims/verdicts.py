@@ -29,7 +29,7 @@ REPLICATES = 1000
 # Percentiles of the replicates that bound an interval.
 BOUNDS = (2.5, 97.5)
 
-TABLES = ("errors", "neighbours", "losses", "convergence", "bounds")
+TABLES = ("errors", "neighbours", "losses", "convergence", "bounds", "draws")
 
 # Columns of a row of claims that its verdict repeats.
 REPEATED = (
@@ -236,8 +236,9 @@ def judge(papers, tables, stream, replicates=REPLICATES):
     ----------
     papers : list of Paper
         Of different names.
-    tables : dict of DataFrame
-        By (study, table); a table is one of `TABLES`.
+    tables : dict of DataFrame or str
+        By (study, table); a table is one of `TABLES`.  Text in place of one that is not there says
+        what makes it.
     stream : callable
         From a claim's identifier to the `numpy.random.Generator` of its bootstrap.
     replicates : int
@@ -346,9 +347,10 @@ def _on_the_shown_data_set(claim, criteria, table, others, place):
 
 def _selected(claim, tables, study, mechanism, where, place):
     """Rows of a study's table that the claim's column ``where`` selects, with derived columns."""
-    if (study, claim["table"]) not in tables:
-        raise NotEvaluated(f"there is no table {claim['table']} of a study {study}")
-    table = of_mechanism(tables[study, claim["table"]], mechanism)
+    table = tables.get((study, claim["table"]))
+    if not isinstance(table, pd.DataFrame):
+        raise NotEvaluated(table or f"there is no table {claim['table']} of a study {study}")
+    table = of_mechanism(table, mechanism)
     if table.empty:
         raise NotEvaluated(f"{study}'s {claim['table']} have no row of the mechanism {mechanism}")
     table = with_derived_columns(table)
@@ -367,7 +369,7 @@ def _origin(claim, tables, name):
     """Values of a column in a study's tables, as text; empty if there is no such column."""
     for table in (claim["table"], "errors"):
         found = tables.get((claim["study"], table))
-        if found is not None and name in found.columns and len(found):
+        if isinstance(found, pd.DataFrame) and name in found.columns and len(found):
             found = of_mechanism(found, claim["mechanism"])
             return ", ".join(dict.fromkeys(map(str, found[name].dropna().unique())))
     return ""

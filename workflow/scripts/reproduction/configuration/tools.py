@@ -45,8 +45,9 @@ class LineChains(ChainLimits):
 class LinesSettings(Section):
     """Lines of several responses on one covariate."""
 
-    path: Text | None = Field(
-        description="Table of red wine, with semicolons; null takes scikit-learn's diabetes data."
+    path: Text = Field(
+        description="Table of red wine, with semicolons; where there is none, scikit-learn's "
+        "diabetes data are taken."
     )
     rows: integer(ge=3) = Field(description="First rows of the table that are used.")
     wine: ResponsesSettings = Field(description="Columns of the table of red wine.")
@@ -54,7 +55,9 @@ class LinesSettings(Section):
     response_bound: Positive = Field(
         description="Standardised responses are clipped to this, before any private method."
     )
-    budget: Positive = Field(description="Epsilon of a line of all responses.")
+    budgets: distinct(Positive) = Field(
+        description="Epsilons of a line of all responses; the figure shows the first."
+    )
     delta: Share = Field(description="Delta, of methods that spend one.")
     draws: integer(ge=2) = Field(description="Draws of each method.")
     methods: distinct(Literal[tuple(METHODS)]) = Field(
@@ -104,6 +107,13 @@ class SetsSettings(Section):
         return self
 
 
+class AblationSettings(Section):
+    """Releases of one method with the lines of another."""
+
+    budgets: distinct(Positive) = Field(description="Epsilons, of those of the benchmark.")
+    repeats: Count = Field(description="Draws with each part left out.")
+
+
 class SharesSettings(SetsSettings):
     """The field's benchmark."""
 
@@ -111,6 +121,9 @@ class SharesSettings(SetsSettings):
     delta: Share = Field(description="Delta, of methods that spend one.")
     folds: integer(ge=2) = Field(description="Parts of the records, each left out in turn.")
     repeats: Count = Field(description="Draws with each part left out.")
+    ablation: AblationSettings = Field(
+        description="Releases and lines of AdaSSP and of matrix methods exchanged."
+    )
     held_out: SetsSettings = Field(
         description="Data sets that nothing was chosen on, reported by themselves."
     )
@@ -120,6 +133,16 @@ class SharesSettings(SetsSettings):
         both = self.sets.keys() & self.held_out.sets.keys()
         if both:
             raise refused(f": {min(both)} is a data set of benchmark.sets", "held_out.sets")
+        return self
+
+    @model_validator(mode="after")
+    def _ablation_at_budgets_of_the_benchmark(self):
+        for budget in self.ablation.budgets:
+            if budget not in self.budgets:
+                raise refused(
+                    f": {budget} is none of benchmark.budgets: add it there or remove it",
+                    "ablation.budgets",
+                )
         return self
 
 

@@ -27,17 +27,40 @@ def measure(settings, data_set):
     data_set : str
     """
     chosen = settings["benchmark"]
-    held_out = data_set in chosen["held_out"]["sets"]
-    part = chosen["held_out"] if held_out else chosen
+    part = chosen["held_out"] if data_set in chosen["held_out"]["sets"] else chosen
     described = part["sets"][data_set]
+    shares = shares_of(settings, data_set, {name: METHODS[name] for name in part["methods"]})
+    about = shares.loc[:0, ["data_set", "held_out", "n", "k", "trivial", "not_private"]].assign(
+        package=described["package"],
+        item=described["item"],
+        response=described["response"],
+        logarithm=described["log"],
+        licence=data_sets.LICENCES[described["package"]],
+    )
+    return about, shares
+
+
+def shares_of(settings, data_set, methods, instead=()):
+    """Table of shares, a row a method and budget.
+
+    Parameters
+    ----------
+    settings, data_set
+        As for `measure`.
+    methods : dict of Method
+    instead : dict, optional
+        ``budgets`` and ``repeats``, if not those of the benchmark.
+    """
+    chosen = settings["benchmark"] | dict(instead)
+    held_out = data_set in chosen["held_out"]["sets"]
+    described = (chosen["held_out"] if held_out else chosen)["sets"][data_set]
     problem = data_sets.load(described)
     n, k = problem.covariates.shape
     parts = folds(random_stream(settings["seed"], "benchmark", data_set), n, chosen["folds"])
     trivial = np.mean([np.mean(problem.responses[part] ** 2) for part in parts])
     best = _error(problem, parts, lambda rest: [least_squares.fit(rest, ridge=RIDGE)])[0]
     rows = []
-    for name in part["methods"]:
-        method = METHODS[name]
+    for name, method in methods.items():
         if not method.takes(n - n // chosen["folds"], k):
             continue
         for epsilon in chosen["budgets"]:
@@ -66,20 +89,7 @@ def measure(settings, data_set):
                     "share": (trivial - error) / (trivial - best),
                 }
             )
-    about = {
-        "data_set": data_set,
-        "held_out": held_out,
-        "package": described["package"],
-        "item": described["item"],
-        "n": n,
-        "k": k,
-        "response": described["response"],
-        "logarithm": described["log"],
-        "licence": data_sets.LICENCES[described["package"]],
-        "trivial": trivial,
-        "not_private": best,
-    }
-    return pd.DataFrame([about]), pd.DataFrame(rows)
+    return pd.DataFrame(rows)
 
 
 def _drawn(method, budget, rng, repeats):

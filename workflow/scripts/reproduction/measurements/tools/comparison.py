@@ -35,7 +35,7 @@ def records(settings, path=()):
 
 
 def measure(settings, method, path=()):
-    """Table of the draws of a method: a row a draw, with its mean squared error.
+    """Table of the draws of a method: a row a budget and draw, with its mean squared error.
 
     Parameters
     ----------
@@ -53,26 +53,31 @@ def measure(settings, method, path=()):
     # Without privacy nothing is clipped.
     clipped = np.clip(y, -bound, bound) if method.neighbours else y
     problem = Problem(x, clipped, *unit, norm=1.0, bound=bound, has_intercept=True, records=len(x))
-    rng = random_stream(settings["seed"], "comparison", name)
-    budget = Budget(chosen["budget"], chosen["delta"])
-    draws = chosen["draws"] if method.neighbours else 1
-    lines = method.lines(problem, budget, rng, draws, chosen)
-    errors = [np.mean((y - predictions(line, x)) ** 2) for line in lines]
-    return (
-        pd.DataFrame(
-            {
-                "data": data,
-                "n": len(x),
-                "responses": y.shape[1],
-                "method": name,
-                "title": method.title,
-                "guarantee": method.guarantee,
-                "neighbours": method.neighbours,
-                "versions": versions(method),
-                "budget": budget.epsilon,
-                "delta": budget.delta,
-                "draw": np.arange(draws),
-                "mean_squared_error": errors,
-            }
-        ),
-    )
+    draws, tables = chosen["draws"] if method.neighbours else 1, []
+    for epsilon in chosen["budgets"]:
+        rng = random_stream(settings["seed"], "comparison", name, str(epsilon))
+        budget = Budget(epsilon, chosen["delta"])
+        lines = method.lines(problem, budget, rng, draws, chosen)
+        errors = [np.mean((y - predictions(line, x)) ** 2) for line in lines]
+        tables.append(
+            pd.DataFrame(
+                {
+                    "data": data,
+                    "n": len(x),
+                    "responses": y.shape[1],
+                    "method": name,
+                    "title": method.title,
+                    "guarantee": method.guarantee,
+                    "neighbours": method.neighbours,
+                    "versions": versions(method),
+                    "budget": budget.epsilon,
+                    "delta": budget.delta,
+                    # What claims call these.
+                    "group": data,
+                    "cell": f"{name}, {budget.epsilon:g}",
+                    "draw": np.arange(draws),
+                    "mean_squared_error": errors,
+                }
+            )
+        )
+    return (pd.concat(tables, ignore_index=True),)

@@ -6,6 +6,7 @@ import pandas as pd
 from geodp.errors import DataError
 from reproduction.figures.files import annotate
 from reproduction.figures.style import CURVES, letter_panels, new_figure
+from reproduction.measurements.tools.ablation import EXCHANGED, WHOLE
 from reproduction.measurements.tools.methods import python_version
 from reproduction.measurements.tools.problem import NONE
 
@@ -18,33 +19,40 @@ RIVAL, MARGIN = "adassp", 0.02
 WORST_SHOWN = -1.0
 
 
-def summarise(about, shares, comparison, besides, **_):
+def summarise(about, shares, ablation, comparison, besides, **_):
     """The tables, the page and the figure, by their outputs.
 
     Parameters
     ----------
     about, shares : list of str
         Tables of the benchmark, one each for a data set.
+    ablation : list of str
+        Tables of releases and lines exchanged, one each for a data set of those not held out.
     comparison : list of str
         Tables of the comparison, one for a method.
     besides : dict of str
         More of these by path, with digests, of methods that ran in other environments.
     """
-    sets, shares, draws = (_joined(paths) for paths in (about, shares, [*comparison, *besides]))
+    sets, shares, exchanged, draws = (
+        _joined(paths) for paths in (about, shares, ablation, [*comparison, *besides])
+    )
     if draws["data"].nunique() > 1:
         raise DataError(
             f"{', '.join(besides)}: its lines are of other data than those of the other methods: "
             "make it anew, or remove it"
         )
     medians = shares_by_budget(shares)
+    draws = with_ratios(draws)
+    gains = gains_of(shares, exchanged)
     errors = errors_by_method(draws)
     against = against_rival(shares)
-    text = page(sets, shares, medians, against, errors, draws)
+    text = page(sets, shares, medians, against, gains, errors, draws)
     return {
         "sets": sets,
         "shares": shares,
         "medians": medians,
         "against": against,
+        "ablation": gains,
         "comparison": errors,
         "draws": draws,
         "text": text,
@@ -81,6 +89,38 @@ def against_rival(shares):
     return found[[*keys, "n", "k", "method", "title", "share", "rival"]].assign(outcome=outcome)
 
 
+def gains_of(shares, exchanged):
+    """Median shares over data sets of releases and lines exchanged, and of the two methods.
+
+    A row a release, lines from it, and budget of `exchanged`.
+    """
+    budgets = exchanged["budget"].unique()
+    whole = shares[shares["method"].isin(list(WHOLE)) & shares["budget"].isin(budgets)]
+    both = pd.concat([whole[~whole["held_out"]], exchanged])
+    named = {**WHOLE, **{name: each[:2] for name, each in EXCHANGED.items()}}
+    both["release"], both["lines"] = zip(*both["method"].map(named), strict=True)
+    keys = ["release", "lines", "method", "budget"]
+    grouped = both.groupby(keys, sort=False)
+    found = grouped["share"].agg(["median", "size"])
+    found.columns = ["median", "data_sets"]
+    return found.assign(draws=grouped["draws"].first()).reset_index()
+
+
+def with_ratios(draws):
+    """Draws with errors beside those of two methods.
+
+    ``excess`` is the error less that of least squares; ``times_published`` its ratio to that of
+    the published mechanism's draw of the same number.
+    """
+    keys, error = ["data", "budget", "draw"], "mean_squared_error"
+    least = draws[draws["method"] == "least_squares"].groupby("data")[error].first()
+    published = draws[draws["method"] == "geodesic_as_published"].set_index(keys)[error]
+    beside = draws[keys].join(published, on=keys)[error]
+    return draws.assign(
+        excess=draws[error] - draws["data"].map(least), times_published=draws[error] / beside
+    )
+
+
 def errors_by_method(draws):
     """Mean squared errors of the draws of a method: mean, median and the middle 80 per cent."""
     keys = ["data", "n", "responses", *OF_A_METHOD, "budget", "delta"]
@@ -103,6 +143,7 @@ def draw(medians, errors, draws):
         panel.legend(title=title, fontsize=6, title_fontsize=7, loc=(0.42, 0.06))
         panel.set_ylabel("share of the explainable error recovered")
 
+    errors = errors[errors["budget"] == errors["budget"].iloc[0]]
     order = errors.sort_values("median", ascending=False)
     places = np.arange(len(order))
     right.hlines(places, order["tenth"], order["nine_tenths"], color=CURVES[0].colour)
@@ -155,7 +196,7 @@ def _shares(panel, medians, styles):
     panel.set_xlabel("budget $\\epsilon$")
 
 
-def page(sets, shares, medians, against, errors, draws):
+def page(sets, shares, medians, against, gains, errors, draws):
     """The tables as a page in Markdown."""
     budgets = sorted(medians["budget"].unique())
     lines = [
@@ -168,6 +209,7 @@ def page(sets, shares, medians, against, errors, draws):
         "The same over data sets on which nothing was chosen:",
         "",
         *_of_part(medians, against, held_out=True),
+        *_gains(gains),
         *_by_set(shares, budgets),
         "Data sets:",
         "",
@@ -231,6 +273,23 @@ def _of_part(medians, against, *, held_out):
     yield ""
 
 
+def _gains(gains):
+    """Medians with releases and lines exchanged."""
+    budgets = sorted(gains["budget"].unique())
+    keys = ["release", "lines", "data_sets", "draws"]
+    wide = gains.pivot_table(index=keys, columns="budget", values="median", sort=False)
+    yield "Releases of one method with the lines of another, over the data sets not held out:"
+    yield ""
+    yield from _table(
+        ["release", "lines from it", *(f"{budget:g}" for budget in budgets), "data sets", "draws"],
+        [
+            [release, lines, *map(_share, row), str(sets), str(draws)]
+            for (release, lines, sets, draws), row in zip(wide.index, wide.to_numpy(), strict=True)
+        ],
+    )
+    yield ""
+
+
 def _by_set(shares, budgets):
     """Shares of each method on each data set."""
     for title, rows in shares.groupby("title", sort=False):
@@ -246,22 +305,30 @@ def _comparison(errors, draws):
     first = draws.iloc[0]
     yield (
         f"Mean squared error of {first['responses']} standardised responses on one covariate: "
-        f"{first['data']}, {first['n']} records, budget {errors['budget'].iloc[0]:g}. Methods for "
-        "one response spend an equal share on each. The error of the mean is 1."
+        f"{first['data']}, {first['n']} records. Medians of draws with their middle 80 per cent, "
+        "by budget. Methods for one response spend an equal share on each. The error of the mean "
+        "is 1."
     )
     yield ""
-    head = ["method", "guarantee", "neighbours", "median", "middle 80 %", "mean", "draws"]
+    budgets = sorted(errors["budget"].unique())
     rows = []
-    for _, row in errors.iterrows():
-        middle = f"{row['tenth']:.4g} to {row['nine_tenths']:.4g}"
+    for title, part in errors.groupby("title", sort=False):
+        row, by_budget = part.iloc[0], part.set_index("budget")
+        found = [
+            f"{each['median']:.4g}"
+            + ("" if each["guarantee"] == NONE else _middle(each["tenth"], each["nine_tenths"]))
+            for each in (by_budget.loc[budget] for budget in budgets)
+        ]
         rows.append(
-            [
-                *(row["title"], row["guarantee"], row["neighbours"], f"{row['median']:.4g}"),
-                "" if row["guarantee"] == NONE else middle,
-                *(f"{row['mean']:.4g}", str(row["draws"]), row["versions"]),
-            ]
+            [title, row["guarantee"], row["neighbours"], *found, str(row["draws"]), row["versions"]]
         )
-    yield from _table([*head, "versions"], rows)
+    heads = [f"{budget:g}" for budget in budgets]
+    yield from _table(["method", "guarantee", "neighbours", *heads, "draws", "versions"], rows)
+
+
+def _middle(low, high):
+    """The middle of a distribution, beside its median."""
+    return f" ({low:.4g} to {high:.4g})"
 
 
 def _share(value):
