@@ -290,7 +290,8 @@ def with_competitors(arguments):
 
 def wine_table(wildcards):
     """The table of red wine, if it is there."""
-    return find([settings_of("tools")["comparison"]["path"]])
+    found = find([settings_of("tools")["comparison"]["path"]])
+    return found[0] if found else []
 
 
 def tools_shares(name, held_out=True):

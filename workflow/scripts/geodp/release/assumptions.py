@@ -10,7 +10,7 @@ from geodp.manifolds.base import Manifold
 from geodp.manifolds.supports import ProductSupport
 from geodp.manifolds.symmetric import SymmetricSpace
 from geodp.manifolds.tangent_bundle import TangentBundle
-from geodp.release.simulation import EVENLY, SQUARES
+from geodp.release.simulation import EVENLY, SQUARES, TWO_GROUPS
 
 # What predictions are taken along: the covariate itself, or its natural logarithm.
 NONE, LOG = "none", "log"
@@ -71,9 +71,10 @@ class Assumptions:
     transformation : {"none", "log"}, or tuple of these
         Of the covariate, or of each, whose range is given without it; a record whose covariate has
         no logarithm is one without a covariate.
-    covariate_spread : {"evenly", "two groups"}, or tuple of these
+    covariate_spread : {"evenly", "two groups", "unknown"}, or tuple of these
         How the covariate, or each, is spread over its range: two groups are at its ends.  Steps are
-        planned for it; where it is wrong a release is less accurate, and as private.
+        planned for it; where it is wrong a release is less accurate, and as private.  Of an unknown
+        one noisy moments are released first, for a part of the budget.
     sources : dict of str
         By name of an attribute, where the holder says that it comes from.
 
@@ -317,7 +318,7 @@ class Assumptions:
     @property
     def usual(self):
         """Covariates (k,) at which others are looked at: the first of two groups, or the middle."""
-        is_group = np.array([spread != EVENLY for spread in self.spreads], dtype=bool)
+        is_group = np.array([spread == TWO_GROUPS for spread in self.spreads], dtype=bool)
         return np.where(is_group, self.ranges[:, 0], self.middles)
 
     def usable(self, covariates):

@@ -30,8 +30,8 @@ def simulated_errors(plan, moments=None):
     ----------
     plan : ReleasePlan
     moments : ndarray, shape (k (k + 3) / 2,), optional
-        Of the covariates, as a release has them: with several covariates errors are simulated for
-        these.
+        Of the covariates, as a release has them: errors are simulated for these, but for one
+        covariate that is said to be even.
     """
     rng = np.random.default_rng(SEED)
     start = FlatReleases.start(plan.assumptions, SIMULATED, rng)

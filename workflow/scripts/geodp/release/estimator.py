@@ -78,7 +78,7 @@ class PrivateGeodesicRegression(RegressorMixin, BaseEstimator):
         Limit; of a subject's records the first so many count.
     transformation : {"none", "log"}, or tuple of these
         Of the covariate, or of each, whose range is given without it.
-    covariate_spread : {"evenly", "two groups"}, or tuple of these
+    covariate_spread : {"evenly", "two groups", "unknown"}, or tuple of these
         How the covariate, or each, is spread over its range.
     unit : {"one record each"}
         Says that no two records are of one subject.  Otherwise labels go to `fit`.

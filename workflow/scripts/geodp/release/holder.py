@@ -7,7 +7,7 @@ import numpy as np
 
 from geodp.errors import DataError
 from geodp.models.geodesic import GeodesicModel
-from geodp.release.simulation import EVENLY
+from geodp.release.simulation import TWO_GROUPS
 from geodp.release.subjects import mapped_records
 
 # A centre this near to an estimate, in its standard errors, was taken from it and rounded.
@@ -40,7 +40,8 @@ def suspicious_inputs(assumptions, covariates, points):
     ):
         numbers = column[np.isfinite(column)]
         # Where two groups are at the ends of the range they are known to be.
-        if len(numbers) and spread == EVENLY and [*limits] == [np.min(numbers), np.max(numbers)]:
+        ends = [np.min(numbers), np.max(numbers)] if len(numbers) else []
+        if spread != TWO_GROUPS and [*limits] == ends:
             found.append("covariate_range is the least and the greatest covariate")
     x, y = x[valid], y[valid]
     if len(y) > 3 and np.all(np.ptp(x, axis=0) > 0.0):

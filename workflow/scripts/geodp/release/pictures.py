@@ -12,7 +12,7 @@ from geodp.data.landmarks import signed_area
 from geodp.data.records import has_landmarks
 from geodp.manifolds.euclidean import Euclidean
 from geodp.manifolds.spd import SPD
-from geodp.release.simulation import EVENLY
+from geodp.release.simulation import TWO_GROUPS
 
 LINE, BAND = "#14315f", "#a9c4e2"
 CENTRE: dict[str, Any] = {"color": "0.5", "linewidth": 0.9, "linestyle": "--", "zorder": 2}
@@ -335,7 +335,7 @@ def _along(release, level, index):
     """
     assumptions = release.plan.assumptions
     low, high = assumptions.ranges[index]
-    is_group = assumptions.spreads[index] != EVENLY
+    is_group = assumptions.spreads[index] == TWO_GROUPS
     rows = np.tile(assumptions.usual, (2 if is_group else POINTS, 1))
     rows[:, index] = np.linspace(low, high, len(rows))
     values, before, what = _coordinates_of(assumptions, release.predict(rows))

@@ -37,7 +37,7 @@ from geodp.release.assumptions import (
     Assumptions,
 )
 from geodp.release.files import plan_document
-from geodp.release.simulation import EVENLY, SQUARES
+from geodp.release.simulation import EVENLY, SQUARES, TWO_GROUPS
 from geodp.release.subjects import ONE_EACH
 
 # Covariates that are tabulated where the settings name none.
@@ -250,7 +250,7 @@ class PublicSettings(Section):
     covariate_spread: Spread | list[Spread] = Field(  # type: ignore[valid-type]
         default=EVENLY,
         description="How the covariate is spread over its range, or a list; `two groups` are at "
-        "its ends, such as 0 and 1.",
+        "its ends, such as 0 and 1. If it is `unknown` its noisy moments are released first.",
     )
     neighbours: Literal[NEIGHBOURS] = Field(  # type: ignore[valid-type]
         default=REPLACE, description="Which data sets a release cannot tell apart."
@@ -402,7 +402,7 @@ class ReleaseSettings(Section):
         if self.predictions is not None:
             return np.array(self.predictions, dtype=float).reshape((-1, len(ranges)))
         assumptions = self.assumptions
-        if len(ranges) == 1 and assumptions.spreads == (EVENLY,):
+        if len(ranges) == 1 and assumptions.spreads != (TWO_GROUPS,):
             low, high = ranges[0]
             return np.linspace(low, high, TABULATED)[:, None]
         # Each covariate's ends, the others as in the first row.

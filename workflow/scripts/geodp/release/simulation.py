@@ -26,7 +26,7 @@ from geodp.release.coordinates import ClippingCoordinates
 from geodp.release.moments import moment_matrix, product_indices
 
 # How covariates are assumed to be spread over their range.
-EVENLY, TWO_GROUPS = "evenly", "two groups"
+EVENLY, TWO_GROUPS, UNKNOWN = "evenly", "two groups", "unknown"
 
 # Nodes of the range of one covariate, or of each of two or three; and of more, as points.
 COVARIATES, FEWER, SEVERAL = 5, 3, 128
@@ -51,7 +51,7 @@ ROWS, SAMPLED, SPARE = 64, 16, 16
 
 # Mean squares of covariates: squared errors of shooting vectors in those of predictions, averaged
 # over covariates; that of the footpoint counts once.
-SQUARES = {EVENLY: 1.0 / 12.0, TWO_GROUPS: 0.25}
+SQUARES = {EVENLY: 1.0 / 12.0, TWO_GROUPS: 0.25, UNKNOWN: 1.0 / 12.0}
 
 # Of footpoint and shooting vector, for one covariate spread evenly.
 CURVE = np.array([1.0, SQUARES[EVENLY]])
@@ -83,8 +83,8 @@ class Covariates:
 
         Parameters
         ----------
-        spreads : tuple of {"evenly", "two groups"}
-            Of each covariate.
+        spreads : tuple of {"evenly", "two groups", "unknown"}
+            Of each covariate; one that is unknown is taken for even.
         clustered : bool
             Whether they are spread less well: clustered, and groups of different sizes.
         """
@@ -94,15 +94,15 @@ class Covariates:
             # Sobol points, by inverse distribution functions.
             cube = sobol_points(len(spreads), SEVERAL)
             columns = [
-                betaincinv(*beta, level) - 0.5 if spread == EVENLY else (level > share) - 0.5
+                (level > share) - 0.5 if spread == TWO_GROUPS else betaincinv(*beta, level) - 0.5
                 for spread, level in zip(spreads, cube.T, strict=True)
             ]
             return cls(np.stack(columns, axis=-1), np.full(SEVERAL, 1.0 / SEVERAL))
         count = COVARIATES if len(spreads) == 1 else FEWER
         each = [
-            _beta_nodes(*beta, count)
-            if spread == EVENLY
-            else (np.array([-0.5, 0.5]), np.array([share, 1.0 - share]))
+            (np.array([-0.5, 0.5]), np.array([share, 1.0 - share]))
+            if spread == TWO_GROUPS
+            else _beta_nodes(*beta, count)
             for spread in spreads
         ]
         nodes = np.array(list(product(*(places for places, _ in each))))
