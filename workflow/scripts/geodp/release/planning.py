@@ -88,8 +88,8 @@ STAGE_COST = 0.01
 COUNT_ERROR = 0.03
 LEAST_COUNT, MOST_COUNT = Fraction(1, 40), Fraction(1, 8)
 
-# Of several covariates, groups or an unknown spread moments are always released: standard deviation wanted of the
-# noise of mean products, and limits of its share of the budget.
+# Of several covariates, groups or an unknown spread moments are always released: standard deviation
+# wanted of the noise of mean products, and limits of its share of the budget.
 MOMENT_ERROR = 0.01
 LEAST_MOMENTS, MOST_MOMENTS = Fraction(1, 24), Fraction(1, 6)
 
@@ -189,7 +189,7 @@ def plan_release(
         counted = (CountStage(total * _count_share(assumptions, budget), budget.unit),)
         total -= counted[0].budget
     if assumptions.spreads not in ((), (EVENLY,)):
-        # Groups of other sizes, clusters, or covariates that go together would make steps overshoot.
+        # Groups of other sizes, clusters, or covariates that go together make steps overshoot.
         counted += (
             MomentsStage(total * _moments_share(assumptions, budget.unit, total), budget.unit),
         )
