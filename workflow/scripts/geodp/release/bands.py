@@ -23,6 +23,11 @@ SIMULATED, SEED = 3000, 20261123
 LEVELS = (0.9, 0.95)
 
 
+def follow_moments(assumptions):
+    """Whether bands are simulated for the released moments: not without covariates or one even."""
+    return assumptions.spreads not in ((), (EVENLY,))
+
+
 def simulated_errors(plan, moments=None):
     """Errors (SIMULATED, 1 + k, dim) of footpoint and shooting vectors: truth minus release.
 
@@ -30,12 +35,11 @@ def simulated_errors(plan, moments=None):
     ----------
     plan : ReleasePlan
     moments : ndarray, shape (k (k + 3) / 2,), optional
-        Of the covariates, as a release has them: errors are simulated for these, but for one
-        covariate that is said to be even.
+        Of the covariates, as a release has them; see `follow_moments`.
     """
     rng = np.random.default_rng(SEED)
     start = FlatReleases.start(plan.assumptions, SIMULATED, rng)
-    if moments is not None and plan.assumptions.spreads not in ((), (EVENLY,)):
+    if moments is not None and follow_moments(plan.assumptions):
         start = replace(start, covariates=Covariates.with_moments(moments))
     found = run_stages(start, plan.stages, rng)
     deviation = np.sqrt(found.estimate_squares / found.dim)

@@ -163,6 +163,10 @@ class CoverageSpace(SpaceSettings):
         default=[EVENLY],
         description="How each covariate is spread over its range; an empty list for means.",
     )
+    first_group: Share = Field(
+        default=0.5,
+        description="Share of subjects in the first of two groups; half is what plans assume.",
+    )
 
 
 class CoverageSettings(Section):

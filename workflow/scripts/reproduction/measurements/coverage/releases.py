@@ -7,7 +7,7 @@ from geodp.models.geodesic import GeodesicModel
 from geodp.randomness import random_stream
 from geodp.release.accounting import PrivacyBudget
 from geodp.release.assumptions import Assumptions
-from geodp.release.bands import LEVELS, band_radii, simulated_errors
+from geodp.release.bands import LEVELS, band_radii, follow_moments, simulated_errors
 from geodp.release.draw import run_plan
 from geodp.release.planning import plan_release
 from geodp.release.simulation import TWO_GROUPS
@@ -47,17 +47,19 @@ def planned(settings, space, seed):
     return plan_release(assumptions, budget, work=settings["work"])
 
 
-def covered(plan, releases, rng):
+def covered(plan, releases, rng, first_group=0.5):
     """Distances of true predictions from released ones and from fits, and the bands' radii there.
 
     True geodesics are as the planner assumes, of uniform directions and uniform lengths; data are
-    as assumed, too.
+    as assumed, too, but for the sizes of groups.
 
     Parameters
     ----------
     plan : ReleasePlan
     releases : int
     rng : numpy.random.Generator
+    first_group : float
+        Share of subjects in the first of two groups.
 
     Returns
     -------
@@ -65,7 +67,7 @@ def covered(plan, releases, rng):
     radii : ndarray, shape (releases, levels, places)
     """
     errors = simulated_errors(plan)
-    found = [_one_release(plan, errors, rng) for _ in range(releases)]
+    found = [_one_release(plan, errors, rng, first_group) for _ in range(releases)]
     return tuple(np.array(part) for part in zip(*found, strict=True))
 
 
@@ -78,7 +80,7 @@ def places_of(covariates):
     return ends
 
 
-def _one_release(plan, errors, rng):
+def _one_release(plan, errors, rng, first_group):
     assumptions = plan.assumptions
     manifold, number = assumptions.manifold, assumptions.subjects
     covariates = assumptions.number_of_covariates
@@ -91,12 +93,15 @@ def _one_release(plan, errors, rng):
     vectors = [length * manifold.random_direction(rng, start) for length in lengths[1:]]
     x = rng.uniform(*COVARIATE_RANGE, (number, covariates))
     is_group = np.array(assumptions.spreads) == TWO_GROUPS
-    x = np.where(is_group, np.copysign(0.5, x), x)
+    x = np.where(is_group, np.copysign(0.5, x + 0.5 - first_group), x)
     means = manifold.ends(start, vectors, x)
     noise = assumptions.residual_scale * manifold.random_tangent(rng, means)
     points = manifold.exp(means, noise)
     records = subject_records(assumptions, x, points, ONE_EACH)
-    state = run_plan(plan, records, generator_bits(rng)).state
+    found = run_plan(plan, records, generator_bits(rng))
+    state = found.state
+    if follow_moments(assumptions):
+        errors = simulated_errors(plan, found.moments)
     true, released = (
         manifold.ends(p, vs, places) for p, vs in ((start, vectors), (state[0], state[1:]))
     )
@@ -120,7 +125,8 @@ def measure(settings, space):
     chosen, seed = settings["coverage"], settings["seed"]
     plan = planned(chosen, space, seed)
     rng = random_stream(seed, "coverage", space, "releases")
-    away, away_from_fit, radii = covered(plan, chosen["releases"], rng)
+    shares = chosen["spaces"][space]["first_group"]
+    away, away_from_fit, radii = covered(plan, chosen["releases"], rng, shares)
     places = places_of(plan.assumptions.number_of_covariates)
     rows = [
         {

@@ -1,5 +1,7 @@
 """Geodesic regression of this project: points of R^m on one covariate from 0 to 1."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from geodp.manifolds.euclidean import Euclidean
@@ -7,6 +9,7 @@ from geodp.mechanisms.certified import CertifiedDistribution
 from geodp.mechanisms.certified_target import certified_target
 from geodp.release.accounting import PrivacyBudget
 from geodp.release.planning import plan_release
+from geodp.release.simulation import UNKNOWN
 from reproduction.measurements.utility import releases
 from reproduction.measurements.utility.releases import COVARIATE_RANGE, DataSets, Drawn, Space
 
@@ -31,9 +34,14 @@ def certified(problem, budget, rng, draws, settings):
 
 
 def release(problem, budget, rng, draws, settings):
-    """Lines as releases are drawn: stages of exact noise, planned from what is public."""
+    """Lines as releases are drawn: stages of exact noise, planned from what is public.
+
+    How covariates are spread over their range is not.
+    """
     data = _data(problem, settings)
-    assumptions = data.space.assumptions(data.covariates.shape[1])
+    assumptions = replace(
+        data.space.assumptions(data.covariates.shape[1]), covariate_spread=UNKNOWN
+    )
     planned = plan_release(assumptions, PrivacyBudget(str(budget.epsilon)))
     return _lines(releases.draw_releases(rng, planned, data, 1, draws))
 
