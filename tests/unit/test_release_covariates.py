@@ -221,7 +221,8 @@ def test_a_distribution_with_given_moments_has_them():
     x = unequal_groups(rng, 500)
     rows = np.concatenate([np.ones((500, 1)), x], axis=1)
     moments = matrix_moments(rows.T @ rows / 500)
-    np.testing.assert_allclose(Covariates.with_moments(moments).moments, moments, atol=1e-12)
+    found = Covariates.independent(SPREADS[x.shape[1]]).with_moments(moments)
+    np.testing.assert_allclose(found.moments, moments, atol=1e-12)
 
 
 # --- Noise ---

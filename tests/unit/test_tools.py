@@ -14,6 +14,7 @@ import yaml
 from geodp.randomness import random_stream
 from reproduction.configuration import ConfigurationError, load_settings, validate
 from reproduction.measurements.tools import (
+    ablation,
     adassp,
     benchmark,
     comparison,
@@ -496,9 +497,10 @@ def test_shares_are_zero_for_zero_and_one_for_least_squares(rng, monkeypatch):
 
 
 def test_lines_of_the_diabetes_data(lines_settings):
-    settings = {"seed": 1, "comparison": lines_settings | {"draws": 5}}
+    chosen = lines_settings | {"draws": 5, "budgets": [1.0, 4.0]}
+    settings = {"seed": 1, "comparison": chosen}
     (table,) = comparison.measure(settings, "least_squares")
-    assert list(table["data"]) == ["diabetes"]
+    assert list(table["data"]) == ["diabetes"] * 2
     _, x, y = comparison.records(lines_settings)
     residuals = (
         y
@@ -507,7 +509,7 @@ def test_lines_of_the_diabetes_data(lines_settings):
     )
     assert table["mean_squared_error"][0] == pytest.approx(np.mean(residuals**2))
     (table,) = comparison.measure(settings, "adassp")
-    assert len(table) == 5
+    assert list(table.groupby("budget").size()) == [5, 5]
     assert (table["mean_squared_error"] > np.mean(residuals**2)).all()
 
 
@@ -533,6 +535,70 @@ def test_medians_are_over_data_sets():
     assert list(found["data_sets"]) == [3, 1]
     found = summary.shares_by_budget(shares.assign(held_out=[False, True, True, False]))
     assert list(found["median"]) == pytest.approx([0.1, -3.0, 0.7])
+
+
+def test_lines_of_exchanged_releases_at_a_large_budget(rng):
+    problem = replace(through_origin(rng), records=10**9)
+    expected = least_squares.fit(problem)
+    for *_, fit in ablation.EXCHANGED.values():
+        found = fit(problem, Budget(5e3, DELTA), rng)
+        np.testing.assert_allclose(found, expected, atol=2e-2)
+
+
+def test_exchanged_releases_have_the_noise_of_their_method(rng, monkeypatch):
+    """Of no records, as deviations off the diagonal."""
+    seen = []
+
+    def record(noisy, k, noise, unit):
+        seen.append(noisy[0, 1])
+        return np.zeros((k, 1))
+
+    monkeypatch.setattr(ablation.moment_matrix, "slopes_from", record)
+    origin = through_origin(rng, k=3)
+    empty = replace(origin, covariates=0.0 * origin.covariates, responses=0.0 * origin.responses)
+    for _ in range(4000):
+        ablation._our_lines(empty, Budget(0.7, DELTA), rng)
+    wanted = 3.0 * np.sqrt(np.log(6.0 / DELTA)) / 0.7
+    assert np.std(seen) == pytest.approx(wanted, rel=4.0 / np.sqrt(8000))
+
+
+def test_gains_are_medians_beside_those_of_the_two_methods():
+    columns = ["method", "data_set", "budget", "share", "held_out", "draws"]
+    whole = [
+        ("adassp", name, 1.0, share, name == "c", 30)
+        for name, share in zip("abc", (1, 3, 9), strict=True)
+    ]
+    whole += [("adassp", "a", 2.0, 5.0, False, 30), ("tukey_em", "a", 1.0, 5.0, False, 30)]
+    exchanged = [("ours_from_adassp", name, 1.0, 7.0, False, 10) for name in "ab"]
+    found = summary.gains_of(*(pd.DataFrame(rows, columns=columns) for rows in (whole, exchanged)))
+    assert list(found["release"]) == ["AdaSSP's", "as noisy as AdaSSP's"]
+    assert list(found["lines"]) == ["AdaSSP's", "ours"]
+    assert list(found["median"]) == [2.0, 7.0]
+    assert list(found["data_sets"]) == [2, 2]
+    assert list(found["draws"]) == [30, 10]
+
+
+def test_errors_are_set_beside_those_of_the_published_mechanism():
+    rows = [
+        ("least_squares", 1.0, 0, 0.5),
+        ("least_squares", 2.0, 0, 0.5),
+        ("geodesic_as_published", 1.0, 0, 1.0),
+        ("geodesic_as_published", 1.0, 1, 2.0),
+        ("geodesic_as_published", 2.0, 0, 4.0),
+        ("other", 1.0, 0, 3.0),
+        ("other", 1.0, 1, 3.0),
+        ("other", 2.0, 0, 1.0),
+        # No draw of the published mechanism has this number.
+        ("other", 2.0, 1, 1.0),
+    ]
+    draws = pd.DataFrame(rows, columns=["method", "budget", "draw", "mean_squared_error"])
+    found = summary.with_ratios(draws.assign(data="wine"))
+    other = found[found["method"] == "other"]
+    assert list(other["excess"]) == [2.5, 2.5, 0.5, 0.5]
+    np.testing.assert_array_equal(other["times_published"], [3.0, 1.5, 0.25, np.nan])
+    # Without the published mechanism and least squares there is nothing to set them beside.
+    alone = summary.with_ratios(draws[draws["method"] == "other"].assign(data="wine"))
+    assert alone[["excess", "times_published"]].isna().all(axis=None)
 
 
 def test_methods_are_set_against_adassp_on_each_data_set():
@@ -563,6 +629,7 @@ def test_methods_are_set_against_adassp_on_each_data_set():
         (("comparison", "chains", "fewest_steps"), 501, "501 is more than most_steps"),
         (("benchmark", "methods"), ["geodesic_release"], "benchmark.methods"),
         (("benchmark", "folds"), 1, "benchmark.folds"),
+        (("benchmark", "ablation", "budgets"), [0.3], "0.3 is none of benchmark.budgets"),
         (("benchmark", "held_out", "methods"), ["theil_sen"], "theil_sen takes one covariate"),
         (
             ("benchmark", "held_out", "sets"),

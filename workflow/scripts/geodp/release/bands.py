@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 
 from geodp.release.planning import run_stages
-from geodp.release.simulation import EVENLY, Covariates, FlatReleases
+from geodp.release.simulation import EVENLY, FlatReleases
 
 # Simulated releases, and the seed of their public noise.
 SIMULATED, SEED = 3000, 20261123
@@ -40,7 +40,7 @@ def simulated_errors(plan, moments=None):
     rng = np.random.default_rng(SEED)
     start = FlatReleases.start(plan.assumptions, SIMULATED, rng)
     if moments is not None and follow_moments(plan.assumptions):
-        start = replace(start, covariates=Covariates.with_moments(moments))
+        start = replace(start, covariates=start.covariates.with_moments(moments))
     found = run_stages(start, plan.stages, rng)
     deviation = np.sqrt(found.estimate_squares / found.dim)
     return found.errors + deviation[:, None] * rng.normal(size=found.errors.shape)

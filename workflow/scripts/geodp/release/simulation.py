@@ -109,14 +109,10 @@ class Covariates:
         weights = np.array([np.prod(some) for some in product(*(shares for _, shares in each))])
         return cls(nodes.reshape((len(weights), len(spreads))), weights)
 
-    @classmethod
-    def with_moments(cls, moments):
-        """A distribution of 2 k points that has these moments."""
-        matrix = moment_matrix(moments)
-        mean, k = matrix[0, 1:], len(matrix) - 1
-        values, vectors = np.linalg.eigh(matrix[1:, 1:] - np.outer(mean, mean))
-        away = np.sqrt(k * np.maximum(values, 0.0)) * vectors
-        return cls(np.concatenate([mean + away.T, mean - away.T]), np.full(2 * k, 0.5 / k))
+    def with_moments(self, moments):
+        """The distribution after the affine map that gives it these moments."""
+        (old, before), (new, after) = (_mean_and_root(each) for each in (self.moments, moments))
+        return replace(self, nodes=new + (self.nodes - old) @ np.linalg.solve(before, after))
 
     @cached_property
     def moments(self):
@@ -133,6 +129,14 @@ class Covariates:
     def _products(self):
         first, second = product_indices(self.nodes.shape[-1])
         return np.concatenate([self.nodes, self.nodes[:, first] * self.nodes[:, second]], axis=-1)
+
+
+def _mean_and_root(moments):
+    """Mean (k,) and symmetric square root (k, k) of the covariance, from moments."""
+    matrix = moment_matrix(moments)
+    mean = matrix[0, 1:]
+    values, vectors = np.linalg.eigh(matrix[1:, 1:] - np.outer(mean, mean))
+    return mean, (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
 
 
 def _beta_nodes(first, second, number):

@@ -361,7 +361,7 @@ def _extreme(claim, table, replicates, extreme, word):
     found = float(extreme(values))
     says = f"the {word} of {len(values)} values is {_number(found)}"
     sizes = set(table.groupby(claim["along"]).size())
-    over = f"{_span(sizes)} value{'' if sizes == {1} else 's'}"
+    over = "one value" if sizes == {1} else f"{_span(sizes)} pairs"
     return Measured(np.full(1 + replicates, found), over, says)
 
 
