@@ -207,10 +207,13 @@ def test_coverage_without_a_covariate_and_with_three(space, places, measured, mo
 def test_coverage_says_whether_it_is_as_wanted():
     row = {"space": "S^2", "n": 9, "budget": 1.0, "place": 1, "releases": 1000}
     row |= {"number_of_covariates": 1, "error": 1.0, "error_without_privacy": 1.0}
-    row["predicted_error"] = 1.0
+    row |= {"predicted_error": 1.0, "as_assumed": True}
     table = pd.DataFrame([row | {"level": level, "coverage": level} for level in (0.9, 0.95)])
+    # Where groups are not as assumed nothing is wanted.
+    table = pd.concat([table, table.assign(coverage=0.5, space="R^2", as_assumed=False)])
+    table = table.reset_index(drop=True)
     assert "which is within 1.5 points" in summary.page(table)
-    table["coverage"] -= [0.016, 0.0]
+    table["coverage"] -= [0.016, 0.0, 0.0, 0.0]
     assert "-1.6 points (S^2, 90 % at place 1), **which is not** within 1.5" in summary.page(table)
 
 

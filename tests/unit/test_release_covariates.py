@@ -325,7 +325,7 @@ def test_nodes_have_the_moments_of_their_distribution(spreads):
 @pytest.mark.parametrize("epsilon", ["1", "4"])
 def test_an_unknown_spread_is_measured_before_steps(epsilon):
     """With clustered covariates, which steps for even ones overshoot, predictions are nearer."""
-    covariates, errors = Covariates.beta(1.0, 4.0), {}
+    covariates, errors, planned = Covariates.beta(1.0, 4.0), {}, {}
     for spread in (EVENLY, UNKNOWN):
         assumptions = Assumptions(
             Euclidean(4), np.zeros(4), 2.0, 4.0, (0.0, 1.0), 1.0, 100, covariate_spread=spread
@@ -337,7 +337,10 @@ def test_an_unknown_spread_is_measured_before_steps(epsilon):
         found = run_stages(start, plan.stages, rng).errors
         at = [found[:, 0] + x * found[:, 1] for (x,) in covariates.nodes]
         errors[spread] = covariates.weights @ [np.mean(each**2) for each in at]
+        planned[spread] = plan.error
     assert errors[UNKNOWN] < 0.7 * errors[EVENLY]
+    # What it costs where covariates are even.
+    assert planned[EVENLY] < planned[UNKNOWN] < 1.1 * planned[EVENLY]
 
 
 # --- Public inputs ---

@@ -21,6 +21,10 @@ COVARIATE_RANGE = (-0.5, 0.5)
 PLACES = np.linspace(*COVARIATE_RANGE, 5)
 
 
+# Share of the first of two groups that plans assume.
+AS_ASSUMED = 0.5
+
+
 def planned(settings, space, seed):
     """The plan of a space's releases.
 
@@ -47,7 +51,7 @@ def planned(settings, space, seed):
     return plan_release(assumptions, budget, work=settings["work"])
 
 
-def covered(plan, releases, rng, first_group=0.5):
+def covered(plan, releases, rng, first_group=AS_ASSUMED):
     """Distances of true predictions from released ones and from fits, and the bands' radii there.
 
     True geodesics are as the planner assumes, of uniform directions and uniform lengths; data are
@@ -125,8 +129,8 @@ def measure(settings, space):
     chosen, seed = settings["coverage"], settings["seed"]
     plan = planned(chosen, space, seed)
     rng = random_stream(seed, "coverage", space, "releases")
-    shares = chosen["spaces"][space]["first_group"]
-    away, away_from_fit, radii = covered(plan, chosen["releases"], rng, shares)
+    first_group = chosen["spaces"][space]["first_group"]
+    away, away_from_fit, radii = covered(plan, chosen["releases"], rng, first_group)
     places = places_of(plan.assumptions.number_of_covariates)
     rows = [
         {
@@ -135,6 +139,7 @@ def measure(settings, space):
             "number_of_covariates": plan.assumptions.number_of_covariates,
             "n": plan.assumptions.subjects,
             "budget": float(plan.budget.amount),
+            "as_assumed": first_group == AS_ASSUMED,
             "place": at + 1,
             "covariates": " ".join(f"{each:g}" for each in place) or "none",
             "level": level,

@@ -15,7 +15,7 @@ def summarise(tables, **_):
 
 def page(table):
     """The text of ``coverage.md``."""
-    missed = 100.0 * (table["coverage"] - table["level"])
+    missed = 100.0 * (table["coverage"] - table["level"])[table["as_assumed"]]
     worst = table.loc[missed.abs().idxmax()]
     verdict = "which is" if missed.abs().max() <= AIM else "**which is not**"
     levels = sorted(table["level"].unique())
@@ -29,7 +29,8 @@ def page(table):
         "lowest to highest of predictions over the range of the covariates. The largest miss is "
         f"{missed[worst.name]:+.1f} points ({worst['space']}, {100 * worst['level']:g} % at place "
         f"{worst['place']}), {verdict} within {AIM} points. By chance alone a number has a "
-        f"standard error of up to {chance:.1f} points. Errors are root mean squares over places.",
+        f"standard error of up to {chance:.1f} points. Errors are root mean squares over places. "
+        "Spaces whose groups are of other sizes than is assumed do not count for the largest miss.",
         "",
         "| " + " | ".join(["space", "covariates", "n", "budget", *heads, *errors]) + " |",
         "| " + " | ".join(["---"] * (4 + len(heads) + len(errors))) + " |",
