@@ -44,25 +44,18 @@ include: "workflow/rules/means.smk"
 include: "workflow/rules/tools.smk"
 include: "workflow/rules/linear.smk"
 include: "workflow/rules/release.smk"
+include: "workflow/rules/targets.smk"
 
 
 rule all:
     default_target: IS_FIRST
     input:
-        [figure for study in STUDIES.values() for figure in figure_files(study)],
-        [table_file(study.name, name) for study in STUDIES.values() for name in table_names(study)],
-        [
-            group_file(study.name, group, "sensitivity.npz")
-            for study in STUDIES.values()
-            for group in study.groups
-        ],
-        claims_files(),
+        study_files(),
         plan_files(),
+        other_files,
+        report_files(),
     message:
         "all results are there"
-
-
-include: "workflow/rules/papers.smk"
 
 
 if RELEASE is not None:
@@ -84,7 +77,7 @@ onstart:
 
 
 onsuccess:
-    print(PROGRESS.success(RESULTS, STUDIES, PAPERS), file=sys.stderr)
+    print(PROGRESS.success(RESULTS, STUDIES, report_files()), file=sys.stderr)
 
 
 onerror:

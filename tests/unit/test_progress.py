@@ -219,11 +219,12 @@ def test_a_job_that_a_full_disk_keeps_from_beginning_is_told_in_the_end(tmp_path
 def test_success_says_where_results_are_if_all_were_made(clock):
     shown = Progress()
     clock["at"] = 100.0
-    assert shown.success("results/mine", ["sphere"], ["paper"]) == "Done in 2 min."
+    report = ["results/mine/report.html"]
+    assert shown.success("results/mine", ["sphere"], report) == "Done in 2 min."
     shown.observe(begin(0, None, "all"))
-    lines = shown.success("results/mine", ["sphere"], ["paper"]).splitlines()
+    lines = shown.success("results/mine", ["sphere"], report).splitlines()
     assert lines[1].startswith("Figures and tables: results/mine/")
-    assert lines[2] == "Verdicts on the claims: results/mine/claims.html"
+    assert lines[2] == "Open results/mine/report.html"
     assert len(shown.success("results/mine", ["sphere"], []).splitlines()) == 2
     plan = shown.success("results/mine", [], []).splitlines()
     assert plan[1:] == ["Predicted errors: results/mine/plan"]
@@ -238,12 +239,14 @@ def test_success_names_the_files_of_other_targets():
         begin(2, None, "audit", ["parts.csv"], ["audit.csv", "audit.pdf", "audit.html"]),
         begin(3, None, "figure", ["b.csv"], ["figure.svg", "figure.pdf"]),
         begin(4, None, "fit", [], ["fit.json"]),
+        # A target that names files does not read them.
+        begin(5, None, "paper", ["figure.pdf"]),
     )
-    lines = shown.success("results/mine", ["sphere"], ["paper"]).splitlines()
+    lines = shown.success("results/mine", ["sphere"], []).splitlines()
     assert lines[1:] == ["Open audit.html", "Open figure.pdf", "Open fit.json"]
     many = [begin(10 + index, None, "fit", [], [f"{index}.csv"]) for index in range(4)]
     show(shown, *many)
-    lines = shown.success("results/mine", ["sphere"], ["paper"]).splitlines()
+    lines = shown.success("results/mine", ["sphere"], []).splitlines()
     assert len(lines) == 7
     assert lines[-1] == "and 2 more files"
 

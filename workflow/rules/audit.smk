@@ -86,12 +86,7 @@ rule audit:
         csv=f"{AUDIT_RESULTS}/audit.csv",
         neighbours=f"{AUDIT_RESULTS}/neighbours.csv",
         black_box=f"{AUDIT_RESULTS}/black_box.csv",
-        page=report(
-            f"{AUDIT_RESULTS}/audit.html",
-            caption="../report/audit.rst",
-            category="audit",
-            labels={"figure": "realised against stated budgets"},
-        ),
+        page=f"{AUDIT_RESULTS}/audit.html",
         pdf=f"{AUDIT_RESULTS}/audit.pdf",
         svg=f"{AUDIT_RESULTS}/audit.svg",
         png=f"{AUDIT_RESULTS}/audit.png",

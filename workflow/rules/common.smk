@@ -111,6 +111,24 @@ def claims_files():
     return [f"{RESULTS}/claims.{suffix}" for suffix in ("csv", "html")] if PAPERS else []
 
 
+def study_files():
+    """All results of the studies: figures, tables, sensitivities and verdicts."""
+    return [
+        *(file for study in STUDIES.values() for file in figure_files(study)),
+        *(
+            table_file(study.name, name)
+            for study in STUDIES.values()
+            for name in table_names(study)
+        ),
+        *(
+            group_file(study.name, group, "sensitivity.npz")
+            for study in STUDIES.values()
+            for group in study.groups
+        ),
+        *claims_files(),
+    ]
+
+
 def group_files(name):
     """An input function that returns one file of every group of a study."""
 
@@ -146,12 +164,6 @@ def kind_of_figure(study, figure):
     return import_module(f"reproduction.figures.{study.settings['figures'][figure]['kind']}")
 
 
-def caption_file(kind):
-    """The caption of a kind of figure, or one that serves all."""
-    own = CHECKOUT / "workflow" / "report" / f"{kind}.rst"
-    return f"../report/{kind if own.exists() else 'figure'}.rst"
-
-
 def figure_table(study, figure):
     """The table a figure reads, and its kind if it is made for this figure alone."""
     name = kind_of_figure(study, figure).TABLE
@@ -183,12 +195,19 @@ def claims_parameters(papers, tables, seed):
     """Parameters of the script that judges claims, from papers by name and names of tables."""
     return {
         "study": "claims",
-        "papers": list(papers),
+        "papers": papers,
         "tables": tables,
         "seed": seed,
         "code": code_of("claims.py"),
         "lock": LOCK,
     }
+
+
+# Of the pages of verdicts.
+CLAIMS_TEMPLATES = {
+    "template": shipped("workflow/report/claims.html.j2"),
+    "parts": shipped("workflow/report/parts.html.j2"),
+}
 
 
 def claimed_tables():

@@ -29,24 +29,19 @@ rule evaluate:
 
 rule evaluate_claims:
     input:
+        **CLAIMS_TEMPLATES,
         claims=list(PAPERS.values()),
         tables=list(claimed_tables().values()),
-        template=shipped("workflow/report/claims.html.j2"),
     output:
         csv=f"{RESULTS}/claims.csv",
-        page=report(
-            f"{RESULTS}/claims.html",
-            caption="../report/claims.rst",
-            category="claims",
-            labels={"figure": "verdicts"},
-        ),
+        page=f"{RESULTS}/claims.html",
     log:
         f"{RESULTS}/logs/evaluate_claims.log",
     localrule: True
     conda:
         "../../envs/environment.yaml"
     params:
-        **claims_parameters(PAPERS, list(claimed_tables()), config["seed"]),
+        **claims_parameters(list(PAPERS), list(claimed_tables()), config["seed"]),
     message:
         "judge the claims of papers"
     script:

@@ -37,12 +37,7 @@ for study in STUDIES.values():
                 table=table,
             output:
                 pdf=figure_path(study.name, figure, "pdf"),
-                svg=report(
-                    figure_path(study.name, figure, "svg"),
-                    caption=caption_file(chosen["kind"]),
-                    category=study.name,
-                    labels={"figure": figure},
-                ),
+                svg=figure_path(study.name, figure, "svg"),
                 png=figure_path(study.name, figure, "png"),
                 csv=figure_path(study.name, figure, "csv"),
             log:

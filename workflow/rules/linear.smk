@@ -1,5 +1,6 @@
-# Linear and quantile regression, and geodesics on the sphere, `snakemake papers_000_002`.
-# In: config/linear.yaml, resources/published. Out: results/linear/claims.html and .csv, figures, and
+# Linear and quantile regression, `snakemake reimherr_awan`, and geodesics on the sphere, `snakemake
+# kulkarni_soto_first_version`.
+# In: config/linear.yaml, resources/published. Out: below results/linear, verdicts by paper, figures, and
 # tables by study.
 rule linear_moments:
     output:
@@ -144,12 +145,7 @@ use rule linear_quantile_errors as linear_figure with:
         csv=f"{LINEAR_RESULTS}/figures/{{figure}}.csv",
         pdf=f"{LINEAR_RESULTS}/figures/{{figure}}.pdf",
         svg=f"{LINEAR_RESULTS}/figures/{{figure}}.svg",
-        png=report(
-            f"{LINEAR_RESULTS}/figures/{{figure}}.png",
-            caption="../report/figure.rst",
-            category="linear and quantile regression",
-            labels={"figure": "{figure}"},
-        ),
+        png=f"{LINEAR_RESULTS}/figures/{{figure}}.png",
     log:
         f"{LINEAR_RESULTS}/logs/figure_{{figure}}.log",
     wildcard_constraints:
@@ -163,33 +159,22 @@ use rule linear_quantile_errors as linear_figure with:
 
 use rule evaluate_claims as linear_claims with:
     input:
-        claims=[shipped(f"resources/published/{name}.csv") for name in LINEAR_PAPERS.values()],
-        tables=list(linear_claimed().values()),
-        template=shipped("workflow/report/claims.html.j2"),
+        **CLAIMS_TEMPLATES,
+        claims=[shipped("resources/published/{paper}_claims.csv")],
+        tables=lambda wildcards: list(linear_claimed(wildcards.paper).values()),
     output:
-        csv=f"{LINEAR_RESULTS}/claims.csv",
-        page=report(
-            f"{LINEAR_RESULTS}/claims.html",
-            caption="../report/claims.rst",
-            category="linear and quantile regression",
-            labels={"figure": "verdicts"},
-        ),
+        csv=f"{LINEAR_RESULTS}/{{paper}}_claims.csv",
+        page=f"{LINEAR_RESULTS}/{{paper}}_claims.html",
     log:
-        f"{LINEAR_RESULTS}/logs/claims.log",
+        f"{LINEAR_RESULTS}/logs/{{paper}}_claims.log",
+    wildcard_constraints:
+        paper="|".join(papers_of("linear")),
     params:
         **claims_parameters(
-            LINEAR_PAPERS,
-            tables=list(linear_claimed()),
+            lambda wildcards: [ALL_PAPERS[wildcards.paper].name],
+            tables=lambda wildcards: list(linear_claimed(wildcards.paper)),
             seed=lambda wildcards: settings_of("linear")["seed"],
         ),
         besides=claimed_of_tools,
     message:
-        "linear: judge the claims of papers"
-
-
-rule papers_000_002:
-    input:
-        f"{LINEAR_RESULTS}/claims.html",
-        [f"{LINEAR_RESULTS}/figures/{name}.pdf" for name in LINEAR_FIGURES],
-    message:
-        "linear and quantile regression: all results are there"
+        "linear: judge the claims of {wildcards.paper}"

@@ -1,5 +1,5 @@
-# Private Frechet means, `snakemake papers_003_004`.
-# In: config/means.yaml, resources/published. Out: results/means/claims.html and .csv, figures, and
+# Private Frechet means, `snakemake reimherr_bharath_soto` and `snakemake soto`.
+# In: config/means.yaml, resources/published. Out: below results/means, verdicts by paper, figures, and
 # tables by space.
 rule means_draws:
     output:
@@ -161,22 +161,12 @@ rule means_errors:
 
 use rule means_errors as means_figure with:
     input:
-        errors=lambda wildcards: means_tables("errors"),
-        neighbours=lambda wildcards: means_tables("neighbours"),
-        audit=lambda wildcards: means_tables("audit"),
-        walks=lambda wildcards: means_tables("walks", "walks"),
-        medians=lambda wildcards: means_tables("medians", "medians"),
-        landmarks=lambda wildcards: means_tables("landmarks", "shapes"),
+        unpack(means_figure_tables),
     output:
         csv=f"{MEANS_RESULTS}/figures/{{figure}}.csv",
         pdf=f"{MEANS_RESULTS}/figures/{{figure}}.pdf",
         svg=f"{MEANS_RESULTS}/figures/{{figure}}.svg",
-        png=report(
-            f"{MEANS_RESULTS}/figures/{{figure}}.png",
-            caption="../report/figure.rst",
-            category="private means",
-            labels={"figure": "{figure}"},
-        ),
+        png=f"{MEANS_RESULTS}/figures/{{figure}}.png",
     log:
         f"{MEANS_RESULTS}/logs/figure_{{figure}}.log",
     wildcard_constraints:
@@ -193,34 +183,21 @@ use rule means_errors as means_figure with:
 
 use rule evaluate_claims as means_claims with:
     input:
-        claims=[shipped(f"resources/published/{name}.csv") for name in MEANS_PAPERS.values()],
-        tables=lambda wildcards: list(means_claimed().values()),
-        template=shipped("workflow/report/claims.html.j2"),
+        **CLAIMS_TEMPLATES,
+        claims=[shipped("resources/published/{paper}_claims.csv")],
+        tables=lambda wildcards: list(means_claimed(wildcards.paper).values()),
     output:
-        csv=f"{MEANS_RESULTS}/claims.csv",
-        page=report(
-            f"{MEANS_RESULTS}/claims.html",
-            caption="../report/claims.rst",
-            category="private means",
-            labels={"figure": "verdicts"},
-        ),
+        csv=f"{MEANS_RESULTS}/{{paper}}_claims.csv",
+        page=f"{MEANS_RESULTS}/{{paper}}_claims.html",
     log:
-        f"{MEANS_RESULTS}/logs/claims.log",
+        f"{MEANS_RESULTS}/logs/{{paper}}_claims.log",
+    wildcard_constraints:
+        paper="|".join(papers_of("means")),
     params:
         **claims_parameters(
-            MEANS_PAPERS,
-            tables=lambda wildcards: list(means_claimed()),
+            lambda wildcards: [ALL_PAPERS[wildcards.paper].name],
+            tables=lambda wildcards: list(means_claimed(wildcards.paper)),
             seed=lambda wildcards: settings_of("means")["seed"],
         ),
     message:
-        "means: judge the claims of papers"
-
-
-rule papers_003_004:
-    input:
-        f"{MEANS_RESULTS}/claims.html",
-        [f"{MEANS_RESULTS}/figures/{name}.pdf" for name in MEANS_FIGURES],
-        lambda wildcards: means_wrapped(),
-        lambda wildcards: [f"{MEANS_RESULTS}/own/estimates.csv"] * bool(settings_of("means")["own"]),
-    message:
-        "private means: all results are there"
+        "means: judge the claims of {wildcards.paper}"

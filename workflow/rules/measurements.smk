@@ -1,10 +1,13 @@
 # Functions for the rules of the audit, the benchmark, the utility, the means and what else is measured.
 # These have settings and results of their own, which do not depend on the configuration of studies.
+import csv
 import re
 from functools import cache
 from importlib.util import find_spec
 
 from reproduction.configuration import load_settings
+from reproduction.papers import OTHERS, papers_of
+from reproduction.papers import PAPERS as ALL_PAPERS
 from reproduction.studies import digest_of, find_table
 
 
@@ -191,19 +194,6 @@ def aims_arguments(wildcards):
 
 # Private means
 MEANS_RESULTS = "results/means"
-MEANS_PAPERS = {
-    "Reimherr, Bharath and Soto": "reimherr_bharath_soto_claims",
-    "Soto et al.": "soto_claims",
-}
-MEANS_FIGURES = (
-    "laplace_means",
-    "sensitivities",
-    "kng_means",
-    "audit",
-    "mean_shapes",
-    "walks",
-    "medians",
-)
 # Jobs of a space: sizes are dealt out among them.
 MEANS_JOBS = 4
 
@@ -232,6 +222,24 @@ def means_tables(name, *part):
     return [f"{MEANS_RESULTS}/{space}/{name}.csv" for space in spaces_by_file("means", *part)]
 
 
+# Tables that a figure takes, each with the part of the settings that has its spaces.
+MEANS_FIGURES = {
+    "laplace_means": {"errors": [], "neighbours": []},
+    "sensitivities": {},
+    "kng_means": {"errors": []},
+    "audit": {"audit": []},
+    "mean_shapes": {"landmarks": ["shapes"]},
+    "walks": {"walks": ["walks"]},
+    "medians": {"medians": ["medians"]},
+}
+
+
+def means_figure_tables(wildcards):
+    """Tables of a figure, by what its function calls them."""
+    tables = MEANS_FIGURES[wildcards.figure]
+    return {name: means_tables(name, *part) for name, part in tables.items()}
+
+
 def means_wrapped():
     """Tables of spaces where exact draws are compared with wrapped ones."""
     spaces = settings_of("means")["spaces"]
@@ -257,8 +265,8 @@ def means_own_table():
         sys.exit(f"Error: {problem}")
 
 
-def means_claimed():
-    """Tables that claims may be about: from (study, table) to its file."""
+def means_claimed(paper):
+    """Tables that claims of a paper are about: from (study, table) to its file."""
     found = {
         (f"means_{space}", table): f"{MEANS_RESULTS}/{space}/{table}.csv"
         for space in spaces_by_file("means")
@@ -267,7 +275,7 @@ def means_claimed():
     for space in spaces_by_file("means", "shapes"):
         found[f"means_{space}", "errors"] = f"{MEANS_RESULTS}/{space}/draws.csv"
     found[f"means_{polar_space()}", "bounds"] = f"{MEANS_RESULTS}/figures/sensitivities.csv"
-    return found
+    return claimed_by(paper, found)
 
 
 # Private linear regression beside other tools
@@ -320,10 +328,6 @@ def digest_of_made(path):
 
 # Linear and quantile regression
 LINEAR_RESULTS = "results/linear"
-LINEAR_PAPERS = {
-    "Reimherr and Awan": "reimherr_awan_claims",
-    "Kulkarni and Soto, first version": "kulkarni_soto_first_version_claims",
-}
 # Jobs of a study: data sets are dealt out among them.
 LINEAR_JOBS = 4
 # Tables that a figure takes, by study and name; draws are of the cell that claims are judged at.
@@ -364,8 +368,8 @@ def linear_figure_tables(wildcards):
     return {name: f"{LINEAR_RESULTS}/{table}.csv" for name, table in tables.items()}
 
 
-def linear_claimed():
-    """Tables that claims may be about: from (study, table) to its file."""
+def linear_claimed(paper):
+    """Tables that claims of a paper are about: from (study, table) to its file."""
     studies = ("kng_linear", "kng_quantile", "kng_location", "geodesic_vs_notebook")
     found = {(study, "errors"): f"{LINEAR_RESULTS}/{study}/errors.csv" for study in studies}
     for study in ("kng_linear", "kng_quantile"):
@@ -373,6 +377,79 @@ def linear_claimed():
     found["kng_location", "losses"] = f"{LINEAR_RESULTS}/kng_location/losses.csv"
     for name in ("neighbours", "bounds"):
         found["geodesic_vs_notebook", name] = f"{LINEAR_RESULTS}/geodesic_vs_notebook/{name}.csv"
+    return claimed_by(paper, found)
+
+
+# Papers, and the report
+def claimed_by(paper, tables):
+    """Of tables by (study, table), those that claims of a paper name, and errors of their studies."""
+    path = CHECKOUT / "resources" / "published" / f"{paper}_claims.csv"
+    with open(path, encoding="utf-8", newline="") as text:
+        rows = list(csv.DictReader(text))
+    named = {
+        (study, table)
+        for row in rows
+        for study in (row["study"], row["against"].partition(" ")[0])
+        for table in (row["table"], "errors")
+    }
+    return {key: file for key, file in tables.items() if key in named}
+
+
+def paper_files(paper):
+    """Results of a paper with settings of its own, as targets."""
+    folder = f"results/{ALL_PAPERS[paper].stage}"
+    files = [f"{folder}/{paper}_claims.html"]
+    files += [f"{folder}/figures/{figure}.pdf" for figure in ALL_PAPERS[paper].figures]
+    if paper == "soto":
+        files += means_wrapped()
+        files += [f"{MEANS_RESULTS}/own/estimates.csv"] * bool(settings_of("means")["own"])
+    return files
+
+
+REPORT = f"{RESULTS}/report.html"
+OTHER_PAPERS = config["other_papers"]
+
+
+def report_files():
+    """The report, if there is anything to report."""
+    return [REPORT] if STUDIES or OTHER_PAPERS else []
+
+
+def report_figures():
+    """Figures of the report: what it says of each, by its path without suffix."""
+    # Figures of studies are those of the first paper that the configuration judges.
+    judged = [paper["name"] for paper in config["papers"] if not paper["own_questions"]]
+    found = {}
+    for order, study in enumerate(STUDIES.values()):
+        for figure, chosen in study.settings["figures"].items():
+            parts = re.fullmatch(r"figure_(\d+)(_\w+)?", figure)
+            number, more = parts.groups(default="") if parts else ("", figure)
+            title = more.strip("_").replace("_", " ")
+            found[figure_path(study.name, figure, "")] = {
+                "paper": judged[0] if judged else "",
+                "order": order,
+                "study": study.name,
+                "of_study": True,
+                "number": "" if more else number,
+                "title": ", ".join(filter(None, [number and f"Figure {number}", title])),
+                "kind": chosen["kind"],
+                "mechanism": study.shown_mechanism(figure),
+                "notes": figure_notes(study, figure),
+            }
+    for key in OTHER_PAPERS:
+        paper = ALL_PAPERS[key]
+        for figure, number in paper.figures.items():
+            found[f"results/{paper.stage}/figures/{figure}."] = {
+                "paper": paper.name,
+                "order": len(STUDIES),
+                "study": paper.stage,
+                "of_study": False,
+                "number": number,
+                "title": f"Figure {number}" if number else figure.replace("_", " "),
+                "kind": figure,
+                "mechanism": "",
+                "notes": [],
+            }
     return found
 
 
@@ -386,7 +463,70 @@ def claimed_of_tools(wildcards):
     }
 
 
-def joined_claims():
-    """Verdicts of all papers, those of the configuration first."""
-    others = (f"{folder}/claims.csv" for folder in (MEANS_RESULTS, LINEAR_RESULTS))
-    return [*(path for path in claims_files() if path.endswith(".csv")), *others]
+def report_folders():
+    """Folders of the results in the report."""
+    return list(
+        dict.fromkeys([RESULTS, *(f"results/{ALL_PAPERS[key].stage}" for key in OTHER_PAPERS)])
+    )
+
+
+def other_files(wildcards):
+    """Results of the papers with settings of their own that the configuration asks for."""
+    return [file for paper in OTHER_PAPERS for file in paper_files(paper)]
+
+
+def report_pictures(suffix):
+    """An input function: files of the figures of the report."""
+    return lambda wildcards: [f"{path}{suffix}" for path in report_figures()]
+
+
+def report_claims():
+    """Verdicts in the report, those of the configuration first."""
+    own = [path for path in claims_files() if path.endswith(".csv")]
+    return own + [f"results/{ALL_PAPERS[key].stage}/{key}_claims.csv" for key in OTHER_PAPERS]
+
+
+def report_tables(name):
+    """A table of every study that has it."""
+    return [
+        table_file(study.name, name) for study in STUDIES.values() if name in table_names(study)
+    ]
+
+
+# What other targets made, for the report: their pages, and figures where there are some.
+BESIDES = {
+    "Error of releases on simulated data": (
+        "snakemake utility --cores 8",
+        {"page": f"{UTILITY_RESULTS}/utility.md", "picture": f"{UTILITY_RESULTS}/utility.svg"},
+    ),
+    "Private mechanisms side by side": (
+        "snakemake comparison --cores 8",
+        {"page": f"{UTILITY_RESULTS}/comparison.md"},
+    ),
+    "How often confidence bands hold the truth": (
+        "snakemake coverage --cores 8",
+        {"page": f"{UTILITY_RESULTS}/coverage.md"},
+    ),
+    "Private lines beside other tools": (
+        "--with competitors snakemake linear_tools --cores 8",
+        {"page": f"{TOOLS_RESULTS}/tools.md", "picture": f"{TOOLS_RESULTS}/tools.svg"},
+    ),
+}
+AUDIT_SHOWN = {"table": f"{AUDIT_RESULTS}/audit.csv", "picture": f"{AUDIT_RESULTS}/audit.svg"}
+
+
+def made(files):
+    """Files by name with their digests, if all were made: no inputs, as the report does without."""
+    there = all(Path(path).is_file() for path in files.values())
+    digests = [
+        hashlib.sha256(Path(path).read_bytes()).hexdigest() for path in files.values() if there
+    ]
+    return {**files, "digests": digests}
+
+
+def besides(wildcards):
+    """Results of other targets, those that are there with their digests."""
+    return [
+        {"title": title, "command": command, **made(files)}
+        for title, (command, files) in BESIDES.items()
+    ]

@@ -82,12 +82,7 @@ rule linear_tools:
         text=f"{TOOLS_RESULTS}/tools.md",
         pdf=f"{TOOLS_RESULTS}/tools.pdf",
         svg=f"{TOOLS_RESULTS}/tools.svg",
-        png=report(
-            f"{TOOLS_RESULTS}/tools.png",
-            caption="../report/figure.rst",
-            category="private linear regression",
-            labels={"figure": "beside other tools"},
-        ),
+        png=f"{TOOLS_RESULTS}/tools.png",
     log:
         f"{TOOLS_RESULTS}/logs/tools.log",
     conda:

@@ -31,11 +31,7 @@ rule utility:
         text=f"{UTILITY_RESULTS}/utility.md",
         pdf=f"{UTILITY_RESULTS}/utility.pdf",
         svg=f"{UTILITY_RESULTS}/utility.svg",
-        png=report(
-            f"{UTILITY_RESULTS}/utility.png",
-            caption="../report/utility.rst",
-            category="utility",
-        ),
+        png=f"{UTILITY_RESULTS}/utility.png",
     log:
         f"{UTILITY_RESULTS}/logs/utility.log",
     conda:

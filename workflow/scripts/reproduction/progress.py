@@ -96,7 +96,8 @@ class Progress(DefaultFormatter):
             self.running[record.jobid] = (what, time.monotonic(), cost(record.rule_name))
             self.rules.add(record.rule_name)
             self.outputs.append(list(record.output))
-            self.inputs.update(record.input)
+            # A target that only names files reads none.
+            self.inputs.update(record.input if record.output else [])
         elif event is LogEvent.RUN_INFO:
             self.expected = sum(
                 number * cost(rule) for rule, number in record.stats.items() if rule != "total"
@@ -170,11 +171,11 @@ class Progress(DefaultFormatter):
         self.failed += [(what, Path(log)) for log in msg["log"]]
         return f"{what}: failed"
 
-    def success(self, results, studies, papers):
+    def success(self, results, studies, report):
         """Text after a successful run: its duration, and the place of the results.
 
-        Of targets other than the default one it names the files to open: outputs of jobs that no
-        other job read.
+        Of the default target that is the list ``report``; of others it names the files to open:
+        outputs of jobs that no other job read.
         """
         self.over.set()
         lines = [f"Done in {duration(time.monotonic() - self.began)}."]
@@ -184,7 +185,7 @@ class Progress(DefaultFormatter):
                 for files in self.outputs
                 if files and not self.inputs.intersection(files)
             ]
-            lines += [f"Open {file}" for file in made[:NAMED]]
+            lines += [f"Open {file}" for file in sorted(made, key=_order)[:NAMED]]
             lines += [f"and {len(made) - NAMED} more files"] if len(made) > NAMED else []
         else:
             lines.append(
@@ -192,7 +193,7 @@ class Progress(DefaultFormatter):
                 if studies
                 else f"Predicted errors: {results}/plan"
             )
-            lines += [f"Verdicts on the claims: {results}/claims.html"] if papers else []
+            lines += [f"Open {file}" for file in report]
         return "\n".join(lines)
 
     def failures(self):

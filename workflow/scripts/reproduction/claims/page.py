@@ -1,4 +1,4 @@
-"""The page of verdicts, paper by paper."""
+"""The page of verdicts, and verdicts as pages show them."""
 
 from pathlib import Path
 
@@ -40,7 +40,7 @@ def write(output, template, found, tables, made_by):
     """
     save_table(output.csv, found)
     page = render(
-        Path(template).read_text(encoding="utf-8"),
+        template,
         found,
         tables,
         table=Path(output.csv).name,
@@ -56,7 +56,7 @@ def render(template, found, tables, **names):
     Parameters
     ----------
     template : str
-        A Jinja template.
+        Path of a Jinja template.
     found : DataFrame
         Verdicts of `judge`.
     tables : dict of DataFrame
@@ -70,18 +70,23 @@ def render(template, found, tables, **names):
     """
     return render_page(
         template,
-        papers=[
-            {"name": name, "sections": _sections(rows), "counts": _counts(rows)}
-            for name, rows in found.groupby("paper", sort=False)
-        ],
+        papers=by_paper(found),
         mechanisms=set(found["mechanism"]),
         studies=[
-            {"study": study, **_described(table)}
+            {"study": study, **described(table)}
             for (study, kind), table in tables.items()
             if kind == "errors"
         ],
         **names,
     )
+
+
+def by_paper(found):
+    """Papers as pages show them: name, claims by section, and number of sentences by verdict."""
+    return [
+        {"name": name, "sections": _sections(rows), "counts": _counts(rows)}
+        for name, rows in found.groupby("paper", sort=False)
+    ]
 
 
 def _sections(rows):
@@ -107,7 +112,8 @@ def _counts(rows):
     return [(verdict, int(counts.get(verdict, 0))) for verdict in (*VERDICTS, "")]
 
 
-def _described(table):
+def described(table):
+    """What a table says of a study: each value of the columns `DESCRIBED`, once."""
     return {
         name: ", ".join(dict.fromkeys(str(value) for value in table[name].dropna()))
         for name in DESCRIBED

@@ -84,7 +84,7 @@ class NotebookSettings(Section):
 
 
 class LinearFileSettings(Section):
-    """Settings of `./run snakemake papers_000_002`."""
+    """Settings of the targets `reimherr_awan` and `kulkarni_soto_first_version`."""
 
     seed: Seed = Field(description="Every random stream is keyed by this number.")
     budget: Positive = Field(description="Budget of a draw, epsilon, in Euclidean space.")

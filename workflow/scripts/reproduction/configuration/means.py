@@ -186,7 +186,7 @@ class MediansSettings(Section):
 
 
 class MeansSettings(Section):
-    """Settings of `./run snakemake papers_003_004`."""
+    """Settings of the targets `reimherr_bharath_soto` and `soto`."""
 
     seed: Seed = Field(description="Every random stream is keyed by this number.")
     budget: Positive = Field(description="Budget of a draw, epsilon.")

@@ -20,9 +20,9 @@ TITLES = {
     "audit": "`config/audit.yaml`: `./run snakemake audit`",
     "benchmark": "`config/benchmark.yaml`: `./run snakemake benchmark`",
     "utility": "`config/utility.yaml`: targets `utility`, `comparison`, `coverage` and `aims`",
-    "means": "`config/means.yaml`: `./run snakemake papers_003_004`",
+    "means": "`config/means.yaml`: targets `reimherr_bharath_soto` and `soto`",
     "tools": "`config/tools.yaml`: targets `linear_tools` and `linear_opacus`",
-    "linear": "`config/linear.yaml`: `./run snakemake papers_000_002`",
+    "linear": "`config/linear.yaml`: targets `reimherr_awan` and `kulkarni_soto_first_version`",
     "release": "a release, such as `config/release.example.yaml`: `geodp release FILE`",
 }
 

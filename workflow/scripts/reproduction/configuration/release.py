@@ -27,5 +27,6 @@ def without_studies(path):
         "seed": 0,
         "cells_per_job": 1,
         "papers": [],
+        "other_papers": [],
         "studies": {},
     }

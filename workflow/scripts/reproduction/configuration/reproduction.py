@@ -1,6 +1,6 @@
 """A whole configuration of studies."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
@@ -12,10 +12,12 @@ from reproduction.configuration.section import (
     Section,
     Seed,
     Text,
+    Truth,
     absent,
     refused,
 )
 from reproduction.configuration.study import StudySettings
+from reproduction.papers import OTHERS
 
 
 class PaperSettings(Section):
@@ -25,6 +27,10 @@ class PaperSettings(Section):
         description="What tables and pages call the paper."
     )
     claims: Text = Field(description="CSV file of its claims, a row each.")
+    own_questions: Truth = Field(
+        default=False,
+        description="They are no sentences of a paper, and the report does not count them as such.",
+    )
 
 
 class ReproductionSettings(Section):
@@ -40,6 +46,11 @@ class ReproductionSettings(Section):
     )
     papers: list[PaperSettings] = Field(
         default=[], description="Papers whose claims get verdicts; none for no verdicts."
+    )
+    other_papers: list[Literal[tuple(OTHERS)]] = Field(
+        default=[],
+        description="Papers with settings of their own, in `config/means.yaml` and "
+        "`config/linear.yaml`, that the default target and the report include.",
     )
     plan: PlanSettings | None = absent(
         description="Predicted errors of a certified release: `./run snakemake plan`."

@@ -1,7 +1,6 @@
 """The audit's tables in one place, its figure, and a page to read."""
 
 from io import StringIO
-from pathlib import Path
 
 import pandas as pd
 
@@ -42,7 +41,7 @@ def summarise(settings, losses, neighbours, sensitivity, black_box, template, ma
         ((table["n"] == numbers[0]) | (table["n"] == 2)) & (table["stated"] == middle)
     ].sort_values("n", ascending=False, kind="stable")
     page = render_page(
-        Path(template).read_text(encoding="utf-8"),
+        template,
         picture=_svg(figure),
         losses=shown.to_dict("records"),
         number=numbers[0],

@@ -38,11 +38,10 @@ def _bands(by_size):
     return f"Means over {number:,} data sets of each size, with two standard errors."
 
 
-def summarise(name, settings, **inputs):
+def summarise(name, settings, made_by, **inputs):
     """The figure of a name, and its numbers, by their output."""
-    draw, needed = FIGURES[name]
-    tables = [_read(inputs[key]) for key in needed]
-    figure, numbers = draw(settings, *tables)
+    tables = {key: _read(paths) for key, paths in inputs.items()}
+    figure, numbers = FIGURES[name](settings, **tables)
     return {"csv": numbers, "figure": figure}
 
 
@@ -385,13 +384,13 @@ MORE_CURVES = (
     ("#9c6a1c", "2", (0, (1, 1))),
 )
 
-# By name: the function, and the tables that it takes.
+# By name: the function, whose arguments are settings and tables.
 FIGURES = {
-    "laplace_means": (draw_laplace_means, ("errors", "neighbours")),
-    "sensitivities": (draw_sensitivities, ()),
-    "kng_means": (draw_kng_means, ("errors",)),
-    "audit": (draw_audit, ("audit",)),
-    "mean_shapes": (draw_mean_shapes, ("landmarks",)),
-    "walks": (draw_walks, ("walks",)),
-    "medians": (draw_medians, ("medians",)),
+    "laplace_means": draw_laplace_means,
+    "sensitivities": draw_sensitivities,
+    "kng_means": draw_kng_means,
+    "audit": draw_audit,
+    "mean_shapes": draw_mean_shapes,
+    "walks": draw_walks,
+    "medians": draw_medians,
 }

@@ -1,0 +1,53 @@
+# The report, and a target for each paper.
+# In: figures, tables and verdicts. Out: results/<name>/report.html.
+rule report:
+    input:
+        svg=report_pictures("svg"),
+        png=report_pictures("png"),
+        claims=report_claims(),
+        errors=report_tables("errors"),
+        diagnostics=report_tables("diagnostics"),
+        losses=report_tables("losses"),
+        template=shipped("workflow/report/report.html.j2"),
+        parts=shipped("workflow/report/parts.html.j2"),
+        captions=shipped("workflow/report/captions.html.j2"),
+    output:
+        REPORT,
+    log:
+        f"{RESULTS}/logs/report.log",
+    localrule: True
+    conda:
+        "../../envs/environment.yaml"
+    params:
+        study="report",
+        name=config["name"],
+        own_questions=[paper["name"] for paper in config["papers"] if paper["own_questions"]],
+        figures=lambda wildcards: list(report_figures().values()),
+        folders=lambda wildcards: report_folders(),
+        audit=lambda wildcards: made(AUDIT_SHOWN),
+        besides=besides,
+        seed=config["seed"],
+        code=code_of("report.py"),
+        lock=LOCK,
+    message:
+        "report: write one page of all"
+    script:
+        "../scripts/report.py"
+
+
+rule kulkarni_soto:
+    input:
+        study_files(),
+    message:
+        "the studies of the configuration: all results are there"
+
+
+for paper in OTHERS:
+
+    rule:
+        name:
+            paper
+        input:
+            lambda wildcards, paper=paper: paper_files(paper),
+        message:
+            f"{ALL_PAPERS[paper].name}: all results are there"

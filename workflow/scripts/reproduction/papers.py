@@ -1,0 +1,77 @@
+"""Papers that this project reruns, each a target named like its file of claims."""
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper.
+
+    Attributes
+    ----------
+    name : str
+        What tables and pages call it.
+    authors, title, where : str
+        As it is cited.
+    stage : str
+        Folder of its results and name of its settings under config; empty for the studies of a
+        configuration.
+    figures : dict of str
+        Figures of that stage, each with its number in the paper, empty for one of our own.
+    """
+
+    name: str
+    authors: str
+    title: str
+    where: str = ""
+    stage: str = ""
+    figures: dict[str, str] = field(default_factory=dict)
+
+
+PAPERS = {
+    "kulkarni_soto": Paper(
+        "Kulkarni and Soto",
+        "A. Kulkarni and C. Soto",
+        "Differentially Private Geodesic Regression",
+    ),
+    "kulkarni_soto_first_version": Paper(
+        "Kulkarni and Soto, first version",
+        "A. Kulkarni and C. Soto",
+        "Differentially Private Geodesic and Linear Regression",
+        "the first version of the paper on geodesic regression",
+        "linear",
+        {"notebook": "2, 3 and 5", "notebook_sizes": "6"},
+    ),
+    "reimherr_awan": Paper(
+        "Reimherr and Awan",
+        "M. Reimherr and J. Awan",
+        "KNG: The K-Norm Gradient Mechanism",
+        "NeurIPS 2019",
+        "linear",
+        {"kng_linear": "1", "kng_quantile": "2", "kng_location": ""},
+    ),
+    "reimherr_bharath_soto": Paper(
+        "Reimherr, Bharath and Soto",
+        "M. Reimherr, K. Bharath and C. Soto",
+        "Differential Privacy over Riemannian Manifolds",
+        "NeurIPS 2021",
+        "means",
+        {"laplace_means": "1", "sensitivities": "2"},
+    ),
+    "soto": Paper(
+        "Soto et al.",
+        "C. Soto, K. Bharath, M. Reimherr and A. Slavković",
+        "Shape and Structure Preserving Differential Privacy",
+        "NeurIPS 2022",
+        "means",
+        {"kng_means": "", "mean_shapes": "", "audit": "", "walks": "", "medians": ""},
+    ),
+}
+
+# Those with settings of their own.
+OTHERS = [key for key, paper in PAPERS.items() if paper.stage]
+
+
+def papers_of(stage):
+    """Papers of a stage, by target."""
+    return {key: paper for key, paper in PAPERS.items() if paper.stage == stage}

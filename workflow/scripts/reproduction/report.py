@@ -1,0 +1,201 @@
+"""The report: what holds of the papers, figures beside it, and what it rests on, on one page."""
+
+import base64
+import json
+import os
+import platform
+import re
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+import pandas as pd
+
+from reproduction.claims.page import by_paper, described, read_verdicts
+from reproduction.claims.verdicts import FAILS, HOLDS, IN_PART, UNDECIDED, sentence_of
+from reproduction.pages import render_page
+from reproduction.papers import PAPERS
+from reproduction.progress import duration
+
+# Verdicts in the order in which a reader asks for them.
+ASKED = (FAILS, UNDECIDED, IN_PART, HOLDS)
+
+# Rules that are made in a loop, by the beginnings of their names.
+LOOPED = ("figure", "sample", "table")
+
+PACKAGES = ("snakemake", "numpy", "scipy", "pandas", "matplotlib")
+
+# Where Snakemake keeps its records of jobs.
+RECORDS = Path(".snakemake/metadata")
+
+
+def report(files, params, made_by):
+    """Text of the report.
+
+    Parameters
+    ----------
+    files : object
+        Paths: ``template``; ``claims``, ``errors``, ``diagnostics`` and ``losses``, lists of
+        tables; ``svg`` and ``png``, in the order of ``params.figures``.
+    params : object
+        ``name`` of the configuration; ``papers``, those that it judges, by name, and whether they
+        are ``own_questions``; ``figures``, a dictionary each; ``besides``, what other targets made;
+        ``folders`` of results.
+    made_by : dict
+        Provenance.
+    """
+    found = pd.concat([read_verdicts(path) for path in files.claims], ignore_index=True)
+    figures = [
+        {**figure, "picture": smaller(*pictures), "csv": str(Path(pictures[0]).with_suffix(".csv"))}
+        for figure, *pictures in zip(params.figures, files.svg, files.png, strict=True)
+    ]
+    cited = {paper.name: paper for paper in PAPERS.values()}
+    papers = [
+        {
+            **paper,
+            "cited": cited.get(paper["name"]),
+            "figures": [each for each in figures if each["paper"] == paper["name"]],
+        }
+        for paper in by_paper(found)
+    ]
+    judged = [paper["name"] for paper in papers]
+    own = found["paper"].isin(params.own_questions)
+    return render_page(
+        files.template,
+        name=params.name,
+        papers=[paper for paper in papers if paper["name"] not in params.own_questions],
+        questions=[paper for paper in papers if paper["name"] in params.own_questions],
+        sentences=_sentences(found[~own]),
+        warned="kng_as_published" in set(found["mechanism"]),
+        unjudged=[each for each in figures if each["paper"] not in judged],
+        about=_about(found, figures),
+        studies=[_study(path) for path in files.errors],
+        diagnostics=[row for path in files.diagnostics for row in _diagnosed(path)],
+        losses=[row for path in files.losses for row in pd.read_csv(path).to_dict("records")],
+        audit=_audit(params.audit),
+        besides=[_beside(each) for each in params.besides],
+        times=_times(params.folders),
+        seeds=found.groupby("paper", sort=False)["seed"].first().astype(int).to_dict(),
+        versions={name: version(name) for name in PACKAGES},
+        machine=f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
+        made_by=made_by,
+    )
+
+
+def smaller(*paths):
+    """The smallest of several files of a picture, as a URL that holds it."""
+    path = min(paths, key=lambda path: Path(path).stat().st_size)
+    kind = {".svg": "svg+xml", ".png": "png"}[Path(path).suffix]
+    return f"data:image/{kind};base64,{base64.b64encode(Path(path).read_bytes()).decode()}"
+
+
+def _sentences(found):
+    """Sentences of all papers by verdict."""
+    first = found.assign(sentence=found["claim"].map(sentence_of))
+    first = first[~first[["paper", "sentence"]].duplicated()]
+    return {
+        verdict: first[first["sentence_verdict"] == verdict].to_dict("records")
+        for verdict in (*ASKED, "")
+    }
+
+
+def _about(found, figures):
+    """Rows of claims about each figure, by its picture's place."""
+    about = {}
+    for figure in figures:
+        rows = found[found["paper"].eq(figure["paper"]) & found["reading"].eq("")]
+        if figure["of_study"]:
+            rows = rows[rows["study"] == figure["study"]]
+        numbers = re.findall(r"\d+", figure["number"])
+        about[figure["csv"]] = rows[rows["figure"].isin(numbers)].to_dict("records")
+    return about
+
+
+def _study(path):
+    table = pd.read_csv(path)
+    return {"study": table["study"].iloc[0], **described(table)}
+
+
+def _diagnosed(path):
+    """A row for each sampler and parameter of a study: the worst over its cells."""
+    table = pd.read_csv(path)
+    keys = ["study", "sampler", "parameter"]
+    for (study, sampler, parameter), rows in table.groupby(keys, sort=False):
+        yield {
+            "study": study,
+            "sampler": sampler,
+            "parameter": parameter,
+            "cells": len(rows),
+            "drawn_by": ", ".join(dict.fromkeys(rows["drawn_by"])),
+            "least": rows["ess_bulk"].min(),
+            "rhat": rows["rhat"].max(),
+            "distance": rows["estimated_total_variation"].max(),
+            "flagged": int((~rows["passed"]).sum()),
+        }
+
+
+def _audit(made):
+    """The audit's figure and its largest loss of each mechanism; None if it was not made."""
+    if not made["digests"]:
+        return None
+    table = pd.read_csv(made["table"])
+    worst = (table["realised"] / table["stated"]).sort_values().index
+    rows = table.loc[worst].groupby(["mechanism", "quantity"], sort=False).tail(1).sort_index()
+    return {"picture": smaller(made["picture"]), "rows": rows.to_dict("records")}
+
+
+def _beside(made):
+    """What another target made: its picture, and its page up to the first table."""
+    parts = []
+    if made["digests"]:
+        for part in re.split(r"\n{2,}", Path(made["page"]).read_text(encoding="utf-8").strip()):
+            lines = part.splitlines()
+            if lines[0].startswith("|"):
+                parts.append([[cell.strip() for cell in line[1:-1].split("|")] for line in lines])
+                break
+            if not lines[0].startswith("#"):
+                parts.append(re.sub(r"\*\*|`", "", " ".join(lines)))
+    there = made["digests"] and made.get("picture")
+    return {**made, "parts": parts, "picture": smaller(made["picture"]) if there else ""}
+
+
+def _times(folders):
+    """Times of the jobs that made the files of some folders, from Snakemake's records.
+
+    Returns
+    -------
+    dict or None
+        ``rules``, a row each, the longest in all first; ``begin`` and ``end``; ``total``.  None if
+        there are no records.
+    """
+    jobs = {}
+    for path in RECORDS.rglob("*"):
+        if not path.is_file():
+            continue
+        record = json.loads(path.read_text(encoding="utf-8"))
+        [log] = record["log"] or [""]
+        if log.startswith(tuple(f"{folder}/" for folder in folders)):
+            # A job with several files has a record of each.
+            begin, end = record["starttime"], record["endtime"]
+            rule, first, last = jobs.get(log, (record["rule"], begin, end))
+            jobs[log] = rule, min(first, begin), max(last, end)
+    if not jobs:
+        return None
+    table = pd.DataFrame(jobs.values(), columns=["rule", "begin", "end"])
+    table["took"] = table["end"] - table["begin"]
+    first = table["rule"].str.partition("_")[0]
+    table["rule"] = table["rule"].where(~first.isin(LOOPED), first)
+    rules = table.groupby("rule")["took"].agg(["size", "median", "max", "sum"])
+    return {
+        "rules": [
+            {"rule": rule, "jobs": int(row["size"]), **{k: duration(row[k]) for k in row.index[1:]}}
+            for rule, row in rules.sort_values("sum", ascending=False).iterrows()
+        ],
+        "begin": _moment(table["begin"].min()),
+        "end": _moment(table["end"].max()),
+        "total": duration(table["took"].sum()),
+    }
+
+
+def _moment(seconds):
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M UTC")
