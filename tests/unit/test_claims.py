@@ -36,7 +36,7 @@ with open(BESIDE, encoding="utf-8") as file:
 ALONE = CLAIMS.assign(part="", reading="", statement="It is so.")
 ALONE["claim"] = ALONE["claim"].str.replace(".", "-")
 
-TEMPLATE = (SOURCE.parents[2] / "workflow" / "report" / "claims.html.j2").read_text("utf-8")
+TEMPLATE = SOURCE.parents[2] / "workflow" / "report" / "claims.html.j2"
 
 DATA_SETS, PAIRS = 21, 20
 
@@ -963,17 +963,16 @@ def test_papers_of_one_name_are_refused():
 
 
 def test_verdicts_are_read_as_they_were_written(tmp_path):
-    """For the page of several targets: numbers come back as such, and what is empty stays empty."""
+    """For the report: numbers come back as such, and what is empty stays empty."""
     tables = planted(one("sphere_budget").iloc[0], "holds")
     found = judge([Paper("First", "first.csv", CLAIMS)], tables, stream)
     found["seed"], found["lock"] = 1, "abc"
     output = SimpleNamespace(csv=tmp_path / "claims.csv", page=tmp_path / "claims.html")
     origin = {"rule": "a rule", "seed": 1, "lock": "abc", "versions": {}}
-    template = SOURCE.parents[2] / "workflow" / "report" / "claims.html.j2"
-    write(output, template, found, {}, origin)
+    write(output, TEMPLATE, found, {}, origin)
     read = read_verdicts(output.csv)
     again = SimpleNamespace(csv=tmp_path / "again.csv", page=tmp_path / "claims_again.html")
-    write(again, template, read, {}, origin)
+    write(again, TEMPLATE, read, {}, origin)
     assert again.csv.read_text().count("\n") == output.csv.read_text().count("\n") > 20
     pages = [
         page.read_text().replace("again.csv", "claims.csv") for page in (output.page, again.page)

@@ -3,7 +3,6 @@
 The results of the checkout itself are never touched.
 """
 
-import base64
 import json
 import os
 import re
@@ -215,20 +214,6 @@ class Checkout:
             str(path.relative_to(folder)): path
             for path in sorted(folder.rglob(pattern))
             if path.is_file()
-        }
-
-    def reported(self):
-        """Captions and contents of what a report shows, by path as in `files`."""
-        self.run("--report", "report.html")
-        report = (self.root / "report.html").read_text()
-        [line] = re.findall(r"(?m)^ *var results = (\{\".*)$", report)
-        shown, _ = json.JSONDecoder().raw_decode(line)
-        return {
-            name.split("/", 2)[2]: (
-                entry["caption"],
-                base64.b64decode(entry["data_uri"].partition("base64,")[2]),
-            )
-            for name, entry in shown.items()
         }
 
     def temporaries(self):

@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from reproduction import places
+from reproduction.papers import PAPERS
 
 RATS = "resources/vilmann_rats.csv"
 TABLE = "results/tiny/rats/tables/data.csv"
@@ -106,12 +107,22 @@ def test_all_targets_from_another_folder(checkout, folder):
     snakefile = checkout.root / "Snakefile"
     result = call(checkout, folder, "-s", snakefile, "--configfile", "mine.yaml")
     assert result.returncode == 0, result.stdout
-    assert "Verdicts on the claims: results/tiny/claims.html" in result.stdout
+    assert "Open results/tiny/report.html" in result.stdout
     files = made_in(folder)
     assert {TABLE, "results/tiny/claims.html", "results/tiny/rats/figures/shapes.svg"} <= files
     assert made_in(checkout.root) == before
     # Configurations, data and templates come with the project.
-    others = ("all", "plan", "audit", "utility", "comparison", "coverage", "aims", "papers")
+    others = (
+        "all",
+        "plan",
+        "audit",
+        "utility",
+        "comparison",
+        "coverage",
+        "aims",
+        *PAPERS,
+        "report",
+    )
     dry = call(checkout, folder, "-s", snakefile, "--dry-run", "--quiet", "--", *others)
     assert dry.returncode == 0, dry.stdout
 

@@ -4,6 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from reproduction.papers import PAPERS
+
 pytestmark = pytest.mark.slow
 
 
@@ -36,20 +38,23 @@ def checkout(apart):
 
 @pytest.fixture(scope="module")
 def folder(checkout):
-    checkout.run("papers_000_002")
+    checkout.run("reimherr_awan", "kulkarni_soto_first_version")
     return checkout.root / "results" / "linear"
 
 
 def test_every_claim_gets_a_verdict(folder):
-    claims = pd.read_csv(folder / "claims.csv")
-    assert set(claims["paper"]) == {"Reimherr and Awan", "Kulkarni and Soto, first version"}
-    elsewhere = claims["study"] == "tools"
-    assert claims.loc[~elsewhere, "verdict"].notna().all()
-    assert claims.loc[elsewhere, "verdict"].isna().all()
-    assert elsewhere.any()
-    # Their table is made in another environment.
-    made_by = "not evaluated: ./run --with competitors snakemake linear_tools makes"
-    assert claims.loc[elsewhere, "why"].str.startswith(made_by).all()
+    for paper, sentences in (("reimherr_awan", 16), ("kulkarni_soto_first_version", 17)):
+        claims = pd.read_csv(folder / f"{paper}_claims.csv")
+        assert set(claims["paper"]) == {PAPERS[paper].name}
+        assert claims["claim"].str.partition(".")[0].nunique() == sentences
+        elsewhere = claims["study"] == "tools"
+        assert claims.loc[~elsewhere, "verdict"].notna().all()
+        assert claims.loc[elsewhere, "verdict"].isna().all()
+        assert elsewhere.any() == (paper == "kulkarni_soto_first_version")
+        # Their table is made in another environment.
+        made_by = "not evaluated: ./run --with competitors snakemake linear_tools makes"
+        assert claims.loc[elsewhere, "why"].str.startswith(made_by).all()
+
 
 
 def test_draws_beside_other_tools_are_judged_where_they_are(checkout, folder):
@@ -60,12 +65,12 @@ def test_draws_beside_other_tools_are_judged_where_they_are(checkout, folder):
     errors = {"least_squares": 0.8731, "geodesic_as_published": 0.9, "diffprivlib": 9.0}
     draws["mean_squared_error"] = draws["method"].map(errors) + draws["draw"]
     draws = draws.assign(n=100, group="wine", cell="one", excess=0.1, times_published=10.0)
-    verdicts = {}
+    verdicts, paper = {}, "kulkarni_soto_first_version"
     for data in ("red wine", "diabetes"):
         (checkout.root / "results" / "tools").mkdir(exist_ok=True)
         draws.assign(data=data).to_csv(checkout.root / "results/tools/draws.csv", index=False)
-        checkout.run("results/linear/claims.csv")
-        claims = pd.read_csv(folder / "claims.csv").set_index("claim")
+        checkout.run(f"results/linear/{paper}_claims.csv")
+        claims = pd.read_csv(folder / f"{paper}_claims.csv").set_index("claim")
         verdicts[data] = claims[claims["study"] == "tools"]["verdict"].fillna("")
     (checkout.root / "results/tools/draws.csv").unlink()
     assert verdicts["red wine"]["wine_least_squares"] == "holds"

@@ -7,6 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from reproduction.papers import PAPERS
+
 pytestmark = pytest.mark.slow
 
 
@@ -38,17 +40,20 @@ def tiny(settings):
 @pytest.fixture(scope="module")
 def folder(apart):
     checkout = apart("means", tiny)
-    checkout.run("papers_003_004")
+    printed = checkout.run("reimherr_bharath_soto", "soto")
+    assert "Open results/means/soto_claims.html" in printed
     return checkout.root / "results" / "means"
 
 
 def test_every_claim_gets_a_verdict(folder):
-    claims = pd.read_csv(folder / "claims.csv")
-    assert set(claims["paper"]) == {"Reimherr, Bharath and Soto", "Soto et al."}
-    assert claims["verdict"].notna().all()
-    page = (folder / "claims.html").read_text()
-    assert "Reimherr" in page
-    assert "not evaluated:" not in page
+    for paper, sentences in (("reimherr_bharath_soto", 10), ("soto", 3)):
+        claims = pd.read_csv(folder / f"{paper}_claims.csv")
+        assert set(claims["paper"]) == {PAPERS[paper].name}
+        assert claims["claim"].str.partition(".")[0].nunique() == sentences
+        assert claims["verdict"].notna().all()
+        page = (folder / f"{paper}_claims.html").read_text()
+        assert PAPERS[paper].name in page
+        assert "not evaluated:" not in page
 
 
 def test_tables_have_a_row_a_mechanism_size_and_data_set(folder):

@@ -42,12 +42,8 @@ def test_readme_has_commands_of_programs_that_are_there():
 
 
 @pytest.mark.parametrize("arguments", named("snakemake"), ids=" ".join)
-def test_snakemake_takes_what_the_readme_shows(request, checkout, arguments):
+def test_snakemake_takes_what_the_readme_shows(checkout, arguments):
     extra = () if RUNS_NOTHING & set(arguments) else ("--dry-run",)
-    if "--report" in arguments:
-        # A report is of finished results; here those of another configuration.
-        checkout = request.getfixturevalue("finished_copy")
-        extra = ("--configfile", checkout.configuration.name)
     for option, path in pairwise(arguments):
         # A file of the reader's own.
         if option == "--configfile" and not (checkout.root / path).exists():

@@ -12,7 +12,7 @@ from reproduction.dependencies import code, needed
 RULES_FILES = Path(__file__).parents[2] / "workflow" / "rules"
 
 # Scripts of stages with settings of their own.
-APART = ("join_claims", "measure", "plan", "release", "summarise")
+APART = ("measure", "plan", "release", "summarise")
 
 
 @dataclass(frozen=True)
@@ -138,6 +138,17 @@ RULES |= {
 }
 
 FIGURES = {place for place in RULES if place[1].startswith("figure_")}
+
+RULES["report", "report"] = Rule(
+    "report.py",
+    1,
+    others=(
+        ("claims", "evaluate_claims"),
+        ("sphere", "privacy_losses"),
+        *((study, "evaluate") for study in SOURCES),
+        *sorted(FIGURES),
+    ),
+)
 
 
 def jobs(places):
@@ -353,11 +364,17 @@ def test_changed_table_reruns_its_study_alone(finished_copy):
 
 
 @pytest.mark.parametrize(
-    "file", ["resources/published/kulkarni_soto_claims.csv", "workflow/report/claims.html.j2"]
+    ("file", "rules"),
+    [
+        ("resources/published/kulkarni_soto_claims.csv", ["evaluate_claims", "report"]),
+        ("workflow/report/claims.html.j2", ["evaluate_claims", "report"]),
+        ("workflow/report/report.html.j2", ["report"]),
+        ("workflow/report/captions.html.j2", ["report"]),
+    ],
 )
-def test_changed_claims_or_page_reruns_the_verdicts_alone(finished_copy, file):
+def test_changed_claims_or_page_reruns_the_verdicts_alone(finished_copy, file, rules):
     edit(finished_copy.root / file)
-    assert finished_copy.planned() == {"evaluate_claims": 1}
+    assert finished_copy.planned() == dict.fromkeys(rules, 1)
 
 
 def test_run_without_claims_gives_no_verdicts(finished_copy, small):

@@ -321,13 +321,15 @@ def tools_draws(wildcards):
 
 
 def digest_of_made(path):
-    """A file with its digest, if it was made: no input, as its rule needs another environment."""
+    """A file with its digest, if it was made: no input, as a target of its own makes it."""
     made = Path(path)
     return {path: hashlib.sha256(made.read_bytes()).hexdigest()} if made.is_file() else {}
 
 
 # Linear and quantile regression
 LINEAR_RESULTS = "results/linear"
+# The paper that compares lines with those of other tools.
+COMPARES_TOOLS = "kulkarni_soto_first_version"
 # Jobs of a study: data sets are dealt out among them.
 LINEAR_JOBS = 4
 # Tables that a figure takes, by study and name; draws are of the cell that claims are judged at.
@@ -454,7 +456,9 @@ def report_figures():
 
 
 def claimed_of_tools(wildcards):
-    """The table of lines beside other tools that claims are about, or what makes it."""
+    """The table of lines beside other tools that a paper's claims are about, or what makes it."""
+    if wildcards.paper != COMPARES_TOOLS:
+        return {}
     path = f"{TOOLS_RESULTS}/draws.csv"
     return {
         "named": ("tools", "draws"),
@@ -516,12 +520,9 @@ AUDIT_SHOWN = {"table": f"{AUDIT_RESULTS}/audit.csv", "picture": f"{AUDIT_RESULT
 
 
 def made(files):
-    """Files by name with their digests, if all were made: no inputs, as the report does without."""
-    there = all(Path(path).is_file() for path in files.values())
-    digests = [
-        hashlib.sha256(Path(path).read_bytes()).hexdigest() for path in files.values() if there
-    ]
-    return {**files, "digests": digests}
+    """Files by name, with their digests if all were made."""
+    digests = [digest for path in files.values() for digest in digest_of_made(path).values()]
+    return {**files, "digests": digests if len(digests) == len(files) else []}
 
 
 def besides(wildcards):

@@ -12,13 +12,10 @@ from pathlib import Path
 import pandas as pd
 
 from reproduction.claims.page import by_paper, described, read_verdicts
-from reproduction.claims.verdicts import FAILS, HOLDS, IN_PART, UNDECIDED, sentence_of
+from reproduction.claims.verdicts import RESULT_COLUMNS, VERDICTS, sentence_of
 from reproduction.pages import render_page
 from reproduction.papers import PAPERS
 from reproduction.progress import duration
-
-# Verdicts in the order in which a reader asks for them.
-ASKED = (FAILS, UNDECIDED, IN_PART, HOLDS)
 
 # Rules that are made in a loop, by the beginnings of their names.
 LOOPED = ("figure", "sample", "table")
@@ -44,7 +41,8 @@ def report(files, params, made_by):
     made_by : dict
         Provenance.
     """
-    found = pd.concat([read_verdicts(path) for path in files.claims], ignore_index=True)
+    judged = [pd.DataFrame(columns=RESULT_COLUMNS), *map(read_verdicts, files.claims)]
+    found = pd.concat(judged[1:] or judged, ignore_index=True)
     figures = [
         {**figure, "picture": smaller(*pictures), "csv": str(Path(pictures[0]).with_suffix(".csv"))}
         for figure, *pictures in zip(params.figures, files.svg, files.png, strict=True)
@@ -58,7 +56,7 @@ def report(files, params, made_by):
         }
         for paper in by_paper(found)
     ]
-    judged = [paper["name"] for paper in papers]
+    named = [paper["name"] for paper in papers]
     own = found["paper"].isin(params.own_questions)
     return render_page(
         files.template,
@@ -67,7 +65,7 @@ def report(files, params, made_by):
         questions=[paper for paper in papers if paper["name"] in params.own_questions],
         sentences=_sentences(found[~own]),
         warned="kng_as_published" in set(found["mechanism"]),
-        unjudged=[each for each in figures if each["paper"] not in judged],
+        unjudged=[each for each in figures if each["paper"] not in named],
         about=_about(found, figures),
         studies=[_study(path) for path in files.errors],
         diagnostics=[row for path in files.diagnostics for row in _diagnosed(path)],
@@ -95,7 +93,7 @@ def _sentences(found):
     first = first[~first[["paper", "sentence"]].duplicated()]
     return {
         verdict: first[first["sentence_verdict"] == verdict].to_dict("records")
-        for verdict in (*ASKED, "")
+        for verdict in (*VERDICTS, "")
     }
 
 

@@ -1,0 +1,208 @@
+"""The report: what it holds, and how it looks in a browser."""
+
+import html
+import re
+import shutil
+from itertools import pairwise
+
+import chromium
+import pandas as pd
+import pytest
+import yaml
+from chromium import Chromium
+
+from reproduction.papers import PAPERS
+
+# Of every kind of figure, some words of its caption.
+CAPTIONS = {
+    "error": "Natural logarithm of the mean squared error",
+    "curves": "one geodesic drawn by the mechanism for each total budget",
+    "ratios": "Published sensitivity over the realised difference",
+    "samplers": "Effective sample size for each recorded state",
+    "shapes": "Shapes predicted at chosen values of the covariate",
+    "ellipses": "Predicted 2 x 2 positive definite matrices",
+    "transport": "Parallel transport on the sphere",
+    "convergence": "Distance of the footpoint from the estimate",
+}
+
+WARNING = "The stated budgets do not hold."
+
+
+def text_of(run):
+    """The report without line ends, as tests look for phrases in it."""
+    return " ".join(html.unescape(run.files()["report.html"].read_text(encoding="utf-8")).split())
+
+
+def captions(text):
+    """Captions by the file with the numbers of their figures."""
+    found = re.findall(r"<figcaption>(.*?)Numbers: <code>(.*?)</code>", text)
+    return {file: caption for caption, file in found}
+
+
+def test_every_figure_has_its_caption(finished, small):
+    shown = captions(text_of(finished))
+    kinds = {
+        f"results/small/{study}/figures/{figure}.csv": chosen["kind"]
+        for study, settings in small["studies"].items()
+        for figure, chosen in settings.get("figures", {}).items()
+    }
+    assert set(kinds.values()) == set(CAPTIONS)
+    assert set(shown) == set(kinds)
+    for file, kind in kinds.items():
+        assert CAPTIONS[kind] in shown[file]
+        assert ("simulated stand-in" in shown[file].lower()) == ("corpus_callosum" in file)
+        # Of every kind that shows what a mechanism released.
+        assert (WARNING in shown[file]) == (kind not in ("ratios", "samplers", "transport"))
+
+
+def test_the_answer_is_that_of_the_verdicts(finished):
+    text = text_of(finished)
+    found = pd.read_csv(finished.files()["claims.csv"], keep_default_na=False)
+    sentences = found.groupby(found["claim"].str.partition(".")[0])["sentence_verdict"].first()
+    counts = sentences.value_counts()
+    assert f"Of {len(sentences)} sentences that a computation can decide" in text
+    assert f"<strong>{counts['holds']} hold, {counts['holds in part']} hold in part" in text
+    assert f"{counts['does not hold']} do not</strong>" in text
+    answer = text[text.index('id="answer"') : text.index('id="Kulkarni-and-Soto-"')]
+    for _, row in found.iterrows():
+        assert row["statement"] in answer
+    assert WARNING in answer
+    refuted = answer[answer.index("What does not hold") : answer.index("Sentence by sentence")]
+    assert refuted.count("<li>") == counts["does not hold"]
+    # Links lead to places of the page.
+    assert set(re.findall(r'href="#([^"]*)"', text)) <= set(re.findall(r'id="([^"]*)"', text))
+
+
+def test_claims_stand_beside_the_figure_they_are_about(finished):
+    found = pd.read_csv(finished.files()["claims.csv"], keep_default_na=False, dtype=str)
+    beside = text_of(finished).split("figure_9.csv</code>")[1].split("<figure>")[0]
+    about = found[(found["figure"] == "9") & (found["study"] == "sphere")]
+    assert len(about)
+    assert beside.count("<tr>") == 1 + len(about)
+    for quantity in about["quantity"]:
+        assert quantity in beside
+
+
+def test_what_is_not_made_is_named_with_its_command(finished):
+    text = text_of(finished)
+    for target in ("audit", "utility", "comparison", "coverage", "linear_tools"):
+        assert re.search(rf"<code>./run [^<]*snakemake {target} --cores 8</code>", text), target
+
+
+def test_times_are_those_of_the_jobs(finished):
+    table = text_of(finished).split("Times by rule")[1].split("</table>")[0]
+    rows = re.findall(r'<tr><td>(\w+)</td><td class="number">(\d+)</td>', table)
+    numbers = {rule: int(number) for rule, number in rows}
+    planned = finished.planned("--forceall")
+    assert numbers["fit"] == planned["fit"] > 1
+    looped = {"sample": 0, "figure": 0, "table": 0}
+    for rule, number in planned.items():
+        first = rule.partition("_")[0]
+        if first in looped:
+            looped[first] += number
+    assert looped.items() <= numbers.items()
+    # All but the report, which is not over when it is written.
+    assert sum(numbers.values()) == sum(planned.values()) - 1
+    assert "report" not in numbers
+
+
+def test_without_claims_the_report_has_figures_alone(finished, finished_copy, small):
+    finished_copy.configure(small | {"papers": []})
+    finished_copy.run("report")
+    text = text_of(finished_copy)
+    assert "No claim of a paper is about a study of this run" in text
+    assert set(captions(text)) == set(captions(text_of(finished)))
+    assert "Results of small" in text
+
+
+def test_results_of_other_targets_are_shown_once_they_are_there(finished_copy):
+    root = finished_copy.root / "results"
+    (root / "utility").mkdir()
+    (root / "utility" / "coverage.md").write_text(
+        "# Coverage\n\nOf **two** releases.\n\n"
+        "| space | n |\n| --- | --- |\n| S^2 | 7 |\n\nLater.\n"
+    )
+    assert finished_copy.planned() == {"report": 1}
+    finished_copy.run()
+    text = text_of(finished_copy)
+    assert "<p>Of two releases.</p>" in text
+    assert "<td>S^2</td><td>7</td>" in text
+    assert "Later." not in text
+    assert "snakemake coverage" not in text
+    assert finished_copy.planned() == {}
+
+
+def test_papers_are_targets_that_make_their_own_figures_alone(checkout):
+    shutil.copy(checkout.root / "config" / "smoke.yaml", checkout.configuration)
+    rules = {paper: set(checkout.planned("--", paper)) for paper in PAPERS}
+    for paper in PAPERS:
+        rules[paper].discard(paper)
+    for stage in ("means", "linear"):
+        stages = {name for name, rule in PAPERS.items() if rule.stage == stage}
+        for paper, jobs in rules.items():
+            assert any(job.startswith(stage) for job in jobs) == (paper in stages)
+    assert "linear_geodesics" not in rules["reimherr_awan"]
+    assert "linear_moments" not in rules["kulkarni_soto_first_version"]
+    assert not {"means_shapes", "means_walks", "means_medians"} & rules["reimherr_bharath_soto"]
+    # A configuration makes the papers it asks for, and the report shows them.
+    small = yaml.safe_load(checkout.configuration.read_text())
+    assert not any(job.startswith(("means", "linear")) for job in checkout.planned())
+    checkout.configure(small | {"other_papers": ["reimherr_awan"]})
+    planned = checkout.planned()
+    assert {"linear_regression", "linear_claims", "report"} <= set(planned)
+    assert not any(job.startswith("means") for job in planned)
+    for target in ("all", "report"):
+        assert checkout.planned("--", target)["linear_figure"] == 3
+
+
+# --- In a browser ---
+
+
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory):
+    if chromium.path() is None:
+        pytest.skip("there is no Chromium: install the package chromium")
+    with Chromium(tmp_path_factory.mktemp("chromium")) as opened:
+        yield opened
+
+
+PICTURES = "[...document.images].map(image => [image.complete, image.naturalWidth, image.alt])"
+
+
+@pytest.mark.parametrize("width", [375, 1280])
+@pytest.mark.parametrize("page", ["report.html", "claims.html"])
+def test_page_in_a_browser(browser, finished, page, width):
+    path = finished.files()[page]
+    browser.open(path, width)
+    pictures = browser.evaluate(PICTURES)
+    assert len(pictures) == (len(captions(text_of(finished))) if page == "report.html" else 0)
+    for complete, wide, alternative in pictures:
+        assert complete
+        assert wide > 0
+        assert len(alternative) > 10
+    assert browser.complaints == []
+    assert [url for url in browser.requested if not url.startswith("data:")] == [path.as_uri()]
+    assert browser.evaluate("document.documentElement.scrollWidth") <= width
+    levels = browser.evaluate(
+        "[...document.querySelectorAll('h1,h2,h3,h4')].map(each => Number(each.tagName[1]))"
+    )
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(after <= before + 1 for before, after in pairwise(levels))
+    printed = browser.pdf()
+    assert printed.startswith(b"%PDF")
+    assert len(re.findall(rb"/Type\s*/Page\b", printed)) > 1
+
+
+def test_what_is_wrong_with_a_page_is_seen(browser, tmp_path):
+    """The checks above can fail."""
+    page = tmp_path / "page.html"
+    page.write_text(
+        '<!DOCTYPE html><img src="data:image/png;base64,AAAA"><script src="http://localhost:9/a.js">'
+        '</script><script>nothing()</script><div style="width: 900px">wide</div>'
+    )
+    browser.open(page, 375)
+    assert browser.evaluate(PICTURES)[0][1] == 0
+    assert "http://localhost:9/a.js" in browser.requested
+    assert any("nothing is not defined" in complaint for complaint in browser.complaints)
+    assert browser.evaluate("document.documentElement.scrollWidth") >= 900
