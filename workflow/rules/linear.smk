@@ -1,7 +1,7 @@
 # Linear and quantile regression, `snakemake reimherr_awan`, and geodesics on the sphere, `snakemake
 # kulkarni_soto_first_version`.
-# In: config/linear.yaml, resources/published. Out: below results/linear, verdicts by paper, figures, and
-# tables by study.
+# In: config/linear.yaml, resources/published. Out: below results/linear, verdicts by paper, figures,
+# and tables by study.
 rule linear_moments:
     output:
         f"{LINEAR_RESULTS}/kng_linear/parts/{{part}}.csv",

@@ -1,6 +1,6 @@
 # Private Frechet means, `snakemake reimherr_bharath_soto` and `snakemake soto`.
-# In: config/means.yaml, resources/published. Out: below results/means, verdicts by paper, figures, and
-# tables by space.
+# In: config/means.yaml, resources/published. Out: below results/means, verdicts by paper, figures,
+# and tables by space.
 rule means_draws:
     output:
         f"{MEANS_RESULTS}/{{space}}/parts/{{part}}.csv",

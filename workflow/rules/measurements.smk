@@ -384,7 +384,7 @@ def linear_claimed(paper):
 
 # Papers, and the report
 def claimed_by(paper, tables):
-    """Of tables by (study, table), those that claims of a paper name, and errors of their studies."""
+    """Of tables by (study, table), those that a paper's claims name, and errors of their studies."""
     path = CHECKOUT / "resources" / "published" / f"{paper}_claims.csv"
     with open(path, encoding="utf-8", newline="") as text:
         rows = list(csv.DictReader(text))

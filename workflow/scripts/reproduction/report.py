@@ -35,8 +35,8 @@ def report(files, params, made_by):
         Paths: ``template``; ``claims``, ``errors``, ``diagnostics`` and ``losses``, lists of
         tables; ``svg`` and ``png``, in the order of ``params.figures``.
     params : object
-        ``name`` of the configuration; ``papers``, those that it judges, by name, and whether they
-        are ``own_questions``; ``figures``, a dictionary each; ``besides``, what other targets made;
+        ``name`` of the configuration; ``own_questions``, names of what it judges that is no paper;
+        ``figures``, a dictionary each; ``audit`` and ``besides``, what other targets made;
         ``folders`` of results.
     made_by : dict
         Provenance.
@@ -72,7 +72,7 @@ def report(files, params, made_by):
         losses=[row for path in files.losses for row in pd.read_csv(path).to_dict("records")],
         audit=_audit(params.audit),
         besides=[_beside(each) for each in params.besides],
-        times=_times(params.folders),
+        times=_times(params.folders, made_by["rule"]),
         seeds=found.groupby("paper", sort=False)["seed"].first().astype(int).to_dict(),
         versions={name: version(name) for name in PACKAGES},
         machine=f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
@@ -157,8 +157,25 @@ def _beside(made):
     return {**made, "parts": parts, "picture": smaller(made["picture"]) if there else ""}
 
 
-def _times(folders):
+def _records():
+    """Snakemake's records of files, a dictionary each, without those that it has not finished."""
+    for path in RECORDS.rglob("*"):
+        if path.is_file():
+            try:
+                yield json.loads(path.read_text(encoding="utf-8"))
+            except json.JSONDecodeError:
+                # Of a job that ends just now, or with which a run was killed.
+                continue
+
+
+def _times(folders, but):
     """Times of the jobs that made the files of some folders, from Snakemake's records.
+
+    Parameters
+    ----------
+    folders : list of str
+    but : str
+        A rule whose jobs are left out.
 
     Returns
     -------
@@ -167,12 +184,10 @@ def _times(folders):
         there are no records.
     """
     jobs = {}
-    for path in RECORDS.rglob("*"):
-        if not path.is_file():
-            continue
-        record = json.loads(path.read_text(encoding="utf-8"))
-        [log] = record["log"] or [""]
-        if log.startswith(tuple(f"{folder}/" for folder in folders)):
+    inside = tuple(f"{folder}/" for folder in folders)
+    for record in _records():
+        log = next(iter(record["log"]), "")
+        if log.startswith(inside) and record["rule"] != but:
             # A job with several files has a record of each.
             begin, end = record["starttime"], record["endtime"]
             rule, first, last = jobs.get(log, (record["rule"], begin, end))
