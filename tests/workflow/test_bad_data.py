@@ -910,7 +910,7 @@ def test_a_sampler_that_cannot_draw_names_the_cell(checkout):
     rats = study({"name": "kendall", "size": 8}, "resources/vilmann_rats.csv", "age_days")
     rats["sampler"] = {"kind": "exact"}
     checkout.configure({"name": "bad", "seed": 1, "studies": {"rats": rats}})
-    result = checkout.snakemake("results/bad/rats/cells/observed/p0.5_v0.5.default.npz")
+    result = checkout.snakemake("results/bad/rats/cells/observed/default_0.npz")
     assert result.returncode != 0
     start = "Error in study rats: cell p0.5_v0.5 of the group observed: "
     [line] = {line for line in result.stdout.splitlines() if line.startswith(start)}

@@ -144,6 +144,29 @@ def arrays(path):
         return {name: file[name] for name in file.files}
 
 
+def block_of(group, cell, sampler="default"):
+    """Place of a cell's draws: two cells share a file."""
+    order = CELLS["sphere"].index(cell) if group in GROUPS["sphere"] else 0
+    return f"{group}/{sampler}_{0 if sampler == 'random_walk' else order // 2}"
+
+
+def draws_of(run, study, *cell):
+    """Arrays of a cell."""
+    prefix = f"{cell[1]}/"
+    block = arrays(run.files()[f"{study}/cells/{block_of(*cell)}.npz"])
+    return {name.removeprefix(prefix): a for name, a in block.items() if name.startswith(prefix)}
+
+
+def sampled_arrays(run):
+    """Bytes of the arrays of all cells, by study, group, sampler, cell and name."""
+    return {
+        (name.rpartition("_")[0], key): values.tobytes()
+        for name, path in run.files("*.npz").items()
+        for key, values in arrays(path).items()
+        if "/" in key
+    }
+
+
 def digest(path):
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
@@ -169,10 +192,7 @@ def test_every_file_is_made_and_no_other(finished):
         for group in GROUPS[study]:
             names = ("data.npz", "fit.json", "sensitivity.npz")
             expected |= {f"{study}/groups/{group}/{name}" for name in names}
-        expected |= {
-            f"{study}/cells/{group}/{cell}.{sampler}.npz"
-            for group, cell, sampler in sampled_cells(study)
-        }
+        expected |= {f"{study}/cells/{block_of(*cell)}.npz" for cell in sampled_cells(study)}
         expected |= {f"{study}/tables/{name}.csv" for name in ("data", "errors", "diagnostics")}
         expected |= {
             f"{study}/figures/{figure}.{suffix}" for figure in FIGURES[study] for suffix in SUFFIXES
@@ -229,7 +249,7 @@ def test_groups_hold_points_fits_and_bounds(finished, study):
 @pytest.mark.parametrize("study", GROUPS)
 def test_draws_have_their_shapes(finished, study):
     for group, cell, sampler in sampled_cells(study):
-        draws = arrays(finished.files()[f"{study}/cells/{group}/{cell}.{sampler}.npz"])
+        draws = draws_of(finished, study, group, cell, sampler)
         sets = (WALKED_DATA_SETS if sampler == "random_walk" else DATA_SETS)[study]
         assert draws["footpoint"].shape == (sets, 2, *POINT_SHAPES[study])
         assert draws["shooting_vector"].shape == (sets, 2, 2, *POINT_SHAPES[study])
@@ -325,7 +345,7 @@ def test_errors_are_those_of_the_draws(finished):
     group, cell = "n6_noise0.001", "p0.02_v2.00"
     files = finished.files()
     data = arrays(files[f"sphere/groups/{group}/data.npz"])
-    draws = arrays(files[f"sphere/cells/{group}/{cell}.default.npz"])
+    draws = draws_of(finished, "sphere", group, cell)
     fit = json.loads(files[f"sphere/groups/{group}/fit.json"].read_text())
     rows = errors[(errors["group"] == group) & (errors["cell"] == cell)]
 
@@ -483,7 +503,7 @@ def test_predicted_curves_are_draws_fits_and_records(finished):
     released = numbers[numbers["kind"] == "private"]
     starts = released[released["covariate"] == 0.0].set_index("budget_footpoint")
     for cell, budget in (("p0.5_v0.5", 0.5), ("p1.01_v1.01", 1.01)):
-        draws = arrays(finished.files()[f"sphere/cells/{group}/{cell}.default.npz"])
+        draws = draws_of(finished, "sphere", group, cell)
         np.testing.assert_allclose(
             starts.loc[budget, coordinates].tolist(), draws["footpoint"][0, 0]
         )
@@ -527,7 +547,7 @@ def test_predicted_matrices_are_draws_and_fits(finished):
     assert set(numbers["manifold"]) == {"SPD(2)"}
     matrices = numbers[[f"coordinate_{k}" for k in range(1, 5)]]
     group = "n5_noise0.0001"
-    draws = arrays(finished.files()[f"spd/cells/{group}/p0.5_v0.5.default.npz"])
+    draws = draws_of(finished, "spd", group, "p0.5_v0.5")
     fit = json.loads(finished.files()[f"spd/groups/{group}/fit.json"].read_text())
     # A geodesic starts at its footpoint.
     for draw in (1, 2):
@@ -735,7 +755,8 @@ def test_every_file_says_what_made_it(finished):
     lock = finished.root / "envs" / "requirements.txt"
     rules = {"fit.json": "fit", "sensitivity.npz": "bound_sensitivity", "data.npz": "make_data"}
     files = {**finished.files("*.npz"), **finished.files("*.json")}
-    assert len(files) == sum(3 * len(GROUPS[s]) + len(sampled_cells(s)) for s in GROUPS)
+    blocks = {(s, block_of(*cell)) for s in GROUPS for cell in sampled_cells(s)}
+    assert len(files) == sum(3 * len(GROUPS[s]) for s in GROUPS) + len(blocks)
     for name, path in files.items():
         origin = origin_of(path)
         study, folder, group, file = name.split("/")
@@ -744,8 +765,8 @@ def test_every_file_says_what_made_it(finished):
         assert origin["versions"]["numpy"] == np.__version__
         assert set(origin["versions"]) == {"python", "numpy", "scipy"}
         if folder == "cells":
-            assert f"{origin['cell']}.{origin['sampler']}.npz" == file
-            assert origin["rule"].startswith(f"sample_{study}_")
+            assert file.startswith(f"{origin['sampler']}_")
+            assert origin["rule"] == "sample"
         else:
             assert origin["rule"] == rules[file]
         # What is not random has no seed.
@@ -760,6 +781,7 @@ def test_cores_and_blocks_change_no_number(finished, checkout, small):
     small["cells_per_job"] = 3
     checkout.configure(small)
     files = {**finished.files("*.npz"), **finished.files("*.json"), **finished.files("*.csv")}
+    files = {name: path for name, path in files.items() if "/cells/" not in name}
     tables = [name for name in files if "/tables/" in name]
     figures = ["figure_sphere_figure_1", "figure_rats_shapes"]
     bounds = [name for name in files if name.endswith("sensitivity.npz")]
@@ -777,32 +799,32 @@ def test_cores_and_blocks_change_no_number(finished, checkout, small):
             assert same_arrays(files[name], again[name]), name
         else:
             assert digest(files[name]) == digest(again[name]), name
+    assert sampled_arrays(finished) == sampled_arrays(checkout)
     # Pictures have the same bytes too.
     for suffix in BEGINNINGS:
         for name in (f"sphere/figures/figure_1.{suffix}", f"rats/figures/shapes.{suffix}"):
             assert digest(finished.files()[name]) == digest(again[name]), name
 
 
-def test_cell_by_file_name_with_another_seed(finished, checkout, small):
+def test_block_by_file_name_with_another_seed(finished, checkout, small):
     small["seed"] = 8
     checkout.configure(small)
-    folder = "sphere/cells/n5_noise0.001"
-    checkout.run(f"results/small/{folder}/p0.5_v0.5.default.npz")
+    block = "sphere/cells/n5_noise0.001/default_0.npz"
+    checkout.run(f"results/small/{block}")
     made = set(checkout.files()) - set(checkout.files("*.log"))
     group = {f"sphere/groups/n5_noise0.001/{n}" for n in ("data.npz", "fit.json")}
-    # The other cell of its block comes with it.
-    block = {f"{folder}/p0.5_v0.5.default.npz", f"{folder}/p1.01_v1.01.default.npz"}
-    assert made == group | block
+    assert made == group | {block}
     before, after = finished.files(), checkout.files()
-    for name in block | {"sphere/groups/n5_noise0.001/data.npz"}:
+    for name in (block, "sphere/groups/n5_noise0.001/data.npz"):
         assert not same_arrays(before[name], after[name])
         assert origin_of(after[name])["seed"] == 8
-    for key in ("footpoint", "shooting_vector"):
-        first, second = (arrays(files[min(block)])[key] for files in (before, after))
+    cells = [f"{cell}/footpoint" for cell in CELLS["sphere"][:2]]
+    for key in (*cells, "p0.5_v0.5/shooting_vector"):
+        first, second = (arrays(files[block])[key] for files in (before, after))
         assert first.shape == second.shape
         assert not np.any(first == second)
     # Cells have streams of their own.
-    one, other = (arrays(after[name])["footpoint"] for name in sorted(block))
+    one, other = (arrays(after[block])[key] for key in cells)
     assert not np.any(one == other)
 
 
@@ -1002,7 +1024,7 @@ def test_changed_matrix_of_a_map_reruns_its_study_alone(others, copied, tmp_path
     assert changed.planned() == {}
     (changed.root / "map.csv").write_text(MAP.replace("1", "2"))
     rules = ["make_data", "fit", "bound_sensitivity", "evaluate", "describe_data"]
-    expected = dict.fromkeys([*rules, "sample_mapped_observed_default_0"], 1)
+    expected = dict.fromkeys([*rules, "sample"], 1)
     assert changed.planned() == expected
     # The same numbers anew, whenever they were written.
     (changed.root / "map.csv").write_text(MAP)

@@ -1071,7 +1071,7 @@ def test_defaults_are_filled_in(small):
     assert validate(small | {"plan": None}) == checked
     studies = expand(checked)
     sphere, rats = studies["sphere"], studies["rats"]
-    assert checked["cells_per_job"] == sphere.cells_per_job == 10
+    assert checked["cells_per_job"] is sphere.cells_per_job is None
     settings = sphere.settings
     assert settings["draws"] == {}
     assert sphere.draws == {"footpoint": 10, "shooting_vector": 10}
@@ -1283,8 +1283,7 @@ def test_certified_mechanism_has_a_budget_in_all(small):
     found = studies_of({"name": "all", "seed": 1, "studies": {"sphere": sphere}})["sphere"]
     assert found.cells == {"n5_noise0.1": {"all0.6": {"all": "0.6"}}}
     assert found.draws == {"all": 4}
-    [sampled] = found.sampled
-    assert (sampled["cell"], sampled["budgets"]) == ("all0.6", {"all": "0.6"})
+    assert list(found.cell_blocks.values()) == [{"all0.6": {"all": "0.6"}}]
 
 
 def test_curves_are_told_their_cells(small):
@@ -1337,8 +1336,7 @@ def test_cell_of_two_grids_is_sampled_once(small):
     sphere = studies_of(small)["sphere"]
     shared = "p1.01_v1.01"
     assert {grid for grid, _, cell in sphere.grids if cell == shared} == {"equal", "split"}
-    sampled = [(entry["group"], entry["cell"], entry["sampler"]) for entry in sphere.sampled]
-    assert len(sampled) == len(set(sampled)) == 2 * 3 + 1
+    assert sum(map(len, sphere.cell_blocks.values())) == len(sphere.block_of) == 2 * 3 + 1
 
 
 def test_repeated_budgets_and_cells_count_once(small):
@@ -1347,16 +1345,17 @@ def test_repeated_budgets_and_cells_count_once(small):
     small["studies"]["sphere"]["cells"] *= 2
     again = studies_of(small)["sphere"]
     assert again.grids == sphere.grids
-    assert again.sampled == sphere.sampled
+    assert again.cell_blocks == sphere.cell_blocks
 
 
 @pytest.mark.parametrize("cells_per_job", [1, 3, 100])
 def test_cells_per_job_changes_the_jobs_alone(small, cells_per_job):
     def files(studies):
         return {
-            (study.name, entry["group"], entry["cell"], entry["sampler"], *entry["budgets"].items())
+            (study.name, group, sampler, cell, *budgets.items())
             for study in studies.values()
-            for entry in study.sampled
+            for (group, sampler, _), cells in study.cell_blocks.items()
+            for cell, budgets in cells.items()
         }
 
     before = studies_of(copy.deepcopy(small))
@@ -1366,11 +1365,20 @@ def test_cells_per_job_changes_the_jobs_alone(small, cells_per_job):
     assert {name: study.grids for name, study in after.items()} == {
         name: study.grids for name, study in before.items()
     }
-    sizes = [len(job.cells) for job in after["sphere"].sampling_jobs]
+    sizes = [len(cells) for cells in after["sphere"].cell_blocks.values()]
     assert max(sizes) == min(cells_per_job, 3)
     assert sum(sizes) == 7
-    names = [job.name for job in after["sphere"].sampling_jobs]
-    assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize(("budgets", "blocks"), [(999, [10] * 99 + [9]), (2001, [20] * 100 + [1])])
+def test_cells_per_job_follow_from_their_number(small, budgets, blocks):
+    sphere = small["studies"]["sphere"]
+    sphere["budgets"] = {"equal": {"totals": [str(k + 1) for k in range(budgets)]}}
+    sphere["cells"] = [{"n": [5], "noise_variance": ["0.1"], "budgets": ["equal"]}]
+    del sphere["figures"], sphere["random_walk"], sphere["losses"]
+    found = studies_of({"name": "many", "seed": 1, "studies": {"sphere": sphere}})["sphere"]
+    assert [len(cells) for cells in found.cell_blocks.values()] == blocks
+    assert set(found.block_of.values()) == set(range(len(blocks)))
 
 
 # --- Where data come from ---
@@ -1393,7 +1401,7 @@ def test_source_is_the_stand_in_only_while_there_is_no_file(small, monkeypatch, 
         assert (study.source, study.table, list(study.groups)) == ("table", name, ["observed"])
         assert study.note == ""
         # The comparison names no group, and goes where the data are.
-        assert {entry["group"] for entry in study.sampled} == {"observed"}
+        assert {group for group, _, _ in study.cell_blocks} == {"observed"}
         (tmp_path / name).unlink()
     assert corpus().source == "stand_in"
 

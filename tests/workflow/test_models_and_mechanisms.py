@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from geodp.manifolds.registry import make_manifold
+from reproduction.jobs import load_cells
 
 STUDIES = """
 laplace:
@@ -120,7 +121,7 @@ def test_files_of_a_study_of_another_model_or_mechanism(ran):
     assert data["covariates"].shape == (*data["points"].shape[:2], covariates)
     vectors = {f"{prefix}shooting_vector" for prefix in ("", "true_") if covariates}
     for cell in cells:
-        draws = np.load(files[f"{study}/cells/{group}/{cell}.default.npz"])
+        draws = load_cells(files[f"{study}/cells/{group}/default_0.npz"])[cell]
         manifold = make_manifold(**yaml.safe_load(STUDIES)[study]["manifold"])
         assert draws["footpoint"].shape == (3, 3, *manifold.point_shape)
         assert manifold.are_points(draws["footpoint"].reshape(9, *manifold.point_shape)).all()

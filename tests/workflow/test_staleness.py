@@ -40,24 +40,18 @@ class Rule:
 
 
 SCRIPTS = "workflow/scripts"
-SAMPLE = "sample_sphere_{}_noise0_001_{}"
-DEFAULT = [SAMPLE.format(n, f"default_{block}") for n in ("n5", "n6") for block in (0, 1)]
-RANDOM_WALK = SAMPLE.format("n5", "random_walk_0")
 GROUP = ("make_data", "fit", "bound_sensitivity")
 MECHANISM = "geodp.mechanisms.kng_as_published"
 CONVERGE = "table_corpus_callosum_figure_3_convergence"
 
-# Where the data of each study come from, its number of groups, and its rules of draws.
+# Where the data of each study come from, its number of groups, and its blocks of cells. These are
+# of one rule and go by what is sampled besides.
 SOURCES = {
-    "sphere": ("simulated", 2, [*DEFAULT, RANDOM_WALK]),
-    "spd": ("simulated", 1, ["sample_spd_n5_noise0_0001_default_0"]),
-    "corpus_callosum": (
-        "stand_in",
-        1,
-        [f"sample_corpus_callosum_stand_in_{name}_0" for name in ("default", "random_walk")],
-    ),
-    "reduced": ("stand_in", 1, ["sample_reduced_stand_in_default_0"]),
-    "rats": ("table", 1, ["sample_rats_observed_default_0"]),
+    "sphere": ("simulated", 2, {"sample n5": 2, "sample n6": 2, "sample walk": 1}),
+    "spd": ("simulated", 1, {"sample": 1}),
+    "corpus_callosum": ("stand_in", 1, {"sample": 1, "sample walk": 1}),
+    "reduced": ("stand_in", 1, {"sample": 1}),
+    "rats": ("table", 1, {"sample": 1}),
 }
 
 
@@ -73,7 +67,7 @@ def figure(kind, table):
 
 # Jobs of the small configuration, written down by hand: what every study has, ...
 RULES = {}
-for study, (source_of_data, groups, draws) in SOURCES.items():
+for study, (source_of_data, groups, blocks) in SOURCES.items():
     RULES |= {
         (study, "make_data"): Rule(
             "make_data.py", groups, chosen=(f"reproduction.data.{source_of_data}",)
@@ -83,8 +77,11 @@ for study, (source_of_data, groups, draws) in SOURCES.items():
         (study, "bound_sensitivity"): Rule(
             "bound_sensitivity.py", groups, GROUP[:2], chosen=(MECHANISM,)
         ),
-        **{(study, name): Rule("sample.py", 1, GROUP[:2], chosen=(MECHANISM,)) for name in draws},
-        (study, "evaluate"): Rule("evaluate.py", 1, (*GROUP, *draws)),
+        **{
+            (study, name): Rule("sample.py", number, GROUP[:2], chosen=(MECHANISM,))
+            for name, number in blocks.items()
+        },
+        (study, "evaluate"): Rule("evaluate.py", 1, (*GROUP, *blocks)),
     }
 
 # ... and what one of them has, or all together.
@@ -108,17 +105,17 @@ RULES |= {
 
 RULES |= {
     ("sphere", "table_sphere_figure_4"): table("transport"),
-    ("sphere", "table_sphere_figure_5"): table("curves", *GROUP, *DEFAULT[:2]),
+    ("sphere", "table_sphere_figure_5"): table("curves", *GROUP, "sample n5"),
     ("sphere", "figure_sphere_figure_1"): figure("error", "evaluate"),
     ("sphere", "figure_sphere_figure_4"): figure("transport", "table_sphere_figure_4"),
     ("sphere", "figure_sphere_figure_5"): figure("curves", "table_sphere_figure_5"),
     ("sphere", "figure_sphere_figure_9"): figure("ratios", "neighbour_ratios"),
     ("sphere", "figure_sphere_samplers"): figure("samplers", "evaluate"),
-    ("spd", "table_spd_figure_8"): table("predictions", *GROUP, SOURCES["spd"][2][0]),
+    ("spd", "table_spd_figure_8"): table("predictions", *GROUP, "sample"),
     ("spd", "figure_spd_figure_8"): figure("ellipses", "table_spd_figure_8"),
     ("spd", "figure_spd_figure_10"): figure("ratios", "neighbour_ratios"),
     ("corpus_callosum", "table_corpus_callosum_figure_3"): table(
-        "predictions", *GROUP, *SOURCES["corpus_callosum"][2]
+        "predictions", *GROUP, "sample", "sample walk"
     ),
     ("corpus_callosum", CONVERGE): table(
         "convergence",
@@ -133,7 +130,7 @@ RULES |= {
     ("corpus_callosum", "figure_corpus_callosum_figure_3_convergence"): figure(
         "convergence", CONVERGE
     ),
-    ("rats", "table_rats_shapes"): table("predictions", *GROUP, "sample_rats_observed_default_0"),
+    ("rats", "table_rats_shapes"): table("predictions", *GROUP, "sample"),
     ("rats", "figure_rats_shapes"): figure("shapes", "table_rats_shapes"),
 }
 
@@ -155,7 +152,7 @@ def jobs(places):
     """Numbers of jobs by rule name."""
     counts = Counter()
     for study, name in places:
-        counts[name] += RULES[study, name].number
+        counts[name.split()[0]] += RULES[study, name].number
     return dict(counts)
 
 
@@ -198,7 +195,8 @@ def test_every_script_of_a_rule_is_used(source):
 
 
 def test_fingerprints_cover_what_jobs_load(finished):
-    assert {(job["study"], job["rule"]) for job in finished.jobs} == set(RULES)
+    made = {(job["study"], job["rule"]) for job in finished.jobs}
+    assert made == {(study, name.split()[0]) for study, name in RULES}
     for job in finished.jobs:
         rule = RULES[job["study"], job["rule"]]
         assert job["code"] == rule.code(finished.root), job
@@ -315,7 +313,7 @@ CHANGES = {
     "steps of the random walk": (
         ("studies", "sphere", "random_walk", "steps"),
         101,
-        [("sphere", RANDOM_WALK)],
+        [("sphere", "sample walk")],
     ),
     "spread of random points": (
         ("studies", "spd", "data", "random_point_radius"),
@@ -325,7 +323,7 @@ CHANGES = {
     "support": (
         ("studies", "rats", "support"),
         {"shooting_vector_length": 1.0},
-        [("rats", "bound_sensitivity"), ("rats", "sample_rats_observed_default_0")],
+        [("rats", "bound_sensitivity"), ("rats", "sample")],
     ),
     "size of the stand-in": (
         (*CORPUS, "data", "stand_in", "n"),

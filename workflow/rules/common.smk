@@ -1,6 +1,6 @@
 # What the other rules files share and no rules: the expanded configuration, paths of files, and
 # functions of inputs.  A study has groups, the data sets of one size; a group has cells, one for
-# each way of spending a budget, and each cell has a file of draws.
+# each way of spending a budget, and each block of cells has a file of draws.
 import hashlib
 import shlex
 import sys
@@ -78,8 +78,8 @@ def group_file(study, group, name):
     return f"{RESULTS}/{study}/groups/{group}/{name}"
 
 
-def cell_file(study, group, cell, sampler):
-    return f"{RESULTS}/{study}/cells/{group}/{cell}.{sampler}.npz"
+def block_file(study, group, sampler, number):
+    return f"{RESULTS}/{study}/cells/{group}/{sampler}_{number}.npz"
 
 
 # Tables of a whole study; others are made for one figure.
@@ -139,12 +139,20 @@ def group_files(name):
     return files
 
 
-def cell_files(wildcards):
-    """Files of the cells in the order of ``Study.sampled``."""
-    return [
-        cell_file(wildcards.study, entry["group"], entry["cell"], entry["sampler"])
-        for entry in STUDIES[wildcards.study].sampled
-    ]
+def block_files(wildcards):
+    """Files of draws in the order of ``Study.cell_blocks``."""
+    return [block_file(wildcards.study, *block) for block in STUDIES[wildcards.study].cell_blocks]
+
+
+def cells_of_block(wildcards):
+    """Budgets of the cells of a block, by cell."""
+    blocks = STUDIES[wildcards.study].cell_blocks
+    return blocks[wildcards.group, wildcards.sampler, int(wildcards.block)]
+
+
+def of_sampler(name):
+    """A params function that calls a method of the study with the sampler of a block."""
+    return lambda wildcards: getattr(STUDIES[wildcards.study], name)(wildcards.sampler)
 
 
 def figure_path(study, figure, suffix):
@@ -179,7 +187,10 @@ def table_needs(study, figure, kind):
         name.split(".")[0]: [group_file(*group, name) for group in needs.groups]
         for name in needs.files
     }
-    inputs["cells"] = [cell_file(study.name, *cell) for cell in needs.cells]
+    inputs["cells"] = [
+        block_file(study.name, group, sampler, study.block_of[group, cell, sampler])
+        for group, cell, sampler in needs.cells
+    ]
     # A table that reads no group has neither data nor a model.
     common = {
         "manifold": study.settings["manifold"],

@@ -5,7 +5,7 @@ rule evaluate:
     input:
         data=group_files("data.npz"),
         fit=group_files("fit.json"),
-        cells=cell_files,
+        blocks=block_files,
     output:
         errors=f"{RESULTS}/{{study}}/tables/errors.csv",
         diagnostics=f"{RESULTS}/{{study}}/tables/diagnostics.csv",
@@ -17,7 +17,7 @@ rule evaluate:
         manifold=settings("manifold"),
         model=settings("model"),
         groups=lambda wildcards: STUDIES[wildcards.study].groups,
-        cells=lambda wildcards: STUDIES[wildcards.study].sampled,
+        blocks=lambda wildcards: list(STUDIES[wildcards.study].cell_blocks.items()),
         seed=config["seed"],
         code=code_of("evaluate.py"),
         lock=LOCK,

@@ -1,32 +1,32 @@
-# Draws of every budget cell. One rule for several cells, so that short ones share a job; each cell
-# has a file and a random stream of its own.
-# In: data.npz, fit.json. Out: cells/<group>/<cell>.<sampler>.npz.
-for part in [part for study in STUDIES.values() for part in study.sampling_jobs]:
-
-    rule:
-        name:
-            f"sample_{part.name}".replace(".", "_").replace("-", "_").replace("+", "_")
-        input:
-            data=group_file(part.study, part.group, "data.npz"),
-            fit=group_file(part.study, part.group, "fit.json"),
-        output:
-            [cell_file(part.study, part.group, cell, part.sampler) for cell in part.cells],
-        log:
-            f"{RESULTS}/{part.study}/logs/{part.group}/sample_{part.sampler}_{part.index}.log",
-        conda:
-            "../../envs/environment.yaml"
-        params:
-            **STUDIES[part.study].sampled_mechanism(part.sampler, part.group),
-            study=part.study,
-            group=part.group,
-            cells=part.cells,
-            sampler=part.sampler,
-            draws=STUDIES[part.study].draws_of(part.sampler),
-            settings=STUDIES[part.study].sampler_settings(part.sampler),
-            seed=config["seed"],
-            code=code("sample.py", STUDIES[part.study].sampling_module(part.sampler)),
-            lock=LOCK,
-        message:
-            f"{part.study}, {part.group}: draws of {len(part.cells)} cells ({part.sampler} sampler)"
-        script:
-            "../scripts/sample.py"
+# Draws of budget cells.  A job takes a block of the cells of a group, so that short ones share its
+# start; each cell has a random stream of its own.
+# In: data.npz, fit.json. Out: cells/<group>/<sampler>_<block>.npz with arrays <cell>/<name>.
+rule sample:
+    input:
+        data=f"{GROUPS}/data.npz",
+        fit=f"{GROUPS}/fit.json",
+    output:
+        f"{RESULTS}/{{study}}/cells/{{group}}/{{sampler}}_{{block}}.npz",
+    log:
+        f"{RESULTS}/{{study}}/logs/{{group}}/sample_{{sampler}}_{{block}}.log",
+    wildcard_constraints:
+        sampler="default|random_walk|release",
+        block=r"\d+",
+    conda:
+        "../../envs/environment.yaml"
+    params:
+        mechanism=lambda wildcards: STUDIES[wildcards.study].sampled_mechanism(
+            wildcards.sampler, wildcards.group
+        ),
+        cells=cells_of_block,
+        draws=of_sampler("draws_of"),
+        settings=of_sampler("sampler_settings"),
+        seed=config["seed"],
+        code=lambda wildcards: code(
+            "sample.py", STUDIES[wildcards.study].sampling_module(wildcards.sampler)
+        ),
+        lock=LOCK,
+    message:
+        "{wildcards.study}, {wildcards.group}: draws, block {wildcards.block} ({wildcards.sampler} sampler)"
+    script:
+        "../scripts/sample.py"

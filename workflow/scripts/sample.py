@@ -1,9 +1,10 @@
-"""Draws of some budget cells by one sampler, with traces for its diagnostics."""
+"""Draws of a block of budget cells by one sampler, with traces for its diagnostics."""
 
 from reproduction.jobs import job, made_by, save_arrays
 
 with job() as snakemake:
     from functools import partial
+    from types import SimpleNamespace
 
     from geodp.errors import DataError
     from geodp.randomness import random_stream
@@ -13,8 +14,9 @@ with job() as snakemake:
     from reproduction.mechanism import load_mechanism
     from reproduction.models import study_model
 
-    params, files = snakemake.params, snakemake.input
-    mechanism = load_mechanism(study_model(params), params, params.study, files.data, files.fit)
+    params, files, of = snakemake.params, snakemake.input, snakemake.wildcards
+    chosen = SimpleNamespace(**params.mechanism)
+    mechanism = load_mechanism(study_model(chosen), chosen, of.study, files.data, files.fit)
     settings = params.settings
     stated = {
         "mechanism": mechanism.name,
@@ -22,9 +24,9 @@ with job() as snakemake:
         "support": mechanism.support_description,
     }
     lengths = {key: settings.get(key, 0) for key in ("chains", "states")}
-    if params.sampler == "default":
+    if of.sampler == "default":
         plan_sampler = partial(plan, **settings["plan"])
-    elif params.sampler == "release":
+    elif of.sampler == "release":
         # Releases have no chains.
         mechanism = mechanism.take(slice(0, settings["data_sets"]))
         plan_sampler = None
@@ -39,23 +41,24 @@ with job() as snakemake:
             )
             return SamplerPlan(kernel, settings["steps"], proposals=settings["steps"])
 
-    for path, (cell, budgets) in zip(snakemake.output, params.cells.items(), strict=True):
-        names = (params.seed, params.study, params.group, cell, params.sampler)
+    block = {}
+    for cell, budgets in params.cells.items():
+        names = (params.seed, of.study, of.group, cell, of.sampler)
         try:
             draws = mechanism.draw(
                 random_stream(*names, "draws"), budgets, params.draws, plan_sampler
             )
         except DataError as problem:
-            raise DataError(f"cell {cell} of the group {params.group}: {problem}") from None
+            raise DataError(f"cell {cell} of the group {of.group}: {problem}") from None
         traces = mechanism.traces(
             random_stream(*names, "traces"), budgets, draws, plan_sampler, **lengths
-        )
-        origin = made_by(
-            snakemake, study=params.study, group=params.group, cell=cell, sampler=params.sampler
         )
         flat = {
             f"trace_{name}.{summary}": values
             for name, found in traces.items()
             for summary, values in found.items()
         }
-        save_arrays(path, origin, **draws.arrays(), **flat, **stated)
+        arrays = draws.arrays() | flat | stated
+        block |= {f"{cell}/{name}": values for name, values in arrays.items()}
+    origin = made_by(snakemake, study=of.study, group=of.group, sampler=of.sampler)
+    save_arrays(snakemake.output[0], origin, **block)

@@ -6,6 +6,7 @@ import platform
 import sys
 import traceback
 from contextlib import contextmanager, suppress
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -99,6 +100,17 @@ def load_arrays(path):
     """Read arrays of a file, by name."""
     with np.load(path, allow_pickle=False) as file:
         return {name: file[name] for name in file.files}
+
+
+@lru_cache(maxsize=1)
+def load_cells(path):
+    """Read the arrays of a block of cells, by cell and name."""
+    cells = {}
+    for key, values in load_arrays(path).items():
+        cell, slash, name = key.partition("/")
+        if slash:
+            cells.setdefault(cell, {})[name] = values
+    return cells
 
 
 def save_json(path, origin, **values):

@@ -2,7 +2,8 @@
 
 A *group* is a collection of data sets that cells share: one (n, noise variance) of a simulated
 study, the one table of an observed study, or the stand-in for a table that is not there.  A *cell*
-is a group and a budget for each block of the model, or one in all.  One job samples several cells.
+is a group and a budget for each block of the model, or one in all.  A *block of cells* is what one
+job samples.
 """
 
 import hashlib
@@ -28,6 +29,10 @@ STAND_IN_NOTE = "Simulated stand-in: no real data."
 # Default number of draws of each budget.
 DRAWS = 10
 
+# Cells of a block where the configuration leaves it open: so many, doubled while a study has more
+# blocks than the second number.  Doubled, so that a few cells more seldom change all blocks.
+FEWEST_CELLS, MANY_BLOCKS = 10, 200
+
 # Samplers of cells: the study's own, the papers' random walk, and releases.
 DEFAULT, RANDOM_WALK, RELEASE = "default", "random_walk", "release"
 
@@ -46,21 +51,6 @@ PREDICTED = ("shapes", "ellipses")
 
 
 @dataclass(frozen=True)
-class SamplingJob:
-    """The cells of one group that one job samples; ``cells`` maps names to budgets by block."""
-
-    study: str
-    group: str
-    sampler: str
-    index: int
-    cells: dict
-
-    @property
-    def name(self):
-        return f"{self.study}_{self.group}_{self.sampler}_{self.index}"
-
-
-@dataclass(frozen=True)
 class Study:
     """One study of a configuration, expanded.
 
@@ -69,7 +59,8 @@ class Study:
     name : str
     settings : dict
         Its section of the configuration, with defaults.
-    cells_per_job : int
+    cells_per_job : int or None
+        ``None`` for a number that follows from that of the cells.
     table : str or None
         Path of the file of records, if there is one, as it was found.
     groups : dict
@@ -83,7 +74,7 @@ class Study:
 
     name: str
     settings: dict
-    cells_per_job: int
+    cells_per_job: int | None
     table: str | None
     groups: dict
     cells: dict
@@ -143,33 +134,36 @@ class Study:
         ]
 
     @cached_property
-    def sampling_jobs(self):
-        """Jobs of the study that draw: each cell, and some by the random walk too."""
+    def cell_blocks(self):
+        """Cells that one job samples, each by its sampler and some by the random walk too.
+
+        From (group, sampler, number of the block) to budgets by cell.
+        """
         chosen = {DEFAULT: {}, RELEASE: {}, RANDOM_WALK: {}}
         for group, cells in self.cells.items():
             for cell, budgets in cells.items():
                 chosen[self.sampler_of(group, cell)].setdefault(group, {})[cell] = budgets
         for group, cell in self.walked:
             chosen[RANDOM_WALK].setdefault(group, {})[cell] = self.cells[group][cell]
-        jobs = []
-        for sampler, cells_of in chosen.items():
-            for group, cells in cells_of.items():
-                names = list(cells)
-                for index, start in enumerate(range(0, len(names), self.cells_per_job)):
-                    chosen = {
-                        cell: cells[cell] for cell in names[start : start + self.cells_per_job]
-                    }
-                    jobs.append(SamplingJob(self.name, group, sampler, index, chosen))
-        return jobs
+        size = self.cells_per_job or FEWEST_CELLS
+        if self.cells_per_job is None:
+            while sum(map(len, self.cells.values())) > MANY_BLOCKS * size:
+                size *= 2
+        return {
+            (group, sampler, start // size): dict(list(cells.items())[start : start + size])
+            for sampler, cells_of in chosen.items()
+            for group, cells in cells_of.items()
+            for start in range(0, len(cells), size)
+        }
 
     @cached_property
-    def sampled(self):
-        """Every sampled cell, as a dict with its group, cell, budgets and sampler."""
-        return [
-            {"group": job.group, "cell": cell, "budgets": budgets, "sampler": job.sampler}
-            for job in self.sampling_jobs
-            for cell, budgets in job.cells.items()
-        ]
+    def block_of(self):
+        """Number of the block of each (group, cell, sampler)."""
+        return {
+            (group, cell, sampler): number
+            for (group, sampler, number), cells in self.cell_blocks.items()
+            for cell in cells
+        }
 
     @property
     def budgets(self):
@@ -354,9 +348,9 @@ def _expand_study(name, settings, cells_per_job):
                     cell = cell_name(divided)
                     _check_one_spelling(written, divided, cell, f"{key}.budgets.{grid}")
                     study.cells.setdefault(group, {})[cell] = divided
-                    # Two entries, or a repeated budget, may give the same cell.
-                    if (grid, group, cell) not in study.grids:
-                        study.grids.append((grid, group, cell))
+                    study.grids.append((grid, group, cell))
+    # Two entries, or a repeated budget, may give the same cell.
+    study.grids[:] = dict.fromkeys(study.grids)
     for group in study.groups:
         for divided in _release_budgets(settings["release"], key):
             cell = cell_name(divided)

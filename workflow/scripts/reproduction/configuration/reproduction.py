@@ -40,9 +40,10 @@ class ReproductionSettings(Section):
     seed: Seed = Field(
         description="Every random stream is keyed by this number and by what the stream is for."
     )
-    cells_per_job: Count = Field(
-        default=10,
-        description="Cells that one job samples; changes the number of jobs, never a result.",
+    cells_per_job: Count | None = Field(
+        default=None,
+        description="Cells that one job samples, which changes the number of jobs and never a "
+        "result; `null` for 10, or more in studies of more than 2,000 cells.",
     )
     papers: list[PaperSettings] = Field(
         default=[], description="Papers whose claims get verdicts; none for no verdicts."

@@ -25,7 +25,7 @@ def tabulate(job):
 
     from geodp.mechanisms.base import sampled_by
     from reproduction.fits import load_fit
-    from reproduction.jobs import load_arrays
+    from reproduction.jobs import load_arrays, load_cells
     from reproduction.models import study_model
     from reproduction.tables.evaluation import budget_columns, stated
 
@@ -57,8 +57,8 @@ def tabulate(job):
         of_group = (group, data)
         add("observed", *of_group, data["covariates"][0, :, 0], data["points"][0])
         add("without privacy", *of_group, x, model.predict(found.parameters, x))
-        for budgets in group["cells"].values():
-            draws = load_arrays(next(cells))
+        for cell, budgets in group["cells"].items():
+            draws = load_cells(next(cells))[cell]
             footpoint, vector = (draws[block][0, 0] for block in model.blocks)
             add(
                 "private",

@@ -15,7 +15,7 @@ from geodp.mechanisms.base import sampled_by
 from geodp.models.blocks import ALL, FOOTPOINT
 from reproduction.diagnostics import LARGEST_FLAGGED_SHARE, convergence
 from reproduction.fits import load_fit
-from reproduction.jobs import load_arrays
+from reproduction.jobs import load_arrays, load_cells
 from reproduction.models import study_model
 
 # Diagnostics of independent draws.
@@ -39,30 +39,35 @@ def evaluate(job):
         for name, data, fit in zip(params.groups, files.data, files.fit, strict=True)
     }
     errors, diagnostics = [], []
-    for entry, path in zip(params.cells, files.cells, strict=True):
-        data, found = groups[entry["group"]]
-        draws = load_arrays(path)
+    cells = (
+        (*block, cell, budgets, path)
+        for (block, cells), path in zip(params.blocks, files.blocks, strict=True)
+        for cell, budgets in cells.items()
+    )
+    for group, sampler, _, cell, budgets, path in cells:
+        data, found = groups[group]
+        draws = load_cells(path)[cell]
         common = {
             "study": job.wildcards.study,
             "manifold": model.manifold.name,
             "data": str(data["description"]),
-            "group": entry["group"],
+            "group": group,
             "n": data["points"].shape[1],
-            "noise_variance": params.groups[entry["group"]]["noise_variance"],
-            "cell": entry["cell"],
-            **budget_columns(entry["budgets"]),
+            "noise_variance": params.groups[group]["noise_variance"],
+            "cell": cell,
+            **budget_columns(budgets),
             **stated(draws, "mechanism", "guarantee"),
-            "sampler": entry["sampler"],
+            "sampler": sampler,
             **stated(draws, "support"),
             "seed": params.seed,
             "lock": params.lock,
         }
-        judged = [_diagnose(draws, name) for name in entry["budgets"]]
+        judged = [_diagnose(draws, name) for name in budgets]
         diagnostics += [common | row for row in judged]
         flagged = not all(row["passed"] for row in judged)
         errors += [
             common | row | {"flagged": flagged}
-            for row in _errors(model, draws, data, found, entry["budgets"])
+            for row in _errors(model, draws, data, found, budgets)
         ]
     return pd.DataFrame(errors), pd.DataFrame(diagnostics)
 

@@ -33,7 +33,7 @@ def tabulate(job):
 
     from geodp.mechanisms.base import sampled_by
     from reproduction.fits import load_fit
-    from reproduction.jobs import load_arrays
+    from reproduction.jobs import load_arrays, load_cells
     from reproduction.models import study_model
     from reproduction.tables.evaluation import budget_columns, stated
 
@@ -48,7 +48,7 @@ def tabulate(job):
     fitted = model.predict(load_fit(fit, model).take(0).parameters, scaled)
     predicted = [({"kind": "without privacy", "sampler": ""}, fitted[None], None)]
     for (cell, sampler, budgets), path in zip(params.shown, job.input.cells, strict=True):
-        draws = load_arrays(path)
+        draws = load_cells(path)[cell]
         footpoints, vectors = (draws[block][0, :count] for block in model.blocks)
         private = model.predict(model.parameters(footpoints, vectors[:, 0]), scaled)
         columns = {

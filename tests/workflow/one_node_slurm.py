@@ -1,0 +1,159 @@
+"""A Slurm of one node on this machine, started and stopped by process id.
+
+    python tests/workflow/one_node_slurm.py COMMAND [ARGUMENT ...]
+
+runs a command with it.  It takes root, and Debian's slurm-wlm and munge: apt-get install
+--no-install-recommends slurm-wlm munge.  All its files are in a temporary folder, but for
+/etc/slurm/slurm.conf: jobs look for it there alone.
+"""
+
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "srun", "squeue", "scancel", "sinfo")
+CONFIGURATION = Path("/etc/slurm/slurm.conf")
+
+# Seconds that the daemons have to start or to stop, each.
+PATIENCE = 30.0
+
+# There is no accounting, so that squeue has to tell the state of jobs.
+SETTINGS = """\
+ClusterName=one
+SlurmctldHost={host}(127.0.0.1)
+SlurmUser=root
+SlurmdUser=root
+AuthType=auth/munge
+AuthInfo=socket={folder}/munge.socket
+CredType=cred/munge
+MpiDefault=none
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+JobAcctGatherType=jobacct_gather/none
+AccountingStorageType=accounting_storage/none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core_Memory
+SchedulerParameters=batch_sched_delay=0,sched_interval=2
+SlurmdParameters=config_overrides
+ReturnToService=2
+MinJobAge=300
+KillWait=5
+StateSaveLocation={folder}/state
+SlurmdSpoolDir={folder}/spool
+SlurmctldPidFile={folder}/slurmctld.pid
+SlurmdPidFile={folder}/slurmd.pid
+SlurmctldLogFile={folder}/slurmctld.log
+SlurmdLogFile={folder}/slurmd.log
+NodeName={host} NodeAddr=127.0.0.1 CPUs={cpus} RealMemory={memory} State=UNKNOWN
+PartitionName=debug Nodes=ALL Default=YES MaxTime=INFINITE State=UP
+"""
+
+
+def missing():
+    """What this machine lacks to run a Slurm of its own, or an empty text."""
+    if not sys.platform.startswith("linux") or os.geteuid() != 0:
+        return "root on Linux, to start the daemons of Slurm"
+    absent = [name for name in PROGRAMS if shutil.which(name) is None]
+    if absent:
+        return f"{', '.join(absent)}: apt-get install --no-install-recommends slurm-wlm munge"
+    if CONFIGURATION.exists():
+        return f"no {CONFIGURATION}: this machine has a Slurm already"
+    try:
+        socket.gethostbyname(_host())
+    except OSError:
+        return f"an address of the host {_host()} in /etc/hosts"
+    return ""
+
+
+def _host():
+    return socket.gethostname().split(".")[0]
+
+
+@contextmanager
+def _daemon(*command):
+    """A process in the foreground, in a session of its own, that is ended with the context."""
+    with subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.terminate()
+            try:
+                process.wait(PATIENCE)
+            except subprocess.TimeoutExpired:
+                process.kill()
+
+
+def _wait(what, ready):
+    end = time.monotonic() + PATIENCE
+    while not ready():
+        if time.monotonic() > end:
+            raise TimeoutError(f"{what} did not come within {PATIENCE:.0f} s")
+        time.sleep(0.2)
+
+
+def output(*command):
+    """Standard output of a command of Slurm."""
+    return subprocess.run(command, capture_output=True, text=True).stdout.strip()
+
+
+@contextmanager
+def one_node_slurm():
+    """Context in which this machine is a Slurm of one node, idle at first.
+
+    Yields
+    ------
+    Path
+        Folder of the logs of the daemons.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="slurm."))
+    with ExitStack() as stack:
+        stack.callback(shutil.rmtree, folder)
+        folder.chmod(0o755)
+        for name in ("state", "spool"):
+            (folder / name).mkdir()
+        key = folder / "munge.key"
+        key.touch(0o600)
+        key.write_bytes(os.urandom(128))
+        [found] = re.findall(r"RealMemory=(\d+)", output("slurmd", "-C"))
+        text = SETTINGS.format(host=_host(), folder=folder, cpus=os.cpu_count(), memory=found)
+        # Never that of someone else.
+        with open(CONFIGURATION, "x") as file:
+            stack.callback(CONFIGURATION.unlink)
+            file.write(text)
+        stack.enter_context(
+            _daemon(
+                *("munged", "--foreground", "--force", f"--key-file={key}"),
+                *(f"--{name}-file={folder}/munged.{name}" for name in ("log", "pid", "seed")),
+                f"--socket={folder}/munge.socket",
+            )
+        )
+        _wait("munged", (folder / "munge.socket").exists)
+        stack.enter_context(_daemon("slurmctld", "-D", "-c"))
+        stack.enter_context(_daemon("slurmd", "-D"))
+        _wait("an idle node", lambda: output("sinfo", "--noheader", "--format=%T") == "idle")
+        try:
+            yield folder
+        finally:
+            # Jobs are no children of the daemons that end here.
+            subprocess.run(["scancel", "--user", "root"], check=True)
+            _wait("the end of all jobs", lambda: not output("squeue", "--noheader"))
+
+
+if __name__ == "__main__":
+    if missing():
+        sys.exit(f"one_node_slurm.py needs {missing()}")
+    with one_node_slurm():
+        sys.exit(subprocess.run(sys.argv[1:]).returncode)
