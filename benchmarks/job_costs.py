@@ -1,4 +1,4 @@
-"""Measure processor time and memory of the jobs of a run, by rule: what profiles/slurm asks a cluster for.
+"""Measure processor time and memory of jobs, by rule: what profiles/slurm asks a cluster for.
 
     ./run python benchmarks/job_costs.py --cores 2 --configfile config/smoke.yaml
 
@@ -25,7 +25,7 @@ def note():
     if hasattr(job, "rule"):
         # Not the peak of getrusage, which a process has from the one that started it.
         with open("/proc/self/status") as file:
-            [peak] = re.findall(r"VmHWM:\s+(\d+) kB", file.read())
+            [peak] = re.findall("VmHWM: *(.*) kB", file.read())
         with open(os.path.join(os.environ["JOB_COSTS"], f"{os.getpid()}.json"), "w") as file:
             json.dump([job.rule, sum(os.times()[:4]), int(peak) / 1024], file)
 

@@ -5,7 +5,11 @@ from importlib.util import find_spec
 import pytest
 
 # A package of each environment, by its name, which is also that of the marker.
-ENVIRONMENTS = {"geomstats": "geomstats", "competitors": "diffprivlib"}
+ENVIRONMENTS = {
+    "geomstats": "geomstats",
+    "competitors": "diffprivlib",
+    "slurm": "snakemake_executor_plugin_slurm",
+}
 
 
 def pytest_collection_modifyitems(items):

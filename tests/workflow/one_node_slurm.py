@@ -7,9 +7,11 @@ runs a command with it.  It takes root, and Debian's slurm-wlm and munge: apt-ge
 /etc/slurm/slurm.conf: jobs look for it there alone.
 """
 
+import ctypes
 import os
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -26,6 +28,7 @@ PATIENCE = 30.0
 
 # There is no accounting, so that squeue has to tell the state of jobs.
 SETTINGS = """\
+# Of one_node_slurm.py, process {process}
 ClusterName=one
 SlurmctldHost={host}(127.0.0.1)
 SlurmUser=root
@@ -63,7 +66,7 @@ def missing():
     absent = [name for name in PROGRAMS if shutil.which(name) is None]
     if absent:
         return f"{', '.join(absent)}: apt-get install --no-install-recommends slurm-wlm munge"
-    if CONFIGURATION.exists():
+    if CONFIGURATION.exists() and not _is_left_behind():
         return f"no {CONFIGURATION}: this machine has a Slurm already"
     try:
         socket.gethostbyname(_host())
@@ -72,8 +75,19 @@ def missing():
     return ""
 
 
+def _is_left_behind():
+    """Whether a process that was killed left the configuration."""
+    found = re.match(r"# Of one_node_slurm.py, process (\d+)\n", CONFIGURATION.read_text())
+    return found is not None and not Path("/proc", found[1]).exists()
+
+
 def _host():
     return socket.gethostname().split(".")[0]
+
+
+def _end_with_parent():
+    """Have this process ended when the one that started it ends, however that does."""
+    ctypes.CDLL(None).prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG
 
 
 @contextmanager
@@ -85,6 +99,7 @@ def _daemon(*command):
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
+        preexec_fn=_end_with_parent,
     ) as process:
         try:
             yield process
@@ -128,7 +143,12 @@ def one_node_slurm():
         key.touch(0o600)
         key.write_bytes(os.urandom(128))
         [found] = re.findall(r"RealMemory=(\d+)", output("slurmd", "-C"))
-        text = SETTINGS.format(host=_host(), folder=folder, cpus=os.cpu_count(), memory=found)
+        text = SETTINGS.format(
+            **{"process": os.getpid(), "host": _host(), "folder": folder},
+            **{"cpus": os.cpu_count(), "memory": found},
+        )
+        if CONFIGURATION.exists() and _is_left_behind():
+            CONFIGURATION.unlink()
         # Never that of someone else.
         with open(CONFIGURATION, "x") as file:
             stack.callback(CONFIGURATION.unlink)

@@ -18,6 +18,8 @@ for study in STUDIES.values():
                     table,
                 log:
                     f"{RESULTS}/{study.name}/logs/table_{figure}.log",
+                # Walks take long, and other tables seconds.
+                localrule: kind != "convergence"
                 conda:
                     "../../envs/environment.yaml"
                 params:

@@ -7,6 +7,7 @@ rule fit:
         f"{GROUPS}/fit.json",
     log:
         f"{RESULTS}/{{study}}/logs/{{group}}/fit.log",
+    localrule: True
     conda:
         "../../envs/environment.yaml"
     params:

@@ -1,0 +1,136 @@
+"""The workflow on a real Slurm of one node: the tables of a local run, whatever is killed.
+
+./run --with slurm pytest -m slurm
+"""
+
+import os
+import re
+import signal
+import subprocess
+import time
+
+import one_node_slurm
+import psutil
+import pytest
+import yaml
+
+pytestmark = [
+    pytest.mark.slurm,
+    pytest.mark.slow,
+    pytest.mark.skipif(bool(one_node_slurm.missing()), reason=f"needs {one_node_slurm.missing()}"),
+]
+
+# Blocks of cells that take some seconds.
+FEW = """
+name: few
+seed: 7
+cells_per_job: 2
+studies:
+  sphere:
+    manifold: {name: sphere, size: 2}
+    data: {source: simulated, data_sets: 2, shooting_vector_length: 0.6}
+    budgets: {equal: {totals: ["0.4", "1.0", "2.0"]}}
+    cells: [{n: [5], noise_variance: ["0.001"], budgets: [equal]}]
+    draws: {footpoint: 2, shooting_vector: 2}
+    sampler: {states: 2000}
+  rats:
+    manifold: {name: kendall, size: 8}
+    data:
+      source: table
+      path: resources/vilmann_rats.csv
+      covariate: age_days
+      transformation: log
+    budgets: {equal: {totals: ["0.6"]}}
+    cells: [{budgets: [equal]}]
+    draws: {footpoint: 2, shooting_vector: 2}
+    sampler: {states: 2000}
+"""
+
+PROFILE = ("--profile", "profiles/slurm")
+
+# Jobs of the cluster: three blocks of cells, and a table of errors of each study.
+SUBMITTED = 3 + 2
+
+# Seconds until something is seen that has to come.
+PATIENCE = 120.0
+
+
+@pytest.fixture(scope="module")
+def slurm():
+    """Logs of the daemons of a Slurm."""
+    with one_node_slurm.one_node_slurm() as folder:
+        yield folder
+
+
+@pytest.fixture(scope="module")
+def wanted(copied, source, tmp_path_factory):
+    """Tables of a local run, by path."""
+    run = copied(source, tmp_path_factory.mktemp("local"))
+    run.configure(yaml.safe_load(FEW))
+    run.run()
+    return tables(run)
+
+
+@pytest.fixture
+def cluster(slurm, checkout):
+    """A checkout without results, and a node for its jobs."""
+    checkout.configure(yaml.safe_load(FEW))
+    return checkout
+
+
+def tables(run):
+    """Contents of all tables, by path."""
+    return {name: path.read_bytes() for name, path in run.files("*.csv").items()}
+
+
+def sampling(run, but=()):
+    """A process of a script that draws for a checkout, as soon as there is one but these."""
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        for process in psutil.process_iter():
+            try:
+                mine = process.cwd() == str(run.root) and process not in but
+                if mine and process.cmdline()[-1].endswith(".sample.py"):
+                    return process
+            except (psutil.Error, IndexError):
+                continue
+        time.sleep(0.05)
+    raise TimeoutError("no job samples")
+
+
+def test_tables_are_those_of_a_local_run(cluster, wanted):
+    printed = cluster.run(*PROFILE)
+    assert tables(cluster) == wanted
+    assert len(re.findall("has been submitted with SLURM jobid", printed)) == SUBMITTED
+    assert cluster.planned() == {}
+
+
+def test_killed_jobs_are_run_again(cluster, wanted):
+    driver = cluster.start(*PROFILE)
+    killed = sampling(cluster)
+    killed.kill()
+    cancelled = sampling(cluster, but=[killed])
+    subprocess.run(["scancel", cancelled.environ()["SLURM_JOB_ID"]], check=True)
+    printed, _ = driver.communicate()
+    assert driver.returncode == 0, printed
+    assert tables(cluster) == wanted
+    assert len(re.findall("has been submitted with SLURM jobid", printed)) == SUBMITTED + 2
+
+
+def test_run_whose_driver_was_killed_is_finished_by_the_next(cluster, wanted):
+    driver = cluster.start(*PROFILE)
+    sampling(cluster)
+    os.killpg(driver.pid, signal.SIGKILL)
+    printed, _ = driver.communicate()
+    fits = {name: path.stat().st_mtime_ns for name, path in cluster.files("fit.json").items()}
+    assert fits
+    assert not tables(cluster).keys() >= wanted.keys()
+    # As docs/elsewhere.md says.
+    [run] = re.findall("SLURM run ID: (.*)", printed)
+    subprocess.run(["scancel", "--name", run], check=True)
+    cluster.run("--unlock")
+    cluster.run(*PROFILE)
+    assert tables(cluster) == wanted
+    # What was done is not done again.
+    after = cluster.files("fit.json")
+    assert fits == {name: after[name].stat().st_mtime_ns for name in fits}
