@@ -14,7 +14,7 @@ FOLDER = Path(__file__).resolve().parents[2] / "envs"
 FILES = sorted(path for path in FOLDER.iterdir() if path.is_file())
 
 # Each is made from the file of direct needs with its name.
-LOCKS = ["requirements", "competitors", "geomstats", "opacus", "slurm"]
+LOCKS = ["requirements", "competitors", "docs", "geomstats", "opacus", "slurm"]
 
 # Packages that conda has under another name: the program or library alone,
 # without all that could go with it.
@@ -83,6 +83,13 @@ def test_locks_of_tools_have_the_versions_of_the_main_one(lock, others):
     assert {name for name in main if main[name] != other[name]} == others
 
 
+def test_the_lock_of_the_site_has_the_versions_of_the_main_one():
+    main, other = locked_versions("requirements"), locked_versions("docs")
+    shared = main.keys() & other.keys()
+    assert {"numpy", "scipy", "scikit-learn", "pydantic"} <= shared
+    assert {name for name in shared if main[name] != other[name]} == set()
+
+
 @pytest.mark.parametrize("lock", LOCKS)
 def test_every_locked_package_has_hashes(lock):
     pattern = r"[\w.-]+==\S+( +;[^#]*?)?( +--hash=sha256:[0-9a-f]{64})+"
@@ -115,7 +122,7 @@ def test_every_package_that_is_imported_is_a_direct_need():
 
 
 @pytest.mark.parametrize("lock", LOCKS)
-@pytest.mark.parametrize("name", ["numpy", "scipy", "pandas", "matplotlib"])
+@pytest.mark.parametrize("name", ["numpy", "scipy", "matplotlib", "pydantic-core"])
 def test_lock_is_not_for_one_machine_alone(lock, name):
     # Each platform and version of Python has its own file of a compiled package.
     [entry] = [entry for entry in entries(f"{lock}.txt") if entry.startswith(f"{name}==")]

@@ -367,7 +367,7 @@ def test_another_environment_stands_beside_the_first(checkout):
         (["--with", "geomstats"], "--with needs an environment and a command"),
         (
             ["--with", "../envs", "true"],
-            "there is no environment ../envs: --with takes competitors, geomstats, opacus or slurm",
+            "there is no environment ../envs: --with takes competitors, docs, geomstats, opacus or slurm",
         ),
     ],
 )
@@ -622,7 +622,7 @@ def test_no_command(checkout):
     result = checkout.run()
     assert result.returncode == 2
     assert is_one_sentence(result.stderr)
-    assert "usage: ./run [--with competitors|geomstats|opacus|slurm] COMMAND" in result.stderr
+    assert "usage: ./run [--with competitors|docs|geomstats|opacus|slurm] COMMAND" in result.stderr
     assert not (checkout.root / ".venv").exists()
 
 
