@@ -1,0 +1,117 @@
+"""The pages for reviewers: every command, file, figure and claim in them is there."""
+
+import csv
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from reproduction.papers import PAPERS
+from reproduction.results_page import BESIDE, page
+
+ROOT = Path(__file__).resolve().parents[2]
+GUIDE, RESULTS = (ROOT / "docs" / name for name in ("artifact.md", "results.md"))
+PAGES = [GUIDE, RESULTS, ROOT / "README.md", ROOT / "docs" / "tutorial.md"]
+
+
+def lines(path):
+    return path.read_text(encoding="utf-8").splitlines()
+
+
+def targets(line):
+    """Environment, configuration and targets of the calls of Snakemake in a line."""
+    for call in re.findall(r"\./run [^`#]*", line):
+        words = shlex.split(call)[1:]
+        environment = words[1] if words[0] == "--with" else ""
+        if "snakemake" not in words or "--report" in words:
+            continue
+        words = words[words.index("snakemake") + 1 :]
+        configuration = ""
+        if "--configfile" in words:
+            place = words.index("--configfile")
+            configuration = words[place + 1]
+            del words[place : place + 2]
+        if "--cores" in words:
+            place = words.index("--cores")
+            del words[place : place + 2]
+        yield environment, configuration, [word for word in words if not word.startswith("-")]
+
+
+def asked():
+    """Targets and files in the pages, by environment and configuration."""
+    found = {}
+    for line in (line for path in PAGES for line in lines(path)):
+        called = list(targets(line))
+        for environment, configuration, names in called:
+            found.setdefault((environment, configuration), set()).update(names)
+        files = re.findall(r"`(results/[\w/.-]+\.\w+)`", line)
+        if called and called[0][0]:
+            continue  # A file of a target that needs packages of another environment.
+        for file in files:
+            smoke = "config/smoke.yaml" if file.startswith("results/smoke/") else ""
+            found.setdefault(("", smoke), set()).add(file)
+    return found
+
+
+def snakemake(checkout, *arguments):
+    result = subprocess.run(
+        [sys.executable, "-m", "snakemake", *arguments],
+        cwd=checkout.root,
+        env=checkout.environment,
+        capture_output=True,
+        text=True,
+    )
+    assert result.returncode == 0, (result.stdout + result.stderr)[-2000:]
+    return result.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("configuration", ["", "config/smoke.yaml"])
+def test_the_workflow_makes_what_the_pages_name(checkout, configuration):
+    names = asked()["", configuration]
+    assert names
+    options = ["--configfile", configuration] if configuration else []
+    snakemake(checkout, "--dry-run", "--quiet", "all", "--cores", "2", *sorted(names), *options)
+
+
+@pytest.mark.slow
+def test_targets_of_other_environments_are_there(checkout):
+    known = snakemake(checkout, "--list").split()
+    others = [name for (environment, _), names in asked().items() if environment for name in names]
+    assert others
+    assert [name for name in others if name not in known] == []
+
+
+def test_results_by_paper_are_those_of_the_claims_and_the_configuration():
+    assert RESULTS.read_text(encoding="utf-8") == page(), (
+        "make it anew: ../../run python -m reproduction.results_page in workflow/scripts"
+    )
+
+
+def test_every_file_of_claims_is_in_the_page():
+    files = {path.stem for path in (ROOT / "resources" / "published").glob("*_claims.csv")}
+    named = [*PAPERS, *(name for names in BESIDE.values() for name in names)]
+    assert files == {f"{name}_claims" for name in named}
+
+
+def sentences(paper):
+    path = ROOT / "resources" / "published" / f"{paper}_claims.csv"
+    with open(path, encoding="utf-8", newline="") as text:
+        return {row["claim"].partition(".")[0] for row in csv.DictReader(text)}
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_the_guide_counts_sentences_as_the_claims_do(paper):
+    [[cells]] = [
+        [line.strip("| ").split(" | ") for line in lines(GUIDE) if line.startswith(f"| `{paper}` |")]
+    ]
+    assert int(cells[2]) == len(sentences(paper))
+    [expected] = [
+        line.strip("| ").split(" | ")[-1]
+        for line in lines(GUIDE)
+        if line.startswith("| E") and f" {paper}`" in line
+    ]
+    assert sum(map(int, re.findall(r"\d+", expected))) == len(sentences(paper))

@@ -1,0 +1,63 @@
+"""The documentation site: complete, and readable without a network."""
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+import geodp
+
+ROOT = Path(__file__).resolve().parents[2]
+SITE = ROOT / "results" / "site"
+
+built = pytest.mark.skipif(
+    not (SITE / "index.html").exists(),
+    reason="results/site is not built: ./run --with docs sphinx-build -W -c docs . results/site",
+)
+
+
+class Loaded(HTMLParser):
+    """Addresses that a browser loads with a page, which are not those of its links."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.addresses = []
+        self.feed(page.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag, attributes):
+        given = dict(attributes)
+        if tag == "link" and given.get("rel") in ("stylesheet", "preload", "icon", "preconnect"):
+            self.addresses.append(given["href"])
+        self.addresses += [given[name] for name in ("src", "srcset", "data") if given.get(name)]
+
+
+def test_reference_has_every_public_name():
+    text = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
+    shown = set(re.findall(r"\.\. auto\w+:: geodp\.(\w+)$", text, flags=re.MULTILINE))
+    assert shown == set(geodp.__all__) - {"__version__"}
+
+
+@built
+def test_pages_load_nothing_from_elsewhere():
+    pages = list(SITE.rglob("*.html"))
+    loaded = {(page.name, address) for page in pages for address in Loaded(page).addresses}
+    assert len(loaded) > len(pages)
+    assert [pair for pair in loaded if re.match(r"\w+:|//", pair[1])] == []
+    for style in SITE.rglob("*.css"):
+        assert not re.search(r"@import|url\([\"']?(https?:)?//", style.read_text(encoding="utf-8"))
+
+
+@built
+def test_pages_of_the_checkout_are_pages_of_the_site():
+    pages = ["README", "CONTRIBUTING", "CHANGELOG", "data/README", "resources/published/README"]
+    pages += [f"docs/{page.stem}" for page in (ROOT / "docs").glob("*.md")]
+    assert [page for page in pages if not (SITE / f"{page}.html").exists()] == []
+
+
+@built
+def test_reference_comes_from_the_docstrings():
+    text = (SITE / "docs" / "reference.html").read_text(encoding="utf-8")
+    for name in geodp.__all__:
+        if name != "__version__":
+            assert re.match(r"[\w ]+", getattr(geodp, name).__doc__)[0].strip() in text, name
