@@ -32,6 +32,7 @@ include_patterns = [
 ]
 root_doc = "docs/index"
 nitpicky = True
+default_role = "code"
 
 myst_heading_anchors = 3
 lexers["snakemake"], lexers["csv"] = PythonLexer(), TextLexer()
@@ -43,6 +44,7 @@ numpydoc_show_class_members = False
 html_theme = "furo"
 html_title = "geodp"
 html_show_sourcelink = False
+html_static_path = html_css_files = ["site.css"]
 templates_path = ["."]
 html_additional_pages = {"index": "redirect.html"}
 

@@ -367,7 +367,8 @@ def test_another_environment_stands_beside_the_first(checkout):
         (["--with", "geomstats"], "--with needs an environment and a command"),
         (
             ["--with", "../envs", "true"],
-            "there is no environment ../envs: --with takes competitors, docs, geomstats, opacus or slurm",
+            "there is no environment ../envs: --with takes competitors, docs, geomstats, opacus or "
+            "slurm",
         ),
     ],
 )

@@ -60,4 +60,4 @@ def test_reference_comes_from_the_docstrings():
     text = (SITE / "docs" / "reference.html").read_text(encoding="utf-8")
     for name in geodp.__all__:
         if name != "__version__":
-            assert re.match(r"[\w ]+", getattr(geodp, name).__doc__)[0].strip() in text, name
+            assert re.search(r"[A-Za-z ]{10,}", getattr(geodp, name).__doc__)[0] in text, name

@@ -16,16 +16,18 @@ PAGE = CHECKOUT / "docs" / "results.md"
 
 HEAD = """# Results by paper
 
-Each figure and claim of the papers with the command that makes it, the file to look at and the tolerance. Times, memory and disk of
-the commands are in the [artifact guide](artifact.md#experiments). This page is made from `config/config.yaml` and the files of
-claims: after a change of these run `../../run python -m reproduction.results_page` in `workflow/scripts`.
+Each figure and claim of the papers with the command that makes it, the file to look at and the
+tolerance. Times, memory and disk of the commands are in the
+[artifact guide](artifact.md#experiments). This page is made from `config/config.yaml` and the files
+of claims: after a change of these run `../../run python -m reproduction.results_page` in
+`workflow/scripts`.
 
-**Figures** are PDF, SVG, PNG and a CSV with their numbers. Papers print almost no numbers, so the tolerance of a figure is that of the
-claims about it.
+**Figures** are PDF, SVG, PNG and a CSV with their numbers. Papers print almost no numbers, so the
+tolerance of a figure is that of the claims about it.
 
-**Claims** are sentences of the paper, paraphrased. A `value` is computed for each part of a sentence; the last columns say which
-values would do, and [Claims](../resources/published/README.md) how verdicts follow. The page of verdicts has the number, its interval and
-the verdict."""
+**Claims** are sentences of the paper, paraphrased. A `value` is computed for each part of a
+sentence; the last columns say which values would do, and [Claims](../resources/published/README.md)
+how verdicts follow. The page of verdicts has the number, its interval and the verdict."""
 
 VERDICTS = "results/default/claims.html"
 
@@ -105,7 +107,8 @@ def _claims(name):
 
 def _table(columns, rows):
     lines = [columns, ["---"] * len(columns), *rows]
-    return "\n".join("".join(f"| {cell} ".replace("  ", " ") for cell in line) + "|" for line in lines)
+    cells = (["| " + f"{cell} ".lstrip() for cell in line] for line in lines)
+    return "\n".join("".join(line) + "|" for line in cells)
 
 
 if __name__ == "__main__":
