@@ -71,11 +71,9 @@ def _of_studies():
     settings = yaml.safe_load((CHECKOUT / "config" / "config.yaml").read_text("utf-8"))
     for study, chosen in settings["studies"].items():
         for name in chosen["figures"]:
-            number, _, more = name.removeprefix("figure_").partition("_")
-            title = f"Figure {number}" if name.startswith("figure_") else study
-            more = more if name.startswith("figure_") else name
+            title = re.sub(r"^figure (\d+) ?", r"Figure \1 ", name.replace("_", " ")).strip()
             yield [
-                ", ".join(filter(None, [title, more])).replace("_", " "),
+                f"{title} ({study.replace('_', ' ')})",
                 f"`./run snakemake --cores 8 figure_{study}_{name}`",
                 f"`results/{settings['name']}/{study}/figures/{name}.pdf`",
             ]
@@ -83,9 +81,8 @@ def _of_studies():
 
 def _order(figure):
     """Numbered figures first, each before what is beside it."""
-    title = figure[0]
-    number = re.match(r"Figure (\d+)", title)
-    return int(number[1]) if number else math.inf, title
+    number = re.match(r"Figure (\d+)( \w+)?", figure[0])
+    return (int(number[1]), number[2] or "") if number else (math.inf, figure[0])
 
 
 CLAIM_COLUMNS = ["where", "claim", "measured", "holds if", "in part if"]
