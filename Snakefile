@@ -12,6 +12,7 @@ sys.path.insert(0, f"{workflow.current_basedir}/workflow/scripts")
 
 from reproduction.places import shipped
 from reproduction.progress import show_progress
+from reproduction.recovery import guard
 
 # A configuration given on the command line replaces the default one whole; and that given to a
 # module, for which Snakemake passes over this one.
@@ -26,6 +27,7 @@ IS_MAIN = workflow.modifier.is_main_snakefile()
 IS_FIRST = workflow.default_target is None
 if IS_MAIN:
     PROGRESS = show_progress()
+    guard(workflow)
 
 
 include: "workflow/rules/common.smk"

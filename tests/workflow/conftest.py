@@ -166,11 +166,11 @@ class Checkout:
     def configure(self, configuration):
         self.configuration.write_text(yaml.safe_dump(configuration, sort_keys=False))
 
-    def start(self, *arguments, cores=2):
+    def start(self, *arguments, cores=2, before=()):
         """Start Snakemake in a process group of its own, as a terminal does."""
         return subprocess.Popen(
             [
-                *(sys.executable, "-m", "snakemake", "--configfile", self.configuration.name),
+                *(*before, sys.executable, "-m", "snakemake", "--configfile", self.configuration.name),
                 *("--cores", str(cores), *map(str, arguments)),
             ],
             cwd=self.root,

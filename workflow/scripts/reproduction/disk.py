@@ -1,11 +1,16 @@
-"""Disks that are full: how to tell, and what to say."""
+"""Disks that are full or closed to a user: how to tell, and what to say. Digests of files."""
 
 import errno
+import hashlib
+import os
 import shutil
 from pathlib import Path
 
 # Errors of writing that mean it: no space, a quota that is used up, a limit of the size of files.
 ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+# Errors of access to a file or its folder.
+CLOSED = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 # Bytes below which a disk counts as full.
 LEAST = 1 << 14
@@ -27,7 +32,7 @@ def full_disk(path, problem=None):
     """
     path = Path(path).resolve()
     folder = next(each for each in (path, *path.parents) if each.is_dir())
-    if not _caused(problem) and shutil.disk_usage(folder).free >= LEAST:
+    if not _cause(problem, ERRORS) and shutil.disk_usage(folder).free >= LEAST:
         return ""
     disk = next(each for each in (folder, *folder.parents) if each.is_mount())
     return f"Error: the disk at {disk} is full: free some space, then start the run again"
@@ -38,12 +43,31 @@ def says_full(text):
     return any(f"[Errno {number}]" in text for number in ERRORS)
 
 
-def _caused(problem):
-    """Whether an exception, or one that it followed, is an error of a full disk."""
+def no_access(problem):
+    """A sentence if an exception came from a file that may not be written or read, else nothing."""
+    cause = _cause(problem, CLOSED)
+    if not cause:
+        return ""
+    return (
+        f"Error: {os.strerror(cause.errno).lower()}: {cause.filename}: let this user write there, "
+        "or work in another folder with --directory"
+    )
+
+
+def digest_of(path):
+    """Digest of the content of a file, so that a changed one runs jobs again; None without one."""
+    if not path:
+        return None
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()[:16]
+
+
+def _cause(problem, errors):
+    """An exception, or one that it followed, that is one of these errors; else nothing."""
     seen = []
     while problem is not None and problem not in seen:
-        if isinstance(problem, OSError) and problem.errno in ERRORS:
-            return True
+        if isinstance(problem, OSError) and problem.errno in errors:
+            return problem
         seen.append(problem)
         problem = problem.__cause__ or problem.__context__
-    return False
+    return None

@@ -13,16 +13,18 @@ import numpy as np
 
 from geodp.errors import DataError
 from geodp.plain import from_plain, plain
-from reproduction.disk import full_disk
+from reproduction.disk import full_disk, no_access
+from reproduction.made import damaged_input, end_with_the_run, note, remove_partial
 
 
 @contextmanager
 def job(snakemake=None):
-    """Context of a script: its job, and one sentence for a `DataError` or a full disk.
+    """Context of a script: its job, and one sentence for a `DataError` or a fault of a disk.
 
     A script that is started by hand makes its job from the arguments of the command line.  A
     `DataError` becomes one sentence in the log, which a run of the workflow prints at its end; so
-    does the error of a full disk.  Of any other exception the log holds the traceback.
+    does a damaged input, a full disk or a folder that cannot be written.  Of any other exception
+    the log holds the traceback.
 
     Parameters
     ----------
@@ -45,13 +47,17 @@ def job(snakemake=None):
     try:
         log.parent.mkdir(parents=True, exist_ok=True)
         log.write_text("")
+        if not by_hand:
+            end_with_the_run()
+        remove_partial(snakemake.output)
         yield snakemake
+        note(snakemake.output)
     except BaseException as problem:
-        if isinstance(problem, DataError):
+        sentence = isinstance(problem, Exception) and damaged_input(snakemake.input)
+        if not sentence and isinstance(problem, DataError):
             study = snakemake.wildcards.get("study") or snakemake.params.get("study", "")
             sentence = f"Error in study {study}: {problem}"
-        else:
-            sentence = full_disk(log, problem)
+        sentence = sentence or full_disk(log, problem) or no_access(problem)
         # On a full disk the log may stay empty.
         with suppress(OSError):
             log.write_text(f"{sentence}\n" if sentence else traceback.format_exc())

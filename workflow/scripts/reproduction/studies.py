@@ -6,7 +6,6 @@ is a group and a budget for each block of the model, or one in all.  A *block of
 job samples.
 """
 
-import hashlib
 import math
 from dataclasses import dataclass
 from decimal import Decimal
@@ -19,6 +18,7 @@ from geodp.mechanisms.budgets import cell_name, divided_budgets
 from geodp.mechanisms.registry import MECHANISMS, budget_names
 from geodp.models.blocks import ALL
 from reproduction.configuration import ConfigurationError
+from reproduction.disk import digest_of
 from reproduction.figures.style import CURVES
 from reproduction.places import find, folders
 
@@ -274,14 +274,6 @@ class Study:
             }
             for group in chosen["groups"]
         ]
-
-
-def digest_of(path):
-    """Digest of the content of a file, so that a changed one runs jobs again; None without one."""
-    if not path:
-        return None
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()[:16]
 
 
 def expand(configuration):

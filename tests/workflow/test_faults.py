@@ -1,0 +1,303 @@
+"""Faults: killed processes, full and read-only disks, damaged files, two runs at once.
+
+Whatever happened, the next run ends with the files of a run that nothing disturbed, byte for byte,
+and nothing half-written is left.
+"""
+
+import os
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+import yaml
+
+pytestmark = pytest.mark.slow
+
+# A table of measurements, besides the study's own files.
+MEASURED = "results/linear/geodesic_vs_notebook/neighbours.csv"
+STUDY = "results/small/sphere"
+GROUP = "n5_noise0.001"
+CELLS = [f"{STUDY}/cells/{GROUP}/p{share}_v{share}.default.npz" for share in ("0.5", "1.01")]
+
+# A file of each stage in the order in which a run makes them; of the two cells of a job the second.
+STAGES = (
+    MEASURED,
+    f"{STUDY}/groups/{GROUP}/data.npz",
+    f"{STUDY}/groups/{GROUP}/fit.json",
+    CELLS[1],
+    f"{STUDY}/tables/errors.csv",
+    f"{STUDY}/figures/error.png",
+)
+
+FULL = r"Error: the disk at \S+ is full: free some space, then start the run again"
+
+
+def configured(checkout, small):
+    """A checkout with one study of two cells and a small part of the measurements."""
+    sphere = small["studies"]["sphere"]
+    sphere["cells"] = [{"n": [5], "noise_variance": ["0.001"], "budgets": ["equal"]}]
+    sphere["budgets"] = {"equal": sphere["budgets"]["equal"]}
+    sphere["figures"] = {"error": {"kind": "error", "grids": ["equal"]}}
+    sphere |= {"random_walk": {}, "neighbours": {}, "losses": None}
+    checkout.configure(small | {"studies": {"sphere": sphere}, "papers": []})
+    settings = checkout.root / "config" / "linear.yaml"
+    linear = yaml.safe_load(settings.read_text())
+    linear["geodesic_vs_notebook"]["neighbours"] = {"pairs": 5, "n": 10}
+    settings.write_text(yaml.safe_dump(linear))
+    return checkout
+
+
+@pytest.fixture(scope="module")
+def undisturbed(source, copied, tmp_path_factory):
+    """A finished run, not to be modified."""
+    from conftest import SMALL
+
+    done = configured(copied(source, tmp_path_factory.mktemp("undisturbed")), yaml.safe_load(SMALL))
+    done.run("all", MEASURED)
+    return done
+
+
+@pytest.fixture
+def finished_run(undisturbed, copied, tmp_path):
+    return copied(undisturbed.root, tmp_path / "finished")
+
+
+@pytest.fixture
+def fresh(undisturbed, finished_run):
+    """The same without results."""
+    for folder in ("results", ".snakemake"):
+        shutil.rmtree(finished_run.root / folder)
+    return finished_run
+
+
+def contents(checkout):
+    """Bytes of all results but the logs."""
+    return {
+        str(path.relative_to(checkout.root)): path.read_bytes()
+        for path in (checkout.root / "results").rglob("*")
+        if path.is_file() and "logs" not in path.parts
+    }
+
+
+def ends_well(checkout, undisturbed):
+    """Whether the next run leaves what it should, and has nothing to do after that."""
+    output = checkout.run("all", MEASURED)
+    found, expected = contents(checkout), contents(undisturbed)
+    assert set(found) == set(expected)
+    assert [name for name in found if found[name] != expected[name]] == []
+    assert checkout.planned(MEASURED) == {}
+    return output
+
+
+def sentences(output):
+    """The errors that a run printed."""
+    return [line for line in output.splitlines() if "rror" in line]
+
+
+def stalled(checkout, file):
+    """A run one of whose jobs stops when it has written a file and not yet moved it to its place."""
+    plain = checkout.environment
+    checkout.environment = plain | {
+        "PYTHONPATH": str(Path(__file__).with_name("stall")),
+        "STALL": Path(file).name,
+    }
+    process = checkout.start(file)
+    checkout.environment = plain
+    folder = (checkout.root / file).parent
+    while not list(folder.glob(f".*.{Path(file).name}")):
+        assert process.poll() is None, process.communicate()[0]
+        time.sleep(0.02)
+    return process
+
+
+def end(process, who):
+    """Kill the run, its jobs or all of them, or interrupt all as a terminal does; its output."""
+    jobs = psutil.Process(process.pid).children(recursive=True)
+    if who == "terminal":
+        os.killpg(process.pid, signal.SIGINT)
+    if who in ("run", "both"):
+        process.kill()
+    if who in ("jobs", "both"):
+        for job in jobs:
+            job.kill()
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode != 0
+    # No job outlives its run.
+    assert psutil.wait_procs(jobs, timeout=20)[1] == []
+    return output
+
+
+# Killed processes
+
+
+@pytest.mark.parametrize("who", ["run", "jobs", "both", "terminal"])
+def test_killed_at_every_stage(fresh, undisturbed, who):
+    for file in STAGES:
+        output = end(stalled(fresh, file), who)
+        assert not (fresh.root / file).exists()
+        assert "Traceback" not in output
+        if who == "jobs":
+            assert "A job was killed or could not begin." in output
+        if who == "terminal":
+            assert fresh.temporaries() == []
+    assert (fresh.root / STAGES[0]).read_bytes() == (undisturbed.root / STAGES[0]).read_bytes()
+    ends_well(fresh, undisturbed)
+
+
+# Two runs at once
+
+
+def test_the_second_of_two_runs_says_so_until_the_first_is_gone(fresh, undisturbed):
+    first = stalled(fresh, STAGES[1])
+    second = fresh.snakemake("all", MEASURED)
+    assert second.returncode == 1
+    [sentence] = sentences(second.stdout)
+    assert re.fullmatch(
+        rf"Error: another run is at work in {re.escape(str(fresh.root))} \(process {first.pid} on "
+        r"\S+\): wait for its end or stop it, or work in another folder with --directory",
+        sentence,
+    )
+    assert first.poll() is None
+    assert fresh.planned()["make_data"] == 1
+    end(first, "run")
+    ends_well(fresh, undisturbed)
+
+
+# Damaged files
+
+
+def truncate(path):
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def halve(path):
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join(lines[: len(lines) // 2 + 1]))
+
+
+def empty(path):
+    path.write_bytes(b"")
+
+
+def overwrite(path):
+    """Other bytes in the middle."""
+    text = bytearray(path.read_bytes())
+    middle = len(text) // 2
+    text[middle : middle + 8] = bytes(255 - byte for byte in text[middle : middle + 8])
+    path.write_bytes(text)
+
+
+@pytest.mark.parametrize(
+    ("damage", "file"),
+    [
+        (truncate, STAGES[1]),
+        (empty, STAGES[2]),
+        (overwrite, CELLS[0]),
+        (halve, f"{STUDY}/tables/errors.csv"),
+        (overwrite, f"{STUDY}/figures/error.png"),
+        (halve, MEASURED),
+    ],
+)
+def test_a_damaged_file_is_made_again(finished_run, undisturbed, damage, file):
+    damage(finished_run.root / file)
+    output = ends_well(finished_run, undisturbed)
+    assert f"Damaged since they were made, and made again: {file}\n" in output
+
+
+def test_deleted_files_are_made_again_when_they_are_needed(finished_run, undisturbed):
+    for file in (STAGES[2], f"{STUDY}/tables/errors.csv"):
+        (finished_run.root / file).unlink()
+    ends_well(finished_run, undisturbed)
+
+
+def test_damage_that_only_a_job_sees_is_one_sentence(finished_run, undisturbed):
+    """Of a disk that loses bits: neither size nor time of the file have changed."""
+    cell = finished_run.root / CELLS[0]
+    times = cell.stat()
+    overwrite(cell)
+    os.utime(cell, ns=(times.st_atime_ns, times.st_mtime_ns))
+    (finished_run.root / STUDY / "tables" / "errors.csv").unlink()
+    failed = finished_run.snakemake()
+    assert failed.returncode == 1
+    [sentence] = sentences(failed.stdout)
+    assert sentence == (
+        f"Error: {CELLS[0]} was damaged since it was made: start the run again to make it"
+    )
+    ends_well(finished_run, undisturbed)
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff\xfe\x00", b"3", b'{"rule": "fi'])
+def test_damaged_records_of_snakemake(finished_run, undisturbed, content):
+    [record] = [
+        path
+        for path in (finished_run.root / ".snakemake" / "metadata").iterdir()
+        if b'"rule": "evaluate"' in path.read_bytes() and b"errors" in path.read_bytes()
+    ][:1]
+    record.write_bytes(content)
+    (finished_run.root / ".snakemake" / "made.txt").write_bytes(content)
+    output = ends_well(finished_run, undisturbed)
+    assert "Damaged since they were made, and made again: " in output
+    assert "Ignore corrupted" not in output
+
+
+def test_copies_with_new_times_are_not_damaged(finished_run):
+    for path in (finished_run.root / "results").rglob("*.csv"):
+        path.write_bytes(path.read_bytes())
+    assert "Damaged" not in finished_run.run("all", MEASURED)
+
+
+# Disks that are full or closed
+
+
+@pytest.mark.parametrize("kilobytes", [3, 12], ids=["Snakemake's files", "files of a job"])
+def test_a_full_disk_is_one_sentence(fresh, undisturbed, kilobytes):
+    """As a limit of the size of files, which fails in the same places with another error."""
+    process = fresh.start()
+    resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (kilobytes * 1024, -1))
+    output, _ = process.communicate(timeout=600)
+    assert process.returncode == 1
+    lines = output.splitlines()
+    assert len([line for line in lines if re.fullmatch(FULL, line)]) == 1, output
+    assert "Traceback" not in output
+    assert lines[-1 if re.fullmatch(FULL, lines[-1]) else -2].startswith("Error: the disk")
+    ends_well(fresh, undisturbed)
+
+
+# What root may do that others may not.
+POWERS = "-dac_override,-dac_read_search"
+
+
+@pytest.mark.parametrize("closed", [".", "results", f"{STUDY}/tables"])
+def test_a_folder_that_cannot_be_written_is_one_sentence(finished_run, undisturbed, closed):
+    without_powers = []
+    if os.geteuid() == 0:
+        if shutil.which("setpriv") is None:
+            pytest.skip("root may write everywhere, and there is no setpriv to drop that right")
+        without_powers = ["setpriv", "--bounding-set", POWERS, "--inh-caps", POWERS]
+    folder = finished_run.root / closed
+    if closed.endswith("tables"):
+        # A job comes upon it, for Snakemake has nothing to delete.
+        for file in ("errors", "diagnostics"):
+            (folder / f"{file}.csv").unlink()
+    else:
+        for made in ("results/small", ".snakemake"):
+            shutil.rmtree(finished_run.root / made)
+    folder.chmod(0o555)
+    process = finished_run.start("all", MEASURED, before=without_powers)
+    output, _ = process.communicate(timeout=600)
+    folder.chmod(0o755)
+    assert process.returncode == 1
+    assert "Traceback" not in output
+    [sentence] = sentences(output)
+    assert re.fullmatch(
+        r"Error: permission denied: \S+: let this user write there, or work in another folder with "
+        "--directory",
+        sentence,
+    )
+    ends_well(finished_run, undisturbed)
