@@ -170,7 +170,8 @@ class Checkout:
         """Start Snakemake in a process group of its own, as a terminal does."""
         return subprocess.Popen(
             [
-                *(*before, sys.executable, "-m", "snakemake", "--configfile", self.configuration.name),
+                *before,
+                *(sys.executable, "-m", "snakemake", "--configfile", self.configuration.name),
                 *("--cores", str(cores), *map(str, arguments)),
             ],
             cwd=self.root,

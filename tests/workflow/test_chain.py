@@ -3,12 +3,9 @@
 import hashlib
 import html.parser
 import json
-import os
 import re
-import signal
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pandas as pd
@@ -840,40 +837,6 @@ def test_figure_by_rule_name(finished_copy):
     assert {name: digest(finished_copy.files()[name]) for name in made} == {
         name: kept[name] for name in made
     }
-
-
-def test_interrupted_run_leaves_nothing_partial_and_is_finished_by_the_next(checkout, small):
-    sphere = small["studies"]["sphere"]
-    sphere["cells"][0] |= {"n": [6], "budgets": ["equal"]}
-    sphere["budgets"]["equal"]["totals"] = ["1.0", "1.2", "1.4", "1.6"]
-    # Long enough for the first cell of a job to be written well before the last.
-    sphere["sampler"]["states"] = 5000
-    sphere |= {"random_walk": {}, "neighbours": {}, "losses": None, "figures": {}}
-    changes = {"studies": {"sphere": sphere}, "cells_per_job": 4, "papers": []}
-    checkout.configure(small | changes)
-    folder = checkout.root / "results" / "small" / "sphere" / "cells"
-    process = checkout.start()
-    while not list(folder.rglob("p*.npz")):
-        assert process.poll() is None
-        time.sleep(0.01)
-    # A terminal sends it to every process.
-    os.killpg(process.pid, signal.SIGINT)
-    output, _ = process.communicate()
-    assert process.returncode != 0, output
-
-    cells = list(folder.rglob("*.npz"))
-    assert len(cells) < 4
-    for path in checkout.files("*.npz").values():
-        assert "made_by" in arrays(path)
-    assert checkout.temporaries() == []
-    # What data there are may be said already, what came of them not.
-    assert set(checkout.files("*.csv")) <= {"sphere/tables/data.csv"}
-
-    checkout.run()
-    assert len(list(folder.rglob("*.npz"))) == 4
-    errors = read(checkout, "sphere", "errors")
-    assert len(errors) == 4 * DATA_SETS["sphere"]
-    assert checkout.planned() == {}
 
 
 # --- Other spaces ---

@@ -165,6 +165,56 @@ def test_module_of_another_workflow(checkout, folder):
     assert "Error: configuration key sead is unknown: did you mean seed?" in refused.stdout
 
 
+OVERRIDING = """
+import yaml
+
+with open("{root}/config/smoke.yaml") as file:
+    settings = yaml.safe_load(file)
+settings["studies"] = {{"rats": settings["studies"]["rats"]}}
+settings["studies"]["rats"]["draws"] = {{"footpoint": 3, "shooting_vector": 2}}
+
+
+module geodp:
+    snakefile: "{root}/{snakefile}"
+    config: settings
+
+
+use rule * from geodp as geodp_*
+
+
+use rule fit from geodp as geodp_fit with:
+    resources:
+        mem_mb=1234
+"""
+
+
+@pytest.mark.parametrize("name", ["Snakefile", "workflow/Snakefile"])
+def test_another_workflow_overrides_a_study_and_a_resource(checkout, folder, name):
+    snakefile = folder / "Snakefile"
+    snakefile.write_text(OVERRIDING.format(root=checkout.root, snakefile=name))
+    dry = call(checkout, folder, "--dry-run", "--verbose")
+    assert dry.returncode == 0, dry.stdout
+    fit = dry.stdout.split("rule geodp_fit:")[1].split("rule ")[0]
+    assert "mem_mb=1234" in fit
+    snakefile.write_text(snakefile.read_text().replace('"footpoint": 3', '"footpoint": 0'))
+    refused = call(checkout, folder, "--dry-run")
+    assert "Error: configuration key studies.rats.draws.footpoint" in refused.stdout
+
+
+def test_the_entry_in_the_catalogue_of_workflows(checkout, folder):
+    """What the catalogue demands of its standardised usage."""
+    root = Path(__file__).resolve().parents[2]
+    usage = yaml.safe_load((root / ".snakemake-workflow-catalog.yml").read_text())["usage"]
+    assert set(usage) == {"mandatory-flags", "software-stack-deployment"}
+    assert usage["software-stack-deployment"] == {"conda": True, "report": True}
+    described = (root / "config" / "README.md").read_text()
+    shipped = {path.name for path in (root / "config").glob("*.yaml")}
+    assert {name for name in shipped if f"`{name}`" not in described} == set()
+    snakefile = checkout.root / "workflow" / "Snakefile"
+    graph = call(checkout, folder, "-s", snakefile, "--forceall", "--rulegraph")
+    assert "digraph" in graph.stdout, graph.stdout
+
+
 @pytest.mark.slow
 def test_paths_with_spaces_and_umlauts(source, copied, tmp_path):
     odd = tmp_path / "Prüfung der Läufe"

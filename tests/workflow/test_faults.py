@@ -9,7 +9,6 @@ import re
 import resource
 import shutil
 import signal
-import subprocess
 import time
 from pathlib import Path
 
@@ -38,27 +37,32 @@ STAGES = (
 FULL = r"Error: the disk at \S+ is full: free some space, then start the run again"
 
 
-def configured(checkout, small):
-    """A checkout with one study of two cells and a small part of the measurements."""
-    sphere = small["studies"]["sphere"]
-    sphere["cells"] = [{"n": [5], "noise_variance": ["0.001"], "budgets": ["equal"]}]
-    sphere["budgets"] = {"equal": sphere["budgets"]["equal"]}
-    sphere["figures"] = {"error": {"kind": "error", "grids": ["equal"]}}
-    sphere |= {"random_walk": {}, "neighbours": {}, "losses": None}
-    checkout.configure(small | {"studies": {"sphere": sphere}, "papers": []})
-    settings = checkout.root / "config" / "linear.yaml"
-    linear = yaml.safe_load(settings.read_text())
-    linear["geodesic_vs_notebook"]["neighbours"] = {"pairs": 5, "n": 10}
-    settings.write_text(yaml.safe_dump(linear))
-    return checkout
+CONFIGURATION = """
+name: small
+seed: 7
+cells_per_job: 2
+studies:
+  sphere:
+    manifold: {name: sphere, size: 2}
+    data: {source: simulated, data_sets: 2, shooting_vector_length: 0.6}
+    budgets: {equal: {totals: ["1.0", "2.02"]}}
+    cells: [{n: [5], noise_variance: ["0.001"], budgets: [equal]}]
+    draws: {footpoint: 2, shooting_vector: 2}
+    sampler: {states: 250}
+    figures: {error: {kind: error, grids: [equal]}}
+"""
 
 
 @pytest.fixture(scope="module")
-def undisturbed(source, copied, tmp_path_factory):
-    """A finished run, not to be modified."""
-    from conftest import SMALL
+def undisturbed(apart):
+    """A finished run of a study and of a few measurements, not to be modified."""
 
-    done = configured(copied(source, tmp_path_factory.mktemp("undisturbed")), yaml.safe_load(SMALL))
+    def few(settings):
+        settings["geodesic_vs_notebook"]["neighbours"] = {"pairs": 5, "n": 10}
+        return settings
+
+    done = apart("linear", few)
+    done.configure(yaml.safe_load(CONFIGURATION))
     done.run("all", MEASURED)
     return done
 
@@ -100,7 +104,7 @@ def sentences(output):
 
 
 def stalled(checkout, file):
-    """A run one of whose jobs stops when it has written a file and not yet moved it to its place."""
+    """A run of a job that stops when it has written its file, not yet moved to its place."""
     plain = checkout.environment
     checkout.environment = plain | {
         "PYTHONPATH": str(Path(__file__).with_name("stall")),

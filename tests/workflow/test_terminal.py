@@ -1,7 +1,5 @@
-"""What a run prints: where results are, data errors, full disks, and values out of range."""
+"""What a run prints: where results are, data errors, and values out of range."""
 
-import re
-import resource
 import shutil
 from pathlib import Path
 
@@ -12,7 +10,6 @@ from reproduction.ranges import check_ranges
 from reproduction.studies import expand
 
 ROOT = Path(__file__).resolve().parents[2]
-FULL = r"Error: the disk at \S+ is full: free some space, then start the run again"
 
 
 @pytest.fixture
@@ -124,17 +121,3 @@ def test_a_target_says_which_file_to_open(checkout, rats):
     lines = said(checkout.run("results/small/rats/tables/data.csv"))
     assert lines[-2].startswith("Done in ")
     assert lines[-1] == "Open results/small/rats/tables/data.csv"
-
-
-@pytest.mark.parametrize("kilobytes", [3, 12], ids=["Snakemake's files", "files of a job"])
-def test_a_full_disk_is_one_sentence(checkout, rats, kilobytes):
-    """As a limit of the size of files, which fails in the same places with another error."""
-    checkout.configure(rats)
-    process = checkout.start("results/small/rats/groups/observed/data.npz")
-    resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (kilobytes * 1024, -1))
-    output, _ = process.communicate(timeout=600)
-    assert process.returncode == 1
-    lines = said(output)
-    assert len([line for line in lines if re.fullmatch(FULL, line)]) == 1, output
-    assert "Traceback" not in output
-    assert lines[-1 if re.fullmatch(FULL, lines[-1]) else -2].startswith("Error: the disk")
