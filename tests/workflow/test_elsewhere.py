@@ -175,7 +175,7 @@ settings["studies"]["rats"]["draws"] = {{"footpoint": 3, "shooting_vector": 2}}
 
 
 module geodp:
-    snakefile: "{root}/{snakefile}"
+    snakefile: "{root}/Snakefile"
     config: settings
 
 
@@ -184,18 +184,18 @@ use rule * from geodp as geodp_*
 
 use rule fit from geodp as geodp_fit with:
     resources:
-        mem_mb=1234
+        mem_mb=1234,
+    message:
+        "fit with {{resources.mem_mb}} MB"
 """
 
 
-@pytest.mark.parametrize("name", ["Snakefile", "workflow/Snakefile"])
-def test_another_workflow_overrides_a_study_and_a_resource(checkout, folder, name):
+def test_another_workflow_overrides_a_study_and_a_resource(checkout, folder):
     snakefile = folder / "Snakefile"
-    snakefile.write_text(OVERRIDING.format(root=checkout.root, snakefile=name))
-    dry = call(checkout, folder, "--dry-run", "--verbose")
+    snakefile.write_text(OVERRIDING.format(root=checkout.root))
+    dry = call(checkout, folder, "--dry-run")
     assert dry.returncode == 0, dry.stdout
-    fit = dry.stdout.split("rule geodp_fit:")[1].split("rule ")[0]
-    assert "mem_mb=1234" in fit
+    assert "fit with 1234 MB" in dry.stdout
     snakefile.write_text(snakefile.read_text().replace('"footpoint": 3', '"footpoint": 0'))
     refused = call(checkout, folder, "--dry-run")
     assert "Error: configuration key studies.rats.draws.footpoint" in refused.stdout
@@ -210,9 +210,8 @@ def test_the_entry_in_the_catalogue_of_workflows(checkout, folder):
     described = (root / "config" / "README.md").read_text()
     shipped = {path.name for path in (root / "config").glob("*.yaml")}
     assert {name for name in shipped if f"`{name}`" not in described} == set()
-    snakefile = checkout.root / "workflow" / "Snakefile"
-    graph = call(checkout, folder, "-s", snakefile, "--forceall", "--rulegraph")
-    assert "digraph" in graph.stdout, graph.stdout
+    graph = call(checkout, folder, "-s", checkout.root / "Snakefile", "--forceall", "--rulegraph")
+    assert "judge the claims" in graph.stdout or "evaluate_claims" in graph.stdout, graph.stdout
 
 
 @pytest.mark.slow
