@@ -13,7 +13,9 @@ from reproduction.jobs import job
 @pytest.fixture
 def task(tmp_path):
     log = tmp_path / "logs" / "fit.log"
-    return SimpleNamespace(log=[str(log)], wildcards={"study": "rats"}, params={})
+    return SimpleNamespace(
+        log=[str(log)], wildcards={"study": "rats"}, params={}, input=[], output=[]
+    )
 
 
 def failing(task, problem):
@@ -56,8 +58,30 @@ def test_the_log_may_be_on_that_disk_too(task, monkeypatch):
         pass
 
 
+@pytest.mark.parametrize("number", [errno.EACCES, errno.EROFS])
+def test_so_is_a_folder_that_cannot_be_written(task, number):
+    raised, text = failing(task, OSError(number, "Permission denied", "results/fit.json"))
+    assert isinstance(raised, SystemExit)
+    assert text.startswith("Error: ")
+    assert text.endswith(
+        ": results/fit.json: let this user write there, or work in another folder with "
+        "--directory\n"
+    )
+
+
+def test_what_a_killed_job_had_begun_to_write_is_removed(task, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    task.output = ["a.csv"]
+    for name in ("a.csv", ".17.a.csv", ".18.a.csv", ".17.other.csv", ".a.csv"):
+        (tmp_path / name).touch()
+    with job(task):
+        pass
+    left = {path.name for path in tmp_path.iterdir() if path.is_file()}
+    assert left == {"a.csv", ".17.other.csv", ".a.csv"}
+
+
 def test_other_errors_leave_their_traceback(task):
-    problem = PermissionError(errno.EACCES, "Permission denied")
+    problem = ValueError("no number")
     raised, text = failing(task, problem)
     assert raised is problem
     assert text.startswith("Traceback")
