@@ -57,6 +57,8 @@ def job(snakemake=None):
         if not sentence and isinstance(problem, DataError):
             study = snakemake.wildcards.get("study") or snakemake.params.get("study", "")
             sentence = f"Error in study {study}: {problem}"
+        if isinstance(problem, KeyboardInterrupt):
+            sentence = "Interrupted: start the run again to go on."
         sentence = sentence or full_disk(log, problem) or no_access(problem)
         # On a full disk the log may stay empty.
         with suppress(OSError):
