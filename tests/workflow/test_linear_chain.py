@@ -56,7 +56,6 @@ def test_every_claim_gets_a_verdict(folder):
         assert claims.loc[elsewhere, "why"].str.startswith(made_by).all()
 
 
-
 def test_draws_beside_other_tools_are_judged_where_they_are(checkout, folder):
     methods = ["least_squares", "geodesic_as_published", "diffprivlib"]
     rows = [(method, budget, draw) for method in methods for budget in (1, 2, 4) for draw in (0, 1)]
