@@ -38,6 +38,20 @@ def test_reference_has_every_public_name():
     assert shown == set(geodp.__all__) - {"__version__"}
 
 
+def test_glossary_has_every_column_of_the_tables_of_a_study(finished):
+    text = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
+    known = set(re.findall(r"`(\w+)`", text.partition("## Columns of tables")[2]))
+    for name in ("data", "errors", "diagnostics", "neighbours", "losses"):
+        tables = finished.files(f"*/tables/{name}.csv").values()
+        columns = {column for table in tables for column in header(table)}
+        assert columns
+        assert columns <= known, name
+
+
+def header(table):
+    return table.read_text(encoding="utf-8").partition("\n")[0].split(",")
+
+
 @built
 def test_pages_load_nothing_from_elsewhere():
     pages = list(SITE.rglob("*.html"))
