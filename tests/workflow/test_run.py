@@ -121,11 +121,11 @@ class Checkout:
             "PIP_NO_CACHE_DIR": "1",
             "PIP_NO_INDEX": "1",
             "PIP_FIND_LINKS": self.packages.as_uri(),
-            "UV_CONFIG_FILE": str(folder / "uv.toml"),
+            "UV_NO_CONFIG": "1",
+            "UV_OFFLINE": "1",
+            "UV_FIND_LINKS": self.packages.as_uri(),
             "UV_NO_CACHE": "1",
         }
-        settings = f'no-index = true\nfind-links = ["{self.packages.as_uri()}"]\n'
-        (folder / "uv.toml").write_text(settings)
 
     def use_python(self):
         """Put the real interpreter on PATH, and count how often it is started."""
