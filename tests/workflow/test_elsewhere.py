@@ -11,6 +11,7 @@ import yaml
 from reproduction import places
 from reproduction.papers import PAPERS
 
+SNAKEFILE = "workflow/Snakefile"
 RATS = "resources/vilmann_rats.csv"
 TABLE = "results/tiny/rats/tables/data.csv"
 
@@ -104,7 +105,7 @@ def made_in(folder):
 def test_all_targets_from_another_folder(checkout, folder):
     before = made_in(checkout.root)
     (folder / "mine.yaml").write_text(yaml.safe_dump(tiny()))
-    snakefile = checkout.root / "Snakefile"
+    snakefile = checkout.root / SNAKEFILE
     result = call(checkout, folder, "-s", snakefile, "--configfile", "mine.yaml")
     assert result.returncode == 0, result.stdout
     assert "Open results/tiny/report.html" in result.stdout
@@ -135,7 +136,7 @@ def test_own_data_come_first_and_results_go_to_the_directory(checkout, folder, t
     (mine / Path(RATS).name).write_text("".join(lines[: 1 + 3 * 8]))
     (tmp_path / "mine.yaml").write_text(yaml.safe_dump(tiny()))
     arguments = ("--configfile", "mine.yaml", "--directory", folder, "--", TABLE)
-    result = call(checkout, tmp_path, "-s", checkout.root / "Snakefile", *arguments)
+    result = call(checkout, tmp_path, "-s", checkout.root / SNAKEFILE, *arguments)
     assert result.returncode == 0, result.stdout
     assert "rats: 24 records of 3 subjects" in result.stdout
     assert (folder / TABLE).is_file()
@@ -146,7 +147,7 @@ def test_module_of_another_workflow(checkout, folder):
     (folder / "own.csv").write_text((checkout.root / RATS).read_text())
     parent = {"threshold": 3, "geodp": tiny("own.csv")}
     (folder / "parent.yaml").write_text(yaml.safe_dump(parent))
-    snakefile = PARENT.format(snakefile=checkout.root / "Snakefile", table=TABLE)
+    snakefile = PARENT.format(snakefile=checkout.root / SNAKEFILE, table=TABLE)
     (folder / "Snakefile").write_text(snakefile)
     result = call(checkout, folder)
     assert result.returncode == 0, result.stdout
@@ -175,7 +176,7 @@ settings["studies"]["rats"]["draws"] = {{"footpoint": 3, "shooting_vector": 2}}
 
 
 module geodp:
-    snakefile: "{root}/Snakefile"
+    snakefile: "{root}/workflow/Snakefile"
     config: settings
 
 
@@ -210,7 +211,7 @@ def test_the_entry_in_the_catalogue_of_workflows(checkout, folder):
     described = (root / "config" / "README.md").read_text()
     shipped = {path.name for path in (root / "config").glob("*.yaml")}
     assert {name for name in shipped if f"`{name}`" not in described} == set()
-    graph = call(checkout, folder, "-s", checkout.root / "Snakefile", "--forceall", "--rulegraph")
+    graph = call(checkout, folder, "-s", checkout.root / SNAKEFILE, "--forceall", "--rulegraph")
     assert "judge the claims" in graph.stdout or "evaluate_claims" in graph.stdout, graph.stdout
 
 
@@ -233,7 +234,7 @@ def test_paths_with_spaces_and_umlauts(source, copied, tmp_path):
 @pytest.mark.slow
 def test_missing_file_names_both_folders(checkout, folder):
     (folder / "mine.yaml").write_text(yaml.safe_dump(tiny("mine.csv")))
-    result = call(checkout, folder, "-s", checkout.root / "Snakefile", "--configfile", "mine.yaml")
+    result = call(checkout, folder, "-s", checkout.root / SNAKEFILE, "--configfile", "mine.yaml")
     assert result.returncode != 0
     assert (
         "Error: configuration key studies.rats.data.path: there is no file mine.csv in "

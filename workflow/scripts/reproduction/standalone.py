@@ -43,7 +43,7 @@ def job_of(script, *arguments):
         loaded = api.workflow(
             ResourceSettings(cores=1),
             config_settings=ConfigSettings(configfiles=given.configfile),
-            snakefile=CHECKOUT / "Snakefile",
+            snakefile=CHECKOUT / "workflow" / "Snakefile",
         )
         # Sets the workflow's settings, which the graph of jobs needs.
         loaded.dag()
