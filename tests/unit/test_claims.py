@@ -743,6 +743,11 @@ NOT_EVALUATED = {
         lambda tables: {("spd", "errors"): tables["spd", "errors"]},
         "of a study sphere",
     ),
+    "made elsewhere": (
+        "sphere_budget",
+        lambda tables: dict.fromkeys(tables, "x makes it"),
+        "x makes",
+    ),
     "two points": ("spd_like_sphere", keep("cell in ['p0.1_v0.1', 'p0.2_v0.2']"), "share 2 points"),
     "one sampler": ("walk_length.sphere_error", keep("sampler == 'default'"), "both samplers"),
     "a flat curve": ("spd_like_sphere", assigned(mean_squared_error=1.0), "not finite"),
