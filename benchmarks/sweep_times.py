@@ -41,7 +41,15 @@ def sweep(groups, cells):
 
 def timed(folder, *arguments):
     """Seconds of the processor and of the clock that a call of Snakemake takes."""
-    command = [sys.executable, "-m", "snakemake", "-s", CHECKOUT / "Snakefile", "-d", folder]
+    command = [
+        sys.executable,
+        "-m",
+        "snakemake",
+        "-s",
+        CHECKOUT / "workflow/Snakefile",
+        "-d",
+        folder,
+    ]
     before, start = os.times(), time.monotonic()
     subprocess.run([*command, "--configfile", folder / "sweep.yaml", *arguments], check=True)
     after = os.times()
