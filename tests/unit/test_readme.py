@@ -1,6 +1,7 @@
 """The examples of the README and of the pages run as they stand there."""
 
 import doctest
+import json
 import re
 from pathlib import Path
 
@@ -62,6 +63,14 @@ def test_own_study_is_a_configuration(tmp_path, monkeypatch):
     assert [(study.source, study.mechanism) for study in studies.values()] == [
         ("table", "certified")
     ]
+
+
+def test_the_example_of_a_release_explains_every_key():
+    schema = json.loads((ROOT / "config" / "schemas" / "release.json").read_text())
+    keys = {key for each in (schema, *schema["$defs"].values()) for key in each["properties"]}
+    example = (ROOT / "config" / "release.example.yaml").read_text()
+    assert len(keys) > 30
+    assert [key for key in sorted(keys) if not re.search(rf"\b{key}:", example)] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
