@@ -35,6 +35,7 @@ from geodp.release.coordinates import ClippingCoordinates
 from geodp.release.draw import run_plan
 from geodp.release.ledger import Ledger
 from geodp.release.moments import (
+    LEAST,
     matrix_moments,
     moment_matrix,
     number_of_covariates,
@@ -294,10 +295,58 @@ def test_matrices_of_moments():
     assert number_of_covariates(moments) == 3
     np.testing.assert_allclose(moment_matrix(moments), matrix)
     np.testing.assert_allclose(possible_moments(moments), moments, atol=1e-12)
+    equal_groups = np.array([0.0, 0.0, 0.25, 0.0, 0.25])
+    np.testing.assert_allclose(possible_moments(equal_groups), equal_groups, atol=1e-12)
     far = possible_moments(moments + rng.normal(size=(20, 9)))
     assert np.all(np.abs(far[:, :3]) <= 0.5)
     assert np.all(np.abs(far[:, 3:]) <= 0.25)
     assert np.shape(moment_matrix(np.zeros((4, 0)))) == (4, 1, 1)
+
+
+@pytest.mark.parametrize("covariates", [1, 2, 3, 5])
+@pytest.mark.parametrize("noise", [0.02, 0.1, 1.0])
+def test_possible_moments_leave_every_covariate_a_variance(covariates, noise):
+    """Also where all subjects are in one corner, and whatever the noise is."""
+    products = covariates * (covariates + 1) // 2
+    corner = np.array([0.5] * covariates + [0.25] * products)
+    drawn = np.random.default_rng(1).normal(size=(2000, len(corner)))
+    moments = possible_moments(corner + noise * drawn)
+    np.testing.assert_allclose(possible_moments(moments), moments, atol=1e-12)
+    found = moment_matrix(moments)
+    means = found[..., 0, 1:]
+    left = found[..., 1:, 1:] - means[..., None] * means[..., None, :]
+    assert np.linalg.eigvalsh(left).min() > (1.0 - 1e-9) * LEAST
+    assert np.all(np.abs(found) <= np.outer(*[[1.0] + [0.5] * covariates] * 2))
+
+
+@pytest.mark.parametrize("spreads", [(UNKNOWN,), (TWO_GROUPS,), (TWO_GROUPS, EVENLY)])
+def test_bands_are_finite_where_covariates_are_constant(spreads):
+    """Also those of a file, whose moments need not be what a release writes."""
+    k = len(spreads)
+    assumptions = assumed(Euclidean(2), k, spreads=spreads)
+    plan = plan_release(assumptions, PrivacyBudget("8"), work=1 << 20)
+    state = np.array(assumptions.support.origin)
+    places = np.array([[0.0] * k, [0.5] * k])
+    constant = np.array([0.5] * k + [0.25] * (k * (k + 1) // 2))
+    for moments in (constant, possible_moments(constant), np.append(constant[:-1], 0.1)):
+        radii = band_radii(Euclidean(2), simulated_errors(plan, moments), state, places)
+        assert np.all(radii > 0.0)
+        # No slope is known, and no residual is longer than the support is wide.
+        assert np.all(radii < 10.0)
+
+
+def test_a_release_with_all_subjects_in_one_group_has_a_band():
+    assumptions = assumed(Euclidean(2), 2, spreads=(TWO_GROUPS, EVENLY))
+    plan = plan_release(assumptions, PrivacyBudget("8"), work=1 << 20)
+    rng = np.random.default_rng(2)
+    covariates = np.stack([np.full(500, 10.0), rng.uniform(10.0, 20.0, 500)], axis=-1)
+    points = 0.1 * rng.normal(size=(500, 2))
+    records = subject_records(assumptions, covariates, points, ONE_EACH)
+    for seed in range(20):
+        found = run_plan(plan, records, generator_bits(np.random.default_rng(seed)))
+        errors = simulated_errors(plan, found.moments)
+        radii = band_radii(Euclidean(2), errors, found.state, np.array([[-0.5, 0.5]]))
+        assert np.all(radii < 10.0)
 
 
 @pytest.mark.parametrize("unit", UNITS)

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from geodp.release.moments import possible_moments
 from geodp.release.planning import run_stages
 from geodp.release.simulation import EVENLY, FlatReleases
 
@@ -40,7 +41,9 @@ def simulated_errors(plan, moments=None):
     rng = np.random.default_rng(SEED)
     start = FlatReleases.start(plan.assumptions, SIMULATED, rng)
     if moments is not None and follow_moments(plan.assumptions):
-        start = replace(start, covariates=start.covariates.with_moments(moments))
+        # Those of a file need not be what a release writes.
+        possible = possible_moments(moments)
+        start = replace(start, covariates=start.covariates.with_moments(possible))
     found = run_stages(start, plan.stages, rng)
     deviation = np.sqrt(found.estimate_squares / found.dim)
     return found.errors + deviation[:, None] * rng.normal(size=found.errors.shape)

@@ -7,7 +7,7 @@ from math import isqrt
 
 import numpy as np
 
-# Least eigenvalue of the matrix of moments that is taken for possible.
+# Least eigenvalue of a matrix of moments, so that there are steps and bands.
 LEAST = 1e-3
 
 
@@ -48,12 +48,25 @@ def matrix_moments(matrix):
 
 
 def possible_moments(moments):
-    """Moments near the given ones that covariates from -1/2 to 1/2 can have, or nearly."""
+    """Moments near the given ones that covariates from -1/2 to 1/2 can have.
+
+    Their matrix has eigenvalues of at least `LEAST`, and so has the covariance of the covariates.
+    Moments of which that is true already stay as they are.
+    """
     values, vectors = np.linalg.eigh(moment_matrix(moments))
-    values = np.maximum(values, LEAST)
+    values = np.maximum(values, 0.0)
     matrix = (vectors * values[..., None, :]) @ np.swapaxes(vectors, -1, -2)
     limits = np.full(matrix.shape[-1], 0.5)
     limits[0] = 1.0
+    # Whole rows and columns are made smaller: entries cut one by one would leave no covariance.
+    squares = np.diagonal(matrix, axis1=-2, axis2=-1)
+    scales = limits / np.sqrt(np.maximum(squares, limits**2))
+    matrix = scales[..., :, None] * matrix * scales[..., None, :]
+    # And drawn to independent covariates at the ends of their ranges, whose variance is largest.
+    ends = np.diag(limits**2)
+    least = np.minimum(np.linalg.eigvalsh(matrix)[..., 0], LEAST)
+    part = (LEAST - least) / (0.25 - least)
+    matrix += part[..., None, None] * (ends - matrix)
+    # What rounding added.
     matrix = np.clip(matrix, -np.outer(limits, limits), np.outer(limits, limits))
-    matrix[..., 0, 0] = 1.0
     return matrix_moments(matrix)
