@@ -443,11 +443,16 @@ def test_ctrl_c_before_the_data_are_read_spends_nothing(holder, capsys, monkeypa
     assert spent() == "0"
 
 
+# What is said where a release was drawn and has no folder.
+KEPT = r", and (\S+mine\.ledger-1-\d+\.json) keeps the draw: the same settings again make .*"
+
+
 @pytest.mark.parametrize("place", ["release_geodesic", "read_data", "write_folder"])
 def test_ctrl_c_later_says_what_stays_spent(holder, capsys, monkeypatch, place):
     monkeypatch.setattr(publish_module, place, interrupt)
     said = refused(capsys, status=130)
-    assert re.fullmatch(r"interrupted: 2 epsilon of \S+mine.ledger stays spent", said)
+    kept = KEPT if place == "write_folder" else ""
+    assert re.fullmatch(r"interrupted: 2 epsilon of \S+mine.ledger stays spent" + kept, said)
     assert spent() == "2"
 
 
@@ -485,8 +490,41 @@ def test_a_folder_that_cannot_be_written_is_absent_and_stays_spent(holder, capsy
     monkeypatch.setattr(folder_module, "page", fails)
     said = refused(capsys)
     assert "key folder: out/trial cannot be written (No space left on device)" in said
-    assert said.endswith("mine.ledger stays spent")
+    assert re.search("mine.ledger stays spent" + KEPT, said)
     assert list(Path("out").iterdir()) == []
+
+
+@pytest.mark.parametrize("problem", [ValueError, KeyboardInterrupt])
+def test_a_draw_outlives_a_fault_in_its_picture(holder, capsys, monkeypatch, problem):
+    """It was paid for: the same command makes the folder from it, without data or budget."""
+
+    def fails(*arguments):
+        raise problem
+
+    with monkeypatch.context() as patch:
+        patch.setattr(folder_module, "picture", fails)
+        said = refused(capsys, status=2 if problem is ValueError else 130)
+    [kept] = re.search("mine.ledger stays spent" + KEPT, said).groups()
+    assert stat.S_IMODE(Path(kept).stat().st_mode) == 0o600
+    drawn = Path(kept).read_bytes()
+    assert (list(Path("out").iterdir()), spent()) == ([], "2")
+    Path("mine.csv").rename("moved.csv")
+    assert main(["release", "mine.yaml"]) == 0
+    assert Path("out/trial/release.json").read_bytes() == drawn
+    assert {path.name for path in Path("out/trial").iterdir()} >= {"index.html", "predictions.csv"}
+    [entry] = Ledger.open("mine.ledger").entries()
+    assert (entry.finished, entry.folder, spent()) == (True, Path("out/trial").absolute(), "2")
+    assert not Path(kept).exists()
+
+
+def test_a_draw_whose_file_is_gone_is_paid_for_again(holder, capsys, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(folder_module, "picture", interrupt)
+        refused(capsys, status=130)
+    [kept] = Path().glob("mine.ledger-*.json")
+    kept.unlink()
+    assert "while 1 is left" in refused(capsys)
+    assert not Path("out/trial").exists()
 
 
 # --- Ledgers ---

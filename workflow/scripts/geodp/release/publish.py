@@ -1,8 +1,13 @@
-"""A release from its settings to its folder: plan, reserve, read, draw, write, finish."""
+"""A release from its settings to its folder: plan, reserve, read, draw, keep, write, finish.
+
+A draw is kept beside the ledger until its folder is there, so that no error after it loses what was
+paid for: the same settings again make the folder.
+"""
 
 import sys
 import traceback
 import warnings
+from contextlib import suppress
 from pathlib import Path
 
 from geodp.errors import DataError
@@ -12,7 +17,7 @@ from geodp.release.inspection import inspect_inputs
 from geodp.release.ledger import STARTED, Ledger
 from geodp.release.needed import planned, subjects_needed
 from geodp.release.reading import check_data_settings, read_data, refuse_missing
-from geodp.release.release import release_geodesic
+from geodp.release.release import Release, release_geodesic
 
 
 class ForHolder(DataError):
@@ -79,6 +84,8 @@ def _remedy(plan):
 def publish(settings, tell=lambda words: None, tell_holder=None):
     """Make a release once: a second call returns the folder of the first and spends nothing.
 
+    Where the first drew and did not get to its folder, the second makes that from the draw.
+
     Parameters
     ----------
     settings : ReleaseSettings
@@ -111,7 +118,8 @@ def publish(settings, tell=lambda words: None, tell_holder=None):
     before = ledger.entries()
     if not any(entry.key == key and entry.finished for entry in before):
         refuse_taken(folder)
-        refuse_missing(settings)
+        if _drawn(ledger, key) is None:
+            refuse_missing(settings)
     try:
         return _spend(settings, plan, ledger, key, folder, tell_holder)
     except KeyboardInterrupt:
@@ -119,11 +127,16 @@ def publish(settings, tell=lambda words: None, tell_holder=None):
         started = [each for each in ledger.entries()[len(before) :] if each.key == key]
         if not any(each.status == STARTED for each in started):
             raise KeyboardInterrupt(f"interrupted: nothing of {ledger.path} was spent") from None
-        raise KeyboardInterrupt(f"interrupted: {amount} of {ledger.path} stays spent") from None
+        words = f"{amount} of {ledger.path} stays spent{_kept_words(ledger, started[-1])}"
+        raise KeyboardInterrupt(f"interrupted: {words}") from None
 
 
 def _spend(settings, plan, ledger, key, folder, tell_holder):
     budget = plan.budget
+    spent = f"{budget.amount} {budget.unit} of {ledger.path} stays spent"
+    entry = _drawn(ledger, key)
+    if entry is not None:
+        return _written(Release.load(_place(ledger, entry)), settings, ledger, entry, folder, spent)
     with ledger.spending(key, budget.amount, settings.name, unit=budget.unit) as entry:
         if entry.finished:
             if not (entry.folder / "release.json").is_file():
@@ -132,30 +145,65 @@ def _spend(settings, plan, ledger, key, folder, tell_holder):
                     "copy back, or give another name for another draw, which spends again"
                 )
             return entry.folder, False
-        spent = f"{budget.amount} {budget.unit} of {ledger.path} stays spent"
         try:
             with warnings.catch_warnings():
                 # They depend on the data, and would get into logs.
                 warnings.simplefilter("ignore")
-                release = _draw(settings, plan, tell_holder)
+                release = _draw(settings, plan, _place(ledger, entry), tell_holder)
         except Exception as problem:
+            kept = _kept_words(ledger, entry)
+            what = "the folder is not written" if kept else "nothing is released"
             raise ForHolder(
-                f"{_words(problem)}; {spent}",
-                f"the data of {settings.name} cannot be used as its settings say, and nothing is "
-                f"released; `geodp check` tells the holder why; {spent}",
+                f"{_words(problem)}; {spent}{kept}",
+                f"the data of {settings.name} cannot be used as its settings say, and {what}; "
+                f"`geodp check` tells the holder why; {spent}{kept}",
             ) from None
-        try:
-            write_folder(release, settings, folder)
-        except Exception as problem:
-            raise DataError(f"{_words(problem)}; {spent}") from None
-        ledger.finish(entry, folder)
-        return folder, True
+        return _written(release, settings, ledger, entry, folder, spent)
 
 
-def _draw(settings, plan, tell_holder):
+def _written(release, settings, ledger, entry, folder, spent):
+    """Write the folder of a release that was drawn, and finish."""
+    try:
+        write_folder(release, settings, folder)
+    except Exception as problem:
+        raise DataError(f"{_words(problem)}; {spent}{_kept_words(ledger, entry)}") from None
+    ledger.finish(entry, folder)
+    _place(ledger, entry).unlink(missing_ok=True)
+    return folder, True
+
+
+def _place(ledger, entry):
+    """Where the draw of an entry is kept: beside its ledger, whose folder can be written."""
+    # With the time, since an older copy of the ledger would give the number again.
+    when = "".join(filter(str.isdigit, entry.when))
+    return ledger.path.with_name(f"{ledger.path.name}-{entry.number}-{when}.json")
+
+
+def _drawn(ledger, key):
+    """The entry of a release that was drawn and not finished, if there is one."""
+    entries = [entry for entry in ledger.entries() if entry.key == key]
+    if any(entry.finished for entry in entries):
+        return None
+    started = (entry for entry in entries if entry.status == STARTED)
+    return next((entry for entry in started if _place(ledger, entry).is_file()), None)
+
+
+def _kept_words(ledger, entry):
+    """What follows for a release that is not finished, where its draw was kept."""
+    place = _place(ledger, entry)
+    if not place.is_file():
+        return ""
+    return f", and {place} keeps the draw: the same settings again make the folder from it"
+
+
+def _draw(settings, plan, place, tell_holder):
     covariates, points, subjects = read_data(settings)
     # Whatever is found, the release is made: that it was not would tell of the records.
     release = release_geodesic(plan, covariates, points, subjects)
+    # Without space for it here there may still be some for the folder.
+    with suppress(DataError):
+        release.save(place)
+        place.chmod(0o600)
     if tell_holder is not None:
         for line in _for_holder(plan.assumptions, covariates, points):
             tell_holder(line)
