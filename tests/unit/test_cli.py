@@ -509,6 +509,8 @@ def test_a_draw_outlives_a_fault_in_its_picture(holder, capsys, monkeypatch, pro
     drawn = Path(kept).read_bytes()
     assert (list(Path("out").iterdir()), spent()) == ([], "2")
     Path("mine.csv").rename("moved.csv")
+    assert main(["plan", "mine.yaml"]) == 0
+    assert "has paid for a draw of it" in capsys.readouterr().out
     assert main(["release", "mine.yaml"]) == 0
     assert Path("out/trial/release.json").read_bytes() == drawn
     assert {path.name for path in Path("out/trial").iterdir()} >= {"index.html", "predictions.csv"}

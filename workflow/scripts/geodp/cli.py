@@ -92,10 +92,13 @@ def _plan(given):
 def _account(settings, plan):
     """What the ledger would have left, in a sentence; or why that cannot be said."""
     from geodp.release.ledger import Ledger
+    from geodp.release.publish import drawn
 
     try:
-        ledger = Ledger.open(settings.ledger)
-        return ledger.after(settings.privacy_budget, settings.key(plan))
+        ledger, key = Ledger.open(settings.ledger), settings.key(plan)
+        if drawn(ledger, key) is not None:
+            return f"{ledger.path} has paid for a draw of it, whose folder the release makes."
+        return ledger.after(settings.privacy_budget, key)
     except DataError as problem:
         return f"Of the ledger nothing can be said: {problem}."
 

@@ -118,7 +118,7 @@ def publish(settings, tell=lambda words: None, tell_holder=None):
     before = ledger.entries()
     if not any(entry.key == key and entry.finished for entry in before):
         refuse_taken(folder)
-        if _drawn(ledger, key) is None:
+        if drawn(ledger, key) is None:
             refuse_missing(settings)
     try:
         return _spend(settings, plan, ledger, key, folder, tell_holder)
@@ -134,7 +134,7 @@ def publish(settings, tell=lambda words: None, tell_holder=None):
 def _spend(settings, plan, ledger, key, folder, tell_holder):
     budget = plan.budget
     spent = f"{budget.amount} {budget.unit} of {ledger.path} stays spent"
-    entry = _drawn(ledger, key)
+    entry = drawn(ledger, key)
     if entry is not None:
         return _written(Release.load(_place(ledger, entry)), settings, ledger, entry, folder, spent)
     with ledger.spending(key, budget.amount, settings.name, unit=budget.unit) as entry:
@@ -179,8 +179,19 @@ def _place(ledger, entry):
     return ledger.path.with_name(f"{ledger.path.name}-{entry.number}-{when}.json")
 
 
-def _drawn(ledger, key):
-    """The entry of a release that was drawn and not finished, if there is one."""
+def drawn(ledger, key):
+    """The entry of a release that was drawn and has no folder yet, or ``None``.
+
+    Parameters
+    ----------
+    ledger : Ledger
+    key : str
+        Of `ReleaseSettings.key`.
+
+    Returns
+    -------
+    Entry or None
+    """
     entries = [entry for entry in ledger.entries() if entry.key == key]
     if any(entry.finished for entry in entries):
         return None
