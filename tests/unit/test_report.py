@@ -1,0 +1,42 @@
+"""The report of results that lack something."""
+
+from types import SimpleNamespace
+
+from reproduction.places import CHECKOUT
+from reproduction.report import report
+
+MADE_BY = {"rule": "report", "seed": 1, "lock": "0", "versions": {"python": "3"}}
+FIGURE = {
+    "paper": "",
+    "order": 0,
+    "study": "rats",
+    "of_study": True,
+    "number": "",
+    "title": "Of a new kind",
+    "kind": "new_kind",
+    "mechanism": "",
+    "notes": [],
+}
+
+
+def text(files=None, **params):
+    """Text of a report, of nothing but what is given."""
+    tables = {key: [] for key in ("claims", "errors", "diagnostics", "losses", "svg", "png")}
+    template = CHECKOUT / "workflow" / "report" / "report.html.j2"
+    nothing = {"own_questions": [], "figures": [], "besides": [], "folders": []}
+    nothing |= {"audit": {"digests": []}, "name": "small"}
+    return report(
+        SimpleNamespace(template=template, **tables | (files or {})),
+        SimpleNamespace(**nothing | params),
+        MADE_BY,
+    )
+
+
+def test_a_figure_of_a_kind_without_a_caption(tmp_path):
+    (picture := tmp_path / "new.svg").write_text("<svg/>")
+    files = {"svg": [str(picture)], "png": [str(picture)]}
+    found = text(files, figures=[FIGURE])
+    assert 'alt="Of a new kind">' in found
+    assert "<strong>Of a new kind.</strong>" in found
+    noted = text(files, figures=[FIGURE | {"notes": ["Simulated data. And more."]}])
+    assert 'alt="Of a new kind. Simulated data">' in noted
