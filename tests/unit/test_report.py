@@ -23,7 +23,7 @@ def text(files=None, **params):
     """Text of a report, of nothing but what is given."""
     tables = {key: [] for key in ("claims", "errors", "diagnostics", "losses", "svg", "png")}
     template = CHECKOUT / "workflow" / "report" / "report.html.j2"
-    nothing = {"own_questions": [], "figures": [], "besides": [], "folders": []}
+    nothing = {"own_questions": [], "figures": [], "besides": [], "folders": ["results/small"]}
     nothing |= {"audit": {"digests": []}, "name": "small"}
     return report(
         SimpleNamespace(template=template, **tables | (files or {})),

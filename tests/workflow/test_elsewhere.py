@@ -166,6 +166,36 @@ def test_module_of_another_workflow(checkout, folder):
     assert "Error: configuration key sead is unknown: did you mean seed?" in refused.stdout
 
 
+PREFIXED = """
+configfile: "parent.yaml"
+
+
+module geodp:
+    snakefile: "{snakefile}"
+    config: config["geodp"]
+    prefix: "first"
+
+
+use rule * from geodp as geodp_*
+"""
+
+
+def test_the_report_of_a_module_with_a_prefix(checkout, folder):
+    parent = {"geodp": tiny(str(checkout.root / RATS))}
+    (folder / "parent.yaml").write_text(yaml.safe_dump(parent))
+    (folder / "Snakefile").write_text(PREFIXED.format(snakefile=checkout.root / SNAKEFILE))
+    utility = folder / "first" / "results" / "utility"
+    utility.mkdir(parents=True)
+    (utility / "coverage.md").write_text("# Coverage\n\nMade before.\n")
+    result = call(checkout, folder, "geodp_report")
+    assert result.returncode == 0, result.stdout
+    assert not (folder / "results").exists()
+    page = (folder / "first" / "results" / "tiny" / "report.html").read_text()
+    assert "<p>Made before.</p>" in page
+    assert "<code>first/results/tiny</code>" in page
+    assert "<tr><td>sample</td>" in page.split("Times by rule")[1]
+
+
 OVERRIDING = """
 import yaml
 
@@ -207,7 +237,7 @@ def test_the_entry_in_the_catalogue_of_workflows(checkout, folder):
     root = Path(__file__).resolve().parents[2]
     usage = yaml.safe_load((root / ".snakemake-workflow-catalog.yml").read_text())["usage"]
     assert set(usage) == {"mandatory-flags", "software-stack-deployment"}
-    assert usage["software-stack-deployment"] == {"conda": True, "report": True}
+    assert usage["software-stack-deployment"] == {"conda": True}
     described = (root / "config" / "README.md").read_text()
     shipped = {path.name for path in (root / "config").glob("*.yaml")}
     assert {name for name in shipped if f"`{name}`" not in described} == set()

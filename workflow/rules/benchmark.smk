@@ -75,7 +75,7 @@ use rule benchmark_sampling as benchmark_sizes with:
         f"{BENCHMARK_RESULTS}/logs/sizes.log",
     params:
         **measurement("benchmark.sizes"),
-        arguments=lambda wildcards: benchmark_arguments("sizes", folder=BENCHMARK_RESULTS),
+        arguments=lambda wildcards: benchmark_arguments("sizes", folder=placed(BENCHMARK_RESULTS)),
     message:
         "benchmark: times by size"
 

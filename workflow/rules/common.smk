@@ -34,6 +34,10 @@ except DataError as problem:
     # One sentence, without a traceback.
     sys.exit(f"Error: {problem}")
 
+# Path of a result that is no input or output of its rule: a module's prefix goes before it, which
+# Snakemake puts before the others.
+placed = workflow.modifier.path_modifier.replace_prefix
+
 RESULTS = f"results/{config['name']}"
 GROUPS = f"{RESULTS}/{{study}}/groups/{{group}}"
 # Digest of the lock of this environment; a change runs everything again.  That with the plugin for

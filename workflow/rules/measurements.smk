@@ -8,7 +8,8 @@ from importlib.util import find_spec
 from reproduction.configuration import load_settings
 from reproduction.papers import OTHERS, papers_of
 from reproduction.papers import PAPERS as ALL_PAPERS
-from reproduction.studies import digest_of, find_table
+from reproduction.disk import digest_of
+from reproduction.studies import find_table
 
 
 @cache
@@ -320,10 +321,10 @@ def tools_draws(wildcards):
     return [f"{TOOLS_RESULTS}/comparison/{method}.csv" for method in methods]
 
 
-def digest_of_made(path):
-    """A file with its digest, if it was made: no input, as a target of its own makes it."""
-    made = Path(path)
-    return {path: hashlib.sha256(made.read_bytes()).hexdigest()} if made.is_file() else {}
+def digest_if_made(path):
+    """A file's place with its digest, if it was made: no input, as a target of its own makes it."""
+    path = placed(path)
+    return {path: digest_of(path)} if Path(path).is_file() else {}
 
 
 # Linear and quantile regression
@@ -462,16 +463,15 @@ def claimed_of_tools(wildcards):
     path = f"{TOOLS_RESULTS}/draws.csv"
     return {
         "named": ("tools", "draws"),
-        "made": digest_of_made(path),
-        "otherwise": f"./run --with competitors snakemake linear_tools makes {path}",
+        "made": digest_if_made(path),
+        "otherwise": f"./run --with competitors snakemake linear_tools makes {placed(path)}",
     }
 
 
 def report_folders():
     """Folders of the results in the report."""
-    return list(
-        dict.fromkeys([RESULTS, *(f"results/{ALL_PAPERS[key].stage}" for key in OTHER_PAPERS)])
-    )
+    folders = [RESULTS, *(f"results/{ALL_PAPERS[key].stage}" for key in OTHER_PAPERS)]
+    return list(dict.fromkeys(map(placed, folders)))
 
 
 def other_files(wildcards):
@@ -519,15 +519,16 @@ BESIDES = {
 AUDIT_SHOWN = {"table": f"{AUDIT_RESULTS}/audit.csv", "picture": f"{AUDIT_RESULTS}/audit.svg"}
 
 
-def made(files):
-    """Files by name, with their digests if all were made."""
-    digests = [digest for path in files.values() for digest in digest_of_made(path).values()]
+def with_digests(files):
+    """Places of files by name, with their digests if all were made."""
+    files = {name: placed(path) for name, path in files.items()}
+    digests = [digest_of(path) for path in files.values() if Path(path).is_file()]
     return {**files, "digests": digests if len(digests) == len(files) else []}
 
 
 def besides(wildcards):
     """Results of other targets, those that are there with their digests."""
     return [
-        {"title": title, "command": command, **made(files)}
+        {"title": title, "command": command, **with_digests(files)}
         for title, (command, files) in BESIDES.items()
     ]

@@ -24,7 +24,7 @@ rule report:
         own_questions=[paper["name"] for paper in config["papers"] if paper["own_questions"]],
         figures=lambda wildcards: list(report_figures().values()),
         folders=lambda wildcards: report_folders(),
-        audit=lambda wildcards: made(AUDIT_SHOWN),
+        audit=lambda wildcards: with_digests(AUDIT_SHOWN),
         besides=besides,
         seed=config["seed"],
         code=code_of("report.py"),

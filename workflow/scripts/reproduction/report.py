@@ -37,7 +37,7 @@ def report(files, params, made_by):
     params : object
         ``name`` of the configuration; ``own_questions``, names of what it judges that is no paper;
         ``figures``, a dictionary each; ``audit`` and ``besides``, what other targets made;
-        ``folders`` of results.
+        ``folders`` of results, that of the configuration first.
     made_by : dict
         Provenance.
     """
@@ -61,6 +61,7 @@ def report(files, params, made_by):
     return render_page(
         files.template,
         name=params.name,
+        folder=params.folders[0],
         papers=[paper for paper in papers if paper["name"] not in params.own_questions],
         questions=[paper for paper in papers if paper["name"] in params.own_questions],
         sentences=_sentences(found[~own]),
@@ -139,7 +140,8 @@ def _audit(made):
     table = pd.read_csv(made["table"])
     worst = (table["realised"] / table["stated"]).sort_values().index
     rows = table.loc[worst].groupby(["mechanism", "quantity"], sort=False).tail(1).sort_index()
-    return {"picture": smaller(made["picture"]), "rows": rows.to_dict("records")}
+    rows = rows.to_dict("records")
+    return {"picture": smaller(made["picture"]), "table": made["table"], "rows": rows}
 
 
 def _beside(made):
@@ -196,6 +198,8 @@ def _times(folders, but):
         return None
     table = pd.DataFrame(jobs.values(), columns=["rule", "begin", "end"])
     table["took"] = table["end"] - table["begin"]
+    # A module's rules have a name before their own.
+    table["rule"] = table["rule"].str.removeprefix(but.removesuffix("report"))
     first = table["rule"].str.partition("_")[0]
     table["rule"] = table["rule"].where(~first.isin(LOOPED), first)
     rules = table.groupby("rule")["took"].agg(["size", "median", "max", "sum"])
