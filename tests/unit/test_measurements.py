@@ -215,6 +215,9 @@ def test_coverage_says_whether_it_is_as_wanted():
     assert "which is within 1.5 points" in summary.page(table)
     table["coverage"] -= [0.016, 0.0, 0.0, 0.0]
     assert "-1.6 points (S^2, 90 % at place 1), **which is not** within 1.5" in summary.page(table)
+    page = summary.page(table[~table["as_assumed"]])
+    assert "No space has groups of the sizes that are assumed." in page
+    assert "largest miss is" not in page
 
 
 def test_aims(measured, monkeypatch, tmp_path):

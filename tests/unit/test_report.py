@@ -40,3 +40,9 @@ def test_a_figure_of_a_kind_without_a_caption(tmp_path):
     assert "<strong>Of a new kind.</strong>" in found
     noted = text(files, figures=[FIGURE | {"notes": ["Simulated data. And more."]}])
     assert 'alt="Of a new kind. Simulated data">' in noted
+
+
+def test_an_empty_page_of_another_target(tmp_path):
+    (page := tmp_path / "coverage.md").touch()
+    made = {"title": "Coverage", "command": "snakemake coverage", "page": str(page)}
+    assert f"All of it: <code>{page}</code>" in text(besides=[made | {"digests": ["0"]}])

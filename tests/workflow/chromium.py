@@ -116,8 +116,3 @@ class Chromium:
         """The page in print."""
         printed = self.call("Page.printToPDF", preferCSSPageSize=True)["data"]
         return base64.b64decode(printed)
-
-    def picture(self):
-        """The whole page as it is shown, as PNG."""
-        shown = self.call("Page.captureScreenshot", captureBeyondViewport=True)["data"]
-        return base64.b64decode(shown)

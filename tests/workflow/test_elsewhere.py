@@ -1,5 +1,6 @@
 """The workflow away from its checkout: another folder, another workflow, odd paths."""
 
+import shutil
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -311,3 +312,24 @@ def test_own_files_before_those_of_the_project(tmp_path, monkeypatch):
     monkeypatch.chdir(project)
     assert places.shipped(shipped) == shipped
     assert places.find([shipped]) == [shipped]
+
+
+@pytest.mark.parametrize(
+    ("sampler", "there"), [("default_9", "blocks 0 to 0"), ("random_walk_0", "none")]
+)
+def test_a_block_that_is_not_there(checkout, sampler, there):
+    checkout.configure(tiny())
+    target = f"results/tiny/rats/cells/observed/{sampler}.npz"
+    refused = checkout.snakemake("--dry-run", "--", target)
+    assert refused.returncode != 0
+    assert "Traceback" not in refused.stdout
+    [error] = [line for line in refused.stdout.splitlines() if line.startswith("Error: ")]
+    assert f"in group observed, which has {there}: " in error
+
+
+def test_a_report_of_nothing(checkout):
+    checkout.configuration = checkout.root / "config" / "release.example.yaml"
+    shutil.copy(checkout.configuration, checkout.root)
+    refused = checkout.snakemake("--dry-run", "--", "report")
+    assert refused.returncode != 0
+    assert "Error: there is nothing to report" in refused.stdout

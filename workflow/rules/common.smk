@@ -50,7 +50,7 @@ def lock_of(name):
     return hashlib.sha256((CHECKOUT / "envs" / f"{name}.txt").read_bytes()).hexdigest()[:16]
 
 
-LOCK = lock_of(LOCK_FILE)
+LOCK_DIGEST = lock_of(LOCK_FILE)
 PLAN_FILES = {
     "table": f"{RESULTS}/plan/plan.csv",
     "needed": f"{RESULTS}/plan/needed.csv",
@@ -151,7 +151,16 @@ def block_files(wildcards):
 def cells_of_block(wildcards):
     """Budgets of the cells of a block, by cell."""
     blocks = STUDIES[wildcards.study].cell_blocks
-    return blocks[wildcards.group, wildcards.sampler, int(wildcards.block)]
+    wanted = wildcards.group, wildcards.sampler, int(wildcards.block)
+    if wanted not in blocks:
+        there = [number for *kind, number in blocks if tuple(kind) == wanted[:2]]
+        numbered = f"blocks {there[0]} to {there[-1]}" if there else "none"
+        sys.exit(
+            f"Error: study {wildcards.study} has no block {wanted[2]} of the {wanted[1]} sampler "
+            f"in group {wanted[0]}, which has {numbered}: ask for one that is there, or "
+            "change cells_per_job"
+        )
+    return blocks[wanted]
 
 
 def of_sampler(name):
@@ -214,7 +223,7 @@ def claims_parameters(papers, tables, seed):
         "tables": tables,
         "seed": seed,
         "code": code_of("claims.py"),
-        "lock": LOCK,
+        "lock": LOCK_DIGEST,
     }
 
 

@@ -25,7 +25,7 @@ rule make_data:
         code=lambda wildcards: code(
             "make_data.py", f"reproduction.data.{STUDIES[wildcards.study].source}"
         ),
-        lock=LOCK,
+        lock=LOCK_DIGEST,
     message:
         "{wildcards.study}, {wildcards.group}: make data ({params.source})"
     script:
@@ -49,7 +49,7 @@ rule describe_data:
         transformation=lambda wildcards: STUDIES[wildcards.study].transformation,
         seed=config["seed"],
         code=code_of("table.py", "reproduction.tables.description"),
-        lock=LOCK,
+        lock=LOCK_DIGEST,
     message:
         "{wildcards.study}: describe the data"
     script:

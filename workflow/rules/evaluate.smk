@@ -20,7 +20,7 @@ rule evaluate:
         blocks=lambda wildcards: list(STUDIES[wildcards.study].cell_blocks.items()),
         seed=config["seed"],
         code=code_of("evaluate.py"),
-        lock=LOCK,
+        lock=LOCK_DIGEST,
     message:
         "{wildcards.study}: compute errors and diagnostics"
     script:

@@ -26,7 +26,7 @@ for study in STUDIES.values():
                     **depends,
                     study=study.name,
                     kind=kind,
-                    lock=LOCK,
+                    lock=LOCK_DIGEST,
                 message:
                     f"{study.name}: tabulate {kind} for {figure}"
                 script:
@@ -58,7 +58,7 @@ for study in STUDIES.values():
                 covariate_label=study.settings["covariate_label"],
                 notes=figure_notes(study, figure),
                 code=code("figure.py", f"reproduction.figures.{chosen['kind']}"),
-                lock=LOCK,
+                lock=LOCK_DIGEST,
             message:
                 f"{study.name}: plot {figure}"
             script:

@@ -14,7 +14,7 @@ rule fit:
         manifold=settings("manifold"),
         model=settings("model"),
         code=code_of("fit.py"),
-        lock=LOCK,
+        lock=LOCK_DIGEST,
     message:
         "{wildcards.study}, {wildcards.group}: fit without privacy"
     script:

@@ -27,7 +27,7 @@ def part_of(stage, *keys):
     return {key: settings_of(stage)[key] for key in keys}
 
 
-def measurement(module, script="measure.py", lock=LOCK):
+def measurement(module, script="measure.py", lock=LOCK_DIGEST):
     """Parameters of a rule whose script runs a module of `reproduction.measurements`."""
     return {
         "study": module.partition(".")[0],
@@ -481,7 +481,16 @@ def other_files(wildcards):
 
 def report_pictures(suffix):
     """An input function: files of the figures of the report."""
-    return lambda wildcards: [f"{path}{suffix}" for path in report_figures()]
+
+    def files(wildcards):
+        if not report_files():
+            sys.exit(
+                "Error: there is nothing to report, as the configuration has neither studies nor "
+                "other_papers: give one that has, with --configfile"
+            )
+        return [f"{path}{suffix}" for path in report_figures()]
+
+    return files
 
 
 def report_claims():

@@ -15,7 +15,7 @@ if "plan" in config:
             study="plan",
             plan=config["plan"],
             code=code_of("plan.py"),
-            lock=LOCK,
+            lock=LOCK_DIGEST,
         message:
             "plan: predict errors of private releases, {threads} at once"
         script:

@@ -25,7 +25,7 @@ rule sample:
         code=lambda wildcards: code(
             "sample.py", STUDIES[wildcards.study].sampling_module(wildcards.sampler)
         ),
-        lock=LOCK,
+        lock=LOCK_DIGEST,
     message:
         "{wildcards.study}, {wildcards.group}: draws, block {wildcards.block} ({wildcards.sampler} sampler)"
     script:

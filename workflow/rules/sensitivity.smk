@@ -21,7 +21,7 @@ rule bound_sensitivity:
         code=lambda wildcards: code(
             "bound_sensitivity.py", STUDIES[wildcards.study].mechanism_module
         ),
-        lock=LOCK,
+        lock=LOCK_DIGEST,
     message:
         "{wildcards.study}, {wildcards.group}: bound sensitivities"
     script:
@@ -40,7 +40,7 @@ rule privacy_losses:
         settings=settings("losses"),
         seed=config["seed"],
         code=code_of("table.py", "reproduction.tables.losses", "geodp.mechanisms.kng_as_published"),
-        lock=LOCK,
+        lock=LOCK_DIGEST,
     message:
         "{wildcards.study}: search for large privacy losses"
     script:
@@ -70,7 +70,7 @@ rule neighbour_ratios:
         settings=settings("neighbours"),
         seed=config["seed"],
         code=code_of("neighbour_ratios.py", "geodp.mechanisms.kng_as_published"),
-        lock=LOCK,
+        lock=LOCK_DIGEST,
     message:
         "{wildcards.study}: compare pairs of neighbouring data sets"
     script:

@@ -28,7 +28,7 @@ rule report:
         besides=besides,
         seed=config["seed"],
         code=code_of("report.py"),
-        lock=LOCK,
+        lock=LOCK_DIGEST,
     message:
         "report: write one page of all"
     script:

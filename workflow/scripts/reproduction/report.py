@@ -149,7 +149,7 @@ def _beside(made):
     parts = []
     if made["digests"]:
         for part in re.split(r"\n{2,}", Path(made["page"]).read_text(encoding="utf-8").strip()):
-            lines = part.splitlines()
+            lines = part.splitlines() or [""]
             if lines[0].startswith("|"):
                 parts.append([[cell.strip() for cell in line[1:-1].split("|")] for line in lines])
                 break

@@ -29,8 +29,8 @@ STAND_IN_NOTE = "Simulated stand-in: no real data."
 # Default number of draws of each budget.
 DRAWS = 10
 
-# Cells of a block where the configuration leaves it open: so many, doubled while a study has more
-# blocks than the second number.  Doubled, so that a few cells more seldom change all blocks.
+# Default cells per block, and the number of blocks above which it is doubled.  Doubled, so that a
+# few cells more seldom change all blocks.
 FEWEST_CELLS, MANY_BLOCKS = 10, 200
 
 # Samplers of cells: the study's own, the papers' random walk, and releases.

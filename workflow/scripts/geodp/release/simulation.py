@@ -84,7 +84,7 @@ class Covariates:
         Parameters
         ----------
         spreads : tuple of {"evenly", "two groups", "unknown"}
-            Of each covariate; one that is unknown is taken for even.
+            Of each covariate; an unknown spread counts as ``evenly``.
         clustered : bool
             Whether they are spread less well: clustered, and groups of different sizes.
         """

@@ -16,8 +16,14 @@ def summarise(tables, **_):
 def page(table):
     """The text of ``coverage.md``."""
     missed = 100.0 * (table["coverage"] - table["level"])[table["as_assumed"]]
-    worst = table.loc[missed.abs().idxmax()]
-    verdict = "which is" if missed.abs().max() <= AIM else "**which is not**"
+    said = "No space has groups of the sizes that are assumed."
+    if len(missed):
+        worst = table.loc[missed.abs().idxmax()]
+        verdict = "which is" if missed.abs().max() <= AIM else "**which is not**"
+        said = (
+            f"The largest miss is {missed[worst.name]:+.1f} points ({worst['space']}, "
+            f"{100 * worst['level']:g} % at place {worst['place']}), {verdict} within {AIM} points."
+        )
     levels = sorted(table["level"].unique())
     chance = 100.0 * np.sqrt(table["level"] * (1.0 - table["level"]) / table["releases"]).max()
     heads = [f"{100 * level:g} %" for level in levels]
@@ -26,10 +32,9 @@ def page(table):
         "# How often bands hold the true prediction",
         "",
         f"Of {table['releases'].min():,} simulated releases or more on each space, in per cent, "
-        "lowest to highest of predictions over the range of the covariates. The largest miss is "
-        f"{missed[worst.name]:+.1f} points ({worst['space']}, {100 * worst['level']:g} % at place "
-        f"{worst['place']}), {verdict} within {AIM} points. By chance alone a number has a "
-        f"standard error of up to {chance:.1f} points. Errors are root mean squares over places. "
+        f"lowest to highest of predictions over the range of the covariates. {said} "
+        f"By chance alone a number has a standard error of up to {chance:.1f} points. "
+        "Errors are root mean squares over places. "
         "Spaces whose groups are of other sizes than is assumed do not count for the largest miss.",
         "",
         "| " + " | ".join(["space", "covariates", "n", "budget", *heads, *errors]) + " |",
