@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 import yaml
 
+from geodp.errors import DataError
 from geodp.randomness import random_stream
 from reproduction.configuration import ConfigurationError, load_settings, validate
 from reproduction.measurements.tools import (
@@ -511,6 +512,28 @@ def test_lines_of_the_diabetes_data(lines_settings):
     (table,) = comparison.measure(settings, "adassp")
     assert list(table.groupby("budget").size()) == [5, 5]
     assert (table["mean_squared_error"] > np.mean(residuals**2)).all()
+
+
+def test_lines_of_another_environment_have_the_same_cells(lines_settings):
+    chosen = lines_settings | {"draws": 2, "budgets": [1.0, 4.0]}
+    settings = {"seed": 1, "comparison": chosen}
+    names = ("least_squares", "adassp")
+    ours = pd.concat([comparison.measure(settings, name)[0] for name in names])
+
+    def theirs(seed=1, **changed):
+        settings = {"seed": seed, "comparison": chosen | changed}
+        return comparison.measure(settings, "adassp")[0].assign(method="dp_sgd")
+
+    summary.refuse_other_cells(ours, {})
+    summary.refuse_other_cells(pd.concat([ours, theirs()]), {"sgd.csv": "0"})
+    others = [{"budgets": [1.0]}, {"draws": 3}, {"rows": 50}, {"delta": 1e-7}, {"seed": 2}]
+    for other in others:
+        with pytest.raises(DataError, match=r"^sgd.csv: its lines are of other .*make it anew"):
+            summary.refuse_other_cells(pd.concat([ours, theirs(**other)]), {"sgd.csv": "0"})
+    # As made before lines had a seed.
+    old = theirs().drop(columns="seed")
+    with pytest.raises(DataError):
+        summary.refuse_other_cells(pd.concat([ours, old]), {"sgd.csv": "0"})
 
 
 def test_lines_of_a_table_of_wine(tmp_path, lines_settings):

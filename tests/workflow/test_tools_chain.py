@@ -1,5 +1,7 @@
 """Private linear regression beside other tools, on few data sets, budgets and draws."""
 
+import os
+
 import pandas as pd
 import pytest
 
@@ -86,3 +88,15 @@ def test_without_the_table_of_wine_data_are_others(checkout, folder):
     found = pd.read_csv(folder / "comparison" / "least_squares.csv")
     (checkout.root / "other.csv").rename(checkout.root / "wine.csv")
     assert set(found["data"]) == {"diabetes"}
+
+
+def test_an_older_table_of_wine_makes_lines_anew(checkout):
+    target = "results/tools/comparison/least_squares.csv"
+    wine, kept = checkout.root / "wine.csv", checkout.root / "kept.csv"
+    checkout.run(target)
+    wine.rename(kept)
+    wine.write_text(kept.read_text() + kept.read_text().splitlines()[-1] + "\n")
+    os.utime(wine, (0, 0))
+    planned = checkout.planned("--", target)
+    kept.replace(wine)
+    assert planned == {"tools_draws": 1}

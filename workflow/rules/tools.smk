@@ -50,6 +50,8 @@ use rule tools_shares as tools_draws with:
         arguments=lambda wildcards: with_competitors(
             tools_arguments("comparison", method=wildcards.method)
         ),
+        # A file may be replaced by an older one.
+        digest=lambda wildcards: digest_of(wine_table(wildcards)),
     message:
         "tools: lines by {wildcards.method}"
 
@@ -67,6 +69,7 @@ use rule tools_draws as tools_sgd with:
             "linear_opacus --cores 1",
             tools_arguments("comparison", method="dp_sgd"),
         ),
+        digest=lambda wildcards: digest_of(wine_table(wildcards)),
     message:
         "tools: lines by DP-SGD of Opacus"
 

@@ -65,6 +65,7 @@ def measure(settings, method, path=()):
                     "data": data,
                     "n": len(x),
                     "responses": y.shape[1],
+                    "seed": settings["seed"],
                     "method": name,
                     "title": method.title,
                     "guarantee": method.guarantee,

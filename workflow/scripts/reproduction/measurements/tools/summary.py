@@ -12,6 +12,9 @@ from reproduction.measurements.tools.problem import NONE
 
 OF_A_METHOD = ["method", "title", "guarantee", "neighbours", "versions"]
 
+# What lines of all private methods have in common, row by row.
+OF_A_CELL = ("data", "n", "responses", "seed", "budget", "delta", "draw")
+
 # Other methods are set against this one, data set by data set, and differ if by more than this.
 RIVAL, MARGIN = "adassp", 0.02
 
@@ -36,11 +39,7 @@ def summarise(about, shares, ablation, comparison, besides, **_):
     sets, shares, exchanged, draws = (
         _joined(paths) for paths in (about, shares, ablation, [*comparison, *besides])
     )
-    if draws["data"].nunique() > 1:
-        raise DataError(
-            f"{', '.join(besides)}: its lines are of other data than those of the other methods: "
-            "make it anew, or remove it"
-        )
+    refuse_other_cells(draws, besides)
     medians = shares_by_budget(shares)
     draws = with_ratios(draws)
     gains = gains_of(shares, exchanged)
@@ -58,6 +57,19 @@ def summarise(about, shares, ablation, comparison, besides, **_):
         "text": text,
         "figure": draw(medians, errors, draws),
     }
+
+
+def refuse_other_cells(draws, besides):
+    """Refuse lines of other methods' environments that are of other data, budgets or draws."""
+    private = draws[draws["guarantee"] != NONE]
+    cells = private.groupby("method", sort=False)[list(OF_A_CELL)].apply(
+        lambda rows: tuple(sorted(map(tuple, rows.astype(str).to_numpy())))
+    )
+    if cells.nunique() > 1:
+        raise DataError(
+            f"{', '.join(besides)}: its lines are of other data, records, budgets, draws or "
+            "another seed than those of the other methods: make it anew, or remove it"
+        )
 
 
 def _joined(paths):
