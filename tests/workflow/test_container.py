@@ -1,5 +1,7 @@
 """The container: its file is sound, and where an engine can build it, both commands run in it."""
 
+import json
+import shlex
 import shutil
 import subprocess
 from pathlib import Path
@@ -30,6 +32,32 @@ def test_the_image_is_made_from_what_is_here_and_runs_without_root():
 def test_neither_data_nor_results_of_ones_own_get_into_the_image():
     ignored = (ROOT / ".dockerignore").read_text().splitlines()
     assert {"results", "data/*", ".venv*", ".snakemake", ".git"} <= set(ignored)
+
+
+@pytest.mark.slow
+def test_the_next_container_knows_how_the_results_were_made(checkout, copied, source, tmp_path):
+    """As far as it goes without an engine: of the first container only the volume remains."""
+    [entry] = steps("ENTRYPOINT")
+    [link] = [words for words in steps("RUN") if words.startswith("ln ")]
+    target = "results/small/sphere/groups/n5_noise0.001/data.npz"
+
+    def begin(container):
+        subprocess.run(shlex.split(link), cwd=container.root, check=True)
+        container.start = lambda *arguments, plain=container.start, **options: plain(
+            *arguments, before=json.loads(entry), **options
+        )
+
+    begin(checkout)
+    checkout.run(target)
+    second = copied(source, tmp_path / "second")
+    shutil.copytree(checkout.root / "results", second.root / "results")
+    second.configuration.write_text(checkout.configuration.read_text())
+    begin(second)
+    assert second.planned(target) == {}
+    second.configuration.write_text(
+        checkout.configuration.read_text().replace("seed: 7", "seed: 8")
+    )
+    assert second.planned(target) == {"make_data": 1}
 
 
 def engine():
