@@ -5,10 +5,13 @@ and nothing half-written is left.
 """
 
 import os
+import platform
 import re
 import resource
 import shutil
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -20,11 +23,12 @@ pytestmark = pytest.mark.slow
 
 # A table of measurements, besides the study's own files.
 MEASURED = "results/linear/geodesic_vs_notebook/neighbours.csv"
+SCRIPTS = Path(__file__).resolve().parents[2] / "workflow" / "scripts"
 STUDY = "results/small/sphere"
 GROUP = "n5_noise0.001"
-CELLS = [f"{STUDY}/cells/{GROUP}/p{share}_v{share}.default.npz" for share in ("0.5", "1.01")]
+CELLS = [f"{STUDY}/cells/{GROUP}/default_{block}.npz" for block in (0, 1)]
 
-# A file of each stage in the order in which a run makes them; of the two cells of a job the second.
+# A file of each stage in the order in which a run makes them; of two blocks of draws the second.
 STAGES = (
     MEASURED,
     f"{STUDY}/groups/{GROUP}/data.npz",
@@ -40,7 +44,7 @@ FULL = r"Error: the disk at \S+ is full: free some space, then start the run aga
 CONFIGURATION = """
 name: small
 seed: 7
-cells_per_job: 2
+cells_per_job: 1
 studies:
   sphere:
     manifold: {name: sphere, size: 2}
@@ -80,10 +84,18 @@ def fresh(finished_run):
     return finished_run
 
 
+# What the report says of the times of jobs, which no two runs share.
+TIMES = re.compile(rb"<h2>How this was made</h2>.*?</table>", re.DOTALL)
+
+
 def contents(checkout):
-    """Bytes of all results but the logs."""
+    """Bytes of all results but the logs, and but the times in the report."""
     return {
-        str(path.relative_to(checkout.root)): path.read_bytes()
+        str(path.relative_to(checkout.root)): (
+            TIMES.sub(b"", path.read_bytes(), count=1)
+            if path.name == "report.html"
+            else path.read_bytes()
+        )
         for path in (checkout.root / "results").rglob("*")
         if path.is_file() and "logs" not in path.parts
     }
@@ -176,6 +188,58 @@ def test_the_second_of_two_runs_says_so_until_the_first_is_gone(fresh, undisturb
     ends_well(fresh, undisturbed)
 
 
+def left(checkout, run):
+    """Leave the locks of a run that was killed."""
+    folder = checkout.root / ".snakemake"
+    (folder / "locks").mkdir(parents=True, exist_ok=True)
+    (folder / "run.lock").write_text(f"{run}\n")
+    outputs = [str(checkout.root / STAGES[1]), STAGES[1]]
+    (folder / "locks" / "0.output.lock").write_text("\n".join(outputs))
+
+
+def gone():
+    """The number of a process that has ended."""
+    process = subprocess.Popen(["true"])
+    process.wait()
+    return process.pid
+
+
+@pytest.mark.parametrize(
+    "where", ["on another.node", f"on {platform.node()}, jobs elsewhere"], ids=["node", "cluster"]
+)
+def test_what_may_still_be_at_work_is_not_unlocked(fresh, where):
+    run = f"process {gone()} {where}"
+    left(fresh, run)
+    refused = fresh.snakemake(STAGES[1])
+    assert refused.returncode == 1
+    [sentence] = sentences(refused.stdout)
+    assert f"({run})" in sentence
+    assert "--unlock" in sentence
+    assert (fresh.root / ".snakemake" / "run.lock").read_text() == f"{run}\n"
+    fresh.run("--unlock")
+    fresh.run(STAGES[1])
+
+
+def test_what_is_gone_is_unlocked(fresh):
+    left(fresh, f"process {gone()} on {platform.node()}")
+    fresh.run(STAGES[1])
+
+
+def test_a_job_ends_with_its_run_though_a_shell_between_them_lives():
+    """As with bash before 5.1, which does not give way to its last command."""
+    run = subprocess.Popen(["sleep", "600"])
+    code = "import time; from reproduction.made import *; end_with_the_run(); time.sleep(600)"
+    shell = subprocess.Popen(
+        ["sh", "-c", '"$@"; exit 7', "sh", sys.executable, "-c", code],
+        env=os.environ | {"GEODP_RUN": str(run.pid), "PYTHONPATH": str(SCRIPTS)},
+    )
+    with pytest.raises(subprocess.TimeoutExpired):
+        shell.wait(timeout=5)
+    run.kill()
+    run.wait()
+    assert shell.wait(timeout=20) == 7
+
+
 # Damaged files
 
 
@@ -213,7 +277,20 @@ def overwrite(path):
 def test_a_damaged_file_is_made_again(finished_run, undisturbed, damage, file):
     damage(finished_run.root / file)
     output = ends_well(finished_run, undisturbed)
-    assert f"Damaged since they were made, and made again: {file}\n" in output
+    assert f"Changed since they were made; made again when needed: {file}\n" in output
+
+
+def test_a_changed_file_stays_noted_until_it_is_made_again(finished_run, undisturbed):
+    file = f"{STUDY}/tables/errors.csv"
+    halve(finished_run.root / file)
+    # Of what this target needs nothing has changed.
+    for _ in range(2):
+        output = finished_run.run(STAGES[1])
+        assert f"made again when needed: {file}\n" in output
+        assert "Nothing to be done" in output
+    finished_run.run("--workflow-profile", "none", file)
+    assert (finished_run.root / file).read_bytes() == (undisturbed.root / file).read_bytes()
+    assert "Changed" not in finished_run.run(STAGES[1])
 
 
 def test_deleted_files_are_made_again_when_they_are_needed(finished_run, undisturbed):
@@ -247,14 +324,14 @@ def test_damaged_records_of_snakemake(finished_run, undisturbed, content):
     record.write_bytes(content)
     (finished_run.root / ".snakemake" / "made.txt").write_bytes(content)
     output = ends_well(finished_run, undisturbed)
-    assert "Damaged since they were made, and made again: " in output
+    assert "Changed since they were made; made again when needed: " in output
     assert "Ignore corrupted" not in output
 
 
 def test_copies_with_new_times_are_not_damaged(finished_run):
     for path in (finished_run.root / "results").rglob("*.csv"):
         path.write_bytes(path.read_bytes())
-    assert "Damaged" not in finished_run.run("all", MEASURED)
+    assert "Changed" not in finished_run.run("all", MEASURED)
 
 
 # Disks that are full or closed

@@ -13,6 +13,8 @@ from reproduction.disk import digest_of
 FOLDER = Path(".snakemake")
 # Of each file: digest, size, time of the last change, path. The last line of a file counts.
 MADE = FOLDER / "made.txt"
+# In the environment of jobs on the machine of their run: the number of its process.
+RUN = "GEODP_RUN"
 
 
 def note(paths):
@@ -46,15 +48,32 @@ def remove_partial(paths):
 
 
 def end_with_the_run():
-    """End this job when the run that started it was killed."""
-    run = os.getppid()
+    """End this job when the run that started it was killed.
+
+    Between a job and its run there may be a shell, which the job would outlive as a child.
+    """
+    parent = os.getppid()
+    run = os.environ.get(RUN, "")
+    # Whoever cannot see the run's process cannot watch it.
+    watched = int(run) if run and is_alive(int(run)) else parent
 
     def watch():
-        while os.getppid() == run:
+        while os.getppid() == parent and is_alive(watched):
             time.sleep(0.5)
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
+
+
+def is_alive(process):
+    """Whether there is a process with this number on this machine."""
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True
 
 
 def _append(lines):

@@ -1,4 +1,4 @@
-"""Recovery of a run from faults: one run at a time in a folder, and damaged files are made again.
+"""Recovery of a run from faults: one run at a time in a folder, and changed files are made again.
 
 Before the first job, files that are no longer as their jobs left them are marked as incomplete, as
 Snakemake marks those of jobs that were killed.
@@ -8,6 +8,7 @@ import fcntl
 import json
 import os
 import platform
+import re
 import shutil
 import sys
 from base64 import urlsafe_b64decode
@@ -16,12 +17,12 @@ from functools import wraps
 from pathlib import Path
 
 from reproduction.disk import digest_of, no_access
-from reproduction.made import FOLDER, MADE, line, made
+from reproduction.made import FOLDER, MADE, RUN, is_alive, line, made
 
 # Held by a run: the kernel drops the lock when the run is gone, however it ended.
 LOCK = FOLDER / "run.lock"
 
-# Most files that are named as damaged.
+# Most files that are named as changed.
 NAMED = 5
 
 
@@ -39,13 +40,19 @@ def guard(workflow):
     def guarded(*, executor_plugin, **others):
         if not workflow.is_main_process or executor_plugin.common_settings.dryrun_exec:
             return execute(executor_plugin=executor_plugin, **others)
+        has_jobs_elsewhere = executor_plugin.common_settings.non_local_exec
+        os.environ.pop(RUN, None)
+        if not has_jobs_elsewhere:
+            os.environ[RUN] = str(os.getpid())
         try:
             # With --nolock one answers for several runs oneself.
             if not workflow.execution_settings.lock:
                 return execute(executor_plugin=executor_plugin, **others)
             FOLDER.mkdir(exist_ok=True)
-            with held():
-                mark_damaged()
+            with held(has_jobs_elsewhere):
+                if mark_changed():
+                    # Without a profile too.
+                    workflow.dag_settings.force_incomplete = True
                 return execute(executor_plugin=executor_plugin, **others)
         except Exception as problem:
             sentence = no_access(problem)
@@ -57,8 +64,14 @@ def guard(workflow):
 
 
 @contextmanager
-def held():
-    """Context of the only run in the working directory; removes what a killed run had locked."""
+def held(has_jobs_elsewhere=False):
+    """Context of the only run in the working directory; removes what a killed run had locked.
+
+    Parameters
+    ----------
+    has_jobs_elsewhere : bool
+        Whether jobs of this run live on if it is killed, as those of a cluster do.
+    """
     with open(LOCK, "a+", encoding="utf-8") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -73,25 +86,52 @@ def held():
             yield
             return
         lock.seek(0)
-        if lock.read():
-            # Its run did not get to its end, and it is gone.
-            shutil.rmtree(FOLDER / "locks", ignore_errors=True)
+        last = lock.read().strip()
+        locked = FOLDER / "locks"
+        if last and is_gone(last):
+            shutil.rmtree(locked, ignore_errors=True)
+        elif last and locked.is_dir() and any(locked.iterdir()):
+            sys.exit(
+                f"Error: another run was at work in {Path.cwd()} ({last}), and from here it cannot "
+                "be told whether it and its jobs have ended: when they have, unlock with "
+                "--unlock, then start again"
+            )
         lock.truncate(0)
-        print(f"process {os.getpid()} on {platform.node()}", file=lock, flush=True)
+        where = ", jobs elsewhere" if has_jobs_elsewhere else ""
+        print(f"process {os.getpid()} on {platform.node()}{where}", file=lock, flush=True)
         try:
             yield
         finally:
             lock.truncate(0)
 
 
-def mark_damaged():
+def is_gone(run):
+    """Whether a run that did not get to its end, and its jobs, are gone for sure.
+
+    That the lock could be had does not tell: with some file systems it is of one node only.
+    """
+    found = re.fullmatch(r"process (\d+) on (.*)", run)
+    if not found or found[2] != platform.node():
+        return False
+    process = int(found[1])
+    # In containers numbers come again.
+    return process == os.getpid() or not is_alive(process)
+
+
+def mark_changed():
     """Mark files as incomplete that are not as their jobs left them, or whose records are damaged.
 
-    Outputs of jobs that are marked so are made again, and what depends on them.
+    Outputs of jobs that are marked so are made again when a target needs them, and what depends on
+    them.  Until then what is noted of them stays.
+
+    Returns
+    -------
+    bool
+        Whether any file is marked.
     """
     from snakemake.persistence.file import FilePersistence
 
-    kept, damaged = {}, set(_damaged_records())
+    kept, changed_files = {}, set(_damaged_records())
     for path, (digest, size, changed) in made().items():
         try:
             found = os.stat(path)
@@ -102,17 +142,21 @@ def mark_damaged():
         elif digest_of(path) == digest:
             kept[path] = digest, found.st_size, found.st_mtime_ns
         else:
-            damaged.add(path)
+            kept[path] = digest, size, changed
+            changed_files.add(path)
     marks = FilePersistence(nolock=True)
-    for path in sorted(damaged):
+    for path in sorted(changed_files):
         marks._mark_incomplete(path, None)
-    named = ", ".join(sorted(damaged)[:NAMED])
-    more = f" and {len(damaged) - NAMED} more" if len(damaged) > NAMED else ""
-    if damaged:
-        print(f"Damaged since they were made, and made again: {named}{more}", file=sys.stderr)
+    named = ", ".join(sorted(changed_files)[:NAMED])
+    more = f" and {len(changed_files) - NAMED} more" if len(changed_files) > NAMED else ""
+    if changed_files:
+        print(
+            f"Changed since they were made; made again when needed: {named}{more}", file=sys.stderr
+        )
     complete = MADE.with_suffix(".new")
     complete.write_text("".join(line(path, *kept[path]) for path in sorted(kept)))
     complete.replace(MADE)
+    return bool(changed_files)
 
 
 def _damaged_records():
