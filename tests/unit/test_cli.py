@@ -139,6 +139,9 @@ def test_a_release_is_a_folder_with_a_release_a_page_and_a_table(released):
     ]
     assert [path.name for path in out.parent.iterdir()] == ["trial"]
     assert "Released: out/trial/index.html (2 epsilon of mine.ledger)" in shown.out
+    # Of what was done nothing is said as if it were to come.
+    assert "records" in shown.err
+    assert "would" not in shown.err
     release = Release.load(out / "release.json")
     with open(out / "predictions.csv", newline="") as file:
         rows = [{name: float(cell) for name, cell in row.items()} for row in csv.DictReader(file)]
@@ -151,6 +154,7 @@ def test_a_release_is_a_folder_with_a_release_a_page_and_a_table(released):
     )
     page = (out / "index.html").read_text()
     assert release.guarantee.words() in page
+    assert "evenly (predicted errors and bands rest on it)" in page
     for words in ("an earlier study", "not stated", "nothing else is released", "python-flint"):
         assert words in page
     for words in ("Data: points that were simulated.", "From age 50 to 90", "geodp 0"):
@@ -184,7 +188,8 @@ def test_the_same_release_again_is_the_same_folder_and_spends_nothing(released, 
     # Not even the data are needed.
     Path("mine.csv").unlink()
     assert main(["release", "mine.yaml"]) == 0
-    assert "(nothing was spent)" in capsys.readouterr().out
+    # The same place in the same words.
+    assert "Released before: out/trial/index.html (nothing was spent)" in capsys.readouterr().out
     assert spent() == "2"
     assert {path: path.read_bytes() for path in (holder / "out" / "trial").iterdir()} == before
 

@@ -22,6 +22,7 @@ def test_records_that_are_used_as_they_are():
     found = inspect_inputs(PUBLIC, *records())
     assert not found.looks_wrong
     assert found.words() == "All 40 records would be used as they are."
+    assert found.words(released=True) == "All 40 records were used as they are."
 
 
 def test_records_that_are_not():
@@ -38,6 +39,9 @@ def test_records_that_are_not():
     assert not found.looks_wrong
     assert "2 of 40 records have a covariate outside the public range" in found.words()
     assert "(index 3, 5)" in found.words()
+    assert "and would be clipped" in found.words()
+    assert "and were clipped" in found.words(released=True)
+    assert "would" not in found.words(released=True)
 
 
 def test_a_record_is_far_beyond_the_reach_of_the_support_alone():

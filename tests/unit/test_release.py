@@ -477,6 +477,10 @@ def test_a_geodesic_along_a_logarithm(tmp_path):
     assert "transformation of the covariate: log (source: an earlier study)" in said[0]
     assert "transformation of the covariate: none (source: an earlier study)" in said[1]
     assert "transformation" not in said[2]
+    # Predictions rest on how covariates are spread, whether it was chosen or left as it is.
+    for words in (*said, str(found)):
+        words = " ".join(words.split())
+        assert "is spread over it: evenly (predicted errors and bands rest on it)" in words
     found.save(tmp_path / "release.json")
     again = release.Release.load(tmp_path / "release.json")
     np.testing.assert_array_equal(again.predict([low, 30.0]), found.predict([low, 30.0]))

@@ -260,7 +260,11 @@ class Assumptions:
                 "transformation of the covariate",
                 ", ".join(self.transformations),
             ),
-            "covariate_spread": ("spread of the covariate over it", ", ".join(self.spreads)),
+            "covariate_spread": (
+                f"how the {'covariates are' if several else 'covariate is'} spread over "
+                f"{'them' if several else 'it'}",
+                f"{', '.join(self.spreads)} (predicted errors and bands rest on it)",
+            ),
             "residual_scale": (
                 "standard deviation of a residual in each direction",
                 f"{self.residual_scale:g} {unit}",
@@ -280,16 +284,8 @@ class Assumptions:
                 "shooting_vector_length",
                 "transformation",
             }
-        else:
-            usual = {
-                "transformation": (NONE, self.transformations),
-                "covariate_spread": (EVENLY, self.spreads),
-            }
-            hidden = {
-                name
-                for name, (least, each) in usual.items()
-                if {*each} == {least} and not self.sources.get(name)
-            }
+        elif {*self.transformations} == {NONE} and not self.sources.get("transformation"):
+            hidden = {"transformation"}
         return {
             name: (what, value.strip())
             for name, (what, value) in found.items()

@@ -47,6 +47,7 @@ p, li { max-width: 52rem; }
 .noise { border-left: .3rem solid var(--noise); padding: .1rem 0 .1rem .8rem; }
 .picture svg { width: 100%; height: auto; max-height: 34rem; }
 .wide { overflow-x: auto; }
+@media (max-width: 40rem) { .wide td + td:not(.number) { min-width: 13rem; } }
 table { border-collapse: collapse; }
 th, td { text-align: left; vertical-align: top; padding: .3rem 1.3rem .3rem 0;
   border-bottom: 1px solid var(--line); }

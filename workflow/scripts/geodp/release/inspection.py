@@ -1,4 +1,4 @@
-"""A look at the inputs of a release before it is made, for the holder of the data alone.
+"""A look at the inputs of a release, best before it is made, for the holder of the data alone.
 
 What it finds depends on every record, so that it must not be published, nor be the reason for
 changing public inputs: mend the data, or choose public inputs anew without them.
@@ -18,6 +18,15 @@ SUSPICIOUS_SHARE = 0.1
 
 # A record is far if it lies beyond the support by so many typical residuals.
 FAR = 3.0
+
+# What becomes of records that are invalid, outside, far or none of these, before and after.
+WOULD = (
+    "would not count",
+    "would be clipped",
+    "would hardly count",
+    "would be used as they are",
+)
+WERE = ("did not count", "were clipped", "hardly counted", "were used as they are")
 
 
 @dataclass(frozen=True)
@@ -51,12 +60,19 @@ class Inspection:
         most = max(len(each) for each in (self.invalid, self.outside, self.far))
         return self.one_covariate or most >= SUSPICIOUS_SHARE * self.number
 
-    def words(self) -> str:
-        """What was found, a sentence a line; not private."""
+    def words(self, released: bool = False) -> str:
+        """What was found, a sentence a line; not private.
+
+        Parameters
+        ----------
+        released : bool
+            Whether the release was made since.
+        """
+        wrong, out, far, used = WERE if released else WOULD
         kinds = {
-            "are no records of the manifold and would not count": self.invalid,
-            "have a covariate outside the public range and would be clipped": self.outside,
-            "lie far from every geodesic of the support and would hardly count": self.far,
+            f"are no records of the manifold and {wrong}": self.invalid,
+            f"have a covariate outside the public range and {out}": self.outside,
+            f"lie far from every geodesic of the support and {far}": self.far,
         }
         lines = [
             f"{len(found)} of {self.number} records {what} (index {few(found.tolist())})."
@@ -66,8 +82,9 @@ class Inspection:
         if self.one_covariate:
             lines.append("All values of a covariate in its public range are the same.")
         if self.looks_wrong:
-            lines.append("Look for swapped columns, other units or another space: do not release.")
-        return "\n".join(lines or [f"All {self.number} records would be used as they are."])
+            remedy = "mend them before another release" if released else "do not release"
+            lines.append(f"Look for swapped columns, other units or another space: {remedy}.")
+        return "\n".join(lines or [f"All {self.number} records {used}."])
 
 
 def inspect_inputs(

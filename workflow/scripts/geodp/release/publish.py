@@ -97,7 +97,7 @@ def publish(settings, tell=lambda words: None, tell_holder=None):
     Returns
     -------
     folder : Path
-        The complete release.
+        The complete release; relative if it is below the working directory.
     is_new : bool
 
     Raises
@@ -121,7 +121,7 @@ def publish(settings, tell=lambda words: None, tell_holder=None):
         if drawn(ledger, key) is None:
             refuse_missing(settings)
     try:
-        return _spend(settings, plan, ledger, key, folder, tell_holder)
+        made, is_new = _spend(settings, plan, ledger, key, folder, tell_holder)
     except KeyboardInterrupt:
         amount = f"{plan.budget.amount} {plan.budget.unit}"
         started = [each for each in ledger.entries()[len(before) :] if each.key == key]
@@ -129,6 +129,9 @@ def publish(settings, tell=lambda words: None, tell_holder=None):
             raise KeyboardInterrupt(f"interrupted: nothing of {ledger.path} was spent") from None
         words = f"{amount} of {ledger.path} stays spent{_kept_words(ledger, started[-1])}"
         raise KeyboardInterrupt(f"interrupted: {words}") from None
+    # The ledger keeps absolute paths, and settings what was written.
+    made, here = made.absolute(), Path.cwd()
+    return made.relative_to(here) if made.is_relative_to(here) else made, is_new
 
 
 def _spend(settings, plan, ledger, key, folder, tell_holder):
@@ -224,7 +227,7 @@ def _draw(settings, plan, place, tell_holder):
 def _for_holder(assumptions, covariates, points):
     """What the holder of the data should know of them."""
     try:
-        yield inspect_inputs(assumptions, covariates, points).words()
+        yield inspect_inputs(assumptions, covariates, points).words(released=True)
         yield from suspicious_inputs(assumptions, covariates, points)
     except Exception:  # records at which a fit fails do not stop a release
         yield "the records could not be inspected further"
