@@ -977,11 +977,14 @@ def test_verdicts_are_read_as_they_were_written(tmp_path):
     write(output, TEMPLATE, found, {}, origin)
     read = read_verdicts(output.csv)
     again = SimpleNamespace(csv=tmp_path / "again.csv", page=tmp_path / "claims_again.html")
-    write(again, TEMPLATE, read, {}, origin)
+    write(again, TEMPLATE, read, {}, origin, note="Too small.")
     assert again.csv.read_text().count("\n") == output.csv.read_text().count("\n") > 20
     pages = [
         page.read_text().replace("again.csv", "claims.csv") for page in (output.page, again.page)
     ]
+    note = '<p class="warning"><strong>Too small.</strong></p>'
+    assert 0 < pages[1].index(note) < pages[1].index("Each claim")
+    pages[1] = pages[1].replace(note, "")
     assert pages[0] == pages[1]
     assert "not evaluated" in pages[0]
 
@@ -996,7 +999,7 @@ def test_page_goes_through_the_papers():
     origin = {"rule": "a rule", "seed": 1, "lock": "abc", "versions": {}}
 
     def page(rows):
-        return render(TEMPLATE, rows, tables, table="claims.csv", made_by=origin)
+        return render(TEMPLATE, rows, tables, table="claims.csv", note="", made_by=origin)
 
     text = page(found)
     for name, sentence in (("First", one("sphere_budget")["statement"].item()), ("The-second", "")):

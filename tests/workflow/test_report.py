@@ -4,6 +4,7 @@ import html
 import re
 import shutil
 from itertools import pairwise
+from pathlib import Path
 
 import chromium
 import pandas as pd
@@ -11,7 +12,9 @@ import pytest
 import yaml
 from chromium import Chromium
 
+from reproduction.pages import render_page
 from reproduction.papers import PAPERS
+from reproduction.report import figure_shows
 
 # Of every kind of figure, some words of its caption.
 CAPTIONS = {
@@ -55,14 +58,59 @@ def test_every_figure_has_its_caption(finished, small):
         assert (WARNING in shown[file]) == (kind not in ("ratios", "samplers", "transport"))
 
 
+CONDITIONAL = {
+    "several data sets": "thin: the first data set alone",
+    "one data set": "over all draws; band: 10 to 90 % of the draws",
+    "flagged": "Hollow markers",
+    "releases": "Second row: releases",
+    "walks": "the lower by random walks",
+    "budgets": "A row for each budget.",
+    "tube": "lies in its tube",
+    "discs": "lie in their discs",
+    "ellipse": "the whole true ellipse lies in it",
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "numbers", "expected"),
+    [
+        ("error", {"sampler": ["a"], "data_sets": [3]}, {"several data sets"}),
+        ("error", {"sampler": ["a"], "data_sets": [1]}, {"one data set"}),
+        (
+            "error",
+            {"sampler": ["a", "b"], "data_sets": [3, 1], "flagged": [False, True]},
+            {"several data sets", "one data set", "flagged", "releases"},
+        ),
+        ("shapes", {"sampler": ["default", "random_walk"], "cell": ["a", "a"]}, {"walks"}),
+        ("shapes", {"cell": ["a", "b"], "landmark": [8, 8]}, {"budgets"}),
+        ("shapes", {"cell": ["a", "a"], "landmark": [1, 8], "band": [0.1, 0.1]}, {"discs"}),
+        ("shapes", {"cell": ["a", "a"], "landmark": [1, 50], "band": [0.1, 0.1]}, {"tube"}),
+        ("ellipses", {"cell": ["a"], "draw": [1]}, set()),
+        ("ellipses", {"cell": ["a"], "draw": [1], "band": [0.1]}, {"ellipse"}),
+    ],
+)
+def test_captions_tell_of_what_is_there(tmp_path, kind, numbers, expected):
+    table = tmp_path / "figure.csv"
+    pd.DataFrame(numbers | ({} if kind == "error" else {"kind": "private"})).to_csv(table)
+    page = tmp_path / "page.html.j2"
+    page.write_text('{% import "captions.html.j2" as captions %}{{ captions[kind](figure) }}')
+    shutil.copy(Path(__file__).parents[2] / "workflow" / "report" / "captions.html.j2", tmp_path)
+    figure = {"mechanism": "certified", "shows": figure_shows(table)}
+    text = " ".join(render_page(page, kind=kind, figure=figure).split())
+    assert {what for what, words in CONDITIONAL.items() if words in text} == expected
+    assert ("further draws" in text) == ("draw" in numbers and max(numbers["draw"]) > 1)
+
+
 def test_the_answer_is_that_of_the_verdicts(finished):
     text = text_of(finished)
     found = pd.read_csv(finished.files()["claims.csv"], keep_default_na=False)
     sentences = found.groupby(found["claim"].str.partition(".")[0])["sentence_verdict"].first()
     counts = sentences.value_counts()
     assert f"Of {len(sentences)} sentences that a computation can decide" in text
-    assert f"<strong>{counts['holds']} hold, {counts['holds in part']} hold in part" in text
-    assert f"{counts['does not hold']} do not</strong>" in text
+    said = (("holds", "hold"), ("holds in part", "hold in part"), ("does not", "do not"))
+    numbers = [counts.get(verdict, 0) for verdict in ("holds", "holds in part", "does not hold")]
+    words = [f"{n} {one if n == 1 else more}" for n, (one, more) in zip(numbers, said, strict=True)]
+    assert f"<strong>{', '.join(words)}</strong>" in text
     answer = text[text.index('id="answer"') : text.index('id="Kulkarni-and-Soto-"')]
     for _, row in found.iterrows():
         assert row["statement"] in answer
@@ -86,7 +134,11 @@ def test_claims_stand_beside_the_figure_they_are_about(finished):
 def test_what_is_not_made_is_named_with_its_command(finished):
     text = text_of(finished)
     for target in ("audit", "utility", "comparison", "coverage", "linear_tools"):
-        assert re.search(rf"<code>./run [^<]*snakemake {target} --cores 8</code>", text), target
+        command = rf"<code>./run [^<]*snakemake {target} --cores 8 --configfile small.yaml</code>"
+        assert re.search(command, text), target
+    # With another configuration it would be another report.
+    shown = text.count("<code>./run snakemake report --configfile small.yaml</code>")
+    assert shown == text.count("Not made yet") == 5
 
 
 def test_times_are_those_of_the_jobs(finished):
@@ -107,12 +159,17 @@ def test_times_are_those_of_the_jobs(finished):
 
 
 def test_without_claims_the_report_has_figures_alone(finished, finished_copy, small):
-    finished_copy.configure(small | {"papers": []})
+    note = "Too little to conclude from."
+    finished_copy.configure(small | {"papers": [], "note": note})
     finished_copy.run("report")
     text = text_of(finished_copy)
     assert "No claim of a paper is about a study of this run" in text
     assert set(captions(text)) == set(captions(text_of(finished)))
     assert "Results of small" in text
+    assert text.index(note) < text.index("No claim of a paper")
+    # Of a study of one's own there is no more to make than the audit.
+    assert "companions" not in text
+    assert text.count("Not made yet") == 1
 
 
 def test_results_of_other_targets_are_shown_once_they_are_there(finished_copy):
@@ -169,6 +226,8 @@ def browser(tmp_path_factory):
         yield opened
 
 
+# How large pictures are shown, in parts of their own size or of a small screen's height.
+SHOWN = "[...document.images].map(image => image.width / Math.min(image.naturalWidth, 700))"
 PICTURES = "[...document.images].map(image => [image.complete, image.naturalWidth, image.alt])"
 
 
@@ -186,6 +245,14 @@ def test_page_in_a_browser(browser, finished, page, width):
     assert browser.complaints == []
     assert [url for url in browser.requested if not url.startswith("data:")] == [path.as_uri()]
     assert browser.evaluate("document.documentElement.scrollWidth") <= width
+    if page == "report.html":
+        # No number of the first table is cut off, and a phone scrolls figures that it can read.
+        ends = browser.evaluate(
+            "[...document.querySelectorAll('.answer td')]"
+            ".map(cell => cell.getBoundingClientRect().right)"
+        )
+        assert max(ends) <= width
+        assert min(browser.evaluate(SHOWN)) > 0.9
     levels = browser.evaluate(
         "[...document.querySelectorAll('h1,h2,h3,h4')].map(each => Number(each.tagName[1]))"
     )

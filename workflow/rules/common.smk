@@ -249,6 +249,28 @@ def claimed_tables():
     return found
 
 
+def command_here(words):
+    """A command for the folder of this run, with its own configuration.
+
+    Parameters
+    ----------
+    words : str
+        As for `run` in the folder of the checkout, such as "snakemake audit --cores 8".
+    """
+    before, _, after = words.partition("snakemake")
+    here = Path.cwd()
+
+    def seen(path):
+        path = Path(path).absolute()
+        return shlex.quote(str(path.relative_to(here) if path.is_relative_to(here) else path))
+
+    run, where = "./run", ""
+    if here != CHECKOUT:
+        run, where = seen(CHECKOUT / "run"), f" -s {seen(workflow.main_snakefile)}"
+    own = "".join(f" {seen(path)}" for path in workflow.overwrite_configfiles)
+    return f"{run} {before}snakemake{where}{after}" + (own and f" --configfile{own}")
+
+
 def figure_notes(study, figure):
     """What a figure says of the data, if it shows any."""
     return [study.note] if study.note and kind_of_figure(study, figure).OF_MECHANISM else []

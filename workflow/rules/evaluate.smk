@@ -42,6 +42,7 @@ rule evaluate_claims:
         "../../envs/environment.yaml"
     params:
         **claims_parameters(list(PAPERS), list(claimed_tables()), config["seed"]),
+        note=config["note"],
     message:
         "judge the claims of papers"
     script:

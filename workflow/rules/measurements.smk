@@ -538,6 +538,6 @@ def with_digests(files):
 def besides(wildcards):
     """Results of other targets, those that are there with their digests."""
     return [
-        {"title": title, "command": command, **with_digests(files)}
+        {"title": title, "command": command_here(command), **with_digests(files)}
         for title, (command, files) in BESIDES.items()
     ]

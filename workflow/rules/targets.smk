@@ -4,6 +4,7 @@ rule report:
     input:
         svg=report_pictures("svg"),
         png=report_pictures("png"),
+        csv=report_pictures("csv"),
         claims=report_claims(),
         errors=report_tables("errors"),
         diagnostics=report_tables("diagnostics"),
@@ -21,10 +22,15 @@ rule report:
     params:
         study="report",
         name=config["name"],
+        note=config["note"],
         own_questions=[paper["name"] for paper in config["papers"] if paper["own_questions"]],
         figures=lambda wildcards: list(report_figures().values()),
         folders=lambda wildcards: report_folders(),
-        audit=lambda wildcards: with_digests(AUDIT_SHOWN),
+        audit=lambda wildcards: {
+            "command": command_here("snakemake audit --cores 8"),
+            **with_digests(AUDIT_SHOWN),
+        },
+        again=command_here("snakemake report"),
         besides=besides,
         seed=config["seed"],
         code=code_of("report.py"),

@@ -26,4 +26,5 @@ with job() as snakemake:
     found = judge(papers, tables, lambda claim: random_stream(params.seed, "claims", claim))
     # Also for claims whose study is not part of this run.
     found["seed"], found["lock"] = params.seed, params.lock
-    write(snakemake.output, snakemake.input.template, found, tables, made_by(snakemake))
+    note = params.get("note", "")
+    write(snakemake.output, snakemake.input.template, found, tables, made_by(snakemake), note)

@@ -13,6 +13,7 @@ import pandas as pd
 
 from reproduction.claims.page import by_paper, described, read_verdicts
 from reproduction.claims.verdicts import RESULT_COLUMNS, VERDICTS, sentence_of
+from reproduction.figures.shapes import MARKED
 from reproduction.pages import render_page
 from reproduction.papers import PAPERS
 from reproduction.progress import duration
@@ -33,19 +34,27 @@ def report(files, params, made_by):
     ----------
     files : object
         Paths: ``template``; ``claims``, ``errors``, ``diagnostics`` and ``losses``, lists of
-        tables; ``svg`` and ``png``, in the order of ``params.figures``.
+        tables; ``svg``, ``png`` and ``csv``, in the order of ``params.figures``.
     params : object
-        ``name`` of the configuration; ``own_questions``, names of what it judges that is no paper;
-        ``figures``, a dictionary each; ``audit`` and ``besides``, what other targets made;
-        ``folders`` of results, that of the configuration first.
+        ``name`` and ``note`` of the configuration; ``own_questions``, names of what it judges
+        that is no paper; ``figures``, a dictionary each; ``audit`` and ``besides``, what other
+        targets made; ``again``, the command of this report; ``folders`` of results, that of the
+        configuration first.
     made_by : dict
         Provenance.
     """
     judged = [pd.DataFrame(columns=RESULT_COLUMNS), *map(read_verdicts, files.claims)]
     found = pd.concat(judged[1:] or judged, ignore_index=True)
     figures = [
-        {**figure, "picture": smaller(*pictures), "csv": str(Path(pictures[0]).with_suffix(".csv"))}
-        for figure, *pictures in zip(params.figures, files.svg, files.png, strict=True)
+        {
+            **figure,
+            "picture": smaller(svg, png),
+            "csv": csv,
+            "shows": figure_shows(csv) if figure["of_study"] else {},
+        }
+        for figure, svg, png, csv in zip(
+            params.figures, files.svg, files.png, files.csv, strict=True
+        )
     ]
     cited = {paper.name: paper for paper in PAPERS.values()}
     papers = [
@@ -62,6 +71,7 @@ def report(files, params, made_by):
         files.template,
         name=params.name,
         folder=params.folders[0],
+        note=params.note,
         papers=[paper for paper in papers if paper["name"] not in params.own_questions],
         questions=[paper for paper in papers if paper["name"] in params.own_questions],
         sentences=_sentences(found[~own]),
@@ -72,6 +82,8 @@ def report(files, params, made_by):
         diagnostics=[row for path in files.diagnostics for row in _diagnosed(path)],
         losses=[row for path in files.losses for row in pd.read_csv(path).to_dict("records")],
         audit=_audit(params.audit),
+        audited_by=params.audit["command"],
+        again=params.again,
         besides=[_beside(each) for each in params.besides],
         times=_times(params.folders, made_by["rule"]),
         seeds=found.groupby("paper", sort=False)["seed"].first().astype(int).to_dict(),
@@ -86,6 +98,38 @@ def smaller(*paths):
     path = min(paths, key=lambda path: Path(path).stat().st_size)
     kind = {".svg": "svg+xml", ".png": "png"}[Path(path).suffix]
     return f"data:image/{kind};base64,{base64.b64encode(Path(path).read_bytes()).decode()}"
+
+
+def figure_shows(path):
+    """What a figure has of what its caption may tell of.
+
+    Parameters
+    ----------
+    path : str or Path
+        Table of the figure's numbers.
+
+    Returns
+    -------
+    dict
+        ``samplers``, numbers of ``cells``, ``draws`` and ``curves``; and whether there is a
+        ``band``, an ``outline``, curves of ``several`` data sets or a ``single`` one, and draws
+        that are ``flagged``.
+    """
+    table = pd.read_csv(path, dtype={"cell": str})
+    drawn = table[table["kind"] == "private"] if "kind" in table else table
+    samplers = drawn.get("sampler", pd.Series(dtype=str))
+    data_sets = table.get("data_sets", pd.Series(dtype=float))
+    return {
+        "samplers": list(samplers.unique()),
+        "cells": drawn["cell"].nunique() if "cell" in drawn else 0,
+        "draws": drawn["draw"].max() if "draw" in drawn else 0,
+        "band": "band" in table,
+        "outline": "landmark" in table and table["landmark"].max() > MARKED,
+        "several": bool((data_sets > 1).any()),
+        "single": bool((data_sets == 1).any()),
+        "curves": table["group"].nunique() if "group" in table else 0,
+        "flagged": "flagged" in table and bool(table["flagged"].any()),
+    }
 
 
 def _sentences(found):

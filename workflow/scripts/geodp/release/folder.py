@@ -47,7 +47,13 @@ p, li { max-width: 52rem; }
 .noise { border-left: .3rem solid var(--noise); padding: .1rem 0 .1rem .8rem; }
 .picture svg { width: 100%; height: auto; max-height: 34rem; }
 .wide { overflow-x: auto; }
-@media (max-width: 40rem) { .wide td + td:not(.number) { min-width: 13rem; } }
+code { overflow-wrap: anywhere; }
+@media (max-width: 40rem) {
+  th, td { padding-right: .8rem; }
+  .wide td + td:not(.number) { min-width: 9rem; }
+  .picture { overflow-x: auto; }
+  .picture svg { width: 42rem; max-height: none; }
+}
 table { border-collapse: collapse; }
 th, td { text-align: left; vertical-align: top; padding: .3rem 1.3rem .3rem 0;
   border-bottom: 1px solid var(--line); }

@@ -24,7 +24,7 @@ def read_verdicts(path):
     return found.assign(**{name: found[name].fillna("") for name in text})
 
 
-def write(output, template, found, tables, made_by):
+def write(output, template, found, tables, made_by, note=""):
     """Write verdicts as a table and as a page.
 
     Parameters
@@ -37,6 +37,8 @@ def write(output, template, found, tables, made_by):
         As for `render`.
     made_by : dict
         For the last lines of the page.
+    note : str, optional
+        What the page says first.
     """
     save_table(output.csv, found)
     page = render(
@@ -44,6 +46,7 @@ def write(output, template, found, tables, made_by):
         found,
         tables,
         table=Path(output.csv).name,
+        note=note,
         made_by=made_by,
     )
     with replacing(output.page) as partial:

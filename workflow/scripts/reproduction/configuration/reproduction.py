@@ -37,6 +37,9 @@ class ReproductionSettings(Section):
     """The whole configuration."""
 
     name: FileName = Field(description="Results go to `results/<name>/`.")
+    note: Text = Field(
+        default="", description="What the report and the page of verdicts say first."
+    )
     seed: Seed = Field(
         description="Every random stream is keyed by this number and by what the stream is for."
     )

@@ -3,6 +3,9 @@
 TABLE = "predictions"
 OF_MECHANISM = True
 
+# More landmarks than these make an outline by themselves.
+MARKED = 20
+
 
 def draw(numbers, params):
     """Draw the figure; return it and the numbers that it shows."""
@@ -28,8 +31,7 @@ def draw(numbers, params):
         sharex=True,
         sharey=True,
     )
-    # Many landmarks make an outline by themselves.
-    marked = numbers["landmark"].max() <= 20
+    marked = numbers["landmark"].max() <= MARKED
     size = {"markersize": 3.5}
     first = {"color": RELEASED.colour, "linewidth": 1.5, "zorder": 3, **size}
     others = {"color": RELEASED.colour, "linewidth": 0.6, "alpha": 0.5, "zorder": 1}
