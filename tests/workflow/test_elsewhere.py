@@ -1,5 +1,6 @@
 """The workflow away from its checkout: another folder, another workflow, odd paths."""
 
+import html
 import shutil
 import subprocess
 import sys
@@ -110,6 +111,9 @@ def test_all_targets_from_another_folder(checkout, folder):
     result = call(checkout, folder, "-s", snakefile, "--configfile", "mine.yaml")
     assert result.returncode == 0, result.stdout
     assert "Open results/tiny/report.html" in result.stdout
+    page = html.unescape((folder / "results" / "tiny" / "report.html").read_text())
+    call_here = f"{checkout.root}/run snakemake -s {checkout.root}/{SNAKEFILE}"
+    assert f"<code>{call_here} audit --cores 8 --configfile mine.yaml</code>" in page
     files = made_in(folder)
     assert {TABLE, "results/tiny/claims.html", "results/tiny/rats/figures/shapes.svg"} <= files
     assert made_in(checkout.root) == before

@@ -7,7 +7,7 @@ rule means_draws:
     log:
         f"{MEANS_RESULTS}/logs/draws_{{space}}_{{part}}.log",
     wildcard_constraints:
-        space="[a-z0-9]+",
+        space="(?!figures/)[a-z0-9]+",
         part=r"\d",
     conda:
         "../../envs/environment.yaml"
@@ -147,7 +147,7 @@ rule means_errors:
     log:
         f"{MEANS_RESULTS}/logs/errors_{{space}}.log",
     wildcard_constraints:
-        space="[a-z0-9]+",
+        space="(?!figures/)[a-z0-9]+",
     conda:
         "../../envs/environment.yaml"
     params:

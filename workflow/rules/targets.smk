@@ -4,7 +4,9 @@ rule report:
     input:
         svg=report_pictures("svg"),
         png=report_pictures("png"),
-        csv=report_pictures("csv"),
+        csv=lambda wildcards: [
+            f"{path}csv" for path, figure in report_figures().items() if figure["of_study"]
+        ],
         claims=report_claims(),
         errors=report_tables("errors"),
         diagnostics=report_tables("diagnostics"),

@@ -34,7 +34,7 @@ def report(files, params, made_by):
     ----------
     files : object
         Paths: ``template``; ``claims``, ``errors``, ``diagnostics`` and ``losses``, lists of
-        tables; ``svg``, ``png`` and ``csv``, in the order of ``params.figures``.
+        tables; ``svg`` and ``png``, in the order of ``params.figures``; ``csv``, those of studies.
     params : object
         ``name`` and ``note`` of the configuration; ``own_questions``, names of what it judges
         that is no paper; ``figures``, a dictionary each; ``audit`` and ``besides``, what other
@@ -49,12 +49,10 @@ def report(files, params, made_by):
         {
             **figure,
             "picture": smaller(svg, png),
-            "csv": csv,
-            "shows": figure_shows(csv) if figure["of_study"] else {},
+            "csv": (csv := str(Path(svg).with_suffix(".csv"))),
+            "shows": figure_shows(csv) if csv in files.csv else {},
         }
-        for figure, svg, png, csv in zip(
-            params.figures, files.svg, files.png, files.csv, strict=True
-        )
+        for figure, svg, png in zip(params.figures, files.svg, files.png, strict=True)
     ]
     cited = {paper.name: paper for paper in PAPERS.values()}
     papers = [
