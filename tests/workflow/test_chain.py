@@ -987,7 +987,7 @@ def test_changed_matrix_of_a_map_reruns_its_study_alone(others, copied, tmp_path
     assert changed.planned() == {}
     (changed.root / "map.csv").write_text(MAP.replace("1", "2"))
     rules = ["make_data", "fit", "bound_sensitivity", "evaluate", "describe_data"]
-    expected = dict.fromkeys([*rules, "sample"], 1)
+    expected = dict.fromkeys([*rules, "sample", "report"], 1)
     assert changed.planned() == expected
     # The same numbers anew, whenever they were written.
     (changed.root / "map.csv").write_text(MAP)

@@ -24,6 +24,7 @@ def without_studies(path):
 
     return {
         "name": read_settings(path).name,
+        "note": None,
         "seed": 0,
         "cells_per_job": 1,
         "papers": [],
