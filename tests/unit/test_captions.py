@@ -21,10 +21,11 @@ FIGURE = {
 
 def text(files=None, **params):
     """Text of a report, of nothing but what is given."""
-    tables = {key: [] for key in ("claims", "errors", "diagnostics", "losses", "svg", "png")}
+    names = ("claims", "errors", "diagnostics", "losses", "svg", "png", "csv")
+    tables = {name: [] for name in names}
     template = CHECKOUT / "workflow" / "report" / "report.html.j2"
     nothing = {"own_questions": [], "figures": [], "besides": [], "folders": ["results/small"]}
-    nothing |= {"audit": {"digests": []}, "name": "small"}
+    nothing |= {"audit": {"digests": [], "command": ""}, "name": "small", "note": None, "again": ""}
     return report(
         SimpleNamespace(template=template, **tables | (files or {})),
         SimpleNamespace(**nothing | params),
