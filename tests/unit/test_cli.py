@@ -75,7 +75,9 @@ def test_a_plan_needs_no_data_and_no_ledger(holder, capsys):
     assert main(["plan", "mine.yaml"]) == 0
     shown = capsys.readouterr()
     assert "pure 2-differential privacy" in shown.out
-    assert re.search(r"The predicted error is [\d.]+, and [\d.]+ for a geodesic", shown.out)
+    assert re.search(
+        r"The predicted error is [\d.]+ \([\d.]+ if covariates cluster\), and [\d.]+ for", shown.out
+    )
     assert "No data were read and nothing was spent." in shown.out
     assert shown.err == ""
     assert [path.name for path in Path().iterdir()] == ["mine.yaml"]
@@ -154,7 +156,7 @@ def test_a_release_is_a_folder_with_a_release_a_page_and_a_table(released):
     )
     page = (out / "index.html").read_text()
     assert release.guarantee.words() in page
-    assert "evenly (predicted errors and bands rest on it)" in page
+    assert "unknown (predicted errors are for evenly spread covariates; bands" in page
     for words in ("an earlier study", "not stated", "nothing else is released", "python-flint"):
         assert words in page
     for words in ("Data: points that were simulated.", "From age 50 to 90", "geodp 0"):

@@ -191,7 +191,7 @@ def test_made_without_arguments():
     assert parameters.pop("records_per_subject") == 1
     assert parameters.pop("allow_noise") is False
     assert parameters.pop("transformation") == "none"
-    assert parameters.pop("covariate_spread") == "evenly"
+    assert parameters.pop("covariate_spread") == "unknown"
     assert set(parameters.values()) == {None}
     assert clone(found).get_params() == found.get_params()
     assert repr(found) == "PrivateGeodesicRegression()"

@@ -354,9 +354,9 @@ def test_moments_of_several_covariates_are_near_what_is_true_or_assumed(unit):
     spreads = (EVENLY, EVENLY)
     expected = Covariates.independent(spreads).moments
     stage, true = MomentsStage(1, unit), np.array([0.2, -0.1, 0.1, 0.01, 0.08])
-    many = stage.moments(true, 1e7, 2, expected)
+    many = stage.moments(true, 1e7, 2, spreads)
     np.testing.assert_allclose(many, true, atol=1e-3)
-    few = stage.moments(true, 1.0, 2, expected)
+    few = stage.moments(true, 1.0, 2, spreads)
     np.testing.assert_allclose(few, expected, atol=0.02)
 
 

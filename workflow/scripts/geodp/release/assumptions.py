@@ -10,7 +10,7 @@ from geodp.manifolds.base import Manifold
 from geodp.manifolds.supports import ProductSupport
 from geodp.manifolds.symmetric import SymmetricSpace
 from geodp.manifolds.tangent_bundle import TangentBundle
-from geodp.release.simulation import EVENLY, SQUARES, TWO_GROUPS
+from geodp.release.simulation import EVENLY, SQUARES, TWO_GROUPS, UNKNOWN
 
 # What predictions are taken along: the covariate itself, or its natural logarithm.
 NONE, LOG = "none", "log"
@@ -72,9 +72,10 @@ class Assumptions:
         Of the covariate, or of each, whose range is given without it; a record whose covariate has
         no logarithm is one without a covariate.
     covariate_spread : {"evenly", "two groups", "unknown"}, or tuple of these
-        How the covariate, or each, is spread over its range: two groups are at its ends.  Steps are
-        planned for it; where it is wrong a release is less accurate, and as private.  Of an unknown
-        one noisy moments are released first, for a part of the budget.
+        How the covariate, or each, is spread over its range: two groups are at its ends.  Steps and
+        bands of one that is said to be spread evenly rest on it; where that is wrong bands are too
+        narrow, and a release is as private.  Otherwise noisy moments are released first, for a
+        part of the budget, and bands follow them.
     sources : dict of str
         By name of an attribute, where the holder says that it comes from.
 
@@ -94,7 +95,7 @@ class Assumptions:
     records_per_subject: int = 1
     neighbours: str = REPLACE
     transformation: Any = NONE
-    covariate_spread: Any = EVENLY
+    covariate_spread: Any = UNKNOWN
     sources: dict = field(default_factory=dict)
 
     def __post_init__(self):
@@ -263,7 +264,7 @@ class Assumptions:
             "covariate_spread": (
                 f"how the {'covariates are' if several else 'covariate is'} spread over "
                 f"{'them' if several else 'it'}",
-                f"{', '.join(self.spreads)} (predicted errors and bands rest on it)",
+                f"{', '.join(self.spreads)} ({_resting(self.spreads)})",
             ),
             "residual_scale": (
                 "standard deviation of a residual in each direction",
@@ -362,6 +363,13 @@ def _positive(name, value):
     if not 1.0 / LONGEST < number < LONGEST:
         raise DataError(f"{name} is {value!r}: give a positive number")
     return number
+
+
+def _resting(spreads):
+    """What rests on how covariates are spread, in words."""
+    if spreads == (EVENLY,):
+        return "predicted errors and bands rest on it"
+    return "predicted errors are for evenly spread covariates; bands follow noisy moments"
 
 
 def _known(names):

@@ -16,17 +16,31 @@ import numpy as np
 from geodp.release.moments import possible_moments
 from geodp.release.planning import run_stages
 from geodp.release.simulation import EVENLY, FlatReleases
+from geodp.release.stages import MomentsStage
 
 # Simulated releases, and the seed of their public noise.
-SIMULATED, SEED = 3000, 20261123
+SIMULATED, SEED = 3008, 20261123
+
+# Distributions of covariates that agree with noisy moments, over which they are spread.
+DISTRIBUTIONS = 16
+
+# Least variance of covariates, in units of their ranges, that bands allow for: with a standard
+# deviation of a tenth of its range nearly all of a covariate lies in two fifths of it.
+LEAST_VARIANCE = 0.01
 
 # Probabilities of the bands that a release shows.
 LEVELS = (0.9, 0.95)
 
 
-def follow_moments(assumptions):
-    """Whether bands are simulated for the released moments: not without covariates or one even."""
-    return assumptions.spreads not in ((), (EVENLY,))
+def moments_stage(plan):
+    """The stage whose moments bands follow, or none: one covariate is evenly spread if it says so.
+
+    Parameters
+    ----------
+    plan : ReleasePlan
+    """
+    stages = (each for each in plan.stages if isinstance(each, MomentsStage))
+    return None if plan.assumptions.spreads == (EVENLY,) else next(stages, None)
 
 
 def simulated_errors(plan, moments=None):
@@ -36,17 +50,33 @@ def simulated_errors(plan, moments=None):
     ----------
     plan : ReleasePlan
     moments : ndarray, shape (k (k + 3) / 2,), optional
-        Of the covariates, as a release has them; see `follow_moments`.
+        Of the covariates, as a release has them; see `moments_stage`.
     """
     rng = np.random.default_rng(SEED)
-    start = FlatReleases.start(plan.assumptions, SIMULATED, rng)
-    if moments is not None and follow_moments(plan.assumptions):
-        # Those of a file need not be what a release writes.
-        possible = possible_moments(moments)
-        start = replace(start, covariates=start.covariates.with_moments(possible))
+    stage = moments_stage(plan)
+    if moments is None or stage is None:
+        return _errors(FlatReleases.start(plan.assumptions, SIMULATED, rng), plan, rng)
+    found = []
+    for each in _agreeing_moments(plan.assumptions, stage, moments, rng):
+        start = FlatReleases.start(plan.assumptions, SIMULATED // DISTRIBUTIONS, rng)
+        covariates = start.covariates.with_moments(each)
+        found.append(_errors(replace(start, covariates=covariates), plan, rng))
+    return np.concatenate(found)
+
+
+def _errors(start, plan, rng):
     found = run_stages(start, plan.stages, rng)
     deviation = np.sqrt(found.estimate_squares / found.dim)
     return found.errors + deviation[:, None] * rng.normal(size=found.errors.shape)
+
+
+def _agreeing_moments(assumptions, stage, moments, rng):
+    """Moments (DISTRIBUTIONS, k (k + 3) / 2) that agree with noisy ones."""
+    deviations = stage.uncertainty(
+        assumptions.subjects, assumptions.changes, assumptions.number_of_covariates
+    )
+    normal = rng.normal(size=(DISTRIBUTIONS, len(deviations)))
+    return possible_moments(moments + deviations * normal, LEAST_VARIANCE)
 
 
 def band_radii(manifold, errors, state, places, levels=LEVELS):

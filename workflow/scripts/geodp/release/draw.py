@@ -105,8 +105,7 @@ def _moments(assumptions, stage, records, number, bits):
     first, second = covariate_sums(records)
     noisy_sums = _noisy_pair if len(first) == 1 else _noisy_products
     noisy = noisy_sums(stage, first, second, changes, bits)
-    expected = Covariates.independent(assumptions.spreads).moments
-    return stage.moments(np.array(noisy) / number, number, changes, expected)
+    return stage.moments(np.array(noisy) / number, number, changes, assumptions.spreads)
 
 
 def _noisy_pair(stage, first, second, changes, bits):

@@ -21,7 +21,7 @@ from geodp.release.assumptions import NONE, Assumptions
 from geodp.release.bands import LEVELS
 from geodp.release.needed import MOST_NEEDED, planned, subjects_needed
 from geodp.release.release import release_geodesic
-from geodp.release.simulation import EVENLY
+from geodp.release.simulation import UNKNOWN
 from geodp.release.subjects import ONE_EACH, mapped_records
 
 # Public inputs without a default.
@@ -137,7 +137,7 @@ class PrivateGeodesicRegression(RegressorMixin, BaseEstimator):
         neighbours=None,
         records_per_subject=1,
         transformation=NONE,
-        covariate_spread=EVENLY,
+        covariate_spread=UNKNOWN,
         unit=None,
         allow_noise=False,
     ):

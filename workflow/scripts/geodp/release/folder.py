@@ -185,6 +185,11 @@ def page(release, settings, rows):
     ]
     name = escape(settings.name)
     described = f"<p>Data: {escape(settings.description)}.</p>" if settings.description else ""
+    clustered = (
+        f", or {_shown(plan.error_if_clustered, unit)} if covariates cluster"
+        if assumptions.spreads
+        else ""
+    )
     released_on = datetime.now(UTC).date().isoformat()
     subjects = (
         f"{assumptions.subjects} subjects"
@@ -216,8 +221,8 @@ holds if the public inputs below are right.</p>
 
 <h2>How good it is</h2>
 <p>Root mean squared error of {ERROR_OF[min(assumptions.number_of_covariates, 2)]}, predicted from
-public inputs before the data were read: {_shown(plan.error, unit)}. The fit without privacy would
-have {_shown(plan.error_without_privacy, unit)}, {what} drawn without data
+public inputs before the data were read: {_shown(plan.error, unit)}{clustered}. The fit without
+privacy would have {_shown(plan.error_without_privacy, unit)}, {what} drawn without data
 {_shown(plan.error_without_data, unit)}.</p>
 
 <h2>What the guarantee assumes</h2>

@@ -17,6 +17,7 @@ from geodp.release.assumptions import Assumptions
 from geodp.release.bands import band_radii, simulated_errors
 from geodp.release.draw import run_plan
 from geodp.release.needed import planned
+from geodp.release.simulation import EVENLY
 from geodp.release.subjects import ONE_EACH, subject_records
 from geodp.samplers.integer_choice import generator_bits
 
@@ -102,6 +103,8 @@ class CertifiedMechanism(Mechanism):
             footpoint_radius=min(public.footpoint_radius, model.manifold.injectivity_radius),
             shooting_vector_length=(public.shooting_vector_length,) * number_of_covariates,
             covariate_range=(public.covariate_range,) * number_of_covariates,
+            # As a study lays out its covariates.
+            covariate_spread=(EVENLY,) * number_of_covariates,
             residual_scale=public.options["residual_scale"],
             subjects=number,
             records_per_subject=limit,

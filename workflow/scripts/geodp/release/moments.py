@@ -47,11 +47,20 @@ def matrix_moments(matrix):
     return np.concatenate([matrix[..., 0, 1:], matrix[..., 1 + first, 1 + second]], axis=-1)
 
 
-def possible_moments(moments):
+def possible_moments(moments, least=LEAST):
     """Moments near the given ones that covariates from -1/2 to 1/2 can have.
 
-    Their matrix has eigenvalues of at least `LEAST`, and so has the covariance of the covariates.
+    Their matrix has eigenvalues of at least ``least``, and so has the covariance of the covariates.
     Moments of which that is true already stay as they are.
+
+    Parameters
+    ----------
+    moments : ndarray, shape (*batch, k (k + 3) / 2)
+    least : float
+
+    Returns
+    -------
+    ndarray, shape (*batch, k (k + 3) / 2)
     """
     values, vectors = np.linalg.eigh(moment_matrix(moments))
     values = np.maximum(values, 0.0)
@@ -64,8 +73,8 @@ def possible_moments(moments):
     matrix = scales[..., :, None] * matrix * scales[..., None, :]
     # And drawn to independent covariates at the ends of their ranges, whose variance is largest.
     ends = np.diag(limits**2)
-    least = np.minimum(np.linalg.eigvalsh(matrix)[..., 0], LEAST)
-    part = (LEAST - least) / (0.25 - least)
+    smallest = np.minimum(np.linalg.eigvalsh(matrix)[..., 0], least)
+    part = (least - smallest) / (0.25 - smallest)
     matrix += part[..., None, None] * (ends - matrix)
     # What rounding added.
     matrix = np.clip(matrix, -np.outer(limits, limits), np.outer(limits, limits))

@@ -67,6 +67,8 @@ def verdict(plan):
     what = plan.assumptions.what
     error, blind = (f"{each:.3g} {unit}".strip() for each in (plan.error, plan.error_without_data))
     if not plan.is_noise:
+        if plan.assumptions.spreads:
+            error += f" ({plan.error_if_clustered:.3g} if covariates cluster)"
         return f"The predicted error is {error}, and {blind} for {what} drawn without data."
     return (
         f"The release would be noise, since its predicted error is {error}, more than a third of "

@@ -37,7 +37,7 @@ from geodp.release.assumptions import (
     Assumptions,
 )
 from geodp.release.files import plan_document
-from geodp.release.simulation import EVENLY, SQUARES, TWO_GROUPS
+from geodp.release.simulation import SQUARES, TWO_GROUPS, UNKNOWN
 from geodp.release.subjects import ONE_EACH
 
 # Covariates that are tabulated where the settings name none.
@@ -248,9 +248,10 @@ class PublicSettings(Section):
         "positive have none. Its range and predictions are given without it.",
     )
     covariate_spread: Spread | list[Spread] = Field(  # type: ignore[valid-type]
-        default=EVENLY,
+        default=UNKNOWN,
         description="How the covariate is spread over its range, or a list; `two groups` are at "
-        "its ends, such as 0 and 1. If it is `unknown` its noisy moments are released first.",
+        "its ends, such as 0 and 1. Say `evenly` only if that is known, as by design: its noisy "
+        "moments need not be released first then, and bands rest on it.",
     )
     neighbours: Literal[NEIGHBOURS] = Field(  # type: ignore[valid-type]
         default=REPLACE, description="Which data sets a release cannot tell apart."

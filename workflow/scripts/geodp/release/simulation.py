@@ -34,6 +34,9 @@ COVARIATES, FEWER, SEVERAL = 5, 3, 128
 # Clustered covariates: a Beta distribution, and the share of the first of two groups.
 CLUSTERED, FIRST_GROUP = (2.0, 5.0), 0.75
 
+# Least sum of the parameters of a Beta distribution, whose nodes lie at its ends then.
+LEAST_SHAPES = 0.01
+
 # Quadrature nodes of a residual's component along the error and of its length across it; and
 # distances of the tables of means, in units of a typical residual.
 ALONG, ACROSS = 64, 24
@@ -110,7 +113,9 @@ class Covariates:
         return cls(nodes.reshape((len(weights), len(spreads))), weights)
 
     def with_moments(self, moments):
-        """The distribution after the affine map that gives it these moments."""
+        """A distribution with these moments: a Beta, or of several covariates an affine map."""
+        if self.nodes.shape[-1] == 1:
+            return _beta_with(*moments)
         (old, before), (new, after) = (_mean_and_root(each) for each in (self.moments, moments))
         return replace(self, nodes=new + (self.nodes - old) @ np.linalg.solve(before, after))
 
@@ -129,6 +134,14 @@ class Covariates:
     def _products(self):
         first, second = product_indices(self.nodes.shape[-1])
         return np.concatenate([self.nodes, self.nodes[:, first] * self.nodes[:, second]], axis=-1)
+
+
+def _beta_with(mean, square):
+    """The Beta distribution on the range of one covariate with these moments."""
+    variance = square - mean**2
+    # Two groups at the ends have the largest variance, of which a Beta has a little less.
+    both = max((0.25 - mean**2) / variance - 1.0, LEAST_SHAPES)
+    return Covariates.beta((0.5 + mean) * both, (0.5 - mean) * both)
 
 
 def _mean_and_root(moments):
@@ -235,8 +248,10 @@ class FlatReleases:
     changes : int
         See `Assumptions.changes`.
     truth, state : ndarray, shape (releases, 1 + k, dim)
-    assumed, covariates : Covariates
-        As assumed, and as they are.
+    spreads : tuple of {"evenly", "two groups", "unknown"}
+        Of the covariates, as assumed.
+    covariates : Covariates
+        As they are.
     deviates : ndarray, shape (releases, k (k + 3) / 2)
         Standard normal numbers, of which `deviations` are made.
     moments : ndarray, shape (releases, k (k + 3) / 2)
@@ -264,7 +279,7 @@ class FlatReleases:
     changes: int
     truth: np.ndarray
     state: np.ndarray
-    assumed: Covariates
+    spreads: tuple[str, ...]
     covariates: Covariates
     deviates: np.ndarray
     moments: np.ndarray
@@ -296,7 +311,7 @@ class FlatReleases:
             changes=assumptions.changes,
             truth=truth,
             state=np.zeros_like(truth),
-            assumed=assumed,
+            spreads=spreads,
             covariates=assumed,
             deviates=rng.normal(size=(releases, number)),
             moments=np.broadcast_to(assumed.moments, (releases, number)),
@@ -413,8 +428,7 @@ class FlatReleases:
         noisy = self.covariates.moments + self.deviations + noise
         if np.ndim(self.counted):
             noisy = noisy * self.counted[:, 0]
-        expected = self.assumed.moments
-        return replace(self, moments=stage.moments(noisy, self.number, self.changes, expected))
+        return replace(self, moments=stage.moments(noisy, self.number, self.changes, self.spreads))
 
     def clean_means(self, level):
         """Means (releases, 1 + k, dim) of clipped contributions to each part of a state."""

@@ -19,11 +19,10 @@ from geodp.release.accounting import PURE, UNITS, choice_cost
 from geodp.release.coordinates import ClippingCoordinates
 from geodp.release.moments import (
     moment_matrix,
-    number_of_covariates,
     possible_moments,
     product_indices,
 )
-from geodp.release.simulation import EVEN, Covariates
+from geodp.release.simulation import EVEN, EVENLY, Covariates
 
 
 @dataclass(frozen=True)
@@ -130,7 +129,7 @@ MOMENT_RATIO = 4
 LAPLACE_MOMENTS = {2: Fraction(25, 16), 1: Fraction(3, 2)}
 GAUSSIAN_MOMENTS = {2: Fraction(13, 10), 1: Fraction(5, 4)}
 
-# Beta distributions that covariates may have, besides the spread assumed, which gets half the
+# Beta distributions that a covariate may have that is said to be spread evenly, which gets half the
 # weight.
 SHAPES = (0.3, 0.6, 1.0, 2.0, 4.0, 8.0)
 ASSUMED_WEIGHT = 0.5
@@ -138,18 +137,18 @@ ASSUMED_WEIGHT = 0.5
 # With several covariates: weights of squares and of products of two beside the covariates.
 SQUARES_WEIGHT, PRODUCTS = 2, 3
 
-# With several covariates, standard deviations of what is expected of distributions of covariates:
-# means of covariates, of their squares, and of products of two.
+# Standard deviations of what is expected of other distributions of covariates: means of covariates,
+# of their squares, and of products of two.
 EXPECTED = {"mean": 0.12, "square": 0.04, "product": 0.03}
 
 
-@lru_cache(maxsize=2)
-def _candidates(expected):
+@lru_cache(maxsize=1)
+def _candidates():
     """Moments (candidates, 2) of distributions of one covariate, and their prior log weights."""
     found = [Covariates.beta(a, b).moments for a in SHAPES for b in SHAPES if (a, b) != (1.0, 1.0)]
     shares = np.full(len(found) + 1, (1.0 - ASSUMED_WEIGHT) / len(found))
     shares[-1] = ASSUMED_WEIGHT
-    return np.array([*found, expected]), np.log(shares)
+    return np.array([*found, EVEN.moments]), np.log(shares)
 
 
 @dataclass(frozen=True)
@@ -192,12 +191,13 @@ class MomentsStage(Stage):
             noise *= length / np.linalg.norm(noise, axis=-1, keepdims=True)
         return noise * deviations
 
-    def moments(self, noisy, number, changes, expected=EVEN.moments):
+    def moments(self, noisy, number, changes, spreads=(EVENLY,)):
         """Means (*batch, k (k + 3) / 2) of covariates and products, given their noisy values.
 
-        With one covariate they are means over a family of distributions, weighted by how well each
-        agrees with what was released, so that noise alone leaves the assumption of an even spread
-        as it is.  With more each is drawn to what is expected in proportion to its noise.
+        Of one covariate that is said to be spread evenly they are means over a family of
+        distributions, weighted by how well each agrees with what was released, so that noise alone
+        leaves the assumption as it is.  Otherwise each is drawn to what is expected in proportion
+        to its noise.
 
         Parameters
         ----------
@@ -205,12 +205,15 @@ class MomentsStage(Stage):
         number : float
             Number of subjects.
         changes : int
-        expected : ndarray, shape (k (k + 3) / 2,)
-            Moments of the distribution that was assumed.
+        spreads : tuple of {"evenly", "two groups", "unknown"}
+            Of each covariate.
         """
-        if len(expected) != 2:
-            return self._drawn_to(noisy, number, changes, expected)
-        found, log_prior = _candidates(tuple(expected.tolist()))
+        if spreads != (EVENLY,):
+            expected = Covariates.independent(spreads).moments
+            spread, noise = self._deviations(number, changes, len(spreads))
+            part = spread**2 / (spread**2 + noise**2)
+            return possible_moments(expected + part * (noisy - expected))
+        found, log_prior = _candidates()
         scale = self.scale(changes) / number * np.array([1.0, 1.0 / MOMENT_RATIO])
         # Clustered covariates may lie between members of the family.
         scale = np.hypot(scale, [0.02, 0.005])
@@ -221,18 +224,24 @@ class MomentsStage(Stage):
         weights /= np.sum(weights, axis=-1, keepdims=True)
         return weights @ found
 
-    def _drawn_to(self, noisy, number, changes, expected):
-        covariates = number_of_covariates(expected)
-        is_square = product_indices(covariates)[0] == product_indices(covariates)[1]
+    def uncertainty(self, number, changes, covariates):
+        """Standard deviations (k (k + 3) / 2,) of the true moments about those of `moments`.
+
+        Not for one covariate that is said to be spread evenly.
+        """
+        spread, noise = self._deviations(number, changes, covariates)
+        return spread * noise / np.hypot(spread, noise)
+
+    def _deviations(self, number, changes, covariates):
+        """Standard deviations of what is expected of means and products, and of their noise."""
+        first, second = product_indices(covariates)
         spread = np.concatenate(
             [
                 np.full(covariates, EXPECTED["mean"]),
-                np.where(is_square, EXPECTED["square"], EXPECTED["product"]),
+                np.where(first == second, EXPECTED["square"], EXPECTED["product"]),
             ]
         )
-        noise = self.deviations(changes, covariates) / number
-        found = expected + spread**2 / (spread**2 + noise**2) * (noisy - expected)
-        return possible_moments(found)
+        return spread, self.deviations(changes, covariates) / number
 
     def describe(self):
         """The stage in words, for a release."""

@@ -167,6 +167,10 @@ class CoverageSpace(SpaceSettings):
         default=0.5,
         description="Share of subjects in the first of two groups; half is what plans assume.",
     )
+    covariates: Annotated[list[Positive], Field(min_length=2, max_length=2)] | None = absent(
+        description="Parameters of the Beta distribution of covariates that are no groups, by "
+        "default uniform, as plans assume."
+    )
 
 
 class CoverageSettings(Section):

@@ -17,6 +17,7 @@ from geodp.release.accounting import PURE, PrivacyBudget
 from geodp.release.assumptions import ADD_OR_REMOVE, REPLACE, Assumptions
 from geodp.release.draw import run_plan
 from geodp.release.planning import ReleasePlan
+from geodp.release.simulation import EVENLY
 from geodp.release.stages import CountStage, MomentsStage, NoisyStep, PointsStage
 from geodp.release.subjects import ONE_EACH, subject_records
 from geodp.samplers.integer_choice import generator_bits
@@ -99,7 +100,15 @@ def cases(space, stated):
 
     def case(name, words, stages, pair, mistake=None, neighbours=REPLACE):
         assumptions = Assumptions(
-            manifold, centre, RADIUS, LENGTH, RANGE, 0.1, NUMBER, neighbours=neighbours
+            manifold,
+            centre,
+            RADIUS,
+            LENGTH,
+            RANGE,
+            0.1,
+            NUMBER,
+            neighbours=neighbours,
+            covariate_spread=EVENLY,
         )
         spent = sum(stage.budget for stage in stages)
         budget = PrivacyBudget(str(float(spent)))

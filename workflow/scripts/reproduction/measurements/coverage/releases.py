@@ -2,12 +2,13 @@
 
 import numpy as np
 import pandas as pd
+from scipy.special import betaincinv
 
 from geodp.models.geodesic import GeodesicModel
 from geodp.randomness import random_stream
 from geodp.release.accounting import PrivacyBudget
 from geodp.release.assumptions import Assumptions
-from geodp.release.bands import LEVELS, band_radii, follow_moments, simulated_errors
+from geodp.release.bands import LEVELS, band_radii, moments_stage, simulated_errors
 from geodp.release.draw import run_plan
 from geodp.release.planning import plan_release
 from geodp.release.simulation import TWO_GROUPS
@@ -51,11 +52,11 @@ def planned(settings, space, seed):
     return plan_release(assumptions, budget, work=settings["work"])
 
 
-def covered(plan, releases, rng, first_group=AS_ASSUMED):
+def covered(plan, releases, rng, first_group=AS_ASSUMED, beta=None):
     """Distances of true predictions from released ones and from fits, and the bands' radii there.
 
     True geodesics are as the planner assumes, of uniform directions and uniform lengths; data are
-    as assumed, too, but for the sizes of groups.
+    as assumed, too, but for the sizes of groups and for clustered covariates.
 
     Parameters
     ----------
@@ -64,6 +65,8 @@ def covered(plan, releases, rng, first_group=AS_ASSUMED):
     rng : numpy.random.Generator
     first_group : float
         Share of subjects in the first of two groups.
+    beta : tuple of float, optional
+        Parameters of the Beta distribution of covariates that are no groups; by default uniform.
 
     Returns
     -------
@@ -71,7 +74,9 @@ def covered(plan, releases, rng, first_group=AS_ASSUMED):
     radii : ndarray, shape (releases, levels, places)
     """
     errors = simulated_errors(plan)
-    found = [_one_release(plan, errors, rng, first_group) for _ in range(releases)]
+    found = [
+        _one_release(plan, errors, rng, first_group, beta or (1.0, 1.0)) for _ in range(releases)
+    ]
     return tuple(np.array(part) for part in zip(*found, strict=True))
 
 
@@ -84,7 +89,7 @@ def places_of(covariates):
     return ends
 
 
-def _one_release(plan, errors, rng, first_group):
+def _one_release(plan, errors, rng, first_group, beta):
     assumptions = plan.assumptions
     manifold, number = assumptions.manifold, assumptions.subjects
     covariates = assumptions.number_of_covariates
@@ -95,16 +100,16 @@ def _one_release(plan, errors, rng, first_group):
     start = manifold.random_direction(rng, assumptions.centre)
     start = manifold.exp(assumptions.centre, lengths[0] * start)
     vectors = [length * manifold.random_direction(rng, start) for length in lengths[1:]]
-    x = rng.uniform(*COVARIATE_RANGE, (number, covariates))
+    level = rng.random((number, covariates))
     is_group = np.array(assumptions.spreads) == TWO_GROUPS
-    x = np.where(is_group, np.copysign(0.5, x + 0.5 - first_group), x)
+    x = np.where(is_group, level > first_group, betaincinv(*beta, level)) - 0.5
     means = manifold.ends(start, vectors, x)
     noise = assumptions.residual_scale * manifold.random_tangent(rng, means)
     points = manifold.exp(means, noise)
     records = subject_records(assumptions, x, points, ONE_EACH)
     found = run_plan(plan, records, generator_bits(rng))
     state = found.state
-    if follow_moments(assumptions):
+    if moments_stage(plan) is not None:
         errors = simulated_errors(plan, found.moments)
     true, released = (
         manifold.ends(p, vs, places) for p, vs in ((start, vectors), (state[0], state[1:]))
@@ -129,8 +134,8 @@ def measure(settings, space):
     chosen, seed = settings["coverage"], settings["seed"]
     plan = planned(chosen, space, seed)
     rng = random_stream(seed, "coverage", space, "releases")
-    first_group = chosen["spaces"][space]["first_group"]
-    away, away_from_fit, radii = covered(plan, chosen["releases"], rng, first_group)
+    first_group, beta = (chosen["spaces"][space].get(key) for key in ("first_group", "covariates"))
+    away, away_from_fit, radii = covered(plan, chosen["releases"], rng, first_group, beta)
     places = places_of(plan.assumptions.number_of_covariates)
     rows = [
         {
@@ -139,7 +144,7 @@ def measure(settings, space):
             "number_of_covariates": plan.assumptions.number_of_covariates,
             "n": plan.assumptions.subjects,
             "budget": float(plan.budget.amount),
-            "as_assumed": first_group == AS_ASSUMED,
+            "as_assumed": first_group == AS_ASSUMED and beta is None,
             "place": at + 1,
             "covariates": " ".join(f"{each:g}" for each in place) or "none",
             "level": level,

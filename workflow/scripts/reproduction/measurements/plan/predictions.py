@@ -11,6 +11,7 @@ from geodp.release.accounting import PrivacyBudget
 from geodp.release.assumptions import Assumptions
 from geodp.release.planner import Planner
 from geodp.release.planning import SEED, plan_release, simulated
+from geodp.release.simulation import EVENLY
 from reproduction.manifolds import study_manifold
 
 # Covariates are fractions of their range, whatever it is.
@@ -53,6 +54,7 @@ def predict(plan, threads=1):
                 centre,
                 **plan["support"],
                 covariate_range=UNIT,
+                covariate_spread=EVENLY,
                 residual_scale=plan["residual_scale"],
                 subjects=number,
             ),

@@ -25,6 +25,7 @@ from geodp.release.assumptions import Assumptions
 from geodp.release.draw import run_plan
 from geodp.release.planner import NOISE, Planner
 from geodp.release.planning import plan_release
+from geodp.release.simulation import EVENLY
 from geodp.release.subjects import ONE_EACH, subject_records
 from geodp.samplers import matched
 from geodp.samplers.base import run
@@ -116,6 +117,8 @@ class Space:
             self.centre,
             **self.settings["support"],
             covariate_range=COVARIATE_RANGE,
+            # What `simulate` does if it is not told otherwise.
+            covariate_spread=EVENLY,
             residual_scale=self.settings["residual_scale"],
             subjects=number,
         )
