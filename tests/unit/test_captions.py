@@ -2,6 +2,9 @@
 
 from types import SimpleNamespace
 
+import pytest
+
+from reproduction.papers import figure_title
 from reproduction.places import CHECKOUT
 from reproduction.report import report
 
@@ -47,3 +50,18 @@ def test_an_empty_page_of_another_target(tmp_path):
     (page := tmp_path / "coverage.md").touch()
     made = {"title": "Coverage", "command": "snakemake coverage", "page": str(page)}
     assert f"All of it: <code>{page}</code>" in text(besides=[made | {"digests": ["0"]}])
+
+
+@pytest.mark.parametrize(
+    ("name", "numbers", "expected"),
+    [
+        ("figure_3", "", "Figure 3"),
+        ("figure_3_release", "", "Figure 3, release"),
+        ("kng_linear", "1", "Figure 1"),
+        ("notebook", "2, 3 and 5", "Figures 2, 3 and 5"),
+        ("walk_convergence", "", "Walk convergence"),
+        ("kng_means", "", "KNG means"),
+    ],
+)
+def test_titles_of_figures(name, numbers, expected):
+    assert figure_title(name, numbers) == expected

@@ -79,7 +79,7 @@ def errors_table(study, data_sets=DATA_SETS):
         mechanism="kng_as_published",
         draws=100,
         footpoints=10,
-        footpoint_proposals=1234,
+        footpoint_proposals=1234.0,
         flagged=table["sampler"] == "random_walk",
         mean_squared_error=1e-2 * factor,
         log_error_standard_error=0.001,
@@ -668,6 +668,54 @@ def test_numbers_of_steps_are_those_of_the_tables():
     assert (
         "steps" not in verdict_on(one("figure_3"), planted(one("figure_3").iloc[0], FAILS))["why"]
     )
+
+
+def reason(measure, mine, theirs, along="n"):
+    """What a measure says of means by level, beside others."""
+    levels = np.repeat(np.arange(len(mine)), 2)
+    both = pd.DataFrame(
+        {along: levels, "group": levels, "cell": "a", "data_set": [0, 1] * len(mine)}
+    )
+    claim = {"column": "error", "along": along, "against": "linear other", "study": "linear"}
+    tables = [both.assign(error=np.repeat(means, 2).astype(float)) for means in (mine, theirs)]
+    compute = MEASURES[measure].compute
+    return compute(claim, tables[0], np.random.default_rng(0), 1, *tables[1:]).says
+
+
+COMPARED = "than the one it is compared with"
+
+
+@pytest.mark.parametrize(
+    ("measure", "mine", "expected"),
+    [
+        ("reduction", [161.0], f"the mean is 1510 % higher {COMPARED}"),
+        ("reduction", [9.0], f"the mean is 10 % lower {COMPARED}"),
+        (
+            "reduction",
+            [11.0, 8.0],
+            f"the mean is 5 % lower {COMPARED}, averaged over n (from 10 % higher to 20 % lower)",
+        ),
+        ("share_below", [9.0], "the mean is 0.9 times the mean it is compared with"),
+        (
+            "share_below",
+            [11.0, 7.0],
+            "the mean is the smaller one at 1 of 2 values of n, and 0.9 times the mean it is "
+            "compared with on average",
+        ),
+    ],
+)
+def test_reasons_of_comparisons(measure, mine, expected):
+    assert reason(measure, mine, [10.0] * len(mine)) == expected
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [([11.38], "the value is 11.4"), ([1.5, 0.5], "the smallest of 2 values is 0.5")],
+)
+def test_reasons_of_the_smallest(values, expected):
+    table = pd.DataFrame({"error": values, "n": 20})
+    claim = {"column": "error", "along": "n"}
+    assert MEASURES["smallest"].compute(claim, table, None, 1).says == expected
 
 
 def test_flagged_cells_are_counted():

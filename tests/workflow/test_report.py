@@ -68,6 +68,7 @@ CONDITIONAL = {
     "tube": "lies in its tube",
     "discs": "lie in their discs",
     "ellipse": "the whole true ellipse lies in it",
+    "curves": "Colours: the study's support",
 }
 
 
@@ -87,6 +88,8 @@ CONDITIONAL = {
         ("shapes", {"cell": ["a", "a"], "landmark": [1, 50], "band": [0.1, 0.1]}, {"tube"}),
         ("ellipses", {"cell": ["a"], "draw": [1]}, set()),
         ("ellipses", {"cell": ["a"], "draw": [1], "band": [0.1]}, {"ellipse"}),
+        ("convergence", {"distribution": ["as configured"]}, set()),
+        ("convergence", {"distribution": ["as configured", "wider"]}, {"curves"}),
     ],
 )
 def test_captions_tell_of_what_is_there(tmp_path, kind, numbers, expected):
@@ -95,8 +98,9 @@ def test_captions_tell_of_what_is_there(tmp_path, kind, numbers, expected):
     page = tmp_path / "page.html.j2"
     page.write_text('{% import "captions.html.j2" as captions %}{{ captions[kind](figure) }}')
     shutil.copy(Path(__file__).parents[2] / "workflow" / "report" / "captions.html.j2", tmp_path)
-    figure = {"mechanism": "certified", "shows": figure_shows(table)}
-    text = " ".join(render_page(page, kind=kind, figure=figure).split())
+    figure = {"mechanism": "kng_as_published", "shows": figure_shows(table)}
+    text = " ".join(html.unescape(render_page(page, kind=kind, figure=figure)).split())
+    assert f" <strong>{WARNING}</strong>" in text
     assert {what for what, words in CONDITIONAL.items() if words in text} == expected
     assert ("further draws" in text) == ("draw" in numbers and max(numbers["draw"]) > 1)
 

@@ -6,7 +6,7 @@ from functools import cache
 from importlib.util import find_spec
 
 from reproduction.configuration import load_settings
-from reproduction.papers import OTHERS, papers_of
+from reproduction.papers import OTHERS, figure_title, papers_of
 from reproduction.papers import PAPERS as ALL_PAPERS
 from reproduction.disk import digest_of
 from reproduction.studies import find_table
@@ -425,16 +425,14 @@ def report_figures():
     found = {}
     for order, study in enumerate(STUDIES.values()):
         for figure, chosen in study.settings["figures"].items():
-            parts = re.fullmatch(r"figure_(\d+)(_\w+)?", figure)
-            number, more = parts.groups(default="") if parts else ("", figure)
-            title = more.strip("_").replace("_", " ")
+            number = re.fullmatch(r"figure_(\d+)", figure)
             found[figure_path(study.name, figure, "")] = {
                 "paper": judged[0] if judged else "",
                 "order": order,
                 "study": study.name,
                 "of_study": True,
-                "number": "" if more else number,
-                "title": ", ".join(filter(None, [number and f"Figure {number}", title])),
+                "number": number[1] if number else "",
+                "title": figure_title(figure),
                 "kind": chosen["kind"],
                 "mechanism": study.shown_mechanism(figure),
                 "notes": figure_notes(study, figure),
@@ -448,7 +446,7 @@ def report_figures():
                 "study": paper.stage,
                 "of_study": False,
                 "number": number,
-                "title": f"Figure {number}" if number else figure.replace("_", " "),
+                "title": figure_title(figure, number),
                 "kind": figure,
                 "mechanism": "",
                 "notes": [],

@@ -8,7 +8,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 def render_page(template, **values):
     """Fill in a Jinja template, a file whose folder has the templates that it includes.
 
-    Its filter ``short`` gives a number three digits, and nothing to one that is missing.
+    Its filter ``short`` is the function below.
     """
     path = Path(template)
     environment = Environment(
@@ -18,5 +18,10 @@ def render_page(template, **values):
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["short"] = lambda number: "" if number != number else f"{number:.3g}"
+    environment.filters["short"] = short
     return environment.get_template(path.name).render(**values)
+
+
+def short(number):
+    """A number with three digits that count, without an exponent up to a million; empty if none."""
+    return "" if number != number else f"{float(f'{number:.3g}'):g}"

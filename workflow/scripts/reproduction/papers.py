@@ -1,5 +1,6 @@
 """Papers that this project reruns, each a target named like its file of claims."""
 
+import re
 from dataclasses import dataclass, field
 
 
@@ -75,3 +76,22 @@ OTHERS = [key for key, paper in PAPERS.items() if paper.stage]
 def papers_of(stage):
     """Papers of a stage, by target."""
     return {key: paper for key, paper in PAPERS.items() if paper.stage == stage}
+
+
+def figure_title(name, numbers=""):
+    """Title of a figure: its numbers in the paper if it has any, and else or besides its own name.
+
+    Parameters
+    ----------
+    name : str
+        Such as ``figure_3_release`` or ``kng_means``.
+    numbers : str, optional
+        Such as ``2, 3 and 5``, if the name does not have them.
+    """
+    own = re.fullmatch(r"figure_(\d+)(_\w+)?", name)
+    numbers, name = (own[1], own[2] or "") if own else (numbers, "" if numbers else name)
+    words = name.strip("_").replace("_", " ").replace("kng", "KNG")
+    if not numbers:
+        return words[:1].upper() + words[1:]
+    several = "s" if " and " in numbers else ""
+    return ", ".join(filter(None, [f"Figure{several} {numbers}", words]))

@@ -125,7 +125,10 @@ def figure_shows(path):
         "outline": "landmark" in table and table["landmark"].max() > MARKED,
         "several": bool((data_sets > 1).any()),
         "single": bool((data_sets == 1).any()),
-        "curves": table["group"].nunique() if "group" in table else 0,
+        "curves": max(
+            (table[name].nunique() for name in ("group", "distribution") if name in table),
+            default=0,
+        ),
         "flagged": "flagged" in table and bool(table["flagged"].any()),
     }
 

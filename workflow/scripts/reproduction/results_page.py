@@ -9,7 +9,7 @@ import re
 
 import yaml
 
-from reproduction.papers import PAPERS
+from reproduction.papers import PAPERS, figure_title
 from reproduction.places import CHECKOUT
 
 PAGE = CHECKOUT / "docs" / "results.md"
@@ -62,8 +62,7 @@ def _of_stage(paper):
     """Figures of a paper with settings of its own: title, command and file."""
     for name, number in paper.figures.items():
         file = f"results/{paper.stage}/figures/{name}.pdf"
-        title = f"Figure {number}" if number else name.replace("_", " ")
-        yield [title, f"`./run snakemake --cores 8 {file}`", f"`{file}`"]
+        yield [figure_title(name, number), f"`./run snakemake --cores 8 {file}`", f"`{file}`"]
 
 
 def _of_studies():
@@ -71,9 +70,8 @@ def _of_studies():
     settings = yaml.safe_load((CHECKOUT / "config" / "config.yaml").read_text("utf-8"))
     for study, chosen in settings["studies"].items():
         for name in chosen["figures"]:
-            title = re.sub(r"^figure (\d+) ?", r"Figure \1 ", name.replace("_", " ")).strip()
             yield [
-                f"{title} ({study.replace('_', ' ')})",
+                f"{figure_title(name)} ({study.replace('_', ' ')})",
                 f"`./run snakemake --cores 8 figure_{study}_{name}`",
                 f"`results/{settings['name']}/{study}/figures/{name}.pdf`",
             ]
@@ -81,7 +79,7 @@ def _of_studies():
 
 def _order(figure):
     """Numbered figures first, each before what is beside it."""
-    number = re.match(r"Figure (\d+)( \w+)?", figure[0])
+    number = re.match(r"Figure (\d+)(, \w+)?", figure[0])
     return (int(number[1]), number[2] or "") if number else (math.inf, figure[0])
 
 

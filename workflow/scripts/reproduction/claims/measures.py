@@ -8,6 +8,7 @@ import pandas as pd
 
 from geodp.errors import DataError
 from reproduction.claims.selection import column_of, parse_selection
+from reproduction.pages import short
 
 # Columns whose standard error over the draws of one data set is log_error_standard_error.  For a
 # log error that is exact.  For the logarithm of a mean distance it is approximate: right where
@@ -202,10 +203,6 @@ def _units(table):
     return "data sets" if "data_set" in table else "draws of one data set"
 
 
-def _number(amount):
-    return f"{amount:.3g}"
-
-
 def _plain(name):
     return name.replace("_", " ")
 
@@ -310,9 +307,11 @@ def approach(claim, table, rng, replicates):
         raise NotEvaluated(f"nothing to compare, as {_plain(claim['along'])} has one level")
     found = np.max(ratios, axis=0)
     says = (
-        f"the gap at the largest {_plain(claim['along'])} is {_number(found[0])} of that at the "
-        f"smallest (curves: {len(ratios)}; the worst counts)"
+        f"the gap at the largest {_plain(claim['along'])} is {short(found[0])} of that at the "
+        "smallest"
     )
+    if len(ratios) > 1:
+        says += f" (the worst of {len(ratios)} curves)"
     return Measured(found, over, says)
 
 
@@ -359,7 +358,8 @@ def _extreme(claim, table, replicates, extreme, word):
     if not np.all(np.isfinite(values)):
         raise NotEvaluated(f"{claim['column']} is missing or infinite for some pair")
     found = float(extreme(values))
-    says = f"the {word} of {len(values)} values is {_number(found)}"
+    of = f"{word} of {len(values)} values" if len(values) > 1 else "value"
+    says = f"the {of} is {short(found)}"
     sizes = set(table.groupby(claim["along"]).size())
     over = "one value" if sizes == {1} else f"{_span(sizes)} pairs"
     return Measured(np.full(1 + replicates, found), over, says)
@@ -370,7 +370,7 @@ def largest_found(claim, table, rng, replicates):
     """Largest value of ``column``, where a search may have missed larger ones."""
     found = float(table[claim["column"]].max())
     number = ", ".join(dict.fromkeys(str(n) for n in table["n"]))
-    says = f"the largest that was found at n = {number} is {_number(found)}, a lower bound"
+    says = f"the largest that was found at n = {number} is {short(found)}, a lower bound"
     return Measured(
         np.full(1 + replicates, found), "the neighbours of a search", says, lower_bound=True
     )
@@ -383,8 +383,8 @@ def largest_median(claim, table, rng, replicates):
     medians = np.array([np.median(part, axis=1) for part in values])
     found = np.max(medians, axis=0)
     says = (
-        f"the largest of {len(medians)} medians is {_number(found[0])} and the smallest "
-        f"{_number(np.min(medians[:, 0]))}"
+        f"the largest of {len(medians)} medians is {short(found[0])} and the smallest "
+        f"{short(np.min(medians[:, 0]))}"
     )
     return Measured(found, over, says)
 
@@ -423,7 +423,7 @@ def rank_correlation(claim, table, rng, replicates, other):
         found = np.sum(first * second, axis=1) / np.sqrt(
             np.sum(first**2, axis=1) * np.sum(second**2, axis=1)
         )
-    says = f"the rank correlation over {len(shared)} points is {_number(found[0])}"
+    says = f"the rank correlation over {len(shared)} points is {short(found[0])}"
     return Measured(found, " and ".join(dict.fromkeys(p.over for p in by_cells)), says)
 
 
@@ -460,7 +460,7 @@ def walk_to_draws(claim, table, rng, replicates):
         # Percentiles of these are the ends.
         np.append(found, np.repeat(ends, -(-replicates // 2))),
         f"{numbers[0]} walks and {numbers[1]} draws",
-        f"after {step:g} steps the distribution functions differ by up to {_number(found)} "
+        f"after {step:g} steps the distribution functions differ by up to {short(found)} "
         f"({_setting(walks)})",
         lower_bound=True,
     )
@@ -490,7 +490,7 @@ def walk_rate(claim, table, rng, replicates):
     found = levels @ along / np.sum(along**2)
     says = (
         f"from {steps[0]:g} to {steps[-1]:g} steps the difference falls like the power "
-        f"{_number(found[0])} of their number ({_setting(walks)})"
+        f"{short(found[0])} of their number ({_setting(walks)})"
     )
     over = f"{numbers[0]} walks and {numbers[1]} draws"
     return Measured(found, over, says, lower_bound=True)
@@ -519,10 +519,10 @@ def sampler_difference(claim, table, rng, replicates):
     by_cell = _changes(both, "_default", rng, replicates)
     found = np.mean(by_cell.values, axis=1)
     cells = ", ".join(
-        f"{name} {_number(change)}"
+        f"{name} {short(change)}"
         for name, change in zip(by_cell.cells["cell"], by_cell.values[0], strict=True)
     )
-    says = f"the log error changes by {_number(found[0])} on average over cells ({cells})"
+    says = f"the log error changes by {short(found[0])} on average over cells ({cells})"
     used = table.merge(both[keys], on=keys)
     return Measured(found, by_cell.over, says, used)
 
@@ -536,10 +536,11 @@ def share_nearer(claim, table, rng, replicates, other):
         raise NotEvaluated("no group has both at the same budget in all")
     by_cell = _changes(both, "_other", rng, replicates)
     changes = by_cell.values[0]
-    factors = ", ".join(_number(np.exp(each)) for each in np.quantile(changes, (0.0, 0.5, 1.0)))
+    least, middle, most = (short(np.exp(each)) for each in np.quantile(changes, (0.0, 0.5, 1.0)))
     says = (
-        f"it is in {np.sum(changes < 0.0)} of {len(changes)} cells; mean squared errors are "
-        f"{factors} times the other's (least, median, largest of cells)"
+        f"errors are smaller in {np.sum(changes < 0.0)} of {len(changes)} cells; mean squared "
+        f"errors are {least} to {most} times those they are compared with, {middle} times in the "
+        "median cell"
     )
     return Measured(np.mean(by_cell.values < 0.0, axis=1), by_cell.over, says)
 
@@ -549,9 +550,9 @@ def mean_value(claim, table, rng, replicates):
     """Mean over cells of the mean of ``column`` over data sets."""
     by_cell = cell_statistics(table, claim["column"], rng, replicates)
     found = np.mean(by_cell.values, axis=1)
-    values = by_cell.values[0]
-    says = f"the mean is {_number(found[0])}, of cells {_number(min(values))} to "
-    return Measured(found, by_cell.over, says + _number(max(values)))
+    low, high = (short(extreme(by_cell.values[0])) for extreme in (min, max))
+    by = " in every cell" if low == high else f", from {low} to {high} by cell"
+    return Measured(found, by_cell.over, f"the mean is {short(found[0])}{by}")
 
 
 def _beside(claim, table, other, rng, replicates):
@@ -577,7 +578,7 @@ def share_meeting(claim, table, rng, replicates):
     found = float(np.mean(met))
     again = rng.binomial(len(met), found, size=replicates) / len(met)
     over = f"{len(met)} {_units(table)}"
-    says = f"{np.sum(met)} of {over} meet {claim['against_where']}"
+    says = f"{np.sum(met)} of {over} meet {_plain(claim['against_where'])}"
     return Measured(np.append(found, again), over, says)
 
 
@@ -586,10 +587,14 @@ def share_below(claim, table, rng, replicates, other):
     """Share of the levels of ``along`` at which the mean is below that of the other rows."""
     mine, theirs, over = _beside(claim, table, other, rng, replicates)
     below = mine < theirs
-    says = (
-        f"it is below at {below[0].sum()} of {below.shape[1]} levels of {_plain(claim['along'])}, "
-        f"and {_number(np.mean(mine[0] / theirs[0]))} times the other on average"
-    )
+    times = f"{short(np.mean(mine[0] / theirs[0]))} times the mean it is compared with"
+    if below.shape[1] > 1:
+        says = (
+            f"the mean is the smaller one at {below[0].sum()} of {below.shape[1]} values of "
+            f"{_plain(claim['along'])}, and {times} on average"
+        )
+    else:
+        says = f"the mean is {times}"
     return Measured(np.mean(below, axis=1), over, says)
 
 
@@ -599,12 +604,15 @@ def reduction(claim, table, rng, replicates, other):
     mine, theirs, over = _beside(claim, table, other, rng, replicates)
     each = 1.0 - mine / theirs
     found = np.mean(each, axis=1)
-    says = (
-        f"means are lower by {_number(100.0 * found[0])} % on average, by "
-        f"{_number(100.0 * min(each[0]))} to {_number(100.0 * max(each[0]))} % by "
-        f"{_plain(claim['along'])}"
-    )
+    says = f"the mean is {_lower(found[0])} than the one it is compared with"
+    if each.shape[1] > 1:
+        ends = f"from {_lower(min(each[0]))} to {_lower(max(each[0]))}"
+        says += f", averaged over {_plain(claim['along'])} ({ends})"
     return Measured(found, over, says)
+
+
+def _lower(reduction):
+    return f"{short(100.0 * abs(reduction))} % {'higher' if reduction < 0.0 else 'lower'}"
 
 
 @measure("along")
@@ -617,7 +625,7 @@ def power(claim, table, rng, replicates):
     x = np.log(nodes[claim["along"]].to_numpy(dtype=float))
     x = x - np.mean(x)
     found = np.log(values) @ x / np.sum(x**2)
-    return Measured(found, by_cell.over, f"the power is {_number(found[0])}")
+    return Measured(found, by_cell.over, f"the power is {short(found[0])}")
 
 
 @measure(columns=2)
@@ -631,4 +639,4 @@ def median_ratio(claim, table, rng, replicates):
     table[above] = table[above] - table[below]
     by_cell = cell_statistics(table, above, rng, replicates, "median")
     found = np.exp(np.max(by_cell.values, axis=1))
-    return Measured(found, by_cell.over, f"the median ratio is {_number(found[0])}")
+    return Measured(found, by_cell.over, f"the median ratio is {short(found[0])}")

@@ -422,7 +422,7 @@ def _verdict(criteria, table, measured):
     if {"sampler", "footpoint_proposals"} <= set(used.columns):
         steps = used.loc[used["sampler"] == "random_walk", "footpoint_proposals"].unique()
         if len(steps):
-            why += f"; walks of {' and '.join(map(str, steps))} steps"
+            why += f"; walks of {' and '.join(f'{number:g}' for number in steps)} steps"
     if "flagged" in used.columns and used["flagged"].any():
         cells = used.groupby(["group", "cell", "sampler"])["flagged"].any()
         why += f"; {cells.sum()} of {len(cells)} cells are flagged by their diagnostics"
