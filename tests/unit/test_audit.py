@@ -327,7 +327,7 @@ def test_the_published_loss_grows_as_residuals_vanish():
     assert found[1] > 5.0 * found[0]
 
 
-# Mutants of the certified mechanism, all under the settings with which the honest one passes
+# Mutants of the certified distribution, all under the settings with which the honest one passes
 
 BUDGET = 1.0
 

@@ -1,4 +1,4 @@
-"""The certified mechanism: its sensitivity, attacked, and each hypothesis of its proof.
+"""The certified distribution: its sensitivity, attacked, and each hypothesis of its proof.
 
 `docs/certified.md` numbers the hypotheses.  Scores are also computed here one record at a time,
 with nothing but the verbs of a space and `jacobi_adjoint`, which `test_manifolds` holds to

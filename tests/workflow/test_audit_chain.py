@@ -143,7 +143,7 @@ def test_losses_are_of_every_mechanism(tables):
 
 def test_a_loss_can_be_computed_again_from_its_neighbours(audited, tables):
     names = tables["audit"]["pair"]
-    for mechanism in ("tau shared", "certified", "two points, residuals clipped"):
+    for mechanism in ("tau shared", "certified distribution", "two points, residuals clipped"):
         [name] = names[names.str.startswith(f"{mechanism} |") & names.str.endswith("| 1")][:1]
         result = subprocess.run(
             [
@@ -179,7 +179,7 @@ def test_neighbours_differ_in_one_record(tables):
 
 def test_sensitivities_and_attacks(tables):
     sensitivity = tables["sensitivity"]
-    certified = sensitivity["mechanism"] == "certified"
+    certified = sensitivity["mechanism"] == "certified distribution"
     assert certified.sum() == 2 * 4
     clipped = sensitivity["mechanism"].str.contains("residuals clipped")
     assert sensitivity.loc[certified | clipped, "at_most_one"].all()
@@ -187,7 +187,7 @@ def test_sensitivities_and_attacks(tables):
     black_box = tables["black_box"]
     published = black_box["mechanism"] == "footpoint as published"
     assert black_box.loc[published, "caught"].all()
-    honest = (black_box["mechanism"] == "certified") & (black_box["run_at"] == 1.0)
+    honest = (black_box["mechanism"] == "release by one choice") & (black_box["run_at"] == 1.0)
     assert not black_box.loc[honest, "caught"].any()
 
 
@@ -196,7 +196,7 @@ def test_the_page_says_what_does_not_hold(audited, folder):
     assert "The stated budget of the published mechanism does not hold" in page
     assert "<svg" in page
     assert "<?xml" not in page
-    assert f"certified score has {SLACK:g} of slack" in page
+    assert f"score of the certified distribution has {SLACK:g} of slack" in page
     shown = re.findall(r'<span class="(\w+)">((?:not )?exceeded|undecided)</span>', page)
     assert {("fails", "exceeded"), ("holds", "not exceeded")} <= set(shown)
     picture = (folder / "audit.svg").read_text()

@@ -79,7 +79,7 @@ PAPER = {
 MEAN = {"covariates": 0}
 CERTIFIED = {"name": "certified", "options": {"residual_scale": 0.1}}
 POLE = [0.0, 0.0, 1.0]
-# Public inputs of the certified mechanism on the sphere.
+# Public inputs of releases on the sphere.
 PUBLIC = {"footpoint_centre": POLE, "footpoint_radius": 0.3, "shooting_vector_length": 0.6}
 RELEASE = {
     "centre": POLE,
@@ -746,7 +746,7 @@ REFUSED = {
         f"{SPHERE}.mechanism.options.residual_scal is unknown",
         "did you mean residual_scale?",
     ),
-    "certified mechanism without a scale": (
+    "releases without a scale": (
         {f"{SPHERE}.mechanism": "certified"},
         f"{SPHERE}.mechanism.options is missing",
         "add it",
@@ -804,12 +804,12 @@ REFUSED = {
         f"{SPHERE}.data.covariates: none does not go with model.covariates 1",
         "give equally_spaced or uniform",
     ),
-    "certified mechanism of two covariates on a curved space": (
+    "releases of two covariates on a curved space": (
         {f"{MATRICES}.mechanism": CERTIFIED, f"{MATRICES}.model": {"covariates": 2}},
         f"{MATRICES}.model.covariates: certified has the footpoint in the middle",
         "or name another mechanism",
     ),
-    "certified mechanism of a median": (
+    "releases of a median": (
         {
             f"{MATRICES}.mechanism": CERTIFIED,
             f"{MATRICES}.model": {"covariates": 1, "loss": "distance"},
@@ -817,7 +817,7 @@ REFUSED = {
         f"{MATRICES}.model.loss: certified is for least squares",
         "or name another mechanism",
     ),
-    "certified mechanism without a public centre": (
+    "releases without a public centre": (
         {
             f"{SPHERE}.mechanism": CERTIFIED,
             f"{SPHERE}.support": PUBLIC | {"footpoint_centre": "truth"},
@@ -825,7 +825,7 @@ REFUSED = {
         f"{SPHERE}.support.footpoint_centre: certified needs a public centre",
         "give coordinates",
     ),
-    "certified mechanism without a footpoint_radius": (
+    "releases without a footpoint_radius": (
         {
             f"{SPHERE}.mechanism": CERTIFIED,
             f"{SPHERE}.support": PUBLIC | {"footpoint_radius": None},
@@ -834,7 +834,7 @@ REFUSED = {
         f"{SPHERE}.support.footpoint_radius is missing: certified needs a public limit",
         "add it",
     ),
-    "certified mechanism without a range of the covariate": (
+    "releases without a range of the covariate": (
         {f"{RATS}.mechanism": CERTIFIED, f"{RATS}.support": PUBLIC},
         f"{RATS}.data.covariate_range is missing: a proved budget needs a public range",
         "add it",
@@ -939,7 +939,7 @@ REFUSED = {
         f"{SPHERE}.figures.curves: it shows predictions along one covariate",
         "remove it",
     ),
-    "certified mechanism beside the random walk": (
+    "releases beside the random walk": (
         {f"{SPHERE}.mechanism": CERTIFIED, f"{SPHERE}.support": PUBLIC},
         f"{SPHERE}.random_walk.cells: the random walk draws kng_as_published alone",
         "remove it",

@@ -1,4 +1,4 @@
-"""Predicted errors of a certified release, as tables and a figure."""
+"""Predicted errors of a release, as tables and a figure."""
 
 # Before NumPy, which reads the number of threads when it is imported.
 from reproduction.measurements import one_thread  # noqa: F401, I001

@@ -1,4 +1,4 @@
-"""The distribution of the certified mechanism: pure differential privacy with a proof.
+"""The certified distribution: pure differential privacy with a proof.
 
 The density of a geodesic ``(p, v)`` is ``exp(-(eps / 2) s)`` on a public support, for a score
 ``s`` of sensitivity one.  Near the optimum ``s`` is a norm of the gradient of the energy, as in the

@@ -49,7 +49,7 @@ class SphereLossSettings(Section):
 
 
 class CertifiedInputs(ScalesSettings, BallSettings):
-    """Public inputs of the certified mechanism on the sphere; records may lie anywhere."""
+    """Public inputs of the certified distribution on the sphere; records may lie anywhere."""
 
     power: Count = Field(description="Sobol points of each proposal are 2 to this power.")
     repetitions: integer(ge=2) = Field(description="Repetitions of the Sobol points.")
@@ -123,7 +123,7 @@ class AuditSettings(Section):
 
     seed: Seed = Field(description="Every random stream is keyed by this number.")
     sphere: SphereLossSettings = Field(description="Losses on the sphere.")
-    certified: CertifiedInputs = Field(description="The certified mechanism there.")
+    certified: CertifiedInputs = Field(description="The certified distribution there.")
     two_points: TwoPointSettings = Field(description="The worst case of two records.")
     sensitivity: SensitivityAuditSettings = Field(description="Sensitivity of the score.")
     black_box: BlackBoxSettings = Field(description="Attacks from draws alone.")

@@ -27,7 +27,8 @@ class SimulatedData(Section):
     source: Literal["simulated"] = Field(description="Where data come from.")
     data_sets: integer(ge=0) = Field(
         default=20,
-        description="Data sets besides the first, which alone is shown; they give curves a band.",
+        description="Data sets besides the first, which alone is shown; they give curves a band. "
+        "Other keys of this name count all data sets.",
     )
     shooting_vector_length: Positive | None = Field(
         default=None,
@@ -62,7 +63,10 @@ class StandInData(Section):
     """Simulated outlines that replace a table that is not there."""
 
     n: integer(ge=3) = Field(default=100, description="Records of a data set.")
-    data_sets: integer(ge=0) = Field(default=10, description="Data sets besides the first.")
+    data_sets: integer(ge=0) = Field(
+        default=10,
+        description="Data sets besides the first; other keys of this name count all data sets.",
+    )
     trend_length: number(ge=0) = Field(
         default=0.045, description="Length of the geodesic over the covariate's range, in rad."
     )

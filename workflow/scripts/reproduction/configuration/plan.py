@@ -1,4 +1,4 @@
-"""The section ``plan``: predicted errors of a certified release."""
+"""The section ``plan``: predicted errors of a release."""
 
 from pydantic import Field
 
@@ -19,7 +19,7 @@ class BallSettings(Section):
 
 
 class ScalesSettings(Section):
-    """Scales of the certified mechanism."""
+    """Scales of the certified distribution."""
 
     gradient_scale: Positive = Field(description="Length at which gradients clip residuals.")
     loss_scale: Positive = Field(description="Length at which losses clip residuals.")

@@ -57,7 +57,7 @@ class ReproductionSettings(Section):
         "`config/linear.yaml`, that the default target and the report include.",
     )
     plan: PlanSettings | None = absent(
-        description="Predicted errors of a certified release: `./run snakemake plan`."
+        description="Predicted errors of a release: `./run snakemake plan`."
     )
     studies: Annotated[dict[Name, StudySettings], Field(min_length=1)] | None = absent(
         description="Studies, by a name of yours; may be left out beside a plan."

@@ -398,7 +398,7 @@ class StudySettings(Section):
             )
 
     def _check_certified(self, k, least_squares):
-        """Check the public inputs of the certified mechanism, which may not come from the data."""
+        """Check the public inputs of releases, which may not come from the data."""
         if not least_squares:
             raise refused(
                 ": certified is for least squares: set it to squared_distance, or name another "

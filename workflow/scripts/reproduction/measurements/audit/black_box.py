@@ -22,7 +22,7 @@ from geodp.release.subjects import ONE_EACH, subject_records
 from geodp.samplers import choice
 from geodp.samplers.base import run
 from geodp.samplers.integer_choice import ExactChoice, generator_bits
-from reproduction.measurements.audit.setting import CENTRE, CERTIFIED, SPHERE, UNIT, found_in_draws
+from reproduction.measurements.audit.setting import CENTRE, SPHERE, UNIT, found_in_draws
 from reproduction.measurements.rats import observed_rats
 
 # Length of geodesics, next to none: the attacks are on footpoints.
@@ -189,8 +189,8 @@ def measure(settings, rats):
     stated = chosen["stated"]
     rows = []
 
-    def keep(mechanism, manifold, centre, draw, pair, number, run_at, data):
-        names = (seed, "audit", "black box", mechanism, data, f"{run_at:g}")
+    def keep(mechanism, manifold, centre, draw, pair, number, run_at, data, stream=None):
+        names = (seed, "audit", "black box", stream or mechanism, data, f"{run_at:g}")
         draws = [
             draw(random_stream(*names, str(which)), (x, y), number)
             for which, (x, y) in enumerate(zip(pair.covariates, pair.points, strict=True))
@@ -226,7 +226,7 @@ def measure(settings, rats):
         for run_at in (stated, chosen["times"] * stated):
             stage = first_choice(run_at, chosen["power"], clip)
             keep(
-                CERTIFIED,
+                "release by one choice",
                 assumptions.manifold,
                 assumptions.centre,
                 released_geodesics(assumptions, stage),
@@ -234,5 +234,6 @@ def measure(settings, rats):
                 chosen["joint_draws"],
                 run_at,
                 name,
+                stream="certified",
             )
     return (pd.DataFrame(rows),)

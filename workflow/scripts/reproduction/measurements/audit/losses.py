@@ -28,9 +28,9 @@ from reproduction.measurements.audit.setting import (
 
 TWO_POINTS = {1.0: "two points, residuals clipped", 2.0: "two points, clipped, factor 2"}
 
-CERTIFIED_TWO_POINTS = "two points, certified"
+CERTIFIED_TWO_POINTS = "two points, certified distribution"
 
-# Beyond the reach of records, wherever the certified budget must hold.
+# Beyond the reach of records, wherever the proved budget must hold.
 ANYWHERE = 3.1
 
 # Records from which on half the points must do for the certified distribution.
@@ -45,7 +45,7 @@ NEIGHBOUR_COLUMNS = ["pair", "record", "data_set", "x", "y1", "y2", "y3"]
 
 
 def certified_inputs(settings, number):
-    """Public inputs of the certified mechanism on the sphere."""
+    """Public inputs of the certified distribution on the sphere."""
     # The rest is how the loss is computed.
     inputs = {name: settings[name] for name in settings if name not in ("power", "repetitions")}
     return PublicInputs(SPHERE, CENTRE, covariate_range=UNIT, number=number, **inputs)
@@ -194,7 +194,7 @@ def measure_searched(settings, number, budgets):
             tau = float(np.max(found.scale)) * number * budget / (2.0 * variant.factor)
             keep(published_row(variant.name, variant.block, number, budget, found, tau), pair)
         public = certified_inputs(settings["certified"], number)
-        rng = random_stream(seed, "audit", f"n{number}", f"{budget:g}", CERTIFIED)
+        rng = random_stream(seed, "audit", f"n{number}", f"{budget:g}", "certified")
         loss = search_joint_loss(certified_distribution, public, budget, first)
         anywhere = RecordDomain(SPHERE, CENTRE, ANYWHERE, UNIT)
         pair, _ = worst_neighbour(rng, *first, anywhere, loss, **effort)
@@ -214,7 +214,7 @@ def measure_two_points(settings, budgets):
             rng = random_stream(seed, "audit", name, f"{budget:g}")
             found = realised_loss(rng, two_point_densities(pair, chosen["tau"], budget, factor))
             rows.append(published_row(name, "footpoint", 2, budget, found, chosen["tau"]))
-        rng = random_stream(seed, "audit", CERTIFIED_TWO_POINTS, f"{budget:g}")
+        rng = random_stream(seed, "audit", "two points, certified", f"{budget:g}")
         found = certified_loss(rng, settings, CERTIFIED_TWO_POINTS, pair, budget)
         rows.append(
             audit_row(CERTIFIED_TWO_POINTS, "geodesic", 2, budget, found, tau=chosen["tau"])
@@ -266,7 +266,7 @@ def recompute(settings, row, neighbours, name):
 
 
 def certified_loss(rng, settings, mechanism, pair, budget):
-    """Realised loss of the certified mechanism for a pair of a search, or for two points."""
+    """Realised loss of the certified distribution for a pair of a search, or for two points."""
     chosen, number = settings["certified"], pair.covariates.shape[1]
     repetitions = chosen["repetitions"]
     if mechanism == CERTIFIED_TWO_POINTS:

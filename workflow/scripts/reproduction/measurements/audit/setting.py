@@ -11,12 +11,12 @@ from geodp.randomness import random_stream
 
 CENTRE = np.array([0.0, 0.0, 1.0])
 
-CERTIFIED = "certified"
+CERTIFIED = "certified distribution"
 
 UNIT = (0.0, 1.0)
 
-# Public inputs of the certified mechanism for two points: the whole sphere, next to no slope, and
-# an offset that leaves all to the gradient.
+# Public inputs of the certified distribution for two points: the whole sphere, next to no slope,
+# and an offset that leaves all to the gradient.
 TWO_POINT_SHAPE = {
     "footpoint_radius": np.pi,
     "shooting_vector_length": 1e-3,
@@ -53,7 +53,7 @@ def sphere_setting(settings):
 
 
 def two_point_inputs(tau, manifold=SPHERE, centre=CENTRE, **others):
-    """Public inputs of the certified mechanism for two points, some of them others if wanted."""
+    """Public inputs of the certified distribution for two points, some of them others if wanted."""
     return PublicInputs(manifold, centre, gradient_scale=tau, **TWO_POINT_SHAPE | others)
 
 

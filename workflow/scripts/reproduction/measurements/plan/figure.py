@@ -1,4 +1,4 @@
-"""Predicted errors of a certified release against the number of subjects, a curve a budget."""
+"""Predicted errors of a release against the number of subjects, a curve a budget."""
 
 import matplotlib as mpl
 

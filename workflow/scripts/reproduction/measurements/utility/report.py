@@ -66,7 +66,7 @@ def paragraph(table):
 
 
 def _beside_others(table):
-    """Rows of the certified mechanism, beside them the errors of the others."""
+    """Rows of the certified distribution, beside them the errors of the others."""
     certified = table[table["mechanism"] == CERTIFIED]
     fitted = table[table["mechanism"] == NOT_PRIVATE].set_index(["space", "n"])
     published = table[table["mechanism"] == PUBLISHED].set_index(CELL)["curve_error"]
