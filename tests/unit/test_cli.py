@@ -120,6 +120,11 @@ def test_rats_are_refused_with_the_number_of_subjects_that_would_do(holder, caps
     assert 100 < int(needed) < 1000
     assert sentence.endswith("Nothing was spent")
     assert spent() == "0"
+    # A plan says the same by its status.
+    assert main(["plan", "mine.yaml"]) == 1
+    assert "The release would be noise" in capsys.readouterr().out
+    write(settings | {"allow_noise": True})
+    assert main(["plan", "mine.yaml"]) == 0
 
 
 # --- Releases ---

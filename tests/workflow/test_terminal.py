@@ -56,6 +56,23 @@ def test_an_error_of_the_table_is_left_to_the_job_that_reads_it(rats, monkeypatc
     check(rats, values=[1000])
 
 
+@pytest.mark.parametrize(
+    ("target", "remedy"),
+    [
+        ("evaluate_claim", "did you mean evaluate_claims?"),
+        ("results/small/report.htm", "did you mean results/small/report.html?"),
+        ("xyzxyzxyz", "snakemake --list names all targets"),
+    ],
+)
+def test_a_mistyped_target(checkout, rats, target, remedy):
+    checkout.configure(rats)
+    result = checkout.snakemake(target)
+    assert result.returncode == 1
+    *_, line = said(result.stdout)
+    assert line == f"Error: there is no target or result {target}: {remedy}"
+    assert not (checkout.root / "results").exists()
+
+
 def test_the_run_ends_before_its_first_job(checkout, rats):
     rats["studies"]["rats"]["figures"]["shapes"]["values"] = [7, 300]
     checkout.configure(rats)

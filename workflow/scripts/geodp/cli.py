@@ -18,7 +18,7 @@ def main(arguments=None):
     """
     given = _parser().parse_args(arguments)
     try:
-        given.run(given)
+        return given.run(given) or 0
     except DataError as problem:
         print(f"geodp: {problem}", file=sys.stderr)
         return 2
@@ -28,7 +28,6 @@ def main(arguments=None):
         return 130
     except BrokenPipeError:
         return 0
-    return 0
 
 
 def _parser():
@@ -43,7 +42,12 @@ def _parser():
         return added
 
     for name, run, words in (
-        ("plan", _plan, "Predict the error of a release; reads no data and spends nothing."),
+        (
+            "plan",
+            _plan,
+            "Predict the error of a release; reads no data and spends nothing. Its status is 1 if "
+            "the release would be noise and refused.",
+        ),
         (
             "check",
             _check,
@@ -87,6 +91,7 @@ def _plan(given):
         "No data were read and nothing was spent.",
     ]
     print("\n".join(lines))
+    return int(plan.is_noise and not settings.allow_noise)
 
 
 def _account(settings, plan):
