@@ -607,7 +607,7 @@ def test_the_command_releases_means_and_several_covariates(covariates, holder, c
         np.testing.assert_allclose(predicted, 0.3, atol=0.1)
         np.testing.assert_array_equal(release.predict(), predicted)
         return
-    at = np.array([[float(row["covariate_1"]), float(row["covariate_2"])] for row in rows])
+    at = np.array([[float(row["covariate_age"]), float(row["covariate_sex"])] for row in rows])
     # The first of the two groups and the middle of the range; then the ends of each.
     assert at.tolist() == [[70, 0], [50, 0], [90, 0], [70, 1]]
     np.testing.assert_array_equal(release.predict(at), predicted)

@@ -85,7 +85,7 @@ MEANING = {
         {"all3.0": 3.0},
         ["all"],
         "proved",
-        "Certified mechanism: each draw's budget holds for one record replaced, by proof, under "
+        "Releases: each draw's budget holds for one record replaced, by proof, under "
         "the hypotheses of docs/certified.md.",
     ),
 }

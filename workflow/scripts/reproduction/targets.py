@@ -22,8 +22,10 @@ def name_unknown(workflow):
         try:
             return execute(**others)
         except MissingRuleException as problem:
-            [target] = re.findall(r"No rule to produce (.*) \(if", str(problem))
-            sys.exit(_sentence(target, workflow.rules))
+            found = re.search(r"No rule to produce (.*) \(if", str(problem))
+            if found is None:
+                raise
+            sys.exit(_sentence(found[1], workflow.rules))
 
     workflow.execute = named
 

@@ -102,7 +102,7 @@ def write_folder(release, settings, folder):
     # For its owner alone until it is complete.
     partial = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
     try:
-        rows = predictions(release, settings.covariates)
+        rows = predictions(release, settings.covariates, settings.names)
         release.save(partial / RELEASE)
         (partial / TABLE).write_text(_csv(rows), encoding="utf-8")
         (partial / PAGE).write_text(page(release, settings, rows), encoding="utf-8")
@@ -124,7 +124,7 @@ def _unwritable(folder, problem):
     )
 
 
-def predictions(release, covariates):
+def predictions(release, covariates, names_of_covariates):
     """Predictions as a table: a dictionary of numbers for each row of covariates (m, k)."""
     assumptions = release.plan.assumptions
     manifold = assumptions.manifold
@@ -137,7 +137,7 @@ def predictions(release, covariates):
         values = points.reshape(len(points), -1)
         names = [f"coordinate_{index + 1}" for index in range(values.shape[-1])]
     bands = {_band(level): release.band(covariates, level) for level in LEVELS}
-    keys = covariate_columns(covariates.shape[-1])
+    keys = covariate_columns(names_of_covariates)
     return [
         {
             **dict(zip(keys, row.tolist(), strict=True)),
@@ -148,11 +148,15 @@ def predictions(release, covariates):
     ]
 
 
-def covariate_columns(number):
-    """Columns of the covariates in the table of predictions."""
-    if number == 1:
+def covariate_columns(names):
+    """Columns of the covariates in the table of predictions: one alone is called ``covariate``."""
+    if len(names) == 1:
         return ["covariate"]
-    return [f"covariate_{index + 1}" for index in range(number)]
+    columns = [f"covariate_{name}" for name in names]
+    # Names are the holder's, and two may be the same.
+    if len({*columns}) < len(names):
+        return [f"covariate_{index + 1}" for index in range(len(names))]
+    return columns
 
 
 def _band(level):
@@ -337,7 +341,7 @@ def _prediction_table(rows, manifold, names_of_covariates):
     """Covariates and radii, and coordinates where there are few."""
     unit = f" ({manifold.length_unit})" if manifold.length_unit else ""
     names = [f"radius of the {100 * level:g} % band{unit}" for level in LEVELS]
-    keys = [*covariate_columns(len(names_of_covariates)), *map(_band, LEVELS)]
+    keys = [*covariate_columns(names_of_covariates), *map(_band, LEVELS)]
     if not has_landmarks(manifold) and len(rows[0]) - len(keys) <= 9:
         others = [key for key in rows[0] if key not in keys]
         keys += others

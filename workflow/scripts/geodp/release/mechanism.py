@@ -1,4 +1,4 @@
-"""The certified mechanism of studies: releases as `geodp.release.release` makes them."""
+"""Releases as the mechanism of a study, drawn as `geodp.release.release` does."""
 
 from collections import Counter
 from dataclasses import dataclass, replace
@@ -24,7 +24,7 @@ from geodp.samplers.integer_choice import generator_bits
 
 @dataclass(frozen=True)
 class CertifiedMechanism(Mechanism):
-    """Certified mechanism for the geodesics of some data sets, one record a subject.
+    """Releases of the geodesics of some data sets, one record a subject.
 
     Draws of a study use its seeded generator.  `geodp.release.release.release_geodesic` makes one
     draw with random bits of the operating system.
@@ -54,7 +54,7 @@ class CertifiedMechanism(Mechanism):
         """See `Guarantee`; of subjects if their labels were given, else of records."""
         unit = "record" if self.subjects is None else "subject"
         line = (
-            f"Certified mechanism: each draw's budget holds for one {unit} replaced, by proof, "
+            f"Releases: each draw's budget holds for one {unit} replaced, by proof, "
             "under the hypotheses of docs/certified.md."
         )
         return Guarantee(PROVED, f"one {unit} replaced", unit, line)
@@ -68,9 +68,7 @@ class CertifiedMechanism(Mechanism):
         of the standard deviation of a residual in each direction.
         """
         if not isinstance(model.loss, SquaredDistance):
-            raise DataError(
-                "the certified mechanism is for least squares: take these, or another mechanism"
-            )
+            raise DataError("releases are for least squares: take these, or another mechanism")
         number_of_covariates = model.number_of_covariates
         if number_of_covariates > 1 and not isinstance(model.manifold, Euclidean):
             raise DataError(
@@ -81,13 +79,13 @@ class CertifiedMechanism(Mechanism):
         needed = ("shooting_vector_length", "covariate_range") if number_of_covariates else ()
         for name in ("centre", "footpoint_radius", *needed):
             if getattr(public, name) is None:
-                raise DataError(f"the certified mechanism needs the public {name}: give it")
+                raise DataError(f"a release needs the public {name}: give it")
         if "residual_scale" not in public.options:
-            raise DataError("the certified mechanism needs the option residual_scale: give it")
+            raise DataError("a release needs the option residual_scale: give it")
         centre = np.asarray(public.centre)
         if centre.shape != model.manifold.point_shape:
             raise DataError(
-                "the certified mechanism needs a public centre that does not depend on the data "
+                "a release needs a public centre that does not depend on the data "
                 "set: give coordinates of a point"
             )
         x = model.aligned(covariates, points)
