@@ -359,6 +359,37 @@ def test_a_check_tells_the_holder_and_spends_nothing(holder, capsys):
     assert (spent(), sorted(Path().rglob("*"))) == ("0", before)
 
 
+def test_a_check_warns_of_covariates_that_cluster(holder, capsys):
+    assert main(["check", "mine.yaml"]) == 0
+    assert "spread as these are" not in capsys.readouterr().out
+
+    def crowd(lines):
+        rng = np.random.default_rng(2)
+        rows = [line.split(",") for line in lines[1:]]
+        ages = 50.0 + 40.0 * rng.beta(2.0, 8.0, len(rows))
+        return [
+            lines[0],
+            *(
+                ",".join([who, f"{age:.3f}", *others])
+                for age, (who, _, *others) in zip(ages, rows, strict=True)
+            ),
+        ]
+
+    rewrite(crowd)
+    assert main(["check", "mine.yaml"]) == 0
+    shown = capsys.readouterr().out
+    found = re.search(r"spread as these are the predicted error is ([\d.]+), and ([\d.]+)", shown)
+    assert float(found[1]) > 1.5 * float(found[2])
+
+
+def test_a_check_says_nothing_is_well_where_the_release_would_fail(holder, capsys):
+    rewrite(lambda lines: lines[:-1])
+    assert main(["check", "mine.yaml"]) == 2
+    shown = capsys.readouterr()
+    assert "is not the public number 400" in shown.err
+    assert "All" not in shown.out
+
+
 def test_one_record_changes_nothing_of_others(holder):
     from geodp.release.reading import read_data
 

@@ -623,7 +623,7 @@ def test_a_step_that_makes_no_sense_is_refused(budget, clip, says):
 
 
 def test_a_space_that_is_not_symmetric_is_refused():
-    with pytest.raises(DataError, match="symmetric spaces, and another is none"):
+    with pytest.raises(DataError, match="class SymmetricSpace, and another is none"):
         replace(assumed(Hyperbolic(2), 3), manifold=type("Other", (), {"name": "another"})())
 
 

@@ -109,22 +109,27 @@ def _account(settings, plan):
 
 
 def _check(given):
-    from geodp.release.holder import suspicious_inputs
+    from geodp.release.holder import spread_otherwise, suspicious_inputs
     from geodp.release.inspection import inspect_inputs
-    from geodp.release.publish import ready
+    from geodp.release.publish import plan_of
     from geodp.release.reading import read_data, refuse_missing
     from geodp.release.settings import read_settings
     from geodp.release.subjects import subject_records
 
     settings = read_settings(given.settings)
-    assumptions = ready(settings)
+    plan = plan_of(settings)
+    assumptions = plan.assumptions
     refuse_missing(settings)
     print("For the holder of the data alone: mend the data, and change no public input by this.")
     covariates, points, subjects = read_data(settings)
-    print(inspect_inputs(assumptions, covariates, points).words())
-    for warning in suspicious_inputs(assumptions, covariates, points):
-        print(f"warning: {warning}")
+    # A release would fail here, after its budget was spent: no other finding may hide it.
     subject_records(assumptions, covariates, points, subjects)
+    print(inspect_inputs(assumptions, covariates, points).words())
+    for warning in (
+        *suspicious_inputs(assumptions, covariates, points),
+        *spread_otherwise(plan, covariates, points),
+    ):
+        print(f"warning: {warning}")
     print("Nothing was spent.")
 
 

@@ -101,8 +101,8 @@ class Assumptions:
     def __post_init__(self):
         if not isinstance(self.manifold, SymmetricSpace):
             raise DataError(
-                f"releases are for symmetric spaces, and {self.manifold.name} is none: take "
-                "another manifold"
+                "releases are for manifolds of the class SymmetricSpace, and "
+                f"{self.manifold.name} is none: take another manifold"
             )
         for name in ("footpoint_radius", "residual_scale"):
             object.__setattr__(self, name, _positive(name, getattr(self, name)))

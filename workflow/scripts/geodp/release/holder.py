@@ -1,4 +1,4 @@
-"""Warnings for the holder of the data alone: public inputs that look read off the data.
+"""Warnings for the holder of the data alone: public inputs that look read off the data, and others.
 
 They depend on every record, so that they must go nowhere but to the holder's eyes.
 """
@@ -7,7 +7,9 @@ import numpy as np
 
 from geodp.errors import DataError
 from geodp.models.geodesic import GeodesicModel
-from geodp.release.simulation import TWO_GROUPS
+from geodp.release.moments import matrix_moments, possible_moments
+from geodp.release.planning import simulated
+from geodp.release.simulation import TWO_GROUPS, Covariates
 from geodp.release.subjects import mapped_records
 
 # A centre this near to an estimate, in its standard errors, was taken from it and rounded.
@@ -18,6 +20,9 @@ SAME_RECORD = 1e-4
 
 # A number of fewer digits is the rounded one of an estimate by chance too often.
 FEWEST_DIGITS = 3
+
+# From this ratio of the predicted error to the planned one on, the holder is told.
+MUCH_WORSE = 1.5
 
 
 def suspicious_inputs(assumptions, covariates, points):
@@ -48,6 +53,40 @@ def suspicious_inputs(assumptions, covariates, points):
         found += _of_fits(assumptions, x, y)
     advice = "if that is no chance the guarantee does not hold: choose it from what is public"
     return [f"{each} of the data: {advice}" for each in found]
+
+
+def spread_otherwise(plan, covariates, points):
+    """Whether covariates are spread so that the release is much worse than planned; not private.
+
+    Parameters
+    ----------
+    plan : ReleasePlan
+    covariates : ndarray, shape (n, k), or (n,) with one covariate; ``None`` without one
+    points : ndarray, shape (n, *point_shape)
+
+    Returns
+    -------
+    list of str
+        One sentence or none.
+    """
+    assumptions = plan.assumptions
+    x, _, valid, _ = mapped_records(assumptions, covariates, points)
+    x = x[valid]
+    if not x.size:
+        return []
+    with_one = np.insert(x, 0, 1.0, axis=1)
+    matrix = with_one.T @ with_one / len(x)
+    found = Covariates.independent(assumptions.spreads).with_moments(
+        possible_moments(matrix_moments(matrix))
+    )
+    error = float(np.sqrt(simulated(assumptions, plan.stages, found).curve))
+    if error < MUCH_WORSE * plan.error:
+        return []
+    return [
+        f"with covariates spread as these are the predicted error is {error:.3g}, and "
+        f"{plan.error:.3g} as planned: if a range in which they spread better is known from what "
+        "is public, give that"
+    ]
 
 
 def _of_fits(assumptions, x, y):
