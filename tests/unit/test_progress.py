@@ -11,6 +11,7 @@ from snakemake.logging import ColorizingTextHandler, DefaultFilter
 from snakemake_interface_logger_plugins.common import LogEvent
 
 from reproduction import progress
+from reproduction.made import INTERRUPTED
 from reproduction.progress import Progress, WholeLines, cost, duration, show_progress
 
 
@@ -168,6 +169,14 @@ def test_failures_are_named_at_once_and_explained_in_the_end(tmp_path):
     assert shown.failures() == f"KeyError: 'x'\n    (while: rats: fit; log: {log})"
     log.write_text("")
     assert shown.failures().startswith("A job was killed or could not begin.")
+
+
+def test_a_job_that_is_interrupted_did_not_fail(tmp_path):
+    log = tmp_path / "fit.log"
+    log.write_text(f"{INTERRUPTED}\n")
+    shown = Progress()
+    assert show(shown, begin(1, "rats: fit"), failure(1, log)) == ["rats: fit: stopped"]
+    assert shown.failures() == f"{INTERRUPTED}\n    (while: rats: fit; log: {log})"
 
 
 def test_jobs_that_fail_alike_share_their_sentence(tmp_path):

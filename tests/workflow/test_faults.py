@@ -165,6 +165,8 @@ def test_killed_at_every_stage(fresh, undisturbed, who, stages):
             assert "A job was killed or could not begin." in output
         if who == "terminal":
             assert fresh.temporaries() == []
+            assert ": failed" not in output
+            assert ": stopped" in output
     ends_well(fresh, undisturbed)
     assert fresh.planned(MEASURED) == {}
 

@@ -14,7 +14,7 @@ import numpy as np
 from geodp.errors import DataError
 from geodp.plain import from_plain, plain
 from reproduction.disk import full_disk, no_access
-from reproduction.made import damaged_input, end_with_the_run, note, remove_partial
+from reproduction.made import INTERRUPTED, damaged_input, end_with_the_run, note, remove_partial
 
 
 @contextmanager
@@ -58,7 +58,7 @@ def job(snakemake=None):
             study = snakemake.wildcards.get("study") or snakemake.params.get("study", "")
             sentence = f"Error in study {study}: {problem}"
         if isinstance(problem, KeyboardInterrupt):
-            sentence = "Interrupted: start the run again to go on."
+            sentence = INTERRUPTED
         sentence = sentence or full_disk(log, problem) or no_access(problem)
         # On a full disk the log may stay empty.
         with suppress(OSError):

@@ -15,6 +15,8 @@ FOLDER = Path(".snakemake")
 MADE = FOLDER / "made.txt"
 # In the environment of jobs on the machine of their run: the number of its process.
 RUN = "GEODP_RUN"
+# What the log of a job says that Ctrl-C stopped.
+INTERRUPTED = "Interrupted: start the run again to go on."
 
 
 def note(paths):

@@ -12,6 +12,7 @@ from snakemake.logging import DefaultFormatter
 from snakemake_interface_logger_plugins.common import LogEvent
 
 from reproduction.disk import ERRORS, full_disk, says_full
+from reproduction.made import INTERRUPTED
 
 # Beginnings of Snakemake's routine messages, which are not shown.
 ROUTINE = (
@@ -166,10 +167,11 @@ class Progress(DefaultFormatter):
                 handler.handle(logging.makeLogRecord({"msg": text, "levelno": logging.INFO}))
 
     def format_job_error(self, msg):
-        """A line for a failed job, whose log is shown at the end."""
+        """A line for a failed job, whose log is shown at the end, or for one that was stopped."""
         what, *_ = self.running.pop(msg["jobid"], (msg["rule_name"],))
-        self.failed += [(what, Path(log)) for log in msg["log"]]
-        return f"{what}: failed"
+        logs = [Path(log) for log in msg["log"]]
+        self.failed += [(what, log) for log in logs]
+        return f"{what}: {'stopped' if INTERRUPTED in map(_last_line, logs) else 'failed'}"
 
     def success(self, results, studies, report):
         """Text after a successful run: its duration, and the place of the results.
