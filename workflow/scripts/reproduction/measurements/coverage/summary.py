@@ -35,7 +35,7 @@ def page(table):
         f"lowest to highest of predictions over the range of the covariates. {said} "
         f"By chance alone a number has a standard error of up to {chance:.1f} points. "
         "Errors are root mean squares over places. "
-        "Spaces whose groups are of other sizes than is assumed do not count for the largest miss.",
+        "Spaces whose covariates are not as assumed do not count for the largest miss.",
         "",
         "| " + " | ".join(["space", "covariates", "n", "budget", *heads, *errors]) + " |",
         "| " + " | ".join(["---"] * (4 + len(heads) + len(errors))) + " |",
