@@ -21,11 +21,12 @@ from geodp.release.stages import MomentsStage
 # Simulated releases, and the seed of their public noise.
 SIMULATED, SEED = 3008, 20261123
 
-# Distributions of covariates that agree with noisy moments, over which they are spread.
+# Distributions of covariates that agree with noisy moments, over which they are spread; an even
+# number.
 DISTRIBUTIONS = 16
 
-# Least variance of covariates, in units of their ranges, that bands allow for: with a standard
-# deviation of a tenth of its range nearly all of a covariate lies in two fifths of it.
+# About the least variance of covariates, in units of their ranges, that bands allow for: with a
+# standard deviation of a tenth of its range nearly all of a covariate lies in two fifths of it.
 LEAST_VARIANCE = 0.01
 
 # Probabilities of the bands that a release shows.
@@ -72,11 +73,14 @@ def _errors(start, plan, rng):
 
 def _agreeing_moments(assumptions, stage, moments, rng):
     """Moments (DISTRIBUTIONS, k (k + 3) / 2) that agree with noisy ones."""
-    deviations = stage.uncertainty(
-        assumptions.subjects, assumptions.changes, assumptions.number_of_covariates
+    means, deviations = stage.belief(
+        moments, assumptions.subjects, assumptions.changes, assumptions.spreads
     )
-    normal = rng.normal(size=(DISTRIBUTIONS, len(deviations)))
-    return possible_moments(moments + deviations * normal, LEAST_VARIANCE)
+    normal = rng.normal(size=(DISTRIBUTIONS // 2, len(means)))
+    # Few of them, so that their own means and deviations are made right.
+    normal /= np.sqrt(np.mean(normal**2, axis=0))
+    normal = np.concatenate([normal, -normal])
+    return possible_moments(means + deviations * normal, LEAST_VARIANCE)
 
 
 def band_radii(manifold, errors, state, places, levels=LEVELS):

@@ -141,6 +141,9 @@ SQUARES_WEIGHT, PRODUCTS = 2, 3
 # of their squares, and of products of two.
 EXPECTED = {"mean": 0.12, "square": 0.04, "product": 0.03}
 
+# How much less bands expect: steps may err where covariates are unusual, and bands should not.
+WIDER = 2.0
+
 
 @lru_cache(maxsize=1)
 def _candidates():
@@ -224,13 +227,27 @@ class MomentsStage(Stage):
         weights /= np.sum(weights, axis=-1, keepdims=True)
         return weights @ found
 
-    def uncertainty(self, number, changes, covariates):
-        """Standard deviations (k (k + 3) / 2,) of the true moments about those of `moments`.
+    def belief(self, moments, number, changes, spreads):
+        """What the true moments may be, by expectations `WIDER` than those of `moments`.
 
-        Not for one covariate that is said to be spread evenly.
+        Parameters
+        ----------
+        moments : ndarray, shape (k (k + 3) / 2,)
+            Of the function of that name, not of one covariate that is said to be spread evenly.
+        number, changes, spreads
+            See there.
+
+        Returns
+        -------
+        means, deviations : ndarray, shape (k (k + 3) / 2,)
         """
-        spread, noise = self._deviations(number, changes, covariates)
-        return spread * noise / np.hypot(spread, noise)
+        expected = Covariates.independent(spreads).moments
+        spread, noise = self._deviations(number, changes, len(spreads))
+        wide = WIDER * spread
+        # The noisy moments, where they were possible.
+        noisy = expected + (spread**2 + noise**2) / spread**2 * (moments - expected)
+        part = wide**2 / (wide**2 + noise**2)
+        return expected + part * (noisy - expected), noise * np.sqrt(part)
 
     def _deviations(self, number, changes, covariates):
         """Standard deviations of what is expected of means and products, and of their noise."""
