@@ -53,9 +53,10 @@ def test_bands_follow_covariates_that_cluster():
     shares = {}
     for spread in (UNKNOWN, EVENLY):
         away, _, radii = releases_on("SPD(2), clustered", 60, spread)
-        shares[spread] = np.mean(away <= radii[:, LEVELS.index(0.95)])
-    assert shares[UNKNOWN] > 0.88
-    assert shares[EVENLY] < 0.7
+        shares[spread] = np.mean(away <= radii[:, LEVELS.index(0.95)], axis=0)
+    # Two standard errors below what `snakemake coverage` finds of 95 %.
+    assert np.min(shares[UNKNOWN]) > 0.86
+    assert np.mean(shares[EVENLY]) < 0.7
 
 
 def test_a_narrower_band_is_caught():

@@ -161,7 +161,7 @@ def test_a_release_is_a_folder_with_a_release_a_page_and_a_table(released):
     )
     page = (out / "index.html").read_text()
     assert release.guarantee.words() in page
-    assert "unknown (predicted errors are for evenly spread covariates; bands" in page
+    assert "unknown (predicted errors are for even covariates and equal groups; bands" in page
     for words in ("an earlier study", "not stated", "nothing else is released", "python-flint"):
         assert words in page
     for words in ("Data: points that were simulated.", "From age 50 to 90", "geodp 0"):

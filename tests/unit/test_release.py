@@ -480,7 +480,7 @@ def test_a_geodesic_along_a_logarithm(tmp_path):
     # Predictions rest on how covariates are spread, whether it was chosen or left as it is.
     for words in (*said, str(found)):
         words = " ".join(words.split())
-        assert "spread over it: unknown (predicted errors are for evenly spread covariates" in words
+        assert "spread over it: unknown (predicted errors are for even covariates" in words
     found.save(tmp_path / "release.json")
     again = release.Release.load(tmp_path / "release.json")
     np.testing.assert_array_equal(again.predict([low, 30.0]), found.predict([low, 30.0]))

@@ -43,6 +43,7 @@ from geodp.release.moments import (
 )
 from geodp.release.planning import run_stages
 from geodp.release.simulation import (
+    EVEN,
     EVENLY,
     SQUARES,
     TWO_GROUPS,
@@ -52,6 +53,8 @@ from geodp.release.simulation import (
     level_of,
 )
 from geodp.release.stages import (
+    EXPECTED,
+    WIDER,
     MomentsStage,
     NoisyStep,
     PointsStage,
@@ -358,6 +361,46 @@ def test_moments_of_several_covariates_are_near_what_is_true_or_assumed(unit):
     np.testing.assert_allclose(many, true, atol=1e-3)
     few = stage.moments(true, 1.0, 2, spreads)
     np.testing.assert_allclose(few, expected, atol=0.02)
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_what_moments_may_be_is_what_a_prior_and_noise_say(unit):
+    """Regression of true moments on released ones, of many draws from the wider expectations."""
+    spreads, number, rng = (UNKNOWN,), 200, np.random.default_rng(5)
+    stage, expected = MomentsStage(Fraction(1, 4), unit), Covariates.independent(spreads).moments
+    wide = WIDER * np.array([EXPECTED["mean"], EXPECTED["square"]])
+    true = expected + wide * rng.normal(size=(40000, 2))
+    noisy = true + stage.simulated_noise(rng, 40000, 2) / number
+    for at, level in enumerate(expected):
+        near = level + 0.5 * wide[at]
+        some = np.abs(noisy[:, at] - near) < 0.03 * wide[at]
+        here = np.where(np.arange(2) == at, near, expected)
+        means, deviations = stage.belief(
+            stage.moments(here, number, 2, spreads), number, 2, spreads
+        )
+        # As if all of them were at the place near which they are.
+        likely = (true - noisy)[some, at] + near
+        deviation = np.std(likely)
+        assert np.mean(likely) == pytest.approx(means[at], abs=0.1 * deviation)
+        assert deviation == pytest.approx(deviations[at], rel=0.1)
+
+
+@pytest.mark.parametrize("moments", [(0.0, 1 / 12), (-0.2, 0.07), (0.3, 0.11), (0.0, 0.24)])
+def test_one_covariate_has_the_moments_that_are_asked_for(moments):
+    found = EVEN.with_moments(np.array(moments))
+    np.testing.assert_allclose(found.moments, moments, atol=1e-9)
+    assert np.all(np.abs(found.nodes) <= 0.5)
+
+
+def test_a_plan_says_what_clustered_covariates_cost():
+    plan = plan_release(
+        Assumptions(Euclidean(2), np.zeros(2), 1.0, 1.0, (0.0, 1.0), 0.1, 200), PrivacyBudget("1")
+    )
+    clustered = Covariates.independent((UNKNOWN,), clustered=True)
+    start = FlatReleases.start(plan.assumptions, 4000, np.random.default_rng(1))
+    found = run_stages(replace(start, covariates=clustered), plan.stages, np.random.default_rng(2))
+    assert plan.error_if_clustered == pytest.approx(np.sqrt(found.curve), rel=0.1)
+    assert plan.error_if_clustered > 1.2 * plan.error
 
 
 @pytest.mark.parametrize(

@@ -123,11 +123,11 @@ def _check(given):
     print("For the holder of the data alone: mend the data, and change no public input by this.")
     covariates, points, subjects = read_data(settings)
     # A release would fail here, after its budget was spent: no other finding may hide it.
-    subject_records(assumptions, covariates, points, subjects)
+    records = subject_records(assumptions, covariates, points, subjects)
     print(inspect_inputs(assumptions, covariates, points).words())
     for warning in (
         *suspicious_inputs(assumptions, covariates, points),
-        *spread_otherwise(plan, covariates, points),
+        *spread_otherwise(plan, records),
     ):
         print(f"warning: {warning}")
     print("Nothing was spent.")

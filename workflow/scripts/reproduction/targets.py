@@ -34,5 +34,5 @@ def _sentence(target, rules):
     fixed = [rule for rule in rules if not rule.has_wildcards()]
     known = [*(rule.name for rule in fixed), *(str(path) for rule in fixed for path in rule.output)]
     near = get_close_matches(target, known, n=1)
-    remedy = f"did you mean {near[0]}?" if near else "snakemake --list names all targets"
+    remedy = f"did you mean {near[0]}?" if near else "./run snakemake --list names the targets"
     return f"Error: there is no target or result {target}: {remedy}"

@@ -369,7 +369,7 @@ def _resting(spreads):
     """What rests on how covariates are spread, in words."""
     if spreads == (EVENLY,):
         return "predicted errors and bands rest on it"
-    return "predicted errors are for evenly spread covariates; bands follow noisy moments"
+    return "predicted errors are for even covariates and equal groups; bands follow noisy moments"
 
 
 def _known(names):

@@ -7,7 +7,8 @@ import numpy as np
 
 from geodp.errors import DataError
 from geodp.models.geodesic import GeodesicModel
-from geodp.release.moments import matrix_moments, possible_moments
+from geodp.release.contributions import COVARIATE_LATTICE, covariate_sums
+from geodp.release.moments import possible_moments
 from geodp.release.planning import simulated
 from geodp.release.simulation import TWO_GROUPS, Covariates
 from geodp.release.subjects import mapped_records
@@ -55,14 +56,13 @@ def suspicious_inputs(assumptions, covariates, points):
     return [f"{each} of the data: {advice}" for each in found]
 
 
-def spread_otherwise(plan, covariates, points):
+def spread_otherwise(plan, records):
     """Whether covariates are spread so that the release is much worse than planned; not private.
 
     Parameters
     ----------
     plan : ReleasePlan
-    covariates : ndarray, shape (n, k), or (n,) with one covariate; ``None`` without one
-    points : ndarray, shape (n, *point_shape)
+    records : SubjectRecords
 
     Returns
     -------
@@ -70,22 +70,18 @@ def spread_otherwise(plan, covariates, points):
         One sentence or none.
     """
     assumptions = plan.assumptions
-    x, _, valid, _ = mapped_records(assumptions, covariates, points)
-    x = x[valid]
-    if not x.size:
+    if not assumptions.spreads:
         return []
-    with_one = np.insert(x, 0, 1.0, axis=1)
-    matrix = with_one.T @ with_one / len(x)
-    found = Covariates.independent(assumptions.spreads).with_moments(
-        possible_moments(matrix_moments(matrix))
-    )
+    first, second = covariate_sums(records)
+    means = np.array(first, dtype=float), np.array(second, dtype=float) / COVARIATE_LATTICE
+    moments = np.concatenate(means) / (COVARIATE_LATTICE * len(records))
+    found = Covariates.independent(assumptions.spreads).with_moments(possible_moments(moments))
     error = float(np.sqrt(simulated(assumptions, plan.stages, found).curve))
     if error < MUCH_WORSE * plan.error:
         return []
     return [
         f"with covariates spread as these are the predicted error is {error:.3g}, and "
-        f"{plan.error:.3g} as planned: if a range in which they spread better is known from what "
-        "is public, give that"
+        f"{plan.error:.3g} as planned: release it or not, but change no public input by this"
     ]
 
 

@@ -101,7 +101,7 @@ class CertifiedMechanism(Mechanism):
             footpoint_radius=min(public.footpoint_radius, model.manifold.injectivity_radius),
             shooting_vector_length=(public.shooting_vector_length,) * number_of_covariates,
             covariate_range=(public.covariate_range,) * number_of_covariates,
-            # As a study lays out its covariates.
+            # Assumed of every study: bands of its releases rest on it.
             covariate_spread=(EVENLY,) * number_of_covariates,
             residual_scale=public.options["residual_scale"],
             subjects=number,

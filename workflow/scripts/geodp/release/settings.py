@@ -250,8 +250,8 @@ class PublicSettings(Section):
     covariate_spread: Spread | list[Spread] = Field(  # type: ignore[valid-type]
         default=UNKNOWN,
         description="How the covariate is spread over its range, or a list; `two groups` are at "
-        "its ends, such as 0 and 1. Say `evenly` only if that is known, as by design: its noisy "
-        "moments need not be released first then, and bands rest on it.",
+        "its ends, such as 0 and 1. Say `evenly` of one covariate only if that is known, as by "
+        "design: its noisy moments need not be released first then, and bands rest on it.",
     )
     neighbours: Literal[NEIGHBOURS] = Field(  # type: ignore[valid-type]
         default=REPLACE, description="Which data sets a release cannot tell apart."

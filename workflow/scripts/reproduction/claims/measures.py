@@ -551,7 +551,7 @@ def mean_value(claim, table, rng, replicates):
     by_cell = cell_statistics(table, claim["column"], rng, replicates)
     found = np.mean(by_cell.values, axis=1)
     low, high = (short(extreme(by_cell.values[0])) for extreme in (min, max))
-    by = " in every cell" if low == high else f", from {low} to {high} by cell"
+    by = f", from {low} to {high} by cell" if low != high else ""
     return Measured(found, by_cell.over, f"the mean is {short(found[0])}{by}")
 
 
