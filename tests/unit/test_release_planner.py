@@ -16,7 +16,7 @@ from geodp.release.assumptions import ADD_OR_REMOVE
 from geodp.release.draw import run_plan
 from geodp.release.files import plan_document
 from geodp.release.planning import fitted_step, run_stages
-from geodp.release.simulation import CURVE, FlatReleases
+from geodp.release.simulation import CURVE, EVENLY, UNKNOWN, FlatReleases
 from geodp.release.stages import CountStage, MomentsStage, NoisyStep, PointsStage
 from geodp.release.subjects import ONE_EACH, subject_records
 from geodp.samplers.integer_choice import generator_bits
@@ -186,7 +186,7 @@ def test_other_spaces_and_budgets_are_refused():
         sphere(0)
     with pytest.raises(DataError, match=r"no more than 3\.14159 means anything"):
         assumed(("sphere", 2), (10.0, 1.0), 0.1, 10)
-    with pytest.raises(DataError, match="releases are for symmetric spaces"):
+    with pytest.raises(DataError, match="some space is none: take another manifold"):
         Assumptions(Other(), np.ones(3), 0.5, 1.0, (0.0, 1.0), 0.1, 10)
 
 
@@ -243,13 +243,32 @@ CLOSE = 0.15
 def test_predictions_are_what_releases_by_steps_have(name, monkeypatch):
     monkeypatch.setattr(planning, "CHOICES", ())
     *given, epsilon, releases = STEPS[name]
-    plan = plan_release(assumed(*given), PrivacyBudget(epsilon))
+    plan = plan_release(assumed(*given, covariate_spread=EVENLY), PrivacyBudget(epsilon))
     assert NoisyStep in kinds_of(plan)
     assert PointsStage not in kinds_of(plan)
     # Noise of the stages is a good part of the error.
     assert plan.error > 1.3 * plan.error_without_privacy
     simulated = np.sqrt(np.mean(simulated_squares(plan, releases)))
     assert simulated == pytest.approx(plan.error, rel=CLOSE)
+
+
+@pytest.mark.parametrize(
+    "name", ["S^2", *(pytest.param(each, marks=pytest.mark.slow) for each in ("H^2", "SPD(2)"))]
+)
+def test_releases_that_measure_the_spread_err_as_simulated(name, monkeypatch):
+    """By quantiles: in the mean one failure of a hundred counts as much as all others."""
+    monkeypatch.setattr(planning, "CHOICES", ())
+    *given, epsilon, releases = STEPS[name]
+    plan = plan_release(assumed(*given, covariate_spread=UNKNOWN), PrivacyBudget(epsilon))
+    assert MomentsStage in kinds_of(plan)
+    flat = FlatReleases.start(plan.assumptions, 4000, np.random.default_rng(6))
+    flat = run_stages(flat, plan.stages, np.random.default_rng(7))
+    predicted = (np.sum(flat.errors**2, axis=-1) + flat.estimate_squares) @ flat.weights
+    found, expected = (
+        np.sqrt(np.quantile(squares, [0.5, 0.9]))
+        for squares in (simulated_squares(plan, releases), predicted)
+    )
+    np.testing.assert_allclose(found, expected, rtol=CLOSE)
 
 
 CHOICES = {
@@ -268,7 +287,7 @@ CHOICES = {
 def test_predictions_are_what_releases_by_choices_and_steps_have(name, neighbours, few_points):
     *given, budget = CHOICES[name]
     others = {} if neighbours == "same" else {"neighbours": ADD_OR_REMOVE}
-    plan = plan_release(assumed(*given, **others), budget)
+    plan = plan_release(assumed(*given, covariate_spread=EVENLY, **others), budget)
     assert PointsStage in kinds_of(plan)
     assert not plan.is_noise
     simulated = np.sqrt(np.mean(simulated_squares(plan, 150)))
@@ -277,7 +296,7 @@ def test_predictions_are_what_releases_by_choices_and_steps_have(name, neighbour
 
 @pytest.mark.slow
 def test_predictions_are_what_releases_of_many_dimensions_have():
-    rats = assumed(("kendall", 8), (0.2, 0.4), 0.01, 400)
+    rats = assumed(("kendall", 8), (0.2, 0.4), 0.01, 400, covariate_spread=EVENLY)
     plan = plan_release(rats, PrivacyBudget("4"))
     assert not plan.is_noise
     simulated = np.sqrt(np.mean(simulated_squares(plan, 60)))

@@ -7,6 +7,7 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
+import pandas as pd
 import pytest
 import yaml
 
@@ -15,6 +16,7 @@ from reproduction.papers import PAPERS
 
 SNAKEFILE = "workflow/Snakefile"
 RATS = "resources/vilmann_rats.csv"
+PUBLISHED = "resources/published/kulkarni_soto_claims.csv"
 TABLE = "results/tiny/rats/tables/data.csv"
 
 PARENT = """
@@ -50,7 +52,7 @@ def tiny(path=RATS):
         "name": "tiny",
         "seed": 1,
         "papers": [
-            {"name": "Paper", "claims": "resources/published/kulkarni_soto_claims.csv"},
+            {"name": "Paper", "claims": PUBLISHED},
         ],
         "studies": {
             "rats": {
@@ -95,6 +97,14 @@ def call(checkout, folder, *arguments, python=sys.executable):
     )
 
 
+def claims_of_rats(checkout, folder):
+    """Path of a file with one sentence that is judged by the study of rats."""
+    published = pd.read_csv(checkout.root / PUBLISHED, dtype=str).set_index("claim")
+    one = published.loc[["corpus_callosum_curvature.below"]].assign(study="rats")
+    one.to_csv(folder / "own_claims.csv")
+    return "own_claims.csv"
+
+
 def made_in(folder):
     """Files that a run made in a folder."""
     return {
@@ -106,7 +116,9 @@ def made_in(folder):
 
 def test_all_targets_from_another_folder(checkout, folder):
     before = made_in(checkout.root)
-    (folder / "mine.yaml").write_text(yaml.safe_dump(tiny()))
+    settings = tiny()
+    settings["papers"][0]["claims"] = claims_of_rats(checkout, folder)
+    (folder / "mine.yaml").write_text(yaml.safe_dump(settings))
     snakefile = checkout.root / SNAKEFILE
     result = call(checkout, folder, "-s", snakefile, "--configfile", "mine.yaml")
     assert result.returncode == 0, result.stdout

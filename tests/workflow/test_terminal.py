@@ -61,7 +61,7 @@ def test_an_error_of_the_table_is_left_to_the_job_that_reads_it(rats, monkeypatc
     [
         ("evaluate_claim", "did you mean evaluate_claims?"),
         ("results/small/report.htm", "did you mean results/small/report.html?"),
-        ("xyzxyzxyz", "snakemake --list names all targets"),
+        ("xyzxyzxyz", "./run snakemake --list names the targets"),
     ],
 )
 def test_a_mistyped_target(checkout, rats, target, remedy):
