@@ -198,6 +198,7 @@ def plan_release(
     ReleasePlan
     """
     counted: tuple = ()
+    measured: tuple = ()
     total = budget.exact
     if assumptions.neighbours != REPLACE:
         # Neighbours differ in how many subjects they have, so that is released first.
@@ -205,11 +206,12 @@ def plan_release(
         total -= counted[0].budget
     if assumptions.spreads not in ((), (EVENLY,)):
         # Groups of other sizes, clusters, or covariates that go together make steps overshoot.
-        counted += (
-            MomentsStage(total * _moments_share(assumptions, budget.unit, total), budget.unit),
-        )
-        total -= counted[-1].budget
-    designs = _Search(assumptions, budget.unit, total, work).designs()
+        share = _moments_share(assumptions, budget.unit, total)
+        measured = (MomentsStage(total * share, budget.unit),)
+    left = total - sum(stage.budget for stage in measured)
+    designs = [
+        measured + each for each in _Search(assumptions, budget.unit, left, work).designs()
+    ]
     judge = _Judge(assumptions)
     designs = sorted(designs, key=lambda stages: judge(stages)[0])[:REFINED]
     may_measure = assumptions.spreads == (EVENLY,)
