@@ -16,6 +16,7 @@ from geodp.release.assumptions import REPLACE, Assumptions
 from geodp.release.simulation import (
     EVENLY,
     LIMITS_PER_DOUBLING,
+    UNKNOWN,
     Covariates,
     FlatReleases,
     level_of,
@@ -73,8 +74,9 @@ KEPT = 24
 # Beginnings that are followed by more than one step, besides none.
 EXPANDED = 5
 
-# Designs are also compared with clustered covariates: weight of the logarithm of the squared error.
-CLUSTERED_WEIGHT = 0.15
+# Designs are also compared with clustered covariates: weight of the logarithm of the squared error,
+# and that where a spread is unknown.
+CLUSTERED_WEIGHT, UNKNOWN_WEIGHT = 0.15, 0.5
 
 # A release counts as noise if its error is more than this share of that of the geodesic that stays
 # at the centre.
@@ -88,8 +90,8 @@ STAGE_COST = 0.01
 COUNT_ERROR = 0.03
 LEAST_COUNT, MOST_COUNT = Fraction(1, 40), Fraction(1, 8)
 
-# Of several covariates, groups or an unknown spread moments are always released: standard deviation
-# wanted of the noise of mean products, and limits of its share of the budget.
+# Of several covariates, groups or an unknown spread moments are always released.  Designs begin
+# with a standard deviation of the noise of mean products, and limits of its share of the budget.
 MOMENT_ERROR = 0.01
 LEAST_MOMENTS, MOST_MOMENTS = Fraction(1, 24), Fraction(1, 6)
 
@@ -209,9 +211,7 @@ def plan_release(
         share = _moments_share(assumptions, budget.unit, total)
         measured = (MomentsStage(total * share, budget.unit),)
     left = total - sum(stage.budget for stage in measured)
-    designs = [
-        measured + each for each in _Search(assumptions, budget.unit, left, work).designs()
-    ]
+    designs = [measured + each for each in _Search(assumptions, budget.unit, left, work).designs()]
     judge = _Judge(assumptions)
     designs = sorted(designs, key=lambda stages: judge(stages)[0])[:REFINED]
     may_measure = assumptions.spreads == (EVENLY,)
@@ -239,7 +239,7 @@ def _count_share(assumptions, budget):
 
 
 def _moments_share(assumptions, unit, total):
-    """Share of the budget for the moments of covariates, where they are always released."""
+    """Share of the budget with which designs begin for moments that are always released."""
     covariates = assumptions.number_of_covariates
     whole = MomentsStage(total, unit).deviations(assumptions.changes, covariates)
     ratio = float(np.max(whole[covariates:])) / (MOMENT_ERROR * assumptions.subjects)
@@ -259,6 +259,8 @@ class _Judge:
         self._starts = (
             (even, replace(even, covariates=clustered)) if assumptions.spreads else (even,)
         )
+        unknown = UNKNOWN in assumptions.spreads
+        self._clustered_weight = UNKNOWN_WEIGHT if unknown else CLUSTERED_WEIGHT
         self._after = lru_cache(KEPT)(self._simulated)
         self._points = lru_cache(KEPT)(self._points_about)
 
@@ -266,11 +268,8 @@ class _Judge:
         """The criterion, and the stages with gains that suit what comes before them."""
         releases, fitted = self._after(stages)
         curves = [each.curve for each in releases]
-        value = float(
-            np.average(
-                np.log(curves), weights=[1.0 - CLUSTERED_WEIGHT, CLUSTERED_WEIGHT][: len(curves)]
-            )
-        )
+        weights = [1.0 - self._clustered_weight, self._clustered_weight]
+        value = float(np.average(np.log(curves), weights=weights[: len(curves)]))
         return value + STAGE_COST * len(stages), fitted
 
     def _simulated(self, stages):
