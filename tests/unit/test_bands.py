@@ -62,8 +62,8 @@ def test_bands_follow_covariates_that_cluster():
     for spread in (UNKNOWN, EVENLY):
         away, _, radii = releases_on("SPD(2), clustered", 60, spread)
         shares[spread] = np.mean(away <= radii[:, LEVELS.index(0.95)], axis=0)
-    # Two standard errors below what `snakemake coverage` finds of 95 %.
-    assert np.min(shares[UNKNOWN]) > 0.86
+    # Three standard errors below what `snakemake coverage` finds of 95 %.
+    assert np.min(shares[UNKNOWN]) > 0.87
     assert np.mean(shares[EVENLY]) < 0.7
 
 

@@ -430,7 +430,7 @@ def test_an_unknown_spread_is_measured_before_steps(epsilon):
         at = [found[:, 0] + x * found[:, 1] for (x,) in covariates.nodes]
         errors[spread] = covariates.weights @ [np.mean(each**2) for each in at]
         planned[spread] = plan.error
-    assert errors[UNKNOWN] < 0.75 * errors[EVENLY]
+    assert errors[UNKNOWN] < {"1": 0.5, "4": 0.15}[epsilon] * errors[EVENLY]
     # What it costs where covariates are even.
     assert planned[EVENLY] < planned[UNKNOWN] < 1.1 * planned[EVENLY]
 
@@ -545,7 +545,8 @@ def test_releases_are_saved_loaded_and_printed(covariates, tmp_path):
         np.testing.assert_allclose(found.predict(), [found.footpoint], rtol=0.0, atol=1e-14)
         assert found.band().shape == (1,)
         # Covariates may be left out, and an empty table is no other thing.
-        np.testing.assert_array_equal(found.predict(np.zeros((3, 0))), [found.footpoint] * 3)
+        several = found.predict(np.zeros((3, 0)))
+        np.testing.assert_allclose(several, [found.footpoint] * 3, rtol=0.0, atol=1e-14)
 
 
 def test_a_noisy_count_goes_with_means():

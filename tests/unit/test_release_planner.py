@@ -16,7 +16,7 @@ from geodp.release.assumptions import ADD_OR_REMOVE
 from geodp.release.draw import run_plan
 from geodp.release.files import plan_document
 from geodp.release.planning import fitted_step, run_stages
-from geodp.release.simulation import CURVE, EVENLY, UNKNOWN, FlatReleases
+from geodp.release.simulation import CLUSTERED, CURVE, EVENLY, UNKNOWN, Covariates, FlatReleases
 from geodp.release.stages import CountStage, MomentsStage, NoisyStep, PointsStage
 from geodp.release.subjects import ONE_EACH, subject_records
 from geodp.samplers.integer_choice import generator_bits
@@ -200,7 +200,7 @@ class Other(GeomstatsManifold):
 # Releases on the manifold
 
 
-def simulated_squares(plan, releases):
+def simulated_squares(plan, releases, clustered=False):
     """Squared errors (releases,) of the geodesic; truths are drawn as the planner assumes."""
     rng = np.random.default_rng(5)
     assumptions, bits = plan.assumptions, generator_bits(rng)
@@ -214,7 +214,7 @@ def simulated_squares(plan, releases):
     for index in range(releases):
         p = manifold.exp(centre, within(centre, assumptions.footpoint_radius))
         v = within(p, assumptions.shooting_vector_length)
-        x = rng.random(number)
+        x = rng.beta(*CLUSTERED, number) if clustered else rng.random(number)
         start = np.broadcast_to(p, (number, *manifold.point_shape))
         clean = manifold.exp(start, manifold.expand(x - 0.5) * v)
         noise = assumptions.residual_scale * manifold.random_tangent(rng, clean)
@@ -256,17 +256,18 @@ def test_predictions_are_what_releases_by_steps_have(name, monkeypatch):
     "name", ["S^2", *(pytest.param(each, marks=pytest.mark.slow) for each in ("H^2", "SPD(2)"))]
 )
 def test_releases_that_measure_the_spread_err_as_simulated(name, monkeypatch):
-    """By quantiles: in the mean one failure of a hundred counts as much as all others."""
+    """Of clustered covariates, by quartiles: rare failures decide means, and need thousands."""
     monkeypatch.setattr(planning, "CHOICES", ())
     *given, epsilon, releases = STEPS[name]
     plan = plan_release(assumed(*given, covariate_spread=UNKNOWN), PrivacyBudget(epsilon))
     assert MomentsStage in kinds_of(plan)
     flat = FlatReleases.start(plan.assumptions, 4000, np.random.default_rng(6))
+    flat = replace(flat, covariates=Covariates.beta(*CLUSTERED))
     flat = run_stages(flat, plan.stages, np.random.default_rng(7))
     predicted = (np.sum(flat.errors**2, axis=-1) + flat.estimate_squares) @ flat.weights
     found, expected = (
-        np.sqrt(np.quantile(squares, [0.5, 0.9]))
-        for squares in (simulated_squares(plan, releases), predicted)
+        np.sqrt(np.quantile(squares, [0.25, 0.5, 0.75]))
+        for squares in (simulated_squares(plan, releases, clustered=True), predicted)
     )
     np.testing.assert_allclose(found, expected, rtol=CLOSE)
 

@@ -327,7 +327,10 @@ def _changes(stages, total, may_measure):
                 yield (*stages[:index], changed, *stages[index + 1 :])
     pairs = {*pairwise(range(len(stages))), (0, len(stages) - 1)} if len(stages) > 1 else ()
     for first, second in sorted(pairs):
-        for part in SHIFTS:
+        # Moments that are always released never get less: prediction errors where subjects are few
+        # would decide, and with other clusters than simulated those where they are lose by it.
+        fixed = isinstance(stages[first], MomentsStage) and not may_measure
+        for part in SHIFTS[fixed:]:
             moved = part * min(stages[first].budget, stages[second].budget)
             changed = list(stages)
             changed[first] = _rebudgeted(stages[first], stages[first].budget + moved)
