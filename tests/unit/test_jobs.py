@@ -49,6 +49,15 @@ def test_so_is_an_error_that_follows_from_it(task):
     assert "is full" in failing(task, second)[1]
 
 
+def test_an_interruption_is_one_sentence_whatever_closing_files_raises(task):
+    following = ValueError("Can't close the file while there is an open writing handle")
+    following.__context__ = KeyboardInterrupt()
+    for problem in (KeyboardInterrupt(), following):
+        raised, text = failing(task, problem)
+        assert isinstance(raised, SystemExit)
+        assert text == "Interrupted: start the run again to go on.\n"
+
+
 def test_the_log_may_be_on_that_disk_too(task, monkeypatch):
     def full(*_, **__):
         raise OSError(errno.ENOSPC, "No space left on device")

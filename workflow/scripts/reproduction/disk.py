@@ -62,12 +62,16 @@ def digest_of(path):
         return hashlib.file_digest(file, "sha256").hexdigest()[:16]
 
 
-def _cause(problem, errors):
-    """An exception, or one that it followed, that is one of these errors; else nothing."""
-    seen = []
+def with_causes(problem):
+    """An exception and those that it followed, the last first."""
+    seen: list = []
     while problem is not None and problem not in seen:
-        if isinstance(problem, OSError) and problem.errno in errors:
-            return problem
         seen.append(problem)
         problem = problem.__cause__ or problem.__context__
-    return None
+    return seen
+
+
+def _cause(problem, errors):
+    """An exception, or one that it followed, that is one of these errors; else nothing."""
+    found = (each for each in with_causes(problem) if isinstance(each, OSError))
+    return next((each for each in found if each.errno in errors), None)

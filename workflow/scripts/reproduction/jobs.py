@@ -13,7 +13,7 @@ import numpy as np
 
 from geodp.errors import DataError
 from geodp.plain import from_plain, plain
-from reproduction.disk import full_disk, no_access
+from reproduction.disk import full_disk, no_access, with_causes
 from reproduction.made import INTERRUPTED, damaged_input, end_with_the_run, note, remove_partial
 
 
@@ -57,7 +57,8 @@ def job(snakemake=None):
         if not sentence and isinstance(problem, DataError):
             study = snakemake.wildcards.get("study") or snakemake.params.get("study", "")
             sentence = f"Error in study {study}: {problem}"
-        if isinstance(problem, KeyboardInterrupt):
+        # Closing a file may raise another on the way out.
+        if any(isinstance(each, KeyboardInterrupt) for each in with_causes(problem)):
             sentence = INTERRUPTED
         sentence = sentence or full_disk(log, problem) or no_access(problem)
         # On a full disk the log may stay empty.
