@@ -24,9 +24,6 @@ AS_ASSUMED = [
     if SPACES[space]["first_group"] == 0.5 and SPACES[space].get("covariates") is None
 ]
 
-# Whose bands follow noisy moments of the covariates.
-MEASURED = [space for space in SPACES if SPACES[space]["covariate_spread"] not in ([], ["evenly"])]
-
 
 def releases_on(space, releases, spread=None):
     """Errors and radii of some releases, other ones than those of `snakemake coverage`."""
@@ -41,18 +38,13 @@ def releases_on(space, releases, spread=None):
 @pytest.mark.slow
 @pytest.mark.parametrize("space", AS_ASSUMED)
 def test_bands_hold_the_true_prediction_as_often_as_they_say(space):
-    # So many that bands which always hold fail, too; those of measured covariates take longer.
-    releases = 80 if space in MEASURED else 200
+    # So many that bands which always hold fail, too.
+    releases = 200
     away, _, radii = releases_on(space, releases)
-    levels = np.array(LEVELS)[:, None]
-    allowed = AIM / 100.0 + 3.5 * np.sqrt(levels * (1.0 - levels) / releases)
-    held = np.mean(away[:, None] <= radii, axis=0)
-    assert np.all(held >= levels - allowed)
-    if space in MEASURED:
-        # They hold for all spreads that agree with noisy moments, and so more often for this one.
-        assert np.all(np.mean(away[:, None] <= 0.75 * radii, axis=0) < levels)
-    else:
-        assert np.all(held <= levels + allowed)
+    shares = np.mean(away[:, None] <= radii, axis=0)
+    for level, found in zip(LEVELS, shares, strict=True):
+        chance = 3.5 * np.sqrt(level * (1.0 - level) / releases)
+        np.testing.assert_allclose(found, level, atol=AIM / 100.0 + chance)
 
 
 @pytest.mark.slow

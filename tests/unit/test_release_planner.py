@@ -201,7 +201,10 @@ class Other(GeomstatsManifold):
 
 
 def simulated_squares(plan, releases, clustered=False):
-    """Squared errors (releases,) of the geodesic; truths are drawn as the planner assumes."""
+    """Squared errors (releases,) of the geodesic; truths are drawn as the planner assumes.
+
+    With even covariates, or with clustered ones.
+    """
     rng = np.random.default_rng(5)
     assumptions, bits = plan.assumptions, generator_bits(rng)
     manifold, centre, number = assumptions.manifold, assumptions.centre, assumptions.subjects
@@ -236,10 +239,12 @@ STEPS = {
 }
 CLOSE = 0.15
 
-
-@pytest.mark.parametrize(
+by_steps = pytest.mark.parametrize(
     "name", ["S^2", *(pytest.param(each, marks=pytest.mark.slow) for each in ("H^2", "SPD(2)"))]
 )
+
+
+@by_steps
 def test_predictions_are_what_releases_by_steps_have(name, monkeypatch):
     monkeypatch.setattr(planning, "CHOICES", ())
     *given, epsilon, releases = STEPS[name]
@@ -252,9 +257,7 @@ def test_predictions_are_what_releases_by_steps_have(name, monkeypatch):
     assert simulated == pytest.approx(plan.error, rel=CLOSE)
 
 
-@pytest.mark.parametrize(
-    "name", ["S^2", *(pytest.param(each, marks=pytest.mark.slow) for each in ("H^2", "SPD(2)"))]
-)
+@by_steps
 def test_releases_that_measure_the_spread_err_as_simulated(name, monkeypatch):
     """Of clustered covariates, by quartiles: rare failures decide means, and need thousands."""
     monkeypatch.setattr(planning, "CHOICES", ())

@@ -57,7 +57,7 @@ def job(snakemake=None):
         if not sentence and isinstance(problem, DataError):
             study = snakemake.wildcards.get("study") or snakemake.params.get("study", "")
             sentence = f"Error in study {study}: {problem}"
-        # Closing a file may raise another on the way out.
+        # After an interruption closing a file may raise an exception of its own.
         if any(isinstance(each, KeyboardInterrupt) for each in with_causes(problem)):
             sentence = INTERRUPTED
         sentence = sentence or full_disk(log, problem) or no_access(problem)

@@ -74,8 +74,8 @@ KEPT = 24
 # Beginnings that are followed by more than one step, besides none.
 EXPANDED = 5
 
-# Designs are also compared with clustered covariates: weight of the logarithm of the squared error,
-# and that where a spread is unknown.
+# Designs are also compared with clustered covariates: weights of the logarithm of that squared
+# error, where all spreads are known and where one is unknown.
 CLUSTERED_WEIGHT, UNKNOWN_WEIGHT = 0.15, 0.5
 
 # A release counts as noise if its error is more than this share of that of the geodesic that stays
@@ -90,8 +90,8 @@ STAGE_COST = 0.01
 COUNT_ERROR = 0.03
 LEAST_COUNT, MOST_COUNT = Fraction(1, 40), Fraction(1, 8)
 
-# Of several covariates, groups or an unknown spread moments are always released.  Designs begin
-# with a standard deviation of the noise of mean products, and limits of its share of the budget.
+# Where moments are always released, of several covariates, groups or an unknown spread: standard
+# deviation wanted of the noise of mean products, and limits of the first share of the budget.
 MOMENT_ERROR = 0.01
 LEAST_MOMENTS, MOST_MOMENTS = Fraction(1, 24), Fraction(1, 6)
 
@@ -239,7 +239,7 @@ def _count_share(assumptions, budget):
 
 
 def _moments_share(assumptions, unit, total):
-    """Share of the budget with which designs begin for moments that are always released."""
+    """First share of the budget for moments that are always released."""
     covariates = assumptions.number_of_covariates
     whole = MomentsStage(total, unit).deviations(assumptions.changes, covariates)
     ratio = float(np.max(whole[covariates:])) / (MOMENT_ERROR * assumptions.subjects)
@@ -327,8 +327,8 @@ def _changes(stages, total, may_measure):
                 yield (*stages[:index], changed, *stages[index + 1 :])
     pairs = {*pairwise(range(len(stages))), (0, len(stages) - 1)} if len(stages) > 1 else ()
     for first, second in sorted(pairs):
-        # Moments that are always released never get less: prediction errors where subjects are few
-        # would decide, and with other clusters than simulated those where they are lose by it.
+        # Moments that are always released keep the budget with which they begin: errors over the
+        # whole range would have less of it, and those where clustered subjects are would grow.
         fixed = isinstance(stages[first], MomentsStage) and not may_measure
         for part in SHIFTS[fixed:]:
             moved = part * min(stages[first].budget, stages[second].budget)
