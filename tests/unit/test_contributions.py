@@ -33,9 +33,15 @@ from geodp.release.contributions import (
     gradient_sums,
     loss_sums,
 )
-from geodp.release.draw import FOR_ROUNDING, moved, run_plan
+from geodp.release.draw import moved, run_plan
 from geodp.release.planning import ReleasePlan
-from geodp.release.stages import GAUSSIAN_MOMENTS, LAPLACE_MOMENTS, MOMENT_RATIO, NoisyStep
+from geodp.release.stages import (
+    FOR_ROUNDING,
+    GAUSSIAN_MOMENTS,
+    LAPLACE_MOMENTS,
+    MOMENT_RATIO,
+    NoisyStep,
+)
 from geodp.release.subjects import ONE_EACH, SubjectRecords, subject_records
 from geodp.samplers import exact_noise
 

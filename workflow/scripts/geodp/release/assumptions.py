@@ -133,6 +133,13 @@ class Assumptions:
                     f"covariate_range is {low:g} to {high:g}, which has no logarithm: give "
                     "positive numbers, or no transformation"
                 )
+        for name, text in self.sources.items():
+            # A terminal obeys some characters, and words are printed.
+            if not (isinstance(text, str) and text.isprintable() and name in vars(self)):
+                raise DataError(
+                    f"sources: {name!r} is {text!r}: give a line of printable text for a public "
+                    "input"
+                )
         object.__setattr__(self, "centre", self._checked_centre())
 
     def _refuse_far(self):
