@@ -453,6 +453,32 @@ def test_a_fault_after_the_data_were_read_is_public_in_one_sentence(
     assert (f"{problem.__name__} in test_cli.py" in seen) != quotes
 
 
+@pytest.mark.parametrize(
+    "problem", [ValueError, KeyboardInterrupt, type("P", (BaseException,), {})]
+)
+def test_a_fault_after_the_data_were_read_is_raised_without_its_cause(holder, monkeypatch, problem):
+    """Whatever shows a traceback would show the cause with it."""
+    monkeypatch.setattr(publish_module, "read_data", noisy_fault(problem("record")))
+    expected = KeyboardInterrupt if problem is KeyboardInterrupt else DataError
+    with pytest.raises(expected) as caught:
+        publish_module.publish(read_settings("mine.yaml"))
+    assert (caught.value.__cause__, caught.value.__context__) == (None, None)
+
+
+def test_a_release_of_which_nobody_reads_the_output_is_made(holder):
+    reader, writer = os.pipe()
+    os.close(reader)
+    found = subprocess.run(
+        [sys.executable, "-m", "geodp.cli", "release", "mine.yaml"],
+        stdout=writer,
+        stderr=subprocess.PIPE,
+        env=os.environ | {"PYTHONPATH": str(ROOT / "workflow" / "scripts")},
+    )
+    os.close(writer)
+    assert (found.returncode, found.stderr) == (0, b"")
+    assert Path("out/trial/index.html").is_file()
+
+
 def test_an_interruption_that_is_interrupted_quotes_no_record(holder):
     """Python would print the first with all that was being handled, which may quote a record."""
     script = """

@@ -1,6 +1,7 @@
 """The command `geodp`: plan, check and make releases, and keep their ledger."""
 
 import argparse
+import os
 import sys
 import threading
 
@@ -73,8 +74,6 @@ def main(arguments=None):
         # A release that has begun says what it spent.
         _say(f"geodp: {str(problem) or 'interrupted: nothing was spent'}", file=sys.stderr)
         return 130
-    except BrokenPipeError:
-        return 0
 
 
 def printable(text):
@@ -89,7 +88,12 @@ def _say(*lines, file=None):
     file = sys.stdout if file is None else file
     encoding = getattr(file, "encoding", None) or "utf-8"
     for line in lines:
-        print(printable(line).encode(encoding, "backslashreplace").decode(encoding), file=file)
+        shown = printable(line).encode(encoding, "backslashreplace").decode(encoding)
+        try:
+            print(shown, file=file, flush=True)
+        except BrokenPipeError:
+            # Nobody reads on, as below `head`; what is done is done all the same.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), file.fileno())
 
 
 def _hide_tracebacks():

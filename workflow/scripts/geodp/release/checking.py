@@ -13,7 +13,7 @@ from geodp.errors import DataError
 from geodp.release.holder import spread_otherwise, suspicious_inputs
 from geodp.release.inspection import Inspection, inspect_inputs
 from geodp.release.reading import read_data
-from geodp.release.subjects import subject_records
+from geodp.release.subjects import label_key, subject_records
 
 
 @dataclass(frozen=True)
@@ -24,6 +24,8 @@ class Check:
     ----------
     inspection : Inspection or None
         None where the records could not be inspected.
+    rows : tuple of int or None
+        Row of each record in its table; None for simulated records.
     faults : tuple of str
         Of each record that cannot be read, where and why.
     warnings : tuple of str
@@ -33,6 +35,7 @@ class Check:
     """
 
     inspection: Inspection | None
+    rows: tuple[int, ...] | None
     faults: tuple[str, ...]
     warnings: tuple[str, ...]
     reasons: tuple[str, ...]
@@ -50,9 +53,9 @@ class Check:
         released : bool
             Whether the release was made since.
         """
-        found = [] if self.inspection is None else self.inspection.words(released).splitlines()
+        inspected = self.inspection
         return [
-            *found,
+            *([] if inspected is None else inspected.words(released, self.rows).splitlines()),
             *self.faults,
             *(f"warning: {each}" for each in self.warnings),
             *(f"no: {each}" for each in self.reasons),
@@ -73,10 +76,11 @@ def check_data(settings, plan, data=None):
     -------
     Check
     """
-    found, faults, warnings, reasons = None, [], [], []
+    found, rows, faults, warnings, reasons = None, None, [], [], []
     try:
         covariates, points, subjects = data = data or read_data(settings)
-        faults += _faults(settings, *data)
+        rows, lines = _rows_and_faults(settings, *data)
+        faults += lines
         reasons += _other_number(plan.assumptions, points, subjects)
         found = inspect_inputs(plan.assumptions, covariates, points)
         if found.looks_wrong:
@@ -92,15 +96,23 @@ def check_data(settings, plan, data=None):
             warnings += spread_otherwise(plan, records)
         except Exception as problem:  # records at which a fit fails do not stop a release
             warnings.append(f"the records could not be looked at further: {words_of(problem)}")
-    return Check(found, tuple(faults), tuple(warnings), tuple(dict.fromkeys(reasons)))
+    return Check(found, rows, tuple(faults), tuple(warnings), tuple(dict.fromkeys(reasons)))
 
 
-def _faults(settings, covariates, points, subjects):
+def _rows_and_faults(settings, covariates, points, subjects):
+    """Row of each record in its table, and lines on those that do not count."""
     try:
         from geodp.release.faults import faults
+        from geodp.release.reading import table_of
     except ImportError:
-        return []
-    return faults(settings, covariates, points, subjects)
+        return None, []
+    if settings.data.source != "table":
+        return None, []
+    table, _ = table_of(settings)
+    rows = tuple(row for row, _ in table.records([]))
+    # Another program may be writing the file.
+    lines = faults(settings, covariates, points, subjects)
+    return (rows if len(rows) == len(points) else None), lines
 
 
 def _other_number(assumptions, points, subjects):
@@ -110,7 +122,7 @@ def _other_number(assumptions, points, subjects):
     number = len(points)
     if not isinstance(subjects, str):
         # A record without a label counts for nobody.
-        number = len({label for label in subjects if label and label.strip()})
+        number = len({label_key(label) for label in subjects} - {None})
     if number == assumptions.subjects:
         return []
     return [

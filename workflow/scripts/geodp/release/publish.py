@@ -279,7 +279,9 @@ def _spend(settings, plan, ledger, key, folder, fingerprint, note):
                 with suppress(DataError):
                     release.save(_place(ledger, entry))
                     _place(ledger, entry).chmod(0o600)
-            except Exception as problem:
+            except KeyboardInterrupt:
+                raise
+            except BaseException as problem:  # a panic of compiled code is no Exception
                 fault = words_of(problem)
         # Outside the handler, so that no traceback can show the exception.
         kept = _kept_words(ledger, entry)
