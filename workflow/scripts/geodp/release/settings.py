@@ -184,7 +184,10 @@ class TableSettings(Section):
     """Records of a table, one a row."""
 
     source: Literal["table"] = Field(description="Where data come from.")
-    path: Text = Field(description="CSV file with a header; seen from the working directory.")
+    path: Text = Field(
+        description="CSV file with a header, or a Parquet file or arrays of NumPy if its name ends "
+        "in .parquet or .npz; seen from the working directory."
+    )
     covariate: Text | Annotated[list[Text], Field(min_length=1)] | None = Field(
         default=None,
         description="Column of the covariate, or of each; left out for a mean.",
@@ -195,7 +198,7 @@ class TableSettings(Section):
     columns: list[Text] | None = Field(
         default=None,
         description="Columns of the coordinates; needed but for landmarks, which are then all of "
-        "x1, y1, x2, y2, ....",
+        "x1, y1, x2, y2, .... An array of more than one axis stands for all its numbers.",
     )
     coordinates: Literal["ambient", "latitude_longitude"] = Field(
         default="ambient",
@@ -467,8 +470,8 @@ class ReleaseSettings(Section):
 
     @property
     def reading(self):
-        """Identifies which file is read, and how: a digest."""
-        return _digest(self._resolved_data)
+        """Identifies how a file is read, whatever its path: a digest."""
+        return _digest(self._resolved_data | {"path": None})
 
     @property
     def _resolved_data(self):
