@@ -17,7 +17,9 @@ from geodp.data.cells import TextTable, open_table
 from geodp.data.tables import read_table
 from geodp.errors import DataError
 from geodp.manifolds.registry import make_manifold
+from geodp.release.checking import check_data
 from geodp.release.faults import faults
+from geodp.release.publish import plan_of
 from geodp.release.reading import read_data, refuse_missing
 from geodp.release.settings import ReleaseSettings
 
@@ -303,6 +305,14 @@ def test_formats_hold_the_same_records_for_releases_and_studies(folder, save):
     assert records.subjects == subjects
     first = 1 if path != "table.csv" else 2
     assert records.rows[:2] == [first, first + 1]
+
+
+def test_a_check_has_the_rows_of_any_format(folder):
+    path = as_csv(frame())
+    plan = plan_of(settings_of(path))
+    assert check_data(settings_of(path), plan).rows == tuple(range(2, 10))
+    for save in (as_parquet, as_arrays):
+        assert check_data(settings_of(save(frame())), plan).rows == tuple(range(1, 9))
 
 
 @pytest.mark.parametrize("save", [as_csv, as_parquet, as_arrays])

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from geodp.errors import DataError
+from geodp.release.faults import faults as faults_of
 from geodp.release.holder import spread_otherwise, suspicious_inputs
 from geodp.release.inspection import Inspection, inspect_inputs
-from geodp.release.reading import read_data
+from geodp.release.reading import read_data, table_of
 from geodp.release.subjects import label_key, subject_records
 
 
@@ -101,17 +102,12 @@ def check_data(settings, plan, data=None):
 
 def _rows_and_faults(settings, covariates, points, subjects):
     """Row of each record in its table, and lines on those that do not count."""
-    try:
-        from geodp.release.faults import faults
-        from geodp.release.reading import table_of
-    except ImportError:
-        return None, []
     if settings.data.source != "table":
         return None, []
-    table, _ = table_of(settings)
-    rows = tuple(row for row, _ in table.records([]))
+    table, columns = table_of(settings)
+    rows = tuple(row for row, _ in table.records(columns[:1]))
     # Another program may be writing the file.
-    lines = faults(settings, covariates, points, subjects)
+    lines = faults_of(settings, covariates, points, subjects)
     return (rows if len(rows) == len(points) else None), lines
 
 
