@@ -13,7 +13,7 @@ from geodp.release.stages import PointsStage
 from reproduction.configuration import validate
 from reproduction.measurements.aims import releases as aimed
 from reproduction.measurements.aims.summary import verdict
-from reproduction.measurements.audit import losses, sensitivity
+from reproduction.measurements.audit import losses, planted, sensitivity
 from reproduction.measurements.benchmark import sizes
 from reproduction.measurements.comparison import mechanisms
 from reproduction.measurements.coverage import summary
@@ -46,6 +46,8 @@ AUDIT = settings_of(
         "sensitivity": {"spaces": [{"name": "sphere", "size": 2}], "searches": 2, "rounds": 1},
         "black_box": {"published_draws": 20, "joint_draws": 40, "power": 4},
         "releases": {"draws": 40},
+        "times": {"draws": 20, "n": 8, "repeats": 3, "spaces": [{"name": "sphere", "size": 2}]},
+        "replay": {"blocks": 1, "pairs": 20},
     },
 )
 BENCHMARK = settings_of(
@@ -119,9 +121,18 @@ def test_audit(measured, monkeypatch):
     [moved] = measured("audit.sensitivity", settings=AUDIT)
     [attacks] = measured("audit.black_box", settings=AUDIT, rats=RATS)
     [tested] = measured("audit.releases", settings=AUDIT, space="sphere")
+    draws, releases = measured("audit.times", settings=AUDIT)
+    [block] = measured("audit.replay", settings=AUDIT, block=0)
+    monkeypatch.setattr(planted, "PLANTS", ["a fingerprint in the ledger's words"])
+    [seen] = measured("audit.planted", settings=AUDIT)
+    [replayed] = measured("audit.replayed", blocks=[block], planted=seen)
+    shown = {"replay": replayed, "planted": seen, "digests": ["of both"]}
     made = summarised(
         "audit",
         settings=AUDIT,
+        replay=shown,
+        draw_times=draws,
+        release_times=releases,
         losses=lost,
         neighbours=neighbours,
         sensitivity=moved,
@@ -131,6 +142,7 @@ def test_audit(measured, monkeypatch):
     assert set(made["csv"]["n"]) == {2, 6}
     assert "release, factor 2 left out" in set(made["black_box"]["mechanism"])
     assert "The stated budget of the published mechanism does not hold" in made["page"]
+    assert "Of 20 pairs of neighbouring tables, 0 had a finding." in made["page"]
 
 
 @pytest.mark.geomstats

@@ -38,8 +38,10 @@ TINY = {
         "one_far": {"n": 5, "footpoint_radius": 1.0, "place": 0.8, "far": 0.8, "tau": 1.1},
     },
     "releases": {"confidence": 0.95, "stated": 2.0, "draws": 40},
+    "times": {"draws": 20, "n": 8, "repeats": 3, "spaces": [{"name": "sphere", "size": 2}]},
+    "replay": {"blocks": 2, "pairs": 20},
 }
-TABLES = ("audit", "neighbours", "sensitivity", "black_box")
+TABLES = ("audit", "neighbours", "sensitivity", "black_box", "draw_times", "release_times")
 
 
 @pytest.fixture(scope="module")
@@ -189,6 +191,12 @@ def test_sensitivities_and_attacks(tables):
     assert black_box.loc[published, "caught"].all()
     honest = (black_box["mechanism"] == "release by one choice") & (black_box["run_at"] == 1.0)
     assert not black_box.loc[honest, "caught"].any()
+
+
+def test_record_and_replay_has_a_target_of_its_own(audited, folder):
+    planned = audited.planned("replay")
+    assert planned == {"replay_block": 2, "replay_planted": 1, "replay": 1}
+    assert "./run snakemake replay --cores 8" in (folder / "audit.html").read_text()
 
 
 def test_the_page_says_what_does_not_hold(audited, folder):

@@ -1,6 +1,6 @@
 # The audit, `snakemake audit`: realised beside stated privacy losses.
 # In: config/audit.yaml. Out: results/audit/audit.csv, neighbours.csv, sensitivity.csv,
-# black_box.csv, audit.pdf, .svg, .png and .html.
+# black_box.csv, draw_times.csv, release_times.csv, audit.pdf, .svg, .png and .html.
 rule audit_sensitivity:
     output:
         f"{AUDIT_RESULTS}/sensitivity.csv",
@@ -72,8 +72,23 @@ use rule audit_sensitivity as audit_releases with:
         "audit: test whole releases by their draws, space {wildcards.space}"
 
 
+use rule audit_sensitivity as audit_times with:
+    output:
+        draws=f"{AUDIT_RESULTS}/draw_times.csv",
+        releases=f"{AUDIT_RESULTS}/release_times.csv",
+    log:
+        f"{AUDIT_RESULTS}/logs/times.log",
+    params:
+        **measurement("audit.times"),
+        arguments=lambda wildcards: {"settings": part_of("audit", "seed", "times")},
+    message:
+        "audit: time releases with extreme records, and draws of noise"
+
+
 rule audit:
     input:
+        draw_times=f"{AUDIT_RESULTS}/draw_times.csv",
+        release_times=f"{AUDIT_RESULTS}/release_times.csv",
         losses=audit_parts("losses"),
         neighbours=audit_parts("neighbours"),
         sensitivity=f"{AUDIT_RESULTS}/sensitivity.csv",

@@ -4,8 +4,10 @@ All that leaves a stage passes through `Noise.add` or `ExactChoice.draw`.  Noise
 public inputs, and its document stands in the file of a release beside the budgets.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 
@@ -23,6 +25,10 @@ class Noise:
     """
 
     scales: tuple[Fraction, ...]
+
+    # Noise of a row from bits, its length and its scale; and the loss of a row's difference.
+    _draw: ClassVar[Callable[..., list[int]]]
+    _loss: ClassVar[Callable[..., float]]
 
     def add(self, sums, bits):
         """Sums with noise.

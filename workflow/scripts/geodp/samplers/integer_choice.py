@@ -15,7 +15,7 @@ from itertools import accumulate
 PRECISION = 256
 GUARD = 64
 
-# Powers of exp(-r) are products of an entry of each of two tables; this is the least size of the first.
+# Powers of exp(-r) are products of an entry of each of two tables; the first is at least so large.
 TABLE = 1 << 10
 
 

@@ -118,6 +118,15 @@ class ReleaseTestSettings(Section):
     draws: integer(ge=16) = Field(description="Releases of each of two neighbouring data sets.")
 
 
+class TimesSettings(Section):
+    """Processor times of draws and of releases."""
+
+    draws: integer(ge=10) = Field(description="Draws of each kind of noise.")
+    n: integer(ge=4) = Field(description="Records of a release.")
+    repeats: integer(ge=3) = Field(description="Releases with and without an extreme record.")
+    spaces: some(AuditedSpace) = Field(description="Spaces.")
+
+
 class ReplaySettings(Section):
     """Record and replay of whole releases, `./run snakemake replay`."""
 
@@ -135,4 +144,5 @@ class AuditSettings(Section):
     sensitivity: SensitivityAuditSettings = Field(description="Sensitivity of the score.")
     black_box: BlackBoxSettings = Field(description="Attacks from draws alone.")
     releases: ReleaseTestSettings = Field(description="Property testers on whole releases.")
+    times: TimesSettings = Field(description="Processor times of draws and of releases.")
     replay: ReplaySettings = Field(description="Record and replay of whole releases.")

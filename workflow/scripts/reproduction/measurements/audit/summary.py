@@ -10,7 +10,18 @@ from reproduction.measurements.audit.figure import draw
 from reproduction.pages import render_page
 
 
-def summarise(settings, replay, losses, neighbours, sensitivity, black_box, template, made_by):
+def summarise(
+    settings,
+    replay,
+    draw_times,
+    release_times,
+    losses,
+    neighbours,
+    sensitivity,
+    black_box,
+    template,
+    made_by,
+):
     """The tables, figure and page of the audit.
 
     Parameters
@@ -19,6 +30,7 @@ def summarise(settings, replay, losses, neighbours, sensitivity, black_box, temp
         Of config/audit.yaml.
     replay : dict
         Tables of record and replay, and their digests if they are there.
+    draw_times, release_times : path
     losses, neighbours : list of path
         Tables by n.
     sensitivity, template : path
@@ -53,6 +65,8 @@ def summarise(settings, replay, losses, neighbours, sensitivity, black_box, temp
         slack=SLACK,
         black_box=from_draws.to_dict("records"),
         replay=_replayed(replay),
+        draw_times=pd.read_csv(draw_times).to_dict("records"),
+        release_times=_release_times(pd.read_csv(release_times)),
         made_by=made_by,
     )
     return {
@@ -62,6 +76,16 @@ def summarise(settings, replay, losses, neighbours, sensitivity, black_box, temp
         "figure": figure,
         "page": page,
     }
+
+
+def _release_times(table):
+    """A row for each space: the same records twice, and the record with the largest ratio."""
+    rows = []
+    for name, part in table.groupby("manifold", sort=False):
+        same, others = part[part["record"] == "same"], part[part["record"] != "same"]
+        worst = others.loc[(others["ratio"] - 1.0).abs().idxmax()]
+        rows.append({"name": name, "same": same["ratio"].iloc[0], **worst})
+    return rows
 
 
 def _replayed(shown):

@@ -1,0 +1,73 @@
+"""Record and replay of whole releases on neighbouring tables; and mistakes that it has to see."""
+
+import pytest
+
+from geodp.audit.replay import Tape
+from reproduction.measurements.audit.plants import PLANTS
+from reproduction.measurements.audit.replay import (
+    BY_COMMAND,
+    SPACES,
+    divided,
+    first_seen,
+    measure,
+    search,
+    ways,
+)
+
+PAIRS = 300
+
+
+@pytest.mark.parametrize(
+    ("space", "by", "number"),
+    [(space, by, number) for (space, by, _), number in zip(ways(), divided(PAIRS), strict=True)],
+    ids=lambda value: value if isinstance(value, str) else getattr(value, "name", ""),
+)
+def test_releases_of_neighbours_differ_in_their_noise_alone(space, by, number):
+    rows = search(space, by, int(number), key=1)
+    assert [(row["findings"], row["pair"]) for row in rows if row["findings"]] == []
+    assert len(rows) == number
+    # Neighbours are as far apart as they may be, or nearly.
+    assert max(row["share"] for row in rows) > 0.2
+
+
+@pytest.mark.parametrize("name", PLANTS)
+def test_a_mistake_that_is_planted_is_seen(name):
+    pairs, finding = first_seen(name, key=1)
+    assert pairs is not None
+    assert finding
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("space", SPACES, ids=lambda space: space.name)
+def test_pages_and_pictures_are_functions_of_the_release(space):
+    rows = search(space, BY_COMMAND, 2, key=2, whole=1)
+    assert [row["is_whole"] for row in rows] == [False, True]
+    assert not any(row["findings"] for row in rows)
+
+
+def test_a_block_is_a_table_of_all_its_pairs():
+    [table] = measure({"seed": 1, "replay": {"pairs": 20}}, 0)
+    assert table["pairs"].sum() == 20
+    assert table["findings"].sum() == 0
+    assert set(table["by"]) == {by for _, by, _ in ways()}
+
+
+def test_what_is_recorded_is_played():
+    """Outputs of a run with the same calls, whatever the noise; of other calls their own."""
+    from fractions import Fraction
+
+    from geodp.release.noise import LaplaceNoise
+    from geodp.samplers.integer_choice import system_bits
+
+    noise = LaplaceNoise((Fraction(10**9),))
+    first = Tape()
+    with first.running():
+        one = noise.add([[1, 2]], system_bits).tolist()
+    second = Tape(recorded=first.calls)
+    with second.running():
+        assert noise.add([[5, 6]], system_bits).tolist() == one
+        assert noise.add([[5, 6]], system_bits).tolist() != one
+    assert [call.inputs for call in second.calls] == [[5, 6], [5, 6]]
+    other = Tape(recorded=first.calls)
+    with other.running():
+        assert LaplaceNoise((Fraction(10**9 + 1),)).add([[1, 2]], system_bits).tolist() != one
