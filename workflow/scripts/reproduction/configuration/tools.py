@@ -37,7 +37,7 @@ class ResponsesSettings(Section):
 
 
 class LineChains(ChainLimits):
-    """Chains whose last states are draws from the certified distribution."""
+    """Chains whose last states are draws of the mechanism as published."""
 
     pilots: Count = Field(description="Pilot proposals.")
 
@@ -67,7 +67,7 @@ class LinesSettings(Section):
     residual_scale: Positive = Field(
         description="Standard deviation of a residual, from which scales are planned."
     )
-    chains: LineChains = Field(description="Chains of the certified distribution.")
+    chains: LineChains = Field(description="Chains of the mechanism as published.")
 
     @model_validator(mode="after")
     def _other_targets_methods(self):

@@ -19,7 +19,6 @@ NAMES = {
     "laplace": "Laplace, proved scale",
     "ambient_laplace": "Laplace in the ambient space",
     "kng": "K-norm gradient, as published",
-    "certified_distribution": "certified distribution",
     "wrapped_laplace": "wrapped Laplace",
     "wrapped_gaussian": "wrapped Gaussian, delta = 1e-6",
     "tangent_laplace": "Laplace in the tangent space at the centre",

@@ -55,13 +55,6 @@ METHODS = {
     "geodesic_as_published": Method(
         "geodesic, as published", geodesic.as_published, FALSE, REPLACE, geodesic=True
     ),
-    "geodesic_certified": Method(
-        "geodesic, certified distribution",
-        geodesic.certified,
-        PURE,
-        REPLACE,
-        geodesic=True,
-    ),
     "geodesic_release": Method("geodesic, release", geodesic.release, PURE, REPLACE, geodesic=True),
 }
 
