@@ -23,7 +23,7 @@ from geodp.release.accounting import PrivacyBudget
 from geodp.release.assumptions import Assumptions
 from geodp.release.draw import run_plan
 from geodp.release.planning import plan_release
-from geodp.release.simulation import EVENLY
+from geodp.release.simulation import CURVE, EVENLY
 from geodp.release.subjects import ONE_EACH, subject_records
 from geodp.samplers import matched
 from geodp.samplers.integer_choice import generator_bits
@@ -66,10 +66,6 @@ BLIND_DRAWS = 2000
 # A draw is noise if its squared error is more than this share of that of a geodesic drawn
 # uniformly from the support.
 NOISE = 0.1
-
-# Squared errors of footpoint and shooting vector in that of the geodesic, averaged over the
-# covariate's range: the covariate, within half a unit of its middle, has variance 1/12.
-CURVE = np.array([1.0, 1.0 / 12.0])
 
 
 @dataclass(frozen=True)
