@@ -144,7 +144,7 @@ def test_what_is_not_made_is_named_with_its_command(finished):
         assert re.search(command, text), target
     # With another configuration it would be another report.
     shown = text.count("<code>./run snakemake report --configfile small.yaml</code>")
-    assert shown == text.count("Not made yet") == 5
+    assert shown == text.count("Not made yet") == 4
 
 
 def test_times_are_those_of_the_jobs(finished):
