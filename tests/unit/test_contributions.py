@@ -4,6 +4,7 @@ That contributions depend on one subject alone is tested with lattices so fine t
 a double shows: `fine`.
 """
 
+import sys
 from dataclasses import replace
 from math import isqrt
 
@@ -33,9 +34,15 @@ from geodp.release.contributions import (
     gradient_sums,
     loss_sums,
 )
-from geodp.release.draw import FOR_ROUNDING, moved, run_plan
+from geodp.release.draw import moved, run_plan
 from geodp.release.planning import ReleasePlan
-from geodp.release.stages import GAUSSIAN_MOMENTS, LAPLACE_MOMENTS, MOMENT_RATIO, NoisyStep
+from geodp.release.stages import (
+    FOR_ROUNDING,
+    GAUSSIAN_MOMENTS,
+    LAPLACE_MOMENTS,
+    MOMENT_RATIO,
+    NoisyStep,
+)
 from geodp.release.subjects import ONE_EACH, SubjectRecords, subject_records
 from geodp.samplers import exact_noise
 
@@ -215,6 +222,57 @@ def test_a_replaced_subject_changes_its_own_contribution_alone(manifold, number)
         change = np.array(gradient_sums(assumptions, after, states[0], CLIP)) - gradients
         np.testing.assert_array_equal(change, own_gradients[1] - own_gradients[0])
         assert norm_sum(change) <= 2 * FINE + 2
+
+
+def lines_of(call):
+    """Lines of the library that a call goes through, in their order."""
+    lines = []
+
+    def trace(frame, event, _):
+        if "geodp" not in frame.f_code.co_filename:
+            return None
+        if event == "line":
+            lines.append((frame.f_code.co_filename, frame.f_lineno))
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        call()
+    finally:
+        sys.settrace(before)
+    return lines
+
+
+def extreme_points(manifold, centre):
+    """Points opposite the centre or far away, and arrays that are none."""
+    frame = manifold.frame(centre)[0]
+    if np.isfinite(manifold.injectivity_radius):
+        # One exactly, the other but for rounding.
+        yield from (-centre, manifold.exp(centre, manifold.injectivity_radius * frame))
+    else:
+        yield from (manifold.exp(centre, away * frame) for away in (-40.0, -2.0, 2.0, 40.0))
+    yield from (centre * factor for factor in (np.nan, np.inf, 0.0, 1e-310, 1e149, 1e308))
+
+
+def test_no_record_decides_which_lines_are_computed(manifold):
+    """So that running time tells of none: sums go through the same lines whatever it is."""
+    number = 5
+    assumptions = assumed(manifold, number)
+    covariates, points = draw_records(assumptions, number, 5)
+    states = assumptions.support.origin[None]
+
+    def release(points):
+        records = subject_records(assumptions, covariates, points, ONE_EACH)
+        loss_sums(assumptions, records, states, 1.0)
+        gradient_sums(assumptions, records, states[0], CLIP)
+
+    usual = lines_of(lambda: release(points))
+    assert len(usual) > 50
+    for extreme in extreme_points(manifold, assumptions.centre):
+        others = points.copy()
+        others[1] = extreme
+        assert lines_of(lambda others=others: release(others)) == usual
 
 
 def assert_additive(assumptions, records, states, clip, seed=8, times=4):
@@ -625,6 +683,22 @@ def test_a_step_that_makes_no_sense_is_refused(budget, clip, says):
 def test_a_space_that_is_not_symmetric_is_refused():
     with pytest.raises(DataError, match="class SymmetricSpace, and another is none"):
         replace(assumed(Hyperbolic(2), 3), manifold=type("Other", (), {"name": "another"})())
+
+
+@pytest.mark.parametrize(
+    ("space", "centre", "reach"),
+    [
+        (SPD(3), 1e-160 * np.eye(3), 1.0),
+        (SPD(2), 1e120 * np.eye(2), 1.0),
+        (SPD(1), np.eye(1), 1000.0),
+        (Hyperbolic(1), np.array([1.0, 0.0]), 800.0),
+    ],
+    ids=str,
+)
+@pytest.mark.filterwarnings("error")
+def test_public_inputs_that_overflow_are_refused(space, centre, reach):
+    with pytest.raises(DataError, match="lose their digits"):
+        Assumptions(space, centre, reach, 1.0, RANGE, 0.3, 5)
 
 
 def test_covariates_beyond_the_range_are_clipped_as_integers():

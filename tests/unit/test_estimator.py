@@ -233,7 +233,7 @@ def test_all_that_is_missing_is_named():
         ({"centre": np.zeros(DIM - 1)}, "make no point"),
         ({"centre": np.zeros((DIM, 1))}, "centre is no point"),
         ({"subjects": 10.5}, "subjects is 10.5"),
-        ({"subjects": NUMBER + 1}, "number of subjects of the data"),
+        ({"subjects": NUMBER + 1}, "number of records is not the public"),
         ({"neighbours": "all"}, "neighbours is 'all'"),
         ({"unit": None}, "unit: it is not said"),
         ({"unit": "patient"}, "unit: it is not"),

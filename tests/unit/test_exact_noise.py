@@ -8,7 +8,8 @@ import pytest
 from scipy.integrate import dblquad, quad
 from scipy.stats import chisquare, gamma, kstest
 
-from geodp.samplers.exact_noise import discrete_gaussian, rounded_laplace
+from geodp.samplers import exact_noise
+from geodp.samplers.exact_noise import discrete_gaussian, discrete_laplace, rounded_laplace
 from geodp.samplers.integer_choice import generator_bits, system_bits
 
 
@@ -81,18 +82,68 @@ def test_more_bits_are_drawn_where_the_first_do_not_decide(monkeypatch):
     assert agree([*counts, len(drawn) - sum(counts)], [*chances, 1.0 - sum(chances)])
 
 
-@pytest.mark.parametrize("variance", [Fraction(1, 4), Fraction(2), Fraction(37, 5)])
-def test_discrete_gaussian(variance):
-    source = bits(5)
-    drawn = np.array([discrete_gaussian(source, variance) for _ in range(4000)])
-    weights = np.exp(-(np.arange(-60, 61) ** 2) / (2.0 * float(variance)))
+def assert_integers_have(drawn, weight):
+    """Integers are drawn with probabilities in proportion to these weights of their sizes."""
+    weights = np.array([weight(abs(k)) for k in range(-400, 401)])
     chances = weights / weights.sum()
-    values = range(-3, 4)
-    counts = [np.sum(drawn == k) for k in values]
-    middle = [chances[60 + k] for k in values]
-    used = [k for k, chance in enumerate(middle) if chance > 2e-3]
-    counts, middle = [counts[k] for k in used], [middle[k] for k in used]
-    assert agree([*counts, len(drawn) - sum(counts)], [*middle, 1.0 - sum(middle)])
+    used = np.flatnonzero(chances > 2e-3)
+    counts = [np.sum(drawn == k) for k in used - 400]
+    assert agree([*counts, len(drawn) - sum(counts)], [*chances[used], 1.0 - sum(chances[used])])
+
+
+FRACTIONS = [Fraction(1, 4), Fraction(1, 3), Fraction(1), Fraction(2), Fraction(37, 5)]
+
+
+@pytest.mark.parametrize("precision", [2, exact_noise.PRECISION])
+@pytest.mark.parametrize("scale", [*FRACTIONS, Fraction(25)])
+def test_discrete_laplace(scale, precision, monkeypatch):
+    monkeypatch.setattr(exact_noise, "PRECISION", precision)
+    source = bits([5, precision])
+    drawn = np.array([discrete_laplace(source, scale) for _ in range(10000)])
+    assert_integers_have(drawn, lambda k: np.exp(-k / float(scale)))
+
+
+# Just below and above one the candidates' width changes.
+@pytest.mark.parametrize("precision", [2, exact_noise.PRECISION])
+@pytest.mark.parametrize("variance", [*FRACTIONS, Fraction(99, 100), Fraction(1000)])
+def test_discrete_gaussian(variance, precision, monkeypatch):
+    monkeypatch.setattr(exact_noise, "PRECISION", precision)
+    source = bits([6, precision])
+    drawn = np.array([discrete_gaussian(source, variance) for _ in range(10000)])
+    assert_integers_have(drawn, lambda k: np.exp(-(k**2) / (2.0 * float(variance))))
+
+
+SAMPLERS = {
+    "Laplace": discrete_laplace,
+    "rounded Laplace": lambda source, scale: rounded_laplace(source, 3, scale)[0],
+    "Gaussian": lambda source, scale: discrete_gaussian(source, scale**2),
+}
+
+
+@pytest.mark.parametrize("scale", [Fraction(1, 3), Fraction(3), Fraction(1 << 26)])
+@pytest.mark.parametrize("name", SAMPLERS)
+def test_bits_that_are_drawn_do_not_follow_the_value(name, scale):
+    """A draw takes always as many; or as many a candidate, whatever is accepted in the end."""
+    source, counts = bits(7), []
+
+    def counted(count):
+        counts.append(count)
+        return source(count)
+
+    asked, drawn = [], []
+    for _ in range(2000):
+        counts.clear()
+        drawn.append(SAMPLERS[name](counted, scale))
+        asked.append(sum(counts))
+    least = min(asked)
+    assert all(each % least == 0 for each in asked)
+    if name != "Gaussian":
+        assert max(asked) == least
+    else:
+        candidates = np.array(asked) / least
+        # Of a draw at which 0.46 or more are accepted.
+        assert np.mean(candidates) < 2.4
+        assert abs(np.corrcoef(candidates, np.abs(drawn))[0, 1]) < 4.0 / np.sqrt(2000)
 
 
 def test_a_wide_discrete_gaussian_has_its_variance():
@@ -113,3 +164,5 @@ def test_what_is_not_above_zero_is_refused(scale):
         rounded_laplace(system_bits, 2, scale)
     with pytest.raises(ValueError, match="above zero"):
         discrete_gaussian(system_bits, scale)
+    with pytest.raises(ValueError, match="above zero"):
+        discrete_laplace(system_bits, scale)

@@ -39,6 +39,7 @@ def test_records_that_are_not():
     assert not found.looks_wrong
     assert "2 of 40 records have a covariate outside the public range" in found.words()
     assert "(index 3, 5)" in found.words()
+    assert "(row 6, 10)" in found.words(rows=range(0, 80, 2))
     assert "and would be clipped" in found.words()
     assert "and were clipped" in found.words(released=True)
     assert "would" not in found.words(released=True)
@@ -67,6 +68,14 @@ def test_mistakes_in_all_records_look_wrong(mistake):
     found = inspect_inputs(PUBLIC, ages, matrices)
     assert found.looks_wrong
     assert found.words().endswith("do not release.")
+
+
+@pytest.mark.parametrize(("ages", "same"), [([np.nan, 60.0], True), ([np.nan, np.nan], False)])
+def test_covariates_are_the_same_among_valid_records(ages, same):
+    _, matrices = records()
+    found = inspect_inputs(PUBLIC, np.resize(ages, NUMBER), matrices)
+    assert found.one_covariate == same
+    assert found.looks_wrong
 
 
 def test_another_space_is_refused():

@@ -220,6 +220,18 @@ def test_random_distances_against_many_digits(manifold, seed):
     assert error <= rounding(manifold, point, other) * max(1.0, exact)
 
 
+@pytest.mark.parametrize("size", [1, 2, 3, 5])
+def test_a_matrix_that_overflows_is_far_and_leaves_the_others_alone(size):
+    space, centre = SPD(size), 1e-160 * np.eye(size)
+    others = space.exp(centre, 0.1 * space.frame(centre))
+    many = np.concatenate([others, 9e149 * centre[None] / 1e-160])
+    with np.errstate(all="ignore"):
+        found = space.log(centre, many), space.dist(centre, many)
+    np.testing.assert_array_equal(found[0][:-1], space.log(centre, others))
+    np.testing.assert_array_equal(found[1][:-1], space.dist(centre, others))
+    assert not np.isfinite(found[1][-1])
+
+
 @pytest.mark.parametrize("dimension", [1, 2, 4])
 def test_antipode_is_half_a_turn_away(dimension):
     sphere = Sphere(dimension)

@@ -148,9 +148,9 @@ class OwnStep(NoisyStep):
     """A stage that nobody proved anything of."""
 
 
-def weakened(plan, **others):
-    """A plan that its class would refuse."""
-    found = object.__new__(ReleasePlan)
+def weakened(plan, kind=ReleasePlan, **others):
+    """A plan that its class would refuse, or one of another class."""
+    found = object.__new__(kind)
     found.__dict__.update({**vars(plan), **others})
     return found
 
@@ -170,6 +170,17 @@ def test_hypotheses_that_fail_are_found():
     assert "R4" in failing(plan=weakened(plan, stages=()))
     own = OwnStep(Fraction(1, 2), clip=0.1)
     assert "R4" in failing(plan=made_plan(assumptions, stages=[own]))
+    # Classes that say something else of themselves than the library does.
+    for kind, part in (
+        (type("Weak", (Assumptions,), {"changes": 0.001}), "assumptions"),
+        (type("Weak", (PrivacyBudget,), {"exact": Fraction(10)}), "budget"),
+    ):
+        own = object.__new__(kind)
+        own.__dict__.update(vars(getattr(plan, part)))
+        assert "R4" in failing(plan=weakened(plan, **{part: own}))
+    assert failing(plan=weakened(plan, kind=type("Weak", (ReleasePlan,), {}))) == {"R4"}
+    space = type("Weak", (Sphere,), {"dist": lambda self, one, other: 0.0})(2)
+    assert "R4" in failing(plan=made_plan(replace(assumptions, manifold=space)))
     # R6: bits of another source.
     assert failing(bits=generator_bits(np.random.default_rng(1))) == {"R6"}
 

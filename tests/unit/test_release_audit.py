@@ -201,7 +201,7 @@ def output_of(stage, assumptions, records, state, script):
             patch.setattr(exact_noise, name, getattr(script, name))
         patch.setattr(MomentsStage, "moments", sums_of_moments)
         if isinstance(stage, CountStage):
-            return np.array([float(len(records) + draw._count_noise(stage, None))])
+            return np.array([float(draw._noisy_count(assumptions, stage, records, None))])
         if isinstance(stage, MomentsStage):
             return draw._moments(assumptions, stage, records, float(NUMBER), None)
         return np.ravel(draw._noisy_means(assumptions, stage, records, state, float(NUMBER), None))
@@ -388,8 +388,8 @@ def test_a_clip_from_the_data_is_found(unit):
 class TwiceTheRate(Followed):
     """A choice with a wrong rate."""
 
-    def __init__(self, weights, exponents, rate):
-        super().__init__(weights, exponents, 2 * rate)
+    def __init__(self, weights, exponents, rate, most):
+        super().__init__(weights, exponents, 2 * rate, most)
 
 
 def test_a_rate_off_by_a_factor_of_two_is_found(monkeypatch):
@@ -610,12 +610,18 @@ def test_noise_of_moments_is_that_of_their_scales(unit, family, neighbours):
 @pytest.mark.parametrize("unit", UNITS)
 def test_noise_of_the_count_is_discrete(unit):
     stage = CountStage(Fraction(1, 2), unit)
+    assumptions = assumed(neighbours=ADD_OR_REMOVE)
+    records = neighbours_about(
+        assumptions, [assumptions.support.origin], np.random.default_rng(0)
+    ).first
     found = np.array(
         [
-            draw._count_noise(stage, generator_bits(np.random.default_rng([14, k])))
+            draw._noisy_count(
+                assumptions, stage, records, generator_bits(np.random.default_rng([14, k]))
+            )
             for k in range(1200)
         ]
-    )
+    ) - len(records)
     values = np.arange(-60, 61)
     # Privacy loss 1/2 a step; variance 1 / (2 rho) = 1.
     logs = -0.5 * np.abs(values) if unit == PURE else -0.5 * values**2

@@ -7,6 +7,7 @@ import pickle
 import re
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -317,7 +318,17 @@ ASSUMED, GIVEN = ["plan", "assumptions"], ["plan", "stages"]
         (GIVEN, [], "its stages"),
         ([*GIVEN, 3, "budget"], "1/2", "more than the budget 0.750"),
         ([*GIVEN, 3, "budget"], "1/0", "a value of a stage is of another kind"),
-        ([*GIVEN, 3, "budget"], "-1/7", "give each one above zero"),
+        ([*GIVEN, 3, "budget"], "0/7", "give each one above zero"),
+        ([*GIVEN, 3, "budget"], "-1/7", "the budget of a stage is no fraction"),
+        ([*GIVEN, 3, "budget"], "1/100", "the noise of a stage is not that of its budget"),
+        # It takes a minute to be read.
+        ([*GIVEN, 3, "budget"], "1e-999999999", "the budget of a stage is no fraction"),
+        ([*GIVEN, 3, "budget"], "9" * 401, "the budget of a stage is no fraction"),
+        ([*GIVEN, 3, "noise"], {"KNormNoise": ["1"]}, "the noise of a stage is not that"),
+        (["plan", "budget", "amount"], "1e-999999999", "a budget of 1e-999999999 is not between"),
+        (["plan", "budget", "amount"], "0." + "1" * 99, "100 characters at most"),
+        ([*ASSUMED, "sources"], {"centre": "red\x1b[31m"}, "a line of printable text"),
+        ([*ASSUMED, "sources"], {"center": "x"}, "sources: 'center' is 'x'"),
         ([*GIVEN, 3, "unit"], "rho", "of different units"),
         ([*GIVEN, 3, "clip"], "0.1", "a value of a stage is of another kind"),
         ([*GIVEN, 3, "prior"], [1.0], "1 numbers for the 2 parts of a state"),
@@ -349,6 +360,21 @@ def test_a_changed_file_is_one_sentence(place, to, reason, example, tmp_path):
     message = str(raised.value)
     assert message.startswith(f"{path} is not a release")
     assert "\n" not in message
+
+
+def test_budgets_that_were_divided_are_refused(example, tmp_path):
+    """All of them agree with each other then, and not with the noise that was drawn."""
+    path = tmp_path / "release.json"
+    example.save(path)
+    document = json.loads(path.read_text())
+    plan = document["plan"]
+    plan["budget"]["amount"] = str(Decimal(plan["budget"]["amount"]) / 100)
+    for stage in plan["stages"]:
+        for key in {"budget", "epsilon"} & set(stage):
+            stage[key] = str(Fraction(stage[key]) / 100)
+    path.write_text(json.dumps(document))
+    with pytest.raises(DataError, match="the noise of a stage is not that of its budget"):
+        Release.load(path)
 
 
 @pytest.mark.parametrize(

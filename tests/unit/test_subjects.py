@@ -20,10 +20,11 @@ from geodp.manifolds.sphere import Sphere
 from geodp.release import contributions
 from geodp.release.accounting import PrivacyBudget
 from geodp.release.assumptions import ADD_OR_REMOVE, REPLACE, Assumptions
+from geodp.release.contributions import covariate_sums, gradient_sums, loss_sums
 from geodp.release.planning import ReleasePlan
 from geodp.release.release import release_geodesic
 from geodp.release.stages import CountStage, NoisyStep, PointsStage
-from geodp.release.subjects import ONE_EACH, subject_records
+from geodp.release.subjects import ONE_EACH, SubjectRecords, subject_records
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -242,13 +243,17 @@ MISSING = {
 
 
 @pytest.mark.parametrize("label", MISSING.values(), ids=MISSING)
-def test_records_without_a_label_are_one_subjects(label):
+def test_records_without_a_label_count_for_nobody(label):
+    """Else all of them would be one subject, whose first records one person of them decides."""
     assumptions = assumed(Sphere(2), 2)
     covariates, points = good_records(assumptions)
-    expected = subject_records(assumptions, covariates, points, [0, 1, "rest", 3, "rest"])
+    rows = [0, 1, 3]
+    expected = subject_records(
+        assumptions, [covariates[k] for k in rows], [points[k] for k in rows], rows
+    )
     found = subject_records(assumptions, covariates, points, [0, 1, label, 3, MISSING["NaN"]])
     assert_rows(found, expected, slice(None))
-    assert found.counts.tolist() == [1, 1, 2, 1]
+    assert found.counts.tolist() == [1, 1, 1]
 
 
 @pytest.mark.parametrize("dtype", ["Int64", "category", "string", object])
@@ -257,7 +262,44 @@ def test_labels_may_be_a_column_with_gaps(dtype):
     covariates, points = good_records(assumptions)
     labels = [0, 1, None, 3, None] if dtype != "string" else ["0", "1", None, "3", None]
     found = subject_records(assumptions, covariates, points, pd.Series(labels, dtype=dtype))
-    assert found.counts.tolist() == [1, 1, 2, 1]
+    assert found.counts.tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("labels", "subjects"),
+    [
+        ([1, True, 1.0, np.int64(1), np.True_], 2),
+        ([0, False, "0", b"0", 0.0], 4),
+        (["a", "a ", " a", "A", "a"], 4),
+        (["a\udcff", "a\udcfe", "a\ufffd", "a", "a\udcff"], 4),
+        ([2**53, 2**53 + 1, float(2**53), (1, 2), (1, 2)], 3),
+        ([np.datetime64("2020-01-01"), np.datetime64("NaT"), pd.Timestamp("2020-01-01"), 1, ""], 3),
+    ],
+)
+def test_labels_that_differ_are_of_different_subjects(labels, subjects):
+    assumptions = assumed(Sphere(2), 2)
+    assert len(subject_records(assumptions, *good_records(assumptions), labels)) == subjects
+
+
+@pytest.mark.parametrize("labels", [[0, 1, 2, None, ""], [0, 1, 2, 3, 4, 5, 6], [None] * 5])
+def test_where_subjects_are_replaced_so_many_count_as_are_public(labels):
+    """No label decides whether there is a release, or how many subjects it is of."""
+    assumptions = assumed(Sphere(2), neighbours=REPLACE)
+    number = len(labels)
+    found = subject_records(assumptions, *good_records(assumptions, number), labels)
+    named = sum(label not in (None, "") for label in labels)
+    assert found.counts.tolist() == ([1] * named + [0] * NUMBER)[:NUMBER]
+    assert np.all(found.valid[found.counts == 0] == False)  # noqa: E712
+    state = assumptions.support.origin
+    few = assumed(Sphere(2))
+    of_named = subject_records(few, *good_records(few, number), labels)
+    some = SubjectRecords(*(part[:NUMBER] for part in vars(of_named).values()))
+    for sums in (
+        lambda records: gradient_sums(assumptions, records, state, 0.3),
+        lambda records: loss_sums(assumptions, records, state[None], 0.3).tolist(),
+        covariate_sums,
+    ):
+        assert sums(found) == sums(some) if len(some) else np.all(np.array(sums(found)[0]) == 0)
 
 
 def test_many_records_of_a_subject_push_out_no_others():
@@ -297,7 +339,10 @@ def test_a_subject_more_or_less_leaves_the_others():
         (lambda x, y, s: (x, y, "each"), 'or "one record each"'),
         (lambda x, y, s: (3.0, y, s), "no sequences"),
         (lambda x, y, s: (x, np.array(y)[:, :2], s), "give one of this shape"),
-        (lambda x, y, s: (x, y, [0, 1, 2, 3, 3]), "not the public number 5"),
+        (lambda x, y, s: (x[:-1], y[:-1], ONE_EACH), "not the public number 5"),
+        (lambda x, y, s: (x, y, np.array([s, s]).T), "several values a record"),
+        (lambda x, y, s: (x, y, [[each] for each in s]), "several values a record"),
+        (lambda x, y, s: (x, y, pd.DataFrame({"who": s})), "several values a record"),
     ],
 )
 def test_what_does_not_go_together_is_refused(change, says):
@@ -409,6 +454,8 @@ def test_no_records_at_all_make_a_release_raise_or_warn(space, data):
     any_, some = (data.draw(each) for each in draws)
     points = [data.draw(wild_points(space)) for _ in range(number)]
     labels = data.draw(st.lists(anything, min_size=number, max_size=number))
+    if labels and all(isinstance(label, list | np.ndarray) for label in labels):
+        labels[0] = None  # lists alone are no labels of records but a table of several columns
     plan = planned(assumptions)
     for covariates in (any_, some):
         assert released(plan, covariates, points, labels)

@@ -74,12 +74,13 @@ def test_what_is_wrong_with_data_is_not_in_the_log(released, reconfigured):
     broken = checkout.root / "broken.csv"
     shutil.copy(checkout.root / "mine.csv", broken)
     text = broken.read_text()
-    broken.write_text(text + "61,secret\n")
+    broken.write_text(text + "secret,61\n")
     reconfigured(
         SETTINGS
         | {
             "name": "broken",
-            "data": SETTINGS["data"] | {"path": "broken.csv"},
+            # Another number of records than the public one.
+            "data": SETTINGS["data"] | {"path": "broken.csv", "subject": "one record each"},
             "folder": "out/broken",
         }
     )

@@ -1,11 +1,57 @@
 """The command `geodp`: plan, check and make releases, and keep their ledger."""
 
 import argparse
+import os
 import sys
+import threading
 
 from geodp.errors import DataError
 
-EXAMPLE = "FILE holds the settings of a release; config/release.example.yaml explains all its keys."
+ABOUT = """\
+Fits a mean or a regression to records on a manifold (shapes, directions, covariance matrices,
+vectors) and publishes it with differential privacy: noise hides what any one person contributed.
+How much noise is set by a privacy budget, which a ledger counts over all releases from the data.
+
+  geodp ledger create mine.ledger --allowed 3   once for each data set, its whole budget
+  geodp plan mine.yaml       how good the release would be; reads no data
+  geodp check mine.yaml      what is wrong with the data; for you alone
+  geodp release mine.yaml    the release: a folder to publish
+"""
+
+EXAMPLE = """\
+FILE holds the settings of a release (YAML): its data, what is publicly known of them, its
+budget, ledger and folder. config/release.example.yaml explains all keys and runs as it is.
+"""
+
+COMMANDS = {
+    "plan": (
+        "Predict the error of a release, from the settings alone. Reads no data and spends "
+        "nothing. Exit status: 0; 1 if the release would be mostly noise, so that it would be "
+        "refused; 2 if the settings cannot be used."
+    ),
+    "check": (
+        "Look for faults of the data before they are released: cells that are no numbers, records "
+        "that are no points of the space, another number of subjects than the settings say. What "
+        "it prints tells of single records, so it is for the holder of the data alone: keep it "
+        "out of shared logs, mend the data by it, and change no public input by it. Spends "
+        "nothing; its answer is noted in the ledger, and `geodp release` refuses a file of which "
+        "the last check said no. Exit status: 0 for yes, 1 for no, 2 if nothing could be checked."
+    ),
+    "release": (
+        "Make the release once and spend its budget. What is printed does not depend on the "
+        "records. The same command again returns the same release and spends nothing; it also "
+        "finishes one that was interrupted after its draw. Exit status: 0 if the release is "
+        "there; 2 if not, and the message says whether budget was spent; 130 if interrupted."
+    ),
+    "ledger": (
+        "Keep the account of a privacy budget: one file for each data set, which stays with its "
+        "holder. Every release reserves its part there before it is drawn."
+    ),
+    "create": (
+        "Make a ledger, once, before the first release from the data. Its total cannot be changed."
+    ),
+    "show": "Show all releases, what they spent and what is left.",
+}
 
 
 def main(arguments=None):
@@ -17,55 +63,105 @@ def main(arguments=None):
         By default those of the command line.
     """
     given = _parser().parse_args(arguments)
+    if arguments is None and given.run is _release:
+        _hide_tracebacks()
     try:
         return given.run(given) or 0
     except DataError as problem:
-        print(f"geodp: {problem}", file=sys.stderr)
+        _say(f"geodp: {problem}", file=sys.stderr)
         return 2
     except KeyboardInterrupt as problem:
         # A release that has begun says what it spent.
-        print(f"geodp: {str(problem) or 'interrupted: nothing was spent'}", file=sys.stderr)
+        _say(f"geodp: {str(problem) or 'interrupted: nothing was spent'}", file=sys.stderr)
         return 130
-    except BrokenPipeError:
-        return 0
+
+
+def printable(text):
+    """A text without characters that a terminal obeys, such as line breaks; they are escaped."""
+    return "".join(
+        each if each.isprintable() else each.encode("unicode_escape").decode() for each in text
+    )
+
+
+def _say(*lines, file=None):
+    """Print lines, to which files and settings may have contributed any characters."""
+    file = sys.stdout if file is None else file
+    encoding = getattr(file, "encoding", None) or "utf-8"
+    for line in lines:
+        shown = printable(line).encode(encoding, "backslashreplace").decode(encoding)
+        try:
+            print(shown, file=file, flush=True)
+        except BrokenPipeError:
+            # Nobody reads on, as below `head`; what is done is done all the same.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), file.fileno())
+
+
+def _hide_tracebacks():
+    """Print no traceback for the rest of the process: its exceptions may quote records."""
+
+    def hide(kind, *_):
+        name = getattr(kind, "exc_type", kind).__name__
+        _say(f"geodp: {name}: `geodp ledger show` tells what was spent", file=sys.stderr)
+
+    sys.excepthook = hide
+    sys.unraisablehook = lambda _: None
+    threading.excepthook = lambda _: None
+
+
+class _Parser(argparse.ArgumentParser):
+    """Parser whose errors are printable."""
+
+    def error(self, message):
+        super().error(printable(message))
 
 
 def _parser():
-    parser = argparse.ArgumentParser(
-        prog="geodp", description="Regression on manifolds, released with differential privacy."
-    )
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    shape = argparse.RawDescriptionHelpFormatter
+    parser = _Parser(prog="geodp", description=ABOUT, epilog=EXAMPLE, formatter_class=shape)
+    commands = parser.add_subparsers(required=True, metavar="COMMAND", title="commands")
 
-    def command(name, run, words, within=commands):
-        added = within.add_parser(name, help=words, description=words, epilog=EXAMPLE)
+    def command(name, run, within=commands, epilog=EXAMPLE):
+        words = COMMANDS[name]
+        added = within.add_parser(
+            name, help=words.partition(". ")[0], description=words, epilog=epilog
+        )
         added.set_defaults(run=run)
         return added
 
-    for name, run, words in (
-        (
-            "plan",
-            _plan,
-            "Predict the error of a release; reads no data and spends nothing. Its status is 1 if "
-            "the release would be noise and refused.",
-        ),
-        (
-            "check",
-            _check,
-            "Look for faults of the data, for the holder's eyes alone; spends and writes nothing.",
-        ),
-        ("release", _release, "Make the release, once, and spend its budget."),
-    ):
-        command(name, run, words).add_argument("settings", metavar="FILE")
-    ledger = commands.add_parser("ledger", help="Keep the account of a privacy budget.")
-    actions = ledger.add_subparsers(required=True, metavar="ACTION")
-    create = command("create", _create, "Make a ledger, once for all releases.", actions)
-    create.add_argument("path", metavar="PATH")
-    create.add_argument(
-        "--allowed", required=True, help='total of all releases, as decimal text such as "3"'
+    command("plan", _plan).add_argument("settings", metavar="FILE")
+    command("check", _check).add_argument("settings", metavar="FILE")
+    release = command("release", _release)
+    release.add_argument("settings", metavar="FILE")
+    release.add_argument(
+        "--for-holder",
+        metavar="PATH",
+        help="a new file for what tells of records (which did not count, why the data cannot be "
+        "used, whether they changed since their release); only its owner can read it, and without "
+        "this option none of it is computed",
     )
-    create.add_argument("--unit", choices=("epsilon", "rho"), default="epsilon")
-    show = command("show", _show, "Show all releases and what is left.", actions)
-    show.add_argument("path", metavar="PATH")
+    release.add_argument(
+        "--despite-check",
+        action="store_true",
+        help="release even if the last `geodp check` of the file said no",
+    )
+    actions = command("ledger", None, epilog=None).add_subparsers(
+        required=True, metavar="ACTION", title="actions"
+    )
+    create = command("create", _create, actions, None)
+    create.add_argument("path", metavar="PATH", help="a new file; keep it with the data")
+    create.add_argument(
+        "--allowed",
+        required=True,
+        metavar="TOTAL",
+        help='budget of all releases together, as decimal text such as "3"',
+    )
+    create.add_argument(
+        "--unit",
+        choices=("epsilon", "rho"),
+        default="epsilon",
+        help="epsilon (the default): pure differential privacy; rho: zero-concentrated",
+    )
+    command("show", _show, actions, None).add_argument("path", metavar="PATH")
     return parser
 
 
@@ -90,47 +186,74 @@ def _plan(given):
         _account(settings, plan),
         "No data were read and nothing was spent.",
     ]
-    print("\n".join(lines))
+    _say(*lines)
     return int(plan.is_noise and not settings.allow_noise)
 
 
 def _account(settings, plan):
     """What the ledger would have left, in a sentence; or why that cannot be said."""
     from geodp.release.ledger import Ledger
-    from geodp.release.publish import drawn
+    from geodp.release.publish import drawn, refuse_other
 
     try:
         ledger, key = Ledger.open(settings.ledger), settings.key(plan)
         if drawn(ledger, key) is not None:
             return f"{ledger.path} has paid for a draw of it, whose folder the release makes."
-        return ledger.after(settings.privacy_budget, key)
+        after = ledger.after(settings.privacy_budget, key)
     except DataError as problem:
         return f"Of the ledger nothing can be said: {problem}."
+    try:
+        refuse_other(settings, ledger, key)
+    except DataError as problem:
+        return f"It would be refused: {problem}."
+    return after
 
 
 def _check(given):
-    from geodp.release.holder import spread_otherwise, suspicious_inputs
-    from geodp.release.inspection import inspect_inputs
+    from geodp.release.checking import check_data
     from geodp.release.publish import plan_of
-    from geodp.release.reading import read_data, refuse_missing
+    from geodp.release.reading import refuse_missing
     from geodp.release.settings import read_settings
-    from geodp.release.subjects import subject_records
 
     settings = read_settings(given.settings)
     plan = plan_of(settings)
-    assumptions = plan.assumptions
     refuse_missing(settings)
-    print("For the holder of the data alone: mend the data, and change no public input by this.")
-    covariates, points, subjects = read_data(settings)
-    # A release would fail here, after its budget was spent: no other finding may hide it.
-    records = subject_records(assumptions, covariates, points, subjects)
-    print(inspect_inputs(assumptions, covariates, points).words())
-    for warning in (
-        *suspicious_inputs(assumptions, covariates, points),
-        *spread_otherwise(plan, records),
-    ):
-        print(f"warning: {warning}")
-    print("Nothing was spent.")
+    _say("For the holder of the data alone: mend the data, and change no public input by this.")
+    # Before the records are read: what is noted must not be of a later file.
+    note, about_ledger = _notes(settings, plan)
+    found = check_data(settings, plan)
+    _say(*found.words())
+    if found.passed:
+        _say("The check says yes.")
+    else:
+        _say("The check says no: do not release before the data are mended.")
+    _say(*about_ledger, note(found.passed), "Nothing was spent.")
+    return 0 if found.passed else 1
+
+
+def _notes(settings, plan):
+    """A function that notes the answer of a check and says so; and what the ledger says now."""
+    from geodp.release.ledger import Ledger
+    from geodp.release.publish import fingerprint_of, since
+
+    try:
+        ledger = Ledger.open(settings.ledger)
+        fingerprint = fingerprint_of(settings, ledger)
+        said = [since(settings, ledger, settings.key(plan))]
+    except DataError as problem:
+        reason = f"The ledger cannot note it: {problem}."
+        return lambda passed: reason, []
+    if fingerprint is None:
+        return lambda passed: "Simulated data are new at every run: nothing was noted.", []
+
+    def note(passed):
+        try:
+            ledger.note_check(settings.reading, fingerprint, passed)
+        except DataError as problem:
+            return f"The ledger cannot note it: {problem}."
+        return f"Noted in {ledger.path}."
+
+    return note, said
 
 
 def _release(given):
@@ -138,29 +261,29 @@ def _release(given):
     from geodp.release.settings import read_settings
 
     settings = read_settings(given.settings)
-
-    def tell_holder(words):
-        print(f"for the holder alone: {words}", file=sys.stderr)
-
-    folder, is_new = publish(settings, print, tell_holder)
+    folder, is_new = publish(
+        settings, _say, despite_check=given.despite_check, for_holder=given.for_holder
+    )
     if is_new:
         spent = settings.privacy_budget
-        print(f"Released: {folder}/index.html ({spent.amount} {spent.unit} of {settings.ledger})")
+        _say(f"Released: {folder}/index.html ({spent.amount} {spent.unit} of {settings.ledger})")
     else:
-        print(f"Released before: {folder}/index.html (nothing was spent)")
+        _say(f"Released before: {folder}/index.html (nothing was spent)")
+    if given.for_holder is not None:
+        _say(f"For the holder of the data alone: {given.for_holder}")
 
 
 def _create(given):
     from geodp.release.ledger import Ledger
 
     ledger = Ledger.create(given.path, given.allowed, given.unit)
-    print(f"{ledger.path} allows {ledger.allowed:f} {ledger.unit} in all. Keep it with the data.")
+    _say(f"{ledger.path} allows {ledger.allowed:f} {ledger.unit} in all. Keep it with the data.")
 
 
 def _show(given):
     from geodp.release.ledger import Ledger
 
-    print(Ledger.open(given.path).words())
+    _say(*Ledger.open(given.path).words().split("\n"))
 
 
 if __name__ == "__main__":

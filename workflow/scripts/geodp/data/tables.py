@@ -1,4 +1,4 @@
-"""Read comma-separated values: tables of records, one a row below a header, and matrices."""
+"""Read tables of records, one a row below a header, and matrices of comma-separated values."""
 
 import csv
 import itertools
@@ -6,6 +6,7 @@ import re
 
 import numpy as np
 
+from geodp.data.cells import delimiter_of, header_names, is_typed, open_table
 from geodp.data.checks import check_counts
 from geodp.data.messages import RecordFile, few, named_csv_errors
 from geodp.data.records import RecordOptions, assemble, finite_number, has_landmarks, number_of
@@ -49,17 +50,64 @@ def read_records(text, source, manifold, covariate, columns, coordinates="ambien
     DataError
         One sentence that names the table, the row and the column.
     """
-    source = RecordFile(source, "row", "column")
     options = RecordOptions(covariate, **settings)
+    _check_outline(source, manifold, options)
+    if columns is not None:
+        check_columns(columns, source, manifold, options, coordinates)
+    columns, rows = numbered_rows(text, source, options.fields, columns)
+    return _records(RecordFile(source), manifold, options, columns, rows, coordinates)
+
+
+def read_table(path, manifold, covariate, columns, coordinates="ambient", **settings):
+    """Read records of a regression from a file with one record a row.
+
+    Parameters
+    ----------
+    path : str
+        A Parquet file or arrays of NumPy if it ends in .parquet or .npz, whose rows messages number
+        from 1; else text, see `read_records`.
+    manifold, covariate, columns, coordinates, **settings
+        See `read_records`.  An array of more axes stands for all its numbers.
+
+    Returns
+    -------
+    Records
+
+    Raises
+    ------
+    DataError
+        One sentence that names the table, the row and the column.
+    """
+    if not is_typed(path):
+        with open(path, newline="", encoding="utf-8-sig") as text:
+            return read_records(text, path, manifold, covariate, columns, coordinates, **settings)
+    options = RecordOptions(covariate, **settings)
+    _check_outline(path, manifold, options)
+    table = open_table(path)
+    columns = named_columns(table.names, table.place, options.fields, columns)
+    numbers = [*columns, *([covariate] if covariate else [])]
+    table.refuse_unfit(numbers, [name for name in options.fields if name != covariate])
+    parts = table.numbered(columns)
+    check_columns(parts, path, manifold, options, coordinates)
+    names = [*parts, *options.fields]
+    rows = [
+        (row, dict(zip(names, texts, strict=True)))
+        for row, texts in table.records([*columns, *options.fields])
+    ]
+    return _records(table.source, manifold, options, parts, rows, coordinates)
+
+
+def _check_outline(source, manifold, options):
     if options.outline and not has_landmarks(manifold):
         raise DataError(
-            f"{source.name}: a point of {manifold.name} has no landmarks and so no outline: set "
+            f"{source}: a point of {manifold.name} has no landmarks and so no outline: set "
             "outline to false",
             argument="outline",
         )
-    if columns is not None:
-        check_columns(columns, source.name, manifold, options, coordinates)
-    columns, rows = numbered_rows(text, source.name, options.fields, columns)
+
+
+def _records(source, manifold, options, columns, rows, coordinates):
+    """Records from pairs of a row's number and its texts by column."""
     lines = [line for line, _ in rows]
 
     def read(kept):
@@ -134,34 +182,15 @@ def numbered_rows(text, source, fields, columns):
         # An empty line keeps the numbers of those after a comment.
         lines = ["" if line.startswith("#") else line for line in text]
     first = next(filter(str.strip, lines), "")
-    delimiter = "\t" if "\t" in first and "," not in first else ","
-    reader = csv.reader(lines, delimiter=delimiter, strict=True)
+    reader = csv.reader(lines, delimiter=delimiter_of(first), strict=True)
     with named_csv_errors(source, reader):
         rows = [(reader.line_num, cells) for cells in reader if "".join(cells).strip()]
     if not rows:
         raise DataError(f"{source}: the table is empty: give a header and one record a row")
     (top, names), *rows = rows
-    header = [name.strip() for name in names]
-    if len(header) == 1 and ";" in header[0]:
-        raise DataError(
-            f"{source}, row {top}: its columns are separated by semicolons: save it with commas"
-        )
-    # Programs that write a comma after every value leave a last column without a name.
-    while header and not header[-1]:
-        header.pop()
-    if columns is None:
-        columns = _columns_of_landmarks(header, source)
-    for name in [*fields, *columns]:
-        if name not in header:
-            raise DataError(
-                f"{source}, row {top}: there is no column {name} (there are: {few(header)}): add "
-                "it, or correct the name that was asked for"
-            )
-        if header.count(name) > 1:
-            raise DataError(
-                f"{source}, row {top}: {header.count(name)} columns are called {name}: rename or "
-                "remove the others"
-            )
+    place = f"{source}, row {top}"
+    header = header_names(names, place)
+    columns = named_columns(header, place, fields, columns)
     number = len(header)
     for line, cells in rows:
         if len(cells) < number or "".join(cells[number:]).strip():
@@ -170,6 +199,34 @@ def numbered_rows(text, source, fields, columns):
                 f"{number}: complete or remove the row"
             )
     return columns, [(line, dict(zip(header, cells, strict=False))) for line, cells in rows]
+
+
+def named_columns(header, place, fields, columns):
+    """The columns of a point; those and the fields are in the header, once.
+
+    Parameters
+    ----------
+    header : list of str
+    place : str
+        What messages call it.
+    fields : iterable of str
+    columns : list of str or None
+        ``None`` for those of landmarks.
+    """
+    if columns is None:
+        columns = _columns_of_landmarks(header, place)
+    for name in [*fields, *columns]:
+        if name not in header:
+            raise DataError(
+                f"{place}: there is no column {name} (there are: {few(header)}): add it, or "
+                "correct the name that was asked for"
+            )
+        if header.count(name) > 1:
+            raise DataError(
+                f"{place}: {header.count(name)} columns are called {name}: rename or remove the "
+                "others"
+            )
+    return columns
 
 
 def on_the_sphere(degrees, source, rows, columns):
@@ -187,12 +244,12 @@ def on_the_sphere(degrees, source, rows, columns):
     return np.stack([flat * np.cos(longitude), flat * np.sin(longitude), np.sin(latitude)], axis=-1)
 
 
-def _columns_of_landmarks(header, source):
+def _columns_of_landmarks(header, place):
     """The columns ``x1, y1, ..., xk, yk`` for the greatest number k in a header."""
     names = {name for name in header if re.fullmatch(r"[xy][1-9][0-9]*", name)}
     if not names:
         raise DataError(
-            f"{source}, row 1: there are no columns x1, y1, x2, y2, ... (there are: "
+            f"{place}: there are no columns x1, y1, x2, y2, ... (there are: "
             f"{few(header)}): give those to the landmarks"
         )
     last = max(names, key=lambda name: (int(name[1:]), name[0] == "x"))
@@ -202,7 +259,7 @@ def _columns_of_landmarks(header, source):
         for name in (f"x{index}", f"y{index}"):
             if name not in names:
                 raise DataError(
-                    f"{source}, row 1: there is no column {name} though there is a column {last}: "
+                    f"{place}: there is no column {name} though there is a column {last}: "
                     "name the columns of the landmarks x1, y1, x2, y2, ... without a gap"
                 )
             columns.append(name)

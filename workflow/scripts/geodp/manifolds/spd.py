@@ -36,6 +36,26 @@ def _forward(factor, matrix):
     return np.stack(rows, axis=-2)
 
 
+def _finite(matrix):
+    """Symmetric matrices, the identity for those that overflowed, and NaN for the latter, else 0.
+
+    LAPACK refuses all for one that is not finite.
+    """
+    finite = np.all(np.isfinite(matrix), axis=(-2, -1), keepdims=True)
+    return np.where(finite, matrix, np.eye(matrix.shape[-1])), np.where(finite[..., 0], 0.0, np.nan)
+
+
+def _eigenvalues(matrix):
+    safe, wrong = _finite(matrix)
+    return np.linalg.eigvalsh(safe) + wrong
+
+
+def _eigen(matrix):
+    safe, wrong = _finite(matrix)
+    values, vectors = np.linalg.eigh(safe)
+    return values + wrong, vectors
+
+
 def _spectral(values, vectors):
     return (vectors * values[..., None, :]) @ _transposed(vectors)
 
@@ -117,29 +137,28 @@ class SPD(SymmetricSpace):
         values, vectors = np.linalg.eigh(white)
         return _symmetric(factor @ _spectral(np.exp(values), vectors) @ _transposed(factor))
 
-    def log(self, point, other):
-        # From the difference, so that nearby matrices lose no digits ...
+    def _compared(self, point, other):
+        """Whitened matrices of which `_logarithms` takes logarithms, which are far, and L."""
+        # From the difference, so that nearby matrices lose no digits; and from themselves, where
+        # the difference would be all but minus one.  Both are computed for all, so that time does
+        # not tell which are far.
         white, factor = self._whiten(point, other - point)
-        values, vectors = np.linalg.eigh(white)
-        logarithm = _spectral(np.log1p(np.maximum(values, -0.5)), vectors)
-        far = values[..., 0] < -0.5
-        if np.any(far):
-            # ... and from themselves, where the difference would be all but minus one.
-            values, vectors = np.linalg.eigh(self._whiten(point, other)[0])
-            direct = _spectral(np.log(np.where(far[..., None], values, 1.0)), vectors)
-            logarithm = np.where(far[..., None, None], direct, logarithm)
-        return factor @ logarithm @ _transposed(factor)
+        far = _eigenvalues(white)[..., 0] < -0.5
+        return np.where(far[..., None, None], self._whiten(point, other)[0], white), far, factor
+
+    def _logarithms(self, values, far):
+        near = np.log1p(np.maximum(values, -0.5))
+        return np.where(far[..., None], np.log(np.where(far[..., None], values, 1.0)), near)
+
+    def log(self, point, other):
+        compared, far, factor = self._compared(point, other)
+        values, vectors = _eigen(compared)
+        return factor @ _spectral(self._logarithms(values, far), vectors) @ _transposed(factor)
 
     def dist(self, point, other):
         # As in `log`, without eigenvectors.
-        white, _ = self._whiten(point, other - point)
-        values = np.linalg.eigvalsh(white)
-        logs = np.log1p(np.maximum(values, -0.5))
-        far = values[..., 0] < -0.5
-        if np.any(far):
-            values = np.linalg.eigvalsh(self._whiten(point, other)[0])
-            logs = np.where(far[..., None], np.log(np.where(far[..., None], values, 1.0)), logs)
-        return np.linalg.norm(logs, axis=-1)
+        compared, far, _ = self._compared(point, other)
+        return np.linalg.norm(self._logarithms(_eigenvalues(compared), far), axis=-1)
 
     def transport(self, point, direction, vector):
         white, factor = self._whiten(point, direction)

@@ -60,6 +60,14 @@ def in_complement(unit, coordinates):
     return vector
 
 
+def _one_tangent(unit):
+    """The first vector of `orthonormal_complement`, alone."""
+    mirror, scale = _mirror(unit)
+    tangent = (-scale * np.conj(mirror[..., 1]))[..., None] * mirror
+    tangent[..., 1] += 1.0
+    return tangent
+
+
 def _mirror(unit):
     """Normal of the mirror between unit vectors and the first axis, and 2 / its squared length."""
     first = unit[..., 0]
@@ -102,10 +110,11 @@ class UnitNormSpace(SymmetricSpace):
         sine = np.sqrt(squared_length(tangent))
         cosine, phase = self.align_overlap(1.0 + overlap_less_one)
         angle = np.arctan2(sine, cosine)
-        opposite = (sine == 0.0) & (cosine < 0.0)
-        if np.any(opposite):
-            # Every direction leads to the antipode: any one will do.
-            tangent = np.where(opposite[..., None], self.frame(point)[..., 0, :], tangent)
+        if not np.iscomplexobj(point):
+            # Every direction leads to the antipode: any one will do, computed for all points, so
+            # that time does not tell of one.  Shapes have no antipodes.
+            opposite = (sine == 0.0) & (cosine < 0.0)
+            tangent = np.where(opposite[..., None], _one_tangent(point), tangent)
             sine = np.where(opposite, 1.0, sine)
         factor = phase * np.where(sine > 0, angle / np.where(sine > 0, sine, 1.0), 1.0)
         return factor[..., None] * tangent

@@ -7,6 +7,9 @@ from geodp.models.blocks import symbol
 
 LEAST_BUDGET, MOST_BUDGET = Decimal("1e-9"), Decimal("1e6")
 
+# Longest text of a budget.
+MOST_CHARACTERS = 100
+
 # Significant digits of the parts of a divided budget, such as thirds.
 DIGITS = 12
 
@@ -29,6 +32,10 @@ def parse_budget(text, key):
     DataError
         The text is not a number from 1e-9 to 1e6.
     """
+    if len(str(text)) > MOST_CHARACTERS:
+        raise DataError(
+            f"{key}: a budget has {MOST_CHARACTERS} characters at most: give a shorter one"
+        )
     try:
         value = Decimal(str(text))
     except InvalidOperation:

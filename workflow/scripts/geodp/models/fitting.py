@@ -286,6 +286,8 @@ def fit(
     FitError
         Fewer than k + 2 records (1 without a covariate), or covariates that do not vary
         independently of one another.
+    DataError
+        A covariate or a coordinate of a point is not a finite number.
     CutLocusError
         A record near the cut locus of its prediction, where the residual has no sure direction,
         unless the loss bounds its pull; see `check_cut_locus`.
@@ -293,6 +295,8 @@ def fit(
     manifold = model.manifold
     points = np.asarray(points)
     x = model.aligned(covariates, points)
+    _check_finite("a covariate", np.isfinite(x), x.ndim - 1)
+    _check_finite("a coordinate of its point", np.isfinite(points), x.ndim - 1)
     _check_covariates(x)
     start = starting_parameters(model, x, points)
     found = minimise(model, start, x, points, None, tolerance, max_iterations)
@@ -301,6 +305,17 @@ def fit(
     distances = model.residual_distances(found.parameters, x, points)
     check_cut_locus(manifold, distances, model.loss)
     return Fit(**vars(found), largest_residual=np.max(distances, axis=-1), model=model)
+
+
+def _check_finite(what, finite, leading):
+    """Raise a `DataError` that names the first record of which not all numbers are finite."""
+    wrong = np.argwhere(~np.all(finite, axis=tuple(range(leading, finite.ndim))))
+    if len(wrong):
+        *data_set, record = wrong[0]
+        of = f" of data set {', '.join(str(each + 1) for each in data_set)}" if data_set else ""
+        raise DataError(
+            f"record {record + 1}{of}: {what} is not a finite number: correct or remove it"
+        )
 
 
 def _check_covariates(x):

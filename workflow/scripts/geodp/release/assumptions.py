@@ -133,6 +133,13 @@ class Assumptions:
                     f"covariate_range is {low:g} to {high:g}, which has no logarithm: give "
                     "positive numbers, or no transformation"
                 )
+        for name, text in self.sources.items():
+            # A terminal obeys some characters, and words are printed.
+            if not (isinstance(text, str) and text.isprintable() and name in vars(self)):
+                raise DataError(
+                    f"sources: {name!r} is {text!r}: give a line of printable text for a public "
+                    "input"
+                )
         object.__setattr__(self, "centre", self._checked_centre())
 
     def _refuse_far(self):
@@ -172,7 +179,7 @@ class Assumptions:
         if reason is None:
             with np.errstate(all="ignore"):
                 projected = manifold.project(centre)
-                reason = _lost_digits(manifold, projected)
+                reason = _lost_digits(manifold, projected, self.reach)
         if reason is not None:
             raise DataError(f"centre is no point of {manifold.name}, since {reason}: correct it")
         return projected
@@ -345,14 +352,19 @@ class Assumptions:
         return np.clip(self.places(np.clip(covariates, *self.ranges.T)), -0.5, 0.5)
 
 
-def _lost_digits(manifold, centre):
+def _lost_digits(manifold, centre, reach):
     """Why a centre loses too many digits for what is computed there, or ``None``."""
-    frame = manifold.frame(centre).reshape((manifold.dim, -1))
-    parts = np.concatenate([frame.real, frame.imag], axis=-1)
-    lengths = np.linalg.svd(parts, compute_uv=False) if np.all(np.isfinite(parts)) else [np.inf, 1]
-    if not lengths[0] <= MOST_STRETCH * lengths[-1]:
-        return "numbers there lose their digits"
-    return None
+    frame = manifold.frame(centre)
+    parts = frame.reshape((manifold.dim, -1))
+    parts = np.concatenate([parts.real, parts.imag], axis=-1)
+    if np.all(np.isfinite(parts)):
+        lengths = np.linalg.svd(parts, compute_uv=False)
+        usual = lengths[-1] > 1.0 / FARTHEST and lengths[0] < FARTHEST
+        if usual and lengths[0] <= MOST_STRETCH * lengths[-1]:
+            ends = [manifold.exp(centre, sign * reach * frame) for sign in (-1.0, 1.0)]
+            if np.all(manifold.are_points(np.concatenate(ends))):
+                return None
+    return "numbers there, or as far away as predictions may be, lose their digits"
 
 
 def _positive(name, value):

@@ -15,7 +15,7 @@ from fractions import Fraction
 import numpy as np
 
 from geodp.release.accounting import PURE
-from geodp.samplers import exact_noise
+from geodp.release.noise import GaussianNoise, KNormNoise
 
 # Weight of shooting vectors where there are several.  The error of predictions is least at the root
 # of 12 for covariates that are spread evenly, and at 2 for two groups; this is within 5 % of both.
@@ -69,7 +69,30 @@ class ClippingCoordinates:
             return np.ones(len(covariates))
         return np.sqrt(1.0 + float(WEIGHT) ** 2 * np.sum(covariates**2, axis=-1))
 
-    def noisy(self, sums, bits, unit, change, budget):
+    def noise(self, unit, change, budget):
+        """Noise of sums in the coordinates of `noisy`.
+
+        Parameters
+        ----------
+        unit : {"epsilon", "rho"}
+        change : int
+            Norm by which sums of neighbouring data sets differ at most.
+        budget : Fraction
+
+        Returns
+        -------
+        Noise
+        """
+        rows = 1 + self.covariates
+        if unit == PURE:
+            # One draw for each part of the norm.
+            return KNormNoise((change / budget,) * (1 if self.is_joint else rows))
+        variance = Fraction(change**2) / (2 * budget)
+        if self.covariates == 1:
+            return GaussianNoise(tuple(factor * variance for factor in GAUSSIAN_VARIANCES))
+        return GaussianNoise((variance,) * rows)
+
+    def noisy(self, sums, bits, noise):
         """Sums of contributions with exact noise.
 
         Parameters
@@ -78,10 +101,8 @@ class ClippingCoordinates:
             Coordinates.
         bits : callable
             See `geodp.samplers.exact_noise`.
-        unit : {"epsilon", "rho"}
-        change : int
-            Norm by which sums of neighbouring data sets differ at most.
-        budget : Fraction
+        noise : Noise
+            Of `noise`.
 
         Returns
         -------
@@ -89,26 +110,11 @@ class ClippingCoordinates:
             Sums of a and of each b_j, in the unit of the coordinates.
         """
         sums = np.array(sums, dtype=object)
-        rows, dim = sums.shape
-        if unit == PURE:
-            # One draw for each part of the norm.
-            parts = 1 if self.is_joint else rows
-            each = [
-                exact_noise.rounded_laplace(bits, sums.size // parts, change / budget)
-                for _ in range(parts)
-            ]
-            return self._blocks(sums + np.reshape(np.array(each, dtype=object), sums.shape))
-        variance = Fraction(change**2) / (2 * budget)
-        if self.covariates != 1:
-            each = [exact_noise.discrete_gaussian(bits, variance) for _ in range(sums.size)]
-            return self._blocks(sums + np.reshape(np.array(each, dtype=object), sums.shape))
-        # a, and 2 b, whose noise is then halved with it.
-        both = np.array([sums[0] + sums[1], sums[0] - sums[1]])
-        both = both + [
-            [exact_noise.discrete_gaussian(bits, factor * variance) for _ in range(dim)]
-            for factor in GAUSSIAN_VARIANCES
-        ]
-        return both.astype(float) * [[1.0], [0.5]]
+        if self.covariates == 1 and isinstance(noise, GaussianNoise):
+            # a, and 2 b, whose noise is then halved with it.
+            both = noise.add([sums[0] + sums[1], sums[0] - sums[1]], bits)
+            return both.astype(float) * [[1.0], [0.5]]
+        return self._blocks(noise.add(sums, bits))
 
     def _blocks(self, sums):
         """Sums of a and of each b_j, from coordinates that are whole numbers."""

@@ -6,7 +6,6 @@ from fractions import Fraction
 import numpy as np
 
 from geodp.manifolds.supports import even_balls
-from geodp.release.accounting import PURE
 from geodp.release.contributions import (
     COVARIATE_LATTICE,
     LATTICE,
@@ -17,24 +16,11 @@ from geodp.release.contributions import (
 )
 from geodp.release.coordinates import ClippingCoordinates
 from geodp.release.simulation import Covariates
-from geodp.release.stages import (
-    GAUSSIAN_MOMENTS,
-    LAPLACE_MOMENTS,
-    MOMENT_RATIO,
-    CountStage,
-    MomentsStage,
-    PointsStage,
-    moment_weights,
-    moments_change,
-)
-from geodp.samplers import exact_noise
+from geodp.release.stages import CountStage, MomentsStage, PointsStage, moment_weights
 from geodp.samplers.integer_choice import ExactChoice
 
 # Volumes are multiples of 2^-VOLUME_BITS.
 VOLUME_BITS = 20
-
-# By how much noise of the moments is larger than their bound wants, for what rounding adds to it.
-FOR_ROUNDING = Fraction(1025, 1024)
 
 
 @dataclass(frozen=True)
@@ -79,7 +65,7 @@ def run_plan(plan, records, bits, shared=None):
     moments, covariance = Covariates.independent(assumptions.spreads).moments, None
     for stage in plan.stages:
         if isinstance(stage, CountStage):
-            number = float(max(1, len(records) + _count_noise(stage, bits)))
+            number = float(max(1, _noisy_count(assumptions, stage, records, bits)))
         elif isinstance(stage, MomentsStage):
             moments = _moments(assumptions, stage, records, number, bits)
         elif isinstance(stage, PointsStage):
@@ -93,59 +79,27 @@ def run_plan(plan, records, bits, shared=None):
     return Released(state, number, moments)
 
 
-def _count_noise(stage, bits):
-    if stage.unit == PURE:
-        return exact_noise.discrete_laplace(bits, 1 / stage.budget)
-    return exact_noise.discrete_gaussian(bits, 1 / (2 * stage.budget))
+def _noisy_count(assumptions, stage, records, bits):
+    return int(stage.noise(assumptions).add([[len(records)]], bits)[0, 0])
 
 
 def _moments(assumptions, stage, records, number, bits):
     """Moments of the covariates, from noisy sums."""
-    changes = assumptions.changes
+    noise = stage.noise(assumptions)
     first, second = covariate_sums(records)
-    noisy_sums = _noisy_pair if len(first) == 1 else _noisy_products
-    noisy = noisy_sums(stage, first, second, changes, bits)
-    return stage.moments(np.array(noisy) / number, number, changes, assumptions.spreads)
-
-
-def _noisy_pair(stage, first, second, changes, bits):
-    """Noisy sums of one covariate and of its square."""
-    units = COVARIATE_LATTICE, COVARIATE_LATTICE**2
-    if stage.unit == PURE:
-        scale = FOR_ROUNDING * LAPLACE_MOMENTS[changes] / stage.budget
-        scales = scale, scale / MOMENT_RATIO
-        noise = [
-            exact_noise.discrete_laplace(bits, unit * each)
-            for unit, each in zip(units, scales, strict=True)
-        ]
+    if len(first) == 1:
+        noisy, units = noise.add([first, second], bits), [COVARIATE_LATTICE, COVARIATE_LATTICE**2]
     else:
-        variance = FOR_ROUNDING * GAUSSIAN_MOMENTS[changes] / (2 * stage.budget)
-        variances = variance, variance / MOMENT_RATIO**2
-        noise = [
-            exact_noise.discrete_gaussian(bits, unit**2 * each)
-            for unit, each in zip(units, variances, strict=True)
-        ]
-    return [
-        float(Fraction(total + each, unit))
-        for total, each, unit in zip(first + second, noise, units, strict=True)
+        weights = moment_weights(len(first))
+        in_unit = [COVARIATE_LATTICE * each for each in first] + second
+        weighted = [weight * total for weight, total in zip(weights, in_unit, strict=True)]
+        noisy = noise.add([weighted], bits)
+        units = [weight * COVARIATE_LATTICE**2 for weight in weights]
+    means = [
+        float(Fraction(int(total), unit)) / number
+        for total, unit in zip(np.ravel(noisy), units, strict=True)
     ]
-
-
-def _noisy_products(stage, first, second, changes, bits):
-    """Noisy sums of several covariates and of products of two."""
-    unit = COVARIATE_LATTICE**2
-    weights = moment_weights(len(first))
-    in_unit = [COVARIATE_LATTICE * each for each in first] + second
-    change = FOR_ROUNDING * moments_change(len(first), changes) * unit
-    if stage.unit == PURE:
-        noise = exact_noise.rounded_laplace(bits, len(weights), change / stage.budget)
-    else:
-        variance = change**2 / (2 * stage.budget)
-        noise = [exact_noise.discrete_gaussian(bits, variance) for _ in weights]
-    return [
-        float(Fraction(weight * total + each, weight * unit))
-        for weight, total, each in zip(weights, in_unit, noise, strict=True)
-    ]
+    return stage.moments(np.array(means), number, assumptions.changes, assumptions.spreads)
 
 
 def _chosen(assumptions, stage, records, state, bits, shared=None):
@@ -168,8 +122,10 @@ def _choice(assumptions, stage, records, state):
     weights = np.rint(np.ldexp(volumes, VOLUME_BITS)).astype(np.int64)
     used = np.flatnonzero(weights > 0)
     scores = loss_sums(assumptions, records, states[used], stage.clip)
-    rate = stage.epsilon / (assumptions.changes * LOSS_LATTICE)
-    return states[used], ExactChoice(weights[used].tolist(), scores.tolist(), rate)
+    [rate] = stage.noise(assumptions).scales
+    # As long a computation for all data sets of so many subjects.
+    most = LOSS_LATTICE * len(records)
+    return states[used], ExactChoice(weights[used].tolist(), scores.tolist(), rate, most)
 
 
 def pattern(support, centre, stage):
@@ -202,9 +158,8 @@ def pattern(support, centre, stage):
 def _noisy_means(assumptions, stage, records, state, number, bits):
     """Noisy means (1 + k, dim) of clipped gradients in the footpoint and in shooting vectors."""
     sums = gradient_sums(assumptions, records, state, stage.clip)
-    noisy = ClippingCoordinates(assumptions.number_of_covariates).noisy(
-        sums, bits, stage.unit, assumptions.changes * LATTICE, stage.budget
-    )
+    coordinates = ClippingCoordinates(assumptions.number_of_covariates)
+    noisy = coordinates.noisy(sums, bits, stage.noise(assumptions))
     return noisy * (stage.clip / LATTICE / number)
 
 

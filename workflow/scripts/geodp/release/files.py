@@ -6,6 +6,7 @@ is not signed: whoever can change a file can change what it says.
 
 import json
 import os
+import re
 import tempfile
 from contextlib import suppress
 from dataclasses import fields
@@ -32,7 +33,7 @@ from geodp.release.hypotheses import (
 from geodp.release.moments import moment_matrix
 from geodp.release.planning import ReleasePlan
 
-FORMAT = "geodp release 4"
+FORMAT = "geodp release 5"
 
 # Attributes of assumptions and of a plan: numbers, and values of one covariate or of each.
 RADII = ("footpoint_radius", "residual_scale")
@@ -47,6 +48,9 @@ ERRORS = ("error", "error_without_privacy", "error_without_data")
 
 # Stages by the name that a file gives them.
 KINDS = {kind.__name__: kind for kind in STAGES}
+
+# Longest file, and longest fraction in it: longer ones take more time than reading is worth.
+MOST_BYTES, FRACTION = 1 << 26, re.compile(r"[0-9]{1,400}(/[0-9]{1,400})?")
 
 # Allowed difference of what a file holds from a point, a tangent vector or the support, of the
 # radius: numbers are the same on every machine, what is computed from them is not.
@@ -138,7 +142,8 @@ def read_release(path):
         The file cannot be read, or is not that of a release.
     """
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        with open(path, encoding="utf-8") as file:
+            text = file.read(MOST_BYTES)
     except OSError as problem:
         raise DataError(
             f"{path} cannot be read ({problem.strerror}): give the path of a file that "
@@ -200,7 +205,7 @@ def plan_document(plan):
             "amount": str(budget.amount),
             "delta": None if budget.delta is None else str(budget.delta),
         },
-        "stages": [_stage_document(stage) for stage in plan.stages],
+        "stages": [_stage_document(stage, given) for stage in plan.stages],
         "predicted": {name: float(getattr(plan, name)) for name in ERRORS},
     }
 
@@ -219,8 +224,12 @@ def _as_tuples(value, name, depth):
     return _number(value, name)
 
 
-def _stage_document(stage):
-    described: dict = {"kind": type(stage).__name__}
+def _stage_document(stage, assumptions):
+    # The noise is a function of the rest, and stands there so that no budget can be changed alone.
+    described: dict = {
+        "kind": type(stage).__name__,
+        "noise": stage.noise(assumptions).document(),
+    }
     for part in fields(stage):
         value = getattr(stage, part.name)
         if isinstance(value, Fraction):
@@ -255,6 +264,9 @@ def _release(document):
     if not all(check_stages(plan).values()):
         raise NotARelease("its stages are not those of its guarantee")
     assumptions = plan.assumptions
+    for stage, described in zip(plan.stages, document["plan"]["stages"], strict=True):
+        if described["noise"] != stage.noise(assumptions).document():
+            raise NotARelease("the noise of a stage is not that of its budget")
     guarantee = ReleaseGuarantee(
         plan.budget, assumptions.neighbours, assumptions.records_per_subject, hypotheses
     )
@@ -335,12 +347,14 @@ def _plan(given):
 
 def _stage(given):
     kind = KINDS.get(str(given.get("kind"))) if isinstance(given, dict) else None
-    if kind is None or set(given) != {"kind", *(part.name for part in fields(kind))}:
+    if kind is None or set(given) != {"kind", "noise", *(part.name for part in fields(kind))}:
         raise NotARelease("a stage is none of the theorem's")
-    values = {name: value for name, value in given.items() if name != "kind"}
+    values = {name: value for name, value in given.items() if name not in ("kind", "noise")}
     try:
         for name, value in values.items():
             if name in ("budget", "epsilon"):
+                if not FRACTION.fullmatch(value):
+                    raise NotARelease(f"the {name} of a stage is no fraction above zero")
                 values[name] = Fraction(value)
             elif isinstance(value, list):
                 values[name] = tuple(float(each) for each in value)

@@ -6,8 +6,11 @@ the plan and on the code that runs it, never on a record.
 
 from dataclasses import dataclass, replace
 
+from geodp.manifolds.kendall import ReducedPlanarShapes
+from geodp.manifolds.registry import MANIFOLDS
 from geodp.release.accounting import PrivacyBudget
-from geodp.release.assumptions import REPLACE
+from geodp.release.assumptions import REPLACE, Assumptions
+from geodp.release.planning import ReleasePlan
 from geodp.release.stages import CountStage, MomentsStage, NoisyStep, PointsStage
 from geodp.release.subjects import SubjectRecords
 from geodp.samplers.integer_choice import system_bits
@@ -60,7 +63,12 @@ HYPOTHESES = tuple(
             "they are computed, which tests examine, and not by a check of each release",
             "",
         ),
-        ("R4", "each stage is a mechanism of the theorem, with the noise that its budget asks", ""),
+        (
+            "R4",
+            "each stage is a mechanism of the theorem, with the noise that its budget asks, of a "
+            "plan, assumptions and a space that the library made",
+            "",
+        ),
         ("R5", "the budgets of the stages add up to the total at most", ""),
         (
             "R6",
@@ -76,6 +84,9 @@ HYPOTHESES = tuple(
 )
 
 STAGES = (PointsStage, CountStage, MomentsStage, NoisyStep)
+
+# Spaces whose formulas take each record by itself.
+SPACES = (*MANIFOLDS.values(), ReducedPlanarShapes)
 
 
 @dataclass(frozen=True)
@@ -140,6 +151,9 @@ def check_hypotheses(plan, records, bits):
     -------
     tuple of Hypothesis
     """
+    if type(plan) is not ReleasePlan:
+        # What another class says of itself is no check.
+        return tuple(replace(each, state=FAILS) for each in HYPOTHESES if each.name == "R4")
     assumptions = plan.assumptions
     grouped = type(records) is SubjectRecords
     checks = {
@@ -156,7 +170,14 @@ def check_hypotheses(plan, records, bits):
 
 def check_stages(plan):
     """Whether R4 and R5 hold for the stages of a plan, by name."""
-    known = bool(plan.stages) and all(type(stage) in STAGES for stage in plan.stages)
+    # Of classes with other methods nothing is proved, whatever their attributes are.
+    known = (
+        bool(plan.stages)
+        and all(type(stage) in STAGES for stage in plan.stages)
+        and type(plan.assumptions) is Assumptions
+        and type(plan.budget) is PrivacyBudget
+        and type(plan.assumptions.manifold) in SPACES
+    )
     counted = [type(stage) is CountStage for stage in plan.stages]
     # The number of subjects is public where neighbours have it in common, and noisy elsewhere.
     expected = [plan.assumptions.neighbours != REPLACE] + [False] * (len(counted) - 1)

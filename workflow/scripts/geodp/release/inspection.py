@@ -4,6 +4,7 @@ What it finds depends on every record, so that it must not be published, nor be 
 changing public inputs: mend the data, or choose public inputs anew without them.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -60,22 +61,26 @@ class Inspection:
         most = max(len(each) for each in (self.invalid, self.outside, self.far))
         return self.one_covariate or most >= SUSPICIOUS_SHARE * self.number
 
-    def words(self, released: bool = False) -> str:
+    def words(self, released: bool = False, rows: Sequence[int] | None = None) -> str:
         """What was found, a sentence a line; not private.
 
         Parameters
         ----------
         released : bool
             Whether the release was made since.
+        rows : sequence of int, optional
+            Row of each record in its table; by default records are named by their index, from 0.
         """
         wrong, out, far, used = WERE if released else WOULD
+        word, numbers = ("index", range(self.number)) if rows is None else ("row", rows)
         kinds = {
             f"are no records of the manifold and {wrong}": self.invalid,
             f"have a covariate outside the public range and {out}": self.outside,
             f"lie far from every geodesic of the support and {far}": self.far,
         }
         lines = [
-            f"{len(found)} of {self.number} records {what} (index {few(found.tolist())})."
+            f"{len(found)} of {self.number} records {what} "
+            f"({word} {few([numbers[each] for each in found])})."
             for what, found in kinds.items()
             if len(found)
         ]
@@ -117,5 +122,5 @@ def inspect_inputs(
         invalid=np.flatnonzero(~valid),
         outside=np.flatnonzero(valid & np.any((given < low) | (given > high), axis=-1)),
         far=np.flatnonzero(valid & (away > assumptions.reach + FAR * typical)),
-        one_covariate=bool(np.any(np.ptp(x, axis=0) == 0.0)) if len(x) else False,
+        one_covariate=bool(np.any(valid) and np.any(np.ptp(x[valid], axis=0) == 0.0)),
     )

@@ -3,18 +3,22 @@
 A ledger is one SQLite file beside the data.  Its total is set once.  A release reserves its part
 before it reads the data, and a part that is reserved stays spent, whatever happens to the release.
 
-The file holds keys, budgets, descriptions and folders, and nothing of the records.  It guards
-against mistakes, crashes and processes at the same time.  It does not guard against whoever can
-change the file or put an older copy in its place, nor on a file system without locks.
+The file holds keys, budgets, descriptions and folders, keyed fingerprints of data files and what
+checks said of them.  It is for the holder of the data alone: with its secret a fingerprint tells
+which file it is of.  It guards against mistakes, crashes and processes at the same time.  It does
+not guard against whoever can change the file or put an older copy in its place, nor on a file
+system without locks.
 """
 
 import errno
 import hashlib
+import hmac
 import os
+import secrets
 import sqlite3
 import tempfile
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Decimal, localcontext
 from pathlib import Path
@@ -25,10 +29,17 @@ from geodp.mechanisms.budgets import parse_budget
 # Pure and zero-concentrated differential privacy: budgets of the same unit add up.
 UNITS = ("epsilon", "rho")
 
+# Nothing is cancelled any more; earlier ledgers have such releases, which spent nothing.
 STARTED, FINISHED, CANCELLED = "started", "finished", "cancelled"
 
 # "gdpl", and the version of the tables.
-APPLICATION, VERSION = 0x6764706C, 1
+APPLICATION, VERSION = 0x6764706C, 2
+
+# Most characters of a budget: Decimals are exact at any length, and long ones slow.
+LONGEST_BUDGET = 100
+
+# Bytes of a secret, and of a file that are read at a time.
+SECRET, CHUNK = 32, 1 << 20
 
 # How long another process may hold the file.
 BUSY_SECONDS = 10.0
@@ -45,6 +56,22 @@ TABLES = (
     "CREATE TABLE budget (unit TEXT, allowed TEXT, checksum TEXT)",
     'CREATE TABLE releases (number INTEGER PRIMARY KEY, "when" TEXT, status TEXT, amount TEXT, '
     '"key" TEXT, description TEXT, folder BLOB)',
+)
+
+# From the tables of version 1 to those of version 2.
+UPGRADE = (
+    "ALTER TABLE releases ADD COLUMN fingerprint TEXT",
+    "CREATE TABLE secret (value BLOB)",
+    'CREATE TABLE checks ("when" TEXT, reading TEXT, fingerprint TEXT, passed INTEGER)',
+    f"PRAGMA user_version = {VERSION}",
+)
+
+# All that is sealed: the first two are of version 1 already.
+CONTENTS = (
+    "SELECT unit, allowed FROM budget",
+    "SELECT * FROM releases ORDER BY number",
+    "SELECT value FROM secret",
+    "SELECT * FROM checks ORDER BY rowid",
 )
 
 # A write lock from the first statement on: no other process can reserve between sum and insert.
@@ -68,6 +95,8 @@ class Entry:
     description : str
     folder : Path or None
         Where a finished release went.
+    fingerprint : str or None
+        Of the data file; not of simulated data, nor where an earlier version reserved.
     """
 
     number: int
@@ -77,6 +106,7 @@ class Entry:
     key: str
     description: str
     folder: Path | None = None
+    fingerprint: str | None = field(default=None, repr=False)
 
     @property
     def finished(self) -> bool:
@@ -96,9 +126,8 @@ class Ledger:
     """
 
     def __init__(self, path):
-        self.path = Path(path).absolute()
-        # Process and number of the entries that may be cancelled.
-        self._reserved = set()
+        # Without links: draws are kept beside the file, and must be found by any of its names.
+        self.path = Path(os.path.realpath(path))
 
     @classmethod
     def create(cls, path, allowed, unit):
@@ -124,10 +153,10 @@ class Ledger:
         total = _budget(allowed, "allowed")
         if unit not in UNITS:
             raise DataError(f"unit: {unit!r} is no unit of a budget: give epsilon or rho", "unit")
-        ledger = cls(path)
-        with _errors(ledger.path):
+        ledger, named = cls(path), Path(path).absolute()
+        with _errors(named):
             # SQLite would play the journal of an earlier ledger back into this one.
-            for taken in (str(ledger.path), f"{ledger.path}-journal"):
+            for taken in (str(named), f"{named}-journal"):
                 if os.path.lexists(taken):
                     raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), taken)
             with tempfile.TemporaryDirectory(
@@ -139,8 +168,8 @@ class Ledger:
                     for statement in TABLES:
                         connection.execute(statement)
                     connection.execute(f"PRAGMA application_id = {APPLICATION}")
-                    connection.execute(f"PRAGMA user_version = {VERSION}")
                     connection.execute("INSERT INTO budget VALUES (?, ?, '')", (unit, str(total)))
+                    _upgrade(connection)
                     _seal(connection)
                 _move_to_new(partial, ledger.path)
         return ledger
@@ -166,7 +195,7 @@ class Ledger:
         ledger._account()
         return ledger
 
-    def reserve(self, key, amount, description, *, unit):
+    def reserve(self, key, amount, description, *, unit, fingerprint=None):
         """Spend a part of the budget on a release, before it reads the data.
 
         The part stays spent even if the process ends in the next moment, since the draw may have
@@ -183,6 +212,8 @@ class Ledger:
             One line of text, which the caller knows to be public.
         unit : {"epsilon", "rho"}
             Unit of the amount.
+        fingerprint : str, optional
+            Of the data file, from `fingerprint`.
 
         Returns
         -------
@@ -219,12 +250,11 @@ class Ledger:
             now = datetime.now(UTC).isoformat(timespec="seconds")
             number = len(account.entries) + 1
             connection.execute(
-                "INSERT INTO releases VALUES (?, ?, ?, ?, ?, ?, NULL)",
-                (number, now, STARTED, str(amount), key, description),
+                "INSERT INTO releases VALUES (?, ?, ?, ?, ?, ?, NULL, ?)",
+                (number, now, STARTED, str(amount), key, description, fingerprint),
             )
             _seal(connection)
-        self._reserved.add((os.getpid(), number))
-        return Entry(number, now, STARTED, amount, key, description)
+        return Entry(number, now, STARTED, amount, key, description, fingerprint=fingerprint)
 
     def finish(self, entry, folder):
         """Mark a started release as finished.
@@ -244,37 +274,23 @@ class Ledger:
         DataError
             The entry is not a started one of this ledger, or the file cannot be used.
         """
-        return self._end(entry, FINISHED, folder)
-
-    def cancel(self, entry):
-        """Give the amount of a started release back.
-
-        A caller may do so only before the release has read any of the data: afterwards even its
-        failure may tell something about them.
-
-        Parameters
-        ----------
-        entry : Entry
-            Reserved by this object in this process.
-
-        Returns
-        -------
-        Entry
-
-        Raises
-        ------
-        DataError
-            The entry was reserved elsewhere or is not started, or the file cannot be used.
-        """
-        if (os.getpid(), entry.number) not in self._reserved:
-            raise DataError(
-                f"{self.path}: release {entry.number} was not reserved here, and only the process "
-                "that reserved it knows whether it has read the data: let its amount stay spent"
+        with self._writing() as (connection, account):
+            if entry.status != STARTED or entry not in account.entries:
+                raise DataError(
+                    f"{self.path}: release {entry.number} is not a started one of this ledger: "
+                    "give the entry that reserve returned, once"
+                )
+            ended = replace(entry, status=FINISHED, folder=Path(folder).absolute())
+            connection.execute(
+                "UPDATE releases SET status = ?, folder = ? WHERE number = ?",
+                # As bytes, since the name of a folder need not be text.
+                (ended.status, os.fsencode(ended.folder), entry.number),
             )
-        return self._end(entry, CANCELLED)
+            _seal(connection)
+        return ended
 
     @contextmanager
-    def spending(self, key, amount, description, *, unit):
+    def spending(self, key, amount, description, *, unit, fingerprint=None):
         """Context of one release: it reserves first, and the amount stays spent on an exception.
 
         The body releases into a folder and calls `finish`, unless ``entry.finished`` says that
@@ -287,7 +303,7 @@ class Ledger:
 
         Parameters
         ----------
-        key, amount, description, unit
+        key, amount, description, unit, fingerprint
             As for `reserve`.
 
         Yields
@@ -299,13 +315,62 @@ class Ledger:
         DataError
             As for `reserve`; or the body ended without `finish`, and the amount stays spent.
         """
-        entry = self.reserve(key, amount, description, unit=unit)
+        entry = self.reserve(key, amount, description, unit=unit, fingerprint=fingerprint)
         yield entry
         if not entry.finished and entry in self.entries():
             raise DataError(
                 f"{self.path}: release {entry.number} ended without a folder and stays spent: call "
                 "finish(entry, folder) within the block"
             )
+
+    def fingerprint(self, path) -> str:
+        """HMAC-SHA256 of a file's bytes with the secret of the ledger; for the holder alone.
+
+        Parameters
+        ----------
+        path : str or Path
+
+        Raises
+        ------
+        DataError
+            The ledger cannot be used.
+        OSError
+            The file cannot be read.
+        """
+        secret = self._account().secret
+        if secret is None:
+            with self._writing() as (_, account):
+                secret = account.secret
+        found = hmac.new(secret, digestmod=hashlib.sha256)
+        with open(path, "rb") as file:
+            while chunk := file.read(CHUNK):
+                found.update(chunk)
+        return found.hexdigest()
+
+    def note_check(self, reading, fingerprint, passed):
+        """Keep what the last check of a file said; for the holder alone.
+
+        Parameters
+        ----------
+        reading : str
+            Says how the file was read: `ReleaseSettings.reading`.
+        fingerprint : str
+            Of the file, from `fingerprint`.
+        passed : bool
+        """
+        with self._writing() as (connection, _):
+            connection.execute(
+                "DELETE FROM checks WHERE reading = ? AND fingerprint = ?", (reading, fingerprint)
+            )
+            now = datetime.now(UTC).isoformat(timespec="seconds")
+            connection.execute(
+                "INSERT INTO checks VALUES (?, ?, ?, ?)", (now, reading, fingerprint, int(passed))
+            )
+            _seal(connection)
+
+    def last_check(self, reading, fingerprint) -> bool | None:
+        """What the last check of a file said, or ``None``; for the holder alone."""
+        return self._account().checks.get((reading, fingerprint))
 
     def entries(self) -> tuple[Entry, ...]:
         """All releases, in the order of their reservations."""
@@ -383,26 +448,11 @@ class Ledger:
     def _writing(self):
         """A transaction, with what the file holds before it."""
         with _errors(self.path), _connection(self.path, WRITE) as connection:
-            yield connection, _read(connection, self.path)
-
-    def _end(self, entry, status, folder=None):
-        """Give a started entry its last status."""
-        with self._writing() as (connection, account):
-            if entry.status != STARTED or entry not in account.entries:
-                raise DataError(
-                    f"{self.path}: release {entry.number} is not a started one of this ledger: "
-                    "give the entry that reserve returned, once"
-                )
-            ended = replace(entry, status=status)
-            if folder is not None:
-                ended = replace(ended, folder=Path(folder).absolute())
-            connection.execute(
-                "UPDATE releases SET status = ?, folder = ? WHERE number = ?",
-                # As bytes, since the name of a folder need not be text.
-                (status, ended.folder and os.fsencode(ended.folder), entry.number),
-            )
-            _seal(connection)
-        return ended
+            account = _read(connection, self.path)
+            if account.secret is None:
+                account = replace(account, secret=_upgrade(connection))
+                _seal(connection)
+            yield connection, account
 
 
 @dataclass(frozen=True)
@@ -412,6 +462,9 @@ class _Account:
     unit: str
     allowed: Decimal
     entries: tuple[Entry, ...]
+    # None in a file of version 1.
+    secret: bytes | None = field(repr=False)
+    checks: dict[tuple[str, str], bool] = field(repr=False)
 
     @property
     def spent(self):
@@ -432,6 +485,8 @@ def _budget(amount, key):
     """A budget from decimal text, which is not that of a rounded float."""
     if not isinstance(amount, str | Decimal):
         raise DataError(f'{key}: {amount!r} is not decimal text: give a budget such as "0.5"', key)
+    if len(str(amount)) > LONGEST_BUDGET:
+        raise DataError(f"{key}: a budget has at most {LONGEST_BUDGET} characters: round it", key)
     return parse_budget(amount, key)
 
 
@@ -514,40 +569,63 @@ def _damaged(path, reason):
 def _read(connection, path):
     """Check all that the file holds, and return it."""
     [application] = connection.execute("PRAGMA application_id").fetchone()
-    [version] = connection.execute("PRAGMA user_version").fetchone()
     if application != APPLICATION:
         raise _damaged(path, "its application is another")
-    if version != VERSION:
+    version = _version(connection)
+    if version not in (1, VERSION):
         raise DataError(
-            f"{path} is a ledger of version {version}, and this geodp reads version {VERSION}: use "
-            "the geodp that made it"
+            f"{path} is a ledger of version {version}, and this geodp reads versions 1 to "
+            f"{VERSION}: use the geodp that made it"
         )
     if connection.execute("PRAGMA integrity_check").fetchall() != [("ok",)]:
         raise _damaged(path, "its pages do not fit together")
-    budget, rows, checksum = _contents(connection)
+    contents, checksum = _contents(connection)
     if connection.execute("SELECT checksum FROM budget").fetchall() != [(checksum,)]:
         raise _damaged(path, "its sums do not agree")
-    [(unit, allowed)] = budget
-    account = _Account(unit, Decimal(allowed), tuple(_entry(*row) for row in rows))
+    [(unit, allowed)], rows, *others = contents
+    secret, checks = None, []
+    if others:
+        [[(secret,)], checks] = others
+    account = _Account(
+        unit,
+        Decimal(allowed),
+        tuple(_entry(*row) for row in rows),
+        secret,
+        {(reading, fingerprint): bool(passed) for _, reading, fingerprint, passed in checks},
+    )
     if account.left < 0:
         raise _damaged(path, "more is spent than allowed")
     return account
 
 
-def _entry(number, when, status, amount, key, description, folder):
+def _version(connection):
+    [version] = connection.execute("PRAGMA user_version").fetchone()
+    return version
+
+
+def _upgrade(connection):
+    """Bring the tables from version 1 to the present one; returns the new secret."""
+    for statement in UPGRADE:
+        connection.execute(statement)
+    secret = secrets.token_bytes(SECRET)
+    connection.execute("INSERT INTO secret VALUES (?)", (secret,))
+    return secret
+
+
+def _entry(number, when, status, amount, key, description, folder, fingerprint=None):
     """The entry of a row."""
     path = None if folder is None else Path(os.fsdecode(folder))
-    return Entry(number, when, status, Decimal(amount), key, description, path)
+    return Entry(number, when, status, Decimal(amount), key, description, path, fingerprint)
 
 
 def _contents(connection):
-    """Rows of both tables, and their checksum."""
-    budget = connection.execute("SELECT unit, allowed FROM budget").fetchall()
-    rows = connection.execute("SELECT * FROM releases ORDER BY number").fetchall()
+    """Rows of all tables, and their checksum."""
+    queries = CONTENTS[:2] if _version(connection) == 1 else CONTENTS
+    rows = tuple(connection.execute(query).fetchall() for query in queries)
     # SQLite checks how pages fit together, and not what the text on them says.
-    return budget, rows, hashlib.sha256(ascii((budget, rows)).encode()).hexdigest()
+    return rows, hashlib.sha256(ascii(rows).encode()).hexdigest()
 
 
 def _seal(connection):
     """Bring the checksum up to date, at the end of a transaction that writes."""
-    connection.execute("UPDATE budget SET checksum = ?", _contents(connection)[2:])
+    connection.execute("UPDATE budget SET checksum = ?", _contents(connection)[1:])

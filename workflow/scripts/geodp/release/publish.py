@@ -2,36 +2,30 @@
 
 A draw is kept beside the ledger until its folder is there, so that no error after it loses what was
 paid for: the same settings again make the folder.
+
+What is said and raised here is public.  What tells of records goes to a file that their holder
+names, or nowhere.
 """
 
-import sys
-import traceback
+import logging
+import os
 import warnings
-from contextlib import suppress
+from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
 from pathlib import Path
 
 from geodp.errors import DataError
+from geodp.release.checking import check_data, words_of
 from geodp.release.folder import refuse_taken, write_folder
-from geodp.release.holder import suspicious_inputs
-from geodp.release.inspection import inspect_inputs
-from geodp.release.ledger import STARTED, Ledger
+from geodp.release.ledger import CANCELLED, STARTED, Ledger
 from geodp.release.needed import planned, subjects_needed
 from geodp.release.reading import check_data_settings, read_data, refuse_missing
 from geodp.release.release import Release, release_geodesic
 
-
-class ForHolder(DataError):
-    """An error after the data were read: its message may tell of records.
-
-    Attributes
-    ----------
-    public : str
-        A sentence that does not.
-    """
-
-    def __init__(self, message, public):
-        super().__init__(message)
-        self.public = public
+# Said of every release that was made before, whether the data changed or not.
+OF_THEN = (
+    "The release is of the data as they were when it was drawn; `geodp check` tells their holder "
+    "whether the file is still the same."
+)
 
 
 def plan_of(settings):
@@ -83,7 +77,7 @@ def _remedy(plan):
     return f"about {needed} subjects would do with this budget."
 
 
-def publish(settings, tell=lambda words: None, tell_holder=None):
+def publish(settings, tell=lambda words: None, *, despite_check=False, for_holder=None):
     """Make a release once: a second call returns the folder of the first and spends nothing.
 
     Where the first drew and did not get to its folder, the second makes that from the draw.
@@ -93,8 +87,10 @@ def publish(settings, tell=lambda words: None, tell_holder=None):
     settings : ReleaseSettings
     tell : callable
         Takes sentences that do not depend on the data.
-    tell_holder : callable, optional
-        Takes warnings that do; the holder alone may read them.
+    despite_check : bool
+        Release even if the last check of the file said no.
+    for_holder : str or Path, optional
+        A new file for what tells of records; by default none of it is computed.
 
     Returns
     -------
@@ -105,7 +101,7 @@ def publish(settings, tell=lambda words: None, tell_holder=None):
     Raises
     ------
     DataError
-        One sentence.  If it may tell of the data it is a `ForHolder`.
+        One sentence, which does not tell of records.
     KeyboardInterrupt
         Its message says what was spent.
     """
@@ -118,31 +114,154 @@ def publish(settings, tell=lambda words: None, tell_holder=None):
     ledger = Ledger.open(settings.ledger)
     key, folder = settings.key(plan), Path(settings.folder)
     before = ledger.entries()
+    fingerprint, kept = None, drawn(ledger, key)
     if not any(entry.key == key and entry.finished for entry in before):
         refuse_taken(folder)
-        if drawn(ledger, key) is None:
+        refuse_other(settings, ledger, key)
+        if kept is None:
             refuse_missing(settings)
+            fingerprint = fingerprint_of(settings, ledger)
+            if ledger.last_check(settings.reading, fingerprint) is False and not despite_check:
+                raise DataError(
+                    "the last check of this file said no: run `geodp check`, mend the data, or "
+                    "give --despite-check; nothing was spent"
+                )
+    note = _holders_file(for_holder)
+    is_interrupted = False
     try:
-        made, is_new = _spend(settings, plan, ledger, key, folder, tell_holder)
+        made, is_new = _spend(settings, plan, ledger, key, folder, fingerprint, note)
+        if kept is not None or not is_new:
+            tell(OF_THEN)
+            if note is not None:
+                note([since(settings, ledger, key)])
     except KeyboardInterrupt:
-        amount = f"{plan.budget.amount} {plan.budget.unit}"
-        started = [each for each in ledger.entries()[len(before) :] if each.key == key]
-        if not any(each.status == STARTED for each in started):
-            raise KeyboardInterrupt(f"interrupted: nothing of {ledger.path} was spent") from None
-        words = f"{amount} of {ledger.path} stays spent{_kept_words(ledger, started[-1])}"
-        raise KeyboardInterrupt(f"interrupted: {words}") from None
+        is_interrupted = True
+    # Outside the handler, so that no traceback can show what was being handled in turn.
+    if is_interrupted:
+        raise KeyboardInterrupt(f"interrupted: {_left_by(ledger, key, plan.budget, before)}")
     # The ledger keeps absolute paths, and settings what was written.
     made, here = made.absolute(), Path.cwd()
     return made.relative_to(here) if made.is_relative_to(here) else made, is_new
 
 
-def _spend(settings, plan, ledger, key, folder, tell_holder):
+def _left_by(ledger, key, budget, before):
+    """What an interrupted release spent, in words."""
+    found = [each for each in ledger.entries()[len(before) :] if each.key == key]
+    if not found:
+        return f"nothing of {ledger.path} was spent"
+    amount = f"{budget.amount} {budget.unit} of {ledger.path}"
+    if found[-1].finished:
+        return f"{amount} is spent, and the release is complete in {found[-1].folder}"
+    return f"{amount} stays spent{_kept_words(ledger, found[-1])}"
+
+
+def refuse_other(settings, ledger, key):
+    """Refuse the name of a release that was made of other data or with other settings.
+
+    Else a key of the settings that changed, or a new version of geodp, would pay again unseen.
+
+    Parameters
+    ----------
+    settings : ReleaseSettings
+    ledger : Ledger
+    key : str
+        Of `ReleaseSettings.key`.
+    """
+    for entry in ledger.entries():
+        if entry.description != settings.name or entry.key == key:
+            continue
+        if entry.finished:
+            what = f"{settings.name} was released into {entry.folder}"
+        elif entry.status == STARTED and _place(ledger, entry).is_file():
+            what = f"{settings.name} was drawn, which {_place(ledger, entry)} keeps"
+        else:
+            continue
+        raise DataError(
+            f"{what}, from data at another path, with other settings or by another version of "
+            "geodp: give what was given then, or another name for a release of its own, which "
+            "spends; nothing was spent"
+        )
+
+
+def fingerprint_of(settings, ledger):
+    """Fingerprint of the data file, or ``None`` for simulated data; for the holder alone."""
+    if settings.data.source != "table":
+        return None
+    try:
+        return ledger.fingerprint(settings.data.path)
+    except OSError as problem:
+        raise DataError(
+            f"key data.path: {settings.data.path} cannot be read ({problem.strerror}): correct the "
+            "path"
+        ) from None
+
+
+def since(settings, ledger, key):
+    """Whether the data changed since their release, in a sentence for the holder alone."""
+    entries = [each for each in ledger.entries() if each.key == key and each.status != CANCELLED]
+    if not entries:
+        return f"{settings.name} was not released from {ledger.path}."
+    entry = next((each for each in entries if each.finished), entries[-1])
+    what = f"the release that {ledger.path} began on {entry.when}"
+    if entry.fingerprint is None:
+        return f"Of the data of {what} there is no fingerprint."
+    try:
+        is_same = fingerprint_of(settings, ledger) == entry.fingerprint
+    except DataError as problem:
+        return f"Whether the data of {what} changed cannot be said: {problem}."
+    if is_same:
+        return f"The data are those of {what}."
+    return f"The data changed since {what}."
+
+
+def _holders_file(path):
+    """A function that adds lines to a new file for the holder alone; ``None`` without a path."""
+    if path is None:
+        return None
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    except OSError as problem:
+        raise DataError(
+            f"the file for the holder {path} cannot be made ({problem.strerror}): give a new one; "
+            "nothing was spent"
+        ) from None
+
+    def note(lines):
+        # Whether they fit on the disk would tell of them, and the release is paid for.
+        with suppress(OSError), open(path, "a", encoding="utf-8", errors="backslashreplace") as out:
+            out.writelines(f"{line}\n" for line in lines)
+
+    note(["For the holder of the data alone: this tells of records."])
+    return note
+
+
+@contextmanager
+def _silence():
+    """A context that says nothing: warnings and logs of whatever is called may quote records."""
+    disabled = logging.root.manager.disable
+    with (
+        warnings.catch_warnings(),
+        open(os.devnull, "w") as nowhere,
+        redirect_stdout(nowhere),
+        redirect_stderr(nowhere),
+    ):
+        warnings.simplefilter("ignore")
+        logging.disable()
+        try:
+            yield
+        finally:
+            logging.disable(disabled)
+
+
+def _spend(settings, plan, ledger, key, folder, fingerprint, note):
     budget = plan.budget
     spent = f"{budget.amount} {budget.unit} of {ledger.path} stays spent"
     entry = drawn(ledger, key)
     if entry is not None:
         return _written(Release.load(_place(ledger, entry)), settings, ledger, entry, folder, spent)
-    with ledger.spending(key, budget.amount, settings.name, unit=budget.unit) as entry:
+    with ledger.spending(
+        key, budget.amount, settings.name, unit=budget.unit, fingerprint=fingerprint
+    ) as entry:
         if entry.finished:
             if not (entry.folder / "release.json").is_file():
                 raise DataError(
@@ -150,20 +269,36 @@ def _spend(settings, plan, ledger, key, folder, tell_holder):
                     "copy back, or give another name for another draw, which spends again"
                 )
             return entry.folder, False
-        try:
-            with warnings.catch_warnings():
-                # They depend on the data, and would get into logs.
-                warnings.simplefilter("ignore")
-                release = _draw(settings, plan, _place(ledger, entry), tell_holder)
-        except Exception as problem:
-            kept = _kept_words(ledger, entry)
+        fault = None
+        with _silence():
+            try:
+                data = read_data(settings)
+                # Whatever is found, the release is made: that it was not would tell of records.
+                release = release_geodesic(plan, *data)
+                # Without space for it here there may still be some for the folder.
+                with suppress(DataError):
+                    release.save(_place(ledger, entry))
+                    _place(ledger, entry).chmod(0o600)
+            except KeyboardInterrupt:
+                raise
+            except BaseException as problem:  # a panic of compiled code is no Exception
+                fault = words_of(problem)
+        # Outside the handler, so that no traceback can show the exception.
+        kept = _kept_words(ledger, entry)
+        if fault is not None:
+            if note is not None:
+                note([f"{fault}; {spent}{kept}"])
             what = "the folder is not written" if kept else "nothing is released"
-            raise ForHolder(
-                f"{_words(problem)}; {spent}{kept}",
+            raise DataError(
                 f"the data of {settings.name} cannot be used as its settings say, and {what}; "
-                f"`geodp check` tells the holder why; {spent}{kept}",
-            ) from None
-        return _written(release, settings, ledger, entry, folder, spent)
+                f"`geodp check` tells the holder why; {spent}{kept}"
+            )
+        made = _written(release, settings, ledger, entry, folder, spent)
+    if note is not None:
+        with _silence():
+            lines = check_data(settings, plan, data).words(released=True)
+        note(lines)
+    return made
 
 
 def _written(release, settings, ledger, entry, folder, spent):
@@ -171,7 +306,7 @@ def _written(release, settings, ledger, entry, folder, spent):
     try:
         write_folder(release, settings, folder)
     except Exception as problem:
-        raise DataError(f"{_words(problem)}; {spent}{_kept_words(ledger, entry)}") from None
+        raise DataError(f"{words_of(problem)}; {spent}{_kept_words(ledger, entry)}") from None
     ledger.finish(entry, folder)
     _place(ledger, entry).unlink(missing_ok=True)
     return folder, True
@@ -210,34 +345,3 @@ def _kept_words(ledger, entry):
     if not place.is_file():
         return ""
     return f", and {place} keeps the draw: the same settings again make the folder from it"
-
-
-def _draw(settings, plan, place, tell_holder):
-    covariates, points, subjects = read_data(settings)
-    # Whatever is found, the release is made: that it was not would tell of the records.
-    release = release_geodesic(plan, covariates, points, subjects)
-    # Without space for it here there may still be some for the folder.
-    with suppress(DataError):
-        release.save(place)
-        place.chmod(0o600)
-    if tell_holder is not None:
-        for line in _for_holder(plan.assumptions, covariates, points):
-            tell_holder(line)
-    return release
-
-
-def _for_holder(assumptions, covariates, points):
-    """What the holder of the data should know of them."""
-    try:
-        yield inspect_inputs(assumptions, covariates, points).words(released=True)
-        yield from suspicious_inputs(assumptions, covariates, points)
-    except Exception:  # records at which a fit fails do not stop a release
-        yield "the records could not be inspected further"
-
-
-def _words(problem):
-    """An exception as a sentence; of one not ours its place alone, as its words may quote data."""
-    if isinstance(problem, DataError):
-        return str(problem)
-    last = traceback.extract_tb(problem.__traceback__ or sys.exc_info()[2])[-1]
-    return f"{type(problem).__name__} in {Path(last.filename).name}, line {last.lineno}"

@@ -4,15 +4,15 @@ Unlike `geodp.data.tables.read_records`, no record changes what becomes of other
 read becomes NaN, which a release does not count.  Faults of the file as a whole are errors.
 """
 
-import csv
-from itertools import zip_longest
+from pathlib import Path
 
 import numpy as np
 
+from geodp.data.cells import open_table
+from geodp.data.checks import FEWEST_OUTLINE_LANDMARKS
 from geodp.data.landmarks import crossing_edges, orient, resample
-from geodp.data.messages import RecordFile
-from geodp.data.records import RecordOptions, finite_number, has_landmarks
-from geodp.data.tables import check_columns, numbered_rows, on_the_sphere
+from geodp.data.records import RecordOptions, has_landmarks
+from geodp.data.tables import check_columns, named_columns, on_the_sphere
 from geodp.errors import DataError
 from geodp.release.subjects import ONE_EACH
 
@@ -29,7 +29,8 @@ def read_data(settings):
     covariates : ndarray, shape (n, k)
     points : ndarray, shape (n, *point_shape)
         NaN where a record cannot be read.
-    subjects : list of str, or "one record each"
+    subjects : list, or "one record each"
+        Labels as they are in the file; ``None`` for an empty or blank one.
 
     Raises
     ------
@@ -37,9 +38,23 @@ def read_data(settings):
         The file is not as the settings describe it.  The message may tell of records.
     """
     manifold = settings.assumptions.manifold
-    if settings.data.source == "table":
-        return _read_table(settings.data, manifold)
-    return _simulated(settings, manifold)
+    if settings.data.source != "table":
+        return _simulated(settings, manifold)
+    data = settings.data
+    table, columns = table_of(settings)
+    numbers, labels = table.read(
+        [*data.covariates, *columns], None if data.is_one_each else data.subject
+    )
+    covariates, coordinates = np.split(numbers, [len(data.covariates)], axis=1)
+    points = np.full((len(numbers), *manifold.point_shape), np.nan, dtype=manifold.dtype)
+    names = table.numbered(columns)
+    for index, row in enumerate(coordinates):
+        try:
+            points[index] = point_of(data, manifold, table.source, index, names, row)
+        except Exception:  # whatever a record raises would tell of it: it stays NaN
+            continue
+    covariates = np.where(np.isfinite(covariates), covariates, np.nan)
+    return covariates, points, ONE_EACH if data.is_one_each else labels
 
 
 def check_data_settings(settings):
@@ -70,114 +85,130 @@ def check_data_settings(settings):
                 f"key data.columns is missing: name those of a point of {manifold.name}"
             )
         return
-    for options in _options(data):
-        check_columns(data.columns, "key data.columns", manifold, options, data.coordinates)
+    # How many numbers are in arrays is in the header of their file.
+    if Path(data.path).suffix.lower() != ".npz":
+        _check_numbers(data, manifold, data.columns)
 
 
 def refuse_missing(settings):
-    """Refuse a table that is not there or has other columns, from its header alone.
+    """Refuse a table that is not there or has other columns, from what precedes its records.
+
+    That is the header of a text, and what a Parquet or .npz file states of its columns: their
+    names, types and lengths.
 
     Parameters
     ----------
     settings : ReleaseSettings
     """
-    data = settings.data
-    if data.source != "table":
-        return
-    with _opened(data) as text:
-        _header(data, text)
+    if settings.data.source == "table":
+        table_of(settings)
 
 
-def _options(data):
-    """Options of the reader for each covariate, or for none."""
-    subject = None if data.is_one_each else data.subject
-    return [RecordOptions(name, subject=subject) for name in data.covariates or [None]]
+def table_of(settings):
+    """The table of a release, of which only the header was read, and the columns of a point.
 
+    Parameters
+    ----------
+    settings : ReleaseSettings
+        With a table for its data.
 
-def _read_table(data, manifold):
-    with _opened(data) as text:
-        columns, names, delimiter = _header(data, text)
-        # Every line is a record, whatever is in it; an empty one is none.
-        rows = [_cells(line, names, delimiter) for line in text if line.strip()]
-    if has_landmarks(manifold) and not data.outline and len(columns) != 2 * manifold.landmarks:
-        raise DataError(
-            f"{data.path}: it has {len(columns) // 2} landmarks and public.manifold "
-            f"{manifold.landmarks}: make the two equal, or set data.outline to true"
-        )
-    covariates = np.full((len(rows), len(data.covariates)), np.nan)
-    points = np.full((len(rows), *manifold.point_shape), np.nan, dtype=manifold.dtype)
-    for index, row in enumerate(rows):
-        for place, name in enumerate(data.covariates):
-            covariate = finite_number(row[name])
-            if covariate is not None:
-                covariates[index, place] = covariate
-        point = _point(data, manifold, columns, [row[name] for name in columns])
-        if point is not None:
-            points[index] = point
-    subjects = ONE_EACH if data.is_one_each else [row[data.subject].strip() for row in rows]
-    return covariates, points, subjects
+    Returns
+    -------
+    table : TextTable, ParquetTable or ArrayTable
+    columns : list of str
 
-
-def _opened(data):
+    Raises
+    ------
+    DataError
+        The table is not there, or is not as the settings describe it.
+    """
+    data, manifold = settings.data, settings.assumptions.manifold
     try:
-        # What is no text becomes a character that is no number.
-        return open(data.path, encoding="utf-8-sig", errors="replace")
+        table = open_table(data.path)
     except OSError as problem:
         raise DataError(
             f"key data.path: {data.path} cannot be read ({problem.strerror}): correct the path"
         ) from None
+    labels = [] if data.is_one_each else [data.subject]
+    fields = dict.fromkeys([*data.covariates, *labels])
+    columns = named_columns(table.names, table.place, fields, data.columns)
+    table.refuse_unfit([*data.covariates, *columns], labels)
+    for name in data.covariates:
+        if table.numbered([name]) != [name]:
+            raise DataError(
+                f"{data.path}, column {name}: it holds more than one number a record: give each "
+                "covariate an array of its own"
+            )
+    names = table.numbered(columns)
+    _check_numbers(data, manifold, names)
+    if has_landmarks(manifold) and not data.outline and len(names) != 2 * manifold.landmarks:
+        raise DataError(
+            f"{data.path}: it has {len(names) // 2} landmarks and public.manifold "
+            f"{manifold.landmarks}: make the two equal, or set data.outline to true"
+        )
+    return table, columns
 
 
-def _header(data, text):
-    """Columns of a point, names of all columns, and what separates them; reads to the header."""
-    first = next((line for line in text if line.strip() and not line.startswith("#")), "")
-    fields = dict.fromkeys(name for options in _options(data) for name in options.fields)
-    columns, _ = numbered_rows([first], data.path, fields, data.columns)
-    delimiter = "\t" if "\t" in first and "," not in first else ","
-    return columns, [name.strip() for name in _split(first, delimiter)], delimiter
+def _check_numbers(data, manifold, names):
+    """Refuse numbers, by their names, that make no point of a manifold."""
+    subject = None if data.is_one_each else data.subject
+    for covariate in data.covariates or [None]:
+        options = RecordOptions(covariate, subject=subject)
+        check_columns(names, "key data.columns", manifold, options, data.coordinates)
 
 
-def _cells(line, names, delimiter):
-    """Cells of a line by column, empty where it has none."""
-    return dict(zip_longest(names, _split(line, delimiter)[: len(names)], fillvalue=""))
+def point_of(data, manifold, source, row, names, numbers):
+    """The point of a record.
+
+    Parameters
+    ----------
+    data : TableSettings
+    manifold : Manifold
+    source : RecordFile
+    row : int
+        Number of the record in messages.
+    names : list of str
+    numbers : ndarray
+        Of the columns with these names; NaN for an empty cell.
+
+    Returns
+    -------
+    ndarray, shape point_shape
+        It need not be a point of the manifold; without a shape it is NaN.
+
+    Raises
+    ------
+    DataError
+        Why the record has none.
+    """
+    if data.outline:
+        filled = np.flatnonzero(~np.isnan(numbers))
+        numbers = numbers[: filled[-1] + 1 if len(filled) else 0]
+    unusable = np.flatnonzero(~np.isfinite(numbers))
+    if len(unusable):
+        raise source.refusal(row, "it is not a finite number", names[unusable[0]])
+    with np.errstate(all="ignore"):
+        if has_landmarks(manifold):
+            return _shape(numbers, manifold, data.outline, source, row)
+        if data.coordinates == "latitude_longitude":
+            return on_the_sphere(numbers[None], source, [row], names)[0]
+        return manifold.from_layout(numbers[None])[0]
 
 
-def _split(line, delimiter):
-    try:
-        return next(csv.reader([line], delimiter=delimiter), [])
-    except csv.Error:
-        return []
-
-
-def _point(data, manifold, columns, cells):
-    """The point in the cells of a record, or ``None``."""
-    while data.outline and cells and not cells[-1].strip():
-        cells = cells[:-1]
-    values = [finite_number(cell) for cell in cells]
-    if None in values:
-        return None
-    numbers = np.array(values, dtype=float)
-    try:
-        with np.errstate(all="ignore"):
-            if has_landmarks(manifold):
-                return _shape(numbers, manifold, data.outline)
-            if data.coordinates == "latitude_longitude":
-                return on_the_sphere(numbers[None], RecordFile(data.path), [0], columns)[0]
-            return manifold.from_layout(numbers[None])[0]
-    except DataError:
-        return None
-
-
-def _shape(numbers, manifold, is_outline):
-    """The shape of a record's landmarks, or ``None``."""
+def _shape(numbers, manifold, is_outline, source, row):
+    """The shape of a record's landmarks."""
     if len(numbers) % 2:
-        return None
+        raise source.refusal(row, "its last landmark has no y")
     landmarks = numbers[0::2] + 1j * numbers[1::2]
     if is_outline:
         if len(landmarks) > 1 and landmarks[0] == landmarks[-1]:
             landmarks = landmarks[:-1]
-        if len(landmarks) < 4 or crossing_edges(landmarks) is not None:
-            return None
+        if len(landmarks) < FEWEST_OUTLINE_LANDMARKS:
+            raise source.refusal(
+                row, f"its outline has {len(landmarks)} landmarks, too few to be closed"
+            )
+        if crossing_edges(landmarks) is not None:
+            raise source.refusal(row, "its outline meets itself")
         landmarks, _ = orient(landmarks)
         if len(landmarks) != manifold.landmarks:
             landmarks = resample(landmarks, manifold.landmarks)

@@ -2,6 +2,9 @@
 
 import hashlib
 import json
+import os
+import re
+import reprlib
 from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
@@ -10,6 +13,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 import yaml
 from pydantic import (
+    AfterValidator,
     BaseModel,
     ConfigDict,
     Field,
@@ -46,11 +50,33 @@ TABULATED = 5
 # Public centres by name.
 IDENTITY, ORIGIN, CORPUS_CALLOSUM = "identity", "origin", "corpus callosum"
 
+# Limits of the settings: characters of the file, of a text in it, and of a number; lists and
+# mappings within each other.  Characters of a table that the settings name.
+LONGEST_FILE, LONGEST_TEXT, LONGEST_NUMBER, DEEPEST = 1_000_000, 10_000, 100, 10
+LONGEST_TABLE = 100_000_000
+
+# No path has the first, and no UTF-8 the others.
+NO_CHARACTER = re.compile("[\0\ud800-\udfff]")
+
+
+def refused(sentence):
+    """Error of a validator: text after the path of the key, such as ": the list is empty"."""
+    return PydanticCustomError("refused", "{sentence}", {"sentence": sentence})
+
+
+def _is_line(text):
+    """Refuse text that a page or a terminal does not show as one line."""
+    if not text.isprintable():
+        raise refused(": it is not one line of printable characters: give that")
+    return text
+
+
 Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 Positive = Annotated[float, Field(strict=True, allow_inf_nan=False, gt=0)]
 Count = Annotated[int, Field(strict=True, ge=1)]
 Text = Annotated[str, StringConstraints(strict=True, min_length=1)]
-Line = Annotated[str, StringConstraints(strict=True, min_length=1, pattern=r"^[^\r\n\t]+$")]
+Line = Annotated[str, StringConstraints(strict=True, min_length=1), AfterValidator(_is_line)]
+Amount = Annotated[str, StringConstraints(strict=True, min_length=1, max_length=LONGEST_NUMBER)]
 Truth = Annotated[bool, Field(strict=True)]
 Pair = Annotated[list[Number], Field(min_length=2, max_length=2)]
 Transformation = Literal[tuple(TRANSFORMATIONS)]  # type: ignore[valid-type]
@@ -58,33 +84,29 @@ Spread = Literal[tuple(SQUARES)]  # type: ignore[valid-type]
 
 REMEDIES = {
     "missing": " is missing: add it",
-    "greater_than": ": {found!r} is too small: give a number above {gt}",
-    "greater_than_equal": ": {found!r} is too small: give {ge} or more",
-    "literal_error": ": {found!r} is not known: give one of {expected}",
-    "int_type": ": {found!r} has the wrong type: give an integer",
-    "float_type": ": {found!r} has the wrong type: give a number",
-    "string_type": ": {found!r} has the wrong type: give text",
-    "bool_type": ": {found!r} has the wrong type: give true or false",
-    "list_type": ": {found!r} has the wrong type: give a list",
-    "too_short": ": {found!r} has too few entries: give {min_length}",
-    "too_long": ": {found!r} has too many entries: give {max_length}",
-    "model_type": ": {found!r} has the wrong type: give a mapping from keys to values",
-    "model_attributes_type": ": {found!r} has the wrong type: give a mapping from keys to values",
+    "greater_than": ": {found} is too small: give a number above {gt}",
+    "greater_than_equal": ": {found} is too small: give {ge} or more",
+    "literal_error": ": {found} is not known: give one of {expected}",
+    "int_type": ": {found} has the wrong type: give an integer",
+    "float_type": ": {found} has the wrong type: give a number",
+    "string_type": ": {found} has the wrong type: give text",
+    "bool_type": ": {found} has the wrong type: give true or false",
+    "list_type": ": {found} has the wrong type: give a list",
+    "string_too_long": ": it has more than {max_length} characters: give fewer",
+    "too_short": ": {found} has too few entries: give {min_length}",
+    "too_long": ": {found} has too many entries: give {max_length}",
+    "model_type": ": {found} has the wrong type: give a mapping from keys to values",
+    "model_attributes_type": ": {found} has the wrong type: give a mapping from keys to values",
     "union_tag_not_found": ".{discriminator} is missing: give table or simulated outlines",
     "union_tag_invalid": ".{discriminator}: {tag!r} is not known: give one of {expected_tags}",
     "refused": "{sentence}",
 }
 
-# Problems of lists whose entries are right.
-LENGTHS = ("too_short", "too_long")
+# Problems of a value whose form is right.
+OF_FORM = ("too_short", "too_long", "string_too_long", "refused")
 
 # Forms of sections, which Pydantic puts into the path of an error.
 FORMS = ("table", "simulated outlines")
-
-
-def refused(sentence):
-    """Error of a validator: text after the path of the key, such as ": the list is empty"."""
-    return PydanticCustomError("refused", "{sentence}", {"sentence": sentence})
 
 
 class Section(BaseModel):
@@ -162,7 +184,10 @@ class TableSettings(Section):
     """Records of a table, one a row."""
 
     source: Literal["table"] = Field(description="Where data come from.")
-    path: Text = Field(description="CSV file with a header; seen from the working directory.")
+    path: Text = Field(
+        description="CSV file with a header, or a Parquet file or arrays of NumPy if its name ends "
+        "in .parquet or .npz; seen from the working directory."
+    )
     covariate: Text | Annotated[list[Text], Field(min_length=1)] | None = Field(
         default=None,
         description="Column of the covariate, or of each; left out for a mean.",
@@ -173,7 +198,7 @@ class TableSettings(Section):
     columns: list[Text] | None = Field(
         default=None,
         description="Columns of the coordinates; needed but for landmarks, which are then all of "
-        "x1, y1, x2, y2, ....",
+        "x1, y1, x2, y2, .... An array of more than one axis stands for all its numbers.",
     )
     coordinates: Literal["ambient", "latitude_longitude"] = Field(
         default="ambient",
@@ -269,13 +294,13 @@ class PublicSettings(Section):
 class BudgetSettings(Section):
     """Privacy budget: epsilon, or rho with a delta."""
 
-    epsilon: Number | Text | None = Field(
+    epsilon: Number | Amount | None = Field(
         default=None, description='Pure differential privacy, as decimal text such as "0.5".'
     )
-    rho: Number | Text | None = Field(
+    rho: Number | Amount | None = Field(
         default=None, description="Zero-concentrated differential privacy."
     )
-    delta: Number | Text | None = Field(
+    delta: Number | Amount | None = Field(
         default=None, description="With rho: the delta for which an epsilon is stated too."
     )
 
@@ -366,6 +391,11 @@ class ReleaseSettings(Section):
                 f".covariate: it has {len(self.covariate)} names, and public.covariate_range "
                 f"{number} ranges: give as many"
             )
+        if not all(name.isprintable() for name in self.names):
+            raise refused(
+                ".data.covariate: a name has characters that cannot be printed, and the release "
+                "shows it: give other names by the key covariate"
+            )
         return self
 
     @model_validator(mode="after")
@@ -438,14 +468,28 @@ class ReleaseSettings(Section):
         """The `PrivacyBudget`."""
         return self.budget.make()
 
+    @property
+    def reading(self):
+        """Identifies how a file is read, whatever its path: a digest."""
+        return _digest(self._resolved_data | {"path": None})
+
+    @property
+    def _resolved_data(self):
+        """What the data are; a file by one path, whatever the working directory and links."""
+        found = self.data.model_dump()
+        if "path" in found:
+            found["path"] = os.path.realpath(found["path"])
+        return found
+
     def key(self, plan):
         """Identifies the release in its ledger: a digest of its plan and of what its data are."""
-        asked = {
-            "name": self.name,
-            "data": self.data.model_dump(),
-            "plan": plan_document(plan),
-        }
-        return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
+        return _digest(
+            {"name": self.name, "data": self._resolved_data, "plan": plan_document(plan)}
+        )
+
+
+def _digest(values):
+    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
 
 
 def public_centre(manifold, given):
@@ -487,31 +531,62 @@ def _numbers_of_table(path):
         ) from None
 
 
-def text_of(path):
-    """Text of a file of settings."""
+def text_of(path, most=LONGEST_TABLE):
+    """Text of a file of so many characters at most."""
     try:
-        return Path(path).read_text(encoding="utf-8-sig")
+        with open(path, encoding="utf-8-sig") as file:
+            text = file.read(most + 1)
     except OSError as problem:
         raise DataError(
             f"{path} cannot be read ({problem.strerror}): correct its path, seen from {Path.cwd()}"
         ) from None
     except UnicodeDecodeError:
         raise DataError(f"{path} is not UTF-8 text: save it as UTF-8") from None
+    if len(text) > most:
+        raise DataError(f"{path} has more than {most} characters: give a smaller file")
+    return text
 
 
 class _Loader(yaml.SafeLoader):
-    """Loader that refuses a key twice, of which YAML would keep the last."""
+    """Loader of values as they are written, without aliases and tags, and each key once."""
+
+    depth = 0
+
+    def compose_node(self, parent, index):
+        event = self.peek_event()
+        if isinstance(event, yaml.AliasEvent):
+            raise _at(event, "an alias is refused: write the value out")
+        if event.tag is not None:
+            raise _at(event, f"the tag {event.tag} is refused: remove it")
+        if self.depth > DEEPEST:
+            raise _at(event, f"more than {DEEPEST} lists or mappings lie in each other: flatten it")
+        if isinstance(event, yaml.ScalarEvent):
+            if len(event.value) > LONGEST_TEXT:
+                raise _at(event, f"a text has more than {LONGEST_TEXT} characters: shorten it")
+            if NO_CHARACTER.search(event.value):
+                raise _at(event, "a text has a character that no file has: remove it")
+        self.depth += 1
+        node = super().compose_node(parent, index)
+        self.depth -= 1
+        is_number = isinstance(node, yaml.ScalarNode) and not node.tag.endswith(":str")
+        if is_number and len(node.value) > LONGEST_NUMBER:
+            raise _at(event, f"a number has more than {LONGEST_NUMBER} characters: round it")
+        return node
 
     def construct_mapping(self, node, deep=False):
         seen: set[Any] = set()
         for key, _ in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                raise _at(key, "a key is a list or a mapping: give text")
             if key.value in seen:
-                raise DataError(
-                    f"line {key.start_mark.line + 1}: the key {key.value} stands there already: "
-                    "keep one of them"
-                )
+                raise _at(key, f"the key {key.value} stands there already: keep one of them")
             seen.add(key.value)
         return super().construct_mapping(node, deep)
+
+
+def _at(place, sentence):
+    """Error at a node or an event of YAML."""
+    return DataError(f"line {place.start_mark.line + 1}: {sentence}")
 
 
 def read_settings(path):
@@ -530,7 +605,7 @@ def read_settings(path):
     DataError
         One sentence with the file and the path of the key.
     """
-    text = text_of(path)
+    text = text_of(path, LONGEST_FILE)
     try:
         given = yaml.load(text, _Loader)
     except yaml.YAMLError as problem:
@@ -541,6 +616,9 @@ def read_settings(path):
         ) from None
     except DataError as problem:
         raise DataError(f"{path}, {problem}") from None
+    except ValueError:
+        # PyYAML takes 2026-13-01 for a date, and then makes it one.
+        raise DataError(f"{path}: it has a date that is none: put it in quotes") from None
     if not isinstance(given, dict):
         raise DataError(
             f"{path}: it has no keys: see config/release.example.yaml for those of a release"
@@ -554,7 +632,7 @@ def read_settings(path):
 def _sentence(problems):
     """Sentence for the first of Pydantic's problems; of a union, for the form that fits best."""
     problem = _of_best_form(problems)
-    found = {"found": problem["input"], **problem.get("ctx", {})}
+    found = {"found": reprlib.repr(problem["input"]), **problem.get("ctx", {})}
     found["discriminator"] = str(found.get("discriminator", "")).strip("'")
     place = ""
     for part in problem["loc"]:
@@ -562,23 +640,24 @@ def _sentence(problems):
             place += f"[{part}]"
         elif part != "[key]" and not _is_form(part):
             place += f".{part}"
-    remedy = REMEDIES.get(problem["type"], ": {found!r} is not allowed: {message}")
+    remedy = REMEDIES.get(problem["type"], ": {found} is not allowed: {message}")
     words = f"{place}{remedy.format(message=problem['msg'], **found)}"
     return f"key {words.removeprefix('.')}"
 
 
 def _is_form(part):
     """Whether a part of a problem's path is a form of a union and no key."""
-    return part in FORMS or str(part).startswith(("literal", "list", "constrained", "float"))
+    forms = ("literal", "list", "constrained", "function", "float")
+    return part in FORMS or str(part).startswith(forms)
 
 
 def _of_best_form(problems):
     """The first problem, or of a union at its key the one of the form that was meant.
 
-    That is a list of the wrong length whose entries are right; otherwise the problem deepest inside
-    the value.
+    That is a list or a text of the wrong length, or one that a validator refuses; otherwise the
+    problem deepest inside the value.
     """
     path = problems[0]["loc"]
     key = path[: next((place for place, part in enumerate(path) if _is_form(part)), len(path))]
     same = [problem for problem in problems if problem["loc"][: len(key)] == key]
-    return max(same, key=lambda each: (each["type"] in LENGTHS, len(each["loc"])))
+    return max(same, key=lambda each: (each["type"] in OF_FORM, len(each["loc"])))

@@ -16,18 +16,20 @@ import numpy as np
 
 from geodp.errors import DataError
 from geodp.release.accounting import PURE, UNITS, choice_cost
+from geodp.release.contributions import COVARIATE_LATTICE, LATTICE, LOSS_LATTICE
 from geodp.release.coordinates import ClippingCoordinates
 from geodp.release.moments import (
     moment_matrix,
     possible_moments,
     product_indices,
 )
+from geodp.release.noise import ChoiceNoise, GaussianNoise, KNormNoise, LaplaceNoise
 from geodp.release.simulation import EVEN, EVENLY, Covariates
 
 
 @dataclass(frozen=True)
 class Stage:
-    """What stages have in common.
+    """What stages have in common: a budget, and `noise` that is a function of it.
 
     Attributes
     ----------
@@ -94,6 +96,10 @@ class PointsStage(Stage):
             if radii.ndim != 1 or not np.all(np.isfinite(radii) & (radii > 0)):
                 raise DataError(f"a stage has radii {self.radii}: give positive numbers")
 
+    def noise(self, assumptions):
+        """The `ChoiceNoise` of losses."""
+        return ChoiceNoise((self.epsilon / (assumptions.changes * LOSS_LATTICE),))
+
     def describe(self):
         """The stage in words, for a release."""
         where = "of the support"
@@ -109,6 +115,12 @@ class PointsStage(Stage):
 @dataclass(frozen=True)
 class CountStage(Stage):
     """Release of the number of subjects, where neighbours differ in it."""
+
+    def noise(self, assumptions):
+        """The `Noise` of the number, as one row."""
+        if self.unit == PURE:
+            return LaplaceNoise((1 / self.budget,))
+        return GaussianNoise((1 / (2 * self.budget),))
 
     def simulated_noise(self, rng, shape):
         """Noise of the number."""
@@ -137,6 +149,9 @@ ASSUMED_WEIGHT = 0.5
 # With several covariates: weights of squares and of products of two beside the covariates.
 SQUARES_WEIGHT, PRODUCTS = 2, 3
 
+# By how much noise of the moments is larger than their bound wants, for what rounding adds to it.
+FOR_ROUNDING = Fraction(1025, 1024)
+
 # Standard deviations of what is expected of other distributions of covariates: means of covariates,
 # of their squares, and of products of two.
 EXPECTED = {"mean": 0.12, "square": 0.04, "product": 0.03}
@@ -157,6 +172,25 @@ def _candidates():
 @dataclass(frozen=True)
 class MomentsStage(Stage):
     """Release of the sums over subjects of covariates and of their products."""
+
+    def noise(self, assumptions):
+        """The `Noise` of sums of integers.
+
+        With one covariate these are the sums of `covariate_sums`, a row each; with several one row
+        of those times `moment_weights`, all in steps of ``1 / COVARIATE_LATTICE**2``.
+        """
+        changes, covariates = assumptions.changes, assumptions.number_of_covariates
+        units = COVARIATE_LATTICE, COVARIATE_LATTICE**2
+        if covariates > 1:
+            change = FOR_ROUNDING * moments_change(covariates, changes) * units[1]
+            if self.unit == PURE:
+                return KNormNoise((change / self.budget,))
+            return GaussianNoise((change**2 / (2 * self.budget),))
+        if self.unit == PURE:
+            scale = FOR_ROUNDING * LAPLACE_MOMENTS[changes] / self.budget
+            return LaplaceNoise((units[0] * scale, units[1] * scale / MOMENT_RATIO))
+        variance = FOR_ROUNDING * GAUSSIAN_MOMENTS[changes] / (2 * self.budget)
+        return GaussianNoise((units[0] ** 2 * variance, units[1] ** 2 * variance / MOMENT_RATIO**2))
 
     def scale(self, changes):
         """With one covariate: scale of the noise of its sum, of a Laplace or normal distribution.
@@ -315,6 +349,12 @@ class NoisyStep(Stage):
         return (
             f"Gauss-Newton step by gradients clipped to {self.clip:.4g} with exact {kind} noise, "
             f"{self.unit} {float(self.budget):.4g}"
+        )
+
+    def noise(self, assumptions):
+        """The `Noise` of sums of contributions, in `ClippingCoordinates`."""
+        return ClippingCoordinates(assumptions.number_of_covariates).noise(
+            self.unit, assumptions.changes * LATTICE, self.budget
         )
 
     def noise_variances(self, changes, dim, covariates=1):

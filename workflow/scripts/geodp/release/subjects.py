@@ -8,6 +8,7 @@ leave the process alone: their conversion to numbers is code of their own.
 import warnings
 from contextlib import contextmanager
 from dataclasses import dataclass
+from numbers import Number
 
 import numpy as np
 
@@ -64,17 +65,19 @@ def subject_records(assumptions, covariates, points, subjects):
     covariates : array, shape (n, k), or (n,) with one covariate; ``None`` without one
     points : array, shape (n, *point_shape)
     subjects : array, shape (n,), or "one record each"
-        Whose each record is.  Records without a subject count as one subject's.
+        Whose each record is.  A record without a label counts for nobody.
 
     Returns
     -------
     SubjectRecords
+        Where neighbours replace a subject, of the public number of subjects: the first so many, or
+        more without any record.
 
     Raises
     ------
     DataError
-        Shapes do not go together; or neighbours have as many subjects, and the data another number
-        than assumed.
+        Shapes do not go together; or neighbours replace a subject, each of one record, and there
+        are more or fewer records than assumed.
     """
     manifold, limit = assumptions.manifold, assumptions.records_per_subject
     x, y, valid, _ = mapped_records(assumptions, covariates, points)
@@ -87,13 +90,16 @@ def subject_records(assumptions, covariates, points, subjects):
         owners, places, many = np.arange(number), np.zeros(number, dtype=int), number
     else:
         owners, places, many = _grouped(subjects, number)
-    if assumptions.changes == 2 and many != assumptions.subjects:
-        raise DataError(
-            f"the number of subjects of the data is not the public number {assumptions.subjects}: "
-            "make them equal, the number from what is public, or release under addition or removal "
-            "of a subject"
-        )
-    kept = places < limit
+    if assumptions.changes == 2:
+        # Labels are private, and so is what they count: a refusal would tell of one.
+        if isinstance(subjects, str) and many != assumptions.subjects:
+            raise DataError(
+                f"the number of records is not the public number {assumptions.subjects} of "
+                "subjects: make them equal, the number from what is public, or release under "
+                "addition or removal of a subject"
+            )
+        many = assumptions.subjects
+    kept = (owners >= 0) & (owners < many) & (places < limit)
     rows = owners[kept], places[kept]
     found = SubjectRecords(
         covariates=np.zeros((many, limit, assumptions.number_of_covariates)),
@@ -106,7 +112,10 @@ def subject_records(assumptions, covariates, points, subjects):
 
 
 def _grouped(subjects, number):
-    """Index of each record's subject, its place among the subject's records, and their number."""
+    """Index of each record's subject, its place among the subject's records, and their number.
+
+    A record without a label has the index and the place -1.
+    """
     labels = getattr(subjects, "to_numpy", lambda: subjects)()
     try:
         labels = list(labels)
@@ -114,26 +123,39 @@ def _grouped(subjects, number):
         labels = None
     if labels is None or len(labels) != number:
         raise DataError("subjects and covariates do not go together: name one subject a record")
+    if labels and all(isinstance(label, list | np.ndarray) for label in labels):
+        raise DataError("subjects has several values a record: give one label for each record")
     seen: dict = {}
-    owners: list = []
-    places: list = []
+    owners = np.full(number, -1)
+    places = np.full(number, -1)
     counts: list = []
-    for label in labels:
+    for index, label in enumerate(labels):
         try:
-            owner = seen.setdefault(_key(label), len(counts))
+            key = label_key(label)
+            owner = -1 if key is None else seen.setdefault(key, len(counts))
         except Exception:  # a label that cannot be compared or hashed names nobody
-            owner = seen.setdefault(None, len(counts))
+            continue
         if owner == len(counts):
             counts.append(0)
-        owners.append(owner)
-        places.append(counts[owner])
-        counts[owner] += 1
-    return np.array(owners, dtype=int), np.array(places, dtype=int), len(counts)
+        if owner >= 0:
+            owners[index], places[index] = owner, counts[owner]
+            counts[owner] += 1
+    return owners, places, len(counts)
 
 
-def _key(label):
-    """A label as a key; missing ones are the same."""
-    return label if bool(label == label) else None
+def label_key(label):
+    """What a label is known by; ``None`` for a missing one: None, NaN and the like, a blank text.
+
+    Texts and bytes are the same if all their characters are, blanks at the ends too. Numbers are
+    the same if they are equal, and truth values are no numbers.
+    """
+    if isinstance(label, str | bytes):
+        return (str if isinstance(label, str) else bytes, label) if label.strip() else None
+    if label is None or not bool(label == label):
+        return None
+    if isinstance(label, bool | np.bool_):
+        return bool, bool(label)
+    return Number if isinstance(label, Number) else type(label), label
 
 
 def mapped_records(assumptions, covariates, points):

@@ -3,12 +3,16 @@
 Uniform numbers are enclosed by their first random bits, and what is computed from them by interval
 arithmetic.  Where an enclosure does not decide an integer, more bits are drawn and all is computed
 again.  So no rounding changes a distribution, as it would with ordinary floats (Mironov 2012).
+
+The time of a draw does not follow its value.  Every draw, or candidate of a draw, takes the same
+number of bits and operations, unless these bits do not decide, which has a probability below
+2^-100; and how many candidates are rejected is independent of the one that is accepted.
 """
 
 from fractions import Fraction
 from math import isqrt
 
-# Bits of the first enclosures; of a noise of 2^60 they leave less than 2^-60 undecided.
+# Bits of the first enclosures, beyond those of the scale: they leave less than 2^-100 undecided.
 PRECISION = 128
 
 # Bits of interval arithmetic beyond those of the enclosures.
@@ -31,6 +35,31 @@ class _Uniform:
         self._known = precision
         return arb(2 * self._value + 1, 1) * arb(2) ** -(precision + 1)
 
+    def exponential(self, precision):
+        """An interval that holds minus the number's logarithm, which is exponential."""
+        return -self.enclosure(precision).log()
+
+
+def _floors(scale, enclosures):
+    """Largest integers below real numbers, from enclosures at ever more bits.
+
+    Parameters
+    ----------
+    scale : Fraction
+        About the size of the numbers.
+    enclosures : callable
+        From a number of bits to an enclosure of each.
+    """
+    from flint import ctx
+
+    precision = PRECISION + int(scale).bit_length()
+    while True:
+        with ctx.workprec(precision + GUARD):
+            found = [each.floor().unique_fmpz() for each in enclosures(precision)]
+        if None not in found:
+            return [int(each) for each in found]
+        precision *= 2
+
 
 def rounded_laplace(bits, dimension, scale):
     """Nearest integers to a draw from the density proportional to ``exp(-|y| / scale)``.
@@ -52,7 +81,7 @@ def rounded_laplace(bits, dimension, scale):
     -------
     list of int, length dimension
     """
-    from flint import arb, ctx
+    from flint import arb
 
     scale = Fraction(scale)
     if dimension < 1 or scale <= 0:
@@ -60,28 +89,27 @@ def rounded_laplace(bits, dimension, scale):
     # For the length, and for pairs of normal numbers that give the direction.
     lengths = [_Uniform(bits) for _ in range(dimension)]
     pairs = [(_Uniform(bits), _Uniform(bits)) for _ in range(-(-dimension // 2))]
-    precision = PRECISION
-    while True:
-        with ctx.workprec(precision + GUARD):
-            length = arb(scale.numerator) / arb(scale.denominator)
-            length *= -sum((each.enclosure(precision).log() for each in lengths), arb(0))
-            normal = []
-            for first, second in pairs:
-                radius = (-2 * first.enclosure(precision).log()).sqrt()
-                angle = 2 * second.enclosure(precision)
-                normal += [radius * angle.cos_pi(), radius * angle.sin_pi()]
-            normal = normal[:dimension]
-            norm = sum((each * each for each in normal), arb(0)).sqrt()
-            nearest = [(length * each / norm + arb(0.5)).floor().unique_fmpz() for each in normal]
-        if None not in nearest:
-            return [int(each) for each in nearest]
-        precision *= 2
+
+    def enclosures(precision):
+        length = arb(scale.numerator) / arb(scale.denominator)
+        length *= sum((each.exponential(precision) for each in lengths), arb(0))
+        normal = []
+        for first, second in pairs:
+            radius = (2 * first.exponential(precision)).sqrt()
+            angle = 2 * second.enclosure(precision)
+            normal += [radius * angle.cos_pi(), radius * angle.sin_pi()]
+        normal = normal[:dimension]
+        norm = sum((each * each for each in normal), arb(0)).sqrt()
+        return [length * each / norm + arb(0.5) for each in normal]
+
+    return _floors(scale, enclosures)
 
 
 def discrete_gaussian(bits, variance):
     """An integer ``y`` with probability proportional to ``exp(-y^2 / (2 variance))``.
 
-    By rejection of discrete Laplace draws (Canonne, Kamath and Steinke 2020, algorithm 3).
+    By rejection of discrete Laplace draws (Canonne, Kamath and Steinke 2020, algorithm 3), of which
+    0.46 or more are accepted.
 
     Parameters
     ----------
@@ -94,44 +122,31 @@ def discrete_gaussian(bits, variance):
     -------
     int
     """
+    from flint import arb
+
     variance = Fraction(variance)
     if variance <= 0:
         raise ValueError("the variance is above zero")
     width = isqrt(variance.numerator // variance.denominator) + 1
+    centre, twice = variance / width, 2 * variance
     while True:
-        y = discrete_laplace(bits, width)
-        if _happens_exp(bits, (abs(y) - variance / width) ** 2 / (2 * variance)):
+        y, uniform = discrete_laplace(bits, width), _Uniform(bits)
+
+        def enclosures(precision, y=y, uniform=uniform):
+            away = arb(abs(y)) - arb(centre.numerator) / arb(centre.denominator)
+            exponent = away * away * twice.denominator / twice.numerator
+            return [uniform.exponential(precision) - exponent]
+
+        # With probability exp(-exponent).
+        if _floors(Fraction(width), enclosures)[0] >= 0:
             return y
 
 
-def _below(bits, limit):
-    """A uniform integer from 0 to below a limit."""
-    while True:
-        found = bits(limit.bit_length())
-        if found < limit:
-            return found
-
-
-def _happens(bits, chance):
-    """An event of a probability that is a fraction."""
-    return _below(bits, chance.denominator) < chance.numerator
-
-
-def _happens_exp(bits, exponent):
-    """An event of probability ``exp(-exponent)``, for a fraction of at least zero."""
-    while exponent > 1:
-        if not _happens_exp(bits, Fraction(1)):
-            return False
-        exponent -= 1
-    # The number of events of probability exponent / k in a row is even with that probability.
-    k = 1
-    while _happens(bits, exponent / k):
-        k += 1
-    return k % 2 == 1
-
-
 def discrete_laplace(bits, scale):
-    """An integer ``y`` with probability proportional to ``exp(-|y| / scale)``; algorithm 2.
+    """An integer ``y`` with probability proportional to ``exp(-|y| / scale)``.
+
+    The difference of two geometric variables, which are exponential ones of that scale rounded
+    down.
 
     Parameters
     ----------
@@ -144,20 +159,16 @@ def discrete_laplace(bits, scale):
     -------
     int
     """
+    from flint import arb
+
     scale = Fraction(scale)
     if scale <= 0:
         raise ValueError("the scale is above zero")
-    # Of scale t / s, draws of scale t are divided by s.
-    width, divisor = scale.numerator, scale.denominator
-    while True:
-        part = _below(bits, width)
-        if not _happens_exp(bits, Fraction(part, width)):
-            continue
-        whole = 0
-        while _happens_exp(bits, Fraction(1)):
-            whole += 1
-        size = (part + width * whole) // divisor
-        negative = bits(1)
-        # Zero has one sign.
-        if size or not negative:
-            return -size if negative else size
+    pair = _Uniform(bits), _Uniform(bits)
+
+    def enclosures(precision):
+        factor = arb(scale.numerator) / arb(scale.denominator)
+        return [factor * each.exponential(precision) for each in pair]
+
+    first, second = _floors(scale, enclosures)
+    return first - second

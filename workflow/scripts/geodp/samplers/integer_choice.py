@@ -15,7 +15,7 @@ from itertools import accumulate
 PRECISION = 256
 GUARD = 64
 
-# Powers of exp(-r) are products of an entry of each of two tables; this is the size of the first.
+# Powers of exp(-r) are products of an entry of each of two tables; this is the least size of the first.
 TABLE = 1 << 10
 
 
@@ -43,14 +43,18 @@ class ExactChoice:
     exponents : sequence of int
     rate : Fraction
         Above zero.
+    most : int, optional
+        Bound of the differences of exponents, by which tables have a public size.
     """
 
-    def __init__(self, weights, exponents, rate):
+    def __init__(self, weights, exponents, rate, most=0):
         self.weights = [int(weight) for weight in weights]
         if min(self.weights) < 0 or not any(self.weights):
             raise ValueError("weights are not negative, and some are above zero")
         least = min(int(e) for e, w in zip(exponents, self.weights, strict=True) if w)
         self.exponents = [max(int(exponent) - least, 0) for exponent in exponents]
+        self.most = max(most, max(self.exponents))
+        self.size = max(TABLE, 1 << -(-self.most.bit_length() // 2))
         self.rate = Fraction(rate)
         if self.rate <= 0:
             raise ValueError("the rate is above zero")
@@ -84,11 +88,11 @@ class ExactChoice:
     def _cumulative(self, precision):
         """Enclosures of the cumulative sums, in units of 2^-precision."""
         if precision not in self._enclosures:
-            small, large = power_tables(self.rate, max(self.exponents), precision)
+            small, large = power_tables(self.rate, self.most, precision, self.size)
             # The first is rounded down and the second up, as the entries of the tables are.
             lower, upper = [], []
             for weight, exponent in zip(self.weights, self.exponents, strict=True):
-                high, low = divmod(exponent, TABLE)
+                high, low = divmod(exponent, self.size)
                 first, second = large[high], small[low]
                 lower.append(weight * ((first[0] * second[0]) >> precision))
                 upper.append(weight * (-((-first[1] * second[1]) >> precision)))
@@ -96,8 +100,8 @@ class ExactChoice:
         return self._enclosures[precision]
 
 
-def power_tables(rate, largest, precision):
-    """Enclosures of ``exp(-rate * k)``: for k below `TABLE`, and for its multiples up to a largest.
+def power_tables(rate, largest, precision, size=TABLE):
+    """Enclosures of ``exp(-rate * k)``: for k below a size, and for its multiples up to a largest.
 
     Returns
     -------
@@ -105,9 +109,9 @@ def power_tables(rate, largest, precision):
         Of pairs of integers, in units of 2^-precision.
     """
     one = (1 << precision, 1 << precision)
-    small = _powers(one, _exponential(rate, precision), TABLE, precision)
+    small = _powers(one, _exponential(rate, precision), size, precision)
     step = _product(small[-1], small[1], precision)
-    return small, _powers(one, step, largest // TABLE + 1, precision)
+    return small, _powers(one, step, largest // size + 1, precision)
 
 
 def _powers(one, base, number, precision):

@@ -77,7 +77,8 @@ class TableData(Section):
 
     source: Literal["table"] = Field(description="Where data come from.")
     path: one_of(Text | some(Text), "a file, or a list of files") = Field(
-        description="File of the records; of several the one that is there, and no two may be."
+        description="File of the records: CSV, or Parquet, NumPy or MATLAB by its suffix .parquet, "
+        ".npz or .mat; of several the one that is there, and no two may be."
     )
     covariate: Text = Field(description="Column of the covariate.")
     covariate_range: Annotated[list[Number], Field(min_length=2, max_length=2)] | None = Field(
@@ -88,7 +89,7 @@ class TableData(Section):
     columns: list[Text] | None = Field(
         default=None,
         description="Columns of the coordinates; needed but for landmarks, which are then all of "
-        "x1, y1, x2, y2, ....",
+        "x1, y1, x2, y2, .... An array of more than one axis stands for all its numbers.",
     )
     coordinates: Literal["ambient", "latitude_longitude"] = Field(
         default="ambient",

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from geodp.data.matlab import read_mat_records
-from geodp.data.tables import read_records
+from geodp.data.tables import read_table
 from geodp.errors import DataError
 from reproduction.manifolds import study_manifold
 
@@ -76,13 +76,6 @@ def read(path, space, settings):
             f"the columns of a point are not given: name those of a point of {manifold.name}",
             argument="columns",
         )
-    with open(path, newline="", encoding="utf-8-sig") as text:
-        return read_records(
-            text,
-            path,
-            manifold,
-            settings["covariate"],
-            columns,
-            settings["coordinates"],
-            **choices,
-        )
+    return read_table(
+        path, manifold, settings["covariate"], columns, settings["coordinates"], **choices
+    )

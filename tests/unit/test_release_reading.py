@@ -1,0 +1,510 @@
+"""Tables of a release: a row is a record, whatever is in it, and no record changes others."""
+
+import csv
+import io
+import re
+import sys
+from decimal import Decimal
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from geodp.data.cells import TextTable, open_table
+from geodp.data.tables import read_table
+from geodp.errors import DataError
+from geodp.manifolds.registry import make_manifold
+from geodp.release.checking import check_data
+from geodp.release.faults import faults
+from geodp.release.publish import plan_of
+from geodp.release.reading import read_data, refuse_missing
+from geodp.release.settings import ReleaseSettings
+
+NAMES = ["a", "b"]
+HEADER = ["who", "age", *NAMES, "comment"]
+TABLE = [[f"p{row}", row, row / 8, 1 - row / 8, ""] for row in range(8)]
+
+
+def settings_of(path, space=("euclidean", 2), centre="origin", **data):
+    """Settings of a release from a file."""
+    table = {"covariate": "age", "subject": "who", "columns": NAMES} | data
+    return ReleaseSettings.model_validate(
+        {
+            "name": "trial",
+            "description": "points",
+            "covariate": "age",
+            "data": {"source": "table", "path": str(path)} | table,
+            "public": {
+                "manifold": dict(zip(("name", "size"), space, strict=True)),
+                "centre": centre,
+                "footpoint_radius": 0.5,
+                "shooting_vector_length": 0.5,
+                "covariate_range": [0, 10],
+                "residual_scale": 0.1,
+                "subjects": 8,
+            },
+            "sources": {"centre": "an earlier study"},
+            "budget": {"epsilon": "1"},
+            "ledger": "ledger",
+            "folder": "out",
+        }
+    )
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def written(rows=TABLE, header=HEADER, path="table.csv", **choices):
+    """A file of rows as the csv module writes them."""
+    with open(path, "w", newline="", encoding="utf-8", errors="surrogateescape") as file:
+        csv.writer(file, **choices).writerows([header, *rows])
+    return path
+
+
+def read(path="table.csv", **data):
+    return read_data(settings_of(path, **data))
+
+
+def found_faults(path="table.csv", **choices):
+    settings = settings_of(path, **choices)
+    return faults(settings, *read_data(settings))
+
+
+def others(data, index):
+    """All records but one."""
+    covariates, points, subjects = data
+    return (
+        np.delete(covariates, index, 0).tolist(),
+        np.delete(points, index, 0).tolist(),
+        subjects[:index] + subjects[index + 1 :],
+    )
+
+
+# --- Text: what a row is ---
+
+# Texts that one participant wrote into a cell, and who changes what becomes of others by it.
+COMMENTS = {
+    "rows of everybody": "\n" + "\n".join(f"p{row},9,-5,5," for row in range(8)) + "\n",
+    "a line break": "two\nlines",
+    "line breaks of Windows": "two\r\nlines",
+    "a lone return": "two\rlines",
+    "other line breaks": "a\x0bb\x0cc\x1cd\x85e\u2028f",
+    "quotes": '"',
+    "doubled quotes": '""\n""',
+    "a comma": ",,,,,,",
+    "a comment": "#",
+    "a NUL": "\0",
+    "no UTF-8": "\udcff",
+    "long": "x" * 200_000,
+    "a semicolon": ";",
+    "a tab": "\t",
+    "not available": "NA",
+}
+
+
+@pytest.mark.parametrize("comment", COMMENTS.values(), ids=COMMENTS)
+@pytest.mark.parametrize("at", [0, 4])
+@pytest.mark.parametrize("writer", [{}, {"lineterminator": "\n"}, {"delimiter": "\t"}])
+def test_what_a_cell_holds_changes_no_other_record(folder, comment, at, writer):
+    """One text moved every record of a table, at a realised privacy loss of 338 and more."""
+    before = read(written(**writer))
+    changed = [*TABLE[3][:at], comment, *TABLE[3][at + 1 :]]
+    after = read(written([*TABLE[:3], changed, *TABLE[4:]], **writer))
+    assert others(after, 3) == others(before, 3)
+    if at:
+        assert (after[0][3], after[2][3]) == (before[0][3], before[2][3])
+    else:
+        assert after[2][3] == (comment if comment.strip() else None)
+
+
+CELLS = st.text(st.sampled_from("ab,;\"'\t \n\r\0#\x1c\u2028\udc80\udcff"), max_size=6)
+
+
+@given(
+    st.lists(st.tuples(CELLS, CELLS), max_size=5),
+    st.sampled_from(["csv", "unix", "pandas", "all quoted"]),
+    st.booleans(),
+)
+def test_rows_are_those_that_programs_write(tmp_path_factory, rows, program, mark):
+    """The csv module of Python and pandas, whatever is in their cells."""
+    path = tmp_path_factory.mktemp("table") / "table.csv"
+    text = io.StringIO(newline="")
+    if program == "pandas":
+        pd.DataFrame(rows, columns=["x", "y"], dtype=object).to_csv(text, index=False)
+    else:
+        quoting = csv.QUOTE_ALL if program == "all quoted" else csv.QUOTE_MINIMAL
+        end = "\n" if program == "unix" else "\r\n"
+        csv.writer(text, lineterminator=end, quoting=quoting).writerows([("x", "y"), *rows])
+    start = "\ufeff" if mark else ""
+    path.write_bytes((start + text.getvalue()).encode("utf-8", "surrogateescape"))
+    assert [tuple(texts) for _, texts in TextTable(str(path)).records(["x", "y"])] == rows
+
+
+FORMS = {
+    "line ends of Windows": lambda text: text.replace("\n", "\r\n"),
+    "line ends of an old Mac": lambda text: text.replace("\n", "\r"),
+    "no line end": lambda text: text.rstrip("\n"),
+    "empty lines": lambda text: text.replace("\n", "\n\n") + "\n \n",
+    "comments before": lambda text: '# in "mm\n\n#\n' + text,
+    "a byte order mark": lambda text: "\ufeff" + text,
+    "a quoted header": lambda text: '"who","age","a","b","comment"' + text[text.index("\n") :],
+    "commas at the end": lambda text: text.replace("\n", ",\n"),
+    "blanks about names": lambda text: text.replace("who,age,", " who, age ,", 1),
+    "blanks about numbers": lambda text: text.replace("p3,3,", "p3, 3 ,"),
+    "fewer cells": lambda text: re.sub(r",$", "", text, flags=re.MULTILINE).replace(
+        "who,age,a,b", "who,age,a,b,comment"
+    ),
+    "more cells": lambda text: text.replace("p3,3,0.375,0.625,", "p3,3,0.375,0.625,,,,x"),
+}
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_the_same_table_in_other_forms(folder, form):
+    expected = read(written(lineterminator="\n"))
+    text = Path("table.csv").read_text()
+    assert form(text) != text
+    Path("table.csv").write_bytes(form(text).encode())
+    covariates, points, subjects = read()
+    np.testing.assert_array_equal(covariates, expected[0])
+    np.testing.assert_array_equal(points, expected[1])
+    assert subjects == expected[2] == [f"p{row}" for row in range(8)]
+
+
+@pytest.mark.parametrize(
+    "line", ["x,1", "#N/A,2", ",", "x," + "1" * 200_000, "x" + ",1" * 90, "\0,\udcff", '"",""']
+)
+def test_a_line_is_a_record_whatever_is_in_it(folder, line):
+    before = read(written())
+    lines = Path("table.csv").read_text().splitlines()
+    text = "\n".join([*lines[:4], line, *lines[5:]])
+    Path("table.csv").write_bytes(text.encode("utf-8", "surrogateescape"))
+    after = read()
+    assert others(after, 3) == others(before, 3)
+    usable = line.startswith("x" + ",1" * 4)
+    assert np.all(np.isnan(after[1][3])) == (not usable)
+
+
+def test_a_table_of_one_column_has_rows_without_a_value(folder):
+    numbers, _ = open_table(written([["1"], [""], ["3"]], ["a"])).read(["a"])
+    np.testing.assert_array_equal(numbers, [[1.0], [np.nan], [3.0]])
+
+
+LABELS = [
+    ("a", "a "),
+    ("a", "A"),
+    ("a\0b", "a\0c"),
+    ("\udcff", "\udcfe"),
+    ("1", "1.0"),
+    ("NA", "nan"),
+    ("a\r", "a"),
+    ("a\n", "a"),
+    ('a"', "a"),
+]
+
+
+@pytest.mark.parametrize(("first", "second"), LABELS)
+def test_labels_that_differ_are_apart(folder, first, second):
+    rows = [[first, *TABLE[0][1:]], [second, *TABLE[1][1:]]]
+    for end in ("\n", "\r\n"):
+        assert read(written(rows, lineterminator=end))[2] == [first, second]
+
+
+def test_a_blank_label_names_nobody(folder):
+    rows = [["", *TABLE[0][1:]], [" \t", *TABLE[1][1:]], *TABLE[2:]]
+    assert read(written(rows))[2] == [None, None, *(row[0] for row in TABLE[2:])]
+
+
+NUMBERS = {
+    "1.5": 1.5, " -2e3\t": -2000.0, "": np.nan, " ": np.nan, "x": np.nan, "1_0": np.nan,
+    "nan": np.nan, "inf": np.nan, "1e999": np.nan, "1,5": np.nan, "0" * 500 + "1": np.nan,
+    "1\n": 1.0, "0x1": np.nan, "True": np.nan,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", NUMBERS)
+def test_cells_become_numbers_one_by_one(folder, text):
+    covariates, points, _ = read(written([["p", text, text, "1", ""], *TABLE]))
+    np.testing.assert_array_equal(covariates[0], NUMBERS[text])
+    expected = [NUMBERS[text], 1.0] if np.isfinite(NUMBERS[text]) else [np.nan, np.nan]
+    np.testing.assert_array_equal(points[0], expected)
+    assert covariates[1:, 0].tolist() == [row[1] for row in TABLE]
+
+
+REFUSED = {
+    "an unclosed quote": (
+        'who,age,a,b,comment\np,1,2,3,"x\nq,1,2,3,x\n',
+        "the quote in line 2, column comment, is not closed",
+    ),
+    "semicolons": ("who;age;a;b\np;1;2;3\n", "row 1: its columns are separated by semicolons"),
+    "a column twice": ("who,age,a,b,a\np,1,2,3,4\n", "2 columns are called a: rename"),
+    "no such column": ("who,age,a\np,1,2\n", "there is no column b"),
+    "UTF-16": ("who,age,a,b\np,1,2,3\n".encode("utf-16"), "is not UTF-8 text: save it as UTF-8"),
+    "nothing": ("", "the table is empty"),
+    "comments alone": ("# a\n\n#b\n", "the table is empty"),
+}
+
+
+@pytest.mark.parametrize(("text", "sentence"), REFUSED.values(), ids=REFUSED)
+def test_files_that_are_no_tables_are_refused(folder, text, sentence):
+    Path("table.csv").write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(DataError) as problem:
+        read()
+    assert sentence in str(problem.value)
+    # What needs no look at records is refused before anything is spent.
+    if "quote" not in sentence:
+        with pytest.raises(DataError, match=re.escape(sentence)):
+            refuse_missing(settings_of("table.csv"))
+
+
+# --- Formats ---
+
+
+def frame():
+    return pd.DataFrame(TABLE, columns=HEADER)
+
+
+def as_csv(frame):
+    frame.to_csv("table.csv", index=False)
+    return "table.csv"
+
+
+def as_parquet(frame):
+    frame.to_parquet("table.parquet", index=False)
+    return "table.parquet"
+
+
+def as_arrays(frame):
+    columns = {name: frame[name].to_numpy() for name in frame}
+    texts = {
+        name: each.astype(str) if each.dtype.kind in "OTU" else each
+        for name, each in columns.items()
+    }
+    np.savez("table.npz", **texts)
+    return "table.npz"
+
+
+@pytest.mark.parametrize("save", [as_csv, as_parquet, as_arrays])
+def test_formats_hold_the_same_records_for_releases_and_studies(folder, save):
+    table = frame()
+    table.loc[2, "comment"] = 'p,1,2,3,\n"p,1,2,3,'
+    expected = read(as_csv(table))
+    path = save(table)
+    covariates, points, subjects = read(path)
+    np.testing.assert_array_equal(covariates, expected[0])
+    np.testing.assert_array_equal(points, expected[1])
+    assert subjects == expected[2]
+    records = read_table(path, make_manifold("euclidean", 2), "age", NAMES, subject="who")
+    np.testing.assert_array_equal(records.points, points)
+    np.testing.assert_allclose(records.covariates, covariates[:, 0] / 7)
+    assert records.subjects == subjects
+    first = 1 if path != "table.csv" else 2
+    assert records.rows[:2] == [first, first + 1]
+
+
+def test_a_check_has_the_rows_of_any_format(folder):
+    path = as_csv(frame())
+    plan = plan_of(settings_of(path))
+    assert check_data(settings_of(path), plan).rows == tuple(range(2, 10))
+    for save in (as_parquet, as_arrays):
+        assert check_data(settings_of(save(frame())), plan).rows == tuple(range(1, 9))
+
+
+@pytest.mark.parametrize("save", [as_csv, as_parquet, as_arrays])
+def test_missing_numbers_of_any_format(folder, save):
+    table = frame().assign(age=[0.5, np.nan, *range(2, 8)], b=[1.0, 2.0, np.nan, *range(5)])
+    path = save(table)
+    covariates, points, _ = read(path)
+    assert np.flatnonzero(np.isnan(covariates[:, 0])).tolist() == [1]
+    assert np.flatnonzero(np.isnan(points).any(axis=1)).tolist() == [2]
+    row = 4 if save is as_csv else 3
+    with pytest.raises(DataError, match=f"row {row - 1}, column age: the value is missing"):
+        read_table(path, make_manifold("euclidean", 2), "age", NAMES)
+    assert any(f"row {row}, column b: the value is missing" in line for line in found_faults(path))
+
+
+TYPES = {
+    "integers": ("age", [2**60 + index for index in range(8)]),
+    "truths": ("age", [True, False] * 4),
+    "decimals": ("age", [Decimal(index) for index in range(8)]),
+    "labels of integers": ("who", list(range(8))),
+    "labels of bytes": ("who", [b"\xff%d" % index for index in range(8)]),
+    "labels of categories": ("who", pd.Categorical(list("abcdabcd"))),
+    "labels of times": ("who", pd.date_range("2020", periods=8)),
+}
+
+
+@pytest.mark.parametrize(("name", "values"), TYPES.values(), ids=TYPES)
+def test_types_of_parquet(folder, name, values):
+    covariates, _, subjects = read(as_parquet(frame().assign(**{name: values})))
+    if name == "age":
+        assert covariates[:, 0].tolist() == [float(each) for each in values]
+    else:
+        assert len(set(subjects)) == len(set(values))
+        if not hasattr(values, "year"):
+            assert subjects == list(values)
+
+
+def test_labels_of_parquet_that_are_missing_or_no_text(folder):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    labels = pa.array([b"a", b"\xff", b"\xfe", b"", b" ", None, b"a ", b"b"])
+    table = pa.table(frame()).drop_columns(["who"]).append_column("who", labels.view(pa.string()))
+    pq.write_table(table, "table.parquet")
+    assert read("table.parquet")[2] == ["a", "\udcff", "\udcfe", None, None, None, "a ", "b"]
+
+
+DECLARED = {
+    "text": (as_parquet, "a", list("MFMFMFMF"), "a: the file states its type as large_string"),
+    "numbers as text": (as_parquet, "age", list("12345678"), "age: the file states its type as"),
+    "dates": (as_parquet, "age", pd.date_range("2020", periods=8), "its type as timestamp"),
+    "lists": (as_parquet, "who", [[1]] * 8, "its type as list<"),
+    "text in arrays": (as_arrays, "a", list("MFMFMFMF"), "a: the file states its type as <U1"),
+    "dates in arrays": (as_arrays, "age", pd.date_range("2020", periods=8), "as datetime64"),
+}
+
+
+@pytest.mark.parametrize(("save", "name", "values", "sentence"), DECLARED.values(), ids=DECLARED)
+def test_types_that_are_no_numbers_are_refused_before_records_are_read(
+    folder, save, name, values, sentence
+):
+    path = save(frame().assign(**{name: values}))
+    with pytest.raises(DataError, match=re.escape(sentence)) as problem:
+        refuse_missing(settings_of(path))
+    assert "or name another column" in str(problem.value)
+    assert path in str(problem.value)
+
+
+OBJECTS = np.array([{}, 1], dtype=object)
+ARRAYS = {
+    "objects": ({"a": OBJECTS}, "a: the file states its type as object"),
+    "lengths": ({"a": np.zeros(7)}, "array a has 7 entries and age 8"),
+    "no axis": ({"a": np.array(1.0)}, "an array of 0 axes"),
+    "labels of two axes": ({"who": np.zeros((8, 2))}, "an array of 2 axes"),
+    "several covariates": ({"age": np.zeros((8, 2))}, "more than one number a record"),
+    "too many numbers": ({"a": np.zeros((8, 2))}, "3 columns make no point"),
+}
+
+
+@pytest.mark.parametrize(("arrays", "sentence"), ARRAYS.values(), ids=ARRAYS)
+def test_arrays_that_do_not_fit_are_refused_by_their_headers(folder, arrays, sentence):
+    columns = {name: np.zeros(8) for name in ("who", "age", *NAMES)}
+    np.savez("table.npz", **(columns | arrays))
+    with pytest.raises(DataError, match=sentence):
+        refuse_missing(settings_of("table.npz"))
+
+
+@pytest.mark.parametrize("path", ["table.parquet", "table.npz"])
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04", b"PAR1", b"who,age\n" * 99])
+def test_other_files_are_refused(folder, path, content):
+    Path(path).write_bytes(content)
+    with pytest.raises(DataError, match=f"{path}: it cannot be read as a"):
+        refuse_missing(settings_of(path))
+
+
+def test_a_file_that_is_not_there_is_named(folder):
+    for path in ("table.csv", "table.parquet", "table.npz"):
+        with pytest.raises(DataError, match=rf"key data.path: {path} cannot be read"):
+            refuse_missing(settings_of(path))
+
+
+def test_arrays_of_more_axes_stand_for_their_numbers(folder):
+    rng = np.random.default_rng(3)
+    matrices = rng.normal(size=(8, 2, 2))
+    matrices = matrices @ matrices.swapaxes(1, 2)
+    landmarks = rng.normal(size=(8, 3)) + 1j * rng.normal(size=(8, 3))
+    arrays = {"who": np.arange(8), "age": np.arange(8.0)}
+    np.savez("table.npz", matrices=matrices, landmarks=landmarks, **arrays)
+    shapes = make_manifold("kendall", 3)
+    for name, space, centre, points in (
+        ("matrices", ("spd", 2), "identity", matrices),
+        ("landmarks", ("kendall", 3), "corpus callosum", shapes.from_landmarks(landmarks)),
+    ):
+        settings = settings_of("table.npz", space, centre, columns=[name])
+        refuse_missing(settings)
+        _, found, subjects = read_data(settings)
+        np.testing.assert_array_equal(found, points)
+        assert subjects == list(range(8))
+        records = read_table("table.npz", make_manifold(*space), "age", [name], subject="who")
+        np.testing.assert_allclose(records.points, points, atol=1e-12)
+    landmarks[4] = np.nan
+    np.savez("table.npz", landmarks=landmarks, **arrays)
+    with pytest.raises(DataError, match=r"row 5, column landmarks\[1\]: the value is missing"):
+        read_table("table.npz", shapes, "age", ["landmarks"])
+
+
+def test_parquet_without_pyarrow_is_refused_in_a_sentence(folder, monkeypatch):
+    path = as_parquet(frame())
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(DataError, match=r"need pyarrow: install geodp\[parquet\]"):
+        refuse_missing(settings_of(path))
+
+
+# --- What the holder is told ---
+
+SPD_ROWS = [["p0", 0, 1, 0, 1], ["p1", 1, 1, 2, 1], ["p2", 2, 1, 0, 1]]
+FAULTS = {
+    "text": (
+        2,
+        "M",
+        "table.csv, row 4, column a: 'M' is not a number: correct or remove the row (label p2)",
+    ),
+    "empty": (2, "", "row 4, column a: the value is missing"),
+    "decimal comma": (2, "1,5", "row 4, column a: '1,5' has a comma for its decimal point"),
+    "long": (2, "9" * 500, "row 4, column a: its 500 characters are no number"),
+    "characters that do not print": (2, "\x1b[2J", r"column a: '\x1b[2J' is not a number"),
+    "covariate": (1, "old", "row 4, column age: 'old' is not a number"),
+    "label": (
+        0,
+        " ",
+        "row 4, column who: the label is missing, so that the record counts for nobody",
+    ),
+    "blanks": (0, "p1 ", "column who: 'p1' and 'p1 ' differ in blanks or case alone and are two"),
+    "case": (0, "P1", "column who: 'p1' and 'P1' differ in blanks or case alone and are two"),
+    "far": (2, "1e150", "row 4: it is too far from public.centre to be computed with"),
+    "lines": (
+        4,
+        "two\nlines",
+        "row 5 spans lines 4 to 5: a line break inside quotes, column comment",
+    ),
+    "rows in a quote": (
+        4,
+        "\np,1,2,3,\nq,1,2,3,\n",
+        "the quote in line 4, column comment, is not closed before line 7, and lines between look",
+    ),
+}
+
+
+@pytest.mark.parametrize(("at", "text", "line"), FAULTS.values(), ids=FAULTS)
+def test_the_holder_is_told_what_is_wrong_and_where(folder, at, text, line):
+    assert found_faults(written()) == []
+    changed = [*TABLE[2][:at], text, *TABLE[2][at + 1 :]]
+    [said] = found_faults(written([*TABLE[:2], changed, *TABLE[3:]]))
+    assert line in said
+
+
+def test_a_row_of_another_length_is_named(folder):
+    assert (
+        "row 3: it has another number of columns than the header's 5"
+        in found_faults(written([TABLE[0], TABLE[1][:4], *TABLE[2:]]))[0]
+    )
+
+
+def test_a_matrix_is_named_with_its_eigenvalue(folder):
+    path = written(SPD_ROWS, ["who", "age", "a", "b", "c"])
+    choices = {"space": ("spd", 2), "centre": "identity", "columns": ["a", "b", "c"]}
+    [said] = found_faults(path, **choices)
+    assert "row 3: not a point of SPD(2), since the matrix is not positive definite" in said
+    assert "smallest eigenvalue -1" in said
+
+
+def test_a_few_faults_are_named_and_the_others_counted(folder):
+    *named, last = found_faults(written([[*row[:2], "M", *row[3:]] for row in TABLE]))
+    assert len(named) == 5
+    assert last == "3 more records do not count"

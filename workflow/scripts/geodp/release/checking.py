@@ -1,0 +1,136 @@
+"""A check of the data of a release, for their holder alone: what is amiss, and whether to release.
+
+What it finds depends on every record, so that it must not be published, nor be the reason for
+changing public inputs: mend the data, or choose public inputs anew without them.
+"""
+
+import sys
+import traceback
+from dataclasses import dataclass
+from pathlib import Path
+
+from geodp.errors import DataError
+from geodp.release.faults import faults as faults_of
+from geodp.release.holder import spread_otherwise, suspicious_inputs
+from geodp.release.inspection import Inspection, inspect_inputs
+from geodp.release.reading import read_data, table_of
+from geodp.release.subjects import label_key, subject_records
+
+
+@dataclass(frozen=True)
+class Check:
+    """What a check found, not private.
+
+    Attributes
+    ----------
+    inspection : Inspection or None
+        None where the records could not be inspected.
+    rows : tuple of int or None
+        Row of each record in its table; None for simulated records.
+    faults : tuple of str
+        Of each record that cannot be read, where and why.
+    warnings : tuple of str
+        Public inputs that look read off the data, and others.
+    reasons : tuple of str
+        Why the check says no; none if it says yes.
+    """
+
+    inspection: Inspection | None
+    rows: tuple[int, ...] | None
+    faults: tuple[str, ...]
+    warnings: tuple[str, ...]
+    reasons: tuple[str, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Whether the check says yes."""
+        return not self.reasons
+
+    def words(self, released: bool = False) -> list[str]:
+        """What was found, a sentence a line; not private.
+
+        Parameters
+        ----------
+        released : bool
+            Whether the release was made since.
+        """
+        inspected = self.inspection
+        return [
+            *([] if inspected is None else inspected.words(released, self.rows).splitlines()),
+            *self.faults,
+            *(f"warning: {each}" for each in self.warnings),
+            *(f"no: {each}" for each in self.reasons),
+        ]
+
+
+def check_data(settings, plan, data=None):
+    """Look for faults of the data of a release; not private.
+
+    Parameters
+    ----------
+    settings : ReleaseSettings
+    plan : ReleasePlan
+    data : tuple, optional
+        Covariates, points and subjects, by default as `read_data` gives them.
+
+    Returns
+    -------
+    Check
+    """
+    found, rows, faults, warnings, reasons = None, None, [], [], []
+    try:
+        covariates, points, subjects = data = data or read_data(settings)
+        rows, lines = _rows_and_faults(settings, *data)
+        faults += lines
+        reasons += _other_number(plan.assumptions, points, subjects)
+        found = inspect_inputs(plan.assumptions, covariates, points)
+        if found.looks_wrong:
+            reasons.append("too much is amiss, as said above")
+        if len(found.invalid) == found.number:
+            reasons.append("no record is valid, so that a release is noise alone")
+        records = subject_records(plan.assumptions, covariates, points, subjects)
+    except Exception as problem:  # whatever the data raise is what their holder wants to know
+        reasons.append(words_of(problem))
+    else:
+        try:
+            warnings += suspicious_inputs(plan.assumptions, covariates, points)
+            warnings += spread_otherwise(plan, records)
+        except Exception as problem:  # records at which a fit fails do not stop a release
+            warnings.append(f"the records could not be looked at further: {words_of(problem)}")
+    return Check(found, rows, tuple(faults), tuple(warnings), tuple(dict.fromkeys(reasons)))
+
+
+def _rows_and_faults(settings, covariates, points, subjects):
+    """Row of each record in its table, and lines on those that do not count."""
+    if settings.data.source != "table":
+        return None, []
+    table, columns = table_of(settings)
+    rows = tuple(row for row, _ in table.records(columns[:1]))
+    # Another program may be writing the file.
+    lines = faults_of(settings, covariates, points, subjects)
+    return (rows if len(rows) == len(points) else None), lines
+
+
+def _other_number(assumptions, points, subjects):
+    """Why the number of subjects is another than the public one, where that is one; or nothing."""
+    if assumptions.changes != 2:
+        return []
+    number = len(points)
+    if not isinstance(subjects, str):
+        # A record without a label counts for nobody.
+        number = len({label_key(label) for label in subjects} - {None})
+    if number == assumptions.subjects:
+        return []
+    return [
+        f"the data have {number} subjects, and public.subjects says {assumptions.subjects}: make "
+        "them equal, the number from what is public, or release under addition or removal of a "
+        "subject"
+    ]
+
+
+def words_of(problem):
+    """An exception as a sentence; of one not ours its place alone, as its words may quote data."""
+    if isinstance(problem, DataError):
+        return str(problem)
+    last = traceback.extract_tb(problem.__traceback__ or sys.exc_info()[2])[-1]
+    return f"{type(problem).__name__} in {Path(last.filename).name}, line {last.lineno}"

@@ -1,0 +1,164 @@
+"""Faults of a table, named for its holder alone: by row, column and label, and what is wrong.
+
+Nothing here is part of a release: all of it depends on the records.
+"""
+
+import re
+from collections import defaultdict
+
+import numpy as np
+
+from geodp.data.cells import LONGEST_NUMBER, TextTable
+from geodp.data.messages import SHOWN
+from geodp.data.records import has_landmarks, number_of
+from geodp.errors import DataError
+from geodp.release.reading import point_of, table_of
+from geodp.release.subjects import mapped_records
+
+# Longest part of a cell that a message quotes.
+QUOTED = 60
+
+
+def faults(settings, covariates, points, subjects):
+    """What is wrong with the records of a table, for the holder's eyes alone.
+
+    Parameters
+    ----------
+    settings : ReleaseSettings
+    covariates, points, subjects
+        As `geodp.release.reading.read_data` returns them.
+
+    Returns
+    -------
+    list of str
+        Lines: records that do not count with the reason, labels that are missing or differ in
+        little, and rows of a text that a person would not read as the computer does.
+    """
+    data = settings.data
+    if data.source != "table":
+        return []
+    table, columns = table_of(settings)
+    labels = [] if data.is_one_each else [data.subject]
+    records = list(table.records([*labels, *data.covariates, *columns]))
+    # Another program may be writing the file.
+    records = records[: len(points)]
+    *_, valid, _ = mapped_records(settings.assumptions, covariates, points)
+    names = [*data.covariates, *table.numbered(columns)]
+
+    def reason(index):
+        row, texts = records[index]
+        return _reason(settings, table.source, row, names, texts[len(labels) :], points[index])
+
+    def whose(index):
+        return f" (label {_quoted(records[index][1][0])})" if labels else ""
+
+    bad = [index for index in range(len(records)) if not valid[index]]
+    lines = _first(bad, lambda index: f"{reason(index)}{whose(index)}", "records do not count")
+    if labels:
+        without = [index for index in range(len(records)) if subjects[index] is None]
+        lines += _first(
+            without,
+            lambda index: (
+                f"{table.source.cell(records[index][0], data.subject)}: the label is missing, so "
+                "that the record counts for nobody"
+            ),
+            "records have no label",
+        )
+        lines += _alike(table.source, data.subject, subjects)
+    return [*lines, *_rows(table)] if isinstance(table, TextTable) else lines
+
+
+def _first(found, line, rest):
+    """Lines for the first few of what was found, and how many more there are."""
+    more = len(found) - SHOWN
+    return [line(each) for each in found[:SHOWN]] + ([f"{more} more {rest}"] if more > 0 else [])
+
+
+def _reason(settings, source, row, names, texts, point):
+    """Why a record does not count, as a sentence."""
+    data, manifold = settings.data, settings.assumptions.manifold
+    try:
+        numbers = [
+            _number(text, source, row, name, data) for text, name in zip(texts, names, strict=True)
+        ]
+        start = len(data.covariates)
+        point_of(data, manifold, source, row, names[start:], np.array(numbers[start:]))
+    except DataError as problem:
+        return str(problem)
+    if has_landmarks(manifold) and not np.all(np.isfinite(point)):
+        fault = "all landmarks coincide, so there is no shape"
+    else:
+        fault = manifold.invalid_reason(point)
+        fault = fault and f"not a point of {manifold.name}, since {fault}"
+    return str(source.refusal(row, fault or "it is too far from public.centre to be computed with"))
+
+
+def _number(text, source, row, name, data):
+    """The number of a cell; NaN for an empty one of an outline, whose records may differ."""
+    if data.outline and name not in data.covariates and not text.strip():
+        return np.nan
+    if len(text) > LONGEST_NUMBER:
+        raise source.refusal(row, f"its {len(text)} characters are no number", name)
+    try:
+        return number_of(text, source, row, name)
+    except DataError:
+        # What a message quotes is short and printable.
+        return number_of(_quoted(text) if text.strip() else "", source, row, name)
+
+
+def _quoted(text):
+    """A text in which characters that do not print are escaped, up to some length."""
+    shown = repr(text)[1:-1]
+    return shown if len(shown) <= QUOTED else f"{shown[:QUOTED]}..."
+
+
+def _alike(source, name, subjects):
+    """A line on labels that differ in blanks or in case alone."""
+    groups: defaultdict[str, dict] = defaultdict(dict)
+    for label in subjects:
+        if isinstance(label, str):
+            groups[" ".join(label.casefold().split())][label] = None
+    pairs = [list(group)[:2] for group in groups.values() if len(group) > 1]
+    if not pairs:
+        return []
+    first, second = (_quoted(label) for label in pairs[0])
+    more = f" ({len(pairs) - 1} more such labels)" if len(pairs) > 1 else ""
+    return [
+        f"{source.name}, column {name}: '{first}' and '{second}' differ in blanks or case alone "
+        f"and are two subjects{more}: write each subject's label in one way"
+    ]
+
+
+def _rows(table):
+    """Lines on rows that span several lines of a text, or have not the cells of the header."""
+    spans, swallowed, uneven = [], [], []
+    number = len(table.names)
+    for first, last, cells in table.lines():
+        start = first
+        for place, cell in enumerate(cells):
+            inner = re.split(r"\r\n|\n|\r", cell)
+            column = table.names[place] if place < number else str(place + 1)
+            end = start + len(inner) - 1
+            if number > 1 and any(
+                line.count(table.delimiter) == number - 1 for line in inner[1:-1]
+            ):
+                swallowed.append(
+                    f"{table.path}: the quote in line {start}, column {column}, is not closed "
+                    f"before line {end}, and lines between look like records: close or remove it"
+                )
+            elif end > start:
+                spans.append(
+                    f"{table.path}, row {last} spans lines {first} to {last}: a line break inside "
+                    f"quotes, column {column}, read as one record"
+                )
+            start = end
+        if len(cells) < number or "".join(cells[number:]).strip():
+            uneven.append(
+                f"{table.path}, row {last}: it has another number of columns than the header's "
+                f"{number}: complete or remove the row"
+            )
+    return [
+        *_first(swallowed, str, "quotes hold lines that look like records"),
+        *_first(uneven, str, "rows have another number of columns than the header"),
+        *_first(spans, str, "cells have line breaks"),
+    ]
