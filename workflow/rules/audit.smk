@@ -94,8 +94,61 @@ rule audit:
         "../../envs/environment.yaml"
     params:
         **measurement("audit.summary", "summarise.py"),
-        arguments=lambda wildcards: {"settings": part_of("audit", "sphere")},
+        arguments=lambda wildcards: {
+            "settings": part_of("audit", "sphere"),
+            "replay": with_digests(REPLAY_SHOWN),
+        },
     message:
         "audit: write the tables, the figure and the page"
     script:
         "../scripts/summarise.py"
+
+
+# Record and replay, `snakemake replay`: 10^5 pairs of neighbours take some 40 minutes on two cores, so
+# that the audit does not wait for them; its page shows what is there.
+# Out: results/audit/replay.csv, planted.csv.
+use rule audit_sensitivity as replay_block with:
+    output:
+        f"{AUDIT_RESULTS}/parts/replay_{{block}}.csv",
+    log:
+        f"{AUDIT_RESULTS}/logs/replay_{{block}}.log",
+    wildcard_constraints:
+        block=r"\d+",
+    params:
+        **measurement("audit.replay"),
+        arguments=lambda wildcards: {
+            "settings": part_of("audit", "seed", "replay"),
+            "block": int(wildcards.block),
+        },
+    message:
+        "replay: whole releases of neighbouring tables, block {wildcards.block}"
+
+
+use rule audit_sensitivity as replay_planted with:
+    output:
+        f"{AUDIT_RESULTS}/planted.csv",
+    log:
+        f"{AUDIT_RESULTS}/logs/planted.log",
+    params:
+        **measurement("audit.planted"),
+        arguments=lambda wildcards: {"settings": part_of("audit", "seed", "replay")},
+    message:
+        "replay: look for mistakes that are planted"
+
+
+use rule audit_sensitivity as replay with:
+    input:
+        blocks=lambda wildcards: [
+            f"{AUDIT_RESULTS}/parts/replay_{block}.csv"
+            for block in range(settings_of("audit")["replay"]["blocks"])
+        ],
+        planted=f"{AUDIT_RESULTS}/planted.csv",
+    output:
+        f"{AUDIT_RESULTS}/replay.csv",
+    log:
+        f"{AUDIT_RESULTS}/logs/replay.log",
+    params:
+        **measurement("audit.replayed"),
+        arguments={},
+    message:
+        "replay: write the table"

@@ -99,6 +99,9 @@ def audit_parts(name):
     return files
 
 
+# What record and replay found, for the audit's page: no input, as it takes long.
+REPLAY_SHOWN = {name: f"{AUDIT_RESULTS}/{name}.csv" for name in ("replay", "planted")}
+
 # The benchmark
 BENCHMARK_RESULTS = "results/benchmark"
 GEOMSTATS_BACKENDS = ("numpy", "autograd")

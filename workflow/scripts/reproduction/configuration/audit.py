@@ -90,6 +90,13 @@ class ReleaseTestSettings(Section):
     draws: integer(ge=16) = Field(description="Releases of each of two neighbouring data sets.")
 
 
+class ReplaySettings(Section):
+    """Record and replay of whole releases, `./run snakemake replay`."""
+
+    blocks: Count = Field(description="Jobs.")
+    pairs: Count = Field(description="Pairs of neighbouring tables of each.")
+
+
 class AuditSettings(Section):
     """Settings of `./run snakemake audit`."""
 
@@ -98,3 +105,4 @@ class AuditSettings(Section):
     two_points: TwoPointSettings = Field(description="The worst case of two records.")
     black_box: BlackBoxSettings = Field(description="Attacks from draws alone.")
     releases: ReleaseTestSettings = Field(description="Property testers on whole releases.")
+    replay: ReplaySettings = Field(description="Record and replay of whole releases.")

@@ -56,6 +56,11 @@ def tau_from_the_data():
     return patch.object(draw, "_noisy_means", by_data)
 
 
+def few_at_once():
+    """Small chunks: padding, which changes no sum, would be most of the work."""
+    return patch.multiple(contributions, CHUNK=FEW, LEAST_CHUNK=FEW)
+
+
 @contextmanager
 def same_sums():
     """Compute sums of the same records, state and limit once: only noise differs between draws."""
@@ -72,8 +77,7 @@ def same_sums():
         return found
 
     with (
-        # Padding, which changes no sum, would be most of the work.
-        patch.object(contributions, "CHUNK", FEW),
+        few_at_once(),
         patch.object(draw, "gradient_sums", remembered(draw.gradient_sums)),
         patch.object(draw, "loss_sums", remembered(draw.loss_sums)),
     ):
@@ -85,8 +89,8 @@ def same_choices():
     made = draw.ExactChoice
     known: dict = {}
 
-    def remembered(weights, exponents, rate):
-        key = tuple(weights), tuple(exponents), rate
+    def remembered(weights, exponents, *rate):
+        key = tuple(weights), tuple(exponents), *rate
         if key not in known:
             known[key] = made(*key)
         return known[key]

@@ -9,13 +9,15 @@ from reproduction.measurements.audit.figure import draw
 from reproduction.pages import render_page
 
 
-def summarise(settings, losses, neighbours, sensitivity, black_box, template, made_by):
+def summarise(settings, replay, losses, neighbours, sensitivity, black_box, template, made_by):
     """The tables, figure and page of the audit.
 
     Parameters
     ----------
     settings : dict
         Of config/audit.yaml.
+    replay : dict
+        Tables of record and replay, and their digests if they are there.
     losses, neighbours : list of path
         Tables by n.
     sensitivity, template : path
@@ -48,6 +50,7 @@ def summarise(settings, losses, neighbours, sensitivity, black_box, template, ma
         settings=settings,
         sensitivity=pd.read_csv(sensitivity).to_dict("records"),
         black_box=from_draws.to_dict("records"),
+        replay=_replayed(replay),
         made_by=made_by,
     )
     return {
@@ -56,6 +59,30 @@ def summarise(settings, losses, neighbours, sensitivity, black_box, template, ma
         "black_box": from_draws,
         "figure": figure,
         "page": page,
+    }
+
+
+def _replayed(shown):
+    """Rows of the page about record and replay; ``None`` where it was not run."""
+    if not shown["digests"]:
+        return None
+    table, planted = (pd.read_csv(shown[name]) for name in ("replay", "planted"))
+    rows = table.groupby("neighbour", sort=True).agg(
+        pairs=("pairs", "sum"),
+        findings=("findings", "sum"),
+        largest_share=("largest_share", "max"),
+        lowest=("median_ratio", "min"),
+        highest=("median_ratio", "max"),
+    )
+    ways = table.groupby(["by", "format"]).agg(pairs=("pairs", "sum"), findings=("findings", "sum"))
+    return {
+        "rows": rows.reset_index().to_dict("records"),
+        "ways": ways.reset_index().to_dict("records"),
+        "planted": planted.to_dict("records"),
+        "pairs": int(table["pairs"].sum()),
+        "findings": int(table["findings"].sum()),
+        "whole": int(table["whole"].sum()),
+        "largest_ratio": table["largest_ratio"].max(),
     }
 
 

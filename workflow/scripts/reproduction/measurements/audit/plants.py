@@ -1,0 +1,144 @@
+"""Mistakes between the file and the folder of a release that record and replay must see."""
+
+import sys
+import time
+from contextlib import contextmanager
+from unittest.mock import patch
+
+import numpy as np
+
+from geodp.data.cells import TextTable
+from geodp.release import hypotheses, publish, release, subjects
+from geodp.release.assumptions import Assumptions
+from geodp.release.ledger import Ledger
+from reproduction.measurements.audit import mistakes
+
+
+@contextmanager
+def lines_for_rows():
+    """Each physical line is a record, so that a quoted line break makes several."""
+    lines = TextTable._lines
+
+    def physical(table):
+        header = next(lines(table))
+        yield header
+        names = len(header[2])
+        with open(table.path, encoding="utf-8-sig", errors="surrogateescape") as text:
+            for number, line in enumerate(text, start=1):
+                if number > header[1] and line.strip():
+                    cells = line.rstrip("\r\n").split(table.delimiter)
+                    yield number, number, [cell.strip('"') for cell in cells[:names]]
+
+    with patch.object(TextTable, "_lines", physical):
+        yield
+
+
+def labels_without_ends():
+    """Blanks at the ends of labels are cut off, and all who have none are one subject."""
+    return patch.object(subjects, "label_key", lambda label: str(label or "").strip())
+
+
+@contextmanager
+def slow_records():
+    """A record that cannot be used takes a hundredth of a second more."""
+    mapped = subjects.mapped_records
+
+    def slowly(*given):
+        found = mapped(*given)
+        until = time.process_time() + 0.01 * np.sum(~found[2])
+        while time.process_time() < until:
+            pass
+        return found
+
+    with patch.object(subjects, "mapped_records", slowly):
+        yield
+
+
+@contextmanager
+def counted_records():
+    """The number of records that cannot be used is printed."""
+    written, made = publish._written, publish.release_geodesic
+    invalid = []
+
+    def releasing(plan, covariates, points, labels):
+        valid = subjects.mapped_records(plan.assumptions, covariates, points)[2]
+        invalid.append(int(np.sum(~valid)))
+        return made(plan, covariates, points, labels)
+
+    def writing(*given):
+        print(f"{invalid[-1]} records do not count", file=sys.stderr)
+        return written(*given)
+
+    with (
+        patch.object(publish, "release_geodesic", releasing),
+        patch.object(publish, "_written", writing),
+    ):
+        yield
+
+
+@contextmanager
+def another_class():
+    """Assumptions that say themselves by how much neighbours differ; nobody checks their class."""
+    with (
+        patch.object(hypotheses, "check_stages", lambda plan: {}),
+        patch.object(release, "check_hypotheses", lambda *_: hypotheses.HYPOTHESES),
+        patch.object(Assumptions, "changes", 0.125),
+    ):
+        yield
+
+
+@contextmanager
+def fingerprint_in_words():
+    """The ledger's description of a release says of which data it was."""
+    reserve = Ledger.reserve
+
+    def describing(ledger, key, amount, description, *, unit, fingerprint=None):
+        words = f"{description} {fingerprint}"
+        return reserve(ledger, key, amount, words, unit=unit, fingerprint=fingerprint)
+
+    with patch.object(Ledger, "reserve", describing):
+        yield
+
+
+@contextmanager
+def crash_at_extremes():
+    """A number that is too large ends the release."""
+    array = subjects._array
+
+    def failing(values, shape, dtype):
+        found = array(values, shape, dtype)
+        if np.any(np.abs(found[np.isfinite(found)]) > 1e100):
+            raise np.linalg.LinAlgError("eigenvalues did not converge")
+        return found
+
+    with patch.object(subjects, "_array", failing):
+        yield
+
+
+@contextmanager
+def refused_garbage():
+    """Data of which half cannot be used are refused, and that is told."""
+    made = publish.release_geodesic
+
+    def refusing(plan, covariates, points, labels):
+        valid = subjects.mapped_records(plan.assumptions, covariates, points)[2]
+        if 2 * np.sum(valid) < len(valid):
+            raise ValueError("most records are none")
+        return made(plan, covariates, points, labels)
+
+    with patch.object(publish, "release_geodesic", refusing):
+        yield
+
+
+PLANTS = {
+    "a line for a row": lines_for_rows,
+    "labels without their ends": labels_without_ends,
+    "a slow record": slow_records,
+    "bad records counted on standard error": counted_records,
+    "assumptions of another class": another_class,
+    "a fingerprint in the ledger's words": fingerprint_in_words,
+    "a crash at an extreme number": crash_at_extremes,
+    "garbage refused by its records": refused_garbage,
+    "half the sensitivity": mistakes.without_factor_two,
+    "tau from the data": mistakes.tau_from_the_data,
+}

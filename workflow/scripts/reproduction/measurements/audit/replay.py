@@ -1,0 +1,430 @@
+"""Whole releases of neighbouring tables, recorded and replayed, from the file to the folder.
+
+What leaves a release may depend on the data through noise alone.  So with the same outputs of the
+noise primitives releases of neighbours are the same: each file, word and status, and their time.
+"""
+
+import io
+import os
+import shutil
+import tempfile
+import time
+import warnings
+from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
+from dataclasses import replace
+from datetime import datetime
+from fractions import Fraction
+from functools import lru_cache, partial
+from itertools import count
+from pathlib import Path
+from unittest.mock import patch
+
+import numpy as np
+import pandas as pd
+import yaml
+from hypothesis import HealthCheck, Phase, given, seed, settings
+
+from geodp import cli
+from geodp.audit.replay import Tape, call_findings, output_findings
+from geodp.release import folder as release_folder
+from geodp.release import ledger as release_ledger
+from geodp.release import publish
+from geodp.release import settings as release_settings
+from geodp.release.accounting import choice_epsilon
+from geodp.release.assumptions import ADD_OR_REMOVE, REPLACE
+from geodp.release.files import write_release
+from geodp.release.ledger import Ledger
+from geodp.release.planning import ReleasePlan
+from geodp.release.release import release_geodesic
+from geodp.release.stages import CountStage, MomentsStage, NoisyStep, PointsStage
+from geodp.release.subjects import ONE_EACH
+from reproduction.measurements.audit import mistakes, plants
+from reproduction.measurements.audit.neighbours import (
+    LABEL,
+    UNCHANGED,
+    Space,
+    frame,
+    pairs,
+    settings_of,
+    write,
+)
+
+SPACES = (
+    Space("euclidean", 8, 8, 1, REPLACE, "epsilon", 2),
+    Space("sphere", 2, 3, 1, ADD_OR_REMOVE, "epsilon", 1),
+    Space("spd", 2, 3, 2, REPLACE, "rho", 2),
+    Space("euclidean", 1, 1, 0, ADD_OR_REMOVE, "rho", 0),
+    Space("kendall", 4, 8, 1, REPLACE, "rho", 3),
+    Space("hyperbolic", 2, 3, 1, REPLACE, "epsilon", 0),
+)
+
+# Who makes the release: the command, from a file; or Python, from arrays.
+BY_COMMAND, BY_FUNCTION, BY_ESTIMATOR = "geodp release", "release_geodesic", "estimator"
+
+# Ratio of processor times between neighbours; the least of so many runs of each that disagree.
+BAND, REPEATS = 1.5, 6
+
+# What a clock shows to all releases.
+NOW = datetime.fromisoformat("2026-01-01T00:00:00+00:00")
+
+
+class Clock:
+    """In place of ``datetime``: always the same time."""
+
+    @staticmethod
+    def now(zone=None):
+        return NOW
+
+
+@lru_cache
+def plan_of(space):
+    """A plan with every kind of stage, for the public inputs of a space."""
+    found = release_settings.ReleaseSettings.model_validate(settings_of(space, "csv"))
+    assumptions, budget = found.assumptions, found.privacy_budget
+    each, blocks, unit = Fraction(1, 2), 1 + space.covariates, space.unit
+    choice = choice_epsilon(each, unit)
+    step = NoisyStep(each, unit, clip=0.2, prior=(0.05,) * blocks)
+    stages = [
+        *([CountStage(each, unit)] if space.neighbours != REPLACE else []),
+        *([MomentsStage(each, unit)] if space.covariates else []),
+        PointsStage.of(choice, unit, 16, 0.5),
+        PointsStage.of(choice, unit, 8, 0.3, (0.2,) * blocks),
+        step,
+        replace(step, clip=0.1),
+    ]
+    return ReleasePlan(assumptions, budget, tuple(stages), 0.01, 0.01, 0.5)
+
+
+class Runner:
+    """Runs of releases of one space in a folder of their own.
+
+    Parameters
+    ----------
+    space : Space
+    folder : Path
+        Empty.
+    """
+
+    def __init__(self, space, folder):
+        self.space, self.folder = space, folder
+        self.plan = plan_of(space)
+        self.ledger = folder / "kept"
+        Ledger.create(self.ledger, "1000", space.unit)
+        self.settings = {}
+        for suffix in ("csv", "parquet", "npz"):
+            path = folder / f"{suffix}.yaml"
+            path.write_text(yaml.safe_dump(settings_of(space, suffix)))
+            self.settings[path.name] = release_settings.read_settings(path)
+        self.numbers = count()
+
+    @contextmanager
+    def shortened(self, is_whole):
+        """A context without what is public and slow: plans, reading of settings, pages."""
+        with ExitStack() as stack:
+            for module, name, value in (
+                (publish, "plan_of", lambda settings: self.plan),
+                (publish, "verdict", lambda plan: "verdict"),
+                (release_settings, "read_settings", lambda path: self.settings[Path(path).name]),
+                (release_ledger, "datetime", Clock),
+                (release_folder, "datetime", Clock),
+            ):
+                stack.enter_context(patch.object(module, name, value))
+            if not is_whole:
+                stack.enter_context(patch.object(publish, "write_folder", write_document))
+            yield
+
+    def by_command(self, pair, which, tape, is_whole):
+        """What leaves ``geodp release``, by what it is, and its processor time in seconds."""
+        suffix = pair.formats[which]["suffix"]
+        folder = self.folder / "run"
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        write(pair, which, folder / f"mine.{suffix}")
+        shutil.copy(self.ledger, folder / "mine.ledger")
+        before, words = Path.cwd(), (io.StringIO(), io.StringIO())
+        os.chdir(folder)
+        try:
+            with (
+                self.shortened(is_whole),
+                tape.running(),
+                redirect_stdout(words[0]),
+                redirect_stderr(words[1]),
+            ):
+                start = time.process_time()
+                status = outcome(partial(cli.main, ["release", f"{suffix}.yaml"]))
+                seconds = time.process_time() - start
+        finally:
+            os.chdir(before)
+        left = {
+            str(path.relative_to(folder)): path.read_bytes()
+            for path in folder.rglob("*")
+            if path.is_file() and path.name not in ("mine.ledger", f"mine.{suffix}")
+        }
+        names = ("standard output", "standard error")
+        said = dict(zip(names, (each.getvalue() for each in words), strict=True))
+        ledger = Ledger.open(folder / "mine.ledger").words()
+        return {**left, **said, "status": status, "ledger": ledger}, seconds
+
+    def by_python(self, pair, which, tape, release):
+        """What leaves a release of arrays, and its processor time in seconds."""
+        found = frame(pair.tables[which], pair.columns)
+        space = self.space
+        x = found[space.covariate_columns].to_numpy() if space.covariates else None
+        numbers = found[space.point_columns].to_numpy()
+        labels = ONE_EACH if space.is_one_each else typed_labels(pair.tables[which])
+        path = self.folder / f"{next(self.numbers)}.json"
+        words = io.StringIO()
+        with (
+            warnings.catch_warnings(record=True) as warned,
+            redirect_stdout(words),
+            redirect_stderr(words),
+            tape.running(),
+        ):
+            warnings.simplefilter("always")
+            start = time.process_time()
+            made = []
+            status = outcome(lambda: made.append(release(self.plan, space, x, numbers, labels)))
+            seconds = time.process_time() - start
+        told = [str(each.message) for each in warned]
+        left = {"status": status, "warnings": told, "words": words.getvalue()}
+        if made:
+            made[0].save(path)
+            left |= {"release": str(made[0]), "file": path.read_bytes()}
+            path.unlink()
+        return left, seconds
+
+
+def outcome(run):
+    """What a call returns, or raises, as text."""
+    try:
+        return repr(run())
+    except BaseException as problem:
+        return f"{type(problem).__name__}: {problem}"
+
+
+def write_document(release, settings, folder):
+    """A folder with the release alone: all others of its files are functions of that."""
+    folder.mkdir()
+    write_release(release, folder / "release.json")
+
+
+def typed_labels(table):
+    """Labels as programs hold them: numbers, truth values, texts, and nothing in several forms."""
+    nothing = {"": None, " ": np.nan, "\t": pd.NA}
+    known = {"1": 1, "True": True} | nothing
+    return [known.get(row[LABEL], row[LABEL]) for row in table]
+
+
+def of_function(plan, space, covariates, numbers, labels):
+    return release_geodesic(plan, covariates, points_of(space, numbers), labels)
+
+
+def of_estimator(plan, space, covariates, numbers, labels):
+    from geodp.release import estimator
+
+    assumptions = plan.assumptions
+    given = {name: getattr(assumptions, name) for name in estimator.MANDATORY}
+    budget = {plan.budget.unit: str(plan.budget.amount)}
+    if plan.budget.delta is not None:
+        budget["delta"] = str(plan.budget.delta)
+    model = estimator.PrivateGeodesicRegression(
+        **given, **budget, records_per_subject=assumptions.records_per_subject
+    )
+    with patch.object(estimator, "planned", lambda *_: plan):
+        return model.fit(covariates, points_of(space, numbers), subjects=labels).release_
+
+
+def points_of(space, numbers):
+    """Points as arrays, unchecked."""
+    with np.errstate(all="ignore"):
+        if space.name == "kendall":
+            return space.manifold.from_landmarks(numbers[:, 0::2] + 1j * numbers[:, 1::2])
+        return space.manifold.from_layout(numbers)
+
+
+PYTHON = {BY_FUNCTION: of_function, BY_ESTIMATOR: of_estimator}
+
+
+def compared(runner, pair, by, is_whole=False):
+    """Findings about one pair, the largest share of a budget, and the ratio of processor times."""
+    if by == BY_COMMAND:
+        run = partial(runner.by_command, pair, is_whole=is_whole)
+    else:
+        run = partial(runner.by_python, pair, release=PYTHON[by])
+    first, second = Tape(), Tape()
+    left, seconds = run(0, tape=first)
+    second.recorded = first.calls
+    other, others = run(1, tape=second)
+    made = left["status"] in ("0", "None") or other["status"] in ("0", "None")
+    stages = runner.plan.stages if made else ()
+    findings, share = call_findings(first, second, stages)
+    if share and pair.kind in UNCHANGED:
+        findings.append(f"records of nobody, order or form cost {share:g} of a budget")
+    findings += output_findings(left, other)
+    for _ in range(REPEATS):
+        if within_band(seconds, others):
+            break
+        # A busy machine slows one of them down; the least of several does not depend on it.
+        seconds = min(seconds, run(0, tape=Tape(recorded=first.calls))[1])
+        others = min(others, run(1, tape=Tape(recorded=first.calls))[1])
+    if not within_band(seconds, others):
+        findings.append(f"processor time differs: {seconds:.4f} and {others:.4f} s")
+    return findings, share, others / seconds
+
+
+def within_band(one, other):
+    return 1.0 / BAND <= one / other <= BAND
+
+
+def search(space, by, number, key, mistake=None, stop=False, whole=None):
+    """Compare neighbours that Hypothesis makes.
+
+    Parameters
+    ----------
+    space : Space
+    by : {"geodp release", "release_geodesic", "estimator"}
+    number : int
+        Pairs.
+    key : int
+        Of the random stream.
+    mistake : callable, optional
+        Makes a context in which releases have a mistake.
+    stop : bool
+        Whether to end at the first finding.
+    whole : int, optional
+        Index of a pair that is written with its page and picture, which take a second.
+
+    Returns
+    -------
+    list of dict
+        One for each pair: kind, format, findings, share and ratio.
+    """
+    rows: list = []
+    formats = ("csv", "csv", "csv", "parquet", "npz") if by == BY_COMMAND else ("csv",)
+    place = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+
+    with tempfile.TemporaryDirectory(dir=place) as folder, ExitStack() as stack:
+        runner = Runner(space, Path(folder).resolve())
+        if mistake is not None:
+            stack.enter_context(mistake())
+        stack.enter_context(mistakes.few_at_once())
+
+        @seed(key)
+        @settings(
+            max_examples=number,
+            database=None,
+            deadline=None,
+            phases=[Phase.generate],
+            suppress_health_check=list(HealthCheck),
+        )
+        @given(pair=pairs(space, formats))
+        def compare(pair):
+            if stop and any(row["findings"] for row in rows):
+                return
+            is_whole = by == BY_COMMAND and len(rows) == whole
+            findings, share, ratio = compared(runner, pair, by, is_whole)
+            rows.append(
+                {
+                    "kind": pair.kind,
+                    "format": pair.formats[0]["suffix"] if by == BY_COMMAND else "arrays",
+                    "findings": findings,
+                    "share": share,
+                    "ratio": ratio,
+                    "is_whole": is_whole,
+                    "pair": pair if findings else None,
+                }
+            )
+
+        compare()
+    return rows
+
+
+# Of each block every space by the command, and half as many pairs by each way of Python.
+WAYS = ((BY_COMMAND, 2), (BY_FUNCTION, 1), (BY_ESTIMATOR, 1))
+
+# Pairs in which a mistake that was planted is looked for.
+PLANTED = 300
+
+
+def ways():
+    """Spaces and ways to release in them, each with its share of the pairs."""
+    return [
+        (space, by, share)
+        for space in SPACES
+        for by, share in WAYS
+        # An estimator has covariates, and is given labels here.
+        if by != BY_ESTIMATOR or (space.covariates and not space.is_one_each)
+    ]
+
+
+def divided(number):
+    """Numbers of pairs of each of `ways` that add up to a number."""
+    shares = np.cumsum([0, *(share for *_, share in ways())])
+    return np.diff(np.rint(number * shares / shares[-1]).astype(int))
+
+
+def measure(settings, block):
+    """A table of what was found in one block of pairs.
+
+    Parameters
+    ----------
+    settings : dict
+        Of config/audit.yaml: ``seed`` and ``replay``.
+    block : int
+
+    Returns
+    -------
+    list of DataFrame
+    """
+    rows = []
+    for index, ((space, by, _), number) in enumerate(
+        zip(ways(), divided(settings["replay"]["pairs"]), strict=True)
+    ):
+        key = int(np.random.SeedSequence([settings["seed"], block, index]).generate_state(1)[0])
+        whole = number // 2 if space is SPACES[block % len(SPACES)] else None
+        found = pd.DataFrame(search(space, by, int(number), key, whole=whole) if number else [])
+        for (kind, suffix), part in found.groupby(["kind", "format"]) if number else ():
+            wrong = [row for row in part.itertuples() if row.findings]
+            rows.append(
+                {
+                    "space": space.manifold.name,
+                    "covariates": space.covariates,
+                    "by": by,
+                    "format": suffix,
+                    "neighbour": kind,
+                    "pairs": len(part),
+                    "whole": part["is_whole"].sum(),
+                    "findings": len(wrong),
+                    "first_finding": f"{wrong[0].findings} {wrong[0].pair}" if wrong else "",
+                    "largest_share": part["share"].max(),
+                    "median_ratio": part["ratio"].median(),
+                    "largest_ratio": part["ratio"].max(),
+                }
+            )
+    return [pd.DataFrame(rows)]
+
+
+def first_seen(name, key):
+    """How many pairs it takes until a planted mistake is seen, and by what; ``None`` if never.
+
+    Parameters
+    ----------
+    name : str
+        Of `PLANTS`.
+    key : int
+
+    Returns
+    -------
+    pairs : int or None
+    finding : str
+    """
+    seen = 0
+    for space in SPACES:
+        rows = search(
+            space, BY_COMMAND, PLANTED // len(SPACES), key, plants.PLANTS[name], stop=True
+        )
+        seen += len(rows)
+        for row in rows:
+            if row["findings"]:
+                return seen, row["findings"][0]
+    return None, ""
