@@ -161,17 +161,6 @@ def test_hessians_agree(pair, scene):
     assert np.max(abs(found - expected)) <= 1e-6 * np.max(abs(expected))
 
 
-def test_adjoint_norms_agree(pair, scene):
-    own, other = (
-        GeodesicModel(space).residuals(scene.parameters, *scene.data)
-        for space in (pair.own, pair.other)
-    )
-    for sign in (1.0, -1.0):
-        coefficients = {"footpoint": 0.5, "shooting_vector": sign}
-        expected = own.adjoint_norms(coefficients)
-        assert np.max(abs(other.adjoint_norms(coefficients) - expected)) <= 1e-6
-
-
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
 def test_fits_agree(pair, scene, loss):
     expected, found = (

@@ -1,12 +1,12 @@
 """The audit: its quadratures against known integrals, and the mutants that it must find."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from quadrature import CellLaw, PolarChart
-from scipy import integrate, stats
+from scipy import stats
 
 from geodp.audit.attack import (
     attack,
@@ -16,7 +16,6 @@ from geodp.audit.attack import (
     upper_limit,
 )
 from geodp.audit.disc import Disc
-from geodp.audit.joint import certified_distribution, joint_loss, search_joint_loss
 from geodp.audit.published import (
     PLANE,
     SPHERE,
@@ -33,10 +32,7 @@ from geodp.audit.published import (
 from geodp.audit.search import Pair, RecordDomain, climb, worst_neighbour
 from geodp.data.simulate import simulate_geodesic_data
 from geodp.manifolds.spd import SPD
-from geodp.mechanisms import certified
-from geodp.mechanisms.certified import CertifiedDistribution, PublicInputs, map_records
 from geodp.models.geodesic import GeodesicModel
-from geodp.models.losses import Huber
 from geodp.release.accounting import PrivacyBudget
 from geodp.release.assumptions import ADD_OR_REMOVE
 from geodp.release.draw import run_plan
@@ -178,54 +174,6 @@ def test_verdicts_are_no_surer_than_losses(loss, error, expected):
     assert verdict(loss, error, 1.0) == expected
 
 
-@dataclass(frozen=True)
-class LaplaceDistribution:
-    """Footpoint and shooting vector Laplace about the centre: two integrals of one variable."""
-
-    public: PublicInputs
-    scales: np.ndarray
-
-    @property
-    def records(self):
-        return Pair(self.scales, self.scales, 0)
-
-    def log_density(self, states, budget):
-        space = self.public.support.space
-        p, v = space.parts(states)
-        away = SPHERE.dist(self.public.centre, p) + SPHERE.norm(p, v)
-        return np.where(self.public.support.contains(states), -away / self.scales[:, None], -np.inf)
-
-
-@pytest.mark.slow
-def test_joint_constants_are_those_of_a_distribution_in_closed_form():
-    public = sphere_inputs(20)
-    scales = np.array([0.1, 0.3])
-    found = joint_loss(
-        np.random.default_rng(2),
-        lambda public, x, y: LaplaceDistribution(public, scales),
-        public,
-        outlier(),
-        1.0,
-        power=11,
-    )
-    expected = []
-    for scale in scales:
-        first, _ = integrate.quad(
-            lambda r, s=scale: np.sin(r) * np.exp(-r / s), 0.0, public.footpoint_radius
-        )
-        second, _ = integrate.quad(
-            lambda r, s=scale: r * np.exp(-r / s), 0.0, public.shooting_vector_length
-        )
-        expected.append(np.log(4.0 * np.pi**2 * first * second))
-    np.testing.assert_allclose(found.log_constants, expected, atol=0.01)
-    gap = expected[0] - expected[1]
-    assert abs(np.subtract(*found.log_constants) - gap) <= found.error
-    # At the centre, or in the farthest corner.
-    corner = public.footpoint_radius + public.shooting_vector_length
-    at_ends = np.abs(np.array([0.0, corner * (1.0 / 0.3 - 1.0 / 0.1)]) - gap)
-    assert found.loss == pytest.approx(np.max(at_ends), rel=0.02)
-
-
 # Searches
 
 
@@ -327,120 +275,9 @@ def test_the_published_loss_grows_as_residuals_vanish():
     assert found[1] > 5.0 * found[0]
 
 
-# Mutants of the certified distribution, all under the settings with which the honest one passes
-
-BUDGET = 1.0
-
-
-def sphere_inputs(number):
-    # The loss reaches farther than the gradient's scale, and hides little of what that does wrong.
-    return PublicInputs(
-        SPHERE, CENTRE, np.pi / 8, np.pi / 4, (0.0, 1.0), 0.1, 0.4, number, loss_offset=0.2
-    )
-
-
-def two_point_inputs():
-    return PublicInputs(SPHERE, CENTRE, np.pi, 1e-3, (0.0, 1.0), 0.01, 3.0, 2, loss_offset=0.999)
-
-
-def audited(make):
-    """The largest loss of a distribution that the audit finds, less its numerical error."""
-    x, y = sphere_records()
-    public = sphere_inputs(len(x))
-    rng = np.random.default_rng(3)
-    anywhere = RecordDomain(SPHERE, CENTRE, 3.1)
-    search = search_joint_loss(make, public, BUDGET, (x, y))
-    pair, _ = worst_neighbour(rng, x, y, anywhere, search, candidates=24, rounds=4)
-    found = joint_loss(rng, make, public, pair, BUDGET, power=8)
-    worst = joint_loss(
-        rng, make, two_point_inputs(), two_points(0.1), BUDGET, power=11, proposals=[]
-    )
-    return max(found.loss - found.error, worst.loss - worst.error)
-
-
-def doubled(public, covariates, points):
-    class Doubled(CertifiedDistribution):
-        def score(self, states):
-            return 2.0 * super().score(states)
-
-    return Doubled(public, map_records(public, covariates, points))
-
-
-@dataclass(frozen=True)
-class OneByOne:
-    """A distribution for each data set, with public inputs of its own."""
-
-    distributions: list
-
-    @property
-    def records(self):
-        return Pair(
-            np.zeros((len(self.distributions), 1)), np.zeros((len(self.distributions), 1)), 0
-        )
-
-    def log_density(self, states, budget):
-        return np.stack(
-            [
-                distribution.log_density(part[None], budget)[0]
-                for distribution, part in zip(self.distributions, states, strict=True)
-            ]
-        )
-
-
-def one_by_one(change):
-    """The mutant whose public inputs are changed by a function of the data."""
-
-    def make(public, covariates, points):
-        return OneByOne(
-            [
-                certified_distribution(replace(public, **change(public, x, y)), x[None], y[None])
-                for x, y in zip(covariates, points, strict=True)
-            ]
-        )
-
-    return make
-
-
-def support_of_data(public, x, y):
-    return {"centre": SPHERE.project(np.mean(y, axis=0))}
-
-
-def tau_of_data(public, x, y):
-    if len(x) < 3:
-        return {}
-    found = GeodesicModel(SPHERE, loss=Huber(0.2)).fit(x, y)
-    return {"gradient_scale": float(found.largest_residual)}
-
-
-def test_the_honest_distribution_passes():
-    found = audited(certified_distribution)
-    assert 0.9 * BUDGET <= found <= BUDGET
-
-
-@pytest.mark.slow
-def test_a_doubled_score_is_found():
-    assert audited(doubled) > 1.5 * BUDGET
-
-
-@pytest.mark.slow
-def test_contributions_that_are_not_clipped_are_found(monkeypatch):
-    monkeypatch.setattr(certified, "clip_factors", lambda norms, limit: np.ones_like(norms))
-    assert audited(certified_distribution) > 1.5 * BUDGET
-
-
-@pytest.mark.slow
-def test_a_support_taken_from_the_data_is_found():
-    assert audited(one_by_one(support_of_data)) == np.inf
-
-
-@pytest.mark.slow
-def test_a_scale_taken_from_the_data_is_found():
-    assert audited(one_by_one(tau_of_data)) > 1.5 * BUDGET
-
-
 # From draws alone
 
-
+BUDGET = 1.0
 SETTINGS = load_settings(Path(__file__).parents[2] / "config" / "audit.yaml")["black_box"]
 
 

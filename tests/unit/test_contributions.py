@@ -17,7 +17,6 @@ from geodp.manifolds.hyperbolic import Hyperbolic
 from geodp.manifolds.kendall import KendallPlanarShapes
 from geodp.manifolds.spd import SPD
 from geodp.manifolds.sphere import Sphere
-from geodp.mechanisms.certified import CUT_LOCUS
 from geodp.models.geodesic import GeodesicModel
 from geodp.release import contributions
 from geodp.release.accounting import PrivacyBudget
@@ -25,6 +24,7 @@ from geodp.release.assumptions import ADD_OR_REMOVE, Assumptions
 from geodp.release.contributions import (
     CHUNK,
     COVARIATE_LATTICE,
+    CUT_LOCUS,
     LARGE_CHUNK,
     LATTICE,
     LOSS_LATTICE,

@@ -14,7 +14,6 @@ from geodp.audit.disc import Disc
 from geodp.errors import DataError
 from geodp.manifolds.registry import make_manifold
 from geodp.means import chains, mechanisms, medians
-from geodp.means.certified import MeanScore, draw_certified_means
 from geodp.means.chains import (
     ACCEPTED,
     CORRECT,
@@ -314,116 +313,6 @@ def test_wrapped_gaussian_draws_have_the_deviation_of_their_budget(rng):
         MEAN_MECHANISMS["wrapped_gaussian"].draw(rng, problem(rng, "S^2", data_sets=2), 1.0)
     with pytest.raises(DataError, match="take a larger one, or more records"):
         MEAN_MECHANISMS["wrapped_gaussian"].draw(rng, problem(rng, "SPD(2)", 3, 2), 0.1)
-
-
-# Scores in which the gradient decides, the loss decides, and both do, with clipped records.
-SCORES = {
-    "gradient": MeanScore(clip=0.8, loss_scale=0.8, offset=0.25),
-    "loss": MeanScore(clip=0.8, loss_scale=0.5, offset=0.0),
-    "both, clipped": MeanScore(clip=0.15, loss_scale=0.5, offset=0.3),
-}
-
-
-@pytest.mark.parametrize("kind", SCORES)
-def test_the_certified_distribution_agrees_with_quadrature(kind, rng):
-    one = problem(rng, "S^2", number=12, data_sets=1)
-    score, budget, radius = SCORES[kind], 2.0, 0.5
-    many = [np.repeat(each, 8000, axis=0) for each in (one.points, one.mean)]
-    drawn, _ = draw_certified_means(rng, SPHERE, *many, score, budget, one.centre, radius)
-    assert np.max(SPHERE.dist(one.centre, drawn)) <= radius
-    disc = Disc(SPHERE, one.centre, radius)
-    nodes, log_weights = disc.nodes(one.mean, np.full(1, 0.05), 80, 96)
-    # By records, so that nothing but the manifold is shared with what draws.
-    logs = SPHERE.log(nodes[0][:, None], one.points[0])
-    away = np.linalg.norm(logs, axis=-1)
-    clipped = logs * np.minimum(1.0, score.clip / away)[..., None]
-    gradient = np.linalg.norm(np.mean(clipped, axis=1), axis=-1) / (2.0 * score.clip)
-    loss = np.mean(np.minimum(away / score.loss_scale, 1.0) ** 2, axis=1) - score.offset
-    assert np.any(gradient > loss) == (kind != "loss")
-    assert np.any(gradient < loss) == (kind != "gradient")
-    log_density = log_weights[0] - 0.5 * budget * 12 * np.maximum(gradient, loss)
-    check_against_quadrature(one, nodes[0], log_density, drawn)
-
-
-def test_the_certified_distribution_holds_for_records_anywhere(rng):
-    # Matrices outside of the ball are clipped, and draws have the density all the same.
-    one = problem(rng, "SPD(2)", number=10, data_sets=1)
-    points = one.points.copy()
-    points[0, :3] = SPD.exp(np.eye(2), 5.0 * np.diag([0.6, 0.8]))
-    score, budget, radius = MeanScore(0.7, 3.0, 0.4), 3.0, 1.5
-    many = [np.repeat(each, 6000, axis=0) for each in (points, one.mean)]
-    drawn, _ = draw_certified_means(rng, SPD, *many, score, budget, one.centre, radius)
-    # The same means by weighted draws, uniform in coordinates at the centre.
-    length = radius * rng.random(60_000) ** (1 / 3)
-    start = np.broadcast_to(np.eye(2), (60_000, 2, 2))
-    step = length[:, None, None] * SPD.random_direction(rng, start)
-    proposed = SPD.exp(start, step)
-    values = score.values(SPD, proposed[None], points)[0]
-    weights = SPD.exp_volume(start, step) * np.exp(-0.5 * budget * values)
-    weights /= np.sum(weights)
-    for feature in (lambda p: SPD.dist(np.eye(2), p), lambda p: np.linalg.slogdet(p)[1]):
-        check_weighted(weights, feature(proposed), feature(drawn))
-
-
-def test_a_record_moves_a_score_by_no_more_than_one(rng):
-    # Whatever it is: also far outside of the ball.
-    points = problem(rng, "SPD(2)", number=9, data_sets=300).points
-    other = points.copy()
-    other[:, 0] = SPD.exp(
-        np.eye(2),
-        SPD.expand(rng.uniform(0.0, 6.0, 300))
-        * SPD.random_direction(rng, np.broadcast_to(np.eye(2), (300, 2, 2))),
-    )
-    at = SPD.random_point(rng, (300,))
-    for score in (MeanScore(0.5, 2.0, 0.1), MeanScore(3.0, 0.7, 0.0)):
-        change = np.abs(score.values(SPD, at, points) - score.values(SPD, at, other))
-        assert 0.3 < np.max(change) <= 1.0 + 1e-9
-
-
-def test_the_certified_mechanism_has_the_scores_of_its_ball(rng, monkeypatch):
-    one, seen = problem(rng, "S^2", data_sets=5), []
-    drawn = lambda *arguments: (seen.append(arguments), (None, 1.0))[1]  # noqa: E731
-    monkeypatch.setattr(mechanisms, "draw_certified_means", drawn)
-    MEAN_MECHANISMS["certified_distribution"].draw(rng, one, 0.7)
-    *_, score, budget, centre, radius = seen[0]
-    assert (score, budget, radius) == (
-        MeanScore(one.radius, 2.0 * one.radius, 0.25),
-        0.7,
-        one.radius,
-    )
-    assert np.array_equal(centre, one.centre)
-
-
-def test_records_half_a_turn_away_are_drawn_with(rng):
-    # Where logarithms jump, and gradients are no longer monotone.
-    one = problem(rng, "S^2", number=12, data_sets=1)
-    points = one.points.copy()
-    points[0, 0], points[0, 1] = [1.0, 0.0, 0.0], [0.0, -0.1, -np.sqrt(0.99)]
-    score, budget, radius = MeanScore(0.4, 0.8, 0.25), 2.0, 0.5
-    many = [np.repeat(each, 8000, axis=0) for each in (points, one.mean)]
-    drawn, _ = draw_certified_means(rng, SPHERE, *many, score, budget, one.centre, radius)
-    nodes, log_weights = Disc(SPHERE, one.centre, radius).nodes(one.mean, np.full(1, 0.05), 80, 96)
-    log_density = log_weights[0] - 0.5 * budget * score.values(SPHERE, nodes, points)[0]
-    check_against_quadrature(one, nodes[0], log_density, drawn)
-
-
-def test_bounds_of_scores_hold_wherever_records_are(rng):
-    # Half of the records at a distance of 6, or all at 4: the loss decides, and draws are made.
-    for share, length in ((0.5, 6.0), (1.0, 4.0)):
-        points = problem(rng, "SPD(2)", number=30, data_sets=1).points.copy()
-        points[0, : int(30 * share)] = SPD.exp(np.eye(2), length * np.diag([0.6, 0.8]))
-        one = mechanisms.repeated(fitted(SPD, np.eye(2), 1.5, points), 300)
-        drawn = MEAN_MECHANISMS["certified_distribution"].draw(rng, one, 1.0)
-        assert np.max(SPD.dist(np.eye(2), drawn)) <= 1.5
-
-
-def test_data_of_which_no_proposal_is_accepted_are_refused(rng):
-    # Far away on all sides: every logarithm is clipped, and the loss is far above its bound.
-    start = np.broadcast_to(np.eye(2), (1, 100, 2, 2))
-    points = SPD.exp(start, 4.0 * SPD.random_direction(rng, start))
-    one = fitted(SPD, np.eye(2), 1.5, points)
-    with pytest.raises(DataError, match="nearly no proposal for a draw is accepted"):
-        MEAN_MECHANISMS["certified_distribution"].draw(rng, one, 1.0)
 
 
 @pytest.mark.parametrize("name", SPACES)

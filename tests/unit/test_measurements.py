@@ -11,11 +11,8 @@ from geodp.release import bands
 from geodp.release.planning import ReleasePlan
 from geodp.release.stages import PointsStage
 from reproduction.configuration import validate
-from reproduction.measurements.aims import releases as aimed
-from reproduction.measurements.aims.summary import verdict
 from reproduction.measurements.audit import losses, planted, sensitivity
 from reproduction.measurements.benchmark import sizes
-from reproduction.measurements.comparison import mechanisms
 from reproduction.measurements.coverage import summary
 from reproduction.measurements.utility import releases
 
@@ -42,11 +39,9 @@ AUDIT = settings_of(
             **{"n": [6], "budgets": [1.0]},
             "search": {"candidates": 8, "rounds": 1, "work": 100},
         },
-        "certified": {"power": 4, "repetitions": 2},
-        "sensitivity": {"spaces": [{"name": "sphere", "size": 2}], "searches": 2, "rounds": 1},
         "black_box": {"published_draws": 20, "joint_draws": 40, "power": 4},
         "releases": {"draws": 40},
-        "times": {"draws": 20, "n": 8, "repeats": 3, "spaces": [{"name": "sphere", "size": 2}]},
+        "times": {"draws": 300, "n": 8, "repeats": 3, "spaces": [{"name": "sphere", "size": 2}]},
         "replay": {"blocks": 1, "pairs": 20},
     },
 )
@@ -69,18 +64,8 @@ UTILITY = settings_of(
             "data_sets": {"records": 40, "least": 2, "most": 2},
             "releases": {"S^2": {"n": [20], "budgets": [8.0], "data_sets": 1, "draws": 1}},
         },
-        "chains": {"pilots": CHAINS, "weighted": CHAINS, "most_steps": 8},
-        "comparison": {"cells": {"S^2": [[20, 8.0]]}, "data_sets": 2, "draws": 2},
+        "chains": {"pilots": CHAINS, "most_steps": 8},
         "coverage": {"releases": 3},
-        "aims": {
-            "data_sets": {"records": 40, "least": 2, "most": 2},
-            "cells": {
-                "S^2": [
-                    {"n": 20, "budget": {"epsilon": "8"}, "error": 1e-9, "prototype": 3.0},
-                    {"n": 20, "budget": {"epsilon": "8"}, "covariates": [2, 5], "seconds": 600},
-                ]
-            },
-        },
     },
 )
 
@@ -179,21 +164,11 @@ def test_utility(measured, monkeypatch):
     monkeypatch.setattr(releases, "plan_release", one_stage)
     tables = measured("utility.releases", settings=UTILITY, space="S^2", number=20, rats=RATS)
     made = summarised("utility", tables=tables, shown=[8.0])
-    assert made["csv"]["mechanism"].nunique() == 5
+    assert made["csv"]["mechanism"].nunique() == 4
     released = made["csv"].set_index("mechanism").loc["certified release"]
     assert (released["predicted"], released["sampler"]) == (pytest.approx(0.2), "PointsStage")
     assert released["stages"].startswith("exact choice among 64 public points of the support")
     assert "does not hold" in made["text"]
-
-
-def test_comparison(measured, monkeypatch):
-    monkeypatch.setattr(mechanisms, "SHARES", (0.5,))
-    tables = measured(
-        "comparison.mechanisms", settings=UTILITY, space="S^2", number=20, budget=8.0, rats=RATS
-    )
-    made = summarised("comparison", tables=tables)
-    assert made["csv"]["mechanism"].nunique() == 9
-    assert "smallest worst-case regret" in made["text"]
 
 
 def test_coverage(measured, monkeypatch):
@@ -230,31 +205,3 @@ def test_coverage_says_whether_it_is_as_wanted():
     page = summary.page(table[~table["as_assumed"]])
     assert "No space has groups of the sizes that are assumed." in page
     assert "largest miss is" not in page
-
-
-def test_aims(measured, monkeypatch, tmp_path):
-    monkeypatch.setattr(aimed, "plan_release", one_stage)
-    tables = measured("aims.releases", settings=UTILITY, space="S^2", number=20, rats=RATS)
-    earlier = tmp_path / "earlier.csv"
-    earlier.write_text("space,n,epsilon,error,standard_error\nS^2,20,8,1e-9,0\n")
-    made = summarised("aims", tables=tables, earlier=earlier, aims=UTILITY["aims"])
-    found = made["csv"].set_index(["aim", "covariates"])
-    # The cell with a wish is that of the utility, too: its budgets are equal.
-    assert found.index.is_unique
-    even = found.xs("even", level="covariates")["verdict"]
-    assert even["error"].startswith("missed by ")
-    assert even["error over that of the earlier release"].startswith("missed by ")
-    assert even["error beside a prototype's"] == "reached"
-    assert "error over that of the certified distribution" in even
-    assert found["verdict"]["seconds of a release", "Beta(2, 5)"] == "reached"
-    # A plan for even covariates is judged for others, too.
-    assert "deviation of the error from the plan's" in found.xs("Beta(2, 5)", level=1).index
-    assert "nan" not in made["text"]
-
-
-@pytest.mark.parametrize(
-    ("measured", "said"),
-    [(0.87, "reached"), (0.89, "undecided"), (1.11, "undecided"), (1.2, "missed by 0.20")],
-)
-def test_a_verdict_leaves_room_for_chance(measured, said):
-    assert verdict(measured, 0.06, 1.0) == said

@@ -1224,16 +1224,6 @@ def test_more_curves_than_styles_are_refused(name, part, key):
             [100, 150],
             "utility.releases.rats.n: 150 is none of utility.n: add it there or remove it",
         ),
-        (
-            ["aims", "cells", "outlines", 0, "covariates"],
-            [2, 5],
-            "aims.cells.outlines[0].covariates has no effect, since outlines have ages",
-        ),
-        (
-            ["aims", "cells", "CP^6"],
-            [{"n": 20, "budget": {"epsilon": "1"}}],
-            "aims.cells.CP^6 is unknown: known keys are S^2, SPD(2), rats, outlines, CP^7",
-        ),
     ],
 )
 def test_settings_of_releases_that_contradict_are_refused(place, value, sentence):

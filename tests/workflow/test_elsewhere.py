@@ -135,9 +135,7 @@ def test_all_targets_from_another_folder(checkout, folder):
         "plan",
         "audit",
         "utility",
-        "comparison",
         "coverage",
-        "aims",
         *PAPERS,
         "report",
     )

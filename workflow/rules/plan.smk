@@ -1,4 +1,4 @@
-# Predicted errors of a certified release, `snakemake plan`. No data are used.
+# Predicted errors of releases, `snakemake plan`. No data are used.
 # In: the key plan of the configuration. Out: results/<name>/plan.
 if "plan" in config:
 

@@ -22,20 +22,6 @@ rule tools_shares:
         "../scripts/measure.py"
 
 
-use rule tools_shares as tools_ablation with:
-    output:
-        f"{TOOLS_RESULTS}/benchmark/{{data_set}}.ablation.csv",
-    log:
-        f"{TOOLS_RESULTS}/logs/ablation_{{data_set}}.log",
-    params:
-        **measurement("tools.ablation", lock=TOOLS_LOCK),
-        arguments=lambda wildcards: with_competitors(
-            tools_arguments("benchmark", data_set=wildcards.data_set)
-        ),
-    message:
-        "tools: releases and lines exchanged, {wildcards.data_set}"
-
-
 use rule tools_shares as tools_draws with:
     input:
         path=wine_table,
@@ -78,7 +64,6 @@ rule linear_tools:
     input:
         about=tools_shares("about"),
         shares=tools_shares("shares"),
-        ablation=tools_shares("ablation", held_out=False),
         comparison=tools_draws,
     output:
         **{name: f"{TOOLS_RESULTS}/{name}.csv" for name in TOOLS_TABLES},

@@ -1,7 +1,7 @@
-# Errors of private releases on simulated data, `snakemake utility`; of several mechanisms, `snakemake
-# comparison`; and how often confidence bands hold the true prediction, `snakemake coverage`.
+# Errors of private releases on simulated data, `snakemake utility`; and how often confidence bands
+# hold the true prediction, `snakemake coverage`.
 # In: config/utility.yaml. Out: results/utility/utility.csv, .pdf, .svg, .png and .md;
-# results/utility/comparison.csv and .md; results/utility/coverage.csv and .md.
+# results/utility/coverage.csv and .md.
 rule utility_cells:
     input:
         rats=shipped("resources/vilmann_rats.csv"),
@@ -16,7 +16,7 @@ rule utility_cells:
         "../../envs/environment.yaml"
     params:
         **measurement("utility.releases"),
-        arguments=lambda wildcards: utility_arguments(wildcards, "utility"),
+        arguments=utility_arguments,
     message:
         "utility: releases on {wildcards.space}, n = {wildcards.number}"
     script:
@@ -45,43 +45,6 @@ rule utility:
         "../scripts/summarise.py"
 
 
-use rule utility_cells as comparison_cells with:
-    output:
-        f"{UTILITY_RESULTS}/comparison/{{space}}_n{{number}}_budget{{budget}}.csv",
-    log:
-        f"{UTILITY_RESULTS}/logs/comparison_{{space}}_n{{number}}_budget{{budget}}.log",
-    wildcard_constraints:
-        space="[a-z0-9]+",
-        number=r"\d+",
-        budget=r"[0-9.]+",
-    params:
-        **measurement("comparison.mechanisms"),
-        arguments=lambda wildcards: utility_arguments(
-            wildcards, "comparison", budget=float(wildcards.budget)
-        ),
-    message:
-        "comparison: mechanisms on {wildcards.space}, n = {wildcards.number}, budget {wildcards.budget}"
-
-
-rule comparison:
-    input:
-        tables=comparison_parts,
-    output:
-        csv=f"{UTILITY_RESULTS}/comparison.csv",
-        text=f"{UTILITY_RESULTS}/comparison.md",
-    log:
-        f"{UTILITY_RESULTS}/logs/comparison.log",
-    conda:
-        "../../envs/environment.yaml"
-    params:
-        **measurement("comparison.summary", "summarise.py"),
-        arguments={},
-    message:
-        "comparison: write the table"
-    script:
-        "../scripts/summarise.py"
-
-
 rule coverage_cells:
     output:
         f"{UTILITY_RESULTS}/coverage/{{space}}.csv",
@@ -103,7 +66,7 @@ rule coverage_cells:
         "../scripts/measure.py"
 
 
-use rule comparison as coverage with:
+rule coverage:
     input:
         tables=coverage_parts,
     output:
@@ -111,38 +74,12 @@ use rule comparison as coverage with:
         text=f"{UTILITY_RESULTS}/coverage.md",
     log:
         f"{UTILITY_RESULTS}/logs/coverage.log",
+    conda:
+        "../../envs/environment.yaml"
     params:
         **measurement("coverage.summary", "summarise.py"),
         arguments={},
     message:
         "coverage: write the table"
-
-
-# What is wanted of releases, beside what is measured, `snakemake aims`.
-# In: config/utility.yaml, resources/earlier_release.csv. Out: results/utility/aims.csv and .md.
-use rule utility_cells as aims_cells with:
-    output:
-        f"{UTILITY_RESULTS}/aims/{{space}}_n{{number}}.csv",
-    log:
-        f"{UTILITY_RESULTS}/logs/aims_{{space}}_n{{number}}.log",
-    params:
-        **measurement("aims.releases"),
-        arguments=aims_arguments,
-    message:
-        "aims: releases on {wildcards.space}, n = {wildcards.number}"
-
-
-use rule comparison as aims with:
-    input:
-        tables=aims_parts,
-        earlier=shipped("resources/earlier_release.csv"),
-    output:
-        csv=f"{UTILITY_RESULTS}/aims.csv",
-        text=f"{UTILITY_RESULTS}/aims.md",
-    log:
-        f"{UTILITY_RESULTS}/logs/aims.log",
-    params:
-        **measurement("aims.summary", "summarise.py"),
-        arguments=lambda wildcards: {"aims": settings_of("utility")["aims"]},
-    message:
-        "aims: write the verdicts"
+    script:
+        "../scripts/summarise.py"

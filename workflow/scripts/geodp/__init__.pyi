@@ -23,7 +23,6 @@ from geodp.release.estimator import PrivateGeodesicRegression as PrivateGeodesic
 from geodp.release.inspection import Inspection as Inspection
 from geodp.release.inspection import inspect_inputs as inspect_inputs
 from geodp.release.ledger import Ledger as Ledger
-from geodp.release.planner import Planner as Planner
 from geodp.release.planning import ReleasePlan as ReleasePlan
 from geodp.release.planning import plan_release as plan_release
 from geodp.release.release import Release as Release

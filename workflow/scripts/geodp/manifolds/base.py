@@ -107,25 +107,6 @@ class Manifold(ABC):
     def exp_volume(self, point, vector):
         """Volume density of the exponential map at ``vector`` (1 at zero); shape of the batch."""
 
-    @abstractmethod
-    def jacobi_adjoint(self, point, vector, other, argument):
-        """Adjoint of the derivative of Exp, applied to a tangent vector at the far end.
-
-        Parameters
-        ----------
-        point, vector : ndarray, shape (..., *point_shape)
-        other : ndarray, shape (..., *point_shape)
-            Tangent at ``exp(point, vector)``.
-        argument : {"point", "vector"}
-            Which argument of ``Exp(p, v)`` is differentiated (Kulkarni and Soto, eq. 7 and 8); as
-            the point moves, ``v`` is carried along in parallel.
-
-        Returns
-        -------
-        ndarray, shape (..., *point_shape)
-            Tangent at ``point``.
-        """
-
     def needs_care(self, points):
         """Points for which `logs_along` needs slower, more accurate formulas.
 

@@ -68,7 +68,7 @@ class DifferencedManifold(Manifold):
         return images, np.expand_dims(self.exp(point, vector), -self.point_ndim - 1)
 
     def jacobi_adjoint(self, point, vector, other, argument):
-        """See `Manifold.jacobi_adjoint`."""
+        """See `SymmetricSpace.jacobi_adjoint`."""
         images, end = self._derivatives_once(point, vector, ("point", "vector").index(argument))
         coordinates = self.inner(end, images, np.expand_dims(other, -self.point_ndim - 1))
         return self.tangent(point, coordinates)

@@ -171,7 +171,22 @@ class SymmetricSpace(Manifold):
         """Components of ``other`` in the eigenspaces of ``vector``; (..., K, *point_shape)."""
 
     def jacobi_adjoint(self, point, vector, other, argument):
-        """See `Manifold.jacobi_adjoint`."""
+        """Adjoint of the derivative of Exp, applied to a tangent vector at the far end.
+
+        Parameters
+        ----------
+        point, vector : ndarray, shape (..., *point_shape)
+        other : ndarray, shape (..., *point_shape)
+            Tangent at ``exp(point, vector)``.
+        argument : {"point", "vector"}
+            Which argument of ``Exp(p, v)`` is differentiated (Kulkarni and Soto, eq. 7 and 8); as
+            the point moves, ``v`` is carried along in parallel.
+
+        Returns
+        -------
+        ndarray, shape (..., *point_shape)
+            Tangent at ``point``.
+        """
         solution = JACOBI_SOLUTIONS[argument]
         components = self.split(point, vector, self.transport_back(point, vector, other))
         frequencies = self.frequencies(point, vector)

@@ -120,7 +120,3 @@ class TangentBundle(Manifold):
 
     def exp_volume(self, point, vector):
         return self.base.exp_volume(self.parts(point)[0], self.parts(vector)[0])
-
-    def jacobi_adjoint(self, point, vector, other, argument):
-        """Not defined: data lie on the base."""
-        raise NotImplementedError(f"{self.name} holds states of samplers, not data")

@@ -12,7 +12,6 @@ import numpy as np
 
 from geodp.errors import DataError
 from geodp.manifolds.spd import SPD
-from geodp.means.certified import MeanScore, draw_certified_means
 from geodp.means.gaussian import (
     check_wrapped_budget,
     gaussian_deviation,
@@ -119,8 +118,7 @@ class MeanMechanism:
     status : callable
         From a manifold to `PROVED`, `NONE` or `FALSE`: whether the budget holds there.
     anywhere : bool
-        Whether the status is the same for records outside of the ball.  It is of the distribution:
-        where a sampler refuses data, the refusal tells of them.
+        Whether the status is the same for records outside of the ball.
     """
 
     draw: Any
@@ -395,31 +393,3 @@ def wrapped_gaussian(rng, problem, budget):
     sensitivity = mean_sensitivity(problem.model, problem.number, problem.radius)
     deviation = wrapped_gaussian_deviation(manifold, sensitivity, budget, DELTA)
     return manifold.exp(problem.mean, deviation * manifold.random_tangent(rng, problem.mean))
-
-
-def mean_score(radius):
-    """The score of `certified_distribution` for a ball: all its numbers are public.
-
-    Logarithms are clipped to the radius.  Losses are those within the ball's diameter, over its
-    square; a quarter is the largest that the loss of data in the ball can be at their mean, so that
-    near it the score is the gradient's.
-    """
-    return MeanScore(clip=radius, loss_scale=2.0 * radius, offset=0.25)
-
-
-@mechanism(PROVED, anywhere=True)
-def certified_distribution(rng, problem, budget):
-    """The certified distribution without a covariate, on the ball; see `geodp.means.certified`.
-
-    Nothing is assumed of the data.
-    """
-    return draw_certified_means(
-        rng,
-        problem.manifold,
-        problem.points,
-        problem.mean,
-        mean_score(problem.radius),
-        budget,
-        problem.centre,
-        problem.radius,
-    )[0]

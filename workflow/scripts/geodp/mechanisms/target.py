@@ -10,9 +10,6 @@ import numpy as np
 from geodp.manifolds.base import Manifold
 from geodp.mechanisms.density import GradientDensity
 from geodp.mechanisms.modes import Modes
-from geodp.mechanisms.norms import Norm, RiemannianNorm
-
-RIEMANNIAN = RiemannianNorm()
 
 
 # Compared by identity, so that results about a target can be cached.
@@ -39,10 +36,6 @@ class Target:
         none or no search is made.
     density : GradientDensity or None
         The same density with bounds on cells, for samplers that certify an envelope.
-    norm : Norm
-        The norm of the gradient in whose exponential the density falls.
-    widths : tuple of float
-        Widths of the proposals about the centre, in multiples of the scale.
     """
 
     space: Manifold
@@ -53,8 +46,6 @@ class Target:
     support: Any
     find_other_modes: Callable[[], Modes | None] = lambda: None
     density: GradientDensity | None = None
-    norm: Norm = RIEMANNIAN
-    widths: tuple = (1.0,)
 
     @cached_property
     def other_modes(self):

@@ -60,20 +60,6 @@ class Residuals(ABC):
         """
 
     @abstractmethod
-    def adjoint_norms(self, coefficients):
-        """Norms of combinations of a record's contributions.
-
-        Parameters
-        ----------
-        coefficients : dict of float
-            By block; zero for a block left out.
-
-        Returns
-        -------
-        ndarray, shape (*data_sets, *chains, n)
-        """
-
-    @abstractmethod
     def contributions(self, block):
         """Contribution of each record to a block; (*data_sets, *chains, n, *point_shape)."""
 
@@ -169,18 +155,6 @@ class OneGeodesicResiduals(Residuals):
             factors = [weights * factor for factor in factors]
         return self.logs.combine(factors)
 
-    def adjoint_norms(self, coefficients):
-        # In an eigenspace contributions to both blocks are multiples of the same component.
-        squares = self.logs.squared_components
-        total = np.zeros(self.squared_distances.shape)
-        for index in range(squares.shape[-2]):
-            factor = sum(
-                coefficient * self._factors[block][index]
-                for block, coefficient in coefficients.items()
-            )
-            total += factor**2 * squares[..., index, :]
-        return np.sqrt(total)
-
     def contributions(self, block):
         start, velocity, times = _one_geodesic(self.parameters, self.covariates)
         logs = SymmetricSpace.logs_along(self.manifold, start, velocity, times, self.points)
@@ -257,12 +231,6 @@ class PerRecordGeodesicResiduals(Residuals):
         if weights is not None:
             each = self.manifold.expand(weights) * each
         return np.sum(each, axis=-self.manifold.point_ndim - 1)
-
-    def adjoint_norms(self, coefficients):
-        combined = sum(
-            coefficient * self.contributions(block) for block, coefficient in coefficients.items()
-        )
-        return self.manifold.norm(self.start, combined)
 
 
 def _record_vectors(manifold, parameters, covariates):
@@ -352,12 +320,6 @@ class DifferencedResiduals(Residuals):
             coordinates = weights[..., None, :] * coordinates
         frame = self.manifold.frame(self.parameters[FOOTPOINT])
         return self.manifold.vector(frame, np.sum(coordinates, axis=-1))
-
-    def adjoint_norms(self, coefficients):
-        combined = sum(
-            coefficient * self._coordinates[block] for block, coefficient in coefficients.items()
-        )
-        return np.sqrt(np.sum(combined**2, axis=-2))
 
     def contributions(self, block):
         frame = self.manifold.frame(self.parameters[FOOTPOINT])

@@ -8,7 +8,6 @@ zero to gradients and the largest loss.
 
 import numpy as np
 
-from geodp.mechanisms.certified import CUT_LOCUS
 from geodp.models.blocks import block_names
 from geodp.models.residuals import PerRecordGeodesicResiduals
 from geodp.release.coordinates import ClippingCoordinates
@@ -31,9 +30,9 @@ LEAST_CHUNK, CHUNK, STATES = 32, 256, 256
 # Records at once where the public number of subjects is large, and from which number on.
 LARGE_CHUNK, MANY = 1 << 12, 1 << 14
 
-# Length of a residual, as a fraction of the injectivity radius, from which contributions fall to
-# zero, which they reach at `CUT_LOCUS`.
-TAPER = 0.9
+# Lengths of a residual, as fractions of the injectivity radius, from which contributions fall, and
+# at which they are zero: from there rounding leaves its direction undetermined.
+TAPER, CUT_LOCUS = 0.9, 0.999
 
 
 def loss_sums(assumptions, records, states, clip):

@@ -457,12 +457,12 @@ class _Search:
             releases = start
             steps: tuple = ()
             for index, cost in enumerate(costs):
-                step, releases = self._best_step(releases, cost, index, index == count - 1)
+                step, releases = self._best_step(releases, cost, index)
                 steps = (*steps, step)
             found.append((releases.curve, before, steps))
         return found
 
-    def _best_step(self, releases, cost, index, is_last):
+    def _best_step(self, releases, cost, index):
         spread = np.sqrt(self.typical**2 + releases.squares @ releases.weights)
         spread *= releases.stretch
         tried = []

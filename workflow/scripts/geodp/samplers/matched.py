@@ -197,15 +197,13 @@ class _Proposal:
     support : Support
     shares : ndarray, shape (*batch, 3)
     centres : ndarray, shape (*batch, modes, *point_shape)
-        The main mode, once for each width, then any others.
+        The main mode, then any others.
     matrices : ndarray, shape (*batch, modes, dim, dim)
-        Hessian over scale, in the frames at the centres, times the matrix of the target's norm.
+        Hessian over scale, in the frames at the centres.
     inverses : ndarray, shape (*batch, modes, dim, dim)
         Of these matrices.
     mode_shares : ndarray, shape (*batch, modes)
         Shares of the elliptical components.
-    parts : int
-        Number of parts of the target's norm.
     axial : AxialDistribution or None
     """
 
@@ -216,16 +214,14 @@ class _Proposal:
     matrices: np.ndarray
     inverses: np.ndarray
     mode_shares: np.ndarray
-    parts: int
     axial: AxialDistribution | None
 
     @classmethod
     def of(cls, target, shares):
         axis = -target.space.point_ndim - 1
-        widths = np.array(target.widths)
-        centres = np.repeat(np.expand_dims(target.centre, axis), len(widths), axis=axis)
-        hessians = target.hessian[..., None, :, :] / widths[:, None, None]
-        masses = np.full((*target.batch, len(widths)), 1.0 / len(widths))
+        centres = np.expand_dims(target.centre, axis)
+        hessians = target.hessian[..., None, :, :]
+        masses = np.ones((*target.batch, 1))
         modes = target.other_modes
         if modes is not None:
             # Other modes often lie among jumps of the gradient, so each gets a wider component too,
@@ -235,8 +231,7 @@ class _Proposal:
             centres = np.concatenate([centres, modes.position, modes.position], axis=axis)
             hessians = np.concatenate([hessians, modes.hessian, wide], axis=-3)
             masses = np.concatenate([masses, mass, mass], axis=-1)
-        mixing, parts = target.norm.parts(target.space.dim)
-        matrices = mixing @ _positive(hessians) / target.scale[..., None, None, None]
+        matrices = _positive(hessians) / target.scale[..., None, None, None]
         if not target.support.bounded:
             shares = ELLIPSE_ALONE
         shares = np.broadcast_to(shares, (*target.batch, 3))
@@ -251,7 +246,6 @@ class _Proposal:
             matrices,
             np.linalg.inv(matrices),
             masses / np.sum(masses, axis=-1, keepdims=True),
-            parts,
             axial,
         )
 
@@ -308,19 +302,14 @@ class _Proposal:
         space, support = self.space, self.support
         shape = (*self.shares.shape[:-1], chains)
         directions = random_directions(rng, (*shape, space.dim))
-        part_dim = space.dim // self.parts
-        radii = rng.gamma(part_dim, size=(*shape, self.parts))
+        radii = rng.gamma(space.dim, size=shape)
         chosen = rng.random(shape)
         axially = chosen < self.shares[..., 1:2]
         uniformly = chosen >= 1.0 - self.shares[..., 2:3]
         edges = np.cumsum(self.mode_shares, axis=-1)[..., None, :]
         mode = np.sum(rng.random(shape)[..., None] * edges[..., -1:] >= edges, axis=-1)
         mode = np.minimum(mode, edges.shape[-1] - 1)
-        # Parts of a uniform direction have directions that are uniform and independent.
-        lengths = directions.reshape((*shape, self.parts, part_dim))
-        if self.parts > 1:
-            lengths = lengths / np.sqrt(np.sum(lengths**2, axis=-1, keepdims=True))
-        lengths = (radii[..., None] * lengths).reshape(directions.shape)
+        lengths = radii[..., None] * directions
         steps = np.zeros_like(lengths)
         position = np.zeros((*shape, *space.point_shape), dtype=space.dtype)
         for index in range(edges.shape[-1]):
@@ -354,8 +343,7 @@ class _Proposal:
     def log_components(self, position):
         """Log density of each component with respect to volume; (3, *batch, chains)."""
         space = self.space
-        part_dim = space.dim // self.parts
-        log_unit = self.parts * (gammaln(part_dim) + log_sphere_area(part_dim))
+        log_unit = gammaln(space.dim) + log_sphere_area(space.dim)
         ellipses = []
         for mode in range(self.mode_shares.shape[-1]):
             centre, frame = self._centre_and_frame(mode)
@@ -363,8 +351,7 @@ class _Proposal:
             vector = space.log(centre, position)
             steps = space.coordinates(centre, vector, frame)
             white = steps @ np.swapaxes(matrix, -1, -2)
-            white = white.reshape((*white.shape[:-1], self.parts, part_dim))
-            length = np.sum(np.sqrt(np.sum(white**2, axis=-1)), axis=-1)
+            length = np.sqrt(np.sum(white**2, axis=-1))
             log_constant = np.linalg.slogdet(matrix)[1][..., None] - log_unit
             log_volume = np.log(space.exp_volume(centre, vector))
             ellipses.append(log_constant - log_volume - length)
@@ -484,31 +471,6 @@ def _other_mode_matters(target, counted):
     """Whether a counted member has a mode of notable mass away from the centre."""
     modes = target.other_modes
     return modes is not None and bool(np.any(modes.log_mass[counted] > LEAST_LOG_MASS))
-
-
-def weighted_proposals(rng, target, kernel, number):
-    """Importance sample of a target: proposals of a kernel with normalised weights.
-
-    Means over it are more precise than over as many draws, in particular means that depend on rare
-    states.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    target : Target
-    kernel : Matched
-    number : int
-
-    Returns
-    -------
-    tuple of ndarray
-        States (*batch, number, *point_shape) and weights (*batch, number) that add up to one; NaN
-        where no proposal was in the support.
-    """
-    state = _Proposal.of(target, kernel.shares).draw(rng, target, number)
-    log_weight = state.memory["log_weight"]
-    with np.errstate(invalid="ignore"):
-        return state.position, np.exp(log_weight - logsumexp(log_weight, axis=-1, keepdims=True))
 
 
 def _relative(log_weight):

@@ -4,7 +4,6 @@ from typing import Literal
 
 from pydantic import Field
 
-from reproduction.configuration.plan import BallSettings, ScalesSettings
 from reproduction.configuration.section import (
     Count,
     Positive,
@@ -48,36 +47,11 @@ class SphereLossSettings(Section):
     search: SearchSettings = Field(description="Search for the worst neighbour.")
 
 
-class CertifiedInputs(ScalesSettings, BallSettings):
-    """Public inputs of the certified distribution on the sphere; records may lie anywhere."""
-
-    power: Count = Field(description="Sobol points of each proposal are 2 to this power.")
-    repetitions: integer(ge=2) = Field(description="Repetitions of the Sobol points.")
-
-
 class TwoPointSettings(Section):
     """A worst case of two records."""
 
     angle: Positive = Field(description="Angle between them, radians.")
     tau: Positive = Field(description="Length at which residuals are clipped.")
-
-
-class AuditedSpace(Section):
-    """A space."""
-
-    name: Literal["euclidean", "sphere", "hyperbolic", "spd", "kendall"] = Field(
-        description="As `manifold.name` of a study."
-    )
-    size: Count = Field(description="As `manifold.size` of a study.")
-
-
-class SensitivityAuditSettings(Section):
-    """Sensitivity of the score."""
-
-    spaces: some(AuditedSpace) = Field(description="Spaces.")
-    n: integer(ge=2) = Field(description="Number of records.")
-    searches: Count = Field(description="Random geodesics of each space.")
-    rounds: Count = Field(description="Rounds of a search.")
 
 
 class OneFarSettings(Section):
@@ -118,13 +92,22 @@ class ReleaseTestSettings(Section):
     draws: integer(ge=16) = Field(description="Releases of each of two neighbouring data sets.")
 
 
+class TimedSpace(Section):
+    """A space."""
+
+    name: Literal["euclidean", "sphere", "hyperbolic", "spd", "kendall"] = Field(
+        description="As `manifold.name` of a study."
+    )
+    size: Count = Field(description="As `manifold.size` of a study.")
+
+
 class TimesSettings(Section):
     """Processor times of draws and of releases."""
 
-    draws: integer(ge=10) = Field(description="Draws of each kind of noise.")
+    draws: integer(ge=200) = Field(description="Draws of each kind of noise.")
     n: integer(ge=4) = Field(description="Records of a release.")
     repeats: integer(ge=3) = Field(description="Releases with and without an extreme record.")
-    spaces: some(AuditedSpace) = Field(description="Spaces.")
+    spaces: some(TimedSpace) = Field(description="Spaces.")
 
 
 class ReplaySettings(Section):
@@ -139,9 +122,7 @@ class AuditSettings(Section):
 
     seed: Seed = Field(description="Every random stream is keyed by this number.")
     sphere: SphereLossSettings = Field(description="Losses on the sphere.")
-    certified: CertifiedInputs = Field(description="The certified distribution there.")
     two_points: TwoPointSettings = Field(description="The worst case of two records.")
-    sensitivity: SensitivityAuditSettings = Field(description="Sensitivity of the score.")
     black_box: BlackBoxSettings = Field(description="Attacks from draws alone.")
     releases: ReleaseTestSettings = Field(description="Property testers on whole releases.")
     times: TimesSettings = Field(description="Processor times of draws and of releases.")

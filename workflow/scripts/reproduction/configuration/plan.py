@@ -3,7 +3,7 @@
 from pydantic import Field
 
 from reproduction.configuration.manifold import ManifoldSettings
-from reproduction.configuration.section import Count, Positive, Section, distinct, number
+from reproduction.configuration.section import Count, Positive, Section, distinct
 
 
 class BallSettings(Section):
@@ -15,16 +15,6 @@ class BallSettings(Section):
     )
     shooting_vector_length: Positive = Field(
         description="How long the shooting vector may be, in the same unit."
-    )
-
-
-class ScalesSettings(Section):
-    """Scales of the certified distribution."""
-
-    gradient_scale: Positive = Field(description="Length at which gradients clip residuals.")
-    loss_scale: Positive = Field(description="Length at which losses clip residuals.")
-    loss_offset: number(ge=0, lt=1) = Field(
-        description="Offset of the mean loss, as a fraction of `loss_scale` squared."
     )
 
 
@@ -42,9 +32,6 @@ class PlanSettings(Section):
     )
     budgets: distinct(Positive) = Field(
         default=[0.1, 0.3, 1, 3, 10], description="Budgets of the release."
-    )
-    scales: ScalesSettings | None = Field(
-        default=None, description="null for the best scales at each n and budget."
     )
     wanted: Positive | None = Field(
         default=None,

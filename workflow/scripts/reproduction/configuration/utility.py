@@ -1,10 +1,9 @@
-"""Settings of simulated releases, the comparison and the aims, config/utility.yaml."""
+"""Settings of simulated releases, config/utility.yaml."""
 
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from geodp.release.settings import BudgetSettings
 from geodp.release.simulation import EVENLY, SQUARES
 from reproduction.configuration.manifold import SpaceSettings, spaces_of
 from reproduction.configuration.plan import BallSettings
@@ -16,7 +15,6 @@ from reproduction.configuration.section import (
     Share,
     Text,
     absent,
-    integer,
     refuse_descending,
     refused,
     some,
@@ -64,8 +62,8 @@ class UtilitySpace(SpaceSettings):
     )
     support: BallSettings = Field(description="Support of the geodesics.")
     residual_scale: Positive = Field(
-        description="Standard deviation of a residual in each direction, from which scales are "
-        "planned; simulated data have it, except outlines."
+        description="Standard deviation of a residual in each direction, from which releases "
+        "are planned; simulated data have it, except outlines."
     )
 
 
@@ -124,30 +122,6 @@ class ChainsSettings(ChainLimits):
     """Chains whose last states are draws."""
 
     pilots: NumberForRecords = Field(description="Pilot proposals.")
-    weighted: NumberForRecords = Field(
-        description="Weighted proposals, for means over the distribution."
-    )
-
-
-class ComparisonSettings(Section):
-    """Comparison of mechanisms."""
-
-    cells: dict[Text, some(Annotated[list[Positive], Field(min_length=2, max_length=2)])] = Field(
-        description="By space: pairs of n and budget."
-    )
-    data_sets: integer(ge=2) = Field(description="Data sets of a cell.")
-    draws: Count = Field(description="Draws from each.")
-
-    @model_validator(mode="after")
-    def _pairs_of_n_and_budget(self):
-        for space, pairs in self.cells.items():
-            for index, (n, _) in enumerate(pairs):
-                if not isinstance(n, int):
-                    raise refused(
-                        f": {n} is no number of subjects: give n, then the budget",
-                        f"cells.{space}[{index}]",
-                    )
-        return self
 
 
 class CoverageSpace(SpaceSettings):
@@ -184,76 +158,21 @@ class CoverageSettings(Section):
     spaces: spaces_of(CoverageSpace)
 
 
-class AimedCell(Section):
-    """A number of subjects and a budget at which something is wanted of releases."""
-
-    n: Count = Field(description="Number of subjects.")
-    budget: BudgetSettings = Field(description="Budget of the release.")
-    covariates: Annotated[list[Positive], Field(min_length=2, max_length=2)] | None = absent(
-        description="Parameters of the Beta distribution of covariates, by default evenly spaced."
-    )
-    error: Positive | None = absent(description="Largest error of the geodesic that is wanted.")
-    prototype: Positive | None = absent(
-        description="Error of a prototype whose stages were set by hand, in two digits."
-    )
-    seconds: Positive | None = absent(description="Longest time of a release that is wanted.")
-
-
-class AimsSettings(Section):
-    """What is wanted of releases, and the data sets with which it is measured."""
-
-    spaces: dict[Text, UtilitySpace] = Field(description="Spaces of aims alone.")
-    data_sets: NumberForRecords = Field(
-        description="Data sets of a cell, each with a true geodesic and a centre of its own."
-    )
-    with_points: Count = Field(
-        description="Data sets at most where a release chooses among points, which takes longest, "
-        "and of the certified distribution."
-    )
-    draws: Count = Field(description="Draws from each of these.")
-    times_distribution: Positive = Field(
-        description="Error over that of the certified distribution, if subjects are enough."
-    )
-    per_dimension: Positive = Field(
-        description="Subjects are enough if their number times epsilon is so many for each "
-        "dimension of the state, which has twice those of the space."
-    )
-    deviation: Share = Field(description="Deviation of errors from the plan's, at most.")
-    plan_seconds: Positive = Field(description="Longest time of a plan.")
-    cells: dict[Text, some(AimedCell)] = Field(
-        description="By space: cells, besides those of `utility.releases`."
-    )
-
-
 class UtilitySettings(Section):
-    """Settings of `./run snakemake utility`, `comparison`, `coverage` and `aims`."""
+    """Settings of `./run snakemake utility` and `coverage`."""
 
     seed: Seed = Field(description="Every random stream is keyed by this number.")
     spaces: spaces_of(UtilitySpace)
     utility: ErrorsSettings = Field(description="Errors of private geodesics.")
     chains: ChainsSettings = Field(description="Chains whose last states are draws.")
-    comparison: ComparisonSettings = Field(description="Comparison of mechanisms.")
     coverage: CoverageSettings = Field(description="Coverage of confidence bands.")
-    aims: AimsSettings = Field(description="What is wanted of releases.")
 
     @model_validator(mode="after")
     def _spaces_are_known(self):
-        for part, named, known in (
-            ("utility.releases", self.utility.releases, self.spaces),
-            ("comparison.cells", self.comparison.cells, self.spaces),
-            ("aims.cells", self.aims.cells, self.spaces | self.aims.spaces),
-        ):
-            for space in named:
-                if space not in known:
-                    raise refused(
-                        f" is unknown: known keys are {', '.join(known)}", f"{part}.{space}"
-                    )
-        for space, cells in self.aims.cells.items():
-            outlines = (self.spaces | self.aims.spaces)[space].data.kind == "outlines"
-            for index, each in enumerate(cells):
-                if outlines and each.covariates:
-                    raise refused(
-                        " has no effect, since outlines have ages of their own: remove it",
-                        f"aims.cells.{space}[{index}].covariates",
-                    )
+        for space in self.utility.releases:
+            if space not in self.spaces:
+                raise refused(
+                    f" is unknown: known keys are {', '.join(self.spaces)}",
+                    f"utility.releases.{space}",
+                )
         return self

@@ -5,19 +5,17 @@ from matplotlib.ticker import NullFormatter
 
 from reproduction.figures.style import Curve, letter_panels, new_figure
 
-# Published densities in warm colours, clipped ones in light blue, the certified distribution dark.
+# Published densities in warm colours, clipped ones in light blue.
 STYLES = {
     "as published": Curve("#c2480c", "s", "-"),
     "tau shared": Curve("#e0a526", "^", "--"),
     "tau shared, v fixed": Curve("#a88a5a", "v", "-."),
     "residuals clipped": Curve("#5aa7c7", "D", ":"),
     "residuals clipped, factor 2": Curve("#7f9fb5", "P", (0, (5, 1, 1, 1))),
-    "certified distribution": Curve("#14315f", "o", "-"),
 }
 # As which of these the worst case of two records is drawn, where n varies.
 TWO_RECORDS = {
     "two points, residuals clipped": "residuals clipped",
-    "two points, certified distribution": "certified distribution",
 }
 # As which of these the shooting vector's are drawn.
 SHOOTING = {
@@ -26,7 +24,6 @@ SHOOTING = {
     "shooting vector, residuals clipped": "residuals clipped",
     "shooting vector, clipped, factor 2": "residuals clipped, factor 2",
 }
-LABELS = {"certified distribution": "certified distribution (footpoint and shooting vector)"}
 
 
 def draw(table, main_number, middle_budget):
@@ -49,7 +46,7 @@ def draw(table, main_number, middle_budget):
         left.plot(
             part["stated"],
             part["realised"],
-            label=LABELS.get(name, name),
+            label=name,
             zorder=3,
             **style.keywords,
         )

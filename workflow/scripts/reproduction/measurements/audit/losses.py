@@ -3,9 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from geodp.audit.joint import certified_distribution, joint_loss, search_joint_loss
 from geodp.audit.published import (
-    SPHERE,
     VARIANTS,
     pair_loss,
     realised_loss,
@@ -13,28 +11,11 @@ from geodp.audit.published import (
     two_point_densities,
     two_points,
 )
-from geodp.audit.search import Pair, RecordDomain, worst_neighbour
-from geodp.mechanisms.certified import PublicInputs
+from geodp.audit.search import Pair, worst_neighbour
 from geodp.randomness import random_stream
-from reproduction.measurements.audit.setting import (
-    CENTRE,
-    CERTIFIED,
-    UNIT,
-    record_domain,
-    sphere_data,
-    sphere_setting,
-    two_point_inputs,
-)
+from reproduction.measurements.audit.setting import record_domain, sphere_data, sphere_setting
 
 TWO_POINTS = {1.0: "two points, residuals clipped", 2.0: "two points, clipped, factor 2"}
-
-CERTIFIED_TWO_POINTS = "two points, certified distribution"
-
-# Beyond the reach of records, wherever the proved budget must hold.
-ANYWHERE = 3.1
-
-# Records from which on half the points must do for the certified distribution.
-MANY = 500
 
 AUDIT_COLUMNS = [
     *("pair", "mechanism", "quantity", "n", "stated", "realised", "error", "verdict", "tau"),
@@ -42,13 +23,6 @@ AUDIT_COLUMNS = [
 ]
 
 NEIGHBOUR_COLUMNS = ["pair", "record", "data_set", "x", "y1", "y2", "y3"]
-
-
-def certified_inputs(settings, number):
-    """Public inputs of the certified distribution on the sphere."""
-    # The rest is how the loss is computed.
-    inputs = {name: settings[name] for name in settings if name not in ("power", "repetitions")}
-    return PublicInputs(SPHERE, CENTRE, covariate_range=UNIT, number=number, **inputs)
 
 
 def numbers_of(array):
@@ -74,23 +48,25 @@ def verdict(loss, error, stated):
     return "not exceeded" if loss + error <= stated else "undecided"
 
 
-def audit_row(name, quantity, number, budget, found, **others):
+def audit_row(name, block, number, budget, found, tau):
     """One line of the audit's table."""
-    line = dict.fromkeys(AUDIT_COLUMNS, "")
-    line |= {
+    return {
         "pair": f"{name} | n {number} | {budget:g}",
         "mechanism": name,
-        "quantity": quantity,
+        "quantity": block.replace("_", " "),
         "n": number,
         "stated": budget,
         "realised": found.loss,
         "error": found.error,
         "verdict": verdict(found.loss, found.error, budget),
+        "tau": tau,
+        "scale_1": found.scale[0],
+        "scale_2": found.scale[1],
         "log_constant_1": found.log_constants[0],
         "log_constant_2": found.log_constants[1],
         "place": numbers_of(found.place),
+        "geodesics": numbers_of([found.footpoint, found.shooting_vector]),
     }
-    return line | others
 
 
 def neighbour_rows(name, pair):
@@ -103,21 +79,6 @@ def neighbour_rows(name, pair):
             data_set = "both" if not differs else ("first", "second")[which]
             rows.append(dict(zip(NEIGHBOUR_COLUMNS, (name, record, data_set, x, *y), strict=True)))
     return rows
-
-
-def published_row(name, block, number, budget, found, tau):
-    """One line of the audit's table, of a published density."""
-    return audit_row(
-        name,
-        block.replace("_", " "),
-        number,
-        budget,
-        found,
-        tau=tau,
-        scale_1=found.scale[0],
-        scale_2=found.scale[1],
-        geodesics=numbers_of([found.footpoint, found.shooting_vector]),
-    )
 
 
 def measure(settings, number, budgets):
@@ -176,31 +137,18 @@ def search_published(settings, seed, number, budget, variant, candidates, rounds
 def measure_searched(settings, number, budgets):
     """Rows of every mechanism at one n, for the worst neighbours that a search finds."""
     sphere, seed = settings["sphere"], settings["seed"]
-    first = sphere_data(sphere, seed, number)
     search = sphere["search"]
     effort = {
         "candidates": max(8, min(search["candidates"], search["work"] // number)),
         "rounds": search["rounds"],
     }
     rows, neighbours = [], []
-
-    def keep(row, pair):
-        rows.append(row)
-        neighbours.extend(neighbour_rows(row["pair"], pair))
-
     for budget in budgets:
         for variant in VARIANTS.values():
             found, pair = search_published(sphere, seed, number, budget, variant, **effort)
             tau = float(np.max(found.scale)) * number * budget / (2.0 * variant.factor)
-            keep(published_row(variant.name, variant.block, number, budget, found, tau), pair)
-        public = certified_inputs(settings["certified"], number)
-        rng = random_stream(seed, "audit", f"n{number}", f"{budget:g}", "certified")
-        loss = search_joint_loss(certified_distribution, public, budget, first)
-        anywhere = RecordDomain(SPHERE, CENTRE, ANYWHERE, UNIT)
-        pair, _ = worst_neighbour(rng, *first, anywhere, loss, **effort)
-        found = certified_loss(rng, settings, CERTIFIED, pair, budget)
-        row = audit_row(CERTIFIED, "geodesic", number, budget, found, tau=public.gradient_scale)
-        keep(row, pair)
+            rows.append(audit_row(variant.name, variant.block, number, budget, found, tau))
+            neighbours.extend(neighbour_rows(rows[-1]["pair"], pair))
     return rows, neighbours
 
 
@@ -213,14 +161,8 @@ def measure_two_points(settings, budgets):
         for factor, name in TWO_POINTS.items():
             rng = random_stream(seed, "audit", name, f"{budget:g}")
             found = realised_loss(rng, two_point_densities(pair, chosen["tau"], budget, factor))
-            rows.append(published_row(name, "footpoint", 2, budget, found, chosen["tau"]))
-        rng = random_stream(seed, "audit", "two points, certified", f"{budget:g}")
-        found = certified_loss(rng, settings, CERTIFIED_TWO_POINTS, pair, budget)
-        rows.append(
-            audit_row(CERTIFIED_TWO_POINTS, "geodesic", 2, budget, found, tau=chosen["tau"])
-        )
-        for row in rows[-3:]:
-            neighbours.extend(neighbour_rows(row["pair"], pair))
+            rows.append(audit_row(name, "footpoint", 2, budget, found, chosen["tau"]))
+            neighbours.extend(neighbour_rows(rows[-1]["pair"], pair))
     return rows, neighbours
 
 
@@ -250,32 +192,14 @@ def recompute(settings, row, neighbours, name):
 
     Returns
     -------
-    Realised or JointLoss
+    Realised
     """
     pair, mechanism, budget = read_pair(neighbours, name), row["mechanism"], float(row["stated"])
     rng = random_stream(settings["seed"], "audit", "again", name)
     if mechanism in VARIANTS:
         setting = sphere_setting(settings["sphere"])
         return pair_loss(rng, VARIANTS[mechanism], setting, budget, pair)
-    if mechanism in (CERTIFIED, CERTIFIED_TWO_POINTS):
-        return certified_loss(rng, settings, mechanism, pair, budget)
     factor = next(factor for factor, known in TWO_POINTS.items() if known == mechanism)
     return realised_loss(
         rng, two_point_densities(pair, settings["two_points"]["tau"], budget, factor)
     )
-
-
-def certified_loss(rng, settings, mechanism, pair, budget):
-    """Realised loss of the certified distribution for a pair of a search, or for two points."""
-    chosen, number = settings["certified"], pair.covariates.shape[1]
-    repetitions = chosen["repetitions"]
-    if mechanism == CERTIFIED_TWO_POINTS:
-        public = two_point_inputs(settings["two_points"]["tau"])
-        # The distribution is nearly flat, and all of the points are spread evenly.
-        power = chosen["power"] + 4
-        return joint_loss(
-            rng, certified_distribution, public, pair, budget, power, repetitions, proposals=[]
-        )
-    power = chosen["power"] - (number > MANY)
-    public = certified_inputs(chosen, number)
-    return joint_loss(rng, certified_distribution, public, pair, budget, power, repetitions)

@@ -19,8 +19,9 @@ def measure(blocks, planted):
     -------
     list of DataFrame
     """
-    table = pd.concat([pd.read_csv(path) for path in blocks], ignore_index=True)
-    table["first_finding"] = table["first_finding"].fillna("")
+    texts = {"first_finding": str}
+    parts = [pd.read_csv(path, dtype=texts, keep_default_na=False) for path in blocks]
+    table = pd.concat(parts, ignore_index=True)
     found = table.groupby([*COUNTED], sort=False).agg(
         pairs=("pairs", "sum"),
         whole=("whole", "sum"),

@@ -5,26 +5,12 @@ import numpy as np
 from geodp.audit.published import SPHERE, SphereSetting
 from geodp.audit.search import RecordDomain
 from geodp.data.simulate import simulate_geodesic_data
-from geodp.mechanisms.certified import PublicInputs
 from geodp.models.geodesic import GeodesicModel
 from geodp.randomness import random_stream
 
 CENTRE = np.array([0.0, 0.0, 1.0])
 
-CERTIFIED = "certified distribution"
-
 UNIT = (0.0, 1.0)
-
-# Public inputs of the certified distribution for two points: the whole sphere, next to no slope,
-# and an offset that leaves all to the gradient.
-TWO_POINT_SHAPE = {
-    "footpoint_radius": np.pi,
-    "shooting_vector_length": 1e-3,
-    "covariate_range": UNIT,
-    "loss_scale": 3.0,
-    "number": 2,
-    "loss_offset": 0.999,
-}
 
 
 def sphere_data(settings, seed, number):
@@ -50,11 +36,6 @@ def record_domain(settings):
 
 def sphere_setting(settings):
     return SphereSetting(CENTRE, settings["ball_radius"], settings["tau"])
-
-
-def two_point_inputs(tau, manifold=SPHERE, centre=CENTRE, **others):
-    """Public inputs of the certified distribution for two points, some of them others if wanted."""
-    return PublicInputs(manifold, centre, gradient_scale=tau, **TWO_POINT_SHAPE | others)
 
 
 def found_in_draws(found, stated, **described):

@@ -4,7 +4,6 @@ from io import StringIO
 
 import pandas as pd
 
-from geodp.mechanisms.certified import SLACK
 from reproduction.figures.files import METADATA
 from reproduction.measurements.audit.figure import draw
 from reproduction.pages import render_page
@@ -62,7 +61,6 @@ def summarise(
         budget=middle,
         settings=settings,
         sensitivity=pd.read_csv(sensitivity).to_dict("records"),
-        slack=SLACK,
         black_box=from_draws.to_dict("records"),
         replay=_replayed(replay),
         draw_times=pd.read_csv(draw_times).to_dict("records"),

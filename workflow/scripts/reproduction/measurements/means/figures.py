@@ -19,7 +19,6 @@ NAMES = {
     "laplace": "Laplace, proved scale",
     "ambient_laplace": "Laplace in the ambient space",
     "kng": "K-norm gradient, as published",
-    "certified_distribution": "certified distribution",
     "wrapped_laplace": "wrapped Laplace",
     "wrapped_gaussian": "wrapped Gaussian, delta = 1e-6",
     "tangent_laplace": "Laplace in the tangent space at the centre",
@@ -163,7 +162,7 @@ def draw_kng_means(settings, errors):
     spaces = list(settings["spaces"])
     figure, axes = new_figure(1, len(spaces), width=3.6 * len(spaces), height=3.9)
     shown = [name for name in NAMES if name != "laplace"]
-    styles = (*CURVES, *(type(CURVES[0])(*each) for each in MORE_CURVES))
+    styles = (*CURVES[:3], *(type(CURVES[0])(*each) for each in MORE_CURVES))
     for panel, space in zip(axes[0], spaces, strict=True):
         rows = by_size[by_size["space"] == space]
         base = rows[rows["mechanism"] == "laplace"]

@@ -34,11 +34,8 @@ def draw(table, wanted):
         marker = MARKERS[index % len(MARKERS)]
         panel.plot(part["n"], part["curve_error"], color=colour, zorder=3)
         plot_markers(panel, part["n"], part["curve_error"], part["is_noise"], colour, marker)
-        of_distribution = part["curve_error_of_distribution"]
-        panel.plot(part["n"], of_distribution, color=colour, linewidth=0.7, linestyle="--")
         # One handle that shows line and marker together.
         panel.plot([], [], color=colour, marker=marker, label=f"{budget:g}")
-    panel.plot([], [], color="0.4", linewidth=0.7, linestyle="--", label="certified distribution")
     without = table.drop_duplicates("n")
     panel.plot(
         without["n"],
@@ -79,8 +76,7 @@ def draw(table, wanted):
         f"{first['manifold']}, footpoint within {first['footpoint_radius']:.3g}, shooting vector "
         f"within {first['shooting_vector_length']:.3g}, residuals of {first['residual_scale']:.3g} "
         "in each direction (assumed).\nHollow: noise, a release would say next to nothing of the "
-        "data. Dashed: an exact draw from the certified distribution, without stages.\nNo data "
-        "were looked at.",
+        "data.\nNo data were looked at.",
         fontsize=7,
         color="0.35",
         verticalalignment="top",

@@ -6,10 +6,8 @@ import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
 
-from geodp.mechanisms.certified import Scales
 from geodp.release.accounting import PrivacyBudget
 from geodp.release.assumptions import Assumptions
-from geodp.release.planner import Planner
 from geodp.release.planning import SEED, plan_release, simulated
 from geodp.release.simulation import EVENLY
 from reproduction.manifolds import study_manifold
@@ -36,8 +34,6 @@ def predict(plan, threads=1):
         Subjects or budget needed for the wanted error; no rows where none is wanted.
     """
     manifold = study_manifold(plan["manifold"])
-    planner = Planner.of(manifold, **plan["support"], residual_scale=plan["residual_scale"])
-    scales = plan["scales"] and Scales(**plan["scales"])
     assumed = {
         "manifold": manifold.name,
         "dim": manifold.dim,
@@ -63,32 +59,27 @@ def predict(plan, threads=1):
         for number, budget in cells
     )
     table = pd.DataFrame(
-        assumed
-        | {"n": number, "budget": budget}
-        | _row(planner.predict(number, budget, scales), each)
+        assumed | {"n": number, "budget": budget} | _row(each)
         for (number, budget), each in zip(cells, found, strict=True)
     )
     wanted = plan["wanted"]
     needed = pd.DataFrame(
-        [] if wanted is None else list(_needs(planner, scales, table, wanted)),
-        columns=["budget", "n", "found", "needed", "of_distribution"],
+        [] if wanted is None else list(_needs(table, wanted)),
+        columns=["budget", "n", "found", "needed"],
     )
     for place, (name, value) in enumerate({"wanted_curve_error": wanted, **assumed}.items()):
         needed.insert(place, name, value)
     return table, needed
 
 
-def _row(itself, release):
-    """Errors of a release by its plan, beside those of an exact draw from the distribution."""
+def _row(release):
+    """Errors of a release by its plan."""
     footpoint, shooting_vector = _errors_by_block(release)
     return {
-        # Of the distribution; stages of a release have their own.
-        **vars(itself.scales),
         "stages": len(release.stages),
         "footpoint_error": footpoint,
         "shooting_vector_error": shooting_vector,
         "curve_error": release.error,
-        "curve_error_of_distribution": itself.curve**0.5,
         "curve_error_without_privacy": release.error_without_privacy,
         "curve_error_without_data": release.error_without_data,
         "is_noise": release.is_noise,
@@ -101,20 +92,16 @@ def _errors_by_block(release):
     return (float(each) for each in np.sqrt(found.squares + found.estimate_squares))
 
 
-def _needs(planner, scales, table, wanted):
+def _needs(table, wanted):
     """Rows of the subjects that each budget needs, and of the budget that each number needs."""
     for budget, part in table.groupby("budget"):
         found, how = _first_within(part, "n", wanted)
-        exact = planner.needed(wanted, budget=budget, scales=scales)
         # Of a whole number no more than rounding is cut off.
-        number, exact = (np.ceil(each * (1.0 - 1e-9)) for each in (found, exact))
-        row = {"budget": budget, "n": number, "found": "n", "needed": how}
-        yield row | {"of_distribution": exact}
+        number = np.ceil(found * (1.0 - 1e-9))
+        yield {"budget": budget, "n": number, "found": "n", "needed": how}
     for number, part in table.groupby("n"):
         found, how = _first_within(part, "budget", wanted)
-        exact = planner.needed(wanted, number=number, scales=scales)
-        row = {"budget": found, "n": number, "found": "budget", "needed": how}
-        yield row | {"of_distribution": exact}
+        yield {"budget": found, "n": number, "found": "budget", "needed": how}
 
 
 def _first_within(part, key, wanted):

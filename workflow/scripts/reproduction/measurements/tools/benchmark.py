@@ -40,7 +40,7 @@ def measure(settings, data_set):
     return about, shares
 
 
-def shares_of(settings, data_set, methods, instead=()):
+def shares_of(settings, data_set, methods):
     """Table of shares, a row a method and budget.
 
     Parameters
@@ -48,10 +48,8 @@ def shares_of(settings, data_set, methods, instead=()):
     settings, data_set
         As for `measure`.
     methods : dict of Method
-    instead : dict, optional
-        ``budgets`` and ``repeats``, if not those of the benchmark.
     """
-    chosen = settings["benchmark"] | dict(instead)
+    chosen = settings["benchmark"]
     held_out = data_set in chosen["held_out"]["sets"]
     described = (chosen["held_out"] if held_out else chosen)["sets"][data_set]
     problem = data_sets.load(described)
@@ -61,8 +59,6 @@ def shares_of(settings, data_set, methods, instead=()):
     best = _error(problem, parts, lambda rest: [least_squares.fit(rest, ridge=RIDGE)])[0]
     rows = []
     for name, method in methods.items():
-        if not method.takes(n - n // chosen["folds"], k):
-            continue
         for epsilon in chosen["budgets"]:
             rng = random_stream(settings["seed"], "benchmark", data_set, name, str(epsilon))
             budget = Budget(epsilon, chosen["delta"])

@@ -56,7 +56,7 @@ def columns(frame, settings):
     return pd.DataFrame(found), np.log(y) if settings["log"] else y
 
 
-def prepared(covariates, y, single):
+def prepared(covariates, y):
     """Problem of a data set, prepared as the benchmark does.
 
     Parameters
@@ -64,8 +64,6 @@ def prepared(covariates, y, single):
     covariates : DataFrame
         Missing values take the mean.
     y : ndarray, shape (n,)
-    single : str or None
-        Covariate of methods for one alone; None if none is run.
     """
     covariates = covariates.fillna(covariates.mean())
     covariates = covariates.loc[:, covariates.std() > 0.0]
@@ -83,10 +81,9 @@ def prepared(covariates, y, single):
         bound=1.0,
         has_intercept=False,
         records=len(x),
-        single=list(covariates.columns).index(single) if single else 0,
     )
 
 
 def load(settings):
     """The prepared problem of a data set of the configuration."""
-    return prepared(*columns(read(settings), settings), settings["single"])
+    return prepared(*columns(read(settings), settings))

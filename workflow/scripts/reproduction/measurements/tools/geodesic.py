@@ -5,13 +5,11 @@ from dataclasses import replace
 import numpy as np
 
 from geodp.manifolds.euclidean import Euclidean
-from geodp.mechanisms.certified import CertifiedDistribution
-from geodp.mechanisms.certified_target import certified_target
 from geodp.release.accounting import PrivacyBudget
 from geodp.release.planning import plan_release
 from geodp.release.simulation import UNKNOWN
 from reproduction.measurements.utility import releases
-from reproduction.measurements.utility.releases import COVARIATE_RANGE, DataSets, Drawn, Space
+from reproduction.measurements.utility.releases import COVARIATE_RANGE, DataSets, Space
 
 
 def as_published(problem, budget, rng, draws, settings):
@@ -20,17 +18,6 @@ def as_published(problem, budget, rng, draws, settings):
     reach = problem.bound * np.sqrt(problem.responses.shape[1])
     data = _data(problem, settings | {"support": settings["support"] | {"footpoint_radius": reach}})
     return _lines(releases.draw_published(rng, data, budget.epsilon, draws, settings["chains"]))
-
-
-def certified(problem, budget, rng, draws, settings):
-    """Lines of the certified distribution, by chains, of which nothing is proved."""
-    data = _data(problem, settings)
-    number = data.covariates.shape[1]
-    public = data.space.public(number, data.space.planner.predict(number, budget.epsilon).scales)
-    distribution = CertifiedDistribution(public, data.records)
-    target = certified_target(distribution, budget.epsilon, data.start)
-    states, planned = releases.draw_from(rng, target, draws, settings["chains"])
-    return _lines(Drawn(*distribution.space.parts(states), planned.drawn_by))
 
 
 def release(problem, budget, rng, draws, settings):

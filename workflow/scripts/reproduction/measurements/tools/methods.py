@@ -11,7 +11,6 @@ from reproduction.measurements.tools import (
     least_squares,
     moment_matrix,
     theil_sen,
-    tukey_em,
 )
 from reproduction.measurements.tools.problem import (
     APPROXIMATE,
@@ -44,23 +43,18 @@ METHODS = {
         ("diffprivlib", "scikit-learn"),
     ),
     "theil_sen": Method(
-        "OpenDP, Theil-Sen", each_response(theil_sen.fit), PURE, ADD, ("opendp", "scikit-learn")
-    ),
-    "tukey_em": Method(
-        "TukeyEM", each_response(tukey_em.fit), APPROXIMATE, ADD, takes=tukey_em.takes
+        "OpenDP, Theil-Sen",
+        each_response(theil_sen.fit),
+        PURE,
+        ADD,
+        ("opendp", "scikit-learn"),
+        one_covariate=True,
     ),
     "dp_sgd": Method("DP-SGD, Opacus", dp_sgd.fit, APPROXIMATE, ADD, ("opacus", "torch")),
     "matrix_laplace": Method("matrix Laplace", moment_matrix.laplace, PURE, ADD),
     "matrix_gaussian": Method("matrix Gaussian", moment_matrix.gaussian, APPROXIMATE, ADD),
     "geodesic_as_published": Method(
         "geodesic, as published", geodesic.as_published, FALSE, REPLACE, geodesic=True
-    ),
-    "geodesic_certified": Method(
-        "geodesic, certified distribution",
-        geodesic.certified,
-        PURE,
-        REPLACE,
-        geodesic=True,
     ),
     "geodesic_release": Method("geodesic, release", geodesic.release, PURE, REPLACE, geodesic=True),
 }

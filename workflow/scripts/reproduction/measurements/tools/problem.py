@@ -45,8 +45,6 @@ class Problem:
         Whether lines have intercepts, or pass through the origin.
     records : int
         Public: about how many there are.  It stays as it is when some are left out.
-    single : int
-        The covariate that a method for one alone takes: a public choice.
     """
 
     covariates: np.ndarray
@@ -57,7 +55,6 @@ class Problem:
     bound: float
     has_intercept: bool
     records: int
-    single: int = 0
 
     @property
     def design(self):
@@ -104,8 +101,8 @@ class Method:
         Data sets that the guarantee is about: ``replace one``, ``add or remove one``, or none.
     packages : tuple of str
         That do the work, apart from NumPy.
-    takes : callable
-        Whether the method can be run on a problem at all, from its n and k.
+    one_covariate : bool
+        Whether it takes one covariate alone.
     geodesic : bool
         Whether it takes all responses as a point of R^m, on one covariate.
     through_origin : str
@@ -117,7 +114,7 @@ class Method:
     guarantee: str
     neighbours: str
     packages: tuple[str, ...] = ()
-    takes: Callable[[int, int], bool] = lambda n, k: True
+    one_covariate: bool = False
     geodesic: bool = False
     through_origin: str = ""
 

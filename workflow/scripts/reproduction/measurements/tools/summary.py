@@ -6,7 +6,6 @@ import pandas as pd
 from geodp.errors import DataError
 from reproduction.figures.files import annotate
 from reproduction.figures.style import CURVES, letter_panels, new_figure
-from reproduction.measurements.tools.ablation import EXCHANGED, WHOLE
 from reproduction.measurements.tools.methods import python_version
 from reproduction.measurements.tools.problem import NONE
 
@@ -22,36 +21,30 @@ RIVAL, MARGIN = "adassp", 0.02
 WORST_SHOWN = -1.0
 
 
-def summarise(about, shares, ablation, comparison, besides, **_):
+def summarise(about, shares, comparison, besides, **_):
     """The tables, the page and the figure, by their outputs.
 
     Parameters
     ----------
     about, shares : list of str
         Tables of the benchmark, one each for a data set.
-    ablation : list of str
-        Tables of releases and lines exchanged, one each for a data set of those not held out.
     comparison : list of str
         Tables of the comparison, one for a method.
     besides : dict of str
         More of these by path, with digests, of methods that ran in other environments.
     """
-    sets, shares, exchanged, draws = (
-        _joined(paths) for paths in (about, shares, ablation, [*comparison, *besides])
-    )
+    sets, shares, draws = (_joined(paths) for paths in (about, shares, [*comparison, *besides]))
     refuse_other_cells(draws, besides)
     medians = shares_by_budget(shares)
     draws = with_ratios(draws)
-    gains = gains_of(shares, exchanged)
     errors = errors_by_method(draws)
     against = against_rival(shares)
-    text = page(sets, shares, medians, against, gains, errors, draws)
+    text = page(sets, shares, medians, against, errors, draws)
     return {
         "sets": sets,
         "shares": shares,
         "medians": medians,
         "against": against,
-        "ablation": gains,
         "comparison": errors,
         "draws": draws,
         "text": text,
@@ -99,23 +92,6 @@ def against_rival(shares):
     difference = found["share"] - found["rival"]
     outcome = np.select([difference > MARGIN, difference < -MARGIN], ["above", "below"], "alike")
     return found[[*keys, "n", "k", "method", "title", "share", "rival"]].assign(outcome=outcome)
-
-
-def gains_of(shares, exchanged):
-    """Median shares over data sets of releases and lines exchanged, and of the two methods.
-
-    A row a release, lines from it, and budget of `exchanged`.
-    """
-    budgets = exchanged["budget"].unique()
-    whole = shares[shares["method"].isin(list(WHOLE)) & shares["budget"].isin(budgets)]
-    both = pd.concat([whole[~whole["held_out"]], exchanged])
-    named = {**WHOLE, **{name: each[:2] for name, each in EXCHANGED.items()}}
-    both["release"], both["lines"] = zip(*both["method"].map(named), strict=True)
-    keys = ["release", "lines", "method", "budget"]
-    grouped = both.groupby(keys, sort=False)
-    found = grouped["share"].agg(["median", "size"])
-    found.columns = ["median", "data_sets"]
-    return found.assign(draws=grouped["draws"].first()).reset_index()
 
 
 def with_ratios(draws):
@@ -181,16 +157,14 @@ def draw(medians, errors, draws):
 
 def _shares(panel, medians, styles):
     """Medians and quartiles of shares against budget, a line a method."""
-    most = medians["data_sets"].max()
     for place, (name, rows) in enumerate(medians.groupby("title", sort=False)):
         # Beyond the number of styles, markers are hollow.
         hollow = {"markerfacecolor": "white"} if place >= len(CURVES) else {}
-        budgets, sets = rows["budget"], rows["data_sets"].max()
-        label = name if sets == most else f"{name} ({sets} data sets)"
+        budgets = rows["budget"]
         panel.plot(
             budgets,
             rows["median"].clip(WORST_SHOWN),
-            label=label,
+            label=name,
             **styles[name].keywords,
             **hollow,
         )
@@ -208,7 +182,7 @@ def _shares(panel, medians, styles):
     panel.set_xlabel("budget $\\epsilon$")
 
 
-def page(sets, shares, medians, against, gains, errors, draws):
+def page(sets, shares, medians, against, errors, draws):
     """The tables as a page in Markdown."""
     budgets = sorted(medians["budget"].unique())
     lines = [
@@ -221,7 +195,6 @@ def page(sets, shares, medians, against, gains, errors, draws):
         "The same over data sets on which nothing was chosen:",
         "",
         *_of_part(medians, against, held_out=True),
-        *_gains(gains),
         *_by_set(shares, budgets),
         "Data sets:",
         "",
@@ -280,23 +253,6 @@ def _of_part(medians, against, *, held_out):
                 for budget in budgets
             ]
             for title, row in counted.iterrows()
-        ],
-    )
-    yield ""
-
-
-def _gains(gains):
-    """Medians with releases and lines exchanged."""
-    budgets = sorted(gains["budget"].unique())
-    keys = ["release", "lines", "data_sets", "draws"]
-    wide = gains.pivot_table(index=keys, columns="budget", values="median", sort=False)
-    yield "Releases of one method with the lines of another, over the data sets not held out:"
-    yield ""
-    yield from _table(
-        ["release", "lines from it", *(f"{budget:g}" for budget in budgets), "data sets", "draws"],
-        [
-            [release, lines, *map(_share, row), str(sets), str(draws)]
-            for (release, lines, sets, draws), row in zip(wide.index, wide.to_numpy(), strict=True)
         ],
     )
     yield ""

@@ -7,7 +7,7 @@ import numpy as np
 
 
 def fit(problem, budget, rng):
-    """Line of one response on the covariate ``single``; private for one record added or removed.
+    """Line of one response on one covariate; private for one record added or removed.
 
     OpenDP draws from the operating system and pairs records by NumPy's global generator, which is
     seeded here; so only the pairs can be repeated.
@@ -16,10 +16,9 @@ def fit(problem, budget, rng):
     from opendp.extras.sklearn.linear_model import LinearRegression
 
     opendp.enable_features("contrib", "idealized-numerics", "honest-but-curious")
-    j = problem.single
     given = {
         "output_measure": opendp.max_divergence(),
-        "x_bounds": [(float(problem.low[j]), float(problem.high[j]))],
+        "x_bounds": [(float(problem.low[0]), float(problem.high[0]))],
         "y_bounds": (-problem.bound, problem.bound),
     }
     # Noise of scale one costs this much; the cost falls in proportion to the scale.
@@ -28,7 +27,5 @@ def fit(problem, budget, rng):
     np.random.seed(rng.integers(2**32))  # noqa: NPY002
     with np.errstate(divide="ignore", invalid="ignore"):
         # Pairs with one covariate; the tool leaves them out.
-        found = tool.fit(problem.covariates[:, [j]], problem.responses[:, 0])
-    line = np.zeros((1 + problem.covariates.shape[1], 1))
-    line[0], line[1 + j] = found.intercept_, found.coef_[0]
-    return line
+        found = tool.fit(problem.covariates, problem.responses[:, 0])
+    return np.array([[found.intercept_], [found.coef_[0]]])

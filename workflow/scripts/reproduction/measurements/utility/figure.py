@@ -3,9 +3,8 @@
 import numpy as np
 from matplotlib.lines import Line2D
 
-from reproduction.figures.style import CURVES, HOLLOW, new_figure, plot_markers
+from reproduction.figures.style import CURVES, new_figure
 from reproduction.measurements.utility.releases import (
-    CERTIFIED,
     NOT_PRIVATE,
     PUBLISHED,
     RELEASED,
@@ -49,6 +48,7 @@ def draw(table, shown):
     names = list(dict.fromkeys(table["space"]))
     rows = -(-len(names) // COLUMNS)
     figure, axes = new_figure(rows, COLUMNS, width=7.0, height=0.9 + 2.6 * rows, sharex=True)
+    released = set(table.loc[table["mechanism"] == RELEASED, "budget"])
     # Larger budgets are darker.
     styles = dict(zip(sorted(shown, reverse=True), CURVES, strict=False))
     for panel, name in zip(axes.flat, names, strict=False):
@@ -63,20 +63,15 @@ def draw(table, shown):
         Line2D(
             [],
             [],
-            label=rf"certified distribution (by chains), $\epsilon$ = {budget:g}",
-            **style.keywords,
+            color=style.colour,
+            **RELEASED_MARKER | RELEASED_STYLE,
+            label=rf"release, $\epsilon$ = {budget:g}",
         )
         for budget, style in sorted(styles.items())
+        if budget in released
     ]
     handles += [
-        Line2D([], [], **HOLLOW, label="hollow, or a small ring: noise"),
-        Line2D(
-            [],
-            [],
-            color="0.3",
-            **RELEASED_MARKER | RELEASED_STYLE,
-            label="release, at some $n$ (colour: $\\epsilon$)",
-        ),
+        Line2D([], [], color="0.3", **NOISY_MARKER, label="ring: noise"),
         Line2D([], [], **NOT_PRIVATE_STYLE, label="least squares, not private"),
         Line2D([], [], **WITHOUT_DATA_STYLE, label="drawn without looking at the data"),
         Line2D([], [], **PUBLISHED_STYLE, label=PUBLISHED_LABEL),
@@ -87,13 +82,6 @@ def draw(table, shown):
 
 def _draw_space(panel, table, styles):
     for budget, style in styles.items():
-        part = table[(table["mechanism"] == CERTIFIED) & (table["budget"] == budget)]
-        panel.fill_between(
-            part["n"], part["low"], part["high"], color=style.colour, alpha=0.15, linewidth=0
-        )
-        panel.plot(part["n"], part["curve_error"], color=style.colour, linestyle=style.line)
-        noise = part["is_noise"].astype(bool)
-        plot_markers(panel, part["n"], part["curve_error"], noise, style.colour, style.marker)
         part = table[(table["mechanism"] == RELEASED) & (table["budget"] == budget)]
         panel.plot(part["n"], part["curve_error"], color=style.colour, **RELEASED_STYLE)
         noise = part["is_noise"].astype(bool)

@@ -14,27 +14,27 @@ from geodp.data.stand_in import simulate_outlines
 from geodp.evaluation import from_the_middle, geodesic_errors
 from geodp.manifolds.base import Manifold
 from geodp.mechanisms.base import PublicSettings
-from geodp.mechanisms.certified import BLOCKS, CertifiedDistribution, MappedRecords, PublicInputs
-from geodp.mechanisms.certified_target import certified_target
 from geodp.mechanisms.kng_as_published import KNGAsPublished
+from geodp.models.blocks import block_names
 from geodp.models.fitting import Fit
 from geodp.models.geodesic import GeodesicModel
 from geodp.randomness import random_stream
 from geodp.release.accounting import PrivacyBudget
 from geodp.release.assumptions import Assumptions
 from geodp.release.draw import run_plan
-from geodp.release.planner import NOISE, Planner
 from geodp.release.planning import plan_release
-from geodp.release.simulation import EVENLY
+from geodp.release.simulation import CURVE, EVENLY
 from geodp.release.subjects import ONE_EACH, subject_records
 from geodp.samplers import matched
-from geodp.samplers.base import run
 from geodp.samplers.integer_choice import generator_bits
 from reproduction.manifolds import study_manifold
 from reproduction.measurements.rats import observed_rats
 
 # Ages of the simulated outlines.
 AGES = (50.0, 90.0)
+
+# Parameters of a geodesic.
+BLOCKS = block_names(1)
 
 # Simulated covariates are fractions of their range.
 COVARIATE_RANGE = (0.0, 1.0)
@@ -49,15 +49,11 @@ DISPLACEMENT = 0.5
 # to no mass, where residuals are small.
 SEARCHED = 100
 
-# The certified distribution, drawn by chains; and releases, drawn as `geodp.release` does.
-CERTIFIED, RELEASED = "certified distribution", "certified release"
-
-PUBLISHED, NOT_PRIVATE = "as published", "no privacy"
-WITHOUT_DATA = "without data"
+RELEASED, PUBLISHED = "certified release", "as published"
+NOT_PRIVATE, WITHOUT_DATA = "no privacy", "without data"
 
 # Whether the budget stated holds.
 HOLDS = {
-    CERTIFIED: "proved of the distribution, not of draws by chains",
     RELEASED: "proved",
     PUBLISHED: "does not hold",
     NOT_PRIVATE: "no privacy",
@@ -66,6 +62,10 @@ HOLDS = {
 
 # Geodesics drawn without looking at the data.
 BLIND_DRAWS = 2000
+
+# A draw is noise if its squared error is more than this share of that of a geodesic drawn
+# uniformly from the support.
+NOISE = 0.1
 
 
 @dataclass(frozen=True)
@@ -105,10 +105,16 @@ class Space:
         """Geodesic regression, which is fitted without privacy."""
         return GeodesicModel(self.manifold)
 
-    @cached_property
-    def planner(self):
-        support, scale = self.settings["support"], self.settings["residual_scale"]
-        return Planner.of(self.manifold, **support, residual_scale=scale)
+    def expected_without_privacy(self, number):
+        """Expected squared error of the least-squares geodesic of n subjects, in flat space."""
+        residual = self.settings["residual_scale"] * np.sqrt(self.manifold.dim)
+        return float(residual**2 / number * np.array([1.0, 12.0]) @ CURVE)
+
+    @property
+    def expected_without_data(self):
+        """Expected squared error, in flat space, of a geodesic uniform in the support."""
+        dim, radii = self.manifold.dim, self.assumptions(1).support.radii
+        return float(radii**2 * dim / (dim + 2.0) @ CURVE)
 
     def assumptions(self, number):
         """What a release of n subjects assumes."""
@@ -121,17 +127,6 @@ class Space:
             covariate_spread=EVENLY,
             residual_scale=self.settings["residual_scale"],
             subjects=number,
-        )
-
-    def public(self, number, scales):
-        """Public inputs of the certified distribution."""
-        return PublicInputs(
-            self.manifold,
-            self.centre,
-            **self.settings["support"],
-            covariate_range=COVARIATE_RANGE,
-            number=number,
-            **vars(scales),
         )
 
     def simulate(self, rng, data_sets, number, beta=None):
@@ -190,10 +185,6 @@ class Drawn:
     ----------
     footpoint, shooting_vector : ndarray, shape (data_sets, draws, *point_shape)
         In the middle of the covariate's range.
-    proposals : tuple of ndarray, optional
-        Footpoints and shooting vectors (data_sets, proposals, *point_shape), and weights
-        (data_sets, proposals) by which their mean is that of the distribution. Errors are then
-        means over these, which are fewer by far than draws of the same worth.
     sampler : str
         Empty where nothing is drawn.
     total_variation : float
@@ -207,21 +198,6 @@ class Drawn:
     sampler: str = ""
     total_variation: float = 0.0
     cut_short: bool = False
-    proposals: tuple | None = None
-
-    def mean(self, function):
-        """Means over the distribution, of a function of footpoints and shooting vectors."""
-        if self.proposals is None:
-            return np.mean(function(self.footpoint, self.shooting_vector), axis=-1)
-        *geodesics, weights = self.proposals
-        return np.sum(weights * function(*geodesics), axis=-1)
-
-    @property
-    def effective_draws(self):
-        """Independent draws that the means are worth, for the data set with the fewest."""
-        if self.proposals is None:
-            return float(self.footpoint.shape[1])
-        return float(np.min(1.0 / np.sum(self.proposals[2] ** 2, axis=-1)))
 
 
 @dataclass(frozen=True)
@@ -248,23 +224,12 @@ class DataSets:
         covariates, points = space.simulate(rng, count, number)
         return cls(space, covariates, points, space.model.fit(covariates, points))
 
-    @property
-    def records(self):
-        """What `map_records` makes of them: all are valid, and each is of a subject of its own."""
-        valid = np.ones(self.covariates.shape, dtype=bool)
-        return MappedRecords(self.covariates - 0.5, self.points, valid)
-
     @cached_property
     def fitted(self):
         """Fitted geodesics from the middle of the covariate's range, as draws, one a data set."""
         fit = self.fit
         middle = from_the_middle(self.space.manifold, fit.footpoint, fit.shooting_vector)
         return Drawn(*(np.expand_dims(part, 1) for part in middle))
-
-    @property
-    def start(self):
-        """Where chains on the certified distribution start: the fits, (data_sets, 2, ...)."""
-        return np.concatenate([self.fitted.footpoint, self.fitted.shooting_vector], axis=1)
 
 
 def plan_chains(rng, target, chains):
@@ -284,28 +249,6 @@ def plan_chains(rng, target, chains):
     wanted = chains["total_variation"]
     limits = chains["fewest_steps"], chains["most_steps"]
     return matched.plan(rng, target, chains["pilots"], wanted, *limits)
-
-
-def draw_from(rng, target, draws, chains):
-    """Last states of matched chains, (*batch, draws, *point_shape), and their plan."""
-    planned = plan_chains(rng, target, chains)
-    return run(rng, planned.sampler, target, draws, planned.steps)[0].position, planned
-
-
-def draw_certified(rng, distribution, budget, draws, chains, start):
-    """Geodesics from the certified distribution, by matched chains."""
-    target = certified_target(distribution, budget, start)
-    states, planned = draw_from(rng, target, draws, chains)
-    proposals, weights = matched.weighted_proposals(
-        rng, target, planned.sampler, chains["weighted"]
-    )
-    return Drawn(
-        *distribution.space.parts(states),
-        planned.drawn_by,
-        planned.total_variation,
-        planned.cut_short,
-        (*distribution.space.parts(proposals), weights),
-    )
 
 
 def draw_releases(rng, planned, data, data_sets, draws):
@@ -342,7 +285,7 @@ def _stage_names(planned):
 def draw_published(rng, data, budget, draws, chains):
     """Geodesics from the published densities, half of the budget each.
 
-    Their support is that of the certified distribution, as seen from the start of geodesics.
+    Their support is that of releases, as seen from the start of geodesics.
     """
     space, manifold = data.space, data.space.manifold
     allowed = space.settings["support"]
@@ -373,9 +316,9 @@ def draw_published(rng, data, budget, draws, chains):
 
 
 def chains_at(settings, number):
-    """Settings of chains, with numbers of proposals, at n records."""
+    """Settings of chains, with a number of pilots, at n records."""
     chosen = settings["chains"]
-    return chosen | {name: as_many(chosen[name], number) for name in ("pilots", "weighted")}
+    return chosen | {"pilots": as_many(chosen["pilots"], number)}
 
 
 def as_many(chosen, number):
@@ -402,65 +345,54 @@ def measure(settings, space, number, rats):
     names = ("utility", space.name, f"n{number}")
     count = as_many(chosen["data_sets"], number)
     data = DataSets.simulated(space, random_stream(seed, *names, "data"), count, number)
-    records = data.records
     # What does not depend on a budget.
-    public = space.public(number, space.planner.predict(number, 1.0).scales)
-    blind = public.support.draw(random_stream(seed, *names, WITHOUT_DATA), (1, BLIND_DRAWS))
+    support = space.assumptions(number).support
+    blind = support.draw(random_stream(seed, *names, WITHOUT_DATA), (1, BLIND_DRAWS))
     rows = [
         _row(space, number, NOT_PRIVATE, data.fitted),
-        _row(space, number, WITHOUT_DATA, Drawn(*public.support.space.parts(blind))),
+        _row(space, number, WITHOUT_DATA, Drawn(*support.space.parts(blind))),
     ]
     largest = number == max(chosen["n"]) and len(chosen["n"]) > 1
     for budget in chosen["shown"] if largest else chosen["budgets"]:
         stream = (*names, f"budget{budget:g}")
-        predicted = space.planner.predict(number, budget)
-        distribution = CertifiedDistribution(space.public(number, predicted.scales), records)
-        rng = random_stream(seed, *stream, CERTIFIED)
-        drawn = draw_certified(rng, distribution, budget, chosen["draws"], chains, data.start)
-        rows.append(_row(space, number, CERTIFIED, drawn, predicted))
         rng = random_stream(seed, *stream, PUBLISHED)
         drawn = draw_published(rng, data, budget, chosen["draws"], chains)
-        rows.append(_row(space, number, PUBLISHED, drawn, predicted))
+        rows.append(_row(space, number, PUBLISHED, drawn, budget))
         wanted = chosen["releases"].get(space.name)
         if wanted and number in wanted["n"] and budget in wanted["budgets"]:
             planned = plan_release(space.assumptions(number), PrivacyBudget(str(budget)))
             rng = random_stream(seed, *stream, RELEASED)
             drawn = draw_releases(rng, planned, data, wanted["data_sets"], wanted["draws"])
-            rows.append(_row(space, number, RELEASED, drawn, predicted, planned))
+            rows.append(_row(space, number, RELEASED, drawn, budget, planned))
     return (pd.DataFrame(rows),)
 
 
-def _row(space, number, mechanism, drawn, predicted=None, planned=None):
-    """One line of the table; what has no budget has no prediction for one, and releases a plan."""
+def _row(space, number, mechanism, drawn, budget=np.nan, planned=None):
+    """One line of the table; releases have a plan."""
+    squares = space.errors(drawn.footpoint, drawn.shooting_vector)
     # By data set: draws from one share its error.
-    errors = {
-        name: drawn.mean(lambda p, v, name=name: space.errors(p, v)[name])
-        for name in ("curve", "footpoint", "shooting_vector")
-    }
+    errors = {name: np.mean(values, axis=-1) for name, values in squares.items()}
     means = {name: float(np.sqrt(np.mean(values))) for name, values in errors.items()}
-    single = np.sqrt(space.errors(drawn.footpoint, drawn.shooting_vector)["curve"])
+    single = np.sqrt(squares["curve"])
     relative = np.nan
     if len(single) > 1:
         spread = np.std(errors["curve"], ddof=1) / np.sqrt(len(single))
         relative = 0.5 * spread / np.mean(errors["curve"])
-    known = predicted or space.planner.predict(number, 1.0)
+    blind = space.expected_without_data
+    # Nothing predicts the published mechanism.
     expected, is_noise = {
-        NOT_PRIVATE: (known.curve_without_privacy, False),
-        WITHOUT_DATA: (known.curve_without_data, True),
-        CERTIFIED: (known.curve, known.is_noise),
+        NOT_PRIVATE: (space.expected_without_privacy(number), False),
+        WITHOUT_DATA: (blind, True),
     }.get(
         mechanism,
-        (
-            planned.error**2 if planned else known.curve,
-            np.mean(errors["curve"]) > NOISE * known.curve_without_data,
-        ),
+        (planned.error**2 if planned else np.nan, np.mean(errors["curve"]) > NOISE * blind),
     )
-    line = {
+    return {
         "space": space.name,
         "manifold": space.manifold.name,
         "dimension": space.manifold.dim,
         "mechanism": mechanism,
-        "budget": predicted.budget if predicted else np.nan,
+        "budget": budget,
         "budget_holds": HOLDS[mechanism],
         "n": number,
         "curve_error": means["curve"],
@@ -469,13 +401,11 @@ def _row(space, number, mechanism, drawn, predicted=None, planned=None):
         "high": float(np.quantile(single, 0.9)),
         "footpoint_error": means["footpoint"],
         "shooting_vector_error": means["shooting_vector"],
-        # Nothing predicts the published mechanism.
-        "predicted": np.nan if mechanism == PUBLISHED else np.sqrt(expected),
+        "predicted": np.sqrt(expected),
         "stages": "; ".join(stage.describe() for stage in planned.stages) if planned else "",
         "is_noise": bool(is_noise),
         "data_sets": single.shape[0],
         "draws": single.shape[1],
-        "effective_draws": drawn.effective_draws,
         "sampler": drawn.sampler,
         "total_variation": drawn.total_variation,
         "cut_short": drawn.cut_short,
@@ -483,6 +413,3 @@ def _row(space, number, mechanism, drawn, predicted=None, planned=None):
         "centre_from_truth": DISPLACEMENT * space.settings["support"]["footpoint_radius"],
         "residual_scale": space.settings["residual_scale"],
     }
-    if mechanism == CERTIFIED:
-        line |= vars(known.scales)
-    return line
