@@ -25,6 +25,7 @@ include_patterns = [
     "README.md",
     "CHANGELOG.md",
     "CONTRIBUTING.md",
+    "SECURITY.md",
     "data/README.md",
     "docs/*.md",
     "resources/README.md",

@@ -1,6 +1,7 @@
 """The container: its file is sound, and where an engine can build it, both commands run in it."""
 
 import json
+import re
 import shlex
 import shutil
 import subprocess
@@ -20,7 +21,7 @@ def steps(word):
 def test_the_image_is_made_from_what_is_here_and_runs_without_root():
     [base] = steps("FROM")
     assert base.count("/") == 2
-    assert base.split(":")[1] not in ("", "latest")
+    assert re.fullmatch(r"[^:@]+:(?!latest@)[^:@]+@sha256:[0-9a-f]{64}", base)
     copied = [words.split()[1] for words in steps("COPY")]
     assert copied == ["run", "envs", "."]
     assert all((ROOT / name).exists() for name in copied)
