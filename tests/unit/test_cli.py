@@ -653,9 +653,14 @@ def test_the_last_check_of_a_file_counts(holder, capsys):
     write(settings)
     assert main(["check", "mine.yaml"]) == 1
     assert "said no" in refused(capsys)
+    # By other public inputs the same file was not checked, and a check of it said no.
     write(SETTINGS)
     assert "said no" in refused(capsys)
     assert main(["check", "mine.yaml"]) == 0
+    # What failed its own check is not released since another passed.
+    write(settings)
+    assert "said no" in refused(capsys)
+    write(SETTINGS)
     assert main(["release", "mine.yaml"]) == 0
 
 

@@ -6,6 +6,7 @@ import re
 import sys
 from decimal import Decimal
 from pathlib import Path
+from zipfile import ZipFile
 
 import numpy as np
 import pandas as pd
@@ -174,6 +175,47 @@ def test_the_same_table_in_other_forms(folder, form):
     np.testing.assert_array_equal(covariates, expected[0])
     np.testing.assert_array_equal(points, expected[1])
     assert subjects == expected[2] == [f"p{row}" for row in range(8)]
+
+
+@pytest.mark.parametrize("note", ["note\r\n(free)", "note\n(free)", 'a "note"', "note, free"])
+@pytest.mark.parametrize(("end", "delimiter"), [("\n", ","), ("\r\n", ","), ("\n", "\t")])
+@pytest.mark.parametrize("at", [0, 5])
+def test_rows_end_as_the_row_of_the_header_does(folder, note, end, delimiter, at):
+    """A quoted name may hold another line break, and then a lone return would end a row."""
+    header = [*HEADER[:-1]]
+    header.insert(at, note)
+    rows = [[*row[:at], "x\rp1\rp2", *row[at:-1]] for row in TABLE]
+    written(rows, header, lineterminator=end, delimiter=delimiter)
+    found = read()
+    written()
+    for one, other in zip(found, read(), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+RECORD = "p0,0.512,0.822,0.330,fine\n"
+SECRETS = {
+    "no header": RECORD * 3,
+    "a header that is a comment": "#who,age,a,b,comment\n" + RECORD,
+    "a quote in the header": 'who,"age,a,b,comment\n' + RECORD + 'x",y\n',
+    "no landmarks": RECORD * 2,
+}
+
+
+@pytest.mark.parametrize("name", SECRETS)
+def test_what_is_refused_before_a_release_quotes_no_record(folder, name):
+    Path("table.csv").write_text(SECRETS[name])
+    is_shape = name == "no landmarks"
+    settings = settings_of(
+        "table.csv",
+        **({"space": ("kendall", 3), "centre": [0.0, 0.0, 1.0, 0.0, 0.0, 1.0]} if is_shape else {}),
+        **({"columns": None, "covariate": "p0", "subject": "fine"} if is_shape else {}),
+    )
+    with pytest.raises(DataError, match="no column") as raised:
+        refuse_missing(settings)
+    assert "0.8" not in str(raised.value)
+    # The holder is shown what is there.
+    with pytest.raises(DataError, match="there are: ") as raised:
+        refuse_missing(settings, is_shown=True)
 
 
 @pytest.mark.parametrize(
@@ -406,6 +448,28 @@ def test_other_files_are_refused(folder, path, content):
     Path(path).write_bytes(content)
     with pytest.raises(DataError, match=f"{path}: it cannot be read as a"):
         refuse_missing(settings_of(path))
+
+
+def test_a_label_that_is_no_character_is_one_like_others(folder):
+    labels = np.array([f"p{row}" for row in range(8)])
+    labels.view(np.uint32).reshape(8, -1)[[3, 5], 0] = 0x110000, 0x110001
+    numbers = np.arange(8.0)
+    np.savez("table.npz", who=labels, age=numbers, a=numbers, b=numbers)
+    *_, found = read("table.npz")
+    assert len(set(found)) == 8
+    assert found[:3] == ["p0", "p1", "p2"]
+
+
+@pytest.mark.parametrize("shape", [(10**12,), (-8,), (9,)])
+def test_what_a_header_claims_is_not_believed(folder, shape):
+    numbers = np.arange(8.0)
+    np.savez("table.npz", who=np.arange(8), a=numbers, b=numbers)
+    with ZipFile("table.npz", "a") as file, file.open("age.npy", "w") as array:
+        header = {"descr": "<f8", "fortran_order": False, "shape": shape}
+        np.lib.format.write_array_header_1_0(array, header)
+        array.write(numbers.tobytes())
+    with pytest.raises(DataError, match=r"cannot be read as a \.npz file"):
+        refuse_missing(settings_of("table.npz"))
 
 
 def test_a_file_that_is_not_there_is_named(folder):

@@ -217,7 +217,7 @@ def _check(given):
 
     settings = read_settings(given.settings)
     plan = plan_of(settings)
-    refuse_missing(settings)
+    refuse_missing(settings, is_shown=True)
     _say("For the holder of the data alone: mend the data, and change no public input by this.")
     # Before the records are read: what is noted must not be of a later file.
     note, about_ledger = _notes(settings, plan)
@@ -248,7 +248,8 @@ def _notes(settings, plan):
 
     def note(passed):
         try:
-            ledger.note_check(settings.reading, fingerprint, passed)
+            for checked in settings.checked:
+                ledger.note_check(checked, fingerprint, passed)
         except DataError as problem:
             return f"The ledger cannot note it: {problem}."
         return f"Noted in {ledger.path}."

@@ -7,8 +7,8 @@ becomes a number that is not finite, or no label: no record changes what becomes
 import csv
 import itertools
 import math
+import re
 import zipfile
-import zlib
 from abc import ABC, abstractmethod
 from contextlib import contextmanager
 from pathlib import Path
@@ -57,8 +57,9 @@ def is_typed(path):
 
 
 def delimiter_of(header):
-    """What separates the cells of a table, from the line of its header alone."""
-    return "\t" if "\t" in header and "," not in header else ","
+    """What separates the cells of a table, from its header alone."""
+    header = re.sub('"[^"]*"', "", header)
+    return "\t" if header.count("\t") > header.count(",") else ","
 
 
 def header_names(cells, place):
@@ -70,6 +71,18 @@ def header_names(cells, place):
     while names and not names[-1]:
         names.pop()
     return names
+
+
+class _Kept:
+    """Lines of a text, of which the last that was taken is kept, and how many were."""
+
+    def __init__(self, lines):
+        self._lines, self.last, self.number = lines, "", 0
+
+    def __iter__(self):
+        for line in self._lines:
+            self.last, self.number = line, self.number + 1
+            yield line
 
 
 class TextTable:
@@ -95,17 +108,23 @@ class TextTable:
 
     def __init__(self, path):
         self.path, self.source = path, RecordFile(path)
-        with self._opened("") as text:
-            _, first = _header_line(text)
+        with self._opened("") as text, _long_cells():
+            before, first = _header_line(text)
+            header = [first]
+            # A quoted name may hold line breaks.
+            while "".join(header).count('"') % 2 and (line := text.readline()):
+                header.append(line)
+            self.delimiter = delimiter_of("".join(header))
+            lines = _Kept(itertools.chain(header, text))
+            cells = next(csv.reader(lines, delimiter=self.delimiter), [])
         if "\0" in first:
             raise DataError(f"{path}: its header is not UTF-8 text: save it as UTF-8")
-        self.delimiter = delimiter_of(first)
-        # Lines end as the header's does: where that is "\n" programs leave "\r" in a cell unquoted.
-        self._newline = "\n" if first.endswith("\n") and not first.endswith("\r\n") else ""
-        _, last, cells = next(self._lines(), (0, 0, []))
         if not cells:
             raise DataError(f"{path}: the table is empty: give a header and one record a row")
-        self.place = f"{path}, row {last}"
+        # Rows end as the header's does: where that is "\n" programs leave "\r" in a cell unquoted.
+        end = lines.last
+        self._newline = "\n" if end.endswith("\n") and not end.endswith("\r\n") else ""
+        self.place = f"{path}, row {before + lines.number}"
         self.names = header_names(cells, self.place)
 
     def numbered(self, columns):
@@ -132,8 +151,8 @@ class TextTable:
         Raises
         ------
         DataError
-            A quote is not closed: the file is no table.  No program writes such a file, whatever a
-            record holds.
+            A quote is not closed: the file is no table.  Programs that write quotes as CSV has
+            them write no such file, whatever a record holds.
         """
         return itertools.islice(self._lines(), 1, None)
 
@@ -323,8 +342,7 @@ class ParquetTable(_ColumnTable):
     @contextmanager
     def _opened(self):
         try:
-            import pyarrow as pa
-            from pyarrow.parquet import ParquetFile
+            import pyarrow.parquet
         except ImportError:
             raise DataError(
                 f"{self.path}: Parquet files need pyarrow: install geodp[parquet], or save the "
@@ -332,9 +350,10 @@ class ParquetTable(_ColumnTable):
             ) from None
         with open(self.path, "rb") as handle:
             try:
-                yield ParquetFile(handle)
-            except (pa.ArrowException, OSError):
-                # Its words may quote data.
+                yield pyarrow.parquet.ParquetFile(handle)
+            except DataError:
+                raise
+            except Exception:  # of many kinds, and their words may quote data
                 raise DataError(
                     f"{self.path}: it cannot be read as a Parquet file: save it anew"
                 ) from None
@@ -352,10 +371,14 @@ class ArrayTable(_ColumnTable):
         self._shapes, self._types = {}, {}
         self.names = []
         with self._opened(), zipfile.ZipFile(path) as file:
-            for member in file.namelist():
+            for member in file.infolist():
                 with file.open(member) as array:
                     shape, _, dtype = _array_header(array)
-                name = member.removesuffix(".npy")
+                    left = member.file_size - array.tell()
+                # What a header claims is not there for that.
+                if min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize > left:
+                    raise ValueError(shape)
+                name = member.filename.removesuffix(".npy")
                 self.names.append(name)
                 self._shapes[name], self._types[name] = shape, dtype
 
@@ -398,6 +421,8 @@ class ArrayTable(_ColumnTable):
         return [part[:, index] for index in range(rows.shape[1]) for part in parts]
 
     def _values(self, array):
+        if array.dtype.kind == "U":
+            return _characters(array)
         if array.dtype.kind not in "mM":
             return array.tolist()
         times = array.view(np.int64).tolist()
@@ -408,7 +433,7 @@ class ArrayTable(_ColumnTable):
             return [[_text(each) for each in part.tolist()] for part in self._numbers(array)]
         if array.dtype.kind in "mM":
             array = np.where(np.isnat(array), "", array.astype(str))
-        return [[_text(each) for each in array.tolist()]]
+        return [[_text(each) for each in self._values(array)]]
 
     @contextmanager
     def _opened(self):
@@ -417,13 +442,27 @@ class ArrayTable(_ColumnTable):
             pass
         try:
             yield
-        except (OSError, EOFError, ValueError, zipfile.BadZipFile, zlib.error):
+        except Exception:  # of many kinds, and their words may quote data
             raise DataError(
                 f"{self.path}: it cannot be read as a .npz file of numbers and texts: save it anew"
             ) from None
 
 
 TYPED = {".parquet": ParquetTable, ".npz": ArrayTable}
+
+
+def _characters(array):
+    """Texts of an array, one by one; bytes where a number in it is no character."""
+    whole = array.astype(array.dtype.newbyteorder("<")).tobytes()
+    size = array.dtype.itemsize
+    found: list = []
+    for start in range(0, size * len(array), size or 1):
+        raw = whole[start : start + size]
+        try:
+            found.append(raw.decode("utf-32-le", "surrogatepass").rstrip("\0"))
+        except UnicodeDecodeError:
+            found.append(raw)
+    return found if size else [""] * len(array)
 
 
 def _array_header(file):

@@ -201,7 +201,7 @@ def numbered_rows(text, source, fields, columns):
     return columns, [(line, dict(zip(header, cells, strict=False))) for line, cells in rows]
 
 
-def named_columns(header, place, fields, columns):
+def named_columns(header, place, fields, columns, is_shown=True):
     """The columns of a point; those and the fields are in the header, once.
 
     Parameters
@@ -212,14 +212,17 @@ def named_columns(header, place, fields, columns):
     fields : iterable of str
     columns : list of str or None
         ``None`` for those of landmarks.
+    is_shown : bool
+        Whether messages name columns of the header: in a file without one these are data.
     """
+    there = f" (there are: {few(header)})" if is_shown else ""
     if columns is None:
-        columns = _columns_of_landmarks(header, place)
+        columns = _columns_of_landmarks(header, place, there)
     for name in [*fields, *columns]:
         if name not in header:
             raise DataError(
-                f"{place}: there is no column {name} (there are: {few(header)}): add it, or "
-                "correct the name that was asked for"
+                f"{place}: there is no column {name}{there}: add it, or correct the name that was "
+                "asked for"
             )
         if header.count(name) > 1:
             raise DataError(
@@ -244,13 +247,12 @@ def on_the_sphere(degrees, source, rows, columns):
     return np.stack([flat * np.cos(longitude), flat * np.sin(longitude), np.sin(latitude)], axis=-1)
 
 
-def _columns_of_landmarks(header, place):
+def _columns_of_landmarks(header, place, there):
     """The columns ``x1, y1, ..., xk, yk`` for the greatest number k in a header."""
     names = {name for name in header if re.fullmatch(r"[xy][1-9][0-9]*", name)}
     if not names:
         raise DataError(
-            f"{place}: there are no columns x1, y1, x2, y2, ... (there are: "
-            f"{few(header)}): give those to the landmarks"
+            f"{place}: there are no columns x1, y1, x2, y2, ...{there}: give those to the landmarks"
         )
     last = max(names, key=lambda name: (int(name[1:]), name[0] == "x"))
     columns = []

@@ -353,7 +353,7 @@ class Ledger:
         Parameters
         ----------
         reading : str
-            Says how the file was read: `ReleaseSettings.reading`.
+            Says what was judged: one of `ReleaseSettings.checked`.
         fingerprint : str
             Of the file, from `fingerprint`.
         passed : bool

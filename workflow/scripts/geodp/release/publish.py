@@ -121,7 +121,8 @@ def publish(settings, tell=lambda words: None, *, despite_check=False, for_holde
         if kept is None:
             refuse_missing(settings)
             fingerprint = fingerprint_of(settings, ledger)
-            if ledger.last_check(settings.reading, fingerprint) is False and not despite_check:
+            answers = [ledger.last_check(each, fingerprint) for each in settings.checked]
+            if False in answers and not despite_check:
                 raise DataError(
                     "the last check of this file said no: run `geodp check`, mend the data, or "
                     "give --despite-check; nothing was spent"

@@ -90,7 +90,7 @@ def check_data_settings(settings):
         _check_numbers(data, manifold, data.columns)
 
 
-def refuse_missing(settings):
+def refuse_missing(settings, is_shown=False):
     """Refuse a table that is not there or has other columns, from what precedes its records.
 
     That is the header of a text, and what a Parquet or .npz file states of its columns: their
@@ -99,18 +99,23 @@ def refuse_missing(settings):
     Parameters
     ----------
     settings : ReleaseSettings
+    is_shown : bool
+        As for `table_of`.
     """
     if settings.data.source == "table":
-        table_of(settings)
+        table_of(settings, is_shown)
 
 
-def table_of(settings):
+def table_of(settings, is_shown=False):
     """The table of a release, of which only the header was read, and the columns of a point.
 
     Parameters
     ----------
     settings : ReleaseSettings
         With a table for its data.
+    is_shown : bool
+        Whether messages name the columns that are there, for the holder's eyes alone: where a
+        header is missing they are a record.
 
     Returns
     -------
@@ -131,7 +136,7 @@ def table_of(settings):
         ) from None
     labels = [] if data.is_one_each else [data.subject]
     fields = dict.fromkeys([*data.covariates, *labels])
-    columns = named_columns(table.names, table.place, fields, data.columns)
+    columns = named_columns(table.names, table.place, fields, data.columns, is_shown)
     table.refuse_unfit([*data.covariates, *columns], labels)
     for name in data.covariates:
         if table.numbered([name]) != [name]:

@@ -469,9 +469,14 @@ class ReleaseSettings(Section):
         return self.budget.make()
 
     @property
-    def reading(self):
-        """Identifies how a file is read, whatever its path: a digest."""
-        return _digest(self._resolved_data | {"path": None})
+    def checked(self):
+        """Identifies what a check of a file judges, whatever its path: two digests.
+
+        The first is of how it is read, so that other public inputs do not make up for a check
+        that said no; the second also of these, so that a check by others does not either.
+        """
+        reading = self._resolved_data | {"path": None}
+        return _digest(reading), _digest([reading, self.public.model_dump()])
 
     @property
     def _resolved_data(self):

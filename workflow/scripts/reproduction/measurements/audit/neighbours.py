@@ -292,6 +292,8 @@ def written(suffix):
             "empty": st.sets(st.integers(0, 8), max_size=2),
             "delimiter": st.sampled_from(",\t"),
             "last": st.booleans(),
+            # A column that no release reads may be called anything.
+            COMMENT: st.sampled_from([COMMENT, "in\ntwo", "in\r\ntwo", 'a "note"', "#"]),
         }
     )
 
@@ -313,10 +315,7 @@ def write(pair, which, path):
     # Characters that are none, and such at the end of a text that NumPy cuts off.
     for name in (LABEL, COMMENT):
         found[name] = pd.Series(
-            [
-                None if each is None else each.encode("unicode_escape").decode()
-                for each in found[name]
-            ],
+            [each and _storable(each) for each in found[name]],
             dtype=object,
         )
     if how["suffix"] == "parquet":
@@ -325,6 +324,16 @@ def write(pair, which, path):
     columns = {name: found[name].to_numpy() for name in pair.columns}
     texts = {name: np.array([each or "" for each in found[name]]) for name in (LABEL, COMMENT)}
     np.savez(path, **columns | texts)
+
+
+def _storable(text):
+    """A text, escaped if files of types cannot hold it: no characters, or zeros at its end."""
+    try:
+        if text.encode() and not text.endswith("\0"):
+            return text
+    except UnicodeEncodeError:
+        pass
+    return text.encode("unicode_escape").decode()
 
 
 def frame(table, columns):
@@ -350,10 +359,15 @@ def frame(table, columns):
 def _csv(table, columns, how):
     """The bytes of a table."""
     buffer = io.StringIO()
+    header = [how[COMMENT] if name == COMMENT else name for name in columns]
+    if header[0].startswith("#"):
+        # It would be a comment and no header.
+        header[0] = COMMENT
     if how["writer"] == "pandas":
         pd.DataFrame(table, columns=columns, dtype=object).to_csv(
             buffer,
             index=False,
+            header=header,
             sep=how["delimiter"],
             quoting=how["quoting"],
             lineterminator=how["end"],
@@ -364,7 +378,7 @@ def _csv(table, columns, how):
             buffer, delimiter=how["delimiter"], quoting=how["quoting"], lineterminator=how["end"]
         )
         lines = []
-        for index, cells in enumerate([columns, *([row[k] for k in columns] for row in table)]):
+        for index, cells in enumerate([header, *([row[k] for k in columns] for row in table)]):
             buffer.seek(0)
             buffer.truncate()
             writer.writerow(cells)

@@ -1,6 +1,8 @@
 """Mistakes between the file and the folder of a release that record and replay must see."""
 
+import os
 import sys
+import tempfile
 import time
 from contextlib import contextmanager
 from unittest.mock import patch
@@ -130,6 +132,50 @@ def refused_garbage():
         yield
 
 
+@contextmanager
+def written_past_python():
+    """The number of records that cannot be used goes to the descriptor of standard error."""
+    made = publish.release_geodesic
+
+    def telling(plan, covariates, points, labels):
+        valid = subjects.mapped_records(plan.assumptions, covariates, points)[2]
+        os.write(2, b"%d records do not count" % np.sum(~valid))
+        return made(plan, covariates, points, labels)
+
+    with patch.object(publish, "release_geodesic", telling):
+        yield
+
+
+@contextmanager
+def written_elsewhere():
+    """A file outside the folder is written where a record cannot be used."""
+    made = publish.release_geodesic
+
+    def noting(plan, covariates, points, labels):
+        if not np.all(subjects.mapped_records(plan.assumptions, covariates, points)[2]):
+            with tempfile.NamedTemporaryFile("w") as file:
+                file.write("bad records")
+        return made(plan, covariates, points, labels)
+
+    with patch.object(publish, "release_geodesic", noting):
+        yield
+
+
+@contextmanager
+def ends_of_the_first_line():
+    """Rows end as the first line does, though a quoted name of a column may hold another end."""
+    made = TextTable.__init__
+
+    def making(table, path):
+        made(table, path)
+        with table._opened("") as text:
+            line = next((each for each in text if each.strip() and each[0] != "#"), "")
+        table._newline = "\n" if line.endswith("\n") and not line.endswith("\r\n") else ""
+
+    with patch.object(TextTable, "__init__", making):
+        yield
+
+
 PLANTS = {
     "a line for a row": lines_for_rows,
     "labels without their ends": labels_without_ends,
@@ -141,4 +187,7 @@ PLANTS = {
     "garbage refused by its records": refused_garbage,
     "half the sensitivity": mistakes.without_factor_two,
     "tau from the data": mistakes.tau_from_the_data,
+    "bad records counted past Python": written_past_python,
+    "a file elsewhere": written_elsewhere,
+    "ends of the first line": ends_of_the_first_line,
 }

@@ -7,6 +7,7 @@ noise primitives releases of neighbours are the same: each file, word and status
 import io
 import os
 import shutil
+import sys
 import tempfile
 import time
 import warnings
@@ -147,6 +148,8 @@ class Runner:
             with (
                 self.shortened(is_whole),
                 tape.running(),
+                descriptors(self.folder) as below,
+                opened_elsewhere(self.folder) as elsewhere,
                 redirect_stdout(words[0]),
                 redirect_stderr(words[1]),
             ):
@@ -162,6 +165,7 @@ class Runner:
         }
         names = ("standard output", "standard error")
         said = dict(zip(names, (each.getvalue() for each in words), strict=True))
+        said |= {"descriptors 1 and 2": below(), "files elsewhere": sorted(elsewhere)}
         ledger = Ledger.open(folder / "mine.ledger").words()
         return {**left, **said, "status": status, "ledger": ledger}, seconds
 
@@ -192,6 +196,50 @@ class Runner:
             left |= {"release": str(made[0]), "file": path.read_bytes()}
             path.unlink()
         return left, seconds
+
+
+@contextmanager
+def descriptors(folder):
+    """A context in which what is written past Python's streams is kept; a function tells it."""
+    path = folder / "descriptors"
+    kept = [os.dup(number) for number in (1, 2)]
+    with open(path, "wb") as file:
+        for number in (1, 2):
+            os.dup2(file.fileno(), number)
+        try:
+            yield path.read_bytes
+        finally:
+            for number, before in zip((1, 2), kept, strict=True):
+                os.dup2(before, number)
+                os.close(before)
+
+
+# Where files may be written, and those that are written elsewhere, while a release runs.
+WATCHED: dict = {"folder": None, "paths": set()}
+
+
+def watch(event, arguments):
+    """Audit hook of Python, which cannot be taken away: note what is opened for writing."""
+    if event != "open" or WATCHED["folder"] is None or not isinstance(arguments[0], str):
+        return
+    path, mode, flags = arguments
+    if (mode and set(mode) & set("wax+")) or (flags and flags & (os.O_WRONLY | os.O_RDWR)):
+        where = os.path.abspath(path)
+        if not where.startswith((f"{WATCHED['folder']}/", "/dev/null")):
+            # Names of temporary files are random.
+            WATCHED["paths"].add(os.path.dirname(where))
+
+
+@contextmanager
+def opened_elsewhere(folder):
+    """A context that gives the folders of files opened for writing outside a folder."""
+    if not WATCHED.get("is_hooked"):
+        sys.addaudithook(watch)
+    WATCHED.update(folder=str(folder), paths=set(), is_hooked=True)
+    try:
+        yield WATCHED["paths"]
+    finally:
+        WATCHED["folder"] = None
 
 
 def outcome(run):
@@ -246,7 +294,10 @@ PYTHON = {BY_FUNCTION: of_function, BY_ESTIMATOR: of_estimator}
 
 
 def compared(runner, pair, by, is_whole=False):
-    """Findings about one pair, the largest share of a budget, and the ratio of processor times."""
+    """Findings about one pair, the largest share of a budget, and the ratio of processor times.
+
+    Last whether a release was made of either.
+    """
     if by == BY_COMMAND:
         run = partial(runner.by_command, pair, is_whole=is_whole)
     else:
@@ -269,7 +320,7 @@ def compared(runner, pair, by, is_whole=False):
         others = min(others, run(1, tape=Tape(recorded=first.calls))[1])
     if not within_band(seconds, others):
         findings.append(f"processor time differs: {seconds:.4f} and {others:.4f} s")
-    return findings, share, others / seconds
+    return findings, share, others / seconds, bool(stages)
 
 
 def within_band(one, other):
@@ -322,7 +373,7 @@ def search(space, by, number, key, mistake=None, stop=False, whole=None):
             if stop and any(row["findings"] for row in rows):
                 return
             is_whole = by == BY_COMMAND and len(rows) == whole
-            findings, share, ratio = compared(runner, pair, by, is_whole)
+            findings, share, ratio, is_made = compared(runner, pair, by, is_whole)
             rows.append(
                 {
                     "kind": pair.kind,
@@ -331,6 +382,7 @@ def search(space, by, number, key, mistake=None, stop=False, whole=None):
                     "share": share,
                     "ratio": ratio,
                     "is_whole": is_whole,
+                    "is_made": is_made,
                     "pair": pair if findings else None,
                 }
             )
@@ -394,6 +446,7 @@ def measure(settings, block):
                     "neighbour": kind,
                     "pairs": len(part),
                     "whole": part["is_whole"].sum(),
+                    "refused": len(part) - part["is_made"].sum(),
                     "findings": len(wrong),
                     "first_finding": f"{wrong[0].findings} {wrong[0].pair}" if wrong else "",
                     "largest_share": part["share"].max(),

@@ -25,6 +25,7 @@ def measure(blocks, planted):
     found = table.groupby([*COUNTED], sort=False).agg(
         pairs=("pairs", "sum"),
         whole=("whole", "sum"),
+        refused=("refused", "sum"),
         findings=("findings", "sum"),
         first_finding=("first_finding", "max"),
         largest_share=("largest_share", "max"),

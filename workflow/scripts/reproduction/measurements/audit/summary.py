@@ -106,6 +106,7 @@ def _replayed(shown):
         "pairs": int(table["pairs"].sum()),
         "findings": int(table["findings"].sum()),
         "whole": int(table["whole"].sum()),
+        "refused": int(table["refused"].sum()),
         "largest_ratio": table["largest_ratio"].max(),
     }
 
