@@ -180,7 +180,11 @@ def test_hypotheses_that_fail_are_found():
         assert "R4" in failing(plan=weakened(plan, **{part: own}))
     assert failing(plan=weakened(plan, kind=type("Weak", (ReleasePlan,), {}))) == {"R4"}
     space = type("Weak", (Sphere,), {"dist": lambda self, one, other: 0.0})(2)
-    assert "R4" in failing(plan=made_plan(replace(assumptions, manifold=space)))
+    # Of a space of one's own the holder answers for what tests examine of others.
+    own = checked(plan=made_plan(replace(assumptions, manifold=space)))
+    assert {each.name for each in own if each.state == FAILS} == set()
+    [third] = [each for each in own if each.name == "R3"]
+    assert (third.state, "a space of one's own" in third.by_holder) == (ASSUMED, True)
     # R6: bits of another source.
     assert failing(bits=generator_bits(np.random.default_rng(1))) == {"R6"}
 

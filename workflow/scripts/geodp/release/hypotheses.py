@@ -66,7 +66,7 @@ HYPOTHESES = tuple(
         (
             "R4",
             "each stage is a mechanism of the theorem, with the noise that its budget asks, of a "
-            "plan, assumptions and a space that the library made",
+            "plan and assumptions that the library made",
             "",
         ),
         ("R5", "the budgets of the stages add up to the total at most", ""),
@@ -164,8 +164,19 @@ def check_hypotheses(plan, records, bits):
         "R6": bits is system_bits,
     }
     return tuple(
-        each if checks.get(each.name, True) else replace(each, state=FAILS) for each in HYPOTHESES
+        _of_space(each, assumptions.manifold)
+        if checks.get(each.name, True)
+        else replace(each, state=FAILS)
+        for each in HYPOTHESES
     )
+
+
+def _of_space(hypothesis, manifold):
+    """A hypothesis that holds; R3 of a space that is none of the library's is assumed in part."""
+    if hypothesis.name != "R3" or type(manifold) in SPACES:
+        return hypothesis
+    words = f"the formulas of {manifold.name}, a space of one's own, take each record by itself"
+    return replace(hypothesis, by_holder=words, state=ASSUMED)
 
 
 def check_stages(plan):
@@ -176,7 +187,6 @@ def check_stages(plan):
         and all(type(stage) in STAGES for stage in plan.stages)
         and type(plan.assumptions) is Assumptions
         and type(plan.budget) is PrivacyBudget
-        and type(plan.assumptions.manifold) in SPACES
     )
     counted = [type(stage) is CountStage for stage in plan.stages]
     # The number of subjects is public where neighbours have it in common, and noisy elsewhere.
