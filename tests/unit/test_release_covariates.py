@@ -240,7 +240,8 @@ def test_noise_has_the_variances_that_are_planned_with(covariates, unit):
     rng = np.random.default_rng(1)
     zero = [[0] * dim] * (1 + covariates)
     bits = (generator_bits(np.random.default_rng([2, k])) for k in range(draws))
-    drawn = np.array([found.noisy(zero, each, unit, 1 << 20, Fraction(1, 2)) for each in bits])
+    noise = found.noise(unit, 1 << 20, Fraction(1, 2))
+    drawn = np.array([found.noisy(zero, each, noise) for each in bits])
     simulated = found.simulated_noise(rng, unit, 1 << 20, 0.5, (20_000, 1 + covariates, dim))
     for block, variance in zip(np.var(simulated, axis=0), planned, strict=True):
         np.testing.assert_allclose(block, variance, rtol=0.12)
