@@ -216,7 +216,7 @@ def test_papers_are_targets_that_make_their_own_figures_alone(checkout):
     assert not any(job.startswith(("means", "linear")) for job in checkout.planned())
     checkout.configure(small | {"other_papers": ["reimherr_awan"]})
     planned = checkout.planned()
-    assert {"linear_regression", "linear_claims", "report"} <= set(planned)
+    assert {"linear_regression", "paper_claims", "report"} <= set(planned)
     assert not any(job.startswith("means") for job in planned)
     for target in ("all", "report"):
         assert checkout.planned("--", target)["linear_figure"] == 3

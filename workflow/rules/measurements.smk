@@ -6,7 +6,7 @@ from functools import cache
 from importlib.util import find_spec
 
 from reproduction.configuration import load_settings
-from reproduction.papers import OTHERS, figure_title, papers_of
+from reproduction.papers import OTHERS, figure_title
 from reproduction.papers import PAPERS as ALL_PAPERS
 from reproduction.disk import digest_of
 from reproduction.studies import find_table
@@ -161,92 +161,6 @@ def coverage_parts(wildcards):
     ]
 
 
-# Private means
-MEANS_RESULTS = "results/means"
-# Jobs of a space: sizes are dealt out among them.
-MEANS_JOBS = 4
-
-
-def means_jobs():
-    """Numbers of the jobs of a space."""
-    return range(min(MEANS_JOBS, len(settings_of("means")["n"])))
-
-
-def means_sizes(part):
-    """Sizes of one job, large and small ones alike."""
-    return settings_of("means")["n"][int(part) :: len(means_jobs())]
-
-
-def polar_space():
-    """The sphere of the figure of sensitivities, as in names of files."""
-    spaces = settings_of("means")["spaces"]
-    [found] = [
-        name for name, space in spaces_by_file("means").items() if spaces[space]["data"] == "polar"
-    ]
-    return found
-
-
-def means_tables(name, *part):
-    """Tables of all spaces, or of those of a part of the settings."""
-    return [f"{MEANS_RESULTS}/{space}/{name}.csv" for space in spaces_by_file("means", *part)]
-
-
-# Tables that a figure takes, each with the part of the settings that has its spaces.
-MEANS_FIGURES = {
-    "laplace_means": {"errors": [], "neighbours": []},
-    "sensitivities": {},
-    "kng_means": {"errors": []},
-    "audit": {"audit": []},
-    "mean_shapes": {"landmarks": ["shapes"]},
-    "walks": {"walks": ["walks"]},
-    "medians": {"medians": ["medians"]},
-}
-
-
-def means_figure_tables(wildcards):
-    """Tables of a figure, by what its function calls them."""
-    tables = MEANS_FIGURES[wildcards.figure]
-    return {name: means_tables(name, *part) for name, part in tables.items()}
-
-
-def means_wrapped():
-    """Tables of spaces where exact draws are compared with wrapped ones."""
-    spaces = settings_of("means")["spaces"]
-    return [
-        f"{MEANS_RESULTS}/{file}/wrapped.csv"
-        for file, name in spaces_by_file("means").items()
-        if "wrapped_laplace" in spaces[name]["mechanisms"]
-    ]
-
-
-def means_outlines(wildcards):
-    """File of outlines that takes the place of simulated ones; an empty list without one."""
-    name = space_named("means", wildcards, "shapes")
-    file = settings_of("means")["shapes"]["spaces"][name].get("file")
-    return (file and find_table(file, f"shapes.spaces.{name}.file.path", needed=False)) or []
-
-
-def means_own_table():
-    """File of a table of one's own."""
-    try:
-        return find_table(settings_of("means")["own"]["data"], "own.data.path")
-    except DataError as problem:
-        sys.exit(f"Error: {problem}")
-
-
-def means_claimed(paper):
-    """Tables that claims of a paper are about: from (study, table) to its file."""
-    found = {
-        (f"means_{space}", table): f"{MEANS_RESULTS}/{space}/{table}.csv"
-        for space in spaces_by_file("means")
-        for table in ("errors", "neighbours", "losses")
-    }
-    for space in spaces_by_file("means", "shapes"):
-        found[f"means_{space}", "errors"] = f"{MEANS_RESULTS}/{space}/draws.csv"
-    found[f"means_{polar_space()}", "bounds"] = f"{MEANS_RESULTS}/figures/sensitivities.csv"
-    return claimed_by(paper, found)
-
-
 # Private linear regression beside other tools
 TOOLS_RESULTS = "results/tools"
 TOOLS_LOCK = lock_of("competitors")
@@ -294,62 +208,6 @@ def digest_if_made(path):
     return {path: digest_of(path)} if Path(path).is_file() else {}
 
 
-# Linear and quantile regression
-LINEAR_RESULTS = "results/linear"
-# The paper that compares lines with those of other tools.
-COMPARES_TOOLS = "kulkarni_soto_first_version"
-# Jobs of a study: data sets are dealt out among them.
-LINEAR_JOBS = 4
-# Tables that a figure takes, by study and name; draws are of the cell that claims are judged at.
-LINEAR_FIGURES = {
-    "kng_linear": {"errors": "kng_linear/errors"},
-    "kng_quantile": {"errors": "kng_quantile/errors"},
-    "kng_location": {"errors": "kng_location/errors", "losses": "kng_location/losses"},
-    "notebook": {
-        "shown": "geodesic_vs_notebook/draws/0",
-        "neighbours": "geodesic_vs_notebook/neighbours",
-    },
-    "notebook_sizes": {"errors": "geodesic_vs_notebook/errors"},
-}
-
-
-def linear_tables(study, name, parts):
-    """Tables of the parts of a study."""
-    return [f"{LINEAR_RESULTS}/{study}/{name}_{part}.csv" for part in parts]
-
-
-def quantile_parts(wildcards):
-    """Tables of quantile regression: by size, and by the share of the data sets."""
-    sizes = settings_of("linear")["kng_quantile"]["n"]
-    return linear_tables(
-        "kng_quantile", "parts/n", [f"{n}_{part}" for n in sizes for part in range(LINEAR_JOBS)]
-    )
-
-
-def notebook_parts(wildcards):
-    """Tables of geodesics by cell."""
-    cells = settings_of("linear")["geodesic_vs_notebook"]["cells"]
-    return linear_tables("geodesic_vs_notebook", "parts/cell", range(len(cells)))
-
-
-def linear_figure_tables(wildcards):
-    """Tables of a figure, by what its function calls them."""
-    tables = LINEAR_FIGURES[wildcards.figure]
-    return {name: f"{LINEAR_RESULTS}/{table}.csv" for name, table in tables.items()}
-
-
-def linear_claimed(paper):
-    """Tables that claims of a paper are about: from (study, table) to its file."""
-    studies = ("kng_linear", "kng_quantile", "kng_location", "geodesic_vs_notebook")
-    found = {(study, "errors"): f"{LINEAR_RESULTS}/{study}/errors.csv" for study in studies}
-    for study in ("kng_linear", "kng_quantile"):
-        found[study, "bounds"] = f"{LINEAR_RESULTS}/figures/{study}.csv"
-    found["kng_location", "losses"] = f"{LINEAR_RESULTS}/kng_location/losses.csv"
-    for name in ("neighbours", "bounds"):
-        found["geodesic_vs_notebook", name] = f"{LINEAR_RESULTS}/geodesic_vs_notebook/{name}.csv"
-    return claimed_by(paper, found)
-
-
 # Papers, and the report
 def claimed_by(paper, tables):
     """Of tables by (study, table), those that a paper's claims name, and errors of their studies."""
@@ -371,8 +229,7 @@ def paper_files(paper):
     files = [f"{folder}/{paper}_claims.html"]
     files += [f"{folder}/figures/{figure}.pdf" for figure in ALL_PAPERS[paper].figures]
     if paper == "soto":
-        files += means_wrapped()
-        files += [f"{MEANS_RESULTS}/own/estimates.csv"] * bool(settings_of("means")["own"])
+        files += ["results/means/own/estimates.csv"] * bool(settings_of("means")["own"])
     return files
 
 

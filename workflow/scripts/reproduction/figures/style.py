@@ -189,6 +189,34 @@ def darker(colour):
     return tuple(0.62 * np.array(to_rgb(colour)))
 
 
+def plot_band(axes, x, y, low, high, curve, **keywords):
+    """A curve with markers over a band from ``low`` to ``high``; keywords are Matplotlib's."""
+    axes.fill_between(x, low, high, color=curve.colour, alpha=0.2, linewidth=0)
+    axes.plot(x, y, **(curve.keywords | keywords))
+
+
+def plot_errors(axes, rows, x, curve, divisor=1.0, **keywords):
+    """Column ``mean`` of rows against column ``x``, with a band of two standard errors."""
+    places, mean, error = (rows[key].to_numpy() for key in (x, "mean", "standard_error"))
+    low, high = (mean - 2.0 * error) / divisor, (mean + 2.0 * error) / divisor
+    plot_band(axes, places, mean / divisor, low, high, curve, **keywords)
+
+
+def share_legend(figure, axes, columns):
+    """Legend of one of the axes above all panels of a figure."""
+    handles, labels = axes.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper center", ncols=columns, fontsize=7)
+
+
+def label_few_steps(axis):
+    """Label 1, 2 and 5 of each decade of a logarithmic axis, and nothing between."""
+    from matplotlib.ticker import LogLocator, NullFormatter
+
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axis.set_major_formatter("{x:g}")
+    axis.set_minor_formatter(NullFormatter())
+
+
 def plot_markers(axes, x, y, hollow, colour, marker):
     """Markers over a curve, hollow where told."""
     for some, face in ((hollow, "white"), (~hollow, colour)):

@@ -2,47 +2,36 @@
 
 import numpy as np
 import pandas as pd
-from matplotlib.ticker import FixedLocator, LogLocator, NullFormatter, NullLocator
+from matplotlib.ticker import FixedLocator, NullLocator
 
 from reproduction.figures.files import annotate
-from reproduction.figures.style import CURVES, Curve, letter_panels, new_figure
+from reproduction.figures.style import (
+    CURVES,
+    Curve,
+    label_few_steps,
+    letter_panels,
+    new_figure,
+    plot_errors,
+    share_legend,
+)
 
 # What estimates are called, and how they are drawn.
-NAMES = {
-    "non_private": "without privacy",
-    "exponential": "exponential mechanism",
-    "objective_perturbation": "objective perturbation",
-    "kng_as_printed": "K-norm gradient, density (1) as printed",
-    "kng": "K-norm gradient",
-    "exponential_sharp": "exponential, half the sensitivity",
-    "kng_smoothed": "K-norm gradient, smoothed loss",
-    "mean": "mean",
-    "median": "median",
-    "geometric_median": "geometric median in the plane",
-}
 GREY = Curve("#7a7a7a", "v", ":")
-STYLES = {
-    "non_private": CURVES[0],
-    "exponential": CURVES[1],
-    "objective_perturbation": CURVES[2],
-    "kng_as_printed": GREY,
-    "kng": CURVES[3],
-    "exponential_sharp": CURVES[2],
-    "kng_smoothed": GREY,
-    "mean": CURVES[0],
-    "median": CURVES[1],
-    "geometric_median": CURVES[2],
+ESTIMATES = {
+    "non_private": ("without privacy", CURVES[0]),
+    "exponential": ("exponential mechanism", CURVES[1]),
+    "objective_perturbation": ("objective perturbation", CURVES[2]),
+    "kng_as_printed": ("K-norm gradient, density (1) as printed", GREY),
+    "kng": ("K-norm gradient", CURVES[3]),
+    "exponential_sharp": ("exponential, half the sensitivity", CURVES[2]),
+    "kng_smoothed": ("K-norm gradient, smoothed loss", GREY),
+    "mean": ("mean", CURVES[0]),
+    "median": ("median", CURVES[1]),
+    "geometric_median": ("geometric median in the plane", CURVES[2]),
 }
 READ_OFF = (
     "Responses are divided by their largest, read off the data, so that no stated budget holds."
 )
-
-
-def summarise(name, made_by, **inputs):
-    """The figure of a name, and its numbers, by their output."""
-    tables = {key: pd.read_csv(path) for key, path in inputs.items()}
-    figure, numbers = FIGURES[name](**tables)
-    return {"csv": numbers, "figure": figure}
 
 
 def errors_by_size(errors, column):
@@ -61,32 +50,26 @@ def errors_by_size(errors, column):
 
 def _curve(panel, rows, divisor=1.0):
     """A curve of means over n with a band of two standard errors, on logarithmic axes."""
-    name = rows["estimate"].iloc[0]
-    n, mean, error = (rows[key].to_numpy() for key in ("n", "mean", "standard_error"))
-    band = (mean - 2.0 * error) / divisor, (mean + 2.0 * error) / divisor
-    panel.fill_between(n, *band, color=STYLES[name].colour, alpha=0.2, linewidth=0)
-    style = STYLES[name].keywords | {"markersize": 3.5}
-    panel.loglog(n, mean / divisor, label=NAMES[name], **style)
+    label, curve = ESTIMATES[rows["estimate"].iloc[0]]
+    plot_errors(panel, rows, "n", curve, divisor, label=label, markersize=3.5)
+    panel.set_xscale("log")
+    panel.set_yscale("log")
+    panel.set_xlabel("number of records n")
 
 
-def draw_errors(errors):
+def draw_errors(settings, errors):
     """Figures 1 and 2 of Reimherr and Awan: errors over n, and what privacy makes of them."""
     numbers = errors_by_size(errors, "distance")
     figure, [panels] = new_figure(1, 2, width=7.2, height=3.6)
     curves = dict(list(numbers.groupby("estimate", sort=False)))
     base = curves["non_private"]["mean"].to_numpy()
-    for name in (name for name in NAMES if name in curves):
+    for name in (name for name in ESTIMATES if name in curves):
         _curve(panels[0], curves[name])
         _curve(panels[1], curves[name], base)
     panels[0].set_ylabel("mean distance to the truth\n(units of the coefficients)")
     panels[1].set_ylabel("the same over that without privacy")
-    panels[1].yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-    panels[1].yaxis.set_major_formatter("{x:g}")
-    panels[1].yaxis.set_minor_formatter(NullFormatter())
-    for panel in panels:
-        panel.set_xlabel("number of records n")
-    handles, labels = panels[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=2, fontsize=7)
+    label_few_steps(panels[1].yaxis)
+    share_legend(figure, panels[0], 2)
     letter_panels(panels)
     budget, most = numbers["budget"].max(), numbers["data_sets"].max()
     about = (
@@ -96,13 +79,12 @@ def draw_errors(errors):
     return figure, numbers
 
 
-def draw_location(errors, losses):
+def draw_location(settings, errors, losses):
     """Noise of means and medians over n, and realised losses of private quantiles over tau."""
     numbers = errors_by_size(errors, "noise")
     figure, [panels] = new_figure(1, 2, width=7.2, height=3.2)
     for _, rows in numbers.groupby("estimate", sort=False):
         _curve(panels[0], rows)
-    panels[0].set_xlabel("number of records n")
     panels[0].set_ylabel("mean distance of private\nand non-private estimates")
     panels[0].legend(fontsize=7)
     labels = {
@@ -130,7 +112,7 @@ def draw_location(errors, losses):
     return figure, numbers
 
 
-def draw_notebook(shown, neighbours):
+def draw_notebook(settings, shown, neighbours):
     """Figures 2, 3 and 5 of the first version: draws of one data set, and ratios of neighbours."""
     figure, axes = new_figure(2, 2, width=7.2, height=5.0)
     first = shown.iloc[0]
@@ -180,10 +162,10 @@ def draw_notebook(shown, neighbours):
     return figure, shown
 
 
-def draw_notebook_sizes(errors):
+def draw_notebook_sizes(settings, errors):
     """Figure 6 of the first version: mean absolute errors over n, private and of the fit."""
-    settings = errors[["noise_variance", "budget"]].drop_duplicates().iloc[0]
-    kept = errors[(errors[list(settings.index)] == settings).all(axis=1)]
+    first = errors[["noise_variance", "budget"]].iloc[0]
+    kept = errors[(errors[list(first.index)] == first).all(axis=1)]
     kept = kept.assign(
         private=np.exp(kept["log_absolute_error"]),
         fit=np.exp(kept["log_non_private_absolute_error"]),
@@ -222,14 +204,14 @@ def draw_notebook_sizes(errors):
         figure,
         [
             f"Means over {numbers['data_sets'].max()} data sets; bars: standard deviation over "
-            f"footpoints of a data set. Noise of variance {settings['noise_variance']:g}, total "
-            f"budget {settings['budget']:g}, which does not hold.",
+            f"footpoints of a data set. Noise of variance {first['noise_variance']:g}, total "
+            f"budget {first['budget']:g}, which does not hold.",
         ],
     )
     return figure, numbers
 
 
-# By name: the function, whose arguments are tables.
+# By name: the function, whose arguments are settings and tables.
 FIGURES = {
     "kng_linear": draw_errors,
     "kng_quantile": draw_errors,

@@ -2,14 +2,22 @@
 
 import numpy as np
 import pandas as pd
-from matplotlib.ticker import LogLocator, NullFormatter
 
 from geodp.means.chains import FIRST_ORDER
 from geodp.means.sensitivity import largest_change_of_logs
 from geodp.mechanisms.base import FALSE, NONE, PROVED
 from geodp.models.sensitivity import convexity
 from reproduction.figures.files import annotate
-from reproduction.figures.style import CURVES, letter_panels, new_figure
+from reproduction.figures.style import (
+    CURVES,
+    Curve,
+    label_few_steps,
+    letter_panels,
+    new_figure,
+    plot_band,
+    plot_errors,
+    share_legend,
+)
 from reproduction.manifolds import study_manifold
 from reproduction.measurements.words import space_title
 
@@ -37,19 +45,6 @@ def _bands(by_size):
     return f"Means over {number:,} data sets of each size, with two standard errors."
 
 
-def summarise(name, settings, made_by, **inputs):
-    """The figure of a name, and its numbers, by their output."""
-    tables = {key: _read(paths) for key, paths in inputs.items()}
-    figure, numbers = FIGURES[name](settings, **tables)
-    return {"csv": numbers, "figure": figure}
-
-
-def _read(paths):
-    """One table of a file, or of several."""
-    several = [paths] if isinstance(paths, str) else paths
-    return pd.concat(map(pd.read_csv, several), ignore_index=True)
-
-
 def means_by_size(errors):
     """Mean distances of draws, with their standard errors, by space, mechanism and size."""
     keys = ["space", "mechanism", "guarantee", "n", "budget"]
@@ -75,16 +70,6 @@ def _guarantees(by_size, space, shown):
     return f"{space}, budget {rows['budget'].iloc[0]:g}. " + ". ".join(said) + "."
 
 
-def _curve(panel, rows, curve, label, of=None):
-    """Mean of a mechanism with a band of two standard errors, over that of another if given."""
-    n, mean, error = (rows[key].to_numpy() for key in ("n", "mean", "standard_error"))
-    divisor = 1.0 if of is None else of["mean"].to_numpy()
-    low, high = (mean - 2.0 * error) / divisor, (mean + 2.0 * error) / divisor
-    panel.fill_between(n, low, high, color=curve.colour, alpha=0.2, linewidth=0)
-    style = curve.keywords | {"markersize": 3}
-    panel.plot(n, mean / divisor, label=label, **style)
-
-
 def draw_laplace_means(settings, errors, neighbours):
     """Figure 1 of Reimherr, Bharath and Soto: neighbours and errors, a row a space."""
     by_size = means_by_size(errors[errors["n"] % settings["shown"] == 0])
@@ -106,7 +91,7 @@ def draw_laplace_means(settings, errors, neighbours):
         panel.set_title(space_title(space))
         for name, curve in zip(("laplace_as_published", "ambient_laplace"), CURVES, strict=False):
             rows = by_size[(by_size["space"] == space) & (by_size["mechanism"] == name)]
-            _curve(row[1], rows, curve, NAMES[name])
+            plot_errors(row[1], rows, "n", curve, label=NAMES[name], markersize=3)
         row[1].set_yscale("log")
         row[1].set_ylabel("distance of draw and mean\n(ambient space)")
         row[1].set_title(space_title(space))
@@ -162,15 +147,15 @@ def draw_kng_means(settings, errors):
     spaces = list(settings["spaces"])
     figure, axes = new_figure(1, len(spaces), width=3.6 * len(spaces), height=3.9)
     shown = [name for name in NAMES if name != "laplace"]
-    styles = (*CURVES[:3], *(type(CURVES[0])(*each) for each in MORE_CURVES))
+    styles = (*CURVES[:3], *MORE_CURVES)
     for panel, space in zip(axes[0], spaces, strict=True):
         rows = by_size[by_size["space"] == space]
-        base = rows[rows["mechanism"] == "laplace"]
+        base = rows.loc[rows["mechanism"] == "laplace", "mean"].to_numpy()
         panel.axhline(1.0, color="0.3", linewidth=0.8)
         for name, curve in zip(shown, styles, strict=True):
             mine = rows[rows["mechanism"] == name]
             if len(mine):
-                _curve(panel, mine, curve, NAMES[name], base)
+                plot_errors(panel, mine, "n", curve, base, label=NAMES[name], markersize=3)
         panel.set_title(space_title(space))
         panel.set_xlabel("number of records n")
         panel.set_ylim(bottom=0.0)
@@ -178,8 +163,7 @@ def draw_kng_means(settings, errors):
         "mean distance to the mean (ambient),\nover that of Laplace at its proved scale"
     )
     annotate(figure, [_bands(by_size), *(_guarantees(by_size, space, shown) for space in spaces)])
-    handles, labels = axes[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=3, fontsize=7)
+    share_legend(figure, axes[0, 0], 3)
     letter_panels(axes)
     return figure, by_size
 
@@ -243,15 +227,11 @@ def draw_walks(settings, walks):
         of_space = walks[walks["space"] == space]
         named = of_space.groupby("sampler", sort=False)
         for (name, rows), curve in zip(named, CURVES, strict=True):
-            x, mean = rows["scale"].to_numpy(), rows["mean_over_scale"].to_numpy()
-            spread = 2.0 * rows["standard_error"].to_numpy()
-            panel.fill_between(x, mean - spread, mean + spread, color=curve.colour, alpha=0.2, lw=0)
             endless = rows["loss_of"].iloc[0] == FIRST_ORDER
-            panel.plot(x, mean, label=name, **(curve.keywords | (hollow if endless else {})))
+            rows = rows.rename(columns={"mean_over_scale": "mean"})
+            plot_errors(panel, rows, "scale", curve, label=name, **(hollow if endless else {}))
         panel.set_xscale("log")
-        panel.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-        panel.xaxis.set_minor_formatter(NullFormatter())
-        panel.xaxis.set_major_formatter("{x:g}")
+        label_few_steps(panel.xaxis)
         panel.set_xlabel("scale of the distribution\n(unit of length)")
         panel.set_title(space_title(space))
         panel.set_ylim(bottom=0.0)
@@ -319,8 +299,7 @@ def draw_audit(settings, audit):
         panel.set_yticks(places, [NAMES.get(name, f"walk, {name}") for name in names], fontsize=7)
         panel.set_title(f"{space_title(space)}, n = {rows['n'].iloc[0]}")
         panel.set_xlabel("privacy loss, over the stated budget")
-    handles, labels = axes[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=3, fontsize=7)
+    share_legend(figure, axes[0, 0], 3)
     letter_panels(axes)
     draws = audit.groupby("mechanism")["draws"].first()
     annotate(
@@ -343,23 +322,13 @@ def draw_medians(settings, medians):
         for (name, rows), curve in zip(
             of_space.groupby("estimate", sort=False), CURVES, strict=True
         ):
-            x = 100.0 * rows["outliers"].to_numpy()
-            panel.fill_between(
-                x,
-                rows["low"].to_numpy(),
-                rows["high"].to_numpy(),
-                color=curve.colour,
-                alpha=0.2,
-                lw=0,
-            )
-            style = curve.keywords | {"markersize": 3}
-            panel.plot(x, rows["over_radius"].to_numpy(), label=name, **style)
+            y, low, high = (rows[key] for key in ("over_radius", "low", "high"))
+            plot_band(panel, 100.0 * rows["outliers"], y, low, high, curve, label=name, markersize=3)
         panel.set_title(space_title(space))
         panel.set_xlabel("outliers (%)")
         panel.set_ylim(bottom=0.0)
     axes[0, 0].set_ylabel("distance from the centre,\nin radii of the ball")
-    handles, labels = axes[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=4, fontsize=7)
+    share_legend(figure, axes[0, 0], 4)
     letter_panels(axes)
     first = medians.iloc[0]
     budget = medians["budget"].max()
@@ -376,11 +345,11 @@ SHAPE_NAMES = NAMES | {
 
 # Beyond the four of the house style.
 MORE_CURVES = (
-    ("#7a7a7a", "v", ":"),
-    ("#3d7a4e", "P", (0, (6, 2))),
-    ("#8c3b78", "x", (0, (3, 2))),
-    ("#111111", "1", "-"),
-    ("#9c6a1c", "2", (0, (1, 1))),
+    Curve("#7a7a7a", "v", ":"),
+    Curve("#3d7a4e", "P", (0, (6, 2))),
+    Curve("#8c3b78", "x", (0, (3, 2))),
+    Curve("#111111", "1", "-"),
+    Curve("#9c6a1c", "2", (0, (1, 1))),
 )
 
 # By name: the function, whose arguments are settings and tables.

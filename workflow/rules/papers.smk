@@ -1,0 +1,260 @@
+# Papers with settings of their own, a target each: private Frechet means (config/means.yaml), and
+# linear and quantile regression and geodesics on the sphere (config/linear.yaml).
+# In: those settings, resources/published. Out: below results/means and results/linear, tables by
+# space or study, figures, verdicts by paper.
+
+# By module of `reproduction.measurements`: keys of the settings, and tables. Those of a space have
+# the section of the settings that has the spaces.
+PAPER_TABLES = {
+    "means.draws": (["budget", "replicates", "n", "spaces"], ["{space}/errors"], []),
+    "means.neighbours": (
+        ["budget", "neighbours", "losses", "spaces"],
+        ["{space}/neighbours", "{space}/losses"],
+        [],
+    ),
+    "means.audit": (["budget", "spaces", "audit"], ["{space}/audit"], []),
+    "means.shapes": (["budget", "shapes"], ["{space}/draws", "{space}/landmarks"], ["shapes"]),
+    "means.walks": (["walks"], ["{space}/walks"], ["walks"]),
+    "means.medians": (["budget", "medians"], ["{space}/medians"], ["medians"]),
+    "means.own": (["budget", "own"], ["own/estimates", "own/draws"], None),
+    "linear.moments": (["kng_linear"], ["kng_linear/parts/{part}"], None),
+    "linear.regression": (
+        ["budget", "kng_linear"],
+        ["kng_linear/errors", "kng_linear/chains"],
+        None,
+    ),
+    "linear.quantile": (["budget", "kng_quantile"], ["kng_quantile/errors"], None),
+    "linear.location": (
+        ["budget", "kng_location"],
+        ["kng_location/errors", "kng_location/losses"],
+        None,
+    ),
+    "linear.geodesics": (
+        ["geodesic_vs_notebook"],
+        ["geodesic_vs_notebook/parts/{cell}", "geodesic_vs_notebook/draws/{cell}"],
+        None,
+    ),
+    "linear.neighbours": (
+        ["geodesic_vs_notebook"],
+        ["geodesic_vs_notebook/neighbours", "geodesic_vs_notebook/bounds"],
+        None,
+    ),
+}
+
+# By stage and figure: its tables, by what its function calls them.
+PAPER_FIGURES = {
+    "means": {
+        "laplace_means": {"errors": "{space}/errors", "neighbours": "{space}/neighbours"},
+        "sensitivities": {},
+        "kng_means": {"errors": "{space}/errors"},
+        "audit": {"audit": "{space}/audit"},
+        "mean_shapes": {"landmarks": "{space}/landmarks"},
+        "walks": {"walks": "{space}/walks"},
+        "medians": {"medians": "{space}/medians"},
+    },
+    "linear": {
+        "kng_linear": {"errors": "kng_linear/errors"},
+        "kng_quantile": {"errors": "kng_quantile/errors"},
+        "kng_location": {"errors": "kng_location/errors", "losses": "kng_location/losses"},
+        # Draws of the cell that claims are judged at.
+        "notebook": {
+            "shown": "geodesic_vs_notebook/draws/0",
+            "neighbours": "geodesic_vs_notebook/neighbours",
+        },
+        "notebook_sizes": {"errors": "geodesic_vs_notebook/errors"},
+    },
+}
+
+# Jobs among which the data sets of linear regression are dealt out.
+MOMENTS_JOBS = 4
+
+# The paper that compares lines with those of other tools.
+COMPARES_TOOLS = "kulkarni_soto_first_version"
+
+
+def paper_arguments(stage, keys, section):
+    """Arguments of a job, by its wildcards: settings, and the space, part or cell of its tables."""
+
+    def arguments(wildcards):
+        found = {name: int(value) for name, value in wildcards.items() if name != "space"}
+        found |= {"parts": MOMENTS_JOBS} if "part" in found else {}
+        found |= {} if section is None else {"space": space_named(stage, wildcards, *section)}
+        return {"settings": part_of(stage, "seed", *keys), **found}
+
+    return arguments
+
+
+def own_table(wildcards):
+    """The table of one's own whose means are drawn."""
+    try:
+        return {"table": find_table(settings_of("means")["own"]["data"], "own.data.path")}
+    except DataError as problem:
+        sys.exit(f"Error: {problem}")
+
+
+def shapes_tables(wildcards):
+    """Tables of the rats, and of outlines that take the place of simulated ones if there are some."""
+    name = space_named("means", wildcards, "shapes")
+    file = settings_of("means")["shapes"]["spaces"][name].get("file")
+    found = file and find_table(file, f"shapes.spaces.{name}.file.path", needed=False)
+    return {"rats": shipped("resources/vilmann_rats.csv"), "table": found or []}
+
+
+# Inputs by module, of those that have some.
+PAPER_INPUTS = {
+    "means.own": own_table,
+    "means.shapes": shapes_tables,
+    "linear.regression": lambda wildcards: {
+        "moments": [f"results/linear/kng_linear/parts/{part}.csv" for part in range(MOMENTS_JOBS)]
+    },
+}
+
+
+def paper_table(stage, table):
+    """Files of a table: one, or that of each space."""
+    if "{space}" not in table:
+        return [f"results/{stage}/{table}.csv"]
+    [section] = [section for _, tables, section in PAPER_TABLES.values() if table in tables]
+    return [
+        f"results/{stage}/{table.format(space=space)}.csv"
+        for space in spaces_by_file(stage, *section)
+    ]
+
+
+def paper_figure_tables(wildcards, stage):
+    """Tables of a figure, by what its function calls them."""
+    tables = PAPER_FIGURES[stage][wildcards.figure]
+    return {name: paper_table(stage, table) for name, table in tables.items()}
+
+
+def polar_space():
+    """The sphere of the figure of sensitivities, as in names of files."""
+    spaces = settings_of("means")["spaces"]
+    named = spaces_by_file("means").items()
+    return next(file for file, name in named if spaces[name]["data"] == "polar")
+
+
+def paper_claimed(paper):
+    """Tables that claims of a paper are about: from (study, table) to its file."""
+    stage = ALL_PAPERS[paper].stage
+    prefix = "means_" if stage == "means" else ""
+    tables = ["geodesic_vs_notebook/errors"] if stage == "linear" else []
+    for module, (_, made, _) in PAPER_TABLES.items():
+        if module.startswith(stage):
+            tables += [table for table in made if "{part}" not in table and "{cell}" not in table]
+    found = {}
+    for file in (file for table in tables for file in paper_table(stage, table)):
+        study, name = Path(file).parent.name, Path(file).stem
+        found[f"{prefix}{study}", "errors" if name == "draws" else name] = file
+    # Numbers of figures.
+    if stage == "means":
+        bounds = {f"means_{polar_space()}": "sensitivities"}
+    else:
+        bounds = {study: study for study in ("kng_linear", "kng_quantile")}
+    for study, figure in bounds.items():
+        found[study, "bounds"] = f"results/{stage}/figures/{figure}.csv"
+    return claimed_by(paper, found)
+
+
+for module, (keys, tables, section) in PAPER_TABLES.items():
+    stage, part = module.split(".")
+
+    rule:
+        name:
+            f"{stage}_{part}"
+        input:
+            unpack(PAPER_INPUTS.get(module, lambda wildcards: {})),
+        output:
+            [f"results/{stage}/{table}.csv" for table in tables],
+        log:
+            f"results/{stage}/logs/{tables[0].replace('/', '_')}.log",
+        wildcard_constraints:
+            space="(?!own/|figures/)[a-z0-9]+",
+            part=r"\d+",
+            cell=r"\d+",
+        conda:
+            "../../envs/environment.yaml"
+        params:
+            **measurement(module),
+            arguments=paper_arguments(stage, keys, section),
+            # A user's file may be replaced by an older one.
+            digest=lambda wildcards, input: digest_of(input.get("table")),
+        message:
+            f"{stage}: make {' and '.join(tables)}".replace("{", "{wildcards.")
+        script:
+            "../scripts/measure.py"
+
+
+rule linear_geodesic_errors:
+    input:
+        tables=lambda wildcards: [
+            f"results/linear/geodesic_vs_notebook/parts/{cell}.csv"
+            for cell in range(len(settings_of("linear")["geodesic_vs_notebook"]["cells"]))
+        ],
+    output:
+        csv="results/linear/geodesic_vs_notebook/errors.csv",
+    log:
+        "results/linear/logs/geodesic_errors.log",
+    conda:
+        "../../envs/environment.yaml"
+    params:
+        **measurement("linear.geodesics", "summarise.py"),
+        arguments={},
+    message:
+        "linear: join the tables of geodesics"
+    script:
+        "../scripts/summarise.py"
+
+
+for stage, figures in PAPER_FIGURES.items():
+
+    rule:
+        name:
+            f"{stage}_figure"
+        input:
+            unpack(lambda wildcards, stage=stage: paper_figure_tables(wildcards, stage)),
+        output:
+            csv=f"results/{stage}/figures/{{figure}}.csv",
+            pdf=f"results/{stage}/figures/{{figure}}.pdf",
+            svg=f"results/{stage}/figures/{{figure}}.svg",
+            png=f"results/{stage}/figures/{{figure}}.png",
+        log:
+            f"results/{stage}/logs/figure_{{figure}}.log",
+        wildcard_constraints:
+            figure="|".join(figures),
+        conda:
+            "../../envs/environment.yaml"
+        params:
+            **measurement(f"{stage}.figures", "summarise.py"),
+            arguments=lambda wildcards, stage=stage: {
+                "name": wildcards.figure,
+                "settings": part_of("means", "radii", "shown", "spaces") if stage == "means" else {},
+            },
+        message:
+            f"{stage}: draw {{wildcards.figure}}"
+        script:
+            "../scripts/summarise.py"
+
+
+use rule evaluate_claims as paper_claims with:
+    input:
+        **CLAIMS_TEMPLATES,
+        claims=[shipped("resources/published/{paper}_claims.csv")],
+        tables=lambda wildcards: list(paper_claimed(wildcards.paper).values()),
+    output:
+        csv="results/{stage}/{paper}_claims.csv",
+        page="results/{stage}/{paper}_claims.html",
+    log:
+        "results/{stage}/logs/{paper}_claims.log",
+    wildcard_constraints:
+        stage="|".join(PAPER_FIGURES),
+        paper="|".join(OTHERS),
+    params:
+        **claims_parameters(
+            lambda wildcards: [ALL_PAPERS[wildcards.paper].name],
+            tables=lambda wildcards: list(paper_claimed(wildcards.paper)),
+            seed=lambda wildcards: settings_of(wildcards.stage)["seed"],
+        ),
+        besides=claimed_of_tools,
+    message:
+        "{wildcards.stage}: judge the claims of {wildcards.paper}"
