@@ -12,6 +12,7 @@ PAPER_TABLES = {
         ["{space}/neighbours", "{space}/losses"],
         [],
     ),
+    "means.wrapped": (["budget", "n", "spaces"], ["{space}/wrapped"], []),
     "means.audit": (["budget", "spaces", "audit"], ["{space}/audit"], []),
     "means.shapes": (["budget", "shapes"], ["{space}/draws", "{space}/landmarks"], ["shapes"]),
     "means.walks": (["walks"], ["{space}/walks"], ["walks"]),
@@ -125,6 +126,16 @@ def paper_figure_tables(wildcards, stage):
     """Tables of a figure, by what its function calls them."""
     tables = PAPER_FIGURES[stage][wildcards.figure]
     return {name: paper_table(stage, table) for name, table in tables.items()}
+
+
+def wrapped_tables():
+    """Tables of spaces where exact draws are compared with wrapped ones."""
+    spaces = settings_of("means")["spaces"]
+    return [
+        f"results/means/{file}/wrapped.csv"
+        for file, name in spaces_by_file("means").items()
+        if "wrapped_laplace" in spaces[name]["mechanisms"]
+    ]
 
 
 def polar_space():

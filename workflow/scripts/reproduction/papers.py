@@ -73,11 +73,6 @@ PAPERS = {
 OTHERS = [key for key, paper in PAPERS.items() if paper.stage]
 
 
-def papers_of(stage):
-    """Papers of a stage, by target."""
-    return {key: paper for key, paper in PAPERS.items() if paper.stage == stage}
-
-
 def figure_title(name, numbers=""):
     """Title of a figure: its numbers in the paper if it has any, and else or besides its own name.
 

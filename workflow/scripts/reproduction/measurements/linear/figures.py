@@ -1,10 +1,9 @@
 """Figures of linear and quantile regression, of location, and of geodesics on the sphere."""
 
 import numpy as np
-import pandas as pd
 from matplotlib.ticker import FixedLocator, NullLocator
 
-from reproduction.figures.files import annotate
+from reproduction.figures.files import annotate, figure_of_tables
 from reproduction.figures.style import (
     CURVES,
     Curve,
@@ -32,6 +31,11 @@ ESTIMATES = {
 READ_OFF = (
     "Responses are divided by their largest, read off the data, so that no stated budget holds."
 )
+
+
+def summarise(name, settings, made_by, **inputs):
+    """The figure of a name, and its numbers, by their output."""
+    return figure_of_tables(FIGURES[name], settings, inputs)
 
 
 def errors_by_size(errors, column):

@@ -1,6 +1,7 @@
-"""Private quantile regression in the plane, for data sets of one size."""
+"""Private quantile regression in the plane."""
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -32,22 +33,18 @@ def effective_size(places, values):
     return convergence({"score": values} | traces)["ess_bulk"]
 
 
-def measure(settings, number, part, parts):
+def measure(settings):
     """Table of errors: a row a mechanism and data set.
 
     Parameters
     ----------
     settings : dict
         ``seed``, ``budget`` and the section ``kng_quantile`` of ``config/linear.yaml``.
-    number : int
-        Records of a data set.
-    part, parts : int
-        Which share of the data sets, of how many.
     """
     chosen, budget = settings["kng_quantile"], settings["budget"]
     truth, bound = np.array(chosen["coefficients"]), chosen["bound"]
     rows = []
-    for data_set in range(part, chosen["replicates"], parts):
+    for number, data_set in product(chosen["n"], range(chosen["replicates"])):
         streams = (settings["seed"], "kng_quantile", f"n{number}", f"{data_set}")
         chunks = record_chunks(random_stream(*streams, "data"), truth, number)
         *covariates, responses = np.concatenate([chunk.copy() for chunk in chunks], axis=1)
@@ -78,7 +75,8 @@ def measure(settings, number, part, parts):
                 }
             )
     table = pd.DataFrame(rows)
-    first = table[table["mechanism"] == "non_private"].set_index("data_set")["distance"]
     places = table[["n", "data_set"]]
-    non_private = first.loc[table["data_set"]].to_numpy()
-    return (table.assign(**compared(places, table["distance"].to_numpy(), non_private)),)
+    # The first of a data set's rows is that without privacy.
+    first = table.groupby(["n", "data_set"])["distance"].transform("first").to_numpy()
+    table = table.assign(**compared(places, table["distance"].to_numpy(), first))
+    return (table.sort_values(["n", "mechanism", "data_set"], kind="stable"),)

@@ -1,4 +1,4 @@
-"""Private means of simulated data on one space, for some of the sizes."""
+"""Private means of simulated data on one space."""
 
 import numpy as np
 import pandas as pd
@@ -9,7 +9,7 @@ from geodp.randomness import random_stream
 from reproduction.manifolds import study_manifold
 
 
-def measure(settings, space, sizes):
+def measure(settings, space):
     """Table of private means: a row a mechanism, size and data set.
 
     Parameters
@@ -17,13 +17,11 @@ def measure(settings, space, sizes):
     settings : dict
         Of ``config/means.yaml``.
     space : str
-    sizes : list of int
-        Those of this job.
     """
     chosen, budget = settings["spaces"][space], settings["budget"]
     manifold = study_manifold(chosen["manifold"])
     parts = []
-    for number in sizes:
+    for number in settings["n"]:
         streams = (settings["seed"], "means", space, f"n{number}")
         sample = SAMPLES[chosen["data"]]
         points = sample(
@@ -60,4 +58,5 @@ def measure(settings, space, sizes):
                     }
                 )
             )
-    return (pd.concat(parts, ignore_index=True),)
+    table = pd.concat(parts, ignore_index=True)
+    return (table.sort_values(["n", "mechanism", "data_set"], kind="stable"),)

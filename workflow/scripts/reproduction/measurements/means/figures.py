@@ -7,7 +7,7 @@ from geodp.means.chains import FIRST_ORDER
 from geodp.means.sensitivity import largest_change_of_logs
 from geodp.mechanisms.base import FALSE, NONE, PROVED
 from geodp.models.sensitivity import convexity
-from reproduction.figures.files import annotate
+from reproduction.figures.files import annotate, figure_of_tables
 from reproduction.figures.style import (
     CURVES,
     Curve,
@@ -43,6 +43,11 @@ def _bands(by_size):
     """What curves and bands are, in a sentence."""
     number = by_size["data_sets"].max()
     return f"Means over {number:,} data sets of each size, with two standard errors."
+
+
+def summarise(name, settings, made_by, **inputs):
+    """The figure of a name, and its numbers, by their output."""
+    return figure_of_tables(FIGURES[name], settings, inputs)
 
 
 def means_by_size(errors):
@@ -323,7 +328,9 @@ def draw_medians(settings, medians):
             of_space.groupby("estimate", sort=False), CURVES, strict=True
         ):
             y, low, high = (rows[key] for key in ("over_radius", "low", "high"))
-            plot_band(panel, 100.0 * rows["outliers"], y, low, high, curve, label=name, markersize=3)
+            plot_band(
+                panel, 100.0 * rows["outliers"], y, low, high, curve, label=name, markersize=3
+            )
         panel.set_title(space_title(space))
         panel.set_xlabel("outliers (%)")
         panel.set_ylim(bottom=0.0)
