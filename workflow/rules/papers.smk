@@ -239,7 +239,9 @@ for stage, figures in PAPER_FIGURES.items():
             **measurement(f"{stage}.figures", "summarise.py"),
             arguments=lambda wildcards, stage=stage: {
                 "name": wildcards.figure,
-                "settings": part_of("means", "radii", "shown", "spaces") if stage == "means" else {},
+                "settings": (
+                    part_of("means", "radii", "shown", "spaces") if stage == "means" else {}
+                ),
             },
         message:
             f"{stage}: draw {{wildcards.figure}}"
