@@ -34,10 +34,6 @@ except DataError as problem:
     # One sentence, without a traceback.
     sys.exit(f"Error: {problem}")
 
-# Path of a result that is no input or output of its rule: a module's prefix goes before it, which
-# Snakemake puts before the others.
-placed = workflow.modifier.path_modifier.replace_prefix
-
 RESULTS = f"results/{config['name']}"
 GROUPS = f"{RESULTS}/{{study}}/groups/{{group}}"
 # Digest of the lock of this environment; a change runs everything again.  That with the plugin for
@@ -51,10 +47,11 @@ def lock_of(name):
 
 
 LOCK_DIGEST = lock_of(LOCK_FILE)
+# Below results/<name>/plan.
 PLAN_FILES = {
-    "table": f"{RESULTS}/plan/plan.csv",
-    "needed": f"{RESULTS}/plan/needed.csv",
-    **{suffix: f"{RESULTS}/plan/plan.{suffix}" for suffix in ("pdf", "svg", "png")},
+    "table": "plan.csv",
+    "needed": "needed.csv",
+    **{suffix: f"plan.{suffix}" for suffix in ("pdf", "svg", "png")},
 }
 
 
@@ -108,7 +105,9 @@ PAPERS = {paper["name"]: find([paper["claims"]])[0] for paper in config["papers"
 
 def plan_files():
     """Files of the plan, for a configuration without studies."""
-    return list(PLAN_FILES.values()) if not STUDIES and RELEASE is None else []
+    if STUDIES or RELEASE is not None:
+        return []
+    return [f"{RESULTS}/plan/{name}" for name in PLAN_FILES.values()]
 
 
 def claims_files():
@@ -247,6 +246,14 @@ def claimed_tables():
             if chosen["kind"] == "convergence":
                 found.setdefault((study.name, "convergence"), figure_table(study, figure)[0])
     return found
+
+
+def placed(path, output):
+    """Path of a result that a job reads if it is there, with the prefix of a module if it has one.
+
+    Snakemake puts that before inputs and outputs alone.
+    """
+    return f"{output[0].partition('results/')[0]}{path}"
 
 
 def command_here(words):

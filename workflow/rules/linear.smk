@@ -2,6 +2,73 @@
 # kulkarni_soto_first_version`.
 # In: config/linear.yaml, resources/published. Out: below results/linear, verdicts by paper, figures,
 # and tables by study.
+LINEAR_RESULTS = "results/linear"
+# The paper that compares lines with those of other tools.
+COMPARES_TOOLS = "kulkarni_soto_first_version"
+# Jobs of a study: data sets are dealt out among them.
+LINEAR_JOBS = 4
+# Tables that a figure takes, by study and name; draws are of the cell that claims are judged at.
+LINEAR_FIGURES = {
+    "kng_linear": {"errors": "kng_linear/errors"},
+    "kng_quantile": {"errors": "kng_quantile/errors"},
+    "kng_location": {"errors": "kng_location/errors", "losses": "kng_location/losses"},
+    "notebook": {
+        "shown": "geodesic_vs_notebook/draws/0",
+        "neighbours": "geodesic_vs_notebook/neighbours",
+    },
+    "notebook_sizes": {"errors": "geodesic_vs_notebook/errors"},
+}
+
+
+def linear_tables(study, name, parts):
+    """Tables of the parts of a study."""
+    return [f"{LINEAR_RESULTS}/{study}/{name}_{part}.csv" for part in parts]
+
+
+def quantile_parts(wildcards):
+    """Tables of quantile regression: by size, and by the share of the data sets."""
+    sizes = settings_of("linear")["kng_quantile"]["n"]
+    return linear_tables(
+        "kng_quantile", "parts/n", [f"{n}_{part}" for n in sizes for part in range(LINEAR_JOBS)]
+    )
+
+
+def notebook_parts(wildcards):
+    """Tables of geodesics by cell."""
+    cells = settings_of("linear")["geodesic_vs_notebook"]["cells"]
+    return linear_tables("geodesic_vs_notebook", "parts/cell", range(len(cells)))
+
+
+def linear_figure_tables(wildcards):
+    """Tables of a figure, by what its function calls them."""
+    tables = LINEAR_FIGURES[wildcards.figure]
+    return {name: f"{LINEAR_RESULTS}/{table}.csv" for name, table in tables.items()}
+
+
+def linear_claimed(paper):
+    """Tables that claims of a paper are about: from (study, table) to its file."""
+    studies = ("kng_linear", "kng_quantile", "kng_location", "geodesic_vs_notebook")
+    found = {(study, "errors"): f"{LINEAR_RESULTS}/{study}/errors.csv" for study in studies}
+    for study in ("kng_linear", "kng_quantile"):
+        found[study, "bounds"] = f"{LINEAR_RESULTS}/figures/{study}.csv"
+    found["kng_location", "losses"] = f"{LINEAR_RESULTS}/kng_location/losses.csv"
+    for name in ("neighbours", "bounds"):
+        found["geodesic_vs_notebook", name] = f"{LINEAR_RESULTS}/geodesic_vs_notebook/{name}.csv"
+    return claimed_by(paper, found)
+
+
+def claimed_of_tools(wildcards, output):
+    """The table of lines beside other tools that a paper's claims are about, or what makes it."""
+    if wildcards.paper != COMPARES_TOOLS:
+        return {}
+    path = f"{TOOLS_RESULTS}/draws.csv"
+    return {
+        "named": ("tools", "draws"),
+        "made": digest_if_made(path, output),
+        "otherwise": f"./run --with competitors snakemake linear_tools makes {placed(path, output)}",
+    }
+
+
 rule linear_moments:
     output:
         f"{LINEAR_RESULTS}/kng_linear/parts/{{part}}.csv",

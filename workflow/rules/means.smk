@@ -1,6 +1,91 @@
 # Private Frechet means, `snakemake reimherr_bharath_soto` and `snakemake soto`.
 # In: config/means.yaml, resources/published. Out: below results/means, verdicts by paper, figures,
 # and tables by space.
+MEANS_RESULTS = "results/means"
+# Jobs of a space: sizes are dealt out among them.
+MEANS_JOBS = 4
+
+
+def means_jobs():
+    """Numbers of the jobs of a space."""
+    return range(min(MEANS_JOBS, len(settings_of("means")["n"])))
+
+
+def means_sizes(part):
+    """Sizes of one job, large and small ones alike."""
+    return settings_of("means")["n"][int(part) :: len(means_jobs())]
+
+
+def polar_space():
+    """The sphere of the figure of sensitivities, as in names of files."""
+    spaces = settings_of("means")["spaces"]
+    [found] = [
+        name for name, space in spaces_by_file("means").items() if spaces[space]["data"] == "polar"
+    ]
+    return found
+
+
+def means_tables(name, *part):
+    """Tables of all spaces, or of those of a part of the settings."""
+    return [f"{MEANS_RESULTS}/{space}/{name}.csv" for space in spaces_by_file("means", *part)]
+
+
+# Tables that a figure takes, each with the part of the settings that has its spaces.
+MEANS_FIGURES = {
+    "laplace_means": {"errors": [], "neighbours": []},
+    "sensitivities": {},
+    "kng_means": {"errors": []},
+    "audit": {"audit": []},
+    "mean_shapes": {"landmarks": ["shapes"]},
+    "walks": {"walks": ["walks"]},
+    "medians": {"medians": ["medians"]},
+}
+
+
+def means_figure_tables(wildcards):
+    """Tables of a figure, by what its function calls them."""
+    tables = MEANS_FIGURES[wildcards.figure]
+    return {name: means_tables(name, *part) for name, part in tables.items()}
+
+
+def means_wrapped():
+    """Tables of spaces where exact draws are compared with wrapped ones."""
+    spaces = settings_of("means")["spaces"]
+    return [
+        f"{MEANS_RESULTS}/{file}/wrapped.csv"
+        for file, name in spaces_by_file("means").items()
+        if "wrapped_laplace" in spaces[name]["mechanisms"]
+    ]
+
+
+def means_outlines(wildcards):
+    """File of outlines that takes the place of simulated ones; an empty list without one."""
+    name = space_named("means", wildcards, "shapes")
+    file = settings_of("means")["shapes"]["spaces"][name].get("file")
+    return (file and find_table(file, f"shapes.spaces.{name}.file.path", needed=False)) or []
+
+
+def means_own_table():
+    """File of a table of one's own."""
+    try:
+        return find_table(settings_of("means")["own"]["data"], "own.data.path")
+    except DataError as problem:
+        sys.exit(f"Error: {problem}")
+
+
+def means_claimed(paper):
+    """Tables that claims of a paper are about: from (study, table) to its file."""
+    found = {
+        (f"means_{space}", table): f"{MEANS_RESULTS}/{space}/{table}.csv"
+        for space in spaces_by_file("means")
+        for table in ("errors", "neighbours", "losses")
+    }
+    for space in spaces_by_file("means", "shapes"):
+        found[f"means_{space}", "errors"] = f"{MEANS_RESULTS}/{space}/draws.csv"
+    found[f"means_{polar_space()}", "bounds"] = f"{MEANS_RESULTS}/figures/sensitivities.csv"
+    return claimed_by(paper, found)
+
+
 rule means_draws:
     output:
         f"{MEANS_RESULTS}/{{space}}/parts/{{part}}.csv",

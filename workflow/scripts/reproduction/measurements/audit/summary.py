@@ -20,6 +20,7 @@ def summarise(
     black_box,
     template,
     made_by,
+    **_,
 ):
     """The tables, figure and page of the audit.
 
