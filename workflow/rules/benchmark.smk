@@ -30,7 +30,7 @@ def benchmark_of(part, message, **row):
     return row | {
         "module": f"benchmark.{part}",
         "input": {"rats": shipped("resources/vilmann_rats.csv")},
-        "threads": whole_machine,
+        "threads": lambda wildcards: workflow.cores,
         "needs": "geomstats",
         "message": f"benchmark: {message}",
     }

@@ -11,7 +11,7 @@ from geodp.errors import DataError
 from reproduction.configuration import refuse_repeated_keys, validate
 from reproduction.dependencies import code
 from reproduction.configuration.release import describes_release, without_studies
-from reproduction.places import CHECKOUT, find, folders, shipped
+from reproduction.places import CHECKOUT, digest_of, find, shipped
 from reproduction.studies import expand
 
 if " " in sys.executable and Path(sys.executable).is_file():
@@ -19,14 +19,14 @@ if " " in sys.executable and Path(sys.executable).is_file():
     sys.executable = shlex.quote(sys.executable)
 
 # The file of settings of a release, if one is given in place of a configuration of studies.
-RELEASE = workflow.configfiles[-1] if IS_MAIN and describes_release(config) else None
+RELEASE = workflow.configfiles[-1] if describes_release(config) else None
 
 try:
-    for path in workflow.configfiles if IS_MAIN else []:
+    for path in workflow.configfiles:
         refuse_repeated_keys(path, path)
     # A new dictionary, since that of a module may be the other workflow's.
     if RELEASE is None:
-        config = validate(config, files=workflow.configfiles if IS_MAIN else [])
+        config = validate(config, files=workflow.configfiles)
     else:
         config = without_studies(RELEASE)
     STUDIES = expand(config)
@@ -273,7 +273,7 @@ def command_here(words):
 
     run, where = "./run", ""
     if here != CHECKOUT:
-        run, where = seen(CHECKOUT / "run"), f" -s {seen(workflow.main_snakefile)}"
+        run, where = seen(CHECKOUT / "run"), f" -s {seen(CHECKOUT / 'workflow' / 'Snakefile')}"
     own = "".join(f" {seen(path)}" for path in workflow.overwrite_configfiles)
     return f"{run} {before}snakemake{where}{after}" + (own and f" --configfile{own}")
 

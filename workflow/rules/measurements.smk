@@ -17,7 +17,6 @@ from importlib.util import find_spec
 from reproduction.configuration import load_settings
 from reproduction.papers import OTHERS, figure_title, papers_of
 from reproduction.papers import PAPERS as ALL_PAPERS
-from reproduction.disk import digest_of
 from reproduction.studies import find_table
 
 MEASURED, SUMMARISED = {}, {}
@@ -126,17 +125,6 @@ def space_named(stage, wildcards, *part):
             f"{', '.join(known)}"
         )
     return known[wildcards.space]
-
-
-def whole_machine(wildcards):
-    """Number of threads of a job that takes all cores of the run; one if that is not known.
-
-    How many the nodes of a cluster have is not known, unless --max-threads says so.
-    """
-    limits = workflow.resource_settings
-    if workflow.remote_exec or not workflow.local_exec:
-        return limits.max_threads or 1
-    return limits.cores or 1
 
 
 def with_digests(files, output):

@@ -12,6 +12,6 @@ SUMMARISED["plan"] = {
     "arguments": plan_of_the_configuration,
     "output": PLAN_FILES,
     # Cells are planned in parallel.
-    "threads": whole_machine,
+    "threads": lambda wildcards: workflow.cores,
     "message": "plan: predict errors of private releases, {threads} at once",
 }

@@ -14,8 +14,9 @@ if RELEASE is not None:
             settings=RELEASE,
         message:
             "release: draw it, unless its ledger has it already"
+        # Not from here, as the default target inherits it.
         script:
-            "../scripts/release.py"
+            str(CHECKOUT / "workflow" / "scripts" / "release.py")
 
 else:
 

@@ -40,7 +40,9 @@ MEASURED |= {
     "coverage_cells": {
         "module": "coverage.releases",
         "settings": ("seed", "coverage"),
-        "arguments": lambda wildcards, output: {"space": space_named("utility", wildcards, "coverage")},
+        "arguments": lambda wildcards, output: {
+            "space": space_named("utility", wildcards, "coverage")
+        },
         "output": {"table": "coverage/{space}.csv"},
         "message": "coverage: releases on {wildcards.space}",
     },
@@ -49,7 +51,9 @@ MEASURED |= {
 SUMMARISED |= {
     "utility": {
         "module": "utility.summary",
-        "arguments": lambda wildcards, output: {"shown": settings_of("utility")["utility"]["shown"]},
+        "arguments": lambda wildcards, output: {
+            "shown": settings_of("utility")["utility"]["shown"]
+        },
         "input": {"tables": utility_parts},
         "output": {"csv": "utility.csv", "text": "utility.md", **pictures("utility")},
         "message": "utility: write the table and the figure",
