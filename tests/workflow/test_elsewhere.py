@@ -177,7 +177,7 @@ def test_module_of_another_workflow(checkout, folder):
     (folder / "parent.yaml").write_text(yaml.safe_dump(parent))
     refused = call(checkout, folder)
     assert refused.returncode != 0
-    assert "Error: configuration key sead is unknown: did you mean seed?" in refused.stdout
+    assert "parent.yaml: configuration key sead is unknown: did you mean seed?" in refused.stdout
 
 
 PREFIXED = """
