@@ -34,7 +34,7 @@ MEASURED |= {
     "audit_losses": {
         "module": "audit.losses",
         "settings": ("seed", "sphere", "two_points"),
-        "arguments": lambda wildcards, output: {
+        "arguments": lambda wildcards: {
             "number": int(wildcards.n),
             "budgets": audit_budgets(int(wildcards.n)),
         },
@@ -56,7 +56,7 @@ MEASURED |= {
     "audit_releases": {
         "module": "audit.releases",
         "settings": ("seed", "releases"),
-        "arguments": lambda wildcards, output: {"space": wildcards.space},
+        "arguments": lambda wildcards: {"space": wildcards.space},
         "output": {"table": "parts/releases_{space}.csv"},
         "wildcards": {"space": "sphere|spd"},
         "priority": 2,
@@ -71,7 +71,7 @@ MEASURED |= {
     "replay_block": {
         "module": "audit.replay",
         "settings": ("seed", "replay"),
-        "arguments": lambda wildcards, output: {"block": int(wildcards.block)},
+        "arguments": lambda wildcards: {"block": int(wildcards.block)},
         "output": {"table": "parts/replay_{block}.csv"},
         "message": "replay: whole releases of neighbouring tables, block {wildcards.block}",
     },
@@ -98,12 +98,7 @@ MEASURED |= {
 SUMMARISED["audit"] = {
     "module": "audit.summary",
     "settings": ("sphere",),
-    "arguments": lambda wildcards, output: {
-        "replay": with_digests(
-            {name: f"{AUDIT_RESULTS}/{name}.csv" for name in ("replay", "planted")},
-            output,
-        )
-    },
+    "besides": {name: f"{AUDIT_RESULTS}/{name}.csv" for name in ("replay", "planted")},
     "input": {
         "draw_times": f"{AUDIT_RESULTS}/draw_times.csv",
         "release_times": f"{AUDIT_RESULTS}/release_times.csv",

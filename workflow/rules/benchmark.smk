@@ -21,7 +21,7 @@ def benchmark_of(part, message, **row):
     """Row of a part of the benchmark: it has the machine to itself, and knows all spaces."""
     row = {
         "settings": ("seed", "seconds", part),
-        "arguments": lambda wildcards, output: {
+        "arguments": lambda wildcards: {
             "spaces": list(settings_of("benchmark")["spaces"]),
             **dict(wildcards.items()),
         },
@@ -41,7 +41,7 @@ MEASURED |= {
         "sampling",
         "samplers on {wildcards.space}",
         settings=("seed", "seconds", "draws"),
-        arguments=lambda wildcards, output: {
+        arguments=lambda wildcards: {
             "space": space_named("benchmark", wildcards),
             "grid": settings_of("benchmark")["spaces"][space_named("benchmark", wildcards)],
         },
@@ -55,14 +55,7 @@ MEASURED |= {
         wildcards={"backend": "|".join(GEOMSTATS_BACKENDS)},
     ),
     "benchmark_means": benchmark_of("means", "Frechet means beside geomstats"),
-    "benchmark_sizes": benchmark_of(
-        "sizes",
-        "times by size",
-        arguments=lambda wildcards, output: {
-            "spaces": list(settings_of("benchmark")["spaces"]),
-            "folder": placed(BENCHMARK_RESULTS, output),
-        },
-    ),
+    "benchmark_sizes": benchmark_of("sizes", "times by size"),
 }
 
 SUMMARISED["benchmark"] = {

@@ -5,7 +5,8 @@
 #     output      files by name, below the folder of the stage, which the module is named after
 #     message     what the run prints
 #     settings    keys of the stage's settings that the function gets
-#     arguments   function of wildcards and output: other arguments, or settings in their place
+#     arguments   function of the wildcards: other arguments, or some settings in their place
+#     besides     results of other targets by name, which the function gets if they are there
 #     input       files by name, which are arguments too
 #     needs       environment of NEEDED, if not that of the workflow
 #     params, threads, priority, wildcards   as in a rule
@@ -62,14 +63,19 @@ def measurement(module, script="measure.py", lock=LOCK_DIGEST):
 def parameters_of(job, script):
     """Parameters of the rule of a row."""
     lock = lock_of(job["needs"]) if "needs" in job else LOCK_DIGEST
-    return {
+    found = {
         **measurement(job["module"], script, lock),
-        "arguments": lambda wildcards, output: arguments_of(job, wildcards, output),
+        "arguments": lambda wildcards: arguments_of(job, wildcards),
         **job.get("params", {}),
     }
+    if "besides" in job:
+        files = job["besides"]
+        found["besides"] = lambda wildcards, output: with_digests(files, output)
+        found["seen"] = lambda wildcards: digests_of(files.values())
+    return found
 
 
-def arguments_of(job, wildcards, output):
+def arguments_of(job, wildcards):
     """Arguments of a row's function; a sentence if its environment lacks a package."""
     packages, call = NEEDED[job["needs"]] if "needs" in job else ((), "")
     missing = [package for package in packages if find_spec(package) is None]
@@ -78,7 +84,7 @@ def arguments_of(job, wildcards, output):
             f"Error: {call.split()[0]} needs {', '.join(missing)}, in an environment of its own: "
             f"use ./run --with {job['needs']} snakemake {call}, or install envs/{job['needs']}.txt"
         )
-    found = job["arguments"](wildcards, output) if "arguments" in job else {}
+    found = job["arguments"](wildcards) if "arguments" in job else {}
     if "settings" in job:
         stage = job["module"].partition(".")[0]
         stage = "utility" if stage == "coverage" else stage
@@ -127,10 +133,19 @@ def space_named(stage, wildcards, *part):
     return known[wildcards.space]
 
 
+def digests_of(paths):
+    """Digests of results of other targets that are there.
+
+    They are no inputs, since then those targets would run.  Of parameters Snakemake starts a job
+    again for those that are functions of wildcards alone.
+    """
+    return [digest_of(path) for path in paths if Path(path).is_file()]
+
+
 def with_digests(files, output):
     """Places of files by name, with their digests if all were made."""
     files = {name: placed(path, output) for name, path in files.items()}
-    digests = [digest_of(path) for path in files.values() if Path(path).is_file()]
+    digests = digests_of(files.values())
     return {**files, "digests": digests if len(digests) == len(files) else []}
 
 

@@ -1,6 +1,6 @@
 # Predicted errors of releases, `snakemake plan`. No data are used.
 # In: the key plan of the configuration. Out: results/<name>/plan.
-def plan_of_the_configuration(wildcards, output):
+def plan_of_the_configuration(wildcards):
     """The key plan; a sentence if there is none."""
     if "plan" not in config:
         sys.exit("Error: configuration key plan is missing: add it, as config/config.yaml explains")

@@ -149,6 +149,11 @@ rule report:
         again=command_here("snakemake report"),
         times=command_here("snakemake --report times.html"),
         besides=besides,
+        seen=lambda wildcards: digests_of(
+            path
+            for files in (AUDIT_SHOWN, *(files for _, files in BESIDES.values()))
+            for path in files.values()
+        ),
         seed=config["seed"],
         code=code_of("report.py"),
         lock=LOCK_DIGEST,

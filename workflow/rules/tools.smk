@@ -41,7 +41,7 @@ MEASURED |= {
     "tools_shares": {
         "module": "tools.benchmark",
         "settings": ("seed", "benchmark"),
-        "arguments": lambda wildcards, output: {"data_set": wildcards.data_set},
+        "arguments": lambda wildcards: {"data_set": wildcards.data_set},
         "output": {
             "about": "benchmark/{data_set}.about.csv",
             "shares": "benchmark/{data_set}.shares.csv",
@@ -52,7 +52,7 @@ MEASURED |= {
     },
     "tools_draws": LINES
     | {
-        "arguments": lambda wildcards, output: {"method": wildcards.method},
+        "arguments": lambda wildcards: {"method": wildcards.method},
         "output": {"table": "comparison/{method}.csv"},
         "wildcards": {"method": "(?!dp_sgd)[a-z_]+"},
         "needs": "competitors",
@@ -60,7 +60,7 @@ MEASURED |= {
     },
     "tools_sgd": LINES
     | {
-        "arguments": lambda wildcards, output: {"method": "dp_sgd"},
+        "arguments": lambda wildcards: {"method": "dp_sgd"},
         "output": {"table": "comparison/dp_sgd.csv"},
         "needs": "opacus",
         "message": "tools: lines by DP-SGD of Opacus",
@@ -69,7 +69,7 @@ MEASURED |= {
 
 SUMMARISED["linear_tools"] = {
     "module": "tools.summary",
-    "arguments": lambda wildcards, output: {"besides": digest_if_made(SGD_DRAWS, output)},
+    "besides": {"dp_sgd": SGD_DRAWS},
     "input": {
         "about": tools_shares("about"),
         "shares": tools_shares("shares"),

@@ -14,7 +14,7 @@ def utility_parts(wildcards):
     ]
 
 
-def utility_arguments(wildcards, output):
+def utility_arguments(wildcards):
     """Arguments of a job on one space and n: the settings of the space and of errors."""
     space = space_named("utility", wildcards)
     settings = part_of("utility", "seed", "chains", "utility")
@@ -40,9 +40,7 @@ MEASURED |= {
     "coverage_cells": {
         "module": "coverage.releases",
         "settings": ("seed", "coverage"),
-        "arguments": lambda wildcards, output: {
-            "space": space_named("utility", wildcards, "coverage")
-        },
+        "arguments": lambda wildcards: {"space": space_named("utility", wildcards, "coverage")},
         "output": {"table": "coverage/{space}.csv"},
         "message": "coverage: releases on {wildcards.space}",
     },
@@ -51,9 +49,7 @@ MEASURED |= {
 SUMMARISED |= {
     "utility": {
         "module": "utility.summary",
-        "arguments": lambda wildcards, output: {
-            "shown": settings_of("utility")["utility"]["shown"]
-        },
+        "arguments": lambda wildcards: {"shown": settings_of("utility")["utility"]["shown"]},
         "input": {"tables": utility_parts},
         "output": {"csv": "utility.csv", "text": "utility.md", **pictures("utility")},
         "message": "utility: write the table and the figure",

@@ -15,8 +15,10 @@ with job() as snakemake:
 
     module = import_module(f"reproduction.measurements.{snakemake.params.module}")
     arguments = {**snakemake.params.arguments, **dict(snakemake.input.items())}
-    job_of = {"made_by": made_by(snakemake), "threads": snakemake.threads}
-    found = module.summarise(**arguments, **job_of)
+    if besides := snakemake.params.get("besides"):
+        arguments["besides"] = besides
+    arguments |= {"made_by": made_by(snakemake), "threads": snakemake.threads}
+    found = module.summarise(**arguments)
     for name, made in found.items():
         if name == "figure":
             save_figure(made, snakemake.output)
