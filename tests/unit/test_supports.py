@@ -62,6 +62,17 @@ def test_even_points_fill_a_product(manifold, product):
         assert np.max(np.abs(levels - (np.arange(512) + 0.5) / 512)) < 0.03
 
 
+def test_draws_of_a_product_fill_it(manifold, product):
+    states = product.draw(np.random.default_rng(3), (2, 300))
+    assert np.all(product.contains(states))
+    p, *vectors = product.parts(states)
+    found = manifold.dist(product.centre, p), *(manifold.norm(p, v) for v in vectors)
+    for lengths, radius in zip(found, (0.6, *LENGTHS), strict=True):
+        levels = np.sort((lengths / radius) ** manifold.dim, axis=None)
+        # A Kolmogorov-Smirnov test at one in ten thousand.
+        assert np.max(np.abs(levels - (np.arange(600) + 0.5) / 600)) < 0.09
+
+
 def test_weights_of_even_points_add_up_to_the_volume():
     states, weights = ProductSupport(Sphere(2), np.eye(3)[0], 2.0, 0.7).even_points(4096)
     found = np.mean(weights) * np.pi * 2.0**2 * np.pi * 0.7**2

@@ -138,16 +138,31 @@ class ProductSupport:
         reach = min(self.footpoint_radius, self.manifold.injectivity_radius)
         return np.append(reach, self.shooting_vector_length)
 
+    def parts(self, states):
+        """Footpoint and shooting vectors of states, as views of shape (*batch, *point_shape)."""
+        return tuple(np.moveaxis(states, -self.manifold.point_ndim - 1, 0))
+
     def contains(self, states):
-        """Whether it contains states (n, 1 + k, *point_shape); shape (n,)."""
+        """Whether it contains states (*batch, 1 + k, *point_shape); shape (*batch)."""
         manifold = self.manifold
-        finite = np.all(np.isfinite(states), axis=tuple(range(1, states.ndim)))
-        safe = np.where(finite.reshape((-1,) + (1,) * (states.ndim - 1)), states, self.origin)
-        p, *vectors = np.moveaxis(safe, 1, 0)
+        axes = tuple(range(-manifold.point_ndim - 1, 0))
+        finite = np.all(np.isfinite(states), axis=axes)
+        p, *vectors = self.parts(np.where(np.expand_dims(finite, axes), states, self.origin))
         inside = finite & (manifold.dist(self.centre, p) <= self.footpoint_radius)
         for vector, length in zip(vectors, np.ravel(self.shooting_vector_length), strict=True):
             inside &= manifold.norm(p, vector) <= length
         return inside
+
+    def draw(self, rng, shape=()):
+        """Draws (*shape, 1 + k, *point_shape), uniform in a ball of coordinates for each part."""
+        dim, blocks = self.manifold.dim, len(self.radii)
+        # Parts of a uniform direction have directions that are uniform and independent.
+        parts = random_directions(rng, (*shape, blocks * dim)).reshape((*shape, blocks, dim))
+        levels = rng.random(parts.shape[:-1]) ** (1.0 / dim)
+        parts = (self.radii * levels)[..., None] * parts / _lengths(parts)
+        frame = self._frame(self.centre)
+        steps = combined(frame, parts.reshape((*shape, -1)), frame.shape[1:])
+        return self._ends(self.origin, steps)[0]
 
     def even_points(self, number):
         """Low-discrepancy points of the support, the same at every call.
@@ -202,9 +217,10 @@ class ProductSupport:
     def _ends(self, state, steps):
         """States at the ends of steps from a state, and volume densities there."""
         manifold = self.manifold
-        (p, *vectors), (step, *turns) = state, np.moveaxis(steps, 1, 0)
+        (p, *vectors), (step, *turns) = state, self.parts(steps)
         moved = [manifold.transport(p, step, v + w) for v, w in zip(vectors, turns, strict=True)]
-        return np.stack([manifold.exp(p, step), *moved], axis=1), manifold.exp_volume(p, step)
+        ends = np.stack([manifold.exp(p, step), *moved], axis=-manifold.point_ndim - 1)
+        return ends, manifold.exp_volume(p, step)
 
 
 @lru_cache(maxsize=8)
