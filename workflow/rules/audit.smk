@@ -109,9 +109,9 @@ rule audit:
         "../../envs/environment.yaml"
     params:
         **measurement("audit.summary", "summarise.py"),
-        arguments=lambda wildcards: {
+        arguments=lambda wildcards, output: {
             "settings": part_of("audit", "sphere"),
-            "replay": with_digests(REPLAY_SHOWN),
+            "replay": with_digests(REPLAY_SHOWN, output),
         },
     message:
         "audit: write the tables, the figure and the page"

@@ -12,7 +12,7 @@ rule benchmark_sampling:
         space="[a-z0-9]+",
     conda:
         "../../envs/environment.yaml"
-    threads: whole_machine
+    threads: lambda wildcards: workflow.cores
     params:
         **measurement("benchmark.sampling"),
         arguments=lambda wildcards: with_geomstats(
@@ -75,7 +75,9 @@ use rule benchmark_sampling as benchmark_sizes with:
         f"{BENCHMARK_RESULTS}/logs/sizes.log",
     params:
         **measurement("benchmark.sizes"),
-        arguments=lambda wildcards: benchmark_arguments("sizes", folder=placed(BENCHMARK_RESULTS)),
+        arguments=lambda wildcards, output: benchmark_arguments(
+            "sizes", folder=placed(BENCHMARK_RESULTS, output)
+        ),
     message:
         "benchmark: times by size"
 

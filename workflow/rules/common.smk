@@ -11,7 +11,7 @@ from geodp.errors import DataError
 from reproduction.configuration import refuse_repeated_keys, validate
 from reproduction.dependencies import code
 from reproduction.configuration.release import describes_release, without_studies
-from reproduction.places import CHECKOUT, find, folders, shipped
+from reproduction.places import CHECKOUT, digest_of, find, shipped
 from reproduction.studies import expand
 
 if " " in sys.executable and Path(sys.executable).is_file():
@@ -19,24 +19,20 @@ if " " in sys.executable and Path(sys.executable).is_file():
     sys.executable = shlex.quote(sys.executable)
 
 # The file of settings of a release, if one is given in place of a configuration of studies.
-RELEASE = workflow.configfiles[-1] if IS_MAIN and describes_release(config) else None
+RELEASE = workflow.configfiles[-1] if describes_release(config) else None
 
 try:
-    for path in workflow.configfiles if IS_MAIN else []:
+    for path in workflow.configfiles:
         refuse_repeated_keys(path, path)
     # A new dictionary, since that of a module may be the other workflow's.
     if RELEASE is None:
-        config = validate(config, files=workflow.configfiles if IS_MAIN else [])
+        config = validate(config, files=workflow.configfiles)
     else:
         config = without_studies(RELEASE)
     STUDIES = expand(config)
 except DataError as problem:
     # One sentence, without a traceback.
     sys.exit(f"Error: {problem}")
-
-# Path of a result that is no input or output of its rule: a module's prefix goes before it, which
-# Snakemake puts before the others.
-placed = workflow.modifier.path_modifier.replace_prefix
 
 RESULTS = f"results/{config['name']}"
 GROUPS = f"{RESULTS}/{{study}}/groups/{{group}}"
@@ -249,6 +245,14 @@ def claimed_tables():
     return found
 
 
+def placed(path, output):
+    """Path of a result that a job reads if it is there, with the prefix of a module if it has one.
+
+    Snakemake puts that before inputs and outputs alone.
+    """
+    return f"{output[0].partition('results/')[0]}{path}"
+
+
 def command_here(words):
     """A command for the folder of this run, with its own configuration.
 
@@ -266,7 +270,7 @@ def command_here(words):
 
     run, where = "./run", ""
     if here != CHECKOUT:
-        run, where = seen(CHECKOUT / "run"), f" -s {seen(workflow.main_snakefile)}"
+        run, where = seen(CHECKOUT / "run"), f" -s {seen(CHECKOUT / 'workflow' / 'Snakefile')}"
     own = "".join(f" {seen(path)}" for path in workflow.overwrite_configfiles)
     return f"{run} {before}snakemake{where}{after}" + (own and f" --configfile{own}")
 

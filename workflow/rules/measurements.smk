@@ -8,7 +8,6 @@ from importlib.util import find_spec
 from reproduction.configuration import load_settings
 from reproduction.papers import OTHERS, figure_title, papers_of
 from reproduction.papers import PAPERS as ALL_PAPERS
-from reproduction.disk import digest_of
 from reproduction.studies import find_table
 
 
@@ -65,17 +64,6 @@ def space_named(stage, wildcards, *part):
             f"{', '.join(known)}"
         )
     return known[wildcards.space]
-
-
-def whole_machine(wildcards):
-    """Number of threads of a job that takes all cores of the run; one if that is not known.
-
-    How many the nodes of a cluster have is not known, unless --max-threads says so.
-    """
-    limits = workflow.resource_settings
-    if workflow.remote_exec or not workflow.local_exec:
-        return limits.max_threads or 1
-    return limits.cores or 1
 
 
 # The audit
@@ -288,9 +276,9 @@ def tools_draws(wildcards):
     return [f"{TOOLS_RESULTS}/comparison/{method}.csv" for method in methods]
 
 
-def digest_if_made(path):
+def digest_if_made(path, output):
     """A file's place with its digest, if it was made: no input, as a target of its own makes it."""
-    path = placed(path)
+    path = placed(path, output)
     return {path: digest_of(path)} if Path(path).is_file() else {}
 
 
@@ -421,22 +409,16 @@ def report_figures():
     return found
 
 
-def claimed_of_tools(wildcards):
+def claimed_of_tools(wildcards, output):
     """The table of lines beside other tools that a paper's claims are about, or what makes it."""
     if wildcards.paper != COMPARES_TOOLS:
         return {}
     path = f"{TOOLS_RESULTS}/draws.csv"
     return {
         "named": ("tools", "draws"),
-        "made": digest_if_made(path),
-        "otherwise": f"./run --with competitors snakemake linear_tools makes {placed(path)}",
+        "made": digest_if_made(path, output),
+        "otherwise": f"./run --with competitors snakemake linear_tools makes {placed(path, output)}",
     }
-
-
-def report_folders():
-    """Folders of the results in the report."""
-    folders = [RESULTS, *(f"results/{ALL_PAPERS[key].stage}" for key in OTHER_PAPERS)]
-    return list(dict.fromkeys(map(placed, folders)))
 
 
 def other_files(wildcards):
@@ -489,16 +471,16 @@ BESIDES = {
 AUDIT_SHOWN = {"table": f"{AUDIT_RESULTS}/audit.csv", "picture": f"{AUDIT_RESULTS}/audit.svg"}
 
 
-def with_digests(files):
+def with_digests(files, output):
     """Places of files by name, with their digests if all were made."""
-    files = {name: placed(path) for name, path in files.items()}
+    files = {name: placed(path, output) for name, path in files.items()}
     digests = [digest_of(path) for path in files.values() if Path(path).is_file()]
     return {**files, "digests": digests if len(digests) == len(files) else []}
 
 
-def besides(wildcards):
+def besides(wildcards, output):
     """Results of other targets, those that are there with their digests."""
     return [
-        {"title": title, "command": command_here(command), **with_digests(files)}
+        {"title": title, "command": command_here(command), **with_digests(files, output)}
         for title, (command, files) in BESIDES.items()
     ]

@@ -10,7 +10,7 @@ if "plan" in config:
         conda:
             "../../envs/environment.yaml"
         # Cells are planned in parallel.
-        threads: whole_machine
+        threads: lambda wildcards: workflow.cores
         params:
             study="plan",
             plan=config["plan"],

@@ -27,12 +27,13 @@ rule report:
         note=config["note"],
         own_questions=[paper["name"] for paper in config["papers"] if paper["own_questions"]],
         figures=lambda wildcards: list(report_figures().values()),
-        folders=lambda wildcards: report_folders(),
-        audit=lambda wildcards: {
+        folder=lambda wildcards, output: str(Path(output[0]).parent),
+        audit=lambda wildcards, output: {
             "command": command_here("snakemake audit --cores 8"),
-            **with_digests(AUDIT_SHOWN),
+            **with_digests(AUDIT_SHOWN, output),
         },
         again=command_here("snakemake report"),
+        times=command_here("snakemake --report times.html"),
         besides=besides,
         seed=config["seed"],
         code=code_of("report.py"),
