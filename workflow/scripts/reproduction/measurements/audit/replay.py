@@ -395,7 +395,7 @@ def search(space, by, number, key, mistake=None, stop=False, whole=None):
 WAYS = ((BY_COMMAND, 2), (BY_FUNCTION, 1), (BY_ESTIMATOR, 1))
 
 # Pairs in which a mistake that was planted is looked for.
-PLANTED = 300
+PLANTED = 3000
 
 
 def ways():

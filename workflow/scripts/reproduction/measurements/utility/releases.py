@@ -350,7 +350,7 @@ def measure(settings, space, number, rats):
     blind = support.draw(random_stream(seed, *names, WITHOUT_DATA), (1, BLIND_DRAWS))
     rows = [
         _row(space, number, NOT_PRIVATE, data.fitted),
-        _row(space, number, WITHOUT_DATA, Drawn(*support.space.parts(blind))),
+        _row(space, number, WITHOUT_DATA, Drawn(*support.parts(blind))),
     ]
     largest = number == max(chosen["n"]) and len(chosen["n"]) > 1
     for budget in chosen["shown"] if largest else chosen["budgets"]:
