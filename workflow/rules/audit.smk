@@ -4,7 +4,6 @@
 # Record and replay, `snakemake replay`: 10^5 pairs of neighbours take some 40 minutes on two cores,
 # so that the audit does not wait for them; its page shows what is there.
 # Out: results/audit/replay.csv, planted.csv.
-AUDIT_RESULTS = "results/audit"
 
 
 def audit_budgets(number):

@@ -1,7 +1,6 @@
 # The benchmark, `./run --with geomstats snakemake benchmark --cores 1`. Only one job measures at a
 # time.
 # In: config/benchmark.yaml. Out: results/benchmark/benchmark.csv, .pdf, .svg, .png and .md.
-BENCHMARK_RESULTS = "results/benchmark"
 GEOMSTATS_BACKENDS = ("numpy", "autograd")
 
 

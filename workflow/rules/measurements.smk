@@ -21,8 +21,10 @@ from reproduction.papers import PAPERS as ALL_PAPERS
 from reproduction.studies import find_table
 
 MEASURED, SUMMARISED = {}, {}
+AUDIT_RESULTS, BENCHMARK_RESULTS = "results/audit", "results/benchmark"
+TOOLS_RESULTS, UTILITY_RESULTS = "results/tools", "results/utility"
 # Folders that are not named like their stage.
-FOLDERS = {"coverage": "results/utility", "plan": f"{RESULTS}/plan"}
+FOLDERS = {"coverage": UTILITY_RESULTS, "plan": f"{RESULTS}/plan"}
 # Environments: packages that must be there, and a call that has them.
 NEEDED = {
     "geomstats": (("geomstats",), "benchmark --cores 1"),
@@ -105,8 +107,8 @@ def outputs_of(job):
 
 def log_of(job):
     """Log of the rule of a row, named like its first output."""
-    name = next(iter(job["output"].values())).rpartition(".")[0]
-    return f"{folder_of(job)}/logs/{name.replace('/', '_')}.log"
+    name = Path(next(iter(job["output"].values()))).with_suffix(".log")
+    return f"{folder_of(job)}/logs/{'_'.join(name.parts)}"
 
 
 def pictures(name):
@@ -155,6 +157,161 @@ def digest_if_made(path, output):
     return {path: digest_of(path)} if Path(path).is_file() else {}
 
 
+# Private means
+MEANS_RESULTS = "results/means"
+# Jobs of a space: sizes are dealt out among them.
+MEANS_JOBS = 4
+
+
+def means_jobs():
+    """Numbers of the jobs of a space."""
+    return range(min(MEANS_JOBS, len(settings_of("means")["n"])))
+
+
+def means_sizes(part):
+    """Sizes of one job, large and small ones alike."""
+    return settings_of("means")["n"][int(part) :: len(means_jobs())]
+
+
+def polar_space():
+    """The sphere of the figure of sensitivities, as in names of files."""
+    spaces = settings_of("means")["spaces"]
+    [found] = [
+        name for name, space in spaces_by_file("means").items() if spaces[space]["data"] == "polar"
+    ]
+    return found
+
+
+def means_tables(name, *part):
+    """Tables of all spaces, or of those of a part of the settings."""
+    return [f"{MEANS_RESULTS}/{space}/{name}.csv" for space in spaces_by_file("means", *part)]
+
+
+# Tables that a figure takes, each with the part of the settings that has its spaces.
+MEANS_FIGURES = {
+    "laplace_means": {"errors": [], "neighbours": []},
+    "sensitivities": {},
+    "kng_means": {"errors": []},
+    "audit": {"audit": []},
+    "mean_shapes": {"landmarks": ["shapes"]},
+    "walks": {"walks": ["walks"]},
+    "medians": {"medians": ["medians"]},
+}
+
+
+def means_figure_tables(wildcards):
+    """Tables of a figure, by what its function calls them."""
+    tables = MEANS_FIGURES[wildcards.figure]
+    return {name: means_tables(name, *part) for name, part in tables.items()}
+
+
+def means_wrapped():
+    """Tables of spaces where exact draws are compared with wrapped ones."""
+    spaces = settings_of("means")["spaces"]
+    return [
+        f"{MEANS_RESULTS}/{file}/wrapped.csv"
+        for file, name in spaces_by_file("means").items()
+        if "wrapped_laplace" in spaces[name]["mechanisms"]
+    ]
+
+
+def means_outlines(wildcards):
+    """File of outlines that takes the place of simulated ones; an empty list without one."""
+    name = space_named("means", wildcards, "shapes")
+    file = settings_of("means")["shapes"]["spaces"][name].get("file")
+    return (file and find_table(file, f"shapes.spaces.{name}.file.path", needed=False)) or []
+
+
+def means_own_table():
+    """File of a table of one's own."""
+    try:
+        return find_table(settings_of("means")["own"]["data"], "own.data.path")
+    except DataError as problem:
+        sys.exit(f"Error: {problem}")
+
+
+def means_claimed(paper):
+    """Tables that claims of a paper are about: from (study, table) to its file."""
+    found = {
+        (f"means_{space}", table): f"{MEANS_RESULTS}/{space}/{table}.csv"
+        for space in spaces_by_file("means")
+        for table in ("errors", "neighbours", "losses")
+    }
+    for space in spaces_by_file("means", "shapes"):
+        found[f"means_{space}", "errors"] = f"{MEANS_RESULTS}/{space}/draws.csv"
+    found[f"means_{polar_space()}", "bounds"] = f"{MEANS_RESULTS}/figures/sensitivities.csv"
+    return claimed_by(paper, found)
+
+
+# Linear and quantile regression
+LINEAR_RESULTS = "results/linear"
+# The paper that compares lines with those of other tools.
+COMPARES_TOOLS = "kulkarni_soto_first_version"
+# Jobs of a study: data sets are dealt out among them.
+LINEAR_JOBS = 4
+# Tables that a figure takes, by study and name; draws are of the cell that claims are judged at.
+LINEAR_FIGURES = {
+    "kng_linear": {"errors": "kng_linear/errors"},
+    "kng_quantile": {"errors": "kng_quantile/errors"},
+    "kng_location": {"errors": "kng_location/errors", "losses": "kng_location/losses"},
+    "notebook": {
+        "shown": "geodesic_vs_notebook/draws/0",
+        "neighbours": "geodesic_vs_notebook/neighbours",
+    },
+    "notebook_sizes": {"errors": "geodesic_vs_notebook/errors"},
+}
+
+
+def linear_tables(study, name, parts):
+    """Tables of the parts of a study."""
+    return [f"{LINEAR_RESULTS}/{study}/{name}_{part}.csv" for part in parts]
+
+
+def quantile_parts(wildcards):
+    """Tables of quantile regression: by size, and by the share of the data sets."""
+    sizes = settings_of("linear")["kng_quantile"]["n"]
+    return linear_tables(
+        "kng_quantile", "parts/n", [f"{n}_{part}" for n in sizes for part in range(LINEAR_JOBS)]
+    )
+
+
+def notebook_parts(wildcards):
+    """Tables of geodesics by cell."""
+    cells = settings_of("linear")["geodesic_vs_notebook"]["cells"]
+    return linear_tables("geodesic_vs_notebook", "parts/cell", range(len(cells)))
+
+
+def linear_figure_tables(wildcards):
+    """Tables of a figure, by what its function calls them."""
+    tables = LINEAR_FIGURES[wildcards.figure]
+    return {name: f"{LINEAR_RESULTS}/{table}.csv" for name, table in tables.items()}
+
+
+def linear_claimed(paper):
+    """Tables that claims of a paper are about: from (study, table) to its file."""
+    studies = ("kng_linear", "kng_quantile", "kng_location", "geodesic_vs_notebook")
+    found = {(study, "errors"): f"{LINEAR_RESULTS}/{study}/errors.csv" for study in studies}
+    for study in ("kng_linear", "kng_quantile"):
+        found[study, "bounds"] = f"{LINEAR_RESULTS}/figures/{study}.csv"
+    found["kng_location", "losses"] = f"{LINEAR_RESULTS}/kng_location/losses.csv"
+    for name in ("neighbours", "bounds"):
+        found["geodesic_vs_notebook", name] = f"{LINEAR_RESULTS}/geodesic_vs_notebook/{name}.csv"
+    return claimed_by(paper, found)
+
+
+def claimed_of_tools(wildcards, output):
+    """The table of lines beside other tools that a paper's claims are about, or what makes it."""
+    if wildcards.paper != COMPARES_TOOLS:
+        return {}
+    path = f"{TOOLS_RESULTS}/draws.csv"
+    return {
+        "named": ("tools", "draws"),
+        "made": digest_if_made(path, output),
+        "otherwise": f"./run --with competitors snakemake linear_tools makes {placed(path, output)}",
+    }
+
+
+# Papers, and the report
 def claimed_by(paper, tables):
     """Of tables by (study, table), those that a paper's claims name, and errors of their studies."""
     path = CHECKOUT / "resources" / "published" / f"{paper}_claims.csv"
@@ -167,3 +324,117 @@ def claimed_by(paper, tables):
         for table in (row["table"], "errors")
     }
     return {key: file for key, file in tables.items() if key in named}
+
+
+def paper_files(paper):
+    """Results of a paper with settings of its own, as targets."""
+    folder = f"results/{ALL_PAPERS[paper].stage}"
+    files = [f"{folder}/{paper}_claims.html"]
+    files += [f"{folder}/figures/{figure}.pdf" for figure in ALL_PAPERS[paper].figures]
+    if paper == "soto":
+        files += means_wrapped()
+        files += [f"{MEANS_RESULTS}/own/estimates.csv"] * bool(settings_of("means")["own"])
+    return files
+
+
+REPORT = f"{RESULTS}/report.html"
+OTHER_PAPERS = config["other_papers"]
+
+
+def report_files():
+    """The report, if there is anything to report."""
+    return [REPORT] if STUDIES or OTHER_PAPERS else []
+
+
+def report_figures():
+    """Figures of the report: what it says of each, by its path without suffix."""
+    # Figures of studies are those of the first paper that the configuration judges.
+    judged = [paper["name"] for paper in config["papers"] if not paper["own_questions"]]
+    found = {}
+    for order, study in enumerate(STUDIES.values()):
+        for figure, chosen in study.settings["figures"].items():
+            number = re.fullmatch(r"figure_(\d+)", figure)
+            found[figure_path(study.name, figure, "")] = {
+                "paper": judged[0] if judged else "",
+                "order": order,
+                "study": study.name,
+                "of_study": True,
+                "number": number[1] if number else "",
+                "title": figure_title(figure),
+                "kind": chosen["kind"],
+                "mechanism": study.shown_mechanism(figure),
+                "notes": figure_notes(study, figure),
+            }
+    for key in OTHER_PAPERS:
+        paper = ALL_PAPERS[key]
+        for figure, number in paper.figures.items():
+            found[f"results/{paper.stage}/figures/{figure}."] = {
+                "paper": paper.name,
+                "order": len(STUDIES),
+                "study": paper.stage,
+                "of_study": False,
+                "number": number,
+                "title": figure_title(figure, number),
+                "kind": figure,
+                "mechanism": "",
+                "notes": [],
+            }
+    return found
+
+
+def other_files(wildcards):
+    """Results of the papers with settings of their own that the configuration asks for."""
+    return [file for paper in OTHER_PAPERS for file in paper_files(paper)]
+
+
+def report_pictures(suffix):
+    """An input function: files of the figures of the report."""
+
+    def files(wildcards):
+        if not report_files():
+            sys.exit(
+                "Error: there is nothing to report, as the configuration has neither studies nor "
+                "other_papers: give one that has, with --configfile"
+            )
+        return [f"{path}{suffix}" for path in report_figures()]
+
+    return files
+
+
+def report_claims():
+    """Verdicts in the report, those of the configuration first."""
+    own = [path for path in claims_files() if path.endswith(".csv")]
+    return own + [f"results/{ALL_PAPERS[key].stage}/{key}_claims.csv" for key in OTHER_PAPERS]
+
+
+def report_tables(name):
+    """A table of every study that has it."""
+    return [
+        table_file(study.name, name) for study in STUDIES.values() if name in table_names(study)
+    ]
+
+
+# What other targets made, for the report: their pages, and figures where there are some.
+BESIDES = {
+    "Error of releases on simulated data": (
+        "snakemake utility --cores 8",
+        {"page": f"{UTILITY_RESULTS}/utility.md", "picture": f"{UTILITY_RESULTS}/utility.svg"},
+    ),
+    "How often confidence bands hold the truth": (
+        "snakemake coverage --cores 8",
+        {"page": f"{UTILITY_RESULTS}/coverage.md"},
+    ),
+    "Private lines beside other tools": (
+        "--with competitors snakemake linear_tools --cores 8",
+        {"page": f"{TOOLS_RESULTS}/tools.md", "picture": f"{TOOLS_RESULTS}/tools.svg"},
+    ),
+}
+AUDIT_SHOWN = {"table": f"{AUDIT_RESULTS}/audit.csv", "picture": f"{AUDIT_RESULTS}/audit.svg"}
+
+
+def besides(wildcards, output):
+    """Results of other targets, those that are there with their digests."""
+    return [
+        {"title": title, "command": command_here(command), **with_digests(files, output)}
+        for title, (command, files) in BESIDES.items()
+    ]

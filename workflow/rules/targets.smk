@@ -1,119 +1,5 @@
 # The report, and a target for each paper.
 # In: figures, tables and verdicts. Out: results/<name>/report.html.
-def paper_files(paper):
-    """Results of a paper with settings of its own, as targets."""
-    folder = f"results/{ALL_PAPERS[paper].stage}"
-    files = [f"{folder}/{paper}_claims.html"]
-    files += [f"{folder}/figures/{figure}.pdf" for figure in ALL_PAPERS[paper].figures]
-    if paper == "soto":
-        files += means_wrapped()
-        files += [f"{MEANS_RESULTS}/own/estimates.csv"] * bool(settings_of("means")["own"])
-    return files
-
-
-REPORT = f"{RESULTS}/report.html"
-OTHER_PAPERS = config["other_papers"]
-
-
-def report_files():
-    """The report, if there is anything to report."""
-    return [REPORT] if STUDIES or OTHER_PAPERS else []
-
-
-def report_figures():
-    """Figures of the report: what it says of each, by its path without suffix."""
-    # Figures of studies are those of the first paper that the configuration judges.
-    judged = [paper["name"] for paper in config["papers"] if not paper["own_questions"]]
-    found = {}
-    for order, study in enumerate(STUDIES.values()):
-        for figure, chosen in study.settings["figures"].items():
-            number = re.fullmatch(r"figure_(\d+)", figure)
-            found[figure_path(study.name, figure, "")] = {
-                "paper": judged[0] if judged else "",
-                "order": order,
-                "study": study.name,
-                "of_study": True,
-                "number": number[1] if number else "",
-                "title": figure_title(figure),
-                "kind": chosen["kind"],
-                "mechanism": study.shown_mechanism(figure),
-                "notes": figure_notes(study, figure),
-            }
-    for key in OTHER_PAPERS:
-        paper = ALL_PAPERS[key]
-        for figure, number in paper.figures.items():
-            found[f"results/{paper.stage}/figures/{figure}."] = {
-                "paper": paper.name,
-                "order": len(STUDIES),
-                "study": paper.stage,
-                "of_study": False,
-                "number": number,
-                "title": figure_title(figure, number),
-                "kind": figure,
-                "mechanism": "",
-                "notes": [],
-            }
-    return found
-
-
-def other_files(wildcards):
-    """Results of the papers with settings of their own that the configuration asks for."""
-    return [file for paper in OTHER_PAPERS for file in paper_files(paper)]
-
-
-def report_pictures(suffix):
-    """An input function: files of the figures of the report."""
-
-    def files(wildcards):
-        if not report_files():
-            sys.exit(
-                "Error: there is nothing to report, as the configuration has neither studies nor "
-                "other_papers: give one that has, with --configfile"
-            )
-        return [f"{path}{suffix}" for path in report_figures()]
-
-    return files
-
-
-def report_claims():
-    """Verdicts in the report, those of the configuration first."""
-    own = [path for path in claims_files() if path.endswith(".csv")]
-    return own + [f"results/{ALL_PAPERS[key].stage}/{key}_claims.csv" for key in OTHER_PAPERS]
-
-
-def report_tables(name):
-    """A table of every study that has it."""
-    return [
-        table_file(study.name, name) for study in STUDIES.values() if name in table_names(study)
-    ]
-
-
-# What other targets made, for the report: their pages, and figures where there are some.
-BESIDES = {
-    "Error of releases on simulated data": (
-        "snakemake utility --cores 8",
-        {"page": f"{UTILITY_RESULTS}/utility.md", "picture": f"{UTILITY_RESULTS}/utility.svg"},
-    ),
-    "How often confidence bands hold the truth": (
-        "snakemake coverage --cores 8",
-        {"page": f"{UTILITY_RESULTS}/coverage.md"},
-    ),
-    "Private lines beside other tools": (
-        "--with competitors snakemake linear_tools --cores 8",
-        {"page": f"{TOOLS_RESULTS}/tools.md", "picture": f"{TOOLS_RESULTS}/tools.svg"},
-    ),
-}
-AUDIT_SHOWN = {"table": f"{AUDIT_RESULTS}/audit.csv", "picture": f"{AUDIT_RESULTS}/audit.svg"}
-
-
-def besides(wildcards, output):
-    """Results of other targets, those that are there with their digests."""
-    return [
-        {"title": title, "command": command_here(command), **with_digests(files, output)}
-        for title, (command, files) in BESIDES.items()
-    ]
-
-
 rule report:
     input:
         svg=report_pictures("svg"),
@@ -168,6 +54,13 @@ rule kulkarni_soto:
         study_files(),
     message:
         "the studies of the configuration: all results are there"
+
+
+rule linear_opacus:
+    input:
+        SGD_DRAWS,
+    message:
+        "tools: lines by DP-SGD are there, and linear_tools joins them to the others"
 
 
 for paper in OTHERS:

@@ -1,7 +1,6 @@
 # Private linear regression beside other tools: `./run --with competitors snakemake linear_tools`,
 # and Opacus by `./run --with opacus snakemake linear_opacus`.
 # In: config/tools.yaml. Out: results/tools/tools.md, tables and a figure.
-TOOLS_RESULTS = "results/tools"
 TOOLS_TABLES = ("sets", "shares", "medians", "against", "comparison", "draws")
 SGD_DRAWS = f"{TOOLS_RESULTS}/comparison/dp_sgd.csv"
 
@@ -83,10 +82,3 @@ SUMMARISED["linear_tools"] = {
     "needs": "competitors",
     "message": "tools: write the tables, the page and the figure",
 }
-
-
-rule linear_opacus:
-    input:
-        SGD_DRAWS,
-    message:
-        "tools: lines by DP-SGD are there, and linear_tools joins them to the others"

@@ -2,7 +2,6 @@
 # hold the true prediction, `snakemake coverage`.
 # In: config/utility.yaml. Out: results/utility/utility.csv, .pdf, .svg, .png and .md;
 # results/utility/coverage.csv and .md.
-UTILITY_RESULTS = "results/utility"
 
 
 def utility_parts(wildcards):
