@@ -8,7 +8,6 @@ def benchmark_parts(wildcards):
     """Tables of all parts of the benchmark."""
     parts = [
         *(f"sampling_{space}" for space in spaces_by_file("benchmark")),
-        "gradients",
         *(f"fits_{backend}" for backend in GEOMSTATS_BACKENDS),
         "means",
         "sizes",
@@ -46,7 +45,6 @@ MEASURED |= {
         },
         output={"table": "sampling_{space}.csv"},
     ),
-    "benchmark_gradients": benchmark_of("gradients", "gradients"),
     "benchmark_fits": benchmark_of(
         "fits",
         "fits beside geomstats with {wildcards.backend}",

@@ -13,7 +13,6 @@ from reproduction.configuration.section import (
     number,
     some,
 )
-from reproduction.figures.style import CURVES
 
 
 class BenchmarkedSpace(Section):
@@ -34,20 +33,8 @@ class SecondsSettings(Section):
     )
     chain: number(ge=0) = Field(description="Chains whose autocorrelation is taken.")
     rate: number(ge=0) = Field(description="Counting steps per second, once for each walk.")
-    gradient: number(ge=0) = Field(description="Counting gradients per second.")
     fit: Positive = Field(description="One fit of geomstats, which is stopped then.")
     mean: Positive = Field(description="One mean of geomstats, which is stopped then.")
-
-
-class GradientsSettings(Section):
-    """Gradients per second."""
-
-    megabytes: Positive = Field(
-        description="Size of the data; more than the caches of a processor hold."
-    )
-    chains: Annotated[some(Count), Field(max_length=len(CURVES))] = Field(
-        description="Gradients at a time; 4 numbers at most, which the figure shows."
-    )
 
 
 class SizesSettings(Section):
@@ -72,7 +59,6 @@ class BenchmarkSettings(Section):
         "allows."
     )
     seconds: SecondsSettings = Field(description="Time limits.")
-    gradients: GradientsSettings = Field(description="Gradients per second.")
     fits: SizesSettings = Field(description="Fits beside those of geomstats.")
     means: SizesSettings = Field(description="Frechet means on S^2 beside that of geomstats.")
     sizes: SizesSettings = Field(
