@@ -109,9 +109,9 @@ rule audit:
         "../../envs/environment.yaml"
     params:
         **measurement("audit.summary", "summarise.py"),
-        arguments=lambda wildcards, output: {
+        arguments=lambda wildcards: {
             "settings": part_of("audit", "sphere"),
-            "replay": with_digests(REPLAY_SHOWN, output),
+            "replay": with_digests(REPLAY_SHOWN),
         },
     message:
         "audit: write the tables, the figure and the page"

@@ -75,9 +75,7 @@ use rule benchmark_sampling as benchmark_sizes with:
         f"{BENCHMARK_RESULTS}/logs/sizes.log",
     params:
         **measurement("benchmark.sizes"),
-        arguments=lambda wildcards, output: benchmark_arguments(
-            "sizes", folder=placed(BENCHMARK_RESULTS, output)
-        ),
+        arguments=lambda wildcards: benchmark_arguments("sizes", folder=BENCHMARK_RESULTS),
     message:
         "benchmark: times by size"
 

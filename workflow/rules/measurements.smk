@@ -276,9 +276,16 @@ def tools_draws(wildcards):
     return [f"{TOOLS_RESULTS}/comparison/{method}.csv" for method in methods]
 
 
-def digest_if_made(path, output):
+def made_before(*paths):
+    """A params function: digests of results that are no inputs, so that a job runs again for them.
+
+    Snakemake compares no parameters that depend on outputs, as those with `placed` do.
+    """
+    return lambda wildcards: [digest_of(path) for path in paths if Path(path).is_file()]
+
+
+def digest_if_made(path):
     """A file's place with its digest, if it was made: no input, as a target of its own makes it."""
-    path = placed(path, output)
     return {path: digest_of(path)} if Path(path).is_file() else {}
 
 
@@ -409,15 +416,15 @@ def report_figures():
     return found
 
 
-def claimed_of_tools(wildcards, output):
+def claimed_of_tools(wildcards):
     """The table of lines beside other tools that a paper's claims are about, or what makes it."""
     if wildcards.paper != COMPARES_TOOLS:
         return {}
     path = f"{TOOLS_RESULTS}/draws.csv"
     return {
         "named": ("tools", "draws"),
-        "made": digest_if_made(path, output),
-        "otherwise": f"./run --with competitors snakemake linear_tools makes {placed(path, output)}",
+        "made": digest_if_made(path),
+        "otherwise": f"./run --with competitors snakemake linear_tools makes {path}",
     }
 
 
@@ -471,7 +478,7 @@ BESIDES = {
 AUDIT_SHOWN = {"table": f"{AUDIT_RESULTS}/audit.csv", "picture": f"{AUDIT_RESULTS}/audit.svg"}
 
 
-def with_digests(files, output):
+def with_digests(files, output=("",)):
     """Places of files by name, with their digests if all were made."""
     files = {name: placed(path, output) for name, path in files.items()}
     digests = [digest_of(path) for path in files.values() if Path(path).is_file()]

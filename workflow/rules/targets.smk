@@ -32,6 +32,10 @@ rule report:
             "command": command_here("snakemake audit --cores 8"),
             **with_digests(AUDIT_SHOWN, output),
         },
+        before=made_before(
+            *AUDIT_SHOWN.values(),
+            *(path for _, files in BESIDES.values() for path in files.values()),
+        ),
         again=command_here("snakemake report"),
         times=command_here("snakemake --report times.html"),
         besides=besides,

@@ -77,7 +77,7 @@ rule linear_tools:
         "../../envs/environment.yaml"
     params:
         **measurement("tools.summary", "summarise.py", TOOLS_LOCK),
-        arguments=lambda wildcards, output: {"besides": digest_if_made(SGD_DRAWS, output)},
+        arguments=lambda wildcards: {"besides": digest_if_made(SGD_DRAWS)},
     message:
         "tools: write the tables, the page and the figure"
     script:
