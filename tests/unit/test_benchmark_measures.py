@@ -148,7 +148,7 @@ def test_steps_per_second_counts_what_is_timed():
     assert 20.0 < rate <= 100.0
 
 
-@pytest.mark.parametrize("script", ["measure.py", "plan.py"])
+@pytest.mark.parametrize("script", ["measure.py", "summarise.py"])
 def test_measures_are_taken_with_one_thread(script):
     """Of linear algebra too, whatever the run asks for."""
     code = (

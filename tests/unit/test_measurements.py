@@ -115,7 +115,7 @@ def test_audit(measured, monkeypatch):
     made = summarised(
         "audit",
         settings=AUDIT,
-        replay=shown,
+        besides=shown,
         draw_times=draws,
         release_times=releases,
         losses=lost,
@@ -133,7 +133,7 @@ def test_audit(measured, monkeypatch):
 @pytest.mark.geomstats
 # Where nothing beyond the data was needed.
 @pytest.mark.filterwarnings("ignore:Data has no positive values")
-def test_benchmark(measured, monkeypatch, tmp_path):
+def test_benchmark(measured, monkeypatch):
     # In this process: how much memory it takes does not matter here.
     monkeypatch.setattr(sizes, "measure_size_apart", sizes.measure_size)
     monkeypatch.setenv("GEOMSTATS_BACKEND", "numpy")
@@ -148,7 +148,7 @@ def test_benchmark(measured, monkeypatch, tmp_path):
         ),
         *measured("benchmark.gradients", **common),
         *measured("benchmark.fits", backend="numpy", **common),
-        *measured("benchmark.sizes", folder=tmp_path, **common),
+        *measured("benchmark.sizes", **common),
     ]
     made = summarised("benchmark", tables=tables)
     assert "100 times in two dimensions" in made["text"]

@@ -47,10 +47,11 @@ def lock_of(name):
 
 
 LOCK_DIGEST = lock_of(LOCK_FILE)
+# Below results/<name>/plan.
 PLAN_FILES = {
-    "table": f"{RESULTS}/plan/plan.csv",
-    "needed": f"{RESULTS}/plan/needed.csv",
-    **{suffix: f"{RESULTS}/plan/plan.{suffix}" for suffix in ("pdf", "svg", "png")},
+    "table": "plan.csv",
+    "needed": "needed.csv",
+    **{suffix: f"plan.{suffix}" for suffix in ("pdf", "svg", "png")},
 }
 
 
@@ -104,7 +105,9 @@ PAPERS = {paper["name"]: find([paper["claims"]])[0] for paper in config["papers"
 
 def plan_files():
     """Files of the plan, for a configuration without studies."""
-    return list(PLAN_FILES.values()) if not STUDIES and RELEASE is None else []
+    if STUDIES or RELEASE is not None:
+        return []
+    return [f"{RESULTS}/plan/{name}" for name in PLAN_FILES.values()]
 
 
 def claims_files():

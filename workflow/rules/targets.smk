@@ -32,13 +32,14 @@ rule report:
             "command": command_here("snakemake audit --cores 8"),
             **with_digests(AUDIT_SHOWN, output),
         },
-        before=made_before(
-            *AUDIT_SHOWN.values(),
-            *(path for _, files in BESIDES.values() for path in files.values()),
-        ),
         again=command_here("snakemake report"),
         times=command_here("snakemake --report times.html"),
         besides=besides,
+        seen=lambda wildcards: digests_of(
+            path
+            for files in (AUDIT_SHOWN, *(files for _, files in BESIDES.values()))
+            for path in files.values()
+        ),
         seed=config["seed"],
         code=code_of("report.py"),
         lock=LOCK_DIGEST,
@@ -53,6 +54,13 @@ rule kulkarni_soto:
         study_files(),
     message:
         "the studies of the configuration: all results are there"
+
+
+rule linear_opacus:
+    input:
+        SGD_DRAWS,
+    message:
+        "tools: lines by DP-SGD are there, and linear_tools joins them to the others"
 
 
 for paper in OTHERS:

@@ -24,7 +24,7 @@ SIZE_CHAINS = 4
 STATUS = Path("/proc/self/status")
 
 
-def measure(settings, spaces, folder, rats):
+def measure(settings, spaces, rats):
     """Table of times and memory of fits and gradients, each n in a process of its own.
 
     Parameters
@@ -32,14 +32,13 @@ def measure(settings, spaces, folder, rats):
     settings : dict
         Of config/benchmark.yaml.
     spaces : list of str
-    folder : path
-        Where data are kept meanwhile.
     rats : path
     """
     rows = []
     for name in spaces:
         for number in settings["sizes"]["n"]:
-            with TemporaryDirectory(dir=folder) as place:
+            # Beside the results, as there may be a gigabyte.
+            with TemporaryDirectory(dir=".") as place:
                 data = make_data(SPACES[name], number, settings["seed"], rats)
                 for kind, array in zip(("covariates", "points"), data, strict=True):
                     np.save(Path(place) / f"{kind}.npy", array)
