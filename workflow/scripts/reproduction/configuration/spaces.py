@@ -1,0 +1,31 @@
+"""Spaces of measurements, by the names that tables give them, and their public supports."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from geodp.settings.section import Positive, Section, Text
+from geodp.settings.sections import ManifoldSettings
+
+
+class SpaceSettings(Section):
+    """A space of a measurement, to which others add what they need."""
+
+    manifold: ManifoldSettings
+    """The space."""
+
+
+def spaces_of(kind):
+    """Type of a section that holds spaces by name."""
+    words = "Spaces, by the name that tables give them."
+    return Annotated[dict[Text, kind], Field(min_length=1, description=words)]
+
+
+class BallSettings(Section):
+    """A public support of geodesics."""
+
+    footpoint_radius: Positive
+    """How far the footpoint, in the middle of the covariate's range, may lie from a public centre,
+    in the manifold's unit of length."""
+    shooting_vector_length: Positive
+    """How long the geodesic may be over the covariate's range, in the same unit."""
