@@ -71,7 +71,7 @@ class TableSettings(ReleaseSection, TableSection):
     """Records of a table, one a row."""
 
     covariate: Text | Annotated[list[Text], Field(min_length=1)] | None = None
-    """Column of the covariate, or of each; left out for a mean."""
+    """Column of the covariate, or of each; null for a mean."""
     subject: Text
     """Column that names the subject of each record; or "one record each"."""
 
@@ -102,33 +102,29 @@ class PublicSettings(ReleaseSection):
     """Public inputs: assumptions about the data, chosen without a look at them."""
 
     manifold: ManifoldSettings
-    """The space of the records."""
     centre: CentreName | list[Number] | Text  # type: ignore[valid-type]
-    """Centre of the ball of footpoints: numbers; the path of a table with one point; or `identity`
-    (spd), `origin` (euclidean, hyperbolic), `corpus callosum` (kendall: the mean of 647 published
-    outlines)."""
+    """Centre of the ball of footpoints: numbers, the path of a table with one point, or a name as
+    of a study's releases."""
     footpoint_radius: Positive
-    """How far the footpoint, in the middle of the covariate's range, may lie from the centre, in
-    the manifold's unit of length."""
+    """Largest distance of the footpoint, in the middle of the covariate's range, from the centre.
+    """
     shooting_vector_length: Positive | list[Positive] | None = None
-    """How long the geodesic may be over the covariate's range, in the same unit; of several
-    covariates one number for all or a list."""
+    """Largest length of the geodesic over the covariate's range; of several covariates one for all,
+    or a list."""
     covariate_range: Pair | Annotated[list[Pair], Field(min_length=1)] | None = None
-    """Range of the covariate, or a list with one of each; values outside are clipped to it. Left
-    out for a mean."""
+    """Range of the covariate, or a list; values outside are clipped to it. null for a mean."""
     residual_scale: Positive
     """A guess: standard deviation of the records about their geodesic, in each direction."""
     subjects: Count
-    """Number of subjects; where neighbours add or remove one, about how many."""
+    """Number of subjects; an approximate one where neighbours add or remove one."""
     records_per_subject: Count = 1
     """Records of a subject that count, the first so many."""
     transformation: Transformation | list[Transformation] = NONE  # type: ignore[valid-type]
-    """Of the covariate, or a list; with `log` records whose covariate is not positive have none.
-    Its range and predictions are given without it."""
+    """Of the covariate, or a list; `log` needs positive ones. Its range and predictions are given
+    without it."""
     covariate_spread: Spread | list[Spread] = UNKNOWN  # type: ignore[valid-type]
-    """How the covariate is spread over its range, or a list; `two groups` are at its ends, such as
-    0 and 1. Say `evenly` of one covariate only if that is known, as by design: its noisy moments
-    need not be released first then, and bands rest on it."""
+    """How the covariate is spread over its range, or a list; `two groups` are at its ends. Bands
+    rest on `evenly`: say it only if that is known, as by design."""
     neighbours: Literal[NEIGHBOURS] = REPLACE  # type: ignore[valid-type]
     """Which data sets a release cannot tell apart."""
 
@@ -177,18 +173,16 @@ class ReleaseSettings(ReleaseSection):
     data: Annotated[TableSettings | SimulatedSettings, Field(discriminator="source")]
     """The private records."""
     public: PublicSettings
-    """What is assumed about them, chosen without a look at them."""
     sources: dict[Literal[tuple(PublicSettings.model_fields)], Line] = Field(default={})  # type: ignore[valid-type]
     """Where each public input comes from, which the release shows."""
     budget: BudgetSettings
-    """Privacy budget of the release."""
     ledger: Text
     """File that counts what all releases from the data spent; see `geodp ledger create`."""
     folder: Text
     """Folder that the release becomes; it must not be there yet."""
     predictions: Annotated[list[Number] | list[list[Number]], Field(min_length=1)] | None = None
-    """Covariates to tabulate; by default five over the range. Of several covariates a list of rows;
-    by default the ends of each, the others in their middle or first group."""
+    """Covariates to tabulate; null for five over the range. Of several covariates a list of rows;
+    null for the ends of each, the others in their middle or first group."""
     allow_noise: bool = False
     """Release even if the plan says that it would be noise."""
 

@@ -115,7 +115,7 @@ Number = number()
 Positive = number(gt=0)
 Share = number(gt=0, lt=1)
 Count = integer(ge=1)
-Seed = integer(ge=0)
+Seed = integer(ge=0, description="Every random stream is keyed by this number.")
 Text = Annotated[str, Field(min_length=1)]
 
 # Decimal text keeps its digits in names and paths, so that 1.0 stays 1.0.

@@ -30,7 +30,7 @@ CentreName = Literal[tuple(CENTRES)]  # type: ignore[valid-type]
 
 
 class LandmarkMapSettings(Section):
-    """A public linear map of planar landmarks, by one of its keys."""
+    """A public linear map that keeps less of planar landmarks, by one of its keys."""
 
     harmonics: Count | None = None
     """Keep the Fourier harmonics of the outline up to this one."""
@@ -64,7 +64,6 @@ class ManifoldSettings(Section):
     size: integer(ge=1, le=LARGEST_SIZE)  # type: ignore[valid-type]
     """Dimension; of spd the number of rows; of kendall the number of landmarks."""
     landmark_map: LandmarkMapSettings | None = None
-    """Public linear map that keeps less of planar landmarks; null for none."""
 
     @model_validator(mode="after")
     def _fits_the_space(self):
@@ -95,17 +94,17 @@ class TableSection(Section):
 
     source: Literal["table"]
     path: Text
-    """CSV file with a header, or a Parquet file or arrays of NumPy if its name ends in .parquet or
-    .npz; seen from the working directory."""
+    """CSV file with a header, or Parquet or NumPy by its suffix .parquet or .npz; seen from the
+    working directory."""
     columns: list[Text] | None = None
-    """Columns of the coordinates; needed but for landmarks, which are then all of x1, y1, x2, y2,
-    .... An array of more than one axis stands for all its numbers."""
+    """Columns of the coordinates; null for landmarks in x1, y1, x2, y2, .... An array stands for
+    all its numbers."""
     coordinates: Literal["ambient", "latitude_longitude"] = "ambient"
-    """What these hold: coordinates of the space, row by row (of a symmetric matrix also its upper
-    triangle), or latitude and longitude in degrees, of the sphere S^2."""
+    """What they hold: coordinates of the space, row by row (of a symmetric matrix also its upper
+    triangle), or degrees on the sphere S^2."""
     outline: bool = False
-    """Landmarks run along a closed outline: reversed ones are turned, and other numbers of
-    landmarks are resampled by arc length from the first one."""
+    """Landmarks run along a closed outline: reversed ones are turned, other numbers resampled by
+    arc length."""
 
 
 def public_centre(manifold, given):

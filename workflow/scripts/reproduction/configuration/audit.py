@@ -18,7 +18,7 @@ class SearchSettings(Section):
     """Search for the worst neighbour."""
 
     candidates: integer(ge=8)
-    """Neighbours tried in a round; fewer where n times as many exceeds `work`."""
+    """Neighbours tried in a round; fewer where their records exceed `work`."""
     rounds: Count
     """Rounds."""
     work: Count
@@ -29,8 +29,7 @@ class SphereLossSettings(Section):
     """Losses on the sphere S^2; lengths in radians."""
 
     ball_radius: number(gt=0, lt=1.5)
-    """Radius of a public ball that holds all records; every replacement of one record by a point of
-    the ball and a covariate is a neighbour."""
+    """Radius of the public ball of all records; neighbours replace one record in it."""
     geodesic_length: Positive
     """Length of the geodesic through its centre that records lie about."""
     noise_variance: Positive
@@ -42,7 +41,6 @@ class SphereLossSettings(Section):
     n: some(integer(ge=4))
     """Numbers of records."""
     search: SearchSettings
-    """Search for the worst neighbour."""
 
 
 class TwoPointSettings(Section):
@@ -77,8 +75,7 @@ class BlackBoxSettings(Section):
     stated: Positive
     """Budget that is stated."""
     times: number(gt=1)
-    """Factor on the stated budget at which mechanisms are run too, to check that the attack detects
-    it."""
+    """Mechanisms also run at this many times the stated budget, which the attack must detect."""
     published_draws: integer(ge=4)
     """Draws of the published footpoint from each data set."""
     joint_draws: integer(ge=4)
@@ -137,16 +134,9 @@ class AuditSettings(Section):
     """Settings of `./run snakemake audit`."""
 
     seed: Seed
-    """Every random stream is keyed by this number."""
     sphere: SphereLossSettings
-    """Losses on the sphere."""
     two_points: TwoPointSettings
-    """The worst case of two records."""
     black_box: BlackBoxSettings
-    """Attacks from draws alone."""
     releases: ReleaseTestSettings
-    """Property testers on whole releases."""
     times: TimesSettings
-    """Processor times of draws and of releases."""
     replay: ReplaySettings
-    """Record and replay of whole releases."""

@@ -63,19 +63,16 @@ class BenchmarkSettings(Section):
     """Settings of `./run snakemake benchmark`."""
 
     seed: Seed
-    """Every random stream is keyed by this number."""
     spaces: named(BenchmarkedSpace, Literal["S^2", "SPD(2)", "SPD(3)", "rats", "outlines"])
-    """Spaces. 144 records of `rats` are the observed ones, others are simulated about their
-    geodesic; `outlines` have 50 landmarks, 96 dimensions."""
+    """Spaces; the 144 observed `rats` or more, simulated about their geodesic, and `outlines` in 96
+    dimensions."""
     draws: some(Count)
-    """Draws of the default sampler: the first always, the others where their time allows."""
+    """Draws of the default sampler; all but the first only where time allows."""
     seconds: SecondsSettings
-    """Time limits."""
     gradients: GradientsSettings
-    """Gradients per second."""
     fits: SizesSettings
     """Fits beside those of geomstats."""
     means: SizesSettings
     """Frechet means on S^2 beside that of geomstats."""
     sizes: SizesSettings
-    """Time and memory of a fit and of a gradient, each n in a process of its own."""
+    """Time and memory of a fit and of a gradient."""

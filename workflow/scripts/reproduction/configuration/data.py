@@ -25,23 +25,20 @@ class SimulatedData(Section):
 
     source: Literal["simulated"]
     data_sets: integer(ge=0) = 20
-    """Data sets besides the first, which alone is shown; they give curves a band. Other keys of
-    this name count all data sets."""
+    """Data sets besides the first, for the bands of curves. Other keys of this name count all."""
     shooting_vector_length: Positive | None = None
     """Length of the true geodesics, in a random direction; else give `last_point`."""
     covariates: Literal["equally_spaced", "uniform", "none"] = "equally_spaced"
-    """Covariates in equal steps from 0 to 1, or uniform; none in a model without covariates, where
-    it is the default."""
+    """Covariates from 0 to 1 in equal steps or uniform; none in a model without covariates."""
     first_point: Point = "random"
-    """Where true geodesics start: random for each data set, or coordinates."""
+    """Where true geodesics start."""
     last_point: Point | None = None
-    """Where they end, unless a length is given: random, or coordinates."""
+    """Where they end, unless a length is given."""
     random_point_radius: Positive = 0.9
-    """Random points of an unbounded space are Exp of a uniform draw from the tangent ball of this
-    radius at the origin (of matrices: the identity)."""
+    """Random points of an unbounded space are Exp of a uniform draw from this tangent ball at the
+    origin, or identity."""
     noise: Literal["ambient", "tangent"] = "ambient"
-    """Normal in every coordinate of the ambient space, then projected; or normal in the tangent
-    space."""
+    """Normal in the ambient space, then projected; or normal in the tangent space."""
 
 
 class StandInData(Section):
@@ -50,7 +47,7 @@ class StandInData(Section):
     n: integer(ge=3) = 100
     """Records of a data set."""
     data_sets: integer(ge=0) = 10
-    """Data sets besides the first; other keys of this name count all data sets."""
+    """Data sets besides the first; other keys of this name count all."""
     trend_length: number(ge=0) = 0.045
     """Length of the geodesic over the covariate's range, in rad."""
 
@@ -59,23 +56,23 @@ class TableData(TableSection):
     """Records of a file."""
 
     path: Text | some(Text)
-    """File of the records: CSV, or Parquet, NumPy or MATLAB by its suffix .parquet, .npz or .mat;
-    of several the one that is there, and no two may be."""
+    """CSV file, or Parquet, NumPy or MATLAB by its suffix .parquet, .npz or .mat; of several names
+    one must be there."""
     covariate: Text
     """Column of the covariate."""
     covariate_range: Annotated[list[Number], Field(min_length=2, max_length=2)] | None = None
-    """Covariates that become 0 and 1, and outside of which records are refused; null for the least
-    and the greatest there are, which reveals them."""
+    """Covariates that become 0 and 1; records outside are refused. null for the least and the
+    greatest there are, which reveals them."""
     transformation: Literal["none", "log"] = "none"
     """Of the covariate, before it is scaled to [0, 1]."""
     subject: Text | None = None
     """Column that names the subject, the unit of privacy."""
     keep: dict[Text, DecimalText | some(DecimalText)] = Field(default={})
-    """Records to keep: a value, or a list of values, for each column named."""
+    """Values to keep, by column."""
     landmarks: Text = "landmarks"
     """Variable of a .mat file that holds the landmarks."""
     stand_in: StandInData | None = None
-    """Simulated outlines where there is no file; null to refuse a missing file."""
+    """Simulated outlines where there is no file; null to refuse that."""
 
     @model_validator(mode="after")
     def _range_is_ascending(self):

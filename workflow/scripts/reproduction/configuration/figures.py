@@ -22,8 +22,7 @@ class CellFigure(Section):
     cell: Text
     """Cell that is shown, such as `p0.5_v0.5`; or `all1.0`, of releases."""
     group: Text | None = absent()
-    """Its group of data sets, such as `n50_noise0.001`; else the study's first, and that in place
-    of a stand-in where there is a file."""
+    """Its group of data sets, such as `n50_noise0.001`; null for the study's first."""
 
 
 class ErrorFigure(Section):
@@ -33,7 +32,7 @@ class ErrorFigure(Section):
     grids: some(Text)
     """Grids of budgets, a panel each."""
     groups: some(Text) | None = absent()
-    """Groups of data sets, a curve each, 4 at most; else all with those grids."""
+    """Groups of data sets, a curve each, 4 at most; null for all with those grids."""
     curves: Literal["n", "noise_variance", "none"] = "none"
     """What tells the curves apart in the legend."""
 
@@ -82,7 +81,7 @@ class ShapesFigure(PredictedFigure):
     cell: Text | some(Text)
     """Cell that is shown, or several, a row each."""
     random_walk: bool = False
-    """Add a row with draws of the random walk, which must run on the cell."""
+    """Add a row with draws of the random walk."""
 
 
 class EllipsesFigure(PredictedFigure):

@@ -36,7 +36,7 @@ class LinearSettings(Section):
     bound: Positive
     """B: coefficients lie in the ball of this l1 norm."""
     steps: Count
-    """Steps of a chain that moves one coordinate at a time, as in the paper."""
+    """Steps of a chain that moves one coordinate at a time."""
 
 
 class QuantileSettings(ChainsSettings):
@@ -101,21 +101,15 @@ class NotebookSettings(Section):
     cells: distinct(NotebookCell)
     """The first is the one claims are judged at."""
     neighbours: PairsSettings
-    """Neighbours for the figure of ratios."""
 
 
 class LinearFileSettings(Section):
     """Settings of the targets `reimherr_awan` and `kulkarni_soto_first_version`."""
 
     seed: Seed
-    """Every random stream is keyed by this number."""
     budget: Positive
     """Budget of a draw, epsilon, in Euclidean space."""
     kng_linear: LinearSettings
-    """Linear regression."""
     kng_quantile: QuantileSettings
-    """Quantile regression."""
     kng_location: LocationSettings
-    """Means, medians and quantiles."""
     geodesic_vs_notebook: NotebookSettings
-    """Geodesics on the sphere."""

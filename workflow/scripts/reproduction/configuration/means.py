@@ -105,7 +105,7 @@ class OwnTable(SpaceSettings):
     data: OwnData
     """The records."""
     centre: PublicCentre
-    """Centre of the public ball: coordinates, or a name, as of a study's releases."""
+    """Centre of the public ball, as of a study's releases."""
     radius: Positive
     """Radius of the public ball."""
     draws: integer(ge=2) = 200
@@ -202,7 +202,6 @@ class MeansSettings(Section):
     """Settings of the targets `reimherr_bharath_soto` and `soto`."""
 
     seed: Seed
-    """Every random stream is keyed by this number."""
     budget: Positive
     """Budget of a draw, epsilon."""
     replicates: integer(ge=2)
@@ -212,22 +211,16 @@ class MeansSettings(Section):
     shown: integer(ge=1)
     """Figures show the sizes that are multiples of this one."""
     neighbours: NeighbourSizes
-    """Neighbours whose means are compared."""
     losses: some(Count)
     """Sizes at which realised losses are searched for."""
     radii: integer(ge=2)
     """Number of radii of the figure of sensitivities on the sphere."""
     spaces: spaces_of(MeansSpace)
     shapes: ShapesSettings
-    """Private mean shapes."""
     own: OwnTable | None = None
-    """A table of your own, or null."""
     medians: MediansSettings
-    """Means and medians."""
     walks: WalksSettings
-    """Random walks against exact draws."""
     audit: MeansAudit
-    """What draws tell of the budgets."""
 
     @model_validator(mode="after")
     def _names_differ(self):

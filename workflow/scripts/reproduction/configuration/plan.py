@@ -8,12 +8,10 @@ from reproduction.configuration.spaces import BallSettings
 
 
 class PlanSettings(Section):
-    """Public assumptions about data, sizes and budgets; nothing here may come from the data."""
+    """Predicted errors of a release, `./run snakemake plan`, from what is public alone."""
 
     manifold: ManifoldSettings
-    """The space of the records."""
     support: BallSettings
-    """Support of the geodesics."""
     residual_scale: Positive
     """A guess: standard deviation of the records about their geodesic, in each direction."""
     n: distinct(Count) = Field(default=[20, 50, 100, 200, 500, 1000, 3000, 10000])
@@ -21,5 +19,4 @@ class PlanSettings(Section):
     budgets: distinct(Positive) = Field(default=[0.1, 0.3, 1, 3, 10])
     """Budgets of the release."""
     wanted: Positive | None = None
-    """Root mean squared error of the geodesic for which the n and the budget needed are wanted;
-    null for none."""
+    """Root mean squared error of the geodesic for which the n and the budget needed are found."""

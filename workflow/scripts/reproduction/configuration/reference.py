@@ -10,8 +10,8 @@ from reproduction.configuration import MODELS, ConfigurationError, settings_mode
 HEAD = """# Configuration
 
 Every key of the files under `config`: its type, default and meaning. A key may be left out if it
-has a default or may be `null`. Lengths are in the unit of the manifold, radians on spheres and
-shapes. This page and the schemas under `config/schemas` are made from the models: run
+is optional, has a default or may be `null`. Lengths are in the unit of the manifold, radians on
+spheres and shapes. This page and the schemas under `config/schemas` are made from the models: run
 `../../run python -m reproduction.configuration` in `workflow/scripts` after a change of them.
 """
 
@@ -78,7 +78,7 @@ def page():
     for name, title in TITLES.items():
         document = schema(name)
         sections = document["$defs"]
-        parts += [f"## {title}\n", _keys(document, sections)]
+        parts += [f"## {title}\n", _keys(document)]
         for section in _sections(document, sections, seen):
             described = _description(section, f"the class {section['title']}")
             parts += [f"### {_words(section['title'])}\n", f"{described}\n"]
@@ -87,7 +87,7 @@ def page():
                 named = ", ".join(f"`{key}`" for key in shared)
                 parts.append(f"{named}: as of {_type({'$ref': f'/{like}'})}.\n")
             if set(section["properties"]) - set(shared):
-                parts.append(_keys(section, sections, shared))
+                parts.append(_keys(section, shared))
     return "\n".join(parts)
 
 
@@ -132,7 +132,7 @@ def _description(part, what):
     return part["description"]
 
 
-def _keys(section, sections, shared=()):
+def _keys(section, shared=()):
     """The list of a section's keys, but for those shared with another."""
     lines = []
     for key, part in section["properties"].items():
@@ -140,15 +140,14 @@ def _keys(section, sections, shared=()):
             continue
         words = [_type(part)]
         if key not in section.get("required", []) and part["default"] is not None:
-            words.append(f"default {_default(part['default'])}")
-        # A key with the description of the section it refers to has none of its own, and a key
-        # that chooses its section needs none.
-        described = (sections[_name(part)] if "$ref" in part else {}) | part
-        meaning = ""
-        if "const" not in part:
-            what = f"the field {key} of the class {section['title']}"
-            meaning = f": {_description(described, what)}"
-        lines.append(f"* `{key}` ({', '.join(words)}){meaning}")
+            default = part["default"]
+            words.append("optional" if default == {} else f"default {_default(default)}")
+        # What a key means that refers to a section, or chooses its own, is said there.
+        meaning = part.get("description")
+        if meaning is None and "const" not in part and not any(_references(part)):
+            meaning = _description(part, f"the field {key} of the class {section['title']}")
+        words = ", ".join(words)
+        lines.append(f"* `{key}` ({words}){f': {meaning}' if meaning else ''}")
     return "\n".join(lines) + "\n"
 
 
@@ -169,7 +168,7 @@ def _type(part):
     if "const" in part:
         return f"`{part['const']}`"
     if "enum" in part:
-        return " or ".join(f"`{choice}`" for choice in part["enum"])
+        return ", ".join(f"`{choice}`" for choice in part["enum"])
     kind = part.get("type")
     if kind == "null":
         return "`null`"

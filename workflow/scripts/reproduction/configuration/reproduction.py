@@ -28,7 +28,7 @@ class PaperSettings(Section):
     claims: Text
     """CSV file of its claims, a row each."""
     own_questions: bool = False
-    """They are no sentences of a paper, and the report does not count them as such."""
+    """Whether its claims are questions of ours, which the report counts apart."""
 
 
 class ReproductionSettings(Section):
@@ -39,19 +39,16 @@ class ReproductionSettings(Section):
     note: str = ""
     """What the report and the page of verdicts say first."""
     seed: Seed
-    """Every random stream is keyed by this number and by what the stream is for."""
     cells_per_job: Count | None = None
-    """Cells that one job samples, which changes the number of jobs and never a result; `null` for
-    10, or more in studies of more than 2,000 cells."""
+    """Cells that one job samples, which changes no result; null for 10, or more in large studies.
+    """
     papers: list[PaperSettings] = Field(default=[])
     """Papers whose claims get verdicts; none for no verdicts."""
     other_papers: list[Literal[tuple(OTHERS)]] = Field(default=[])
-    """Papers with settings of their own, in `config/means.yaml` and `config/linear.yaml`, that the
-    default target and the report include."""
+    """Papers with settings of their own that the default target and the report include."""
     plan: PlanSettings | None = absent()
-    """Predicted errors of a release: `./run snakemake plan`."""
     studies: named(StudySettings, Name) | None = absent()
-    """Studies, by a name of yours; may be left out beside a plan."""
+    """Studies, by a name of yours."""
 
     @classmethod
     def check_keys(cls, given):

@@ -12,7 +12,6 @@ class SpaceSettings(Section):
     """A space of a measurement, to which others add what they need."""
 
     manifold: ManifoldSettings
-    """The space."""
 
 
 def spaces_of(kind):
@@ -25,7 +24,7 @@ class BallSettings(Section):
     """A public support of geodesics."""
 
     footpoint_radius: Positive
-    """How far the footpoint, in the middle of the covariate's range, may lie from a public centre,
-    in the manifold's unit of length."""
+    """Largest distance of the footpoint, in the middle of the covariate's range, from a public
+    centre."""
     shooting_vector_length: Positive
-    """How long the geodesic may be over the covariate's range, in the same unit."""
+    """Largest length of the geodesic over the covariate's range."""

@@ -58,10 +58,9 @@ class CellsSettings(Section):
     """Cells: every n with every noise variance, over the budgets named."""
 
     n: some(integer(ge=3)) | None = absent()
-    """Numbers of records of simulated data; or of stand-ins, and then the entry is left out where
-    there is a file."""
+    """Numbers of records, of simulated data or of stand-ins."""
     noise_variance: some(Variance) | None = absent()
-    """Variances of each coordinate of the noise; for simulated data only."""
+    """Variances of each coordinate of the noise, of simulated data."""
     budgets: some(Text)
     """Names of grids under `budgets`."""
 
@@ -71,13 +70,11 @@ class SupportSettings(Section):
 
     footpoint_centre: Literal["truth", "fit"] | list[Number] | None = None
     """Centre of a ball of footpoints: coordinates, `truth` of simulated data, or `fit`, the
-    estimate, which is read off the data; null for footpoints anywhere."""
+    estimate; null for no ball."""
     footpoint_radius: Positive | None = None
-    """Radius of that ball; null for tau_m + tau, where tau_m is `data_radius` and tau the largest
-    residual."""
+    """Its radius; null for `data_radius` plus the largest residual."""
     shooting_vector_length: Positive | None = None
-    """Greatest length; null for the injectivity radius, or 2 (tau_m + tau) if `data_radius` is
-    given."""
+    """Greatest length; null for the injectivity radius or, with a `data_radius`, twice that sum."""
 
     @model_validator(mode="after")
     def _radius_has_a_centre(self):
@@ -100,10 +97,9 @@ class SamplerSettings(Section):
     work: Positive = 5.0e7
     """Most cells of envelopes, times records, over the densities of a batch."""
     pilot_proposals: integer(ge=10) = 96
-    """Of `matched`: pilot proposals, which choose the mixture and the steps."""
+    """Of `matched`: pilot proposals."""
     total_variation: Share = 1.0e-5
-    """Of `matched`: estimated total variation distance to the target at the end. Small, since one
-    stray draw in a thousand decides a mean squared error."""
+    """Of `matched`: estimated total variation distance to the target at the end."""
     fewest_steps: Count = 3
     """Of `matched`: fewest steps of a chain."""
     most_steps: Count = 400
@@ -111,7 +107,7 @@ class SamplerSettings(Section):
     chains: integer(ge=4) = 4
     """Traced chains, for diagnostics."""
     states: integer(ge=250) = 500
-    """States of a trace, one every as many steps as a draw takes."""
+    """States of a trace, each as many steps from the last as a draw takes."""
 
 
 class ComparedCell(Section):
@@ -131,12 +127,12 @@ class RandomWalkSettings(Section):
     step_scale: Positive = 2.0
     """Radius of a step, in units of sigma."""
     warm_up: integer(ge=0) = 0
-    """Steps, none of them kept, that tune the step from `step_scale` to a good acceptance rate; 0
-    for the papers' walk, whose step is fixed."""
+    """Steps that tune the step to a good acceptance rate, none of them kept; 0 for the papers'
+    walk."""
     cells: list[ComparedCell] = Field(default=[])
     """Cells that it samples."""
     data_sets: Count = 1
-    """Data sets of these cells that it samples, from the first on."""
+    """Data sets that it samples, from the first on."""
 
 
 class StudyReleases(BallSettings):
@@ -146,20 +142,19 @@ class StudyReleases(BallSettings):
     """
 
     centre: PublicCentre
-    """Public centre of the ball of footpoints: coordinates; or `identity` (spd), `origin`
-    (euclidean, hyperbolic), `corpus callosum` (kendall: the mean of 647 published outlines)."""
+    """Public centre of the ball of footpoints: coordinates; or `identity` of spd, `origin` of
+    euclidean and hyperbolic, `corpus callosum` of kendall, the mean of 647 published outlines."""
     centre_moved: Positive | None = None
-    """Distance by which a named centre is moved, in a random direction: simulated data about that
-    very centre would look as if it had been known."""
+    """Distance by which a named centre is moved, in a random direction."""
     residual_scale: Positive | None = None
-    """A guess: standard deviation of the records in each direction; null for that of the noise of
-    simulated data."""
+    """A guess: standard deviation of the records in each direction; null for that of simulated
+    noise."""
     totals: some(DecimalText)
-    """Budgets in all, a cell each in every group: `all1.0` has budget 1.0."""
+    """Budgets in all: the cell `all1.0` has budget 1.0."""
     draws: Count = 10
     """Releases from each data set."""
     data_sets: Count = 1
-    """Data sets of a group, from the first on, that have releases."""
+    """Data sets that have releases, from the first on."""
 
 
 class NeighboursSettings(Section):
@@ -196,39 +191,31 @@ class StudySettings(Section):
     """A study: a space, data, a model, a mechanism, budgets, and figures."""
 
     manifold: ManifoldSettings
-    """The space of the records."""
     model: ModelSettings = Field(default={})
-    """Model that is fitted."""
     mechanism: MechanismSettings = Field(default={"name": "kng_as_published"})
     """What draws parameters: a name alone, or a mapping with `options`."""
     data: DataSettings
     """The records."""
     data_radius: Positive | None = None
-    """tau_m or r: radius of a public ball that holds the data; enters the sensitivity under
-    negative curvature and of means, and supports."""
+    """Radius tau_m, or r, of a public ball that holds the data; part of sensitivities and supports.
+    """
     budgets: named(BudgetGrid, Name)
     """Grids of privacy budgets, by a name of yours."""
     cells: some(CellsSettings)
     """Combinations of data and budgets."""
     draws: dict[Name, Count] = Field(default={})
-    """Number of draws from each data set, by name of a budget: `footpoint` and `shooting_vector`
-    (so many at each footpoint), or `all`; 10 unless given."""
+    """Draws from each data set by name of a budget, 10 unless given; those of `shooting_vector` are
+    at each footpoint."""
     support: SupportSettings = Field(default={})
-    """Support of the parameters."""
     sampler: SamplerSettings = Field(default={})
-    """Sampler of densities."""
     random_walk: RandomWalkSettings = Field(default={})
-    """The papers' random walk, for comparison."""
     release: StudyReleases | None = None
-    """Releases whose budget is proved, beside the study's own draws; null for none."""
     neighbours: NeighboursSettings = Field(default={})
-    """Pairs of neighbouring data sets."""
     losses: LossesSettings | None = None
-    """Search for large privacy losses of the published densities; null for none."""
     figures: dict[Name, FigureSettings] = Field(default={})
-    """Figures, by a name of yours, which their files and rules get."""
+    """Figures, by a name of yours that files and targets get."""
     length_unit: str | None = None
-    """Unit of distances; null for rad on spheres and shapes, none elsewhere."""
+    """Unit of distances; null for rad on spheres and shapes, else for none."""
     covariate_label: str = "x"
     """Covariate in axes and captions."""
     note: str = ""
@@ -263,66 +250,64 @@ class StudySettings(Section):
         return self
 
     def _check_mechanism(self):
-        name, k = self.mechanism.name, self.model.covariates
-        least_squares = self.model.loss.name == "squared_distance"
+        name, k, loss = self.mechanism.name, self.model.covariates, self.model.loss.name
+        if loss != "squared_distance":
+            raise refused(
+                f": {name} is of least squares, not of {loss}: set it to squared_distance",
+                "model.loss",
+            )
         if name == "kng_as_published" and k > 1:
             raise refused(
                 f": {k} is more than 1, and kng_as_published is of one covariate at most: set it "
                 "to 0 or 1 or name another mechanism",
                 "model.covariates",
             )
-        if name == "kng_as_published" and not least_squares:
-            raise refused(
-                f": kng_as_published is of least squares, not of {self.model.loss.name}: set it to "
-                "squared_distance or name another mechanism",
-                "model.loss",
-            )
-        if name == "laplace" and k != 0:
-            raise refused(
-                f": {k} is not 0, and laplace is of a mean without covariates: set it to 0 or name "
-                "another mechanism",
-                "model.covariates",
-            )
+        if name == "laplace":
+            self._check_laplace(k)
         if name == "certified":
-            self._check_certified(k, least_squares)
-        if k == 0 and self.data_radius is None:
-            raise refused(
-                " is missing: the sensitivity of a mean needs the public radius of a ball that "
-                "holds the data: add it",
-                "data_radius",
-            )
+            self._check_certified(k)
         if k == 0:
-            try:
-                convexity(MANIFOLDS[self.manifold.name](self.manifold.size), self.data_radius)
-            except DataError as problem:
-                raise refused(f": {problem}", "data_radius") from problem
-        if name == "laplace" and self.support.footpoint_centre in (None, "fit"):
-            raise refused(
-                ": laplace needs the public centre of the ball that holds the data: give "
-                "coordinates, or truth",
-                "support.footpoint_centre",
-            )
-        if name == "laplace" and not least_squares:
-            raise refused(
-                f": laplace is of means by least squares, not of {self.model.loss.name}: set it to "
-                "squared_distance or name another mechanism",
-                "model.loss",
-            )
-        for key in ("footpoint_radius", "shooting_vector_length"):
-            if name == "laplace" and getattr(self.support, key) is not None:
-                raise refused(": laplace draws anywhere: remove it", f"support.{key}")
+            self._check_mean()
         if name != "kng_as_published" and self.random_walk.cells:
             raise refused(
                 ": the random walk draws kng_as_published alone: remove it", "random_walk.cells"
             )
 
+    def _check_laplace(self, k):
+        if k != 0:
+            raise refused(
+                f": {k} is not 0, and laplace is of a mean without covariates: set it to 0 or name "
+                "another mechanism",
+                "model.covariates",
+            )
+        if self.support.footpoint_centre in (None, "fit"):
+            raise refused(
+                ": laplace needs the public centre of the ball that holds the data: give "
+                "coordinates, or truth",
+                "support.footpoint_centre",
+            )
+        for key in ("footpoint_radius", "shooting_vector_length"):
+            if getattr(self.support, key) is not None:
+                raise refused(": laplace draws anywhere: remove it", f"support.{key}")
+
+    def _check_mean(self):
+        if self.data_radius is None:
+            raise refused(
+                " is missing: the sensitivity of a mean needs the public radius of a ball that "
+                "holds the data: add it",
+                "data_radius",
+            )
+        try:
+            convexity(MANIFOLDS[self.manifold.name](self.manifold.size), self.data_radius)
+        except DataError as problem:
+            raise refused(f": {problem}", "data_radius") from problem
+
     def _check_release(self, release):
         if self.mechanism.name == "certified":
             raise refused(": draws of certified are releases already: remove it", "release")
-        if self.model.covariates != 1 or self.model.loss.name != "squared_distance":
+        if self.model.covariates != 1:
             raise refused(
-                ": releases are of one covariate and least squares: remove it, or set "
-                "model.covariates to 1 and model.loss to squared_distance",
+                ": releases are of one covariate: remove it, or set model.covariates to 1",
                 "release",
             )
         named = check_centre(release.centre, self.manifold.name, "release.centre")
@@ -350,14 +335,8 @@ class StudySettings(Section):
                 "data.covariate_range",
             )
 
-    def _check_certified(self, k, least_squares):
+    def _check_certified(self, k):
         """Check the public inputs of releases, which may not come from the data."""
-        if not least_squares:
-            raise refused(
-                ": certified is for least squares: set it to squared_distance, or name another "
-                "mechanism",
-                "model.loss",
-            )
         if k > 1 and self.manifold.name != "euclidean":
             raise refused(
                 ": certified has the footpoint in the middle of the covariates' ranges, where with "

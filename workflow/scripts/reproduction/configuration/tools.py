@@ -71,7 +71,6 @@ class LinesSettings(Section):
     methods: distinct(Literal[tuple(METHODS)])
     """Methods, in this order; `dp_sgd` has a target of its own."""
     support: BallSettings
-    """Support of the lines of geodesic methods."""
     residual_scale: Positive
     """Standard deviation of a residual, from which scales are planned."""
     chains: LineChains
@@ -134,8 +133,5 @@ class ToolsSettings(Section):
     """Settings of `./run --with competitors snakemake linear_tools`."""
 
     seed: Seed
-    """Every random stream is keyed by this number."""
     comparison: LinesSettings
-    """Lines of several responses on one covariate."""
     benchmark: SharesSettings
-    """The field's benchmark."""

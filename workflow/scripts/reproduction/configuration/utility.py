@@ -59,10 +59,9 @@ class UtilitySpace(SpaceSettings):
     data: Annotated[GeodesicData | RatsData | OutlinesData, Field(discriminator="kind")]
     """The records. The true geodesic lies half a footpoint radius from the centre."""
     support: BallSettings
-    """Support of the geodesics."""
     residual_scale: Positive
-    """Standard deviation of a residual in each direction, from which releases are planned;
-    simulated data have it, except outlines."""
+    """Standard deviation of a residual in each direction, assumed by releases and simulated except
+    in outlines."""
 
 
 class ReleasesSettings(Section):
@@ -86,7 +85,7 @@ class ErrorsSettings(Section):
     budgets: some(Positive)
     """Budgets in all."""
     shown: some(Positive, len(CURVES))
-    """Budgets that the figure shows, 4 at most; the largest n has these alone."""
+    """Budgets that the figure shows, the only ones at the largest n."""
     data_sets: NumberForRecords
     """Data sets of a cell."""
     draws: Count
@@ -133,7 +132,6 @@ class CoverageSpace(SpaceSettings):
     """A space, and the releases that are simulated on it."""
 
     support: BallSettings
-    """Support of the geodesics."""
     residual_scale: Positive
     """Standard deviation of a residual in each direction, assumed and simulated."""
     n: Count
@@ -145,8 +143,7 @@ class CoverageSpace(SpaceSettings):
     first_group: Share = 0.5
     """Share of subjects in the first of two groups; half is what plans assume."""
     covariates: Annotated[list[Positive], Field(min_length=2, max_length=2)] | None = absent()
-    """Parameters of the Beta distribution of covariates that are no groups, by default uniform, as
-    plans assume."""
+    """Parameters of the Beta distribution of covariates; null for uniform."""
 
 
 class CoverageSettings(Section):
@@ -155,8 +152,7 @@ class CoverageSettings(Section):
     releases: Count
     """Simulated releases on each space."""
     work: Count
-    """Distances from points to records that a choice among points may take, few so that many
-    releases are drawn in a short time."""
+    """Most distances from points to records in a choice among points."""
     spaces: spaces_of(CoverageSpace)
 
 
@@ -164,14 +160,10 @@ class UtilitySettings(Section):
     """Settings of `./run snakemake utility` and `coverage`."""
 
     seed: Seed
-    """Every random stream is keyed by this number."""
     spaces: spaces_of(UtilitySpace)
     utility: ErrorsSettings
-    """Errors of private geodesics."""
     chains: ChainsSettings
-    """Chains whose last states are draws."""
     coverage: CoverageSettings
-    """Coverage of confidence bands."""
 
     @model_validator(mode="after")
     def _spaces_are_known(self):
