@@ -50,9 +50,8 @@ BENCHMARK = settings_of(
     {
         "draws": [5],
         **{"spaces": {"S^2": {"n": [8], "budgets": [1.0]}}, "sizes": {"n": [10]}},
-        **{"gradients": {"megabytes": 0.05, "chains": [1]}, "fits": {"n": [8]}},
-        "seconds": dict.fromkeys(("default_sampler", "chain", "rate", "gradient"), 0)
-        | {"fit": 0.05},
+        "fits": {"n": [8]},
+        "seconds": dict.fromkeys(("default_sampler", "chain", "rate"), 0) | {"fit": 0.05},
     },
 )
 CHAINS = {"records": 200, "least": 10, "most": 10}
@@ -115,7 +114,7 @@ def test_audit(measured, monkeypatch):
     made = summarised(
         "audit",
         settings=AUDIT,
-        replay=shown,
+        besides=shown,
         draw_times=draws,
         release_times=releases,
         losses=lost,
@@ -133,7 +132,7 @@ def test_audit(measured, monkeypatch):
 @pytest.mark.geomstats
 # Where nothing beyond the data was needed.
 @pytest.mark.filterwarnings("ignore:Data has no positive values")
-def test_benchmark(measured, monkeypatch, tmp_path):
+def test_benchmark(measured, monkeypatch):
     # In this process: how much memory it takes does not matter here.
     monkeypatch.setattr(sizes, "measure_size_apart", sizes.measure_size)
     monkeypatch.setenv("GEOMSTATS_BACKEND", "numpy")
@@ -146,12 +145,11 @@ def test_benchmark(measured, monkeypatch, tmp_path):
             grid=BENCHMARK["spaces"]["S^2"],
             rats=RATS,
         ),
-        *measured("benchmark.gradients", **common),
         *measured("benchmark.fits", backend="numpy", **common),
-        *measured("benchmark.sizes", folder=tmp_path, **common),
+        *measured("benchmark.sizes", **common),
     ]
     made = summarised("benchmark", tables=tables)
-    assert "100 times in two dimensions" in made["text"]
+    assert "the random walk, two dimensions" in made["text"]
 
 
 def one_stage(assumptions, budget):

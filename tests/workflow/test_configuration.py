@@ -771,7 +771,6 @@ def test_settings_of_a_measurement_are_refused_in_one_sentence(tmp_path, name):
 @pytest.mark.parametrize(
     ("name", "place", "value", "sentence"),
     [
-        ("benchmark", "gradients.chains", [1, 2, 3, 4, 5], ".* give 4 entries at most"),
         ("benchmark", "spaces", {"S^3": {}}, r"\.S\^3 is unknown: did you mean S\^2"),
         ("utility", "utility.shown", [1, 2, 3, 4, 5], ".* give 4 entries at most"),
         ("utility", "utility.shown", [1.0, 2.0], ": 2.0 is none of utility.budgets: add it"),

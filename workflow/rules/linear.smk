@@ -176,5 +176,8 @@ use rule evaluate_claims as linear_claims with:
             seed=lambda wildcards: settings_of("linear")["seed"],
         ),
         besides=claimed_of_tools,
+        seen=lambda wildcards: digests_of(
+            [f"{TOOLS_RESULTS}/draws.csv"] if wildcards.paper == COMPARES_TOOLS else []
+        ),
     message:
         "linear: judge the claims of {wildcards.paper}"

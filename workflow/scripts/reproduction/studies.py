@@ -18,9 +18,8 @@ from geodp.mechanisms.budgets import cell_name, divided_budgets
 from geodp.mechanisms.registry import MECHANISMS, budget_names
 from geodp.models.blocks import ALL
 from reproduction.configuration import ConfigurationError
-from reproduction.disk import digest_of
 from reproduction.figures.style import CURVES
-from reproduction.places import find, folders
+from reproduction.places import digest_of, find, folders
 
 # Source of simulated records in place of a table, and how names of their groups begin.
 STAND_IN = "stand_in"

@@ -12,7 +12,6 @@ from geodp.settings.section import (
     number,
     some,
 )
-from reproduction.figures.style import CURVES
 
 
 class BenchmarkedSpace(Section):
@@ -35,21 +34,10 @@ class SecondsSettings(Section):
     """Chains whose autocorrelation is taken."""
     rate: number(ge=0)
     """Counting steps per second, once for each walk."""
-    gradient: number(ge=0)
-    """Counting gradients per second."""
     fit: Positive
     """One fit of geomstats, which is stopped then."""
     mean: Positive
     """One mean of geomstats, which is stopped then."""
-
-
-class GradientsSettings(Section):
-    """Gradients per second."""
-
-    megabytes: Positive
-    """Size of the data; more than the caches of a processor hold."""
-    chains: some(Count, len(CURVES))
-    """Gradients at a time; 4 numbers at most, which the figure shows."""
 
 
 class SizesSettings(Section):
@@ -69,7 +57,6 @@ class BenchmarkSettings(Section):
     draws: some(Count)
     """Draws of the default sampler; all but the first only where time allows."""
     seconds: SecondsSettings
-    gradients: GradientsSettings
     fits: SizesSettings
     """Fits beside those of geomstats."""
     means: SizesSettings

@@ -3,7 +3,7 @@
 import pandas as pd
 
 from reproduction.measurements.audit.plants import PLANTS
-from reproduction.measurements.audit.replay import PLANTED, first_seen
+from reproduction.measurements.audit.replay import PLANTED, TURNS, first_seen
 
 
 def measure(settings):
@@ -16,7 +16,7 @@ def measure(settings):
                 "mistake": name,
                 "is_seen": pairs is not None,
                 "pairs": pairs,
-                "most_pairs": PLANTED,
+                "most_pairs": TURNS * PLANTED,
                 "finding": finding,
             }
         )

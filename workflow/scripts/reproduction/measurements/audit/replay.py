@@ -16,7 +16,7 @@ from dataclasses import replace
 from datetime import datetime
 from fractions import Fraction
 from functools import lru_cache, partial
-from itertools import count
+from itertools import count, product
 from pathlib import Path
 from unittest.mock import patch
 
@@ -394,8 +394,9 @@ def search(space, by, number, key, mistake=None, stop=False, whole=None):
 # Of each block every space by the command, and half as many pairs by each way of Python.
 WAYS = ((BY_COMMAND, 2), (BY_FUNCTION, 1), (BY_ESTIMATOR, 1))
 
-# Pairs in which a mistake that was planted is looked for.
+# Pairs in which a mistake that was planted is looked for: so many a turn, in all spaces, and turns.
 PLANTED = 300
+TURNS = 10
 
 
 def ways():
@@ -472,10 +473,9 @@ def first_seen(name, key):
     finding : str
     """
     seen = 0
-    for space in SPACES:
-        rows = search(
-            space, BY_COMMAND, PLANTED // len(SPACES), key, plants.PLANTS[name], stop=True
-        )
+    for turn, space in product(range(TURNS), SPACES):
+        number = PLANTED // len(SPACES)
+        rows = search(space, BY_COMMAND, number, key + 1000 * turn, plants.PLANTS[name], stop=True)
         seen += len(rows)
         for row in rows:
             if row["findings"]:

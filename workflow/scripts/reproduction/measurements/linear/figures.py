@@ -38,7 +38,7 @@ READ_OFF = (
 )
 
 
-def summarise(name, made_by, **inputs):
+def summarise(name, made_by, threads, **inputs):
     """The figure of a name, and its numbers, by their output."""
     tables = {key: pd.read_csv(path) for key, path in inputs.items()}
     figure, numbers = FIGURES[name](**tables)

@@ -37,7 +37,7 @@ def _bands(by_size):
     return f"Means over {number:,} data sets of each size, with two standard errors."
 
 
-def summarise(name, settings, made_by, **inputs):
+def summarise(name, settings, made_by, threads, **inputs):
     """The figure of a name, and its numbers, by their output."""
     tables = {key: _read(paths) for key, paths in inputs.items()}
     figure, numbers = FIGURES[name](settings, **tables)

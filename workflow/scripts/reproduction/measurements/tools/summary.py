@@ -30,11 +30,12 @@ def summarise(about, shares, comparison, besides, **_):
         Tables of the benchmark, one each for a data set.
     comparison : list of str
         Tables of the comparison, one for a method.
-    besides : dict of str
-        More of these by path, with digests, of methods that ran in other environments.
+    besides : dict
+        The table of the method that runs in another environment, and its digest if it is there.
     """
-    sets, shares, draws = (_joined(paths) for paths in (about, shares, [*comparison, *besides]))
-    refuse_other_cells(draws, besides)
+    others = [besides["dp_sgd"]] if besides["digests"] else []
+    sets, shares, draws = (_joined(paths) for paths in (about, shares, [*comparison, *others]))
+    refuse_other_cells(draws, others)
     medians = shares_by_budget(shares)
     draws = with_ratios(draws)
     errors = errors_by_method(draws)
@@ -52,7 +53,7 @@ def summarise(about, shares, comparison, besides, **_):
     }
 
 
-def refuse_other_cells(draws, besides):
+def refuse_other_cells(draws, others):
     """Refuse lines of other methods' environments that are of other data, budgets or draws."""
     private = draws[draws["guarantee"] != NONE]
     cells = private.groupby("method", sort=False)[list(OF_A_CELL)].apply(
@@ -60,7 +61,7 @@ def refuse_other_cells(draws, besides):
     )
     if cells.nunique() > 1:
         raise DataError(
-            f"{', '.join(besides)}: its lines are of other data, records, budgets, draws or "
+            f"{', '.join(others)}: its lines are of other data, records, budgets, draws or "
             "another seed than those of the other methods: make it anew, or remove it"
         )
 
