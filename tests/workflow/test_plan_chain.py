@@ -162,7 +162,7 @@ def test_a_run_with_wrong_keys_ends_with_the_sentence(planned, reconfigured):
     reconfigured(with_plan(budgets=[0]))
     result = planned.snakemake("--dry-run", "plan")
     assert result.returncode != 0
-    assert "Error: configuration key plan.budgets[0]: " in result.stdout
+    assert ": configuration key plan.budgets[0]: " in result.stdout
     assert "Traceback" not in result.stdout
 
 

@@ -8,7 +8,8 @@ from importlib import import_module
 from pathlib import Path
 
 from geodp.errors import DataError
-from reproduction.configuration import refuse_repeated_keys, validate
+from geodp.settings.reading import load
+from reproduction.configuration import validate
 from reproduction.dependencies import code
 from reproduction.configuration.release import describes_release, without_studies
 from reproduction.places import CHECKOUT, digest_of, find, shipped
@@ -22,8 +23,9 @@ if " " in sys.executable and Path(sys.executable).is_file():
 RELEASE = workflow.configfiles[-1] if describes_release(config) else None
 
 try:
+    # Refuse keys that stand twice, of which Snakemake takes the last.
     for path in workflow.configfiles:
-        refuse_repeated_keys(path, path)
+        load(path)
     # A new dictionary, since that of a module may be the other workflow's.
     if RELEASE is None:
         config = validate(config, files=workflow.configfiles)
