@@ -11,7 +11,7 @@ from geodp.release import bands
 from geodp.release.planning import ReleasePlan
 from geodp.release.stages import PointsStage
 from reproduction.configuration import validate
-from reproduction.measurements.audit import losses, planted, sensitivity
+from reproduction.measurements.audit import losses, plants, sensitivity
 from reproduction.measurements.benchmark import sizes
 from reproduction.measurements.coverage import summary
 from reproduction.measurements.utility import releases
@@ -73,9 +73,10 @@ UTILITY = settings_of(
 def measured(tmp_path):
     """A function that measures, and gives files of the tables."""
 
-    def measure(module, **arguments):
-        tables = import_module(f"reproduction.measurements.{module}").measure(**arguments)
-        name = f"{module}_{arguments.get('number')}"
+    def measure(module, function="measure", **arguments):
+        make = getattr(import_module(f"reproduction.measurements.{module}"), function)
+        tables = make(**arguments)
+        name = f"{module}_{function}_{arguments.get('number')}"
         paths = [tmp_path / f"{name}_{index}.csv" for index in range(len(tables))]
         for path, table in zip(paths, tables, strict=True):
             assert len(table)
@@ -107,9 +108,10 @@ def test_audit(measured, monkeypatch):
     [tested] = measured("audit.releases", settings=AUDIT, space="sphere")
     draws, releases = measured("audit.times", settings=AUDIT)
     [block] = measured("audit.replay", settings=AUDIT, block=0)
-    monkeypatch.setattr(planted, "PLANTS", ["a fingerprint in the ledger's words"])
-    [seen] = measured("audit.planted", settings=AUDIT)
-    [replayed] = measured("audit.replayed", blocks=[block], planted=seen)
+    name = "a fingerprint in the ledger's words"
+    monkeypatch.setattr(plants, "PLANTS", {name: plants.PLANTS[name]})
+    [seen] = measured("audit.replay", "planted", settings=AUDIT)
+    [replayed] = measured("audit.replay", "all_blocks", blocks=[block], planted=seen)
     shown = {"replay": replayed, "planted": seen, "digests": ["of both"]}
     made = summarised(
         "audit",

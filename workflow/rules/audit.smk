@@ -75,13 +75,15 @@ MEASURED |= {
         "message": "replay: whole releases of neighbouring tables, block {wildcards.block}",
     },
     "replay_planted": {
-        "module": "audit.planted",
+        "module": "audit.replay",
+        "function": "planted",
         "settings": ("seed", "replay"),
         "output": {"table": "planted.csv"},
         "message": "replay: look for mistakes that are planted",
     },
     "replay": {
-        "module": "audit.replayed",
+        "module": "audit.replay",
+        "function": "all_blocks",
         "input": {
             "blocks": lambda wildcards: [
                 f"{AUDIT_RESULTS}/parts/replay_{block}.csv"

@@ -2,6 +2,7 @@
 # the configuration of studies.  A job of it is a row of MEASURED or SUMMARISED, and measure.smk has
 # the two rules.  Keys of a row:
 #     module      of `reproduction.measurements`, whose `measure` or `summarise` makes the outputs
+#     function    in its place
 #     output      files by name, below the folder of the stage, which the module is named after
 #     message     what the run prints
 #     settings    keys of the stage's settings that the function gets
@@ -68,6 +69,7 @@ def parameters_of(job, script):
     found = {
         **measurement(job["module"], script, lock),
         "arguments": lambda wildcards: arguments_of(job, wildcards),
+        **{key: job[key] for key in ("function",) if key in job},
         **job.get("params", {}),
     }
     if "besides" in job:

@@ -1,6 +1,12 @@
-"""Numbers, cells and names of spaces, in words made from tables."""
+"""Tables of parts in one, and their numbers, cells and spaces in words."""
 
 import numpy as np
+import pandas as pd
+
+
+def joined(paths):
+    """The tables of several files as one."""
+    return pd.concat(map(pd.read_csv, paths), ignore_index=True)
 
 
 def number(value):

@@ -1,9 +1,8 @@
 """Tables of one space, joined from the parts of its sizes."""
 
-import pandas as pd
+from reproduction.measurements.words import joined
 
 
 def summarise(tables, **_):
     """The table of errors by its output, sizes in order."""
-    table = pd.concat([pd.read_csv(path) for path in tables], ignore_index=True)
-    return {"csv": table.sort_values(["n", "mechanism", "data_set"], kind="stable")}
+    return {"csv": joined(tables).sort_values(["n", "mechanism", "data_set"], kind="stable")}

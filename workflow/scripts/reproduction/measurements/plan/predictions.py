@@ -73,8 +73,9 @@ def summarise(plan, threads=1, **_):
 
 
 def _row(release):
-    """Errors of a release by its plan."""
-    footpoint, shooting_vector = _errors_by_block(release)
+    """Errors of a release by its plan, those of its blocks in the plan's own simulation."""
+    found = simulated(release.assumptions, release.stages)
+    footpoint, shooting_vector = np.sqrt(found.squares + found.estimate_squares).tolist()
     return {
         "stages": len(release.stages),
         "footpoint_error": footpoint,
@@ -84,12 +85,6 @@ def _row(release):
         "curve_error_without_data": release.error_without_data,
         "is_noise": release.is_noise,
     }
-
-
-def _errors_by_block(release):
-    """Root mean squared errors of footpoint and shooting vector, in the plan's own simulation."""
-    found = simulated(release.assumptions, release.stages)
-    return (float(each) for each in np.sqrt(found.squares + found.estimate_squares))
 
 
 def _needs(table, wanted):
