@@ -27,8 +27,9 @@ def text(files=None, **params):
     names = ("claims", "errors", "diagnostics", "losses", "svg", "png", "csv")
     tables = {name: [] for name in names}
     template = CHECKOUT / "workflow" / "report" / "report.html.j2"
-    nothing = {"own_questions": [], "figures": [], "besides": [], "folders": ["results/small"]}
-    nothing |= {"audit": {"digests": [], "command": ""}, "name": "small", "note": None, "again": ""}
+    nothing = {"own_questions": [], "figures": [], "besides": [], "folder": "results/small"}
+    nothing |= {"audit": {"digests": [], "command": ""}, "name": "small", "note": None}
+    nothing |= {"again": "", "times": ""}
     return report(
         SimpleNamespace(template=template, **tables | (files or {})),
         SimpleNamespace(**nothing | params),

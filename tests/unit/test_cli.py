@@ -235,11 +235,14 @@ def test_a_folder_is_never_overwritten(released, capsys):
         ({"public": {"seed": 1}}, "mine.yaml: key public.seed is refused"),
         ({"bugdet": 1}, "mine.yaml: key bugdet is unknown: did you mean budget?"),
         ({"data": {"subjet": "who"}}, "mine.yaml: key data.subjet is unknown: did you mean subj"),
-        ({"sources": {"center": "x"}}, "mine.yaml: key sources.center: 'center' is not known"),
+        (
+            {"sources": {"center": "x"}},
+            "mine.yaml: key sources.center is unknown: did you mean centre?",
+        ),
         ({"data": {"source": "study"}}, "mine.yaml: key data.source: 'study' is not known"),
         (
             {"public": {"covariate_range": [50]}},
-            "public.covariate_range: [50] has too few entries: g",
+            "public.covariate_range: [50] is too short a list: give 2 entries",
         ),
         (
             {"public": {"covariate_range": [[50, "a"]]}},
@@ -251,7 +254,7 @@ def test_a_folder_is_never_overwritten(released, capsys):
         ),
         (
             {"budget": {"epsilon": [1]}},
-            "mine.yaml: key budget.epsilon: [1] has the wrong type: give a n",
+            "mine.yaml: key budget.epsilon: [1] has none of its forms: give a number or text",
         ),
         ({"budget": {"epsilon": "-1"}}, "budget.epsilon: a budget must be above zero"),
         ({"budget": {"rho": "0.1"}}, 'budget: rho needs a delta, such as "1e-6"'),
@@ -284,7 +287,7 @@ def test_mistakes_are_refused_in_a_sentence_and_spend_nothing(holder, capsys, pa
 
 
 NO_SETTINGS = {
-    "a key twice": ("name: a\nname: b\n", ", line 2: the key name stands there already"),
+    "a key twice": ("name: a\nname: b\n", ", line 2: the key name stands in line 1 already"),
     "an open list": ("name: [a\n", ", line 2: it is not YAML: mend its punctuation or indentation"),
     "nothing": ("", ": it has no keys"),
     "a key alone": ("name: a\n", ": key data is missing: add it"),

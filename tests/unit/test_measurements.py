@@ -11,7 +11,7 @@ from geodp.release import bands
 from geodp.release.planning import ReleasePlan
 from geodp.release.stages import PointsStage
 from reproduction.configuration import validate
-from reproduction.measurements.audit import losses, planted, sensitivity
+from reproduction.measurements.audit import losses, plants, sensitivity
 from reproduction.measurements.benchmark import sizes
 from reproduction.measurements.coverage import summary
 from reproduction.measurements.utility import releases
@@ -50,9 +50,8 @@ BENCHMARK = settings_of(
     {
         "draws": [5],
         **{"spaces": {"S^2": {"n": [8], "budgets": [1.0]}}, "sizes": {"n": [10]}},
-        **{"gradients": {"megabytes": 0.05, "chains": [1]}, "fits": {"n": [8]}},
-        "seconds": dict.fromkeys(("default_sampler", "chain", "rate", "gradient"), 0)
-        | {"fit": 0.05},
+        "fits": {"n": [8]},
+        "seconds": dict.fromkeys(("default_sampler", "chain", "rate"), 0) | {"fit": 0.05},
     },
 )
 CHAINS = {"records": 200, "least": 10, "most": 10}
@@ -74,9 +73,10 @@ UTILITY = settings_of(
 def measured(tmp_path):
     """A function that measures, and gives files of the tables."""
 
-    def measure(module, **arguments):
-        tables = import_module(f"reproduction.measurements.{module}").measure(**arguments)
-        name = f"{module}_{arguments.get('number')}"
+    def measure(module, function="measure", **arguments):
+        make = getattr(import_module(f"reproduction.measurements.{module}"), function)
+        tables = make(**arguments)
+        name = f"{module}_{function}_{arguments.get('number')}"
         paths = [tmp_path / f"{name}_{index}.csv" for index in range(len(tables))]
         for path, table in zip(paths, tables, strict=True):
             assert len(table)
@@ -108,14 +108,15 @@ def test_audit(measured, monkeypatch):
     [tested] = measured("audit.releases", settings=AUDIT, space="sphere")
     draws, releases = measured("audit.times", settings=AUDIT)
     [block] = measured("audit.replay", settings=AUDIT, block=0)
-    monkeypatch.setattr(planted, "PLANTS", ["a fingerprint in the ledger's words"])
-    [seen] = measured("audit.planted", settings=AUDIT)
-    [replayed] = measured("audit.replayed", blocks=[block], planted=seen)
+    name = "a fingerprint in the ledger's words"
+    monkeypatch.setattr(plants, "PLANTS", {name: plants.PLANTS[name]})
+    [seen] = measured("audit.replay", "planted", settings=AUDIT)
+    [replayed] = measured("audit.replay", "all_blocks", blocks=[block], planted=seen)
     shown = {"replay": replayed, "planted": seen, "digests": ["of both"]}
     made = summarised(
         "audit",
         settings=AUDIT,
-        replay=shown,
+        besides=shown,
         draw_times=draws,
         release_times=releases,
         losses=lost,
@@ -133,7 +134,7 @@ def test_audit(measured, monkeypatch):
 @pytest.mark.geomstats
 # Where nothing beyond the data was needed.
 @pytest.mark.filterwarnings("ignore:Data has no positive values")
-def test_benchmark(measured, monkeypatch, tmp_path):
+def test_benchmark(measured, monkeypatch):
     # In this process: how much memory it takes does not matter here.
     monkeypatch.setattr(sizes, "measure_size_apart", sizes.measure_size)
     monkeypatch.setenv("GEOMSTATS_BACKEND", "numpy")
@@ -146,12 +147,11 @@ def test_benchmark(measured, monkeypatch, tmp_path):
             grid=BENCHMARK["spaces"]["S^2"],
             rats=RATS,
         ),
-        *measured("benchmark.gradients", **common),
         *measured("benchmark.fits", backend="numpy", **common),
-        *measured("benchmark.sizes", folder=tmp_path, **common),
+        *measured("benchmark.sizes", **common),
     ]
     made = summarised("benchmark", tables=tables)
-    assert "100 times in two dimensions" in made["text"]
+    assert "the random walk, two dimensions" in made["text"]
 
 
 def one_stage(assumptions, budget):

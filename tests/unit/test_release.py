@@ -284,7 +284,7 @@ def test_a_budget_without_end_gives_the_least_squares_geodesic(name):
     )
     rng = np.random.default_rng(4)
     support = assumptions.support
-    p, v = support.space.parts(support.draw(rng, (1,))[0])
+    p, v = support.parts(support.draw(rng, (1,))[0])
     x = rng.random(60)
     start = np.broadcast_to(p, (60, *manifold.point_shape))
     clean = manifold.exp(start, manifold.expand(x - 0.5) * v)
@@ -431,7 +431,6 @@ def test_frequencies_of_few_points_are_their_probabilities():
 def test_points_of_a_later_stage_are_about_the_state_and_in_the_support():
     assumptions = assumed()
     support = assumptions.support
-    space = support.space
     stage = PointsStage.of(Fraction(1), PURE, 256, 0.3, (0.05, 0.2))
     for centre in support.draw(np.random.default_rng(7), (100,)):
         states, volumes = pattern(support, centre, stage)
@@ -440,9 +439,10 @@ def test_points_of_a_later_stage_are_about_the_state_and_in_the_support():
         inside[-1] = True
         np.testing.assert_array_equal(volumes > 0.0, inside)
         np.testing.assert_array_equal(states[-1], centre)
-        step = space.log(np.broadcast_to(centre, states.shape), states)
-        for part, radius in zip(space.parts(step), stage.radii, strict=True):
-            assert np.max(SPHERE.norm(centre[0], part)) <= 1.001 * radius
+        (p, v), (ends, turned) = centre, support.parts(states)
+        step = SPHERE.log(p, ends), SPHERE.transport_to(ends, p, turned) - v
+        for part, radius in zip(step, stage.radii, strict=True):
+            assert np.max(SPHERE.norm(p, part)) <= 1.001 * radius
 
 
 def test_the_work_of_a_release_does_not_depend_on_the_data(monkeypatch):

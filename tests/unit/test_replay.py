@@ -5,7 +5,6 @@ import pytest
 from geodp.audit.replay import Tape
 from reproduction.measurements.audit.plants import PLANTS
 from reproduction.measurements.audit.replay import (
-    BY_COMMAND,
     SPACES,
     divided,
     first_seen,
@@ -13,6 +12,7 @@ from reproduction.measurements.audit.replay import (
     search,
     ways,
 )
+from reproduction.measurements.audit.runs import BY_COMMAND
 
 PAIRS = 300
 

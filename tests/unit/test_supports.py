@@ -1,4 +1,4 @@
-"""Supports: even draws and their density, even points, and steps that cannot stay."""
+"""Supports: even draws and their density, points that fill them, and what they contain."""
 
 import numpy as np
 import pytest
@@ -7,82 +7,96 @@ from geodp.manifolds.euclidean import Euclidean
 from geodp.manifolds.spd import SPD
 from geodp.manifolds.sphere import Sphere
 from geodp.manifolds.supports import Ball, ProductSupport, even_balls
-from geodp.manifolds.tangent_bundle import TangentBundle
+from geodp.models.geodesic import GeodesicModel
 
-SPACES = [Euclidean(3), Sphere(2), SPD(2)]
+LENGTHS = (1.3, 0.7)
 
 
-def ball(space):
+@pytest.fixture
+def product(manifold):
+    centre = manifold.random_point(np.random.default_rng(1))
+    return ProductSupport(manifold, centre, 0.6, LENGTHS)
+
+
+@pytest.mark.parametrize("space", [Euclidean(3), Sphere(2), SPD(2)], ids=lambda space: space.name)
+def test_draws_in_a_ball_have_their_density(space):
+    """Draws are even in coordinates, where the volume density is that of Exp."""
     rng = np.random.default_rng(1)
-    return Ball(space, space.random_point(rng, (2,)), np.array([0.4, 1.1]))
+    ball = Ball(space, space.random_point(rng, (2,)), np.array([0.4, 1.1]))
+    states = ball.draw(rng, (2, 4000))
+    assert np.all(ball.contains(states))
+    coordinates, density = ball.coordinates(states)
+    lengths = np.sort(np.linalg.norm(coordinates, axis=-1) ** space.dim, axis=-1)
+    even = ball.radius[:, None] ** space.dim * (np.arange(4000) + 0.5) / 4000
+    assert np.max(np.abs(lengths - even) / even[:, -1:]) < 0.04
+    expected = -np.log(density) - np.log(_ball_volume(space.dim, ball.radius))[:, None]
+    np.testing.assert_allclose(ball.log_draw_density(states), expected, atol=1e-9)
 
 
-def product(space):
-    return ProductSupport(
-        TangentBundle(space), space.random_point(np.random.default_rng(1)), 0.6, 1.3
-    )
+def _ball_volume(dim, radius):
+    return {2: np.pi, 3: 4.0 * np.pi / 3.0}[dim] * radius**dim
 
 
-@pytest.mark.parametrize("make", [ball, product])
-@pytest.mark.parametrize("space", SPACES, ids=lambda space: space.name)
-def test_draws_and_points_measure_the_same_volume(space, make):
-    """The mean of one over the density of draws is the volume, and so is that of even points."""
-    support = make(space)
-    states = support.draw(np.random.default_rng(2), (2, 4000))
-    assert np.all(support.contains(states))
-    volume = np.mean(np.exp(-support.log_draw_density(states)), axis=-1)
-    points, weights = support.even_points(4096)
-    points = np.broadcast_to(points, (2, 4096, *support.space.point_shape))
-    assert np.all(support.contains(points))
-    density = np.exp(support.log_draw_density(points))
-    # Weights are volumes relative to coordinates, in which draws are even.
-    whole = density * weights
-    np.testing.assert_allclose(whole, np.broadcast_to(whole[..., :1], whole.shape), rtol=1e-9)
-    coordinates = 1.0 / whole[..., 0]
-    np.testing.assert_allclose(np.mean(weights, axis=-1) * coordinates, volume, rtol=0.02)
+def test_points_of_a_product_are_steps_of_the_model(manifold, product):
+    """Those of `GeodesicModel.retract`, with coordinates in balls of the radii that are given."""
+    state = product.even_points(64)[0][5]
+    radii = np.array([0.3, 0.5, 0.2])
+    states, volumes = product.pattern(state, radii, 32)
+    balls = even_balls((manifold.dim,) * 3, 32).reshape((32, 3, manifold.dim))
+    model = GeodesicModel(manifold, number_of_covariates=2)
+    at = [np.broadcast_to(part, states[:, 0].shape) for part in state]
+    steps = [manifold.tangent(at[0], radii[j] * balls[:, j]) for j in range(3)]
+    expected = model.retract(model.parameters(*at), model.parameters(*steps))
+    for found, wanted in zip(np.moveaxis(states, 1, 0), expected.values(), strict=True):
+        np.testing.assert_allclose(found, wanted, atol=1e-13)
+    np.testing.assert_allclose(volumes, manifold.exp_volume(at[0], steps[0]), rtol=1e-12)
 
 
-@pytest.mark.parametrize("space", SPACES, ids=lambda space: space.name)
-def test_the_unit_cube_fills_a_product(space):
-    support = product(space)
-    bundle, dim = support.space, space.dim
-    cube = np.random.default_rng(2).random((400, support.cube_dim))
-    # The middle and the edge of one ball or the other.
-    cube[:100, dim] = cube[50:150, -1] = 0.0
-    cube[100:200, dim] = cube[150:250, -1] = 1.0
-    states, volumes = support.from_cube(cube)
-    steps = bundle.log(np.broadcast_to(support.origin, states.shape), states)
-    np.testing.assert_allclose(volumes, bundle.exp_volume(support.origin, steps), rtol=1e-9)
-    for part, level, radius in zip(
-        bundle.parts(steps), (cube[:, dim], cube[:, -1]), support.radii, strict=True
-    ):
-        lengths = space.norm(np.broadcast_to(support.centre, part.shape), part)
-        np.testing.assert_allclose(lengths, radius * level ** (1.0 / dim), atol=1e-7)
+def test_even_points_fill_a_product(manifold, product):
+    states, _ = product.even_points(512)
+    assert np.all(product.contains(states))
+    p, *vectors = np.moveaxis(states, 1, 0)
+    found = manifold.dist(product.centre, p), *(manifold.norm(p, v) for v in vectors)
+    for lengths, radius in zip(found, (0.6, *LENGTHS), strict=True):
+        levels = np.sort((lengths / radius) ** manifold.dim)
+        assert np.max(np.abs(levels - (np.arange(512) + 0.5) / 512)) < 0.03
 
 
-@pytest.mark.parametrize("space", SPACES, ids=lambda space: space.name)
-def test_steps_within_a_product_may_stay(space):
-    support = product(space)
-    bundle = support.space
-    first, second = support.draw(np.random.default_rng(3), (2, 500))
-    steps = bundle.coordinates(first, bundle.log(first, second), bundle.frame(first))
-    assert np.all(support.may_stay(steps))
-    assert np.all(np.linalg.norm(steps, axis=-1) <= support.widest)
-    for part in (0, space.dim):
-        step = np.zeros(bundle.dim)
-        step[part] = 2.7
-        assert not support.may_stay(step)
+def test_draws_of_a_product_fill_it(manifold, product):
+    states = product.draw(np.random.default_rng(3), (2, 300))
+    assert np.all(product.contains(states))
+    p, *vectors = product.parts(states)
+    found = manifold.dist(product.centre, p), *(manifold.norm(p, v) for v in vectors)
+    for lengths, radius in zip(found, (0.6, *LENGTHS), strict=True):
+        levels = np.sort((lengths / radius) ** manifold.dim, axis=None)
+        # A Kolmogorov-Smirnov test at one in ten thousand.
+        assert np.max(np.abs(levels - (np.arange(600) + 0.5) / 600)) < 0.09
 
 
-def test_only_the_step_of_a_footpoint_can_be_too_long():
-    bundle = TangentBundle(Sphere(2))
-    steps = np.array([[3.0, 0.0, 0.0, 9.0], [0.0, 3.2, 0.0, 0.0]])
-    np.testing.assert_array_equal(bundle.is_shortest(steps), [True, False])
-    np.testing.assert_array_equal(Sphere(2).is_shortest(steps[:, :2]), [True, False])
-    assert np.all(TangentBundle(SPD(2)).is_shortest(50.0 * np.ones((1, 6))))
+def test_weights_of_even_points_add_up_to_the_volume():
+    states, weights = ProductSupport(Sphere(2), np.eye(3)[0], 2.0, 0.7).even_points(4096)
+    found = np.mean(weights) * np.pi * 2.0**2 * np.pi * 0.7**2
+    expected = 2.0 * np.pi * (1.0 - np.cos(2.0)) * np.pi * 0.7**2
+    np.testing.assert_allclose(found, expected, rtol=1e-3)
+    assert states.shape == (4096, 2, 3)
 
 
-def test_points_of_a_product_fill_both_balls():
+def test_a_product_contains_nothing_beyond_its_limits(manifold, product):
+    unit = manifold.frame(product.centre)[0]
+
+    def contains(away, first, second):
+        p = manifold.exp(product.centre, away * unit)
+        along = manifold.transport(product.centre, away * unit, unit)
+        return product.contains(np.stack([p, first * along, second * along])[None])
+
+    assert contains(0.599, 1.299, 0.699)
+    assert not contains(0.601, 0.1, 0.1)
+    assert not contains(0.1, 1.301, 0.1)
+    assert not contains(0.1, 0.1, 0.701)
+    assert not contains(0.1, np.nan, 0.1)
+
+
+def test_points_of_a_product_of_balls_fill_both():
     points = even_balls((2, 3), 2048)
     for part, dim in ((points[:, :2], 2), (points[:, 2:], 3)):
         level = np.sort(np.linalg.norm(part, axis=-1) ** dim)

@@ -475,16 +475,16 @@ def test_lines_of_another_environment_have_the_same_cells(lines_settings):
         settings = {"seed": seed, "comparison": chosen | changed}
         return comparison.measure(settings, "adassp")[0].assign(method="dp_sgd")
 
-    summary.refuse_other_cells(ours, {})
-    summary.refuse_other_cells(pd.concat([ours, theirs()]), {"sgd.csv": "0"})
+    summary.refuse_other_cells(ours, [])
+    summary.refuse_other_cells(pd.concat([ours, theirs()]), ["sgd.csv"])
     others = [{"budgets": [1.0]}, {"draws": 3}, {"rows": 50}, {"delta": 1e-7}, {"seed": 2}]
     for other in others:
         with pytest.raises(DataError, match=r"^sgd.csv: its lines are of other .*make it anew"):
-            summary.refuse_other_cells(pd.concat([ours, theirs(**other)]), {"sgd.csv": "0"})
+            summary.refuse_other_cells(pd.concat([ours, theirs(**other)]), ["sgd.csv"])
     # As made before lines had a seed.
     old = theirs().drop(columns="seed")
     with pytest.raises(DataError):
-        summary.refuse_other_cells(pd.concat([ours, old]), {"sgd.csv": "0"})
+        summary.refuse_other_cells(pd.concat([ours, old]), ["sgd.csv"])
 
 
 def test_lines_of_a_table_of_wine(tmp_path, lines_settings):

@@ -18,7 +18,7 @@ import yaml
 ROOT = Path(__file__).resolve().parents[2]
 
 # What a run reads.
-PARTS = ("config", "envs", "profiles", "resources", "workflow")
+PARTS = ("Snakefile", "config", "envs", "profiles", "resources", "workflow")
 
 # Long enough for a busy machine; a run that is well takes a minute at most.
 PATIENCE = 1800
@@ -198,14 +198,15 @@ class Checkout:
         return result.stdout
 
     def planned(self, *arguments):
-        """Numbers of jobs by rule that a call would run, the target `all` left out."""
+        """Numbers of jobs by rule that a call would run, default targets left out."""
         output = self.run("--quiet", "rules", "--dry-run", *arguments)
         if "Nothing to be done" in output:
             return {}
         table = output.split("Job stats:")[-1]
         counts = {name: int(count) for name, count in re.findall(r"(?m)^(\w+) +(\d+)$", table)}
         assert counts.pop("total") == sum(counts.values()), output
-        counts.pop("all", None)
+        for target in ("all", "default"):
+            counts.pop(target, None)
         return counts
 
     def files(self, pattern="*"):
@@ -286,10 +287,10 @@ def finished(source, tmp_path_factory):
     folder = tmp_path_factory.mktemp("loaded")
     plain = done.environment
     done.environment = plain | {
-        "PYTHONPATH": str(Path(__file__).with_name("recorder")),
+        "PYTHONPATH": f"{Path(__file__).with_name('recorder')}:{done.root}/workflow/scripts",
         "LOADED": str(folder),
     }
-    done.printed = done.run()
+    done.printed = done.run("--logger=geodp")
     done.environment = plain
     done.jobs = [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))]
     return done

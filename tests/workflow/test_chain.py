@@ -4,8 +4,6 @@ import hashlib
 import html.parser
 import json
 import re
-import subprocess
-import sys
 
 import numpy as np
 import pandas as pd
@@ -994,7 +992,7 @@ def test_changed_matrix_of_a_map_reruns_its_study_alone(others, copied, tmp_path
     assert changed.planned() == {}
 
 
-# --- What is printed, and scripts by themselves ---
+# --- What is printed ---
 
 
 def test_run_prints_a_line_a_job_and_where_to_look(finished):
@@ -1002,60 +1000,10 @@ def test_run_prints_a_line_a_job_and_where_to_look(finished):
     number = len(finished.jobs) + 1
     counted = [line for line in lines if re.match(rf"\d+/{number} ", line)]
     assert [int(line.split("/")[0]) for line in counted] == list(range(1, number + 1))
-    took = r" \((\d+ s|\d+ min)\)"
-    for line in counted[:-1]:
-        assert re.search(
-            rf"^[^(]+: .*{took}, about (\d+ s|\d+ min) left$|(judge|report).*{took}", line
-        ), line
+    assert all(re.search(r" \((\d+ s|\d+ min)\)$", line) for line in counted)
     assert sum("sphere, n5_noise0.001: fit without privacy" in line for line in counted) == 1
     assert lines[-1] == "Open results/small/report.html"
-    assert "Figures and tables: results/small/<study>/figures" in lines[-2]
+    assert lines[-2].startswith("Done in ")
     # What is not of a job: remarks on the data and on the draws, and what Snakemake has to say.
-    # On a busy machine some jobs are named while they run.
-    lines = [line for line in lines if not line.startswith("still running: ")]
     assert len(lines) < number + 15
     assert len(finished.printed) < 10_000
-
-
-@pytest.mark.parametrize(
-    ("script", "file"),
-    [
-        ("make_data.py", "sphere/groups/n5_noise0.001/data.npz"),
-        ("fit.py", "rats/groups/observed/fit.json"),
-        ("table.py", "spd/tables/figure_8_predictions.csv"),
-    ],
-)
-def test_script_by_itself_makes_the_same_file(finished_copy, script, file):
-    path = finished_copy.files()[file]
-    before = path.read_bytes()
-    path.unlink()
-    command = [sys.executable, f"workflow/scripts/{script}", f"results/small/{file}"]
-    subprocess.run(
-        [*command, "--configfile", finished_copy.configuration.name],
-        cwd=finished_copy.root,
-        env=finished_copy.environment,
-        check=True,
-    )
-    if file.endswith(".npz"):
-        (path.parent / "before.npz").write_bytes(before)
-        assert same_arrays(path, path.parent / "before.npz")
-    else:
-        assert path.read_bytes() == before
-
-
-def test_script_by_itself_refuses_a_file_of_another(finished_copy):
-    result = subprocess.run(
-        [
-            *(sys.executable, "workflow/scripts/fit.py"),
-            *("results/small/sphere/groups/n5_noise0.001/data.npz", "--configfile"),
-            finished_copy.configuration.name,
-        ],
-        cwd=finished_copy.root,
-        env=finished_copy.environment,
-        capture_output=True,
-        text=True,
-    )
-    assert result.returncode == 2
-    assert "no rule makes results/small/sphere/groups/n5_noise0.001/data.npz with fit.py" in (
-        result.stderr
-    )

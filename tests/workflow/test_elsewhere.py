@@ -122,7 +122,6 @@ def test_all_targets_from_another_folder(checkout, folder):
     snakefile = checkout.root / SNAKEFILE
     result = call(checkout, folder, "-s", snakefile, "--configfile", "mine.yaml")
     assert result.returncode == 0, result.stdout
-    assert "Open results/tiny/report.html" in result.stdout
     page = html.unescape((folder / "results" / "tiny" / "report.html").read_text())
     call_here = f"{checkout.root}/run snakemake -s {checkout.root}/{SNAKEFILE}"
     assert f"<code>{call_here} audit --cores 8 --configfile mine.yaml</code>" in page
@@ -178,7 +177,7 @@ def test_module_of_another_workflow(checkout, folder):
     (folder / "parent.yaml").write_text(yaml.safe_dump(parent))
     refused = call(checkout, folder)
     assert refused.returncode != 0
-    assert "Error: configuration key sead is unknown: did you mean seed?" in refused.stdout
+    assert "parent.yaml: configuration key sead is unknown: did you mean seed?" in refused.stdout
 
 
 PREFIXED = """
@@ -208,7 +207,6 @@ def test_the_report_of_a_module_with_a_prefix(checkout, folder):
     page = (folder / "first" / "results" / "tiny" / "report.html").read_text()
     assert "<p>Made before.</p>" in page
     assert "<code>first/results/tiny</code>" in page
-    assert "<tr><td>sample</td>" in page.split("Times by rule")[1]
 
 
 OVERRIDING = """

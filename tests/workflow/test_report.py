@@ -147,23 +147,6 @@ def test_what_is_not_made_is_named_with_its_command(finished):
     assert shown == text.count("Not made yet") == 4
 
 
-def test_times_are_those_of_the_jobs(finished):
-    table = text_of(finished).split("Times by rule")[1].split("</table>")[0]
-    rows = re.findall(r'<tr><td>(\w+)</td><td class="number">(\d+)</td>', table)
-    numbers = {rule: int(number) for rule, number in rows}
-    planned = finished.planned("--forceall")
-    assert numbers["fit"] == planned["fit"] > 1
-    looped = {"sample": 0, "figure": 0, "table": 0}
-    for rule, number in planned.items():
-        first = rule.partition("_")[0]
-        if first in looped:
-            looped[first] += number
-    assert looped.items() <= numbers.items()
-    # All but the report's own, which is not over when it is written.
-    assert sum(numbers.values()) == sum(planned.values()) - 1
-    assert "report" not in numbers
-
-
 def test_without_claims_the_report_has_figures_alone(finished, finished_copy, small):
     note = "Too little to conclude from."
     finished_copy.configure(small | {"papers": [], "note": note})
@@ -187,11 +170,8 @@ def test_results_of_other_targets_are_shown_once_they_are_there(finished_copy):
         "| space | n |\n| --- | --- |\n| S^2 | 7 |\n\nLater.\n"
     )
     assert finished_copy.planned() == {"report": 1}
-    # As a run leaves a record that is killed while it writes.
-    (finished_copy.root / ".snakemake" / "metadata" / "broken").write_text('{"rule": "f')
     finished_copy.run()
     text = text_of(finished_copy)
-    assert "Times by rule" in text
     assert "<p>Of two releases.</p>" in text
     assert "<td>S^2</td><td>7</td>" in text
     assert "Later." not in text
@@ -219,7 +199,8 @@ def test_papers_are_targets_that_make_their_own_figures_alone(checkout):
     assert {"linear_regression", "paper_claims", "report"} <= set(planned)
     assert not any(job.startswith("means") for job in planned)
     for target in ("all", "report"):
-        assert checkout.planned("--", target)["linear_figure"] == 3
+        planned = checkout.planned("--", target)
+        assert sum(job.startswith("linear_figure_") for job in planned) == 3
 
 
 # --- In a browser ---

@@ -285,6 +285,17 @@ def test_environment_variables_of_the_command(ready, monkeypatch):
     assert output == f"/some/where|{inside}|{inside}/bin:{ready.tools}"
 
 
+def test_snakemake_gets_the_logger_of_the_checkout(ready, tmp_path, monkeypatch):
+    program = tmp_path / "snakemake"
+    program.write_text('#!/bin/sh\necho "$PYTHONPATH" "$@"\n')
+    program.chmod(0o755)
+    monkeypatch.setitem(ready.environment, "PATH", f"{tmp_path}:{ready.tools}")
+    monkeypatch.setitem(ready.environment, "PYTHONPATH", "/some/where")
+    output = ready.run("snakemake", "audit", "--cores", "2").stdout.strip()
+    scripts = f"{ready.root}/workflow/scripts"
+    assert output == f"{scripts}:/some/where --logger=geodp audit --cores 2"
+
+
 def test_second_use_starts_neither_python_nor_installer(ready):
     before = (ready.stamp.stat().st_ino, ready.log.read_text(), ready.python_starts())
     result = ready.run("true")

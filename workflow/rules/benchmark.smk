@@ -1,102 +1,63 @@
 # The benchmark, `./run --with geomstats snakemake benchmark --cores 1`. Only one job measures at a
 # time.
 # In: config/benchmark.yaml. Out: results/benchmark/benchmark.csv, .pdf, .svg, .png and .md.
-rule benchmark_sampling:
-    input:
-        rats=shipped("resources/vilmann_rats.csv"),
-    output:
-        f"{BENCHMARK_RESULTS}/sampling_{{space}}.csv",
-    log:
-        f"{BENCHMARK_RESULTS}/logs/sampling_{{space}}.log",
-    wildcard_constraints:
-        space="[a-z0-9]+",
-    conda:
-        "../../envs/environment.yaml"
-    threads: whole_machine
-    params:
-        **measurement("benchmark.sampling"),
-        arguments=lambda wildcards: with_geomstats(
-            {
-                "settings": part_of("benchmark", "seed", "seconds", "draws"),
-                "space": space_named("benchmark", wildcards),
-                "grid": settings_of("benchmark")["spaces"][space_named("benchmark", wildcards)],
-            }
-        ),
-    message:
-        "benchmark: samplers on {wildcards.space}"
-    script:
-        "../scripts/measure.py"
+GEOMSTATS_BACKENDS = ("numpy", "autograd")
 
 
-use rule benchmark_sampling as benchmark_gradients with:
-    output:
-        f"{BENCHMARK_RESULTS}/gradients.csv",
-    log:
-        f"{BENCHMARK_RESULTS}/logs/gradients.log",
-    params:
-        **measurement("benchmark.gradients"),
-        arguments=lambda wildcards: benchmark_arguments("gradients"),
-    message:
-        "benchmark: gradients"
+def benchmark_parts(wildcards):
+    """Tables of all parts of the benchmark."""
+    parts = [
+        *(f"sampling_{space}" for space in spaces_by_file("benchmark")),
+        *(f"fits_{backend}" for backend in GEOMSTATS_BACKENDS),
+        "means",
+        "sizes",
+    ]
+    return [f"{BENCHMARK_RESULTS}/{part}.csv" for part in parts]
 
 
-use rule benchmark_sampling as benchmark_fits with:
-    output:
-        f"{BENCHMARK_RESULTS}/fits_{{backend}}.csv",
-    log:
-        f"{BENCHMARK_RESULTS}/logs/fits_{{backend}}.log",
-    wildcard_constraints:
-        backend="|".join(GEOMSTATS_BACKENDS),
-    params:
-        **measurement("benchmark.fits"),
-        arguments=lambda wildcards: with_geomstats(
-            benchmark_arguments("fits", backend=wildcards.backend)
-        ),
-    message:
-        "benchmark: fits beside geomstats with {wildcards.backend}"
+def benchmark_of(part, message, **row):
+    """Row of a part of the benchmark: it has the machine to itself, and knows all spaces."""
+    row = {
+        "settings": ("seed", "seconds", part),
+        "arguments": lambda wildcards: {
+            "spaces": list(settings_of("benchmark")["spaces"]),
+            **dict(wildcards.items()),
+        },
+        "output": {"table": f"{part}.csv"},
+    } | row
+    return row | {
+        "module": f"benchmark.{part}",
+        "input": {"rats": shipped("resources/vilmann_rats.csv")},
+        "threads": lambda wildcards: workflow.cores,
+        "needs": "geomstats",
+        "message": f"benchmark: {message}",
+    }
 
 
-use rule benchmark_sampling as benchmark_means with:
-    output:
-        f"{BENCHMARK_RESULTS}/means.csv",
-    log:
-        f"{BENCHMARK_RESULTS}/logs/means.log",
-    params:
-        **measurement("benchmark.means"),
-        arguments=lambda wildcards: with_geomstats(benchmark_arguments("means")),
-    message:
-        "benchmark: Frechet means beside geomstats"
+MEASURED |= {
+    "benchmark_sampling": benchmark_of(
+        "sampling",
+        "samplers on {wildcards.space}",
+        settings=("seed", "seconds", "draws"),
+        arguments=lambda wildcards: {
+            "space": space_named("benchmark", wildcards),
+            "grid": settings_of("benchmark")["spaces"][space_named("benchmark", wildcards)],
+        },
+        output={"table": "sampling_{space}.csv"},
+    ),
+    "benchmark_fits": benchmark_of(
+        "fits",
+        "fits beside geomstats with {wildcards.backend}",
+        output={"table": "fits_{backend}.csv"},
+        wildcards={"backend": "|".join(GEOMSTATS_BACKENDS)},
+    ),
+    "benchmark_means": benchmark_of("means", "Frechet means beside geomstats"),
+    "benchmark_sizes": benchmark_of("sizes", "times by size"),
+}
 
-
-use rule benchmark_sampling as benchmark_sizes with:
-    output:
-        f"{BENCHMARK_RESULTS}/sizes.csv",
-    log:
-        f"{BENCHMARK_RESULTS}/logs/sizes.log",
-    params:
-        **measurement("benchmark.sizes"),
-        arguments=lambda wildcards: benchmark_arguments("sizes", folder=placed(BENCHMARK_RESULTS)),
-    message:
-        "benchmark: times by size"
-
-
-rule benchmark:
-    input:
-        tables=benchmark_parts,
-    output:
-        csv=f"{BENCHMARK_RESULTS}/benchmark.csv",
-        text=f"{BENCHMARK_RESULTS}/benchmark.md",
-        pdf=f"{BENCHMARK_RESULTS}/benchmark.pdf",
-        svg=f"{BENCHMARK_RESULTS}/benchmark.svg",
-        png=f"{BENCHMARK_RESULTS}/benchmark.png",
-    log:
-        f"{BENCHMARK_RESULTS}/logs/benchmark.log",
-    conda:
-        "../../envs/environment.yaml"
-    params:
-        **measurement("benchmark.summary", "summarise.py"),
-        arguments={},
-    message:
-        "benchmark: write the table and the figure"
-    script:
-        "../scripts/summarise.py"
+SUMMARISED["benchmark"] = {
+    "module": "benchmark.summary",
+    "input": {"tables": benchmark_parts},
+    "output": {"csv": "benchmark.csv", "text": "benchmark.md", **pictures("benchmark")},
+    "message": "benchmark: write the table and the figure",
+}

@@ -8,10 +8,11 @@ from importlib import import_module
 from pathlib import Path
 
 from geodp.errors import DataError
-from reproduction.configuration import refuse_repeated_keys, validate
+from geodp.settings.reading import load
+from reproduction.configuration import validate
 from reproduction.dependencies import code
 from reproduction.configuration.release import describes_release, without_studies
-from reproduction.places import CHECKOUT, find, folders, shipped
+from reproduction.places import CHECKOUT, digest_of, find, shipped
 from reproduction.studies import expand
 
 if " " in sys.executable and Path(sys.executable).is_file():
@@ -19,24 +20,21 @@ if " " in sys.executable and Path(sys.executable).is_file():
     sys.executable = shlex.quote(sys.executable)
 
 # The file of settings of a release, if one is given in place of a configuration of studies.
-RELEASE = workflow.configfiles[-1] if IS_MAIN and describes_release(config) else None
+RELEASE = workflow.configfiles[-1] if describes_release(config) else None
 
 try:
-    for path in workflow.configfiles if IS_MAIN else []:
-        refuse_repeated_keys(path, path)
+    # Refuse keys that stand twice, of which Snakemake takes the last.
+    for path in workflow.configfiles:
+        load(path)
     # A new dictionary, since that of a module may be the other workflow's.
     if RELEASE is None:
-        config = validate(config, files=workflow.configfiles if IS_MAIN else [])
+        config = validate(config, files=workflow.configfiles)
     else:
         config = without_studies(RELEASE)
     STUDIES = expand(config)
 except DataError as problem:
     # One sentence, without a traceback.
     sys.exit(f"Error: {problem}")
-
-# Path of a result that is no input or output of its rule: a module's prefix goes before it, which
-# Snakemake puts before the others.
-placed = workflow.modifier.path_modifier.replace_prefix
 
 RESULTS = f"results/{config['name']}"
 GROUPS = f"{RESULTS}/{{study}}/groups/{{group}}"
@@ -51,10 +49,11 @@ def lock_of(name):
 
 
 LOCK_DIGEST = lock_of(LOCK_FILE)
+# Below results/<name>/plan.
 PLAN_FILES = {
-    "table": f"{RESULTS}/plan/plan.csv",
-    "needed": f"{RESULTS}/plan/needed.csv",
-    **{suffix: f"{RESULTS}/plan/plan.{suffix}" for suffix in ("pdf", "svg", "png")},
+    "table": "plan.csv",
+    "needed": "needed.csv",
+    **{suffix: f"plan.{suffix}" for suffix in ("pdf", "svg", "png")},
 }
 
 
@@ -108,7 +107,9 @@ PAPERS = {paper["name"]: find([paper["claims"]])[0] for paper in config["papers"
 
 def plan_files():
     """Files of the plan, for a configuration without studies."""
-    return list(PLAN_FILES.values()) if not STUDIES and RELEASE is None else []
+    if STUDIES or RELEASE is not None:
+        return []
+    return [f"{RESULTS}/plan/{name}" for name in PLAN_FILES.values()]
 
 
 def claims_files():
@@ -249,6 +250,14 @@ def claimed_tables():
     return found
 
 
+def placed(path, output):
+    """Path of a result that a job reads if it is there, with the prefix of a module if it has one.
+
+    Snakemake puts that before inputs and outputs alone.
+    """
+    return f"{output[0].partition('results/')[0]}{path}"
+
+
 def command_here(words):
     """A command for the folder of this run, with its own configuration.
 
@@ -266,7 +275,7 @@ def command_here(words):
 
     run, where = "./run", ""
     if here != CHECKOUT:
-        run, where = seen(CHECKOUT / "run"), f" -s {seen(workflow.main_snakefile)}"
+        run, where = seen(CHECKOUT / "run"), f" -s {seen(CHECKOUT / 'workflow' / 'Snakefile')}"
     own = "".join(f" {seen(path)}" for path in workflow.overwrite_configfiles)
     return f"{run} {before}snakemake{where}{after}" + (own and f" --configfile{own}")
 

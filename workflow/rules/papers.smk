@@ -4,7 +4,7 @@
 # space or study, figures, verdicts by paper.
 
 # By module of `reproduction.measurements`: keys of the settings, and tables. Those of a space have
-# the section of the settings that has the spaces.
+# the section of the settings that has the spaces. Each is a row of MEASURED.
 PAPER_TABLES = {
     "means.draws": (["budget", "replicates", "n", "spaces"], ["{space}/errors"], []),
     "means.neighbours": (
@@ -42,7 +42,7 @@ PAPER_TABLES = {
     ),
 }
 
-# By stage and figure: its tables, by what its function calls them.
+# By stage and figure: its tables, by what its function calls them. Each is a row of SUMMARISED.
 PAPER_FIGURES = {
     "means": {
         "laplace_means": {"errors": "{space}/errors", "neighbours": "{space}/neighbours"},
@@ -68,19 +68,21 @@ PAPER_FIGURES = {
 
 # Jobs among which the data sets of linear regression are dealt out.
 MOMENTS_JOBS = 4
+PAPER_WILDCARDS = {"space": "(?!own/|figures/)[a-z0-9]+", "part": r"\d+", "cell": r"\d+"}
 
 # The paper that compares lines with those of other tools.
 COMPARES_TOOLS = "kulkarni_soto_first_version"
 
 
-def paper_arguments(stage, keys, section):
-    """Arguments of a job, by its wildcards: settings, and the space, part or cell of its tables."""
+def paper_arguments(stage, section):
+    """A function of the wildcards: the space, part or cell of a table."""
 
     def arguments(wildcards):
         found = {name: int(value) for name, value in wildcards.items() if name != "space"}
         found |= {"parts": MOMENTS_JOBS} if "part" in found else {}
-        found |= {} if section is None else {"space": space_named(stage, wildcards, *section)}
-        return {"settings": part_of(stage, "seed", *keys), **found}
+        return found | (
+            {} if section is None else {"space": space_named(stage, wildcards, *section)}
+        )
 
     return arguments
 
@@ -88,25 +90,36 @@ def paper_arguments(stage, keys, section):
 def own_table(wildcards):
     """The table of one's own whose means are drawn."""
     try:
-        return {"table": find_table(settings_of("means")["own"]["data"], "own.data.path")}
+        return find_table(settings_of("means")["own"]["data"], "own.data.path")
     except DataError as problem:
         sys.exit(f"Error: {problem}")
 
 
-def shapes_tables(wildcards):
-    """Tables of the rats, and of outlines that take the place of simulated ones if there are some."""
+def outlines_table(wildcards):
+    """The table of outlines that takes the place of simulated ones; an empty list without one."""
     name = space_named("means", wildcards, "shapes")
     file = settings_of("means")["shapes"]["spaces"][name].get("file")
-    found = file and find_table(file, f"shapes.spaces.{name}.file.path", needed=False)
-    return {"rats": shipped("resources/vilmann_rats.csv"), "table": found or []}
+    return (file and find_table(file, f"shapes.spaces.{name}.file.path", needed=False)) or []
 
 
-# Inputs by module, of those that have some.
+def with_table(table, **others):
+    """Input of a row, and the digest of its table, since a user's file may become an older one."""
+    return {
+        "input": {"table": table, **others},
+        "params": {"digest": lambda wildcards: digest_of(table(wildcards))},
+    }
+
+
+# By module, of those that have some.
 PAPER_INPUTS = {
-    "means.own": own_table,
-    "means.shapes": shapes_tables,
-    "linear.regression": lambda wildcards: {
-        "moments": [f"results/linear/kng_linear/parts/{part}.csv" for part in range(MOMENTS_JOBS)]
+    "means.own": with_table(own_table),
+    "means.shapes": with_table(outlines_table, rats=shipped("resources/vilmann_rats.csv")),
+    "linear.regression": {
+        "input": {
+            "moments": [
+                f"results/linear/kng_linear/parts/{part}.csv" for part in range(MOMENTS_JOBS)
+            ]
+        }
     },
 }
 
@@ -122,10 +135,11 @@ def paper_table(stage, table):
     ]
 
 
-def paper_figure_tables(wildcards, stage):
-    """Tables of a figure, by what its function calls them."""
-    tables = PAPER_FIGURES[stage][wildcards.figure]
-    return {name: paper_table(stage, table) for name, table in tables.items()}
+def geodesic_parts(wildcards):
+    """Tables of geodesics by cell."""
+    cells = settings_of("linear")["geodesic_vs_notebook"]["cells"]
+    folder = "results/linear/geodesic_vs_notebook"
+    return [f"{folder}/parts/{cell}.csv" for cell in range(len(cells))]
 
 
 def wrapped_tables():
@@ -167,86 +181,52 @@ def paper_claimed(paper):
     return claimed_by(paper, found)
 
 
+def claimed_of_tools(wildcards, output):
+    """The table of lines beside other tools that a paper's claims are about, or what makes it."""
+    if wildcards.paper != COMPARES_TOOLS:
+        return {}
+    path = f"{TOOLS_RESULTS}/draws.csv"
+    return {
+        "named": ("tools", "draws"),
+        "made": digest_if_made(path, output),
+        "otherwise": f"./run --with competitors snakemake linear_tools makes {placed(path, output)}",
+    }
+
+
 for module, (keys, tables, section) in PAPER_TABLES.items():
     stage, part = module.split(".")
+    MEASURED[f"{stage}_{part}"] = {
+        "module": module,
+        "settings": ("seed", *keys),
+        "arguments": paper_arguments(stage, section),
+        "output": {
+            table.split("/")[-2 if "/{" in table else -1]: f"{table}.csv" for table in tables
+        },
+        "wildcards": PAPER_WILDCARDS,
+        "message": f"{stage}: make {' and '.join(tables)}".replace("{", "{wildcards."),
+        **PAPER_INPUTS.get(module, {}),
+    }
 
-    rule:
-        name:
-            f"{stage}_{part}"
-        input:
-            unpack(PAPER_INPUTS.get(module, lambda wildcards: {})),
-        output:
-            [f"results/{stage}/{table}.csv" for table in tables],
-        log:
-            f"results/{stage}/logs/{tables[0].replace('/', '_')}.log",
-        wildcard_constraints:
-            space="(?!own/|figures/)[a-z0-9]+",
-            part=r"\d+",
-            cell=r"\d+",
-        conda:
-            "../../envs/environment.yaml"
-        params:
-            **measurement(module),
-            arguments=paper_arguments(stage, keys, section),
-            # A user's file may be replaced by an older one.
-            digest=lambda wildcards, input: digest_of(input.get("table")),
-        message:
-            f"{stage}: make {' and '.join(tables)}".replace("{", "{wildcards.")
-        script:
-            "../scripts/measure.py"
-
-
-rule linear_geodesic_errors:
-    input:
-        tables=lambda wildcards: [
-            f"results/linear/geodesic_vs_notebook/parts/{cell}.csv"
-            for cell in range(len(settings_of("linear")["geodesic_vs_notebook"]["cells"]))
-        ],
-    output:
-        csv="results/linear/geodesic_vs_notebook/errors.csv",
-    log:
-        "results/linear/logs/geodesic_errors.log",
-    conda:
-        "../../envs/environment.yaml"
-    params:
-        **measurement("linear.geodesics", "summarise.py"),
-        arguments={},
-    message:
-        "linear: join the tables of geodesics"
-    script:
-        "../scripts/summarise.py"
-
+SUMMARISED["linear_geodesic_errors"] = {
+    "module": "linear.geodesics",
+    "input": {"tables": geodesic_parts},
+    "output": {"csv": "geodesic_vs_notebook/errors.csv"},
+    "message": "linear: join the tables of geodesics",
+}
 
 for stage, figures in PAPER_FIGURES.items():
-
-    rule:
-        name:
-            f"{stage}_figure"
-        input:
-            unpack(lambda wildcards, stage=stage: paper_figure_tables(wildcards, stage)),
-        output:
-            csv=f"results/{stage}/figures/{{figure}}.csv",
-            pdf=f"results/{stage}/figures/{{figure}}.pdf",
-            svg=f"results/{stage}/figures/{{figure}}.svg",
-            png=f"results/{stage}/figures/{{figure}}.png",
-        log:
-            f"results/{stage}/logs/figure_{{figure}}.log",
-        wildcard_constraints:
-            figure="|".join(figures),
-        conda:
-            "../../envs/environment.yaml"
-        params:
-            **measurement(f"{stage}.figures", "summarise.py"),
-            arguments=lambda wildcards, stage=stage: {
-                "name": wildcards.figure,
-                "settings": (
-                    part_of("means", "radii", "shown", "spaces") if stage == "means" else {}
-                ),
+    for figure, tables in figures.items():
+        SUMMARISED[f"{stage}_figure_{figure}"] = {
+            "module": f"{stage}.figures",
+            "settings": ("radii", "shown", "spaces") if stage == "means" else (),
+            "arguments": lambda wildcards, figure=figure: {"name": figure},
+            "input": {
+                name: lambda wildcards, stage=stage, table=table: paper_table(stage, table)
+                for name, table in tables.items()
             },
-        message:
-            f"{stage}: draw {{wildcards.figure}}"
-        script:
-            "../scripts/summarise.py"
+            "output": {"csv": f"figures/{figure}.csv", **pictures(f"figures/{figure}")},
+            "message": f"{stage}: draw {figure}",
+        }
 
 
 use rule evaluate_claims as paper_claims with:
@@ -269,5 +249,8 @@ use rule evaluate_claims as paper_claims with:
             seed=lambda wildcards: settings_of(wildcards.stage)["seed"],
         ),
         besides=claimed_of_tools,
+        seen=lambda wildcards: digests_of(
+            [f"{TOOLS_RESULTS}/draws.csv"] if wildcards.paper == COMPARES_TOOLS else []
+        ),
     message:
         "{wildcards.stage}: judge the claims of {wildcards.paper}"

@@ -7,15 +7,16 @@ if RELEASE is not None:
     rule release:
         log:
             f"{RESULTS}/logs/release.log",
+        # From the checkout and not from here, as the default target inherits this rule.
         conda:
-            "../../envs/environment.yaml"
+            str(CHECKOUT / "envs" / "environment.yaml")
         params:
             study=config["name"],
             settings=RELEASE,
         message:
             "release: draw it, unless its ledger has it already"
         script:
-            "../scripts/release.py"
+            str(CHECKOUT / "workflow" / "scripts" / "release.py")
 
 else:
 

@@ -27,13 +27,19 @@ rule report:
         note=config["note"],
         own_questions=[paper["name"] for paper in config["papers"] if paper["own_questions"]],
         figures=lambda wildcards: list(report_figures().values()),
-        folders=lambda wildcards: report_folders(),
-        audit=lambda wildcards: {
+        folder=lambda wildcards, output: str(Path(output[0]).parent),
+        audit=lambda wildcards, output: {
             "command": command_here("snakemake audit --cores 8"),
-            **with_digests(AUDIT_SHOWN),
+            **with_digests(AUDIT_SHOWN, output),
         },
         again=command_here("snakemake report"),
+        times=command_here("snakemake --report times.html"),
         besides=besides,
+        seen=lambda wildcards: digests_of(
+            path
+            for files in (AUDIT_SHOWN, *(files for _, files in BESIDES.values()))
+            for path in files.values()
+        ),
         seed=config["seed"],
         code=code_of("report.py"),
         lock=LOCK_DIGEST,
@@ -48,6 +54,13 @@ rule kulkarni_soto:
         study_files(),
     message:
         "the studies of the configuration: all results are there"
+
+
+rule linear_opacus:
+    input:
+        SGD_DRAWS,
+    message:
+        "tools: lines by DP-SGD are there, and linear_tools joins them to the others"
 
 
 for paper in OTHERS:

@@ -1,91 +1,84 @@
 # Private linear regression beside other tools: `./run --with competitors snakemake linear_tools`,
 # and Opacus by `./run --with opacus snakemake linear_opacus`.
 # In: config/tools.yaml. Out: results/tools/tools.md, tables and a figure.
-rule tools_shares:
-    output:
-        about=f"{TOOLS_RESULTS}/benchmark/{{data_set}}.about.csv",
-        shares=f"{TOOLS_RESULTS}/benchmark/{{data_set}}.shares.csv",
-    log:
-        f"{TOOLS_RESULTS}/logs/shares_{{data_set}}.log",
-    wildcard_constraints:
-        data_set="[a-z][a-z0-9_]*",
-    conda:
-        "../../envs/environment.yaml"
-    params:
-        **measurement("tools.benchmark", lock=TOOLS_LOCK),
-        arguments=lambda wildcards: with_competitors(
-            tools_arguments("benchmark", data_set=wildcards.data_set)
-        ),
-    message:
-        "tools: private lines of {wildcards.data_set}"
-    script:
-        "../scripts/measure.py"
+TOOLS_TABLES = ("sets", "shares", "medians", "against", "comparison", "draws")
+SGD_DRAWS = f"{TOOLS_RESULTS}/comparison/dp_sgd.csv"
 
 
-use rule tools_shares as tools_draws with:
-    input:
-        path=wine_table,
-    output:
-        f"{TOOLS_RESULTS}/comparison/{{method}}.csv",
-    log:
-        f"{TOOLS_RESULTS}/logs/draws_{{method}}.log",
-    wildcard_constraints:
-        method="(?!dp_sgd)[a-z_]+",
-    params:
-        **measurement("tools.comparison", lock=TOOLS_LOCK),
-        arguments=lambda wildcards: with_competitors(
-            tools_arguments("comparison", method=wildcards.method)
-        ),
-        # A file may be replaced by an older one.
-        digest=lambda wildcards: digest_of(wine_table(wildcards)),
-    message:
-        "tools: lines by {wildcards.method}"
+def wine_table(wildcards):
+    """The table of red wine, if it is there."""
+    found = find([settings_of("tools")["comparison"]["path"]])
+    return found[0] if found else []
 
 
-use rule tools_draws as tools_sgd with:
-    output:
-        SGD_DRAWS,
-    log:
-        f"{TOOLS_RESULTS}/logs/draws_dp_sgd.log",
-    params:
-        **measurement("tools.comparison", lock=lock_of("opacus")),
-        arguments=lambda wildcards: with_packages(
-            ["opacus"],
-            "opacus",
-            "linear_opacus --cores 1",
-            tools_arguments("comparison", method="dp_sgd"),
-        ),
-        digest=lambda wildcards: digest_of(wine_table(wildcards)),
-    message:
-        "tools: lines by DP-SGD of Opacus"
+def tools_shares(name):
+    """An input function: a table of each data set of the benchmark."""
+
+    def files(wildcards):
+        chosen = settings_of("tools")["benchmark"]
+        sets = (*chosen["sets"], *chosen["held_out"]["sets"])
+        return [f"{TOOLS_RESULTS}/benchmark/{each}.{name}.csv" for each in sets]
+
+    return files
 
 
-rule linear_tools:
-    input:
-        about=tools_shares("about"),
-        shares=tools_shares("shares"),
-        comparison=tools_draws,
-    output:
-        **{name: f"{TOOLS_RESULTS}/{name}.csv" for name in TOOLS_TABLES},
-        text=f"{TOOLS_RESULTS}/tools.md",
-        pdf=f"{TOOLS_RESULTS}/tools.pdf",
-        svg=f"{TOOLS_RESULTS}/tools.svg",
-        png=f"{TOOLS_RESULTS}/tools.png",
-    log:
-        f"{TOOLS_RESULTS}/logs/tools.log",
-    conda:
-        "../../envs/environment.yaml"
-    params:
-        **measurement("tools.summary", "summarise.py", TOOLS_LOCK),
-        arguments=lambda wildcards: {"besides": digest_if_made(SGD_DRAWS)},
-    message:
-        "tools: write the tables, the page and the figure"
-    script:
-        "../scripts/summarise.py"
+def tools_draws(wildcards):
+    """Tables of the methods of the comparison."""
+    methods = settings_of("tools")["comparison"]["methods"]
+    return [f"{TOOLS_RESULTS}/comparison/{method}.csv" for method in methods]
 
 
-rule linear_opacus:
-    input:
-        SGD_DRAWS,
-    message:
-        "tools: lines by DP-SGD are there, and linear_tools joins them to the others"
+LINES = {
+    "module": "tools.comparison",
+    "settings": ("seed", "comparison"),
+    "input": {"path": wine_table},
+    # A file may be replaced by an older one.
+    "params": {"digest": lambda wildcards: digest_of(wine_table(wildcards))},
+}
+
+MEASURED |= {
+    "tools_shares": {
+        "module": "tools.benchmark",
+        "settings": ("seed", "benchmark"),
+        "arguments": lambda wildcards: {"data_set": wildcards.data_set},
+        "output": {
+            "about": "benchmark/{data_set}.about.csv",
+            "shares": "benchmark/{data_set}.shares.csv",
+        },
+        "wildcards": {"data_set": "[a-z][a-z0-9_]*"},
+        "needs": "competitors",
+        "message": "tools: private lines of {wildcards.data_set}",
+    },
+    "tools_draws": LINES
+    | {
+        "arguments": lambda wildcards: {"method": wildcards.method},
+        "output": {"table": "comparison/{method}.csv"},
+        "wildcards": {"method": "(?!dp_sgd)[a-z_]+"},
+        "needs": "competitors",
+        "message": "tools: lines by {wildcards.method}",
+    },
+    "tools_sgd": LINES
+    | {
+        "arguments": lambda wildcards: {"method": "dp_sgd"},
+        "output": {"table": "comparison/dp_sgd.csv"},
+        "needs": "opacus",
+        "message": "tools: lines by DP-SGD of Opacus",
+    },
+}
+
+SUMMARISED["linear_tools"] = {
+    "module": "tools.summary",
+    "besides": {"dp_sgd": SGD_DRAWS},
+    "input": {
+        "about": tools_shares("about"),
+        "shares": tools_shares("shares"),
+        "comparison": tools_draws,
+    },
+    "output": {
+        **{name: f"{name}.csv" for name in TOOLS_TABLES},
+        "text": "tools.md",
+        **pictures("tools"),
+    },
+    "needs": "competitors",
+    "message": "tools: write the tables, the page and the figure",
+}

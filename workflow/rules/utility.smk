@@ -2,84 +2,61 @@
 # hold the true prediction, `snakemake coverage`.
 # In: config/utility.yaml. Out: results/utility/utility.csv, .pdf, .svg, .png and .md;
 # results/utility/coverage.csv and .md.
-rule utility_cells:
-    input:
-        rats=shipped("resources/vilmann_rats.csv"),
-    output:
-        f"{UTILITY_RESULTS}/cells/{{space}}_n{{number}}.csv",
-    log:
-        f"{UTILITY_RESULTS}/logs/{{space}}_n{{number}}.log",
-    wildcard_constraints:
-        space="[a-z0-9]+",
-        number=r"\d+",
-    conda:
-        "../../envs/environment.yaml"
-    params:
-        **measurement("utility.releases"),
-        arguments=utility_arguments,
-    message:
-        "utility: releases on {wildcards.space}, n = {wildcards.number}"
-    script:
-        "../scripts/measure.py"
 
 
-rule utility:
-    input:
-        tables=utility_parts,
-    output:
-        csv=f"{UTILITY_RESULTS}/utility.csv",
-        text=f"{UTILITY_RESULTS}/utility.md",
-        pdf=f"{UTILITY_RESULTS}/utility.pdf",
-        svg=f"{UTILITY_RESULTS}/utility.svg",
-        png=f"{UTILITY_RESULTS}/utility.png",
-    log:
-        f"{UTILITY_RESULTS}/logs/utility.log",
-    conda:
-        "../../envs/environment.yaml"
-    params:
-        **measurement("utility.summary", "summarise.py"),
-        arguments=lambda wildcards: {"shown": settings_of("utility")["utility"]["shown"]},
-    message:
-        "utility: write the table and the figure"
-    script:
-        "../scripts/summarise.py"
+def utility_parts(wildcards):
+    """Tables of all spaces and n of the utility, the slowest first."""
+    return [
+        f"{UTILITY_RESULTS}/cells/{space}_n{number}.csv"
+        for number in sorted(settings_of("utility")["utility"]["n"], reverse=True)
+        for space in spaces_by_file("utility")
+    ]
 
 
-rule coverage_cells:
-    output:
-        f"{UTILITY_RESULTS}/coverage/{{space}}.csv",
-    log:
-        f"{UTILITY_RESULTS}/logs/coverage_{{space}}.log",
-    wildcard_constraints:
-        space="[a-z0-9]+",
-    conda:
-        "../../envs/environment.yaml"
-    params:
-        **measurement("coverage.releases"),
-        arguments=lambda wildcards: {
-            "settings": part_of("utility", "seed", "coverage"),
-            "space": space_named("utility", wildcards, "coverage"),
-        },
-    message:
-        "coverage: releases on {wildcards.space}"
-    script:
-        "../scripts/measure.py"
+def utility_arguments(wildcards):
+    """Arguments of a job on one space and n: the settings of the space and of errors."""
+    space = space_named("utility", wildcards)
+    settings = part_of("utility", "seed", "chains", "utility")
+    settings |= {"spaces": {space: settings_of("utility")["spaces"][space]}}
+    return {"settings": settings, "space": space, "number": int(wildcards.n)}
 
 
-rule coverage:
-    input:
-        tables=coverage_parts,
-    output:
-        csv=f"{UTILITY_RESULTS}/coverage.csv",
-        text=f"{UTILITY_RESULTS}/coverage.md",
-    log:
-        f"{UTILITY_RESULTS}/logs/coverage.log",
-    conda:
-        "../../envs/environment.yaml"
-    params:
-        **measurement("coverage.summary", "summarise.py"),
-        arguments={},
-    message:
-        "coverage: write the table"
-    script:
-        "../scripts/summarise.py"
+def coverage_parts(wildcards):
+    """Tables of all spaces of the coverage."""
+    return [
+        f"{UTILITY_RESULTS}/coverage/{space}.csv" for space in spaces_by_file("utility", "coverage")
+    ]
+
+
+MEASURED |= {
+    "utility_cells": {
+        "module": "utility.releases",
+        "arguments": utility_arguments,
+        "input": {"rats": shipped("resources/vilmann_rats.csv")},
+        "output": {"table": "cells/{space}_n{n}.csv"},
+        "message": "utility: releases on {wildcards.space}, n = {wildcards.n}",
+    },
+    "coverage_cells": {
+        "module": "coverage.releases",
+        "settings": ("seed", "coverage"),
+        "arguments": lambda wildcards: {"space": space_named("utility", wildcards, "coverage")},
+        "output": {"table": "coverage/{space}.csv"},
+        "message": "coverage: releases on {wildcards.space}",
+    },
+}
+
+SUMMARISED |= {
+    "utility": {
+        "module": "utility.summary",
+        "arguments": lambda wildcards: {"shown": settings_of("utility")["utility"]["shown"]},
+        "input": {"tables": utility_parts},
+        "output": {"csv": "utility.csv", "text": "utility.md", **pictures("utility")},
+        "message": "utility: write the table and the figure",
+    },
+    "coverage": {
+        "module": "coverage.summary",
+        "input": {"tables": coverage_parts},
+        "output": {"csv": "coverage.csv", "text": "coverage.md"},
+        "message": "coverage: write the table",
+    },
+}

@@ -1,7 +1,8 @@
 """One part of the audit, the benchmark, the utility or the comparison.
 
-The rule's parameter ``module`` names the module of `reproduction.measurements` whose ``measure``
-makes one table for each output, from the rule's ``arguments`` and its named inputs.
+The rule's parameter ``module`` names the module of `reproduction.measurements` whose ``measure``,
+or the function that ``function`` names, makes one table for each output from the rule's
+``arguments`` and its named inputs.
 """
 
 # Before NumPy, which reads the number of threads when it is imported.
@@ -12,6 +13,7 @@ with job() as snakemake:
     from importlib import import_module
 
     module = import_module(f"reproduction.measurements.{snakemake.params.module}")
-    tables = module.measure(**snakemake.params.arguments, **dict(snakemake.input.items()))
+    measure = getattr(module, snakemake.params.get("function", "measure"))
+    tables = measure(**snakemake.params.arguments, **dict(snakemake.input.items()))
     for path, table in zip(snakemake.output, tables, strict=True):
         save_table(path, table)

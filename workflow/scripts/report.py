@@ -1,4 +1,4 @@
-"""The report of a run: one page with verdicts, figures, diagnostics, losses and times."""
+"""The report of a run: one page with verdicts, figures, diagnostics and losses."""
 
 from reproduction.jobs import job, made_by, replacing
 

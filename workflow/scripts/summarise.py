@@ -1,9 +1,11 @@
-"""Tables, figure and page of the audit, the benchmark, the utility or the comparison.
+"""Tables, figure and page of the audit, the benchmark, the utility or other measurements.
 
 The rule's parameter ``module`` names the module of `reproduction.measurements` whose ``summarise``
 makes them from the rule's ``arguments`` and its named inputs.
 """
 
+# Before NumPy, which reads the number of threads when it is imported.
+from reproduction.measurements import one_thread  # noqa: F401, I001
 from reproduction.jobs import job, made_by, replacing, save_table
 
 with job() as snakemake:
@@ -13,7 +15,10 @@ with job() as snakemake:
 
     module = import_module(f"reproduction.measurements.{snakemake.params.module}")
     arguments = {**snakemake.params.arguments, **dict(snakemake.input.items())}
-    found = module.summarise(**arguments, made_by=made_by(snakemake))
+    if besides := snakemake.params.get("besides"):
+        arguments["besides"] = besides
+    arguments |= {"made_by": made_by(snakemake), "threads": snakemake.threads}
+    found = module.summarise(**arguments)
     for name, made in found.items():
         if name == "figure":
             save_figure(made, snakemake.output)

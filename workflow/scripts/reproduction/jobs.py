@@ -1,11 +1,12 @@
 """Functions shared by the scripts of rules: reading and writing files, errors, provenance."""
 
+import errno
 import json
 import os
 import platform
 import sys
 import traceback
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 
@@ -13,60 +14,65 @@ import numpy as np
 
 from geodp.errors import DataError
 from geodp.plain import from_plain, plain
-from reproduction.disk import full_disk, no_access, with_causes
-from reproduction.made import INTERRUPTED, damaged_input, end_with_the_run, note, remove_partial
+
+FREE = "free some space"
+ELSEWHERE = "let this user write there, or work in another folder with --directory"
+
+# What to do about errors that are of a disk and not of a program.
+REMEDIES = {
+    errno.ENOSPC: FREE,
+    errno.EDQUOT: FREE,
+    errno.EFBIG: FREE,
+    errno.EACCES: ELSEWHERE,
+    errno.EPERM: ELSEWHERE,
+    errno.EROFS: ELSEWHERE,
+}
 
 
 @contextmanager
-def job(snakemake=None):
-    """Context of a script: its job, and one sentence for a `DataError` or a fault of a disk.
+def job():
+    """Context of a script: its job, and one sentence for an error that is not of the program.
 
-    A script that is started by hand makes its job from the arguments of the command line.  A
-    `DataError` becomes one sentence in the log, which a run of the workflow prints at its end; so
-    does a damaged input, a full disk or a folder that cannot be written.  Of any other exception
-    the log holds the traceback.
-
-    Parameters
-    ----------
-    snakemake : optional
-        The job; by default that which Snakemake gives to the script.
+    A `DataError`, a full or closed disk and an interruption become one sentence in the log, which
+    a run of the workflow prints at its end.  Of any other exception the log holds the traceback.
 
     Yields
     ------
-    The job, with the attributes of Snakemake's ``snakemake`` object.
+    The job: Snakemake's ``snakemake`` object.
     """
-    if snakemake is None:
-        # Snakemake puts the job into the script that it runs.
-        snakemake = getattr(sys.modules["__main__"], "snakemake", None)
-    by_hand = snakemake is None
-    if by_hand:
-        from reproduction.standalone import job_of
-
-        snakemake = job_of(*sys.argv)
+    # Snakemake puts the job into the script that it runs.
+    snakemake = sys.modules["__main__"].snakemake
     log = Path(snakemake.log[0])
     try:
         log.parent.mkdir(parents=True, exist_ok=True)
         log.write_text("")
-        if not by_hand:
-            end_with_the_run()
-        remove_partial(snakemake.output)
         yield snakemake
-        note(snakemake.output)
     except BaseException as problem:
-        sentence = isinstance(problem, Exception) and damaged_input(snakemake.input)
-        if not sentence and isinstance(problem, DataError):
-            study = snakemake.wildcards.get("study") or snakemake.params.get("study", "")
-            sentence = f"Error in study {study}: {problem}"
-        # After an interruption closing a file may raise an exception of its own.
-        if any(isinstance(each, KeyboardInterrupt) for each in with_causes(problem)):
-            sentence = INTERRUPTED
-        sentence = sentence or full_disk(log, problem) or no_access(problem)
-        # On a full disk the log may stay empty.
-        with suppress(OSError):
+        sentence = _sentence(problem, snakemake)
+        try:
             log.write_text(f"{sentence}\n" if sentence else traceback.format_exc())
+        except OSError:
+            # The log may be on the disk that is full.
+            print(sentence or traceback.format_exc(), file=sys.stderr)
         if not sentence:
             raise
-        sys.exit(sentence if by_hand else 1)
+        sys.exit(1)
+
+
+def _sentence(problem, snakemake):
+    """One sentence for an exception that is not of the program, else nothing."""
+    if isinstance(problem, DataError):
+        study = snakemake.wildcards.get("study") or snakemake.params.get("study", "")
+        return f"Error in study {study}: {problem}"
+    # Closing a file after an interruption or on a full disk may raise an exception of its own.
+    while problem is not None:
+        if isinstance(problem, KeyboardInterrupt):
+            return "Interrupted: start the run again to go on."
+        if isinstance(problem, OSError) and problem.errno in REMEDIES:
+            what = f"{os.strerror(problem.errno).lower()}: {problem.filename or snakemake.log[0]}"
+            return f"Error: {what}: {REMEDIES[problem.errno]}, then start the run again"
+        problem = problem.__cause__ or problem.__context__
+    return ""
 
 
 def made_by(snakemake, **names):

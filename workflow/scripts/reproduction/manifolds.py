@@ -28,7 +28,7 @@ def study_manifold(settings):
     name, size, chosen = (settings[key] for key in ("name", "size", "landmark_map"))
     if chosen is None:
         return make_manifold(name, size)
-    if "harmonics" in chosen:
+    if chosen["harmonics"] is not None:
         return make_manifold(name, size, fourier_harmonics(size, chosen["harmonics"]))
     with open(chosen["matrix"], encoding="utf-8-sig") as text:
         matrix = parse_matrix(text, chosen["matrix"])

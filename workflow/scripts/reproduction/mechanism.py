@@ -59,7 +59,7 @@ def _centre(manifold, support, study, data, found):
         return found.footpoint
     if isinstance(setting, str):
         from geodp.randomness import random_stream
-        from geodp.release.settings import public_centre
+        from geodp.settings.sections import public_centre
 
         centre, moved = public_centre(manifold, setting), support["centre_moved"]
         if moved is None:

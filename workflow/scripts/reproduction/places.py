@@ -1,5 +1,6 @@
 """Places of files: the project's own in its checkout, a user's in the working directory."""
 
+import hashlib
 from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parents[3]
@@ -44,3 +45,11 @@ def folders(path):
         return ""
     here = Path.cwd()
     return f" in {here}" if here == CHECKOUT else f" in {here} or in {CHECKOUT}"
+
+
+def digest_of(path):
+    """Digest of the content of a file, so that a changed one runs jobs again; None without one."""
+    if not path:
+        return None
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()[:16]

@@ -1,11 +1,9 @@
 """The report: what holds of the papers, figures beside it, and what it rests on, on one page."""
 
 import base64
-import json
 import os
 import platform
 import re
-from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
@@ -16,15 +14,8 @@ from reproduction.claims.verdicts import RESULT_COLUMNS, VERDICTS, sentence_of
 from reproduction.figures.shapes import MARKED
 from reproduction.pages import render_page
 from reproduction.papers import PAPERS
-from reproduction.progress import duration
-
-# Rules that are made in a loop, by the beginnings of their names.
-LOOPED = ("figure", "sample", "table")
 
 PACKAGES = ("snakemake", "numpy", "scipy", "pandas", "matplotlib")
-
-# Where Snakemake keeps its records of jobs.
-RECORDS = Path(".snakemake/metadata")
 
 
 def report(files, params, made_by):
@@ -38,8 +29,8 @@ def report(files, params, made_by):
     params : object
         ``name`` and ``note`` of the configuration; ``own_questions``, names of what it judges
         that is no paper; ``figures``, a dictionary each; ``audit`` and ``besides``, what other
-        targets made; ``again``, the command of this report; ``folders`` of results, that of the
-        configuration first.
+        targets made; ``again``, the command of this report; ``times``, that of the times of jobs;
+        ``folder`` of the results.
     made_by : dict
         Provenance.
     """
@@ -68,7 +59,7 @@ def report(files, params, made_by):
     return render_page(
         files.template,
         name=params.name,
-        folder=params.folders[0],
+        folder=params.folder,
         note=params.note,
         papers=[paper for paper in papers if paper["name"] not in params.own_questions],
         questions=[paper for paper in papers if paper["name"] in params.own_questions],
@@ -82,8 +73,8 @@ def report(files, params, made_by):
         audit=_audit(params.audit),
         audited_by=params.audit["command"],
         again=params.again,
+        times=params.times,
         besides=[_beside(each) for each in params.besides],
-        times=_times(params.folders, made_by["rule"]),
         seeds=found.groupby("paper", sort=False)["seed"].first().astype(int).to_dict(),
         versions={name: version(name) for name in PACKAGES},
         machine=f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
@@ -202,62 +193,3 @@ def _beside(made):
                 parts.append(re.sub(r"\*\*|`", "", " ".join(lines)))
     there = made["digests"] and made.get("picture")
     return {**made, "parts": parts, "picture": smaller(made["picture"]) if there else ""}
-
-
-def _records():
-    """Snakemake's records of files, a dictionary each, without those that it has not finished."""
-    for path in RECORDS.rglob("*"):
-        if path.is_file():
-            try:
-                yield json.loads(path.read_text(encoding="utf-8"))
-            except json.JSONDecodeError:
-                # Of a job that ends just now, or with which a run was killed.
-                continue
-
-
-def _times(folders, but):
-    """Times of the jobs that made the files of some folders, from Snakemake's records.
-
-    Parameters
-    ----------
-    folders : list of str
-    but : str
-        A rule whose jobs are left out.
-
-    Returns
-    -------
-    dict or None
-        ``rules``, a row each, the longest in all first; ``begin`` and ``end``; ``total``.  None if
-        there are no records.
-    """
-    jobs = {}
-    inside = tuple(f"{folder}/" for folder in folders)
-    for record in _records():
-        log = next(iter(record["log"]), "")
-        if log.startswith(inside) and record["rule"] != but:
-            # A job with several files has a record of each.
-            begin, end = record["starttime"], record["endtime"]
-            rule, first, last = jobs.get(log, (record["rule"], begin, end))
-            jobs[log] = rule, min(first, begin), max(last, end)
-    if not jobs:
-        return None
-    table = pd.DataFrame(jobs.values(), columns=["rule", "begin", "end"])
-    table["took"] = table["end"] - table["begin"]
-    # A module's rules have a name before their own.
-    table["rule"] = table["rule"].str.removeprefix(but.removesuffix("report"))
-    first = table["rule"].str.partition("_")[0]
-    table["rule"] = table["rule"].where(~first.isin(LOOPED), first)
-    rules = table.groupby("rule")["took"].agg(["size", "median", "max", "sum"])
-    return {
-        "rules": [
-            {"rule": rule, "jobs": int(row["size"]), **{k: duration(row[k]) for k in row.index[1:]}}
-            for rule, row in rules.sort_values("sum", ascending=False).iterrows()
-        ],
-        "begin": _moment(table["begin"].min()),
-        "end": _moment(table["end"].max()),
-        "total": duration(table["took"].sum()),
-    }
-
-
-def _moment(seconds):
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M UTC")

@@ -18,9 +18,8 @@ from geodp.mechanisms.budgets import cell_name, divided_budgets
 from geodp.mechanisms.registry import MECHANISMS, budget_names
 from geodp.models.blocks import ALL
 from reproduction.configuration import ConfigurationError
-from reproduction.disk import digest_of
 from reproduction.figures.style import CURVES
-from reproduction.places import find, folders
+from reproduction.places import digest_of, find, folders
 
 # Source of simulated records in place of a table, and how names of their groups begin.
 STAND_IN = "stand_in"
@@ -117,8 +116,8 @@ class Study:
         chosen = self.settings["manifold"]["landmark_map"]
         reduced = ""
         if chosen is not None:
-            kept = f"harmonics up to {chosen.get('harmonics')}"
-            reduced = f"Landmarks reduced to {chosen.get('matrix', kept)}."
+            kept = chosen["matrix"] or f"harmonics up to {chosen['harmonics']}"
+            reduced = f"Landmarks reduced to {kept}."
         return " ".join(filter(None, [stand_in, reduced, self.settings["note"]]))
 
     @property
@@ -434,7 +433,7 @@ def find_table(data, key, needed=True):
 def _with_digest(manifold, key):
     """Settings of a manifold with a digest of its map, so that a changed map runs jobs again."""
     chosen = manifold["landmark_map"]
-    if chosen is None or "matrix" not in chosen:
+    if chosen is None or chosen["matrix"] is None:
         return manifold
     found = _check_file(chosen["matrix"], f"{key}.landmark_map.matrix")
     return manifold | {"landmark_map": chosen | {"matrix": found, "digest": digest_of(found)}}

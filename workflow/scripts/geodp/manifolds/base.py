@@ -174,10 +174,6 @@ class Manifold(ABC):
         )
         return self.exp(*np.broadcast_arrays(start, total))
 
-    def is_shortest(self, coordinates):
-        """Whether ``log`` inverts ``exp`` at steps with coordinates (..., dim) in a frame."""
-        return np.sqrt(np.sum(coordinates**2, axis=-1)) <= self.injectivity_radius
-
     def coordinates(self, point, vector, frame=None):
         """Coordinates of a tangent vector in the orthonormal ``frame``; shape (..., dim)."""
         if frame is None:
@@ -189,12 +185,7 @@ class Manifold(ABC):
 
     def vector(self, frame, coordinates):
         """Tangent vector with the given ``coordinates`` (..., dim) in the ``frame``."""
-        flat = frame.reshape((*frame.shape[: frame.ndim - self.point_ndim], -1))
-        if np.iscomplexobj(flat):
-            # Coordinates are real: so is the product, of real and imaginary parts side by side.
-            flat = np.ascontiguousarray(flat).view(float)
-        product = rows_times(np.asarray(coordinates), flat).view(self.dtype)
-        return product.reshape(product.shape[:-1] + self.point_shape)
+        return combined(frame, coordinates, self.point_shape)
 
     def tangent(self, point, coordinates):
         """Tangent vector at each point with ``coordinates`` (..., dim) in the frame there.
@@ -217,6 +208,16 @@ class Manifold(ABC):
     def random_tangent(self, rng, point):
         """Standard normal tangent vector at each point."""
         return self.tangent(point, rng.standard_normal((*self.batch_shape(point), self.dim)))
+
+
+def combined(frame, coordinates, shape):
+    """Sums of arrays of a shape in ``frame`` (..., dim, *shape) with ``coordinates`` (..., dim)."""
+    flat = frame.reshape((*frame.shape[: frame.ndim - len(shape)], -1))
+    if np.iscomplexobj(flat):
+        # Coordinates are real: so is the product, of real and imaginary parts side by side.
+        flat = np.ascontiguousarray(flat).view(float)
+    product = rows_times(np.asarray(coordinates), flat).view(frame.dtype)
+    return product.reshape(product.shape[:-1] + tuple(shape))
 
 
 def rows_times(rows, matrices):

@@ -271,7 +271,6 @@ class SPD(SymmetricSpace):
             basis=basis,
             rows=self._rows,
             columns=self._columns,
-            counts=self._counts,
         )
 
 
@@ -285,12 +284,6 @@ class SPDLogs:
     basis: np.ndarray
     rows: np.ndarray
     columns: np.ndarray
-    counts: np.ndarray
-
-    @property
-    def squared_components(self):
-        """See `LogsAlong`."""
-        return self.counts[:, None] * self.entries**2
 
     def combine(self, weights):
         """See `LogsAlong.combine`."""

@@ -1,10 +1,8 @@
 """Supports of densities: balls, and products of a ball of footpoints and balls of shooting vectors.
 
-A support answers four questions of samplers: whether it contains a state, how to draw from it
-uniformly and with which density, which points fill it evenly, and how wide it is.
+A `Ball` is what samplers draw in.  A `ProductSupport` holds the geodesics that may be released.
 """
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -12,96 +10,15 @@ from typing import Any
 import numpy as np
 from scipy.special import gammaln, ndtri
 
-from geodp.manifolds.base import Manifold
-from geodp.manifolds.tangent_bundle import TangentBundle
+from geodp.manifolds.base import Manifold, combined
 from geodp.randomness import random_directions
 
 # Seed of the scrambled Sobol points, which are public and the same in every run.
 PUBLIC_SEED = 0
 
 
-class Support(ABC):
-    """A support, or one for each member of a batch.
-
-    Attributes
-    ----------
-    space : Manifold
-    origin : ndarray, shape (*batch, *point_shape)
-        The state in its middle.
-    bounded : bool
-    widest : ndarray, shape (*batch)
-        Upper bound of the length of a step from one of its states to another.
-    """
-
-    space: Manifold
-    origin: Any
-    bounded: Any
-    widest: Any
-
-    @abstractmethod
-    def contains(self, states):
-        """Whether it contains states (*batch, chains, *point_shape); shape (*batch, chains)."""
-
-    @abstractmethod
-    def draw_along(self, rng, directions):
-        """Draws that are uniform in normal coordinates about the origin.
-
-        Parameters
-        ----------
-        rng : numpy.random.Generator
-        directions : ndarray, shape (*batch, chains, dim)
-            Independent, uniform unit vectors.
-
-        Returns
-        -------
-        ndarray, shape (*batch, chains, *point_shape)
-        """
-
-    @abstractmethod
-    def log_draw_density(self, states):
-        """Log density of `draw` with respect to volume, at states it contains; (*batch, chains)."""
-
-    @abstractmethod
-    def even_points(self, number):
-        """Low-discrepancy points of the support, the same at every call.
-
-        Parameters
-        ----------
-        number : int
-            A power of two.
-
-        Returns
-        -------
-        tuple of ndarray
-            States (*batch, number, *point_shape), and their volume densities (*batch, number)
-            relative to normal coordinates: the weights of the points.
-        """
-
-    @abstractmethod
-    def take(self, members):
-        """The supports at k indices of the flattened batch; the new batch has shape (k,)."""
-
-    def may_stay(self, steps):
-        """Whether steps are short enough to lead from one of its states to another.
-
-        Parameters
-        ----------
-        steps : ndarray, shape (..., dim)
-            Coordinates in a frame.
-
-        Returns
-        -------
-        ndarray of bool, shape (...)
-        """
-        return np.ones(steps.shape[:-1], dtype=bool)
-
-    def draw(self, rng, shape=()):
-        """Draws (*shape, *point_shape) of `draw_along`; the last axis of the shape is chains."""
-        return self.draw_along(rng, random_directions(rng, (*shape, self.space.dim)))
-
-
 @dataclass(frozen=True)
-class Ball(Support):
+class Ball:
     """A ball about a centre, or the whole space.
 
     Attributes
@@ -117,18 +34,16 @@ class Ball(Support):
     radius: np.ndarray
 
     @property
-    def origin(self):
-        return self.centre
-
-    @property
     def bounded(self):
         return bool(np.all(np.isfinite(self.radius)))
 
     @property
     def widest(self):
+        """Upper bound of the length of a step from one of its states to another, (*batch)."""
         return 2.0 * np.asarray(self.radius)
 
     def contains(self, states):
+        """Whether it contains states (*batch, chains, *point_shape); shape (*batch, chains)."""
         if not np.any(np.isfinite(self.radius)):
             return np.ones(self.space.batch_shape(states), dtype=bool)
         centre = np.expand_dims(self.centre, -self.space.point_ndim - 1)
@@ -136,19 +51,32 @@ class Ball(Support):
         reach = self.radius[..., None] * (1.0 + 1e-12)
         return self.space.dist(centre, states) <= reach
 
+    def draw(self, rng, shape=()):
+        """Draws (*shape, *point_shape) of `draw_along`; the last axis of the shape is chains."""
+        return self.draw_along(rng, random_directions(rng, (*shape, self.space.dim)))
+
     def draw_along(self, rng, directions):
+        """Draws that are uniform in normal coordinates about the centre.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+        directions : ndarray, shape (*batch, chains, dim)
+            Independent, uniform unit vectors.
+
+        Returns
+        -------
+        ndarray, shape (*batch, chains, *point_shape)
+        """
         space = self.space
         level = rng.random(directions.shape[:-1]) ** (1.0 / space.dim)
         lengths = self.radius[..., None] * level
         return self.place(lengths[..., None] * directions)[0]
 
     def log_draw_density(self, states):
+        """Log density of `draw` with respect to volume, at states it contains; (*batch, chains)."""
         volume = self.coordinates(states)[1]
         return -log_ball_volume(self.space.dim, self.radius)[..., None] - np.log(volume)
-
-    def even_points(self, number):
-        steps = self.radius[..., None, None] * even_balls((self.space.dim,), number)
-        return self.place(steps)
 
     def coordinates(self, states):
         """Normal coordinates (*batch, chains, dim) about the centre, and the volume density."""
@@ -160,6 +88,7 @@ class Ball(Support):
         return space.coordinates(centre, vectors, frame), space.exp_volume(centre, vectors)
 
     def take(self, members):
+        """The balls at k indices of the flattened batch; the new batch has shape (k,)."""
         centre = self.centre.reshape((-1, *self.space.point_shape))
         return Ball(self.space, centre[members], np.ravel(self.radius)[members])
 
@@ -174,107 +103,124 @@ class Ball(Support):
 
 
 @dataclass(frozen=True)
-class ProductSupport(Support):
+class ProductSupport:
     """Geodesics whose footpoint lies in a ball and whose shooting vectors have limited lengths.
 
-    All members of a batch share it.
+    A state ``(p, v_1, ..., v_k)`` is stored as the stack of its arrays.  Steps ``(u, w_1, ...)`` at
+    ``p`` lead to ``Exp(p, u)`` and to ``v_j + w_j``, carried there in parallel along the geodesic.
+    Parallel transport is an isometry of tangent spaces.  So in these coordinates the product of the
+    Riemannian volume of footpoints and the Lebesgue measure of shooting vectors has the density of
+    ``Exp(p, u)`` alone, whatever the vectors.
 
     Attributes
     ----------
-    space : TangentBundle
-    centre : ndarray, shape base.point_shape
+    manifold : Manifold
+    centre : ndarray, shape point_shape
     footpoint_radius : float
     shooting_vector_length : float or tuple of float
         Of each shooting vector, if there are several or none.
     """
 
-    space: TangentBundle
+    manifold: Manifold
     centre: np.ndarray
     footpoint_radius: float
     shooting_vector_length: Any
 
-    bounded = True
-
     @property
     def origin(self):
-        """The centre with shooting vectors zero, shape space.point_shape."""
+        """The centre with shooting vectors zero, shape (1 + k, *point_shape)."""
         zero = np.zeros_like(self.centre)
-        return self.space.join(self.centre, *[zero] * (self.space.blocks - 1))
+        return np.stack([self.centre, *[zero] * np.size(self.shooting_vector_length)])
 
     @property
     def radii(self):
-        """Radii of the balls that footpoints and shooting vectors are drawn from; (blocks,)."""
-        reach = min(self.footpoint_radius, self.space.base.injectivity_radius)
+        """Radii of the balls that footpoints and shooting vectors are drawn from; (1 + k,)."""
+        reach = min(self.footpoint_radius, self.manifold.injectivity_radius)
         return np.append(reach, self.shooting_vector_length)
 
-    @property
-    def widest(self):
-        return 2.0 * np.sqrt(np.sum(self.radii**2))
-
-    def take(self, members):
-        return self
+    def parts(self, states):
+        """Footpoint and shooting vectors of states, as views of shape (*batch, *point_shape)."""
+        return tuple(np.moveaxis(states, -self.manifold.point_ndim - 1, 0))
 
     def contains(self, states):
-        base = self.space.base
-        axes = tuple(range(-self.space.point_ndim, 0))
+        """Whether it contains states (*batch, 1 + k, *point_shape); shape (*batch)."""
+        manifold = self.manifold
+        axes = tuple(range(-manifold.point_ndim - 1, 0))
         finite = np.all(np.isfinite(states), axis=axes)
-        p, *vectors = self.space.parts(np.where(self.space.expand(finite), states, self.origin))
-        inside = finite & (base.dist(self.centre, p) <= self.footpoint_radius)
+        p, *vectors = self.parts(np.where(np.expand_dims(finite, axes), states, self.origin))
+        inside = finite & (manifold.dist(self.centre, p) <= self.footpoint_radius)
         for vector, length in zip(vectors, np.ravel(self.shooting_vector_length), strict=True):
-            inside &= base.norm(p, vector) <= length
+            inside &= manifold.norm(p, vector) <= length
         return inside
 
-    def draw_along(self, rng, directions):
-        """See `Support.draw_along`; coordinates of each part are uniform in a ball of its own."""
-        dim = self.space.base.dim
+    def draw(self, rng, shape=()):
+        """Draws (*shape, 1 + k, *point_shape), uniform in a ball of coordinates for each part."""
+        dim, blocks = self.manifold.dim, len(self.radii)
         # Parts of a uniform direction have directions that are uniform and independent.
-        parts = directions.reshape((*directions.shape[:-1], -1, dim))
+        parts = random_directions(rng, (*shape, blocks * dim)).reshape((*shape, blocks, dim))
         levels = rng.random(parts.shape[:-1]) ** (1.0 / dim)
         parts = (self.radii * levels)[..., None] * parts / _lengths(parts)
-        return self._at(parts.reshape(directions.shape))[0]
-
-    def may_stay(self, steps):
-        parts = steps.reshape((*steps.shape[:-1], self.space.blocks, -1))
-        return np.all(_lengths(parts)[..., 0] <= 2.0 * self.radii, axis=-1)
-
-    def log_draw_density(self, states):
-        base = self.space.base
-        step = base.log(self.centre, self.space.parts(states)[0])
-        volume = base.exp_volume(self.centre, step)
-        return -np.sum(log_ball_volume(base.dim, self.radii)) - np.log(volume)
+        frame = self._frame(self.centre)
+        steps = combined(frame, parts.reshape((*shape, -1)), frame.shape[1:])
+        return self._ends(self.origin, steps)[0]
 
     def even_points(self, number):
-        return self._from_balls(even_balls(self._dims, number))
-
-    @property
-    def _dims(self):
-        return (self.space.base.dim,) * self.space.blocks
-
-    @property
-    def cube_dim(self):
-        """Dimension of the unit cube that `from_cube` maps to the support."""
-        return self.space.blocks * (self.space.base.dim + 1)
-
-    def from_cube(self, cube):
-        """States from points of the unit cube: uniform points give uniform draws.
+        """Low-discrepancy points of the support, the same at every call.
 
         Parameters
         ----------
-        cube : ndarray, shape (count, cube_dim)
+        number : int
+            A power of two.
 
         Returns
         -------
         tuple of ndarray
-            As `even_points`.
+            As `pattern`; the volume densities are the weights of the points.
         """
-        return self._from_balls(ball_points(self._dims, cube))
+        state, frame = self.origin, self._frame(self.centre)
+        return self._ends(state, self._steps(frame, self.radii, number))
 
-    def _from_balls(self, points):
-        return self._at(np.repeat(self.radii, self.space.base.dim) * points)
+    def pattern(self, state, radii, number):
+        """Low-discrepancy points of a product of balls about a state, in or out of the support.
 
-    def _at(self, coordinates):
-        step = self.space.vector(self.space.frame(self.origin), coordinates)
-        return self.space.exp(self.origin, step), self.space.exp_volume(self.origin, step)
+        Parameters
+        ----------
+        state : ndarray, shape (1 + k, *point_shape)
+        radii : ndarray, shape (1 + k,)
+        number : int
+            A power of two.
+
+        Returns
+        -------
+        tuple of ndarray
+            States (number, 1 + k, *point_shape), and their volume densities (number,) relative to
+            coordinates of steps.
+        """
+        # With an axis of states, one product serves all points.
+        frame = self._frame(state[0])[None]
+        return self._ends(state, self._steps(frame, radii, number))
+
+    def _frame(self, point):
+        """Frame at a point for steps of the footpoint, then for those of each shooting vector."""
+        frame, blocks = self.manifold.frame(point), len(self.radii)
+        whole = np.zeros((blocks, len(frame), blocks, *point.shape), dtype=frame.dtype)
+        for block in range(blocks):
+            whole[block, :, block] = frame
+        return whole.reshape((-1, blocks, *point.shape))
+
+    def _steps(self, frame, radii, number):
+        """Low-discrepancy steps (number, 1 + k, *point_shape) in balls of given radii."""
+        dim, shape = self.manifold.dim, frame.shape[-self.manifold.point_ndim - 1 :]
+        balls = even_balls((dim,) * len(self.radii), number)
+        return combined(frame, np.repeat(radii, dim) * balls, shape)
+
+    def _ends(self, state, steps):
+        """States at the ends of steps from a state, and volume densities there."""
+        manifold = self.manifold
+        (p, *vectors), (step, *turns) = state, self.parts(steps)
+        moved = [manifold.transport(p, step, v + w) for v, w in zip(vectors, turns, strict=True)]
+        ends = np.stack([manifold.exp(p, step), *moved], axis=-manifold.point_ndim - 1)
+        return ends, manifold.exp_volume(p, step)
 
 
 @lru_cache(maxsize=8)

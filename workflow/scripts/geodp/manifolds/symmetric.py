@@ -83,21 +83,12 @@ class LogsAlong:
         Component of each logarithm in each eigenspace, as tangent vectors at the start.
     squared_distances : ndarray, shape (*data_sets, *chains, n)
     manifold : SymmetricSpace
-    start : ndarray, shape (*data_sets, *chains, *point_shape)
     """
 
     frequencies: np.ndarray
     components: np.ndarray
     squared_distances: np.ndarray
     manifold: "SymmetricSpace"
-    start: np.ndarray
-
-    @property
-    def squared_components(self):
-        """Squared lengths of the components, shape (*data_sets, *chains, K, n)."""
-        axis = -self.manifold.point_ndim - 1
-        start = np.expand_dims(self.start, (axis, axis - 1))
-        return np.maximum(self.manifold.inner(start, self.components, self.components), 0.0)
 
     def combine(self, weights):
         """Sum over points and eigenspaces of ``weights[j] * component_j``.
@@ -329,5 +320,4 @@ class SymmetricSpace(Manifold):
             components=np.moveaxis(components, record_axis, record_axis - 1),
             squared_distances=self.inner(p, back, back),
             manifold=self,
-            start=start,
         )

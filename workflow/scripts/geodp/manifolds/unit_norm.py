@@ -259,18 +259,6 @@ class UnitNormLogs:
             points=points,
         )
 
-    @property
-    def squared_components(self):
-        """See `LogsAlong`; what is not along the velocity is across it.
-
-        The latter is a difference, which rounding may make too small.  A bound of the rounding is
-        added, so that clipping by these lengths clips enough.
-        """
-        along = self.factor * self.along_velocity
-        inside = [along**2] if self.phase is None else [along.real**2, along.imag**2]
-        across = np.maximum(self.squared_distances - sum(inside), 0.0) + SQUARE_ROUNDING
-        return np.stack([*inside, across], axis=-2)
-
     def combine(self, weights):
         """See `LogsAlong.combine`."""
         across = np.broadcast_to(weights[-1] * self.factor, self.factor.shape)

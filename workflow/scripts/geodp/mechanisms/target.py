@@ -3,11 +3,11 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from geodp.manifolds.base import Manifold
+from geodp.manifolds.supports import Ball
 from geodp.mechanisms.density import GradientDensity
 from geodp.mechanisms.modes import Modes
 
@@ -30,7 +30,7 @@ class Target:
         Derivative of the gradient at the centre, in the frame there.
     scale : ndarray, shape (*batch)
         Near the centre the density is about ``exp(-norm(hessian @ step) / scale)``.
-    support : Support
+    support : Ball
     find_other_modes : callable
         Searches for modes away from the centre and returns `Modes`, or ``None`` where there are
         none or no search is made.
@@ -43,7 +43,7 @@ class Target:
     centre: np.ndarray
     hessian: np.ndarray
     scale: np.ndarray
-    support: Any
+    support: Ball
     find_other_modes: Callable[[], Modes | None] = lambda: None
     density: GradientDensity | None = None
 

@@ -9,7 +9,6 @@ from geodp.errors import DataError
 from geodp.manifolds.base import Manifold
 from geodp.manifolds.supports import ProductSupport
 from geodp.manifolds.symmetric import SymmetricSpace
-from geodp.manifolds.tangent_bundle import TangentBundle
 from geodp.release.simulation import EVENLY, SQUARES, TWO_GROUPS, UNKNOWN
 
 # What predictions are taken along: the covariate itself, or its natural logarithm.
@@ -224,7 +223,7 @@ class Assumptions:
     def support(self):
         """The states that may be released, a `ProductSupport`."""
         return ProductSupport(
-            TangentBundle(self.manifold, self.number_of_covariates),
+            self.manifold,
             self.centre,
             self.footpoint_radius,
             self.shooting_vector_length,

@@ -5,7 +5,6 @@ from fractions import Fraction
 
 import numpy as np
 
-from geodp.manifolds.supports import even_balls
 from geodp.release.contributions import (
     COVARIATE_LATTICE,
     LATTICE,
@@ -144,12 +143,7 @@ def pattern(support, centre, stage):
         States (points + 1, 1 + k, *point_shape), the centre itself last; and volumes (points + 1,),
         zero for those outside the support.
     """
-    space = support.space
-    dim = space.base.dim
-    steps = np.repeat(stage.radii, dim) * even_balls((dim,) * space.blocks, stage.points)
-    vectors = space.vector(space.frame(centre)[None], steps)
-    states = space.exp(centre[None], vectors)
-    volumes = space.exp_volume(centre[None], vectors)
+    states, volumes = support.pattern(centre, stage.radii, stage.points)
     volumes = np.where(support.contains(states), volumes, 0.0)
     # The centre is in the support, whatever rounding says.
     return np.concatenate([states, centre[None]]), np.append(volumes, 1.0)

@@ -19,7 +19,6 @@ estimates how much of the target such a region may hold, and a plan never states
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 from scipy.special import gammaln, logsumexp
@@ -194,7 +193,7 @@ class _Proposal:
     Attributes
     ----------
     space : Manifold
-    support : Support
+    support : Ball
     shares : ndarray, shape (*batch, 3)
     centres : ndarray, shape (*batch, modes, *point_shape)
         The main mode, then any others.
@@ -208,7 +207,7 @@ class _Proposal:
     """
 
     space: Manifold
-    support: Any
+    support: Ball
     shares: np.ndarray
     centres: np.ndarray
     matrices: np.ndarray
@@ -317,12 +316,10 @@ class _Proposal:
             centre, frame = self._centre_and_frame(index)
             step = lengths @ np.swapaxes(self.inverses[..., index, :, :], -1, -2)
             steps = np.where(taken[..., None], step, steps)
-            # A step too long for the support might lead to states where numbers overflow.
-            step = np.where(support.may_stay(step)[..., None], step, 0.0)
             reached = space.exp(centre, space.vector(frame, step))
             position = np.where(space.expand(taken), reached, position)
         # Beyond the injectivity radius two steps lead to one point.
-        outside = ~(space.is_shortest(steps) & support.may_stay(steps))
+        outside = ~(np.sqrt(np.sum(steps**2, axis=-1)) <= space.injectivity_radius)
         if not support.bounded:
             return position, outside
         evenly = support.draw_along(rng, directions)
@@ -415,7 +412,7 @@ def plan(rng, target, proposals, total_variation, fewest, most, counted=True):
     dim = target.space.dim
     counted = np.broadcast_to(counted, target.batch)
     # A line has no directions across an axis.
-    axial = dim > 1 and isinstance(target.support, Ball) and target.support.bounded
+    axial = dim > 1 and target.support.bounded
     # In many dimensions all pilots of the other components can miss the mass.
     if not axial or dim <= FEW_DIMENSIONS:
         shares, log_largest = _pilot(rng, target, proposals, PILOT_SHARES, SHARES)

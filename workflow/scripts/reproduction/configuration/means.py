@@ -1,16 +1,14 @@
 """Settings of private Frechet means, config/means.yaml."""
 
 import re
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
 from geodp.means.mechanisms import MEAN_MECHANISMS, WRAPPED
 from geodp.means.samples import SAMPLES
-from reproduction.configuration.data import TableData
-from reproduction.configuration.manifold import SpaceSettings, spaces_of
-from reproduction.configuration.section import (
+from geodp.settings.section import (
     Count,
     Positive,
     Section,
@@ -19,38 +17,39 @@ from reproduction.configuration.section import (
     absent,
     integer,
     number,
-    refuse_descending,
     refused,
     some,
 )
+from reproduction.configuration.data import TableData
+from reproduction.configuration.spaces import SpaceSettings, spaces_of
 from reproduction.configuration.study import PublicCentre, check_centre
 
 
 class NeighbourSizes(Section):
     """Pairs of neighbouring data sets, by size."""
 
-    pairs: Count = Field(description="Pairs of each size.")
-    first: Count = Field(description="Smallest size.")
-    last: Count = Field(description="Largest size.")
-    step: Count = Field(description="Step from one size to the next.")
+    limits: ClassVar = ("first", "last")
 
-    @model_validator(mode="after")
-    def _sizes_have_a_range(self):
-        refuse_descending(self, "first", "last")
-        return self
+    pairs: Count
+    """Pairs of each size."""
+    first: Count
+    """Smallest size."""
+    last: Count
+    """Largest size."""
+    step: Count
+    """Step from one size to the next."""
 
 
 class MeansSpace(SpaceSettings):
     """A space, its simulated data and the mechanisms that are compared there."""
 
-    data: Literal[tuple(SAMPLES)] = Field(
-        description="`wishart`: matrices of mean I, drawn again outside of the ball; `polar`: "
-        "points at uniform distances from the pole."
-    )
-    radius: Positive = Field(description="Radius of the public ball that holds the data.")
-    mechanisms: some(Literal[tuple(MEAN_MECHANISMS)]) = Field(
-        description="Mechanisms, in this order; `laplace` is what the others are compared with."
-    )
+    data: Literal[tuple(SAMPLES)]
+    """`wishart`: matrices of mean I, drawn again outside of the ball; `polar`: points at uniform
+    distances from the pole."""
+    radius: Positive
+    """Radius of the public ball that holds the data."""
+    mechanisms: some(Literal[tuple(MEAN_MECHANISMS)])
+    """Mechanisms, in this order; `laplace` is what the others are compared with."""
 
     @model_validator(mode="after")
     def _mechanisms_are_of_the_space(self):
@@ -72,14 +71,13 @@ class MeansSpace(SpaceSettings):
 class ShapesSpace(SpaceSettings):
     """A space of planar shapes, and a data set there."""
 
-    data: Literal["rats", "outlines"] = Field(
-        description="`rats`: each rat's mean shape over its ages; `outlines`: outlines of the "
-        "corpus callosum, simulated unless there is a file."
-    )
-    n: Count | None = absent(description="Number of simulated outlines.")
-    file: TableData | None = absent(
-        description="Outlines of your own, which take the place of simulated ones where they are."
-    )
+    data: Literal["rats", "outlines"]
+    """`rats`: each rat's mean shape over its ages; `outlines`: outlines of the corpus callosum,
+    simulated unless there is a file."""
+    n: Count | None = absent()
+    """Number of simulated outlines."""
+    file: TableData | None = absent()
+    """Outlines of your own, which take the place of simulated ones where they are."""
 
     @model_validator(mode="after")
     def _outlines_are_counted(self):
@@ -94,9 +92,8 @@ class ShapesSpace(SpaceSettings):
 class OwnData(TableData):
     """Records of a file, which need no covariate."""
 
-    covariate: Text | None = Field(  # type: ignore[assignment]
-        default=None, description="Column of the covariate, which is not used."
-    )
+    covariate: Text | None = None  # type: ignore[assignment]
+    """Column of the covariate, which is not used."""
 
 
 class OwnTable(SpaceSettings):
@@ -105,12 +102,14 @@ class OwnTable(SpaceSettings):
     This is no release: what it writes shows the data, too.
     """
 
-    data: OwnData = Field(description="The records.")
-    centre: PublicCentre = Field(
-        description="Centre of the public ball: coordinates, or a name, as of a study's releases."
-    )
-    radius: Positive = Field(description="Radius of the public ball.")
-    draws: integer(ge=2) = Field(default=200, description="Draws of each mechanism.")
+    data: OwnData
+    """The records."""
+    centre: PublicCentre
+    """Centre of the public ball, as of a study's releases."""
+    radius: Positive
+    """Radius of the public ball."""
+    draws: integer(ge=2) = 200
+    """Draws of each mechanism."""
 
     @model_validator(mode="after")
     def _has_its_centre(self):
@@ -123,17 +122,22 @@ class OwnTable(SpaceSettings):
 class ShapesSettings(Section):
     """Private mean shapes of one data set each."""
 
-    draws: integer(ge=2) = Field(description="Draws of each mechanism.")
+    draws: integer(ge=2)
+    """Draws of each mechanism."""
     spaces: spaces_of(ShapesSpace)
 
 
 class WalksSpace(SpaceSettings):
     """A sphere or SPD matrices of size 2, and walks there."""
 
-    chains: integer(ge=2) = Field(description="Walks.")
-    burn_in: Count = Field(description="Steps before the first draw.")
-    jump: Count = Field(description="Steps from one draw to the next.")
-    draws: Count = Field(description="Draws of each walk.")
+    chains: integer(ge=2)
+    """Walks."""
+    burn_in: Count
+    """Steps before the first draw."""
+    jump: Count
+    """Steps from one draw to the next."""
+    draws: Count
+    """Draws of each walk."""
 
     @model_validator(mode="after")
     def _has_walks(self):
@@ -148,23 +152,29 @@ class WalksSpace(SpaceSettings):
 class WalksSettings(Section):
     """Random walks against exact draws from Laplace distributions."""
 
-    scales: some(Positive) = Field(description="Scales of the distributions, and of the steps.")
+    scales: some(Positive)
+    """Scales of the distributions, and of the steps."""
     spaces: spaces_of(WalksSpace)
 
 
 class MeansAudit(Section):
     """Lower bounds of what mechanisms and walks spend, from draws for neighbours."""
 
-    n: dict[Text, Count] = Field(description="By space: records of a data set.")
-    draws: integer(ge=1000) = Field(description="Draws of a mechanism from each data set.")
-    walks: integer(ge=1000) = Field(description="Walks from each mean, of one draw each.")
-    steps: Count = Field(description="Steps of a walk.")
+    n: dict[Text, Count]
+    """By space: records of a data set."""
+    draws: integer(ge=1000)
+    """Draws of a mechanism from each data set."""
+    walks: integer(ge=1000)
+    """Walks from each mean, of one draw each."""
+    steps: Count
+    """Steps of a walk."""
 
 
 class MediansSpace(SpaceSettings):
     """A sphere, SPD matrices or shapes, and the ball of the records."""
 
-    radius: Positive = Field(description="Radius of the ball.")
+    radius: Positive
+    """Radius of the ball."""
 
     @model_validator(mode="after")
     def _has_a_centre(self):
@@ -179,33 +189,38 @@ class MediansSpace(SpaceSettings):
 class MediansSettings(Section):
     """Means and medians of data with outliers."""
 
-    n: Count = Field(description="Records of a data set.")
-    replicates: integer(ge=2) = Field(description="Data sets.")
-    outliers: some(number(ge=0, lt=1)) = Field(description="Shares of outliers.")
+    n: Count
+    """Records of a data set."""
+    replicates: integer(ge=2)
+    """Data sets."""
+    outliers: some(number(ge=0, lt=1))
+    """Shares of outliers."""
     spaces: spaces_of(MediansSpace)
 
 
 class MeansSettings(Section):
     """Settings of the targets `reimherr_bharath_soto` and `soto`."""
 
-    seed: Seed = Field(description="Every random stream is keyed by this number.")
-    budget: Positive = Field(description="Budget of a draw, epsilon.")
-    replicates: integer(ge=2) = Field(description="Data sets of each size.")
-    n: some(Count) = Field(description="Sizes of data sets whose means are drawn.")
-    shown: integer(ge=1) = Field(
-        description="Figures show the sizes that are multiples of this one."
-    )
-    neighbours: NeighbourSizes = Field(description="Neighbours whose means are compared.")
-    losses: some(Count) = Field(description="Sizes at which realised losses are searched for.")
-    radii: integer(ge=2) = Field(
-        description="Number of radii of the figure of sensitivities on the sphere."
-    )
+    seed: Seed
+    budget: Positive
+    """Budget of a draw, epsilon."""
+    replicates: integer(ge=2)
+    """Data sets of each size."""
+    n: some(Count)
+    """Sizes of data sets whose means are drawn."""
+    shown: integer(ge=1)
+    """Figures show the sizes that are multiples of this one."""
+    neighbours: NeighbourSizes
+    losses: some(Count)
+    """Sizes at which realised losses are searched for."""
+    radii: integer(ge=2)
+    """Number of radii of the figure of sensitivities on the sphere."""
     spaces: spaces_of(MeansSpace)
-    shapes: ShapesSettings = Field(description="Private mean shapes.")
-    own: OwnTable | None = Field(default=None, description="A table of your own, or null.")
-    medians: MediansSettings = Field(description="Means and medians.")
-    walks: WalksSettings = Field(description="Random walks against exact draws.")
-    audit: MeansAudit = Field(description="What draws tell of the budgets.")
+    shapes: ShapesSettings
+    own: OwnTable | None = None
+    medians: MediansSettings
+    walks: WalksSettings
+    audit: MeansAudit
 
     @model_validator(mode="after")
     def _names_differ(self):

@@ -7,7 +7,7 @@ from pydantic import BeforeValidator, Field, create_model, model_validator
 
 from geodp.mechanisms.registry import MECHANISMS
 from geodp.models.losses import LOSSES
-from reproduction.configuration.section import (
+from geodp.settings.section import (
     DecimalText,
     Positive,
     Section,
@@ -18,110 +18,99 @@ from reproduction.configuration.section import (
 )
 
 
-def _named(value):
-    """Section from a name alone, as a dict with no other key."""
-    return {"name": value} if isinstance(value, str) else value
+def _title(name):
+    return "".join(part.capitalize() for part in name.split("_"))
 
 
-def or_name(*names):
-    """Change of a JSON schema that allows some forms to be given by their names alone."""
+def _numbers(meanings):
+    """Keys that are positive numbers, from their meanings by name."""
+    return {name: (Positive, Field(description=words)) for name, words in meanings.items()}
+
+
+def _choice(what, entries):
+    """Type of a section whose name chooses its keys, and which may be the name alone.
+
+    Parameters
+    ----------
+    what : str
+    entries : dict of tuple
+        By name: the description of a section, and its keys.
+    """
+    sections = [
+        create_model(
+            _title(name) + what, __base__=Section, __doc__=words, name=(Literal[name], ...), **keys
+        )
+        for name, (words, keys) in entries.items()
+    ]
+    alone = [
+        name
+        for name, section in zip(entries, sections, strict=True)
+        if not any(key.is_required() for key in list(section.model_fields.values())[1:])
+    ]
 
     def change(schema):
         del schema["discriminator"]
-        schema["anyOf"] = [{"enum": list(names)}, *schema.pop("oneOf")]
+        schema["anyOf"] = [{"enum": alone}, *schema.pop("oneOf")]
 
-    return change
-
-
-def _section(name, title, description, **keys):
-    """A section whose first key is a fixed name."""
-    return create_model(
-        "".join(part.capitalize() for part in name.split("_")) + title,
-        __base__=Section,
-        __doc__=description,
-        name=(Literal[name], Field(description=f"Name of the {title.lower()}.")),
-        **keys,
-    )
-
-
-def _numbers(descriptions):
-    """Keys that are positive numbers, from their descriptions by name."""
-    return {
-        name: (Positive, Field(description=description))
-        for name, description in descriptions.items()
-    }
-
-
-def _loss_section(name, loss):
-    """The section of a loss: its first line, and its fields."""
-    described = {each.name: each.metadata["description"] for each in fields(loss)}
-    return _section(name, "Loss", loss.__doc__.splitlines()[0], **_numbers(described))
-
-
-def _mechanism_section(name, entry):
-    """The section of a mechanism, with its options."""
-    title = "".join(part.capitalize() for part in name.split("_"))
-    if entry.options:
-        options = create_model(
-            f"{title}Options",
-            __base__=Section,
-            __doc__=f"Options of {name}.",
-            **_numbers(entry.options),
-        )
-        key = (options, Field(description="Public assumptions."))
-    else:
-        key = (NoOptions, Field(default={}, validate_default=True, description="None."))
-    return _section(name, "Mechanism", entry.description, options=key)
+    return Annotated[
+        Union[tuple(sections)],  # noqa: UP007
+        Field(discriminator="name", json_schema_extra=change),
+        BeforeValidator(lambda value: {"name": value} if isinstance(value, str) else value),
+    ]
 
 
 class NoOptions(Section):
     """No options."""
 
 
-LossSettings = Annotated[
-    Union[tuple(_loss_section(*each) for each in LOSSES.items())],  # noqa: UP007
-    Field(discriminator="name"),
-    BeforeValidator(_named),
-]
+def _options(name, entry):
+    """The key ``options`` of a mechanism."""
+    if not entry.options:
+        return NoOptions, Field(default={}, description="None.")
+    words, keys = f"Options of {name}.", _numbers(entry.options)
+    section = create_model(f"{_title(name)}Options", __base__=Section, __doc__=words, **keys)
+    return section, Field(description="Public assumptions.")
+
+
+LossSettings = _choice(
+    "Loss",
+    {
+        name: (
+            loss.__doc__.splitlines()[0],
+            _numbers({each.name: each.metadata["description"] for each in fields(loss)}),
+        )
+        for name, loss in LOSSES.items()
+    },
+)
+MechanismSettings = _choice(
+    "Mechanism",
+    {
+        name: (entry.description, {"options": _options(name, entry)})
+        for name, entry in MECHANISMS.items()
+    },
+)
 
 
 class ModelSettings(Section):
     """`y ~ Exp(p, x_1 v_1 + ... + x_k v_k)` and the loss of a residual."""
 
-    covariates: integer(ge=0, le=9) = Field(
-        default=1, description="k: 0 for a Frechet mean, 1 for a geodesic."
-    )
-    loss: LossSettings = Field(
-        default={"name": "squared_distance"},
-        validate_default=True,
-        json_schema_extra=or_name(*(name for name, loss in LOSSES.items() if not fields(loss))),
-        description="Loss of a record: a name alone, or a mapping with the loss's own keys.",
-    )
-
-
-# The mechanisms of geodp.mechanisms.registry, each with its options.
-MechanismSettings = Annotated[
-    Union[tuple(_mechanism_section(*each) for each in MECHANISMS.items())],  # noqa: UP007
-    Field(discriminator="name"),
-    BeforeValidator(_named),
-]
+    covariates: integer(ge=0, le=9) = 1
+    """k: 0 for a Frechet mean, 1 for a geodesic."""
+    loss: LossSettings = Field(default={"name": "squared_distance"})
+    """Loss of a record: a name alone, or a mapping with the loss's own keys."""
 
 
 class BudgetGrid(Section):
     """Privacy budgets of several cells: `totals`, or a `total` with the parts of one block."""
 
-    totals: some(DecimalText) | None = absent(
-        description="Budgets in all, each divided equally among the blocks of the model."
-    )
-    total: DecimalText | None = absent(
-        description="One budget in all, of which a block gets parts."
-    )
-    footpoint: some(DecimalText) | None = absent(
-        description="Parts of `total` for the footpoint; the shooting vector gets the rest."
-    )
-    shooting_vector: some(DecimalText) | None = absent(
-        description="Parts of `total` for the shooting vector; the footpoint gets the rest."
-    )
+    totals: some(DecimalText) | None = absent()
+    """Budgets in all, each divided equally among the blocks of the model."""
+    total: DecimalText | None = absent()
+    """One budget in all, of which a block gets parts."""
+    footpoint: some(DecimalText) | None = absent()
+    """Parts of `total` for the footpoint; the shooting vector gets the rest."""
+    shooting_vector: some(DecimalText) | None = absent()
+    """Parts of `total` for the shooting vector; the footpoint gets the rest."""
 
     @model_validator(mode="after")
     def _one_form(self):

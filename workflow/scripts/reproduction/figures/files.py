@@ -26,27 +26,6 @@ def annotate(figure, notes):
     )
 
 
-def figure_of_tables(draw, settings, inputs):
-    """A figure and its numbers, by their output.
-
-    Parameters
-    ----------
-    draw : callable
-        From settings, and tables by name, to a figure and its numbers.
-    settings : dict
-    inputs : dict of list of path
-        Files that a table is joined from, by its name.
-    """
-    import pandas as pd
-
-    tables = {
-        name: pd.concat(map(pd.read_csv, paths), ignore_index=True)
-        for name, paths in inputs.items()
-    }
-    figure, numbers = draw(settings, **tables)
-    return {"csv": numbers, "figure": figure}
-
-
 def save_figure(figure, outputs):
     """Write a figure in every format.
 

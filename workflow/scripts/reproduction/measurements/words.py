@@ -1,6 +1,27 @@
-"""Numbers, cells and names of spaces, in words made from tables."""
+"""Tables of parts in one, and their numbers, cells and spaces in words."""
 
 import numpy as np
+import pandas as pd
+
+
+def joined(paths):
+    """The tables of several files as one."""
+    return pd.concat(map(pd.read_csv, paths), ignore_index=True)
+
+
+def figure_of_tables(draw, settings, inputs):
+    """A figure and its numbers, by their output.
+
+    Parameters
+    ----------
+    draw : callable
+        From settings, and tables by name, to a figure and its numbers.
+    settings : dict
+    inputs : dict of list of path
+        Files that a table is joined from, by its name.
+    """
+    figure, numbers = draw(settings, **{name: joined(paths) for name, paths in inputs.items()})
+    return {"csv": numbers, "figure": figure}
 
 
 def number(value):
@@ -19,3 +40,9 @@ def cell(case):
 def space_title(name):
     """Name of a space in figures, where a power is set as one."""
     return f"${name}$" if "^" in name else name
+
+
+def markdown(head, rows):
+    """Lines of a table in Markdown."""
+    lines = [head, ["---"] * len(head), *rows]
+    return [f"| {' | '.join(map(str, cells))} |" for cells in lines]

@@ -20,56 +20,23 @@ from geodp.release.subjects import ONE_EACH
 LABEL, COMMENT = "who", "comment"
 
 # Labels of different people, and of nobody.
-LABELS = (
-    *(
-        "a",
-        "b",
-        "c",
-        "d",
-        "e",
-        "a ",
-        " a",
-        "A",
-        "1",
-        "1.0",
-        "01",
-        "True",
-        "nan",
-        "None",
-        "NA",
-        "#a",
-    ),
-    *("a,b", '"a"', "a\nb", "a\rb", "a\r", "a\0b", "a\0c", "\udcff", "\udcfe", "\ufffd", "é"),
-)
+PLAIN = (*"abcde", "a ", " a", "A", "1", "1.0", "01", "True", "nan", "None", "NA", "#a", "a,b")
+LABELS = (*PLAIN, '"a"', "a\nb", "a\rb", "a\r", "a\0b", "a\0c", "\udcff", "\udcfe", "\ufffd", "é")
 ALIKE = ("a", "a ", " a", "a\r", "A", "a\n")
 NOBODY = ("", " ", "\t")
 
 # Texts in cells of numbers.
-NUMBERS = (
-    *(
-        "0",
-        "1",
-        "0.5",
-        "0.25",
-        " 1 ",
-        "+1",
-        "1e0",
-        "-0.0",
-        "1e5",
-        "-1e5",
-        "1e150",
-        "1e308",
-        "-1e308",
-    ),
-    *("1e-320", "nan", "inf", "-inf", "", " ", "M", "0x10", "1_000", "1,5", "'", '"', "1\n2", "\0"),
-    *("9" * 400, "\u0661", "\udcff", "1e999999999", "1" + "0" * 5000),
-)
+SMALL = ("0", "1", "0.5", "0.25", " 1 ", "+1", "1e0", "-0.0")
+LARGE = ("1e5", "-1e5", "1e150", "1e308", "-1e308")
+ODD = ("1e-320", "nan", "inf", "-inf", "", " ", "M", "0x10", "1_000", "1,5", "'", '"', "1\n2", "\0")
+NUMBERS = (*SMALL, *LARGE, *ODD, "9" * 400, "\u0661", "\udcff", "1e999999999", "1" + "0" * 5000)
 
 # Texts beside them; the last stands for rows of other people.
 ROWS = "rows of others"
+LINES = ("two\nlines", "two\r\nlines", "a lone\rreturn", 'she said "no"', '"', "a,b;c\td", "\0")
 COMMENTS = (
-    *("", "fine", "two\nlines", "two\r\nlines", "a lone\rreturn", 'she said "no"', '"', "a,b;c\td"),
-    *("\0", "\udc80", "#", "# no comment", "é" * 50, "x" * 2000, "\n\n\n", "\ufeff", ROWS),
+    *("", "fine", *LINES, "\udc80", "#", "# no comment", "é" * 50, "x" * 2000, "\n\n\n"),
+    *("\ufeff", ROWS),
 )
 
 # Kinds of neighbours that differ in nothing that counts.

@@ -41,6 +41,19 @@ def labels_without_ends():
 
 
 @contextmanager
+def knowing(act):
+    """Before a release is made a function is called with which of its records are valid."""
+    made = publish.release_geodesic
+
+    def releasing(plan, covariates, points, labels):
+        act(subjects.mapped_records(plan.assumptions, covariates, points)[2])
+        return made(plan, covariates, points, labels)
+
+    with patch.object(publish, "release_geodesic", releasing):
+        yield
+
+
+@contextmanager
 def slow_records():
     """A record that cannot be used takes a hundredth of a second more."""
     mapped = subjects.mapped_records
@@ -59,20 +72,14 @@ def slow_records():
 @contextmanager
 def counted_records():
     """The number of records that cannot be used is printed."""
-    written, made = publish._written, publish.release_geodesic
-    invalid = []
-
-    def releasing(plan, covariates, points, labels):
-        valid = subjects.mapped_records(plan.assumptions, covariates, points)[2]
-        invalid.append(int(np.sum(~valid)))
-        return made(plan, covariates, points, labels)
+    written, invalid = publish._written, []
 
     def writing(*given):
         print(f"{invalid[-1]} records do not count", file=sys.stderr)
         return written(*given)
 
     with (
-        patch.object(publish, "release_geodesic", releasing),
+        knowing(lambda valid: invalid.append(np.sum(~valid))),
         patch.object(publish, "_written", writing),
     ):
         yield
@@ -117,48 +124,30 @@ def crash_at_extremes():
         yield
 
 
-@contextmanager
 def refused_garbage():
     """Data of which half cannot be used are refused, and that is told."""
-    made = publish.release_geodesic
 
-    def refusing(plan, covariates, points, labels):
-        valid = subjects.mapped_records(plan.assumptions, covariates, points)[2]
+    def refuse(valid):
         if 2 * np.sum(valid) < len(valid):
             raise ValueError("most records are none")
-        return made(plan, covariates, points, labels)
 
-    with patch.object(publish, "release_geodesic", refusing):
-        yield
+    return knowing(refuse)
 
 
-@contextmanager
 def written_past_python():
     """The number of records that cannot be used goes to the descriptor of standard error."""
-    made = publish.release_geodesic
-
-    def telling(plan, covariates, points, labels):
-        valid = subjects.mapped_records(plan.assumptions, covariates, points)[2]
-        os.write(2, b"%d records do not count" % np.sum(~valid))
-        return made(plan, covariates, points, labels)
-
-    with patch.object(publish, "release_geodesic", telling):
-        yield
+    return knowing(lambda valid: os.write(2, b"%d records do not count" % np.sum(~valid)))
 
 
-@contextmanager
 def written_elsewhere():
     """A file outside the folder is written where a record cannot be used."""
-    made = publish.release_geodesic
 
-    def noting(plan, covariates, points, labels):
-        if not np.all(subjects.mapped_records(plan.assumptions, covariates, points)[2]):
+    def note(valid):
+        if not np.all(valid):
             with tempfile.NamedTemporaryFile("w") as file:
                 file.write("bad records")
-        return made(plan, covariates, points, labels)
 
-    with patch.object(publish, "release_geodesic", noting):
-        yield
+    return knowing(note)
 
 
 @contextmanager

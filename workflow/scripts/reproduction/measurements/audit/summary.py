@@ -11,7 +11,7 @@ from reproduction.pages import render_page
 
 def summarise(
     settings,
-    replay,
+    besides,
     draw_times,
     release_times,
     losses,
@@ -20,6 +20,7 @@ def summarise(
     black_box,
     template,
     made_by,
+    **_,
 ):
     """The tables, figure and page of the audit.
 
@@ -27,7 +28,7 @@ def summarise(
     ----------
     settings : dict
         Of config/audit.yaml.
-    replay : dict
+    besides : dict
         Tables of record and replay, and their digests if they are there.
     draw_times, release_times : path
     losses, neighbours : list of path
@@ -62,7 +63,7 @@ def summarise(
         settings=settings,
         sensitivity=pd.read_csv(sensitivity).to_dict("records"),
         black_box=from_draws.to_dict("records"),
-        replay=_replayed(replay),
+        replay=_replayed(besides),
         draw_times=pd.read_csv(draw_times).to_dict("records"),
         release_times=_release_times(pd.read_csv(release_times)),
         made_by=made_by,

@@ -4,7 +4,6 @@ import numpy as np
 from matplotlib.lines import Line2D
 
 from reproduction.figures.style import CURVES, HOLLOW, Curve, new_figure
-from reproduction.measurements.benchmark.report import cells, fits
 from reproduction.measurements.words import space_title
 
 SAMPLERS = {"ours": "default sampler", "walk": "random walk", "geomstats": "walk with geomstats"}
@@ -17,9 +16,15 @@ SHIFTS = {"ours": 0.8, "walk": 1.0, "geomstats": 1.25}
 SPACE_STYLES = (*CURVES, Curve("0.45", "v", ":"))
 
 
-def draw(table):
-    """Figure with a panel a space, and panels for gradients, fits, time and memory."""
-    sampled = cells(table)
+def draw(table, sampled, fitted):
+    """Figure with a panel a space, and panels for fits, time and memory.
+
+    Parameters
+    ----------
+    table : DataFrame
+    sampled, fitted : DataFrame
+        Its cells and fits; see `summary`.
+    """
     names = list(dict.fromkeys(sampled["space"]))
     figure, axes = new_figure(3, 3, width=7.2, height=7.4)
     panels = list(axes.flat)
@@ -27,8 +32,8 @@ def draw(table):
         _draw_samplers(panel, name, sampled[sampled["space"] == name])
     for row in axes[: 1 + (len(names) - 1) // 3]:
         row[0].set_ylabel("effective draws per second (1/s)")
-    _draw_fits(panels[5], fits(table), names)
-    _draw_gradients(panels[6], table, names)
+    panels[5].axis("off")
+    _draw_fits(panels[6], fitted, names)
     _draw_growth(panels[7], table, names, "time against n", "time of a fit (s)")
     _draw_growth(panels[8], table, names, "memory beyond the data", "memory beyond the data (MB)")
     handles = [
@@ -97,45 +102,9 @@ def _draw_fits(panel, fitted, names):
                 )
     panel.set_yscale("log")
     panel.set_ylabel("time of a fit (s)")
-    _name_spaces(panel, names)
-    panel.set_title("fits, n = " + ", ".join(f"{n:,}" for n in sorted(set(fitted["n"]))))
-
-
-def _name_spaces(panel, names):
     titles = [space_title(name) for name in names]
     panel.set_xticks(range(len(names)), titles, rotation=30, ha="right")
-
-
-def _draw_gradients(panel, table, names):
-    """Bytes of data that gradients get through, beside what reading alone does."""
-    speed = table[table["what"] == "memory bandwidth"].set_index("space")["value"]
-    shares = table[table["what"] == "gradients against bandwidth"]
-    panel.plot(
-        range(len(names)),
-        [speed.get(name, np.nan) for name in names],
-        color="0.3",
-        marker="_",
-        markersize=14,
-        linestyle="",
-        label="reading alone",
-    )
-    for (method, part), style in zip(shares.groupby("method", sort=False), CURVES, strict=False):
-        values = part.set_index("space")["value"] * speed
-        panel.plot(
-            range(len(names)),
-            [values.get(name, np.nan) for name in names],
-            linestyle="",
-            color=style.colour,
-            marker=style.marker,
-            label=f"gradients, {method}",
-        )
-    panel.set_yscale("log")
-    # Room for the legend.
-    low, high = panel.get_ylim()
-    panel.set_ylim(low, 200.0 * high)
-    panel.set_ylabel("data per second (GB/s)")
-    _name_spaces(panel, names)
-    panel.legend(fontsize=6.5, loc="upper left")
+    panel.set_title("fits, n = " + ", ".join(f"{n:,}" for n in sorted(set(fitted["n"]))))
 
 
 def _draw_growth(panel, table, names, what, label):

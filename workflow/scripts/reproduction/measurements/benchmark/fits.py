@@ -3,15 +3,9 @@
 The backend of geomstats is chosen before it is imported, by the variable GEOMSTATS_BACKEND.
 """
 
-import logging
 import os
-import signal
-import time
-import warnings
-from contextlib import contextmanager
 
 import numpy as np
-import pandas as pd
 
 from geodp.manifolds.registry import make_manifold
 from geodp.models.geodesic import GeodesicModel
@@ -20,13 +14,8 @@ from reproduction.measurements.benchmark.geomstats_walk import (
     geomstats_space,
     to_geomstats,
 )
-from reproduction.measurements.benchmark.spaces import (
-    COLUMNS,
-    SPACES,
-    make_data,
-    row,
-    shortest_time,
-)
+from reproduction.measurements.benchmark.harness import attempted, row, shortest_time, tabulated
+from reproduction.measurements.benchmark.spaces import SPACES, make_data
 
 OUR_FIT = "fit of the library"
 DEFAULT = "default"
@@ -55,25 +44,15 @@ SOLVERS = {
     ),
 }
 
-
-class OutOfTime(Exception):
-    """A measurement was stopped at its time limit."""
-
-
-@contextmanager
-def time_limit(seconds):
-    """Raise `OutOfTime` when the work takes longer."""
-
-    def stop(number, frame):
-        raise OutOfTime
-
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0.0)
-        signal.signal(signal.SIGALRM, before)
+# What a user gets who asks for nothing, and who starts from the mean.
+PLAIN = {
+    "numpy": ((CONJUGATE_GRADIENTS, DEFAULT),),
+    "autograd": (
+        (CONJUGATE_GRADIENTS, DEFAULT),
+        (("Riemannian descent", "riemannian", None), DEFAULT),
+        (("Riemannian descent", "riemannian", None), "frechet"),
+    ),
+}
 
 
 def linear_start(space, covariates, points):
@@ -127,11 +106,12 @@ def measure(settings, spaces, backend, rats):
     """Table of fits on the named spaces, ours and those of geomstats with one of its backends."""
     # Before geomstats reads it, which is when it is first used.
     os.environ["GEOMSTATS_BACKEND"] = backend
-    rows = []
-    for name in spaces:
-        for number in settings["fits"]["n"]:
-            rows += measure_data_set(SPACES[name], number, backend, settings, rats)
-    return (pd.DataFrame(rows, columns=COLUMNS),)
+    return tabulated(
+        line
+        for name in spaces
+        for number in settings["fits"]["n"]
+        for line in measure_data_set(SPACES[name], number, backend, settings, rats)
+    )
 
 
 def measure_data_set(space, number, backend, settings, rats):
@@ -139,36 +119,22 @@ def measure_data_set(space, number, backend, settings, rats):
     model = GeodesicModel(make_manifold(*space.manifold))
     covariates, points = (array[0] for array in make_data(space, number, settings["seed"], rats))
     found = model.fit(covariates, points)
-    limit = settings["seconds"]["fit"]
     spent = shortest_time(lambda: model.fit(covariates, points), settings["seconds"]["rate"])
     note = f"{found.iterations} iterations"
     rows = [row("fit", space.name, number, OUR_FIT, spent, "s", note=note)]
-    own_space = geomstats_space(model.manifold)
-    theirs = to_geomstats(points)
+    own_space, theirs = geomstats_space(model.manifold), to_geomstats(points)
 
     def attempt(solver, start):
         """Seconds, excess energy and verdict of one fit of geomstats."""
-        began = time.perf_counter()
-        with quiet():
-            try:
-                with time_limit(limit):
-                    intercept, slope = regress(own_space, covariates, theirs, solver, start)
-                spent = time.perf_counter() - began
-                excess, verdict = judge(model, found, intercept, slope, covariates, points)
-            except OutOfTime:
-                spent, excess, verdict = limit, np.nan, "stopped"
-            except Exception as problem:  # whatever it fails with is its result
-                spent = time.perf_counter() - began
-                excess, verdict = np.nan, f"fails: {type(problem).__name__}: {problem}"
-        return spent, excess, verdict
+        tried = attempted(
+            lambda: regress(own_space, covariates, theirs, solver, start),
+            settings["seconds"]["fit"],
+        )
+        if tried.problem:
+            return tried.seconds, np.nan, tried.problem
+        return tried.seconds, *judge(model, found, *tried.found, covariates, points)
 
-    attempts = [(solver, "linear") for solver in SOLVERS[backend]]
-    # What a user gets who asks for nothing, and who starts from the mean.
-    attempts.append((CONJUGATE_GRADIENTS, DEFAULT))
-    if backend == "autograd":
-        descent = ("Riemannian descent", "riemannian", None)
-        attempts += [(descent, start) for start in (DEFAULT, "frechet")]
-    for solver, start in attempts:
+    for solver, start in [*((each, "linear") for each in SOLVERS[backend]), *PLAIN[backend]]:
         method = f"geomstats ({backend}): {solver[0]}, start {start}"
         # Its default start is random.
         np.random.seed(settings["seed"] % 2**32)  # noqa: NPY002
@@ -178,22 +144,8 @@ def measure_data_set(space, number, backend, settings, rats):
             spent = min(spent, attempt(solver, start)[0])
         what = "fit" if start == "linear" else "fit from a plain start"
         place = (space.name, number, method)
-        bound = {"is_bound": verdict == "stopped"}
         rows += [
-            row(what, *place, spent, "s", note=verdict, **bound),
+            row(what, *place, spent, "s", note=verdict, is_bound=verdict == "stopped"),
             row(f"excess energy of a {what}", *place, excess, "1", note=verdict),
         ]
     return rows
-
-
-@contextmanager
-def quiet():
-    """Nothing of what geomstats and NumPy warn of."""
-    before = logging.root.manager.disable
-    logging.disable(logging.WARNING)
-    try:
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        logging.disable(before)

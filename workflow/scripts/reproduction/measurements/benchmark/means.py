@@ -1,19 +1,17 @@
 """The Frechet mean of many points on the sphere, ours and that of geomstats."""
 
 import os
-import time
 
 import numpy as np
-import pandas as pd
 
 from geodp.manifolds.registry import make_manifold
 from geodp.means.samples import polar_in_ball
 from geodp.models.blocks import FOOTPOINT
 from geodp.models.geodesic import GeodesicModel
 from geodp.randomness import random_stream
-from reproduction.measurements.benchmark.fits import OutOfTime, quiet, time_limit
 from reproduction.measurements.benchmark.geomstats_walk import geomstats_space
-from reproduction.measurements.benchmark.spaces import COLUMNS, SPACES, row, shortest_time
+from reproduction.measurements.benchmark.harness import attempted, row, shortest_time, tabulated
+from reproduction.measurements.benchmark.spaces import SPACES
 
 OUR_MEAN, THEIRS = "mean of the library", "geomstats: FrechetMean"
 
@@ -39,26 +37,19 @@ def measure(settings, spaces, rats):
         spent = shortest_time(lambda points=points: model.fit(None, points), 0.0)
         rows += _rows(model, points, OUR_MEAN, found.footpoint, spent)
         for name, chosen in SETTINGS.items():
-            mean, spent, stopped = _theirs(manifold, points, chosen, settings["seconds"]["mean"])
-            rows += _rows(model, points, name, mean, spent, stopped)
-    return (pd.DataFrame(rows, columns=COLUMNS),)
+            tried = _theirs(manifold, points, chosen, settings["seconds"]["mean"])
+            rows += _rows(model, points, name, tried.found, tried.seconds, tried.is_stopped)
+    return tabulated(rows)
 
 
 def _theirs(manifold, points, chosen, limit):
-    """Mean, seconds, and whether it was stopped; the mean is None then."""
+    """The attempt of geomstats at the mean."""
     from geomstats.learning.frechet_mean import FrechetMean
 
     estimator = FrechetMean(geomstats_space(manifold)).set(**chosen)
     # Once with few points, so that all is loaded.
     estimator.fit(points[:10])
-    began = time.perf_counter()
-    with quiet():
-        try:
-            with time_limit(limit):
-                mean = estimator.fit(points).estimate_
-        except OutOfTime:
-            return None, limit, True
-    return np.asarray(mean), time.perf_counter() - began, False
+    return attempted(lambda: np.asarray(estimator.fit(points).estimate_), limit)
 
 
 def _rows(model, points, method, mean, spent, stopped=False):

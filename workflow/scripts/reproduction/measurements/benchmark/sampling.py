@@ -9,7 +9,6 @@ import time
 from dataclasses import dataclass, replace
 
 import numpy as np
-import pandas as pd
 
 from geodp.manifolds.registry import make_manifold
 from geodp.mechanisms.base import PublicSettings
@@ -26,19 +25,14 @@ from reproduction.measurements.benchmark.geomstats_walk import (
     geomstats_walk,
     to_geomstats,
 )
-from reproduction.measurements.benchmark.spaces import (
-    COLUMNS,
-    RECORDS_OF_LONG_CHAINS,
-    SPACES,
-    make_data,
-    row,
-)
+from reproduction.measurements.benchmark.harness import calls_per_second, row, tabulated
+from reproduction.measurements.benchmark.spaces import SPACES, make_data
 
-OURS = "default sampler"
+OURS, WALK, GEOMSTATS_WALK = "default sampler", "random walk", "random walk with geomstats"
 
-WALK = "random walk"
-
-GEOMSTATS_WALK = "random walk with geomstats"
+# From about so many records the shape of the density, and with it the walk's autocorrelation, no
+# longer depends on n.
+RECORDS_OF_LONG_CHAINS = 150
 
 # Radii of a step, in units of the density's scale, that tuning tries; chains and steps of a trial.
 STEP_SCALES = (0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0, 48.0)
@@ -202,17 +196,6 @@ def long_chains(rng, kernel, target, seconds):
     return autocorrelation({name: values[0] for name, values in traces.items()})
 
 
-def steps_per_second(step, seconds, fewest=2):
-    """How often a function can be called in a second; the first call is not timed."""
-    step()
-    start = time.perf_counter()
-    count = 0
-    while count < fewest or time.perf_counter() - start < seconds:
-        step()
-        count += 1
-    return count / (time.perf_counter() - start)
-
-
 def walk_rate(rng, kernel, target, number, seconds):
     """States that the walk visits in a second, over all chains."""
     chains = int(np.clip(STEP_NUMBERS // number, 4, MOST_CHAINS))
@@ -222,7 +205,7 @@ def walk_rate(rng, kernel, target, number, seconds):
         nonlocal state
         state, _ = kernel.step(rng, target, state)
 
-    return chains * steps_per_second(step, seconds)
+    return chains * calls_per_second(step, seconds)
 
 
 def geomstats_density(mechanism, budget):
@@ -274,7 +257,7 @@ def _geomstats_steps(rng, mechanism, budget, kernel, seconds):
     density = geomstats_density(mechanism, budget)
     radius = min(kernel.step_scale * density.scale, mechanism.manifold.injectivity_radius)
     walk = geomstats_walk(rng, density, radius, mechanism.fit.footpoint[0])
-    return steps_per_second(lambda: next(walk), seconds)
+    return calls_per_second(lambda: next(walk), seconds)
 
 
 def measure(settings, space, grid, rats):
@@ -301,7 +284,7 @@ def measure(settings, space, grid, rats):
         largest = number == max(numbers) and len(numbers) > 1
         for budget in [budgets[0], budgets[-1]] if largest else budgets:
             rows += measure_cell(space, number, budget, settings, rats)
-    return (pd.DataFrame(rows, columns=COLUMNS),)
+    return tabulated(rows)
 
 
 def measure_cell(space, number, budget, settings, rats):
@@ -330,23 +313,19 @@ def measure_cell(space, number, budget, settings, rats):
         rows.append(row(what, space.name, number, method, value, unit, budget=budget, **others))
 
     # Ours: each number of draws is planned anew.
-    spent = drawing = drawn = None
+    spent = drawn = 0
     for draws in settings["draws"]:
         # The first is always made; the others where the time allows.
-        if spent is not None and spent * draws / drawn > seconds["default_sampler"]:
+        if spent and spent * draws / drawn > seconds["default_sampler"]:
             break
         rng = random_stream(*names, "default", f"{draws} draws")
         start = time.perf_counter()
         target = mechanism.footpoint_target(budget)
         planned = default_plan(rng, target, draws)
-        planning = time.perf_counter() - start
-        start = time.perf_counter()
         run(rng, planned.sampler, target, draws, planned.steps)
-        drawing, drawn = time.perf_counter() - start, draws
-        spent = planning + drawing
+        spent, drawn = time.perf_counter() - start, draws
         note = f"{planned.drawn_by}, {_distance(planned)}"
         add("effective draws", OURS, draws / spent, "1/s", draws=draws, note=note)
-        add("planning", OURS, planning / spent, "1", draws=draws, note="share of the time")
 
     # The walk.  Its autocorrelation is that of long chains, its rate that on all records.
     rng = random_stream(*names, "walk")
@@ -363,9 +342,6 @@ def measure_cell(space, number, budget, settings, rats):
     add("steps", WALK, rate, "1/s", note="over all chains")
     bound = {"is_bound": found.is_bound}
     add("effective draws", WALK, rate / found.time, "1/s", note=note, **bound)
-    # What a draw costs once all is planned.
-    note = "one step on all records, vectorised over chains, is the unit"
-    add("cost of a draw", OURS, rate * drawing / drawn, "steps of the random walk", note=note)
 
     # The same walk with geomstats.
     rng = random_stream(*names, "geomstats")

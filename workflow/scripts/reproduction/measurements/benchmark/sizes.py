@@ -10,12 +10,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
-import pandas as pd
 
 from geodp.manifolds.registry import make_manifold
 from geodp.models.blocks import FOOTPOINT
 from geodp.models.geodesic import GeodesicModel
-from reproduction.measurements.benchmark.spaces import COLUMNS, SPACES, copies, make_data, row
+from reproduction.measurements.benchmark.harness import row, tabulated
+from reproduction.measurements.benchmark.spaces import SPACES, make_data
 
 # Gradients at once whose memory is taken.
 SIZE_CHAINS = 4
@@ -24,7 +24,7 @@ SIZE_CHAINS = 4
 STATUS = Path("/proc/self/status")
 
 
-def measure(settings, spaces, folder, rats):
+def measure(settings, spaces, rats):
     """Table of times and memory of fits and gradients, each n in a process of its own.
 
     Parameters
@@ -32,14 +32,13 @@ def measure(settings, spaces, folder, rats):
     settings : dict
         Of config/benchmark.yaml.
     spaces : list of str
-    folder : path
-        Where data are kept meanwhile.
     rats : path
     """
     rows = []
     for name in spaces:
         for number in settings["sizes"]["n"]:
-            with TemporaryDirectory(dir=folder) as place:
+            # Beside the results, as there may be a gigabyte.
+            with TemporaryDirectory(dir=".") as place:
                 data = make_data(SPACES[name], number, settings["seed"], rats)
                 for kind, array in zip(("covariates", "points"), data, strict=True):
                     np.save(Path(place) / f"{kind}.npy", array)
@@ -48,17 +47,14 @@ def measure(settings, spaces, folder, rats):
             note = f"{found['iterations']} iterations"
             if not found["converged"]:
                 note += ", not converged"
-            for what, key, unit, scale in (
-                ("time against n", "fit_seconds", "s", 1.0),
-                ("memory beyond the data", "fit_memory", "MB", 1e6),
-                ("time against n", "gradient_seconds", "s", 1.0),
-                ("memory beyond the data", "gradient_memory", "MB", 1e6),
-            ):
-                method = key.partition("_")[0]
-                said = note if method == "fit" else ""
-                rows.append(row(what, name, number, method, found[key] / scale, unit, note=said))
-            rows.append(row("size of the data", name, number, "", found["data"] / 1e6, "MB"))
-    return (pd.DataFrame(rows, columns=COLUMNS),)
+            for method, said in (("fit", note), ("gradient", "")):
+                place = (name, number, method)
+                seconds, memory = found[f"{method}_seconds"], found[f"{method}_memory"]
+                rows += [
+                    row("time against n", *place, seconds, "s", note=said),
+                    row("memory beyond the data", *place, memory / 1e6, "MB", note=said),
+                ]
+    return tabulated(rows)
 
 
 def measure_size(folder, name):
@@ -73,12 +69,15 @@ def measure_size(folder, name):
     start = time.perf_counter()
     found = model.fit(covariates, points)
     fitting = time.perf_counter() - start
-    states = copies(model, found, SIZE_CHAINS)
+    axis = -model.manifold.point_ndim - 1
+    states = {
+        block: np.repeat(np.expand_dims(array, axis), SIZE_CHAINS, axis=axis)
+        for block, array in found.parameters.items()
+    }
     peak_of_fit = _peak()
     start = time.perf_counter()
     model.energy_gradient(states, covariates, points, [FOOTPOINT])
     return {
-        "data": covariates.nbytes + points.nbytes,
         "fit_seconds": fitting,
         "gradient_seconds": (time.perf_counter() - start) / SIZE_CHAINS,
         "fit_memory": max(peak_of_fit - before, 0),

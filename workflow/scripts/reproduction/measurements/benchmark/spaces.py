@@ -1,6 +1,5 @@
-"""Spaces of the benchmark, their data, and rows of its table."""
+"""Spaces of the benchmark, and their data."""
 
-import time
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,17 +11,8 @@ from geodp.models.geodesic import GeodesicModel
 from geodp.randomness import random_stream
 from reproduction.measurements.rats import observed_rats
 
-COLUMNS = [
-    *("what", "space", "dimension", "n", "budget", "draws", "method", "value", "unit"),
-    *("is_bound", "note"),
-]
-
 # Rats whose landmarks are kept with the project; other numbers of records are simulated.
 RATS = 144
-
-# From about so many records the shape of the density, and with it the walk's autocorrelation, no
-# longer depends on n.
-RECORDS_OF_LONG_CHAINS = 150
 
 # Outlines simulated at once.
 BLOCK = 20000
@@ -74,17 +64,6 @@ SPACES = {
 }
 
 
-def row(what, space, n, method, value, unit, **others):
-    """One line of the table; what does not apply is left empty."""
-    line = dict.fromkeys(COLUMNS)
-    line |= {"is_bound": False, "note": ""}
-    line |= {"what": what, "space": space, "n": n, "method": method, "value": value, "unit": unit}
-    line |= others
-    if space is not None:
-        line["dimension"] = make_manifold(*SPACES[space].manifold).dim
-    return line
-
-
 def make_data(space, number, seed, rats):
     """Covariates (1, n) and points (1, n, *point_shape) of a space.
 
@@ -131,23 +110,3 @@ def _rats(rng, manifold, number, path):
         noise = rng.standard_normal((2, *clean.shape))
         points[block] = manifold.project(clean + spread * (noise[0] + 1j * noise[1]))
     return covariates[None], points[None]
-
-
-def copies(model, found, count):
-    """Parameters of a fit, as states of so many chains."""
-    axis = -model.manifold.point_ndim - 1
-    return {
-        block: np.repeat(np.expand_dims(array, axis), count, axis=axis)
-        for block, array in found.parameters.items()
-    }
-
-
-def shortest_time(function, seconds, fewest=3):
-    """Least time of a call, of as many as the time allows."""
-    times = []
-    start = time.perf_counter()
-    while len(times) < fewest or time.perf_counter() - start < seconds:
-        before = time.perf_counter()
-        function()
-        times.append(time.perf_counter() - before)
-    return min(times)

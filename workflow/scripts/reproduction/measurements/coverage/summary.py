@@ -1,7 +1,8 @@
 """Coverage on all spaces in one table and one page."""
 
 import numpy as np
-import pandas as pd
+
+from reproduction.measurements.words import joined, markdown
 
 # Points that a band may miss of its level.
 AIM = 1.5
@@ -9,7 +10,7 @@ AIM = 1.5
 
 def summarise(tables, **_):
     """The table and the page, by their output, from tables of spaces."""
-    table = pd.concat([pd.read_csv(path) for path in tables], ignore_index=True)
+    table = joined(tables)
     return {"csv": table, "text": page(table)}
 
 
@@ -26,8 +27,19 @@ def page(table):
         )
     levels = sorted(table["level"].unique())
     chance = 100.0 * np.sqrt(table["level"] * (1.0 - table["level"]) / table["releases"]).max()
-    heads = [f"{100 * level:g} %" for level in levels]
-    errors = ["error", "without privacy", "as planned"]
+    rows = []
+    keys = ["space", "number_of_covariates", "n", "budget"]
+    for (space, covariates, n, budget), part in table.groupby(keys, sort=False):
+        shares = [100.0 * part.loc[part["level"] == level, "coverage"] for level in levels]
+        errors = [np.sqrt(np.mean(part[key] ** 2)) for key in ("error", "error_without_privacy")]
+        rows.append(
+            [
+                *(space, covariates, n, f"{budget:g}"),
+                *(f"{each.min():.1f} to {each.max():.1f}" for each in shares),
+                *(f"{each:.2g}" for each in (*errors, part["predicted_error"].iloc[0])),
+            ]
+        )
+    head = ["space", "covariates", "n", "budget", *(f"{100 * level:g} %" for level in levels)]
     lines = [
         "# How often bands hold the true prediction",
         "",
@@ -37,17 +49,7 @@ def page(table):
         "Errors are root mean squares over places. "
         "Spaces whose covariates are not as assumed do not count for the largest miss.",
         "",
-        "| " + " | ".join(["space", "covariates", "n", "budget", *heads, *errors]) + " |",
-        "| " + " | ".join(["---"] * (4 + len(heads) + len(errors))) + " |",
+        *markdown([*head, "error", "without privacy", "as planned"], rows),
+        "",
     ]
-    keys = ["space", "number_of_covariates", "n", "budget"]
-    for (space, covariates, n, budget), part in table.groupby(keys, sort=False):
-        shares = [100.0 * part.loc[part["level"] == level, "coverage"] for level in levels]
-        found = [np.sqrt(np.mean(part[key] ** 2)) for key in ("error", "error_without_privacy")]
-        cells = [
-            *(space, f"{covariates}", f"{n}", f"{budget:g}"),
-            *(f"{each.min():.1f} to {each.max():.1f}" for each in shares),
-            *(f"{each:.2g}" for each in (*found, part["predicted_error"].iloc[0])),
-        ]
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join([*lines, ""])
+    return "\n".join(lines)

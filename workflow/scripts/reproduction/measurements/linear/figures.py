@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.ticker import FixedLocator, NullLocator
 
-from reproduction.figures.files import annotate, figure_of_tables
+from reproduction.figures.files import annotate
 from reproduction.figures.style import (
     CURVES,
     Curve,
@@ -13,6 +13,7 @@ from reproduction.figures.style import (
     plot_errors,
     share_legend,
 )
+from reproduction.measurements.words import figure_of_tables
 
 # What estimates are called, and how they are drawn.
 GREY = Curve("#7a7a7a", "v", ":")
@@ -33,7 +34,7 @@ READ_OFF = (
 )
 
 
-def summarise(name, settings, made_by, **inputs):
+def summarise(name, settings, made_by, threads, **inputs):
     """The figure of a name, and its numbers, by their output."""
     return figure_of_tables(FIGURES[name], settings, inputs)
 

@@ -13,6 +13,7 @@ from geodp.models.blocks import FOOTPOINT
 from geodp.models.geodesic import GeodesicModel
 from geodp.randomness import random_stream
 from geodp.samplers import choice
+from reproduction.measurements.words import joined
 
 MODEL = GeodesicModel(Sphere(2), 1)
 
@@ -127,5 +128,4 @@ def measure(settings, cell):
 
 def summarise(tables, **_):
     """One table of all cells, sizes in order."""
-    table = pd.concat(map(pd.read_csv, tables), ignore_index=True)
-    return {"csv": table.sort_values(["n", "mechanism", "data_set"], kind="stable")}
+    return {"csv": joined(tables).sort_values(["n", "mechanism", "data_set"], kind="stable")}

@@ -7,7 +7,7 @@ from geodp.means.chains import FIRST_ORDER
 from geodp.means.sensitivity import largest_change_of_logs
 from geodp.mechanisms.base import FALSE, NONE, PROVED
 from geodp.models.sensitivity import convexity
-from reproduction.figures.files import annotate, figure_of_tables
+from reproduction.figures.files import annotate
 from reproduction.figures.style import (
     CURVES,
     Curve,
@@ -19,7 +19,7 @@ from reproduction.figures.style import (
     share_legend,
 )
 from reproduction.manifolds import study_manifold
-from reproduction.measurements.words import space_title
+from reproduction.measurements.words import figure_of_tables, space_title
 
 # How mechanisms are drawn, and what they are called.
 NAMES = {
@@ -45,7 +45,7 @@ def _bands(by_size):
     return f"Means over {number:,} data sets of each size, with two standard errors."
 
 
-def summarise(name, settings, made_by, **inputs):
+def summarise(name, settings, made_by, threads, **inputs):
     """The figure of a name, and its numbers, by their output."""
     return figure_of_tables(FIGURES[name], settings, inputs)
 

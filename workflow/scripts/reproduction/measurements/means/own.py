@@ -23,7 +23,7 @@ from geodp.models.geodesic import GeodesicModel
 from geodp.models.losses import Distance
 from geodp.models.sensitivity import largest_radius
 from geodp.randomness import random_stream
-from geodp.release.settings import public_centre
+from geodp.settings.sections import public_centre
 from reproduction.data.table import read_settings
 from reproduction.manifolds import study_manifold
 from reproduction.measurements.means.subjects import subject_means

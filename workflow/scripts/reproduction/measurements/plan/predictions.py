@@ -11,13 +11,14 @@ from geodp.release.assumptions import Assumptions
 from geodp.release.planning import SEED, plan_release, simulated
 from geodp.release.simulation import EVENLY
 from reproduction.manifolds import study_manifold
+from reproduction.measurements.plan.figure import draw
 
 # Covariates are fractions of their range, whatever it is.
 UNIT = (0.0, 1.0)
 
 
-def predict(plan, threads=1):
-    """Tables of a plan.
+def summarise(plan, threads=1, **_):
+    """Tables and figure of a plan, by their output.
 
     Parameters
     ----------
@@ -28,10 +29,9 @@ def predict(plan, threads=1):
 
     Returns
     -------
-    table : DataFrame
-        A row for each number of subjects and budget.
-    needed : DataFrame
-        Subjects or budget needed for the wanted error; no rows where none is wanted.
+    dict
+        ``table`` has a row for each number of subjects and budget; ``needed`` the subjects or
+        budget needed for the wanted error, and no rows where none is wanted.
     """
     manifold = study_manifold(plan["manifold"])
     assumed = {
@@ -69,12 +69,13 @@ def predict(plan, threads=1):
     )
     for place, (name, value) in enumerate({"wanted_curve_error": wanted, **assumed}.items()):
         needed.insert(place, name, value)
-    return table, needed
+    return {"table": table, "needed": needed, "figure": draw(table, wanted)}
 
 
 def _row(release):
-    """Errors of a release by its plan."""
-    footpoint, shooting_vector = _errors_by_block(release)
+    """Errors of a release by its plan, those of its blocks in the plan's own simulation."""
+    found = simulated(release.assumptions, release.stages)
+    footpoint, shooting_vector = np.sqrt(found.squares + found.estimate_squares).tolist()
     return {
         "stages": len(release.stages),
         "footpoint_error": footpoint,
@@ -84,12 +85,6 @@ def _row(release):
         "curve_error_without_data": release.error_without_data,
         "is_noise": release.is_noise,
     }
-
-
-def _errors_by_block(release):
-    """Root mean squared errors of footpoint and shooting vector, in the plan's own simulation."""
-    found = simulated(release.assumptions, release.stages)
-    return (float(each) for each in np.sqrt(found.squares + found.estimate_squares))
 
 
 def _needs(table, wanted):

@@ -5,6 +5,9 @@ its mean squared error on the tenth.  The share is 0 for the line that is zero a
 least squares with one added to the normal matrix.
 """
 
+from functools import partial
+from itertools import product
+
 import numpy as np
 import pandas as pd
 
@@ -26,71 +29,48 @@ def measure(settings, data_set):
         ``seed`` and ``benchmark`` of ``config/tools.yaml``.
     data_set : str
     """
-    chosen = settings["benchmark"]
-    part = chosen["held_out"] if data_set in chosen["held_out"]["sets"] else chosen
-    described = part["sets"][data_set]
-    shares = shares_of(settings, data_set, {name: METHODS[name] for name in part["methods"]})
-    about = shares.loc[:0, ["data_set", "held_out", "n", "k", "trivial", "not_private"]].assign(
-        package=described["package"],
-        item=described["item"],
-        response=described["response"],
-        logarithm=described["log"],
-        licence=data_sets.LICENCES[described["package"]],
-    )
-    return about, shares
-
-
-def shares_of(settings, data_set, methods):
-    """Table of shares, a row a method and budget.
-
-    Parameters
-    ----------
-    settings, data_set
-        As for `measure`.
-    methods : dict of Method
-    """
-    chosen = settings["benchmark"]
+    chosen, seed = settings["benchmark"], settings["seed"]
     held_out = data_set in chosen["held_out"]["sets"]
-    described = (chosen["held_out"] if held_out else chosen)["sets"][data_set]
+    part = chosen["held_out"] if held_out else chosen
+    described = part["sets"][data_set]
     problem = data_sets.load(described)
     n, k = problem.covariates.shape
-    parts = folds(random_stream(settings["seed"], "benchmark", data_set), n, chosen["folds"])
+    parts = folds(random_stream(seed, "benchmark", data_set), n, chosen["folds"])
     trivial = np.mean([np.mean(problem.responses[part] ** 2) for part in parts])
     best = _error(problem, parts, lambda rest: [least_squares.fit(rest, ridge=RIDGE)])[0]
+    about = {"data_set": data_set, "held_out": held_out, "n": n, "k": k}
+    judged = {"trivial": trivial, "not_private": best}
     rows = []
-    for name, method in methods.items():
-        for epsilon in chosen["budgets"]:
-            rng = random_stream(settings["seed"], "benchmark", data_set, name, str(epsilon))
-            budget = Budget(epsilon, chosen["delta"])
-            lines = _drawn(method, budget, rng, chosen["repeats"])
-            error, standard_error = _error(problem, parts, lines)
-            rows.append(
-                {
-                    "data_set": data_set,
-                    "held_out": held_out,
-                    "n": n,
-                    "k": k,
-                    "method": name,
-                    "title": method.title,
-                    "guarantee": method.through_origin or method.guarantee,
-                    "neighbours": method.neighbours,
-                    "versions": versions(method),
-                    "budget": epsilon,
-                    "delta": budget.delta,
-                    "draws": len(parts) * chosen["repeats"],
-                    "error": error,
-                    "standard_error": standard_error,
-                    "trivial": trivial,
-                    "not_private": best,
-                    "share": (trivial - error) / (trivial - best),
-                }
-            )
-    return pd.DataFrame(rows)
-
-
-def _drawn(method, budget, rng, repeats):
-    """A function from a problem to so many lines of a method."""
-    return lambda rest: method.lines(rest, budget, rng, repeats)
+    for name, epsilon in product(part["methods"], chosen["budgets"]):
+        method, budget = METHODS[name], Budget(epsilon, chosen["delta"])
+        rng = random_stream(seed, "benchmark", data_set, name, str(epsilon))
+        lines = partial(method.lines, budget=budget, rng=rng, draws=chosen["repeats"])
+        error, standard_error = _error(problem, parts, lines)
+        rows.append(
+            {
+                **about,
+                "method": name,
+                "title": method.title,
+                "guarantee": method.through_origin or method.guarantee,
+                "neighbours": method.neighbours,
+                "versions": versions(method),
+                "budget": epsilon,
+                "delta": budget.delta,
+                "draws": len(parts) * chosen["repeats"],
+                "error": error,
+                "standard_error": standard_error,
+                **judged,
+                "share": (trivial - error) / (trivial - best),
+            }
+        )
+    shipped = {
+        "package": described["package"],
+        "item": described["item"],
+        "response": described["response"],
+        "logarithm": described["log"],
+        "licence": data_sets.LICENCES[described["package"]],
+    }
+    return pd.DataFrame([about | judged | shipped]), pd.DataFrame(rows)
 
 
 def _error(problem, parts, lines):

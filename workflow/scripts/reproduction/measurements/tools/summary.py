@@ -1,13 +1,13 @@
 """Tables, page and figures of the comparison and of the benchmark of private linear regression."""
 
 import numpy as np
-import pandas as pd
 
 from geodp.errors import DataError
 from reproduction.figures.files import annotate
 from reproduction.figures.style import CURVES, letter_panels, new_figure
 from reproduction.measurements.tools.methods import python_version
 from reproduction.measurements.tools.problem import NONE
+from reproduction.measurements.words import joined, markdown
 
 OF_A_METHOD = ["method", "title", "guarantee", "neighbours", "versions"]
 
@@ -30,11 +30,15 @@ def summarise(about, shares, comparison, besides, **_):
         Tables of the benchmark, one each for a data set.
     comparison : list of str
         Tables of the comparison, one for a method.
-    besides : dict of str
-        More of these by path, with digests, of methods that ran in other environments.
+    besides : dict
+        The table of the method that runs in another environment, and its digest if it is there.
     """
-    sets, shares, draws = (_joined(paths) for paths in (about, shares, [*comparison, *besides]))
-    refuse_other_cells(draws, besides)
+    others = [besides["dp_sgd"]] if besides["digests"] else []
+    sets, shares, draws = (
+        joined(paths).fillna({"neighbours": ""})
+        for paths in (about, shares, [*comparison, *others])
+    )
+    refuse_other_cells(draws, others)
     medians = shares_by_budget(shares)
     draws = with_ratios(draws)
     errors = errors_by_method(draws)
@@ -52,7 +56,7 @@ def summarise(about, shares, comparison, besides, **_):
     }
 
 
-def refuse_other_cells(draws, besides):
+def refuse_other_cells(draws, others):
     """Refuse lines of other methods' environments that are of other data, budgets or draws."""
     private = draws[draws["guarantee"] != NONE]
     cells = private.groupby("method", sort=False)[list(OF_A_CELL)].apply(
@@ -60,13 +64,9 @@ def refuse_other_cells(draws, besides):
     )
     if cells.nunique() > 1:
         raise DataError(
-            f"{', '.join(besides)}: its lines are of other data, records, budgets, draws or "
+            f"{', '.join(others)}: its lines are of other data, records, budgets, draws or "
             "another seed than those of the other methods: make it anew, or remove it"
         )
-
-
-def _joined(paths):
-    return pd.concat(map(pd.read_csv, paths), ignore_index=True).fillna({"neighbours": ""})
 
 
 def shares_by_budget(shares):
@@ -184,7 +184,12 @@ def _shares(panel, medians, styles):
 
 def page(sets, shares, medians, against, errors, draws):
     """The tables as a page in Markdown."""
-    budgets = sorted(medians["budget"].unique())
+    sets = sets.assign(
+        response=np.where(sets["logarithm"], "log " + sets["response"], sets["response"]),
+        held_out=np.where(sets["held_out"], "yes", ""),
+    )
+    names = ["data_set", "package", "item", "n", "k", "response", "licence", "held_out"]
+    heads = ["name", *names[1:-2], "licence of the package", "held out"]
     lines = [
         "# Private linear regression beside other tools",
         "",
@@ -195,23 +200,10 @@ def page(sets, shares, medians, against, errors, draws):
         "The same over data sets on which nothing was chosen:",
         "",
         *_of_part(medians, against, held_out=True),
-        *_by_set(shares, budgets),
+        *_by_set(shares),
         "Data sets:",
         "",
-        *_table(
-            [
-                *("name", "package", "item", "n", "k", "response", "licence of the package"),
-                "held out",
-            ],
-            [
-                [
-                    *(row["data_set"], row["package"], row["item"], str(row["n"]), str(row["k"])),
-                    f"log {row['response']}" if row["logarithm"] else row["response"],
-                    *(row["licence"], "yes" if row["held_out"] else ""),
-                ]
-                for _, row in sets.iterrows()
-            ],
-        ),
+        *markdown(heads, sets[names].to_numpy()),
         "",
         *_comparison(errors, draws),
     ]
@@ -224,47 +216,36 @@ def _of_part(medians, against, *, held_out):
     against = against[against["held_out"] == held_out]
     if medians.empty:
         return
-    budgets = sorted(medians["budget"].unique())
-    heads = [f"{budget:g}" for budget in budgets]
     wide = medians.pivot_table(index="title", columns="budget", values="median", sort=False)
-    described = medians.drop_duplicates("method").set_index("title")
+    wide = wide.sort_index(axis="columns")
+    heads = [f"{budget:g}" for budget in wide]
+    described = medians.drop_duplicates("method").set_index("title").loc[wide.index]
     rows = [
-        [title, described.loc[title, "guarantee"], described.loc[title, "neighbours"]]
-        + [_share(wide.loc[title, budget]) for budget in budgets]
-        + [str(described.loc[title, "data_sets"]), described.loc[title, "versions"]]
-        for title in wide.index
+        [title, of.guarantee, of.neighbours, *map(_share, shares), of.data_sets, of.versions]
+        for (title, of), shares in zip(described.iterrows(), wide.to_numpy(), strict=True)
     ]
-    yield from _table(["method", "guarantee", "neighbours", *heads, "data sets", "versions"], rows)
+    yield from markdown(["method", *OF_A_METHOD[2:4], *heads, "data sets", "versions"], rows)
     yield ""
     if against.empty:
         return
     rival = described.index[described["method"] == RIVAL][0]
     yield f"Data sets above and below {rival} by more than {MARGIN:g}, of each method:"
     yield ""
-    counted = against.pivot_table(
-        index="title", columns=["budget", "outcome"], aggfunc="size", fill_value=0, sort=False
+    counted = against.groupby(["title", "budget"], sort=False)["outcome"].agg(
+        lambda found: f"{(found == 'above').sum()} / {(found == 'below').sum()}"
     )
-    yield from _table(
-        ["method", *heads],
-        [
-            [title]
-            + [
-                " / ".join(str(row.get((budget, outcome), 0)) for outcome in ("above", "below"))
-                for budget in budgets
-            ]
-            for title, row in counted.iterrows()
-        ],
-    )
+    counted = counted.unstack(sort=False)[list(wide)]
+    yield from markdown(["method", *heads], counted.reset_index().to_numpy())
     yield ""
 
 
-def _by_set(shares, budgets):
+def _by_set(shares):
     """Shares of each method on each data set."""
     for title, rows in shares.groupby("title", sort=False):
         wide = rows.pivot_table(index="data_set", columns="budget", values="share", sort=False)
         yield from [f"{title}, by data set:", ""]
-        cells = [[name, *map(_share, wide.loc[name])] for name in wide.index]
-        yield from _table(["data set", *(f"{budget:g}" for budget in budgets)], cells)
+        heads = ["data set", *(f"{budget:g}" for budget in sorted(wide))]
+        yield from markdown(heads, wide.map(_share).reset_index().to_numpy())
         yield ""
 
 
@@ -278,25 +259,17 @@ def _comparison(errors, draws):
         "is 1."
     )
     yield ""
-    budgets = sorted(errors["budget"].unique())
     rows = []
     for title, part in errors.groupby("title", sort=False):
-        row, by_budget = part.iloc[0], part.set_index("budget")
+        of = part.iloc[0]
         found = [
-            f"{each['median']:.4g}"
-            + ("" if each["guarantee"] == NONE else _middle(each["tenth"], each["nine_tenths"]))
-            for each in (by_budget.loc[budget] for budget in budgets)
+            f"{each.median:.4g}"
+            + ("" if each.guarantee == NONE else f" ({each.tenth:.4g} to {each.nine_tenths:.4g})")
+            for each in part.sort_values("budget").itertuples()
         ]
-        rows.append(
-            [title, row["guarantee"], row["neighbours"], *found, str(row["draws"]), row["versions"]]
-        )
-    heads = [f"{budget:g}" for budget in budgets]
-    yield from _table(["method", "guarantee", "neighbours", *heads, "draws", "versions"], rows)
-
-
-def _middle(low, high):
-    """The middle of a distribution, beside its median."""
-    return f" ({low:.4g} to {high:.4g})"
+        rows.append([title, of.guarantee, of.neighbours, *found, of.draws, of.versions])
+    heads = [f"{budget:g}" for budget in sorted(errors["budget"].unique())]
+    yield from markdown(["method", *OF_A_METHOD[2:4], *heads, "draws", "versions"], rows)
 
 
 def _share(value):
@@ -304,8 +277,3 @@ def _share(value):
     if not np.isfinite(value):
         return ""
     return f"{value:.2f}" if value > -100.0 else f"-1e{np.log10(-value):.0f}"
-
-
-def _table(head, rows):
-    """Lines of a table in Markdown."""
-    return [f"| {' | '.join(cells)} |" for cells in (head, ["---"] * len(head), *map(list, rows))]

@@ -129,11 +129,10 @@ class Space:
             subjects=number,
         )
 
-    def simulate(self, rng, data_sets, number, beta=None):
+    def simulate(self, rng, data_sets, number):
         """Covariates (data_sets, n), from 0 to 1, and points (data_sets, n, *point_shape).
 
-        Covariates are those of the outlines; else evenly spaced, or draws from the Beta
-        distribution with the parameters ``beta``.
+        Covariates are those of the outlines, else evenly spaced.
         """
         manifold = self.manifold
         covariates = np.empty((data_sets, number))
@@ -148,10 +147,7 @@ class Space:
                 covariates[:, block] = (found.ages - AGES[0]) / (AGES[1] - AGES[0])
                 points[:, block] = manifold.from_landmarks(found.outlines)
                 continue
-            if beta is None:
-                covariates[:, block] = np.linspace(*COVARIATE_RANGE, number)[block]
-            else:
-                covariates[:, block] = rng.beta(*beta, size=covariates[:, block].shape)
+            covariates[:, block] = np.linspace(*COVARIATE_RANGE, number)[block]
             x = manifold.expand(covariates[:, block] - 0.5)
             clean = manifold.exp(self.footpoint, x * self.shooting_vector)
             noise = self.settings["residual_scale"] * manifold.random_tangent(rng, clean)
@@ -232,25 +228,6 @@ class DataSets:
         return Drawn(*(np.expand_dims(part, 1) for part in middle))
 
 
-def plan_chains(rng, target, chains):
-    """How matched chains draw from a target.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    target : Target
-    chains : dict
-        Settings of ``config/utility.yaml``, with a number of pilots.
-
-    Returns
-    -------
-    SamplerPlan
-    """
-    wanted = chains["total_variation"]
-    limits = chains["fewest_steps"], chains["most_steps"]
-    return matched.plan(rng, target, chains["pilots"], wanted, *limits)
-
-
 def draw_releases(rng, planned, data, data_sets, draws):
     """Geodesics as a release draws them, but for where random bits come from.
 
@@ -274,19 +251,17 @@ def draw_releases(rng, planned, data, data_sets, draws):
         shared: dict = {}
         found.append([run_plan(planned, records, bits, shared).state for _ in range(draws)])
     footpoints, shooting_vectors = np.moveaxis(np.array(found), 2, 0)
-    return Drawn(footpoints, shooting_vectors, _stage_names(planned))
-
-
-def _stage_names(planned):
-    """Kinds of stages in their order, such as ``PointsStage, NoisyStep, NoisyStep``."""
-    return ", ".join(type(stage).__name__ for stage in planned.stages)
+    kinds = ", ".join(type(stage).__name__ for stage in planned.stages)
+    return Drawn(footpoints, shooting_vectors, kinds)
 
 
 def draw_published(rng, data, budget, draws, chains):
     """Geodesics from the published densities, half of the budget each.
 
-    Their support is that of releases, as seen from the start of geodesics.
+    Their support is that of releases, as seen from the start of geodesics.  They are drawn by
+    matched chains, with the settings of ``config/utility.yaml`` and a number of pilots.
     """
+    limits = [chains[key] for key in ("total_variation", "fewest_steps", "most_steps")]
     space, manifold = data.space, data.space.manifold
     allowed = space.settings["support"]
     reach = allowed["footpoint_radius"] + 0.5 * allowed["shooting_vector_length"]
@@ -302,7 +277,7 @@ def draw_published(rng, data, budget, draws, chains):
         rng,
         dict.fromkeys(BLOCKS, str(0.5 * budget)),
         dict(zip(BLOCKS, (draws, 1), strict=True)),
-        lambda rng, target, draws: plan_chains(rng, target, chains),
+        lambda rng, target, draws: matched.plan(rng, target, chains["pilots"], *limits),
     )
     footpoints, shooting_vectors = (drawn.parameters[block] for block in BLOCKS)
     reports = drawn.reports.values()
@@ -313,12 +288,6 @@ def draw_published(rng, data, budget, draws, chains):
         sum(each.total_variation for each in reports),
         any(each.cut_short for each in reports),
     )
-
-
-def chains_at(settings, number):
-    """Settings of chains, with a number of pilots, at n records."""
-    chosen = settings["chains"]
-    return chosen | {"pilots": as_many(chosen["pilots"], number)}
 
 
 def as_many(chosen, number):
@@ -341,7 +310,8 @@ def measure(settings, space, number, rats):
     """
     chosen, seed = settings["utility"], settings["seed"]
     space = Space.of(space, settings["spaces"][space], seed, rats)
-    chains = chains_at(settings, number)
+    chains = settings["chains"]
+    chains = chains | {"pilots": as_many(chains["pilots"], number)}
     names = ("utility", space.name, f"n{number}")
     count = as_many(chosen["data_sets"], number)
     data = DataSets.simulated(space, random_stream(seed, *names, "data"), count, number)
@@ -350,7 +320,7 @@ def measure(settings, space, number, rats):
     blind = support.draw(random_stream(seed, *names, WITHOUT_DATA), (1, BLIND_DRAWS))
     rows = [
         _row(space, number, NOT_PRIVATE, data.fitted),
-        _row(space, number, WITHOUT_DATA, Drawn(*support.space.parts(blind))),
+        _row(space, number, WITHOUT_DATA, Drawn(*support.parts(blind))),
     ]
     largest = number == max(chosen["n"]) and len(chosen["n"]) > 1
     for budget in chosen["shown"] if largest else chosen["budgets"]:
@@ -379,14 +349,13 @@ def _row(space, number, mechanism, drawn, budget=np.nan, planned=None):
         spread = np.std(errors["curve"], ddof=1) / np.sqrt(len(single))
         relative = 0.5 * spread / np.mean(errors["curve"])
     blind = space.expected_without_data
+    is_noise = np.mean(errors["curve"]) > NOISE * blind
     # Nothing predicts the published mechanism.
-    expected, is_noise = {
-        NOT_PRIVATE: (space.expected_without_privacy(number), False),
-        WITHOUT_DATA: (blind, True),
-    }.get(
-        mechanism,
-        (planned.error**2 if planned else np.nan, np.mean(errors["curve"]) > NOISE * blind),
-    )
+    expected = planned.error**2 if planned else np.nan
+    if mechanism == NOT_PRIVATE:
+        expected, is_noise = space.expected_without_privacy(number), False
+    elif mechanism == WITHOUT_DATA:
+        expected, is_noise = blind, True
     return {
         "space": space.name,
         "manifold": space.manifold.name,

@@ -1,0 +1,249 @@
+"""Files of settings: YAML, checked by a model, with errors of one sentence."""
+
+import re
+import reprlib
+from pathlib import Path
+
+import yaml
+from pydantic import ValidationError
+
+from geodp.errors import DataError
+from geodp.settings.section import unknown
+
+# Limits of a file of settings: its characters; those of a text and of a number in it; and lists
+# and mappings within each other.
+LONGEST_FILE, LONGEST_TEXT, LONGEST_NUMBER, DEEPEST = 1_000_000, 10_000, 100, 10
+
+# No path has the first, and no UTF-8 the others.
+NO_CHARACTER = re.compile("[\0\ud800-\udfff]")
+
+# What to give, where a value has none of the forms of its key.
+FORMS = {
+    "literal_error": "{expected}",
+    "int_type": "an integer",
+    "float_type": "a number",
+    "string_type": "text",
+    "bool_type": "true or false",
+    "list_type": "a list",
+    "dict_type": "a mapping from keys to values",
+    "model_type": "a mapping from keys to values",
+    "model_attributes_type": "a mapping from keys to values",
+}
+
+REMEDIES = {kind: f": {{found}} has the wrong type: give {form}" for kind, form in FORMS.items()}
+REMEDIES |= {
+    "missing": " is missing: add it",
+    "greater_than_equal": ": {found} is too small: give {ge:g} or more",
+    "greater_than": ": {found} is too small: give a number above {gt:g}",
+    "less_than_equal": ": {found} is too large: give {le:g} or less",
+    "less_than": ": {found} is too large: give a number below {lt:g}",
+    "finite_number": ": {found} is not finite: give a finite number",
+    "literal_error": ": {found} is not known: give one of {expected}",
+    "too_short": ": {found} is too short a list: give {min_length} entries or more",
+    "too_long": ": {found} is too long a list: give {max_length} entries at most",
+    "string_too_short": ": it is empty: give at least one character",
+    "string_too_long": ": it has more than {max_length} characters: give fewer",
+    "string_pattern_mismatch": ": {found} is not allowed: it must match {pattern}",
+    "refused": "{words}",
+}
+
+
+class Loader(yaml.SafeLoader):
+    """Loader of YAML in which each key of a mapping stands once."""
+
+    def compose_mapping_node(self, anchor):
+        """Compose a mapping, before others are merged into it."""
+        node = super().compose_mapping_node(anchor)
+        lines: dict[str, int] = {}
+        for key, _ in node.value:
+            line = key.start_mark.line + 1
+            if not isinstance(key, yaml.ScalarNode):
+                raise DataError(f"line {line}: a key is a list or a mapping: give text")
+            if key.value in lines and key.tag != "tag:yaml.org,2002:merge":
+                raise DataError(
+                    f"line {line}: the key {key.value} stands in line {lines[key.value]} already: "
+                    "keep one of them"
+                )
+            lines[key.value] = line
+        return node
+
+
+class PlainLoader(Loader):
+    """Loader of values as they are written, of limited size, without aliases and tags."""
+
+    depth = 0
+
+    def compose_node(self, parent, index):
+        """Compose a node that keeps to the limits."""
+        event = self.peek_event()
+        if isinstance(event, yaml.AliasEvent):
+            raise _at(event, "an alias is refused: write the value out")
+        if event.tag is not None:
+            raise _at(event, f"the tag {event.tag} is refused: remove it")
+        if self.depth > DEEPEST:
+            raise _at(event, f"more than {DEEPEST} lists or mappings lie in each other: flatten it")
+        if isinstance(event, yaml.ScalarEvent):
+            if len(event.value) > LONGEST_TEXT:
+                raise _at(event, f"a text has more than {LONGEST_TEXT} characters: shorten it")
+            if NO_CHARACTER.search(event.value):
+                raise _at(event, "a text has a character that no file has: remove it")
+        self.depth += 1
+        node = super().compose_node(parent, index)
+        self.depth -= 1
+        is_number = isinstance(node, yaml.ScalarNode) and not node.tag.endswith(":str")
+        if is_number and len(node.value) > LONGEST_NUMBER:
+            raise _at(event, f"a number has more than {LONGEST_NUMBER} characters: round it")
+        return node
+
+
+def _at(place, words):
+    """Error at an event of YAML."""
+    return DataError(f"line {place.start_mark.line + 1}: {words}")
+
+
+def text_of(path, most):
+    """Text of a file of so many characters at most."""
+    try:
+        with open(path, encoding="utf-8-sig") as file:
+            text = file.read(most + 1)
+    except OSError as problem:
+        raise DataError(
+            f"{path} cannot be read ({problem.strerror}): correct its path, seen from {Path.cwd()}"
+        ) from None
+    except UnicodeDecodeError:
+        raise DataError(f"{path} is not UTF-8 text: save it as UTF-8") from None
+    if len(text) > most:
+        raise DataError(f"{path} has more than {most} characters: give a smaller file")
+    return text
+
+
+def load(path, shown=None, loader=Loader):
+    """Values of a YAML file.
+
+    Parameters
+    ----------
+    path : str or Path
+    shown : str, optional
+        What errors call the file; its path unless given.
+    loader : type
+        `Loader` or `PlainLoader`.
+
+    Raises
+    ------
+    DataError
+        One sentence with the file and the line.
+    """
+    shown, text = shown or path, text_of(path, LONGEST_FILE)
+    try:
+        return yaml.load(text, loader)
+    except yaml.YAMLError as problem:
+        mark = getattr(problem, "problem_mark", None)
+        where = f", line {mark.line + 1}" if mark else ""
+        raise DataError(
+            f"{shown}{where}: it is not YAML: mend its punctuation or indentation"
+        ) from None
+    except DataError as problem:
+        raise DataError(f"{shown}, {problem}") from None
+    except ValueError:
+        # PyYAML takes 2026-13-01 for a date, and then makes it one.
+        raise DataError(f"{shown}: it has a date that is none: put it in quotes") from None
+
+
+def load_keys(path, shown=None, loader=Loader):
+    """The same as `load`, of a file that is a mapping."""
+    given = load(path, shown, loader)
+    if not isinstance(given, dict):
+        raise DataError(f"{shown or path}: it has no keys: see docs/configuration.md for them")
+    return given
+
+
+def check(model, given):
+    """Check settings by their model, which fills in defaults.
+
+    Parameters
+    ----------
+    model : type
+        A `Section`.
+    given : dict
+
+    Returns
+    -------
+    model
+
+    Raises
+    ------
+    DataError
+        One sentence that begins with the path of the key.
+    """
+    try:
+        return model.model_validate(given)
+    except ValidationError as problem:
+        raise DataError(sentence(problem.errors(include_url=False), given)) from None
+
+
+def sentence(problems, given):
+    """Sentence for the first of Pydantic's problems; of a union, for the form that was meant."""
+    problem, place = _of_best_form(problems, given)
+    kind, context = problem["type"], dict(problem.get("ctx", {}))
+    found = reprlib.repr(problem["input"])
+    if kind.startswith("union_tag"):
+        place = [*place, context["discriminator"].strip("'")]
+        kind = "missing" if kind == "union_tag_not_found" else "literal_error"
+        found, context["expected"] = repr(context.get("tag")), context.get("expected_tags", "")
+    if "expected" in context:
+        choices = re.findall("'(.*?)'", context["expected"])
+        context["expected"] = ", ".join(choices)
+        if problem["loc"][-1] == "[key]":
+            place = [*place, problem["input"]]
+            kind, context["words"] = "refused", unknown(problem["input"], choices)
+    remedy = REMEDIES.get(kind, ": {found} is not allowed: {message}")
+    if kind == "too_short" and not problem["input"]:
+        what = "the list is" if isinstance(problem["input"], list) else "it is"
+        remedy = f": {what} empty: give at least one entry"
+    if "forms" in problem:
+        remedy = f": {{found}} has none of its forms: give {problem['forms']}"
+    if context.get("key"):
+        place = [*place, context["key"]]
+    shown = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place)
+    return f"key {shown[1:]}{remedy.format(found=found, message=problem['msg'], **context)}"
+
+
+def _of_best_form(problems, given):
+    """The first problem and its place; or of a union at its key, that of the form that was meant.
+
+    That is a problem of a value whose form is right, or else the one deepest inside the value.
+    Where no form fits, the first problem gets ``forms``, what they are in words.
+    """
+    first = problems[0]
+    place, union = _place(first, given)
+    if union is None:
+        return first, place
+    prefix = first["loc"][:union]
+    rivals = [(each, _place(each, given)[0]) for each in problems if each["loc"][:union] == prefix]
+    best, where = max(rivals, key=lambda rival: (rival[0]["type"] not in FORMS, len(rival[1])))
+    if len({each["type"] for each, _ in rivals}) > 1 and best["type"] in FORMS and where == place:
+        forms = [FORMS[each["type"]].format(**each.get("ctx", {})) for each, _ in rivals]
+        best = best | {"forms": " or ".join(dict.fromkeys(forms)).replace("'", "")}
+    return best, where
+
+
+def _place(problem, given):
+    """Path of the key without the forms that Pydantic puts there, and where a union's stands."""
+    *before, last = problem["loc"] or [None]
+    place: list[str | int] = []
+    value, union = given, None
+    for index, part in enumerate(problem["loc"]):
+        if part == "[key]":
+            # Of a bad name the place is the section that contains it.
+            place.pop()
+        elif isinstance(part, int):
+            place.append(part)
+            value = value[part] if isinstance(value, list) else None
+        elif isinstance(value, dict) and part in value:
+            place.append(part)
+            value = value[part]
+        elif problem["type"] == "missing" and index == len(before):
+            place.append(last)
+        elif not isinstance(value, dict) and union is None:
+            union = index
+    return place, union

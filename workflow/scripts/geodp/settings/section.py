@@ -1,0 +1,126 @@
+"""The base class of sections of settings, types of their keys, and errors of validators."""
+
+from difflib import get_close_matches
+from typing import Annotated, ClassVar
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WrapValidator, model_validator
+from pydantic_core import PydanticCustomError
+
+
+def refused(words, key=""):
+    """Error of a validator.
+
+    Parameters
+    ----------
+    words : str
+        Text after the place of the key, such as ": the list is empty".
+    key : str
+        Path of a key below that place.
+    """
+    return PydanticCustomError("refused", "{words}", {"words": words, "key": key})
+
+
+def unknown(key, known):
+    """What to say of an unknown key: the nearest known one, or all."""
+    near = get_close_matches(str(key), known, n=1)
+    remedy = f"did you mean {near[0]}?" if near else f"known keys are {', '.join(known)}"
+    return f" is unknown: {remedy}"
+
+
+class Section(BaseModel):
+    """A section of settings: keys with types, limits, defaults and, as docstrings, meanings."""
+
+    # Names of two keys of which the first may not be the larger.
+    limits: ClassVar[tuple[str, str] | None] = None
+
+    model_config = ConfigDict(
+        extra="forbid",
+        strict=True,
+        allow_inf_nan=False,
+        validate_default=True,
+        use_attribute_docstrings=True,
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _known_keys(cls, given):
+        if isinstance(given, dict):
+            cls.check_keys(given)
+        return given
+
+    @classmethod
+    def check_keys(cls, given):
+        """Refuse unknown keys, before other errors of the section."""
+        for key in given:
+            if key not in cls.model_fields:
+                raise refused(unknown(key, list(cls.model_fields)), str(key))
+
+    @model_validator(mode="after")
+    def _limits_ascend(self):
+        if self.limits is not None:
+            low, high = self.limits
+            lower, upper = getattr(self, low), getattr(self, high)
+            if lower > upper:
+                raise refused(
+                    f": {lower} is more than {high}, {upper}: lower it or raise {high}", low
+                )
+        return self
+
+
+def _as_given(value, check):
+    """Check a number without conversion: 1 stays 1, and is printed so."""
+    check(value)
+    return value
+
+
+def number(**limits):
+    """Type of a number within limits, such as ``gt=0``."""
+    return Annotated[float, Field(**limits), WrapValidator(_as_given)]
+
+
+def integer(**limits):
+    """Type of an integer within limits, such as ``ge=1``."""
+    return Annotated[int, Field(**limits)]
+
+
+def some(type_, most=None):
+    """Type of a list with at least one entry."""
+    return Annotated[list[type_], Field(min_length=1, max_length=most)]  # type: ignore[valid-type]
+
+
+def _distinct(values):
+    for index, value in enumerate(values):
+        if value in values[:index]:
+            raise refused(f": {value} is listed twice: list it once")
+    return values
+
+
+def distinct(type_):
+    """Type of a list with at least one entry and no duplicates."""
+    unique = Field(min_length=1, json_schema_extra={"uniqueItems": True})
+    return Annotated[list[type_], unique, AfterValidator(_distinct)]  # type: ignore[valid-type]
+
+
+def named(type_, name=str):
+    """Type of a mapping with at least one entry, from names to values."""
+    return Annotated[dict[name, type_], Field(min_length=1)]  # type: ignore[valid-type]
+
+
+def absent():
+    """Default of a key that is left out of its section unless it is given."""
+    return Field(default=None, exclude_if=lambda value: value is None)
+
+
+Number = number()
+Positive = number(gt=0)
+Share = number(gt=0, lt=1)
+Count = integer(ge=1)
+Seed = integer(ge=0, description="Every random stream is keyed by this number.")
+Text = Annotated[str, Field(min_length=1)]
+
+# Decimal text keeps its digits in names and paths, so that 1.0 stays 1.0.
+DecimalText = Text | Number
+
+# Names that become parts of files, and of rules.
+FileName = Annotated[str, Field(pattern="^[A-Za-z0-9_-]+$")]
+Name = Annotated[str, Field(pattern="^[A-Za-z][A-Za-z0-9_]*$")]

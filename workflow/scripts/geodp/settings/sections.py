@@ -1,0 +1,146 @@
+"""Sections that studies, measurements and releases have in common: a space, a table, a centre."""
+
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from geodp.data.records import has_landmarks
+from geodp.data.tables import parse_matrix
+from geodp.errors import DataError
+from geodp.manifolds.euclidean import Euclidean
+from geodp.manifolds.hyperbolic import Hyperbolic
+from geodp.manifolds.landmark_maps import LandmarkMap, fourier_harmonics
+from geodp.manifolds.registry import LARGEST_SIZE, MANIFOLDS, make_manifold, parse_point
+from geodp.manifolds.spd import SPD
+from geodp.settings.reading import text_of
+from geodp.settings.section import Count, Section, Text, integer, refused
+
+# Most characters of a table that settings name.
+LONGEST_TABLE = 100_000_000
+
+# Spaces that have a centre of a name.
+CENTRES = {
+    "identity": ("spd",),
+    "origin": ("euclidean", "hyperbolic"),
+    "corpus callosum": ("kendall",),
+}
+CentreName = Literal[tuple(CENTRES)]  # type: ignore[valid-type]
+
+
+class LandmarkMapSettings(Section):
+    """A public linear map that keeps less of planar landmarks, by one of its keys."""
+
+    harmonics: Count | None = None
+    """Keep the Fourier harmonics of the outline up to this one."""
+    matrix: Text | None = None
+    """CSV file of the matrix: a row for each kept coordinate, an entry a landmark."""
+
+    @model_validator(mode="after")
+    def _one_form(self):
+        if (self.harmonics is None) == (self.matrix is None):
+            raise refused(": give one of harmonics and matrix")
+        return self
+
+    def make(self, size):
+        """The `LandmarkMap` of so many landmarks."""
+        if self.matrix is None:
+            return fourier_harmonics(size, self.harmonics)
+        matrix = parse_matrix(text_of(self.matrix, LONGEST_TABLE), self.matrix)
+        return LandmarkMap(matrix, f"linear map of {Path(self.matrix).name}", self.matrix)
+
+
+class ManifoldSettings(Section):
+    """The space of the records."""
+
+    name: Literal[tuple(MANIFOLDS)] = Field(  # type: ignore[valid-type]
+        description="; ".join(
+            f"`{name}`: {str(space.__doc__).splitlines()[0].rstrip('.')}"
+            for name, space in MANIFOLDS.items()
+        )
+        + "."
+    )
+    size: integer(ge=1, le=LARGEST_SIZE)  # type: ignore[valid-type]
+    """Dimension; of spd the number of rows; of kendall the number of landmarks."""
+    landmark_map: LandmarkMapSettings | None = None
+
+    @model_validator(mode="after")
+    def _fits_the_space(self):
+        if self.name == "kendall" and self.size < 3:
+            raise refused(
+                f": {self.size} is too small: planar shapes need 3 landmarks or more", "size"
+            )
+        if self.landmark_map is None:
+            return self
+        if self.name != "kendall":
+            raise refused(": only planar landmarks can be mapped: remove it", "landmark_map")
+        harmonics, most = self.landmark_map.harmonics, (self.size - 1) // 2
+        if harmonics is not None and harmonics > most:
+            raise refused(
+                f": {harmonics} is too large: {self.size} landmarks have harmonics up to {most}",
+                "landmark_map.harmonics",
+            )
+        return self
+
+    def make(self):
+        """The `Manifold`."""
+        chosen = self.landmark_map
+        return make_manifold(self.name, self.size, chosen and chosen.make(self.size))
+
+
+class TableSection(Section):
+    """Records of a table, one a row."""
+
+    source: Literal["table"]
+    path: Text
+    """CSV file with a header, or Parquet or NumPy by its suffix .parquet or .npz; seen from the
+    working directory."""
+    columns: list[Text] | None = None
+    """Columns of the coordinates; null for landmarks in x1, y1, x2, y2, .... An array stands for
+    all its numbers."""
+    coordinates: Literal["ambient", "latitude_longitude"] = "ambient"
+    """What they hold: coordinates of the space, row by row (of a symmetric matrix also its upper
+    triangle), or degrees on the sphere S^2."""
+    outline: bool = False
+    """Landmarks run along a closed outline: reversed ones are turned, other numbers resampled by
+    arc length."""
+
+
+def public_centre(manifold, given):
+    """A centre by its name, from its numbers, or from a table with one point."""
+    if given == "identity" and isinstance(manifold, SPD):
+        return np.eye(manifold.size)
+    if given == "origin" and isinstance(manifold, Euclidean | Hyperbolic):
+        origin = np.zeros(manifold.point_shape)
+        # Of the hyperboloid the lowest point; its first coordinate is time.
+        origin[0] = isinstance(manifold, Hyperbolic)
+        return origin
+    if given == "corpus callosum" and has_landmarks(manifold):
+        from geodp.data.stand_in import MEAN, outline
+
+        return manifold.from_landmarks(outline(MEAN, manifold.landmarks))
+    if isinstance(given, str) and given in CENTRES:
+        raise DataError(
+            f"public.centre: {manifold.name} has no centre called {given}: give numbers, or the "
+            "path of a table with one point"
+        )
+    place = "public.centre"
+    if isinstance(given, str):
+        place, given = given, _numbers_of_table(given)
+    if has_landmarks(manifold) and len(given) == 2 * manifold.landmarks:
+        return manifold.from_landmarks(np.array(given[0::2]) + 1j * np.array(given[1::2]))
+    return parse_point(manifold, given, place)
+
+
+def _numbers_of_table(path):
+    """Numbers of a table with a header and one row."""
+    lines = [line.split(",") for line in text_of(path, LONGEST_TABLE).splitlines() if line.strip()]
+    try:
+        [_, row] = lines
+        return [float(cell) for cell in row]
+    except ValueError:
+        raise DataError(
+            f"{path}: it is not a header and one row of numbers: give a table with one point, or "
+            f"one of {', '.join(CENTRES)}"
+        ) from None

@@ -1,0 +1,271 @@
+"""Runs of releases of tables, by command and by Python, with all that leaves them."""
+
+import io
+import os
+import shutil
+import sys
+import time
+import warnings
+from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
+from dataclasses import replace
+from datetime import datetime
+from fractions import Fraction
+from functools import lru_cache, partial
+from itertools import count
+from pathlib import Path
+from unittest.mock import patch
+
+import numpy as np
+import pandas as pd
+import yaml
+
+from geodp import cli
+from geodp.release import folder as release_folder
+from geodp.release import ledger as release_ledger
+from geodp.release import publish
+from geodp.release import settings as release_settings
+from geodp.release.accounting import choice_epsilon
+from geodp.release.assumptions import REPLACE
+from geodp.release.files import write_release
+from geodp.release.ledger import Ledger
+from geodp.release.planning import ReleasePlan
+from geodp.release.release import release_geodesic
+from geodp.release.stages import CountStage, MomentsStage, NoisyStep, PointsStage
+from geodp.release.subjects import ONE_EACH
+from reproduction.measurements.audit.neighbours import LABEL, frame, settings_of, write
+
+# Who makes the release: the command, from a file; or Python, from arrays.
+BY_COMMAND, BY_FUNCTION, BY_ESTIMATOR = "geodp release", "release_geodesic", "estimator"
+
+# What a clock shows to all releases.
+NOW = datetime.fromisoformat("2026-01-01T00:00:00+00:00")
+
+
+class Clock:
+    """In place of ``datetime``: always the same time."""
+
+    @staticmethod
+    def now(zone=None):
+        return NOW
+
+
+@lru_cache
+def plan_of(space):
+    """A plan with every kind of stage, for the public inputs of a space."""
+    found = release_settings.ReleaseSettings.model_validate(settings_of(space, "csv"))
+    assumptions, budget = found.assumptions, found.privacy_budget
+    each, blocks, unit = Fraction(1, 2), 1 + space.covariates, space.unit
+    choice = choice_epsilon(each, unit)
+    step = NoisyStep(each, unit, clip=0.2, prior=(0.05,) * blocks)
+    stages = [
+        *([CountStage(each, unit)] if space.neighbours != REPLACE else []),
+        *([MomentsStage(each, unit)] if space.covariates else []),
+        PointsStage.of(choice, unit, 16, 0.5),
+        PointsStage.of(choice, unit, 8, 0.3, (0.2,) * blocks),
+        step,
+        replace(step, clip=0.1),
+    ]
+    return ReleasePlan(assumptions, budget, tuple(stages), 0.01, 0.01, 0.5)
+
+
+class Runner:
+    """Runs of releases of one space in a folder of their own.
+
+    Parameters
+    ----------
+    space : Space
+    folder : Path
+        Empty.
+    """
+
+    def __init__(self, space, folder):
+        self.space, self.folder = space, folder
+        self.plan = plan_of(space)
+        self.ledger = folder / "kept"
+        Ledger.create(self.ledger, "1000", space.unit)
+        self.settings = {}
+        for suffix in ("csv", "parquet", "npz"):
+            path = folder / f"{suffix}.yaml"
+            path.write_text(yaml.safe_dump(settings_of(space, suffix)))
+            self.settings[path.name] = release_settings.read_settings(path)
+        self.numbers = count()
+
+    def run(self, pair, which, tape, by, is_whole):
+        """What leaves a release made in one of the ways, and its processor time in seconds."""
+        if by == BY_COMMAND:
+            return self.by_command(pair, which, tape, is_whole)
+        return self.by_python(pair, which, tape, PYTHON[by])
+
+    @contextmanager
+    def shortened(self, is_whole):
+        """A context without what is public and slow: plans, reading of settings, pages."""
+        with ExitStack() as stack:
+            for module, name, value in (
+                (publish, "plan_of", lambda settings: self.plan),
+                (publish, "verdict", lambda plan: "verdict"),
+                (release_settings, "read_settings", lambda path: self.settings[Path(path).name]),
+                (release_ledger, "datetime", Clock),
+                (release_folder, "datetime", Clock),
+            ):
+                stack.enter_context(patch.object(module, name, value))
+            if not is_whole:
+                stack.enter_context(patch.object(publish, "write_folder", write_document))
+            yield
+
+    def by_command(self, pair, which, tape, is_whole):
+        """What leaves ``geodp release``, by what it is, and its processor time in seconds."""
+        suffix = pair.formats[which]["suffix"]
+        folder = self.folder / "run"
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        write(pair, which, folder / f"mine.{suffix}")
+        shutil.copy(self.ledger, folder / "mine.ledger")
+        before, words = Path.cwd(), (io.StringIO(), io.StringIO())
+        os.chdir(folder)
+        try:
+            with (
+                self.shortened(is_whole),
+                tape.running(),
+                descriptors(self.folder) as below,
+                opened_elsewhere(self.folder) as elsewhere,
+                redirect_stdout(words[0]),
+                redirect_stderr(words[1]),
+            ):
+                start = time.process_time()
+                status = outcome(partial(cli.main, ["release", f"{suffix}.yaml"]))
+                seconds = time.process_time() - start
+        finally:
+            os.chdir(before)
+        left = {
+            str(path.relative_to(folder)): path.read_bytes()
+            for path in folder.rglob("*")
+            if path.is_file() and path.name not in ("mine.ledger", f"mine.{suffix}")
+        }
+        names = ("standard output", "standard error")
+        said = dict(zip(names, (each.getvalue() for each in words), strict=True))
+        said |= {"descriptors 1 and 2": below(), "files elsewhere": sorted(elsewhere)}
+        ledger = Ledger.open(folder / "mine.ledger").words()
+        return {**left, **said, "status": status, "ledger": ledger}, seconds
+
+    def by_python(self, pair, which, tape, release):
+        """What leaves a release of arrays, and its processor time in seconds."""
+        found = frame(pair.tables[which], pair.columns)
+        space = self.space
+        x = found[space.covariate_columns].to_numpy() if space.covariates else None
+        numbers = found[space.point_columns].to_numpy()
+        labels = ONE_EACH if space.is_one_each else typed_labels(pair.tables[which])
+        path = self.folder / f"{next(self.numbers)}.json"
+        words = io.StringIO()
+        with (
+            warnings.catch_warnings(record=True) as warned,
+            redirect_stdout(words),
+            redirect_stderr(words),
+            tape.running(),
+        ):
+            warnings.simplefilter("always")
+            start = time.process_time()
+            made = []
+            status = outcome(lambda: made.append(release(self.plan, space, x, numbers, labels)))
+            seconds = time.process_time() - start
+        told = [str(each.message) for each in warned]
+        left = {"status": status, "warnings": told, "words": words.getvalue()}
+        if made:
+            made[0].save(path)
+            left |= {"release": str(made[0]), "file": path.read_bytes()}
+            path.unlink()
+        return left, seconds
+
+
+@contextmanager
+def descriptors(folder):
+    """A context in which what is written past Python's streams is kept; a function tells it."""
+    path = folder / "descriptors"
+    kept = [os.dup(number) for number in (1, 2)]
+    with open(path, "wb") as file:
+        for number in (1, 2):
+            os.dup2(file.fileno(), number)
+        try:
+            yield path.read_bytes
+        finally:
+            for number, before in zip((1, 2), kept, strict=True):
+                os.dup2(before, number)
+                os.close(before)
+
+
+# Where files may be written, and those that are written elsewhere, while a release runs.
+WATCHED: dict = {"folder": None, "paths": set()}
+
+
+def watch(event, arguments):
+    """Audit hook of Python, which cannot be taken away: note what is opened for writing."""
+    if event != "open" or WATCHED["folder"] is None or not isinstance(arguments[0], str):
+        return
+    path, mode, flags = arguments
+    if (mode and set(mode) & set("wax+")) or (flags and flags & (os.O_WRONLY | os.O_RDWR)):
+        where = os.path.abspath(path)
+        if not where.startswith((f"{WATCHED['folder']}/", "/dev/null")):
+            # Names of temporary files are random.
+            WATCHED["paths"].add(os.path.dirname(where))
+
+
+@contextmanager
+def opened_elsewhere(folder):
+    """A context that gives the folders of files opened for writing outside a folder."""
+    if not WATCHED.get("is_hooked"):
+        sys.addaudithook(watch)
+    WATCHED.update(folder=str(folder), paths=set(), is_hooked=True)
+    try:
+        yield WATCHED["paths"]
+    finally:
+        WATCHED["folder"] = None
+
+
+def outcome(run):
+    """What a call returns, or raises, as text."""
+    try:
+        return repr(run())
+    except BaseException as problem:
+        return f"{type(problem).__name__}: {problem}"
+
+
+def write_document(release, settings, folder):
+    """A folder with the release alone: all others of its files are functions of that."""
+    folder.mkdir()
+    write_release(release, folder / "release.json")
+
+
+def typed_labels(table):
+    """Labels as programs hold them: numbers, truth values, texts, and nothing in several forms."""
+    nothing = {"": None, " ": np.nan, "\t": pd.NA}
+    known = {"1": 1, "True": True} | nothing
+    return [known.get(row[LABEL], row[LABEL]) for row in table]
+
+
+def of_function(plan, space, covariates, numbers, labels):
+    return release_geodesic(plan, covariates, points_of(space, numbers), labels)
+
+
+def of_estimator(plan, space, covariates, numbers, labels):
+    from geodp.release import estimator
+
+    assumptions = plan.assumptions
+    given = {name: getattr(assumptions, name) for name in estimator.MANDATORY}
+    budget = {plan.budget.unit: str(plan.budget.amount)}
+    if plan.budget.delta is not None:
+        budget["delta"] = str(plan.budget.delta)
+    model = estimator.PrivateGeodesicRegression(
+        **given, **budget, records_per_subject=assumptions.records_per_subject
+    )
+    with patch.object(estimator, "planned", lambda *_: plan):
+        return model.fit(covariates, points_of(space, numbers), subjects=labels).release_
+
+
+def points_of(space, numbers):
+    """Points as arrays, unchecked."""
+    with np.errstate(all="ignore"):
+        if space.name == "kendall":
+            return space.manifold.from_landmarks(numbers[:, 0::2] + 1j * numbers[:, 1::2])
+        return space.manifold.from_layout(numbers)
+
+
+PYTHON = {BY_FUNCTION: of_function, BY_ESTIMATOR: of_estimator}
