@@ -61,18 +61,10 @@ def test_tables_have_a_row_a_mechanism_size_and_data_set(folder):
         table = pd.read_csv(folder / space / "errors.csv")
         assert len(table) == mechanisms * 7 * 6
         assert np.all(np.isfinite(table["distance"]) & (table["distance"] > 0.0))
+        assert table["bias"].notna().equals(table["mechanism"].str.startswith("tangent"))
         bounds = pd.read_csv(folder / space / "audit.csv")
         assert len(bounds) == 2 * (mechanisms + 3)
         assert np.all(np.isfinite(bounds["bound"]) & (bounds["bound"] >= 0.0))
-
-
-def test_exact_and_wrapped_draws_are_compared_where_both_are(folder):
-    table = pd.read_csv(folder / "spd2" / "wrapped.csv")
-    assert list(table["n"]) == [20, 25, 30, 40, 50, 75, 400]
-    assert table["saved"].is_monotonic_decreasing
-    errors = pd.read_csv(folder / "spd2" / "errors.csv")
-    tangent = errors["mechanism"].str.startswith("tangent")
-    assert errors["bias"].notna().equals(tangent)
 
 
 def test_outlines_of_a_file_take_the_place_of_simulated_ones(folder):

@@ -180,7 +180,6 @@ def paper_files(paper):
     files = [f"{folder}/{paper}_claims.html"]
     files += [f"{folder}/figures/{figure}.pdf" for figure in ALL_PAPERS[paper].figures]
     if paper == "soto":
-        files += wrapped_tables()
         files += ["results/means/own/estimates.csv"] * bool(settings_of("means")["own"])
     return files
 

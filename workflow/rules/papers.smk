@@ -12,18 +12,13 @@ PAPER_TABLES = {
         ["{space}/neighbours", "{space}/losses"],
         [],
     ),
-    "means.wrapped": (["budget", "n", "spaces"], ["{space}/wrapped"], []),
     "means.audit": (["budget", "spaces", "audit"], ["{space}/audit"], []),
     "means.shapes": (["budget", "shapes"], ["{space}/draws", "{space}/landmarks"], ["shapes"]),
     "means.walks": (["walks"], ["{space}/walks"], ["walks"]),
     "means.medians": (["budget", "medians"], ["{space}/medians"], ["medians"]),
     "means.own": (["budget", "own"], ["own/estimates", "own/draws"], None),
     "linear.moments": (["kng_linear"], ["kng_linear/parts/{part}"], None),
-    "linear.regression": (
-        ["budget", "kng_linear"],
-        ["kng_linear/errors", "kng_linear/chains"],
-        None,
-    ),
+    "linear.regression": (["budget", "kng_linear"], ["kng_linear/errors"], None),
     "linear.quantile": (["budget", "kng_quantile"], ["kng_quantile/errors"], None),
     "linear.location": (
         ["budget", "kng_location"],
@@ -140,16 +135,6 @@ def geodesic_parts(wildcards):
     cells = settings_of("linear")["geodesic_vs_notebook"]["cells"]
     folder = "results/linear/geodesic_vs_notebook"
     return [f"{folder}/parts/{cell}.csv" for cell in range(len(cells))]
-
-
-def wrapped_tables():
-    """Tables of spaces where exact draws are compared with wrapped ones."""
-    spaces = settings_of("means")["spaces"]
-    return [
-        f"results/means/{file}/wrapped.csv"
-        for file, name in spaces_by_file("means").items()
-        if "wrapped_laplace" in spaces[name]["mechanisms"]
-    ]
 
 
 def polar_space():

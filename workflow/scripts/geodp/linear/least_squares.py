@@ -195,12 +195,12 @@ def draw(rng, problem, mechanism, steps, rounds=ROUNDS):
     exact = np.ones(number, dtype=bool)
     exact[waiting] = False
     if len(waiting):
-        theta[waiting] = walk(rng, problem.take(waiting), mechanism, steps, steps)[-1]
+        theta[waiting] = walk(rng, problem.take(waiting), mechanism, steps)
     return Drawn(theta, exact, proposals)
 
 
-def walk(rng, problem, mechanism, steps, every):
-    """States of chains that move one coordinate at a time, within a level of the score.
+def walk(rng, problem, mechanism, steps):
+    """Last states of chains that move one coordinate at a time, within a level of the score.
 
     A step draws a level of the score above the present one (an exponential variable higher), then a
     coordinate, uniformly from where the score is below that level within the ball: a slice sampler
@@ -213,20 +213,17 @@ def walk(rng, problem, mechanism, steps, every):
     mechanism : Exponential or Gradient
     steps : int
         Coordinates that are moved, one after another.
-    every : int
-        Steps from one state that is kept to the next.
 
     Returns
     -------
-    ndarray, shape (steps // every, data_sets, d)
+    ndarray, shape (data_sets, d)
     """
     gram = problem.moments.gram
     theta = l1_ball.project(problem.fit, problem.bound)
     pull = problem.pull(theta[:, None])[:, 0]
     room = problem.bound - np.sum(np.abs(theta), axis=-1)
-    kept = []
-    for step in range(1, steps + 1):
-        j = (step - 1) % problem.dim
+    for step in range(steps):
+        j = step % problem.dim
         rise = rng.standard_exponential(len(theta))
         low, high = mechanism.chord(rise, pull, gram[:, :, j], j)
         reach = np.maximum(room, 0.0) + np.abs(theta[:, j])
@@ -237,12 +234,7 @@ def walk(rng, problem, mechanism, steps, every):
         theta[:, j] += change
         room -= np.abs(theta[:, j])
         pull = pull + change[:, None] * gram[:, :, j]
-        if step % every == 0:
-            # Sums of steps gather rounding.
-            pull = problem.pull(theta[:, None])[:, 0]
-            room = problem.bound - np.sum(np.abs(theta), axis=-1)
-            kept.append(theta.copy())
-    return np.array(kept)
+    return theta
 
 
 def perturb_objective(rng, problem, budget):
