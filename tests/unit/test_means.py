@@ -13,7 +13,7 @@ from scipy import stats
 from geodp.audit.disc import Disc
 from geodp.errors import DataError
 from geodp.manifolds.registry import make_manifold
-from geodp.means import chains
+from geodp.means import chains, mechanisms, medians
 from geodp.means.chains import (
     ACCEPTED,
     CORRECT,
