@@ -12,7 +12,7 @@ from geodp.manifolds.adapter import GeomstatsManifold
 from geodp.manifolds.registry import make_manifold
 from geodp.manifolds.sphere import Sphere
 from geodp.mechanisms.base import PROVED, PublicSettings
-from geodp.mechanisms.laplace import Laplace
+from geodp.mechanisms.means import Laplace
 from geodp.models.geodesic import GeodesicModel
 from geodp.models.sensitivity import mean_sensitivity
 from geodp.samplers.riemannian_laplace import draw_laplace

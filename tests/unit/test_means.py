@@ -13,7 +13,8 @@ from scipy import stats
 from geodp.audit.disc import Disc
 from geodp.errors import DataError
 from geodp.manifolds.registry import make_manifold
-from geodp.means import chains, mechanisms, medians
+from geodp.means import chains
+from geodp.means.ambient import ambient_radius, embed, from_ambient
 from geodp.means.chains import (
     ACCEPTED,
     CORRECT,
@@ -34,23 +35,13 @@ from geodp.means.gaussian import (
 )
 from geodp.means.kng import draw_kng_means
 from geodp.means.losses import realised_losses
-from geodp.means.mechanisms import (
-    DELTA,
-    MEAN_MECHANISMS,
-    MeanProblem,
-    ambient_radius,
-    ambient_scale,
-    embed,
-    fitted,
-    from_ambient,
-    landmarkwise_laplace,
-    mean_of_logs,
-    noisy_mean_of_logs,
-)
-from geodp.means.medians import contaminated, private_median
-from geodp.means.samples import polar_in_ball, pole, wishart_in_ball
+from geodp.means.problem import MeanProblem, fitted, mean_of_logs, noisy_mean_of_logs, repeated
+from geodp.means.samples import contaminated, polar_in_ball, pole, wishart_in_ball
 from geodp.means.sensitivity import empirical_sensitivity, largest_change_of_logs, moved_means
-from geodp.mechanisms.base import PROVED
+from geodp.mechanisms import means
+from geodp.mechanisms.base import PROVED, PublicSettings
+from geodp.mechanisms.means import DELTA
+from geodp.mechanisms.registry import mechanism_class, named_in
 from geodp.models.geodesic import GeodesicModel
 from geodp.models.losses import Distance
 from geodp.models.sensitivity import mean_sensitivity
@@ -80,6 +71,11 @@ def problem(rng, name, number=30, data_sets=200):
     )
 
 
+def private(name, rng, given, budget):
+    """Private means by the mechanism of a name."""
+    return mechanism_class(name).of(given).private_means(rng, budget)
+
+
 @pytest.mark.parametrize("name", SPACES)
 def test_simulated_data_lie_in_the_ball(name, rng):
     manifold, radius, sample = SPACES[name]
@@ -97,16 +93,9 @@ def test_the_gradient_density_of_one_record_is_laplace(name, rng):
     manifold, _radius, sample = SPACES[name]
     points = np.repeat(sample(rng, manifold, 0.1, (1, 1)), 6000, axis=0)
     scale = 0.05
-    drawn, proposals = draw_kng_means(
-        rng,
-        GeodesicModel(manifold, 0),
-        points,
-        points[:, 0],
-        scale,
-        pole(manifold),
-        0.1,
-        np.inf if name == "SPD(2)" else 0.6,
-    )
+    model, centre = GeodesicModel(manifold, 0), pole(manifold)
+    one = MeanProblem(model, centre, 0.1, points, points[:, 0])
+    drawn, proposals = draw_kng_means(rng, one, scale, np.inf if name == "SPD(2)" else 0.6)
     away = manifold.dist(points[:, 0], drawn)
     expected = manifold.dist(points[:, 0], draw_laplace(rng, manifold, points[:, 0], scale))
     assert stats.ks_2samp(away, expected).pvalue > FALSE_ALARM
@@ -141,8 +130,7 @@ def check_weighted(weights, values, mine):
 def test_the_gradient_density_on_the_sphere_agrees_with_quadrature(rng):
     one = problem(rng, "S^2", number=12, data_sets=1)
     scale, radius = 0.15, 2.0 * np.pi / 8
-    many = [np.repeat(each, 8000, axis=0) for each in (one.points, one.mean)]
-    drawn, _ = draw_kng_means(rng, one.model, *many, scale, one.centre, one.radius, radius)
+    drawn, _ = draw_kng_means(rng, repeated(one, 8000), scale, radius)
     disc = Disc(SPHERE, one.centre, radius)
     nodes, log_weights = disc.nodes(one.mean, np.full(1, scale), 80, 96)
     [block] = one.model.blocks
@@ -154,8 +142,7 @@ def test_the_gradient_density_on_the_sphere_agrees_with_quadrature(rng):
 def test_the_gradient_density_on_matrices_agrees_with_weighted_draws(rng):
     one = problem(rng, "SPD(2)", number=8, data_sets=1)
     scale = 0.2
-    many = [np.repeat(each, 6000, axis=0) for each in (one.points, one.mean)]
-    drawn, _ = draw_kng_means(rng, one.model, *many, scale, one.centre, one.radius, np.inf)
+    drawn, _ = draw_kng_means(rng, repeated(one, 6000), scale, np.inf)
     # The same mean over the distribution, by weighted draws of a wider one.
     wide = 1.5 * scale
     proposed = draw_laplace(rng, SPD, np.repeat(one.mean, 60000, axis=0), wide)
@@ -177,7 +164,6 @@ SENSITIVITY = 2.0 * 1.5 / 30
     [
         ("tangent_laplace", stats.gamma(3), SENSITIVITY / 0.8),
         ("tangent_gaussian", stats.chi(3), gaussian_deviation(SENSITIVITY, 0.8, DELTA)),
-        ("wrapped_laplace", stats.gamma(3), 1.0 / (0.8 / SENSITIVITY - SPD.volume_growth)),
         (
             "wrapped_gaussian",
             stats.chi(3),
@@ -190,7 +176,7 @@ def test_noise_has_the_size_of_its_budget(name, noise, scale, rng):
     base, mean = mean_of_logs(one, one.centre, one.radius)
     if name.startswith("wrapped"):
         base, mean = one.mean, 0.0
-    drawn = MEAN_MECHANISMS[name].draw(rng, one, 0.8)
+    drawn = private(name, rng, one, 0.8)
     length = SPD.norm(base, SPD.log(base, drawn) - mean)
     assert stats.kstest(length / scale, noise.cdf).pvalue > FALSE_ALARM
     assert stats.kstest(length / (1.15 * scale), noise.cdf).pvalue < 1e-3
@@ -199,10 +185,9 @@ def test_noise_has_the_size_of_its_budget(name, noise, scale, rng):
 @pytest.mark.parametrize("name", SPACES)
 def test_ambient_noise_has_the_length_of_a_gamma_variable(name, rng):
     one = problem(rng, name, data_sets=600)
-    drawn = MEAN_MECHANISMS["ambient_laplace"].draw(rng, one, 0.7)
+    drawn = private("ambient_laplace", rng, one, 0.7)
     away = np.linalg.norm(embed(one.manifold, drawn) - embed(one.manifold, one.mean), axis=-1)
     scale = 2.0 * ambient_radius(one.manifold, one.radius) / (30 * 0.7)
-    assert ambient_scale(one, 0.7) == pytest.approx(scale)
     assert stats.kstest(away / scale, stats.gamma(3).cdf).pvalue > FALSE_ALARM
 
 
@@ -321,9 +306,30 @@ def test_curvature_costs_a_wrapped_gaussian_the_less_the_more_records(rng):
     ]
     assert 1.0 < more[1] < 1.02 < more[0] < 1.3
     with pytest.raises(DataError, match="positive curvature"):
-        MEAN_MECHANISMS["wrapped_gaussian"].draw(rng, problem(rng, "S^2", data_sets=2), 1.0)
+        private("wrapped_gaussian", rng, problem(rng, "S^2", data_sets=2), 1.0)
     with pytest.raises(DataError, match="take a larger one, or more records"):
-        MEAN_MECHANISMS["wrapped_gaussian"].draw(rng, problem(rng, "SPD(2)", 3, 2), 0.1)
+        private("wrapped_gaussian", rng, problem(rng, "SPD(2)", 3, 2), 0.1)
+
+
+@pytest.mark.parametrize("name", named_in("means") | named_in("own"))
+def test_several_draws_of_each_data_set_are_about_its_own_mean(name, rng):
+    """By the protocol of studies, and each data set with its own budget's scale."""
+    manifold = make_manifold("kendall", 5) if name == "landmarkwise_laplace" else SPD
+    centre = pole(SPD) if manifold is SPD else manifold.random_point(rng)
+    starts = np.broadcast_to(centre, (2, 40, *manifold.point_shape))
+    points = manifold.exp(starts, 0.2 * manifold.random_direction(rng, starts))
+    model = GeodesicModel(manifold, 0)
+    public = PublicSettings(data_radius=0.3, centre=centre)
+    given = mechanism_class(name).prepare(model, None, points, public, model.fit(None, points))
+    drawn = given.draw(rng, {"footpoint": "4"}, {"footpoint": 200}).parameters["footpoint"]
+    assert drawn.shape == (2, 200, *manifold.point_shape)
+    second = given.take(slice(1, 2))
+    again = second.draw(rng, {"footpoint": "4"}, {"footpoint": 200}).parameters["footpoint"]
+    away = [manifold.dist(given.mean[1], each) for each in (drawn[1], again[0])]
+    assert stats.ks_2samp(*away).pvalue > FALSE_ALARM
+    status = given.guarantee.status
+    assert status == given.status(manifold)
+    assert (name in ("ambient_laplace", "landmarkwise_laplace")) == (status != PROVED)
 
 
 @pytest.mark.parametrize("name", SPACES)
@@ -337,9 +343,7 @@ def test_ambient_coordinates_go_there_and_back(name, rng):
 def test_steps_in_tangent_spaces_lead_to_the_mean_where_budgets_are_large(name, rng):
     one = problem(rng, name)
     found = {
-        mechanism: np.max(
-            one.manifold.dist(one.mean, MEAN_MECHANISMS[mechanism].draw(rng, one, 1e6))
-        )
+        mechanism: np.max(one.manifold.dist(one.mean, private(mechanism, rng, one, 1e6)))
         for mechanism in ("tangent_laplace", "private_steps")
     }
     # The mean of logarithms at the centre is not the Frechet mean; the second step mends it.
@@ -353,8 +357,7 @@ def test_a_step_moves_by_its_sensitivity_whatever_the_data(rng):
     outside[0, 0] = SPD.exp(np.eye(2), 9.0 * np.diag([1.0, 0.0]))
     other = type(one)(one.model, one.centre, one.radius, outside, one.mean)
     first, second = (
-        MEAN_MECHANISMS["tangent_laplace"].draw(np.random.default_rng(3), each, 1e9)
-        for each in (one, other)
+        private("tangent_laplace", np.random.default_rng(3), each, 1e9) for each in (one, other)
     )
     base = np.broadcast_to(np.eye(2), first.shape)
     moved = SPD.norm(base, SPD.log(base, first) - SPD.log(base, second))
@@ -387,9 +390,9 @@ def test_the_wrapped_density_changes_by_no_more_than_its_budget(kind, size, rng)
 
 def test_wrapped_draws_need_a_space_without_positive_curvature(rng):
     with pytest.raises(DataError, match="positive curvature"):
-        MEAN_MECHANISMS["wrapped_laplace"].draw(rng, problem(rng, "S^2", data_sets=2), 1.0)
+        private("wrapped_laplace", rng, problem(rng, "S^2", data_sets=2), 1.0)
     with pytest.raises(DataError, match="take a larger one, or more records"):
-        MEAN_MECHANISMS["wrapped_laplace"].draw(rng, problem(rng, "SPD(2)", 3, 2), 0.1)
+        private("wrapped_laplace", rng, problem(rng, "SPD(2)", 3, 2), 0.1)
 
 
 @pytest.mark.parametrize("name", SPACES)
@@ -430,7 +433,7 @@ def test_losses_on_the_sphere_keep_within_proved_budgets():
 
 def test_what_is_proved_is_told_by_space():
     proved = {
-        name: [MEAN_MECHANISMS[name].status(manifold) == PROVED for manifold in (SPD, SPHERE)]
+        name: [mechanism_class(name).status(manifold) == PROVED for manifold in (SPD, SPHERE)]
         for name in ("laplace", "laplace_as_published", "kng", "ambient_laplace")
     }
     assert proved == {
@@ -452,7 +455,7 @@ def test_the_laplace_mechanism_has_the_scale_of_the_theorem(name, rng):
     r, budget = one.radius, 2.0
     h = 1.0 if name == "SPD(2)" else 2.0 * r / np.tan(2.0 * r)
     scale = 2.0 * r * (2.0 - h) / (40 * h * budget)
-    drawn = MEAN_MECHANISMS["laplace"].draw(rng, one, budget)
+    drawn = private("laplace", rng, one, budget)
     again = draw_laplace(rng, one.manifold, np.repeat(one.mean, 10, axis=0), scale)
     distances = one.manifold.dist(one.mean, drawn)
     expected = one.manifold.dist(np.repeat(one.mean, 10, axis=0), again)
@@ -462,20 +465,12 @@ def test_the_laplace_mechanism_has_the_scale_of_the_theorem(name, rng):
 
 def test_wrapped_draws_pay_for_the_distortion_of_volume(rng):
     one = problem(rng, "SPD(2)", data_sets=600, number=6)
-    drawn = MEAN_MECHANISMS["wrapped_laplace"].draw(rng, one, 1.0)
+    drawn = private("wrapped_laplace", rng, one, 1.0)
     # The growth of volume of SPD(2) is the root of a half.
     rate = 6 * 1.0 / (2.0 * 1.5) - np.sqrt(0.5)
     away = SPD.dist(one.mean, drawn)
     assert pvalue(away, 1.0 / rate, 3) > FALSE_ALARM
     assert pvalue(away, 1.0 / (rate + 0.5 * np.sqrt(0.5)), 3) < FALSE_ALARM
-
-
-def test_noise_in_tangent_spaces_has_the_scale_of_its_budget(rng):
-    one = problem(rng, "SPD(2)", data_sets=600)
-    base, mean = mean_of_logs(one, one.centre, one.radius)
-    drawn = MEAN_MECHANISMS["tangent_laplace"].draw(rng, one, 0.7)
-    noise = SPD.norm(base, SPD.log(base, drawn) - mean)
-    assert pvalue(noise, 2.0 * 1.5 / (30 * 0.7), 3) > FALSE_ALARM
 
 
 def test_two_steps_share_the_budget(rng, monkeypatch):
@@ -485,8 +480,8 @@ def test_two_steps_share_the_budget(rng, monkeypatch):
         spent.append((clip / problem.radius, budget))
         return noisy_mean_of_logs(rng, problem, at, clip, budget)
 
-    monkeypatch.setattr(mechanisms, "noisy_mean_of_logs", record)
-    MEAN_MECHANISMS["private_steps"].draw(rng, one, 2.0)
+    monkeypatch.setattr(means, "noisy_mean_of_logs", record)
+    private("private_steps", rng, one, 2.0)
     assert np.allclose(spent, [(1.0, 0.2), (1.25, 1.8)])
 
 
@@ -506,8 +501,8 @@ def test_a_private_median_shares_the_budget(rng, monkeypatch):
         def __getattr__(self, name):
             return getattr(rng, name)
 
-    monkeypatch.setattr(medians, "noisy_mean_of_logs", record)
-    private_median(Noise(), one, 2.0)
+    monkeypatch.setattr(means, "noisy_mean_of_logs", record)
+    private("private_median", Noise(), one, 2.0)
     assert len(spent) == 8
     assert sum(spent) == pytest.approx(2.0)
 
@@ -526,7 +521,7 @@ def test_noise_for_each_landmark_has_the_published_scales(rng):
             scales.append(scale)
             return np.zeros_like(scale)
 
-    drawn = landmarkwise_laplace(Noise(), one, 0.5)
+    drawn = private("landmarkwise_laplace", Noise(), one, 0.5)
     assert manifold.dist(one.mean, drawn)[0] < 1e-9
     mean = one.mean[0]
     turned = np.array([y * np.exp(-1j * np.angle(np.vdot(mean, y))) for y in points[0]])
@@ -545,7 +540,7 @@ def test_private_steps_lead_to_the_median_among_outliers(kind, size, rng):
     assert np.all(np.sum(away > 0.3 * 0.4, axis=1) == 40)
     one = fitted(manifold, centre, 0.3, points)
     median = GeodesicModel(manifold, 0, Distance()).fit(None, points).footpoint
-    found = private_median(rng, one, 1e6)
+    found = private("private_median", rng, one, 1e6)
     off = {name: manifold.dist(centre, p) for name, p in (("mean", one.mean), ("median", median))}
     assert np.all(manifold.dist(found, median) < 0.2 * off["mean"])
     assert np.all(off["median"] < 0.4 * off["mean"])
@@ -559,8 +554,11 @@ def test_a_record_moves_a_private_median_by_little_wherever_it_is():
     other[0, 0] = SPHERE.exp(pole(SPHERE), np.array([3.0, 0.0, 0.0]))
     model = GeodesicModel(SPHERE, 0)
     first, second = (
-        private_median(
-            np.random.default_rng(5), MeanProblem(model, pole(SPHERE), 0.5, each, each[:, 0]), 1e6
+        private(
+            "private_median",
+            np.random.default_rng(5),
+            MeanProblem(model, pole(SPHERE), 0.5, each, each[:, 0]),
+            1e6,
         )
         for each in (points, other)
     )
@@ -771,9 +769,10 @@ def test_a_table_of_ones_own_has_what_its_space_allows(outside, tmp_path, rng):
     estimates, draws = own.measure(settings_with(OWN), str(path))
     estimates = estimates.set_index("estimate")
     assert set(estimates["n"]) == {40}
-    needing = {name for name, each in MEAN_MECHANISMS.items() if not each.anywhere}
+    names = named_in("own").keys() - {"landmarkwise_laplace"}
+    needing = {name for name in names if not mechanism_class(name).anywhere}
     refused = set(estimates.index[estimates["refused"] != ""])
-    assert refused == (needing - {"ambient_laplace"} if outside else set())
+    assert refused == (needing if outside else set())
     assert "ambient_laplace" not in estimates.index
     if outside:
         assert estimates.loc["kng", "refused"].startswith("1 of 40 subjects are outside")
@@ -836,7 +835,11 @@ def test_a_radius_of_ones_own_is_named_with_its_largest_value(tmp_path, rng):
         (("spaces", "S^2", "data"), "wishart", "wishart data lie on SPD matrices"),
         (("spaces", "S^2", "radius"), 0.6, "is too large: give less than pi/6"),
         (("spaces", "S^2", "mechanisms"), ["kng"], "laplace is missing: add it"),
-        (("spaces", "S^2", "mechanisms"), ["laplace", "wrapped_laplace"], "no budget on a sphere"),
+        (
+            ("spaces", "S^2", "mechanisms"),
+            ["laplace", "wrapped_laplace"],
+            "a wrapped draw has no budget: remove it",
+        ),
         (("spaces", "spd2"), "SPD(2)", "a folder no name of its own: rename it"),
         (("shapes", "spaces", "figures"), "rats", "a folder no name of its own: rename it"),
         (("shown",), 33, "no size of n is a multiple of 33"),

@@ -14,7 +14,7 @@ import yaml
 from snakemake.utils import validate as validate_by_schema
 
 from geodp.errors import DataError
-from geodp.mechanisms.registry import MECHANISMS
+from geodp.mechanisms.registry import named_in
 from geodp.samplers.choice import plan
 from geodp.settings.reading import load
 from reproduction import places
@@ -743,7 +743,9 @@ def test_mechanisms_of_a_study_are_those_of_the_library():
     named = schema("config")["$defs"]["StudySettings"]["properties"]["mechanism"]
     forms = [form["$ref"].rsplit("/", 1)[1] for form in named["anyOf"] if "$ref" in form]
     sections = schema("config")["$defs"]
-    assert {sections[form]["properties"]["name"]["const"] for form in forms} == set(MECHANISMS)
+    assert {sections[form]["properties"]["name"]["const"] for form in forms} == set(
+        named_in("studies")
+    )
 
 
 # --- Settings of measurements ---

@@ -8,6 +8,7 @@ h``, is an envelope, and rejection from it is exact.
 
 import numpy as np
 
+from geodp.means.problem import is_flat
 from geodp.models.sensitivity import convexity
 from geodp.samplers.riemannian_laplace import draw_laplace
 
@@ -15,28 +16,21 @@ from geodp.samplers.riemannian_laplace import draw_laplace
 ROUNDING = 1e-9
 
 
-def draw_kng_means(rng, model, points, mean, scale, centre, data_radius, radius):
-    """Draw one point for each data set.
+def draw_kng_means(rng, problem, scale, radius):
+    """Draw one point for each mean.
 
     Parameters
     ----------
     rng : numpy.random.Generator
-    model : GeodesicModel
-        Without covariates, least squares.
-    points : ndarray, shape (data_sets, n, *point_shape)
-        Within ``data_radius`` of the centre.
-    mean : ndarray, shape (data_sets, *point_shape)
-        Their Frechet means.
+    problem : MeanProblem
     scale : float
-    centre : ndarray, shape point_shape
-    data_radius : float
     radius : float
         Of the support, a ball about the centre; infinite for the whole of a space without positive
         curvature.
 
     Returns
     -------
-    drawn : ndarray, shape (data_sets, *point_shape)
+    drawn : ndarray, shape of the means
     proposals : float
         Per draw.
 
@@ -45,26 +39,32 @@ def draw_kng_means(rng, model, points, mean, scale, centre, data_radius, radius)
     DataError
         The Hessian has no lower bound on the support, or the Laplace distribution no finite volume.
     """
-    manifold = model.manifold
+    model, manifold = problem.model, problem.manifold
     [block] = model.blocks
-    flat = manifold.curvature_bounds[1] <= 0.0
     # Two points of the support and the data are no farther apart.
-    h = 1.0 if flat else convexity(manifold, 0.5 * (data_radius + radius))
+    h = 1.0 if is_flat(manifold) else convexity(manifold, 0.5 * (problem.radius + radius))
+    mean, centre = (
+        np.broadcast_to(each, problem.mean.shape).reshape((-1, *manifold.point_shape))
+        for each in (problem.mean, problem.centre)
+    )
+    data_set = np.repeat(np.arange(len(problem.points)), len(mean) // len(problem.points))
     drawn = np.array(mean)
     left, proposals = np.arange(len(drawn)), 0
     while len(left):
         proposals += len(left)
         proposed = draw_laplace(rng, manifold, mean[left], scale / h)
-        inside = manifold.dist(centre, proposed) <= radius
+        inside = manifold.dist(centre[left], proposed) <= radius
         if not np.any(inside):
             continue
         left_inside, proposed = left[inside], proposed[inside]
-        found = model.energy_gradient({block: proposed}, None, points[left_inside])
-        length = manifold.norm(proposed, found.gradient[block])
+        points = problem.points[data_set[left_inside]]
+        length = manifold.norm(
+            proposed, model.energy_gradient({block: proposed}, None, points).gradient[block]
+        )
         log_chance = (h * manifold.dist(mean[left_inside], proposed) - length) / scale
         if np.any(log_chance > ROUNDING):
             raise ArithmeticError("a gradient is shorter than its lower bound: report this")
         accepted = np.log(rng.random(len(proposed))) < log_chance
         drawn[left_inside[accepted]] = proposed[accepted]
         left = np.setdiff1d(left, left_inside[accepted])
-    return drawn, proposals / len(drawn)
+    return drawn.reshape(problem.mean.shape), proposals / len(drawn)

@@ -9,16 +9,9 @@ import numpy as np
 from scipy.special import logsumexp
 
 from geodp.audit.disc import Disc
-from geodp.means.mechanisms import (
-    MeanProblem,
-    ambient_scale,
-    embed,
-    fitted,
-    kng_scale,
-    laplace_scale,
-    published_laplace_scale,
-    support_radius,
-)
+from geodp.means.ambient import embed
+from geodp.means.problem import fitted
+from geodp.mechanisms.means import AmbientLaplace, KNormGradient, Laplace, LaplaceAsPublished
 
 # Places of the other records: along the diameter, from its middle on, and angles at the edge.
 ALONG = np.linspace(0.0, 1.0, 6)
@@ -73,11 +66,13 @@ def losses_by_form(problems, budget):
     first, second = (problem.mean for problem in problems)
     moved = manifold.dist(first, second)
     apart = np.linalg.norm(embed(manifold, first) - embed(manifold, second), axis=-1)
-    one = problems[0]
     found = {
-        "laplace": moved / laplace_scale(one, budget),
-        "laplace_as_published": moved / published_laplace_scale(one, budget),
-        "ambient_laplace": apart / ambient_scale(one, budget),
+        mechanism.name: by / mechanism.of(problems[0]).scale(budget)
+        for mechanism, by in (
+            (Laplace, moved),
+            (LaplaceAsPublished, moved),
+            (AmbientLaplace, apart),
+        )
     }
     if manifold.name == "sphere S^2":
         found["kng"] = _gradient_losses(problems, budget)
@@ -98,9 +93,9 @@ def realised_losses(manifold, centre, radius, number, budget):
 
 def _gradient_losses(problems, budget):
     """Of the densities on the support: the largest difference of their logarithms at the nodes."""
-    one: MeanProblem = problems[0]
-    scale = kng_scale(one, budget)
-    disc = Disc(one.manifold, one.centre, support_radius(one))
+    one = KNormGradient.of(problems[0])
+    scale = one.scale(budget)
+    disc = Disc(one.manifold, one.centre, one.support_radius)
     grids = [disc.nodes(each.mean, np.full(len(each.mean), scale), *NODES) for each in problems]
     values = []
     for each in problems:

@@ -53,6 +53,35 @@ def polar_in_ball(rng, manifold, radius, shape):
     return manifold.exp(poles, manifold.expand(lengths) * manifold.random_direction(rng, poles))
 
 
+def contaminated(rng, manifold, centre, radius, shape, share):
+    """Points near a centre, of which a share lies about another place.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+    manifold : Manifold
+    centre : ndarray, shape point_shape
+    radius : float
+        Of the ball.  Records scatter within a quarter of it, about the centre or about a place at
+        0.7 of it.
+    shape : tuple of int
+        Data sets, and records of each.
+    share : float
+        Of the records, rounded down to whole ones.
+
+    Returns
+    -------
+    ndarray, shape (*shape, *point_shape)
+    """
+    outlying = manifold.exp(
+        centre, 0.7 * radius * manifold.tangent(centre, np.eye(manifold.dim)[0])
+    )
+    moved = manifold.expand(np.broadcast_to(np.arange(shape[1]) < int(share * shape[1]), shape))
+    start = np.where(moved, outlying, centre)
+    lengths = manifold.expand(0.25 * radius * rng.random(shape))
+    return manifold.exp(start, lengths * manifold.random_direction(rng, start))
+
+
 def pole(manifold):
     """The centre of the ball: the identity, or the last of the axes."""
     if isinstance(manifold, SPD):

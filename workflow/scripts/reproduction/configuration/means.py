@@ -6,8 +6,10 @@ from typing import ClassVar, Literal
 import numpy as np
 from pydantic import model_validator
 
-from geodp.means.mechanisms import MEAN_MECHANISMS, WRAPPED
+from geodp.errors import DataError
+from geodp.manifolds.registry import MANIFOLDS
 from geodp.means.samples import SAMPLES
+from geodp.mechanisms.registry import mechanism_class, named_in
 from geodp.settings.section import (
     Count,
     Positive,
@@ -48,7 +50,7 @@ class MeansSpace(SpaceSettings):
     distances from the pole."""
     radius: Positive
     """Radius of the public ball that holds the data."""
-    mechanisms: some(Literal[tuple(MEAN_MECHANISMS)])
+    mechanisms: some(Literal[tuple(named_in("means"))])
     """Mechanisms, in this order; `laplace` is what the others are compared with."""
 
     @model_validator(mode="after")
@@ -59,9 +61,11 @@ class MeansSpace(SpaceSettings):
             raise refused(f": {self.data} data lie on {wanted}: give that", "manifold")
         if "laplace" not in self.mechanisms:
             raise refused(": laplace is missing: add it", "mechanisms")
-        for wrapped in WRAPPED:
-            if name == "sphere" and wrapped in self.mechanisms:
-                raise refused(f": {wrapped} has no budget on a sphere: remove it", "mechanisms")
+        for mechanism in self.mechanisms:
+            try:
+                mechanism_class(mechanism).check_space(MANIFOLDS[name](self.manifold.size))
+            except DataError as problem:
+                raise refused(f": {mechanism}: {problem}: remove it", "mechanisms") from problem
         # Up to here the Hessian of the energy has a lower bound on the support.
         if name == "sphere" and self.radius >= np.pi / 6:
             raise refused(f": {self.radius:g} is too large: give less than pi/6", "radius")

@@ -5,7 +5,7 @@ from typing import Annotated, Literal, Union
 
 from pydantic import BeforeValidator, Field, create_model, model_validator
 
-from geodp.mechanisms.registry import MECHANISMS
+from geodp.mechanisms.registry import named_in
 from geodp.models.losses import LOSSES
 from geodp.settings.section import (
     DecimalText,
@@ -86,7 +86,7 @@ MechanismSettings = _choice(
     "Mechanism",
     {
         name: (entry.description, {"options": _options(name, entry)})
-        for name, entry in MECHANISMS.items()
+        for name, entry in named_in("studies").items()
     },
 )
 

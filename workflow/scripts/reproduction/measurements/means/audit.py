@@ -5,11 +5,14 @@ import pandas as pd
 
 from geodp.audit.testers import TESTERS, property_test
 from geodp.manifolds.spd import SPD
+from geodp.means.ambient import embed
 from geodp.means.chains import WalkLengths, kind_of_loss, loss_of_walk, variants, walk_draws
 from geodp.means.losses import losses_by_form, problems_of_neighbours
-from geodp.means.mechanisms import MEAN_MECHANISMS, embed, laplace_scale, repeated
+from geodp.means.problem import repeated
 from geodp.means.samples import pole
 from geodp.mechanisms.base import NONE
+from geodp.mechanisms.means import Laplace
+from geodp.mechanisms.registry import mechanism_class
 from geodp.randomness import random_stream
 from reproduction.manifolds import study_manifold
 
@@ -36,12 +39,12 @@ def measure(settings, space):
     known = losses_by_form(problems, budget)
     rows = []
     for name in chosen["mechanisms"]:
-        mechanism = MEAN_MECHANISMS[name]
+        mechanism = mechanism_class(name)
         # Where no loss is known the other records lie at the centre, and clip nothing.
         form = int(np.argmax(known[name])) if name in known else 0
         pair = [repeated(problem, audit["draws"], form) for problem in problems]
         drawn = [
-            mechanism.draw(random_stream(*streams, name, str(index)), problem, budget)
+            mechanism.of(problem).private_means(random_stream(*streams, name, str(index)), budget)
             for index, problem in enumerate(pair)
         ]
         means = [problem.mean[0] for problem in pair]
@@ -49,7 +52,7 @@ def measure(settings, space):
         loss = known[name][form] if name in known else np.nan
         described |= {"known_loss": loss, "loss_of": "these neighbours", "steps": 0}
         rows += _tested(manifold, described, drawn, means, name)
-    scale = laplace_scale(problems[0], budget)
+    scale = Laplace.of(problems[0]).scale(budget)
     lengths = WalkLengths(audit["walks"], audit["steps"], 1, 1)
     apart = 0.5 * budget * scale * _direction(manifold)
     means = [manifold.exp(pole(manifold), sign * apart) for sign in (-1.0, 1.0)]

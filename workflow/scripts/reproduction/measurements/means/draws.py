@@ -3,8 +3,10 @@
 import numpy as np
 import pandas as pd
 
-from geodp.means.mechanisms import MEAN_MECHANISMS, embed, fitted, is_outside, mean_of_logs
+from geodp.means.ambient import embed, is_outside
+from geodp.means.problem import fitted, mean_of_logs
 from geodp.means.samples import SAMPLES, pole
+from geodp.mechanisms.registry import mechanism_class
 from geodp.randomness import random_stream
 from reproduction.manifolds import study_manifold
 
@@ -36,8 +38,8 @@ def measure(settings, space):
             embed(manifold, without_noise) - embed(manifold, problem.mean), axis=-1
         )
         for name in chosen["mechanisms"]:
-            mechanism = MEAN_MECHANISMS[name]
-            drawn = mechanism.draw(random_stream(*streams, name), problem, budget)
+            mechanism = mechanism_class(name).of(problem)
+            drawn = mechanism.private_means(random_stream(*streams, name), budget)
             away = embed(manifold, drawn) - embed(manifold, problem.mean)
             parts.append(
                 pd.DataFrame(

@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 
 from geodp.manifolds.kendall import KendallPlanarShapes
-from geodp.means.mechanisms import MEAN_MECHANISMS, fitted
-from geodp.means.medians import contaminated, private_median
-from geodp.means.samples import pole
+from geodp.means.problem import fitted
+from geodp.means.samples import contaminated, pole
+from geodp.mechanisms.means import PrivateMedian, PrivateSteps
 from geodp.models.geodesic import GeodesicModel
 from geodp.models.losses import Distance
 from geodp.randomness import random_stream
@@ -39,13 +39,13 @@ def measure(settings, space):
         names = (*streams, f"{share:g}")
         points = contaminated(random_stream(*names, "data"), manifold, centre, radius, shape, share)
         problem = fitted(manifold, told, 1.1 * radius, points)
-        steps = MEAN_MECHANISMS["private_steps"].draw
         found = {
             "mean": problem.mean,
             "median": GeodesicModel(manifold, 0, Distance()).fit(None, points).footpoint,
-            "private mean": steps(random_stream(*names, "mean"), problem, budget),
-            "private median": private_median(random_stream(*names, "median"), problem, budget),
         }
+        for name, mechanism in (("mean", PrivateSteps), ("median", PrivateMedian)):
+            private = mechanism.of(problem).private_means(random_stream(*names, name), budget)
+            found[f"private {name}"] = private
         for name, places in found.items():
             distance = manifold.dist(centre, places)
             parts.append(

@@ -3,10 +3,11 @@
 import numpy as np
 import pandas as pd
 
+from geodp.means.ambient import ambient_radius, embed
 from geodp.means.losses import realised_losses
-from geodp.means.mechanisms import MEAN_MECHANISMS, ambient_radius, embed
 from geodp.means.samples import SAMPLES, pole
 from geodp.means.sensitivity import moved_means
+from geodp.mechanisms.registry import mechanism_class
 from geodp.models.geodesic import GeodesicModel
 from geodp.models.sensitivity import mean_sensitivity
 from geodp.randomness import random_stream
@@ -47,7 +48,7 @@ def measure(settings, space):
             "space": space,
             "manifold": manifold.name,
             "mechanism": name,
-            "guarantee": MEAN_MECHANISMS[name].status(manifold),
+            "guarantee": mechanism_class(name).status(manifold),
             "n": number,
             "budget": budget,
             "loss": loss,

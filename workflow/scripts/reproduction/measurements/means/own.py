@@ -10,15 +10,9 @@ from geodp.data.records import FEWEST_RECORDS
 from geodp.errors import DataError
 from geodp.manifolds.kendall import KendallPlanarShapes
 from geodp.manifolds.registry import parse_point
-from geodp.means.mechanisms import (
-    MEAN_MECHANISMS,
-    MeanMechanism,
-    fitted,
-    landmarkwise_laplace,
-    repeated,
-)
-from geodp.means.medians import private_median
-from geodp.mechanisms.base import NONE, PROVED
+from geodp.means.problem import fitted, repeated
+from geodp.mechanisms.means import ROUNDING
+from geodp.mechanisms.registry import mechanism_class, named_in
 from geodp.models.geodesic import GeodesicModel
 from geodp.models.losses import Distance
 from geodp.models.sensitivity import largest_radius
@@ -27,9 +21,6 @@ from geodp.settings.sections import public_centre
 from reproduction.data.table import read_settings
 from reproduction.manifolds import study_manifold
 from reproduction.measurements.means.subjects import subject_means
-
-# Relative excess of a distance over the radius of the ball that counts as rounding.
-ROUNDING = 1e-9
 
 # By mechanism whose sensitivity needs convexity: that of a ball how much wider.  Draws of the
 # K-norm gradient mechanism are up to three radii from the data.
@@ -61,7 +52,10 @@ def measure(settings, table):
     for name, place in (("mean", problem.mean), ("median", median)):
         estimates.append(common | {"estimate": name, "refused": ""})
         kept.append(_places(manifold, problem.mean, place, common | {"estimate": name}))
-    for name, mechanism in _mechanisms(manifold).items():
+    for name in named_in("own"):
+        mechanism = mechanism_class(name)
+        if name == "landmarkwise_laplace" and not isinstance(manifold, KendallPlanarShapes):
+            continue
         row = common | {"estimate": name, "budget": budget}
         rng = random_stream(settings["seed"], "means", "own", name)
         try:
@@ -72,7 +66,7 @@ def measure(settings, table):
                     f"{outside} of {problem.number} subjects are outside of the ball, and its "
                     "budget is for data within: take a larger radius"
                 )
-            drawn = mechanism.draw(rng, many, budget)
+            drawn = mechanism.of(many).private_means(rng, budget)
             if not np.all(np.isfinite(drawn)):
                 raise DataError(
                     "draws are not finite numbers: take a larger budget, or more subjects"
@@ -124,20 +118,6 @@ def _centre(manifold, given):
     if isinstance(given, str):
         return public_centre(manifold, given)
     return parse_point(manifold, given, "configuration key own.centre")
-
-
-def _mechanisms(manifold):
-    """Mechanisms by name, with the private median and what shapes alone have."""
-    found = {
-        name: mechanism
-        for name, mechanism in MEAN_MECHANISMS.items()
-        # Its budget holds nowhere; others say themselves that they are not for a space.
-        if name != "ambient_laplace"
-    }
-    found["private_median"] = MeanMechanism(private_median, lambda manifold: PROVED, anywhere=True)
-    if isinstance(manifold, KendallPlanarShapes):
-        found["landmarkwise_laplace"] = MeanMechanism(landmarkwise_laplace, lambda manifold: NONE)
-    return found
 
 
 def _places(manifold, mean, points, common):

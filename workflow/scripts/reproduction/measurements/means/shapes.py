@@ -6,13 +6,13 @@ import numpy as np
 import pandas as pd
 
 from geodp.data.stand_in import simulate_outlines
-from geodp.means.mechanisms import MEAN_MECHANISMS, MeanProblem, landmarkwise_laplace, laplace_scale
+from geodp.means.problem import MeanProblem
 from geodp.mechanisms.base import NONE, PublicSettings
 from geodp.mechanisms.kng_as_published import KNGAsPublished
+from geodp.mechanisms.means import LandmarkwiseLaplace, Laplace, PrivateSteps
 from geodp.models.geodesic import GeodesicModel
 from geodp.randomness import random_stream
 from geodp.samplers.choice import plan
-from geodp.samplers.riemannian_laplace import draw_laplace
 from reproduction.data.table import read_settings
 from reproduction.manifolds import study_manifold
 from reproduction.measurements.means.subjects import subject_means
@@ -49,21 +49,20 @@ def _drawn(settings, space, problem, fit):
     kng = KNGAsPublished.prepare(problem.model, None, problem.points, public, fit)
     found = kng.draw(random_stream(*streams, "kng"), {block: budget}, {block: draws}, plan)
     yield "kng", NONE, found.parameters[block][0]
-    many = np.repeat(problem.mean, draws, axis=0)
+    many = replace(problem, mean=np.repeat(problem.mean, draws, axis=0))
     rng = random_stream(*streams, "laplace")
-    yield "laplace", NONE, draw_laplace(rng, manifold, many, laplace_scale(problem, budget))
+    yield "laplace", NONE, Laplace.of(many).private_means(rng, budget)
     rng = random_stream(*streams, "landmarkwise_laplace")
-    each = [landmarkwise_laplace(rng, problem, budget)[0] for _ in range(draws)]
+    by_landmark = LandmarkwiseLaplace.of(problem)
+    each = [by_landmark.private_means(rng, budget)[0] for _ in range(draws)]
     yield "landmarkwise_laplace", NONE, np.stack(each)
     rng = random_stream(*streams, "private_steps")
     centre = manifold.exp(
         problem.mean[0],
         DISPLACEMENT * problem.radius * manifold.random_direction(rng, problem.mean[0]),
     )
-    public_ball = replace(problem, centre=centre, radius=WIDER * problem.radius)
-    each = [
-        MEAN_MECHANISMS["private_steps"].draw(rng, public_ball, budget)[0] for _ in range(draws)
-    ]
+    steps = PrivateSteps.of(replace(problem, centre=centre, radius=WIDER * problem.radius))
+    each = [steps.private_means(rng, budget)[0] for _ in range(draws)]
     yield "private_steps", NONE, np.stack(each)
 
 

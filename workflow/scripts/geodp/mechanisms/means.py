@@ -1,0 +1,428 @@
+"""Mechanisms for the Frechet mean of data in a public ball.
+
+What their budgets rest on is in their docstrings, and `MeanMechanism.status` says whether that is a
+proof.  All are in exact arithmetic and for simulations; none releases anybody's data.
+"""
+
+from abc import abstractmethod
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from geodp.errors import DataError
+from geodp.manifolds.kendall import KendallPlanarShapes
+from geodp.means.ambient import ambient_radius, embed, euclidean_laplace, from_ambient
+from geodp.means.gaussian import (
+    check_wrapped_budget,
+    gaussian_deviation,
+    wrapped_gaussian_deviation,
+)
+from geodp.means.kng import draw_kng_means
+from geodp.means.problem import (
+    MeanProblem,
+    is_flat,
+    mean_of_logs,
+    noisy_mean_of_logs,
+    within,
+)
+from geodp.means.sensitivity import empirical_sensitivity
+from geodp.mechanisms.base import (
+    FALSE,
+    NONE,
+    PROVED,
+    Guarantee,
+    Mechanism,
+    SamplingReport,
+    as_draws,
+)
+from geodp.models.sensitivity import convexity, mean_sensitivity
+from geodp.samplers.riemannian_laplace import check_laplace_space, draw_laplace
+
+# Relative excess of a distance over the radius of the ball that counts as rounding.
+ROUNDING = 1e-9
+
+# Of approximate privacy.
+DELTA = 1e-6
+
+# Share of the budget of the first of two steps, which only has to find the neighbourhood.
+FIRST_SHARE = 0.1
+
+# How far the first step may lead, as a share of the ball's radius.
+FIRST_REACH = 0.25
+
+# Steps of a private median; of each, the share of its budget for the weights; and the length beyond
+# which a record pulls no more strongly, as a share of the ball's radius.
+STEPS, FOR_WEIGHTS, CLIP = 4, 0.2, 0.1
+
+
+@dataclass(frozen=True)
+class MeanMechanism(MeanProblem, Mechanism):
+    """A mechanism for the Frechet means of some data sets.
+
+    Attributes
+    ----------
+    proved_flat, proved_curved : str
+        `PROVED`, `NONE` or `FALSE`: whether budgets hold on spaces without positive curvature, and
+        on others.
+    anywhere : bool
+        Whether that is the same for records outside of the ball.
+    delta : float
+        Of approximate privacy.
+    """
+
+    proved_flat: ClassVar[str] = PROVED
+    proved_curved: ClassVar[str] = PROVED
+    anywhere: ClassVar[bool] = False
+    delta: ClassVar[float] = 0.0
+    certificate: ClassVar[str] = "noise of a closed form"
+    support_description = "p anywhere"
+
+    @classmethod
+    def of(cls, problem):
+        """The mechanism for a `MeanProblem`."""
+        return cls(**vars(problem))
+
+    @abstractmethod
+    def private_means(self, rng, budget):
+        """One private mean for each mean, an array of their shape."""
+
+    @classmethod
+    def status(cls, manifold):
+        """Whether budgets hold on a manifold."""
+        return cls.proved_flat if is_flat(manifold) else cls.proved_curved
+
+    @property
+    def guarantee(self):
+        """See `Guarantee`; proved for data in the ball, which `prepare` checks."""
+        ball = "" if self.anywhere else f" within the public ball of radius {self.radius:g}"
+        neighbours, status = f"one record replaced{ball}", self.status(self.manifold)
+        words = {
+            PROVED: f"in exact arithmetic each draw's budget holds for {neighbours}",
+            NONE: "no budget is proved",
+            FALSE: "the stated budgets do not hold",
+        }[status]
+        also = f", with delta {self.delta:g}" if self.delta else ""
+        title = self.name.replace("_", " ").capitalize()
+        line = f"{title} mechanism: {words}{also}."
+        return Guarantee(status, neighbours, "record", line)
+
+    @classmethod
+    def check_space(cls, manifold):
+        """Refuse a space that the mechanism is not for."""
+
+    @property
+    def sensitivity(self):
+        """How far a mean moves at most when a record within the ball is replaced."""
+        return mean_sensitivity(self.model, self.number, self.radius)
+
+    def bounds(self):
+        """See `Mechanism.bounds`."""
+        return {self.model.blocks[0]: np.full(len(self.mean), self.sensitivity)}
+
+    @classmethod
+    def prepare(cls, model, covariates, points, public, fit, subjects=None):
+        """See `Mechanism.prepare`; ``public`` needs a centre and a ``data_radius``."""
+        manifold = model.manifold
+        cls.check_space(manifold)
+        # Refuses a model that is no mean, and a radius of which nothing is known.
+        mean_sensitivity(model, points.shape[1], public.data_radius)
+        if public.centre is None:
+            raise DataError(
+                f"the {cls.name.capitalize()} mechanism needs the public ball that holds the data: "
+                "give its centre"
+            )
+        centre = np.broadcast_to(public.centre, (len(points), *manifold.point_shape))
+        reach = public.data_radius * (1.0 + ROUNDING)
+        away = manifold.dist(np.expand_dims(centre, 1), points)
+        # What is not a number is not inside either.
+        outside = ~(away <= reach)
+        if np.any(outside) and not cls.anywhere:
+            data_set, record = np.argwhere(outside)[0]
+            raise DataError(
+                f"record {record + 1} of data set {data_set + 1} is not within the public ball of "
+                f"radius {public.data_radius:g}, and the sensitivity is that of data within it: "
+                "correct the record, or leave it out by a rule chosen without looking at the data"
+            )
+        if not np.all(fit.converged):
+            raise DataError("a mean has not converged, and its sensitivity is that of the minimum")
+        if not np.all(manifold.dist(centre, fit.footpoint) <= reach):
+            raise DataError("a fitted mean is not within the ball of its data: fit these data")
+        return cls(model, centre, public.data_radius, points, fit.footpoint)
+
+    def take(self, data_sets):
+        return replace(
+            self,
+            centre=self.centre[data_sets],
+            points=self.points[data_sets],
+            mean=self.mean[data_sets],
+        )
+
+    def draw(self, rng, budgets, draws, plan_sampler=None):
+        """See `Mechanism.draw`; every draw is independent and exact."""
+        [block] = self.model.blocks
+        shape = (len(self.mean), draws[block], *self.manifold.point_shape)
+        centre, mean = (
+            np.broadcast_to(np.expand_dims(each, 1), shape) for each in (self.centre, self.mean)
+        )
+        many = replace(self, centre=centre, mean=mean)
+        points = many.private_means(rng, float(budgets[block]))
+        report = SamplingReport("exact", self.certificate)
+        return as_draws(self.model, {block: points}, {block: report})
+
+
+class Laplace(MeanMechanism):
+    """The Laplace mechanism on a manifold (Reimherr, Bharath and Soto).
+
+    Its density is ``exp(-d(p, mean) / sigma)`` up to a constant.  A symmetric space looks the same
+    from each of its points, so that constant does not depend on the mean, and ``sigma = sensitivity
+    / budget`` satisfies the budget (their theorem 1).  The sensitivity is that of means of data in
+    a public ball (theorem 2).
+    """
+
+    name = "laplace"
+    certificate = "density of distances, or rejection from a flat Laplace"
+
+    @classmethod
+    def check_space(cls, manifold):
+        """See `MeanMechanism.check_space`."""
+        check_laplace_space(manifold)
+
+    def scale(self, budget):
+        """Scale of the density."""
+        return self.sensitivity / budget
+
+    def private_means(self, rng, budget):
+        """See `MeanMechanism.private_means`."""
+        return draw_laplace(rng, self.manifold, self.mean, self.scale(budget))
+
+
+class LaplaceAsPublished(Laplace):
+    """The Laplace mechanism as in the paper's Figure 1.
+
+    On SPD matrices its scale, which the paper does not state, is taken to be that of theorem 1 for
+    spaces in general, twice the sensitivity over the budget; once is enough.  On the sphere it has
+    a sensitivity that was computed on a grid (B.1), of which nothing is proved.
+    """
+
+    name = "laplace_as_published"
+    proved_curved = NONE
+
+    def scale(self, budget):
+        """Scale of the density."""
+        if is_flat(self.manifold):
+            return 2.0 * super().scale(budget)
+        return empirical_sensitivity(self.manifold, self.number, self.radius) / budget
+
+
+class KNormGradient(MeanMechanism):
+    """K-norm gradient mechanism (Soto et al., supplement 2.3 and 2.4), at its published scales.
+
+    Where no curvature is positive the scale is twice the sensitivity ``2 r / n`` over the budget.
+    The logarithm at a point is then 1-Lipschitz, so that the norm of the gradient differs by at
+    most the sensitivity between neighbours, wherever the point is, and so does the logarithm of the
+    normalising constant: the budget holds.  On the sphere the published scale has no factor of two,
+    and no proof.
+    The support is there taken to be the ball of twice the radius of the data: far from these
+    gradients vanish again.
+    """
+
+    name = "kng"
+    proved_curved = NONE
+    certificate = "rejection from a Laplace distribution"
+
+    def scale(self, budget):
+        """Scale of the gradient's length."""
+        sensitivity = 2.0 * self.radius / self.number
+        if is_flat(self.manifold):
+            return 2.0 * sensitivity / budget
+        return sensitivity * (2.0 - convexity(self.manifold, self.radius)) / budget
+
+    @property
+    def support_radius(self):
+        """Radius of the support."""
+        return np.inf if is_flat(self.manifold) else 2.0 * self.radius
+
+    def private_means(self, rng, budget):
+        """See `MeanMechanism.private_means`."""
+        return draw_kng_means(rng, self, self.scale(budget), self.support_radius)[0]
+
+
+class AmbientLaplace(MeanMechanism):
+    """Euclidean Laplace noise in the ambient space (Reimherr, Bharath and Soto, section 5).
+
+    The scale is ``2 r_E / (n budget)``.  That is the sensitivity of the arithmetic mean, and of the
+    Frechet mean it is none: a record may move that farther.  Draws may lie outside of the manifold.
+    """
+
+    name = "ambient_laplace"
+    proved_flat = proved_curved = FALSE
+
+    def scale(self, budget):
+        """Scale of the noise."""
+        return 2.0 * ambient_radius(self.manifold, self.radius) / (self.number * budget)
+
+    def private_means(self, rng, budget):
+        """See `MeanMechanism.private_means`."""
+        coordinates = embed(self.manifold, self.mean)
+        noise = euclidean_laplace(rng, coordinates.shape, self.scale(budget))
+        return from_ambient(self.manifold, coordinates + noise)
+
+
+class TangentLaplace(MeanMechanism):
+    """The mean of the logarithms at the ball's centre, with Laplace noise there.
+
+    Logarithms are clipped to the radius, so the mean moves by at most ``2 r / n``: no hypothesis
+    about the data.  On SPD matrices about the identity it is the log-Euclidean mean.
+    """
+
+    name = "tangent_laplace"
+    anywhere = True
+
+    def private_means(self, rng, budget):
+        """See `MeanMechanism.private_means`."""
+        return self.manifold.exp(*noisy_mean_of_logs(rng, self, self.centre, self.radius, budget))
+
+
+class TangentGaussian(MeanMechanism):
+    """The same mean with Gaussian noise, for a budget and `DELTA`; see `TangentLaplace`."""
+
+    name = "tangent_gaussian"
+    anywhere = True
+    delta = DELTA
+
+    def private_means(self, rng, budget):
+        """See `MeanMechanism.private_means`."""
+        deviation = gaussian_deviation(2.0 * self.radius / self.number, budget, DELTA)
+        base, step = mean_of_logs(self, self.centre, self.radius)
+        return self.manifold.exp(base, step + deviation * self.manifold.random_tangent(rng, base))
+
+
+class PrivateSteps(MeanMechanism):
+    """Two private Gauss-Newton steps: the second from where the first has led.
+
+    A tenth of the budget finds the neighbourhood, up to a quarter of the radius from the ball's
+    centre.  From there the second step, with the rest, has hardly any bias: it clips to the
+    farthest that the ball reaches.  Nothing is assumed of the data, and budgets add.
+    """
+
+    name = "private_steps"
+    anywhere = True
+
+    def private_means(self, rng, budget):
+        """See `MeanMechanism.private_means`."""
+        at, radius = self.centre, self.radius
+        for share, clip, reach in (
+            (FIRST_SHARE, radius, FIRST_REACH * radius),
+            (1.0 - FIRST_SHARE, (1.0 + FIRST_REACH) * radius, (1.0 + FIRST_REACH) * radius),
+        ):
+            at, step = noisy_mean_of_logs(rng, self, at, clip, share * budget)
+            at = self.manifold.exp(at, within(self.manifold, at, step, reach))
+        return at
+
+
+class WrappedLaplace(MeanMechanism):
+    """Laplace noise in the tangent space at the mean, carried by the exponential map.
+
+    Its density at p is ``exp(-d / sigma)`` over the volume density of the exponential map, whose
+    logarithm is a function of the vector-valued distance of the mean and p.  That distance moves by
+    no more than the mean does, and the function's slope is at most the space's growth of volume.
+    So ``1 / sigma = budget / sensitivity - growth`` satisfies the budget.
+    """
+
+    name = "wrapped_laplace"
+    proved_curved = NONE
+
+    @classmethod
+    def check_space(cls, manifold):
+        """See `MeanMechanism.check_space`."""
+        if not is_flat(manifold):
+            raise DataError(f"{manifold.name} has positive curvature: a wrapped draw has no budget")
+
+    def tangent_noise(self, rng, budget):
+        """Noise in the tangent spaces at the means."""
+        check_wrapped_budget(self.manifold, self.sensitivity, budget)
+        rate = budget / self.sensitivity - self.manifold.volume_growth
+        shape = (*self.manifold.batch_shape(self.mean), self.manifold.dim)
+        return self.manifold.tangent(self.mean, euclidean_laplace(rng, shape, 1.0 / rate))
+
+    def private_means(self, rng, budget):
+        """See `MeanMechanism.private_means`."""
+        self.check_space(self.manifold)
+        return self.manifold.exp(self.mean, self.tangent_noise(rng, budget))
+
+
+class WrappedGaussian(WrappedLaplace):
+    """Gaussian noise in the tangent space at the mean, carried by the exponential map.
+
+    For a budget and `DELTA`; its deviation is that of `geodp.means.gaussian`.
+    """
+
+    name = "wrapped_gaussian"
+    delta = DELTA
+
+    def tangent_noise(self, rng, budget):
+        """Noise in the tangent spaces at the means."""
+        deviation = wrapped_gaussian_deviation(self.manifold, self.sensitivity, budget, DELTA)
+        return deviation * self.manifold.random_tangent(rng, self.mean)
+
+
+class PrivateMedian(MeanMechanism):
+    """Private steps towards a median: clipped logarithms over their mean weight.
+
+    A record farther than a tenth of the ball's radius pulls with the same strength wherever it is,
+    so that the steps lead to the minimum of Huber's loss, next to the geometric median.  A step
+    releases the mean of the clipped logarithms, which moves by ``2 clip / n``, and that of the
+    weights, which moves by ``1 / n``; budgets add.  Nothing is assumed of the data.
+    """
+
+    name = "private_median"
+    anywhere = True
+
+    def private_means(self, rng, budget):
+        """See `MeanMechanism.private_means`."""
+        manifold, clip, each = self.manifold, CLIP * self.radius, budget / STEPS
+        at = np.broadcast_to(self.centre, self.mean.shape)
+        covariates = np.zeros((*self.points.shape[:2], 0))
+        [block] = self.model.blocks
+        for _ in range(STEPS):
+            at, step = noisy_mean_of_logs(rng, self, at, clip, (1.0 - FOR_WEIGHTS) * each)
+            away = self.model.residual_distances({block: at}, covariates, self.points)
+            weights = np.mean(np.minimum(1.0, clip / np.maximum(away, clip)), axis=-1)
+            scale = 1.0 / (self.number * FOR_WEIGHTS * each)
+            weights = weights + rng.laplace(scale=scale, size=weights.shape)
+            # No record of the ball is farther than twice its radius.
+            weights = np.clip(weights, 0.5 * CLIP, 1.0)
+            step = within(manifold, at, step / manifold.expand(weights), self.radius)
+            at = manifold.exp(at, step)
+        return at
+
+
+class LandmarkwiseLaplace(MeanMechanism):
+    """Laplace noise for each coordinate of each landmark (Soto et al., supplement 2.5.2).
+
+    For planar shapes.  Records are turned to the mean as preshapes; the largest deviation of a
+    coordinate, read off the data, makes its scale ``4 k r / (n budget)``.  No budget is proved: the
+    scales are private, and the mean that records are turned to moves with the data.
+    """
+
+    name = "landmarkwise_laplace"
+    proved_flat = proved_curved = NONE
+
+    @classmethod
+    def check_space(cls, manifold):
+        """See `MeanMechanism.check_space`."""
+        if not isinstance(manifold, KendallPlanarShapes):
+            raise DataError(f"{manifold.name} has no landmarks: take another mechanism")
+
+    def private_means(self, rng, budget):
+        """See `MeanMechanism.private_means`."""
+        manifold, draws = self.manifold, range(1, len(self.manifold.batch_shape(self.mean)))
+        mean, points = np.expand_dims(self.mean, -2), np.expand_dims(self.points, tuple(draws))
+        aligned = manifold.to_landmarks(manifold.align(mean, points))
+        away = aligned - manifold.to_landmarks(mean)
+        factor = 4.0 * away.shape[-1] / (self.number * budget)
+        noise = 0.0
+        for axis, part in ((1.0, away.real), (1j, away.imag)):
+            noise = noise + axis * rng.laplace(scale=factor * np.max(np.abs(part), axis=-2))
+        return manifold.from_landmarks(manifold.to_landmarks(self.mean) + noise)
