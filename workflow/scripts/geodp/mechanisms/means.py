@@ -117,7 +117,6 @@ class MeanMechanism(MeanProblem, Mechanism):
         return mean_sensitivity(self.model, self.number, self.radius)
 
     def bounds(self):
-        """See `Mechanism.bounds`."""
         return {self.model.blocks[0]: np.full(len(self.mean), self.sensitivity)}
 
     @classmethod
@@ -185,7 +184,6 @@ class Laplace(MeanMechanism):
 
     @classmethod
     def check_space(cls, manifold):
-        """See `MeanMechanism.check_space`."""
         check_laplace_space(manifold)
 
     def scale(self, budget):
@@ -193,7 +191,6 @@ class Laplace(MeanMechanism):
         return self.sensitivity / budget
 
     def private_means(self, rng, budget):
-        """See `MeanMechanism.private_means`."""
         return draw_laplace(rng, self.manifold, self.mean, self.scale(budget))
 
 
@@ -244,7 +241,6 @@ class KNormGradient(MeanMechanism):
         return np.inf if is_flat(self.manifold) else 2.0 * self.radius
 
     def private_means(self, rng, budget):
-        """See `MeanMechanism.private_means`."""
         return draw_kng_means(rng, self, self.scale(budget), self.support_radius)[0]
 
 
@@ -263,7 +259,6 @@ class AmbientLaplace(MeanMechanism):
         return 2.0 * ambient_radius(self.manifold, self.radius) / (self.number * budget)
 
     def private_means(self, rng, budget):
-        """See `MeanMechanism.private_means`."""
         coordinates = embed(self.manifold, self.mean)
         noise = euclidean_laplace(rng, coordinates.shape, self.scale(budget))
         return from_ambient(self.manifold, coordinates + noise)
@@ -280,7 +275,6 @@ class TangentLaplace(MeanMechanism):
     anywhere = True
 
     def private_means(self, rng, budget):
-        """See `MeanMechanism.private_means`."""
         return self.manifold.exp(*noisy_mean_of_logs(rng, self, self.centre, self.radius, budget))
 
 
@@ -292,7 +286,6 @@ class TangentGaussian(MeanMechanism):
     delta = DELTA
 
     def private_means(self, rng, budget):
-        """See `MeanMechanism.private_means`."""
         deviation = gaussian_deviation(2.0 * self.radius / self.number, budget, DELTA)
         base, step = mean_of_logs(self, self.centre, self.radius)
         return self.manifold.exp(base, step + deviation * self.manifold.random_tangent(rng, base))
@@ -310,7 +303,6 @@ class PrivateSteps(MeanMechanism):
     anywhere = True
 
     def private_means(self, rng, budget):
-        """See `MeanMechanism.private_means`."""
         at, radius = self.centre, self.radius
         for share, clip, reach in (
             (FIRST_SHARE, radius, FIRST_REACH * radius),
@@ -335,7 +327,6 @@ class WrappedLaplace(MeanMechanism):
 
     @classmethod
     def check_space(cls, manifold):
-        """See `MeanMechanism.check_space`."""
         if not is_flat(manifold):
             raise DataError(f"{manifold.name} has positive curvature: a wrapped draw has no budget")
 
@@ -347,7 +338,6 @@ class WrappedLaplace(MeanMechanism):
         return self.manifold.tangent(self.mean, euclidean_laplace(rng, shape, 1.0 / rate))
 
     def private_means(self, rng, budget):
-        """See `MeanMechanism.private_means`."""
         self.check_space(self.manifold)
         return self.manifold.exp(self.mean, self.tangent_noise(rng, budget))
 
@@ -380,7 +370,6 @@ class PrivateMedian(MeanMechanism):
     anywhere = True
 
     def private_means(self, rng, budget):
-        """See `MeanMechanism.private_means`."""
         manifold, clip, each = self.manifold, CLIP * self.radius, budget / STEPS
         at = np.broadcast_to(self.centre, self.mean.shape)
         covariates = np.zeros((*self.points.shape[:2], 0))
@@ -411,12 +400,10 @@ class LandmarkwiseLaplace(MeanMechanism):
 
     @classmethod
     def check_space(cls, manifold):
-        """See `MeanMechanism.check_space`."""
         if not isinstance(manifold, KendallPlanarShapes):
             raise DataError(f"{manifold.name} has no landmarks: take another mechanism")
 
     def private_means(self, rng, budget):
-        """See `MeanMechanism.private_means`."""
         manifold, draws = self.manifold, range(1, len(self.manifold.batch_shape(self.mean)))
         mean, points = np.expand_dims(self.mean, -2), np.expand_dims(self.points, tuple(draws))
         aligned = manifold.to_landmarks(manifold.align(mean, points))

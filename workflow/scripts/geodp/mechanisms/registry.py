@@ -29,7 +29,7 @@ class Entry:
     description: str
     joint: bool = False
     options: dict[str, str] = field(default_factory=dict)
-    named_in: tuple[str, ...] = ("means", "own")
+    named_in: tuple[str, ...] = ("studies",)
 
     @property
     def module(self):
@@ -37,11 +37,11 @@ class Entry:
         return self.place.partition(":")[0]
 
 
+BOTH = ("means", "own")
 MECHANISMS = {
     "kng_as_published": Entry(
         "geodp.mechanisms.kng_as_published:KNGAsPublished",
         "K-norm gradient mechanism, as published; its stated budget does not hold.",
-        named_in=("studies",),
     ),
     "certified": Entry(
         "geodp.release.mechanism:CertifiedMechanism",
@@ -51,56 +51,28 @@ MECHANISMS = {
             "residual_scale": "A guess: standard deviation of the records about their geodesic, "
             "in each direction; it chooses where residuals are clipped."
         },
-        named_in=("studies",),
     ),
     "laplace": Entry(
         "geodp.mechanisms.means:Laplace",
         "Riemannian Laplace mechanism of a Frechet mean; needs `data_radius`.",
-        named_in=("studies", "means", "own"),
+        named_in=("studies", *BOTH),
     ),
-    "laplace_as_published": Entry(
-        "geodp.mechanisms.means:LaplaceAsPublished",
-        "Riemannian Laplace mechanism of a Frechet mean, at the published scale.",
-    ),
-    "kng": Entry(
-        "geodp.mechanisms.means:KNormGradient",
-        "K-norm gradient mechanism of a Frechet mean, at the published scale.",
-    ),
-    "ambient_laplace": Entry(
-        "geodp.mechanisms.means:AmbientLaplace",
-        "Laplace noise in the ambient space; its stated budget does not hold.",
-        named_in=("means",),
-    ),
-    "tangent_laplace": Entry(
-        "geodp.mechanisms.means:TangentLaplace",
-        "Mean of clipped logarithms at the centre of the ball, with Laplace noise.",
-    ),
-    "tangent_gaussian": Entry(
-        "geodp.mechanisms.means:TangentGaussian",
-        "Mean of clipped logarithms at the centre of the ball, with Gaussian noise.",
-    ),
-    "private_steps": Entry(
-        "geodp.mechanisms.means:PrivateSteps",
-        "Two private steps of clipped logarithms.",
-    ),
-    "wrapped_laplace": Entry(
-        "geodp.mechanisms.means:WrappedLaplace",
-        "Laplace noise at the mean, carried by the exponential map.",
-    ),
-    "wrapped_gaussian": Entry(
-        "geodp.mechanisms.means:WrappedGaussian",
-        "Gaussian noise at the mean, carried by the exponential map.",
-    ),
-    "private_median": Entry(
-        "geodp.mechanisms.means:PrivateMedian",
-        "Private steps towards a geometric median.",
-        named_in=("own",),
-    ),
-    "landmarkwise_laplace": Entry(
-        "geodp.mechanisms.means:LandmarkwiseLaplace",
-        "Laplace noise for each coordinate of each landmark; no budget is proved.",
-        named_in=("own",),
-    ),
+}
+# Those of Frechet means alone: the class in `geodp.mechanisms.means`, and what it does.
+MECHANISMS |= {
+    name: Entry(f"geodp.mechanisms.means:{kind}", description, named_in=places)
+    for name, kind, places, description in (
+        ("laplace_as_published", "LaplaceAsPublished", BOTH, "`laplace` at the published scale."),
+        ("kng", "KNormGradient", BOTH, "K-norm gradient mechanism, at the published scale."),
+        ("ambient_laplace", "AmbientLaplace", ("means",), "Laplace noise in the ambient space."),
+        ("tangent_laplace", "TangentLaplace", BOTH, "Mean of logarithms, with Laplace noise."),
+        ("tangent_gaussian", "TangentGaussian", BOTH, "Mean of logarithms, with Gaussian noise."),
+        ("private_steps", "PrivateSteps", BOTH, "Two private steps of mean logarithms."),
+        ("wrapped_laplace", "WrappedLaplace", BOTH, "Laplace noise, carried by Exp."),
+        ("wrapped_gaussian", "WrappedGaussian", BOTH, "Gaussian noise, carried by Exp."),
+        ("private_median", "PrivateMedian", ("own",), "Private steps towards a median."),
+        ("landmarkwise_laplace", "LandmarkwiseLaplace", ("own",), "Noise for each landmark."),
+    )
 }
 
 
