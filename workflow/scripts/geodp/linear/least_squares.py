@@ -11,6 +11,7 @@ import numpy as np
 
 from geodp.linear import l1_ball
 from geodp.linear.moments import Moments
+from geodp.samplers.rejection import by_rejection
 
 # Proposals of each of two kinds in a round, and most rounds, before a chain takes over.
 PROPOSALS, ROUNDS = 2048, 400
@@ -172,10 +173,9 @@ def draw(rng, problem, mechanism, steps, rounds=ROUNDS):
     Drawn
     """
     number, d = problem.fit.shape
-    theta = np.empty((number, d))
     proposals = np.zeros(number, dtype=int)
-    waiting = np.arange(number)
-    for _ in range(rounds):
+
+    def propose(waiting):
         part = problem.take(waiting)
         inner = l1_ball.uniform(rng, (len(waiting), PROPOSALS, d), problem.bound)
         score = mechanism.score(part, inner)
@@ -185,13 +185,11 @@ def draw(rng, problem, mechanism, steps, rounds=ROUNDS):
             [l1_ball.contains(outer, problem.bound), rng.standard_exponential(score.shape) > score],
             axis=1,
         )
-        found = np.any(accepted, axis=-1)
-        first = np.argmax(accepted, axis=-1)
-        theta[waiting[found]] = places[found, first[found]]
         proposals[waiting] += 2 * PROPOSALS
-        waiting = waiting[~found]
-        if not len(waiting):
-            break
+        first = np.argmax(accepted, axis=-1)
+        return np.any(accepted, axis=-1), places[np.arange(len(waiting)), first]
+
+    theta, waiting = by_rejection((number, d), propose, rounds)
     exact = np.ones(number, dtype=bool)
     exact[waiting] = False
     if len(waiting):

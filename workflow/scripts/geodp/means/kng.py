@@ -8,8 +8,9 @@ h``, is an envelope, and rejection from it is exact.
 
 import numpy as np
 
-from geodp.means.problem import is_flat
+from geodp.means.problem import is_nonpositive
 from geodp.models.sensitivity import convexity
+from geodp.samplers.rejection import by_rejection
 from geodp.samplers.riemannian_laplace import draw_laplace
 
 # A mean and its gradient are known to this share of the scale.
@@ -42,29 +43,31 @@ def draw_kng_means(rng, problem, scale, radius):
     model, manifold = problem.model, problem.manifold
     [block] = model.blocks
     # Two points of the support and the data are no farther apart.
-    h = 1.0 if is_flat(manifold) else convexity(manifold, 0.5 * (problem.radius + radius))
+    h = 1.0 if is_nonpositive(manifold) else convexity(manifold, 0.5 * (problem.radius + radius))
     mean, centre = (
         np.broadcast_to(each, problem.mean.shape).reshape((-1, *manifold.point_shape))
         for each in (problem.mean, problem.centre)
     )
     data_set = np.repeat(np.arange(len(problem.points)), len(mean) // len(problem.points))
-    drawn = np.array(mean)
-    left, proposals = np.arange(len(drawn)), 0
-    while len(left):
+    proposals = 0
+
+    def propose(left):
+        nonlocal proposals
         proposals += len(left)
         proposed = draw_laplace(rng, manifold, mean[left], scale / h)
         inside = manifold.dist(centre[left], proposed) <= radius
         if not np.any(inside):
-            continue
-        left_inside, proposed = left[inside], proposed[inside]
-        points = problem.points[data_set[left_inside]]
+            return inside, proposed
+        places, left = proposed[inside], left[inside]
+        points = problem.points[data_set[left]]
         length = manifold.norm(
-            proposed, model.energy_gradient({block: proposed}, None, points).gradient[block]
+            places, model.energy_gradient({block: places}, None, points).gradient[block]
         )
-        log_chance = (h * manifold.dist(mean[left_inside], proposed) - length) / scale
+        log_chance = (h * manifold.dist(mean[left], places) - length) / scale
         if np.any(log_chance > ROUNDING):
             raise ArithmeticError("a gradient is shorter than its lower bound: report this")
-        accepted = np.log(rng.random(len(proposed))) < log_chance
-        drawn[left_inside[accepted]] = proposed[accepted]
-        left = np.setdiff1d(left, left_inside[accepted])
+        inside[inside] = np.log(rng.random(len(places))) < log_chance
+        return inside, proposed
+
+    drawn, _ = by_rejection(mean.shape, propose)
     return drawn.reshape(problem.mean.shape), proposals / len(drawn)

@@ -10,7 +10,7 @@ from geodp.models.geodesic import GeodesicModel
 from geodp.models.losses import Huber
 
 
-def is_flat(manifold):
+def is_nonpositive(manifold):
     """Whether no curvature is positive."""
     return manifold.curvature_bounds[1] <= 0.0
 

@@ -21,7 +21,7 @@ from geodp.means.gaussian import (
 from geodp.means.kng import draw_kng_means
 from geodp.means.problem import (
     MeanProblem,
-    is_flat,
+    is_nonpositive,
     mean_of_logs,
     noisy_mean_of_logs,
     within,
@@ -62,7 +62,7 @@ class MeanMechanism(MeanProblem, Mechanism):
 
     Attributes
     ----------
-    proved_flat, proved_curved : str
+    proved_nonpositive, proved_positive : str
         `PROVED`, `NONE` or `FALSE`: whether budgets hold on spaces without positive curvature, and
         on others.
     anywhere : bool
@@ -71,8 +71,8 @@ class MeanMechanism(MeanProblem, Mechanism):
         Of approximate privacy.
     """
 
-    proved_flat: ClassVar[str] = PROVED
-    proved_curved: ClassVar[str] = PROVED
+    proved_nonpositive: ClassVar[str] = PROVED
+    proved_positive: ClassVar[str] = PROVED
     anywhere: ClassVar[bool] = False
     delta: ClassVar[float] = 0.0
     certificate: ClassVar[str] = "noise of a closed form"
@@ -90,7 +90,7 @@ class MeanMechanism(MeanProblem, Mechanism):
     @classmethod
     def status(cls, manifold):
         """Whether budgets hold on a manifold."""
-        return cls.proved_flat if is_flat(manifold) else cls.proved_curved
+        return cls.proved_nonpositive if is_nonpositive(manifold) else cls.proved_positive
 
     @property
     def guarantee(self):
@@ -203,11 +203,11 @@ class LaplaceAsPublished(Laplace):
     """
 
     name = "laplace_as_published"
-    proved_curved = NONE
+    proved_positive = NONE
 
     def scale(self, budget):
         """Scale of the density."""
-        if is_flat(self.manifold):
+        if is_nonpositive(self.manifold):
             return 2.0 * super().scale(budget)
         return empirical_sensitivity(self.manifold, self.number, self.radius) / budget
 
@@ -225,20 +225,20 @@ class KNormGradient(MeanMechanism):
     """
 
     name = "kng"
-    proved_curved = NONE
+    proved_positive = NONE
     certificate = "rejection from a Laplace distribution"
 
     def scale(self, budget):
         """Scale of the gradient's length."""
         sensitivity = 2.0 * self.radius / self.number
-        if is_flat(self.manifold):
+        if is_nonpositive(self.manifold):
             return 2.0 * sensitivity / budget
         return sensitivity * (2.0 - convexity(self.manifold, self.radius)) / budget
 
     @property
     def support_radius(self):
         """Radius of the support."""
-        return np.inf if is_flat(self.manifold) else 2.0 * self.radius
+        return np.inf if is_nonpositive(self.manifold) else 2.0 * self.radius
 
     def private_means(self, rng, budget):
         return draw_kng_means(rng, self, self.scale(budget), self.support_radius)[0]
@@ -252,7 +252,7 @@ class AmbientLaplace(MeanMechanism):
     """
 
     name = "ambient_laplace"
-    proved_flat = proved_curved = FALSE
+    proved_nonpositive = proved_positive = FALSE
 
     def scale(self, budget):
         """Scale of the noise."""
@@ -323,11 +323,11 @@ class WrappedLaplace(MeanMechanism):
     """
 
     name = "wrapped_laplace"
-    proved_curved = NONE
+    proved_positive = NONE
 
     @classmethod
     def check_space(cls, manifold):
-        if not is_flat(manifold):
+        if not is_nonpositive(manifold):
             raise DataError(f"{manifold.name} has positive curvature: a wrapped draw has no budget")
 
     def tangent_noise(self, rng, budget):
@@ -396,7 +396,7 @@ class LandmarkwiseLaplace(MeanMechanism):
     """
 
     name = "landmarkwise_laplace"
-    proved_flat = proved_curved = NONE
+    proved_nonpositive = proved_positive = NONE
 
     @classmethod
     def check_space(cls, manifold):

@@ -19,6 +19,7 @@ from scipy.special import gammaincinv
 
 from geodp.errors import DataError
 from geodp.manifolds.symmetric import SymmetricSpace
+from geodp.samplers.rejection import by_rejection
 
 # Where volume grows exponentially: length beyond which coordinates lose their digits, and the
 # chance of a longer proposal that is accepted.
@@ -93,18 +94,17 @@ def draw_laplace(rng, manifold, centre, scale):
         return manifold.exp(
             centre, manifold.expand(lengths) * manifold.random_direction(rng, centre)
         )
-    points = np.reshape(centre, (-1, *manifold.point_shape)).copy()
+    centres = np.reshape(centre, (-1, *manifold.point_shape))
     rate = 1.0 / scale - manifold.volume_growth
-    left = np.arange(len(points))
-    while len(left):
-        start = points[left]
+
+    def propose(left):
+        start = centres[left]
         length = rng.gamma(manifold.dim, size=len(left)) / rate
         step = manifold.expand(length) * manifold.random_direction(rng, start)
         volume = manifold.exp_volume(start, step) * np.exp(-manifold.volume_growth * length)
-        accepted = rng.random(len(left)) < volume
-        points[left[accepted]] = manifold.exp(start[accepted], step[accepted])
-        left = left[~accepted]
-    return points.reshape(np.shape(centre))
+        return rng.random(len(left)) < volume, manifold.exp(start, step)
+
+    return by_rejection(centres.shape, propose)[0].reshape(np.shape(centre))
 
 
 @dataclass(frozen=True)
