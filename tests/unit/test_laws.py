@@ -38,7 +38,7 @@ from geodp.mechanisms.kng_as_published import PublishedSupport
 from geodp.mechanisms.target import Target
 from geodp.randomness import random_stream
 from geodp.samplers import exact, matched
-from geodp.samplers.base import Info, Kernel, State, choose, run
+from geodp.samplers.base import Info, Kernel, run
 from geodp.samplers.matched import Matched
 from geodp.samplers.random_walk import RandomWalk, tune
 
@@ -320,32 +320,7 @@ def test_quadrature_finds_the_integral_of_an_elliptical_law(name):
     assert known.law.log_integral == pytest.approx(np.log(expected), abs=1e-4)
 
 
-def test_bins_are_about_equally_probable_and_complete():
-    for name in ("S2 wide", "S2 very narrow", "SPD2 narrow", "R3 wide"):
-        known = case(name)
-        states = draws_of("matched", known.target, 2000)
-        for bins in (BINS, FINE_BINS):
-            observed, probability, outside = known.law.counts(states, bins)
-            assert np.sum(observed) + outside == 2000
-            np.testing.assert_allclose(probability, 1.0 / bins, rtol=0.1)
-            assert np.sum(probability) == pytest.approx(1.0)
-
-
 # What the comparison can see
-
-
-class SphereOfFlatVolume(Sphere):
-    """The Jacobian of Exp left out."""
-
-    def exp_volume(self, point, vector):
-        return np.ones_like(super().exp_volume(point, vector))
-
-
-class MatricesOfFlatVolume(SPD):
-    """The same on SPD(2)."""
-
-    def exp_volume(self, point, vector):
-        return np.ones_like(super().exp_volume(point, vector))
 
 
 class Forced(Matched):
@@ -356,34 +331,6 @@ class Forced(Matched):
     def step(self, rng, target, state):
         proposed = self.init(rng, target, state.log_density.shape[-1])
         return proposed, Info(np.ones(state.log_density.shape, dtype=bool))
-
-
-class Drifting(RandomWalk):
-    """Proposals about a place beside the state, judged as if they were symmetric."""
-
-    def step(self, rng, target, state):
-        space = target.space
-        drift = space.project_tangent(state.position, np.array([0.2, 0.0, 0.0]))
-        beside = space.exp(state.position, drift)
-        anywhere = replace(target, unrestricted=lambda states: np.zeros(states.shape[:-1]))
-        start = State(beside, np.zeros_like(state.log_density))
-        proposed, _ = super().step(rng, anywhere, start)
-        proposed = State(proposed.position, target.log_density(proposed.position))
-        change = proposed.log_density - state.log_density
-        accepted = np.log(rng.random(change.shape)) < change
-        return choose(space, accepted, proposed, state), Info(accepted)
-
-
-class MovesAlone(RandomWalk):
-    """Records a state when the chain moves, not when it stays."""
-
-    def step(self, rng, target, state):
-        moved = np.zeros(state.log_density.shape, dtype=bool)
-        while not np.all(moved):
-            proposed, info = super().step(rng, target, state)
-            state = choose(target.space, ~moved, proposed, state)
-            moved = moved | info.accepted
-        return state, Info(moved)
 
 
 def is_right(law, states):
@@ -402,16 +349,11 @@ def is_wrong_beyond_doubt(law, states):
 FEW_DRAWS = 12_000
 
 
-@pytest.mark.parametrize(
-    ("kernel", "steps"),
-    [(Forced, 1), (Drifting, 80), (MovesAlone, 12)],
-    ids=["forced", "drifting", "moves alone"],
-)
-def test_a_wrong_kernel_is_refused(kernel, steps):
+def test_a_kernel_that_takes_every_proposal_is_refused():
     """On the wide density, where the right ones pass."""
     known = case("S2 wide")
-    rng = random_stream(1, "broken", kernel.__name__)
-    assert is_wrong_beyond_doubt(known.law, ends(rng, kernel(), known.target, FEW_DRAWS, steps))
+    rng = random_stream(1, "broken", Forced.__name__)
+    assert is_wrong_beyond_doubt(known.law, ends(rng, Forced(), known.target, FEW_DRAWS, 1))
 
 
 @pytest.mark.parametrize("tuned", [False, True], ids=["papers' step", "tuned"])
@@ -420,34 +362,6 @@ def test_a_random_walk_long_enough_is_not_refused(tuned):
     rng = random_stream(1, "random walk", str(tuned))
     kernel = tune(rng, known.target, 40, 200)[0] if tuned else RandomWalk()
     assert is_right(known.law, ends(rng, kernel, known.target, FEW_DRAWS, 80))
-
-
-@pytest.mark.parametrize(
-    ("name", "flat"),
-    [("S2 wide", SphereOfFlatVolume(2)), ("SPD2 wide", MatricesOfFlatVolume(2))],
-    ids=["S2", "SPD2"],
-)
-def test_a_proposal_without_its_volume_is_refused(name, flat):
-    known = case(name)
-    rng = random_stream(1, "flat volume", name)
-    shares = (0.9, 0.0, 0.1)
-    # On SPD(2) the volume of a density that has a finite integral matters less.
-    draws = 3 * FEW_DRAWS
-    right = ends(rng, Matched(shares), known.target, draws, 8)
-    assert is_right(known.law, right)
-    wrong = ends(rng, Matched(shares), replace(known.target, space=flat), draws, 8)
-    assert is_wrong_beyond_doubt(known.law, wrong)
-
-
-@pytest.mark.parametrize("name", ["S2 vector, flat, 0.3 away", "S2 ball"])
-def test_a_support_that_is_ignored_is_refused(name):
-    """Proposals come from a ball half as wide again, and none is refused for being outside."""
-    known = case(name)
-    target = replace(known.target, find_other_modes=lambda: None)
-    assert is_right(known.law, draws_of("matched", target, FEW_DRAWS))
-    ball = replace(target.support, radius=1.5 * target.support.radius)
-    wider = replace(target, support=ball)
-    assert is_wrong_beyond_doubt(known.law, draws_of("matched", wider, FEW_DRAWS))
 
 
 # Independence
@@ -511,11 +425,3 @@ def test_successive_states_are_independent(sampler, name):
     plan = PLANNERS[sampler](random_stream(1, "plan", name), known.target, 1)
     states = successive(plan.sampler, known.target, sampler, name)
     assert dependence(known.target, known.law, states) > FALSE_ALARM
-
-
-@pytest.mark.parametrize("kernel", [RandomWalk(), Matched()], ids=lambda kernel: kernel.name)
-@pytest.mark.parametrize("name", ["S2 wide", "SPD2 wide"])
-def test_successive_states_of_a_chain_that_stays_are_not(kernel, name):
-    known = case(name)
-    states = successive(kernel, known.target, kernel.name, name)
-    assert dependence(known.target, known.law, states) < BEYOND_DOUBT
