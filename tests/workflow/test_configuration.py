@@ -383,7 +383,7 @@ REFUSED = [
     ({"sphere.mechanism": "certified"}, "sphere.mechanism.options is missing: add it"),
     (
         {"sphere.model": {"covariates": 2}},
-        "sphere.model.covariates: 2 is more than 1, and ... set it to 0 or 1 or name another",
+        "sphere.model.covariates: 2 is more than 1, the ... set it to 0 or 1 or name another",
     ),
     (
         {"sphere.model": MEAN},
@@ -395,11 +395,11 @@ REFUSED = [
     ),
     (
         {"sphere.mechanism": "laplace"},
-        "sphere.model.covariates: 1 is not 0, and laplace is ... set it to 0 or name another",
+        "sphere.model.covariates: 1 is more than 0, the ... set it to 0 or name another",
     ),
     (
         LAPLACE_MEAN | {"sphere.support": {"footpoint_centre": "fit"}},
-        "sphere.support.footpoint_centre: laplace needs the ... give coordinates, or truth",
+        "sphere.support.footpoint_centre: laplace needs a ... give coordinates, or truth",
     ),
     (
         LAPLACE_MEAN | {"sphere.model": {"covariates": 0, "loss": "distance"}},

@@ -20,6 +20,13 @@ class Entry:
         Whether all blocks are drawn at once, and one budget is spent on it.
     options : dict of str
         Meaning of each option by name; options are positive numbers, and all are needed.
+    most_covariates : int, optional
+        None for any number.
+    needs : tuple of str
+        Public inputs, for which a study's settings are checked: ``centre``, of which ``centre or
+        truth`` may also be that of simulated data; limits of the support; ``covariate_range``.
+    anywhere : bool
+        Whether draws may lie anywhere, so that a support has no limits.
     named_in : tuple of str
         Where a configuration may name it: in ``studies``, as one of the mechanisms that are
         compared on spaces of ``means``, or for a mean of one's ``own`` table.
@@ -29,6 +36,9 @@ class Entry:
     description: str
     joint: bool = False
     options: dict[str, str] = field(default_factory=dict)
+    most_covariates: int | None = None
+    needs: tuple[str, ...] = ()
+    anywhere: bool = False
     named_in: tuple[str, ...] = ("studies",)
 
     @property
@@ -42,6 +52,7 @@ MECHANISMS = {
     "kng_as_published": Entry(
         "geodp.mechanisms.kng_as_published:KNGAsPublished",
         "K-norm gradient mechanism, as published; its stated budget does not hold.",
+        most_covariates=1,
     ),
     "certified": Entry(
         "geodp.release.mechanism:CertifiedMechanism",
@@ -51,10 +62,14 @@ MECHANISMS = {
             "residual_scale": "A guess: standard deviation of the records about their geodesic, "
             "in each direction; it chooses where residuals are clipped."
         },
+        needs=("centre", "footpoint_radius", "shooting_vector_length", "covariate_range"),
     ),
     "laplace": Entry(
         "geodp.mechanisms.means:Laplace",
         "Riemannian Laplace mechanism of a Frechet mean; needs `data_radius`.",
+        most_covariates=0,
+        needs=("centre or truth",),
+        anywhere=True,
         named_in=("studies", *BOTH),
     ),
 }

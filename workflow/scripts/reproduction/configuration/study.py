@@ -6,6 +6,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from geodp.errors import DataError
 from geodp.manifolds.registry import MANIFOLDS
+from geodp.mechanisms.registry import MECHANISMS
 from geodp.models.sensitivity import convexity
 from geodp.samplers.kinds import KINDS
 from geodp.settings.section import (
@@ -256,16 +257,21 @@ class StudySettings(Section):
                 f": {name} is of least squares, not of {loss}: set it to squared_distance",
                 "model.loss",
             )
-        if name == "kng_as_published" and k > 1:
+        most = MECHANISMS[name].most_covariates
+        if most is not None and k > most:
             raise refused(
-                f": {k} is more than 1, and kng_as_published is of one covariate at most: set it "
-                "to 0 or 1 or name another mechanism",
+                f": {k} is more than {most}, the most that {name} takes: set it to "
+                f"{' or '.join(map(str, range(most + 1)))} or name another mechanism",
                 "model.covariates",
             )
-        if name == "laplace":
-            self._check_laplace(k)
-        if name == "certified":
-            self._check_certified(k)
+        if name == "certified" and k > 1 and self.manifold.name != "euclidean":
+            raise refused(
+                ": certified has the footpoint in the middle of the covariates' ranges, where with "
+                "several covariates on a curved space the model is another: set it to 1 or 0, or "
+                "name another mechanism",
+                "model.covariates",
+            )
+        self._check_public_inputs(name, k)
         if k == 0:
             self._check_mean()
         if name != "kng_as_published" and self.random_walk.cells:
@@ -273,22 +279,27 @@ class StudySettings(Section):
                 ": the random walk draws kng_as_published alone: remove it", "random_walk.cells"
             )
 
-    def _check_laplace(self, k):
-        if k != 0:
-            raise refused(
-                f": {k} is not 0, and laplace is of a mean without covariates: set it to 0 or name "
-                "another mechanism",
-                "model.covariates",
-            )
-        if self.support.footpoint_centre in (None, "fit"):
-            raise refused(
-                ": laplace needs the public centre of the ball that holds the data: give "
-                "coordinates, or truth",
-                "support.footpoint_centre",
-            )
+    def _check_public_inputs(self, name, k):
+        """Check what a mechanism needs and may not take from the data."""
+        support, centre = self.support, self.support.footpoint_centre
+        for need in MECHANISMS[name].needs:
+            if need.startswith("centre"):
+                word = need.removeprefix("centre or ")
+                if centre != word and not isinstance(centre, list | tuple):
+                    also = "" if word == need else f", or {word}"
+                    raise refused(
+                        f": {name} needs a public centre: give coordinates{also}",
+                        "support.footpoint_centre",
+                    )
+            elif need == "covariate_range":
+                self._check_public_range()
+            elif getattr(support, need) is None and (k or need == "footpoint_radius"):
+                raise refused(
+                    f" is missing: {name} needs a public limit: add it", f"support.{need}"
+                )
         for key in ("footpoint_radius", "shooting_vector_length"):
-            if getattr(self.support, key) is not None:
-                raise refused(": laplace draws anywhere: remove it", f"support.{key}")
+            if MECHANISMS[name].anywhere and getattr(support, key) is not None:
+                raise refused(f": {name} draws anywhere: remove it", f"support.{key}")
 
     def _check_mean(self):
         if self.data_radius is None:
@@ -334,27 +345,6 @@ class StudySettings(Section):
                 " is missing: a proved budget needs a public range of the covariate: add it",
                 "data.covariate_range",
             )
-
-    def _check_certified(self, k):
-        """Check the public inputs of releases, which may not come from the data."""
-        if k > 1 and self.manifold.name != "euclidean":
-            raise refused(
-                ": certified has the footpoint in the middle of the covariates' ranges, where with "
-                "several covariates on a curved space the model is another: set it to 1 or 0, or "
-                "name another mechanism",
-                "model.covariates",
-            )
-        support = self.support
-        if not isinstance(support.footpoint_centre, list | tuple):
-            raise refused(
-                ": certified needs a public centre: give coordinates", "support.footpoint_centre"
-            )
-        for key in ("footpoint_radius", *(["shooting_vector_length"] if k else [])):
-            if getattr(support, key) is None:
-                raise refused(
-                    " is missing: certified needs a public limit: add it", f"support.{key}"
-                )
-        self._check_public_range()
 
     def _check_curvature(self):
         space = MANIFOLDS[self.manifold.name]
