@@ -13,6 +13,7 @@ from scipy.ndimage import maximum_filter
 from scipy.special import logsumexp
 
 from geodp.linear import l1_ball
+from geodp.samplers.base import visited
 
 # Cells along an axis while the width is looked for; then fewest and most, and in between as many as
 # this number of cells times records allows.
@@ -154,10 +155,7 @@ def chains(rng, score, centre, bound, number, states):
         each.reshape((*shape, *each.shape[1:])) for each in (places, values, weights)
     )
     thresholds = -rng.standard_exponential(shape)
-    rows, at = np.arange(number), np.zeros(number, dtype=int)
-    steps = []
-    for step in range(1, states + 1):
-        at = np.where(thresholds[:, step] < weights[:, step] - weights[rows, at], step, at)
-        steps.append(at)
-    visited = np.column_stack(steps)
-    return places[rows[:, None], visited], values[rows[:, None], visited]
+    # The first proposal of a chain is where it starts.
+    at = 1 + visited(weights[:, 0], weights[:, 1:], thresholds[:, 1:])
+    rows = np.arange(number)[:, None]
+    return places[rows, at], values[rows, at]

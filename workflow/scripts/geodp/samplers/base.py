@@ -173,6 +173,33 @@ def run(rng, sampler, target, chains, steps):
     return next(sampler.walk(rng, target, state, steps, steps))
 
 
+def visited(log_weight, proposed, thresholds):
+    """Places of independence Metropolis chains, whose proposals do not depend on their states.
+
+    Parameters
+    ----------
+    log_weight : ndarray, shape (*chains)
+        Log density of the target over that of proposals, at the first state of each chain.
+    proposed : ndarray, shape (*chains, steps)
+        The same at proposals.
+    thresholds : ndarray, shape (*chains, steps)
+        Logarithms of uniform variables.
+
+    Returns
+    -------
+    ndarray of int, shape (*chains, steps)
+        Index of the proposal at which a chain is after each step; -1 for its first state.
+    """
+    place = np.full(proposed.shape, -1)
+    for step in range(proposed.shape[-1]):
+        # Between two states of weight zero the difference is not a number, and a chain stays.
+        with np.errstate(invalid="ignore"):
+            accepted = thresholds[..., step] < proposed[..., step] - log_weight
+        log_weight = np.where(accepted, proposed[..., step], log_weight)
+        place[..., step] = np.where(accepted, step, place[..., step - 1])
+    return place
+
+
 def trace(rng, sampler, target, chains, states, thin=1, warm_up=0):
     """Run chains and keep scalar summaries of every ``thin``-th state, for diagnostics.
 

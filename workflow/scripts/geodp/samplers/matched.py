@@ -27,7 +27,15 @@ from geodp.manifolds.base import Manifold
 from geodp.manifolds.supports import Ball
 from geodp.randomness import random_directions
 from geodp.samplers.axial import AxialDistribution
-from geodp.samplers.base import Info, Kernel, SamplerPlan, State, choose, log_sphere_area
+from geodp.samplers.base import (
+    Info,
+    Kernel,
+    SamplerPlan,
+    State,
+    choose,
+    log_sphere_area,
+    visited,
+)
 
 # Smallest eigenvalue of a Hessian in a proposal, relative to the largest: limits the width where
 # the energy is flat or concave.
@@ -140,19 +148,13 @@ class Matched(Kernel):
             proposed = _in_blocks(target.space, proposal.draw(rng, target, chains * count), chains)
             weights = proposed.memory["log_weight"]
             thresholds = np.log(rng.random(weights.shape))
-            weight = state.memory["log_weight"]
-            # Index of the proposal at which each chain is; -1 for its state before the block.
-            place = np.full(shape, -1)
+            place = visited(state.memory["log_weight"], weights, thresholds)
             for step in range(count):
-                with np.errstate(invalid="ignore"):
-                    accept = thresholds[..., step] < weights[..., step] - weight
-                weight = np.where(accept, weights[..., step], weight)
-                place = np.where(accept, step, place)
-                accepted = accepted + np.mean(accept, axis=-1)
+                accepted = accepted + np.mean(place[..., step] == step, axis=-1)
                 if (start + step + 1) % every == 0:
-                    yield _at(target.space, proposed, place, state), accepted / every
+                    yield _at(target.space, proposed, place[..., step], state), accepted / every
                     accepted = np.zeros(target.batch)
-            state = _at(target.space, proposed, place, state)
+            state = _at(target.space, proposed, place[..., -1], state)
 
 
 def _in_blocks(space, state, chains):
