@@ -135,11 +135,6 @@ def test_spaces_of_which_too_little_is_known_are_refused():
         draw_laplace(np.random.default_rng(1), Other(), np.ones((1, 3)), 0.1)
 
 
-@pytest.mark.parametrize(("scale", "expected"), [(0.02, 1.999), (0.1, 1.980), (0.5, 1.612)])
-def test_mean_distances_on_the_sphere(scale, expected):
-    assert quadrature(2, scale)[1] / scale == pytest.approx(expected, abs=1e-3)
-
-
 def ball_data(dim=2, data_sets=2, seed=2):
     sphere = Sphere(dim)
     rng = np.random.default_rng(seed)
@@ -176,11 +171,6 @@ def test_draws_are_about_the_mean_at_the_scale_of_the_budget():
             steps = model.manifold.coordinates(mean, model.manifold.log(mean, points), frame)
             angle = np.arctan2(steps[:, 0], steps[:, 1]) / (2.0 * np.pi) + 0.5
             assert stats.kstest(angle, "uniform").pvalue > FALSE_ALARM
-
-
-def test_part_of_the_data_sets_has_their_means():
-    mechanism = prepared(ball_data())
-    np.testing.assert_array_equal(mechanism.take(slice(1, 2)).mean, mechanism.mean[1:])
 
 
 def test_a_record_outside_the_ball_is_refused():
