@@ -428,6 +428,17 @@ def test_what_is_proved_is_told_by_space():
     }
 
 
+@pytest.mark.parametrize(
+    ("name", "scale"),
+    # The first is proved, whatever the base measure is; the second is that of the paper.
+    [("SPD(2)", 4.0 * 1.5), ("S^2", np.pi / 4 * (2.0 - np.pi / 4))],
+)
+def test_scales_of_the_gradient_mechanism(name, scale, rng):
+    one = mechanism_class("kng").of(problem(rng, name, data_sets=2))
+    assert one.scale(0.5) == pytest.approx(scale / (30 * 0.5))
+    assert one.support_radius == (np.inf if name == "SPD(2)" else np.pi / 4)
+
+
 def pvalue(values, scale, shape):
     """Of a test that values are gamma variables."""
     return stats.kstest(np.asarray(values) / scale, stats.gamma(shape).cdf).pvalue
