@@ -13,19 +13,8 @@ from scipy import stats
 from geodp.audit.disc import Disc
 from geodp.errors import DataError
 from geodp.manifolds.registry import make_manifold
-from geodp.means import chains
+from geodp.means import walks
 from geodp.means.ambient import ambient_radius, embed, from_ambient
-from geodp.means.chains import (
-    ACCEPTED,
-    CORRECT,
-    FIXED_AXIS,
-    FIXED_ENTRIES,
-    WalkLengths,
-    loss_of_counting_accepted,
-    loss_of_walk,
-    variants,
-    walk_draws,
-)
 from geodp.means.gaussian import (
     gaussian_delta,
     gaussian_deviation,
@@ -38,6 +27,17 @@ from geodp.means.losses import realised_losses
 from geodp.means.problem import MeanProblem, fitted, mean_of_logs, noisy_mean_of_logs, repeated
 from geodp.means.samples import contaminated, polar_in_ball, pole, wishart_in_ball
 from geodp.means.sensitivity import empirical_sensitivity, largest_change_of_logs, moved_means
+from geodp.means.walks import (
+    ACCEPTED,
+    CORRECT,
+    FIXED_AXIS,
+    FIXED_ENTRIES,
+    WalkLengths,
+    loss_of_counting_accepted,
+    loss_of_walk,
+    variants,
+    walk_draws,
+)
 from geodp.mechanisms import means
 from geodp.mechanisms.base import PROVED, PublicSettings
 from geodp.mechanisms.means import DELTA
@@ -585,14 +585,14 @@ def test_a_walk_across_the_axis_never_leaves_the_half_about_its_footpoint(rng):
 
 def test_steps_on_matrices_follow_geodesics(rng):
     start, other = SPD.random_point(rng, (200,)), SPD.random_point(rng)
-    fixed = chains._propose_matrix(np.random.default_rng(3), start, 0.7, True)
+    fixed = walks._propose_matrix(np.random.default_rng(3), start, 0.7, True)
     u, v, w = 0.7 * np.random.default_rng(3).uniform(-0.5, 0.5, (3, 200))
     steps = np.stack([u, v, v, w], axis=-1).reshape(200, 2, 2)
     assert np.allclose(fixed, SPD.exp(start, steps), rtol=1e-10)
-    assert np.allclose(chains._distance(SPD, other, fixed), SPD.dist(other, fixed), rtol=1e-7)
+    assert np.allclose(walks._distance(SPD, other, fixed), SPD.dist(other, fixed), rtol=1e-7)
     # The others are uniform in a ball of the metric, wherever they start.
     start = np.repeat(start[:5], 4000, axis=0)
-    free = SPD.log(start, chains._propose_matrix(rng, start, 0.7, False))
+    free = SPD.log(start, walks._propose_matrix(rng, start, 0.7, False))
     coordinates = SPD.coordinates(start, free) / 0.7
     length = np.linalg.norm(coordinates, axis=-1)
     assert stats.kstest(length**3, "uniform").pvalue > FALSE_ALARM

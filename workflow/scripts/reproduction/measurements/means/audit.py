@@ -6,10 +6,10 @@ import pandas as pd
 from geodp.audit.testers import TESTERS, property_test
 from geodp.manifolds.spd import SPD
 from geodp.means.ambient import embed
-from geodp.means.chains import WalkLengths, kind_of_loss, loss_of_walk, variants, walk_draws
 from geodp.means.losses import losses_by_form, problems_of_neighbours
 from geodp.means.problem import repeated
 from geodp.means.samples import pole
+from geodp.means.walks import WalkLengths, kind_of_loss, loss_of_walk, variants, walk_draws
 from geodp.mechanisms.base import NONE
 from geodp.mechanisms.means import Laplace
 from geodp.mechanisms.registry import mechanism_class

@@ -3,8 +3,8 @@
 import numpy as np
 import pandas as pd
 
-from geodp.means.chains import FIRST_ORDER
 from geodp.means.sensitivity import largest_change_of_logs
+from geodp.means.walks import FIRST_ORDER
 from geodp.mechanisms.base import FALSE, NONE, PROVED
 from geodp.models.sensitivity import convexity
 from reproduction.figures.files import annotate

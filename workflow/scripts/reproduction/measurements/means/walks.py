@@ -3,7 +3,8 @@
 import numpy as np
 import pandas as pd
 
-from geodp.means.chains import (
+from geodp.means.samples import pole
+from geodp.means.walks import (
     CORRECT,
     WalkLengths,
     kind_of_loss,
@@ -11,7 +12,6 @@ from geodp.means.chains import (
     variants,
     walk_draws,
 )
-from geodp.means.samples import pole
 from geodp.randomness import random_stream
 from geodp.samplers.riemannian_laplace import draw_laplace
 from reproduction.manifolds import study_manifold
