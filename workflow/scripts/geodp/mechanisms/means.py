@@ -45,16 +45,6 @@ ROUNDING = 1e-9
 # Of approximate privacy.
 DELTA = 1e-6
 
-# Share of the budget of the first of two steps, which only has to find the neighbourhood.
-FIRST_SHARE = 0.1
-
-# How far the first step may lead, as a share of the ball's radius.
-FIRST_REACH = 0.25
-
-# Steps of a private median; of each, the share of its budget for the weights; and the length beyond
-# which a record pulls no more strongly, as a share of the ball's radius.
-STEPS, FOR_WEIGHTS, CLIP = 4, 0.2, 0.1
-
 
 @dataclass(frozen=True)
 class MeanMechanism(MeanProblem, Mechanism):
@@ -301,12 +291,15 @@ class PrivateSteps(MeanMechanism):
 
     name = "private_steps"
     anywhere = True
+    first_share: ClassVar[float] = 0.1
+    first_reach: ClassVar[float] = 0.25
 
     def private_means(self, rng, budget):
         at, radius = self.centre, self.radius
+        farthest = (1.0 + self.first_reach) * radius
         for share, clip, reach in (
-            (FIRST_SHARE, radius, FIRST_REACH * radius),
-            (1.0 - FIRST_SHARE, (1.0 + FIRST_REACH) * radius, (1.0 + FIRST_REACH) * radius),
+            (self.first_share, radius, self.first_reach * radius),
+            (1.0 - self.first_share, farthest, farthest),
         ):
             at, step = noisy_mean_of_logs(rng, self, at, clip, share * budget)
             at = self.manifold.exp(at, within(self.manifold, at, step, reach))
@@ -363,25 +356,29 @@ class PrivateMedian(MeanMechanism):
     A record farther than a tenth of the ball's radius pulls with the same strength wherever it is,
     so that the steps lead to the minimum of Huber's loss, next to the geometric median.  A step
     releases the mean of the clipped logarithms, which moves by ``2 clip / n``, and that of the
-    weights, which moves by ``1 / n``; budgets add.  Nothing is assumed of the data.
+    weights, which moves by ``1 / n`` and gets a fifth of the step's budget; budgets add.  Nothing
+    is assumed of the data.
     """
 
     name = "private_median"
     anywhere = True
+    steps: ClassVar[int] = 4
+    for_weights: ClassVar[float] = 0.2
+    clip: ClassVar[float] = 0.1
 
     def private_means(self, rng, budget):
-        manifold, clip, each = self.manifold, CLIP * self.radius, budget / STEPS
+        manifold, clip, each = self.manifold, self.clip * self.radius, budget / self.steps
         at = np.broadcast_to(self.centre, self.mean.shape)
         covariates = np.zeros((*self.points.shape[:2], 0))
         [block] = self.model.blocks
-        for _ in range(STEPS):
-            at, step = noisy_mean_of_logs(rng, self, at, clip, (1.0 - FOR_WEIGHTS) * each)
+        for _ in range(self.steps):
+            at, step = noisy_mean_of_logs(rng, self, at, clip, (1.0 - self.for_weights) * each)
             away = self.model.residual_distances({block: at}, covariates, self.points)
             weights = np.mean(np.minimum(1.0, clip / np.maximum(away, clip)), axis=-1)
-            scale = 1.0 / (self.number * FOR_WEIGHTS * each)
+            scale = 1.0 / (self.number * self.for_weights * each)
             weights = weights + rng.laplace(scale=scale, size=weights.shape)
             # No record of the ball is farther than twice its radius.
-            weights = np.clip(weights, 0.5 * CLIP, 1.0)
+            weights = np.clip(weights, 0.5 * self.clip, 1.0)
             step = within(manifold, at, step / manifold.expand(weights), self.radius)
             at = manifold.exp(at, step)
         return at
