@@ -114,7 +114,7 @@ def check_weighted(weights, values, mine):
 def test_the_gradient_density_on_the_sphere_agrees_with_quadrature(rng):
     one = problem(rng, "S^2", number=12, data_sets=1)
     scale, radius = 0.15, 2.0 * np.pi / 8
-    drawn, _ = draw_kng_means(rng, repeated(one, 8000), scale, radius)
+    drawn = draw_kng_means(rng, repeated(one, 8000), scale, radius)
     disc = Disc(SPHERE, one.centre, radius)
     nodes, log_weights = disc.nodes(one.mean, np.full(1, scale), 80, 96)
     [block] = one.model.blocks
@@ -126,7 +126,7 @@ def test_the_gradient_density_on_the_sphere_agrees_with_quadrature(rng):
 def test_the_gradient_density_on_matrices_agrees_with_weighted_draws(rng):
     one = problem(rng, "SPD(2)", number=8, data_sets=1)
     scale = 0.2
-    drawn, _ = draw_kng_means(rng, repeated(one, 6000), scale, np.inf)
+    drawn = draw_kng_means(rng, repeated(one, 6000), scale, np.inf)
     # The same mean over the distribution, by weighted draws of a wider one.
     wide = 1.5 * scale
     proposed = draw_laplace(rng, SPD, np.repeat(one.mean, 60000, axis=0), wide)

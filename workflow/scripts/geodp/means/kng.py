@@ -31,9 +31,7 @@ def draw_kng_means(rng, problem, scale, radius):
 
     Returns
     -------
-    drawn : ndarray, shape of the means
-    proposals : float
-        Per draw.
+    ndarray, shape of the means
 
     Raises
     ------
@@ -49,11 +47,8 @@ def draw_kng_means(rng, problem, scale, radius):
         for each in (problem.mean, problem.centre)
     )
     data_set = np.repeat(np.arange(len(problem.points)), len(mean) // len(problem.points))
-    proposals = 0
 
     def propose(left):
-        nonlocal proposals
-        proposals += len(left)
         proposed = draw_laplace(rng, manifold, mean[left], scale / h)
         inside = manifold.dist(centre[left], proposed) <= radius
         if not np.any(inside):
@@ -69,5 +64,4 @@ def draw_kng_means(rng, problem, scale, radius):
         inside[inside] = np.log(rng.random(len(places))) < log_chance
         return inside, proposed
 
-    drawn, _ = by_rejection(mean.shape, propose)
-    return drawn.reshape(problem.mean.shape), proposals / len(drawn)
+    return by_rejection(mean.shape, propose)[0].reshape(problem.mean.shape)

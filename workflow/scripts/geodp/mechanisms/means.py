@@ -231,7 +231,7 @@ class KNormGradient(MeanMechanism):
         return np.inf if is_nonpositive(self.manifold) else 2.0 * self.radius
 
     def private_means(self, rng, budget):
-        return draw_kng_means(rng, self, self.scale(budget), self.support_radius)[0]
+        return draw_kng_means(rng, self, self.scale(budget), self.support_radius)
 
 
 class AmbientLaplace(MeanMechanism):
