@@ -130,6 +130,12 @@ def paper_table(stage, table):
     ]
 
 
+def output_name(table):
+    """Name of a table among the outputs of its job: that of its folder if its own is a wildcard."""
+    path = Path(table)
+    return path.parent.name if path.name.startswith("{") else path.name
+
+
 def geodesic_parts(wildcards):
     """Tables of geodesics by cell."""
     cells = settings_of("linear")["geodesic_vs_notebook"]["cells"]
@@ -184,9 +190,7 @@ for module, (keys, tables, section) in PAPER_TABLES.items():
         "module": module,
         "settings": ("seed", *keys),
         "arguments": paper_arguments(stage, section),
-        "output": {
-            table.split("/")[-2 if "/{" in table else -1]: f"{table}.csv" for table in tables
-        },
+        "output": {output_name(table): f"{table}.csv" for table in tables},
         "wildcards": PAPER_WILDCARDS,
         "message": f"{stage}: make {' and '.join(tables)}".replace("{", "{wildcards."),
         **PAPER_INPUTS.get(module, {}),
@@ -212,30 +216,3 @@ for stage, figures in PAPER_FIGURES.items():
             "output": {"csv": f"figures/{figure}.csv", **pictures(f"figures/{figure}")},
             "message": f"{stage}: draw {figure}",
         }
-
-
-use rule evaluate_claims as paper_claims with:
-    input:
-        **CLAIMS_TEMPLATES,
-        claims=[shipped("resources/published/{paper}_claims.csv")],
-        tables=lambda wildcards: list(paper_claimed(wildcards.paper).values()),
-    output:
-        csv="results/{stage}/{paper}_claims.csv",
-        page="results/{stage}/{paper}_claims.html",
-    log:
-        "results/{stage}/logs/{paper}_claims.log",
-    wildcard_constraints:
-        stage="|".join(PAPER_FIGURES),
-        paper="|".join(OTHERS),
-    params:
-        **claims_parameters(
-            lambda wildcards: [ALL_PAPERS[wildcards.paper].name],
-            tables=lambda wildcards: list(paper_claimed(wildcards.paper)),
-            seed=lambda wildcards: settings_of(wildcards.stage)["seed"],
-        ),
-        besides=claimed_of_tools,
-        seen=lambda wildcards: digests_of(
-            [f"{TOOLS_RESULTS}/draws.csv"] if wildcards.paper == COMPARES_TOOLS else []
-        ),
-    message:
-        "{wildcards.stage}: judge the claims of {wildcards.paper}"

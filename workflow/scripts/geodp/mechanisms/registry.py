@@ -23,8 +23,9 @@ class Entry:
     most_covariates : int, optional
         None for any number.
     needs : tuple of str
-        Public inputs, for which a study's settings are checked: ``centre``, of which ``centre or
-        truth`` may also be that of simulated data; limits of the support; ``covariate_range``.
+        Public inputs that a study's settings must give: ``centre``, or ``centre or truth`` if the
+        true footpoint of simulated data will do; ``footpoint_radius`` and
+        ``shooting_vector_length``, limits of the support; ``covariate_range``.
     anywhere : bool
         Whether draws may lie anywhere, so that a support has no limits.
     named_in : tuple of str

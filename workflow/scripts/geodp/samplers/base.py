@@ -196,6 +196,7 @@ def visited(log_weight, proposed, thresholds):
         with np.errstate(invalid="ignore"):
             accepted = thresholds[..., step] < proposed[..., step] - log_weight
         log_weight = np.where(accepted, proposed[..., step], log_weight)
+        # At the first step the place before, [-1], is the last column, which is still -1.
         place[..., step] = np.where(accepted, step, place[..., step - 1])
     return place
 
