@@ -402,6 +402,10 @@ REFUSED = [
         "sphere.support.footpoint_centre: laplace needs a ... give coordinates, or truth",
     ),
     (
+        LAPLACE_MEAN | {"sphere.support": {"footpoint_centre": POLE, "footpoint_radius": 1.0}},
+        "sphere.support.footpoint_radius: laplace draws anywhere: remove it",
+    ),
+    (
         LAPLACE_MEAN | {"sphere.model": {"covariates": 0, "loss": "distance"}},
         "sphere.model.loss: laplace is of least squares, not of distance ... set it to",
     ),
