@@ -4,7 +4,7 @@ import csv
 
 import numpy as np
 
-from geodp.release.ledger import Ledger
+from geodp_release.ledger import Ledger
 
 # More dimensions than 6 are planned in a second.
 DIM, NUMBER = 8, 400

@@ -100,7 +100,7 @@ def derivative():
 @pytest.fixture
 def few_points(monkeypatch):
     """Plans that are made, and releases that are drawn, in little time."""
-    from geodp.release import planning
+    from geodp_release import planning
 
     for name in ("MOST_POINTS", "MOST_LATER_POINTS"):
         monkeypatch.setattr(planning, name, 1 << 10)

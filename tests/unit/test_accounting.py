@@ -13,8 +13,9 @@ from scipy.stats import norm
 
 from geodp.errors import DataError
 from geodp.manifolds.sphere import Sphere
-from geodp.release import release
-from geodp.release.accounting import (
+from geodp.samplers.integer_choice import generator_bits, system_bits
+from geodp_release import release
+from geodp_release.accounting import (
     CONCENTRATED,
     PURE,
     UNITS,
@@ -23,13 +24,12 @@ from geodp.release.accounting import (
     choice_epsilon,
     epsilon_of_rho,
 )
-from geodp.release.assumptions import ADD_OR_REMOVE, REPLACE, Assumptions
-from geodp.release.hypotheses import ASSUMED, FAILS, HOLDS, ReleaseGuarantee, check_hypotheses
-from geodp.release.planning import ReleasePlan
-from geodp.release.release import release_geodesic
-from geodp.release.stages import CountStage, MomentsStage, NoisyStep, PointsStage
-from geodp.release.subjects import ONE_EACH, subject_records
-from geodp.samplers.integer_choice import generator_bits, system_bits
+from geodp_release.assumptions import ADD_OR_REMOVE, REPLACE, Assumptions
+from geodp_release.hypotheses import ASSUMED, FAILS, HOLDS, ReleaseGuarantee, check_hypotheses
+from geodp_release.planning import ReleasePlan
+from geodp_release.release import release_geodesic
+from geodp_release.stages import CountStage, MomentsStage, NoisyStep, PointsStage
+from geodp_release.subjects import ONE_EACH, subject_records
 
 SPHERE, NUMBER = Sphere(2), 12
 

@@ -33,12 +33,12 @@ from geodp.audit.search import Pair, RecordDomain, climb, worst_neighbour
 from geodp.data.simulate import simulate_geodesic_data
 from geodp.manifolds.spd import SPD
 from geodp.models.geodesic import GeodesicModel
-from geodp.release.accounting import PrivacyBudget
-from geodp.release.assumptions import ADD_OR_REMOVE
-from geodp.release.draw import run_plan
-from geodp.release.planning import ReleasePlan
-from geodp.release.subjects import ONE_EACH, subject_records
 from geodp.samplers.integer_choice import generator_bits
+from geodp_release.accounting import PrivacyBudget
+from geodp_release.assumptions import ADD_OR_REMOVE
+from geodp_release.draw import run_plan
+from geodp_release.planning import ReleasePlan
+from geodp_release.subjects import ONE_EACH, subject_records
 from reproduction.configuration import load_settings
 from reproduction.measurements.audit import black_box
 from reproduction.measurements.audit.black_box import (

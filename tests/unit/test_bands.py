@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 import yaml
 
-from geodp.release.bands import LEVELS
-from geodp.release.planning import plan_release
-from geodp.release.simulation import EVENLY, UNKNOWN
+from geodp_release.bands import LEVELS
+from geodp_release.planning import plan_release
+from geodp_release.simulation import EVENLY, UNKNOWN
 from reproduction.configuration import validate
 from reproduction.measurements.coverage.releases import covered, planned
 from reproduction.measurements.coverage.summary import AIM

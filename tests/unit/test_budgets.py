@@ -118,7 +118,7 @@ def test_names_keep_the_digits(budgets, name):
 
 def test_budgets_of_the_mechanisms():
     assert budget_names("kng_as_published", 1) == REGRESSION
-    assert budget_names("certified", 3) == ("all",)
+    assert budget_names("release", 3) == ("all",)
     assert budget_names("laplace", 0) == ("footpoint",)
-    with pytest.raises(DataError, match="is not one of kng_as_published, certified, laplace"):
+    with pytest.raises(DataError, match="is not one of kng_as_published, release, laplace"):
         budget_names("as_published", 1)

@@ -16,19 +16,19 @@ import pytest
 import yaml
 from cohort import COLUMNS, DIM, NUMBER, SETTINGS, write_cohort
 
-from geodp.cli import main
 from geodp.errors import DataError
 from geodp.manifolds.kendall import KendallPlanarShapes
 from geodp.manifolds.landmark_maps import fourier_harmonics
 from geodp.manifolds.registry import make_manifold
 from geodp.manifolds.spd import SPD
-from geodp.release import checking
-from geodp.release import folder as folder_module
-from geodp.release import publish as publish_module
-from geodp.release.ledger import Ledger
-from geodp.release.pictures import landmark_radii
-from geodp.release.release import Release
-from geodp.release.settings import read_settings
+from geodp_release import checking
+from geodp_release import folder as folder_module
+from geodp_release import publish as publish_module
+from geodp_release.cli import main
+from geodp_release.ledger import Ledger
+from geodp_release.pictures import landmark_radii
+from geodp_release.release import Release
+from geodp_release.settings import read_settings
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -480,7 +480,7 @@ def test_a_release_of_which_nobody_reads_the_output_is_made(holder):
     reader, writer = os.pipe()
     os.close(reader)
     found = subprocess.run(
-        [sys.executable, "-m", "geodp.cli", "release", "mine.yaml"],
+        [sys.executable, "-m", "geodp_release.cli", "release", "mine.yaml"],
         stdout=writer,
         stderr=subprocess.PIPE,
         env=os.environ | {"PYTHONPATH": str(ROOT / "workflow" / "scripts")},
@@ -493,21 +493,21 @@ def test_a_release_of_which_nobody_reads_the_output_is_made(holder):
 def test_an_interruption_that_is_interrupted_quotes_no_record(holder):
     """Python would print the first with all that was being handled, which may quote a record."""
     script = """
-import geodp.cli, geodp.release.publish as publish
+import geodp_release.cli, geodp_release.publish as publish
 def fails(settings):
     try:
         float("secret")
     except ValueError:
         raise KeyboardInterrupt
 publish.read_data = fails
-say = geodp.cli._say
+say = geodp_release.cli._say
 def interrupted(*lines, file=None):
     if "interrupted" in lines[0]:
-        geodp.cli._say = say
+        geodp_release.cli._say = say
         raise KeyboardInterrupt
     say(*lines, file=file)
-geodp.cli._say = interrupted
-geodp.cli.main()
+geodp_release.cli._say = interrupted
+geodp_release.cli.main()
 """
     found = subprocess.run(
         [sys.executable, "-c", script, "release", "mine.yaml"],
@@ -710,7 +710,7 @@ def test_a_check_warns_of_covariates_that_cluster(holder, capsys):
 
 
 def test_outlines_are_mended_one_by_one(holder):
-    from geodp.release.reading import read_data
+    from geodp_release.reading import read_data
 
     turns = 2.0 * np.pi * np.arange(12) / 12
     outline = 2.0 * np.cos(turns) + 1j * np.sin(turns) * (1.0 + 0.2 * np.cos(turns))

@@ -18,10 +18,11 @@ from geodp.manifolds.kendall import KendallPlanarShapes
 from geodp.manifolds.spd import SPD
 from geodp.manifolds.sphere import Sphere
 from geodp.models.geodesic import GeodesicModel
-from geodp.release import contributions
-from geodp.release.accounting import PrivacyBudget
-from geodp.release.assumptions import ADD_OR_REMOVE, Assumptions
-from geodp.release.contributions import (
+from geodp.samplers import exact_noise
+from geodp_release import contributions
+from geodp_release.accounting import PrivacyBudget
+from geodp_release.assumptions import ADD_OR_REMOVE, Assumptions
+from geodp_release.contributions import (
     CHUNK,
     COVARIATE_LATTICE,
     CUT_LOCUS,
@@ -34,17 +35,16 @@ from geodp.release.contributions import (
     gradient_sums,
     loss_sums,
 )
-from geodp.release.draw import moved, run_plan
-from geodp.release.planning import ReleasePlan
-from geodp.release.stages import (
+from geodp_release.draw import moved, run_plan
+from geodp_release.planning import ReleasePlan
+from geodp_release.stages import (
     FOR_ROUNDING,
     GAUSSIAN_MOMENTS,
     LAPLACE_MOMENTS,
     MOMENT_RATIO,
     NoisyStep,
 )
-from geodp.release.subjects import ONE_EACH, SubjectRecords, subject_records
-from geodp.samplers import exact_noise
+from geodp_release.subjects import ONE_EACH, SubjectRecords, subject_records
 
 RANGE = (20.0, 70.0)
 LIMIT = 4

@@ -92,3 +92,14 @@ def test_code_changes_the_fingerprint(project, changed):
 def test_fingerprint_of_a_script_of_the_project():
     assert len(code("fit.py")) == 16
     assert SCRIPTS / "geodp" / "models" / "fitting.py" in needed("fit.py")
+
+
+@pytest.mark.parametrize(
+    ("package", "later"),
+    [("geodp", "geodp_release"), ("geodp", "reproduction"), ("geodp_release", "reproduction")],
+)
+def test_packages_import_none_that_are_built_on_them(package, later):
+    """Registries name classes of later packages in text, which is loaded on request."""
+    for path in (SCRIPTS / package).rglob("*.py"):
+        found = needed(path.relative_to(SCRIPTS))
+        assert not [other for other in found if (SCRIPTS / later) in other.parents], path

@@ -29,12 +29,12 @@ from geodp import (
     Sphere,
 )
 from geodp.errors import DataError
-from geodp.release import estimator as module
-from geodp.release import needed
-from geodp.release.assumptions import ADD_OR_REMOVE, REPLACE
-from geodp.release.needed import planned, subjects_needed
-from geodp.release.planning import NOISE
-from geodp.release.subjects import ONE_EACH, mapped_records
+from geodp_release import estimator as module
+from geodp_release import needed
+from geodp_release.assumptions import ADD_OR_REMOVE, REPLACE
+from geodp_release.needed import planned, subjects_needed
+from geodp_release.planning import NOISE
+from geodp_release.subjects import ONE_EACH, mapped_records
 
 # Plans of spaces of more than six dimensions take about a second.
 DIM, NUMBER = 7, 1000

@@ -24,8 +24,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from geodp.errors import DataError
-from geodp.release import ledger as module
-from geodp.release.ledger import Entry, Ledger
+from geodp_release import ledger as module
+from geodp_release.ledger import Entry, Ledger
 
 # A fork would carry the threads and locks of the tests along.
 PROCESSES = multiprocessing.get_context("spawn")

@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 import yaml
 
-from geodp.release import bands
-from geodp.release.planning import ReleasePlan
-from geodp.release.stages import PointsStage
+from geodp_release import bands
+from geodp_release.planning import ReleasePlan
+from geodp_release.stages import PointsStage
 from reproduction.configuration import validate
 from reproduction.measurements.audit import losses, plants, sensitivity
 from reproduction.measurements.benchmark import sizes
@@ -165,7 +165,7 @@ def test_utility(measured, monkeypatch):
     tables = measured("utility.releases", settings=UTILITY, space="S^2", number=20, rats=RATS)
     made = summarised("utility", tables=tables, shown=[8.0])
     assert made["csv"]["mechanism"].nunique() == 4
-    released = made["csv"].set_index("mechanism").loc["certified release"]
+    released = made["csv"].set_index("mechanism").loc["release"]
     assert (released["predicted"], released["sampler"]) == (pytest.approx(0.2), "PointsStage")
     assert released["stages"].startswith("exact choice among 64 public points of the support")
     assert "does not hold" in made["text"]

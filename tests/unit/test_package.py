@@ -73,9 +73,9 @@ def test_type_checkers_see_the_names(tmp_path):
         "geodp.manifolds.sphere.Sphere",
         "geodp.models.fitting.Fit",
         revealed[3],
-        "geodp.release.release.Release",
-        "geodp.release.release.Release",
-        "geodp.release.planning.ReleasePlan",
+        "geodp_release.release.Release",
+        "geodp_release.release.Release",
+        "geodp_release.planning.ReleasePlan",
         "str",
     ]
     assert revealed[3].startswith("numpy.ndarray[")

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from geodp.audit.testers import TESTERS, property_test
-from geodp.release.draw import run_plan
-from geodp.release.subjects import ONE_EACH, subject_records
 from geodp.samplers.integer_choice import generator_bits
+from geodp_release.draw import run_plan
+from geodp_release.subjects import ONE_EACH, subject_records
 from reproduction.measurements.audit import releases
 from reproduction.measurements.audit.releases import cases, released_columns
 

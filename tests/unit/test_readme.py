@@ -60,9 +60,7 @@ def test_own_study_is_a_configuration(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine.csv").write_text(table)
     studies = expand(validate(yaml.safe_load(text)))
-    assert [(study.source, study.mechanism) for study in studies.values()] == [
-        ("table", "certified")
-    ]
+    assert [(study.source, study.mechanism) for study in studies.values()] == [("table", "release")]
 
 
 def test_the_example_of_a_release_explains_every_key():

@@ -12,12 +12,13 @@ from geodp import Assumptions, PrivacyBudget, ReleasePlan, plan_release, release
 from geodp.errors import DataError
 from geodp.manifolds.registry import make_manifold
 from geodp.manifolds.sphere import Sphere
-from geodp.release import contributions, draw, release
-from geodp.release.accounting import CONCENTRATED, PURE
-from geodp.release.assumptions import ADD_OR_REMOVE, REPLACE
-from geodp.release.contributions import LOSS_LATTICE
-from geodp.release.draw import Released, pattern, run_plan
-from geodp.release.hypotheses import (
+from geodp.samplers.integer_choice import generator_bits, system_bits
+from geodp_release import contributions, draw, release
+from geodp_release.accounting import CONCENTRATED, PURE
+from geodp_release.assumptions import ADD_OR_REMOVE, REPLACE
+from geodp_release.contributions import LOSS_LATTICE
+from geodp_release.draw import Released, pattern, run_plan
+from geodp_release.hypotheses import (
     ASSUMED,
     FAILS,
     HOLDS,
@@ -25,9 +26,8 @@ from geodp.release.hypotheses import (
     ReleaseGuarantee,
     check_hypotheses,
 )
-from geodp.release.stages import CountStage, MomentsStage, NoisyStep, PointsStage
-from geodp.release.subjects import ONE_EACH, subject_records
-from geodp.samplers.integer_choice import generator_bits, system_bits
+from geodp_release.stages import CountStage, MomentsStage, NoisyStep, PointsStage
+from geodp_release.subjects import ONE_EACH, subject_records
 
 SPHERE = Sphere(2)
 RANGE = (20.0, 70.0)

@@ -19,16 +19,16 @@ from geodp.errors import DataError
 from geodp.manifolds.euclidean import Euclidean
 from geodp.manifolds.spd import SPD
 from geodp.manifolds.sphere import Sphere
-from geodp.release import contributions, draw
-from geodp.release.accounting import CONCENTRATED, PURE, UNITS, PrivacyBudget, choice_epsilon
-from geodp.release.assumptions import ADD_OR_REMOVE, NEIGHBOURS, REPLACE, Assumptions
-from geodp.release.contributions import COVARIATE_LATTICE, LATTICE
-from geodp.release.planning import ReleasePlan
-from geodp.release.stages import CountStage, MomentsStage, NoisyStep, PointsStage
-from geodp.release.subjects import SubjectRecords, subject_records
 from geodp.samplers import exact_noise
 from geodp.samplers.exact_noise import discrete_laplace, rounded_laplace
 from geodp.samplers.integer_choice import PRECISION, ExactChoice, generator_bits
+from geodp_release import contributions, draw
+from geodp_release.accounting import CONCENTRATED, PURE, UNITS, PrivacyBudget, choice_epsilon
+from geodp_release.assumptions import ADD_OR_REMOVE, NEIGHBOURS, REPLACE, Assumptions
+from geodp_release.contributions import COVARIATE_LATTICE, LATTICE
+from geodp_release.planning import ReleasePlan
+from geodp_release.stages import CountStage, MomentsStage, NoisyStep, PointsStage
+from geodp_release.subjects import SubjectRecords, subject_records
 from reproduction.measurements.audit import mistakes
 
 SPHERE = Sphere(2)
@@ -266,7 +266,7 @@ def loss_of(stage, pair, state):
     losses = choice_losses(*given_)
     if stage.unit == PURE:
         return np.max(np.abs(losses))
-    # A range of losses of length r is r^2 / 8 (`geodp.release.accounting.choice_cost`).
+    # A range of losses of length r is r^2 / 8 (`geodp_release.accounting.choice_cost`).
     return np.ptp(losses) ** 2 / 8.0
 
 

@@ -25,24 +25,25 @@ from geodp import (
     plan_release,
     release_geodesic,
 )
-from geodp.cli import main
-from geodp.release import coordinates
-from geodp.release.accounting import CONCENTRATED, PURE, UNITS
-from geodp.release.assumptions import ADD_OR_REMOVE
-from geodp.release.bands import band_radii, simulated_errors
-from geodp.release.contributions import COVARIATE_LATTICE, covariate_sums
-from geodp.release.coordinates import ClippingCoordinates
-from geodp.release.draw import run_plan
-from geodp.release.ledger import Ledger
-from geodp.release.moments import (
+from geodp.samplers.integer_choice import generator_bits
+from geodp_release import coordinates
+from geodp_release.accounting import CONCENTRATED, PURE, UNITS
+from geodp_release.assumptions import ADD_OR_REMOVE
+from geodp_release.bands import band_radii, simulated_errors
+from geodp_release.cli import main
+from geodp_release.contributions import COVARIATE_LATTICE, covariate_sums
+from geodp_release.coordinates import ClippingCoordinates
+from geodp_release.draw import run_plan
+from geodp_release.ledger import Ledger
+from geodp_release.moments import (
     LEAST,
     matrix_moments,
     moment_matrix,
     number_of_covariates,
     possible_moments,
 )
-from geodp.release.planning import run_stages
-from geodp.release.simulation import (
+from geodp_release.planning import run_stages
+from geodp_release.simulation import (
     EVEN,
     EVENLY,
     SQUARES,
@@ -52,7 +53,7 @@ from geodp.release.simulation import (
     FlatReleases,
     level_of,
 )
-from geodp.release.stages import (
+from geodp_release.stages import (
     EXPECTED,
     WIDER,
     MomentsStage,
@@ -61,8 +62,7 @@ from geodp.release.stages import (
     moment_weights,
     moments_change,
 )
-from geodp.release.subjects import ONE_EACH, SubjectRecords, subject_records
-from geodp.samplers.integer_choice import generator_bits
+from geodp_release.subjects import ONE_EACH, SubjectRecords, subject_records
 
 SPREADS = {0: (), 2: (EVENLY, TWO_GROUPS), 3: (EVENLY, TWO_GROUPS, TWO_GROUPS)}
 
@@ -721,7 +721,7 @@ def test_what_a_mean_has_no_use_for_is_refused(key, value, holder, capsys):
 
 def test_figures_of_matrices_and_shapes_have_a_title_a_covariate(tmp_path):
     """Of several covariates one line each; of a mean none."""
-    from geodp.release.pictures import picture
+    from geodp_release.pictures import picture
 
     for manifold in (SPD(2), Sphere(2)):
         for covariates, names in ((0, []), (2, ["age", "sex"])):

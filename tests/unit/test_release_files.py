@@ -25,10 +25,10 @@ from geodp import (
 )
 from geodp.manifolds.landmark_maps import LandmarkMap
 from geodp.manifolds.registry import make_manifold
-from geodp.release import files
-from geodp.release.assumptions import ADD_OR_REMOVE, REPLACE
-from geodp.release.stages import CountStage, MomentsStage, NoisyStep, PointsStage
-from geodp.release.subjects import ONE_EACH
+from geodp_release import files
+from geodp_release.assumptions import ADD_OR_REMOVE, REPLACE
+from geodp_release.stages import CountStage, MomentsStage, NoisyStep, PointsStage
+from geodp_release.subjects import ONE_EACH
 
 NUMBER = 5
 EPSILON, RHO = PrivacyBudget("0.750"), PrivacyBudget("0.10", "rho", "1e-6")

@@ -10,16 +10,16 @@ from geodp import Assumptions, GeomstatsManifold, PrivacyBudget, plan_release
 from geodp.errors import DataError
 from geodp.evaluation import geodesic_errors
 from geodp.manifolds.registry import make_manifold
-from geodp.release import planning, simulation
-from geodp.release.accounting import CONCENTRATED
-from geodp.release.assumptions import ADD_OR_REMOVE
-from geodp.release.draw import run_plan
-from geodp.release.files import plan_document
-from geodp.release.planning import fitted_step, run_stages
-from geodp.release.simulation import CLUSTERED, CURVE, EVENLY, UNKNOWN, Covariates, FlatReleases
-from geodp.release.stages import CountStage, MomentsStage, NoisyStep, PointsStage
-from geodp.release.subjects import ONE_EACH, subject_records
 from geodp.samplers.integer_choice import generator_bits
+from geodp_release import planning, simulation
+from geodp_release.accounting import CONCENTRATED
+from geodp_release.assumptions import ADD_OR_REMOVE
+from geodp_release.draw import run_plan
+from geodp_release.files import plan_document
+from geodp_release.planning import fitted_step, run_stages
+from geodp_release.simulation import CLUSTERED, CURVE, EVENLY, UNKNOWN, Covariates, FlatReleases
+from geodp_release.stages import CountStage, MomentsStage, NoisyStep, PointsStage
+from geodp_release.subjects import ONE_EACH, subject_records
 
 
 def assumed(kind, radii, scale, number, **others):

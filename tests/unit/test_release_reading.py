@@ -18,11 +18,11 @@ from geodp.data.cells import TextTable, open_table
 from geodp.data.tables import read_table
 from geodp.errors import DataError
 from geodp.manifolds.registry import make_manifold
-from geodp.release.checking import check_data
-from geodp.release.faults import faults
-from geodp.release.publish import plan_of
-from geodp.release.reading import read_data, refuse_missing
-from geodp.release.settings import ReleaseSettings
+from geodp_release.checking import check_data
+from geodp_release.faults import faults
+from geodp_release.publish import plan_of
+from geodp_release.reading import read_data, refuse_missing
+from geodp_release.settings import ReleaseSettings
 
 NAMES = ["a", "b"]
 HEADER = ["who", "age", *NAMES, "comment"]

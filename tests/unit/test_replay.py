@@ -2,7 +2,7 @@
 
 import pytest
 
-from geodp.audit.replay import Tape
+from geodp_release.replay import Tape
 from reproduction.measurements.audit.plants import PLANTS
 from reproduction.measurements.audit.replay import (
     SPACES,
@@ -56,8 +56,8 @@ def test_what_is_recorded_is_played():
     """Outputs of a run with the same calls, whatever the noise; of other calls their own."""
     from fractions import Fraction
 
-    from geodp.release.noise import LaplaceNoise
     from geodp.samplers.integer_choice import system_bits
+    from geodp_release.noise import LaplaceNoise
 
     noise = LaplaceNoise((Fraction(10**9),))
     first = Tape()

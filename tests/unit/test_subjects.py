@@ -17,14 +17,14 @@ from geodp.manifolds.hyperbolic import Hyperbolic
 from geodp.manifolds.kendall import KendallPlanarShapes
 from geodp.manifolds.spd import SPD
 from geodp.manifolds.sphere import Sphere
-from geodp.release import contributions
-from geodp.release.accounting import PrivacyBudget
-from geodp.release.assumptions import ADD_OR_REMOVE, REPLACE, Assumptions
-from geodp.release.contributions import covariate_sums, gradient_sums, loss_sums
-from geodp.release.planning import ReleasePlan
-from geodp.release.release import release_geodesic
-from geodp.release.stages import CountStage, NoisyStep, PointsStage
-from geodp.release.subjects import ONE_EACH, SubjectRecords, subject_records
+from geodp_release import contributions
+from geodp_release.accounting import PrivacyBudget
+from geodp_release.assumptions import ADD_OR_REMOVE, REPLACE, Assumptions
+from geodp_release.contributions import covariate_sums, gradient_sums, loss_sums
+from geodp_release.planning import ReleasePlan
+from geodp_release.release import release_geodesic
+from geodp_release.stages import CountStage, NoisyStep, PointsStage
+from geodp_release.subjects import ONE_EACH, SubjectRecords, subject_records
 
 pytestmark = pytest.mark.filterwarnings("error")
 

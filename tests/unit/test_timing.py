@@ -9,8 +9,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from geodp.audit import timing
 from geodp.manifolds.sphere import Sphere
+from geodp_release import timing
 
 
 def test_a_time_that_follows_the_value_is_found(monkeypatch):

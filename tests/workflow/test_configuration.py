@@ -72,7 +72,7 @@ PAPER = {
     "claims": "resources/published/kulkarni_soto_claims.csv",
 }
 MEAN = {"covariates": 0}
-CERTIFIED = {"name": "certified", "options": {"residual_scale": 0.1}}
+PRIVATE = {"name": "release", "options": {"residual_scale": 0.1}}
 POLE = [0.0, 0.0, 1.0]
 # Public inputs of releases on the sphere.
 PUBLIC = {"footpoint_centre": POLE, "footpoint_radius": 0.3, "shooting_vector_length": 0.6}
@@ -377,10 +377,10 @@ REFUSED = [
         "sphere.mechanism.name: 'as_published' is not known ... give one of kng_as_published,",
     ),
     (
-        {"sphere.mechanism": {"name": "certified", "options": {"residual_scal": 1.0}}},
+        {"sphere.mechanism": {"name": "release", "options": {"residual_scal": 1.0}}},
         "sphere.mechanism.options.residual_scal is unknown: did you mean residual_scale?",
     ),
-    ({"sphere.mechanism": "certified"}, "sphere.mechanism.options is missing: add it"),
+    ({"sphere.mechanism": "release"}, "sphere.mechanism.options is missing: add it"),
     (
         {"sphere.model": {"covariates": 2}},
         "sphere.model.covariates: 2 is more than 1, the ... set it to 0 or 1 or name another",
@@ -422,37 +422,37 @@ REFUSED = [
         "sphere.data.covariates: none does not go with ... give equally_spaced or uniform",
     ),
     (
-        {"spd.mechanism": CERTIFIED, "spd.model": {"covariates": 2}},
-        "spd.model.covariates: certified has the ... set it to 1 or 0, or name another",
+        {"spd.mechanism": PRIVATE, "spd.model": {"covariates": 2}},
+        "spd.model.covariates: release has the ... set it to 1 or 0, or name another",
     ),
     (
-        {"spd.mechanism": CERTIFIED, "spd.model": {"covariates": 1, "loss": "distance"}},
-        "spd.model.loss: certified is of least squares, not of distance ... set it to",
+        {"spd.mechanism": PRIVATE, "spd.model": {"covariates": 1, "loss": "distance"}},
+        "spd.model.loss: release is of least squares, not of distance ... set it to",
     ),
     (
-        {"sphere.mechanism": CERTIFIED, "sphere.support": PUBLIC | {"footpoint_centre": "truth"}},
-        "sphere.support.footpoint_centre: certified needs a public centre: give coordinates",
+        {"sphere.mechanism": PRIVATE, "sphere.support": PUBLIC | {"footpoint_centre": "truth"}},
+        "sphere.support.footpoint_centre: release needs a public centre: give coordinates",
     ),
     (
         {
-            "sphere.mechanism": CERTIFIED,
+            "sphere.mechanism": PRIVATE,
             "sphere.support": PUBLIC | {"footpoint_radius": None},
             "sphere.data_radius": 1.0,
         },
-        "sphere.support.footpoint_radius is missing: certified needs a public limit: add it",
+        "sphere.support.footpoint_radius is missing: release needs a public limit: add it",
     ),
     (
-        {"rats.mechanism": CERTIFIED, "rats.support": PUBLIC},
+        {"rats.mechanism": PRIVATE, "rats.support": PUBLIC},
         "rats.data.covariate_range is missing: a proved budget needs a public ... add it",
     ),
     (
         {
-            "sphere.mechanism": CERTIFIED,
+            "sphere.mechanism": PRIVATE,
             "sphere.support": PUBLIC,
             "sphere.random_walk": {},
             "sphere.release": RELEASE,
         },
-        "sphere.release: draws of certified are releases already: remove it",
+        "sphere.release: draws of release are releases already: remove it",
     ),
     (
         LAPLACE_MEAN | {"sphere.data.shooting_vector_length": REMOVED, "sphere.release": RELEASE},
@@ -526,7 +526,7 @@ REFUSED = [
         "sphere.figures.curves: it shows predictions along one covariate ... remove it",
     ),
     (
-        {"sphere.mechanism": CERTIFIED, "sphere.support": PUBLIC},
+        {"sphere.mechanism": PRIVATE, "sphere.support": PUBLIC},
         "sphere.random_walk.cells: the random walk draws kng_as_published alone: remove it",
     ),
     (
@@ -535,7 +535,7 @@ REFUSED = [
     ),
     (
         {
-            "sphere.mechanism": CERTIFIED,
+            "sphere.mechanism": PRIVATE,
             "sphere.support": PUBLIC,
             "sphere.random_walk": {},
             "sphere.losses": REMOVED,
@@ -817,9 +817,9 @@ def test_mean_has_a_footpoint_alone(small):
     assert found.draws == {"footpoint": 3}
 
 
-def test_certified_mechanism_has_a_budget_in_all(small):
+def test_release_mechanism_has_a_budget_in_all(small):
     sphere = small["studies"]["sphere"]
-    sphere |= {"mechanism": CERTIFIED, "support": PUBLIC, "draws": {"all": 4}}
+    sphere |= {"mechanism": PRIVATE, "support": PUBLIC, "draws": {"all": 4}}
     sphere["budgets"] = {"equal": {"totals": ["0.6"]}}
     sphere["cells"] = [{"n": [5], "noise_variance": ["0.1"], "budgets": ["equal"]}]
     del sphere["figures"], sphere["random_walk"], sphere["losses"]

@@ -42,9 +42,9 @@ mean:
     error: {kind: error, grids: [equal]}
     samplers: {kind: samplers}
     ratios: {kind: ratios}
-certified:
+released:
   manifold: {name: sphere, size: 2}
-  mechanism: {name: certified, options: {residual_scale: 0.05}}
+  mechanism: {name: release, options: {residual_scale: 0.05}}
   data:
     source: simulated
     data_sets: 2
@@ -80,13 +80,13 @@ MEANING = {
         "stated but false",
         "Mechanism as published: the stated budgets do not hold.",
     ),
-    "certified": (
+    "release": (
         "n60_noise0.001",
         {"all3.0": 3.0},
         ["all"],
         "proved",
         "Releases: each draw's budget holds for one record replaced, by proof, under "
-        "the hypotheses of docs/certified.md.",
+        "the hypotheses of docs/guarantee.md.",
     ),
 }
 
@@ -116,7 +116,7 @@ def test_files_of_a_study_of_another_model_or_mechanism(ran):
     assert (str(bounds["status"]), str(bounds["guarantee"])) == (status, guarantee)
     fit = json.loads(files[f"{study}/groups/{group}/fit.json"].read_text())
     assert fit["converged"] == [True] * 3
-    covariates = int(study == "certified")
+    covariates = int(study == "release")
     data = np.load(files[f"{study}/groups/{group}/data.npz"])
     assert data["covariates"].shape == (*data["points"].shape[:2], covariates)
     vectors = {f"{prefix}shooting_vector" for prefix in ("", "true_") if covariates}

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from cohort import SETTINGS, write_cohort
 
-from geodp.release.ledger import Ledger
-from geodp.release.release import Release
+from geodp_release.ledger import Ledger
+from geodp_release.release import Release
 
 pytestmark = pytest.mark.slow
 

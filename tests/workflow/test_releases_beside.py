@@ -90,7 +90,7 @@ def read(run, study, name, folder="tables"):
 def test_errors_of_releases_stand_beside_those_of_draws(ran):
     errors = read(ran, "sphere", "errors")
     released = errors[errors["sampler"] == "release"]
-    assert set(released["mechanism"]) == {"certified"}
+    assert set(released["mechanism"]) == {"release"}
     assert set(errors.loc[errors["sampler"] == "default", "mechanism"]) == {"kng_as_published"}
     assert set(zip(released["group"], released["cell"], strict=True)) == {
         (f"n8_noise{noise}", cell) for noise in ("0.001", "0.01") for cell in ("all4.0", "all4.1")
@@ -119,7 +119,7 @@ def test_a_figure_of_errors_has_releases_at_the_budgets_of_each_panel(ran):
 def test_a_figure_of_curves_shows_releases(ran):
     numbers = read(ran, "sphere", "released", "figures")
     private = numbers[numbers["kind"] == "private"]
-    assert set(private["mechanism"]) == {"certified"}
+    assert set(private["mechanism"]) == {"release"}
     assert set(private["budget"]) == {4.0, 4.1}
     points = private[["coordinate_1", "coordinate_2", "coordinate_3"]].to_numpy()
     np.testing.assert_allclose(np.linalg.norm(points, axis=1), 1.0)

@@ -5,10 +5,10 @@ import sys
 from reproduction.jobs import job
 
 with job() as snakemake:
-    from geodp.cli import printable
     from geodp.errors import DataError
-    from geodp.release.publish import publish
-    from geodp.release.settings import read_settings
+    from geodp_release.cli import printable
+    from geodp_release.publish import publish
+    from geodp_release.settings import read_settings
 
     def tell(words):
         print(printable(words), file=sys.stderr)

@@ -17,15 +17,15 @@ from geodp.models.geodesic import GeodesicModel as GeodesicModel
 from geodp.models.losses import Distance as Distance
 from geodp.models.losses import Huber as Huber
 from geodp.models.losses import SquaredDistance as SquaredDistance
-from geodp.release.accounting import PrivacyBudget as PrivacyBudget
-from geodp.release.assumptions import Assumptions as Assumptions
-from geodp.release.estimator import PrivateGeodesicRegression as PrivateGeodesicRegression
-from geodp.release.inspection import Inspection as Inspection
-from geodp.release.inspection import inspect_inputs as inspect_inputs
-from geodp.release.ledger import Ledger as Ledger
-from geodp.release.planning import ReleasePlan as ReleasePlan
-from geodp.release.planning import plan_release as plan_release
-from geodp.release.release import Release as Release
-from geodp.release.release import release_geodesic as release_geodesic
+from geodp_release.accounting import PrivacyBudget as PrivacyBudget
+from geodp_release.assumptions import Assumptions as Assumptions
+from geodp_release.estimator import PrivateGeodesicRegression as PrivateGeodesicRegression
+from geodp_release.inspection import Inspection as Inspection
+from geodp_release.inspection import inspect_inputs as inspect_inputs
+from geodp_release.ledger import Ledger as Ledger
+from geodp_release.planning import ReleasePlan as ReleasePlan
+from geodp_release.planning import plan_release as plan_release
+from geodp_release.release import Release as Release
+from geodp_release.release import release_geodesic as release_geodesic
 
 __version__: str

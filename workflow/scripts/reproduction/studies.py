@@ -107,7 +107,7 @@ class Study:
 
     def sampling_module(self, sampler):
         """The module of the mechanism that a sampler draws from, which jobs load by name."""
-        return MECHANISMS["certified"].module if sampler == RELEASE else self.mechanism_module
+        return MECHANISMS["release"].module if sampler == RELEASE else self.mechanism_module
 
     @property
     def note(self):
@@ -196,7 +196,7 @@ class Study:
         if scale is None:
             scale = math.sqrt(float(self.groups[group]["noise_variance"]))
         return self.mechanism_settings | {
-            "mechanism": {"name": "certified", "options": {"residual_scale": scale}},
+            "mechanism": {"name": "release", "options": {"residual_scale": scale}},
             "data_radius": None,
             "support": {
                 "footpoint_centre": chosen["centre"],
@@ -256,7 +256,7 @@ class Study:
             released = {sampler for _, sampler in self.shown_cells(figure)} == {RELEASE}
         else:
             released = chosen.get("grids") == [RELEASE]
-        return "certified" if released else self.mechanism
+        return "release" if released else self.mechanism
 
     def curve_groups(self, figure):
         """Groups of a figure of curves, each with its cells in the figure's grids."""

@@ -55,8 +55,8 @@ MECHANISMS = {
         "K-norm gradient mechanism, as published; its stated budget does not hold.",
         most_covariates=1,
     ),
-    "certified": Entry(
-        "geodp.release.mechanism:CertifiedMechanism",
+    "release": Entry(
+        "geodp_release.as_mechanism:ReleaseMechanism",
         "Draws of all blocks at once, private with a proof at the budget in all.",
         joint=True,
         options={

@@ -21,7 +21,7 @@ MODELS = {
     "means": "reproduction.configuration.means:MeansSettings",
     "tools": "reproduction.configuration.tools:ToolsSettings",
     "linear": "reproduction.configuration.linear:LinearFileSettings",
-    "release": "geodp.release.settings:ReleaseSettings",
+    "release": "geodp_release.settings:ReleaseSettings",
 }
 
 

@@ -264,9 +264,9 @@ class StudySettings(Section):
                 f"{' or '.join(map(str, range(most + 1)))} or name another mechanism",
                 "model.covariates",
             )
-        if name == "certified" and k > 1 and self.manifold.name != "euclidean":
+        if name == "release" and k > 1 and self.manifold.name != "euclidean":
             raise refused(
-                ": certified has the footpoint in the middle of the covariates' ranges, where with "
+                ": release has the footpoint in the middle of the covariates' ranges, where with "
                 "several covariates on a curved space the model is another: set it to 1 or 0, or "
                 "name another mechanism",
                 "model.covariates",
@@ -314,8 +314,8 @@ class StudySettings(Section):
             raise refused(f": {problem}", "data_radius") from problem
 
     def _check_release(self, release):
-        if self.mechanism.name == "certified":
-            raise refused(": draws of certified are releases already: remove it", "release")
+        if self.mechanism.name == "release":
+            raise refused(": draws of release are releases already: remove it", "release")
         if self.model.covariates != 1:
             raise refused(
                 ": releases are of one covariate: remove it, or set model.covariates to 1",

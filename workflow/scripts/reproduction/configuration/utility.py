@@ -4,7 +4,6 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from geodp.release.simulation import EVENLY, SQUARES
 from geodp.settings.section import (
     Count,
     Positive,
@@ -16,6 +15,7 @@ from geodp.settings.section import (
     refused,
     some,
 )
+from geodp_release.simulation import EVENLY, SQUARES
 from reproduction.configuration.spaces import BallSettings, SpaceSettings, spaces_of
 from reproduction.figures.style import CURVES
 

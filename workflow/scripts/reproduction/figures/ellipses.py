@@ -9,7 +9,7 @@ def draw(numbers, params):
     import numpy as np
     from matplotlib.ticker import MultipleLocator
 
-    from geodp.release.pictures import ellipse_radii, ring_between
+    from geodp_release.pictures import ellipse_radii, ring_between
     from reproduction.figures.style import (
         BAND_SHADE,
         RELEASED,

@@ -75,7 +75,7 @@ def _draw_band(panel, shape, marked):
     import numpy as np
     from matplotlib.collections import EllipseCollection
 
-    from geodp.release.pictures import closed_curve, outward_normals, ring_between
+    from geodp_release.pictures import closed_curve, outward_normals, ring_between
     from reproduction.figures.style import BAND_SHADE, RELEASED
 
     places, radius = shape["x"].to_numpy() + 1j * shape["y"].to_numpy(), shape["radius"].to_numpy()

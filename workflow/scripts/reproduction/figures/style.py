@@ -68,7 +68,7 @@ WITHOUT_PRIVACY = CURVES[0]
 
 def mechanism_label(name):
     """Name of a mechanism in legends."""
-    words = {"kng_as_published": "as published", "certified": "release with a proof"}
+    words = {"kng_as_published": "as published", "release": "release with a proof"}
     return words.get(name, name.replace("_", " "))
 
 

@@ -112,7 +112,7 @@ def _radii(kind, manifold, points, band):
     """By prediction: radii of discs about landmarks, or the factor by which an ellipse may grow."""
     import numpy as np
 
-    from geodp.release.pictures import ellipse_factors, landmark_radii
+    from geodp_release.pictures import ellipse_factors, landmark_radii
 
     if kind == "shapes":
         return landmark_radii(manifold, points, band)

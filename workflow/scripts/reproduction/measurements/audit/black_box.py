@@ -13,15 +13,15 @@ from geodp.mechanisms.base import PublicSettings
 from geodp.mechanisms.kng_as_published import KNGAsPublished
 from geodp.models.geodesic import GeodesicModel
 from geodp.randomness import random_stream
-from geodp.release.accounting import PURE
-from geodp.release.assumptions import Assumptions
-from geodp.release.contributions import LOSS_LATTICE, loss_sums
-from geodp.release.draw import VOLUME_BITS
-from geodp.release.stages import PointsStage
-from geodp.release.subjects import ONE_EACH, subject_records
 from geodp.samplers import choice
 from geodp.samplers.base import run
 from geodp.samplers.integer_choice import ExactChoice, generator_bits
+from geodp_release.accounting import PURE
+from geodp_release.assumptions import Assumptions
+from geodp_release.contributions import LOSS_LATTICE, loss_sums
+from geodp_release.draw import VOLUME_BITS
+from geodp_release.stages import PointsStage
+from geodp_release.subjects import ONE_EACH, subject_records
 from reproduction.measurements.audit.setting import CENTRE, SPHERE, UNIT, found_in_draws
 from reproduction.measurements.rats import observed_rats
 
@@ -76,7 +76,7 @@ def released_geodesics(assumptions, stage):
     """
 
     def draw(rng, data, number):
-        # As `geodp.release.draw.run_plan`, whose losses would be summed again for each draw.
+        # As `geodp_release.draw.run_plan`, whose losses would be summed again for each draw.
         records = subject_records(assumptions, *data, ONE_EACH)
         states, volumes = assumptions.support.even_points(stage.points)
         weights = np.rint(np.ldexp(volumes, VOLUME_BITS)).astype(np.int64)

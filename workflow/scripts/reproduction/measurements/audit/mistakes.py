@@ -9,9 +9,9 @@ from unittest.mock import patch
 
 import numpy as np
 
-from geodp.release import contributions, draw
-from geodp.release.assumptions import Assumptions
-from geodp.release.contributions import LATTICE
+from geodp_release import contributions, draw
+from geodp_release.assumptions import Assumptions
+from geodp_release.contributions import LATTICE
 
 # Records that are computed at once, where there are but a few.
 FEW = 8

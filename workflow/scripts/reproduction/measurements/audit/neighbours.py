@@ -14,8 +14,8 @@ import pandas as pd
 from hypothesis import strategies as st
 
 from geodp.manifolds.registry import make_manifold
-from geodp.release.assumptions import REPLACE
-from geodp.release.subjects import ONE_EACH
+from geodp_release.assumptions import REPLACE
+from geodp_release.subjects import ONE_EACH
 
 LABEL, COMMENT = "who", "comment"
 

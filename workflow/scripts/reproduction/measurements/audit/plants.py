@@ -10,9 +10,9 @@ from unittest.mock import patch
 import numpy as np
 
 from geodp.data.cells import TextTable
-from geodp.release import hypotheses, publish, release, subjects
-from geodp.release.assumptions import Assumptions
-from geodp.release.ledger import Ledger
+from geodp_release import hypotheses, publish, release, subjects
+from geodp_release.assumptions import Assumptions
+from geodp_release.ledger import Ledger
 from reproduction.measurements.audit import mistakes
 
 

@@ -13,14 +13,14 @@ from geodp.audit.search import Pair
 from geodp.audit.testers import TESTERS, property_test
 from geodp.manifolds.registry import make_manifold
 from geodp.randomness import random_stream
-from geodp.release.accounting import PURE, PrivacyBudget
-from geodp.release.assumptions import ADD_OR_REMOVE, REPLACE, Assumptions
-from geodp.release.draw import run_plan
-from geodp.release.planning import ReleasePlan
-from geodp.release.simulation import EVENLY
-from geodp.release.stages import CountStage, MomentsStage, NoisyStep, PointsStage
-from geodp.release.subjects import ONE_EACH, subject_records
 from geodp.samplers.integer_choice import generator_bits
+from geodp_release.accounting import PURE, PrivacyBudget
+from geodp_release.assumptions import ADD_OR_REMOVE, REPLACE, Assumptions
+from geodp_release.draw import run_plan
+from geodp_release.planning import ReleasePlan
+from geodp_release.simulation import EVENLY
+from geodp_release.stages import CountStage, MomentsStage, NoisyStep, PointsStage
+from geodp_release.subjects import ONE_EACH, subject_records
 from reproduction.measurements.audit import mistakes
 from reproduction.measurements.audit.setting import CENTRE, SPHERE, found_in_draws
 

@@ -15,8 +15,8 @@ import numpy as np
 import pandas as pd
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
-from geodp.audit.replay import Tape, call_findings, output_findings
-from geodp.release.assumptions import ADD_OR_REMOVE, REPLACE
+from geodp_release.assumptions import ADD_OR_REMOVE, REPLACE
+from geodp_release.replay import Tape, call_findings, output_findings
 from reproduction.measurements.audit import mistakes, plants
 from reproduction.measurements.audit.neighbours import UNCHANGED, Space, pairs
 from reproduction.measurements.audit.runs import BY_COMMAND, BY_ESTIMATOR, BY_FUNCTION, Runner

@@ -19,19 +19,18 @@ import numpy as np
 import pandas as pd
 import yaml
 
-from geodp import cli
-from geodp.release import folder as release_folder
-from geodp.release import ledger as release_ledger
-from geodp.release import publish
-from geodp.release import settings as release_settings
-from geodp.release.accounting import choice_epsilon
-from geodp.release.assumptions import REPLACE
-from geodp.release.files import write_release
-from geodp.release.ledger import Ledger
-from geodp.release.planning import ReleasePlan
-from geodp.release.release import release_geodesic
-from geodp.release.stages import CountStage, MomentsStage, NoisyStep, PointsStage
-from geodp.release.subjects import ONE_EACH
+from geodp_release import cli, publish
+from geodp_release import folder as release_folder
+from geodp_release import ledger as release_ledger
+from geodp_release import settings as release_settings
+from geodp_release.accounting import choice_epsilon
+from geodp_release.assumptions import REPLACE
+from geodp_release.files import write_release
+from geodp_release.ledger import Ledger
+from geodp_release.planning import ReleasePlan
+from geodp_release.release import release_geodesic
+from geodp_release.stages import CountStage, MomentsStage, NoisyStep, PointsStage
+from geodp_release.subjects import ONE_EACH
 from reproduction.measurements.audit.neighbours import LABEL, frame, settings_of, write
 
 # Who makes the release: the command, from a file; or Python, from arrays.
@@ -246,7 +245,7 @@ def of_function(plan, space, covariates, numbers, labels):
 
 
 def of_estimator(plan, space, covariates, numbers, labels):
-    from geodp.release import estimator
+    from geodp_release import estimator
 
     assumptions = plan.assumptions
     given = {name: getattr(assumptions, name) for name in estimator.MANDATORY}

@@ -2,12 +2,12 @@
 
 import pandas as pd
 
-from geodp.audit.timing import release_times, sampler_times
 from geodp.manifolds.registry import make_manifold
+from geodp_release.timing import release_times, sampler_times
 
 
 def measure(settings):
-    """Tables of the times of draws and of releases; see `geodp.audit.timing`.
+    """Tables of the times of draws and of releases; see `geodp_release.timing`.
 
     Parameters
     ----------

@@ -6,14 +6,14 @@ from scipy.special import betaincinv
 
 from geodp.models.geodesic import GeodesicModel
 from geodp.randomness import random_stream
-from geodp.release.accounting import PrivacyBudget
-from geodp.release.assumptions import Assumptions
-from geodp.release.bands import LEVELS, band_radii, moments_stage, simulated_errors
-from geodp.release.draw import run_plan
-from geodp.release.planning import plan_release
-from geodp.release.simulation import TWO_GROUPS
-from geodp.release.subjects import ONE_EACH, subject_records
 from geodp.samplers.integer_choice import generator_bits
+from geodp_release.accounting import PrivacyBudget
+from geodp_release.assumptions import Assumptions
+from geodp_release.bands import LEVELS, band_radii, moments_stage, simulated_errors
+from geodp_release.draw import run_plan
+from geodp_release.planning import plan_release
+from geodp_release.simulation import TWO_GROUPS
+from geodp_release.subjects import ONE_EACH, subject_records
 from reproduction.manifolds import study_manifold
 
 # Range of covariates, and those of the predictions, over the whole of it.  Of several the first is

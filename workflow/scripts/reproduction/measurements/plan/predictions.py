@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
 
-from geodp.release.accounting import PrivacyBudget
-from geodp.release.assumptions import Assumptions
-from geodp.release.planning import SEED, plan_release, simulated
-from geodp.release.simulation import EVENLY
+from geodp_release.accounting import PrivacyBudget
+from geodp_release.assumptions import Assumptions
+from geodp_release.planning import SEED, plan_release, simulated
+from geodp_release.simulation import EVENLY
 from reproduction.manifolds import study_manifold
 from reproduction.measurements.plan.figure import draw
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 
 from geodp.manifolds.euclidean import Euclidean
-from geodp.release.accounting import PrivacyBudget
-from geodp.release.planning import plan_release
-from geodp.release.simulation import UNKNOWN
+from geodp_release.accounting import PrivacyBudget
+from geodp_release.planning import plan_release
+from geodp_release.simulation import UNKNOWN
 from reproduction.measurements.utility import releases
 from reproduction.measurements.utility.releases import COVARIATE_RANGE, DataSets, Space
 

@@ -19,14 +19,14 @@ from geodp.models.blocks import block_names
 from geodp.models.fitting import Fit
 from geodp.models.geodesic import GeodesicModel
 from geodp.randomness import random_stream
-from geodp.release.accounting import PrivacyBudget
-from geodp.release.assumptions import Assumptions
-from geodp.release.draw import run_plan
-from geodp.release.planning import plan_release
-from geodp.release.simulation import CURVE, EVENLY
-from geodp.release.subjects import ONE_EACH, subject_records
 from geodp.samplers import matched
 from geodp.samplers.integer_choice import generator_bits
+from geodp_release.accounting import PrivacyBudget
+from geodp_release.assumptions import Assumptions
+from geodp_release.draw import run_plan
+from geodp_release.planning import plan_release
+from geodp_release.simulation import CURVE, EVENLY
+from geodp_release.subjects import ONE_EACH, subject_records
 from reproduction.manifolds import study_manifold
 from reproduction.measurements.rats import observed_rats
 
@@ -49,7 +49,7 @@ DISPLACEMENT = 0.5
 # to no mass, where residuals are small.
 SEARCHED = 100
 
-RELEASED, PUBLISHED = "certified release", "as published"
+RELEASED, PUBLISHED = "release", "as published"
 NOT_PRIVATE, WITHOUT_DATA = "no privacy", "without data"
 
 # Whether the budget stated holds.

@@ -38,7 +38,7 @@ def page(table):
         "Root mean squared distance of released geodesics from the true one, averaged over the "
         "covariate's range. Data are simulated; public inputs are the assumptions that stand "
         "in every row of `utility.csv`, and stages follow from them. The budget of releases is "
-        "proved to hold (`docs/certified.md`). **The budget of the mechanism as published does "
+        "proved to hold (`docs/guarantee.md`). **The budget of the mechanism as published does "
         "not hold**, and it is here for comparison only.",
         "",
         "Releases:",

@@ -11,9 +11,9 @@ from itertools import pairwise, product
 import numpy as np
 
 from geodp.errors import DataError
-from geodp.release.accounting import PURE, PrivacyBudget, choice_epsilon
-from geodp.release.assumptions import REPLACE, Assumptions
-from geodp.release.simulation import (
+from geodp_release.accounting import PURE, PrivacyBudget, choice_epsilon
+from geodp_release.assumptions import REPLACE, Assumptions
+from geodp_release.simulation import (
     EVENLY,
     LIMITS_PER_DOUBLING,
     UNKNOWN,
@@ -22,7 +22,7 @@ from geodp.release.simulation import (
     level_of,
     limit_at,
 )
-from geodp.release.stages import CountStage, MomentsStage, NoisyStep, PointsStage
+from geodp_release.stages import CountStage, MomentsStage, NoisyStep, PointsStage
 
 SEED = 20261122
 

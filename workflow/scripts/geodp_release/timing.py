@@ -6,14 +6,14 @@ from fractions import Fraction
 
 import numpy as np
 
-from geodp.release.accounting import PURE, PrivacyBudget
-from geodp.release.assumptions import Assumptions
-from geodp.release.planning import ReleasePlan
-from geodp.release.release import release_geodesic
-from geodp.release.stages import NoisyStep, PointsStage
-from geodp.release.subjects import ONE_EACH
 from geodp.samplers import exact_noise
 from geodp.samplers.integer_choice import system_bits
+from geodp_release.accounting import PURE, PrivacyBudget
+from geodp_release.assumptions import Assumptions
+from geodp_release.planning import ReleasePlan
+from geodp_release.release import release_geodesic
+from geodp_release.stages import NoisyStep, PointsStage
+from geodp_release.subjects import ONE_EACH
 
 # Farthest of far points, where no cut locus limits distances.
 FAR = 40.0

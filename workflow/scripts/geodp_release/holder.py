@@ -7,11 +7,11 @@ import numpy as np
 
 from geodp.errors import DataError
 from geodp.models.geodesic import GeodesicModel
-from geodp.release.contributions import COVARIATE_LATTICE, covariate_sums
-from geodp.release.moments import possible_moments
-from geodp.release.planning import simulated
-from geodp.release.simulation import TWO_GROUPS, Covariates
-from geodp.release.subjects import mapped_records
+from geodp_release.contributions import COVARIATE_LATTICE, covariate_sums
+from geodp_release.moments import possible_moments
+from geodp_release.planning import simulated
+from geodp_release.simulation import TWO_GROUPS, Covariates
+from geodp_release.subjects import mapped_records
 
 # A centre this near to an estimate, in its standard errors, was taken from it and rounded.
 SAME_CENTRE = 0.03

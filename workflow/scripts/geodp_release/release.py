@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from geodp.errors import DataError
-from geodp.release.bands import LEVELS, band_radii, simulated_errors
-from geodp.release.draw import run_plan
-from geodp.release.files import read_release, write_release
-from geodp.release.hypotheses import ASSUMED, ReleaseGuarantee, check_hypotheses
-from geodp.release.planning import ReleasePlan
-from geodp.release.subjects import subject_records
 from geodp.samplers.integer_choice import system_bits
+from geodp_release.bands import LEVELS, band_radii, simulated_errors
+from geodp_release.draw import run_plan
+from geodp_release.files import read_release, write_release
+from geodp_release.hypotheses import ASSUMED, ReleaseGuarantee, check_hypotheses
+from geodp_release.planning import ReleasePlan
+from geodp_release.subjects import subject_records
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -38,7 +38,7 @@ class Release:
         Number of subjects, public or noisy.
     moments : ndarray, shape (k (k + 3) / 2,)
         Of the covariates, scaled to -1/2 to 1/2, as assumed or noisy; see
-        `geodp.release.moments`.
+        `geodp_release.moments`.
     plan : ReleasePlan
     guarantee : ReleaseGuarantee
     """

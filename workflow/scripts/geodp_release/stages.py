@@ -15,16 +15,16 @@ from math import isqrt
 import numpy as np
 
 from geodp.errors import DataError
-from geodp.release.accounting import PURE, UNITS, choice_cost
-from geodp.release.contributions import COVARIATE_LATTICE, LATTICE, LOSS_LATTICE
-from geodp.release.coordinates import ClippingCoordinates
-from geodp.release.moments import (
+from geodp_release.accounting import PURE, UNITS, choice_cost
+from geodp_release.contributions import COVARIATE_LATTICE, LATTICE, LOSS_LATTICE
+from geodp_release.coordinates import ClippingCoordinates
+from geodp_release.moments import (
     moment_matrix,
     possible_moments,
     product_indices,
 )
-from geodp.release.noise import ChoiceNoise, GaussianNoise, KNormNoise, LaplaceNoise
-from geodp.release.simulation import EVEN, EVENLY, Covariates
+from geodp_release.noise import ChoiceNoise, GaussianNoise, KNormNoise, LaplaceNoise
+from geodp_release.simulation import EVEN, EVENLY, Covariates
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,7 @@ class CountStage(Stage):
 MOMENT_RATIO = 4
 
 # Bounds of privacy loss, per scale of the noise of sums of covariates, for the replacement of one
-# subject and for the addition or removal of one; see `docs/certified.md`.
+# subject and for the addition or removal of one; see `docs/guarantee.md`.
 LAPLACE_MOMENTS = {2: Fraction(25, 16), 1: Fraction(3, 2)}
 GAUSSIAN_MOMENTS = {2: Fraction(13, 10), 1: Fraction(5, 4)}
 
@@ -302,7 +302,7 @@ class MomentsStage(Stage):
 def moments_change(covariates, changes):
     """Length by which sums of several covariates and weighted products change, rounded up.
 
-    See `docs/certified.md`.
+    See `docs/guarantee.md`.
     """
     k = Fraction(covariates)
     square = k / 4 + PRODUCTS**2 * k**2 / 32

@@ -10,8 +10,8 @@ import numpy as np
 
 from geodp.models.blocks import block_names
 from geodp.models.residuals import PerRecordGeodesicResiduals
-from geodp.release.coordinates import ClippingCoordinates
-from geodp.release.moments import product_indices
+from geodp_release.coordinates import ClippingCoordinates
+from geodp_release.moments import product_indices
 
 # Steps of the lattice in the length to which gradients are clipped, and in the largest loss.
 LATTICE = 1 << 26
@@ -116,7 +116,7 @@ def covariate_sums(records):
     first : list of int, of length k
         In steps of ``1 / COVARIATE_LATTICE``.
     second : list of int, of length k (k + 1) / 2
-        In the order of `geodp.release.moments`, in steps of its square.
+        In the order of `geodp_release.moments`, in steps of its square.
     """
     valid = records.valid[..., None]
     whole = np.where(valid, np.trunc(records.covariates * COVARIATE_LATTICE), 0.0)

@@ -5,7 +5,7 @@ A record contributes a gradient a in the footpoint and b_1, ..., b_k in the shoo
 * Without a covariate the coordinates are those of a, and the norm is its length.
 * With one they are the gradients ``a/2 + b`` and ``a/2 - b`` in both ends of the geodesic, and the
   norm is the sum of their lengths.  In flat space no norm is tighter: its ball is the convex hull
-  of what a record can contribute (`docs/certified.md`).
+  of what a record can contribute (`docs/guarantee.md`).
 * With more they are a and `WEIGHT` times each b_j, and the norm is their length as one vector.
 """
 
@@ -14,8 +14,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from geodp.release.accounting import PURE
-from geodp.release.noise import GaussianNoise, KNormNoise
+from geodp_release.accounting import PURE
+from geodp_release.noise import GaussianNoise, KNormNoise
 
 # Weight of shooting vectors where there are several.  The error of predictions is least at the root
 # of 12 for covariates that are spread evenly, and at 2 for two groups; this is within 5 % of both.

@@ -14,12 +14,12 @@ from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppres
 from pathlib import Path
 
 from geodp.errors import DataError
-from geodp.release.checking import check_data, words_of
-from geodp.release.folder import refuse_taken, write_folder
-from geodp.release.ledger import CANCELLED, STARTED, Ledger
-from geodp.release.needed import planned, subjects_needed
-from geodp.release.reading import check_data_settings, read_data, refuse_missing
-from geodp.release.release import Release, release_geodesic
+from geodp_release.checking import check_data, words_of
+from geodp_release.folder import refuse_taken, write_folder
+from geodp_release.ledger import CANCELLED, STARTED, Ledger
+from geodp_release.needed import planned, subjects_needed
+from geodp_release.reading import check_data_settings, read_data, refuse_missing
+from geodp_release.release import Release, release_geodesic
 
 # Said of every release that was made before, whether the data changed or not.
 OF_THEN = (

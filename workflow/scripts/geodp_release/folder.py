@@ -20,8 +20,8 @@ import geodp
 from geodp.data.records import has_landmarks
 from geodp.data.tables import landmark_columns
 from geodp.errors import DataError
-from geodp.release.bands import LEVELS
-from geodp.release.pictures import landmarks_of, picture
+from geodp_release.bands import LEVELS
+from geodp_release.pictures import landmarks_of, picture
 
 RELEASE, PAGE, TABLE = "release.json", "index.html", "predictions.csv"
 

@@ -166,8 +166,8 @@ def _parser():
 
 
 def _plan(given):
-    from geodp.release.publish import plan_of, verdict
-    from geodp.release.settings import read_settings
+    from geodp_release.publish import plan_of, verdict
+    from geodp_release.settings import read_settings
 
     settings = read_settings(given.settings)
     plan = plan_of(settings)
@@ -192,8 +192,8 @@ def _plan(given):
 
 def _account(settings, plan):
     """What the ledger would have left, in a sentence; or why that cannot be said."""
-    from geodp.release.ledger import Ledger
-    from geodp.release.publish import drawn, refuse_other
+    from geodp_release.ledger import Ledger
+    from geodp_release.publish import drawn, refuse_other
 
     try:
         ledger, key = Ledger.open(settings.ledger), settings.key(plan)
@@ -210,10 +210,10 @@ def _account(settings, plan):
 
 
 def _check(given):
-    from geodp.release.checking import check_data
-    from geodp.release.publish import plan_of
-    from geodp.release.reading import refuse_missing
-    from geodp.release.settings import read_settings
+    from geodp_release.checking import check_data
+    from geodp_release.publish import plan_of
+    from geodp_release.reading import refuse_missing
+    from geodp_release.settings import read_settings
 
     settings = read_settings(given.settings)
     plan = plan_of(settings)
@@ -233,8 +233,8 @@ def _check(given):
 
 def _notes(settings, plan):
     """A function that notes the answer of a check and says so; and what the ledger says now."""
-    from geodp.release.ledger import Ledger
-    from geodp.release.publish import fingerprint_of, since
+    from geodp_release.ledger import Ledger
+    from geodp_release.publish import fingerprint_of, since
 
     try:
         ledger = Ledger.open(settings.ledger)
@@ -258,8 +258,8 @@ def _notes(settings, plan):
 
 
 def _release(given):
-    from geodp.release.publish import publish
-    from geodp.release.settings import read_settings
+    from geodp_release.publish import publish
+    from geodp_release.settings import read_settings
 
     settings = read_settings(given.settings)
     folder, is_new = publish(
@@ -275,14 +275,14 @@ def _release(given):
 
 
 def _create(given):
-    from geodp.release.ledger import Ledger
+    from geodp_release.ledger import Ledger
 
     ledger = Ledger.create(given.path, given.allowed, given.unit)
     _say(f"{ledger.path} allows {ledger.allowed:f} {ledger.unit} in all. Keep it with the data.")
 
 
 def _show(given):
-    from geodp.release.ledger import Ledger
+    from geodp_release.ledger import Ledger
 
     _say(*Ledger.open(given.path).words().split("\n"))
 

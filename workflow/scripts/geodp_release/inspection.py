@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from geodp.data.messages import few
-from geodp.release.assumptions import Assumptions
-from geodp.release.subjects import mapped_records
+from geodp_release.assumptions import Assumptions
+from geodp_release.subjects import mapped_records
 
 # From this share of the records on, such as of swapped columns, nothing should be released.
 SUSPICIOUS_SHARE = 0.1

@@ -12,8 +12,8 @@ from geodp.data.cells import LONGEST_NUMBER, TextTable
 from geodp.data.messages import SHOWN
 from geodp.data.records import has_landmarks, number_of
 from geodp.errors import DataError
-from geodp.release.reading import point_of, table_of
-from geodp.release.subjects import mapped_records
+from geodp_release.reading import point_of, table_of
+from geodp_release.subjects import mapped_records
 
 # Longest part of a cell that a message quotes.
 QUOTED = 60
@@ -26,7 +26,7 @@ def faults(settings, covariates, points, subjects):
     ----------
     settings : ReleaseSettings
     covariates, points, subjects
-        As `geodp.release.reading.read_data` returns them.
+        As `geodp_release.reading.read_data` returns them.
 
     Returns
     -------

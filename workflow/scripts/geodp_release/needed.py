@@ -9,9 +9,9 @@ import numpy as np
 from geodp.errors import DataError
 from geodp.manifolds.registry import manifold_settings
 from geodp.plain import plain
-from geodp.release.accounting import PrivacyBudget
-from geodp.release.assumptions import Assumptions
-from geodp.release.planning import NOISE, ReleasePlan, plan_release
+from geodp_release.accounting import PrivacyBudget
+from geodp_release.assumptions import Assumptions
+from geodp_release.planning import NOISE, ReleasePlan, plan_release
 
 # Largest number of subjects that is looked for, and the relative error of the answer.
 MOST_NEEDED, WITHIN = 10**7, 0.1

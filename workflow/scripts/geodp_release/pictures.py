@@ -12,7 +12,7 @@ from geodp.data.landmarks import signed_area
 from geodp.data.records import has_landmarks
 from geodp.manifolds.euclidean import Euclidean
 from geodp.manifolds.spd import SPD
-from geodp.release.simulation import TWO_GROUPS
+from geodp_release.simulation import TWO_GROUPS
 
 LINE, BAND = "#14315f", "#a9c4e2"
 CENTRE: dict[str, Any] = {"color": "0.5", "linewidth": 0.9, "linestyle": "--", "zorder": 2}

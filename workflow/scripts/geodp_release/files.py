@@ -1,6 +1,6 @@
 """Files of releases: JSON with all digits of every number.
 
-A file holds what a `geodp.release.release.Release` holds, and so nothing else of the records.  It
+A file holds what a `geodp_release.release.Release` holds, and so nothing else of the records.  It
 is not signed: whoever can change a file can change what it says.
 """
 
@@ -19,9 +19,9 @@ import geodp
 from geodp.errors import DataError
 from geodp.manifolds.registry import manifold_from_settings, manifold_settings
 from geodp.plain import from_plain, plain
-from geodp.release.accounting import PrivacyBudget
-from geodp.release.assumptions import REPLACE, Assumptions
-from geodp.release.hypotheses import (
+from geodp_release.accounting import PrivacyBudget
+from geodp_release.assumptions import REPLACE, Assumptions
+from geodp_release.hypotheses import (
     ASSUMED,
     HOLDS,
     HYPOTHESES,
@@ -30,8 +30,8 @@ from geodp.release.hypotheses import (
     ReleaseGuarantee,
     check_stages,
 )
-from geodp.release.moments import moment_matrix
-from geodp.release.planning import ReleasePlan
+from geodp_release.moments import moment_matrix
+from geodp_release.planning import ReleasePlan
 
 FORMAT = "geodp release 5"
 

@@ -1,4 +1,4 @@
-"""Releases as the mechanism of a study, drawn as `geodp.release.release` does."""
+"""Releases as the mechanism of a study, drawn as `geodp_release.release` does."""
 
 from collections import Counter
 from dataclasses import dataclass, replace
@@ -12,21 +12,21 @@ from geodp.mechanisms.base import PROVED, Guarantee, Mechanism, SamplingReport, 
 from geodp.models.blocks import ALL
 from geodp.models.geodesic import GeodesicModel
 from geodp.models.losses import SquaredDistance
-from geodp.release.accounting import PrivacyBudget
-from geodp.release.assumptions import Assumptions
-from geodp.release.bands import band_radii, simulated_errors
-from geodp.release.draw import run_plan
-from geodp.release.needed import planned
-from geodp.release.simulation import EVENLY
-from geodp.release.subjects import ONE_EACH, subject_records
 from geodp.samplers.integer_choice import generator_bits
+from geodp_release.accounting import PrivacyBudget
+from geodp_release.assumptions import Assumptions
+from geodp_release.bands import band_radii, simulated_errors
+from geodp_release.draw import run_plan
+from geodp_release.needed import planned
+from geodp_release.simulation import EVENLY
+from geodp_release.subjects import ONE_EACH, subject_records
 
 
 @dataclass(frozen=True)
-class CertifiedMechanism(Mechanism):
+class ReleaseMechanism(Mechanism):
     """Releases of the geodesics of some data sets, one record a subject.
 
-    Draws of a study use its seeded generator.  `geodp.release.release.release_geodesic` makes one
+    Draws of a study use its seeded generator.  `geodp_release.release.release_geodesic` makes one
     draw with random bits of the operating system.
 
     Attributes
@@ -47,7 +47,7 @@ class CertifiedMechanism(Mechanism):
     assumptions: Assumptions
     subjects: np.ndarray | None = None
 
-    name = "certified"
+    name = "release"
 
     @property
     def guarantee(self):
@@ -55,7 +55,7 @@ class CertifiedMechanism(Mechanism):
         unit = "record" if self.subjects is None else "subject"
         line = (
             f"Releases: each draw's budget holds for one {unit} replaced, by proof, "
-            "under the hypotheses of docs/certified.md."
+            "under the hypotheses of docs/guarantee.md."
         )
         return Guarantee(PROVED, f"one {unit} replaced", unit, line)
 
@@ -140,7 +140,7 @@ class CertifiedMechanism(Mechanism):
             One footpoint and its shooting vectors, by block.
         covariates : ndarray, shape (m,) or (m, k)
         level : float
-            See `geodp.release.bands.band_radii`.
+            See `geodp_release.bands.band_radii`.
         """
         manifold, assumptions = self.model.manifold, self.assumptions
         start, *vectors = (parameters[block] for block in self.model.blocks)

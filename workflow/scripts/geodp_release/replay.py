@@ -12,9 +12,9 @@ from unittest.mock import patch
 
 import numpy as np
 
-from geodp.release.accounting import PURE, choice_cost
-from geodp.release.noise import ChoiceNoise, Noise
 from geodp.samplers.integer_choice import ExactChoice
+from geodp_release.accounting import PURE, choice_cost
+from geodp_release.noise import ChoiceNoise, Noise
 
 # Losses are computed in floating point.
 ROUNDING = 1e-9

@@ -13,10 +13,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from geodp.release.moments import possible_moments
-from geodp.release.planning import run_stages
-from geodp.release.simulation import EVENLY, FlatReleases
-from geodp.release.stages import MomentsStage
+from geodp_release.moments import possible_moments
+from geodp_release.planning import run_stages
+from geodp_release.simulation import EVENLY, FlatReleases
+from geodp_release.stages import MomentsStage
 
 # Simulated releases, and the seed of their public noise.
 SIMULATED, SEED = 3008, 20261123

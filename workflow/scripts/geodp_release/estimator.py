@@ -16,13 +16,13 @@ from geodp.errors import DataError
 from geodp.manifolds.base import Manifold
 from geodp.manifolds.registry import layout_advice, parse_point
 from geodp.models.geodesic import GeodesicModel
-from geodp.release.accounting import CONCENTRATED, PURE, PrivacyBudget
-from geodp.release.assumptions import NONE, Assumptions
-from geodp.release.bands import LEVELS
-from geodp.release.needed import MOST_NEEDED, planned, subjects_needed
-from geodp.release.release import release_geodesic
-from geodp.release.simulation import UNKNOWN
-from geodp.release.subjects import ONE_EACH, mapped_records
+from geodp_release.accounting import CONCENTRATED, PURE, PrivacyBudget
+from geodp_release.assumptions import NONE, Assumptions
+from geodp_release.bands import LEVELS
+from geodp_release.needed import MOST_NEEDED, planned, subjects_needed
+from geodp_release.release import release_geodesic
+from geodp_release.simulation import UNKNOWN
+from geodp_release.subjects import ONE_EACH, mapped_records
 
 # Public inputs without a default.
 MANDATORY = (
@@ -190,7 +190,7 @@ class PrivateGeodesicRegression(RegressorMixin, BaseEstimator):
         DataError
             A public input is missing or cannot be used, shapes do not go together, or the release
             would be noise.  To say how many subjects would do takes a minute in 6 dimensions or
-            fewer; see `geodp.release.needed.subjects_needed`.
+            fewer; see `geodp_release.needed.subjects_needed`.
         """
         budget, assumptions = self._budget(), self._assumptions()
         whose = self._whose(subjects)

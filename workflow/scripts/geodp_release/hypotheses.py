@@ -1,6 +1,6 @@
 """The guarantee of a release: the theorem's hypotheses, checked or assumed.
 
-`docs/certified.md` numbers the hypotheses and proves the theorem.  What is checked here depends on
+`docs/guarantee.md` numbers the hypotheses and proves the theorem.  What is checked here depends on
 the plan and on the code that runs it, never on a record.
 """
 
@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 
 from geodp.manifolds.kendall import ReducedPlanarShapes
 from geodp.manifolds.registry import MANIFOLDS
-from geodp.release.accounting import PrivacyBudget
-from geodp.release.assumptions import REPLACE, Assumptions
-from geodp.release.planning import ReleasePlan
-from geodp.release.stages import CountStage, MomentsStage, NoisyStep, PointsStage
-from geodp.release.subjects import SubjectRecords
 from geodp.samplers.integer_choice import system_bits
+from geodp_release.accounting import PrivacyBudget
+from geodp_release.assumptions import REPLACE, Assumptions
+from geodp_release.planning import ReleasePlan
+from geodp_release.stages import CountStage, MomentsStage, NoisyStep, PointsStage
+from geodp_release.subjects import SubjectRecords
 
 HOLDS, ASSUMED, FAILS = "holds", "assumed", "fails"
 
@@ -25,7 +25,7 @@ class Hypothesis:
     Attributes
     ----------
     name : str
-        As in ``docs/certified.md``.
+        As in ``docs/guarantee.md``.
     by_code : str
         The part that code checks or makes true; empty if there is none.
     by_holder : str

@@ -14,7 +14,7 @@ from geodp.data.landmarks import crossing_edges, orient, resample
 from geodp.data.records import RecordOptions, has_landmarks
 from geodp.data.tables import check_columns, named_columns, on_the_sphere
 from geodp.errors import DataError
-from geodp.release.subjects import ONE_EACH
+from geodp_release.subjects import ONE_EACH
 
 
 def read_data(settings):

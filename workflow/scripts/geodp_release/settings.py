@@ -11,17 +11,6 @@ from pydantic import AfterValidator, Field, model_validator
 
 from geodp.errors import DataError
 from geodp.mechanisms.budgets import parse_budget
-from geodp.release.accounting import CONCENTRATED, PURE, PrivacyBudget
-from geodp.release.assumptions import (
-    NEIGHBOURS,
-    NONE,
-    REPLACE,
-    TRANSFORMATIONS,
-    Assumptions,
-)
-from geodp.release.files import plan_document
-from geodp.release.simulation import SQUARES, TWO_GROUPS, UNKNOWN
-from geodp.release.subjects import ONE_EACH
 from geodp.settings.reading import LONGEST_NUMBER, PlainLoader, check, load_keys
 from geodp.settings.section import Count, FileName, Section, Text, refused
 from geodp.settings.sections import (
@@ -30,6 +19,17 @@ from geodp.settings.sections import (
     TableSection,
     public_centre,
 )
+from geodp_release.accounting import CONCENTRATED, PURE, PrivacyBudget
+from geodp_release.assumptions import (
+    NEIGHBOURS,
+    NONE,
+    REPLACE,
+    TRANSFORMATIONS,
+    Assumptions,
+)
+from geodp_release.files import plan_document
+from geodp_release.simulation import SQUARES, TWO_GROUPS, UNKNOWN
+from geodp_release.subjects import ONE_EACH
 
 # Covariates that are tabulated where the settings name none.
 TABULATED = 5

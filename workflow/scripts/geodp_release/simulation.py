@@ -22,8 +22,8 @@ import numpy as np
 from scipy.special import betaincinv, gammaincinv, ndtri, roots_jacobi
 
 from geodp.manifolds.supports import even_balls, sobol_points
-from geodp.release.coordinates import ClippingCoordinates
-from geodp.release.moments import moment_matrix, product_indices
+from geodp_release.coordinates import ClippingCoordinates
+from geodp_release.moments import moment_matrix, product_indices
 
 # How covariates are assumed to be spread over their range.
 EVENLY, TWO_GROUPS, UNKNOWN = "evenly", "two groups", "unknown"
@@ -121,7 +121,7 @@ class Covariates:
 
     @cached_property
     def moments(self):
-        """Means of covariates and of their products; see `geodp.release.moments`."""
+        """Means of covariates and of their products; see `geodp_release.moments`."""
         return np.sum(self.weights[:, None] * self._products, axis=0)
 
     @cached_property
@@ -262,7 +262,7 @@ class FlatReleases:
         Part of the choices that are drawn with flatter probabilities, so that what rarely fails is
         seen to fail.
     covariance : ndarray, shape (releases, 1 + k, 1 + k), optional
-        See `geodp.release.stages.NoisyStep.change`.
+        See `geodp_release.stages.NoisyStep.change`.
     last_level : int, optional
         Level at which the last step clipped typical residuals.
     counted : float or ndarray, shape (releases, 1, 1)
@@ -357,7 +357,7 @@ class FlatReleases:
         return float((self.squares + self.estimate_squares) @ self.weights)
 
     def points(self, rng, number, radii=None):
-        """Points from which a stage chooses; see `geodp.release.stages.PointsStage`."""
+        """Points from which a stage chooses; see `geodp_release.stages.PointsStage`."""
         if radii is None:
             return self._first_points(number)
         pattern = even_pattern(radii, number, self.dim)

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from geodp.errors import DataError
-from geodp.release.faults import faults as faults_of
-from geodp.release.holder import spread_otherwise, suspicious_inputs
-from geodp.release.inspection import Inspection, inspect_inputs
-from geodp.release.reading import read_data, table_of
-from geodp.release.subjects import label_key, subject_records
+from geodp_release.faults import faults as faults_of
+from geodp_release.holder import spread_otherwise, suspicious_inputs
+from geodp_release.inspection import Inspection, inspect_inputs
+from geodp_release.reading import read_data, table_of
+from geodp_release.subjects import label_key, subject_records
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from geodp.release.contributions import (
+from geodp.samplers.integer_choice import ExactChoice
+from geodp_release.contributions import (
     COVARIATE_LATTICE,
     LATTICE,
     LOSS_LATTICE,
@@ -13,10 +14,9 @@ from geodp.release.contributions import (
     gradient_sums,
     loss_sums,
 )
-from geodp.release.coordinates import ClippingCoordinates
-from geodp.release.simulation import Covariates
-from geodp.release.stages import CountStage, MomentsStage, PointsStage, moment_weights
-from geodp.samplers.integer_choice import ExactChoice
+from geodp_release.coordinates import ClippingCoordinates
+from geodp_release.simulation import Covariates
+from geodp_release.stages import CountStage, MomentsStage, PointsStage, moment_weights
 
 # Volumes are multiples of 2^-VOLUME_BITS.
 VOLUME_BITS = 20
@@ -33,7 +33,7 @@ class Released:
     number : float
         Number of subjects, exact or noisy.
     moments : ndarray, shape (k (k + 3) / 2,)
-        Of the covariates; see `geodp.release.moments`.
+        Of the covariates; see `geodp_release.moments`.
     """
 
     state: np.ndarray

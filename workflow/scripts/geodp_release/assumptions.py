@@ -9,7 +9,7 @@ from geodp.errors import DataError
 from geodp.manifolds.base import Manifold
 from geodp.manifolds.supports import ProductSupport
 from geodp.manifolds.symmetric import SymmetricSpace
-from geodp.release.simulation import EVENLY, SQUARES, TWO_GROUPS, UNKNOWN
+from geodp_release.simulation import EVENLY, SQUARES, TWO_GROUPS, UNKNOWN
 
 # What predictions are taken along: the covariate itself, or its natural logarithm.
 NONE, LOG = "none", "log"
