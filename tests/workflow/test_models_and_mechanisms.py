@@ -80,7 +80,7 @@ MEANING = {
         "stated but false",
         "Mechanism as published: the stated budgets do not hold.",
     ),
-    "release": (
+    "released": (
         "n60_noise0.001",
         {"all3.0": 3.0},
         ["all"],
@@ -116,7 +116,7 @@ def test_files_of_a_study_of_another_model_or_mechanism(ran):
     assert (str(bounds["status"]), str(bounds["guarantee"])) == (status, guarantee)
     fit = json.loads(files[f"{study}/groups/{group}/fit.json"].read_text())
     assert fit["converged"] == [True] * 3
-    covariates = int(study == "release")
+    covariates = int(study == "released")
     data = np.load(files[f"{study}/groups/{group}/data.npz"])
     assert data["covariates"].shape == (*data["points"].shape[:2], covariates)
     vectors = {f"{prefix}shooting_vector" for prefix in ("", "true_") if covariates}
