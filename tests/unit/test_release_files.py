@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -79,6 +80,13 @@ def example(manifolds):
     return released(manifolds["S2"])
 
 
+@pytest.fixture
+def document(example, tmp_path):
+    """What the file of a release holds."""
+    example.save(tmp_path / "whole.json")
+    return json.loads((tmp_path / "whole.json").read_text())
+
+
 @pytest.fixture(scope="module")
 def manifolds():
     return {name: make_manifold(*arguments) for name, arguments in SPACES.items()}
@@ -117,7 +125,7 @@ def test_what_is_loaded_is_what_was_saved(name, budget, neighbours, manifolds, t
     assert found.plan.budget == release.plan.budget == budget
     assert str(found.plan.budget.amount) == str(budget.amount)
     assert found.plan.stages == release.plan.stages
-    for name in files.ERRORS:
+    for name in get_args(files.Error):
         assert getattr(found.plan, name) == getattr(release.plan, name)
     assert found.guarantee == release.guarantee
     ages = [20.0, 33.3, 70.0]
@@ -256,124 +264,124 @@ def test_a_file_is_whole_or_not_there(example, tmp_path, monkeypatch):
         example.save(tmp_path / "nowhere" / "release.json")
 
 
-def change(document, *place, to):
-    for key in place[:-1]:
-        document = document[key]
-    document[place[-1]] = to
-
-
-ASSUMED, GIVEN = ["plan", "assumptions"], ["plan", "stages"]
+# Place, value and message, of which `OTHERWISE` is said where the rest of the file says otherwise.
+OTHERWISE = "it does not agree with the rest of the file: give a file as Release.save wrote it"
+CHANGES = [
+    ("format", "geodp release 1", 'its format is not "geodp release 5"'),
+    ("extra", 1, "key extra is unknown"),
+    ("footpoint", [1.0, 0.0], r"key footpoint: it is not an array of shape \(3,\)"),
+    ("footpoint", [1.0, 0.0, "x"], "key footpoint: it is not an array"),
+    ("footpoint", {"real": [1, 0, 0], "imaginary": [0, 0, 0]}, "key footpoint: it is not an array"),
+    ("footpoint", [2.0, 0.0, 0.0], "key footpoint: it is no point of sphere"),
+    ("shooting_vectors.0", [5.0, 5.0, 5.0], r"shooting_vectors\[0\]: it is not tangent"),
+    ("shooting_vectors", [], "key shooting_vectors: there is not one for each covariate"),
+    ("number", "5", "key number: '5' has the wrong type: give a number"),
+    ("number", 6.0, "key number: it is not that of its subjects"),
+    ("number", -1.0, "key number: it is not that of its subjects"),
+    ("covariate_moments", [0.0], "key covariate_moments: they are not means"),
+    ("covariate_moments", [0.9, 0.1], "key covariate_moments: they are not means"),
+    ("covariate_moments", [0.0, "x"], r"covariate_moments\[1\]: 'x' has the wrong type"),
+    ("guarantee", None, "key guarantee: None has the wrong type"),
+    ("guarantee.hypotheses", [], "guarantee.hypotheses: they are not those of the theorem"),
+    ("guarantee.hypotheses.1.state", "holds", "they are not those of the theorem"),
+    ("guarantee.hypotheses.1.by_holder", "all is well", "they are not those of the theorem"),
+    ("guarantee.hypotheses.0", "R1", "they are not those of the theorem"),
+    ("plan", None, "key plan: None has the wrong type"),
+    ("plan.predicted.error", None, "key plan.predicted.error: None has the wrong type"),
+    ("plan.predicted.error", True, OTHERWISE),
+    ("plan.budget.amount", "0", "key plan.budget: epsilon: a budget must be above zero"),
+    ("plan.budget.amount", 0.75, f"key plan.budget.amount: {OTHERWISE}"),
+    ("plan.budget.amount", "0.5", "its stages cost 0.569.* more than the budget 0.5"),
+    ("plan.budget.amount", "1e-999999999", "a budget of 1e-999999999 is not between"),
+    ("plan.budget.amount", "0." + "1" * 99, "100 characters at most"),
+    ("plan.budget.unit", "rho", "rho needs a delta"),
+    ("plan.budget.delta", "1e-6", "delta goes with rho"),
+]
+CHANGES += [
+    (f"plan.assumptions.{name}", value, message)
+    for name, value, message in [
+        ("transformation", {}, "key plan.assumptions.transformation: {} has the wrong type"),
+        ("covariate_range", "12", "covariate_range: '12' has the wrong type: give a list"),
+        ("covariate_range", [[20.0, 70.1]], f"key plan.assumptions.covariate_range: {OTHERWISE}"),
+        ("covariate_range", [1.0], "covariate_range is .*: give two numbers"),
+        ("shooting_vector_length", [[1, 2], [3]], r"length\[0\]: \[1, 2\] has the wrong type"),
+        ("shooting_vector_length", True, "length: True has none of its forms: give a number or"),
+        ("shooting_vector_length", 10**400, "shooting_vector_length: 1000.* give a number or"),
+        ("shooting_vector_length", 1e-9, r"shooting_vectors\[0\]: it is outside the support"),
+        ("footpoint_radius", 1e-9, "key footpoint: it is outside the support"),
+        ("manifold.name", "torus", "no manifold 'torus' of size 2: give one"),
+        ("manifold.name", ["sphere"], "no manifold"),
+        ("manifold.size", 10**9, "no manifold 'sphere' of size 1000000000"),
+        ("manifold.landmark_map", {"matrix": 1}, "landmark map: it is not a"),
+        ("subjects", True, "key plan.assumptions.subjects: True has the wrong type"),
+        ("subjects", 0, "subjects is 0: give a whole number"),
+        ("neighbours", "none", "neighbours is 'none': give one of"),
+        ("neighbours", ADD_OR_REMOVE, "key plan.stages: they are not those of its guarantee"),
+        ("residual_scale", "0.3", "key plan.assumptions.residual_scale: '0.3' has the wrong type"),
+        ("residual_scale", 10**400, "key plan.assumptions.residual_scale: 1000"),
+        ("residual_scale", -1.0, "residual_scale is -1.0: give a positive number"),
+        ("centre", [2.0, 0.0, 0.0], "centre is no point of sphere"),
+        ("sources", {"centre": "red\x1b[31m"}, "a line of printable text"),
+        ("sources", {"center": "x"}, "sources: 'center' is 'x'"),
+    ]
+]
+CHANGES += [
+    (f"plan.stages{place}", value, message)
+    for place, value, message in [
+        ("", [], "key plan.stages: they are not those of its guarantee"),
+        (".1", 1, r"key plan.stages\[1\].kind is missing"),
+        (".0.epsilon", "1/100", "which does not cost its budget"),
+        (".0.points", 63, "give a power of two"),
+        (".0.points", "64", rf"key plan.stages\[0\].points: {OTHERWISE}"),
+        (".0.extra", 1, rf"key plan.stages\[0\]: {OTHERWISE}"),
+        (".1.radii", [0.1], "1 numbers for the 2 parts of a state"),
+        (".2.kind", "CountStage", "key plan.stages: they are not those of its guarantee"),
+        (".3.kind", "OwnStep", "'OwnStep' is not known: give one of PointsStage"),
+        (".3.kind", "MomentsStage", rf"key plan.stages\[3\]: {OTHERWISE}"),
+        (".3.budget", "1/2", "more than the budget 0.750"),
+        (".3.budget", "1/0", r"key plan.stages\[3\].budget: '1/0' is not allowed"),
+        (".3.budget", "0/7", "give each one above zero"),
+        (".3.budget", "-1/7", "the budget of a stage is no fraction"),
+        # It takes a minute to be read.
+        (".3.budget", "1e-999999999", "the budget of a stage is no fraction"),
+        (".3.budget", "9" * 401, "the budget of a stage is no fraction"),
+        (".3.budget", "1/100", rf"key plan.stages\[3\].noise.KNormNoise\[0\]: {OTHERWISE}"),
+        (".3.noise", {"KNormNoise": ["1"]}, rf"stages\[3\].noise.KNormNoise: {OTHERWISE}"),
+        (".3.unit", "rho", "of different units"),
+        (".3.clip", "0.1", rf"key plan.stages\[3\].clip: {OTHERWISE}"),
+        (".3.prior", [1.0], "1 numbers for the 2 parts of a state"),
+    ]
+]
 
 
 @pytest.mark.parametrize(
     ("place", "to", "reason"),
-    [
-        (["format"], "geodp release 1", "format is not"),
-        (["footpoint"], [1.0, 0.0], r"its footpoint is not an array of shape \(3,\)"),
-        (["footpoint"], [1.0, 0.0, "x"], "its footpoint is not an array"),
-        (["footpoint"], {"real": [1, 0, 0], "imaginary": [0, 0, 0]}, "its footpoint is not"),
-        (["footpoint"], [2.0, 0.0, 0.0], "its footpoint is no point of sphere"),
-        (["shooting_vectors", 0], [5.0, 5.0, 5.0], "not tangent at the footpoint"),
-        (["shooting_vectors"], [], "one shooting vector for each covariate"),
-        ([*ASSUMED, "transformation"], {}, "transformation is missing or no number"),
-        ([*ASSUMED, "covariate_range"], "12", "covariate_range is missing or no number"),
-        ([*ASSUMED, "covariate_range"], [[20.0, 70.1]], "covariate_range is not as releases write"),
-        (
-            [*ASSUMED, "shooting_vector_length"],
-            [[1, 2], [3]],
-            "shooting_vector_length has 2 values",
-        ),
-        (
-            [*ASSUMED, "shooting_vector_length"],
-            True,
-            "shooting_vector_length is missing or no number",
-        ),
-        ([*ASSUMED, "shooting_vector_length"], 10**400, "shooting_vector_length is too large"),
-        (["number"], "5", "its number is missing or no number"),
-        (["number"], 6.0, "its number"),
-        (["number"], -1.0, "its number"),
-        (["covariate_moments"], [0.0], "its covariate_moments"),
-        (["covariate_moments"], [0.0, "x"], "its covariate_moments is missing or no number"),
-        (["plan"], None, "its plan is missing"),
-        ([*ASSUMED, "manifold", "name"], "torus", "no manifold 'torus' of size 2: give one"),
-        ([*ASSUMED, "manifold", "name"], ["sphere"], "no manifold"),
-        ([*ASSUMED, "manifold", "size"], 10**9, "no manifold 'sphere' of size 1000000000"),
-        ([*ASSUMED, "manifold", "landmark_map"], {"matrix": 1}, "landmark map: it is not a"),
-        ([*ASSUMED, "subjects"], True, "its subjects is missing or of another kind"),
-        ([*ASSUMED, "subjects"], 0, "subjects is 0: give a whole number"),
-        ([*ASSUMED, "neighbours"], "none", "neighbours is 'none': give one of"),
-        ([*ASSUMED, "neighbours"], ADD_OR_REMOVE, "its stages"),
-        ([*ASSUMED, "residual_scale"], "0.3", "its residual_scale is missing or no number"),
-        ([*ASSUMED, "residual_scale"], 10**400, "its residual_scale is too large"),
-        ([*ASSUMED, "residual_scale"], -1.0, "residual_scale is -1.0: give a positive number"),
-        ([*ASSUMED, "covariate_range"], [1.0], "covariate_range is .*: give two numbers"),
-        ([*ASSUMED, "centre"], [2.0, 0.0, 0.0], "centre is no point of sphere"),
-        ([*ASSUMED, "footpoint_radius"], 1e-9, "outside the support"),
-        ([*ASSUMED, "shooting_vector_length"], 1e-9, "outside the support"),
-        (["plan", "budget", "amount"], "0", "a budget must be above zero"),
-        (["plan", "budget", "amount"], 0.75, "its amount is missing or of another kind"),
-        (["plan", "budget", "amount"], "0.5", "its stages cost 0.569.* more than the budget 0.5"),
-        (["plan", "budget", "unit"], "rho", "rho needs a delta"),
-        (["plan", "budget", "delta"], "1e-6", "delta goes with rho"),
-        (GIVEN, [], "its stages"),
-        ([*GIVEN, 3, "budget"], "1/2", "more than the budget 0.750"),
-        ([*GIVEN, 3, "budget"], "1/0", "a value of a stage is of another kind"),
-        ([*GIVEN, 3, "budget"], "0/7", "give each one above zero"),
-        ([*GIVEN, 3, "budget"], "-1/7", "the budget of a stage is no fraction"),
-        ([*GIVEN, 3, "budget"], "1/100", "the noise of a stage is not that of its budget"),
-        # It takes a minute to be read.
-        ([*GIVEN, 3, "budget"], "1e-999999999", "the budget of a stage is no fraction"),
-        ([*GIVEN, 3, "budget"], "9" * 401, "the budget of a stage is no fraction"),
-        ([*GIVEN, 3, "noise"], {"KNormNoise": ["1"]}, "the noise of a stage is not that"),
-        (["plan", "budget", "amount"], "1e-999999999", "a budget of 1e-999999999 is not between"),
-        (["plan", "budget", "amount"], "0." + "1" * 99, "100 characters at most"),
-        ([*ASSUMED, "sources"], {"centre": "red\x1b[31m"}, "a line of printable text"),
-        ([*ASSUMED, "sources"], {"center": "x"}, "sources: 'center' is 'x'"),
-        ([*GIVEN, 3, "unit"], "rho", "of different units"),
-        ([*GIVEN, 3, "clip"], "0.1", "a value of a stage is of another kind"),
-        ([*GIVEN, 3, "prior"], [1.0], "1 numbers for the 2 parts of a state"),
-        ([*GIVEN, 3, "kind"], "OwnStep", "a stage is none of the theorem's"),
-        ([*GIVEN, 3, "kind"], "MomentsStage", "a stage is none of the theorem's"),
-        ([*GIVEN, 2, "kind"], "CountStage", "its stages"),
-        ([*GIVEN, 0, "epsilon"], "1/100", "which does not cost its budget"),
-        ([*GIVEN, 0, "points"], 63, "give a power of two"),
-        ([*GIVEN, 0, "points"], "64", "a value of a stage is of another kind"),
-        ([*GIVEN, 1, "radii"], [0.1], "1 numbers for the 2 parts of a state"),
-        ([*GIVEN, 1], 1, "a stage is none of the theorem's"),
-        (["plan", "predicted", "error"], None, "its error is missing or no number"),
-        (["guarantee", "hypotheses"], [], "its hypotheses are not those of the theorem"),
-        (["guarantee", "hypotheses", 1, "state"], "holds", "its hypotheses are not those"),
-        (["guarantee", "hypotheses", 1, "by_holder"], "all is well", "its hypotheses are not"),
-        (["guarantee", "hypotheses", 0], "R1", "a hypothesis does not have"),
-        (["guarantee", "hypotheses", 0, "state"], "fails", "neither holds nor is assumed"),
-    ],
-    ids=lambda value: ".".join(map(str, value)) if isinstance(value, list) else "",
+    CHANGES,
+    ids=[f"{place}-{k}" for k, (place, *_) in enumerate(CHANGES)],
 )
-def test_a_changed_file_is_one_sentence(place, to, reason, example, tmp_path):
-    path = tmp_path / "release.json"
-    example.save(path)
-    document = json.loads(path.read_text())
-    change(document, *place, to=to)
+def test_a_changed_file_is_one_sentence(place, to, reason, document, tmp_path):
+    path, part = tmp_path / "release.json", document
+    *before, last = (int(key) if key.isdigit() else key for key in place.split("."))
+    for key in before:
+        part = part[key]
+    part[last] = to
     path.write_text(json.dumps(document))
     with pytest.raises(DataError, match=reason) as raised:
         Release.load(path)
     message = str(raised.value)
-    assert message.startswith(f"{path} is not a release")
+    assert message.startswith(f"{path} is not a release: ")
     assert "\n" not in message
 
 
-def test_budgets_that_were_divided_are_refused(example, tmp_path):
+def test_budgets_that_were_divided_are_refused(document, tmp_path):
     """All of them agree with each other then, and not with the noise that was drawn."""
-    path = tmp_path / "release.json"
-    example.save(path)
-    document = json.loads(path.read_text())
-    plan = document["plan"]
+    path, plan = tmp_path / "release.json", document["plan"]
     plan["budget"]["amount"] = str(Decimal(plan["budget"]["amount"]) / 100)
     for stage in plan["stages"]:
         for key in {"budget", "epsilon"} & set(stage):
             stage[key] = str(Fraction(stage[key]) / 100)
     path.write_text(json.dumps(document))
-    with pytest.raises(DataError, match="the noise of a stage is not that of its budget"):
+    with pytest.raises(DataError, match=rf"noise.*: {OTHERWISE}"):
         Release.load(path)
 
 
@@ -385,7 +393,7 @@ def test_budgets_that_were_divided_are_refused(example, tmp_path):
 def test_a_foreign_file_is_one_sentence(content, tmp_path):
     path = tmp_path / "release.json"
     path.write_bytes(content)
-    with pytest.raises(DataError, match=r"is not a release, since it.*: give a file as Release"):
+    with pytest.raises(DataError, match=r"is not a release: it.*: give a file as Release"):
         Release.load(path)
 
 

@@ -45,6 +45,7 @@ REMEDIES |= {
     "string_too_long": ": it has more than {max_length} characters: give fewer",
     "string_pattern_mismatch": ": {found} is not allowed: it must match {pattern}",
     "refused": "{words}",
+    "value_error": ": {message}",
 }
 
 
@@ -187,7 +188,7 @@ def sentence(problems, given):
     kind, context = problem["type"], dict(problem.get("ctx", {}))
     found = reprlib.repr(problem["input"])
     if kind.startswith("union_tag"):
-        place = [*place, context["discriminator"].strip("'")]
+        place = [*place, context["discriminator"].strip("'()")]
         kind = "missing" if kind == "union_tag_not_found" else "literal_error"
         found, context["expected"] = repr(context.get("tag")), context.get("expected_tags", "")
     if "expected" in context:
@@ -204,8 +205,9 @@ def sentence(problems, given):
         remedy = f": {{found}} has none of its forms: give {problem['forms']}"
     if context.get("key"):
         place = [*place, context["key"]]
+    message = context.get("error", problem["msg"])
     shown = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place)
-    return f"key {shown[1:]}{remedy.format(found=found, message=problem['msg'], **context)}"
+    return f"key {shown[1:]}{remedy.format(found=found, message=message, **context)}"
 
 
 def _of_best_form(problems, given):
