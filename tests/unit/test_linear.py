@@ -1,6 +1,7 @@
 """Linear and quantile regression: draws against quadrature and closed forms, sensitivities."""
 
 import tracemalloc
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -28,6 +29,7 @@ from geodp.linear.pinball import (
 )
 from geodp.manifolds.sphere import Sphere
 from geodp.models.geodesic import GeodesicModel
+from reproduction.claims.conditions import Conditions
 from reproduction.claims.measures import MEASURES
 from reproduction.measurements.linear.figures import errors_by_size
 from reproduction.measurements.linear.geodesics import signed_angles
@@ -477,7 +479,7 @@ def test_mean_absolute_errors_are_mean_distances(rng):
 
 def test_share_of_data_sets_that_meet_a_condition(rng):
     table = pd.DataFrame({"width": [0.1, 0.2, 0.3, 0.4]})
-    claim = {"against_where": "width <= 0.3"}
+    claim = SimpleNamespace(against_where=Conditions.parse("width <= 0.3"))
     found = MEASURES["share_meeting"].compute(claim, table, rng, 500)
     assert found.replicates[0] == 0.75
     assert found.says.startswith("3 of 4")
@@ -489,8 +491,8 @@ def test_mechanisms_of_one_study_are_compared_on_the_same_data_sets(rng):
     columns = {"group": "n10", "cell": "a", "n": 10, "data_set": range(200)}
     table, other = (pd.DataFrame(columns | {"distance": f * values}) for f in (0.5, 1.0))
     widths = []
-    for against in ("one other", "two other"):
-        claim = {"column": "distance", "along": "n", "study": "one", "against": against}
+    for study in ("one", "two"):
+        claim = SimpleNamespace(column=["distance"], along="n", study="one", other=(study,))
         found = MEASURES["reduction"].compute(claim, table, rng, 300, other)
         widths.append(np.ptp(found.replicates))
     assert widths[0] < 1e-12 < 0.01 < widths[1]

@@ -3,6 +3,7 @@
 import copy
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -688,7 +689,7 @@ def errors(means, noise=0.0):
     )
 
 
-CLAIM = {"column": "distance", "along": "n", "study": "one", "against": "another"}
+CLAIM = SimpleNamespace(column=["distance"], along="n", study="one", other=("another",))
 
 
 @pytest.mark.parametrize(

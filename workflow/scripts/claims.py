@@ -1,19 +1,22 @@
 """Verdicts on the claims of papers, as a table and as a page."""
 
-from reproduction.jobs import job, made_by
+from reproduction.jobs import job, made_by, replacing, save_table
 
 with job() as snakemake:
+    from pathlib import Path
+
     import pandas as pd
 
     from geodp.randomness import random_stream
-    from reproduction.claims.page import write
-    from reproduction.claims.verdicts import judge, read_paper
+    from reproduction.claims.page import render
+    from reproduction.claims.rows import read_paper
+    from reproduction.claims.verdicts import judge
 
-    params = snakemake.params
-    papers = []
-    for name, path in zip(params.papers, snakemake.input.claims, strict=True):
-        with open(path, encoding="utf-8", newline="") as text:
-            papers.append(read_paper(name, text, str(path)))
+    params, output = snakemake.params, snakemake.output
+    papers = [
+        read_paper(name, path, path)
+        for name, path in zip(params.papers, snakemake.input.claims, strict=True)
+    ]
     tables = {
         tuple(named): pd.read_csv(path, dtype={"group": str, "cell": str})
         for named, path in zip(params.tables, snakemake.input.tables, strict=True)
@@ -26,5 +29,14 @@ with job() as snakemake:
     found = judge(papers, tables, lambda claim: random_stream(params.seed, "claims", claim))
     # Also for claims whose study is not part of this run.
     found["seed"], found["lock"] = params.seed, params.lock
-    note = params.get("note", "")
-    write(snakemake.output, snakemake.input.template, found, tables, made_by(snakemake), note)
+    save_table(output.csv, found)
+    page = render(
+        snakemake.input.template,
+        found,
+        tables,
+        table=Path(output.csv).name,
+        note=params.get("note", ""),
+        made_by=made_by(snakemake),
+    )
+    with replacing(output.page) as partial:
+        partial.write_text(page, encoding="utf-8")

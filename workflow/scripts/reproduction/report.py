@@ -10,7 +10,8 @@ from pathlib import Path
 import pandas as pd
 
 from reproduction.claims.page import by_paper, described, read_verdicts
-from reproduction.claims.verdicts import RESULT_COLUMNS, VERDICTS, sentence_of
+from reproduction.claims.rows import sentence_of
+from reproduction.claims.verdicts import RESULT_COLUMNS, VERDICTS
 from reproduction.figures.shapes import MARKED
 from reproduction.pages import render_page
 from reproduction.papers import PAPERS

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from scipy.stats import rankdata
 
 from geodp.errors import DataError
-from reproduction.claims.selection import column_of, parse_selection
+from reproduction.claims.conditions import column_of
 from reproduction.pages import short
 
 # Columns whose standard error over the draws of one data set is log_error_standard_error.  For a
@@ -16,10 +17,8 @@ from reproduction.pages import short
 # verdicts change), too large where they are farther apart, and too small where they are closer.
 DESCRIBED = ("log_error", "log_gap", "log_error_change", "log_mean_prediction_distance")
 
-
-# Differences of distribution functions between which their fall is measured.  A rate is about many
-# steps: so the last before thousands of walks do not tell the difference from none.
-RESOLVED = (0.03, 0.2)
+# Signs of changes that are in the stated order.
+DIRECTIONS = {"": -1.0, "falls": -1.0, "rises": 1.0}
 
 
 class NotEvaluated(Exception):
@@ -113,10 +112,8 @@ class CellStatistics:
         return grouped.size().reset_index()[list(keys)], self.values @ weights
 
 
-def cell_statistics(table, column, rng, replicates, statistic="mean"):
+def cell_statistics(table, column, rng, replicates, statistic=np.mean):
     """Bootstrap a statistic of a column, cell by cell.
-
-    Without replicates the statistic alone is computed.
 
     Data sets are resampled within a group, jointly in all its cells, which share them; or draws, in
     a table with a row for each of them and no data sets.  With a single data set in a table of data
@@ -129,7 +126,9 @@ def cell_statistics(table, column, rng, replicates, statistic="mean"):
     column : str
     rng : numpy.random.Generator
     replicates : int
-    statistic : {"mean", "median"}
+        Without any the statistic alone is computed.
+    statistic : callable
+        ``numpy.mean`` or ``numpy.median``.
 
     Returns
     -------
@@ -159,24 +158,23 @@ def cell_statistics(table, column, rng, replicates, statistic="mean"):
         sizes.add(count)
         if count == 1:
             again = _with_spread(frames[-1], column, numbers[0], rng, replicates)
-        elif statistic == "mean":
+        elif statistic is np.mean:
             chosen = rng.integers(count, size=(replicates, count))
             chosen += count * np.arange(replicates)[:, None]
             times = np.bincount(chosen.ravel(), minlength=chosen.size).reshape(chosen.shape)
             # Divided last, so that a mean of ones is exactly one.
             again = (times @ numbers) / count
         else:
-            again = np.median(numbers[rng.integers(count, size=(replicates, count))], axis=1)
-        found = np.mean(numbers, axis=0) if statistic == "mean" else np.median(numbers, axis=0)
-        values.append(np.vstack([found, again]))
+            again = statistic(numbers[rng.integers(count, size=(replicates, count))], axis=1)
+        values.append(np.vstack([statistic(numbers, axis=0), again]))
+    over = f"{_span(sizes)} {_units(table)}"
     if sizes == {1}:
         over = "one data set" if column == "not_below" else "draws of one data set"
-    else:
-        over = f"{_span(sizes)} {_units(table)}"
     return CellStatistics(pd.concat(frames, ignore_index=True), np.hstack(values), over)
 
 
 def _with_spread(cells, column, numbers, rng, replicates):
+    """Replicates of the numbers of one data set, over its draws."""
     if not replicates:
         return np.empty((0, len(numbers)))
     if column == "not_below":
@@ -184,13 +182,13 @@ def _with_spread(cells, column, numbers, rng, replicates):
         return np.broadcast_to(numbers, (replicates, len(numbers)))
     if column not in DESCRIBED:
         raise NotEvaluated(f"one data set gives {column} no interval")
-    for name in ("log_error_standard_error", "footpoints"):
-        column_of(cells, name)
-    spread = cells["log_error_standard_error"].to_numpy(dtype=float)
-    freedom = cells["footpoints"].to_numpy(dtype=float) - 1.0
-    if not np.all(np.isfinite(spread)) or np.any(freedom < 1):
+    spread, footpoints = (
+        column_of(cells, name).to_numpy(dtype=float)
+        for name in ("log_error_standard_error", "footpoints")
+    )
+    if not np.all(np.isfinite(spread)) or np.any(footpoints < 2):
         raise NotEvaluated("one data set with one footpoint a cell gives no interval")
-    return numbers + spread * rng.standard_t(freedom, size=(replicates, len(numbers)))
+    return numbers + spread * rng.standard_t(footpoints - 1.0, size=(replicates, len(numbers)))
 
 
 def _span(sizes):
@@ -207,6 +205,9 @@ def _plain(name):
     return name.replace("_", " ")
 
 
+# --- Curves: means of a column over the levels of another ---
+
+
 def _curves(claim, table, rng, replicates):
     """Means of ``column`` over the levels of ``along``, a curve for each combination of ``within``.
 
@@ -217,18 +218,22 @@ def _curves(claim, table, rng, replicates):
     over : str
         Units that were resampled.
     """
-    by_cell = cell_statistics(table, claim["column"], rng, replicates)
-    within = claim["within"].split()
+    by_cell = cell_statistics(table, claim.column[0], rng, replicates)
     # Nodes are sorted by their keys, so levels within a combination come in order.
-    nodes, values = by_cell.nodes([*within, claim["along"]])
-    if not within:
-        return [values], by_cell.over
-    numbers = nodes.groupby(within, sort=True, dropna=False).ngroup().to_numpy()
-    curves = [values[:, numbers == number] for number in range(numbers.max() + 1)]
+    nodes, values = by_cell.nodes([*claim.within, claim.along])
+    curves = [values]
+    if claim.within:
+        numbers = nodes.groupby(claim.within, sort=True, dropna=False).ngroup().to_numpy()
+        curves = [values[:, numbers == number] for number in range(numbers.max() + 1)]
+    if max(curve.shape[1] for curve in curves) < 2:
+        raise NotEvaluated(f"nothing to compare, as {_plain(claim.along)} has one level")
     return curves, by_cell.over
 
 
-DIRECTIONS = {"falls": -1.0, "rises": 1.0}
+def _changes_between(curve):
+    """Pairs of levels of a curve, the lower first, and changes of its mean between them."""
+    lower, upper = np.triu_indices(curve.shape[1], 1)
+    return lower, upper, curve[:, upper] - curve[:, lower]
 
 
 @measure("along")
@@ -239,33 +244,24 @@ def share_ordered(claim, table, rng, replicates):
     ``column`` over data sets falls or rises with ``along``.
     """
     curves, over = _curves(claim, table, rng, replicates)
-    sign = DIRECTIONS[claim["direction"] or "falls"]
-    changes = []
-    for curve in curves:
-        lower, upper = np.triu_indices(curve.shape[1], 1)
-        changes.append(curve[:, upper] - curve[:, lower])
-    ordered = sign * np.hstack(changes) > 0.0
-    if not ordered.size:
-        raise NotEvaluated(f"nothing to compare, as {_plain(claim['along'])} has one level")
+    changes = np.hstack([_changes_between(curve)[-1] for curve in curves])
+    ordered = DIRECTIONS[claim.direction] * changes > 0.0
     says = f"{ordered[0].sum()} of {ordered.shape[1]} comparisons have the order stated"
     return Measured(np.mean(ordered, axis=1), over, says)
 
 
 @measure("along")
 def share_worst_at_ends(claim, table, rng, replicates):
-    """Share of the ends of curves that lie above all values between the ends.
-
-    A curve is a combination of ``within``, over the levels of ``along``.
-    """
+    """Share of the ends of curves that lie above all values between the ends."""
     curves, over = _curves(claim, table, rng, replicates)
-    above = []
-    for curve in curves:
-        if curve.shape[1] < 3:
-            continue
-        between = np.max(curve[:, 1:-1], axis=1)
-        above += [curve[:, 0] > between, curve[:, -1] > between]
+    above = [
+        curve[:, end] > np.max(curve[:, 1:-1], axis=1)
+        for curve in curves
+        for end in (0, -1)
+        if curve.shape[1] > 2
+    ]
     if not above:
-        raise NotEvaluated(f"no curve has a budget between its ends along {_plain(claim['along'])}")
+        raise NotEvaluated(f"no curve has a budget between its ends along {_plain(claim.along)}")
     above = np.array(above)
     says = f"{above[:, 0].sum()} of {len(above)} ends lie above all between them"
     return Measured(np.mean(above, axis=0), over, says)
@@ -276,19 +272,15 @@ def share_unimodal(claim, table, rng, replicates):
     """Share of the pairs of levels on one side of a curve's minimum that have a valley's order.
 
     The nearer to the minimum the lower; it may lie anywhere, and pairs on both sides do not count.
-    A curve is a combination of ``within``, over the levels of ``along``.
     """
     curves, over = _curves(claim, table, rng, replicates)
     ordered, counted = 0, 0
     for curve in curves:
-        lower, upper = np.triu_indices(curve.shape[1], 1)
+        lower, upper, change = _changes_between(curve)
         bottom = np.argmin(curve, axis=1)[:, None]
         falling, rising = upper <= bottom, lower >= bottom
-        change = curve[:, upper] - curve[:, lower]
         ordered = ordered + np.sum((falling & (change < 0)) | (rising & (change > 0)), axis=1)
         counted = counted + np.sum(falling | rising, axis=1)
-    if not np.all(counted):
-        raise NotEvaluated(f"nothing to compare, as {_plain(claim['along'])} has one level")
     says = (
         f"{ordered[0]} of {counted[0]} comparisons on one side of a minimum have a valley's order"
     )
@@ -303,26 +295,113 @@ def approach(claim, table, rng, replicates):
     """
     curves, over = _curves(claim, table, rng, replicates)
     ratios = [curve[:, -1] / curve[:, 0] for curve in curves if curve.shape[1] > 1]
-    if not ratios:
-        raise NotEvaluated(f"nothing to compare, as {_plain(claim['along'])} has one level")
     found = np.max(ratios, axis=0)
     says = (
-        f"the gap at the largest {_plain(claim['along'])} is {short(found[0])} of that at the "
-        "smallest"
+        f"the gap at the largest {_plain(claim.along)} is {short(found[0])} of that at the smallest"
     )
     if len(ratios) > 1:
         says += f" (the worst of {len(ratios)} curves)"
     return Measured(found, over, says)
 
 
+def _slope(x, y):
+    """Slope of the logarithm of y against that of x, by least squares."""
+    x = np.log(x) - np.mean(np.log(x))
+    return np.log(y) @ x / np.sum(x**2)
+
+
+@measure("along")
+def power(claim, table, rng, replicates):
+    """Slope of the logarithm of means against that of ``along``, by least squares."""
+    by_cell = cell_statistics(table, claim.column[0], rng, replicates)
+    nodes, values = by_cell.nodes([claim.along])
+    if len(nodes) < 2:
+        raise NotEvaluated(f"{_plain(claim.along)} has one level")
+    found = _slope(nodes[claim.along].to_numpy(dtype=float), values)
+    return Measured(found, by_cell.over, f"the power is {short(found[0])}")
+
+
+# --- Means and medians over cells ---
+
+
 @measure()
 def share_never_below(claim, table, rng, replicates):
     """Share of cells and data sets whose private error is not below the non-private one."""
-    by_cell = cell_statistics(table, claim["column"], rng, replicates)
-    count = len(table)
+    by_cell = cell_statistics(table, claim.column[0], rng, replicates)
+    reached = int(table[claim.column[0]].sum())
+    says = f"{reached} of {len(table)} errors are not below the non-private"
+    return Measured(np.mean(by_cell.values, axis=1), by_cell.over, says)
+
+
+@measure()
+def mean_value(claim, table, rng, replicates):
+    """Mean over cells of the mean of ``column`` over data sets."""
+    by_cell = cell_statistics(table, claim.column[0], rng, replicates)
     found = np.mean(by_cell.values, axis=1)
-    says = f"{int(table[claim['column']].sum())} of {count} errors are not below the non-private"
-    return Measured(found, by_cell.over, says)
+    low, high = (short(extreme(by_cell.values[0])) for extreme in (min, max))
+    by = f", from {low} to {high} by cell" if low != high else ""
+    return Measured(found, by_cell.over, f"the mean is {short(found[0])}{by}")
+
+
+@measure(columns=2)
+def median_ratio(claim, table, rng, replicates):
+    """Median over data sets of the ratio of two columns, given by their logarithms.
+
+    Of several cells the largest median.
+    """
+    above, below = claim.column
+    table = table.assign(**{above: table[above] - table[below]})
+    by_cell = cell_statistics(table, above, rng, replicates, np.median)
+    found = np.exp(np.max(by_cell.values, axis=1))
+    return Measured(found, by_cell.over, f"the median ratio is {short(found[0])}")
+
+
+@measure("against_where")
+def share_meeting(claim, table, rng, replicates):
+    """Share of data sets, or of draws, that ``against_where`` selects; these are resampled."""
+    met = claim.against_where.rows(table)
+    found = float(np.mean(met))
+    again = rng.binomial(len(met), found, size=replicates) / len(met)
+    over = f"{len(met)} {_units(table)}"
+    says = f"{np.sum(met)} of {over} meet {_plain(claim.against_where.text)}"
+    return Measured(np.append(found, again), over, says)
+
+
+# --- Extreme values and pairs of neighbours ---
+
+
+def _extreme(claim, table, replicates, extreme, word):
+    """An extreme value of ``column``, without an interval: one exception refutes a "never"."""
+    values = table[claim.column[0]].to_numpy(dtype=float)
+    if not np.all(np.isfinite(values)):
+        raise NotEvaluated(f"{claim.column[0]} is missing or infinite for some pair")
+    found = float(extreme(values))
+    of = f"{word} of {len(values)} values" if len(values) > 1 else "value"
+    sizes = set(table.groupby(claim.along).size())
+    over = "one value" if sizes == {1} else f"{_span(sizes)} pairs"
+    return Measured(np.full(1 + replicates, found), over, f"the {of} is {short(found)}")
+
+
+@measure("along")
+def smallest(claim, table, rng, replicates):
+    """Smallest value of ``column``."""
+    return _extreme(claim, table, replicates, np.min, "smallest")
+
+
+@measure("along")
+def largest(claim, table, rng, replicates):
+    """Largest value of ``column``."""
+    return _extreme(claim, table, replicates, np.max, "largest")
+
+
+@measure()
+def largest_found(claim, table, rng, replicates):
+    """Largest value of ``column``, where a search may have missed larger ones."""
+    found = float(table[claim.column[0]].max())
+    number = ", ".join(dict.fromkeys(map(str, table["n"])))
+    says = f"the largest that was found at n = {number} is {short(found)}, a lower bound"
+    every = np.full(1 + replicates, found)
+    return Measured(every, "the neighbours of a search", says, lower_bound=True)
 
 
 def _resampled_pairs(claim, table, rng, replicates):
@@ -331,49 +410,14 @@ def _resampled_pairs(claim, table, rng, replicates):
     A list of arrays of shape (1 + replicates, pairs); columns of a level are resampled alike.
     """
     values, sizes = [], set()
-    for _, part in table.groupby(claim["along"], sort=True):
+    for _, part in table.groupby(claim.along, sort=True):
         count = len(part)
         sizes.add(count)
         chosen = np.vstack([np.arange(count), rng.integers(count, size=(replicates, count))])
-        values += [part[name].to_numpy(dtype=float)[chosen] for name in claim["column"].split()]
-    if not np.all([np.all(np.isfinite(part)) for part in values]):
-        raise NotEvaluated(f"{claim['column']} is missing or infinite for some pair")
+        values += [part[name].to_numpy(dtype=float)[chosen] for name in claim.column]
+    if not all(np.all(np.isfinite(part)) for part in values):
+        raise NotEvaluated(f"{' '.join(claim.column)} is missing or infinite for some pair")
     return values, f"{_span(sizes)} pairs"
-
-
-@measure("along")
-def smallest(claim, table, rng, replicates):
-    """Smallest value of ``column``, without an interval: one exception refutes a "never"."""
-    return _extreme(claim, table, replicates, np.min, "smallest")
-
-
-@measure("along")
-def largest(claim, table, rng, replicates):
-    """Largest value of ``column``, without an interval: one exception refutes a "never"."""
-    return _extreme(claim, table, replicates, np.max, "largest")
-
-
-def _extreme(claim, table, replicates, extreme, word):
-    values = table[claim["column"]].to_numpy(dtype=float)
-    if not np.all(np.isfinite(values)):
-        raise NotEvaluated(f"{claim['column']} is missing or infinite for some pair")
-    found = float(extreme(values))
-    of = f"{word} of {len(values)} values" if len(values) > 1 else "value"
-    says = f"the {of} is {short(found)}"
-    sizes = set(table.groupby(claim["along"]).size())
-    over = "one value" if sizes == {1} else f"{_span(sizes)} pairs"
-    return Measured(np.full(1 + replicates, found), over, says)
-
-
-@measure()
-def largest_found(claim, table, rng, replicates):
-    """Largest value of ``column``, where a search may have missed larger ones."""
-    found = float(table[claim["column"]].max())
-    number = ", ".join(dict.fromkeys(str(n) for n in table["n"]))
-    says = f"the largest that was found at n = {number} is {short(found)}, a lower bound"
-    return Measured(
-        np.full(1 + replicates, found), "the neighbours of a search", says, lower_bound=True
-    )
 
 
 @measure("along", columns=None)
@@ -406,40 +450,21 @@ def share_outlying(claim, table, rng, replicates):
     return Measured(np.mean(outside, axis=1), over, says)
 
 
-@measure("within", "against")
-def rank_correlation(claim, table, rng, replicates, other):
-    """Spearman correlation of two studies' curves over the points (``within``) they share."""
-    keys = claim["within"].split()
-    by_cells = [cell_statistics(part, claim["column"], rng, replicates) for part in (table, other)]
-    (mine, values), (theirs, other_values) = (by_cell.nodes(keys) for by_cell in by_cells)
-    shared = mine.reset_index().merge(theirs.reset_index(), on=keys, suffixes=("", "_other"))
-    if len(shared) < 3:
-        raise NotEvaluated(f"the studies share {len(shared)} points, and three are needed")
-    first = pd.DataFrame(values[:, shared["index"]]).rank(axis=1).to_numpy()
-    second = pd.DataFrame(other_values[:, shared["index_other"]]).rank(axis=1).to_numpy()
-    first = first - np.mean(first, axis=1, keepdims=True)
-    second = second - np.mean(second, axis=1, keepdims=True)
-    with np.errstate(invalid="ignore"):
-        found = np.sum(first * second, axis=1) / np.sqrt(
-            np.sum(first**2, axis=1) * np.sum(second**2, axis=1)
-        )
-    says = f"the rank correlation over {len(shared)} points is {short(found[0])}"
-    return Measured(found, " and ".join(dict.fromkeys(p.over for p in by_cells)), says)
+# --- Walks beside draws ---
 
 
 def _walks(claim, table):
-    """Rows of walks by step, the number of walks, and that of draws they are compared with."""
+    """Steps and differences of walks, the numbers of walks and of draws, and these in words."""
     walks = table[table["kind"] == "random_walk"].sort_values("step")
     drawn = table[table["kind"] == "default"]
     if walks.empty or len(drawn) != 1:
         raise NotEvaluated("there are no walks, or no independent draws to compare them with")
-    if not np.all(np.isfinite(walks[claim["column"]])):
-        raise NotEvaluated(f"{claim['column']} is missing for some step")
-    return walks, int(walks["states"].iloc[0]), int(drawn["states"].iloc[0])
-
-
-def _setting(walks):
-    return f"n = {walks['n'].iloc[0]}, footpoint budget {walks['budget_footpoint'].iloc[0]:g}"
+    steps, gaps = walks[["step", claim.column[0]]].to_numpy(dtype=float).T
+    if not np.all(np.isfinite(gaps)):
+        raise NotEvaluated(f"{claim.column[0]} is missing for some step")
+    first, numbers = walks.iloc[0], [int(each["states"].iloc[0]) for each in (walks, drawn)]
+    setting = f"(n = {first['n']}, footpoint budget {first['budget_footpoint']:g})"
+    return steps, gaps, numbers, "{} walks and {} draws".format(*numbers), setting
 
 
 @measure()
@@ -451,33 +476,33 @@ def walk_to_draws(claim, table, rng, replicates):
     and so can refute that this is small and not confirm it.  The lower end of its interval follows
     from the inequality of Dvoretzky, Kiefer and Wolfowitz.
     """
-    walks, *numbers = _walks(claim, table)
-    found, step = (float(walks[name].iloc[-1]) for name in (claim["column"], "step"))
+    steps, gaps, numbers, over, setting = _walks(claim, table)
+    found = gaps[-1]
     # Each sample is farther from its distribution with probability 0.025 at most.
     off = sum(np.sqrt(np.log(2.0 / 0.025) / (2.0 * number)) for number in numbers)
     ends = np.clip([found - off, found + off], 0.0, 1.0)
-    return Measured(
-        # Percentiles of these are the ends.
-        np.append(found, np.repeat(ends, -(-replicates // 2))),
-        f"{numbers[0]} walks and {numbers[1]} draws",
-        f"after {step:g} steps the distribution functions differ by up to {short(found)} "
-        f"({_setting(walks)})",
-        lower_bound=True,
+    says = (
+        f"after {steps[-1]:g} steps the distribution functions differ by up to {short(found)} "
+        f"{setting}"
     )
+    # Percentiles of these are the ends.
+    again = np.repeat(ends, -(-replicates // 2))
+    return Measured(np.append(found, again), over, says, lower_bound=True)
 
 
 @measure()
 def walk_rate(claim, table, rng, replicates):
     """Slope of the logarithm of that difference against that of the number of steps.
 
-    By least squares, over the steps at which it falls from one of `RESOLVED` to the other.  What
-    the difference cannot see may fall more slowly.
+    By least squares, over the steps at which it falls from 0.2 to 0.03: a rate is about many steps,
+    and the last before thousands of walks do not tell the difference from none.  What the
+    difference cannot see may fall more slowly.
     """
-    walks, *numbers = _walks(claim, table)
-    steps, gaps = walks[["step", claim["column"]]].to_numpy(dtype=float).T
-    high = np.flatnonzero(gaps >= RESOLVED[1])
+    least, most = 0.03, 0.2
+    steps, gaps, numbers, over, setting = _walks(claim, table)
+    high = np.flatnonzero(gaps >= most)
     first = high[-1] + 1 if len(high) else 0
-    low = np.flatnonzero(gaps[first:] <= RESOLVED[0])
+    low = np.flatnonzero(gaps[first:] <= least)
     last = first + low[0] if len(low) else len(steps)
     if last - first < 3:
         raise NotEvaluated("fewer than three recorded steps lie where the difference falls")
@@ -485,56 +510,53 @@ def walk_rate(claim, table, rng, replicates):
     # No standard deviation of a difference of two shares is larger.
     spread = 0.5 * np.sqrt(sum(1.0 / number for number in numbers))
     noise = spread * rng.standard_normal((replicates, len(gaps)))
-    levels = np.log(np.vstack([gaps, np.maximum(gaps + noise, 0.1 * RESOLVED[0])]))
-    along = np.log(steps) - np.mean(np.log(steps))
-    found = levels @ along / np.sum(along**2)
+    found = _slope(steps, np.vstack([gaps, np.maximum(gaps + noise, 0.1 * least)]))
     says = (
         f"from {steps[0]:g} to {steps[-1]:g} steps the difference falls like the power "
-        f"{short(found[0])} of their number ({_setting(walks)})"
+        f"{short(found[0])} of their number {setting}"
     )
-    over = f"{numbers[0]} walks and {numbers[1]} draws"
     return Measured(found, over, says, lower_bound=True)
 
 
-def _changes(both, suffix, rng, replicates):
-    """Statistics of log errors less those in columns with a suffix, cell by cell."""
+# --- Two tables beside each other ---
+
+
+def _changes(table, other, key, rng, replicates, otherwise):
+    """Log errors less those of other rows with the same group, key and data set, cell by cell."""
     for name in ("log_error", "log_error_standard_error"):
-        column_of(both, name)
-    spreads = both["log_error_standard_error"], both[f"log_error_standard_error{suffix}"]
+        column_of(table, name)
+    both = table.merge(other, on=["group", key, "data_set"], suffixes=("", "_other"))
+    if both.empty:
+        raise NotEvaluated(otherwise)
+    spreads = both["log_error_standard_error"], both["log_error_standard_error_other"]
     both = both.assign(
-        log_error_change=both["log_error"] - both[f"log_error{suffix}"],
+        log_error_change=both["log_error"] - both["log_error_other"],
         log_error_standard_error=np.hypot(*spreads),
     )
-    return cell_statistics(both, "log_error_change", rng, replicates)
+    return both, cell_statistics(both, "log_error_change", rng, replicates)
 
 
 @measure()
 def sampler_difference(claim, table, rng, replicates):
     """Mean over cells of the log error of the random walk less that of the default sampler."""
-    keys = ["group", "cell", "data_set"]
-    parts = {name: table[table["sampler"] == name] for name in ("random_walk", "default")}
-    both = parts["random_walk"].merge(parts["default"], on=keys, suffixes=("", "_default"))
-    if both.empty:
-        raise NotEvaluated("no cell has draws of both samplers")
-    by_cell = _changes(both, "_default", rng, replicates)
+    walked, drawn = (table[table["sampler"] == name] for name in ("random_walk", "default"))
+    otherwise = "no cell has draws of both samplers"
+    both, by_cell = _changes(walked, drawn, "cell", rng, replicates, otherwise)
     found = np.mean(by_cell.values, axis=1)
     cells = ", ".join(
         f"{name} {short(change)}"
         for name, change in zip(by_cell.cells["cell"], by_cell.values[0], strict=True)
     )
     says = f"the log error changes by {short(found[0])} on average over cells ({cells})"
-    used = table.merge(both[keys], on=keys)
+    used = table.merge(both[["group", "cell", "data_set"]])
     return Measured(found, by_cell.over, says, used)
 
 
 @measure("against")
 def share_nearer(claim, table, rng, replicates, other):
     """Share of groups and budgets in all at which errors are below those of the other rows."""
-    keys = ["group", "budget", "data_set"]
-    both = table.merge(other, on=keys, suffixes=("", "_other"))
-    if both.empty:
-        raise NotEvaluated("no group has both at the same budget in all")
-    by_cell = _changes(both, "_other", rng, replicates)
+    otherwise = "no group has both at the same budget in all"
+    _, by_cell = _changes(table, other, "budget", rng, replicates, otherwise)
     changes = by_cell.values[0]
     least, middle, most = (short(np.exp(each)) for each in np.quantile(changes, (0.0, 0.5, 1.0)))
     says = (
@@ -545,41 +567,45 @@ def share_nearer(claim, table, rng, replicates, other):
     return Measured(np.mean(by_cell.values < 0.0, axis=1), by_cell.over, says)
 
 
-@measure()
-def mean_value(claim, table, rng, replicates):
-    """Mean over cells of the mean of ``column`` over data sets."""
-    by_cell = cell_statistics(table, claim["column"], rng, replicates)
-    found = np.mean(by_cell.values, axis=1)
-    low, high = (short(extreme(by_cell.values[0])) for extreme in (min, max))
-    by = f", from {low} to {high} by cell" if low != high else ""
-    return Measured(found, by_cell.over, f"the mean is {short(found[0])}{by}")
+def _shared(keys, *tables):
+    """Means of two tables at the nodes that they share."""
+    (mine, values), (theirs, others) = (each.nodes(keys) for each in tables)
+    shared = mine.reset_index().merge(theirs.reset_index(), on=keys, suffixes=("", "_other"))
+    return values[:, shared["index"]], others[:, shared["index_other"]]
+
+
+@measure("within", "against")
+def rank_correlation(claim, table, rng, replicates, other):
+    """Spearman correlation of two studies' curves over the points (``within``) they share."""
+    both = [cell_statistics(part, claim.column[0], rng, replicates) for part in (table, other)]
+    shared = _shared(claim.within, *both)
+    points = shared[0].shape[1]
+    if points < 3:
+        raise NotEvaluated(f"the studies share {points} points, and three are needed")
+    first, second = (rankdata(values, axis=1) for values in shared)
+    first = first - np.mean(first, axis=1, keepdims=True)
+    second = second - np.mean(second, axis=1, keepdims=True)
+    with np.errstate(invalid="ignore"):
+        found = np.sum(first * second, axis=1) / np.sqrt(
+            np.sum(first**2, axis=1) * np.sum(second**2, axis=1)
+        )
+    says = f"the rank correlation over {points} points is {short(found[0])}"
+    return Measured(found, " and ".join(dict.fromkeys(each.over for each in both)), says)
 
 
 def _beside(claim, table, other, rng, replicates):
     """Means over the levels of ``along`` that two tables share, and the units resampled."""
     # Mechanisms of one study have the same data sets, which are resampled alike.
-    alike = claim["against"].partition(" ")[0] == claim["study"]
+    alike = claim.other[0] == claim.study
     seeds = rng.integers(2**63, size=2)
-    parts = [
-        cell_statistics(each, claim["column"], np.random.default_rng(seed), replicates)
+    both = [
+        cell_statistics(each, claim.column[0], np.random.default_rng(seed), replicates)
         for each, seed in zip((table, other), seeds[[0, 0 if alike else 1]], strict=True)
     ]
-    (mine, values), (theirs, others) = (each.nodes([claim["along"]]) for each in parts)
-    shared = mine.reset_index().merge(theirs.reset_index(), on=claim["along"], suffixes=("", "_2"))
-    if shared.empty:
-        raise NotEvaluated(f"the two have no {_plain(claim['along'])} in common")
-    return values[:, shared["index"]], others[:, shared["index_2"]], parts[0].over
-
-
-@measure("against_where")
-def share_meeting(claim, table, rng, replicates):
-    """Share of data sets, or of draws, that ``against_where`` selects; these are resampled."""
-    met = parse_selection(claim["against_where"])(table)
-    found = float(np.mean(met))
-    again = rng.binomial(len(met), found, size=replicates) / len(met)
-    over = f"{len(met)} {_units(table)}"
-    says = f"{np.sum(met)} of {over} meet {_plain(claim['against_where'])}"
-    return Measured(np.append(found, again), over, says)
+    mine, theirs = _shared([claim.along], *both)
+    if not mine.size:
+        raise NotEvaluated(f"the two have no {_plain(claim.along)} in common")
+    return mine, theirs, both[0].over
 
 
 @measure("along", "against")
@@ -588,13 +614,12 @@ def share_below(claim, table, rng, replicates, other):
     mine, theirs, over = _beside(claim, table, other, rng, replicates)
     below = mine < theirs
     times = f"{short(np.mean(mine[0] / theirs[0]))} times the mean it is compared with"
+    says = f"the mean is {times}"
     if below.shape[1] > 1:
         says = (
             f"the mean is the smaller one at {below[0].sum()} of {below.shape[1]} values of "
-            f"{_plain(claim['along'])}, and {times} on average"
+            f"{_plain(claim.along)}, and {times} on average"
         )
-    else:
-        says = f"the mean is {times}"
     return Measured(np.mean(below, axis=1), over, says)
 
 
@@ -607,36 +632,9 @@ def reduction(claim, table, rng, replicates, other):
     says = f"the mean is {_lower(found[0])} than the one it is compared with"
     if each.shape[1] > 1:
         ends = f"from {_lower(min(each[0]))} to {_lower(max(each[0]))}"
-        says += f", averaged over {_plain(claim['along'])} ({ends})"
+        says += f", averaged over {_plain(claim.along)} ({ends})"
     return Measured(found, over, says)
 
 
 def _lower(reduction):
     return f"{short(100.0 * abs(reduction))} % {'higher' if reduction < 0.0 else 'lower'}"
-
-
-@measure("along")
-def power(claim, table, rng, replicates):
-    """Slope of the logarithm of means against that of ``along``, by least squares."""
-    by_cell = cell_statistics(table, claim["column"], rng, replicates)
-    nodes, values = by_cell.nodes([claim["along"]])
-    if len(nodes) < 2:
-        raise NotEvaluated(f"{_plain(claim['along'])} has one level")
-    x = np.log(nodes[claim["along"]].to_numpy(dtype=float))
-    x = x - np.mean(x)
-    found = np.log(values) @ x / np.sum(x**2)
-    return Measured(found, by_cell.over, f"the power is {short(found[0])}")
-
-
-@measure(columns=2)
-def median_ratio(claim, table, rng, replicates):
-    """Median over data sets of the ratio of two columns, given by their logarithms.
-
-    ``column`` names two columns that are logarithms.  Of several cells the largest median.
-    """
-    above, below = claim["column"].split()
-    table = table.copy()
-    table[above] = table[above] - table[below]
-    by_cell = cell_statistics(table, above, rng, replicates, "median")
-    found = np.exp(np.max(by_cell.values, axis=1))
-    return Measured(found, by_cell.over, f"the median ratio is {short(found[0])}")
