@@ -47,11 +47,12 @@ def reserve(ledger, key="key", amount="0.1", description="mean shape", unit="eps
 
 
 def execute(path, *statements):
-    """Change a file without the ledger's knowledge."""
+    """Change a file without the ledger's knowledge; the rows of the last statement."""
     with closing(sqlite3.connect(path)) as connection:
         for statement in statements:
-            connection.execute(statement)
+            rows = connection.execute(statement).fetchall()
         connection.commit()
+    return rows
 
 
 @contextmanager
@@ -71,8 +72,12 @@ def refused(pattern):
 
 
 def test_new_ledger(path):
-    ledger = Ledger.create(str(path), "1.50", "rho")
-    assert isinstance(ledger, Ledger)
+    before = os.umask(0)
+    try:
+        ledger = Ledger.create(str(path), "1.50", "rho")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
     for each in (ledger, Ledger.open(str(path))):
         assert (each.unit, each.entries()) == ("rho", ())
         assert [str(value) for value in (each.allowed, each.spent, each.left)] == [
@@ -81,17 +86,7 @@ def test_new_ledger(path):
     assert [file.name for file in path.parent.iterdir()] == ["ledger"]
 
 
-@pytest.mark.parametrize("umask", [0o000, 0o022, 0o077])
-def test_only_the_owner_has_access(path, umask):
-    before = os.umask(umask)
-    try:
-        reserve(Ledger.create(path, "1", "epsilon"))
-    finally:
-        os.umask(before)
-    assert stat.S_IMODE(path.stat().st_mode) == 0o600
-
-
-def test_release_is_reserved_and_finished(ledger, path, tmp_path):
+def test_release_is_reserved_and_finished(ledger, path, tmp_path, monkeypatch):
     before = datetime.now(UTC) - timedelta(seconds=1)
     entry = reserve(ledger, "first", "0.30", "mean of S²")
     assert entry == Entry(1, entry.when, "started", Decimal("0.30"), "first", "mean of S²")
@@ -99,8 +94,9 @@ def test_release_is_reserved_and_finished(ledger, path, tmp_path):
     assert before <= datetime.fromisoformat(entry.when) <= datetime.now(UTC)
     assert entry.when.endswith("+00:00")
     assert Ledger.open(path).entries() == (entry,)
-    assert (str(ledger.spent), str(ledger.left)) == ("0.30", "0.70")
-    found = ledger.finish(entry, tmp_path / "out")
+    # Another process may finish it, and the path is kept as an absolute one.
+    monkeypatch.chdir(tmp_path)
+    found = Ledger.open("ledger").finish(entry, "out")
     assert found == Entry(
         1, entry.when, "finished", Decimal("0.30"), "first", "mean of S²", tmp_path / "out"
     )
@@ -124,7 +120,6 @@ def test_release_that_did_not_finish_spends_again(ledger, tmp_path):
     first = reserve(ledger, amount="0.4")
     second = reserve(ledger, amount="0.4")
     assert (first.number, second.number) == (1, 2)
-    assert ledger.spent == Decimal("0.8")
     with refused("while 0.2 is left"):
         reserve(ledger, amount="0.4")
     done = ledger.finish(second, tmp_path)
@@ -133,26 +128,15 @@ def test_release_that_did_not_finish_spends_again(ledger, tmp_path):
     assert ledger.spent == Decimal("0.8")
 
 
-def test_ended_release_stays_as_it_ended(ledger, tmp_path):
+def test_only_a_started_release_of_this_ledger_is_finished(ledger, tmp_path):
     done = reserve(ledger, "done")
     finished = ledger.finish(done, tmp_path)
+    foreign = reserve(Ledger.create(tmp_path / "other", "1", "epsilon"), "other")
     before = ledger.entries()
-    for entry in (done, finished):
+    for entry in (done, finished, foreign):
         with refused("is not a started one of this ledger"):
             ledger.finish(entry, tmp_path / "elsewhere")
     assert ledger.entries() == before
-
-
-def test_entry_of_another_ledger_is_refused(ledger, tmp_path):
-    other = Ledger.create(tmp_path / "other", "1", "epsilon")
-    entry = reserve(other, "other")
-    reserve(ledger)
-    with refused("is not a started one of this ledger"):
-        ledger.finish(entry, tmp_path)
-
-
-def test_another_process_may_finish(ledger, path, tmp_path):
-    assert Ledger.open(path).finish(reserve(ledger), tmp_path).finished
 
 
 @pytest.mark.parametrize("linked", ["file", "folder"])
@@ -167,8 +151,7 @@ def test_ledger_has_one_path(ledger, path, tmp_path, linked):
         other.symlink_to(path.parent)
         name = other / path.name
     assert Ledger.open(name).path == path
-    assert reserve(Ledger.open(name)).number == 1
-    assert len(ledger.entries()) == 1
+    assert reserve(Ledger.open(name)) in ledger.entries()
 
 
 # Fingerprints and checks
@@ -181,6 +164,7 @@ def test_fingerprints_tell_files_apart_and_ledgers_too(ledger, path, tmp_path):
     assert first == Ledger.open(path).fingerprint(data)
     # Whoever has the data and not the ledger cannot make it.
     assert Ledger.create(tmp_path / "other", "1", "epsilon").fingerprint(data) != first
+    assert first != hashlib.sha256(data.read_bytes()).hexdigest()
     entry = ledger.reserve("key", "0.1", "mean shape", unit="epsilon", fingerprint=first)
     done = ledger.finish(entry, tmp_path)
     assert (done.fingerprint, Ledger.open(path).entries()) == (first, (done,))
@@ -197,8 +181,7 @@ def test_the_last_check_of_a_file_counts(ledger, path):
         assert Ledger.open(path).last_check("columns", "file") is passed
         assert ledger.last_check("other columns", "file") is not passed
         assert ledger.last_check("columns", "other file") is None
-    with closing(sqlite3.connect(path)) as connection:
-        assert connection.execute("SELECT count(*) FROM checks").fetchone() == (2,)
+    assert execute(path, "SELECT count(*) FROM checks") == [(2,)]
 
 
 # Ledgers of version 1
@@ -207,38 +190,33 @@ def test_the_last_check_of_a_file_counts(ledger, path):
 @pytest.fixture
 def old(path):
     """A ledger as version 1 made them: one release of each status."""
+    rows = [
+        (1, "2025-01-01T00:00:00+00:00", "finished", "0.25", "a", "mean shape", b"/out"),
+        (2, "2025-01-02T00:00:00+00:00", "started", "0.5", "b", "mean shape", None),
+        (3, "2025-01-03T00:00:00+00:00", "cancelled", "0.9", "c", "mean shape", None),
+    ]
+    checksum = hashlib.sha256(ascii(([("epsilon", "1")], rows)).encode()).hexdigest()
+    pragmas = (f"application_id = {module.APPLICATION}", "user_version = 1")
+    execute(path, *module.TABLES, *(f"PRAGMA {each}" for each in pragmas))
     with closing(sqlite3.connect(path)) as connection:
-        for statement in module.TABLES:
-            connection.execute(statement)
-        connection.execute(f"PRAGMA application_id = {module.APPLICATION}")
-        connection.execute("PRAGMA user_version = 1")
-        rows = [
-            (1, "2025-01-01T00:00:00+00:00", "finished", "0.25", "a", "mean shape", b"/out"),
-            (2, "2025-01-02T00:00:00+00:00", "started", "0.5", "b", "mean shape", None),
-            (3, "2025-01-03T00:00:00+00:00", "cancelled", "0.9", "c", "mean shape", None),
-        ]
         connection.executemany("INSERT INTO releases VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
-        checksum = hashlib.sha256(ascii(([("epsilon", "1")], rows)).encode()).hexdigest()
         connection.execute("INSERT INTO budget VALUES ('epsilon', '1', ?)", (checksum,))
         connection.commit()
     return path
 
 
 def version(path):
-    with closing(sqlite3.connect(path)) as connection:
-        return connection.execute("PRAGMA user_version").fetchone()[0]
+    return execute(path, "PRAGMA user_version")[0][0]
 
 
 def test_old_ledger_is_read_as_it_is(old):
-    before = old.read_bytes()
-    ledger = Ledger.open(old)
+    before, ledger = old.read_bytes(), Ledger.open(old)
     assert [entry.status for entry in ledger.entries()] == ["finished", "started", "cancelled"]
     assert (str(ledger.spent), str(ledger.left)) == ("0.75", "0.25")
     assert "cancelled" in ledger.words()
     assert ledger.last_check("columns", "file") is None
-    assert reserve(Ledger.open(old), "a").folder == Path("/out")
-    assert ledger.finish(ledger.entries()[1], "/out").number == 2
-    assert before != old.read_bytes()
+    assert old.read_bytes() == before
+    assert reserve(ledger, "a").folder == Path("/out")
 
 
 WRITES = {
@@ -256,69 +234,22 @@ def test_first_write_upgrades_an_old_ledger(old, write):
     assert version(old) == 1
     WRITES[write](ledger)
     assert version(old) == 2
-    assert ledger.entries()[0] == before[0]
-    assert ledger.entries()[2] == before[2]
+    assert (ledger.entries()[0], ledger.entries()[2]) == (before[0], before[2])
     found = ledger.fingerprint(__file__)
     ledger.note_check("columns", found, True)
     # The secret stays.
     assert Ledger.open(old).last_check("columns", ledger.fingerprint(__file__)) is True
 
 
-def upgrade_and_crash(path):
+def crash_before_the_commit(path):
     module._seal = kill
     reserve(Ledger.open(path), "lost")
 
 
 def test_upgrade_is_whole_or_not_at_all(old):
     before = Ledger.open(old).entries()
-    assert ended(upgrade_and_crash, old) == -signal.SIGKILL
-    assert Ledger.open(old).entries() == before
-    assert version(old) == 1
-
-
-# Contexts
-
-
-def test_context_finishes_once(ledger, tmp_path):
-    for repetition in range(2):
-        with ledger.spending("key", "0.5", "mean shape", unit="epsilon") as entry:
-            assert entry.finished == (repetition == 1)
-            if not entry.finished:
-                assert ledger.spent == Decimal("0.5")
-                entry = ledger.finish(entry, tmp_path / "out")
-        assert entry.folder == tmp_path / "out"
-    assert (len(ledger.entries()), ledger.spent) == (1, Decimal("0.5"))
-
-
-@pytest.mark.parametrize("problem", [OSError, KeyboardInterrupt, DataError])
-def test_exception_leaves_the_amount_spent(ledger, problem):
-    mistake = problem("the body")
-    with (
-        pytest.raises(problem, match="the body") as caught,
-        ledger.spending("key", "0.5", "mean shape", unit="epsilon"),
-    ):
-        raise mistake
-    assert caught.value is mistake
-    assert [entry.status for entry in ledger.entries()] == ["started"]
-    assert ledger.spent == Decimal("0.5")
-
-
-def test_context_without_a_folder_is_a_mistake(ledger):
-    with (
-        refused(r"release 1 ended without a folder and stays spent: call finish\("),
-        ledger.spending("key", "0.5", "mean shape", unit="epsilon"),
-    ):
-        pass
-    assert ledger.spent == Decimal("0.5")
-
-
-def test_context_refuses_before_the_body(ledger):
-    with (
-        refused("the release asks for 1.1 while 1 is left"),
-        ledger.spending("key", "1.1", "mean shape", unit="epsilon"),
-    ):
-        pytest.fail("the body ran")
-    assert ledger.entries() == ()
+    assert ended(crash_before_the_commit, old) == -signal.SIGKILL
+    assert (Ledger.open(old).entries(), version(old)) == (before, 1)
 
 
 # Amounts
@@ -334,7 +265,6 @@ def test_more_than_is_left_is_refused(ledger, path):
         "nothing was spent"
     )
     assert caught.value.argument == "amount"
-    assert len(ledger.entries()) == 1
     reserve(ledger, "second", "0.3")
     assert (ledger.spent, ledger.left) == (1, 0)
     with refused("while 0.00 is left"):
@@ -347,20 +277,19 @@ def test_sums_are_exact(path):
     for number in range(3):
         reserve(ledger, f"tenth {number}", "0.1")
     assert ledger.left == 0
-    fine = "0.1" + "0" * 60 + "1"
-    ledger = Ledger.create(path.with_name("fine"), "999999.2" + "0" * 60 + "1", "epsilon")
+    zeros = "0" * 60
+    ledger = Ledger.create(path.with_name("fine"), f"999999.2{zeros}1", "epsilon")
     reserve(ledger, "large", "999999")
     with refused("while 0.20*1 is left"):
-        reserve(ledger, "more", "0.2" + "0" * 60 + "2")
-    reserve(ledger, "fine", fine)
-    assert str(ledger.spent) == "999999.1" + "0" * 60 + "1"
-    assert str(ledger.left) == "0.1" + "0" * 61
+        reserve(ledger, "more", f"0.2{zeros}2")
+    reserve(ledger, "fine", f"0.1{zeros}1")
+    assert (str(ledger.spent), str(ledger.left)) == (f"999999.1{zeros}1", f"0.1{zeros}0")
     assert ledger.words().splitlines()[-1] == (
-        f"allowed 999999.2{'0' * 60}1, spent 999999.1{'0' * 60}1, left 0.1{'0' * 61} (epsilon)"
+        f"allowed 999999.2{zeros}1, spent 999999.1{zeros}1, left 0.1{zeros}0 (epsilon)"
     )
     # Also where the caller computes with few digits.
     with localcontext(prec=3, rounding=ROUND_UP):
-        assert str(ledger.left) == "0.1" + "0" * 61
+        assert str(ledger.left) == f"0.1{zeros}0"
         reserve(ledger, "rest", "0.1")
     assert ledger.left == 0
 
@@ -384,89 +313,63 @@ def test_ledger_agrees_with_fractions(amounts, allowed):
         assert Fraction(ledger.left) == Fraction(allowed) - spent
 
 
-def test_budgets_are_kept_as_text(ledger, path):
-    reserve(ledger, amount="0.10")
-    with closing(sqlite3.connect(path)) as connection:
-        found = connection.execute(
-            "SELECT allowed, typeof(allowed), amount, typeof(amount) FROM budget, releases"
-        ).fetchall()
-    assert found == [("1", "text", "0.10", "text")]
+ODD = ["", "  ", "two\nlines", "\x1b[2J", "tab\t", "\0", "\ud800", None, b"bytes"]
+BAD_ARGUMENTS = [
+    *(("amount", each, "^amount: .* is not decimal text") for each in (0.1, 1, True, None)),
+    ("amount", Fraction(1, 10), "^amount: .* is not decimal text"),
+    *(("amount", each, "^amount: ") for each in ("0", "-0.1", "nan", "inf", "much", "", "1e7")),
+    *(("amount", each, "^amount: ") for each in ("1e-10", "1e-999999999", f"0.1{'0' * 98}")),
+    *(("unit", each, "accounts in epsilon and the") for each in ("rho", "Epsilon", "", None)),
+    *(("key", each, "^key: .* is not one line of printable text") for each in ODD),
+    *(("description", each, "^description: .* is not one line of printable") for each in ODD),
+]
 
 
-@pytest.mark.parametrize(
-    "amount",
-    ["0", "-0.1", "nan", "inf", "much", "", "1e7", "1e-10", "1e-999999999", f"0.1{'0' * 98}"],
-)
-def test_amount_that_is_no_budget(ledger, path, amount):
-    with refused("^amount: "):
-        reserve(ledger, amount=amount)
+@pytest.mark.parametrize(("name", "value", "pattern"), BAD_ARGUMENTS)
+def test_bad_arguments_spend_nothing(ledger, path, name, value, pattern):
+    with refused(pattern):
+        reserve(ledger, **{name: value})
     assert ledger.entries() == ()
-    with refused("^allowed: "):
-        Ledger.create(path.with_name("other"), amount, "epsilon")
-    assert [file.name for file in path.parent.iterdir()] == ["ledger"]
+    if name == "amount":
+        with refused(pattern.replace("amount", "allowed")):
+            Ledger.create(path.with_name("other"), value, "epsilon")
+    if name == "unit" and value != "rho":
+        with refused("^unit: .* is no unit of a budget"):
+            Ledger.create(path.with_name("other"), "1", value)
+    assert os.listdir(path.parent) == ["ledger"]
 
 
-@pytest.mark.parametrize("amount", [0.1, 1, True, None, Fraction(1, 10)])
-def test_amount_that_is_no_text(ledger, path, amount):
-    with refused("^amount: .* is not decimal text"):
-        reserve(ledger, amount=amount)
-    with refused("^allowed: .* is not decimal text"):
-        Ledger.create(path.with_name("other"), amount, "epsilon")
-
-
-@pytest.mark.parametrize(("own", "other"), [("epsilon", "rho"), ("rho", "epsilon")])
-def test_units_do_not_mix(path, own, other):
-    ledger = Ledger.create(path, "1", own)
-    with refused(f"accounts in {own} and the release in {other}") as caught:
-        reserve(ledger, unit=other)
-    assert caught.value.argument == "unit"
-    assert ledger.entries() == ()
-    ledger.finish(reserve(ledger, unit=own), path.parent)
+def test_units_do_not_mix(path):
+    ledger = Ledger.create(path, "1", "rho")
+    ledger.finish(reserve(ledger, unit="rho"), path.parent)
     # Nor is a finished release of that key taken for one of the other unit.
-    with refused(f"accounts in {own} and the release in {other}"):
-        reserve(ledger, unit=other)
-
-
-@pytest.mark.parametrize("unit", ["delta", "Epsilon", "", None])
-def test_unknown_unit(ledger, path, unit):
-    with refused("^unit: .* is no unit of a budget") as caught:
-        Ledger.create(path.with_name("other"), "1", unit)
+    with refused("accounts in rho and the release in epsilon") as caught:
+        reserve(ledger)
     assert caught.value.argument == "unit"
-    assert not path.with_name("other").exists()
-    with refused("accounts in epsilon"):
-        reserve(ledger, unit=unit)
 
 
 # Words
 
-ODD = ["", "  ", "two\nlines", "\x1b[2J", "tab\t", "\0", "\ud800", None, b"bytes"]
 
-
-@pytest.mark.parametrize("text", ODD)
-@pytest.mark.parametrize("name", ["key", "description"])
-def test_text_is_one_line(ledger, name, text):
-    with refused(f"^{name}: .* is not one line of printable text"):
-        reserve(ledger, **{name: text})
-    assert ledger.entries() == ()
-
-
-def test_table(ledger, tmp_path):
+def test_table(ledger, path):
     assert ledger.words() == (
         "when  status  epsilon  description  folder\nallowed 1, spent 0, left 1 (epsilon)"
     )
-    ledger.finish(reserve(ledger, "a", "0.25", "mean shape"), "out")
+    ledger.finish(reserve(ledger, "a", "0.250", "mean shape"), "out")
     reserve(ledger, "b", "1e-7", "ångström")
     times = [entry.when for entry in ledger.entries()]
     assert ledger.words() == (
         f"when                       status    epsilon    description  folder\n"
-        f"{times[0]}  finished  0.25       mean shape   {Path('out').absolute()}\n"
+        f"{times[0]}  finished  0.250      mean shape   {Path('out').absolute()}\n"
         f"{times[1]}  started   0.0000001  ångström\n"
         "allowed 1, spent 0.2500001, left 0.7499999 (epsilon)"
     )
+    # Floats would lose digits.
+    assert execute(path, "SELECT DISTINCT typeof(amount) FROM releases") == [("text",)]
 
 
 @pytest.mark.parametrize(
-    "name", ["out", "two\nlines", "\x1b[2J", "\u3000", os.fsdecode(b"\xff"), "a'b?c#d%20"]
+    "name", ["two\nlines", "\x1b[2J", "\u3000", os.fsdecode(b"\xff"), "a'b?c#d%20"]
 )
 def test_any_path_will_do(name, tmp_path):
     """A draw must not be lost since the name of its folder is odd."""
@@ -478,15 +381,6 @@ def test_any_path_will_do(name, tmp_path):
     assert ledger.words().isascii()
     assert len(ledger.words().splitlines()) == 3
     assert os.listdir(tmp_path / name) == [name]
-
-
-def test_folder_is_kept_as_an_absolute_path(ledger, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    relative = Ledger.open("ledger")
-    done = ledger.finish(reserve(ledger), "out")
-    monkeypatch.chdir("/")
-    assert done.folder == tmp_path / "out"
-    assert relative.entries() == (done,)
 
 
 # Files that are refused
@@ -502,42 +396,44 @@ def test_nothing_is_overwritten(path, taken, kind):
         place.mkdir()
     else:
         place.symlink_to("nowhere")
-    with refused(f"^{place} is there already"):
+    with refused(f"^{place} is there already and a ledger is never overwritten"):
         Ledger.create(path, "1", "epsilon")
     assert os.listdir(path.parent) == [taken]
     assert kind != "file" or place.read_text() == "data"
 
 
-def test_ledger_is_never_reset(ledger, path):
-    reserve(ledger)
-    with refused("is there already and a ledger is never overwritten"):
-        Ledger.create(path, "100", "epsilon")
-    assert (ledger.allowed, ledger.spent) == (1, Decimal("0.1"))
-
-
-def test_ledger_that_appears_meanwhile_is_not_overwritten(path, monkeypatch):
+@pytest.mark.parametrize("links", [True, False])
+def test_ledger_that_appears_meanwhile_is_not_overwritten(path, monkeypatch, links):
     """Another process finished to create it after this one looked."""
-    move = module._move_to_new
+    move = module.move_to_new
+
+    def no_links(*_):
+        raise OSError(1, "Operation not permitted")
 
     def late(partial, target):
-        monkeypatch.setattr(module, "_move_to_new", move)
+        monkeypatch.setattr(module, "move_to_new", move)
         reserve(Ledger.create(path, "1", "epsilon"))
+        if not links:
+            monkeypatch.setattr(os, "link", no_links)
         move(partial, target)
 
-    monkeypatch.setattr(module, "_move_to_new", late)
-    with refused("is there already"):
+    monkeypatch.setattr(module, "move_to_new", late)
+    with refused(f"^{path} is there already"):
         Ledger.create(path, "100", "epsilon")
     assert Ledger.open(path).spent == Decimal("0.1")
     assert os.listdir(path.parent) == ["ledger"]
 
 
-@pytest.mark.parametrize("step", ["_seal", "_claim", "_move_to_new", "os.replace"])
+@pytest.mark.parametrize(
+    "steps", [("_seal",), ("claim",), ("move_to_new",), ("os.link", "os.replace")]
+)
 @pytest.mark.parametrize("problem", [OSError(5, "Input/output error"), KeyboardInterrupt()])
-def test_failed_creation_leaves_nothing(path, monkeypatch, step, problem):
+def test_failed_creation_leaves_nothing(path, monkeypatch, steps, problem):
     def fail(*_):
         raise problem
 
-    monkeypatch.setattr(f"{module.__name__}.{step}", fail)
+    for step in steps:
+        monkeypatch.setattr(f"{module.__name__}.{step}", fail)
     expected = DataError if isinstance(problem, OSError) else KeyboardInterrupt
     with pytest.raises(expected):
         Ledger.create(path, "1", "epsilon")
@@ -550,126 +446,106 @@ def uses(path):
     """Every use of a ledger that is there."""
     ledger = Ledger(path)
     entry = Entry(1, "", "started", Decimal(1), "key", "mean shape")
-    return {
-        "open": lambda: Ledger.open(path),
-        "entries": ledger.entries,
-        "spent": lambda: ledger.spent,
-        "words": ledger.words,
-        "reserve": lambda: reserve(ledger),
-        "finish": lambda: ledger.finish(entry, "out"),
-        "fingerprint": lambda: ledger.fingerprint(__file__),
-        "note_check": lambda: ledger.note_check("columns", "file", True),
-        "spending": lambda: ledger.spending("a", "1", "b", unit="epsilon").__enter__(),
-    }
+    return [
+        lambda: Ledger.open(path),
+        ledger.entries,
+        lambda: ledger.spent,
+        ledger.words,
+        lambda: reserve(ledger),
+        lambda: ledger.finish(entry, "out"),
+        lambda: ledger.fingerprint(__file__),
+        lambda: ledger.note_check("columns", "file", True),
+    ]
 
 
-USES = tuple(uses("nowhere"))
+def all_refused(path, pattern):
+    """Expect every use to be refused, and the folder and the file to be as before."""
+    folder = path.parent if path.parent.is_dir() else path.parent.parent
+    before = sorted(os.listdir(folder)), path.read_bytes() if path.is_file() else None
+    for use in uses(path):
+        with refused(pattern):
+            use()
+    after = sorted(os.listdir(folder)), path.read_bytes() if path.is_file() else None
+    assert after == before
 
 
-@pytest.mark.parametrize("use", USES)
-@pytest.mark.parametrize("kind", ["missing", "folder", "link", "no folder"])
-def test_missing_file_is_not_made(path, use, kind):
-    place = named = path / "ledger" if kind == "no folder" else path
-    if kind == "folder":
-        path.mkdir()
-    elif kind == "link":
-        path.symlink_to("nowhere")
-        named = path.with_name("nowhere")
-    before = os.listdir(path.parent)
-    with refused(f"^{named} is not there or no file"):
-        uses(place)[use]()
-    assert os.listdir(path.parent) == before
-
-
-def test_file_that_vanishes_meanwhile_is_not_made(path, monkeypatch):
+def test_missing_file_is_not_made(path, monkeypatch):
+    all_refused(path / "ledger", "is not there or no file")
+    all_refused(path, f"^{path} is not there or no file")
+    path.symlink_to("nowhere")
+    all_refused(path, f"^{path.with_name('nowhere')} is not there or no file")
+    path.unlink()
+    path.mkdir()
+    all_refused(path, f"^{path} is not there or no file")
+    path.rmdir()
+    # It vanishes after it was looked for.
     monkeypatch.setattr(Path, "is_file", lambda _: True)
     with refused(f"^{path} cannot be used"):
         reserve(Ledger(path))
     assert os.listdir(path.parent) == []
 
 
-FOREIGN = {
-    "empty": b"",
-    "text": b"epsilon 1\n" * 500,
-    "zeros": bytes(8192),
-    "header alone": b"SQLite format 3\0",
-}
-
-
-@pytest.mark.parametrize("use", USES)
-@pytest.mark.parametrize("content", FOREIGN)
-def test_file_that_is_no_database(path, use, content):
-    path.write_bytes(FOREIGN[content])
-    with refused("is not a ledger or is damaged"):
-        uses(path)[use]()
-    assert path.read_bytes() == FOREIGN[content]
-    assert os.listdir(path.parent) == ["ledger"]
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"epsilon 1\n" * 500, bytes(8192), b"SQLite format 3\0"],
+    ids=["empty", "text", "zeros", "header alone"],
+)
+def test_file_that_is_no_database(path, content):
+    path.write_bytes(content)
+    all_refused(path, "is not a ledger or is damaged")
 
 
 def test_foreign_database(path):
     execute(path, *module.TABLES)
-    before = path.read_bytes()
-    for use in uses(path).values():
-        with refused("is not a ledger or is damaged"):
-            use()
+    all_refused(path, "is not a ledger or is damaged")
     execute(path, f"PRAGMA application_id = {module.APPLICATION}")
-    with refused("is a ledger of version 0, and this geodp reads versions 1 to 2"):
-        Ledger.open(path)
-    for version in (2, 1):
-        execute(path, f"PRAGMA user_version = {version}")
-        with refused("is not a ledger or is damaged"):
-            Ledger.open(path)
+    all_refused(path, "is a ledger of version 0, and this geodp reads versions 1 to 2")
+    for number in (2, 1):
+        execute(path, f"PRAGMA user_version = {number}")
+        all_refused(path, "is not a ledger or is damaged")
     execute(path, "DROP TABLE budget")
-    with refused("is not a ledger or is damaged"):
-        Ledger.open(path)
-    assert before != path.read_bytes()
+    all_refused(path, "is not a ledger or is damaged")
 
 
-@pytest.mark.parametrize("version", [0, 3, -1])
-def test_other_version(ledger, path, version):
-    execute(path, f"PRAGMA user_version = {version}")
-    for use in uses(path).values():
-        with refused(f"is a ledger of version {version}, and this geodp reads versions 1 to 2"):
-            use()
+@pytest.mark.parametrize("number", [0, 3, -1])
+def test_other_version(ledger, path, number):
+    execute(path, f"PRAGMA user_version = {number}")
+    all_refused(path, f"is a ledger of version {number}, and this geodp reads versions 1 to 2")
 
 
-CHANGES = {
-    "larger total": "UPDATE budget SET allowed = '9'",
-    "other unit": "UPDATE budget SET unit = 'rho'",
-    "no total": "DELETE FROM budget",
-    "two totals": "INSERT INTO budget SELECT * FROM budget",
-    "checksum": "UPDATE budget SET checksum = NULL",
-    "smaller amount": "UPDATE releases SET amount = '0.01' WHERE number = 1",
-    "same amount, other text": "UPDATE releases SET amount = '0.10' WHERE number = 1",
-    "no text": "UPDATE releases SET amount = x'ff' WHERE number = 1",
-    "no UTF-8": "UPDATE releases SET amount = CAST(x'ff' AS TEXT) WHERE number = 1",
-    "status": "UPDATE releases SET status = 'cancelled' WHERE number = 1",
-    "key": "UPDATE releases SET key = 'second' WHERE number = 1",
-    "folder": "UPDATE releases SET folder = 'elsewhere' WHERE number = 1",
-    "description": "UPDATE releases SET description = 'other' WHERE number = 1",
-    "fingerprint": "UPDATE releases SET fingerprint = 'other' WHERE number = 1",
-    "secret": "UPDATE secret SET value = x'ff'",
-    "no secret": "DELETE FROM secret",
-    "check": "UPDATE checks SET passed = 1",
-    "version": "PRAGMA user_version = 1",
-    "one row less": "DELETE FROM releases WHERE number = 1",
-    "no rows": "DELETE FROM releases",
-    "no table": "DROP TABLE releases",
-    "another column": "ALTER TABLE releases ADD COLUMN note TEXT",
-}
-
-
-@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE budget SET allowed = '9'",
+        "UPDATE budget SET unit = 'rho'",
+        "DELETE FROM budget",
+        "INSERT INTO budget SELECT * FROM budget",
+        "UPDATE budget SET checksum = NULL",
+        "UPDATE releases SET amount = '0.01' WHERE number = 1",
+        "UPDATE releases SET amount = '0.10' WHERE number = 1",
+        "UPDATE releases SET amount = x'ff' WHERE number = 1",
+        "UPDATE releases SET amount = CAST(x'ff' AS TEXT) WHERE number = 1",
+        "UPDATE releases SET status = 'cancelled' WHERE number = 1",
+        "UPDATE releases SET key = 'second' WHERE number = 1",
+        "UPDATE releases SET folder = 'elsewhere' WHERE number = 1",
+        "UPDATE releases SET description = 'other' WHERE number = 1",
+        "UPDATE releases SET fingerprint = 'other' WHERE number = 1",
+        "UPDATE secret SET value = x'ff'",
+        "DELETE FROM secret",
+        "UPDATE checks SET passed = 1",
+        "PRAGMA user_version = 1",
+        "DELETE FROM releases WHERE number = 1",
+        "DELETE FROM releases",
+        "DROP TABLE releases",
+        "ALTER TABLE releases ADD COLUMN note TEXT",
+    ],
+)
 def test_changed_rows_are_refused(ledger, path, change):
     reserve(ledger, "first")
     reserve(ledger, "second")
     ledger.note_check("columns", "file", False)
-    execute(path, CHANGES[change])
-    before = path.read_bytes()
-    for use in uses(path).values():
-        with refused("is not a ledger or is damaged"):
-            use()
-    assert path.read_bytes() == before
+    execute(path, change)
+    all_refused(path, "is not a ledger or is damaged")
 
 
 def test_more_spent_than_allowed_is_refused(ledger, path):
@@ -679,44 +555,23 @@ def test_more_spent_than_allowed_is_refused(ledger, path):
         connection.execute("UPDATE budget SET allowed = '0.49'")
         module._seal(connection)
         connection.commit()
-    for use in uses(path).values():
-        with refused("more is spent than allowed"):
-            use()
-
-
-def test_truncated_file_is_refused(ledger, path):
-    for number in range(5):
-        reserve(ledger, f"key {number}", description="mean shape " * 200)
-    whole = path.read_bytes()
-    assert len(whole) > 5 * 4096
-    short = path.with_name("short")
-    for length in (*range(0, len(whole), 512), len(whole) - 1):
-        short.write_bytes(whole[:length])
-        with refused("is not a ledger or is damaged"):
-            Ledger.open(short)
-        assert short.read_bytes() == whole[:length]
-
-
-def test_damaged_structure_is_refused(ledger, path):
-    """Even where all rows can be read: further writing could harm them."""
-    content = bytearray(path.read_bytes())
-    # The number of free pages, in the header.
-    content[36:40] = (1).to_bytes(4, "big")
-    path.write_bytes(content)
-    with refused("its pages do not fit together"):
-        Ledger.open(path)
+    all_refused(path, "more is spent than allowed")
 
 
 def test_damaged_file_is_refused_or_unchanged(ledger, path):
     """A wrong byte may fall where nothing is, but never changes what a ledger says."""
     for number in range(3):
-        reserve(ledger, f"key {number}")
+        reserve(ledger, f"key {number}", description="mean shape " * 200)
     whole, expected = path.read_bytes(), ledger.entries()
     used = [place for place, byte in enumerate(whole) if byte]
-    rng = random.Random(1)
+    rng, refusals = random.Random(1), 0
     damaged = path.with_name("damaged")
-    refusals = 0
-    for place in rng.sample(used, 300):
+    for length in (*range(0, len(whole), 2048), len(whole) - 1):
+        damaged.write_bytes(whole[:length])
+        with refused("is not a ledger or is damaged"):
+            Ledger.open(damaged)
+        assert damaged.read_bytes() == whole[:length]
+    for place in rng.sample(used, 200):
         content = bytearray(whole)
         content[place] ^= 1 << rng.randrange(8)
         damaged.write_bytes(content)
@@ -727,7 +582,11 @@ def test_damaged_file_is_refused_or_unchanged(ledger, path):
             refusals += 1
         for left in path.parent.glob("damaged-*"):
             left.unlink()
-    assert refusals > 200
+    assert refusals > 133
+    # Further writing could harm rows that can be read: the number of free pages, in the header.
+    damaged.write_bytes(whole[:36] + (1).to_bytes(4, "big") + whole[40:])
+    with refused("its pages do not fit together"):
+        Ledger.open(damaged)
 
 
 # Files that cannot be used now
@@ -762,7 +621,7 @@ def open_folder():
     shutil.rmtree(folder)
 
 
-def test_folder_that_cannot_be_written(open_folder):
+def test_what_cannot_be_written_or_read(open_folder):
     path = open_folder / "ledger"
     ledger = Ledger.create(path, "1", "epsilon")
     entry = reserve(ledger)
@@ -770,10 +629,7 @@ def test_folder_that_cannot_be_written(open_folder):
         open_folder.chmod(0o555)
         with refused(r"other cannot be used \(Permission denied\): give a ledger in a folder"):
             Ledger.create(open_folder / "other", "1", "epsilon")
-        for use in (
-            lambda: reserve(ledger, "other"),
-            lambda: ledger.finish(entry, "out"),
-        ):
+        for use in (lambda: reserve(ledger, "other"), lambda: ledger.finish(entry, "out")):
             with refused(f"^{path} cannot be used .*: give a ledger in a folder"):
                 use()
         # It can be read.
@@ -781,21 +637,15 @@ def test_folder_that_cannot_be_written(open_folder):
         open_folder.chmod(0o000)
         with refused("cannot be used|is not there"):
             Ledger.open(path)
-    open_folder.chmod(0o755)
-    assert os.listdir(open_folder) == ["ledger"]
-
-
-def test_file_that_cannot_be_written_or_read(open_folder):
-    path = open_folder / "ledger"
-    ledger = Ledger.create(path, "1", "epsilon")
-    with unprivileged(path, open_folder):
+        open_folder.chmod(0o755)
         path.chmod(0o400)
         with refused(f"^{path} cannot be used"):
             reserve(ledger)
-        assert ledger.entries() == ()
+        assert ledger.entries() == (entry,)
         path.chmod(0o000)
         with refused(f"^{path} cannot be used"):
             Ledger.open(path)
+    assert os.listdir(open_folder) == ["ledger"]
 
 
 def test_ledger_in_no_folder(tmp_path):
@@ -816,28 +666,19 @@ def space(size):
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-@pytest.mark.parametrize("size", [0, 1000, 5000])
-def test_no_space_for_a_new_ledger(path, size):
-    with space(size), refused(f"^{path} cannot be used"):
-        Ledger.create(path, "1", "epsilon")
-    assert os.listdir(path.parent) == []
-
-
 @pytest.mark.parametrize("size", [0, 1000, 20_000])
-def test_no_space_for_a_release(ledger, path, size):
+def test_no_space(path, size):
+    long = "mean shape " * 5000
+    if size < 20_000:
+        with space(size), refused(f"^{path} cannot be used"):
+            Ledger.create(path, "1", "epsilon")
+        assert os.listdir(path.parent) == []
+    ledger = Ledger.create(path, "1", "epsilon")
     first = reserve(ledger, "first")
     with space(size), refused(f"^{path} cannot be used"):
-        reserve(ledger, "second", description="mean shape " * 5000)
+        reserve(ledger, "second", description=long)
     assert Ledger.open(path).entries() == (first,)
-    reserve(ledger, "second", description="mean shape " * 5000)
-
-
-def test_full_disk(ledger, path, monkeypatch):
-    pages = path.stat().st_size // 4096
-    monkeypatch.setattr(module, "SETTINGS", (*module.SETTINGS, f"PRAGMA max_page_count = {pages}"))
-    with refused(r"cannot be used \(database or disk is full\): give .* has space"):
-        reserve(ledger, description="mean shape " * 5000)
-    assert ledger.entries() == ()
+    reserve(ledger, "second", description=long)
 
 
 @pytest.mark.parametrize("lock", ["IMMEDIATE", "EXCLUSIVE"])
@@ -881,87 +722,64 @@ def test_reader_that_stays_stops_the_commit(ledger, path, monkeypatch):
 # Processes
 
 
-def in_process(function, *arguments):
-    """Call a function of this module in another process; the result, or an error's message."""
-    queue = PROCESSES.Queue()
-    process = PROCESSES.Process(target=report, args=(queue, function, *arguments))
-    process.start()
-    found = queue.get(timeout=WAIT)
-    process.join(WAIT)
-    assert process.exitcode == 0
+def at_once(function, *cases):
+    """What processes put into a queue that all call a function at the same moment, a list each."""
+    barrier, queue = PROCESSES.Barrier(len(cases)), PROCESSES.Queue()
+    started = [PROCESSES.Process(target=function, args=(barrier, queue, *case)) for case in cases]
+    for process in started:
+        process.start()
+    found = [each for _ in cases for each in queue.get(timeout=WAIT)]
+    for process in started:
+        process.join(WAIT)
+        assert process.exitcode == 0
     return found
 
 
-def report(queue, function, *arguments):
-    try:
-        queue.put(function(*arguments))
-    except DataError as problem:
-        queue.put(str(problem))
-
-
-def reserve_at_once(barrier, queue, path, numbers, same_key):
-    """Reserve several parts, at the same moment as other processes."""
-    ledger = Ledger.open(path)
+def attempts(barrier, queue, calls):
+    """Results of calls of functions of this module, or the messages of their errors."""
     barrier.wait(WAIT)
-    for number in numbers:
+    found = []
+    for function, *arguments in calls:
         try:
-            queue.put(reserve(ledger, "key" if same_key else f"key {number}", "0.1").number)
+            found.append(function(*arguments))
         except DataError as problem:
-            queue.put(str(problem))
+            found.append(str(problem))
+    queue.put(found)
+
+
+def reserved(path, key):
+    return reserve(Ledger.open(path), key).number
+
+
+def create(path, allowed):
+    Ledger.create(path, allowed, "epsilon")
+    return int(allowed)
 
 
 @pytest.mark.parametrize(
     ("processes", "each", "room", "same_key"),
-    [(2, 1, 1, False), (2, 1, 1, True), (2, 1, 2, True), (5, 4, 9, False)],
+    [(2, 1, 1, True), (2, 1, 2, True), (5, 4, 9, False)],
 )
 def test_processes_at_once(path, processes, each, room, same_key):
     Ledger.create(path, str(Decimal(room) / 10), "epsilon")
-    barrier, queue = PROCESSES.Barrier(processes), PROCESSES.Queue()
-    started = [
-        PROCESSES.Process(
-            target=reserve_at_once,
-            args=(barrier, queue, path, range(each * index, each * (index + 1)), same_key),
-        )
+    calls = [
+        [(reserved, path, "key" if same_key else f"key {k}-{index}") for k in range(each)]
         for index in range(processes)
     ]
-    for process in started:
-        process.start()
-    found = [queue.get(timeout=WAIT) for _ in range(processes * each)]
-    for process in started:
-        process.join(WAIT)
-        assert process.exitcode == 0
-    numbers = [value for value in found if isinstance(value, int)]
+    found = at_once(attempts, *([call] for call in calls))
     messages = [value for value in found if isinstance(value, str)]
-    assert sorted(numbers) == list(range(1, room + 1))
+    assert sorted(value for value in found if isinstance(value, int)) == [*range(1, room + 1)]
     assert len(messages) == processes * each - room
     assert all("while 0.0 is left" in message for message in messages)
     ledger = Ledger.open(path)
     assert (len(ledger.entries()), ledger.left) == (room, 0)
 
 
-def create_at_once(barrier, queue, path, allowed):
-    barrier.wait(WAIT)
-    report(queue, create, path, allowed)
-
-
-def create(path, allowed):
-    return str(Ledger.create(path, allowed, "epsilon").allowed)
-
-
 def test_one_of_many_processes_creates(path):
-    barrier, queue = PROCESSES.Barrier(4), PROCESSES.Queue()
-    started = [
-        PROCESSES.Process(target=create_at_once, args=(barrier, queue, path, str(index + 1)))
-        for index in range(4)
-    ]
-    for process in started:
-        process.start()
-    found = [queue.get(timeout=WAIT) for _ in started]
-    for process in started:
-        process.join(WAIT)
-    [allowed] = [value for value in found if value.isdigit()]
-    assert sum("is there already" in value for value in found) == 3
-    assert str(Ledger.open(path).allowed) == allowed
+    found = at_once(attempts, *([[(create, path, str(index + 1))]] for index in range(4)))
+    [allowed] = [value for value in found if isinstance(value, int)]
+    assert sum("is there already" in str(value) for value in found) == 3
+    assert Ledger.open(path).allowed == allowed
     assert os.listdir(path.parent) == ["ledger"]
 
 
@@ -970,16 +788,13 @@ def test_threads_at_once(ledger):
         try:
             return reserve(ledger, f"key {number}", "0.2").number
         except DataError:
-            return None
+            return 0
 
     with ThreadPoolExecutor(8) as pool:
         found = list(pool.map(attempt, range(16)))
-    assert sorted(number for number in found if number) == [1, 2, 3, 4, 5]
+    assert sorted(found) == [0] * 11 + [1, 2, 3, 4, 5]
     assert ledger.left == 0
-
-
-def test_ledger_can_be_sent_to_another_process(ledger):
-    reserve(ledger)
+    # Nor is one process its only user.
     assert pickle.loads(pickle.dumps(ledger)).entries() == ledger.entries()
 
 
@@ -998,45 +813,18 @@ def kill(*_):
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def leave(*_):
-    os._exit(7)
-
-
-CRASHES = {kill: -signal.SIGKILL, leave: 7}
-
-
-def crash_after_reserving(path, crash):
+def crash_after_reserving(path):
     reserve(Ledger.open(path), amount="0.4")
-    crash()
+    kill()
 
 
-def crash_while_spending(path, crash):
-    with Ledger.open(path).spending("key", "0.4", "mean shape", unit="epsilon"):
-        crash()
-
-
-@pytest.mark.parametrize("crash", CRASHES)
-@pytest.mark.parametrize("function", [crash_after_reserving, crash_while_spending])
-def test_crash_after_the_reservation_leaves_it_spent(ledger, path, function, crash):
-    assert ended(function, path, crash) == CRASHES[crash]
+def test_crash_after_the_reservation_leaves_it_spent(ledger, path):
+    assert ended(crash_after_reserving, path) == -signal.SIGKILL
     [entry] = Ledger.open(path).entries()
     assert (entry.status, ledger.left) == ("started", Decimal("0.6"))
     # The next attempt spends again.
     assert reserve(ledger, amount="0.4").number == 2
     assert ledger.left == Decimal("0.2")
-
-
-def crash_before_the_commit(path, crash):
-    module._seal = crash
-    reserve(Ledger.open(path), "lost")
-
-
-@pytest.mark.parametrize("crash", CRASHES)
-def test_crash_before_the_commit_leaves_no_reservation(ledger, path, crash):
-    entry = reserve(ledger)
-    assert ended(crash_before_the_commit, path, crash) == CRASHES[crash]
-    assert Ledger.open(path).entries() == (entry,)
-    assert reserve(ledger, "next").number == 2
 
 
 def crash_while_writing(path):
@@ -1046,27 +834,21 @@ def crash_while_writing(path):
     reserve(Ledger.open(path), "lost", description="mean shape " * 50_000)
 
 
-def test_crash_while_writing_leaves_no_reservation(ledger, path):
+@pytest.mark.parametrize("crash", [crash_before_the_commit, crash_while_writing])
+def test_crash_before_the_commit_leaves_no_reservation(ledger, path, crash):
     entry = reserve(ledger)
     before = path.read_bytes()
-    assert ended(crash_while_writing, path) == -signal.SIGKILL
-    # Part of the transaction is in the file, and the journal that undoes it beside it.
-    assert path.read_bytes() != before
-    journal = path.with_name("ledger-journal")
-    assert journal.stat().st_size > 0
-    assert stat.S_IMODE(journal.stat().st_mode) == 0o600
+    assert ended(crash, path) == -signal.SIGKILL
+    if crash is crash_while_writing:
+        # Part of the transaction is in the file, and the journal that undoes it beside it.
+        assert path.read_bytes() != before
+        journal = path.with_name("ledger-journal")
+        assert journal.stat().st_size > 0
+        assert stat.S_IMODE(journal.stat().st_mode) == 0o600
     assert Ledger.open(path).entries() == (entry,)
     assert path.read_bytes() == before
-    assert os.listdir(path.parent) == ["ledger"]
     assert reserve(ledger, "next").number == 2
-
-
-def test_journal_of_a_lost_ledger_stops_a_new_one(ledger, path):
-    """It would undo what the new one holds."""
-    assert ended(crash_while_writing, path) == -signal.SIGKILL
-    path.unlink()
-    with refused(f"^{path}-journal is there already"):
-        Ledger.create(path, "1", "epsilon")
+    assert os.listdir(path.parent) == ["ledger"]
 
 
 def reserve_for_ever(path, connection):

@@ -25,21 +25,14 @@ from pathlib import Path
 
 from geodp.errors import DataError
 from geodp.mechanisms.budgets import parse_budget
-
-# Pure and zero-concentrated differential privacy: budgets of the same unit add up.
-UNITS = ("epsilon", "rho")
+from geodp_release.accounting import UNITS
+from geodp_release.new_files import claim, move_to_new
 
 # Nothing is cancelled any more; earlier ledgers have such releases, which spent nothing.
 STARTED, FINISHED, CANCELLED = "started", "finished", "cancelled"
 
 # "gdpl", and the version of the tables.
 APPLICATION, VERSION = 0x6764706C, 2
-
-# Most characters of a budget: Decimals are exact at any length, and long ones slow.
-LONGEST_BUDGET = 100
-
-# Bytes of a secret, and of a file that are read at a time.
-SECRET, CHUNK = 32, 1 << 20
 
 # How long another process may hold the file.
 BUSY_SECONDS = 10.0
@@ -163,15 +156,14 @@ class Ledger:
                 prefix=f".{ledger.path.name}.", dir=ledger.path.parent, ignore_cleanup_errors=True
             ) as folder:
                 partial = Path(folder, "ledger")
-                _claim(partial)
+                claim(partial)
                 with _connection(partial, WRITE) as connection:
-                    for statement in TABLES:
+                    for statement in (*TABLES, f"PRAGMA application_id = {APPLICATION}"):
                         connection.execute(statement)
-                    connection.execute(f"PRAGMA application_id = {APPLICATION}")
                     connection.execute("INSERT INTO budget VALUES (?, ?, '')", (unit, str(total)))
                     _upgrade(connection)
                     _seal(connection)
-                _move_to_new(partial, ledger.path)
+                move_to_new(partial, ledger.path)
         return ledger
 
     @classmethod
@@ -228,8 +220,11 @@ class Ledger:
             the file cannot be used.
         """
         amount = _budget(amount, "amount")
-        _check_line(key, "key")
-        _check_line(description, "description")
+        for name, text in (("key", key), ("description", description)):
+            if not isinstance(text, str) or not text.strip() or not text.isprintable():
+                raise DataError(
+                    f"{name}: {text!r} is not one line of printable text: give that", name
+                )
         with self._writing() as (connection, account):
             if unit != account.unit:
                 raise DataError(
@@ -247,13 +242,11 @@ class Ledger:
                     "ask for no more than that; nothing was spent",
                     "amount",
                 )
-            now = datetime.now(UTC).isoformat(timespec="seconds")
-            number = len(account.entries) + 1
+            number, now = len(account.entries) + 1, _now()
             connection.execute(
                 "INSERT INTO releases VALUES (?, ?, ?, ?, ?, ?, NULL, ?)",
                 (number, now, STARTED, str(amount), key, description, fingerprint),
             )
-            _seal(connection)
         return Entry(number, now, STARTED, amount, key, description, fingerprint=fingerprint)
 
     def finish(self, entry, folder):
@@ -286,42 +279,7 @@ class Ledger:
                 # As bytes, since the name of a folder need not be text.
                 (ended.status, os.fsencode(ended.folder), entry.number),
             )
-            _seal(connection)
         return ended
-
-    @contextmanager
-    def spending(self, key, amount, description, *, unit, fingerprint=None):
-        """Context of one release: it reserves first, and the amount stays spent on an exception.
-
-        The body releases into a folder and calls `finish`, unless ``entry.finished`` says that
-        the release is in ``entry.folder`` already::
-
-            with ledger.spending(key, "0.5", "mean shape", unit="epsilon") as entry:
-                if not entry.finished:
-                    ...
-                    entry = ledger.finish(entry, folder)
-
-        Parameters
-        ----------
-        key, amount, description, unit, fingerprint
-            As for `reserve`.
-
-        Yields
-        ------
-        Entry
-
-        Raises
-        ------
-        DataError
-            As for `reserve`; or the body ended without `finish`, and the amount stays spent.
-        """
-        entry = self.reserve(key, amount, description, unit=unit, fingerprint=fingerprint)
-        yield entry
-        if not entry.finished and entry in self.entries():
-            raise DataError(
-                f"{self.path}: release {entry.number} ended without a folder and stays spent: call "
-                "finish(entry, folder) within the block"
-            )
 
     def fingerprint(self, path) -> str:
         """HMAC-SHA256 of a file's bytes with the secret of the ledger; for the holder alone.
@@ -341,11 +299,9 @@ class Ledger:
         if secret is None:
             with self._writing() as (_, account):
                 secret = account.secret
-        found = hmac.new(secret, digestmod=hashlib.sha256)
         with open(path, "rb") as file:
-            while chunk := file.read(CHUNK):
-                found.update(chunk)
-        return found.hexdigest()
+            keyed = hashlib.file_digest(file, lambda: hmac.new(secret, digestmod=hashlib.sha256))
+        return keyed.hexdigest()
 
     def note_check(self, reading, fingerprint, passed):
         """Keep what the last check of a file said; for the holder alone.
@@ -362,11 +318,10 @@ class Ledger:
             connection.execute(
                 "DELETE FROM checks WHERE reading = ? AND fingerprint = ?", (reading, fingerprint)
             )
-            now = datetime.now(UTC).isoformat(timespec="seconds")
             connection.execute(
-                "INSERT INTO checks VALUES (?, ?, ?, ?)", (now, reading, fingerprint, int(passed))
+                "INSERT INTO checks VALUES (?, ?, ?, ?)",
+                (_now(), reading, fingerprint, int(passed)),
             )
-            _seal(connection)
 
     def last_check(self, reading, fingerprint) -> bool | None:
         """What the last check of a file said, or ``None``; for the holder alone."""
@@ -404,10 +359,6 @@ class Ledger:
         budget : PrivacyBudget
         key : str
             Identifies what is released, as for `reserve`.
-
-        Returns
-        -------
-        str
         """
         account, amount = self._account(), budget.amount
         if budget.unit != account.unit:
@@ -416,7 +367,7 @@ class Ledger:
                 "would be refused."
             )
         now = f"{self.path} has {account.left:f} {account.unit} left"
-        if any(each.key == key and each.status == FINISHED for each in account.entries):
+        if any(each.key == key and each.finished for each in account.entries):
             return f"{now}; this release is in it already, and the same again spends nothing."
         if amount > account.left:
             return f"{now}, less than the {amount:f} of the release: it would be refused."
@@ -446,13 +397,14 @@ class Ledger:
 
     @contextmanager
     def _writing(self):
-        """A transaction, with what the file holds before it."""
+        """A transaction, with what the file holds before it; sealed if it changed anything."""
         with _errors(self.path), _connection(self.path, WRITE) as connection:
-            account = _read(connection, self.path)
+            account, before = _read(connection, self.path), connection.total_changes
             if account.secret is None:
                 account = replace(account, secret=_upgrade(connection))
-                _seal(connection)
             yield connection, account
+            if connection.total_changes > before:
+                _seal(connection)
 
 
 @dataclass(frozen=True)
@@ -475,6 +427,10 @@ class _Account:
         return _sum([self.allowed, self.spent.copy_negate()])
 
 
+def _now():
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
 def _sum(amounts):
     """Exact sum, whatever the number of digits."""
     with localcontext(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN):
@@ -485,30 +441,7 @@ def _budget(amount, key):
     """A budget from decimal text, which is not that of a rounded float."""
     if not isinstance(amount, str | Decimal):
         raise DataError(f'{key}: {amount!r} is not decimal text: give a budget such as "0.5"', key)
-    if len(str(amount)) > LONGEST_BUDGET:
-        raise DataError(f"{key}: a budget has at most {LONGEST_BUDGET} characters: round it", key)
     return parse_budget(amount, key)
-
-
-def _check_line(text, key):
-    """Refuse what is not one line of text that a terminal can show."""
-    if not isinstance(text, str) or not text.strip() or not text.isprintable():
-        raise DataError(f"{key}: {text!r} is not one line of printable text: give that", key)
-
-
-def _claim(path):
-    """Make an empty file for its owner at a path that is not taken."""
-    os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-
-
-def _move_to_new(partial, path):
-    """Move a file to a path that is not taken, on file systems without hard links as well."""
-    _claim(path)
-    try:
-        os.replace(partial, path)
-    except BaseException:
-        os.unlink(path)
-        raise
 
 
 @contextmanager
@@ -533,9 +466,9 @@ def _errors(path):
     try:
         yield
     except FileExistsError as problem:
+        taken = problem.filename2 or problem.filename
         raise DataError(
-            f"{problem.filename} is there already and a ledger is never overwritten: give another "
-            "path"
+            f"{taken} is there already and a ledger is never overwritten: give another path"
         ) from None
     except OSError as problem:
         raise _unusable(path, problem.strerror) from None
@@ -568,24 +501,21 @@ def _damaged(path, reason):
 
 def _read(connection, path):
     """Check all that the file holds, and return it."""
-    [application] = connection.execute("PRAGMA application_id").fetchone()
-    if application != APPLICATION:
+    if _pragma(connection, "application_id") != APPLICATION:
         raise _damaged(path, "its application is another")
-    version = _version(connection)
+    version = _pragma(connection, "user_version")
     if version not in (1, VERSION):
         raise DataError(
             f"{path} is a ledger of version {version}, and this geodp reads versions 1 to "
             f"{VERSION}: use the geodp that made it"
         )
-    if connection.execute("PRAGMA integrity_check").fetchall() != [("ok",)]:
+    if _pragma(connection, "integrity_check") != "ok":
         raise _damaged(path, "its pages do not fit together")
     contents, checksum = _contents(connection)
     if connection.execute("SELECT checksum FROM budget").fetchall() != [(checksum,)]:
         raise _damaged(path, "its sums do not agree")
     [(unit, allowed)], rows, *others = contents
-    secret, checks = None, []
-    if others:
-        [[(secret,)], checks] = others
+    [[(secret,)], checks] = others or ([(None,)], [])
     account = _Account(
         unit,
         Decimal(allowed),
@@ -598,16 +528,16 @@ def _read(connection, path):
     return account
 
 
-def _version(connection):
-    [version] = connection.execute("PRAGMA user_version").fetchone()
-    return version
+def _pragma(connection, name):
+    """The first row of a setting or a check of SQLite."""
+    return connection.execute(f"PRAGMA {name}").fetchone()[0]
 
 
 def _upgrade(connection):
     """Bring the tables from version 1 to the present one; returns the new secret."""
     for statement in UPGRADE:
         connection.execute(statement)
-    secret = secrets.token_bytes(SECRET)
+    secret = secrets.token_bytes(32)
     connection.execute("INSERT INTO secret VALUES (?)", (secret,))
     return secret
 
@@ -619,10 +549,9 @@ def _entry(number, when, status, amount, key, description, folder, fingerprint=N
 
 
 def _contents(connection):
-    """Rows of all tables, and their checksum."""
-    queries = CONTENTS[:2] if _version(connection) == 1 else CONTENTS
+    """Rows of all tables, and their checksum: SQLite checks pages, and not what is on them."""
+    queries = CONTENTS[:2] if _pragma(connection, "user_version") == 1 else CONTENTS
     rows = tuple(connection.execute(query).fetchall() for query in queries)
-    # SQLite checks how pages fit together, and not what the text on them says.
     return rows, hashlib.sha256(ascii(rows).encode()).hexdigest()
 
 

@@ -255,51 +255,57 @@ def _silence():
 
 
 def _spend(settings, plan, ledger, key, folder, fingerprint, note):
+    """Reserve, draw and write; or return what an earlier call drew or wrote."""
     budget = plan.budget
     spent = f"{budget.amount} {budget.unit} of {ledger.path} stays spent"
     entry = drawn(ledger, key)
     if entry is not None:
         return _written(Release.load(_place(ledger, entry)), settings, ledger, entry, folder, spent)
-    with ledger.spending(
+    entry = ledger.reserve(
         key, budget.amount, settings.name, unit=budget.unit, fingerprint=fingerprint
-    ) as entry:
-        if entry.finished:
-            if not (entry.folder / "release.json").is_file():
-                raise DataError(
-                    f"{settings.name} was released into {entry.folder}, which is not there: put a "
-                    "copy back, or give another name for another draw, which spends again"
-                )
-            return entry.folder, False
-        fault = None
-        with _silence():
-            try:
-                data = read_data(settings)
-                # Whatever is found, the release is made: that it was not would tell of records.
-                release = release_geodesic(plan, *data)
-                # Without space for it here there may still be some for the folder.
-                with suppress(DataError):
-                    release.save(_place(ledger, entry))
-                    _place(ledger, entry).chmod(0o600)
-            except KeyboardInterrupt:
-                raise
-            except BaseException as problem:  # a panic of compiled code is no Exception
-                fault = words_of(problem)
-        # Outside the handler, so that no traceback can show the exception.
-        kept = _kept_words(ledger, entry)
-        if fault is not None:
-            if note is not None:
-                note([f"{fault}; {spent}{kept}"])
-            what = "the folder is not written" if kept else "nothing is released"
+    )
+    if entry.finished:
+        if not (entry.folder / "release.json").is_file():
             raise DataError(
-                f"the data of {settings.name} cannot be used as its settings say, and {what}; "
-                f"`geodp check` tells the holder why; {spent}{kept}"
+                f"{settings.name} was released into {entry.folder}, which is not there: put a "
+                "copy back, or give another name for another draw, which spends again"
             )
-        made = _written(release, settings, ledger, entry, folder, spent)
+        return entry.folder, False
+    release, data, fault = _drawn_from(settings, plan, _place(ledger, entry))
+    # Outside the handler, so that no traceback can show the exception.
+    kept = _kept_words(ledger, entry)
+    if fault is not None:
+        if note is not None:
+            note([f"{fault}; {spent}{kept}"])
+        what = "the folder is not written" if kept else "nothing is released"
+        raise DataError(
+            f"the data of {settings.name} cannot be used as its settings say, and {what}; "
+            f"`geodp check` tells the holder why; {spent}{kept}"
+        )
+    made = _written(release, settings, ledger, entry, folder, spent)
     if note is not None:
         with _silence():
             lines = check_data(settings, plan, data).words(released=True)
         note(lines)
     return made
+
+
+def _drawn_from(settings, plan, place):
+    """A release that is also kept at a place, its data, and in words what prevented it."""
+    with _silence():
+        try:
+            data = read_data(settings)
+            # Whatever is found, the release is made: that it was not would tell of records.
+            release = release_geodesic(plan, *data)
+            # Without space for it here there may still be some for the folder.
+            with suppress(DataError):
+                release.save(place)
+                place.chmod(0o600)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as problem:  # a panic of compiled code is no Exception
+            return None, None, words_of(problem)
+    return release, data, None
 
 
 def _written(release, settings, ledger, entry, folder, spent):
