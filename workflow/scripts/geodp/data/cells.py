@@ -2,6 +2,9 @@
 
 A row is a record whatever is in it.  Each cell is converted by itself and what cannot be read
 becomes a number that is not finite, or no label: no record changes what becomes of others.
+
+Text is read by the csv module and not by pandas, which refuses or drops all rows for one of another
+length, and says no line numbers.
 """
 
 import csv
@@ -29,72 +32,8 @@ END, RETURN = "\udc01", "\udc0d"
 LONGEST_CELL = 2**31 - 1
 
 
-def open_table(path):
-    """The table in a file, of which only the header is read.
-
-    Parameters
-    ----------
-    path : str
-        A name that ends in .parquet or .npz says so; all others are text.
-
-    Returns
-    -------
-    TextTable, ParquetTable or ArrayTable
-
-    Raises
-    ------
-    DataError
-        The file is no table.
-    OSError
-        It cannot be opened.
-    """
-    return TYPED.get(Path(path).suffix.lower(), TextTable)(path)
-
-
-def is_typed(path):
-    """Whether a file has columns with types, by its suffix, or is text."""
-    return Path(path).suffix.lower() in TYPED
-
-
-def delimiter_of(header):
-    """What separates the cells of a table, from its header alone."""
-    header = re.sub('"[^"]*"', "", header)
-    return "\t" if header.count("\t") > header.count(",") else ","
-
-
-def header_names(cells, place):
-    """Names of columns, from the cells of a header."""
-    names = [name.strip() for name in cells]
-    if len(names) == 1 and ";" in names[0]:
-        raise DataError(f"{place}: its columns are separated by semicolons: save it with commas")
-    # Programs that write a comma after every value leave a last column without a name.
-    while names and not names[-1]:
-        names.pop()
-    return names
-
-
-class _Kept:
-    """Lines of a text, of which the last that was taken is kept, and how many were."""
-
-    def __init__(self, lines):
-        self._lines, self.last, self.number = lines, "", 0
-
-    def __iter__(self):
-        for line in self._lines:
-            self.last, self.number = line, self.number + 1
-            yield line
-
-
-class TextTable:
-    """A table of text: a header, and one record a row, as programs write and read them.
-
-    Lines before the header that are empty or begin with ``#`` are passed over; after it every row
-    is a record, but for empty lines.  A quoted cell may hold line breaks.  Cells beyond the header
-    are ignored and those that a row lacks are empty.
-
-    Parameters
-    ----------
-    path : str
+class Table:
+    """A file with a record a row, of which only the header is read when it is opened.
 
     Attributes
     ----------
@@ -103,33 +42,19 @@ class TextTable:
         Columns.
     place : str
         Where the names stand, for messages.
-    delimiter : str
     """
 
+    names: list
+
     def __init__(self, path):
-        self.path, self.source = path, RecordFile(path)
-        with self._opened("") as text, _long_cells():
-            before, first = _header_line(text)
-            header = [first]
-            # A quoted name may hold line breaks.
-            while "".join(header).count('"') % 2 and (line := text.readline()):
-                header.append(line)
-            self.delimiter = delimiter_of("".join(header))
-            lines = _Kept(itertools.chain(header, text))
-            cells = next(csv.reader(lines, delimiter=self.delimiter), [])
-        if "\0" in first:
-            raise DataError(f"{path}: its header is not UTF-8 text: save it as UTF-8")
-        if not cells:
-            raise DataError(f"{path}: the table is empty: give a header and one record a row")
-        # Rows end as the header's does: where that is "\n" programs leave "\r" in a cell unquoted.
-        end = lines.last
-        self._newline = "\n" if end.endswith("\n") and not end.endswith("\r\n") else ""
-        self.place = f"{path}, row {before + lines.number}"
-        self.names = header_names(cells, self.place)
+        self.path, self.source, self.place = path, RecordFile(path), path
 
     def numbered(self, columns):
         """Names of the numbers in columns: their own but for arrays of more than one axis."""
         return columns
+
+    def _unfit(self, name, is_label):
+        """The type that the file states for a column, if it does not fit."""
 
     def refuse_unfit(self, numbers, labels):
         """Refuse columns whose type, as the file states it, cannot hold numbers or labels.
@@ -144,6 +69,83 @@ class TextTable:
         DataError
             It depends on no record.
         """
+        wanted = [(name, "numbers") for name in numbers] + [(name, "labels") for name in labels]
+        for name, kind in wanted:
+            unfit = self._unfit(name, kind == "labels")
+            if unfit is not None:
+                raise DataError(
+                    f"{self.path}, column {name}: the file states its type as {unfit}, and "
+                    f"{kind} are wanted: save it as {kind}, or name another column"
+                )
+
+    def records(self, names):
+        """Number of each record, and the texts in columns, empty for no value."""
+        raise NotImplementedError
+
+    def read(self, columns, label=None):
+        """Numbers in columns, and labels.
+
+        Parameters
+        ----------
+        columns : list of str
+        label : str, optional
+
+        Returns
+        -------
+        numbers : ndarray, shape (n, k)
+            NaN for an empty cell, infinite for what is no finite number.
+        labels : list or None
+            ``None`` for an empty one.
+        """
+        raise NotImplementedError
+
+
+class TextTable(Table):
+    """A table of text: a header, and one record a row, as programs write and read them.
+
+    Lines before the header that are empty or begin with ``#`` are passed over; after it every row
+    is a record, but for empty lines.  A quoted cell may hold line breaks.  Cells beyond the header
+    are ignored and those that a row lacks are empty.  A record's number is that of its last line.
+    """
+
+    # Whether lines after the header that begin with ``#`` are passed over, too.
+    comments = False
+
+    def __init__(self, path):
+        super().__init__(path)
+        taken = []
+
+        def lines(each):
+            for line in each:
+                taken.append(line)
+                yield line
+
+        with self._opened("") as text, _long_cells():
+            before, first = _header_line(text)
+            header = [first]
+            # A quoted name may hold line breaks.
+            while "".join(header).count('"') % 2 and (line := text.readline()):
+                header.append(line)
+            unquoted = re.sub('"[^"]*"', "", "".join(header))
+            self.delimiter = "\t" if unquoted.count("\t") > unquoted.count(",") else ","
+            reader = csv.reader(lines(itertools.chain(header, text)), delimiter=self.delimiter)
+            cells = next(reader, [])
+        if "\0" in first:
+            raise DataError(f"{path}: its header is not UTF-8 text: save it as UTF-8")
+        if not cells:
+            raise DataError(f"{path}: the table is empty: give a header and one record a row")
+        # Rows end as the header's does: where that is "\n" programs leave "\r" in a cell unquoted.
+        end = taken[-1]
+        self._newline = "\n" if end.endswith("\n") and not end.endswith("\r\n") else ""
+        self.place = f"{path}, row {before + len(taken)}"
+        self.names = [name.strip() for name in cells]
+        if len(self.names) == 1 and ";" in self.names[0]:
+            raise DataError(
+                f"{self.place}: its columns are separated by semicolons: save it with commas"
+            )
+        # Programs that write a comma after every value leave a last column without a name.
+        while self.names and not self.names[-1]:
+            self.names.pop()
 
     def lines(self):
         """First and last line of each record, from 1, and its cells.
@@ -167,20 +169,7 @@ class TextTable:
             )
 
     def read(self, columns, label=None):
-        """Numbers in columns, and labels.
-
-        Parameters
-        ----------
-        columns : list of str
-        label : str, optional
-
-        Returns
-        -------
-        numbers : ndarray, shape (n, k)
-            NaN for an empty cell, infinite for what is no finite number.
-        labels : list or None
-            ``None`` for an empty one.
-        """
+        """Numbers in columns, and labels; see `Table.read`."""
         numbers, labels = [], []
         for _, texts in self.records([*columns, *([label] if label else [])]):
             if label:
@@ -196,11 +185,12 @@ class TextTable:
         """As `lines`, the header first."""
         with self._opened(self._newline) as text, _long_cells():
             before, first = _header_line(text)
-            lines = itertools.chain([first], text, [END])
             kept = RETURN if self._newline else "\r"
-            reader = csv.reader(
-                (line.replace("\r", kept) for line in lines), delimiter=self.delimiter
+            lines = (
+                "" if self.comments and line.startswith("#") else line.replace("\r", kept)
+                for line in itertools.chain([first], text, [END])
             )
+            reader = csv.reader(lines, delimiter=self.delimiter)
             last = before
             for cells in reader:
                 start, last = last + 1, before + reader.line_num
@@ -209,31 +199,57 @@ class TextTable:
                         raise self._unclosed(start, cells)
                     return
                 # In a table of several columns a row of blanks alone is an empty line.
-                if cells and (len(cells) > 1 or cells[0].strip() or self._has_one_column):
+                if cells and (len(cells) > 1 or cells[0].strip() or len(self.names) == 1):
                     yield start, last, cells
-
-    @property
-    def _has_one_column(self):
-        return len(getattr(self, "names", [])) == 1
 
     def _unclosed(self, start, cells):
         line = start + sum(cell.count("\n") for cell in cells[:-1])
-        names = getattr(self, "names", [])
-        column = f", column {names[len(cells) - 1]}," if len(cells) <= len(names) else ""
+        is_named = len(cells) <= len(self.names)
+        column = f", column {self.names[len(cells) - 1]}," if is_named else ""
         return DataError(
             f"{self.path}: the quote in line {line}{column} is not closed: close or remove it"
         )
 
 
-class _ColumnTable(ABC):
-    """A table of columns with types; see `TextTable`.  Rows are numbered from 1."""
+class CheckedText(TextTable):
+    """A table of text for studies: rows that are not as their author meant them are refused.
+
+    Lines that begin with ``#`` and rows of empty cells are passed over everywhere.
+
+    Raises
+    ------
+    DataError
+        The file is no UTF-8.
+    """
+
+    comments = True
 
     def __init__(self, path):
-        self.path, self.source, self.place = path, RecordFile(path), path
+        try:
+            Path(path).read_text(encoding="utf-8")
+        except UnicodeDecodeError as problem:
+            raise DataError(
+                f"{path}: it is not UTF-8 text ({problem}): save it as UTF-8"
+            ) from problem
+        super().__init__(path)
+        self._newline = ""
 
-    @abstractmethod
-    def _unfit(self, name, is_label):
-        """The type that the file states for a column, if it does not fit."""
+    def lines(self):
+        """As `TextTable.lines`; a row with another number of cells than the header is refused."""
+        number = len(self.names)
+        for first, last, cells in super().lines():
+            if not "".join(cells).strip():
+                continue
+            if len(cells) < number or "".join(cells[number:]).strip():
+                raise DataError(
+                    f"{self.path}, row {last}: it has another number of columns than the header's "
+                    f"{number}: complete or remove the row"
+                )
+            yield first, last, cells
+
+
+class _ColumnTable(Table, ABC):
+    """A table of columns with types.  Rows are numbered from 1."""
 
     @abstractmethod
     def _loaded(self, names):
@@ -251,22 +267,6 @@ class _ColumnTable(ABC):
     def _texts(self, column):
         """Lists of texts, one or several, of a loaded column."""
 
-    def numbered(self, columns):
-        """Names of the numbers in columns: their own but for arrays of more than one axis."""
-        return columns
-
-    def refuse_unfit(self, numbers, labels):
-        """Refuse columns whose type, as the file states it, cannot hold numbers or labels."""
-        for name, wanted in [(name, "numbers") for name in numbers] + [
-            (name, "labels") for name in labels
-        ]:
-            unfit = self._unfit(name, wanted == "labels")
-            if unfit is not None:
-                raise DataError(
-                    f"{self.path}, column {name}: the file states its type as {unfit}, and "
-                    f"{wanted} are wanted: save it as {wanted}, or name another column"
-                )
-
     def records(self, names):
         """Number of each record, and the texts in columns, empty for no value."""
         columns = self._loaded(names)
@@ -274,9 +274,8 @@ class _ColumnTable(ABC):
         yield from enumerate(map(list, zip(*texts, strict=True)), start=1)
 
     def read(self, columns, label=None):
-        """Numbers in columns, and labels; see `TextTable.read`."""
-        named = [*columns, *([label] if label else [])]
-        loaded = self._loaded(named)
+        """Numbers in columns, and labels; see `Table.read`."""
+        loaded = self._loaded([*columns, *([label] if label else [])])
         found = [each for name in columns for each in self._numbers(loaded[name])]
         with np.errstate(all="ignore"):
             numbers = np.stack([np.asarray(each, dtype=float) for each in found], axis=-1)
@@ -284,7 +283,7 @@ class _ColumnTable(ABC):
 
 
 class ParquetTable(_ColumnTable):
-    """A table in a Parquet file; see `TextTable`."""
+    """A table in a Parquet file."""
 
     def __init__(self, path):
         super().__init__(path)
@@ -293,50 +292,32 @@ class ParquetTable(_ColumnTable):
         self.names = list(self._schema.names)
 
     def _unfit(self, name, is_label):
-        from pyarrow import types
-
-        kind = self._schema.field(name).type
-        kind = kind.value_type if types.is_dictionary(kind) else kind
-        fits = [types.is_integer, types.is_floating, types.is_decimal, types.is_boolean]
-        # A column of missing values has a type of its own.
-        fits.append(types.is_null)
-        if is_label:
-            fits += [_is_text, _is_time]
-        return None if any(fit(kind) for fit in fits) else str(kind)
+        kind = _stored(self._schema.field(name).type)
+        holds = _arrow_kind(kind)
+        return None if holds == "number" or (is_label and holds) else str(kind)
 
     def _loaded(self, names):
-        from pyarrow import types
-
         with self._opened() as file:
             table = file.read(columns=list(dict.fromkeys(names)))
-        columns = {name: table[name] for name in names}
-        return {
-            name: each.cast(each.type.value_type) if types.is_dictionary(each.type) else each
-            for name, each in columns.items()
-        }
+        return {name: table[name].cast(_stored(table[name].type)) for name in names}
 
     def _numbers(self, column):
-        import pyarrow as pa
-
-        return [column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)]
+        return [column.cast("float64", safe=False).to_numpy(zero_copy_only=False)]
 
     def _values(self, column):
-        import pyarrow as pa
-
-        if _is_time(column.type):
+        kind = _arrow_kind(column.type)
+        if kind == "time":
             # Times that Python does not have are labels, too.
             return column.cast(f"int{column.type.bit_width}").to_pylist()
-        if not _is_text(column.type) or _is_bytes(column.type):
+        if kind != "text":
             return column.to_pylist()
         # Text that is no UTF-8 would raise.
-        values = column.cast(pa.large_binary()).to_pylist()
+        values = column.cast("large_binary").to_pylist()
         return [each if each is None else each.decode(errors="surrogateescape") for each in values]
 
     def _texts(self, column):
-        import pyarrow as pa
-
-        is_time = _is_time(column.type)
-        values = column.cast(pa.string()).to_pylist() if is_time else self._values(column)
+        is_time = _arrow_kind(column.type) == "time"
+        values = column.cast("string").to_pylist() if is_time else self._values(column)
         return [[_text(each) for each in values]]
 
     @contextmanager
@@ -351,8 +332,6 @@ class ParquetTable(_ColumnTable):
         with open(self.path, "rb") as handle:
             try:
                 yield pyarrow.parquet.ParquetFile(handle)
-            except DataError:
-                raise
             except Exception:  # of many kinds, and their words may quote data
                 raise DataError(
                     f"{self.path}: it cannot be read as a Parquet file: save it anew"
@@ -360,7 +339,7 @@ class ParquetTable(_ColumnTable):
 
 
 class ArrayTable(_ColumnTable):
-    """Arrays of a .npz file, each with a record an entry of its first axis; see `TextTable`.
+    """Arrays of a .npz file, each with a record an entry of its first axis.
 
     An array of more axes stands for all its numbers, row by row, a complex one for its real and
     imaginary parts in turn.
@@ -369,7 +348,6 @@ class ArrayTable(_ColumnTable):
     def __init__(self, path):
         super().__init__(path)
         self._shapes, self._types = {}, {}
-        self.names = []
         with self._opened(), zipfile.ZipFile(path) as file:
             for member in file.infolist():
                 with file.open(member) as array:
@@ -379,8 +357,8 @@ class ArrayTable(_ColumnTable):
                 if min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize > left:
                     raise ValueError(shape)
                 name = member.filename.removesuffix(".npy")
-                self.names.append(name)
                 self._shapes[name], self._types[name] = shape, dtype
+        self.names = list(self._shapes)
 
     def numbered(self, columns):
         """Names of the numbers in columns, such as ``points[1]`` of an array with more axes."""
@@ -448,7 +426,28 @@ class ArrayTable(_ColumnTable):
             ) from None
 
 
-TYPED = {".parquet": ParquetTable, ".npz": ArrayTable}
+def open_table(path, text=TextTable):
+    """The table in a file, of which only the header is read.
+
+    Parameters
+    ----------
+    path : str
+        A name that ends in .parquet or .npz says so; all others are text.
+    text : {TextTable, CheckedText}
+        What text is read as.
+
+    Returns
+    -------
+    Table
+
+    Raises
+    ------
+    DataError
+        The file is no table.
+    OSError
+        It cannot be opened.
+    """
+    return {".parquet": ParquetTable, ".npz": ArrayTable}.get(Path(path).suffix.lower(), text)(path)
 
 
 def _characters(array):
@@ -473,22 +472,27 @@ def _array_header(file):
     return np.lib.format.read_array_header_2_0(file)
 
 
-def _is_bytes(kind):
+def _stored(kind):
+    """A type of Arrow, or that of the values of a dictionary."""
     from pyarrow import types
 
-    return types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind)
+    return kind.value_type if types.is_dictionary(kind) else kind
 
 
-def _is_time(kind):
+def _arrow_kind(kind):
+    """What a type of Arrow holds: ``number``, ``text``, ``time``, ``bytes``, or ``None``."""
     from pyarrow import types
 
-    return types.is_temporal(kind) and not types.is_interval(kind)
-
-
-def _is_text(kind):
-    from pyarrow import types
-
-    return types.is_string(kind) or types.is_large_string(kind) or _is_bytes(kind)
+    tests = {
+        # A column of missing values has a type of its own.
+        "number": "integer floating decimal boolean null",
+        "text": "string large_string",
+        "bytes": "binary large_binary fixed_size_binary",
+    }
+    for name, words in tests.items():
+        if any(getattr(types, f"is_{word}")(kind) for word in words.split()):
+            return name
+    return "time" if types.is_temporal(kind) and not types.is_interval(kind) else None
 
 
 def _header_line(text):

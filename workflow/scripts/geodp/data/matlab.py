@@ -101,7 +101,7 @@ def _mat_variables(file, source):
 
 
 def _shown_shape(array):
-    return " x ".join(str(length) for length in array.shape)
+    return " x ".join(map(str, array.shape))
 
 
 def _is_vector(array):
@@ -111,20 +111,15 @@ def _is_vector(array):
 def _texts(variable, name, source):
     """One text a record, as in a table, from numbers, a char matrix or a cell array."""
     array = np.asarray(variable)
-    items = list(array.ravel())
-    if array.dtype.kind == "O":
-        cells = [np.ravel(np.asarray(item)) for item in items]
-        # An empty text is an empty array.
-        items = [cell[0] if cell.size else "" for cell in cells]
-        usable = all(cell.size <= 1 and cell.dtype.kind in REAL + "U" for cell in cells)
-    else:
-        usable = array.dtype.kind in REAL + "U"
+    # An empty text of a cell array is an empty array.
+    cells = [np.ravel(item) for item in array.ravel()]
+    usable = all(cell.size <= 1 and cell.dtype.kind in REAL + "U" for cell in cells)
     if not usable or not _is_vector(array):
         raise DataError(
             f"{source}: variable {name} ({_shown_shape(array)}) does not hold one value a record: "
             "give a numeric vector, a char matrix or a cell array of texts"
         )
-    return [_text(item) for item in items]
+    return [_text(cell[0]) if cell.size else "" for cell in cells]
 
 
 def _text(value):

@@ -1,7 +1,5 @@
-"""Names of a file, and of places in it, for messages; errors of files of records and of tables."""
+"""Names of a file, and of places in it, for messages."""
 
-import csv
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 from geodp.errors import DataError
@@ -42,21 +40,6 @@ class RecordFile:
         """Error for a record, or a field of it, with the advice to correct or remove it."""
         place = self.record(number) if field is None else self.cell(number, field)
         return DataError(f"{place}: {fault}: {self.remedy}")
-
-
-@contextmanager
-def named_csv_errors(name, reader=None):
-    """Name the table, and the row where it is known, in errors of its text and ``csv.reader``."""
-    try:
-        yield
-    except UnicodeDecodeError as problem:
-        # Text is decoded ahead of the row that is being read, so no row can be named.
-        raise DataError(f"{name}: it is not UTF-8 text ({problem}): save it as UTF-8") from problem
-    except csv.Error as problem:
-        raise DataError(
-            f"{name}, row {reader.line_num}: it is not comma-separated text ({problem}): correct "
-            "the row"
-        ) from problem
 
 
 def few(values):

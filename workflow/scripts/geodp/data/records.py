@@ -75,8 +75,8 @@ class RecordOptions:
         Values of the covariate, before its transformation, that become 0 and 1; none may lie
         outside.  By default the least and the greatest of the data.
     outline : bool
-        Whether landmarks run along a closed outline.  Then any number of them is accepted, all
-        outlines are traversed counter-clockwise and resampled to the manifold's number.
+        Whether landmarks run along a closed outline: any number of them is then accepted, see
+        `mended_landmarks`.
     """
 
     covariate: str | None
@@ -89,9 +89,7 @@ class RecordOptions:
     @property
     def fields(self):
         """Names of the columns or variables that hold one value a record."""
-        subject = [self.subject] if self.subject else []
-        covariate = [self.covariate] if self.covariate else []
-        return [*covariate, *subject, *(self.keep or {})]
+        return [name for name in (self.covariate, self.subject) if name] + [*(self.keep or {})]
 
 
 def has_landmarks(manifold):
@@ -124,18 +122,10 @@ def assemble(source, manifold, options, numbers, fields, read):
     DataError
         One sentence that names the file, the record and the field.
     """
-    notes = []
-    keep = {
-        name: allowed if isinstance(allowed, (list, tuple)) else [allowed]
-        for name, allowed in (options.keep or {}).items()
-    }
-    kept = _matching(source, keep, fields, len(numbers))
-    if len(kept) < len(numbers):
-        wanted = " and ".join(f"{name} {_wanted(allowed)}" for name, allowed in keep.items())
-        notes.append(f"{len(kept)} of {len(numbers)} records were kept, those with {wanted}")
+    kept, notes = _kept(source, options.keep or {}, fields, len(numbers))
     numbers = [numbers[index] for index in kept]
     fields = {name: [texts[index] for index in kept] for name, texts in fields.items()}
-    check_enough(numbers, source, " after keep" if keep else "")
+    check_enough(numbers, source, " after keep" if options.keep else "")
     covariates, limits = np.zeros(len(numbers)), (0.0, 0.0)
     if options.covariate:
         covariates, limits = _scaled(source, options, numbers, fields[options.covariate])
@@ -162,25 +152,16 @@ def assemble(source, manifold, options, numbers, fields, read):
             "points that differ"
         )
     notes += far_records(manifold, points, source, numbers)
-    subjects = fields[options.subject] if options.subject else []
-    # A file without subjects has none to lack.
-    for number, name in zip(numbers, subjects, strict=bool(subjects)):
-        if not name:
-            raise source.refusal(number, "the value is missing", options.subject)
+    subjects = fields.get(options.subject, [])
+    if "" in subjects:
+        place = numbers[subjects.index("")]
+        raise source.refusal(place, "the value is missing", options.subject)
     if len(set(subjects)) < len(subjects):
         notes.append(
             f"{len(subjects)} records of {len(set(subjects))} subjects: a budget stated per record "
             "is not one per subject"
         )
-    return Records(
-        covariates=covariates,
-        covariate_range=limits,
-        points=points,
-        subjects=subjects,
-        rows=numbers,
-        row_word=source.record_word,
-        notes=notes,
-    )
+    return Records(covariates, limits, points, subjects, numbers, source.record_word, notes)
 
 
 def check_enough(numbers, source, when=""):
@@ -192,35 +173,36 @@ def check_enough(numbers, source, when=""):
         )
 
 
-def _label(value):
-    """Value for comparisons: a number if possible, so that 1, 1.0 and "01" are equal."""
-    number = finite_number(value)
-    return str(value).strip() if number is None else number
+def _kept(source, keep, fields, number):
+    """Indices of the records to keep, and notes on them."""
 
+    def label(value):
+        # A number if possible, so that 1, 1.0 and "01" are equal.
+        found = finite_number(value)
+        return str(value).strip() if found is None else found
 
-def _wanted(allowed):
-    return " or ".join(str(value) for value in allowed)
-
-
-def _matching(source, keep, fields, number):
-    """Indices of the records to keep."""
-    kept = list(range(number))
-    for name, allowed in keep.items():
-        labels = {_label(value) for value in allowed}
-        left = [index for index in kept if _label(fields[name][index]) in labels]
+    kept, wanted = list(range(number)), []
+    for name, values in keep.items():
+        allowed = values if isinstance(values, (list, tuple)) else [values]
+        words = " or ".join(map(str, allowed))
+        wanted.append(f"{name} {words}")
+        labels = {label(value) for value in allowed}
+        left = [index for index in kept if label(fields[name][index]) in labels]
         if kept and not left:
-            values = [fields[name][index] for index in kept]
-            there = dict.fromkeys(values)
+            found = [fields[name][index] for index in kept]
+            there = dict.fromkeys(found)
             # Values that no two records share, such as names of subjects, are not for messages.
-            shown = "" if len(there) == len(values) else f" (there are: {few(there)})"
+            shown = "" if len(there) == len(found) else f" (there are: {few(there)})"
             among = "records" if len(kept) == number else "records the filters before it left"
             raise DataError(
                 f"{source.name}: keep leaves nothing, since none of the {len(kept)} {among} has "
-                f"{_wanted(allowed)} in {source.field_word} {name}{shown}: correct keep",
+                f"{words} in {source.field_word} {name}{shown}: correct keep",
                 argument="keep",
             )
         kept = left
-    return kept
+    if len(kept) == number:
+        return kept, []
+    return kept, [f"{len(kept)} of {number} records were kept, those with {' and '.join(wanted)}"]
 
 
 def finite_number(text, kind=float):
@@ -255,39 +237,36 @@ def _scaled(source, options, numbers, texts):
             f"{source.name}: {source.field_word} {name} is {texts[0]} in every "
             f"{source.record_word}: a regression needs a covariate that varies"
         )
-    if options.covariate_range is not None:
-        low, high = options.covariate_range
-        if not low < high:
-            raise DataError(
-                f"{source.name}: covariate_range is {low:g} to {high:g}: give a lower and then "
-                "a higher limit",
-                argument="covariate_range",
-            )
-        if options.transformation == "log" and low <= 0.0:
-            raise DataError(
-                f"{source.name}: covariate_range starts at {low:g}, which has no logarithm: "
-                "give a positive limit or set transformation to none",
-                argument="covariate_range",
-            )
-        for value, text, number in zip(raw, texts, numbers, strict=True):
-            if not low <= value <= high:
-                raise DataError(
-                    f"{source.cell(number, name)}: {text} lies outside {low:g} to {high:g}: "
-                    f"{source.remedy}, or change covariate_range",
-                    argument="covariate_range",
-                )
+    limits, is_log = options.covariate_range, options.transformation == "log"
+    low, high = limits or (min(raw), max(raw))
+    if limits and not low < high:
+        raise DataError(
+            f"{source.name}: covariate_range is {low:g} to {high:g}: give a lower and then a "
+            "higher limit",
+            argument="covariate_range",
+        )
+    if limits and is_log and low <= 0.0:
+        raise DataError(
+            f"{source.name}: covariate_range starts at {low:g}, which has no logarithm: give a "
+            "positive limit or set transformation to none",
+            argument="covariate_range",
+        )
     for value, text, number in zip(raw, texts, numbers, strict=True):
-        if options.transformation == "log" and value <= 0.0:
+        if not low <= value <= high:
+            raise DataError(
+                f"{source.cell(number, name)}: {text} lies outside {low:g} to {high:g}: "
+                f"{source.remedy}, or change covariate_range",
+                argument="covariate_range",
+            )
+        if is_log and value <= 0.0:
             raise DataError(
                 f"{source.cell(number, name)}: {text} has no logarithm: give a positive value or "
                 "set transformation to none",
                 argument="transformation",
             )
-    if options.covariate_range is None:
-        low, high = min(raw), max(raw)
     low, high = transformation(low), transformation(high)
     values = np.array([transformation(value) for value in raw])
-    if options.covariate_range is None:
+    if not limits:
         _refuse_wild_covariate(source, name, numbers, values, texts)
     return (values - low) / (high - low), (low, high)
 

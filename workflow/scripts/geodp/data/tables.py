@@ -6,9 +6,9 @@ import re
 
 import numpy as np
 
-from geodp.data.cells import delimiter_of, header_names, is_typed, open_table
+from geodp.data.cells import CheckedText, open_table
 from geodp.data.checks import check_counts
-from geodp.data.messages import RecordFile, few, named_csv_errors
+from geodp.data.messages import few
 from geodp.data.records import RecordOptions, assemble, finite_number, has_landmarks, number_of
 from geodp.errors import DataError
 from geodp.manifolds.registry import layout_advice
@@ -20,22 +20,21 @@ def landmark_columns(number):
     return [f"{axis}{index}" for index in range(1, number + 1) for axis in "xy"]
 
 
-def read_records(text, source, manifold, covariate, columns, coordinates="ambient", **settings):
-    """Read records of a regression from a table with one record a row.
+def read_table(path, manifold, covariate, columns, coordinates="ambient", **settings):
+    """Read records of a regression from a file with one record a row.
 
     Parameters
     ----------
-    text : iterable of str
-        Lines of comma-separated values with a header, or of values separated by tabs.  Empty
-        lines and those that begin with ``#`` are passed over.
-    source : str
-        Name of the table in messages.
+    path : str
+        Text with a header, its cells separated by commas or tabs; or a Parquet file or arrays of
+        NumPy if it ends in .parquet or .npz, whose rows messages number from 1.
     manifold : Manifold
-    covariate : str
+    covariate : str or None
         Column of the covariate.
     columns : list of str or None
         Columns of the point: landmarks ``x1, y1, ...`` for planar shapes, else numbers in one of
-        the manifold's `layouts`.  ``None``, for planar shapes: all landmarks of the header.
+        the manifold's `layouts`; an array of more axes stands for all its numbers.  ``None``, for
+        planar shapes: all landmarks of the header.
     coordinates : {"ambient", "latitude_longitude"}
         What the columns hold; latitude and longitude are of the sphere S^2, in degrees.
     **settings
@@ -51,88 +50,50 @@ def read_records(text, source, manifold, covariate, columns, coordinates="ambien
         One sentence that names the table, the row and the column.
     """
     options = RecordOptions(covariate, **settings)
-    _check_outline(source, manifold, options)
-    if columns is not None:
-        check_columns(columns, source, manifold, options, coordinates)
-    columns, rows = numbered_rows(text, source, options.fields, columns)
-    return _records(RecordFile(source), manifold, options, columns, rows, coordinates)
-
-
-def read_table(path, manifold, covariate, columns, coordinates="ambient", **settings):
-    """Read records of a regression from a file with one record a row.
-
-    Parameters
-    ----------
-    path : str
-        A Parquet file or arrays of NumPy if it ends in .parquet or .npz, whose rows messages number
-        from 1; else text, see `read_records`.
-    manifold, covariate, columns, coordinates, **settings
-        See `read_records`.  An array of more axes stands for all its numbers.
-
-    Returns
-    -------
-    Records
-
-    Raises
-    ------
-    DataError
-        One sentence that names the table, the row and the column.
-    """
-    if not is_typed(path):
-        with open(path, newline="", encoding="utf-8-sig") as text:
-            return read_records(text, path, manifold, covariate, columns, coordinates, **settings)
-    options = RecordOptions(covariate, **settings)
-    _check_outline(path, manifold, options)
-    table = open_table(path)
-    columns = named_columns(table.names, table.place, options.fields, columns)
-    numbers = [*columns, *([covariate] if covariate else [])]
-    table.refuse_unfit(numbers, [name for name in options.fields if name != covariate])
-    parts = table.numbered(columns)
-    check_columns(parts, path, manifold, options, coordinates)
-    names = [*parts, *options.fields]
-    rows = [
-        (row, dict(zip(names, texts, strict=True)))
-        for row, texts in table.records([*columns, *options.fields])
-    ]
-    return _records(table.source, manifold, options, parts, rows, coordinates)
-
-
-def _check_outline(source, manifold, options):
     if options.outline and not has_landmarks(manifold):
         raise DataError(
-            f"{source}: a point of {manifold.name} has no landmarks and so no outline: set "
-            "outline to false",
+            f"{path}: a point of {manifold.name} has no landmarks and so no outline: set outline "
+            "to false",
             argument="outline",
         )
-
-
-def _records(source, manifold, options, columns, rows, coordinates):
-    """Records from pairs of a row's number and its texts by column."""
-    lines = [line for line, _ in rows]
+    table = open_table(path, CheckedText)
+    source, fields = table.source, options.fields
+    columns = named_columns(table.names, table.place, fields, columns)
+    numbers = [*columns, *([covariate] if covariate else [])]
+    table.refuse_unfit(numbers, [name for name in fields if name != covariate])
+    names = table.numbered(columns)
+    check_columns(names, path, manifold, options, coordinates)
+    lines, rows = [], []
+    for line, texts in table.records([*columns, *fields]):
+        lines.append(line)
+        rows.append(texts)
 
     def read(kept):
-        cells = [[rows[index][1][name] for name in columns] for index in kept]
-        named = columns
+        chosen, named = [(lines[index], rows[index][: len(names)]) for index in kept], names
+        numbers = [line for line, _ in chosen]
         if options.outline:
-            counts = [_landmark_count(record) for record in cells]
-            check_counts(counts, source, [lines[index] for index in kept])
-            named = columns[: 2 * counts[0]]
-        numbers = np.array(
+            counts = [_landmark_count(texts) for _, texts in chosen]
+            check_counts(counts, source, numbers)
+            named = names[: 2 * counts[0]]
+        found = np.array(
             [
+                # Cells beyond the landmarks that every record has are empty.
                 [
-                    number_of(text, source, lines[index], name)
-                    # Cells beyond the landmarks that every record has are empty.
-                    for text, name in zip(record, named, strict=False)
+                    number_of(text, source, line, name)
+                    for text, name in zip(texts, named, strict=False)
                 ]
-                for index, record in zip(kept, cells, strict=True)
+                for line, texts in chosen
             ]
         )
         if coordinates == "latitude_longitude":
-            numbers = on_the_sphere(numbers, source, [lines[index] for index in kept], columns)
-        return numbers[:, 0::2] + 1j * numbers[:, 1::2] if has_landmarks(manifold) else numbers
+            found = on_the_sphere(found, source, numbers, names)
+        return found[:, 0::2] + 1j * found[:, 1::2] if has_landmarks(manifold) else found
 
-    fields = {name: [row[name].strip() for _, row in rows] for name in options.fields}
-    return assemble(source, manifold, options, lines, fields, read)
+    values = zip(*(texts[len(names) :] for texts in rows), strict=True)
+    stripped = [[text.strip() for text in column] for column in values] or [[] for _ in fields]
+    return assemble(
+        source, manifold, options, lines, dict(zip(fields, stripped, strict=True)), read
+    )
 
 
 def check_columns(columns, source, manifold, options, coordinates):
@@ -171,34 +132,6 @@ def check_columns(columns, source, manifold, options, coordinates):
             f"{layout_advice(manifold)}",
             argument="columns",
         )
-
-
-def numbered_rows(text, source, fields, columns):
-    """Columns of the point, and pairs of a line number and a row as a dictionary.
-
-    The header and the lengths of rows are checked.  Without columns those of landmarks are used.
-    """
-    with named_csv_errors(source):
-        # An empty line keeps the numbers of those after a comment.
-        lines = ["" if line.startswith("#") else line for line in text]
-    first = next(filter(str.strip, lines), "")
-    reader = csv.reader(lines, delimiter=delimiter_of(first), strict=True)
-    with named_csv_errors(source, reader):
-        rows = [(reader.line_num, cells) for cells in reader if "".join(cells).strip()]
-    if not rows:
-        raise DataError(f"{source}: the table is empty: give a header and one record a row")
-    (top, names), *rows = rows
-    place = f"{source}, row {top}"
-    header = header_names(names, place)
-    columns = named_columns(header, place, fields, columns)
-    number = len(header)
-    for line, cells in rows:
-        if len(cells) < number or "".join(cells[number:]).strip():
-            raise DataError(
-                f"{source}, row {line}: it has another number of columns than the header's "
-                f"{number}: complete or remove the row"
-            )
-    return columns, [(line, dict(zip(header, cells, strict=False))) for line, cells in rows]
 
 
 def named_columns(header, place, fields, columns, is_shown=True):
@@ -280,7 +213,7 @@ def parse_matrix(text, place):
 
     Parameters
     ----------
-    text : str or iterable of str
+    text : str
         A line a row, without a header; entries like ``0.5+0.25j``, or plain real numbers.  Blank
         lines are passed over.
     place : str
@@ -295,22 +228,22 @@ def parse_matrix(text, place):
     DataError
         One sentence that names the text, the row and, where there is one, the column.
     """
-    reader = csv.reader(text.splitlines() if isinstance(text, str) else text, strict=True)
     rows: list = []
-    with named_csv_errors(place, reader):
-        for entries in reader:
-            if not any(entry.strip() for entry in entries):
-                continue
-            if rows and len(entries) != len(rows[0]):
-                raise DataError(
-                    f"{place}, row {reader.line_num}: it has {len(entries)} columns and the first "
-                    f"row has {len(rows[0])}: give a column for each landmark in every row"
-                )
-            rows.append(
-                [
-                    _complex_number(entry, place, reader.line_num, column)
-                    for column, entry in enumerate(entries, start=1)
-                ]
+    for line, entries in enumerate(csv.reader(text.splitlines()), start=1):
+        if not any(entry.strip() for entry in entries):
+            continue
+        if rows and len(entries) != len(rows[0]):
+            raise DataError(
+                f"{place}, row {line}: it has {len(entries)} columns and the first row has "
+                f"{len(rows[0])}: give a column for each landmark in every row"
+            )
+        rows.append([finite_number(entry, complex) for entry in entries])
+        if None in rows[-1]:
+            column = rows[-1].index(None)
+            entry = entries[column]
+            fault = f"'{entry}' is not a finite number" if entry.strip() else "the entry is missing"
+            raise DataError(
+                f"{place}, row {line}, column {column + 1}: {fault}: write it like 0.5+0.25j or 0.5"
             )
     if not rows:
         raise DataError(
@@ -318,13 +251,3 @@ def parse_matrix(text, place):
             "each landmark"
         )
     return np.array(rows)
-
-
-def _complex_number(entry, place, row, column):
-    value = finite_number(entry, complex)
-    if value is None:
-        shown = f"'{entry}' is not a finite number" if entry.strip() else "the entry is missing"
-        raise DataError(
-            f"{place}, row {row}, column {column}: {shown}: write it like 0.5+0.25j or 0.5"
-        )
-    return value

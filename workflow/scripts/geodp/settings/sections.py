@@ -48,6 +48,11 @@ class LandmarkMapSettings(Section):
         if self.matrix is None:
             return fourier_harmonics(size, self.harmonics)
         matrix = parse_matrix(text_of(self.matrix, LONGEST_TABLE), self.matrix)
+        if matrix.shape[1] != size:
+            raise DataError(
+                f"{self.matrix}: its rows have {matrix.shape[1]} entries and manifold.size is "
+                f"{size}: give an entry for each landmark"
+            )
         return LandmarkMap(matrix, f"linear map of {Path(self.matrix).name}", self.matrix)
 
 

@@ -1,6 +1,6 @@
 """The observed landmarks of the rats' skulls, for stages that are no study."""
 
-from geodp.data.tables import landmark_columns, read_records
+from geodp.data.tables import landmark_columns, read_table
 
 
 def observed_rats(manifold, path):
@@ -16,8 +16,5 @@ def observed_rats(manifold, path):
     -------
     geodp.data.records.Records
     """
-    with open(path, newline="", encoding="utf-8-sig") as text:
-        columns = landmark_columns(manifold.landmarks)
-        return read_records(
-            text, str(path), manifold, "age_days", columns, transformation="log", subject="rat"
-        )
+    columns = landmark_columns(manifold.landmarks)
+    return read_table(str(path), manifold, "age_days", columns, transformation="log", subject="rat")
