@@ -1,6 +1,5 @@
 """The pages for reviewers: every command, file, figure and claim in them is there."""
 
-import csv
 import re
 import shlex
 import subprocess
@@ -10,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from reproduction.papers import PAPERS
-from reproduction.results_page import BESIDE, page
+from reproduction.results_page import WORDS, page, sentences
 
 ROOT = Path(__file__).resolve().parents[2]
 GUIDE, RESULTS = (ROOT / "docs" / name for name in ("artifact.md", "results.md"))
@@ -48,6 +47,9 @@ def asked():
         for environment, configuration, names in called:
             found.setdefault((environment, configuration), set()).update(names)
         files = re.findall(r"`(results/[\w/.-]+\.\w+)`", line)
+        if line.startswith("Figures in"):
+            folder, *names = re.findall(r"`(.*?)`", line)
+            files += [f"{folder}/{name}" for name in names]
         if called and called[0][0]:
             continue  # A file of a target that needs packages of another environment.
         for file in files:
@@ -85,22 +87,46 @@ def test_targets_of_other_environments_are_there(checkout):
     assert [name for name in others if name not in known] == []
 
 
+def verdicts_in(section, stated):
+    """Verdicts that a section of the page tells: those in its list, and others by their number."""
+    counts = {
+        verdict: int(number)
+        for verdict, words in WORDS.items()
+        for number in re.findall(rf"(\d+) {words}(?=[,.])", section)
+    }
+    if not counts:
+        return None
+    listed = re.findall(r"(?m)^\* \*\*(.*?):\*\* (.*)$", section)
+    by_statement = {statement: sentence for sentence, statement in stated.items()}
+    found = {by_statement[text]: verdict.replace("not evaluated", "") for verdict, text in listed}
+    rest = (sentence for sentence in stated if sentence not in found)
+    for verdict, number in counts.items():
+        for _ in range(number - list(found.values()).count(verdict)):
+            found[next(rest)] = verdict
+    assert len(found) == len(stated)
+    return found
+
+
 def test_results_by_paper_are_those_of_the_claims_and_the_configuration():
-    assert RESULTS.read_text(encoding="utf-8") == page(), (
+    text = RESULTS.read_text(encoding="utf-8")
+    sections = zip(PAPERS, text.split("\n## ")[1:], strict=True)
+    found = {key: verdicts_in(section, sentences(key)) for key, section in sections}
+    assert text == page({key: verdicts for key, verdicts in found.items() if verdicts}), (
         "make it anew: ../../run python -m reproduction.results_page in workflow/scripts"
     )
 
 
-def test_every_file_of_claims_is_in_the_page():
+def test_verdicts_of_the_page_are_read_back():
+    stated = sentences("soto")
+    verdicts = dict(zip(stated, ("does not hold", "", "holds"), strict=True))
+    text = page({"soto": verdicts})
+    assert "3 sentences: 1 hold, 1 do not hold, 1 are not evaluated." in text
+    assert verdicts_in(text.split("\n## ")[-1], stated) == verdicts
+
+
+def test_every_file_of_claims_is_of_a_paper_or_beside_one():
     files = {path.stem for path in (ROOT / "resources" / "published").glob("*_claims.csv")}
-    named = [*PAPERS, *(name for names in BESIDE.values() for name in names)]
-    assert files == {f"{name}_claims" for name in named}
-
-
-def sentences(paper):
-    path = ROOT / "resources" / "published" / f"{paper}_claims.csv"
-    with open(path, encoding="utf-8", newline="") as text:
-        return {row["claim"].partition(".")[0] for row in csv.DictReader(text)}
+    assert files == {f"{name}_claims" for name in (*PAPERS, "releases_beside")}
 
 
 @pytest.mark.parametrize("paper", PAPERS)

@@ -1,14 +1,17 @@
-"""Page of all figures and claims, with the command and the file of each: docs/results.md.
+"""Page of what holds of each paper and where its figures are: docs/results.md.
 
-To write it run `python -m reproduction.results_page` in workflow/scripts.
+`python -m reproduction.results_page` in workflow/scripts writes it, with the verdicts of the papers
+whose results are in the checkout.
 """
 
-import csv
-import math
-import re
+from collections import Counter
 
+import pandas as pd
 import yaml
 
+from reproduction.claims.page import read_verdicts
+from reproduction.claims.rows import sentence_of
+from reproduction.claims.verdicts import FAILS, HOLDS, IN_PART, UNDECIDED
 from reproduction.papers import PAPERS, figure_title
 from reproduction.places import CHECKOUT
 
@@ -16,95 +19,90 @@ PAGE = CHECKOUT / "docs" / "results.md"
 
 HEAD = """# Results by paper
 
-Each figure and claim of the papers with the command that makes it, the file to look at and the
-tolerance. Times, memory and disk of the commands are in the
-[artifact guide](artifact.md#experiments). This page is made from `config/config.yaml` and the files
-of claims: after a change of these run `../../run python -m reproduction.results_page` in
-`workflow/scripts`.
+Of each paper: how many of its sentences hold, those that do not hold or could not be decided, and
+its figures. `./run snakemake --cores 8` makes all of it. `results/default/report.html` has the
+numbers, intervals and reasons, and [Claims](../resources/published/README.md) the criteria. A file
+alone: `./run snakemake --cores 8 FILE`. Figures are PDF, SVG, PNG and a CSV of their numbers."""
 
-**Figures** are PDF, SVG, PNG and a CSV with their numbers. Papers print almost no numbers, so the
-tolerance of a figure is that of the claims about it.
-
-**Claims** are sentences of the paper, paraphrased. A `value` is computed for each part of a
-sentence; the last columns say which values would do, and [Claims](../resources/published/README.md)
-how verdicts follow. The page of verdicts has the number, its interval and the verdict."""
-
-VERDICTS = "results/default/claims.html"
-
-# Questions of this project's own about the studies of a paper.
-BESIDE = {"kulkarni_soto": ["releases_beside"]}
+# Verdicts in words of a list; the empty one is of what has no table to judge by.
+WORDS = {HOLDS: "hold", IN_PART: "hold in part", FAILS: "do not hold", UNDECIDED: "are undecided"}
+WORDS[""] = "are not evaluated"
 
 
-def page():
-    """Text of the page."""
-    return "\n\n".join([HEAD, *(_section(key, paper) for key, paper in PAPERS.items())]) + "\n"
+def sentences(key):
+    """Statements of a file of claims by sentence."""
+    path = CHECKOUT / "resources" / "published" / f"{key}_claims.csv"
+    rows = pd.read_csv(path, dtype=str, keep_default_na=False)
+    return {sentence_of(row.claim): row.statement for row in rows.itertuples() if row.statement}
 
 
-def _section(key, paper):
-    """Heading, command, figures and claims of a paper."""
+def verdicts_file(key):
+    """Path of a paper's verdicts below the checkout, without its suffix."""
+    stage = PAPERS[key].stage
+    return f"results/{stage}/{key}_claims" if stage else "results/default/claims"
+
+
+def made():
+    """Verdicts in the checkout: by paper, those of its sentences."""
+    found = {}
+    for key in PAPERS:
+        path = CHECKOUT / f"{verdicts_file(key)}.csv"
+        if path.is_file():
+            rows = read_verdicts(path)
+            rows = rows[rows["paper"] == PAPERS[key].name]
+            sentence = rows["claim"].map(sentence_of)
+            found[key] = rows.groupby(sentence, sort=False)["sentence_verdict"].first().to_dict()
+    return found
+
+
+def page(verdicts):
+    """Text of the page.
+
+    Parameters
+    ----------
+    verdicts : dict of dict of str
+        By paper, verdicts by sentence; of papers that were judged.
+    """
+    return "\n\n".join([HEAD, *(_section(key, verdicts.get(key)) for key in PAPERS)]) + "\n"
+
+
+def _section(key, verdicts):
+    """Counts, what does not hold, and figures of a paper."""
+    paper, stated = PAPERS[key], sentences(key)
+    counts = Counter((verdicts or {}).values())
+    said = ", ".join(f"{counts[each]} {words}" for each, words in WORDS.items() if counts[each])
     where = f" ({paper.where})" if paper.where else ""
-    verdicts = f"results/{paper.stage}/{key}_claims.html" if paper.stage else VERDICTS
-    figures = _of_stage(paper) if paper.stage else sorted(_of_studies(), key=_order)
     parts = [
         f"## {paper.name}",
         f"{paper.authors}, *{paper.title}*{where}.",
-        f"All of it: `./run snakemake --cores 8 {key}`. Verdicts: `{verdicts}`.",
-        _table(["figure", "command", "file"], figures),
-        _table(CLAIM_COLUMNS, _claims(key)),
+        f"{len(stated)} sentences{said and f': {said}'}. `./run snakemake --cores 8 {key}` makes "
+        f"`{verdicts_file(key)}.html`.",
     ]
-    for name in BESIDE.get(key, []):
-        parts += ["Beside the paper, a question of this project's own:"]
-        parts += [_table(CLAIM_COLUMNS, _claims(name))]
-    return "\n\n".join(parts)
+    listed = [
+        f"* **{verdict or 'not evaluated'}:** {stated[sentence]}"
+        for kind in (FAILS, UNDECIDED, "")
+        for sentence, verdict in (verdicts or {}).items()
+        if verdict == kind
+    ]
+    return "\n\n".join([*parts, *(["\n".join(listed)] if listed else []), *_figures(paper)])
 
 
-def _of_stage(paper):
-    """Figures of a paper with settings of its own: title, command and file."""
-    for name, number in paper.figures.items():
-        file = f"results/{paper.stage}/figures/{name}.pdf"
-        yield [figure_title(name, number), f"`./run snakemake --cores 8 {file}`", f"`{file}`"]
-
-
-def _of_studies():
-    """Figures of the default configuration: title, command and file."""
+def _figures(paper):
+    """Lines with the files of a paper's figures, a folder each."""
     settings = yaml.safe_load((CHECKOUT / "config" / "config.yaml").read_text("utf-8"))
-    for study, chosen in settings["studies"].items():
-        for name in chosen["figures"]:
-            yield [
-                f"{figure_title(name)} ({study.replace('_', ' ')})",
-                f"`./run snakemake --cores 8 figure_{study}_{name}`",
-                f"`results/{settings['name']}/{study}/figures/{name}.pdf`",
-            ]
-
-
-def _order(figure):
-    """Numbered figures first, each before what is beside it."""
-    number = re.match(r"Figure (\d+)(, \w+)?", figure[0])
-    return (int(number[1]), number[2] or "") if number else (math.inf, figure[0])
-
-
-CLAIM_COLUMNS = ["where", "claim", "measured", "holds if", "in part if"]
-
-
-def _claims(name):
-    """Parts of sentences that count; the sentence stands in the first of its rows alone."""
-    path = CHECKOUT / "resources" / "published" / f"{name}_claims.csv"
-    with open(path, encoding="utf-8", newline="") as text:
-        rows = list(csv.DictReader(text))
-    for row in rows:
-        if row["reading"]:
-            continue
-        where = f"{row['section']}, Figure {row['figure']}" if row["figure"] else row["section"]
-        part = f"*{row['part']}*: " if row["part"] else ""
-        measured = part + row["quantity"]
-        yield [where, row["statement"], measured, f"`{row['holds']}`", f"`{row['in_part']}`"]
-
-
-def _table(columns, rows):
-    lines = [columns, ["---"] * len(columns), *rows]
-    cells = (["| " + f"{cell} ".lstrip() for cell in line] for line in lines)
-    return "\n".join("".join(line) + "|" for line in cells)
+    folders = {f"results/{paper.stage}/figures": paper.figures}
+    if not paper.stage:
+        folders = {
+            f"results/{settings['name']}/{study}/figures": dict.fromkeys(chosen["figures"], "")
+            for study, chosen in settings["studies"].items()
+        }
+    for folder, figures in folders.items():
+        files = (
+            f"`{name}.pdf`" + (f" ({figure_title(name, number)})" if number else "")
+            for name, number in figures.items()
+        )
+        yield f"Figures in `{folder}`: {', '.join(files)}."
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page(), encoding="utf-8")
+    PAGE.write_text(page(made()), encoding="utf-8")
