@@ -11,8 +11,8 @@ from geodp.manifolds.supports import Ball
 from geodp.mechanisms.base import PublicSettings
 from geodp.mechanisms.density import FootpointDensity, ShootingVectorDensity
 from geodp.mechanisms.kng_as_published import KNGAsPublished
-from geodp.mechanisms.target import Target
 from geodp.models.geodesic import GeodesicModel
+from geodp.samplers.base import Target
 
 
 def records(manifold, noise_variances, number=20, length=np.pi / 4, seed=1):

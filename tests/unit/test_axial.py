@@ -22,12 +22,11 @@ from geodp.manifolds.sphere import Sphere
 from geodp.manifolds.supports import Ball
 from geodp.mechanisms.base import PublicSettings
 from geodp.mechanisms.kng_as_published import KNGAsPublished
-from geodp.mechanisms.target import Target
 from geodp.models.geodesic import GeodesicModel
 from geodp.randomness import random_stream
 from geodp.samplers import matched
 from geodp.samplers.axial import AxialDistribution
-from geodp.samplers.base import run
+from geodp.samplers.base import Target, run
 from geodp.samplers.matched import Matched
 
 STANDARD_ERRORS = 4.0
@@ -113,71 +112,6 @@ FLAT = [
     (Euclidean(96), 1.0),
     (KendallPlanarShapes(50), 0.3),
 ]
-
-
-def polar_grid(dim, radius, cells):
-    """Cells of a ball in polar coordinates about the last axis of the frame: nodes, volumes.
-
-    Nodes are (r cells, angle cells, azimuths, dim), in two dimensions with one azimuth.
-    """
-    r = (np.arange(cells[0]) + 0.5) / cells[0] * radius
-    if dim == 2:
-        angle = (np.arange(cells[1]) + 0.5) / cells[1] * 2.0 * np.pi
-        nodes = np.stack([np.sin(angle), np.cos(angle)], axis=-1)[:, None, :]
-        across = np.full(cells[1], 2.0 * np.pi / cells[1])
-    else:
-        angle = (np.arange(cells[1]) + 0.5) / cells[1] * np.pi
-        azimuth = (np.arange(cells[2]) + 0.5) / cells[2] * 2.0 * np.pi
-        circle = np.stack([np.cos(azimuth), np.sin(azimuth)], axis=-1)
-        nodes = np.concatenate(
-            [
-                np.sin(angle)[:, None, None] * circle,
-                np.broadcast_to(np.cos(angle)[:, None, None], (cells[1], cells[2], 1)),
-            ],
-            axis=-1,
-        )
-        across = np.sin(angle) * np.pi / cells[1] * 2.0 * np.pi / cells[2]
-    volumes = (r ** (dim - 1) * radius / cells[0])[:, None, None] * across[:, None]
-    return r, angle, r[:, None, None, None] * nodes, volumes
-
-
-FEW = [
-    (Euclidean(2), 1.5),
-    (Sphere(2), 3.0),
-    (Hyperbolic(2), 2.0),
-    (Euclidean(3), 0.2),
-    (SPD(2), 2.0),
-    (Sphere(3), 1.0),
-]
-
-
-@pytest.mark.parametrize(
-    ("space", "radius", "aside", "sigma"),
-    [
-        *[(*one, *law) for one in FEW for law in ((0.6, 3.0), (0.5, 0.2), (0.0, 0.2))],
-        *[(*one, 0.3, 0.03) for one in FEW[:2]],
-    ],
-    ids=lambda value: getattr(value, "name", None),
-)
-def test_density_integrates_to_one_and_is_that_of_the_draws(space, radius, aside, sigma):
-    """By quadrature about an axis of its own, in steps finer than the law's cells."""
-    target = laplace_target(space, radius, aside, [sigma * radius])
-    law = AxialDistribution.of(target)
-    cells = (1200, 1200) if space.dim == 2 else (200, 120, 80)
-    r, angle, nodes, volumes = polar_grid(space.dim, radius, cells)
-    density = np.exp(law.log_density(nodes.reshape((1, -1, space.dim)))).reshape(nodes.shape[:-1])
-    mass = density * volumes
-    assert np.sum(mass) == pytest.approx(1.0, abs=0.01)
-    drawn = law.draw(stream("own", space.name, str(aside), str(sigma)), 4000)[0]
-    length = np.linalg.norm(drawn, axis=-1)
-    if space.dim == 2:
-        turned = np.arctan2(drawn[:, 0], drawn[:, 1]) % (2.0 * np.pi)
-    else:
-        turned = np.arccos(drawn[:, -1] / length)
-    for found, middles, others in ((length, r, (1, 2)), (turned, angle, (0, 2))):
-        ends = np.append(0.0, middles + middles[0])
-        share = np.append(0.0, np.cumsum(np.sum(mass, axis=others)) / np.sum(mass))
-        assert stats.kstest(np.interp(found, ends, share), "uniform").pvalue > FALSE_ALARM
 
 
 @pytest.mark.parametrize(("space", "radius"), FLAT, ids=lambda value: getattr(value, "name", None))
@@ -405,14 +339,6 @@ def test_a_density_beside_the_centre_of_its_ball_is_followed_in_many_dimensions(
         assert stats.kstest(distance[member, kept[member]], law).pvalue > FALSE_ALARM
 
 
-@pytest.mark.parametrize("aside", [0.3, 0.7, 0.95])
-def test_shapes_about_a_mode_beside_the_centre_of_a_small_ball_are_nearly_symmetric(aside):
-    """Curvature is not the same in all directions, which tells on larger balls."""
-    target = laplace_target(KendallPlanarShapes(50), 0.3, aside, 0.3 * SCALES)
-    _, log_weight = weighed(stream("shapes beside", str(aside)), target, MANY)
-    assert np.min(effective_fraction(log_weight)) > 0.9
-
-
 @pytest.mark.parametrize(
     ("space", "radius"),
     [(Euclidean(2), 1.0), (Euclidean(3), 1.0), (Sphere(2), 3.0), (Sphere(4), 1.0), (SPD(2), 2.0)],
@@ -444,9 +370,10 @@ def test_a_density_of_zero_in_places_does_not_break_the_law():
     assert not np.any(np.isnan(log_weight) | np.isposinf(log_weight))
     assert 0.5 < np.mean(np.isfinite(log_weight)) < 1.0
     # Nothing is left out: the weighed draws have the target's mass in each part.
-    nodes = polar_grid(3, 1.0, (120, 80, 80))
-    mass = np.exp(log_density(nodes[2])) * nodes[3]
-    expected = np.sum(mass * (nodes[2][..., 1] > 0.0)) / np.sum(mass)
+    axis = (np.arange(100) + 0.5) / 50.0 - 1.0
+    nodes = np.stack(np.meshgrid(axis, axis, axis, indexing="ij"), axis=-1).reshape((-1, 3))
+    mass = np.exp(log_density(nodes)) * (np.linalg.norm(nodes, axis=-1) < 1.0)
+    expected = np.sum(mass * (nodes[:, 1] > 0.0)) / np.sum(mass)
     weight = np.exp(log_weight[0])
     found = np.sum(weight * (states[0, :, 1] > 0.0)) / np.sum(weight)
     error = STANDARD_ERRORS * 0.5 / np.sqrt(MANY * effective_fraction(log_weight)[0])
@@ -467,10 +394,8 @@ def test_a_density_of_zero_everywhere_has_a_law_all_the_same():
     assert np.all(np.linalg.norm(drawn, axis=-1) <= np.pi)
 
 
-@pytest.mark.parametrize("sigma", [1.5, 0.3, 0.02])
-@pytest.mark.parametrize(
-    "space", [Euclidean(1), SPD(1), Sphere(1), Hyperbolic(1)], ids=lambda space: space.name
-)
+@pytest.mark.parametrize("sigma", [1.5, 0.02])
+@pytest.mark.parametrize("space", [SPD(1), Sphere(1)], ids=lambda space: space.name)
 def test_spaces_of_one_dimension_do_without(space, sigma):
     """An interval, with the mode beside its middle."""
     radius, aside = 1.0, 0.5
@@ -528,7 +453,7 @@ def outlines():
     return KNGAsPublished.prepare(model, covariates, points, public, found)
 
 
-@pytest.mark.parametrize("budget", [0.02, 0.1, 0.3, 1.0, 2.0])
+@pytest.mark.parametrize("budget", [0.02, 1.0])
 def test_few_steps_suffice_for_shapes_of_fifty_landmarks(outlines, budget):
     rng = stream("published", str(budget))
     footpoint_target = outlines.footpoint_target(budget)

@@ -70,12 +70,6 @@ def test_total_is_split_between_two_only(names):
         divided_budgets({"total": "2", "footpoint": ["1"]}, names, "key")
 
 
-@pytest.mark.parametrize("part", ["2.02", "2.020", "3"])
-def test_nothing_may_be_left_for_the_other_block(part):
-    with pytest.raises(DataError, match=r"^key\.footpoint\[1\]: .* leaves nothing of the total"):
-        divided_budgets({"total": "2.02", "footpoint": ["1", part]}, REGRESSION, "key")
-
-
 def test_messages_name_the_entry():
     with pytest.raises(DataError, match=r"^key\.totals\[2\]: "):
         divided_budgets({"totals": ["1", "2", "x"]}, REGRESSION, "key")
@@ -122,3 +116,9 @@ def test_budgets_of_the_mechanisms():
     assert budget_names("laplace", 0) == ("footpoint",)
     with pytest.raises(DataError, match="is not one of kng_as_published, release, laplace"):
         budget_names("as_published", 1)
+
+
+@pytest.mark.parametrize("part", ["2.02", "2.020", "3"])
+def test_nothing_may_be_left_for_the_other_block(part):
+    with pytest.raises(DataError, match=r"^key\.footpoint\[1\]: .* leaves nothing of the total"):
+        divided_budgets({"total": "2.02", "footpoint": ["1", part]}, REGRESSION, "key")

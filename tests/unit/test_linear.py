@@ -115,11 +115,6 @@ def test_covariates_and_errors_have_the_distributions_of_the_paper(rng):
     assert stats.kstest(y - x @ true_coefficients(12), "norm").pvalue > FALSE_ALARM
 
 
-def test_the_coefficients_of_the_paper():
-    found = 11.0 * true_coefficients(12)
-    np.testing.assert_allclose(found, [0, -11, -9, -7, -5, -3, -1, 1, 3, 5, 7, 9], atol=1e-12)
-
-
 def test_memory_does_not_grow_with_the_number_of_records(rng):
     peaks = []
     for number in (50_000, 400_000):
@@ -217,29 +212,12 @@ def test_linear_regression_agrees_with_quadrature(sampler, name, number, coeffic
     agree(rng, drawn, lambda places: mechanism.score(one, places[None])[0], 1.0)
 
 
-@pytest.mark.parametrize("name", DENSITIES)
-def test_chains_agree_with_exact_draws_in_twelve_dimensions(name, rng):
-    mechanism = DENSITIES[name](1.0, 1.0)
-    many = problem(rng, 20_000, true_coefficients(12), 800)
-    parts = [draw(rng, many.take(slice(k, k + 100)), mechanism, 10) for k in range(0, 800, 100)]
-    exact = np.concatenate([part.theta for part in parts])
-    chains = walk(rng, many, mechanism, 12 * 400)
-    scores = [mechanism.score(many, each[:, None])[:, 0] for each in (exact, chains)]
-    assert stats.ks_2samp(*scores).pvalue > FALSE_ALARM
-    for k in (0, 1, 11):
-        assert stats.ks_2samp(exact[:, k], chains[:, k]).pvalue > FALSE_ALARM
-
-
 def test_a_data_set_without_an_accepted_proposal_is_drawn_by_a_chain(rng):
     many = problem(rng, 50, (0.0, -0.5), 3)
     drawn = draw(rng, many, Exponential.at(1.0, 1.0), 20, rounds=0)
     assert not np.any(drawn.exact)
     assert np.all(l1_ball.contains(drawn.theta, 1.0))
     assert np.all(drawn.proposals == 0)
-
-
-def test_the_printed_density_uses_half_the_budget():
-    assert Gradient.as_printed(1.0, 1.0) == Gradient.at(0.5, 1.0)
 
 
 def test_objective_perturbation_has_the_noise_it_states(rng):
@@ -313,13 +291,6 @@ def test_private_quantiles_have_their_density(tau, rng):
     assert stats.kstest(drawn, lambda x: np.interp(x, places, levels)).pvalue > FALSE_ALARM
 
 
-def test_one_record_makes_a_private_quantile_of_two_pieces(rng):
-    drawn = quantiles.draw_quantiles(rng, np.full((DRAWS, 1), 0.5), 0.25, 1.0, 1.0, 1.0)
-    below, above = 1.5 * np.exp(-0.5 * 0.25), 0.5 * np.exp(-0.5 * 0.75)
-    share = above / (below + above)
-    assert stats.binomtest(int(np.sum(drawn > 0.5)), DRAWS, share).pvalue > FALSE_ALARM
-
-
 @pytest.mark.parametrize("tau", [0.25, 0.5, 0.75, 0.9])
 def test_the_published_sensitivity_of_quantiles_is_too_small_above_the_median(tau):
     stated = quantiles.stated_sensitivity(tau)
@@ -362,15 +333,6 @@ def test_a_box_leaves_out_records_and_changes_nothing_in_it(bandwidth, rng):
     # A box in a box.
     again = local.within(theta[0], 0.01)
     np.testing.assert_allclose(again.loss(theta[:1]), full.loss(theta[:1]), rtol=1e-12)
-
-
-def test_gradients_are_those_of_the_loss(rng):
-    x, y = records(rng, 100, (0.0, -1.0))
-    full, theta, step = Pinball(x, y, 0.3), np.array([0.05, -0.7]), 1e-7
-    moved = theta + step * np.array([[1, 0], [-1, 0], [0, 1], [0, -1]])
-    up, down, right, left = full.loss(moved)
-    numeric = np.array([up - down, right - left]) / (2.0 * step)
-    np.testing.assert_allclose(full.gradient(theta[None])[0], numeric, rtol=1e-5)
 
 
 @pytest.mark.parametrize("tau", [0.3, 0.5])
@@ -427,19 +389,6 @@ def test_a_grid_is_as_wide_as_its_density(rng):
         places = grid.draw(rng, 2000)
         assert np.all(np.isfinite(grid.log_density(places)))
         assert np.isneginf(grid.log_density(grid.centre[None] + 2.0 * grid.half_width))[0]
-
-
-def test_half_of_the_paper_s_sensitivity_is_enough_for_the_pinball_loss(rng):
-    # Losses are not negative, so that they differ by no more than the largest.
-    number = 100_000
-    x = np.column_stack([np.ones(number), rng.choice((-1.0, 1.0), size=number)])
-    y = rng.choice((-1.0, 1.0), size=number)
-    theta = np.array([0.0, -1.0])
-    over = x @ theta - y
-    losses = np.where(over > 0.0, 0.3 * over, -0.7 * over)
-    sharp = LossScore.at(Pinball(x, y, 0.7), 1.0, 1.0, sharp=True)
-    np.testing.assert_allclose(np.ptp(losses), 0.5 / sharp.rate)
-    assert LossScore.at(Pinball(x, y, 0.7), 1.0, 1.0).rate == 0.5 * sharp.rate
 
 
 def test_the_bandwidth_falls_to_its_floor():
@@ -509,3 +458,20 @@ def test_standard_errors_of_logarithms(rng):
     np.testing.assert_allclose(
         found["standard_error_log10"] * np.log(10.0), found["standard_error_log"]
     )
+
+
+def test_the_printed_density_uses_half_the_budget():
+    assert Gradient.as_printed(1.0, 1.0) == Gradient.at(0.5, 1.0)
+
+
+def test_half_of_the_paper_s_sensitivity_is_enough_for_the_pinball_loss(rng):
+    # Losses are not negative, so that they differ by no more than the largest.
+    number = 100_000
+    x = np.column_stack([np.ones(number), rng.choice((-1.0, 1.0), size=number)])
+    y = rng.choice((-1.0, 1.0), size=number)
+    theta = np.array([0.0, -1.0])
+    over = x @ theta - y
+    losses = np.where(over > 0.0, 0.3 * over, -0.7 * over)
+    sharp = LossScore.at(Pinball(x, y, 0.7), 1.0, 1.0, sharp=True)
+    np.testing.assert_allclose(np.ptp(losses), 0.5 / sharp.rate)
+    assert LossScore.at(Pinball(x, y, 0.7), 1.0, 1.0).rate == 0.5 * sharp.rate

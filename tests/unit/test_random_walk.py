@@ -71,16 +71,6 @@ def test_the_rate_after_a_warm_up_is_near_the_goal(name):
     np.testing.assert_allclose(accepted, acceptance_goal(target.space.dim), atol=OFF)
 
 
-@pytest.mark.parametrize("start", [1e-4, 1e4])
-def test_it_does_not_matter_where_the_step_starts(start):
-    target = laplace(SPHERE, 0.02, 0.4)
-    found = [
-        tune(random_stream(1, "tune", str(scale)), target, CHAINS, WARM_UP, scale)[0].step_scale
-        for scale in (start, 2.0)
-    ]
-    np.testing.assert_allclose(*found, rtol=0.2)
-
-
 def test_a_step_does_not_change_once_the_warm_up_is_over():
     target = laplace(SPHERE, 0.02, 0.4)
     rng = random_stream(1, "frozen")
@@ -96,25 +86,6 @@ def test_a_step_does_not_change_once_the_warm_up_is_over():
         for _ in range(2)
     ]
     assert np.array_equal(*again)
-
-
-def test_a_member_keeps_its_own_step():
-    target = laplace(SPHERE, 0.02, 0.4)
-    kernel, _ = tune(random_stream(1, "member"), target, 4, 50)
-    assert np.array_equal(kernel.member((slice(1, 2),)).step_scale, kernel.step_scale[1:])
-    assert RandomWalk(3.0).member((slice(1, 2),)).step_scale == 3.0
-
-
-def test_a_stream_gives_the_same_step_again():
-    target = laplace(SPHERE, 0.02, 0.4)
-
-    def found(*names):
-        kernel, state = tune(random_stream(1, *names), target, 4, 50)
-        return kernel.step_scale, state.position
-
-    for first, again, other in zip(found("a"), found("a"), found("b"), strict=True):
-        assert np.array_equal(first, again)
-        assert not np.any(first == other)
 
 
 def test_without_a_warm_up_the_walk_is_that_of_the_papers():

@@ -1,8 +1,7 @@
-"""Samplers against the distributions they are meant to draw from.
+"""Matched chains, their plans and traces; `test_distributions` has all samplers by quadrature.
 
-Every comparison refuses a right sampler with probability 6e-5 (four standard errors); there are
-about a hundred, so that one choice of seeds in two hundred would fail.  A broken sampler has to
-be refused beyond any doubt.
+Every comparison refuses a right sampler with probability 6e-5 (four standard errors), and a broken
+one has to be refused beyond any doubt.
 """
 
 from dataclasses import replace
@@ -10,10 +9,9 @@ from functools import cache
 
 import numpy as np
 import pytest
-from arviz_stats.base import array_stats
 from quadrature import laplace_target, origin, polar_laws, published_mechanism
 from scipy import stats
-from scipy.integrate import cumulative_simpson, quad
+from scipy.integrate import cumulative_simpson
 from scipy.special import logsumexp
 
 from geodp.manifolds.euclidean import Euclidean
@@ -21,11 +19,9 @@ from geodp.manifolds.hyperbolic import Hyperbolic
 from geodp.manifolds.kendall import KendallPlanarShapes
 from geodp.manifolds.spd import SPD
 from geodp.manifolds.sphere import Sphere
-from geodp.mechanisms.kng_as_published import PublishedSupport
-from geodp.mechanisms.modes import Modes
 from geodp.randomness import random_stream
 from geodp.samplers import matched
-from geodp.samplers.base import Kernel, run, trace
+from geodp.samplers.base import Kernel, Modes, run, trace
 from geodp.samplers.matched import Matched
 from geodp.samplers.random_walk import RandomWalk
 
@@ -56,10 +52,6 @@ def mechanism():
     return published_mechanism(SPHERE, NOISE)
 
 
-def footpoint_laws(target, **cells):
-    return polar_laws(target, np.minimum(1.0, target.scale), **cells)
-
-
 def shooting_vector_laws(target):
     """About the mode where the density is narrow, else about zero, where the disc is round."""
     width = target.scale / np.linalg.eigvalsh(target.hessian)[..., 0]
@@ -83,14 +75,6 @@ def distribution(density, reach):
 # The published densities on the sphere
 
 
-@pytest.mark.parametrize("budget", [0.02, 0.1, 0.5, 2.0])
-def test_footpoints_follow_their_density(budget):
-    target = mechanism().footpoint_target(budget)
-    states = draw(target, 12000, "footpoint", str(budget))
-    for member, law in footpoint_laws(target).items():
-        assert law.p_value(states[member]) > FALSE_ALARM
-
-
 def at_and_beside_the_fit(distance):
     """Footpoints of both data sets: the fit, and one beside it; shape (2, 2, 3)."""
     found = mechanism().fit.footpoint
@@ -98,54 +82,9 @@ def at_and_beside_the_fit(distance):
     return np.stack([found, beside], axis=1)
 
 
-@pytest.mark.parametrize(("budget", "distance"), [(0.02, 0.2), (0.3, 0.02), (2.0, 0.02)])
-def test_shooting_vectors_follow_their_density(budget, distance):
-    target, _ = mechanism().shooting_vector_target(at_and_beside_the_fit(distance), budget)
-    states = draw(target, 4000, "shooting_vector", str(budget))
-    assert np.max(np.linalg.norm(states, axis=-1)) <= np.pi
-    for member, law in shooting_vector_laws(target).items():
-        assert law.p_value(states[member]) > FALSE_ALARM
-
-
-def antipodal_share(budget):
-    """Target of the widely spread data, and what of it lies about the mode near the antipode.
-
-    Returns
-    -------
-    tuple
-        The `Target`, the share by quadrature, and a function that counts states there.
-    """
-    target = mechanism().take(slice(1, 2)).footpoint_target(budget)
-    law = footpoint_laws(target, shells=1600, sectors=600)[0,]
-    valley = law.valley()
-    return target, law.mass_beyond(valley), lambda states: np.sum(law.polar(states)[0] > valley)
-
-
-def test_the_mode_near_the_antipode_gets_its_share():
-    """Few of a plan's pilot proposals see it; once they do, it is sampled in proportion."""
-    target, share, count = antipodal_share(0.3)
-    assert 1e-3 < share < 0.02
-    states = draw(target, 30000, "antipode")[0]
-    found = stats.binomtest(int(count(states)), len(states), share)
-    assert found.pvalue > FALSE_ALARM
-
-
-def test_a_mode_no_pilot_proposal_sees_costs_no_more_than_its_share():
-    """Where the mode is small a plan may pass it over; steps and uniform proposals find it."""
-    target, share, count = antipodal_share(1.0)
-    assert 5e-4 < share < 2e-3
-    states = draw(target, 30000, "passed over")[0]
-    margin = STANDARD_ERRORS * np.sqrt(share / len(states))
-    assert count(states) / len(states) < share + margin
-    rng = random_stream(1, "samplers", "searched")
-    state, _ = run(rng, Matched((0.1, 0.0, 0.9)), target, 10000, 80)
-    found = stats.binomtest(int(count(state.position[0])), 10000, share)
-    assert found.pvalue > FALSE_ALARM
-
-
-@pytest.mark.parametrize(("budget", "distance"), [(2.0, 0.2), (1.0, 0.1)])
-def test_the_opposite_geodesic_gets_its_share_of_a_concentrated_density(budget, distance):
+def test_the_opposite_geodesic_gets_its_share_of_a_concentrated_density():
     """Beside the fit a |v| near pi the other way may be stationary too, and of more mass."""
+    budget, distance = 2.0, 0.2
     footpoints = at_and_beside_the_fit(distance)[:1, 1:]
     target, _ = mechanism().take(slice(0, 1)).shooting_vector_target(footpoints, budget)
     laws = polar_laws(target, np.pi, np.pi, np.zeros((1, 1, 2)), shells=1000, sectors=800)
@@ -157,46 +96,7 @@ def test_the_opposite_geodesic_gets_its_share_of_a_concentrated_density(budget, 
     assert found.pvalue > FALSE_ALARM
 
 
-def test_a_ball_of_footpoints_far_from_the_fit_is_filled_by_its_density():
-    """No proposal of the ellipse reaches it; the uniform ones have to do."""
-    whole = mechanism()
-    centre = SPHERE.exp(whole.fit.footpoint, 1.0 * SPHERE.frame(whole.fit.footpoint)[:, 0])
-    support = PublishedSupport(whole.support.shooting_vector_length, centre, 0.2)
-    target = replace(whole, support=support).footpoint_target(0.1)
-    states = draw(target, 2500, "ball")
-    assert np.all(SPHERE.dist(centre[:, None], states) <= 0.2)
-    for member, law in polar_laws(target, 0.2, 0.2, centre).items():
-        assert law.p_value(states[member]) > FALSE_ALARM
-
-
-@pytest.mark.parametrize(("budget", "member"), [(0.02, 0), (2.0, 0), (0.02, 1)])
-def test_a_random_walk_long_enough_follows_the_density(budget, member):
-    target = mechanism().take(slice(member, member + 1)).footpoint_target(budget)
-    rng = random_stream(1, "random walk", str(budget), str(member))
-    state, accepted = run(rng, RandomWalk(), target, 6000, 100)
-    assert 0.1 < accepted[0] < 0.95
-    assert footpoint_laws(target)[0,].p_value(state.position[0]) > FALSE_ALARM
-
-
 # Laplace distributions, known exactly
-
-
-def test_laplace_on_the_sphere_has_its_mean_distance():
-    sigma = np.array([0.02, 0.1, 0.5])
-    centre = origin(SPHERE, len(sigma))
-    states = draw(laplace_target(SPHERE, centre, sigma), 40000, "laplace means")
-    distance = SPHERE.dist(centre[:, None], states)
-    for member, scale in enumerate(sigma):
-        # Beyond sixty scales nothing is left, and `quad` would miss a narrow peak.
-        reach = min(np.pi, 60.0 * scale)
-
-        def moment(power, scale=scale, reach=reach):
-            density = lambda r: r**power * np.sin(r) * np.exp(-r / scale)  # noqa: E731
-            return quad(density, 0.0, reach, epsabs=0.0, limit=200)[0]
-
-        error = np.mean(distance[member]) - moment(1) / moment(0)
-        standard_error = np.std(distance[member]) / np.sqrt(distance.shape[1])
-        assert abs(error) < STANDARD_ERRORS * standard_error
 
 
 def spd_radius(sigma):
@@ -256,29 +156,6 @@ def test_laplace_radius_without_the_volume_is_refused(name, monkeypatch):
     radius = space.dist(centre[:, None], states)[0]
     reach = min(space.injectivity_radius, 60.0 * sigma)
     assert stats.kstest(radius, distribution(density, reach)).pvalue < BEYOND_DOUBT
-
-
-def test_in_flat_space_the_proposal_is_the_laplace_law():
-    """Weights never vary, every step is accepted, and the direction is uniform."""
-    space = Euclidean(3)
-    sigma = np.array([0.3, 2.0])
-    centre = np.array([[1.0, 2.0, 3.0], [0.0, 0.0, -5.0]])
-    target = laplace_target(space, centre, sigma)
-    rng = random_stream(1, "flat")
-    # No ball holds the support, so the uniform share asked for has no part in it.
-    for shares in (matched.ELLIPSE_ALONE, (0.1, 0.0, 0.9)):
-        sampler = Matched(shares)
-        weights = sampler.init(rng, target, 500).memory["log_weight"]
-        assert np.max(np.ptp(weights, axis=-1)) < 1e-10
-        state, accepted = run(rng, sampler, target, 10000, 2)
-        assert np.all(accepted > 1.0 - 1e-9)
-        steps = (state.position - centre[:, None]) / sigma[:, None, None]
-        radius = np.linalg.norm(steps, axis=-1)
-        height = steps[..., 0] / radius
-        for member in range(2):
-            assert stats.kstest(radius[member], stats.gamma(3).cdf).pvalue > FALSE_ALARM
-            uniform = stats.uniform(-1.0, 2.0).cdf
-            assert stats.kstest(height[member], uniform).pvalue > FALSE_ALARM
 
 
 def test_a_proposal_is_elliptical_where_the_hessian_is():
@@ -429,7 +306,7 @@ def test_the_bound_of_total_variation_is_one_and_is_close(seed):
         assert bound <= 2.0 * distance + 1e-3
 
 
-def test_the_bound_knows_proposals_that_all_miss():
+def test_the_bound_is_one_where_all_proposals_miss():
     assert np.all(matched.total_variation_bounds(np.full((2, 50), -np.inf), np.array([1, 9])) == 1)
     some = np.array([0.0, -np.inf, -np.inf, 0.0])
     # Half of the proposals are refused, and what is accepted has the right law.
@@ -452,24 +329,27 @@ def test_a_plan_takes_more_steps_for_larger_weights():
     assert found == sorted(set(found))
     rough = planned(random_stream(1, "plan steps"), misfit(4.0), fewest=1, total_variation=0.1)
     assert rough.steps < found[-1]
+    assert planned(random_stream(1, "plan steps"), misfit(4.0), most=9).steps == 9
+    assert planned(random_stream(1, "plan steps"), misfit(1.0), fewest=7).steps == 7
+    # Without a ball nothing is proposed uniformly.
+    assert np.array_equal(rough.sampler.shares, [matched.ELLIPSE_ALONE])
 
 
-def test_a_plan_keeps_to_its_limits():
-    rng = random_stream(1, "plan limits")
-    assert planned(rng, misfit(1.0), fewest=1).steps == 1
-    assert planned(rng, misfit(1.0), fewest=7).steps == 7
-    assert planned(rng, misfit(4.0), most=9).steps == 9
-
-
-def test_the_largest_weight_of_a_batch_rules_its_steps():
+def test_the_worst_counted_member_of_a_batch_rules_its_plan():
+    target = replace(
+        laplace_target(Euclidean(2), np.zeros((2, 2)), np.ones(2)), scale=np.array([1.0, 3.0])
+    )
     rng = random_stream(1, "plan batch")
-    target = laplace_target(Euclidean(2), np.zeros((2, 2)), np.array([1.0, 1.0]))
-    target = replace(target, scale=np.array([1.0, 3.0]))
-    plan = planned(rng, target, fewest=1)
-    assert 6.0 < plan.largest_weight < 10.0
+    assert 6.0 < planned(rng, target, fewest=1).largest_weight < 10.0
     others = planned(rng, target, fewest=1, counted=np.array([True, False]))
     assert others.largest_weight < 1.01
     assert (others.steps, others.extrapolated) == (1, pytest.approx(0.0, abs=1e-12))
+    log_weight = np.zeros((3, 100))
+    log_weight[1, 0] = np.log(5.0)
+    log_weight[2] = -np.inf
+    found = matched.resolution(log_weight)
+    assert found[0] == pytest.approx(matched.RULE_OF_THREE / 100)
+    assert found[0] < found[1] < found[2] == 1.0
 
 
 @pytest.mark.parametrize("weight", [1.0, 20.0])
@@ -485,16 +365,6 @@ def test_a_region_of_the_resolution_is_missed_once_in_twenty_times(weight):
     assert matched.resolution(log_weight) == pytest.approx(share * largest)
 
 
-def test_the_resolution_is_that_of_each_member_and_at_most_one():
-    log_weight = np.zeros((3, 100))
-    log_weight[1, 0] = np.log(5.0)
-    log_weight[2] = -np.inf
-    found = matched.resolution(log_weight)
-    assert found[0] == pytest.approx(matched.RULE_OF_THREE / 100)
-    assert found[0] < found[1] < 1.0
-    assert found[2] == 1.0
-
-
 def test_a_plan_states_no_distance_that_its_pilots_cannot_see():
     """Proposals that fit: all weights are alike, and what is extrapolated is zero."""
     for proposals in (100, 1000):
@@ -504,15 +374,9 @@ def test_a_plan_states_no_distance_that_its_pilots_cannot_see():
         assert not plan.cut_short
 
 
-@cache
-def distances_after_plans():
-    """Plans of a shooting vector density with a far mode of small mass, beside the exact distance.
-
-    Returns
-    -------
-    tuple of ndarray, shape (seeds,)
-        Extrapolated and stated estimates, exact distances, and steps.
-    """
+@pytest.mark.slow
+def test_a_plan_does_not_understate_its_distance_to_a_density_with_a_far_mode():
+    """A shooting vector density with a mode of small mass: stated beside exact distances."""
     spread = published_mechanism(SPHERE, NOISE[1:])
     found = spread.fit.footpoint
     beside = SPHERE.exp(found, 1.2 * SPHERE.frame(found)[:, 0])[:, None]
@@ -530,7 +394,13 @@ def distances_after_plans():
             after[shares] = exact_distances(target, law, shares, 401)
         distance = after[shares][plan.steps]
         rows.append((plan.extrapolated, plan.total_variation, distance, plan.steps))
-    return np.array(rows).T
+    extrapolated, stated, distance, steps = np.array(rows).T
+    # The estimate alone misses what no pilot saw; the case is of no use if it does not.
+    assert np.mean(distance > 10.0 * extrapolated) > 0.5
+    assert np.all(distance <= stated)
+    # With as few pilots as elsewhere the distance was 4e-3 in the middle.
+    assert np.median(distance) < 2e-3
+    assert np.median(steps) > 20
 
 
 def exact_distances(target, law, shares, steps):
@@ -560,28 +430,6 @@ def exact_distances(target, law, shares, steps):
         state = state * stay + drawn * (np.cumsum(state) + weight * above)
         state = state / np.sum(state)
     return np.array(distances)
-
-
-@pytest.mark.slow
-def test_a_plan_does_not_understate_its_distance_to_a_density_with_a_far_mode():
-    extrapolated, stated, distance, _ = distances_after_plans()
-    # The estimate alone misses what no pilot saw; the case is of no use if it does not.
-    assert np.mean(distance > 10.0 * extrapolated) > 0.5
-    assert np.all(distance <= stated)
-
-
-@pytest.mark.slow
-def test_a_density_with_a_far_mode_is_planned_from_many_pilots():
-    """With as few pilots as elsewhere the distance was 4e-3 in the middle."""
-    *_, distance, steps = distances_after_plans()
-    assert np.median(distance) < 2e-3
-    assert np.median(steps) > 20
-
-
-def test_without_a_ball_nothing_is_proposed_uniformly():
-    target = laplace_target(Euclidean(2), np.zeros((1, 2)), np.array([1.0]))
-    plan = planned(random_stream(1, "plan unbounded"), target)
-    assert np.array_equal(plan.sampler.shares, [matched.ELLIPSE_ALONE])
 
 
 def test_a_plan_whose_pilots_all_miss_the_support_takes_the_most_steps():
@@ -622,19 +470,6 @@ def test_members_of_a_batch_follow_their_own_density():
         assert law.p_value(states[1 - member[0], member[1]]) < BEYOND_DOUBT
 
 
-def test_members_of_a_batch_differ_in_scale():
-    """Of distances cut off at one: the mode near the antipode has tests of its own."""
-    target = mechanism().footpoint_target(2.0)
-    states = draw(target, 6000, "scales")
-    means = []
-    for member, law in footpoint_laws(target).items():
-        radius = np.minimum(law.polar(states[member])[0], 1.0)
-        error = np.mean(radius) - law.expectation(np.minimum(law.radius, 1.0))
-        assert abs(error) < STANDARD_ERRORS * np.std(radius) / np.sqrt(len(radius))
-        means.append(np.mean(radius))
-    assert means[1] > 4.0 * means[0]
-
-
 @pytest.mark.parametrize("sampler", [Matched(), RandomWalk()], ids=lambda sampler: sampler.name)
 def test_a_stream_gives_the_same_draws_again(sampler):
     target = mechanism().footpoint_target(1.0)
@@ -646,18 +481,6 @@ def test_a_stream_gives_the_same_draws_again(sampler):
     assert np.array_equal(first, states(3, "sphere", "n020", "p1_v1"))
     for other in ((3, "sphere", "n020", "p1_v2"), (4, "sphere", "n020", "p1_v1")):
         assert not np.any(first == states(*other))
-
-
-def test_streams_do_not_depend_on_their_order():
-    names = [("study", "cell one"), ("study", "cell two"), ("other", "cell one"), ("study",)]
-    forwards = {name: random_stream(5, *name).random(4) for name in names}
-    backwards = {name: random_stream(5, *name).random(4) for name in reversed(names)}
-    for name in names:
-        assert np.array_equal(forwards[name], backwards[name])
-    assert len({tuple(values) for values in forwards.values()}) == len(names)
-    # Many streams are as good as one.
-    first = [random_stream(5, "cell", str(number)).random() for number in range(2000)]
-    assert stats.kstest(first, "uniform").pvalue > FALSE_ALARM
 
 
 # Traces
@@ -692,14 +515,3 @@ def test_a_thinned_trace_keeps_some_of_the_states(sampler):
         assert np.array_equal(values[..., 2::3], third[key])
     state, _ = run(random_stream(1, "thin"), sampler, target, 2, 12)
     assert np.array_equal(every["log_density"][..., -1], state.log_density)
-
-
-def test_independent_states_count_in_full():
-    """In flat space every proposal is accepted, so that states are independent."""
-    target = laplace_target(Euclidean(2), np.zeros((1, 2)), np.array([1.0]))
-    found = trace(random_stream(1, "ess"), Matched(), target, chains=8, states=500)
-    walked = trace(random_stream(1, "ess"), RandomWalk(), target, chains=8, states=500)
-    for key, values in found.items():
-        effective = array_stats.ess(values[0], chain_axis=0, draw_axis=1)
-        assert effective == pytest.approx(4000, rel=0.15)
-        assert array_stats.ess(walked[key][0], chain_axis=0, draw_axis=1) < 2000

@@ -2,9 +2,6 @@
 
 import numpy as np
 
-# Steps of the projected gradient, and the relative gap at which it stops.
-STEPS, GAP = 20_000, 1e-15
-
 
 def contains(theta, bound):
     """Whether points (..., d) lie in the ball."""
@@ -29,28 +26,11 @@ def project(theta, bound):
     return np.sign(theta) * np.maximum(lengths - threshold, 0.0)
 
 
-def least_squares(matrix, vector, bound):
-    """Minimise ``t' A t - 2 w' t`` over the ball.
+def least_squares(matrix, vector, bound, steps=20_000, enough=1e-15):
+    """Minimise ``t' A t - 2 w' t`` over the ball: minimisers (data_sets, d), and gaps (data_sets).
 
     Accelerated projected gradient with restarts.  It stops where the gap of Frank and Wolfe, an
-    upper bound of what the value is above the least one, is rounding.
-
-    Parameters
-    ----------
-    matrix : ndarray, shape (data_sets, d, d)
-        Positive definite.
-    vector : ndarray, shape (data_sets, d)
-    bound : float
-
-    Returns
-    -------
-    tuple
-        The minimisers, ndarray of shape (data_sets, d); and the gaps, (data_sets).
-
-    Raises
-    ------
-    RuntimeError
-        A gap is not rounding.
+    upper bound of what the value is above the least one, is rounding; else it is a RuntimeError.
     """
     step = 1.0 / np.linalg.norm(matrix, 2, axis=(-2, -1))[:, None]
 
@@ -63,12 +43,12 @@ def least_squares(matrix, vector, bound):
     size = np.maximum(np.einsum("ki,kij,kj->k", found, matrix, found), 1e-300)
     ahead, momentum = found, np.ones((len(found), 1))
     gap = np.full(len(found), np.inf)
-    for number in range(STEPS):
+    for number in range(steps):
         if number % 50 == 0:
             at = slope(found)
             gap = 2.0 * (np.sum(at * found, axis=-1) + bound * np.max(np.abs(at), axis=-1))
             gap = np.where(inside, 0.0, gap)
-            if np.all(gap <= GAP * size):
+            if np.all(gap <= enough * size):
                 break
         moved = project(ahead - step * slope(ahead), bound)
         # Momentum that points uphill is dropped.
@@ -77,6 +57,6 @@ def least_squares(matrix, vector, bound):
         ahead = moved + np.where(uphill, 0.0, (momentum - 1.0) / after) * (moved - found)
         found, momentum = np.where(inside[:, None], found, moved), after
     # The gap is a difference of large numbers.
-    if np.any(gap > 1e3 * GAP * size):
+    if np.any(gap > 1e3 * enough * size):
         raise RuntimeError(f"a gap of {np.max(gap / size):.3g} is left of least squares in a ball")
     return found, gap

@@ -11,23 +11,12 @@ import numpy as np
 
 from geodp.linear import l1_ball
 from geodp.linear.moments import Moments
-from geodp.samplers.rejection import by_rejection
-
-# Proposals of each of two kinds in a round, and most rounds, before a chain takes over.
-PROPOSALS, ROUNDS = 2048, 400
+from geodp.samplers.base import by_rejection
 
 
 @dataclass(frozen=True)
 class LeastSquares:
-    """Least squares within a ball, for several data sets.
-
-    Attributes
-    ----------
-    moments : Moments
-        Of responses no larger than one.
-    bound : float
-        B, the radius of the ball of coefficients.
-    """
+    """Least squares in a ball of this bound, for data sets of responses no larger than one."""
 
     moments: Moments
     bound: float
@@ -53,10 +42,7 @@ class LeastSquares:
 
 @dataclass(frozen=True)
 class Exponential:
-    """Density ``exp(-rate * sum of squares)`` in the ball: a normal distribution cut off.
-
-    The sum of squares has sensitivity ``(1 + B)^2``.
-    """
+    """Density ``exp(-rate * sum of squares)`` in the ball, of sensitivity ``(1 + B)^2``."""
 
     rate: float
 
@@ -90,8 +76,7 @@ class Exponential:
 class Gradient:
     """Density ``exp(-rate * |gradient|_inf)`` in the ball: the K-norm gradient mechanism.
 
-    The gradient of the sum of squares, ``2 X'X (theta - fit)``, has sensitivity ``4 (1 + B)``,
-    which is attained.
+    The gradient, ``2 X'X (theta - fit)``, has sensitivity ``4 (1 + B)``, which is attained.
     """
 
     rate: float
@@ -107,7 +92,7 @@ class Gradient:
         return cls(0.5 * cls.at(budget, bound).rate)
 
     def score(self, problem, theta):
-        """Minus the log density (data_sets, m) at (data_sets, m, d), up to a constant; from 0."""
+        """See `Exponential.score`."""
         return self.rate * np.max(np.abs(2.0 * problem.pull(theta)), axis=-1)
 
     def free(self, rng, problem, count):
@@ -117,7 +102,7 @@ class Gradient:
         return problem.fit[:, None] + 0.5 * np.swapaxes(away, -1, -2)
 
     def chord(self, rise, pull, column, j):
-        """Ends of the steps along coordinate j over which the score rises by at most ``rise``."""
+        """See `Exponential.chord`."""
         level = np.max(np.abs(pull), axis=-1) + 0.5 * rise / self.rate
         signed, steep = np.sign(column) * pull, np.maximum(np.abs(column), 1e-300)
         low, high = ((-signed + side * level[:, None]) / steep for side in (-1.0, 1.0))
@@ -151,41 +136,28 @@ class Drawn:
     proposals: np.ndarray
 
 
-def draw(rng, problem, mechanism, steps, rounds=ROUNDS):
+def draw(rng, problem, mechanism, steps, rounds=400, count=2048):
     """One draw for each data set, by rejection where that is quick enough, else by a chain.
 
     Proposals are draws without the ball, accepted within it, and uniform ones in the ball, accepted
     with a probability that is the density over its bound.  Accepted proposals of both kinds are
-    exact, and independent of how many were refused before.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    problem : LeastSquares
-    mechanism : Exponential or Gradient
-    steps : int
-        Of the chains of those data sets for which no proposal is accepted.
-    rounds : int
-        Most rounds of proposals.
-
-    Returns
-    -------
-    Drawn
+    exact, and independent of how many were refused before.  After so many rounds, of ``count`` of
+    each kind, what is left is drawn by chains of so many steps.
     """
     number, d = problem.fit.shape
     proposals = np.zeros(number, dtype=int)
 
     def propose(waiting):
         part = problem.take(waiting)
-        inner = l1_ball.uniform(rng, (len(waiting), PROPOSALS, d), problem.bound)
+        inner = l1_ball.uniform(rng, (len(waiting), count, d), problem.bound)
         score = mechanism.score(part, inner)
-        outer = mechanism.free(rng, part, PROPOSALS)
+        outer = mechanism.free(rng, part, count)
         places = np.concatenate([outer, inner], axis=1)
         accepted = np.concatenate(
             [l1_ball.contains(outer, problem.bound), rng.standard_exponential(score.shape) > score],
             axis=1,
         )
-        proposals[waiting] += 2 * PROPOSALS
+        proposals[waiting] += 2 * count
         first = np.argmax(accepted, axis=-1)
         return np.any(accepted, axis=-1), places[np.arange(len(waiting)), first]
 
@@ -202,19 +174,7 @@ def walk(rng, problem, mechanism, steps):
 
     A step draws a level of the score above the present one (an exponential variable higher), then a
     coordinate, uniformly from where the score is below that level within the ball: a slice sampler
-    (Neal 2003).  Chains start at the point of the ball next to the fit.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    problem : LeastSquares
-    mechanism : Exponential or Gradient
-    steps : int
-        Coordinates that are moved, one after another.
-
-    Returns
-    -------
-    ndarray, shape (data_sets, d)
+    (Neal 2003).  Chains start at the point of the ball next to the fit.  Returns (data_sets, d).
     """
     gram = problem.moments.gram
     theta = l1_ball.project(problem.fit, problem.bound)
@@ -239,11 +199,7 @@ def perturb_objective(rng, problem, budget):
     """Minimisers of the sum of squares plus ``gamma / 2 |theta|^2 + b' theta`` within the ball.
 
     Half of the budget is for b, whose density is ``exp(-budget / (8 (1 + B)) |b|_inf)``, and half
-    for ``gamma = 2 d / (exp(budget / 2) - 1)`` (supplement 7.2).
-
-    Returns
-    -------
-    ndarray, shape (data_sets, d)
+    for ``gamma = 2 d / (exp(budget / 2) - 1)`` (supplement 7.2).  Returns (data_sets, d).
     """
     gram, d = problem.moments.gram, problem.dim
     noise = cube_noise(rng, problem.fit.shape, Gradient.at(budget, problem.bound).rate)

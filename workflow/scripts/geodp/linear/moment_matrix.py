@@ -53,10 +53,7 @@ LENGTHS = np.geomspace(1e-3, 3.0, 33)
 class LaplaceNoise:
     """Difference of Wishart matrices of density ``exp(-tr W / scale)``; see the module.
 
-    Attributes
-    ----------
-    scale : float
-        Largest trace of what a record adds, over epsilon.
+    The scale is the largest trace of what a record adds, over epsilon.
     """
 
     scale: float
@@ -77,13 +74,7 @@ class LaplaceNoise:
 
 @dataclass(frozen=True)
 class GaussianNoise:
-    """Gaussian noise on symmetric matrices with the Frobenius norm.
-
-    Attributes
-    ----------
-    scale : float
-        Deviation of an entry on the diagonal.
-    """
+    """Gaussian noise on symmetric matrices; the scale is the deviation on the diagonal."""
 
     scale: float
 
@@ -93,7 +84,7 @@ class GaussianNoise:
         return 0.5 * (full + full.T)
 
     def deviation(self, size):
-        """Standard deviation of an entry off the diagonal; on it, sqrt(2) times as much."""
+        """See `LaplaceNoise.deviation`."""
         return self.scale * np.sqrt(0.5)
 
     def pole(self, size):
@@ -102,14 +93,7 @@ class GaussianNoise:
 
 
 def noise_of(trace, epsilon, delta=None):
-    """Noise for one record more or less, of the trace at most ``trace``.
-
-    Parameters
-    ----------
-    trace, epsilon : float
-    delta : float, optional
-        With it, Gaussian noise of (epsilon, delta); without, matrix Laplace noise of pure epsilon.
-    """
+    """Noise for one record more or less, of the trace at most ``trace``; Gaussian with a delta."""
     if delta is None:
         return LaplaceNoise(trace / epsilon)
     return GaussianNoise(gaussian_deviation(trace, epsilon, delta))
@@ -138,19 +122,9 @@ def contributions(design, responses, limit):
 def private_slopes(rng, design, responses, records, epsilon, delta=None):
     """Slopes (k, m) of lines through the origin; private for one record more or less.
 
-    Parameters
-    ----------
-    rng : Generator
-    design : ndarray, shape (n, k)
-        Rows longer than one are scaled to one.
-    responses : ndarray, shape (n, m)
-        Relative to a public bound of their length, which is one.
-    records : int
-        Public: about how many records there are, from which the clipping is planned.  The
-        guarantee asks that neighbours are given the same number, not that it is right.
-    epsilon : float
-    delta : float, optional
-        As for `noise_of`.
+    Rows of the design (n, k) longer than one are scaled to one; responses (n, m) are relative to a
+    public bound of their length.  About how many ``records`` there are is public, and plans the
+    clipping: neighbours must be given the same number, which need not be right.
     """
     k, m = design.shape[1], responses.shape[1]
     limit = planned_clipping(records, k, epsilon)
@@ -160,16 +134,9 @@ def private_slopes(rng, design, responses, records, epsilon, delta=None):
 
 
 def slopes_from(noisy, k, noise, unit):
-    """Slopes (k, m) from a noisy matrix of moments, with no further use of the data.
+    """Slopes (k, m) from a noisy matrix of moments (k + m, k + m), with no further use of the data.
 
-    Parameters
-    ----------
-    noisy : ndarray, shape (k + m, k + m)
-    k : int
-        Number of covariates.
-    noise : LaplaceNoise or GaussianNoise
-    unit : float
-        Of responses.
+    ``unit`` is that of responses.
     """
     deviation = noise.deviation(len(noisy))
     normal, left = shrunk(noisy[:k, :k], deviation, noise.pole(k))
@@ -189,13 +156,6 @@ def shrunk(noisy, deviation, pole):
     semicircle.  Eigenvalues within it become the mean.  A true eigenvalue t from the mean, beyond
     the transition, is seen at ``t + R(1 / t)`` along a vector of squared cosine ``1 - R'(1 / t) /
     t^2``; those seen there become t times that, which has the least squared error.
-
-    Parameters
-    ----------
-    noisy : ndarray, shape (k, k)
-    deviation : float
-        Of an entry of the noise off the diagonal.
-    pole : float
 
     Source: Benaych-Georges and Nadakuditi (2011), theorems 2.1 and 2.2.
     """
@@ -225,15 +185,7 @@ def averaged(normal, right, of_right, of_normal, squares, of_squares):
 
     Slopes are normal about zero with covariance ``t^2 / k I``; log t is normal; and ``t^2 / k
     tr(normal)`` is not above the sum of squares of the response.
-
-    Parameters
-    ----------
-    normal : ndarray, shape (k, k)
-        Positive semidefinite.
-    right : ndarray, shape (k,)
-    of_right, of_normal, of_squares : float
-        Deviations of what is left of the noise.
-    squares : float
+    ``of_right``, ``of_normal`` and ``of_squares`` are deviations of what is left of the noise.
     """
     k = len(right)
     values, vectors = np.linalg.eigh(normal)

@@ -8,9 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-# Records in memory at a time: with a dozen covariates a chunk fits into a core's cache.
-CHUNK = 1 << 14
-
 
 @dataclass(frozen=True)
 class Moments:
@@ -48,23 +45,12 @@ class Moments:
         return np.linalg.solve(self.gram, self.cross[..., None])[..., 0]
 
 
-def record_chunks(rng, coefficients, number, chunk=CHUNK):
+def record_chunks(rng, coefficients, number, chunk=1 << 14):
     """Simulate records a chunk at a time (Reimherr and Awan, algorithm 1).
 
     The first covariate is one, the others are uniform on [-1, 1], errors are standard normal.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    coefficients : ndarray, shape (d,)
-    number : int
-    chunk : int
-        Most records at a time.
-
-    Yields
-    ------
-    ndarray, shape (d + 1, m)
-        Covariates, then responses.  The memory is used again for the next chunk.
+    Yields covariates, then responses, (d + 1, m); the memory is used again for the next chunk.
+    With a dozen covariates a chunk fits into a core's cache.
     """
     d = len(coefficients)
     memory = np.empty((d + 1) * min(chunk, number))
@@ -80,17 +66,11 @@ def record_chunks(rng, coefficients, number, chunk=CHUNK):
         yield part
 
 
-def simulate_moments(rng, coefficients, number, chunk=CHUNK):
-    """Moments of one simulated data set; see `record_chunks` for its records.
-
-    Returns
-    -------
-    Moments
-        Of one data set.
-    """
+def simulate_moments(rng, coefficients, number):
+    """`Moments` of one simulated data set; see `record_chunks` for its records."""
     d = len(coefficients)
     products, largest = np.zeros((d + 1, d + 1)), 0.0
-    for part in record_chunks(rng, coefficients, number, chunk):
+    for part in record_chunks(rng, coefficients, number):
         products += part @ part.T
         largest = max(largest, float(np.max(np.abs(part[d]))))
     return Moments(

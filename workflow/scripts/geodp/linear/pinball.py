@@ -10,7 +10,7 @@ import numpy as np
 from scipy.optimize import linprog
 from scipy.sparse import csr_array, eye_array, hstack
 
-# Elements of an array of residuals, points times records, at a time.
+# Points times records, at a time.
 AT_ONCE = 1 << 22
 
 
@@ -22,16 +22,8 @@ class Pinball:
     with a bandwidth h the distribution function of the uniform distribution on [-h, h].  It lies
     between ``-tau x`` and ``(1 - tau) x`` in both cases, so that the sensitivities are the same.
 
-    Attributes
-    ----------
-    covariates : ndarray, shape (n, d)
-    responses : ndarray, shape (n,)
-    tau : float
-    bandwidth : float
-    linear : ndarray, shape (d,)
-        Gradient of the records that have been left out.
-    constant : float
-        Loss of these at zero.
+    Covariates are (n, d).  ``linear`` is the gradient of the records that have been left out, and
+    ``constant`` their loss at zero.
     """
 
     covariates: np.ndarray

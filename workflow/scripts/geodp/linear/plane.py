@@ -15,31 +15,13 @@ from scipy.special import logsumexp
 from geodp.linear import l1_ball
 from geodp.samplers.base import visited
 
-# Cells along an axis while the width is looked for; then fewest and most, and in between as many as
-# this number of cells times records allows.
-COARSE, CELLS, WORK = 20, (16, 100), 1 << 24
-
-# Share of proposals from the whole support, and how far the log density has to fall from the
-# middle of the grid to its edge.
-UNIFORM, FALL = 0.05, 12.0
-
-# Share of the cells that has to hold nine tenths of the mass: a grid that is too wide is narrowed.
-FILLED = 0.03
-
-# Factor by which the grid's width is changed, and most changes.
-FACTOR, CHANGES = np.sqrt(2.0), 120
+# Share of proposals from the whole support.
+UNIFORM = 0.05
 
 
 @dataclass(frozen=True)
 class Grid:
-    """A square of cells, with the log probability of each.
-
-    Attributes
-    ----------
-    centre : ndarray, shape (2,)
-    half_width : float
-    log_shares : ndarray, shape (cells, cells)
-    """
+    """A square of cells, with the log probability (cells, cells) of each."""
 
     centre: np.ndarray
     half_width: float
@@ -74,67 +56,47 @@ def _tabulated(local, centre, half_width, bound, cells):
     return log_mass - logsumexp(log_mass)
 
 
-def _is_wide(log_mass):
-    """Whether the density falls enough towards the edge of the square."""
+def _is_wide(log_mass, fall=12.0):
+    """Whether the log density falls enough towards the edge of the square."""
     edge = max(np.max(log_mass[[0, -1]]), np.max(log_mass[:, [0, -1]]))
-    return edge < np.max(log_mass) - FALL
+    return edge < np.max(log_mass) - fall
 
 
-def _is_filled(log_mass):
-    """Whether the mass is spread over enough of the cells."""
+def _is_filled(log_mass, share=0.03):
+    """Whether nine tenths of the mass are spread over enough of the cells."""
     held = np.cumsum(np.sort(np.exp(log_mass), axis=None)[::-1])
-    return np.searchsorted(held, 0.9) + 1 >= FILLED * log_mass.size
+    return np.searchsorted(held, 0.9) + 1 >= share * log_mass.size
 
 
 def match(score, centre, bound):
     """A `Grid` about a centre that is as wide as the density, and the score in its square.
 
-    Parameters
-    ----------
-    score : callable
-        From places (m, 2) to minus their log density (m,), with a method ``within`` and the
-        attributes ``work`` and ``width``, a first guess of the width.
-    centre : ndarray, shape (2,)
-        About the mode.
-    bound : float
-        Of the support, ``|theta|_1 <= bound``.
+    ``score`` takes places (m, 2) to minus their log density (m,), and has a method ``within`` and
+    the attributes ``work`` and ``width``, a first guess.  The support is ``|theta|_1 <= bound``.
     """
     widest = bound + float(np.max(np.abs(centre)))
     half_width, narrowed = min(score.width, widest), False
-    for _ in range(CHANGES):
-        log_mass = _tabulated(score.within(centre, half_width), centre, half_width, bound, COARSE)
+    factor = np.sqrt(2.0)
+    for _ in range(120):
+        log_mass = _tabulated(score.within(centre, half_width), centre, half_width, bound, 20)
         if half_width < widest and not _is_wide(log_mass):
-            half_width = min(FACTOR * half_width, widest)
+            half_width = min(factor * half_width, widest)
             # The width before it was narrowed was right.
             if narrowed:
                 break
         elif _is_filled(log_mass):
             break
         else:
-            half_width, narrowed = half_width / FACTOR, True
+            half_width, narrowed = half_width / factor, True
     local = score.within(centre, half_width)
-    cells = int(np.clip(np.sqrt(WORK / max(local.work, 1)), *CELLS))
+    cells = int(np.clip(np.sqrt((1 << 24) / max(local.work, 1)), 16, 100))
     log_mass = _tabulated(local, centre, half_width, bound, cells)
     spread = maximum_filter(log_mass, size=3, mode="nearest")
     return Grid(centre, half_width, spread - logsumexp(spread)), local
 
 
 def chains(rng, score, centre, bound, number, states):
-    """States of chains.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    score, centre, bound
-        See `match`.
-    number, states : int
-        Chains, and states of each.
-
-    Returns
-    -------
-    tuple
-        Places (number, states, 2), and their scores (number, states).
-    """
+    """Places (number, states, 2) of chains, and their scores (number, states); see `match`."""
     grid, local = match(score, centre, bound)
     shape = (number, states + 1)
     count = number * (states + 1)

@@ -28,23 +28,8 @@ def draw_quantiles(rng, values, tau, budget, bound, scale):
     """One exact draw for each data set of a private quantile (Reimherr and Awan, density (3)).
 
     The density is ``exp(-budget / (2 scale) |n tau - #(values <= theta)|)`` on [-bound, bound];
-    without an interval it has no finite integral.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    values : ndarray, shape (data_sets, n)
-        In [-bound, bound].
-    tau : float
-    budget : float
-    bound : float
-        Public.
-    scale : float
-        Sensitivity of the gradient.
-
-    Returns
-    -------
-    ndarray, shape (data_sets,)
+    without an interval it has no finite integral.  Values (data_sets, n) lie in it, and the scale
+    is the sensitivity of the gradient.
     """
     edges, log_density = _pieces(values, tau, budget, bound, scale)
     with np.errstate(divide="ignore"):
@@ -56,18 +41,7 @@ def draw_quantiles(rng, values, tau, budget, bound, scale):
 
 
 def log_density(values, tau, budget, bound, scale, places):
-    """Normalised log density of private quantiles.
-
-    Parameters
-    ----------
-    values : ndarray, shape (n,)
-    places : ndarray, shape (k,)
-        Others, see `draw_quantiles`.
-
-    Returns
-    -------
-    ndarray, shape (k,)
-    """
+    """Normalised log density at places (k,) of private quantiles of values (n,)."""
     [edges], unnormalised = _pieces(values[None], tau, budget, bound, scale)
     widths = np.diff(edges)
     some = widths > 0.0
@@ -81,10 +55,6 @@ def realised_loss(tau, budget, number, scale):
     Some records lie at -1, some at 1 and one next to -1; of the neighbour one of the first has
     moved to 1.  So the count of records below a point moves away from ``n tau`` where little of the
     mass is and towards it where most is.
-
-    Returns
-    -------
-    float
     """
     losses = []
     for low in range(1, number - 1):

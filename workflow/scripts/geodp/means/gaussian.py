@@ -23,20 +23,11 @@ from scipy.stats import chi
 
 from geodp.errors import DataError
 
-# Share of delta that is left to noise longer than any that the bound looks at.
-TAIL = 0.1
-
 
 def gaussian_delta(epsilon, ratio):
     """Smallest delta at an epsilon, of either sign, of Gaussian noise.
 
-    Parameters
-    ----------
-    epsilon : float
-    ratio : float
-        Sensitivity over deviation.
-
-    Source: Balle and Wang (2018), theorem 8.
+    ``ratio`` is the sensitivity over the deviation.  Source: Balle and Wang (2018), theorem 8.
     """
     first, second = 0.5 * ratio - epsilon / ratio, -0.5 * ratio - epsilon / ratio
     return float(ndtr(first) - np.exp(epsilon + log_ndtr(second)))
@@ -45,17 +36,7 @@ def gaussian_delta(epsilon, ratio):
 def hessian_bound(manifold, length):
     """Largest eigenvalue of the Hessian of half the squared distance, at distances up to a length.
 
-    ``a coth a`` with ``a = sqrt(-kappa) length``, kappa being the least curvature.
-
-    Parameters
-    ----------
-    manifold : Manifold
-        Without positive curvature.
-    length : float or ndarray
-
-    Returns
-    -------
-    float or ndarray
+    Without positive curvature ``a coth a``, ``a = sqrt(-kappa) length``, kappa the least curvature.
     """
     angle = np.sqrt(-manifold.curvature_bounds[0]) * np.asarray(length, dtype=float)
     # The series near zero, where the quotient has no digits.
@@ -65,18 +46,7 @@ def hessian_bound(manifold, length):
 
 
 def wrapped_gaussian_delta(manifold, sensitivity, deviation, epsilon, tail):
-    """Bound of delta at an epsilon; see the module.
-
-    Parameters
-    ----------
-    manifold : SymmetricSpace
-        Without positive curvature.
-    sensitivity, deviation : float
-        In the manifold's unit of length.
-    epsilon : float
-    tail : float
-        Chance of noise longer than the bound looks at; part of delta.
-    """
+    """Bound of delta at an epsilon, of which ``tail`` is for longer noise; see the module."""
     longest = deviation * chi.isf(tail, manifold.dim) + sensitivity
     ratio = sensitivity / deviation
     more = (
@@ -107,16 +77,10 @@ def check_wrapped_budget(manifold, sensitivity, epsilon):
 
 
 def wrapped_gaussian_deviation(manifold, sensitivity, epsilon, delta):
-    """The same for noise that the exponential map carries, where no curvature is positive.
-
-    Raises
-    ------
-    DataError
-        The distortion of volume alone spends epsilon.
-    """
+    """The same for noise that the exponential map carries, where no curvature is positive."""
     check_wrapped_budget(manifold, sensitivity, epsilon)
 
     def delta_at(deviation):
-        return wrapped_gaussian_delta(manifold, sensitivity, deviation, epsilon, TAIL * delta)
+        return wrapped_gaussian_delta(manifold, sensitivity, deviation, epsilon, 0.1 * delta)
 
     return _deviation(sensitivity, delta, delta_at)

@@ -13,25 +13,13 @@ from geodp.means.ambient import embed
 from geodp.means.problem import fitted
 from geodp.mechanisms.means import AmbientLaplace, KNormGradient, Laplace, LaplaceAsPublished
 
-# Places of the other records: along the diameter, from its middle on, and angles at the edge.
-ALONG = np.linspace(0.0, 1.0, 6)
-ANGLES = np.linspace(0.0, np.pi, 13)
-
-# Nodes of quadrature, rings and rays.
-NODES = (60, 64)
-
 
 def neighbours(manifold, centre, radius, number):
-    """Neighbours of each form.
-
-    Returns
-    -------
-    tuple of ndarray, shape (forms, number, *point_shape)
-    """
+    """Neighbours of each form, two ndarrays of shape (forms, number, *point_shape)."""
     first, second = np.eye(manifold.dim)[:2]
     side = np.where(np.arange(number) % 2, -1.0, 1.0)[:, None]
-    places = [np.tile(share * first, (number, 1)) for share in ALONG]
-    for angle in ANGLES:
+    places = [np.tile(share * first, (number, 1)) for share in np.linspace(0.0, 1.0, 6)]
+    for angle in np.linspace(0.0, np.pi, 13):
         places.append(np.tile(np.cos(angle) * first + np.sin(angle) * second, (number, 1)))
         places.append(np.cos(angle) * first + np.sin(angle) * side * second)
     coordinates = np.stack(places)
@@ -53,14 +41,10 @@ def problems_of_neighbours(manifold, centre, radius, number):
 
 
 def losses_by_form(problems, budget):
-    """Losses of neighbours of each form, by mechanism.
+    """Losses of neighbours of each form (forms,), by mechanism.
 
     The Laplace mechanisms' is the distance of the means over the scale, which is attained far away;
     that of the K-norm gradient mechanism is computed by quadrature on the sphere S^2.
-
-    Returns
-    -------
-    dict of ndarray, shape (forms,)
     """
     manifold = problems[0].manifold
     first, second = (problem.mean for problem in problems)
@@ -80,12 +64,7 @@ def losses_by_form(problems, budget):
 
 
 def realised_losses(manifold, centre, radius, number, budget):
-    """Largest losses found, by mechanism.
-
-    Returns
-    -------
-    dict of float
-    """
+    """Largest losses found, by mechanism."""
     problems = problems_of_neighbours(manifold, centre, radius, number)
     found = losses_by_form(problems, budget)
     return {name: float(np.max(values)) for name, values in found.items()}
@@ -96,7 +75,7 @@ def _gradient_losses(problems, budget):
     one = KNormGradient.of(problems[0])
     scale = one.scale(budget)
     disc = Disc(one.manifold, one.centre, one.support_radius)
-    grids = [disc.nodes(each.mean, np.full(len(each.mean), scale), *NODES) for each in problems]
+    grids = [disc.nodes(each.mean, np.full(len(each.mean), scale), 60, 64) for each in problems]
     values = []
     for each in problems:
         [block] = each.model.blocks

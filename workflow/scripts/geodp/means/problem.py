@@ -49,20 +49,7 @@ class MeanProblem:
 
 
 def fitted(manifold, centre, radius, points):
-    """The problem of some data sets.
-
-    Parameters
-    ----------
-    manifold : Manifold
-    centre : ndarray, shape point_shape
-    radius : float
-    points : ndarray, shape (data_sets, n, *point_shape)
-
-    Raises
-    ------
-    DataError
-        A mean has not converged.
-    """
+    """The `MeanProblem` of data sets; a mean that has not converged is a `DataError`."""
     model = GeodesicModel(manifold, 0)
     found = model.fit(None, points)
     if not np.all(found.converged):

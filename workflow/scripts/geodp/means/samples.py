@@ -9,17 +9,7 @@ from geodp.manifolds.sphere import Sphere
 def wishart_in_ball(rng, manifold, radius, shape):
     """Wishart matrices of mean I and as many degrees of freedom as rows, within a ball about I.
 
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    manifold : SPD
-    radius : float
-        Of the ball, in the affine-invariant metric; matrices outside are drawn again.
-    shape : tuple of int
-
-    Returns
-    -------
-    ndarray, shape (*shape, m, m)
+    An ndarray of shape (*shape, m, m); matrices outside are drawn again.
     """
     size, wanted = manifold.size, int(np.prod(shape))
     kept: list = []
@@ -35,43 +25,17 @@ def wishart_in_ball(rng, manifold, radius, shape):
 
 
 def polar_in_ball(rng, manifold, radius, shape):
-    """Points whose distance from a pole is uniform, in uniform directions.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    manifold : Sphere
-    radius : float
-    shape : tuple of int
-
-    Returns
-    -------
-    ndarray, shape (*shape, d + 1)
-    """
+    """Points whose distance from a pole is uniform, in uniform directions; (*shape, d + 1)."""
     poles = np.broadcast_to(pole(manifold), (*shape, *manifold.point_shape))
     lengths = rng.uniform(0.0, radius, shape)
     return manifold.exp(poles, manifold.expand(lengths) * manifold.random_direction(rng, poles))
 
 
 def contaminated(rng, manifold, centre, radius, shape, share):
-    """Points near a centre, of which a share lies about another place.
+    """Points near a centre, of which a share lies about another place at 0.7 of the radius.
 
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    manifold : Manifold
-    centre : ndarray, shape point_shape
-    radius : float
-        Of the ball.  Records scatter within a quarter of it, about the centre or about a place at
-        0.7 of it.
-    shape : tuple of int
-        Data sets, and records of each.
-    share : float
-        Of the records, rounded down to whole ones.
-
-    Returns
-    -------
-    ndarray, shape (*shape, *point_shape)
+    An ndarray of shape (data_sets, n, *point_shape).  Records scatter within a quarter of the
+    radius, and the share of each data set is rounded down to whole ones.
     """
     outlying = manifold.exp(
         centre, 0.7 * radius * manifold.tangent(centre, np.eye(manifold.dim)[0])

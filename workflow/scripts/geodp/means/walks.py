@@ -35,27 +35,10 @@ FIXED_ENTRIES = "steps of matrix entries"
 LIMIT = "limiting distribution"
 FIRST_ORDER = "first order near the mean"
 
-# Proposals over which a chance of acceptance is averaged.
-PROPOSALS = 40_000
-
-# Longest step on matrices, up to a factor of two, in the unit of length.
-LONGEST_STEP = 100.0
-
 
 @dataclass(frozen=True)
 class WalkLengths:
-    """Lengths of walks.
-
-    Attributes
-    ----------
-    chains : int
-    burn_in : int
-        Steps before the first draw.
-    jump : int
-        Steps from one draw to the next.
-    draws : int
-        Of each chain.
-    """
+    """Number of chains, steps before the first draw and between draws, and draws of each chain."""
 
     chains: int
     burn_in: int
@@ -112,7 +95,7 @@ def _propose_matrix(rng, position, scale, fixed):
     half, turn = 0.5 * (m11 + m22), 0.5 * (m11 - m22)
     spread = np.sqrt(np.maximum(turn * turn + m12 * m21, 1e-30))
     # Beyond, a step ends where no density has a digit.
-    near = np.abs(half) + spread < LONGEST_STEP
+    near = np.abs(half) + spread < 100.0
     grown = np.exp(np.where(near, half, 0.0))
     spread = np.where(near, spread, 1.0)
     same, other = grown * np.cosh(spread), grown * np.sinh(spread) / spread
@@ -140,28 +123,22 @@ def _distance(manifold, footpoint, position):
 
 
 def walk_draws(rng, manifold, footpoint, scale, variant, lengths, start=None):
-    """Draws of walks whose aim is the Laplace distribution about a footpoint.
+    """Draws (draws, scales, chains, *point_shape) of walks that aim at Laplace distributions.
 
     Parameters
     ----------
-    rng : numpy.random.Generator
     manifold : Sphere or SPD
         Matrices of size 2.
-    footpoint : ndarray, shape point_shape
     scale : ndarray, shape (scales, 1)
-        Of the distribution, and of the steps.
+        Of the distribution about the footpoint, and of the steps.
     variant : str
         `CORRECT`; `ACCEPTED`, in which a rejected candidate is replaced by another until one is
         accepted, and only then a step is counted; `FIXED_AXIS`, in which steps lie in the tangent
         space of the footpoint, wherever the walk is; or `FIXED_ENTRIES`, in which they have
         uniform entries, wherever it is.
     lengths : WalkLengths
-    start : ndarray, shape point_shape, optional
+    start : ndarray, optional
         Where walks begin, in place of the footpoint.
-
-    Returns
-    -------
-    ndarray, shape (draws, scales, chains, *point_shape)
     """
     shape = (len(scale), lengths.chains)
     start = footpoint if start is None else start
@@ -188,12 +165,8 @@ def loss_of_walk(rng, manifold, scale, variant):
     """Realised over stated loss of a walk, for close footpoints; `kind_of_loss` says of what.
 
     Steps across the axis of a footpoint never leave the half of the sphere about it, so that a draw
-    in one such half alone tells which data set it is from: their loss is infinite.
-
-    Returns
-    -------
-    float
-        Not a number where it is not known.
+    in one such half alone tells which data set it is from: their loss is infinite.  A loss that is
+    not known is not a number.
     """
     if variant == CORRECT:
         return 1.0
@@ -214,23 +187,19 @@ def loss_of_counting_accepted(rng, manifold, scale):
     distance r is accepted.  So the logarithm of its density falls with the distance at the rate
     ``1 / scale - a' / a``, and the loss of footpoints that are close is its largest size times how
     far they are apart.
-
-    Returns
-    -------
-    float
     """
     footpoint = np.eye(manifold.dim + 1)[-1]
     distances = scale * np.linspace(0.0, 6.0, 61)
     distances = distances[distances < 0.9 * manifold.injectivity_radius]
     along = np.zeros(manifold.dim + 1)
     along[0] = 1.0
-    chances = np.empty(len(distances))
+    chances, proposals = np.empty(len(distances)), 40_000
     seed = rng.integers(2**63)
     for index, distance in enumerate(distances):
         # The same proposals from everywhere, so that their noise has no slope.
         again = np.random.default_rng(seed)
         place = manifold.exp(footpoint, distance * along)
-        places = np.broadcast_to(place, (PROPOSALS, len(place)))
+        places = np.broadcast_to(place, (proposals, len(place)))
         proposed = _propose(again, manifold, places, scale, CORRECT, footpoint)
         gained = (distance - manifold.dist(footpoint, proposed)) / scale
         chances[index] = np.mean(np.minimum(1.0, np.exp(gained)))
@@ -248,17 +217,7 @@ def loss_of_fixed_entries(manifold, scale):
     ``det(x)^m``, with respect to entries, and ``det(x)^(m + (m + 1) / 2)`` with respect to the
     manifold's volume; elsewhere this drift is no gradient.  When a footpoint moves along these, the
     logarithm of that factor's normalising constant moves in proportion, whatever the scale is.
-
-    Parameters
-    ----------
-    manifold : SPD
-        Of size m.
-    scale : float
-
-    Returns
-    -------
-    float
-        Not a number where that density has no finite volume, along multiples of the identity.
+    Where that density has no finite volume, along multiples of the identity, it is not a number.
     """
     m = manifold.size
     tilt = np.sqrt(m) * (m + 0.5 * (m + 1))

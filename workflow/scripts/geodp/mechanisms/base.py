@@ -66,24 +66,14 @@ class PublicSettings:
 
 @dataclass(frozen=True)
 class SamplingReport:
-    """Report on the draws of one budget, for tables: sampler, certificate and diagnostics.
+    """Report on the draws of one budget, for tables; see `geodp.samplers.base.SamplerPlan`.
 
     Attributes
     ----------
     drawn_by : str
         Name of the sampler.
-    certificate : str
-        What certifies the distribution of the draws, or why nothing does.
-    proposals, steps : int
-        Largest number of proposals of a draw, and steps of its chain.
-    exact_share : float
-        Share of the data sets whose draws have exactly the target distribution.
     accepted : float
         Acceptance rate.
-    largest_weight, total_variation : float
-        See `geodp.samplers.base.SamplerPlan`; NaN for independent draws.
-    cut_short : bool
-        Whether the planned number of steps exceeded the limit.
     sampler : Kernel, optional
         The kernel that drew, for traces; not kept in files.
     """
@@ -105,19 +95,9 @@ SAMPLED_BY = ("drawn_by", "proposals", "certificate")
 
 
 def sampled_by(arrays, names):
-    """Columns that say how the draws of a file were made: sampler, proposals, certificate.
+    """Columns that say how draws were made, from `Draws.arrays` and the names of budgets.
 
-    Parameters
-    ----------
-    arrays : dict of ndarray
-        As `Draws.arrays` gives them.
-    names : sequence of str
-        Of the budgets.
-
-    Returns
-    -------
-    dict of str
-        By column, such as ``"footpoint_drawn_by"``.
+    A dict of str by column, such as ``"footpoint_drawn_by"``.
     """
     return {f"{name}_{key}": str(arrays[f"{name}_{key}"]) for name in names for key in SAMPLED_BY}
 
@@ -184,10 +164,6 @@ class Mechanism(ABC):
         subjects : ndarray, shape (n,), optional
             Label of the subject of each record.
 
-        Returns
-        -------
-        Mechanism
-
         Raises
         ------
         DataError
@@ -204,48 +180,31 @@ class Mechanism(ABC):
 
     @abstractmethod
     def draw(self, rng, budgets, draws, plan_sampler):
-        """Draw parameters.
+        """`Draws` at budgets, decimal texts by name.
 
         Parameters
         ----------
         rng : numpy.random.Generator
         budgets : dict of str
-            Decimal text by name of a budget.
         draws : dict of int
             Number of draws, by name of a budget.  Those of a later block are made at each draw of
             the block before.
         plan_sampler : callable
             Chooses a sampler, for mechanisms that need one: from a generator, a `Target` and the
             number of draws of each member to a `geodp.samplers.base.SamplerPlan`.
-
-        Returns
-        -------
-        Draws
         """
 
     def traces(self, rng, budgets, draws, plan_sampler, chains, states, warm_up=0, thin=None):
-        """Traces of the chains that drew, for diagnostics; empty for independent draws.
+        """Traces (chains, states) of the chains that drew; empty for independent draws.
 
-        Returns
-        -------
-        dict of dict of ndarray, shape (chains, states)
-            By name of a budget, then of a scalar summary.  The entry ``thin`` is the number of
-            steps between traced states.
+        By name of a budget, then of a scalar summary.  The entry ``thin`` is the number of steps
+        between traced states.
         """
         return {}
 
 
 def as_draws(model, state, reports):
-    """`Draws` of joint states, with one shooting vector of each covariate at each footpoint.
-
-    Parameters
-    ----------
-    model : GeodesicModel
-    state : dict of ndarray, shape (data_sets, draws, *point_shape)
-        By block.
-    reports : dict of SamplingReport
-        By name of a budget.
-    """
+    """`Draws` of joint states: arrays (data_sets, draws, *point_shape) by block."""
     axis = -model.manifold.point_ndim - 1
     parameters = {
         block: value if block == FOOTPOINT else np.expand_dims(value, axis)

@@ -10,22 +10,9 @@ LEAST_BUDGET, MOST_BUDGET = Decimal("1e-9"), Decimal("1e6")
 # Longest text of a budget.
 MOST_CHARACTERS = 100
 
-# Significant digits of the parts of a divided budget, such as thirds.
-DIGITS = 12
-
 
 def parse_budget(text, key):
-    """Parse a budget above zero.
-
-    Parameters
-    ----------
-    text : str
-    key : str
-        What messages call it.
-
-    Returns
-    -------
-    Decimal
+    """The `Decimal` of a budget's text; messages call it ``key``.
 
     Raises
     ------
@@ -102,19 +89,16 @@ def divided_budgets(grid, names, key):
 
 
 def _equally_divided(total, names, place):
-    """Equal parts of a total, rounded down so that their sum does not exceed it."""
+    """Equal parts of a total, rounded down to twelve digits: their sum does not exceed it."""
     whole = parse_budget(total, place)
-    with localcontext(prec=DIGITS, rounding=ROUND_DOWN):
+    with localcontext(prec=12, rounding=ROUND_DOWN):
         return dict.fromkeys(names, str(whole / len(names)))
 
 
 def cell_name(budgets):
     """Name of a cell within its group of data sets: ``p0.5_v0.5``, or ``p0.5_v1-0.2_v2-0.2``.
 
-    Parameters
-    ----------
-    budgets : dict of str
-        Decimal text by name, in the order of the blocks.
+    ``budgets`` is a dict of decimal text by name, in the order of the blocks.
     """
     parts = []
     for name, text in budgets.items():

@@ -83,13 +83,7 @@ class GradientDensity(ABC):
         return replace(self, covariates=self.covariates[..., used, :], points=points)
 
     def _compiled_sums(self, bounded):
-        """Function for sums over records in `compiled`, or ``None`` if it or Numba is missing.
-
-        Parameters
-        ----------
-        bounded : bool
-            Whether bounds of their change are needed too.
-        """
+        """Function for sums over records, and bounds of their change, in `compiled` if it can."""
         manifold = self.manifold
         on_sphere = isinstance(manifold, Sphere) and manifold.curvature_bounds == (1.0, 1.0)
         on_shapes = isinstance(manifold, ComplexProjectiveSpace) and not bounded
@@ -142,11 +136,8 @@ class GradientDensity(ABC):
     def _change(self, states, radii, angles, pole):
         """Bound of the change of a record's gradient within cells.
 
-        Returns
-        -------
-        tuple
-            The bound, a function of residual distances, covariates, lengths of shooting vectors and
-            further arrays; and these arrays, each of shape (*batch, chains).
+        A function of residual distances, covariates, lengths of shooting vectors and further
+        arrays; and these arrays, each of shape (*batch, chains).
         """
 
     @property
@@ -155,24 +146,11 @@ class GradientDensity(ABC):
         return self.covariates.shape[-2]
 
     def extremes(self, states, radii, angles, pole):
-        """Bounds of the log density over cells in polar coordinates about a pole.
+        """Lower and upper bound of the log density over cells in polar coordinates about a pole.
 
         Every point of a cell is reached from its state along an arc at the state's distance from
-        the pole, and then along a radius.
-
-        Parameters
-        ----------
-        states : ndarray, shape (*batch, chains, *point_shape)
-        radii : ndarray, shape (*batch, chains)
-            Largest length of that path.
-        angles : ndarray, shape (*batch, chains)
-            Largest angle of the arc, seen from the pole.
-        pole : ndarray, shape (*batch, 1, *point_shape)
-
-        Returns
-        -------
-        tuple of ndarray, shape (*batch, chains)
-            Lower and upper bound.
+        the pole, and then along a radius.  ``radii`` (*batch, chains) are largest lengths of that
+        path, ``angles`` largest angles of the arc, seen from the pole (*batch, 1, *point_shape).
         """
         footpoints, vectors = self.geodesics(states)
         bound, arrays = self._change(states, radii, angles, pole)
@@ -213,20 +191,10 @@ class GradientDensity(ABC):
         }
 
     def slopes(self, states, distances):
-        """Bounds of the second derivative of the energy along geodesics from states.
+        """Bounds of the second derivative of the energy along all geodesics from states.
 
-        Parameters
-        ----------
-        states : ndarray, shape (*batch, chains, *point_shape)
-            Of footpoints the fitted one alone: along geodesics from elsewhere the shooting vector,
-            which is transported from there, turns.
-        distances : ndarray, shape (*batch, chains)
-            Distances along the geodesics.
-
-        Returns
-        -------
-        tuple of ndarray, shape (*batch, chains)
-            Lower and upper bound, over all directions.
+        Up to distances (*batch, chains).  Of footpoints the fitted one is the only state: along
+        geodesics from elsewhere the shooting vector, which is transported from there, turns.
         """
 
         def bound(found, *rest):
@@ -238,15 +206,7 @@ class GradientDensity(ABC):
     def far_slope(self, states):
         """Rate ``a`` and loss ``b`` such that the gradient is at least ``a r - b`` at distance r.
 
-        Parameters
-        ----------
-        states : ndarray, shape (*batch, chains, *point_shape)
-            Starts of the geodesics along which r is measured.
-
-        Returns
-        -------
-        tuple of ndarray, shape (*batch, chains), or None
-            ``None`` where no such numbers are known.
+        Along geodesics from states; ``None`` where no such numbers are known.
         """
         return None
 

@@ -86,17 +86,9 @@ def shooting_vector_turning(manifold, length):
 
 
 def distance_hessian(manifold, distance):
-    """Bounds of the eigenvalues of the Hessian of half the squared distance.
+    """Bounds of the eigenvalues of the Hessian of half the squared distance to a point.
 
-    Parameters
-    ----------
-    distance : ndarray
-        From the point to which the distance is measured.
-
-    Returns
-    -------
-    tuple of ndarray
-        Lower bound, minus infinity at and beyond the cut locus, and upper bound.
+    The lower one is minus infinity at and beyond the cut locus.
     """
     lower, upper = manifold.curvature_bounds
     least, greatest = np.ones_like(distance), np.ones_like(distance)
@@ -117,15 +109,7 @@ def distance_hessian(manifold, distance):
 def transport_turning(manifold, distance):
     """Largest rotation of a vector transported from a fixed point, per unit motion of its end.
 
-    Parameters
-    ----------
-    distance : ndarray
-        Largest distance of the end from the fixed point.
-
-    Returns
-    -------
-    ndarray
-        Infinite at the cut locus and beyond.
+    For the largest distance of the end from the fixed point; infinite from the cut locus on.
     """
     upper = manifold.curvature_bounds[1]
     if upper <= 0.0:
@@ -139,10 +123,7 @@ def transport_turning(manifold, distance):
 def arc_turning(manifold, distance):
     """Largest difference of a unit vector transported along radii to both ends of a unit arc.
 
-    Parameters
-    ----------
-    distance : ndarray
-        Of the arc from the point the vector is carried from, within the injectivity radius.
+    For the arc's distance from where the vector comes from, within the injectivity radius.
     """
     lower = manifold.curvature_bounds[0]
     # Fields that vanish at the pole are no longer than under the least curvature (Rauch).
@@ -160,18 +141,7 @@ def footpoint_change(manifold, distances, covariates, length, moved, turned):
 
     The footpoint moves by at most ``moved``, and the shooting vector is transported with it.  The
     shooting vector is then changed by at most ``turned``, and its length stays below ``length``.
-
-    Parameters
-    ----------
-    manifold : SymmetricSpace
-    distances : ndarray, shape (..., n)
-        Residuals before the move.
-    covariates : ndarray that broadcasts to (..., n)
-    length, moved, turned : ndarray, shape (..., 1)
-
-    Returns
-    -------
-    ndarray, shape (..., n)
+    Residuals before the move have lengths ``distances`` (..., n); the others are (..., 1).
     """
     covariates = np.abs(covariates)
     geodesic = covariates * length
@@ -192,17 +162,7 @@ def footpoint_change(manifold, distances, covariates, length, moved, turned):
 def shooting_vector_change(manifold, distances, covariates, length, moved):
     """Bound of each record's contribution to the change of ``grad_v E``, times n.
 
-    Parameters
-    ----------
-    manifold : SymmetricSpace
-    distances : ndarray, shape (..., n)
-    covariates : ndarray that broadcasts to (..., n)
-    length, moved : ndarray, shape (..., 1)
-        Length of the shooting vector, and by how much it changes at most.
-
-    Returns
-    -------
-    ndarray, shape (..., n)
+    As `footpoint_change`; ``moved`` is by how much the shooting vector changes at most.
     """
     covariates = np.abs(covariates)
     geodesic = covariates * (length + moved)
@@ -225,17 +185,8 @@ def slopes(manifold, block, distances, covariates, length, moved):
     of the length of the whole gradient's derivative.  Both hold at distances up to ``moved`` from
     the state at which residuals have lengths ``distances``.
 
-    Parameters
-    ----------
-    manifold : SymmetricSpace
-    block : {"footpoint", "shooting_vector"}
-        The block that moves.
-    distances, covariates, length, moved : ndarray, as in `footpoint_change`
-
-    Returns
-    -------
-    tuple of ndarray, shape (..., n)
-        Lower and upper bound; minus and plus infinity where a cut locus is within reach.
+    ``block`` is the one that moves, and arrays are as in `footpoint_change`.  Bounds are infinite
+    where a cut locus is within reach.
     """
     covariates = np.abs(covariates)
     if block == "shooting_vector":
@@ -273,18 +224,7 @@ def far_slope(manifold, distances, covariates, length):
     * The record lies within ``d`` of the start, which changes it by ``d`` more.
     * The Jacobi field in the gradient differs from the direction by ``cosh(k rho) - 1``.
 
-    Parameters
-    ----------
-    manifold : SymmetricSpace
-    distances : ndarray, shape (..., n)
-        Of the records from their predictions, before the move.
-    covariates : ndarray that broadcasts to (..., n)
-    length : ndarray, shape (..., 1)
-
-    Returns
-    -------
-    tuple of ndarray, shape (..., n)
-        Each record's contribution to ``a`` and to ``b``, times n.
+    Arrays are as in `footpoint_change`; what each record contributes is times n.
     """
     geodesic = np.abs(covariates) * length
     growth = _growth(manifold, geodesic)
@@ -298,22 +238,10 @@ def far_slope(manifold, distances, covariates, length):
 def record_means(manifold, footpoint, shooting_vector, covariates, points, bound, *arrays):
     """Means over records of sums, such as the gradient, and of bounds of each record.
 
-    Parameters
-    ----------
-    manifold : Manifold
-    footpoint, shooting_vector : ndarray, shape (*data_sets, *chains, *point_shape)
-    covariates : ndarray, shape (*data_sets, n)
-    points : ndarray, shape (*data_sets, n, *point_shape)
-    bound : callable
-        Its arguments are `Residuals`, their distances (..., n), covariates, lengths of shooting
-        vectors (..., 1) and ``arrays`` (..., 1).  It returns a list of sums over records and a list
-        of values (..., n) of records.
-    arrays : ndarray that broadcasts to (*data_sets, *chains)
-
-    Returns
-    -------
-    list of ndarray, shape (*data_sets, *chains) or (*data_sets, *chains, *point_shape)
-        Means of the sums, then of the values.
+    For geodesics (*data_sets, *chains, *point_shape), covariates (*data_sets, n) and points.
+    ``bound`` takes `Residuals`, their distances (..., n), covariates, lengths of shooting vectors
+    (..., 1) and ``arrays`` (..., 1) to a list of sums over records and a list of values (..., n).
+    Returns the means (*data_sets, *chains, ...) of the sums, then of the values.
     """
 
     def part(some, records, *rest):

@@ -20,25 +20,14 @@ from geodp.manifolds.supports import Ball
 from geodp.mechanisms.base import FALSE, Draws, Guarantee, Mechanism, SamplingReport
 from geodp.mechanisms.density import FootpointDensity, ShootingVectorDensity
 from geodp.mechanisms.modes import find_modes
-from geodp.mechanisms.target import Target
 from geodp.models.blocks import FOOTPOINT
 from geodp.models.fitting import Fit
 from geodp.models.geodesic import GeodesicModel
-from geodp.models.sensitivity import (
-    Sensitivity,
-    check_data_radius,
-    gradient_sensitivity,
-)
-from geodp.samplers.base import run, trace
+from geodp.models.sensitivity import Sensitivity, check_data_radius, gradient_sensitivity
+from geodp.samplers.base import Target, run, trace
 
-# Largest dimension of a space in which other modes are searched for.
-SEARCHED_DIMENSIONS = 12
-
-# Below this fraction of the geodesic's length residuals are rounding.
-SMALLEST_RELATIVE_RESIDUAL = 1e-7
-
-# Most records that the search for modes uses.
-SEARCHED_RECORDS = 2000
+# Largest dimension in which other modes are searched for, and the most records that are used.
+SEARCHED_DIMENSIONS, SEARCHED_RECORDS = 12, 2000
 
 
 @dataclass(frozen=True)
@@ -69,11 +58,9 @@ class PublishedSupport:
 
     def take(self, data_sets):
         """The same for some of the data sets, given as a slice."""
-        kept = (
-            value[data_sets] if isinstance(value, np.ndarray) else value
-            for value in vars(self).values()
+        return PublishedSupport(
+            *(each[data_sets] if np.ndim(each) else each for each in vars(self).values())
         )
-        return PublishedSupport(*kept)
 
 
 def _limit(quantity, values, formula):
@@ -98,10 +85,8 @@ def published_support(
     ----------
     manifold : Manifold
     sensitivity : Sensitivity
-    footpoint_centre : ndarray, shape point_shape or (data_sets, *point_shape), optional
-        Centre of the ball of footpoints.
-    footpoint_radius, shooting_vector_length : float, optional
-        A smaller limit for shooting vectors; another one for footpoints.
+    footpoint_centre, footpoint_radius, shooting_vector_length : optional
+        Other limits, as in `PublicSettings`; a length limits further.
 
     Returns
     -------
@@ -141,9 +126,6 @@ class KNGAsPublished(Mechanism):
         With at most one covariate.
     covariates : ndarray, shape (data_sets, n, k)
     points : ndarray, shape (data_sets, n, *point_shape)
-    fit : Fit
-    sensitivity : Sensitivity
-    support : PublishedSupport
     searched : bool
         Whether samplers search for modes away from the fit, which takes a few hundred gradients.
     """
@@ -171,7 +153,8 @@ class KNGAsPublished(Mechanism):
         length = np.zeros(len(points))
         for block in model.blocks[1:]:
             length += model.manifold.norm(fit.footpoint, fit.parameters[block])
-        exact = fit.largest_residual <= SMALLEST_RELATIVE_RESIDUAL * length
+        # Below this fraction of the geodesic's length residuals are rounding.
+        exact = fit.largest_residual <= 1e-7 * length
         if np.any(exact | (fit.largest_residual == 0.0)):
             raise DataError(
                 "the records of a data set lie exactly where the fit predicts them, and the "
@@ -223,17 +206,10 @@ class KNGAsPublished(Mechanism):
         )
 
     def bounds(self):
-        """See `Mechanism.bounds`."""
         return {**self.sensitivity.blocks, "tau": self.sensitivity.tau}
 
     def footpoint_target(self, budget):
-        """Density ``exp(-|grad_p E(p, transported v_hat)| / sigma_p)`` on the manifold.
-
-        Returns
-        -------
-        Target
-            Its batch is that of the data sets.
-        """
+        """Density ``exp(-|grad_p E(p, transported v_hat)| / sigma_p)`` of each data set."""
         manifold, found, support = self.manifold, self.fit, self.support
         data = (self.covariates, self.points)
         scale = np.asarray(self.sensitivity.blocks[FOOTPOINT] / budget)
@@ -262,16 +238,8 @@ class KNGAsPublished(Mechanism):
     def shooting_vector_target(self, footpoints, budget):
         """Density ``exp(-|grad_v E(p, v)| / sigma_v)`` on the tangent space at each footpoint.
 
-        Parameters
-        ----------
-        footpoints : ndarray, shape (*data_sets, footpoints, *point_shape)
-        budget : float
-
-        Returns
-        -------
-        tuple
-            A `Target` on R^dim, whose states are coordinates in the frame at the footpoint and
-            whose batch is (*data_sets, footpoints); and that frame.
+        For footpoints (*data_sets, footpoints, *point_shape), a `Target` on R^dim, whose states are
+        coordinates in the frame at the footpoint; and that frame.
         """
         model, manifold, found = self.model, self.manifold, self.fit
         data, block = (self.covariates, self.points), model.blocks[1]
@@ -350,15 +318,14 @@ class KNGAsPublished(Mechanism):
         away = self.manifold.dist(np.expand_dims(one.fit.footpoint, axis), drawn)
         farthest = int(np.argmax(away[0]))
         place = slice(farthest, farthest + 1)
-        targets: dict = {
-            FOOTPOINT: (one.footpoint_target(float(budgets[FOOTPOINT])), (slice(0, 1),))
-        }
-        for block in self.model.blocks[1:]:
-            target, _ = one.shooting_vector_target(drawn[:, place], float(budgets[block]))
-            targets[block] = (target, (slice(0, 1), place))
         traces = {}
-        for block, (target, member) in targets.items():
-            drew = draws.reports[block]
+        for block, drew in draws.reports.items():
+            budget = float(budgets[block])
+            member: tuple = (slice(0, 1), place)
+            if block == FOOTPOINT:
+                target, member = one.footpoint_target(budget), member[:1]
+            else:
+                target, _ = one.shooting_vector_target(drawn[:, place], budget)
             # An exact draw is a step by itself.
             gap = thin or max(1, drew.steps)
             kernel = drew.sampler.member(member)
@@ -376,16 +343,7 @@ def _drawn(rng, plan_sampler, target, number):
     """Draws (*batch, number, *point_shape) from a target, and their `SamplingReport`."""
     plan = plan_sampler(rng, target, number)
     state, accepted = run(rng, plan.sampler, target, number, plan.steps)
-    report = SamplingReport(
-        drawn_by=plan.drawn_by,
-        certificate=plan.certificate,
-        proposals=plan.proposals,
-        steps=plan.steps,
-        exact_share=plan.exact_share,
-        accepted=float(np.mean(accepted)),
-        largest_weight=plan.largest_weight,
-        total_variation=plan.total_variation,
-        cut_short=plan.cut_short,
-        sampler=plan.sampler,
+    planned = {name: value for name, value in vars(plan).items() if name != "extrapolated"}
+    return state.position, SamplingReport(
+        drawn_by=plan.drawn_by, accepted=float(np.mean(accepted)), **planned
     )
-    return state.position, report

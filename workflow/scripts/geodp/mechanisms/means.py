@@ -18,7 +18,6 @@ from geodp.means.gaussian import (
     gaussian_deviation,
     wrapped_gaussian_deviation,
 )
-from geodp.means.kng import draw_kng_means
 from geodp.means.problem import (
     MeanProblem,
     is_nonpositive,
@@ -37,9 +36,10 @@ from geodp.mechanisms.base import (
     as_draws,
 )
 from geodp.models.sensitivity import convexity, mean_sensitivity
+from geodp.samplers.base import by_rejection
 from geodp.samplers.riemannian_laplace import check_laplace_space, draw_laplace
 
-# Relative excess of a distance over the radius of the ball that counts as rounding.
+# Relative excess of a distance over its bound that counts as rounding.
 ROUNDING = 1e-9
 
 # Of approximate privacy.
@@ -52,9 +52,8 @@ class MeanMechanism(MeanProblem, Mechanism):
 
     Attributes
     ----------
-    proved_nonpositive, proved_positive : str
-        `PROVED`, `NONE` or `FALSE`: whether budgets hold on spaces without positive curvature, and
-        on others.
+    proved_nonpositive, proved_positive : {PROVED, NONE, FALSE}
+        Whether budgets hold on spaces without positive curvature, and on others.
     anywhere : bool
         Whether that is the same for records outside of the ball.
     delta : float
@@ -163,10 +162,9 @@ class MeanMechanism(MeanProblem, Mechanism):
 class Laplace(MeanMechanism):
     """The Laplace mechanism on a manifold (Reimherr, Bharath and Soto).
 
-    Its density is ``exp(-d(p, mean) / sigma)`` up to a constant.  A symmetric space looks the same
-    from each of its points, so that constant does not depend on the mean, and ``sigma = sensitivity
-    / budget`` satisfies the budget (their theorem 1).  The sensitivity is that of means of data in
-    a public ball (theorem 2).
+    On a symmetric space the normalising constant of ``exp(-d(p, mean) / sigma)`` does not depend on
+    the mean, and ``sigma = sensitivity / budget`` satisfies the budget (their theorem 1).  The
+    sensitivity is that of means of data in a public ball (theorem 2).
     """
 
     name = "laplace"
@@ -209,9 +207,12 @@ class KNormGradient(MeanMechanism):
     The logarithm at a point is then 1-Lipschitz, so that the norm of the gradient differs by at
     most the sensitivity between neighbours, wherever the point is, and so does the logarithm of the
     normalising constant: the budget holds.  On the sphere the published scale has no factor of two,
-    and no proof.
-    The support is there taken to be the ball of twice the radius of the data: far from these
-    gradients vanish again.
+    and no proof.  The support is there taken to be the ball of twice the radius of the data: far
+    from these gradients vanish again.
+
+    Within a ball in which the energy has a Hessian of at least h the gradient at p is at least ``h
+    d(p, mean)`` long (lemma 1).  So a Laplace distribution about the mean, of scale ``scale / h``,
+    is an envelope, and rejection from it is exact.
     """
 
     name = "kng"
@@ -231,7 +232,33 @@ class KNormGradient(MeanMechanism):
         return np.inf if is_nonpositive(self.manifold) else 2.0 * self.radius
 
     def private_means(self, rng, budget):
-        return draw_kng_means(rng, self, self.scale(budget), self.support_radius)
+        model, manifold, scale = self.model, self.manifold, self.scale(budget)
+        [block] = model.blocks
+        # Two points of the support and the data are no farther apart.
+        farthest = 0.5 * (self.radius + self.support_radius)
+        h = 1.0 if is_nonpositive(manifold) else convexity(manifold, farthest)
+        mean, centre = (
+            np.broadcast_to(each, self.mean.shape).reshape((-1, *manifold.point_shape))
+            for each in (self.mean, self.centre)
+        )
+        data_set = np.repeat(np.arange(len(self.points)), len(mean) // len(self.points))
+
+        def propose(left):
+            proposed = draw_laplace(rng, manifold, mean[left], scale / h)
+            inside = manifold.dist(centre[left], proposed) <= self.support_radius
+            if not np.any(inside):
+                return inside, proposed
+            places, left = proposed[inside], left[inside]
+            found = model.energy_gradient({block: places}, None, self.points[data_set[left]])
+            length = manifold.norm(places, found.gradient[block])
+            log_chance = (h * manifold.dist(mean[left], places) - length) / scale
+            # A mean and its gradient are known to this share of the scale.
+            if np.any(log_chance > ROUNDING):
+                raise ArithmeticError("a gradient is shorter than its lower bound: report this")
+            inside[inside] = np.log(rng.random(len(places))) < log_chance
+            return inside, proposed
+
+        return by_rejection(mean.shape, propose)[0].reshape(self.mean.shape)
 
 
 class AmbientLaplace(MeanMechanism):
@@ -257,8 +284,8 @@ class AmbientLaplace(MeanMechanism):
 class TangentLaplace(MeanMechanism):
     """The mean of the logarithms at the ball's centre, with Laplace noise there.
 
-    Logarithms are clipped to the radius, so the mean moves by at most ``2 r / n``: no hypothesis
-    about the data.  On SPD matrices about the identity it is the log-Euclidean mean.
+    Logarithms are clipped to the radius, so the mean moves by at most ``2 r / n`` for any data.
+    On SPD matrices about the identity it is the log-Euclidean mean.
     """
 
     name = "tangent_laplace"

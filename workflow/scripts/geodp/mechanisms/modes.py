@@ -6,50 +6,17 @@ an elliptical Laplace density, of mass proportional to ``1 / |det H|`` whatever 
 sampler must know of them.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from geodp.randomness import random_directions
-
-# Share of the starting points near the rim of the support: long geodesics pass near many cut loci,
-# with slivers of high density between them.
-RIM = 0.5
+from geodp.samplers.base import Modes
 
 # Points all over the support, starts chosen among them, steps from each start, and the most modes
 # that are kept.
-SCREENED = 256
-STARTS = 8
-STEPS = 6
-MOST_MODES = 4
+SCREENED, STARTS, STEPS, MOST_MODES = 256, 8, 6, 4
 
 # Points around each end of the search, within these fractions of the support's radius.
-LOCAL_POINTS = 32
-LOCAL_RADII = (0.08, 0.025)
-
-# Steps from the modes of the energy of some records to those of all.
-LAST_STEPS = 3
-
-# Two ends of the search nearer than this fraction of the support's radius are one mode.
-SAME_MODE = 0.02
-
-
-@dataclass(frozen=True)
-class Modes:
-    """Modes where the gradient nearly vanishes; unused places have no mass.
-
-    Attributes
-    ----------
-    position : ndarray, shape (*batch, modes, *point_shape)
-    hessian : ndarray, shape (*batch, modes, dim, dim)
-        In the frame at the position.
-    log_mass : ndarray, shape (*batch, modes)
-        Approximate logarithm of the mass relative to the main mode's; minus infinity for none.
-    """
-
-    position: np.ndarray
-    hessian: np.ndarray
-    log_mass: np.ndarray
+LOCAL_POINTS, LOCAL_RADII = 32, (0.08, 0.025)
 
 
 def search_points(dim, number, rim=0.0):
@@ -70,8 +37,7 @@ def find_modes(target, rough):
     Parameters
     ----------
     target : Target
-        With a density, whose ``coordinates`` and ``linearise`` give the gradient and its
-        derivative, and a ball as its support.  Its centre, the main mode, is not returned.
+        With a `GradientDensity` and a ball as its support.  Its centre is not returned.
     rough : GradientDensity
         A cheaper approximation for the search, such as `GradientDensity.thinned`.
 
@@ -100,10 +66,13 @@ def find_modes(target, rough):
         main_log_mass = _log_mass(target.hessian[..., None, :, :], norm, density.scale)
         state, matrix, norm_at_end = ends
         log_mass = _log_mass(matrix, norm_at_end, density.scale) - main_log_mass
-        return _distinct(space, state, matrix, log_mass, main, SAME_MODE * support_radius)
+        # Two ends nearer than this are one mode.
+        return _distinct(space, state, matrix, log_mass, main, 0.02 * support_radius)
 
     gradient = rough.coordinates
-    starts, _ = around(support_centre, support_radius, SCREENED, RIM)
+    # Half of them near the rim: long geodesics pass near many cut loci, with slivers of high
+    # density between them.
+    starts, _ = around(support_centre, support_radius, SCREENED, 0.5)
     # Start where the gradient is smallest, absolutely and relative to its linear prediction from
     # the main mode.
     offset = space.coordinates(main, space.log(main, starts), space.frame(main))
@@ -130,7 +99,7 @@ def find_modes(target, rough):
         refined = np.concatenate(best, axis=axis)
     ends = descend(refined, rough, STEPS)
     if rough is not density:
-        ends = descend(ends[0], density, LAST_STEPS)
+        ends = descend(ends[0], density, 3)
     return distinct(density, ends)
 
 

@@ -106,16 +106,6 @@ def mechanism_class(name):
 def budget_names(mechanism, covariates):
     """Names of the budgets of a mechanism: the blocks of its model, or ``("all",)``.
 
-    Parameters
-    ----------
-    mechanism : str
-    covariates : int
-        k of the model.
-
-    Returns
-    -------
-    tuple of str
-
     Raises
     ------
     DataError

@@ -18,28 +18,10 @@ from scipy.special import logsumexp
 
 from geodp.samplers.base import inverted, log_sphere_area
 
-# Numbers of nodes of the profile in (r, t): all over the support, then where its mass is.
+# Numbers of nodes of the profile in (r, t), and of cells with the profile interpolated from them:
+# all over the support, then where its mass is.
 NODES = ((12, 9), (10, 7))
-
-# Numbers of cells in (r, t), with the profile interpolated from the nodes.
 CELLS = ((192, 48), (64, 32))
-
-# Directions, in opposite pairs, that the profile averages over.
-DIRECTION_PAIRS = 2
-
-# Lower limit of the log volume density, per dimension: at a cut locus it is unbounded, and a spline
-# would oscillate.
-SMALLEST_LOG_VOLUME = -3.0
-
-# Nodes end at this fraction of the range, and the spline extrapolates: at a cut locus the volume
-# density is zero.
-EDGE = 0.995
-
-# A zero density is tabulated as this much below the smallest log density.
-ALL_BUT_ZERO = 50.0
-
-# Largest share of the mass in a strip of cells outside the region that is tabulated again.
-NEGLIGIBLE = 1e-7
 
 
 @dataclass(frozen=True)
@@ -94,7 +76,7 @@ class AxialDistribution:
         batch = self.axis.shape[:-1]
         cumulative = np.cumsum(np.exp(self.log_mass), axis=-1)
         threshold = rng.random((*batch, chains)) * cumulative[..., -1:]
-        cell = np.minimum(inverted(cumulative, threshold, "right"), cumulative.shape[-1] - 1)
+        cell = np.minimum(inverted(cumulative, threshold), cumulative.shape[-1] - 1)
         indices = np.divmod(cell, CELLS[1][1])
         r, t = (
             low + rng.random(low.shape) * (high - low)
@@ -137,7 +119,9 @@ class AxialDistribution:
 def _tabulate(target, axis, box, level, squared=False):
     """Edges of the cells and unnormalised log masses, (*batch, r cells, t cells)."""
     dim = axis.shape[-1]
-    nodes = [EDGE * np.linspace(0.0, 1.0, number) for number in NODES[level]]
+    # Nodes end before the range does, and the spline extrapolates: at a cut locus the volume
+    # density is zero.
+    nodes = [0.995 * np.linspace(0.0, 1.0, number) for number in NODES[level]]
     places = [
         low[..., None] + (high - low)[..., None] * node
         for (low, high), node in zip(box, nodes, strict=True)
@@ -170,21 +154,20 @@ def _tabulate(target, axis, box, level, squared=False):
 def _profile(target, coordinates):
     """Log of the density times the volume density of Exp, at normal coordinates."""
     states, volume = target.support.place(coordinates)
-    volume = np.maximum(volume, np.exp(SMALLEST_LOG_VOLUME * target.space.dim))
+    # At a cut locus the logarithm is unbounded, and a spline would oscillate.
+    volume = np.maximum(volume, np.exp(-3.0 * target.space.dim))
     value = target.unrestricted(states)
     finite = np.isfinite(value)
     # A spline cannot follow a log density to minus infinity.
-    least = np.min(value, axis=-1, keepdims=True, where=finite, initial=np.inf) - ALL_BUT_ZERO
+    least = np.min(value, axis=-1, keepdims=True, where=finite, initial=np.inf) - 50.0
     least = np.where(np.isfinite(least), least, 0.0)
     return np.where(finite, value, least) + np.log(volume)
 
 
 def _across(axis):
-    """Unit vectors orthogonal to the axis, in opposite pairs, the same at every call."""
+    """Unit vectors orthogonal to the axis, in one or two opposite pairs, always the same."""
     dim = axis.shape[-1]
-    normal = np.random.default_rng(0).standard_normal((DIRECTION_PAIRS, dim))
-    if dim == 2:
-        normal = normal[:1]
+    normal = np.random.default_rng(0).standard_normal((2, dim))[: dim - 1]
     normal = np.broadcast_to(normal, (*axis.shape[:-1], *normal.shape))
     axis = axis[..., None, :]
     normal = normal - np.sum(normal * axis, axis=-1, keepdims=True) * axis
@@ -207,7 +190,7 @@ def _interpolate(values, nodes, places):
 def _where_mass_is(edge, log_mass):
     """Lower and upper end of the cells that hold all but a negligible mass, and one more cell."""
     relative = log_mass - np.max(log_mass, axis=-1, keepdims=True)
-    held = relative > np.log(NEGLIGIBLE)
+    held = relative > np.log(1e-7)
     number = held.shape[-1]
     first = np.maximum(np.argmax(held, axis=-1) - 1, 0)
     last = np.minimum(number - np.argmax(held[..., ::-1], axis=-1), number - 1) + 1

@@ -1,15 +1,85 @@
-"""The protocol of a sampler: state, kernel, information about a step, and the loop over steps.
+"""Targets, and the protocol of samplers: a `Kernel` with ``init`` and a pure ``step``.
 
-A sampler is a `Kernel` with two methods, ``init(rng, target, chains)`` and
-``step(rng, target, state)``, batched over the target's batch and over chains.  Two formulas that
-several samplers need are at the end.
+Everything is batched over the target's batch and over chains.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from scipy.special import gammaln
+
+from geodp.manifolds.base import Manifold
+from geodp.manifolds.supports import Ball
+
+
+@dataclass(frozen=True)
+class Modes:
+    """Modes of a target away from its centre; unused places have no mass.
+
+    Attributes
+    ----------
+    position : ndarray, shape (*batch, modes, *point_shape)
+    hessian : ndarray, shape (*batch, modes, dim, dim)
+        In the frame at the position.
+    log_mass : ndarray, shape (*batch, modes)
+        Approximate logarithm of the mass relative to the main mode's; minus infinity for none.
+    """
+
+    position: np.ndarray
+    hessian: np.ndarray
+    log_mass: np.ndarray
+
+
+# Compared by identity, so that results about a target can be cached.
+@dataclass(frozen=True, eq=False)
+class Target:
+    """A batch of unnormalised densities with respect to the Riemannian volume of one space.
+
+    Attributes
+    ----------
+    space : Manifold
+        Space of the states.
+    unrestricted : callable
+        From states (*batch, chains, *point_shape) to the log density (*batch, chains) without the
+        restriction to the support, up to a constant for each member of the batch.
+    centre : ndarray, shape (*batch, *point_shape)
+        Mode of the density.
+    hessian : ndarray, shape (*batch, dim, dim)
+        Derivative of the gradient at the centre, in the frame there.
+    scale : ndarray, shape (*batch)
+        Near the centre the density is about ``exp(-norm(hessian @ step) / scale)``.
+    support : Ball
+    find_other_modes : callable
+        Searches for modes away from the centre and returns `Modes`, or ``None`` where there are
+        none or no search is made.
+    density : GradientDensity or None
+        The same density with bounds on cells, for samplers that certify an envelope.
+    """
+
+    space: Manifold
+    unrestricted: Callable[[np.ndarray], np.ndarray]
+    centre: np.ndarray
+    hessian: np.ndarray
+    scale: np.ndarray
+    support: Ball
+    find_other_modes: Callable[[], Modes | None] = lambda: None
+    density: Any = None
+
+    @cached_property
+    def other_modes(self):
+        """`Modes` away from the centre or ``None``; the search is slow and made once, on demand."""
+        return self.find_other_modes()
+
+    @property
+    def batch(self):
+        return self.space.batch_shape(self.centre)
+
+    def log_density(self, states):
+        """Log density (*batch, chains) of states, minus infinity outside the support."""
+        return np.where(self.support.contains(states), self.unrestricted(states), -np.inf)
 
 
 @dataclass(frozen=True)
@@ -29,15 +99,25 @@ class State:
     log_density: np.ndarray
     memory: dict = field(default_factory=dict)
 
+    def combined(self, space, function, *others):
+        """State whose arrays are a function of those of this state and of others.
+
+        The function's first argument expands an array over chains to the axes of its others.
+        """
+        states = (self, *others)
+        return State(
+            function(space.expand, *(state.position for state in states)),
+            function(np.asarray, *(state.log_density for state in states)),
+            {
+                key: function(np.asarray, *(state.memory[key] for state in states))
+                for key in self.memory
+            },
+        )
+
 
 @dataclass(frozen=True)
 class Info:
-    """Information about one step.
-
-    Attributes
-    ----------
-    accepted : ndarray of bool, shape (*batch, chains)
-    """
+    """Which chains accepted their proposals in a step, ndarray of bool, shape (*batch, chains)."""
 
     accepted: np.ndarray
 
@@ -68,9 +148,8 @@ class SamplerPlan:
     certificate : str
         What certifies the distribution of the draws, or why nothing does.
     extrapolated : float
-        The total variation bound of `geodp.samplers.matched.total_variation_bounds`, estimated from
-        the pilots' importance weights.  The number of steps was chosen by it.  It may be far below
-        the resolution of the pilots.  NaN without an estimate.
+        `geodp.samplers.matched.total_variation_bounds` of the pilots' weights, by which the number
+        of steps was chosen.  It may be far below the resolution of the pilots.
     """
 
     sampler: Any
@@ -91,47 +170,17 @@ class SamplerPlan:
         return self.sampler.name
 
 
-def choose(space, accepted, proposed, current):
-    """State that equals ``proposed`` where accepted and ``current`` elsewhere."""
-    return State(
-        np.where(space.expand(accepted), proposed.position, current.position),
-        np.where(accepted, proposed.log_density, current.log_density),
-        {
-            key: np.where(accepted, proposed.memory[key], current.memory[key])
-            for key in current.memory
-        },
-    )
-
-
 class Kernel:
     """A Markov kernel: subclasses define ``init`` and ``step`` and inherit the loop over steps."""
 
     name: str
 
     def init(self, rng, target, chains):
-        """Initial state of chains.
-
-        Parameters
-        ----------
-        rng : numpy.random.Generator
-        target : Target
-        chains : int
-            For each member of the batch.
-
-        Returns
-        -------
-        State
-        """
+        """Initial `State`, of this many chains for each member of the target's batch."""
         raise NotImplementedError
 
     def step(self, rng, target, state):
-        """One step.
-
-        Returns
-        -------
-        tuple
-            The new `State`, and the `Info` about the step.
-        """
+        """The next `State`, and the `Info` about the step."""
         raise NotImplementedError
 
     def member(self, index):
@@ -155,17 +204,7 @@ class Kernel:
 def run(rng, sampler, target, chains, steps):
     """Run chains and keep their last states.
 
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    sampler : Kernel
-    target : Target
-    chains, steps : int
-
-    Returns
-    -------
-    tuple
-        The last `State`, and the acceptance rate, ndarray of shape (*batch).
+    The last `State`, and the acceptance rate, ndarray of shape (*batch).
     """
     state = sampler.init(rng, target, chains)
     if not steps:
@@ -173,46 +212,8 @@ def run(rng, sampler, target, chains, steps):
     return next(sampler.walk(rng, target, state, steps, steps))
 
 
-def visited(log_weight, proposed, thresholds):
-    """Places of independence Metropolis chains, whose proposals do not depend on their states.
-
-    Parameters
-    ----------
-    log_weight : ndarray, shape (*chains)
-        Log density of the target over that of proposals, at the first state of each chain.
-    proposed : ndarray, shape (*chains, steps)
-        The same at proposals.
-    thresholds : ndarray, shape (*chains, steps)
-        Logarithms of uniform variables.
-
-    Returns
-    -------
-    ndarray of int, shape (*chains, steps)
-        Index of the proposal at which a chain is after each step; -1 for its first state.
-    """
-    place = np.full(proposed.shape, -1)
-    for step in range(proposed.shape[-1]):
-        # Between two states of weight zero the difference is not a number, and a chain stays.
-        with np.errstate(invalid="ignore"):
-            accepted = thresholds[..., step] < proposed[..., step] - log_weight
-        log_weight = np.where(accepted, proposed[..., step], log_weight)
-        # At the first step the place before, [-1], is the last column, which is still -1.
-        place[..., step] = np.where(accepted, step, place[..., step - 1])
-    return place
-
-
 def trace(rng, sampler, target, chains, states, thin=1, warm_up=0):
-    """Run chains and keep scalar summaries of every ``thin``-th state, for diagnostics.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    sampler : Kernel
-    target : Target
-    chains, states : int
-        States to keep of each chain.
-    thin, warm_up : int
-        Steps from one kept state to the next, and before the first.
+    """Run chains and keep scalar summaries of every ``thin``-th of ``states * thin`` states.
 
     Returns
     -------
@@ -237,23 +238,70 @@ def trace(rng, sampler, target, chains, states, thin=1, warm_up=0):
     }
 
 
-def inverted(cumulative, thresholds, side="left"):
-    """Indices at which cumulative sums reach thresholds: `numpy.searchsorted` by row.
+def choose(space, accepted, proposed, current):
+    """State that equals ``proposed`` where accepted and ``current`` elsewhere."""
+    return current.combined(
+        space, lambda expand, now, then: np.where(expand(accepted), then, now), proposed
+    )
 
-    Parameters
-    ----------
-    cumulative : ndarray, shape (*batch, k)
-    thresholds : ndarray, shape (*batch, draws)
-    side : {"left", "right"}
 
-    Returns
-    -------
-    ndarray of int, shape (*batch, draws)
-        From 0 to k.
+def metropolis(rng, space, current, proposed, before, after):
+    """Metropolis step from the log ratios of target to proposal before and after: see `Kernel`."""
+    # Between two states of density zero the difference is not a number, and a chain stays.
+    with np.errstate(invalid="ignore"):
+        change = after - before
+    accepted = np.log(rng.random(change.shape)) < change
+    return choose(space, accepted, proposed, current), Info(accepted)
+
+
+def redrawn(space, state, draw, rounds=30):
+    """The state, with chains at density zero drawn again, as long as there are any and rounds."""
+    for _ in range(rounds):
+        nowhere = ~np.isfinite(state.log_density)
+        if not np.any(nowhere):
+            break
+        state = choose(space, nowhere, draw(), state)
+    return state
+
+
+def visited(log_weight, proposed, thresholds):
+    """Places of independence Metropolis chains, whose proposals do not depend on their states.
+
+    From log ratios of target to proposal, at first states (*chains) and at proposals (*chains,
+    steps), and logarithms of uniform variables (*chains, steps): the index of the proposal at which
+    a chain is after each step, -1 for its first state.
     """
+    place = np.full(proposed.shape, -1)
+    for step in range(proposed.shape[-1]):
+        # Between two states of weight zero the difference is not a number, and a chain stays.
+        with np.errstate(invalid="ignore"):
+            accepted = thresholds[..., step] < proposed[..., step] - log_weight
+        log_weight = np.where(accepted, proposed[..., step], log_weight)
+        # At the first step the place before, [-1], is the last column, which is still -1.
+        place[..., step] = np.where(accepted, step, place[..., step - 1])
+    return place
+
+
+def by_rejection(shape, propose, rounds=np.inf):
+    """Fill an array with accepted proposals, each for an entry of its first axis.
+
+    ``propose`` takes the indices that are left to which proposals are accepted, an array of bool,
+    and to the proposals; ``rounds`` is the most proposals for each.  Returns the array, and the
+    indices of entries without an accepted proposal.
+    """
+    drawn, left = np.empty(shape), np.arange(shape[0])
+    while len(left) and rounds > 0:
+        accepted, proposed = propose(left)
+        drawn[left[accepted]] = proposed[accepted]
+        left, rounds = left[~accepted], rounds - 1
+    return drawn, left
+
+
+def inverted(cumulative, thresholds):
+    """Indices from 0 to k at which sums (*batch, k) pass thresholds (*batch, draws)."""
     found = np.empty(thresholds.shape, dtype=int)
     for row in np.ndindex(found.shape[:-1]):
-        found[row] = np.searchsorted(cumulative[row], thresholds[row], side)
+        found[row] = np.searchsorted(cumulative[row], thresholds[row], "right")
     return found
 
 

@@ -82,8 +82,9 @@ def plan(
     target : Target
     draws : int
         Number of draws of each member; few draws do not repay a tight envelope.
-    kind : str
-        One of `geodp.samplers.kinds.KINDS`.
+    kind : {"automatic", "exact", "matched"}
+        See the module; ``exact`` refuses where no envelope is certified, and ``matched`` looks for
+        none.
     pilot_proposals, total_variation, fewest_steps, most_steps
         See `matched.plan`.
     work : float

@@ -18,30 +18,15 @@ from scipy.special import gammainc, logsumexp
 from geodp.manifolds.supports import Ball
 from geodp.manifolds.symmetric import jacobi_sine
 from geodp.mechanisms.gradient_bounds import ROUNDING
-from geodp.mechanisms.target import Target
 from geodp.randomness import random_directions
-from geodp.samplers.base import inverted, log_sphere_area
+from geodp.samplers.base import Target, inverted, log_sphere_area
 
-# Largest dimension in which cells are used.
-MOST_CELL_DIMENSIONS = 3
-
-# Distances from the mode at which the growth of the gradient is bounded.
-SLOPE_PLACES = 24
-
-# Shells of distances from the mode on which the density is bounded.
-SHELLS = 1000
+# Distances from the mode at which the growth of the gradient is bounded, and shells of distances on
+# which the density is.
+SLOPE_PLACES, SHELLS = 24, 1000
 
 # The tail of an unbounded support starts where the density is below the exponential of minus this.
 TAIL = 40.0
-
-# Cost of the bounds of a cell, in proposals.
-CELL_COST = 3.0
-
-# Acceptance rate of `RadialEnvelope` down to which it replaces cells around the mode.
-NEAR_ACCEPTANCE = 0.1
-
-# Most records times states in one evaluation, where batch members need different numbers of cells.
-GATHERED = 1 << 18
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,12 +34,6 @@ class EllipticalEnvelope:
     """Envelope ``exp(offset - rate |u|)`` in coordinates u about the mode, for flat spaces.
 
     There the Hessian of the energy is a multiple of the identity, and its bounds are exact.
-
-    Attributes
-    ----------
-    rate, offset : ndarray, shape (k,)
-    acceptance : ndarray, shape (k,)
-        Certified lower bound of the acceptance rate.
     """
 
     target: Target
@@ -68,9 +47,7 @@ class EllipticalEnvelope:
     def of(cls, target):
         """Envelope of each member of a target's batch; acceptance zero where there is none."""
         space, dim = target.space, target.space.dim
-        members = int(np.prod(target.batch, dtype=int))
-        mode = target.centre.reshape((members, 1, *space.point_shape))
-        part = target.density.take(np.arange(members))
+        members, mode, part = _flattened(target)
         least, greatest = part.slopes(mode, np.zeros((members, 1)))
         scale = target.scale.reshape(members)
         rate = (1.0 - ROUNDING) * np.maximum(least[:, 0], 0.0) / scale
@@ -98,22 +75,15 @@ class EllipticalEnvelope:
 class RadialEnvelope:
     """Envelope that depends on the distance from the mode alone, under strong geodesic convexity.
 
-    Along a geodesic from the mode the gradient's component grows at the rate of the second
-    derivative of the energy, which is bounded below at every distance.
-
     Attributes
     ----------
     edges : ndarray, shape (k, shells + 1)
         Distances from the mode, up to the farthest point of the support.
-    log_bound : ndarray, shape (k, shells)
-        Log of the bound of the density between two edges.
-    log_volume : ndarray, shape (k, shells)
-        Log of a bound of the volume density of Exp there.
-    log_upper : ndarray, shape (k, shells + 1)
-        Log upper bound of the mass in each shell, then beyond the last edge of an unbounded
-        support; minus infinity where nothing is proposed.
-    log_lower : ndarray, shape (k, shells)
-        Log lower bound of the mass in each shell.
+    log_bound, log_volume : ndarray, shape (k, shells)
+        Log bounds of the density, and of the volume density of Exp, between two edges.
+    log_upper, log_lower : ndarray, shape (k, shells + 1) and (k, shells)
+        Log bounds of the mass in each shell; the last upper one is that beyond the last edge of an
+        unbounded support.  Minus infinity where nothing is proposed.
     tail_rate, log_tail : ndarray, shape (k,)
         Beyond the last edge R the bound with respect to length is ``exp(log_tail - rate (r - R))``.
     """
@@ -156,7 +126,7 @@ class RadialEnvelope:
             np.logaddexp.accumulate(values[:, : self.log_bound.shape[-1]], axis=-1)
             for values in (self.log_upper, self.log_lower)
         )
-        good = lower - upper >= np.log(NEAR_ACCEPTANCE)
+        good = lower - upper >= np.log(0.1)
         good &= np.arange(good.shape[-1]) <= last[:, None]
         last = np.where(np.any(good, axis=-1), _last(good), -1)
         radius = np.take_along_axis(self.edges, last[:, None] + 1, axis=-1)[:, 0]
@@ -170,12 +140,10 @@ class RadialEnvelope:
     def of(cls, target):
         """Envelope of each member of a target's batch; acceptance zero where there is none."""
         space, dim = target.space, target.space.dim
-        members = int(np.prod(target.batch, dtype=int))
+        members, mode, part = _flattened(target)
         scale = target.scale.reshape(members)[:, None]
         aside = space.dist(target.support.centre, target.centre).reshape(members)
         radius = target.support.radius.reshape(members)
-        mode = target.centre.reshape((members, 1, *space.point_shape))
-        part = target.density.take(np.arange(members))
         rest = -part.log_density(mode)
         reach = np.minimum(radius + aside, space.injectivity_radius)
         # On an unbounded support the shells end as well, and a tail bound holds beyond.
@@ -232,7 +200,7 @@ class RadialEnvelope:
         threshold = rng.random((len(members), count)) * cumulative[:, -1:]
         # Rounding of the sums must not choose a shell in which nothing is proposed.
         last = _last(np.isfinite(log_upper))
-        shell = np.minimum(inverted(cumulative, threshold, "right"), last[:, None])
+        shell = np.minimum(inverted(cumulative, threshold), last[:, None])
         beyond = shell == self.log_bound.shape[-1]
         shell = np.minimum(shell, self.log_bound.shape[-1] - 1)
         edges = self.edges[members]
@@ -252,16 +220,21 @@ class RadialEnvelope:
             return position, log_bound - np.log(volume)
 
 
+def _flattened(target):
+    """Number of members of a target's batch, their modes (k, 1, ...), and their densities."""
+    members = int(np.prod(target.batch, dtype=int))
+    mode = target.centre.reshape((members, 1, *target.space.point_shape))
+    return members, mode, target.density.take(np.arange(members))
+
+
 def _tail(space, density, mode, scale):
     """Rate and loss of `GradientDensity.far_slope`, start of the tail, and rate of the tail.
 
     Where these are unknown the rate is zero, and the loss and the start are infinite.
     """
-    members = len(scale)
-    nothing = (np.zeros(members), np.full(members, np.inf), np.full(members, np.inf))
     known = density.far_slope(mode)
     if known is None:
-        return *nothing, np.ones(members)
+        return np.zeros_like(scale), *np.full((2, len(scale)), np.inf), np.ones_like(scale)
     rate, loss = (values[:, 0] for values in known)
     falling = rate / scale > 1.05 * space.volume_growth
     end = np.where(falling, (loss + TAIL * scale) / np.where(falling, rate, 1.0), np.inf)
@@ -270,9 +243,9 @@ def _tail(space, density, mode, scale):
     tail_rate = rate / scale - space.volume_growth - power
     falling = falling & (tail_rate > 0.0)
     return (
-        np.where(falling, rate, nothing[0]),
-        np.where(falling, loss, nothing[1]),
-        np.where(falling, end, nothing[2]),
+        np.where(falling, rate, 0.0),
+        np.where(falling, loss, np.inf),
+        np.where(falling, end, np.inf),
         np.where(falling, tail_rate, 1.0),
     )
 
@@ -300,19 +273,7 @@ def _leave(space, points, members, steps):
 
 
 def _integral(steps, gap, places):
-    """Integrals from zero of functions that are constant between multiples of ``gap``.
-
-    Parameters
-    ----------
-    steps : ndarray, shape (k, m)
-    gap : ndarray, shape (k, 1)
-    places : ndarray, shape (k, p)
-        Ends of the integrals, up to ``m`` gaps.
-
-    Returns
-    -------
-    ndarray, shape (k, p)
-    """
+    """Integrals from zero to places (k, p) of steps (k, m) between multiples of a gap (k, 1)."""
     whole = np.concatenate([np.zeros_like(gap), np.cumsum(steps * gap, axis=-1)], axis=-1)
     index = np.clip((places / gap).astype(int), 0, steps.shape[-1] - 1)
     within = places - index * gap
@@ -350,10 +311,8 @@ class Cells:
 
     Attributes
     ----------
-    member : ndarray of int, shape (cells,)
-        Batch member of each cell.
-    face : ndarray of int, shape (cells,)
-        Axis of the face, plus ``dim`` for its lower side.
+    member, face : ndarray of int, shape (cells,)
+        Batch member of each cell; axis of its face, plus ``dim`` for the lower side.
     low, high : ndarray, shape (cells,)
         Interval of distances.
     middle : ndarray, shape (cells, dim - 1)
@@ -376,12 +335,12 @@ class Cells:
         radius = target.support.radius.reshape(-1)[members]
         many = 2 * dim * len(members)
         return cls(
-            member=np.repeat(members, 2 * dim),
-            face=np.tile(np.arange(2 * dim), len(members)),
-            low=np.zeros(many),
-            high=np.repeat(radius, 2 * dim),
-            middle=np.zeros((many, dim - 1)),
-            half=np.ones(many),
+            np.repeat(members, 2 * dim),
+            np.tile(np.arange(2 * dim), len(members)),
+            np.zeros(many),
+            np.repeat(radius, 2 * dim),
+            np.zeros((many, dim - 1)),
+            np.ones(many),
         )
 
     def at(self, chosen):
@@ -492,10 +451,8 @@ class CellEnvelope:
         Certified lower bound of the acceptance rate.
     near : RadialEnvelope
         Envelope in the ball around the mode, which has no cells.
-    near_radius : ndarray, shape (k,)
-        Radius of that ball.
-    near_share : ndarray, shape (k,)
-        Share of proposals in it.
+    near_radius, near_share : ndarray, shape (k,)
+        Radius of that ball, and the share of proposals in it.
     """
 
     target: Target
@@ -518,12 +475,10 @@ class CellEnvelope:
             With a density and a bounded support.
         members : ndarray of int
             Indices of the flattened batch; the others get no cells, and acceptance zero.
-        draws : int
-            Number of draws of each member; few draws do not repay a tight envelope.
+        draws, most_cells : int
+            Number of draws of each member, which few cells repay, and the most cells.
         wanted : tuple of float
             Certified acceptance rate that is needed, and one enough for any number of draws.
-        most_cells : int
-            Limit for each member.
         radial : RadialEnvelope
             Replaces cells near the mode, see `RadialEnvelope.rising`.
         """
@@ -539,7 +494,8 @@ class CellEnvelope:
             lower = np.exp(cells.log_lower + volume - total[member])
             acceptance = np.exp(near_lower - total) + np.bincount(member, lower, minlength=number)
             count = np.bincount(member, minlength=number)
-            cheap = (acceptance < wanted[1]) & (CELL_COST * count * acceptance < draws)
+            # The bounds of a cell cost about three proposals.
+            cheap = (acceptance < wanted[1]) & (3.0 * count * acceptance < draws)
             unsettled = (cheap | (acceptance < wanted[0])) & (count > 0) & (count < most_cells)
             loose = (upper - lower) * count[member] > 0.5 * (1.0 - acceptance[member])
             split = loose & unsettled[member]
@@ -614,13 +570,10 @@ def _directions(face, place):
     return vectors / np.linalg.norm(vectors, axis=-1, keepdims=True)
 
 
-def _rows(member, records):
-    """Indices of cells, arranged in rows of one batch member each, a few rows at a time.
+def _rows(member, records, at_once=1 << 18):
+    """Indices of cells (rows, width) in rows of one member each, and these members; in parts.
 
-    Yields
-    ------
-    tuple of ndarray of int, shapes (rows, width) and (rows,)
-        A row shorter than the rest repeats its last index.
+    A row shorter than the rest repeats its last index.
     """
     if not len(member):
         return
@@ -631,7 +584,7 @@ def _rows(member, records):
     place = np.arange(len(row_owner)) - np.repeat(np.cumsum(needed) - needed, needed)
     inside = place[:, None] * width + np.arange(width)
     index = start[row_owner][:, None] + np.minimum(inside, count[row_owner][:, None] - 1)
-    step = max(1, GATHERED // records)
+    step = max(1, at_once // records)
     for first in range(0, len(index), step):
         part = slice(first, first + step)
         yield index[part], owners[row_owner[part]]

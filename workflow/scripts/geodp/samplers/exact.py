@@ -12,39 +12,24 @@ import numpy as np
 
 from geodp.manifolds.supports import Ball
 from geodp.samplers.base import Info, Kernel, SamplerPlan, State
-from geodp.samplers.envelopes import (
-    MOST_CELL_DIMENSIONS,
-    CellEnvelope,
-    EllipticalEnvelope,
-    RadialEnvelope,
-    is_flat,
-)
+from geodp.samplers.envelopes import CellEnvelope, EllipticalEnvelope, RadialEnvelope, is_flat
 
-# Largest probability that all proposals of a draw are rejected.
-RUN_OUT = 1e-12
-
-# Largest number of proposals of a draw; a density that may need more has no certificate.
-MOST_PROPOSALS = 20000
+# Largest probability that all proposals of a draw are rejected, and their largest number; a density
+# that may need more has no certificate.
+RUN_OUT, MOST_PROPOSALS = 1e-12, 20000
 
 # Certified acceptance rates that are enough for any number of draws: of a `CellEnvelope`, and of an
 # envelope at the mode.
-CELLS_ACCEPTANCE = 0.5
-MODE_ACCEPTANCE = 0.02
+CELLS_ACCEPTANCE, MODE_ACCEPTANCE = 0.5, 0.02
 
-# Most cells for each density, by dimension.
-MOST_CELLS = {1: 10_000, 2: 10_000, 3: 50_000}
-
-# Fewest cells for each density with which a certificate is attempted.
-FEWEST_CELLS = {1: 300, 2: 1_000, 3: 3_000}
+# Cells for each density, by dimension: fewest with which a certificate is attempted, and most.
+CELLS = {1: (300, 10_000), 2: (1_000, 10_000), 3: (3_000, 50_000)}
 
 # Most cells times records of a batch: takes seconds on the sphere, half a minute elsewhere.
 MOST_WORK = 5e7
 
 # Proposals evaluated at once.
 PROPOSALS_AT_ONCE = 1 << 16
-
-# Largest excess of a log density over its bound that counts as rounding.
-ROUNDING = 1e-7
 
 
 class Independent(Kernel):
@@ -58,19 +43,14 @@ class Independent(Kernel):
     def walk(self, rng, target, state, steps, every):
         """See `Kernel.walk`; only the states that are yielded are drawn, many at once."""
         space, chains = target.space, state.log_density.shape[-1]
-        accepted = np.ones(target.batch)
-        wanted = steps // every
+        batch, wanted = (slice(None),) * len(target.batch), steps // every
         block = max(1, PROPOSALS_AT_ONCE // state.log_density.size)
         for start in range(0, wanted, block):
             count = min(block, wanted - start)
             drawn = self.init(rng, target, chains * count)
             for index in range(count):
-                part = slice(index * chains, (index + 1) * chains)
-                behind = (slice(None),) * space.point_ndim
-                yield (
-                    State(drawn.position[(..., part, *behind)], drawn.log_density[..., part]),
-                    accepted,
-                )
+                part = (*batch, slice(index * chains, (index + 1) * chains))
+                yield drawn.combined(space, lambda _, each: each[part]), np.ones(target.batch)  # noqa: B023
 
 
 @dataclass(frozen=True)
@@ -81,8 +61,7 @@ class Exact(Independent):
     ----------
     envelopes : tuple of EllipticalEnvelope, RadialEnvelope or CellEnvelope
     chosen : ndarray of int, shape (envelope_members,)
-        Index of the envelope of each member of the batch of which the envelopes are, flattened; -1
-        for none.
+        Index of the envelope of each member of the envelopes' batch, flattened; -1 for none.
     proposals : int
         Largest number of proposals of a draw.
     members : ndarray of int, shape (*batch)
@@ -158,10 +137,7 @@ class Exact(Independent):
     def _propose(self, rng, envelope, members, chains, repeat):
         """The first accepted of ``repeat`` proposals of each chain, else the last one.
 
-        Returns
-        -------
-        tuple of ndarray
-            Positions, log densities, and whether a proposal was accepted; first axes (k, chains).
+        Positions, log densities, and whether a proposal was accepted; first axes (k, chains).
         """
         target = envelope.target
         space = target.space
@@ -169,8 +145,8 @@ class Exact(Independent):
         log_density = target.density.take(members).log_density(position)
         log_density = np.where(np.isposinf(limit), -np.inf, log_density)
         excess = log_density - limit
-        # Also false where a density is not a number.
-        if not np.all(excess <= ROUNDING):
+        # Up to rounding; also false where a density is not a number.
+        if not np.all(excess <= 1e-7):
             raise RuntimeError(f"a log density exceeds its certified bound by {np.max(excess):.3g}")
         centre = target.support.centre.reshape((-1, *space.point_shape))[members]
         radius = target.support.radius.reshape(-1)[members]
@@ -238,7 +214,7 @@ def plan(target, draws, work=MOST_WORK, insist=False):
         if cells is not None:
             choose(cells, least)
         # An envelope at the mode with a low acceptance rate is better than none.
-        if insist or target.space.dim <= MOST_CELL_DIMENSIONS:
+        if insist or target.space.dim in CELLS:
             choose(at_mode, least)
     if not np.any(chosen >= 0):
         return None, nowhere, reason
@@ -267,14 +243,15 @@ def _cells(target, members, draws, least, work, at_mode):
     convexity = "its energy is not certified to be convex enough"
     if is_flat(target.density.manifold):
         convexity = "too little of its support is certified to be about its mode"
-    if dim > MOST_CELL_DIMENSIONS:
+    if dim not in CELLS:
         return f"{convexity}, and {dim} dimensions are too many for cells", None
     if not target.support.bounded:
         return f"{convexity}, and its support is unbounded", None
+    fewest, most_cells = CELLS[dim]
     affordable = work / (target.density.number_of_records * len(members))
-    most_cells = int(min(MOST_CELLS[dim], affordable))
+    most_cells = int(min(most_cells, affordable))
     reason = f"{convexity}, and {most_cells} cells certify too small an acceptance"
-    if most_cells < FEWEST_CELLS[dim]:
+    if most_cells < fewest:
         allowed = f"the {most_cells} cells for each that its work allows are too few"
         return f"{convexity}, and {allowed}", None
     return reason, CellEnvelope.of(

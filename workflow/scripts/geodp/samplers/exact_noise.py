@@ -41,15 +41,7 @@ class _Uniform:
 
 
 def _floors(scale, enclosures):
-    """Largest integers below real numbers, from enclosures at ever more bits.
-
-    Parameters
-    ----------
-    scale : Fraction
-        About the size of the numbers.
-    enclosures : callable
-        From a number of bits to an enclosure of each.
-    """
+    """Largest integers below numbers of about this scale, from enclosures at ever more bits."""
     from flint import ctx
 
     precision = PRECISION + int(scale).bit_length()
@@ -64,9 +56,8 @@ def _floors(scale, enclosures):
 def rounded_laplace(bits, dimension, scale):
     """Nearest integers to a draw from the density proportional to ``exp(-|y| / scale)``.
 
-    The draw has a uniform direction and a length with the Gamma(dimension) distribution.  Added to
-    a sum of integers it gives what the K-norm mechanism of the Euclidean norm would, rounded
-    afterwards: rounding and adding integers may be exchanged.
+    Added to a sum of integers it gives what the K-norm mechanism of the Euclidean norm would,
+    rounded afterwards: rounding and adding integers may be exchanged.
 
     Parameters
     ----------
@@ -110,17 +101,7 @@ def discrete_gaussian(bits, variance):
 
     By rejection of discrete Laplace draws (Canonne, Kamath and Steinke 2020, algorithm 3), of which
     0.46 or more are accepted.
-
-    Parameters
-    ----------
-    bits : callable
-        As for `rounded_laplace`.
-    variance : Fraction
-        Above zero.
-
-    Returns
-    -------
-    int
+    ``bits`` is as for `rounded_laplace`, and the variance is a Fraction above zero.
     """
     from flint import arb
 
@@ -146,18 +127,7 @@ def discrete_laplace(bits, scale):
     """An integer ``y`` with probability proportional to ``exp(-|y| / scale)``.
 
     The difference of two geometric variables, which are exponential ones of that scale rounded
-    down.
-
-    Parameters
-    ----------
-    bits : callable
-        As for `rounded_laplace`.
-    scale : Fraction
-        Above zero.
-
-    Returns
-    -------
-    int
+    down.  ``bits`` is as for `rounded_laplace`, and the scale is a Fraction above zero.
     """
     from flint import arb
 

@@ -61,17 +61,7 @@ class ExactChoice:
         self._enclosures = {}
 
     def draw(self, bits):
-        """Draw one index.
-
-        Parameters
-        ----------
-        bits : callable
-            From a number of bits to a non-negative integer of as many random bits.
-
-        Returns
-        -------
-        int
-        """
+        """Draw one index, with a function from a number of bits to an integer of as many."""
         precision, count, prefix = PRECISION, 0, 0
         while True:
             more = precision + GUARD - count
@@ -103,10 +93,7 @@ class ExactChoice:
 def power_tables(rate, largest, precision, size=TABLE):
     """Enclosures of ``exp(-rate * k)``: for k below a size, and for its multiples up to a largest.
 
-    Returns
-    -------
-    tuple of list
-        Of pairs of integers, in units of 2^-precision.
+    Two lists of pairs of integers, in units of 2^-precision.
     """
     one = (1 << precision, 1 << precision)
     small = _powers(one, _exponential(rate, precision), size, precision)

@@ -28,48 +28,27 @@ from geodp.manifolds.supports import Ball
 from geodp.randomness import random_directions
 from geodp.samplers.axial import AxialDistribution
 from geodp.samplers.base import (
-    Info,
     Kernel,
     SamplerPlan,
     State,
     choose,
     log_sphere_area,
+    metropolis,
+    redrawn,
     visited,
 )
-
-# Smallest eigenvalue of a Hessian in a proposal, relative to the largest: limits the width where
-# the energy is flat or concave.
-SMALLEST_RELATIVE_CURVATURE = 1e-3
-
-# Factor by which the second elliptical component of another mode is wider.
-OTHER_MODES_WIDENED = 3.0
-
-# Redraws of a proposal outside the support, before it is kept there and rejected.
-REDRAWS = 6
-
-# Further rounds of redraws of the initial state.
-START_REDRAWS = 30
 
 # Proposals evaluated at once.
 PROPOSALS_AT_ONCE = 1 << 15
 
-# Shares of the elliptical, the axial and the uniform component that a plan chooses from.  The axial
-# component takes hundreds of evaluations to tabulate, so it is tried only where the others give
-# large weights.
-SHARES = (
-    (0.90, 0.00, 0.10),
-    (0.70, 0.00, 0.30),
-    (0.45, 0.00, 0.55),
-    (0.10, 0.00, 0.90),
-)
-SHARES_WITH_AXIAL = (
-    *SHARES,
-    (0.45, 0.45, 0.10),
-    (0.10, 0.80, 0.10),
-    (0.20, 0.30, 0.50),
-)
+# Shares of the elliptical, the axial and the uniform component that a plan chooses from, and those
+# of its pilots.  The axial component takes hundreds of evaluations to tabulate, so it is tried only
+# where the others give large weights.
+SHARES = ((0.90, 0.00, 0.10), (0.70, 0.00, 0.30), (0.45, 0.00, 0.55), (0.10, 0.00, 0.90))
+SHARES_WITH_AXIAL = (*SHARES, (0.45, 0.45, 0.10), (0.10, 0.80, 0.10), (0.20, 0.30, 0.50))
 PILOT_SHARES = (0.6, 0.0, 0.4)
 PILOT_SHARES_WITH_AXIAL = (0.4, 0.3, 0.3)
+ELLIPSE_ALONE = (1.0, 0.0, 0.0)
 
 # Largest importance weight up to which the axial component is not tried, in few dimensions.
 GOOD_WEIGHT = 3.0
@@ -77,8 +56,7 @@ FEW_DIMENSIONS = 12
 
 # Factor on the number of pilots where weights are larger than that or another mode has mass, and
 # the most pilots of all batch members together.
-MANY_TIMES = 10
-MANY = 60000
+MANY_TIMES, MANY = 10, 60000
 
 # Log mass, relative to the main mode's, above which another mode counts.  This mass comes from the
 # Hessian.  Near jumps of the gradient a mode held a thousand times more.
@@ -86,14 +64,6 @@ LEAST_LOG_MASS = np.log(1e-6)
 
 # Expected number of pilots in a region that all of them miss with probability 1/20 (rule of three).
 RULE_OF_THREE = -np.log(0.05)
-
-# Size of the grid of numbers of steps.
-STEP_CHOICES = 60
-
-# Mixtures whose largest log weights differ by less than this count as equally good.
-ABOUT_AS_GOOD = 0.1
-
-ELLIPSE_ALONE = (1.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True)
@@ -119,73 +89,49 @@ class Matched(Kernel):
         """One proposal for each chain, within the support where that is possible."""
         proposal = _Proposal.of(target, self.shares)
         state = proposal.draw(rng, target, chains)
-        for _ in range(START_REDRAWS):
-            outside = np.isneginf(state.log_density)
-            if not np.any(outside):
-                break
-            state = choose(target.space, outside, proposal.draw(rng, target, chains), state)
-        return state
+        return redrawn(target.space, state, lambda: proposal.draw(rng, target, chains))
 
     def step(self, rng, target, state):
-        """One Metropolis-Hastings step; returns the new state and its `Info`."""
+        """See `Kernel.step`."""
         proposal = _Proposal.of(target, self.shares)
         proposed = proposal.draw(rng, target, state.log_density.shape[-1])
-        # Between two states outside the support the difference is not a number, and a chain stays.
-        with np.errstate(invalid="ignore"):
-            change = proposed.memory["log_weight"] - state.memory["log_weight"]
-        accepted = np.log(rng.random(change.shape)) < change
-        return choose(target.space, accepted, proposed, state), Info(accepted)
+        weights = (each.memory["log_weight"] for each in (state, proposed))
+        return metropolis(rng, target.space, state, proposed, *weights)
 
     def walk(self, rng, target, state, steps, every):
         """As `Kernel.walk`; proposals do not depend on the state, so many are drawn at once."""
+        space, batch = target.space, target.batch
         proposal = _Proposal.of(target, self.shares)
-        shape = state.log_density.shape
-        chains = shape[-1]
-        block = max(1, PROPOSALS_AT_ONCE // int(np.prod(shape)))
-        accepted = np.zeros(target.batch)
+        chains = state.log_density.shape[-1]
+        block = max(1, PROPOSALS_AT_ONCE // state.log_density.size)
+        accepted = np.zeros(batch)
+
+        def in_blocks(_, array):
+            return array.reshape((*batch, chains, -1, *array.shape[len(batch) + 1 :]))
+
         for start in range(0, steps, block):
             count = min(block, steps - start)
-            proposed = _in_blocks(target.space, proposal.draw(rng, target, chains * count), chains)
+            proposed = proposal.draw(rng, target, chains * count).combined(space, in_blocks)
             weights = proposed.memory["log_weight"]
             thresholds = np.log(rng.random(weights.shape))
             place = visited(state.memory["log_weight"], weights, thresholds)
             for step in range(count):
                 accepted = accepted + np.mean(place[..., step] == step, axis=-1)
                 if (start + step + 1) % every == 0:
-                    yield _at(target.space, proposed, place[..., step], state), accepted / every
-                    accepted = np.zeros(target.batch)
-            state = _at(target.space, proposed, place[..., -1], state)
-
-
-def _in_blocks(space, state, chains):
-    """Split the chain axis of proposals into (chains, steps)."""
-
-    def split(array, tail):
-        lead = array.shape[: array.ndim - tail - 1]
-        return array.reshape((*lead, chains, -1, *array.shape[array.ndim - tail :]))
-
-    return State(
-        split(state.position, space.point_ndim),
-        split(state.log_density, 0),
-        {key: split(value, 0) for key, value in state.memory.items()},
-    )
+                    yield _at(space, proposed, place[..., step], state), accepted / every
+                    accepted = np.zeros(batch)
+            state = _at(space, proposed, place[..., -1], state)
 
 
 def _at(space, proposed, place, before):
     """The proposals at index ``place`` of each chain, or the state before where it is -1."""
     index = np.maximum(place, 0)[..., None]
-    position = np.take_along_axis(
-        proposed.position, space.expand(index), axis=-space.point_ndim - 1
-    )
-    picked = State(
-        np.squeeze(position, axis=-space.point_ndim - 1),
-        np.take_along_axis(proposed.log_density, index, axis=-1)[..., 0],
-        {
-            key: np.take_along_axis(value, index, axis=-1)[..., 0]
-            for key, value in proposed.memory.items()
-        },
-    )
-    return choose(space, place >= 0, picked, before)
+    axis = index.ndim - 1
+
+    def pick(expand, array):
+        return np.squeeze(np.take_along_axis(array, expand(index), axis=axis), axis=axis)
+
+    return choose(space, place >= 0, proposed.combined(space, pick), before)
 
 
 @dataclass(frozen=True)
@@ -199,10 +145,8 @@ class _Proposal:
     shares : ndarray, shape (*batch, 3)
     centres : ndarray, shape (*batch, modes, *point_shape)
         The main mode, then any others.
-    matrices : ndarray, shape (*batch, modes, dim, dim)
-        Hessian over scale, in the frames at the centres.
-    inverses : ndarray, shape (*batch, modes, dim, dim)
-        Of these matrices.
+    matrices, inverses : ndarray, shape (*batch, modes, dim, dim)
+        Hessian over scale, in the frames at the centres, and its inverse.
     mode_shares : ndarray, shape (*batch, modes)
         Shares of the elliptical components.
     axial : AxialDistribution or None
@@ -228,17 +172,14 @@ class _Proposal:
             # Other modes often lie among jumps of the gradient, so each gets a wider component too,
             # and no mode counts as heavier than the main one.
             mass = 0.5 * np.exp(np.minimum(modes.log_mass, 0.0))
-            wide = modes.hessian / OTHER_MODES_WIDENED
+            wide = modes.hessian / 3.0
             centres = np.concatenate([centres, modes.position, modes.position], axis=axis)
             hessians = np.concatenate([hessians, modes.hessian, wide], axis=-3)
             masses = np.concatenate([masses, mass, mass], axis=-1)
         matrices = _positive(hessians) / target.scale[..., None, None, None]
-        if not target.support.bounded:
-            shares = ELLIPSE_ALONE
-        shares = np.broadcast_to(shares, (*target.batch, 3))
-        axial = None
-        if np.any(shares[..., 1] > 0.0):
-            axial = _axial_distribution(target)
+        shares = np.broadcast_to(
+            shares if target.support.bounded else ELLIPSE_ALONE, (*target.batch, 3)
+        )
         return cls(
             target.space,
             target.support,
@@ -247,31 +188,26 @@ class _Proposal:
             matrices,
             np.linalg.inv(matrices),
             masses / np.sum(masses, axis=-1, keepdims=True),
-            axial,
+            _axial_distribution(target) if np.any(shares[..., 1] > 0.0) else None,
         )
 
     def take(self, members):
         """The mixtures at k indices of the flattened batch; the new batch has shape (k,)."""
         batch_ndim = self.shares.ndim - 1
-
-        def taken(array):
-            return array.reshape((-1, *array.shape[batch_ndim:]))[members]
-
+        arrays = {name: each for name, each in vars(self).items() if isinstance(each, np.ndarray)}
         return replace(
             self,
             support=self.support.take(members),
-            shares=taken(self.shares),
-            centres=taken(self.centres),
-            matrices=taken(self.matrices),
-            inverses=taken(self.inverses),
-            mode_shares=taken(self.mode_shares),
             axial=None if self.axial is None else self.axial.take(members),
+            **{
+                name: array.reshape((-1, *array.shape[batch_ndim:]))[members]
+                for name, array in arrays.items()
+            },
         )
 
     def draw(self, rng, target, chains):
         """`State` of new proposals, with log importance weights in its memory; (*batch, chains)."""
-        position, outside = self._draw_once(rng, chains)
-        position, outside = self._draw_again(rng, position, outside)
+        position, outside = self._draw_again(rng, *self._draw_once(rng, chains))
         log_density = target.log_density(position)
         log_density = np.where(outside | np.isnan(log_density), -np.inf, log_density)
         with np.errstate(divide="ignore"):
@@ -279,12 +215,12 @@ class _Proposal:
         log_proposal = logsumexp(log_shares + self.log_components(position), axis=0)
         return State(position, log_density, {"log_weight": log_density - log_proposal})
 
-    def _draw_again(self, rng, position, outside):
+    def _draw_again(self, rng, position, outside, redraws=6):
         """The positions and which are outside, after new draws of those that are outside."""
         shapes = position.shape, outside.shape
         position = position.reshape((-1, shapes[1][-1], *self.space.point_shape))
         outside = outside.reshape((-1, shapes[1][-1]))
-        for _ in range(REDRAWS):
+        for _ in range(redraws):
             missing = np.sum(outside, axis=-1)
             # Members that miss about as many are drawn together, as many for each.
             sizes = np.frexp(missing)[1]
@@ -357,11 +293,9 @@ class _Proposal:
         with np.errstate(divide="ignore"):
             log_shares = np.moveaxis(np.log(self.mode_shares), -1, 0)[..., None]
         ellipse = logsumexp(log_shares + np.stack(ellipses), axis=0)
-        if not self.support.bounded:
-            nowhere = np.full_like(ellipse, -np.inf)
-            return np.stack([ellipse, nowhere, nowhere])
-        uniform = self.support.log_draw_density(position)
-        axial = np.full_like(ellipse, -np.inf)
+        axial = uniform = np.full_like(ellipse, -np.inf)
+        if self.support.bounded:
+            uniform = self.support.log_draw_density(position)
         if self.axial is not None:
             within, volume = self.support.coordinates(position)
             axial = self.axial.log_density(within) - np.log(volume)
@@ -374,12 +308,14 @@ def _axial_distribution(target):
     return AxialDistribution.of(target)
 
 
-def _positive(hessian):
-    """Symmetric matrix with the same eigenvectors and eigenvalues bounded away from zero."""
+def _positive(hessian, least=1e-3):
+    """Symmetric matrix with the same eigenvectors and eigenvalues bounded away from zero.
+
+    The bound, relative to the largest, limits the width where the energy is flat or concave.
+    """
     values, vectors = np.linalg.eigh(hessian)
     values = np.abs(values)
-    largest = np.max(values, axis=-1, keepdims=True)
-    values = np.maximum(values, SMALLEST_RELATIVE_CURVATURE * largest)
+    values = np.maximum(values, least * np.max(values, axis=-1, keepdims=True))
     return (vectors * values[..., None, :]) @ np.swapaxes(vectors, -1, -2)
 
 
@@ -423,12 +359,14 @@ def plan(rng, target, proposals, total_variation, fewest, most, counted=True):
         shares, log_largest = _pilot(
             rng, target, proposals, PILOT_SHARES_WITH_AXIAL, SHARES_WITH_AXIAL
         )
-    if np.max(log_largest[counted]) > np.log(GOOD_WEIGHT) or _other_mode_matters(target, counted):
+    modes = target.other_modes
+    other_mode = modes is not None and np.any(modes.log_mass[counted] > LEAST_LOG_MASS)
+    if np.max(log_largest[counted]) > np.log(GOOD_WEIGHT) or other_mode:
         members = int(np.prod(target.batch, dtype=int))
         proposals = max(proposals, min(MANY_TIMES * proposals, MANY // members))
     drawn = _Proposal.of(target, shares).draw(rng, target, proposals)
     log_weight = drawn.memory["log_weight"][counted]
-    steps = np.unique(np.geomspace(fewest, most, STEP_CHOICES).astype(int))
+    steps = np.unique(np.geomspace(fewest, most, 60).astype(int))
     distances = np.max(total_variation_bounds(log_weight, steps), axis=0)
     enough = distances <= total_variation
     chosen = int(np.argmax(enough)) if np.any(enough) else -1
@@ -445,31 +383,15 @@ def plan(rng, target, proposals, total_variation, fewest, most, counted=True):
 
 
 def resolution(log_weight):
-    """Estimate of the share of the target that all pilot proposals may have missed.
+    """Estimate of the share (*batch) of the target that all pilot proposals may have missed.
 
     All pilots miss a region of proposal probability ``3 / pilots`` in one case in twenty.  If the
     importance weight there is w, the largest of the pilots, it holds ``3 w / pilots`` of the
     target, and chains that never reach it have that total variation distance.  This is not an upper
-    bound: the weight there may be larger.
-
-    Parameters
-    ----------
-    log_weight : ndarray, shape (*batch, pilots)
-        Of independent proposals, up to a constant for each batch member.
-
-    Returns
-    -------
-    ndarray, shape (*batch)
-        At most one.
+    bound: the weight there may be larger.  Log weights (*batch, pilots) are up to a constant.
     """
     largest = np.exp(np.max(_relative(log_weight), axis=-1))
     return np.minimum(1.0, RULE_OF_THREE * largest / log_weight.shape[-1])
-
-
-def _other_mode_matters(target, counted):
-    """Whether a counted member has a mode of notable mass away from the centre."""
-    modes = target.other_modes
-    return modes is not None and bool(np.any(modes.log_mass[counted] > LEAST_LOG_MASS))
 
 
 def _relative(log_weight):
@@ -493,16 +415,8 @@ def total_variation_bounds(log_weight, steps):
     nowhere positive, and the total variation is at most the mean under the target of
     ``max(0, 1 - 1/w) r(w)^m``.
 
-    Parameters
-    ----------
-    log_weight : ndarray, shape (*batch, proposals)
-        Of independent proposals, up to a constant for each batch member.
-    steps : ndarray of int, shape (k,)
-
-    Returns
-    -------
-    ndarray, shape (*batch, k)
-        The bound for the given distribution of weights; one where all weights are zero.
+    From log weights (*batch, proposals), up to a constant for each batch member, and numbers of
+    steps (k,) to bounds (*batch, k); one where all weights are zero.
     """
     weight = np.sort(np.exp(_relative(log_weight)), axis=-1)
     number = weight.shape[-1]
@@ -541,8 +455,8 @@ def _pilot(rng, target, proposals, pilot_shares, candidates):
         )
     # Without any pilot in the support all candidates are equally good.
     log_largest = np.where(np.isnan(log_largest), np.inf, log_largest)
-    # Of equally good mixtures take the most axial, whose proposals stay in the support.
-    good = log_largest <= np.min(log_largest, axis=0) + ABOUT_AS_GOOD
+    # Of about equally good mixtures take the most axial, whose proposals stay in the support.
+    good = log_largest <= np.min(log_largest, axis=0) + 0.1
     axial = candidates[:, 1].reshape((-1,) + (1,) * (log_largest.ndim - 1))
     best = np.argmax(np.where(good, axial, -1.0), axis=0)
     return candidates[best], np.take_along_axis(log_largest, best[None], axis=0)[0]

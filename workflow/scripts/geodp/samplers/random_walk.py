@@ -1,8 +1,8 @@
 """Riemannian random walk Metropolis: the papers' sampler, and the same with a tuned step.
 
 The papers fix the step size in units of the density's scale.  `tune` finds a step size for each
-density in a warm-up and then fixes it.  A kernel that went on adapting would depend on its past,
-and the density need not be its stationary distribution.
+density in a warm-up and then fixes it: the density need not be the stationary distribution of a
+kernel that goes on adapting.
 """
 
 from dataclasses import dataclass
@@ -10,18 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from geodp.randomness import random_directions
-from geodp.samplers.base import Info, Kernel, State, choose
-
-# The log step size changes by ``GAIN * step^-GAIN_DECAY`` times the error of the acceptance rate.
-# A decay between one half and one lets it cross any distance and still converge.
-GAIN = 2.0
-GAIN_DECAY = 0.6
-
-# Smallest step size, in units of the scale.
-SMALLEST_STEP = 1e-9
-
-# Rounds of draws in search of positive density, where the density at the centre is zero.
-START_REDRAWS = 30
+from geodp.samplers.base import Kernel, State, metropolis, redrawn
 
 
 @dataclass(frozen=True)
@@ -51,7 +40,7 @@ class RandomWalk(Kernel):
         return State(position, target.log_density(position))
 
     def step(self, rng, target, state):
-        """See `Kernel.step`; proposals are symmetric (Metropolis)."""
+        """See `Kernel.step`; proposals are symmetric."""
         space = target.space
         shape = state.log_density.shape
         directions = random_directions(rng, (*shape, space.dim))
@@ -60,30 +49,24 @@ class RandomWalk(Kernel):
         vector = space.tangent(state.position, length[..., None] * directions)
         position = space.exp(state.position, vector)
         proposed = State(position, target.log_density(position))
-        # Between two states of density zero the difference is not a number, and the chain stays.
-        with np.errstate(invalid="ignore"):
-            change = proposed.log_density - state.log_density
-        accepted = np.log(rng.random(shape)) < change
-        return choose(space, accepted, proposed, state), Info(accepted)
+        return metropolis(rng, space, state, proposed, state.log_density, proposed.log_density)
 
 
 def acceptance_goal(dim):
     """Acceptance rate to tune to: 0.44 on a line, falling to 0.234 in many dimensions.
 
-    These rates are optimal for normal distributions.  In between, the formula is within 0.02 of
-    the rates of Gelman, Roberts and Gilks (1996, table 1).  Efficiency varies little about the
-    optimum, so the same rates serve for Laplace densities.
+    These rates are optimal for normal distributions (Gelman, Roberts and Gilks 1996, table 1, to
+    0.02).  Efficiency varies little about the optimum, so they serve for Laplace densities as well.
     """
     return 0.234 + (0.44 - 0.234) / dim
 
 
-def tune(rng, target, chains, steps, step_scale=RandomWalk.step_scale):
+def tune(rng, target, chains, steps, step_scale=2.0, gain=2.0, decay=0.6, smallest=1e-9):
     """Choose the step size of each batch member in a warm-up.
 
-    The log step size is adapted to the acceptance rate by stochastic approximation (Robbins and
-    Monro), and the mean of the later half of its values is taken (Polyak and Ruppert).  States of
-    the warm-up must not be kept, since its steps depend on earlier states.  The last one can start
-    a chain of the tuned kernel.
+    The log step size changes by ``gain * number**-decay`` times the error of the acceptance rate
+    (Robbins and Monro), and the mean of the later half of its values is taken (Polyak and
+    Ruppert).  States of the warm-up must not be kept, since its steps depend on earlier states.
 
     Parameters
     ----------
@@ -93,18 +76,21 @@ def tune(rng, target, chains, steps, step_scale=RandomWalk.step_scale):
         Number of chains, which share the step size and are averaged for the acceptance rate.
     steps : int
         Steps of the warm-up, one or more.
-    step_scale : float
-        Initial step size, in units of the target's scale.
+    step_scale, smallest : float
+        Initial and smallest step size, in units of the target's scale.
+    gain, decay : float
+        With a decay between one half and one the step can cross any distance and still converges.
 
     Returns
     -------
     tuple
-        A `RandomWalk` with a step size for each batch member, and the last `State`.
+        A `RandomWalk` with a step size for each batch member, and the last `State`, which can
+        start a chain of it.
     """
     goal = acceptance_goal(target.space.dim)
     # On a flat density every step is accepted: none need be longer than the support is wide.
     widest = np.minimum(target.space.injectivity_radius, target.support.widest)
-    limits = np.log(SMALLEST_STEP), np.log(np.maximum(widest / target.scale, SMALLEST_STEP))
+    limits = np.log(smallest), np.log(np.maximum(widest / target.scale, smallest))
     log_step = np.clip(np.full(target.batch, np.log(step_scale)), *limits)
     state = _start(rng, target, chains)
     later = []
@@ -115,7 +101,7 @@ def tune(rng, target, chains, steps, step_scale=RandomWalk.step_scale):
         counted = np.sum(somewhere, axis=-1)
         rate = np.sum(info.accepted & somewhere, axis=-1) / np.maximum(counted, 1)
         off = np.where(counted > 0, rate - goal, 0.0)
-        log_step = np.clip(log_step + GAIN * number**-GAIN_DECAY * off, *limits)
+        log_step = np.clip(log_step + gain * number**-decay * off, *limits)
         if number > steps // 2:
             later.append(log_step)
     frozen = np.exp(np.mean(later, axis=0))
@@ -135,12 +121,9 @@ def _start(rng, target, chains):
     state = RandomWalk().init(rng, target, chains)
     if not target.support.bounded:
         return state
-    space = target.space
-    for _ in range(START_REDRAWS):
-        nowhere = ~np.isfinite(state.log_density)
-        if not np.any(nowhere):
-            break
+
+    def draw():
         position = target.support.draw(rng, state.log_density.shape)
-        elsewhere = State(position, target.log_density(position))
-        state = choose(space, nowhere, elsewhere, state)
-    return state
+        return State(position, target.log_density(position))
+
+    return redrawn(target.space, state, draw)

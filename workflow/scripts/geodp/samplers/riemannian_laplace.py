@@ -10,8 +10,7 @@ envelope, and rejection is exact.  On symmetric positive definite matrices this 
 of Hajri et al. (2016).
 """
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.optimize import brentq
@@ -19,7 +18,7 @@ from scipy.special import gammaincinv
 
 from geodp.errors import DataError
 from geodp.manifolds.symmetric import SymmetricSpace
-from geodp.samplers.rejection import by_rejection
+from geodp.samplers.base import by_rejection
 
 # Where volume grows exponentially: length beyond which coordinates lose their digits, and the
 # chance of a longer proposal that is accepted.
@@ -43,22 +42,10 @@ def check_laplace_space(manifold):
 
 
 def check_laplace_scale(manifold, scale):
-    """Refuse a scale at which a Laplace distribution has no finite volume, or nearly none.
-
-    Parameters
-    ----------
-    manifold : SymmetricSpace
-    scale : float
-
-    Raises
-    ------
-    DataError
-    """
+    """Refuse a scale at which a Laplace distribution has no finite volume, or nearly none."""
     growth = manifold.volume_growth
-    if not growth:
-        return
     room = gammaincinv(manifold.dim, 1.0 - CHANCE) / LONGEST
-    if 1.0 / scale - growth < room:
+    if growth and 1.0 / scale - growth < room:
         raise DataError(
             f"a Laplace distribution on {manifold.name} has a finite volume for scales below "
             f"{1.0 / growth:.4g} and is drawn below {1.0 / (growth + room):.4g}, and this one is "
@@ -67,20 +54,7 @@ def check_laplace_scale(manifold, scale):
 
 
 def draw_laplace(rng, manifold, centre, scale):
-    """Draw points of Laplace distributions.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    manifold : SymmetricSpace
-    centre : ndarray, shape (*draws, *point_shape)
-        One for each draw.
-    scale : float
-        In the manifold's unit of length.
-
-    Returns
-    -------
-    ndarray, shape (*draws, *point_shape)
+    """Draw a point about each centre (*draws, *point_shape), at a scale in the unit of length.
 
     Raises
     ------
@@ -109,32 +83,20 @@ def draw_laplace(rng, manifold, centre, scale):
 
 @dataclass(frozen=True)
 class _LengthDensity:
-    """The log-concave density of distances from the centre, in SciPy's protocol."""
+    """The log-concave density of distances from the centre, in SciPy's protocol.
 
-    manifold: Any
-    frequencies: np.ndarray
+    ``terms`` are the sign, frequency and multiplicity of directions across a geodesic.
+    """
+
+    terms: tuple
     scale: float
+    least: float
+    positive_at_zero: bool
     shift: float = 0.0
-
-    @classmethod
-    def of(cls, manifold, scale):
-        """The density on a space whose directions are all alike."""
-        point = manifold.random_point(np.random.default_rng(0))
-        unit = manifold.random_direction(np.random.default_rng(0), point)
-        return cls(manifold, manifold.frequencies(point, unit), scale)
-
-    def _terms(self):
-        """Sign, frequency and multiplicity of directions across a geodesic."""
-        signs, counts = self.manifold.curvature_signs, self.manifold.multiplicities
-        for sign, frequency, count in zip(signs, self.frequencies, counts, strict=True):
-            # The geodesic's own direction is one of the flat ones.
-            count -= sign == 0
-            if count:
-                yield sign, float(frequency), count
 
     def log(self, r):
         total = -r / self.scale - self.shift
-        for sign, frequency, count in self._terms():
+        for sign, frequency, count in self.terms:
             angle = frequency * r
             if sign < 0:
                 # Of the hyperbolic sine, which may overflow; a factor 2 has no part in a density.
@@ -146,19 +108,14 @@ class _LengthDensity:
     def slope(self, r):
         """Derivative of the logarithm."""
         total = -1.0 / self.scale
-        for sign, frequency, count in self._terms():
+        for sign, frequency, count in self.terms:
             angle = frequency * r
             size = 1.0 / r if sign == 0 else frequency / (np.tan if sign > 0 else np.tanh)(angle)
             total += count * size
         return total
 
-    @property
-    def least(self):
-        """A length at which values and slopes are those at zero."""
-        return 1e-9 * min(self.scale, self.manifold.injectivity_radius)
-
     def pdf(self, r):
-        if r < self.least and self.manifold.dim > 1:
+        if r < self.least and not self.positive_at_zero:
             return 0.0
         return float(np.exp(self.log(max(r, self.least))))
 
@@ -167,20 +124,35 @@ class _LengthDensity:
         return float(np.exp(self.log(r)) * self.slope(r))
 
 
+def _length_density(manifold, scale):
+    point = manifold.random_point(np.random.default_rng(0))
+    unit = manifold.random_direction(np.random.default_rng(0), point)
+    terms = zip(
+        manifold.curvature_signs,
+        map(float, manifold.frequencies(point, unit)),
+        manifold.multiplicities,
+        strict=True,
+    )
+    # The geodesic's own direction is one of the flat ones.
+    across = ((sign, each, count - (sign == 0)) for sign, each, count in terms)
+    # At the least length values and slopes are those at zero.
+    least = 1e-9 * min(scale, manifold.injectivity_radius)
+    return _LengthDensity(tuple(one for one in across if one[2]), scale, least, manifold.dim == 1)
+
+
 def _lengths(rng, manifold, scale, shape):
     """Distances from the centre, on a space whose directions are all alike."""
     # Imported here since it is slow to import.
     from scipy.stats.sampling import TransformedDensityRejection
 
-    density = _LengthDensity.of(manifold, scale)
+    density = _length_density(manifold, scale)
     rate = 1.0 / scale - manifold.volume_growth
-    tiny = density.least
     # Next to the cut locus lies no mass, and its density has no digits.
     farthest = min(manifold.injectivity_radius * (1.0 - 1e-9), 1e4 * manifold.dim / rate)
-    mode = tiny
+    mode = tiny = density.least
     if density.slope(tiny) > 0.0:
         mode = brentq(density.slope, tiny, farthest)
-    density = _LengthDensity(manifold, density.frequencies, scale, density.log(mode))
+    density = replace(density, shift=density.log(mode))
     ends = [tiny, farthest]
     for index, end in enumerate(ends):
         if density.log(end) < NOTHING:

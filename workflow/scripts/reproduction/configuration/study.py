@@ -8,7 +8,6 @@ from geodp.errors import DataError
 from geodp.manifolds.registry import MANIFOLDS
 from geodp.mechanisms.registry import MECHANISMS
 from geodp.models.sensitivity import convexity
-from geodp.samplers.kinds import KINDS
 from geodp.settings.section import (
     Count,
     DecimalText,
@@ -91,9 +90,11 @@ class SamplerSettings(Section):
 
     limits: ClassVar = ("fewest_steps", "most_steps")
 
-    kind: Literal[tuple(KINDS)] = Field(
+    kind: Literal["automatic", "exact", "matched"] = Field(
         default="automatic",
-        description="; ".join(f"`{name}`: {words}" for name, words in KINDS.items()) + ".",
+        description="`automatic`: independent draws by rejection where an envelope is certified, "
+        "else `matched`; `exact`: refuse where no envelope is certified; `matched`: a chain of "
+        "matched proposals.",
     )
     work: Positive = 5.0e7
     """Most cells of envelopes, times records, over the densities of a batch."""

@@ -35,10 +35,9 @@ from geodp.manifolds.hyperbolic import Hyperbolic
 from geodp.manifolds.spd import SPD
 from geodp.manifolds.sphere import Sphere
 from geodp.mechanisms.kng_as_published import PublishedSupport
-from geodp.mechanisms.target import Target
 from geodp.randomness import random_stream
 from geodp.samplers import exact, matched
-from geodp.samplers.base import Info, Kernel, run
+from geodp.samplers.base import Info, Kernel, Target, run
 from geodp.samplers.matched import Matched
 from geodp.samplers.random_walk import RandomWalk, tune
 
