@@ -8,20 +8,18 @@ There are fewer than a hundred, with fixed seeds.
 
 from dataclasses import dataclass, replace
 from functools import cache, partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from quadrature import (
-    footpoint_density,
     laplace_target,
     origin,
     published_mechanism,
-    shooting_vector_density,
 )
 from scipy import stats
 
 from geodp.errors import DataError
-from geodp.manifolds.differences import DifferencedManifold
 from geodp.manifolds.euclidean import Euclidean
 from geodp.manifolds.hyperbolic import Hyperbolic
 from geodp.manifolds.kendall import KendallPlanarShapes
@@ -353,27 +351,6 @@ def test_a_part_of_the_batch_has_the_law_of_the_whole(index):
     assert again.init(np.random.default_rng(4), found, 3).log_density.shape == (1, 1, 3)
 
 
-def test_densities_of_any_axes_of_data_sets_can_be_taken():
-    rng = np.random.default_rng(5)
-    for data_shape in ((), (2, 3)):
-        points = SPHERE.random_point(rng, (*data_shape, 4))
-        covariates = rng.random((*data_shape, 4))
-        fitted = SPHERE.random_point(rng, data_shape)
-        vectors = SPHERE.random_tangent(rng, fitted)
-        data = (SPHERE, covariates, points)
-        made = footpoint_density(*data, 0.1 + rng.random(data_shape), fitted, vectors)
-        states = SPHERE.random_point(rng, (*data_shape, 5))
-        number = int(np.prod(data_shape, dtype=int))
-        taken = made.take(np.arange(number)).log_density(states.reshape((number, 5, 3)))
-        np.testing.assert_allclose(taken, made.log_density(states).reshape((number, 5)))
-        batch = (*data_shape, 2)
-        places = SPHERE.random_point(rng, batch)
-        made = shooting_vector_density(*data, 0.1 + rng.random(batch), places, SPHERE.frame(places))
-        states = rng.standard_normal((*batch, 5, 2))
-        taken = made.take(np.arange(2 * number)).log_density(states.reshape((2 * number, 5, 2)))
-        np.testing.assert_allclose(taken, made.log_density(states).reshape((2 * number, 5)))
-
-
 # Steps
 
 
@@ -483,23 +460,6 @@ def test_a_support_beyond_the_cut_locus_is_the_whole_space():
 # Refusals
 
 
-class Differenced(DifferencedManifold):
-    """The sphere, its curvature kept to itself."""
-
-    def __init__(self, own):
-        self.name = "a space by differences"
-        for name in ("dim", "point_shape", "injectivity_radius", "curvature_bounds"):
-            setattr(self, name, getattr(own, name))
-        for verb in ("exp", "log", "transport", "inner", "frame", "project", "project_tangent"):
-            setattr(self, verb, getattr(own, verb))
-        for verb in ("random_point", "invalid_reason"):
-            setattr(self, verb, getattr(own, verb))
-
-
-# Verbs are set on the instances.
-Differenced.__abstractmethods__ = frozenset()
-
-
 class BothSigns(Sphere):
     curvature_bounds = (-1.0, 1.0)
     name = "a space of both signs"
@@ -507,14 +467,6 @@ class BothSigns(Sphere):
     def __init__(self):
         super().__init__(2)
         self.name = "a space of both signs"
-
-
-def of_geomstats():
-    from geomstats.geometry.hypersphere import Hypersphere
-
-    from geodp.manifolds.adapter import GeomstatsManifold
-
-    return GeomstatsManifold(Hypersphere(2), (1.0, 1.0), injectivity_radius=np.pi)
 
 
 def on(space, name):
@@ -531,19 +483,6 @@ def refused(found, **limits):
     return reason
 
 
-@pytest.mark.parametrize(
-    "make",
-    [
-        pytest.param(of_geomstats, marks=pytest.mark.geomstats, id="adapter"),
-        pytest.param(lambda: Differenced(SPHERE), id="own"),
-    ],
-)
-def test_spaces_that_are_not_symmetric_are_refused(make):
-    space = make()
-    for name in ("S2", "S2 vector"):
-        assert refused(on(space, name)) == f"{space.name} is no symmetric space"
-
-
 @pytest.mark.parametrize("name", ["S2", "S2 vector"])
 def test_losses_that_the_bounds_do_not_know_are_refused(name):
     """Clipped residuals make the gradient smaller, and the density larger, than least squares."""
@@ -556,6 +495,9 @@ def test_losses_that_the_bounds_do_not_know_are_refused(name):
 
 def test_what_has_no_certificate_is_refused_with_a_reason():
     assert refused(replace(target("S2"), density=None)) == "its density gives no bounds"
+    other = SimpleNamespace(manifold=SimpleNamespace(name="some space"))
+    unknown = replace(target("S2"), density=replace(target("S2").density, model=other))
+    assert refused(unknown) == "some space is no symmetric space"
     assert "curvatures of both signs" in refused(on(BothSigns(), "S2"))
     wide = footpoints(KendallPlanarShapes(5), (0.3,), 0.1)
     convexity = "its energy is not certified to be convex enough"
@@ -616,21 +558,6 @@ def test_draws_are_exact_where_all_is_certified(kind):
     assert plan.certificate.startswith("energy is convex along geodesics from the mode; acceptance")
 
 
-def test_a_plan_counts_only_the_members_whose_chains_are_used(mixed, monkeypatch):
-    seen = []
-    rule = matched.plan
-
-    def noted(*inputs, counted=True):
-        seen.append(counted)
-        return rule(*inputs, counted=counted)
-
-    monkeypatch.setattr(matched, "plan", noted)
-    choose(mixed)
-    choose(mixed, "matched")
-    np.testing.assert_array_equal(seen[0], [False, True])
-    np.testing.assert_array_equal(seen[1], True)
-
-
 def test_an_exact_sampler_without_a_certificate_is_an_error(mixed):
     expected = (
         "hyperbolic space H^2: there is no certified envelope for 1 of 2 densities: its energy is "
@@ -654,11 +581,6 @@ def test_matched_chains_on_request_and_where_nothing_is_certified():
         expected = ("matched", 0.0, each.steps + 1)
         assert (each.drawn_by, each.exact_share, each.proposals) == expected
         assert each.steps >= 3
-
-
-def test_limits_are_handed_on():
-    found = target("S2 narrow")
-    assert choose(found, "matched", fewest_steps=13, most_steps=14).steps in (13, 14)
 
 
 class AtTheMode(Kernel):

@@ -9,7 +9,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from quadrature import laplace_target, origin, polar_laws, published_mechanism
+from quadrature import laplace_target, origin, published_mechanism
 from scipy import stats
 from scipy.integrate import cumulative_simpson
 from scipy.special import logsumexp
@@ -52,17 +52,22 @@ def mechanism():
     return published_mechanism(SPHERE, NOISE)
 
 
-def shooting_vector_laws(target):
-    """About the mode where the density is narrow, else about zero, where the disc is round."""
-    width = target.scale / np.linalg.eigvalsh(target.hessian)[..., 0]
-    narrow = width < 0.5
-    aside = np.linalg.norm(target.centre, axis=-1)
-    return polar_laws(
-        target,
-        np.minimum(1.0, width),
-        target.support.radius + np.where(narrow, aside, 0.0),
-        np.where(narrow[..., None], target.centre, 0.0),
-    )
+def cells_of(target, member, pole, fine, reach, shells=500, sectors=200):
+    """Edges of shells about a pole of the plane, states (shells, sectors, 2), and their masses.
+
+    Shells are narrow below a fine radius, the width of the density.
+    """
+    steps = np.linspace(0.0, 1.0, shells // 2 + 1)
+    narrow = fine * np.sinh(steps * np.arcsinh(reach / fine))
+    edges = np.sort(np.concatenate([narrow[:-1], reach * steps[1:]]))
+    radius = 0.5 * (edges[1:] + edges[:-1])
+    angle = 2.0 * np.pi * np.arange(sectors) / sectors
+    circle = np.stack([np.cos(angle), np.sin(angle)], axis=-1)
+    states = pole + radius[:, None, None] * circle
+    each = np.broadcast_to(states.reshape((-1, 2)), (*target.batch, states[..., 0].size, 2))
+    log_density = target.log_density(each)[member].reshape(states.shape[:2])
+    mass = np.exp(log_density - np.max(log_density)) * (radius * np.diff(edges))[:, None]
+    return edges, states, mass / np.sum(mass)
 
 
 def distribution(density, reach):
@@ -87,12 +92,11 @@ def test_the_opposite_geodesic_gets_its_share_of_a_concentrated_density():
     budget, distance = 2.0, 0.2
     footpoints = at_and_beside_the_fit(distance)[:1, 1:]
     target, _ = mechanism().take(slice(0, 1)).shooting_vector_target(footpoints, budget)
-    laws = polar_laws(target, np.pi, np.pi, np.zeros((1, 1, 2)), shells=1000, sectors=800)
-    law = laws[0, 0]
-    share = law.mass_beyond(2.0)
+    edges, _, mass = cells_of(target, (0, 0), np.zeros(2), np.pi, np.pi, 1000, 800)
+    share = np.sum(mass[edges[:-1] >= 2.0])
     assert 0.05 < share < 0.95
-    states = draw(target, 4000, "opposite", str(budget))[0, 0]
-    found = stats.binomtest(int(np.sum(law.polar(states)[0] > 2.0)), len(states), share)
+    lengths = np.linalg.norm(draw(target, 4000, "opposite", str(budget))[0, 0], axis=-1)
+    found = stats.binomtest(int(np.sum(lengths > 2.0)), len(lengths), share)
     assert found.pvalue > FALSE_ALARM
 
 
@@ -383,15 +387,17 @@ def test_a_plan_does_not_understate_its_distance_to_a_density_with_a_far_mode():
     target, _ = spread.shooting_vector_target(beside, 2.0)
     width = float(target.scale[0, 0] / np.linalg.eigvalsh(target.hessian)[0, 0, 0])
     reach = np.pi + float(np.linalg.norm(target.centre))
-    law = polar_laws(target, width, reach, target.centre, shells=300, sectors=200)[0, 0]
-    assert 0.1 < law.mass_beyond(1.0) < 0.4
+    pole = target.centre[0, 0]
+    edges, states, mass = cells_of(target, (0, 0), pole, width, reach, shells=300)
+    assert 0.1 < np.sum(mass[edges[:-1] >= 1.0]) < 0.4
+    areas = np.repeat(np.diff(edges**2), mass.shape[1])
     after, rows = {}, []
     for seed in range(12):
         rng = random_stream(seed, "samplers", "far mode")
         plan = planned(rng, target, proposals=96, total_variation=1e-5, fewest=3, most=400)
         shares = tuple(plan.sampler.shares[0, 0])
         if shares not in after:
-            after[shares] = exact_distances(target, law, shares, 401)
+            after[shares] = exact_distances(target, states, areas, mass.ravel(), shares, 401)
         distance = after[shares][plan.steps]
         rows.append((plan.extrapolated, plan.total_variation, distance, plan.steps))
     extrapolated, stated, distance, steps = np.array(rows).T
@@ -403,20 +409,18 @@ def test_a_plan_does_not_understate_its_distance_to_a_density_with_a_far_mode():
     assert np.median(steps) > 20
 
 
-def exact_distances(target, law, shares, steps):
+def exact_distances(target, states, areas, mass, shares, steps):
     """Distances of the chain on the cells of a quadrature, after 0, 1, ... steps.
 
     Its density after a step at weight w is what was there and stayed, and what comes from lower
     weights surely and from higher weights w' with probability w / w'.
     """
-    cells = law.states.reshape((1, 1, -1, 2))
     proposal = matched._Proposal.of(target, shares)
-    log_components = proposal.log_components(cells)[:, 0, 0]
+    log_components = proposal.log_components(states.reshape((1, 1, -1, 2)))[:, 0, 0]
     with np.errstate(divide="ignore"):
         log_proposal = logsumexp(np.log(proposal.shares[0, 0])[:, None] + log_components, axis=0)
-    areas = np.repeat(law.radius * np.diff(law.radii), law.mass.shape[1])
     drawn = np.exp(log_proposal) * areas
-    drawn, mass = drawn / np.sum(drawn), law.mass.ravel()
+    drawn = drawn / np.sum(drawn)
     weight = mass / drawn
     order = np.argsort(weight)
     weight, drawn, mass = weight[order], drawn[order], mass[order]
@@ -460,14 +464,22 @@ def test_members_of_a_batch_follow_their_own_density():
     """Two data sets of very different scale, at two footpoints each."""
     target, _ = mechanism().shooting_vector_target(at_and_beside_the_fit(0.02), 1.0)
     states = draw(target, 4000, "batch")
-    laws = shooting_vector_laws(target)
-    for member, law in laws.items():
-        radius, _ = law.polar(states[member])
-        error = np.mean(radius) - law.expectation(law.radius)
-        assert abs(error) < STANDARD_ERRORS * np.std(radius) / np.sqrt(len(radius))
-        assert law.p_value(states[member]) > FALSE_ALARM
+    width = target.scale / np.linalg.eigvalsh(target.hessian)[..., 0]
+    for member in np.ndindex(2, 2):
+        # About the mode where the density is narrow, else about zero, where the disc is round.
+        narrow = width[member] < 0.5
+        pole = target.centre[member] if narrow else np.zeros(2)
+        reach = np.pi + np.linalg.norm(pole)
+        edges, _, mass = cells_of(target, member, pole, min(1.0, width[member]), reach)
+        share = np.append(0.0, np.cumsum(np.sum(mass, axis=1)))
+
+        def p_value(drawn, pole=pole, edges=edges, share=share):
+            radius = np.linalg.norm(drawn - pole, axis=-1)
+            return stats.kstest(np.interp(radius, edges, share), "uniform").pvalue
+
+        assert p_value(states[member]) > FALSE_ALARM
         # Neighbouring footpoints have nearly the same law, the other data set has not.
-        assert law.p_value(states[1 - member[0], member[1]]) < BEYOND_DOUBT
+        assert p_value(states[1 - member[0], member[1]]) < BEYOND_DOUBT
 
 
 @pytest.mark.parametrize("sampler", [Matched(), RandomWalk()], ids=lambda sampler: sampler.name)
