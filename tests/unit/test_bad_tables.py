@@ -346,8 +346,7 @@ def read_mat(path, **changes):
         "subject": "subject",
         "outline": True,
     }
-    with open(path, "rb") as file:
-        return read_mat_records(file, "outlines.mat", **(settings | changes))
+    return read_mat_records(str(path), **(settings | changes))
 
 
 @pytest.mark.parametrize(("changes", "settings", "says"), MAT)
@@ -358,7 +357,7 @@ def test_a_bad_mat_file_is_refused_in_one_sentence(tmp_path, changes, settings, 
     scipy.io.savemat(path, {k: v for k, v in (VARIABLES | changes).items() if v is not None})
     with pytest.raises(DataError) as problem:
         read_mat(path, **settings)
-    assert_sentence(problem, "outlines.mat", says)
+    assert_sentence(problem, str(path), says)
     assert not re.search(r"\b(row|column)\b", str(problem.value))
 
 
@@ -380,7 +379,7 @@ def test_other_files_are_no_mat_file(tmp_path, content):
         read_mat(path)
     is_later = content.startswith(b"MATLAB")
     says = "it is a .mat file of version 7.3 (HDF5)" if is_later else "not a readable .mat file"
-    assert_sentence(problem, "outlines.mat", says)
+    assert_sentence(problem, str(path), says)
     assert "with the -v7 option" in str(problem.value)
 
 
@@ -393,4 +392,4 @@ def test_a_mat_file_that_is_cut_off(tmp_path, compressed):
         path.write_bytes(whole[:length])
         with pytest.raises(DataError) as problem:
             read_mat(path)
-        assert_sentence(problem, "outlines.mat", "-v7 option")
+        assert_sentence(problem, str(path), "-v7 option")

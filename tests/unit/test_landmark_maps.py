@@ -9,6 +9,7 @@ import pytest
 from geodp.data.tables import parse_matrix
 from geodp.errors import DataError
 from geodp.manifolds.landmark_maps import LandmarkMap, fourier_harmonics
+from geodp.settings.reading import text_of
 
 PLACE = "studies.callosa.manifold.landmark_map"
 
@@ -32,15 +33,11 @@ def test_harmonics_are_orthonormal_and_free_of_the_mean(landmarks, highest):
 
 def test_harmonics_are_the_coefficients_in_their_order():
     coefficients = {1: 1.0, -1: 0.5j, 2: -0.25, -2: 0.1 + 0.2j, 3: 7.0, -3: 8.0, 0: 9.0}
-    found = fourier_harmonics(10, 2).matrix @ curve(coefficients, 10)
+    made = fourier_harmonics(10, 2)
+    assert (made.description, made.landmarks) == ("Fourier harmonics up to 2", 10)
+    found = made.matrix @ curve(coefficients, 10)
     expected = np.sqrt(10) * np.array([1.0, 0.5j, -0.25, 0.1 + 0.2j])
     np.testing.assert_allclose(found, expected, atol=1e-13)
-
-
-def test_harmonics_say_what_they_are():
-    found = fourier_harmonics(50, 4)
-    assert found.description == "Fourier harmonics up to 4"
-    assert found.landmarks == 50
 
 
 @pytest.mark.parametrize(("landmarks", "highest", "limit"), [(50, 25, 24), (9, 5, 4), (9, 0, 4)])
@@ -103,6 +100,7 @@ def test_matrix_of_complex_and_real_entries():
     text = "0.5+0.25j,1,-2e-3\n\n 1j , -0.5-1j,+3\n"
     expected = [[0.5 + 0.25j, 1.0, -0.002], [1j, -0.5 - 1j, 3.0]]
     np.testing.assert_array_equal(parse_matrix(text, "map.csv"), expected)
+    assert parse_matrix("1,2\n3,4", "map.csv").dtype == complex
 
 
 def test_matrix_survives_writing_and_reading():
@@ -110,10 +108,6 @@ def test_matrix_survives_writing_and_reading():
     text = io.StringIO()
     csv.writer(text).writerows(matrix.tolist())
     np.testing.assert_array_equal(parse_matrix(text.getvalue(), "map.csv"), matrix)
-
-
-def test_matrix_of_real_entries_is_complex():
-    assert parse_matrix("1,2\n3,4", "map.csv").dtype == complex
 
 
 @pytest.mark.parametrize(
@@ -135,3 +129,11 @@ def test_text_that_is_no_matrix_is_refused(text, message):
         parse_matrix(text, "map.csv")
     assert str(caught.value).startswith(message)
     assert "\n" not in str(caught.value)
+
+
+def test_a_file_of_too_many_characters_is_refused(tmp_path):
+    path = tmp_path / "map.csv"
+    path.write_text("1,2\n")
+    assert text_of(path, 4) == "1,2\n"
+    with pytest.raises(DataError, match=r"map.csv has more than 3 characters: give a smaller file"):
+        text_of(path, 3)

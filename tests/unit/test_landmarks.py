@@ -43,18 +43,10 @@ def perimeter_places(outline, points):
 # --- Areas ---
 
 
-@pytest.mark.parametrize(
-    ("outline", "area"),
-    [(SQUARE, 1.0), (SQUARE[::-1], -1.0), (CORNER, 3.0), (FIGURE_EIGHT, 0.0)],
-    ids=["square", "clockwise square", "corner", "figure eight"],
-)
-def test_known_areas(outline, area):
-    assert signed_area(outline) == pytest.approx(area, abs=1e-15)
-
-
-def test_areas_of_many_outlines_at_once():
-    sizes = np.array([[1.0, 2.0, 3.0], [4.0, -5.0, 6.0]])
-    np.testing.assert_allclose(signed_area(sizes[..., None] * CORNER), 3.0 * sizes**2)
+def test_known_areas():
+    areas = signed_area(np.stack([SQUARE, SQUARE[::-1], FIGURE_EIGHT, 1e-3 * SQUARE + 1e6 + 1e6j]))
+    np.testing.assert_allclose(areas, [1.0, -1.0, 0.0, 1e-6], rtol=1e-5, atol=1e-15)
+    assert signed_area(CORNER) == pytest.approx(3.0)
 
 
 @given(seeds, counts)
@@ -64,10 +56,6 @@ def test_area_of_a_moved_turned_and_scaled_outline(seed, number):
     assert signed_area(moved) == pytest.approx(9.0 * signed_area(outline), rel=1e-9)
     assert signed_area(np.conj(outline)) == pytest.approx(-signed_area(outline))
     assert signed_area(np.roll(outline, 3)) == pytest.approx(signed_area(outline))
-
-
-def test_area_far_from_the_origin():
-    assert signed_area(1e-3 * SQUARE + 1e6 * (1 + 1j)) == pytest.approx(1e-6, rel=1e-5)
 
 
 # --- Directions ---
@@ -89,19 +77,13 @@ def test_outlines_are_turned_counter_clockwise_each_by_itself(turned):
     np.testing.assert_array_equal(oriented, [CORNER] * len(turned))
 
 
-def test_reversed_outline_keeps_its_first_landmark():
-    outlines = np.array([CORNER, CORNER, clockwise(CORNER) + 5.0])
-    assert np.all(orient(outlines)[0][:, 0] == [0.0, 0.0, 5.0])
-
-
 @given(seeds, counts)
 def test_oriented_outlines_stay_as_they_are(seed, number):
     rng = np.random.default_rng(seed)
     outlines = np.stack([star_shaped(seed + index, number) for index in range(7)])
     outlines = np.where(rng.random((7, 1)) < 0.5, outlines, np.conj(outlines))
     oriented, reversed_ones = orient(outlines)
-    areas = signed_area(oriented)
-    assert np.all(areas > 0)
+    assert np.all(signed_area(oriented) > 0)
     np.testing.assert_array_equal(reversed_ones, signed_area(outlines) < 0)
     again, none = orient(oriented)
     np.testing.assert_array_equal(again, oriented)
@@ -134,6 +116,7 @@ def test_known_crossings(outline, edges):
 @given(seeds, counts)
 def test_only_exchanged_landmarks_make_an_outline_cross(seed, number):
     outline = star_shaped(seed, number)
+    assert crossing_edges(outline) is None
     # On a circle, so that the exchange cannot but cross.
     outline /= np.abs(outline)
     assert crossing_edges(outline) is None
@@ -150,11 +133,6 @@ def test_moving_an_outline_changes_no_crossing(seed, number):
     expected = crossing_edges(outline)
     assert crossing_edges(100.0 * np.exp(0.7j) * outline + 10.0) == expected
     assert crossing_edges(np.conj(outline)) == expected
-
-
-@given(seeds, counts)
-def test_star_shaped_outlines_do_not_cross(seed, number):
-    assert crossing_edges(star_shaped(seed, number)) is None
 
 
 @given(seeds, counts)
@@ -187,15 +165,6 @@ def test_steps_along_a_square():
     expected = np.array([0.0, 0.5, 1.0, 1.0 + 0.5j, 1.0 + 1.0j, 0.5 + 1.0j, 1.0j, 0.5j])
     np.testing.assert_allclose(resample(SQUARE, 8), expected, atol=1e-15)
     np.testing.assert_allclose(resample(expected, 4), SQUARE, atol=1e-15)
-
-
-def test_steps_along_a_circle():
-    def circle(number):
-        return 3.0 * np.exp(2j * np.pi * np.arange(number) / number)
-
-    np.testing.assert_allclose(resample(circle(60), 20), circle(20), atol=1e-13)
-    # Chords leave the circle by their sagitta.
-    np.testing.assert_allclose(resample(circle(60), 33), circle(33), atol=3 * (np.pi / 60) ** 2)
 
 
 @given(seeds, counts, st.integers(1, 60))

@@ -233,11 +233,9 @@ def variables_of(outlines):
 
 
 def read_mat(folder, variables, manifold=None, covariate="age", landmarks="landmarks", **settings):
-    path = folder / "outlines.mat"
+    path, manifold = str(folder / "outlines.mat"), manifold or make_manifold("kendall", 6)
     scipy.io.savemat(path, variables, do_compression=len(variables) < 3)
-    with open(path, "rb") as file:
-        manifold = manifold or make_manifold("kendall", 6)
-        return read_mat_records(file, path.name, manifold, covariate, landmarks, **settings)
+    return read_mat_records(path, manifold, covariate, landmarks, **settings)
 
 
 @pytest.fixture(params=["table", "mat"])

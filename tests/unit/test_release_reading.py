@@ -72,6 +72,11 @@ def read(path="table.csv", **data):
     return read_data(settings_of(path, **data))
 
 
+def assert_same(found, expected):
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
 def found_faults(path="table.csv", **choices):
     settings = settings_of(path, **choices)
     return faults(settings, *read_data(settings))
@@ -168,13 +173,11 @@ FORMS = {
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 def test_the_same_table_in_other_forms(folder, form):
     expected = read(written(lineterminator="\n"))
+    assert expected[2] == [f"p{row}" for row in range(8)]
     text = Path("table.csv").read_text()
     assert form(text) != text
     Path("table.csv").write_bytes(form(text).encode())
-    covariates, points, subjects = read()
-    np.testing.assert_array_equal(covariates, expected[0])
-    np.testing.assert_array_equal(points, expected[1])
-    assert subjects == expected[2] == [f"p{row}" for row in range(8)]
+    assert_same(read(), expected)
 
 
 @pytest.mark.parametrize("note", ["note\r\n(free)", "note\n(free)", 'a "note"', "note, free"])
@@ -186,10 +189,7 @@ def test_rows_end_as_the_row_of_the_header_does(folder, note, end, delimiter, at
     header.insert(at, note)
     rows = [[*row[:at], "x\rp1\rp2", *row[at:-1]] for row in TABLE]
     written(rows, header, lineterminator=end, delimiter=delimiter)
-    found = read()
-    written()
-    for one, other in zip(found, read(), strict=True):
-        np.testing.assert_array_equal(one, other)
+    assert_same(read(), read(written(path="plain.csv")))
 
 
 RECORD = "p0,0.512,0.822,0.330,fine\n"
@@ -307,8 +307,8 @@ def test_files_that_are_no_tables_are_refused(folder, text, sentence):
 # --- Formats ---
 
 
-def frame():
-    return pd.DataFrame(TABLE, columns=HEADER)
+def frame(**changes):
+    return pd.DataFrame(TABLE, columns=HEADER).assign(**changes)
 
 
 def as_csv(frame):
@@ -323,11 +323,8 @@ def as_parquet(frame):
 
 def as_arrays(frame):
     columns = {name: frame[name].to_numpy() for name in frame}
-    texts = {
-        name: each.astype(str) if each.dtype.kind in "OTU" else each
-        for name, each in columns.items()
-    }
-    np.savez("table.npz", **texts)
+    texts = {name: each.astype(str) for name, each in columns.items() if each.dtype.kind in "OTU"}
+    np.savez("table.npz", **(columns | texts))
     return "table.npz"
 
 
@@ -337,10 +334,8 @@ def test_formats_hold_the_same_records_for_releases_and_studies(folder, save):
     table.loc[2, "comment"] = 'p,1,2,3,\n"p,1,2,3,'
     expected = read(as_csv(table))
     path = save(table)
-    covariates, points, subjects = read(path)
-    np.testing.assert_array_equal(covariates, expected[0])
-    np.testing.assert_array_equal(points, expected[1])
-    assert subjects == expected[2]
+    covariates, points, subjects = found = read(path)
+    assert_same(found, expected)
     records = read_table(path, make_manifold("euclidean", 2), "age", NAMES, subject="who")
     np.testing.assert_array_equal(records.points, points)
     np.testing.assert_allclose(records.covariates, covariates[:, 0] / 7)
@@ -350,17 +345,15 @@ def test_formats_hold_the_same_records_for_releases_and_studies(folder, save):
 
 
 def test_a_check_has_the_rows_of_any_format(folder):
-    path = as_csv(frame())
-    plan = plan_of(settings_of(path))
-    assert check_data(settings_of(path), plan).rows == tuple(range(2, 10))
-    for save in (as_parquet, as_arrays):
-        assert check_data(settings_of(save(frame())), plan).rows == tuple(range(1, 9))
+    plan = plan_of(settings_of(as_csv(frame())))
+    for save, first in ((as_csv, 2), (as_parquet, 1), (as_arrays, 1)):
+        rows = check_data(settings_of(save(frame())), plan).rows
+        assert rows == tuple(range(first, first + 8))
 
 
 @pytest.mark.parametrize("save", [as_csv, as_parquet, as_arrays])
 def test_missing_numbers_of_any_format(folder, save):
-    table = frame().assign(age=[0.5, np.nan, *range(2, 8)], b=[1.0, 2.0, np.nan, *range(5)])
-    path = save(table)
+    path = save(frame(age=[0.5, np.nan, *range(2, 8)], b=[1.0, 2.0, np.nan, *range(5)]))
     covariates, points, _ = read(path)
     assert np.flatnonzero(np.isnan(covariates[:, 0])).tolist() == [1]
     assert np.flatnonzero(np.isnan(points).any(axis=1)).tolist() == [2]
@@ -383,7 +376,7 @@ TYPES = {
 
 @pytest.mark.parametrize(("name", "values"), TYPES.values(), ids=TYPES)
 def test_types_of_parquet(folder, name, values):
-    covariates, _, subjects = read(as_parquet(frame().assign(**{name: values})))
+    covariates, _, subjects = read(as_parquet(frame(**{name: values})))
     if name == "age":
         assert covariates[:, 0].tolist() == [float(each) for each in values]
     else:
@@ -416,28 +409,27 @@ DECLARED = {
 def test_types_that_are_no_numbers_are_refused_before_records_are_read(
     folder, save, name, values, sentence
 ):
-    path = save(frame().assign(**{name: values}))
+    path = save(frame(**{name: values}))
     with pytest.raises(DataError, match=re.escape(sentence)) as problem:
         refuse_missing(settings_of(path))
     assert "or name another column" in str(problem.value)
     assert path in str(problem.value)
 
 
-OBJECTS = np.array([{}, 1], dtype=object)
 ARRAYS = {
-    "objects": ({"a": OBJECTS}, "a: the file states its type as object"),
-    "lengths": ({"a": np.zeros(7)}, "array a has 7 entries and age 8"),
-    "no axis": ({"a": np.array(1.0)}, "an array of 0 axes"),
-    "labels of two axes": ({"who": np.zeros((8, 2))}, "an array of 2 axes"),
-    "several covariates": ({"age": np.zeros((8, 2))}, "more than one number a record"),
-    "too many numbers": ({"a": np.zeros((8, 2))}, "3 columns make no point"),
+    "objects": ("a", np.array([{}, 1], dtype=object), "a: the file states its type as object"),
+    "lengths": ("a", np.zeros(7), "array a has 7 entries and age 8"),
+    "no axis": ("a", np.array(1.0), "an array of 0 axes"),
+    "labels of two axes": ("who", np.zeros((8, 2)), "an array of 2 axes"),
+    "several covariates": ("age", np.zeros((8, 2)), "more than one number a record"),
+    "too many numbers": ("a", np.zeros((8, 2)), "3 columns make no point"),
 }
 
 
-@pytest.mark.parametrize(("arrays", "sentence"), ARRAYS.values(), ids=ARRAYS)
-def test_arrays_that_do_not_fit_are_refused_by_their_headers(folder, arrays, sentence):
-    columns = {name: np.zeros(8) for name in ("who", "age", *NAMES)}
-    np.savez("table.npz", **(columns | arrays))
+@pytest.mark.parametrize(("name", "array", "sentence"), ARRAYS.values(), ids=ARRAYS)
+def test_arrays_that_do_not_fit_are_refused_by_their_headers(folder, name, array, sentence):
+    columns = {each: np.zeros(8) for each in ("who", "age", *NAMES)}
+    np.savez("table.npz", **(columns | {name: array}))
     with pytest.raises(DataError, match=sentence):
         refuse_missing(settings_of("table.npz"))
 
@@ -512,36 +504,19 @@ def test_parquet_without_pyarrow_is_refused_in_a_sentence(folder, monkeypatch):
 
 # --- What the holder is told ---
 
-SPD_ROWS = [["p0", 0, 1, 0, 1], ["p1", 1, 1, 2, 1], ["p2", 2, 1, 0, 1]]
 FAULTS = {
-    "text": (
-        2,
-        "M",
-        "table.csv, row 4, column a: 'M' is not a number: correct or remove the row (label p2)",
-    ),
+    "text": (2, "M", "a: 'M' is not a number: correct or remove the row (label p2)"),
     "empty": (2, "", "row 4, column a: the value is missing"),
     "decimal comma": (2, "1,5", "row 4, column a: '1,5' has a comma for its decimal point"),
     "long": (2, "9" * 500, "row 4, column a: its 500 characters are no number"),
     "characters that do not print": (2, "\x1b[2J", r"column a: '\x1b[2J' is not a number"),
     "covariate": (1, "old", "row 4, column age: 'old' is not a number"),
-    "label": (
-        0,
-        " ",
-        "row 4, column who: the label is missing, so that the record counts for nobody",
-    ),
+    "label": (0, " ", "column who: the label is missing, so that the record counts for nobody"),
     "blanks": (0, "p1 ", "column who: 'p1' and 'p1 ' differ in blanks or case alone and are two"),
     "case": (0, "P1", "column who: 'p1' and 'P1' differ in blanks or case alone and are two"),
     "far": (2, "1e150", "row 4: it is too far from public.centre to be computed with"),
-    "lines": (
-        4,
-        "two\nlines",
-        "row 5 spans lines 4 to 5: a line break inside quotes, column comment",
-    ),
-    "rows in a quote": (
-        4,
-        "\np,1,2,3,\nq,1,2,3,\n",
-        "the quote in line 4, column comment, is not closed before line 7, and lines between look",
-    ),
+    "lines": (4, "two\nlines", "row 5 spans lines 4 to 5: a line break inside quotes, column com"),
+    "rows in a quote": (4, "\np,1,2,3,\nq,1,2,3,\n", "the quote in line 4, column comment, is not"),
 }
 
 
@@ -561,9 +536,9 @@ def test_a_row_of_another_length_is_named(folder):
 
 
 def test_a_matrix_is_named_with_its_eigenvalue(folder):
-    path = written(SPD_ROWS, ["who", "age", "a", "b", "c"])
-    choices = {"space": ("spd", 2), "centre": "identity", "columns": ["a", "b", "c"]}
-    [said] = found_faults(path, **choices)
+    rows = [["p0", 0, 1, 0, 1], ["p1", 1, 1, 2, 1], ["p2", 2, 1, 0, 1]]
+    path = written(rows, ["who", "age", "a", "b", "c"])
+    [said] = found_faults(path, space=("spd", 2), centre="identity", columns=["a", "b", "c"])
     assert "row 3: not a point of SPD(2), since the matrix is not positive definite" in said
     assert "smallest eigenvalue -1" in said
 

@@ -54,11 +54,10 @@ def with_bad(values, bad):
     return [*values[:BAD], bad, *values[BAD + 1 :]]
 
 
-def assert_rows(found, expected, rows, of=None):
+def assert_rows(found, expected, rows):
     """Rows of some subjects are those of subjects of other records, bit by bit."""
     for name, part in vars(found).items():
-        other = getattr(expected, name)
-        np.testing.assert_array_equal(part[rows], other[rows if of is None else of], err_msg=name)
+        np.testing.assert_array_equal(part[rows], getattr(expected, name)[rows], err_msg=name)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -69,37 +68,32 @@ def _fast():
         yield
 
 
-@pytest.mark.parametrize("bad", BAD_COVARIATES.values(), ids=BAD_COVARIATES)
+# Bad covariates that are numbers all the same, and are clipped.
+CLIPPED = {"1e308", "-1e308", "huge", "longdouble", "warns"}
+
+
+@pytest.mark.parametrize("name", BAD_COVARIATES)
 @pytest.mark.parametrize("kind", ["list", "objects"])
-def test_a_bad_covariate_is_that_of_one_record(bad, kind):
+def test_a_bad_covariate_is_that_of_one_record(name, kind):
     assumptions = assumed(Sphere(2))
     covariates, points = good_records(assumptions)
     expected = subject_records(assumptions, covariates, points, ONE_EACH)
-    given_ = with_bad(covariates, bad)
+    worse = with_bad(covariates, BAD_COVARIATES[name])
     if kind == "objects":
         array = np.empty(NUMBER, dtype=object)
-        for k, value in enumerate(given_):
+        for k, value in enumerate(worse):
             array[k] = value
-        given_ = array
-    found = subject_records(assumptions, given_, points, ONE_EACH)
+        worse = array
+    found = subject_records(assumptions, worse, points, ONE_EACH)
     assert_rows(found, expected, OTHERS)
     assert found.counts[BAD] == 1
-    assert np.abs(found.covariates[BAD, 0]) <= 0.5
-
-
-@pytest.mark.parametrize(
-    "name", ["nan", "none", "missing", "text", "bytes", "complex", "array", "trap", "recursive"]
-)
-def test_records_without_a_covariate_are_unusable(name):
-    assumptions = assumed(Sphere(2))
-    covariates, points = good_records(assumptions)
-    found = subject_records(
-        assumptions, with_bad(covariates, BAD_COVARIATES[name]), points, ONE_EACH
-    )
-    np.testing.assert_array_equal(found.valid[:, 0], OTHERS)
-    # And the centre stands in their place.
-    assert found.covariates[BAD, 0] == 0.0
-    np.testing.assert_array_equal(found.points[BAD, 0], assumptions.centre)
+    if found.valid[BAD, 0]:
+        assert name in CLIPPED
+        assert np.abs(found.covariates[BAD, 0]) <= 0.5
+    else:
+        # The centre stands in its place.
+        assert found.covariates[BAD, 0] == 0.0
+        np.testing.assert_array_equal(found.points[BAD, 0], assumptions.centre)
 
 
 def test_covariates_out_of_range_are_clipped():
@@ -111,36 +105,24 @@ def test_covariates_out_of_range_are_clipped():
     assert found.valid[:, 0].tolist() == [True, False, True, False, True]
 
 
-@pytest.mark.parametrize("bad", BAD_POINTS.values(), ids=BAD_POINTS)
-def test_a_bad_point_is_that_of_one_record(manifold, bad):
+# Bad points that no space has.
+NO_POINTS = {"nan", "inf", "huge", "none", "texts", "ragged", "trap", "short"}
+
+
+@pytest.mark.parametrize("name", BAD_POINTS)
+def test_a_bad_point_is_that_of_one_record(manifold, name):
     assumptions = assumed(manifold)
     covariates, points = good_records(assumptions)
     expected = subject_records(assumptions, covariates, np.array(points), ONE_EACH)
     assert expected.valid.all()
     with np.errstate(all="ignore"):
-        worst = bad(points[BAD])
+        worst = BAD_POINTS[name](points[BAD])
     found = subject_records(assumptions, covariates, with_bad(points, worst), ONE_EACH)
     assert_rows(found, expected, OTHERS)
     assert np.all(np.isfinite(found.points))
     if not found.valid[BAD, 0]:
         np.testing.assert_array_equal(found.points[BAD, 0], assumptions.centre)
-
-
-@pytest.mark.parametrize("name", ["nan", "inf", "huge", "none", "texts", "ragged", "trap", "short"])
-def test_what_is_no_point_is_unusable(manifold, name):
-    assumptions = assumed(manifold)
-    covariates, points = good_records(assumptions)
-    with np.errstate(all="ignore"):
-        bad = BAD_POINTS[name](points[BAD])
-    found = subject_records(assumptions, covariates, with_bad(points, bad), ONE_EACH)
-    np.testing.assert_array_equal(found.valid[:, 0], OTHERS)
-
-
-def test_complex_points_of_a_real_space_are_unusable():
-    assumptions = assumed(Sphere(2))
-    covariates, points = good_records(assumptions)
-    found = subject_records(assumptions, covariates, with_bad(points, 1j * points[BAD]), ONE_EACH)
-    np.testing.assert_array_equal(found.valid[:, 0], OTHERS)
+    assert not (name in NO_POINTS and found.valid[BAD, 0])
 
 
 @pytest.mark.parametrize("dtype", [float, int, np.float32])
@@ -177,6 +159,9 @@ KNOWN_FAULTS = {
     "long doubles": lambda x, y: (np.array(with_bad(x, np.longdouble("1e4000"))), y),
     "masked objects": lambda x, y: (np.ma.array(with_bad(x, "x"), mask=~OTHERS, dtype=object), y),
     "masked texts": lambda x, y: (np.ma.array(with_bad(x, "x"), mask=~OTHERS), y),
+    # The others' digits are there.
+    "texts": lambda x, y: (np.array(with_bad(x, "x")), y),
+    "complex objects": lambda x, y: (x, with_bad(y, 1j * y[BAD])),
 }
 
 
@@ -187,15 +172,7 @@ def test_one_record_does_not_decide_by_the_type_of_an_array(change):
     expected = subject_records(assumptions, covariates, points, ONE_EACH)
     found = subject_records(assumptions, *change(covariates, points), ONE_EACH)
     assert_rows(found, expected, OTHERS)
-
-
-def test_texts_are_numbers_where_they_say_one():
-    """An array that one record turned to text has the others' digits."""
-    assumptions = assumed(Sphere(2))
-    covariates, points = good_records(assumptions)
-    expected = subject_records(assumptions, covariates, points, ONE_EACH)
-    found = subject_records(assumptions, np.array(with_bad(covariates, "x")), points, ONE_EACH)
-    assert_rows(found, expected, OTHERS)
+    # Of a long double beyond the range of doubles too.
     assert not found.valid[BAD, 0]
 
 
@@ -317,17 +294,6 @@ def test_many_records_of_a_subject_push_out_no_others():
     assert_rows(found, expected, OTHERS)
     assert found.counts[BAD] == 3
     assert found.valid[BAD].tolist() == [True, False, False]
-
-
-def test_a_subject_more_or_less_leaves_the_others():
-    assumptions = assumed(Sphere(2))
-    covariates, points = good_records(assumptions)
-    whole = subject_records(assumptions, covariates, points, list("abcde"))
-    rows = np.flatnonzero(OTHERS)
-    fewer = subject_records(
-        assumptions, [covariates[k] for k in rows], [points[k] for k in rows], list("abde")
-    )
-    assert_rows(fewer, whole, slice(None), rows)
 
 
 @pytest.mark.parametrize(
@@ -465,9 +431,7 @@ def test_dates_are_no_covariates():
     """A missing date would be an ordinary number."""
     assumptions = assumed(Sphere(2))
     _, points = good_records(assumptions)
-    dates = np.array(
-        ["2026-01-01", "NaT", "2026-01-03", "2026-01-04", "2026-01-05"], "datetime64[D]"
-    )
+    dates = np.array(["2026-01-01", "NaT", "2026-01-03", "2026-01-04", "2026-01-05"], "M8[D]")
     assert not subject_records(assumptions, dates, points, ONE_EACH).valid.any()
 
 
@@ -496,15 +460,7 @@ def test_covariates_without_a_logarithm_are_those_of_unusable_records(bad):
     found = subject_records(assumptions, with_bad(covariates, bad), points, ONE_EACH)
     assert_rows(found, expected, OTHERS)
     assert not found.valid[BAD, 0]
-    plan = ReleasePlan(
-        assumptions,
-        PrivacyBudget("1"),
-        (CountStage(Fraction(1, 2)), NoisyStep(Fraction(1, 2), clip=0.3)),
-        1.0,
-        1.0,
-        1.0,
-    )
-    assert released(plan, with_bad(covariates, bad), points, ONE_EACH)
+    assert released(planned(assumptions), with_bad(covariates, bad), points, ONE_EACH)
 
 
 def test_ends_of_a_range_of_logarithms_are_its_places():

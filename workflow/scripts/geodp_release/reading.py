@@ -1,7 +1,7 @@
 """Records of a release, read one by one.
 
-Unlike `geodp.data.tables.read_records`, no record changes what becomes of others: what cannot be
-read becomes NaN, which a release does not count.  Faults of the file as a whole are errors.
+Unlike `geodp.data.tables.read_table`, no record changes what becomes of others: what cannot be read
+becomes NaN, which a release does not count.  Faults of the file as a whole are errors.
 """
 
 from pathlib import Path
@@ -58,35 +58,25 @@ def read_data(settings):
 
 
 def check_data_settings(settings):
-    """Refuse settings that no data fit, without a look at them.
-
-    Parameters
-    ----------
-    settings : ReleaseSettings
-
-    Raises
-    ------
-    DataError
-        One sentence with the key.
-    """
+    """Refuse settings that no data fit, in a sentence with the key, without a look at the data."""
     data, manifold = settings.data, settings.assumptions.manifold
-    if data.source != "table":
-        if not has_landmarks(manifold):
+    is_table = data.source == "table"
+    if not has_landmarks(manifold):
+        if not is_table:
             raise DataError(
                 f"key data.source: {data.source} are planar shapes and no points of "
                 f"{manifold.name}: set public.manifold.name to kendall"
             )
-        return
-    if data.outline and not has_landmarks(manifold):
-        raise DataError(f"key data.outline: points of {manifold.name} have no outline: remove it")
-    if data.columns is None:
-        if not has_landmarks(manifold):
+        if data.outline:
+            raise DataError(
+                f"key data.outline: points of {manifold.name} have no outline: remove it"
+            )
+        if data.columns is None:
             raise DataError(
                 f"key data.columns is missing: name those of a point of {manifold.name}"
             )
-        return
     # How many numbers are in arrays is in the header of their file.
-    if Path(data.path).suffix.lower() != ".npz":
+    if is_table and data.columns is not None and Path(data.path).suffix.lower() != ".npz":
         _check_numbers(data, manifold, data.columns)
 
 
@@ -94,13 +84,7 @@ def refuse_missing(settings, is_shown=False):
     """Refuse a table that is not there or has other columns, from what precedes its records.
 
     That is the header of a text, and what a Parquet or .npz file states of its columns: their
-    names, types and lengths.
-
-    Parameters
-    ----------
-    settings : ReleaseSettings
-    is_shown : bool
-        As for `table_of`.
+    names, types and lengths.  See `table_of`.
     """
     if settings.data.source == "table":
         table_of(settings, is_shown)
@@ -163,28 +147,10 @@ def _check_numbers(data, manifold, names):
 
 
 def point_of(data, manifold, source, row, names, numbers):
-    """The point of a record.
+    """The point of a record, from the numbers of its columns; NaN for an empty cell.
 
-    Parameters
-    ----------
-    data : TableSettings
-    manifold : Manifold
-    source : RecordFile
-    row : int
-        Number of the record in messages.
-    names : list of str
-    numbers : ndarray
-        Of the columns with these names; NaN for an empty cell.
-
-    Returns
-    -------
-    ndarray, shape point_shape
-        It need not be a point of the manifold; without a shape it is NaN.
-
-    Raises
-    ------
-    DataError
-        Why the record has none.
+    It need not be a point of the manifold; without a shape it is NaN.  A `DataError` says why a
+    record, which it calls ``row``, has none.
     """
     if data.outline:
         filled = np.flatnonzero(~np.isnan(numbers))
@@ -222,16 +188,13 @@ def _shape(numbers, manifold, is_outline, source, row):
 
 
 def _simulated(settings, manifold):
-    data = settings.data
     from geodp.data.stand_in import simulate_outlines
 
+    data = settings.data
     # New ones at every run, as a seed would be public.
+    rng = np.random.default_rng()
     found = simulate_outlines(
-        np.random.default_rng(),
-        1,
-        data.number,
-        manifold.landmarks,
-        trend_length=data.trend_length,
+        rng, 1, data.number, manifold.landmarks, trend_length=data.trend_length
     )
     ages = found.ages[0][:, None][:, : settings.assumptions.number_of_covariates]
     return ages, manifold.from_landmarks(found.outlines[0]), ONE_EACH

@@ -207,7 +207,8 @@ def _array(values, shape, dtype):
                 f"records have shape {values.shape[1:]}, and {shape} is wanted: give one of this "
                 "shape a record"
             )
-        return _of_numbers(values, dtype)
+        with _silence():
+            return _entries(values, dtype)
     try:
         each = list(values)
     except TypeError:
@@ -240,14 +241,8 @@ def _silence():
         yield
 
 
-def _of_numbers(values, dtype):
-    """An array as one of a kind, entry by entry; NaN for what is hidden or of another kind."""
-    with _silence():
-        return _entries(values, dtype)
-
-
 def _entries(values, dtype):
-    """As `_of_numbers`, of an array or of what can be one, where warnings are silenced."""
+    """An array as one of a kind, entry by entry; NaN for what is hidden or of another kind."""
     values = np.ma.asanyarray(values)
     hidden, values = np.ma.getmaskarray(values), np.ma.getdata(values)
     if values.dtype.kind in "mM":

@@ -98,11 +98,10 @@ def mended_landmarks(landmarks, source, numbers, wanted, outline):
             )
     landmarks, reversed_ones = orient(landmarks)
     if np.any(reversed_ones):
-        several = np.sum(reversed_ones) > 1
+        several, were = ("s", "were") if np.sum(reversed_ones) > 1 else ("", "was")
         notes.append(
-            f"{np.sum(reversed_ones)} outline{'s' if several else ''} ran clockwise and "
-            f"{'were' if several else 'was'} reversed from the first landmark on "
-            f"({_named(source, numbers, reversed_ones)})"
+            f"{np.sum(reversed_ones)} outline{several} ran clockwise and {were} reversed from the "
+            f"first landmark on ({_named(source, numbers, reversed_ones)})"
         )
     if number != wanted:
         landmarks = resample(landmarks, wanted)
@@ -116,16 +115,7 @@ def mended_landmarks(landmarks, source, numbers, wanted, outline):
 def shifted_outlines(landmarks, source, numbers):
     """A note that names outlines whose first landmark is not where that of the others is.
 
-    Parameters
-    ----------
-    landmarks : ndarray of complex, shape (n, k)
-        Of outlines in one direction.
-    source, numbers
-        See `mended_landmarks`.
-
-    Returns
-    -------
-    list of str
+    The outlines run in one direction; see `mended_landmarks`.
     """
     shapes = landmarks - np.mean(landmarks, axis=-1, keepdims=True)
     shapes /= np.sqrt(np.sum(np.abs(shapes) ** 2, axis=-1, keepdims=True))
@@ -163,19 +153,7 @@ def _best_starts(shapes, reference):
 
 
 def far_records(manifold, points, source, numbers):
-    """A note that names records far from all others, which a misread value can be the cause of.
-
-    Parameters
-    ----------
-    manifold : Manifold
-    points : ndarray, shape (n, *point_shape)
-    source, numbers
-        See `mended_landmarks`.
-
-    Returns
-    -------
-    list of str
-    """
+    """A note that names records far from all others, which a misread value can be the cause of."""
     tried = points[np.linspace(0, len(points) - 1, min(len(points), MIDDLES)).astype(int)]
     away = min((manifold.dist(each[None], points) for each in tried), key=np.median)
     far = away > FAR_RECORD * np.median(away)
@@ -208,15 +186,7 @@ def check_counts(counts, source, numbers):
 
 
 def check_landmarks(landmarks, source, numbers):
-    """Refuse configurations without a shape, and those with a missing or misread landmark.
-
-    Parameters
-    ----------
-    landmarks : ndarray of complex, shape (n, k)
-    source : RecordFile
-    numbers : list of int
-        Numbers of the records in messages.
-    """
+    """Refuse configurations without a shape, and those with a missing or misread landmark."""
     for number, record in zip(numbers, landmarks, strict=True):
         if not np.all(np.isfinite(record)):
             missing = int(np.argmin(np.isfinite(record)))
@@ -225,25 +195,25 @@ def check_landmarks(landmarks, source, numbers):
     away = np.abs(landmarks - middle[:, None])
     usual = np.median(away)
     for number, record, far in zip(numbers, landmarks, away, strict=True):
-        if len(np.unique(record)) == 1:
+        values, index = np.unique(record, return_inverse=True)
+        if len(values) == 1:
             raise source.refusal(number, "all landmarks coincide, so there is no shape")
-        if len(np.unique(record)) < len(record):
-            second = next(k for k in range(len(record)) if record[k] in record[:k])
-            first = int(np.argmax(record == record[second]))
+        if len(values) < len(record):
+            second = next(k for k in range(len(record)) if index[k] in index[:k])
+            first = int(np.argmax(index == index[second]))
             raise source.refusal(number, f"landmarks {first + 1} and {second + 1} coincide")
         coded = np.isin(record.real, MISSING_CODES) & (record.real == record.imag)
-        if np.any(coded):
-            place = _landmark(record, int(np.argmax(coded)))
-            raise source.refusal(number, f"{place} carries a code for a missing value")
-        if np.max(far) > WILD_LANDMARK * usual:
-            place = _landmark(record, int(np.argmax(far)))
-            raise source.refusal(
-                number, f"{place} is over {WILD_LANDMARK:g} times farther out than is usual here"
-            )
-
-
-def _landmark(record, index):
-    return f"landmark {index + 1} at ({record[index].real:g}, {record[index].imag:g})"
+        for is_wrong, worst, fault in (
+            (np.any(coded), np.argmax(coded), "carries a code for a missing value"),
+            (
+                np.max(far) > WILD_LANDMARK * usual,
+                np.argmax(far),
+                f"is over {WILD_LANDMARK:g} times farther out than is usual here",
+            ),
+        ):
+            if is_wrong:
+                place = f"({record[worst].real:g}, {record[worst].imag:g})"
+                raise source.refusal(number, f"landmark {worst + 1} at {place} {fault}")
 
 
 def check_points(manifold, points, source, numbers):

@@ -17,16 +17,7 @@ def _cross(first, second):
 
 
 def signed_area(outlines):
-    """Areas inside closed polygons, negative where they are traversed clockwise.
-
-    Parameters
-    ----------
-    outlines : ndarray of complex, shape (..., k)
-
-    Returns
-    -------
-    ndarray, shape (...)
-    """
+    """Areas (...) inside closed polygons (..., k), negative where they are traversed clockwise."""
     outlines = np.asarray(outlines)
     # From the first landmark: far from the origin the products would cancel.
     outlines = outlines - outlines[..., :1]

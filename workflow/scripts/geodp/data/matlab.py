@@ -13,14 +13,12 @@ from geodp.errors import DataError
 REAL = "iuf"
 
 
-def read_mat_records(file, source, manifold, covariate, landmarks="landmarks", **settings):
+def read_mat_records(path, manifold, covariate, landmarks="landmarks", **settings):
     """Read planar shapes from a MATLAB file (not of version 7.3).
 
     Parameters
     ----------
-    file : binary file
-    source : str
-        Name of the file in messages.
+    path : str
     manifold : Manifold
         Of planar shapes.
     covariate : str
@@ -42,14 +40,14 @@ def read_mat_records(file, source, manifold, covariate, landmarks="landmarks", *
     DataError
         One sentence that names the file, the record and the variable.
     """
-    described = RecordFile(source, "record", "variable")
+    source, described = path, RecordFile(path, "record", "variable")
     options = RecordOptions(covariate, **settings)
     if not has_landmarks(manifold):
         raise DataError(
             f"{source}: a .mat file is read for its landmarks and a point of {manifold.name} has "
             "none: save its coordinates as a .csv table"
         )
-    variables = _mat_variables(file, source)
+    variables = _mat_variables(path)
     for name in [landmarks, *options.fields]:
         if name not in variables:
             raise DataError(
@@ -69,34 +67,35 @@ def read_mat_records(file, source, manifold, covariate, landmarks="landmarks", *
     every = _mat_landmarks(variables[landmarks], landmarks, source, covariate, number)
 
     def read(kept):
+        names = [numbers[index] for index in kept]
         chosen = [
-            _mat_record(every[index], described.cell(numbers[index], landmarks)) for index in kept
+            _mat_record(every[number - 1], described.cell(number, landmarks)) for number in names
         ]
-        counts = [len(record) for record in chosen]
-        check_counts(counts, described, [numbers[index] for index in kept])
+        check_counts([len(record) for record in chosen], described, names)
         return np.array(chosen)
 
     return assemble(described, manifold, options, numbers, fields, read)
 
 
-def _mat_variables(file, source):
+def _mat_variables(path):
     """Variables of a MATLAB file by name."""
     # Imported here since it is slow to import.
     from scipy.io import loadmat
 
-    try:
-        variables = loadmat(file)
-    except NotImplementedError as problem:
-        raise DataError(
-            f"{source}: it is a .mat file of version 7.3 (HDF5): save it in MATLAB with the -v7 "
-            "option"
-        ) from problem
-    # Reading a truncated file, or one of another format, can raise anything.
-    except Exception as problem:
-        raise DataError(
-            f"{source}: it is not a readable .mat file ({str(problem).rstrip('.')}): save it in "
-            "MATLAB or Octave with the -v7 option"
-        ) from problem
+    with open(path, "rb") as file:
+        try:
+            variables = loadmat(file)
+        except NotImplementedError as problem:
+            raise DataError(
+                f"{path}: it is a .mat file of version 7.3 (HDF5): save it in MATLAB with the -v7 "
+                "option"
+            ) from problem
+        # Reading a truncated file, or one of another format, can raise anything.
+        except Exception as problem:
+            raise DataError(
+                f"{path}: it is not a readable .mat file ({str(problem).rstrip('.')}): save it in "
+                "MATLAB or Octave with the -v7 option"
+            ) from problem
     return {name: value for name, value in variables.items() if not name.startswith("__")}
 
 
@@ -135,13 +134,13 @@ def _text(value):
 def _mat_landmarks(variable, name, source, covariate, number):
     """Landmarks of each record: k x 2 real or k complex numbers; cells are not checked."""
     array = np.asarray(variable)
-    kind = array.dtype.kind
+    kind, is_pairs = array.dtype.kind, array.ndim == 3 and array.dtype.kind in REAL
     if kind == "O" and _is_vector(array) and array.size == number:
         return list(array.ravel())
     # With three records or more no real array fits both orders.
-    if kind in REAL and array.ndim == 3 and array.shape[1:] == (2, number):
+    if is_pairs and array.shape[1:] == (2, number):
         return list(np.moveaxis(array, 2, 0))
-    if kind in REAL and array.ndim == 3 and array.shape[::2] == (number, 2):
+    if is_pairs and array.shape[::2] == (number, 2):
         return list(array)
     if kind == "c" and array.shape == (number, number):
         raise DataError(

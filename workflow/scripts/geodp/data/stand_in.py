@@ -121,19 +121,7 @@ def simulate_outlines(rng, data_sets, number, landmarks=50, ages=(50.0, 90.0), t
 
 
 def outline(coefficients, landmarks):
-    """Landmarks of closed curves given by Fourier coefficients.
-
-    Parameters
-    ----------
-    coefficients : ndarray of complex, shape (..., len(HARMONICS))
-        In the order of `HARMONICS`.
-    landmarks : int
-        k.
-
-    Returns
-    -------
-    ndarray of complex, shape (..., k)
-    """
+    """Landmarks (..., k) of closed curves with Fourier coefficients in the order of `HARMONICS`."""
     turns = np.outer(HARMONICS, np.arange(landmarks)) / landmarks
     return coefficients @ np.exp(2j * np.pi * turns)
 
@@ -142,19 +130,8 @@ def mean_coefficients(fractions, trend_length):
     """Coefficients of the mean outline at fractions of the range of ages.
 
     The coefficients rotate from the mean towards the trend, which is orthogonal to the mean as a
-    complex vector.  So shapes follow a geodesic at constant speed, and its middle is the measured
-    mean.
-
-    Parameters
-    ----------
-    fractions : ndarray, shape (...)
-        0 at the first age, 1 at the last.
-    trend_length : float
-        Distance from 0 to 1, radians.
-
-    Returns
-    -------
-    ndarray of complex, shape (..., len(HARMONICS))
+    complex vector.  So shapes follow a geodesic at constant speed, of a length in radians, and its
+    middle is the measured mean.
     """
     angles = (np.asarray(fractions)[..., None] - 0.5) * trend_length
     return np.cos(angles) * MEAN + np.sin(angles) * np.linalg.norm(MEAN) * _trend()
@@ -181,12 +158,7 @@ def coefficient_factor():
     A subject's deviation from the mean is this matrix times standard normal numbers.  Alternating
     projections from a fixed start give the covariance its measured variances and its measured
     spectrum.  Deviations are orthogonal to the mean as complex vectors, since a component along the
-    mean changes size and rotation but not the shape.
-
-    Returns
-    -------
-    ndarray of complex, shape (len(HARMONICS), 2 len(HARMONICS) - 2)
-        Read-only.
+    mean changes size and rotation but not the shape.  The matrix is read-only.
     """
     count = len(HARMONICS)
     tangents = _tangent_basis(MEAN)
@@ -209,18 +181,7 @@ def coefficient_factor():
 
 
 def _tangent_basis(mean):
-    """Orthonormal rows that are orthogonal to the mean and to i times it.
-
-    Returns
-    -------
-    ndarray, shape (2 D - 2, 2 D)
-        Real parts, then imaginary parts, of D complex coordinates.
-    """
-    pair = np.array(
-        [
-            np.concatenate([mean.real, mean.imag]),
-            np.concatenate([-mean.imag, mean.real]),
-        ]
-    )
-    _, _, basis = np.linalg.svd(pair)
+    """Orthonormal rows, real parts before imaginary ones, orthogonal to the mean and i times it."""
+    parts = np.concatenate([mean.real, mean.imag]), np.concatenate([-mean.imag, mean.real])
+    _, _, basis = np.linalg.svd(np.array(parts))
     return basis[2:]

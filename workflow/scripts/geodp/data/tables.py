@@ -106,7 +106,7 @@ def check_columns(columns, source, manifold, options, coordinates):
                 f"{source}: column {name} of a point {also}: name each coordinate's own column",
                 argument="columns",
             )
-    number = len(columns)
+    number, fault = len(columns), None
     if coordinates == "latitude_longitude":
         if not (isinstance(manifold, Sphere) and manifold.dim == 2):
             raise DataError(
@@ -115,23 +115,14 @@ def check_columns(columns, source, manifold, options, coordinates):
                 argument="coordinates",
             )
         if number != 2:
-            raise DataError(
-                f"{source}: {number} columns are no latitude and longitude: name two, the latitude "
-                "first",
-                argument="columns",
-            )
+            fault = "are no latitude and longitude: name two, the latitude first"
     elif has_landmarks(manifold):
         if number % 2:
-            raise DataError(
-                f"{source}: {number} columns are no landmarks: name x and y of each in turn",
-                argument="columns",
-            )
+            fault = "are no landmarks: name x and y of each in turn"
     elif number not in manifold.layouts():
-        raise DataError(
-            f"{source}: {number} columns make no point of {manifold.name}: "
-            f"{layout_advice(manifold)}",
-            argument="columns",
-        )
+        fault = f"make no point of {manifold.name}: {layout_advice(manifold)}"
+    if fault:
+        raise DataError(f"{source}: {number} columns {fault}", argument="columns")
 
 
 def named_columns(header, place, fields, columns, is_shown=True):
@@ -190,16 +181,16 @@ def _columns_of_landmarks(header, place, there):
     last = max(names, key=lambda name: (int(name[1:]), name[0] == "x"))
     columns = []
     # Not landmark_columns: a last name such as x20240131 would make millions.
-    for index in itertools.count(1):
-        for name in (f"x{index}", f"y{index}"):
-            if name not in names:
-                raise DataError(
-                    f"{place}: there is no column {name} though there is a column {last}: "
-                    "name the columns of the landmarks x1, y1, x2, y2, ... without a gap"
-                )
-            columns.append(name)
-        if len(columns) == len(names):
-            return columns
+    for name in (f"{axis}{index}" for index in itertools.count(1) for axis in "xy"):
+        if name not in names:
+            raise DataError(
+                f"{place}: there is no column {name} though there is a column {last}: name the "
+                "columns of the landmarks x1, y1, x2, y2, ... without a gap"
+            )
+        columns.append(name)
+        if len(columns) == len(names) and name.startswith("y"):
+            break
+    return columns
 
 
 def _landmark_count(cells):

@@ -30,12 +30,7 @@ def make(job):
 
 
 def simulate_data(rng, model, settings, study, data_sets, number, noise_variance):
-    """Simulate data sets from the section ``data`` of a study.
-
-    Returns
-    -------
-    geodp.data.simulate.Simulation
-    """
+    """The `Simulation` of the section ``data`` of a study."""
     ends = {}
     for end in ("first_point", "last_point"):
         # The library draws what is not given at random.

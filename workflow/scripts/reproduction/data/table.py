@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from geodp.data.matlab import read_mat_records
+from geodp.data.records import has_landmarks
 from geodp.data.tables import read_table
 from geodp.errors import DataError
 from reproduction.manifolds import study_manifold
@@ -16,8 +17,7 @@ CHOICES = ("transformation", "subject", "keep", "covariate_range", "outline")
 def make(job):
     """Arrays of the one data set, by name; notes on the file are printed."""
     study, path = job.wildcards.study, job.input.table
-    key = f"studies.{study}.data"
-    records = read_settings(path, job.params.manifold, job.params.settings, key)
+    records = read_settings(path, job.params.manifold, job.params.settings, f"studies.{study}.data")
     for note in records.notes:
         print(f"{study}: {note}", file=sys.stderr)
     return {
@@ -35,17 +35,6 @@ def make(job):
 
 
 def read_settings(path, space, settings, key):
-    """The same as `read`; errors name the key of the settings, which is below a given one."""
-    try:
-        return read(path, space, settings)
-    except DataError as problem:
-        if problem.argument is None:
-            raise
-        # Arguments of the reader have the names of keys.
-        raise DataError(f"{problem} (configuration key {key}.{problem.argument})") from problem
-
-
-def read(path, space, settings):
     """Read the records of a study.
 
     Parameters
@@ -53,6 +42,8 @@ def read(path, space, settings):
     path : str
     space, settings : dict
         The sections ``manifold`` and ``data`` of the study.
+    key : str
+        Path of the latter in the configuration.
 
     Returns
     -------
@@ -63,15 +54,23 @@ def read(path, space, settings):
     DataError
         The file is not as the settings describe it.
     """
-    manifold = study_manifold(space)
+    try:
+        return _read(path, study_manifold(space), settings)
+    except DataError as problem:
+        if problem.argument is None:
+            raise
+        # Arguments of the reader have the names of keys.
+        raise DataError(f"{problem} (configuration key {key}.{problem.argument})") from problem
+
+
+def _read(path, manifold, settings):
     choices = {key: settings[key] for key in CHOICES}
     if Path(path).suffix.lower() == ".mat":
-        with open(path, "rb") as file:
-            return read_mat_records(
-                file, path, manifold, settings["covariate"], settings["landmarks"], **choices
-            )
+        return read_mat_records(
+            path, manifold, settings["covariate"], settings["landmarks"], **choices
+        )
     columns = settings["columns"]
-    if columns is None and space["name"] != "kendall":
+    if columns is None and not has_landmarks(manifold):
         raise DataError(
             f"the columns of a point are not given: name those of a point of {manifold.name}",
             argument="columns",
