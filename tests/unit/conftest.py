@@ -1,6 +1,7 @@
 """Fixtures of the unit tests: the spaces, data on them, and numerical derivatives."""
 
 import os
+from dataclasses import replace
 from types import SimpleNamespace
 
 # Before NumPy reads it: on small matrices threads of BLAS that wait for a busy processor cost
@@ -102,8 +103,8 @@ def few_points(monkeypatch):
     """Plans that are made, and releases that are drawn, in little time."""
     from geodp_release import planning
 
-    for name in ("MOST_POINTS", "MOST_LATER_POINTS"):
-        monkeypatch.setattr(planning, name, 1 << 10)
+    few = replace(planning.SEARCH, most_points=1 << 10, most_later_points=1 << 10)
+    monkeypatch.setattr(planning, "SEARCH", few)
 
 
 def pytest_make_parametrize_id(val):

@@ -35,16 +35,18 @@ from geodp_release.contributions import (
     gradient_sums,
     loss_sums,
 )
-from geodp_release.draw import moved, run_plan
+from geodp_release.draw import run_plan
 from geodp_release.planning import ReleasePlan
-from geodp_release.stages import (
+from geodp_release.stages import NoisyStep
+from geodp_release.stages.moments import (
     FOR_ROUNDING,
     GAUSSIAN_MOMENTS,
     LAPLACE_MOMENTS,
     MOMENT_RATIO,
-    NoisyStep,
 )
+from geodp_release.stages.step import moved
 from geodp_release.subjects import ONE_EACH, SubjectRecords, subject_records
+from geodp_release.timing import extreme_points
 
 RANGE = (20.0, 70.0)
 LIMIT = 4
@@ -102,9 +104,8 @@ def each_gradient(assumptions, records, state, clip=CLIP):
 
 
 def within(contribution, lattice=LATTICE):
-    """Whether Euclidean norms of two rows of integers add up to a length at most."""
+    """Whether Euclidean norms of two rows of integers add up to a length at most, without roots."""
     first, second = (sum(int(entry) ** 2 for entry in row) for row in contribution)
-    # sqrt(first) + sqrt(second) <= lattice, without roots.
     rest = lattice**2 - first - second
     return rest >= 0 and rest**2 >= 4 * first * second
 
@@ -112,6 +113,10 @@ def within(contribution, lattice=LATTICE):
 def norm_sum(rows):
     """An upper bound of the sum of the norms of rows of integers."""
     return sum(isqrt(sum(int(entry) ** 2 for entry in row)) + 1 for row in rows)
+
+
+def gradients_of(assumptions, records, state, clip=CLIP):
+    return np.array(gradient_sums(assumptions, records, state, clip))
 
 
 def states_of(assumptions, number, seed=2):
@@ -147,16 +152,6 @@ def test_no_subject_contributes_more_than_the_lattice(manifold, spread, clip, li
     assert np.all(losses <= LOSS_LATTICE)
     if clip == 0.01 and spread > 0.1:
         assert np.max(losses) == LOSS_LATTICE
-
-
-def test_a_bound_without_roots_is_one():
-    """Pythagorean rows, at the bound and one beyond."""
-    rows = np.array([[3 * LATTICE // 8, 4 * (LATTICE // 8)], [0, 0]], dtype=object)
-    assert within(rows)
-    rows[1, 0] = LATTICE - norm_sum(rows[:1]) + 1
-    assert within(rows)
-    rows[1, 0] += 1
-    assert not within(rows)
 
 
 def test_contributions_are_means_of_clipped_gradients(manifold):
@@ -208,19 +203,19 @@ def test_a_replaced_subject_changes_its_own_contribution_alone(manifold, number)
     states = states_of(assumptions, 2, 6)
     before = subject_records(assumptions, covariates, points, ONE_EACH)
     losses = loss_sums(assumptions, before, states, 1.0)
-    gradients = np.array(gradient_sums(assumptions, before, states[0], CLIP))
+    gradients = gradients_of(assumptions, before, states[0])
     for bad in BAD_POINTS.values():
         others = points.copy()
         others[1] = draw_records(assumptions, 1, 7, 3.0)[1][0] if bad is None else bad
         after = subject_records(assumptions, covariates, others, ONE_EACH)
         own = [take(records, [1]) for records in (before, after)]
-        own_losses = [loss_sums(assumptions, each, states, 1.0) for each in own]
+        one, other = (loss_sums(assumptions, each, states, 1.0) for each in own)
         np.testing.assert_array_equal(
-            loss_sums(assumptions, after, states, 1.0) - losses, own_losses[1] - own_losses[0]
+            loss_sums(assumptions, after, states, 1.0) - losses, other - one
         )
-        own_gradients = [np.array(gradient_sums(assumptions, e, states[0], CLIP)) for e in own]
-        change = np.array(gradient_sums(assumptions, after, states[0], CLIP)) - gradients
-        np.testing.assert_array_equal(change, own_gradients[1] - own_gradients[0])
+        one, other = (gradients_of(assumptions, each, states[0]) for each in own)
+        change = gradients_of(assumptions, after, states[0]) - gradients
+        np.testing.assert_array_equal(change, other - one)
         assert norm_sum(change) <= 2 * FINE + 2
 
 
@@ -244,17 +239,6 @@ def lines_of(call):
     return lines
 
 
-def extreme_points(manifold, centre):
-    """Points opposite the centre or far away, and arrays that are none."""
-    frame = manifold.frame(centre)[0]
-    if np.isfinite(manifold.injectivity_radius):
-        # One exactly, the other but for rounding.
-        yield from (-centre, manifold.exp(centre, manifold.injectivity_radius * frame))
-    else:
-        yield from (manifold.exp(centre, away * frame) for away in (-40.0, -2.0, 2.0, 40.0))
-    yield from (centre * factor for factor in (np.nan, np.inf, 0.0, 1e-310, 1e149, 1e308))
-
-
 def test_no_record_decides_which_lines_are_computed(manifold):
     """So that running time tells of none: sums go through the same lines whatever it is."""
     number = 5
@@ -269,7 +253,7 @@ def test_no_record_decides_which_lines_are_computed(manifold):
 
     usual = lines_of(lambda: release(points))
     assert len(usual) > 50
-    for extreme in extreme_points(manifold, assumptions.centre):
+    for extreme in extreme_points(manifold, assumptions.centre).values():
         others = points.copy()
         others[1] = extreme
         assert lines_of(lambda others=others: release(others)) == usual
@@ -280,7 +264,7 @@ def assert_additive(assumptions, records, states, clip, seed=8, times=4):
     rng = np.random.default_rng(seed)
     number = len(records)
     losses = loss_sums(assumptions, records, states, clip)
-    gradients = np.array(gradient_sums(assumptions, records, states[0], clip))
+    gradients = gradients_of(assumptions, records, states[0], clip)
     assert np.any(losses % 1024)
     assert np.any(gradients)
     parts = [rng.permutation(number) for _ in range(times)]
@@ -291,7 +275,7 @@ def assert_additive(assumptions, records, states, clip, seed=8, times=4):
             loss_sums(assumptions, one, states, clip) + loss_sums(assumptions, other, states, clip),
             losses,
         )
-        found = [np.array(gradient_sums(assumptions, e, states[0], clip)) for e in (one, other)]
+        found = [gradients_of(assumptions, each, states[0], clip) for each in (one, other)]
         np.testing.assert_array_equal(found[0] + found[1], gradients)
 
 
@@ -304,12 +288,13 @@ def test_removal_and_order_leave_other_subjects_as_they_are(manifold):
 
 @pytest.mark.parametrize(
     ("subjects", "size"),
-    [(1, 32), (32, 32), (33, 64), (200, 256), (257, 256), (MANY - 1, 256), (MANY, LARGE_CHUNK)],
+    [(1, 32), (32, 32), (33, 64), (200, 256), (257, 256), (MANY - 1, CHUNK), (MANY, LARGE_CHUNK)],
 )
-def test_so_many_records_are_computed_at_once(subjects, size):
+def test_the_public_number_of_subjects_decides_how_many_are_computed_at_once(subjects, size):
+    """Not how many there are, which is private under addition and removal."""
     public = assumed(Sphere(2), subjects, neighbours=ADD_OR_REMOVE)
-    records = grouped(assumed(Sphere(2), 70), 9)
-    for number in (1, 40, 70):
+    records = grouped(assumed(Sphere(2), 300), 9)
+    for number in (1, 40, 300):
         chunks = contributions._chunks(public, take(records, range(number)))
         assert {len(part[-1]) for part in chunks} == {size}
 
@@ -318,16 +303,10 @@ def test_so_many_records_are_computed_at_once(subjects, size):
     "space", [Sphere(2), Hyperbolic(2), SPD(2), KendallPlanarShapes(8)], ids=str
 )
 @pytest.mark.usefixtures("fine")
-def test_the_public_number_of_subjects_decides_how_many_are_computed_at_once(space):
-    """Not how many there are, which is private under addition and removal."""
+def test_large_chunks_are_additive(space):
     few = assumed(space, LARGE_CHUNK + 30, neighbours=ADD_OR_REMOVE)
     records, states = grouped(few, 9), states_of(few, 2)
     assert_additive(replace(few, subjects=MANY), records, states, 4.0, times=2)
-    for subjects, size in ((MANY - 1, CHUNK), (MANY, LARGE_CHUNK)):
-        public = replace(few, subjects=subjects)
-        for number in (1, 300, len(records)):
-            chunks = contributions._chunks(public, take(records, range(number)))
-            assert {len(part[-1]) for part in chunks} == {size}
 
 
 # Spaces, lengths of shooting vectors and numbers of subjects at which sums of an earlier version
@@ -361,29 +340,6 @@ def test_old_weak_points_are_additive(space, length, number):
     states = states_of(assumptions, 16)
     states[:, 1] *= space.expand(length / space.norm(states[:, 0], states[:, 1]))
     assert_additive(assumptions, records, states, 8.0)
-
-
-def test_sums_over_different_arrays_are_found(monkeypatch):
-    """A mutant: how distances are rounded depends on how many records there are."""
-    monkeypatch.setattr(contributions, "LOSS_LATTICE", FINE)
-    monkeypatch.setattr(
-        contributions, "_chunks", lambda _, records: [tuple(vars(records).values())]
-    )
-    monkeypatch.setattr(contributions, "CHUNK", 40)
-    assumptions = assumed(Sphere(2), 40)
-    exact = assumptions.manifold.distances_along
-
-    def rounded(start, velocity, times, points):
-        return exact(start, velocity, times, points) * (1.0 + 2.0**-50 * (len(points) % 3))
-
-    monkeypatch.setattr(assumptions.manifold, "distances_along", rounded)
-    records, states = grouped(assumptions, 9), states_of(assumptions, 3)
-    whole = loss_sums(assumptions, records, states, 4.0)
-    parts = [
-        loss_sums(assumptions, take(records, part), states, 4.0)
-        for part in (range(25), range(25, 40))
-    ]
-    assert np.any(parts[0] + parts[1] != whole)
 
 
 def test_no_subject_at_all():
@@ -442,31 +398,9 @@ def test_residuals_at_a_threshold_tell_nothing_of_others(part):
     assert np.max(np.abs(losses[1] - losses[0])) <= LOSS_LATTICE
     # A mean of equal numbers is that number.
     np.testing.assert_array_equal(losses[1], losses[0])
-    gradients = [
-        np.array(gradient_sums(assumptions, each, states[3], CLIP)) for each in (once, many)
-    ]
+    gradients = [gradients_of(assumptions, each, states[3]) for each in (once, many)]
     assert norm_sum(gradients[1] - gradients[0]) <= 2 * LATTICE
     np.testing.assert_array_equal(gradients[1], gradients[0])
-
-
-def test_the_attack_breaks_what_it_was_made_for():
-    """Old formulas: an abrupt threshold, and rounding by the number of records."""
-    assumptions, once, many, states = attacked(CUT_LOCUS * np.pi)
-
-    def old(records):
-        used = records.valid
-        number = np.sum(used)
-        away = assumptions.manifold.distances_along(
-            states[3:4, 0], states[3:4, 1], records.covariates[used, 0], records.points[used]
-        )[0]
-        # There a last digit of the cosine is some 300 of the distance.
-        counted = away * (1.0 + 2.0**-44 * (number % 5 - 2)) < CUT_LOCUS * np.pi
-        owners = np.nonzero(used)[0]
-        return LOSS_LATTICE * np.sum(
-            np.bincount(owners, ~counted, 200) / np.maximum(records.counts, 1)
-        )
-
-    assert abs(old(once) - old(many)) > 20 * LOSS_LATTICE
 
 
 @pytest.mark.parametrize("space", [Sphere(2), Sphere(5), KendallPlanarShapes(5)], ids=str)
@@ -504,14 +438,25 @@ FAR = {
     "SPD2 of axes at 9e10": (SPD(2), np.diag([1.0, 9e10]), 0.5),
     "SPD2 of axes at 1e12": (SPD(2), np.diag([1.0, 1e12]), 0.5),
     "H2 60 away": (Hyperbolic(2), np.array([np.cosh(60.0), np.sinh(60.0), 0.0]), 0.5),
+    "SPD3 at 1e-160": (SPD(3), 1e-160 * np.eye(3), 1.0),
+    "SPD2 at 1e120": (SPD(2), 1e120 * np.eye(2), 1.0),
+    "SPD1 at 1000": (SPD(1), np.eye(1), 1000.0),
+    "H1 at 800": (Hyperbolic(1), np.array([1.0, 0.0]), 800.0),
 }
 
 
 @pytest.mark.parametrize(("space", "centre", "radius"), FAR.values(), ids=FAR)
+@pytest.mark.filterwarnings("error")
 def test_public_inputs_that_lose_digits_are_refused(space, centre, radius):
     """Before any record is seen."""
     with pytest.raises(DataError, match="lose their digits"):
         Assumptions(space, centre, radius, 1.0, (0.0, 1.0), 0.1, 10)
+
+
+@pytest.mark.parametrize("limits", [(1.0, np.nextafter(1.0, 2.0)), (1e15, 1e15 + 0.375)])
+def test_ranges_narrower_than_their_digits_are_refused(limits):
+    with pytest.raises(DataError, match="too narrow"):
+        assumed(Euclidean(1), 5, covariate_range=limits)
 
 
 KEPT = {
@@ -577,31 +522,29 @@ def test_constants_of_the_moments_are_bounds(bounds, size, changes):
     assert largest > 0.985 * bounds[changes]
 
 
-def test_covariate_sums_are_sums_of_means():
-    assumptions = assumed(Sphere(2), 300, records_per_subject=LIMIT)
-    records = grouped(assumptions, 14)
-    [first], [second] = covariate_sums(records)
-    assert type(first) is type(second) is int
-    means = [np.sum(records.covariates[..., 0] ** k, axis=1) / records.counts for k in (1, 2)]
-    # Each of 300 subjects is rounded by less than two steps of the lattice.
-    assert first / COVARIATE_LATTICE == pytest.approx(means[0].sum(), abs=600 / COVARIATE_LATTICE)
-    assert second / COVARIATE_LATTICE**2 == pytest.approx(
-        means[1].sum(), abs=600 / COVARIATE_LATTICE
-    )
-
-
-def test_covariate_sums_are_additive():
-    """Bit by bit, whatever the order; and in sums that are beyond 64 bits."""
-    assumptions = assumed(Sphere(2), 300, records_per_subject=LIMIT)
-    records = grouped(assumptions, 14)
-    order = np.random.default_rng(15).permutation(300)
+def test_covariate_sums_are_additive_sums_of_means():
+    """Bit by bit, whatever the order."""
+    records = grouped(assumed(Sphere(2), 300, records_per_subject=LIMIT), 14)
     whole = np.array(covariate_sums(records), dtype=object)
+    means = [np.sum(records.covariates[..., 0] ** k, axis=1) / records.counts for k in (1, 2)]
+    for total, each, power in zip(whole, means, (1, 2), strict=True):
+        assert type(total[0]) is int
+        # Each of 300 subjects is rounded by less than two steps of the lattice.
+        found = total[0] / COVARIATE_LATTICE**power
+        assert found == pytest.approx(each.sum(), abs=600 / COVARIATE_LATTICE)
+    order = np.random.default_rng(15).permutation(300)
     for cut in (1, 150):
-        parts = [
-            np.array(covariate_sums(take(records, part)), dtype=object)
-            for part in (order[:cut], order[cut:])
-        ]
-        assert np.all(parts[0] + parts[1] == whole)
+        one, other = (covariate_sums(take(records, part)) for part in (order[:cut], order[cut:]))
+        assert np.all(np.array(one, dtype=object) + np.array(other, dtype=object) == whole)
+
+
+def test_covariates_beyond_the_range_are_clipped_as_integers():
+    """Whatever scaling did to them."""
+    covariates = np.array([0.9, -3.0, 0.2]).reshape((3, 1, 1))
+    valid = np.ones((3, 1), dtype=bool)
+    records = SubjectRecords(covariates, np.zeros((3, 1, 1)), valid, np.ones(3, int))
+    half, inside = COVARIATE_LATTICE // 2, int(0.2 * COVARIATE_LATTICE)
+    assert covariate_sums(records) == ([inside], [2 * half**2 + inside**2])
 
 
 # Bad records
@@ -631,11 +574,6 @@ def test_bad_records_contribute_nothing_and_nobody_is_told(manifold, bad):
 # Steps
 
 
-def planned(assumptions, stages, budget="1e6"):
-    """A plan by hand; its predicted errors mean nothing."""
-    return ReleasePlan(assumptions, PrivacyBudget(budget), tuple(stages), 1.0, 1.0, 1.0)
-
-
 def test_without_noise_steps_lead_to_the_fit(manifold, monkeypatch):
     """With covariates spread evenly, whose fixed point is that of the gradient."""
     monkeypatch.setattr(exact_noise, "rounded_laplace", lambda bits, dim, scale: [0] * dim)
@@ -650,7 +588,8 @@ def test_without_noise_steps_lead_to_the_fit(manifold, monkeypatch):
     points = manifold.exp(clean, noise)
     records = subject_records(assumptions, 45.0 + 50.0 * x, points, ONE_EACH)
     step = NoisyStep(10000, clip=10.0)
-    found = run_plan(planned(assumptions, [step] * 25), records, None).state
+    plan = ReleasePlan(assumptions, PrivacyBudget("1e6"), (step,) * 25, 1.0, 1.0, 1.0)
+    found = run_plan(plan, records, None).state
     model = GeodesicModel(manifold)
     fit = model.fit(x + 0.5, points)
     assert fit.converged
@@ -669,49 +608,3 @@ def test_a_step_stays_in_the_support(manifold, size):
     for _ in range(5):
         state = moved(assumptions, state, size * rng.normal(size=(2, manifold.dim)))
         assert assumptions.support.contains(state[None])[0]
-
-
-@pytest.mark.parametrize(
-    ("budget", "clip", "says"),
-    [(0, 1.0, "a stage has budget 0"), (1, 0.0, "clip 0.0"), (1, np.inf, "clip inf")],
-)
-def test_a_step_that_makes_no_sense_is_refused(budget, clip, says):
-    with pytest.raises(DataError, match=says):
-        NoisyStep(budget, clip=clip)
-
-
-def test_a_space_that_is_not_symmetric_is_refused():
-    with pytest.raises(DataError, match="class SymmetricSpace, and another is none"):
-        replace(assumed(Hyperbolic(2), 3), manifold=type("Other", (), {"name": "another"})())
-
-
-@pytest.mark.parametrize(
-    ("space", "centre", "reach"),
-    [
-        (SPD(3), 1e-160 * np.eye(3), 1.0),
-        (SPD(2), 1e120 * np.eye(2), 1.0),
-        (SPD(1), np.eye(1), 1000.0),
-        (Hyperbolic(1), np.array([1.0, 0.0]), 800.0),
-    ],
-    ids=str,
-)
-@pytest.mark.filterwarnings("error")
-def test_public_inputs_that_overflow_are_refused(space, centre, reach):
-    with pytest.raises(DataError, match="lose their digits"):
-        Assumptions(space, centre, reach, 1.0, RANGE, 0.3, 5)
-
-
-def test_covariates_beyond_the_range_are_clipped_as_integers():
-    """Whatever scaling did to them."""
-    covariates = np.array([0.9, -3.0, 0.2]).reshape((3, 1, 1))
-    valid = np.ones((3, 1), dtype=bool)
-    records = SubjectRecords(covariates, np.zeros((3, 1, 1)), valid, np.ones(3, int))
-    half = COVARIATE_LATTICE // 2
-    inside = int(0.2 * COVARIATE_LATTICE)
-    assert covariate_sums(records) == ([inside], [2 * half**2 + inside**2])
-
-
-@pytest.mark.parametrize("limits", [(1.0, np.nextafter(1.0, 2.0)), (1e15, 1e15 + 0.375)])
-def test_ranges_narrower_than_their_digits_are_refused(limits):
-    with pytest.raises(DataError, match="too narrow"):
-        replace(assumed(Euclidean(1), 5), covariate_range=limits)

@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 from conftest import SPACES
 
-from geodp import Assumptions, PrivacyBudget, ReleasePlan, plan_release, release_geodesic
+from geodp import Assumptions, PrivacyBudget, ReleasePlan, release_geodesic
 from geodp.errors import DataError
 from geodp.manifolds.registry import make_manifold
 from geodp.manifolds.sphere import Sphere
 from geodp.samplers.integer_choice import generator_bits, system_bits
-from geodp_release import contributions, draw, release
+from geodp_release import contributions, release
 from geodp_release.accounting import CONCENTRATED, PURE
 from geodp_release.assumptions import ADD_OR_REMOVE, REPLACE
 from geodp_release.contributions import LOSS_LATTICE
-from geodp_release.draw import Released, pattern, run_plan
+from geodp_release.draw import Released, run_plan
 from geodp_release.hypotheses import (
     ASSUMED,
     FAILS,
@@ -27,6 +27,7 @@ from geodp_release.hypotheses import (
     check_hypotheses,
 )
 from geodp_release.stages import CountStage, MomentsStage, NoisyStep, PointsStage
+from geodp_release.stages import points as points_module
 from geodp_release.subjects import ONE_EACH, subject_records
 
 SPHERE = Sphere(2)
@@ -89,7 +90,7 @@ def failing(*given, **named):
     return {each.name for each in checked(*given, **named) if each.state == FAILS}
 
 
-# Words
+# The guarantee in words
 
 
 def guarantee_of(plan, hypotheses):
@@ -99,45 +100,39 @@ def guarantee_of(plan, hypotheses):
     )
 
 
-def test_the_guarantee_is_pure_and_names_its_assumptions():
+def test_the_guarantee_says_whom_it_protects_and_what_it_assumes():
     found = guarantee_of(made_plan(assumed()), checked())
     assert found.holds
     assert found.words() == (
         "pure 1.0-differential privacy for the replacement of one subject with one record, "
         "assuming R1, R2, R6, R7"
     )
-    assert len(found.unchecked()) == 4
-    for statement, words in zip(
-        found.unchecked(),
-        ("whose each record is", "without looking at the data", "fair", "nothing else"),
-        strict=True,
-    ):
-        assert words in statement
-    assert [each.name for each in found.hypotheses] == [f"R{k}" for k in range(1, 8)]
-    by_code = {each.name for each in found.hypotheses if each.by_code}
-    assert by_code == {"R1", "R3", "R4", "R5", "R6"}
-    assert {each.name for each in found.hypotheses if each.state == HOLDS} == {"R3", "R4", "R5"}
-
-
-def test_the_guarantee_says_whom_it_protects_and_how():
+    said = ("whose each record is", "without looking at the data", "fair", "nothing else")
+    assert all(words in each for words, each in zip(said, found.unchecked(), strict=True))
+    states = {each.name: (bool(each.by_code), each.state) for each in found.hypotheses}
+    assert states == {
+        **dict.fromkeys(("R1", "R6"), (True, ASSUMED)),
+        **dict.fromkeys(("R2", "R7"), (False, ASSUMED)),
+        **dict.fromkeys(("R3", "R4", "R5"), (True, HOLDS)),
+    }
     assumptions = assumed(neighbours=ADD_OR_REMOVE, limit=3)
     plan = made_plan(assumptions, RHO_BUDGET)
-    records = subject_records(assumptions, *example(assumptions), ONE_EACH)
-    words = guarantee_of(plan, check_hypotheses(plan, records, system_bits)).words()
-    assert words.startswith("0.5-zero-concentrated differential privacy, so (5.2216, 0.000001)-")
     assert (
-        "for the addition or removal of one subject with all its records, of which 3 count" in words
+        guarantee_of(plan, checked(assumptions, plan))
+        .words()
+        .startswith(
+            "0.5-zero-concentrated differential privacy, so (5.2216, 0.000001)-differential "
+            "privacy for the addition or removal of one subject with all its records, of which "
+            "3 count"
+        )
     )
-
-
-def test_nothing_is_guaranteed_without_its_hypotheses():
-    plan = made_plan(assumed())
     nothing = guarantee_of(plan, ())
-    assert not nothing.holds
-    assert nothing.words() == "no guarantee: no hypothesis was checked"
-    found = guarantee_of(plan, (*checked(), Hypothesis("R5", "anything", "", FAILS)))
-    assert not found.holds
-    assert found.words() == "no guarantee: R5 of the theorem fails"
+    assert (nothing.holds, nothing.words()) == (
+        False,
+        "no guarantee: no hypothesis was checked",
+    )
+    failed = guarantee_of(plan, (*checked(), Hypothesis("R5", "anything", "", FAILS)))
+    assert (failed.holds, failed.words()) == (False, "no guarantee: R5 of the theorem fails")
 
 
 # Hypotheses
@@ -155,94 +150,79 @@ def weakened(plan, kind=ReleasePlan, **others):
     return found
 
 
-def test_hypotheses_that_fail_are_found():
-    assert failing() == set()
+COUNT, STEP = CountStage(Fraction(1, 4)), NoisyStep(Fraction(1, 4), clip=0.1)
+PLAN = made_plan(assumed())
+
+
+def own(kind, base, **changed):
+    """An instance of another class that says something else of itself."""
+    found = object.__new__(type("Own", (kind,), changed))
+    found.__dict__.update(vars(base))
+    return found
+
+
+# Plans, and the hypotheses that fail.
+UNSOUND = {
+    "sound": (PLAN, set()),
+    "no stage": (weakened(PLAN, stages=()), {"R4", "R5"}),
+    "own stage": (made_plan(assumed(), stages=[OwnStep(Fraction(1, 2), clip=0.1)]), {"R4", "R5"}),
+    "own assumptions": (
+        weakened(PLAN, assumptions=own(Assumptions, PLAN.assumptions, changes=0.001)),
+        {"R4", "R5"},
+    ),
+    "own budget": (
+        weakened(PLAN, budget=own(PrivacyBudget, PLAN.budget, exact=Fraction(10))),
+        {"R4", "R5"},
+    ),
+    "own plan": (weakened(PLAN, kind=type("Weak", (ReleasePlan,), {})), {"R4"}),
+    "too much": (weakened(PLAN, stages=(replace(STEP, budget=2),)), {"R5"}),
+    "a hair too much": (
+        weakened(PLAN, stages=(replace(STEP, budget=1), replace(STEP, budget=Fraction(1e-17)))),
+        {"R5"},
+    ),
+    # In which as much is another budget.
+    "other unit": (weakened(PLAN, stages=(replace(STEP, unit=CONCENTRATED),)), {"R5"}),
+    "count for replacement": (made_plan(assumed(), stages=(COUNT, STEP)), {"R4"}),
+    **{
+        name: (made_plan(assumed(neighbours=ADD_OR_REMOVE), stages=stages), fails)
+        for name, stages, fails in (
+            ("count", (COUNT, STEP), set()),
+            ("no count", (STEP,), {"R4"}),
+            ("count not first", (STEP, COUNT), {"R4"}),
+            ("two counts", (COUNT, COUNT, STEP), {"R4"}),
+        )
+    },
+}
+
+
+@pytest.mark.parametrize(("plan", "fails"), UNSOUND.values(), ids=UNSOUND)
+def test_unsound_plans_release_nothing(plan, fails):
+    assumptions = assumed(neighbours=plan.assumptions.neighbours)
+    assert failing(assumptions, plan) == fails
+    if fails:
+        with pytest.raises(DataError, match="nothing is released, since there is no guarantee: R"):
+            release_geodesic(plan, *example(assumptions), ONE_EACH)
+
+
+def test_other_records_bits_and_spaces_have_no_guarantee(monkeypatch):
     assumptions = assumed()
-    plan = made_plan(assumptions)
     records = subject_records(assumptions, *example(assumptions), ONE_EACH)
-    # R1 and R3: records of another kind, and more of a subject than may count.
     other = type("Records", (type(records),), {})(**vars(records))
-    assert failing(records=other) == {"R1", "R3"}
+    assert failing(records=other) == failing(records=object()) == {"R1", "R3"}
     more = assumed(limit=2)
     several = subject_records(more, *example(more), ONE_EACH)
     assert failing(records=several) == {"R1"}
-    # R4: no stage at all, or one that is not the theorem's.
-    assert "R4" in failing(plan=weakened(plan, stages=()))
-    own = OwnStep(Fraction(1, 2), clip=0.1)
-    assert "R4" in failing(plan=made_plan(assumptions, stages=[own]))
-    # Classes that say something else of themselves than the library does.
-    for kind, part in (
-        (type("Weak", (Assumptions,), {"changes": 0.001}), "assumptions"),
-        (type("Weak", (PrivacyBudget,), {"exact": Fraction(10)}), "budget"),
-    ):
-        own = object.__new__(kind)
-        own.__dict__.update(vars(getattr(plan, part)))
-        assert "R4" in failing(plan=weakened(plan, **{part: own}))
-    assert failing(plan=weakened(plan, kind=type("Weak", (ReleasePlan,), {}))) == {"R4"}
-    space = type("Weak", (Sphere,), {"dist": lambda self, one, other: 0.0})(2)
     # Of a space of one's own the holder answers for what tests examine of others.
-    own = checked(plan=made_plan(replace(assumptions, manifold=space)))
-    assert {each.name for each in own if each.state == FAILS} == set()
-    [third] = [each for each in own if each.name == "R3"]
-    assert (third.state, "a space of one's own" in third.by_holder) == (ASSUMED, True)
-    # R6: bits of another source.
-    assert failing(bits=generator_bits(np.random.default_rng(1))) == {"R6"}
-
-
-def test_the_number_of_subjects_is_released_first_where_neighbours_differ_in_it():
-    count, step = CountStage(Fraction(1, 4)), NoisyStep(Fraction(1, 4), clip=0.1)
-    either, first = assumed(neighbours=ADD_OR_REMOVE), assumed()
-    for assumptions, stages, fails in (
-        (either, (count, step), set()),
-        (either, (step,), {"R4"}),
-        (either, (step, count), {"R4"}),
-        (either, (count, count, step), {"R4"}),
-        (first, (step,), set()),
-        (first, (count, step), {"R4"}),
-    ):
-        assert failing(assumptions, made_plan(assumptions, stages=stages)) == fails
-
-
-def test_budgets_that_do_not_add_up_are_found():
-    plan = made_plan(assumed())
-    step = NoisyStep(Fraction(3, 4), clip=0.1)
-    assert failing(plan=weakened(plan, stages=(step,))) == set()
-    assert failing(plan=weakened(plan, stages=(step, step))) == {"R5"}
-    # Another unit, in which as much is another budget.
-    assert failing(plan=weakened(plan, stages=(replace(step, unit=CONCENTRATED),))) == {"R5"}
-
-
-def test_budgets_of_stages_are_added_exactly():
-    # A sum of these in floating point is one.
-    stages = [NoisyStep(Fraction(part), clip=0.1) for part in (1.0, 1e-17, 1e-17)]
-    assert sum(float(each.budget) for each in stages) == 1.0
-    with pytest.raises(DataError, match="cost 1, which is more than the budget"):
-        made_plan(assumed(), stages=stages)
-    plan = made_plan(assumed())
-    assert failing(plan=weakened(plan, stages=tuple(stages))) == {"R5"}
-    with pytest.raises(DataError, match="of different units"):
-        made_plan(assumed(), RHO_BUDGET, stages[1:])
-    with pytest.raises(DataError, match="give each one above zero"):
-        NoisyStep(Fraction(0), clip=0.1)
-
-
-def test_stages_have_to_be_given_in_their_form():
-    wrong = ((0.1, 0.0), (np.nan, 1.0), 0.1)
-    for points, radii in ((100, None), (1, None), *((64, radii) for radii in wrong)):
-        with pytest.raises(DataError, match="a stage has"):
-            PointsStage.of(1, PURE, points, 0.1, radii)
-    for clip in (0.0, -1.0, np.nan, np.inf):
-        with pytest.raises(DataError, match="a stage has clip"):
-            PointsStage.of(1, PURE, 64, clip)
-        with pytest.raises(DataError, match="a stage has clip"):
-            NoisyStep(1, clip=clip)
-    for unit, epsilon in ((PURE, Fraction(2)), (CONCENTRATED, Fraction(1))):
-        with pytest.raises(DataError, match="does not cost its budget"):
-            PointsStage(Fraction(1), unit, epsilon, 64, 0.1)
-    with pytest.raises(DataError, match="give positive numbers"):
-        NoisyStep(1, clip=0.1, prior=(1.0, 0.0))
-    with pytest.raises(DataError, match="give epsilon or rho"):
-        CountStage(1, "delta")
+    space = type("Weak", (Sphere,), {"dist": lambda self, one, other: 0.0})(2)
+    found = {each.name: each for each in checked(plan=made_plan(assumed(space)))}
+    assert found["R3"].state == ASSUMED
+    assert "a space of one's own" in found["R3"].by_holder
+    bits = generator_bits(np.random.default_rng(1))
+    assert failing(bits=bits) == {"R6"}
+    monkeypatch.setattr(release, "system_bits", bits)
+    monkeypatch.setattr(release, "run_plan", None)
+    with pytest.raises(DataError, match="nothing is released, since there is no guarantee: R6"):
+        release_geodesic(PLAN, *example(assumptions), ONE_EACH)
 
 
 # Releases
@@ -330,7 +310,13 @@ def test_a_release_holds_nothing_else_of_the_data(capfd, caplog):
     assert one.guarantee == other.guarantee
     assert one.number == other.number == NUMBER
     assert one.plan is plan
-    assert [field.name for field in fields(Released)] == ["state", "number", "moments"]
+    # The covariance is a function of the plan and of noisy moments.
+    assert [field.name for field in fields(Released)] == [
+        "state",
+        "number",
+        "moments",
+        "covariance",
+    ]
     captured = capfd.readouterr()
     assert captured.out + captured.err + caplog.text == ""
 
@@ -341,38 +327,18 @@ def test_there_is_no_seed_and_draws_differ():
     assert "seed" not in release_geodesic.__code__.co_varnames
 
 
-def test_refusals(monkeypatch):
-    assumptions = assumed()
-    plan = made_plan(assumptions)
-    covariates, points = example(assumptions)
-    with pytest.raises(DataError, match="is not the public number"):
-        release_geodesic(plan, covariates[1:], points[1:], ONE_EACH)
-    with pytest.raises(DataError, match="as many points as covariates"):
-        release_geodesic(plan, covariates[1:], points, ONE_EACH)
-    with pytest.raises(DataError, match="give one of this shape"):
-        release_geodesic(plan, covariates[None], points[None], ONE_EACH)
-    with pytest.raises(DataError, match="name one subject a record"):
-        release_geodesic(plan, covariates, points, np.arange(19))
-    # Whatever fails, nothing is released.
-    for broken, name in (
-        (weakened(plan, stages=()), "R4"),
-        (weakened(plan, stages=plan.stages * 2), "R5"),
-    ):
-        with pytest.raises(DataError, match=f"nothing is released, since there is .*: {name}"):
-            release_geodesic(broken, covariates, points, ONE_EACH)
-    monkeypatch.setattr(release, "system_bits", generator_bits(np.random.default_rng(1)))
-    monkeypatch.setattr(release, "run_plan", None)
-    with pytest.raises(DataError, match="nothing is released, since there is no guarantee: R6"):
-        release_geodesic(plan, covariates, points, ONE_EACH)
-
-
-@pytest.mark.slow
-def test_planned_stages_are_released_by():
-    assumptions = assumed()
-    plan = plan_release(assumptions, PURE_BUDGET)
-    found = release_geodesic(plan, *example(assumptions), ONE_EACH)
-    assert all(stage.describe() in str(found).replace("\n    ", " ") for stage in plan.stages)
-    assert all(each.state in (HOLDS, ASSUMED) for each in found.guarantee.hypotheses)
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda x, y: (x[1:], y[1:], ONE_EACH), "is not the public number"),
+        (lambda x, y: (x[1:], y, ONE_EACH), "as many points as covariates"),
+        (lambda x, y: (x[None], y[None], ONE_EACH), "give one of this shape"),
+        (lambda x, y: (x, y, np.arange(19)), "name one subject a record"),
+    ],
+)
+def test_arrays_that_do_not_go_together_are_refused(change, says):
+    with pytest.raises(DataError, match=says):
+        release_geodesic(PLAN, *change(*example(assumed())))
 
 
 def test_bands_are_wider_the_surer_they_are():
@@ -414,7 +380,7 @@ def test_frequencies_of_few_points_are_their_probabilities():
     states, volumes = assumptions.support.even_points(16)
     share = probabilities(states, volumes)
     finer, weights = zip(
-        *(pattern(assumptions.support, each, second) for each in states), strict=True
+        *(second.candidates(assumptions.support, each) for each in states), strict=True
     )
     share = share[:, None] * [probabilities(*each) for each in zip(finer, weights, strict=True)]
     records = subject_records(assumptions, covariates, points, ONE_EACH)
@@ -433,7 +399,7 @@ def test_points_of_a_later_stage_are_about_the_state_and_in_the_support():
     support = assumptions.support
     stage = PointsStage.of(Fraction(1), PURE, 256, 0.3, (0.05, 0.2))
     for centre in support.draw(np.random.default_rng(7), (100,)):
-        states, volumes = pattern(support, centre, stage)
+        states, volumes = stage.candidates(support, centre)
         assert states.shape == (257, 2, 3)
         inside = support.contains(states)
         inside[-1] = True
@@ -511,7 +477,7 @@ def test_draws_that_share_choices_are_those_of_the_plan(monkeypatch):
         plan.assumptions, rng.uniform(*RANGE, NUMBER), SPHERE.random_point(rng, (NUMBER,)), ONE_EACH
     )
     shared, scored = {}, []
-    loss_sums = draw.loss_sums
+    loss_sums = points_module.loss_sums
 
     def counted(*arguments):
         scored.append(len(arguments[2]))
@@ -519,7 +485,7 @@ def test_draws_that_share_choices_are_those_of_the_plan(monkeypatch):
 
     together, apart = (generator_bits(np.random.default_rng(4)) for _ in range(2))
     alone = [run_plan(plan, records, apart).state for _ in range(3)]
-    monkeypatch.setattr(draw, "loss_sums", counted)
+    monkeypatch.setattr(points_module, "loss_sums", counted)
     found = [run_plan(plan, records, together, shared).state for _ in range(3)]
     np.testing.assert_array_equal(found, alone)
     # The whole support once, and the finer points about the state in every draw.

@@ -22,12 +22,14 @@ from geodp.manifolds.sphere import Sphere
 from geodp.samplers import exact_noise
 from geodp.samplers.exact_noise import discrete_laplace, rounded_laplace
 from geodp.samplers.integer_choice import PRECISION, ExactChoice, generator_bits
-from geodp_release import contributions, draw
+from geodp_release import contributions
 from geodp_release.accounting import CONCENTRATED, PURE, UNITS, PrivacyBudget, choice_epsilon
 from geodp_release.assumptions import ADD_OR_REMOVE, NEIGHBOURS, REPLACE, Assumptions
 from geodp_release.contributions import COVARIATE_LATTICE, LATTICE
+from geodp_release.coordinates import ClippingCoordinates
 from geodp_release.planning import ReleasePlan
 from geodp_release.stages import CountStage, MomentsStage, NoisyStep, PointsStage
+from geodp_release.stages import points as points_module
 from geodp_release.subjects import SubjectRecords, subject_records
 from reproduction.measurements.audit import mistakes
 
@@ -189,7 +191,7 @@ class Followed(ExactChoice):
         return 0
 
 
-def sums_of_moments(stage, noisy, number, changes, expected):
+def sums_of_moments(stage, noisy, number, assumptions):
     """In place of `MomentsStage.moments`: noisy sums as they are."""
     return noisy * number
 
@@ -201,10 +203,10 @@ def output_of(stage, assumptions, records, state, script):
             patch.setattr(exact_noise, name, getattr(script, name))
         patch.setattr(MomentsStage, "moments", sums_of_moments)
         if isinstance(stage, CountStage):
-            return np.array([float(draw._noisy_count(assumptions, stage, records, None))])
+            return np.array([float(stage.noisy_count(assumptions, records, None))])
         if isinstance(stage, MomentsStage):
-            return draw._moments(assumptions, stage, records, float(NUMBER), None)
-        return np.ravel(draw._noisy_means(assumptions, stage, records, state, float(NUMBER), None))
+            return stage.noisy_moments(assumptions, records, float(NUMBER), None)
+        return np.ravel(stage.noisy_means(assumptions, records, state, float(NUMBER), None))
 
 
 UNIT_NOISE = 1 << 30
@@ -248,10 +250,10 @@ def choice_losses(stage, assumptions, first, second, state):
     """Logarithms of ratios of probabilities of all points."""
     logs = []
     with pytest.MonkeyPatch.context() as patch:
-        if draw.ExactChoice is ExactChoice:
-            patch.setattr(draw, "ExactChoice", Followed)
+        if points_module.ExactChoice is ExactChoice:
+            patch.setattr(points_module, "ExactChoice", Followed)
         for records in (first, second):
-            draw._chosen(assumptions, stage, records, state, logs)
+            stage.chosen(assumptions, records, state, logs)
     first, second = np.array(logs)
     assert np.sum(np.exp(first)) == pytest.approx(1.0, rel=1e-12)
     assert np.sum(np.exp(second)) == pytest.approx(1.0, rel=1e-12)
@@ -284,7 +286,7 @@ def largest_loss(stages, assumptions, tries=40, seed=3):
             if isinstance(stage, PointsStage):
                 points = support.even_points(FEW)[0]
                 if stage.radii is not None:
-                    points = draw.pattern(support, state, stage)[0]
+                    points = stage.candidates(support, state)[0]
                 anchors = np.concatenate([anchors, points])
         pair = neighbours_about(assumptions, anchors, rng)
         largest = max(largest, sum(loss_of(stage, pair, state) for stage in stages))
@@ -393,15 +395,15 @@ class TwiceTheRate(Followed):
 
 
 def test_a_rate_off_by_a_factor_of_two_is_found(monkeypatch):
-    monkeypatch.setattr(draw, "ExactChoice", TwiceTheRate)
+    monkeypatch.setattr(points_module, "ExactChoice", TwiceTheRate)
     assert largest_loss([stage_of("points", PURE, ONE)], assumed(), tries=64) > 1.1
 
 
 def test_the_other_ends_noise_is_no_substitute(monkeypatch):
     """One draw of noise for both ends: their difference is released as it is."""
-    noisy_means = draw._noisy_means
+    noisy_means = NoisyStep.noisy_means
 
-    def shared(assumptions, stage, records, state, number, bits):
+    def shared(stage, assumptions, records, state, number, bits):
         with pytest.MonkeyPatch.context() as patch:
             one, sampler = [], exact_noise.rounded_laplace
 
@@ -411,9 +413,9 @@ def test_the_other_ends_noise_is_no_substitute(monkeypatch):
                 return one[0]
 
             patch.setattr(exact_noise, "rounded_laplace", repeated)
-            return noisy_means(assumptions, stage, records, state, number, bits)
+            return noisy_means(stage, assumptions, records, state, number, bits)
 
-    monkeypatch.setattr(draw, "_noisy_means", shared)
+    monkeypatch.setattr(NoisyStep, "noisy_means", shared)
     with pytest.raises(np.linalg.LinAlgError):
         # As many noise variables as numbers that are released are wanted.
         largest_loss([stage_of("step", PURE, ONE)], assumed())
@@ -494,9 +496,8 @@ def means_on_the_lattice(assumptions, stage, records):
     """Whether released means are whole numbers in units of the lattice."""
     state = assumptions.support.origin
     found = [
-        draw._noisy_means(
+        stage.noisy_means(
             assumptions,
-            stage,
             records,
             state,
             1.0,
@@ -544,9 +545,9 @@ def drawn(stage, assumptions, records, state, seed):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(MomentsStage, "moments", sums_of_moments)
             if isinstance(stage, MomentsStage):
-                noisy = draw._moments(assumptions, stage, records, float(NUMBER), bits)
+                noisy = stage.noisy_moments(assumptions, records, float(NUMBER), bits)
             else:
-                noisy = draw._noisy_means(assumptions, stage, records, state, float(NUMBER), bits)
+                noisy = stage.noisy_means(assumptions, records, state, float(NUMBER), bits)
         found.append(np.ravel(noisy) - plain)
     return np.array(found)
 
@@ -583,7 +584,7 @@ def test_noise_of_concentrated_steps_is_normal(neighbours):
     assumptions, records, state = a_pair(neighbours)
     stage = NoisyStep(Fraction(1, 2), CONCENTRATED, clip=CLIP)
     noise = drawn(stage, assumptions, records, state, 12).reshape(DRAWS, 2, 2) * NUMBER
-    variances = stage.noise_variances(assumptions.changes, 2)
+    variances = ClippingCoordinates(1).variances(stage.noise_in_floats(assumptions), 2)
     for block, variance in enumerate(variances):
         for each in noise[:, block].T:
             assert agrees(each, norm(scale=np.sqrt(variance)))
@@ -616,9 +617,7 @@ def test_noise_of_the_count_is_discrete(unit):
     ).first
     found = np.array(
         [
-            draw._noisy_count(
-                assumptions, stage, records, generator_bits(np.random.default_rng([14, k]))
-            )
+            stage.noisy_count(assumptions, records, generator_bits(np.random.default_rng([14, k])))
             for k in range(1200)
         ]
     ) - len(records)
@@ -639,8 +638,8 @@ def test_choices_are_drawn_as_likely_as_the_audit_says(monkeypatch):
     stage = stage_of("points", PURE, 8 * ONE)
     logs = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(draw, "ExactChoice", Followed)
-        draw._chosen(assumptions, stage, records, state, logs)
+        patch.setattr(points_module, "ExactChoice", Followed)
+        stage.chosen(assumptions, records, state, logs)
     states, volumes = assumptions.support.even_points(stage.points)
     assert np.all(volumes > 0.0)
     counts, made = np.zeros(FEW, dtype=int), []
@@ -649,12 +648,12 @@ def test_choices_are_drawn_as_likely_as_the_audit_says(monkeypatch):
         made.append(made[0] if made else ExactChoice(*given_))
         return made[-1]
 
-    monkeypatch.setattr(draw, "ExactChoice", once)
-    scores = draw.loss_sums(assumptions, records, states, stage.clip)
-    monkeypatch.setattr(draw, "loss_sums", lambda *_: scores)
+    monkeypatch.setattr(points_module, "ExactChoice", once)
+    scores = points_module.loss_sums(assumptions, records, states, stage.clip)
+    monkeypatch.setattr(points_module, "loss_sums", lambda *_: scores)
     for k in range(1500):
         bits = generator_bits(np.random.default_rng([15, k]))
-        found = draw._chosen(assumptions, stage, records, state, bits)
+        found = stage.chosen(assumptions, records, state, bits)
         counts[np.flatnonzero(np.all(states == found, axis=(1, 2)))] += 1
     assert counts.sum() == 1500
     assert chisquare(counts, np.exp(logs[0]) * 1500).pvalue > 1e-4

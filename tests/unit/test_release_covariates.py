@@ -53,15 +53,9 @@ from geodp_release.simulation import (
     FlatReleases,
     level_of,
 )
-from geodp_release.stages import (
-    EXPECTED,
-    WIDER,
-    MomentsStage,
-    NoisyStep,
-    PointsStage,
-    moment_weights,
-    moments_change,
-)
+from geodp_release.stages import CountStage, MomentsStage, NoisyStep
+from geodp_release.stages.moments import EXPECTED, WIDER, moment_weights, moments_change
+from geodp_release.stages.step import clean_means
 from geodp_release.subjects import ONE_EACH, SubjectRecords, subject_records
 
 SPREADS = {0: (), 2: (EVENLY, TWO_GROUPS), 3: (EVENLY, TWO_GROUPS, TWO_GROUPS)}
@@ -154,7 +148,7 @@ def test_the_simulated_clip_is_that_of_contributions():
     rng = np.random.default_rng(5)
     start = FlatReleases.start(assumptions, 8, rng)
     level = level_of(0.3, start.typical)
-    clean = start.clean_means(level)
+    clean = clean_means(start, level)
     clip = start.typical * 2.0 ** (level / 4.0)
     coordinates_ = ClippingCoordinates(3)
     for release in range(8):
@@ -166,23 +160,6 @@ def test_the_simulated_clip_is_that_of_contributions():
         lengths = coordinates_.norm(coordinates_.of(each))
         each *= np.minimum(1.0, clip / lengths)[:, None, None]
         assert np.abs(np.mean(each, axis=0) - clean[release]).max() < 0.05 * np.linalg.norm(error)
-
-
-def realised(assumptions, budget, draw_places, releases=30):
-    """Median error of releases, how often their 95 % bands hold, and their plan."""
-    manifold, plan = assumptions.manifold, plan_release(assumptions, budget)
-    rng, squares, held = np.random.default_rng(4), [], []
-    for _ in range(releases):
-        true, x, _ = cohort(assumptions, rng)
-        x = draw_places(rng, len(x))
-        clean = manifold.ends(true[0], true[1:], x)
-        points = clean + assumptions.residual_scale * rng.normal(size=clean.shape)
-        found = release_geodesic(plan, 15.0 + 10.0 * x, points, ONE_EACH)
-        some = 15.0 + 10.0 * x[:20]
-        away = manifold.dist(found.predict(some), clean[:20])
-        squares.append(np.mean(away**2))
-        held.append(np.mean(away[:1] <= found.band(some[:1], 0.95)))
-    return np.sqrt(np.median(squares)), np.mean(held), plan
 
 
 def unequal_groups(rng, number):
@@ -201,12 +178,23 @@ def correlated(rng, number):
 @pytest.mark.parametrize("draw_places", [unequal_groups, correlated])
 def test_covariates_unlike_the_assumed_ones_are_seen_by_their_moments(draw_places):
     """Groups of other sizes, or that go together: moments come first, and bands use them."""
-    assumptions = assumed(Euclidean(2), 3, 500, spreads=SPREADS[3])
-    error, held, plan = realised(assumptions, PrivacyBudget("3"), draw_places)
+    manifold, assumptions = Euclidean(2), assumed(Euclidean(2), 3, 500, spreads=SPREADS[3])
+    plan = plan_release(assumptions, PrivacyBudget("3"))
     assert isinstance(plan.stages[0], MomentsStage)
+    rng, squares, held = np.random.default_rng(4), [], []
+    for _ in range(30):
+        true, x, _ = cohort(assumptions, rng)
+        x = draw_places(rng, len(x))
+        clean = manifold.ends(true[0], true[1:], x)
+        points = clean + assumptions.residual_scale * rng.normal(size=clean.shape)
+        found = release_geodesic(plan, 15.0 + 10.0 * x, points, ONE_EACH)
+        some = 15.0 + 10.0 * x[:20]
+        away = manifold.dist(found.predict(some), clean[:20])
+        squares.append(np.mean(away**2))
+        held.append(np.mean(away[:1] <= found.band(some[:1], 0.95)))
     # Some releases in a hundred fail, as the plan does not foresee; see docs/releases.md.
-    assert error < 1.5 * plan.error
-    assert held >= 0.75
+    assert np.sqrt(np.median(squares)) < 1.5 * plan.error
+    assert np.mean(held) >= 0.75
 
 
 def test_plans_state_errors_of_means_and_of_several_covariates():
@@ -220,15 +208,6 @@ def test_plans_state_errors_of_means_and_of_several_covariates():
         assert plan.error_without_data == pytest.approx(without_data)
 
 
-def test_a_distribution_with_given_moments_has_them():
-    rng = np.random.default_rng(1)
-    x = unequal_groups(rng, 500)
-    rows = np.concatenate([np.ones((500, 1)), x], axis=1)
-    moments = matrix_moments(rows.T @ rows / 500)
-    found = Covariates.independent(SPREADS[x.shape[1]]).with_moments(moments)
-    np.testing.assert_allclose(found.moments, moments, atol=1e-12)
-
-
 # --- Noise ---
 
 
@@ -236,26 +215,22 @@ def test_a_distribution_with_given_moments_has_them():
 @pytest.mark.parametrize("covariates", [0, 1, 2, 3])
 def test_noise_has_the_variances_that_are_planned_with(covariates, unit):
     found, dim, draws = ClippingCoordinates(covariates), 2, 600
-    planned = found.noise_variances(unit, 1 << 20, 0.5, dim)
+    planned = found.variances(found.noise(unit, 1 << 20, 0.5), dim)
     rng = np.random.default_rng(1)
     zero = [[0] * dim] * (1 + covariates)
     bits = (generator_bits(np.random.default_rng([2, k])) for k in range(draws))
     noise = found.noise(unit, 1 << 20, Fraction(1, 2))
     drawn = np.array([found.noisy(zero, each, noise) for each in bits])
-    simulated = found.simulated_noise(rng, unit, 1 << 20, 0.5, (20_000, 1 + covariates, dim))
+    simulated = found.simulated(rng, noise, (20_000, 1 + covariates, dim))
     for block, variance in zip(np.var(simulated, axis=0), planned, strict=True):
         np.testing.assert_allclose(block, variance, rtol=0.12)
     np.testing.assert_allclose(np.mean(np.var(drawn, axis=0), axis=-1), planned, rtol=0.3)
-
-
-def test_several_blocks_have_one_length():
-    """Pure noise of several covariates: one Gamma length for all, after weighting."""
-    found = ClippingCoordinates(2)
-    noise = found.simulated_noise(np.random.default_rng(1), PURE, 1.0, 2.0, (20_000, 3, 2))
-    noise[:, 1:] *= float(coordinates.WEIGHT)
-    lengths = np.linalg.norm(noise, axis=(1, 2))
-    assert np.mean(lengths) == pytest.approx(6 / 2.0, rel=0.02)
-    assert np.var(lengths) == pytest.approx(6 / 4.0, rel=0.05)
+    if covariates > 1 and unit == PURE:
+        # One Gamma length for all blocks, after weighting.
+        simulated[:, 1:] *= float(coordinates.WEIGHT)
+        lengths, number = np.linalg.norm(simulated, axis=(1, 2)), dim * (1 + covariates)
+        assert np.mean(lengths) == pytest.approx(number * (1 << 21), rel=0.02)
+        assert np.var(lengths) == pytest.approx(number * (1 << 21) ** 2, rel=0.06)
 
 
 # --- Moments ---
@@ -339,28 +314,14 @@ def test_bands_are_finite_where_covariates_are_constant(spreads):
         assert np.all(radii < 10.0)
 
 
-def test_a_release_with_all_subjects_in_one_group_has_a_band():
-    assumptions = assumed(Euclidean(2), 2, spreads=(TWO_GROUPS, EVENLY))
-    plan = plan_release(assumptions, PrivacyBudget("8"), work=1 << 20)
-    rng = np.random.default_rng(2)
-    covariates = np.stack([np.full(500, 10.0), rng.uniform(10.0, 20.0, 500)], axis=-1)
-    points = 0.1 * rng.normal(size=(500, 2))
-    records = subject_records(assumptions, covariates, points, ONE_EACH)
-    for seed in range(20):
-        found = run_plan(plan, records, generator_bits(np.random.default_rng(seed)))
-        errors = simulated_errors(plan, found.moments)
-        radii = band_radii(Euclidean(2), errors, found.state, np.array([[-0.5, 0.5]]))
-        assert np.all(radii < 10.0)
-
-
 @pytest.mark.parametrize("unit", UNITS)
 def test_moments_of_several_covariates_are_near_what_is_true_or_assumed(unit):
-    spreads = (EVENLY, EVENLY)
-    expected = Covariates.independent(spreads).moments
+    assumptions = assumed(Euclidean(1), 2)
+    expected = Covariates.independent(assumptions.spreads).moments
     stage, true = MomentsStage(1, unit), np.array([0.2, -0.1, 0.1, 0.01, 0.08])
-    many = stage.moments(true, 1e7, 2, spreads)
+    many = stage.moments(true, 1e7, assumptions)
     np.testing.assert_allclose(many, true, atol=1e-3)
-    few = stage.moments(true, 1.0, 2, spreads)
+    few = stage.moments(true, 1.0, assumptions)
     np.testing.assert_allclose(few, expected, atol=0.02)
 
 
@@ -368,17 +329,16 @@ def test_moments_of_several_covariates_are_near_what_is_true_or_assumed(unit):
 def test_what_moments_may_be_is_what_a_prior_and_noise_say(unit):
     """Regression of true moments on released ones, of many draws from the wider expectations."""
     spreads, number, rng = (UNKNOWN,), 200, np.random.default_rng(5)
+    assumptions = assumed(Euclidean(1), 1, number, spreads=spreads)
     stage, expected = MomentsStage(Fraction(1, 4), unit), Covariates.independent(spreads).moments
     wide = WIDER * np.array([EXPECTED["mean"], EXPECTED["square"]])
     true = expected + wide * rng.normal(size=(40000, 2))
-    noisy = true + stage.simulated_noise(rng, 40000, 2) / number
+    noisy = true + stage.simulated_noise(rng, 40000, assumptions) / number
     for at, level in enumerate(expected):
         near = level + 0.5 * wide[at]
         some = np.abs(noisy[:, at] - near) < 0.03 * wide[at]
         here = np.where(np.arange(2) == at, near, expected)
-        means, deviations = stage.belief(
-            stage.moments(here, number, 2, spreads), number, 2, spreads
-        )
+        means, deviations = stage.belief(stage.moments(here, number, assumptions), assumptions)
         # As if all of them were at the place near which they are.
         likely = (true - noisy)[some, at] + near
         deviation = np.std(likely)
@@ -386,11 +346,16 @@ def test_what_moments_may_be_is_what_a_prior_and_noise_say(unit):
         assert deviation == pytest.approx(deviations[at], rel=0.1)
 
 
-@pytest.mark.parametrize("moments", [(0.0, 1 / 12), (-0.2, 0.07), (0.3, 0.11), (0.0, 0.24)])
-def test_one_covariate_has_the_moments_that_are_asked_for(moments):
-    found = EVEN.with_moments(np.array(moments))
+@pytest.mark.parametrize("moments", [(0.0, 1 / 12), (-0.2, 0.07), (0.3, 0.11), (0.0, 0.24), None])
+def test_a_distribution_with_given_moments_has_them(moments):
+    start = EVEN
+    if moments is None:
+        x = unequal_groups(np.random.default_rng(1), 500)
+        rows = np.concatenate([np.ones((500, 1)), x], axis=1)
+        start, moments = Covariates.independent(SPREADS[3]), matrix_moments(rows.T @ rows / 500)
+    found = start.with_moments(np.array(moments))
     np.testing.assert_allclose(found.moments, moments, atol=1e-9)
-    assert np.all(np.abs(found.nodes) <= 0.5)
+    assert len(moments) > 2 or np.all(np.abs(found.nodes) <= 0.5)
 
 
 def test_a_plan_says_what_clustered_covariates_cost():
@@ -444,10 +409,7 @@ def test_an_unknown_spread_is_measured_before_steps(epsilon):
     [
         ({"covariate_range": ((0, 1),) * 101}, "101 ranges: give 100 or fewer"),
         ({"covariate_range": ((0, 1), (1, 1))}, "the smaller first"),
-        (
-            {"shooting_vector_length": (1.0,)},
-            "length has 1 values, and there are 2",
-        ),
+        ({"shooting_vector_length": (1.0,)}, "length has 1 values, and there are 2"),
         ({"shooting_vector_length": (1.0, -1.0)}, "give a positive number"),
         ({"covariate_spread": ("evenly", "oddly")}, "'oddly': give one of evenly, two groups"),
         ({"transformation": ("log", "none"), "covariate_range": ((0, 1), (1, 2))}, "no logarithm"),
@@ -473,17 +435,6 @@ def test_inputs_of_several_covariates_are_checked(changes, says):
     one = Assumptions(**given | {"covariate_range": [(0, 1)]})
     assert one.covariate_range == (0.0, 1.0)
     assert one.shooting_vector_length == 1.0
-
-
-def test_a_stage_for_other_covariates_is_refused():
-    for covariates, stage, says in (
-        (2, NoisyStep(1, clip=1.0), "2 numbers for the 3 parts of a state"),
-        (2, PointsStage.of(1, PURE, 16, 0.3, ()), "0 numbers for the 3 parts of a state"),
-        (0, MomentsStage(1), "a mean has no covariates"),
-    ):
-        assumptions = assumed(Euclidean(1), covariates)
-        with pytest.raises(DataError, match=says):
-            ReleasePlan(assumptions, PrivacyBudget("1"), (stage,), 1.0, 1.0, 1.0)
 
 
 def test_one_covariate_may_come_in_rows_of_one():
@@ -552,21 +503,13 @@ def test_releases_are_saved_loaded_and_printed(covariates, tmp_path):
 
 def test_a_noisy_count_goes_with_means():
     assumptions = assumed(Sphere(2), 0, 300, neighbours=ADD_OR_REMOVE)
-    plan = plan_release(assumptions, PrivacyBudget("1"))
+    stages = CountStage(Fraction(1, 4)), NoisyStep(1, clip=0.5, prior=(0.1,))
+    plan = ReleasePlan(assumptions, PrivacyBudget("2"), stages, 1.0, 1.0, 1.0)
     rng = np.random.default_rng(1)
-    _, _, points = cohort(assumptions, rng)
-    records = subject_records(assumptions, None, points, ONE_EACH)
+    records = subject_records(assumptions, None, cohort(assumptions, rng)[2], ONE_EACH)
     found = run_plan(plan, records, generator_bits(rng))
-    assert found.number == pytest.approx(300, abs=100)
+    assert 300 != found.number == pytest.approx(300, abs=100)
     assert found.moments.shape == (0,)
-
-
-def test_plans_know_that_more_covariates_need_more():
-    errors = [
-        plan_release(assumed(Sphere(3), k, 1000), PrivacyBudget("1"), work=1 << 18).error
-        for k in (0, 1, 3)
-    ]
-    assert errors[0] < 0.8 * errors[1] < 0.8 * 0.8 * errors[2]
 
 
 def test_correlated_covariates_are_learnt_from_moments():
@@ -668,10 +611,7 @@ def test_the_command_releases_means_and_several_covariates(covariates, holder, c
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        (
-            {"data": {"covariate": "age"}},
-            "it names 1 columns, and public.covariate_range has 2",
-        ),
+        ({"data": {"covariate": "age"}}, "it names 1 columns, and public.covariate_range has 2"),
         ({"covariate": ["age"]}, "it has 1 names, and public.covariate_range 2 ranges"),
         ({"predictions": [60, 70]}, "it has 1 values, and there are 2 covariates"),
         ({"predictions": [[60, 2]]}, "2 is outside covariate_range, 0 to 1"),
@@ -763,17 +703,11 @@ def test_the_estimator_takes_several_columns():
 def test_simulated_errors_of_a_mean_are_those_of_a_mean():
     """Without noise to speak of the error is that of the sample mean."""
     assumptions = assumed(Euclidean(3), 0, 100)
-    plan = ReleasePlan(
-        assumptions, PrivacyBudget("1e6"), (NoisyStep(1e6, clip=9.0, prior=(1.0,)),), 1.0, 1.0, 1.0
-    )
+    stages = (NoisyStep(1e6, clip=9.0, prior=(1.0,)),)
+    plan = ReleasePlan(assumptions, PrivacyBudget("1e6"), stages, 1.0, 1.0, 1.0)
     errors = simulated_errors(plan)
     assert errors.shape[1:] == (1, 3)
-    assert np.sqrt(np.mean(np.sum(errors**2, axis=-1))) == pytest.approx(
-        0.1 * np.sqrt(3.0 / 100.0), rel=0.1
-    )
-    found = run_stages(
-        FlatReleases.start(assumptions, 100, np.random.default_rng(1)),
-        plan.stages,
-        np.random.default_rng(2),
-    )
+    assert np.mean(np.sum(errors**2, axis=-1)) == pytest.approx(0.01 * 3.0 / 100.0, rel=0.2)
+    start = FlatReleases.start(assumptions, 100, np.random.default_rng(1))
+    found = run_stages(start, stages, np.random.default_rng(2))
     assert found.curve == pytest.approx(0.01 * 3.0 / 100.0, rel=0.1)

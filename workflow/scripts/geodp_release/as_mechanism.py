@@ -24,7 +24,7 @@ from geodp_release.subjects import ONE_EACH, subject_records
 
 @dataclass(frozen=True)
 class ReleaseMechanism(Mechanism):
-    """Releases of the geodesics of some data sets, one record a subject.
+    """Releases of the geodesics of some data sets, one record a subject unless labels differ.
 
     Draws of a study use its seeded generator.  `geodp_release.release.release_geodesic` makes one
     draw with random bits of the operating system.
@@ -37,8 +37,8 @@ class ReleaseMechanism(Mechanism):
     points : ndarray, shape (data_sets, n, *point_shape)
     assumptions : Assumptions
         Public, about each of the data sets.
-    subjects : ndarray, shape (n,), or None
-        Labels of subjects, if each may have several records.
+    subjects : ndarray, shape (data_sets, n), or None
+        Labels.
     """
 
     model: GeodesicModel
@@ -132,15 +132,8 @@ class ReleaseMechanism(Mechanism):
     def band(self, budgets, parameters, covariates, level):
         """Radii (m,) of balls about predictions of one draw that hold the true ones.
 
-        Parameters
-        ----------
-        budgets : dict of str
-            See `Mechanism.draw`.
-        parameters : dict of ndarray
-            One footpoint and its shooting vectors, by block.
-        covariates : ndarray, shape (m,) or (m, k)
-        level : float
-            See `geodp_release.bands.band_radii`.
+        Budgets are those of `Mechanism.draw`; parameters one footpoint and its shooting vectors, by
+        block.
         """
         manifold, assumptions = self.model.manifold, self.assumptions
         start, *vectors = (parameters[block] for block in self.model.blocks)

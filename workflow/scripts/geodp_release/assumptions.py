@@ -24,20 +24,8 @@ NEIGHBOURS = (REPLACE, ADD_OR_REMOVE)
 # Ends of ranges below this size can be squared; and lengths below that, in single precision.
 FARTHEST, LONGEST = 1e100, 1e15
 
-# Least width of a range, relative to the size of its ends.
-NARROWEST = 1e-9
-
-# Widest reach of a support on a space of negative curvature, in units of its radius: within it a
-# logarithm keeps six digits.
-FARTHEST_CURVED = 8.0
-
-# Largest ratio of the lengths, as arrays, of unit vectors at a centre that keeps as many digits; on
-# SPD matrices it is the centre's condition.
-MOST_STRETCH = 1e6
-
-MOST_SUBJECTS = 10**9
-MOST_RECORDS = 1000
-MOST_COVARIATES = 100
+# Largest number of subjects, and of records of each.
+COUNTS = {"subjects": 10**9, "records_per_subject": 1000}
 
 
 @dataclass(frozen=True)
@@ -115,7 +103,7 @@ class Assumptions:
             each = tuple(check(name, value) for value in each)
             object.__setattr__(self, name, each[0] if self.number_of_covariates == 1 else each)
         self._refuse_far()
-        for name, most in (("subjects", MOST_SUBJECTS), ("records_per_subject", MOST_RECORDS)):
+        for name, most in COUNTS.items():
             value = getattr(self, name)
             whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
             if not (whole and 0 < value <= most):
@@ -141,8 +129,11 @@ class Assumptions:
                 )
         object.__setattr__(self, "centre", self._checked_centre())
 
-    def _refuse_far(self):
-        """Refuse radii at which numbers lose their digits, whatever the records are."""
+    def _refuse_far(self, curved=8.0):
+        """Refuse radii at which numbers lose their digits, whatever the records are.
+
+        On a space of negative curvature a reach of ``curved`` times its radius leaves six digits.
+        """
         manifold = self.manifold
         if np.isfinite(manifold.injectivity_radius):
             # A longer geodesic, or a ball that meets itself, says nothing.
@@ -157,7 +148,7 @@ class Assumptions:
                         f"{most:g} means anything: give a smaller one"
                     )
         curvature = -min(manifold.curvature_bounds[0], 0.0)
-        most = FARTHEST_CURVED / np.sqrt(curvature) if curvature else LONGEST
+        most = curved / np.sqrt(curvature) if curvature else LONGEST
         if self.reach > most:
             raise DataError(
                 "footpoint_radius and half of shooting_vector_length add up to "
@@ -201,18 +192,12 @@ class Assumptions:
     @property
     def transformations(self):
         """Name of each covariate's transformation."""
-        return (
-            (self.transformation,) if isinstance(self.transformation, str) else self.transformation
-        )
+        return _tuple(self.transformation)
 
     @property
     def spreads(self):
         """How each covariate is spread."""
-        return (
-            (self.covariate_spread,)
-            if isinstance(self.covariate_spread, str)
-            else self.covariate_spread
-        )
+        return _tuple(self.covariate_spread)
 
     @property
     def reach(self):
@@ -223,10 +208,7 @@ class Assumptions:
     def support(self):
         """The states that may be released, a `ProductSupport`."""
         return ProductSupport(
-            self.manifold,
-            self.centre,
-            self.footpoint_radius,
-            self.shooting_vector_length,
+            self.manifold, self.centre, self.footpoint_radius, self.shooting_vector_length
         )
 
     @property
@@ -240,38 +222,14 @@ class Assumptions:
         Returns
         -------
         dict of tuple of str
-            Inputs that readers see: without a covariate none of one, and a transformation only
-            where there is one.
+            Without a covariate none of one, and a transformation only where there is one.
         """
-        unit = self.manifold.length_unit
-        about = "" if self.changes == 2 else "about "
-        lengths = ", ".join(f"{each:g}" for each in np.ravel(self.shooting_vector_length))
-        ranges = (
-            f"{low:g} to {high:g}{', by its logarithm' if scale == LOG else ''}"
-            for (low, high), scale in zip(self.ranges, self.transformations, strict=True)
-        )
-        several = self.number_of_covariates > 1
+        unit, about = self.manifold.length_unit, "" if self.changes == 2 else "about "
         found = {
             "manifold": ("space", self.manifold.name),
             "centre": ("centre of the ball of footpoints", "a point"),
             "footpoint_radius": ("radius of that ball", f"{self.footpoint_radius:g} {unit}"),
-            "shooting_vector_length": (
-                f"longest geodesic{'s' if several else ''} over the range{'s' if several else ''}",
-                f"{lengths} {unit}",
-            ),
-            "covariate_range": (
-                "ranges of the covariates" if several else "range of the covariate",
-                "; ".join(ranges),
-            ),
-            "transformation": (
-                "transformation of the covariate",
-                ", ".join(self.transformations),
-            ),
-            "covariate_spread": (
-                f"how the {'covariates are' if several else 'covariate is'} spread over "
-                f"{'them' if several else 'it'}",
-                f"{', '.join(self.spreads)} ({_resting(self.spreads)})",
-            ),
+            **(self._described_covariates() if self.number_of_covariates else {}),
             "residual_scale": (
                 "standard deviation of a residual in each direction",
                 f"{self.residual_scale:g} {unit}",
@@ -279,24 +237,38 @@ class Assumptions:
             "subjects": ("number of subjects", f"{about}{self.subjects}"),
             "records_per_subject": (
                 "records of a subject that count",
-                str(self.records_per_subject),
+                f"{self.records_per_subject}",
             ),
             "neighbours": ("neighbouring data sets", self.neighbours),
         }
-        hidden = set()
-        if not self.number_of_covariates:
-            hidden = {
-                "covariate_range",
-                "covariate_spread",
-                "shooting_vector_length",
-                "transformation",
-            }
-        elif {*self.transformations} == {NONE} and not self.sources.get("transformation"):
-            hidden = {"transformation"}
+        if {*self.transformations} == {NONE} and not self.sources.get("transformation"):
+            del found["transformation"]
+        return {name: (what, value.strip()) for name, (what, value) in found.items()}
+
+    def _described_covariates(self):
+        several = self.number_of_covariates > 1
+        s, are, them = ("s", "s are", "them") if several else ("", " is", "it")
+        lengths = ", ".join(f"{each:g}" for each in np.ravel(self.shooting_vector_length))
+        ranges = "; ".join(
+            f"{low:g} to {high:g}{', by its logarithm' if scale == LOG else ''}"
+            for (low, high), scale in zip(self.ranges, self.transformations, strict=True)
+        )
+        resting = (
+            "predicted errors are for even covariates and equal groups; bands follow noisy moments"
+        )
+        if self.spreads == (EVENLY,):
+            resting = "predicted errors and bands rest on it"
         return {
-            name: (what, value.strip())
-            for name, (what, value) in found.items()
-            if name not in hidden
+            "shooting_vector_length": (
+                f"longest geodesic{s} over the range{s}",
+                f"{lengths} {self.manifold.length_unit}",
+            ),
+            "covariate_range": (f"range{s} of the covariate{s}", ranges),
+            "transformation": ("transformation of the covariate", ", ".join(self.transformations)),
+            "covariate_spread": (
+                f"how the covariate{are} spread over {them}",
+                f"{', '.join(self.spreads)} ({resting})",
+            ),
         }
 
     def lines(self):
@@ -351,15 +323,24 @@ class Assumptions:
         return np.clip(self.places(np.clip(covariates, *self.ranges.T)), -0.5, 0.5)
 
 
-def _lost_digits(manifold, centre, reach):
-    """Why a centre loses too many digits for what is computed there, or ``None``."""
+def _tuple(value):
+    """A text for one covariate as a tuple."""
+    return (value,) if isinstance(value, str) else value
+
+
+def _lost_digits(manifold, centre, reach, stretch=1e6):
+    """Why a centre loses too many digits for what is computed there, or ``None``.
+
+    The ratio of the lengths, as arrays, of unit vectors there is at most ``stretch``; on SPD
+    matrices it is the centre's condition.
+    """
     frame = manifold.frame(centre)
     parts = frame.reshape((manifold.dim, -1))
     parts = np.concatenate([parts.real, parts.imag], axis=-1)
     if np.all(np.isfinite(parts)):
         lengths = np.linalg.svd(parts, compute_uv=False)
         usual = lengths[-1] > 1.0 / FARTHEST and lengths[0] < FARTHEST
-        if usual and lengths[0] <= MOST_STRETCH * lengths[-1]:
+        if usual and lengths[0] <= stretch * lengths[-1]:
             ends = [manifold.exp(centre, sign * reach * frame) for sign in (-1.0, 1.0)]
             if np.all(manifold.are_points(np.concatenate(ends))):
                 return None
@@ -374,13 +355,6 @@ def _positive(name, value):
     if not 1.0 / LONGEST < number < LONGEST:
         raise DataError(f"{name} is {value!r}: give a positive number")
     return number
-
-
-def _resting(spreads):
-    """What rests on how covariates are spread, in words."""
-    if spreads == (EVENLY,):
-        return "predicted errors and bands rest on it"
-    return "predicted errors are for even covariates and equal groups; bands follow noisy moments"
 
 
 def _known(names):
@@ -406,20 +380,18 @@ def _one_each(name, given, number):
     return tuple(given)
 
 
-def _ranges(given):
+def _ranges(given, most=100):
     """A range, or several; of one alone it is that range."""
-    try:
-        each = list(given)
-    except TypeError:
-        each = [given]
+    each = list(given) if np.iterable(given) else [given]
     if any(np.ndim(part) == 0 for part in each):
         return _range(given)
-    if len(each) > MOST_COVARIATES:
-        raise DataError(f"covariate_range has {len(each)} ranges: give {MOST_COVARIATES} or fewer")
+    if len(each) > most:
+        raise DataError(f"covariate_range has {len(each)} ranges: give {most} or fewer")
     return _range(each[0]) if len(each) == 1 else tuple(map(_range, each))
 
 
-def _range(given):
+def _range(given, narrowest=1e-9):
+    """A range that is no narrower than that, relative to the size of its ends."""
     try:
         low, high = (float(each) for each in given)
     except (TypeError, ValueError):
@@ -429,7 +401,7 @@ def _range(given):
             f"covariate_range is {given!r}: give two numbers of a size below {FARTHEST:g}, the "
             "smaller first"
         )
-    if high - low < NARROWEST * max(abs(low), abs(high)):
+    if high - low < narrowest * max(abs(low), abs(high)):
         raise DataError(
             f"covariate_range is {low:g} to {high:g}, which is too narrow for the digits of its "
             "ends: measure the covariate from the range's middle"

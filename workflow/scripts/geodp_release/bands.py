@@ -16,50 +16,33 @@ import numpy as np
 from geodp_release.moments import possible_moments
 from geodp_release.planning import run_stages
 from geodp_release.simulation import EVENLY, FlatReleases
-from geodp_release.stages import MomentsStage
 
 # Simulated releases, and the seed of their public noise.
 SIMULATED, SEED = 3008, 20261123
-
-# Distributions of covariates that agree with noisy moments, over which they are spread; an even
-# number.
-DISTRIBUTIONS = 16
-
-# About the least variance of covariates, in units of their ranges, that bands allow for: with a
-# standard deviation of a tenth of its range nearly all of a covariate lies in two fifths of it.
-LEAST_VARIANCE = 0.01
 
 # Probabilities of the bands that a release shows.
 LEVELS = (0.9, 0.95)
 
 
 def moments_stage(plan):
-    """The stage whose moments bands follow, or none: one covariate is evenly spread if it says so.
-
-    Parameters
-    ----------
-    plan : ReleasePlan
-    """
-    stages = (each for each in plan.stages if isinstance(each, MomentsStage))
+    """The stage whose moments bands follow; none of one covariate that is spread evenly."""
+    stages = (each for each in plan.stages if each.measures)
     return None if plan.assumptions.spreads == (EVENLY,) else next(stages, None)
 
 
-def simulated_errors(plan, moments=None):
+def simulated_errors(plan, moments=None, distributions=16):
     """Errors (SIMULATED, 1 + k, dim) of footpoint and shooting vectors: truth minus release.
 
-    Parameters
-    ----------
-    plan : ReleasePlan
-    moments : ndarray, shape (k (k + 3) / 2,), optional
-        Of the covariates, as a release has them; see `moments_stage`.
+    With moments (k (k + 3) / 2,) as a release has them they are spread over an even number of
+    distributions of covariates that agree with these; see `moments_stage`.
     """
     rng = np.random.default_rng(SEED)
     stage = moments_stage(plan)
     if moments is None or stage is None:
         return _errors(FlatReleases.start(plan.assumptions, SIMULATED, rng), plan, rng)
     found = []
-    for each in _agreeing_moments(plan.assumptions, stage, moments, rng):
-        start = FlatReleases.start(plan.assumptions, SIMULATED // DISTRIBUTIONS, rng)
+    for each in _agreeing_moments(plan.assumptions, stage, moments, rng, distributions):
+        start = FlatReleases.start(plan.assumptions, SIMULATED // distributions, rng)
         covariates = start.covariates.with_moments(each)
         found.append(_errors(replace(start, covariates=covariates), plan, rng))
     return np.concatenate(found)
@@ -71,20 +54,22 @@ def _errors(start, plan, rng):
     return found.errors + deviation[:, None] * rng.normal(size=found.errors.shape)
 
 
-def _agreeing_moments(assumptions, stage, moments, rng):
-    """Moments (DISTRIBUTIONS, k (k + 3) / 2) that agree with noisy ones."""
-    means, deviations = stage.belief(
-        moments, assumptions.subjects, assumptions.changes, assumptions.spreads
-    )
-    normal = rng.normal(size=(DISTRIBUTIONS // 2, len(means)))
+def _agreeing_moments(assumptions, stage, moments, rng, number, least_variance=0.01):
+    """Moments (number, k (k + 3) / 2) that agree with noisy ones.
+
+    With the least variance, a standard deviation of a tenth of its range, nearly all of a covariate
+    lies in two fifths of it.
+    """
+    means, deviations = stage.belief(moments, assumptions)
+    normal = rng.normal(size=(number // 2, len(means)))
     # Few of them, so that their own means and deviations are made right.
     normal /= np.sqrt(np.mean(normal**2, axis=0))
     normal = np.concatenate([normal, -normal])
-    return possible_moments(means + deviations * normal, LEAST_VARIANCE)
+    return possible_moments(means + deviations * normal, least_variance)
 
 
 def band_radii(manifold, errors, state, places, levels=LEVELS):
-    """Radii of balls about predictions that hold the true prediction with given probabilities.
+    """Radii (levels, m) of balls about predictions that hold the true prediction.
 
     Each is pointwise: for one covariate, over the chance of the data and of the noise.
 
@@ -98,11 +83,7 @@ def band_radii(manifold, errors, state, places, levels=LEVELS):
     places : ndarray, shape (m, k)
         Covariates from -1/2 to 1/2.
     levels : sequence of float
-
-    Returns
-    -------
-    ndarray, shape (levels, m)
-        In the manifold's unit of length.
+        Probabilities.
     """
     p, *vectors = state
     frame = manifold.frame(p)

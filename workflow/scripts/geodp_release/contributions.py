@@ -23,9 +23,9 @@ COVARIATE_LATTICE = 1 << 20
 # What rounding may add to a norm before it is clipped; far above its errors.
 MARGIN = 2.0**-20
 
-# Records that are computed at once, and states.  A power of two that suits the public number of
-# subjects: always so many records, so that no record changes how others are rounded.
-LEAST_CHUNK, CHUNK, STATES = 32, 256, 256
+# Records that are computed at once: a power of two that suits the public number of subjects, always
+# so many records, so that no record changes how others are rounded.
+LEAST_CHUNK, CHUNK = 32, 256
 
 # Records at once where the public number of subjects is large, and from which number on.
 LARGE_CHUNK, MANY = 1 << 12, 1 << 14
@@ -35,27 +35,16 @@ LARGE_CHUNK, MANY = 1 << 12, 1 << 14
 TAPER, CUT_LOCUS = 0.9, 0.999
 
 
-def loss_sums(assumptions, records, states, clip):
-    """Sums over subjects of their mean losses, in steps of ``1 / LOSS_LATTICE``.
+def loss_sums(assumptions, records, states, clip, at_once=256):
+    """Sums (states,) over subjects of their mean losses, in steps of ``1 / LOSS_LATTICE``.
 
     A loss is the squared distance of a record from its prediction, over that of ``clip``, and one
-    beyond.
-
-    Parameters
-    ----------
-    assumptions : Assumptions
-    records : SubjectRecords
-    states : ndarray, shape (states, 1 + k, *point_shape)
-    clip : float
-
-    Returns
-    -------
-    ndarray of int, shape (states,)
-        Adding or removing a subject adds or removes 0 to `LOSS_LATTICE`.
+    beyond: adding or removing a subject adds or removes 0 to `LOSS_LATTICE`.  The losses of
+    ``at_once`` of the states (states, 1 + k, *point_shape) are computed together.
     """
     total = np.zeros(len(states), dtype=np.int64)
-    for start in range(0, len(states), STATES):
-        some = states[start : start + STATES]
+    for start in range(0, len(states), at_once):
+        some = states[start : start + at_once]
         for x, y, valid, counts in _chunks(assumptions, records):
             each = np.zeros((len(some), len(counts)), dtype=np.int64)
             for place in range(x.shape[1]):
@@ -66,7 +55,7 @@ def loss_sums(assumptions, records, states, clip):
                 usable = valid[:, place] & (loss < 1.0)
                 whole = (np.where(usable, loss, 1.0) * LOSS_LATTICE).astype(np.int64)
                 each += np.where(place < counts, whole, 0)
-            total[start : start + STATES] += np.sum(each // np.maximum(counts, 1), axis=-1)
+            total[start : start + at_once] += np.sum(each // np.maximum(counts, 1), axis=-1)
     return total
 
 
@@ -81,20 +70,10 @@ def _distances(manifold, states, covariates, points):
 
 
 def gradient_sums(assumptions, records, state, clip):
-    """Sums over subjects of mean gradients, in steps of ``clip / LATTICE``.
+    """Sums over subjects of mean gradients at a state, in steps of ``clip / LATTICE``.
 
-    Parameters
-    ----------
-    assumptions : Assumptions
-    records : SubjectRecords
-    state : ndarray, shape (1 + k, *point_shape)
-    clip : float
-
-    Returns
-    -------
-    list of lists of int, shape (1 + k, dim)
-        In `ClippingCoordinates`.  Adding or removing a subject changes them by `LATTICE` at most,
-        in the norm of these.
+    Lists of whole numbers (1 + k, dim), in `ClippingCoordinates`: adding or removing a subject
+    changes them by `LATTICE` at most, in the norm of these.
     """
     shape = len(state), assumptions.manifold.dim
     total = np.zeros(shape, dtype=object)
@@ -109,14 +88,10 @@ def gradient_sums(assumptions, records, state, clip):
 
 
 def covariate_sums(records):
-    """Sums over subjects of their mean covariates and mean products of two, as integers.
+    """Sums over subjects of their mean covariates and mean products of two.
 
-    Returns
-    -------
-    first : list of int, of length k
-        In steps of ``1 / COVARIATE_LATTICE``.
-    second : list of int, of length k (k + 1) / 2
-        In the order of `geodp_release.moments`, in steps of its square.
+    Lists of whole numbers: k in steps of ``1 / COVARIATE_LATTICE``; and k (k + 1) / 2, in the order
+    of `geodp_release.moments`, in steps of its square.
     """
     valid = records.valid[..., None]
     whole = np.where(valid, np.trunc(records.covariates * COVARIATE_LATTICE), 0.0)
@@ -159,21 +134,10 @@ def _chunks(assumptions, records):
 
 
 def lattice_gradients(manifold, covariates, points, valid, state, clip):
-    """Contributions of records in units of ``clip / LATTICE``, each of that record alone.
+    """Contributions (n, 1 + k, dim) of records, integers in units of ``clip / LATTICE``.
 
-    Parameters
-    ----------
-    manifold : SymmetricSpace
-    covariates : ndarray, shape (n, k)
-    points : ndarray, shape (n, *point_shape)
-    valid : ndarray of bool, shape (n,)
-    state : ndarray, shape (1 + k, *point_shape)
-    clip : float
-
-    Returns
-    -------
-    ndarray of int, shape (n, 1 + k, dim)
-        In `ClippingCoordinates`, in the norm of which a record is `LATTICE` long at most.
+    Each is of that record alone, in `ClippingCoordinates`, in whose norm it is `LATTICE` at most.
+    Covariates are (n, k), points (n, *point_shape), valid (n,), a state (1 + k, *point_shape).
     """
     p, blocks = state[0], block_names(len(state) - 1)
     clipping = ClippingCoordinates(len(blocks) - 1)

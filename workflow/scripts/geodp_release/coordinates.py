@@ -14,7 +14,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from geodp_release.accounting import PURE
+from geodp_release.accounting import CONCENTRATED, PURE
 from geodp_release.noise import GaussianNoise, KNormNoise
 
 # Weight of shooting vectors where there are several.  The error of predictions is least at the root
@@ -29,13 +29,7 @@ GAUSSIAN_VARIANCES = Fraction(11, 4), Fraction(11, 7)
 
 @dataclass(frozen=True)
 class ClippingCoordinates:
-    """Coordinates of contributions with k covariates; arrays have the shape (..., 1 + k, dim).
-
-    Attributes
-    ----------
-    covariates : int
-        k.
-    """
+    """Coordinates of contributions with k covariates; arrays have the shape (..., 1 + k, dim)."""
 
     covariates: int
 
@@ -44,16 +38,20 @@ class ClippingCoordinates:
         """Whether the norm is that of all coordinates as one vector."""
         return self.covariates > 1
 
+    @property
+    def _weights(self):
+        """Weights (1 + k, 1) of blocks, where these are coordinates."""
+        return np.array([[1.0], *[[float(WEIGHT)]] * self.covariates])
+
     def of(self, contributions):
-        """Coordinates of contributions, by block along the first axis after records."""
+        """Coordinates of contributions (n, 1 + k, *point_shape)."""
         if self.covariates == 0:
             return contributions
-        if self.is_joint:
-            weights = np.ones(contributions.shape[1])
-            weights[1:] = float(WEIGHT)
-            return weights.reshape((1, -1, *[1] * (contributions.ndim - 2))) * contributions
-        first, second = np.moveaxis(contributions, 1, 0)
-        return np.stack([0.5 * first + second, 0.5 * first - second], axis=1)
+        if self.covariates == 1:
+            first, second = np.moveaxis(contributions, 1, 0)
+            return np.stack([0.5 * first + second, 0.5 * first - second], axis=1)
+        shape = (1, -1, *[1] * (contributions.ndim - 2))
+        return self._weights.reshape(shape) * contributions
 
     def norm(self, coordinates):
         """Norm (...) in which contributions are clipped."""
@@ -70,96 +68,50 @@ class ClippingCoordinates:
         return np.sqrt(1.0 + float(WEIGHT) ** 2 * np.sum(covariates**2, axis=-1))
 
     def noise(self, unit, change, budget):
-        """Noise of sums in the coordinates of `noisy`.
+        """Noise of sums of contributions; in floats it is only simulated.
 
         Parameters
         ----------
         unit : {"epsilon", "rho"}
-        change : int
+        change : int or float
             Norm by which sums of neighbouring data sets differ at most.
-        budget : Fraction
-
-        Returns
-        -------
-        Noise
+        budget : Fraction or float
         """
         rows = 1 + self.covariates
         if unit == PURE:
             # One draw for each part of the norm.
             return KNormNoise((change / budget,) * (1 if self.is_joint else rows))
-        variance = Fraction(change**2) / (2 * budget)
-        if self.covariates == 1:
-            return GaussianNoise(tuple(factor * variance for factor in GAUSSIAN_VARIANCES))
-        return GaussianNoise((variance,) * rows)
+        variance = change**2 / (2 * budget)
+        factors = GAUSSIAN_VARIANCES if self.covariates == 1 else (1,) * rows
+        return GaussianNoise(tuple(factor * variance for factor in factors))
 
     def noisy(self, sums, bits, noise):
-        """Sums of contributions with exact noise.
-
-        Parameters
-        ----------
-        sums : array of int, shape (1 + k, dim)
-            Coordinates.
-        bits : callable
-            See `geodp.samplers.exact_noise`.
-        noise : Noise
-            Of `noise`.
-
-        Returns
-        -------
-        ndarray, shape (1 + k, dim)
-            Sums of a and of each b_j, in the unit of the coordinates.
-        """
+        """Sums of a and of each b_j (1 + k, dim) with exact noise, from sums of coordinates."""
         sums = np.array(sums, dtype=object)
-        if self.covariates == 1 and isinstance(noise, GaussianNoise):
-            # a, and 2 b, whose noise is then halved with it.
-            both = noise.add([sums[0] + sums[1], sums[0] - sums[1]], bits)
-            return both.astype(float) * [[1.0], [0.5]]
+        if self.covariates == 1 and noise.unit == CONCENTRATED:
+            # Of a and 2 b.
+            sums = np.array([sums[0] + sums[1], sums[0] - sums[1]], dtype=object)
+            return noise.add(sums, bits).astype(float) * [[1.0], [0.5]]
         return self._blocks(noise.add(sums, bits))
 
     def _blocks(self, sums):
-        """Sums of a and of each b_j, from coordinates that are whole numbers."""
+        """Sums of a and of each b_j (..., 1 + k, dim), from those of coordinates."""
         if self.covariates == 1:
-            return np.array([sums[0] + sums[1], sums[0] - sums[1]]).astype(float) * [[1.0], [0.5]]
-        sums = sums.astype(float)
-        sums[1:] /= float(WEIGHT)
-        return sums
+            first, second = sums[..., 0, :], sums[..., 1, :]
+            # Whole numbers are added as such.
+            return np.stack([first + second, 0.5 * (first - second)], axis=-2).astype(float)
+        return sums.astype(float) / self._weights
 
-    def noise_variances(self, unit, change, budget, dim):
-        """Variances (1 + k,) of a coordinate of the noise of the sums of a and of each b_j.
+    def variances(self, noise, dim):
+        """Variances (1 + k,) of a coordinate of the noise of the sums of a and of each b_j."""
+        rows = noise.variances(dim * (1 + self.covariates) if self.is_joint else dim)
+        if self.covariates == 1:
+            return (np.sum(rows) if noise.unit == PURE else rows) * np.array([1.0, 0.25])
+        return rows * np.array([1.0, *[float(WEIGHT) ** -2] * self.covariates])
 
-        Parameters
-        ----------
-        unit : {"epsilon", "rho"}
-        change, budget : float
-            See `noisy`.
-        dim : int
-        """
-        if unit == PURE:
-            # Gamma lengths in uniform directions.
-            together = (1 + self.covariates) * dim if self.is_joint else dim
-            end = (together + 1) * (change / budget) ** 2
-            factors = [2.0, 0.5]
-        else:
-            end = change**2 / (2.0 * budget)
-            first, second = (float(each) for each in GAUSSIAN_VARIANCES)
-            factors = [first, 0.25 * second]
-        if self.covariates != 1:
-            factors = [1.0, *[float(WEIGHT) ** -2] * self.covariates]
-        return end * np.array(factors)
-
-    def simulated_noise(self, rng, unit, change, budget, shape):
-        """Noise of the given shape (releases, 1 + k, dim), as that of `noisy`."""
-        normal = rng.normal(size=shape)
-        if unit != PURE:
-            variances = self.noise_variances(unit, change, budget, shape[-1])
-            return normal * np.sqrt(variances)[:, None]
-        if self.is_joint:
-            length = rng.gamma(shape[1] * shape[2], change / budget, (len(normal), 1, 1))
-            ends = normal * (length / np.linalg.norm(normal, axis=(1, 2), keepdims=True))
-            ends[:, 1:] /= float(WEIGHT)
-            return ends
-        length = rng.gamma(shape[-1], change / budget, (*shape[:2], 1))
-        ends = normal * (length / np.linalg.norm(normal, axis=-1, keepdims=True))
-        if self.covariates == 0:
-            return ends
-        return np.stack([ends[:, 0] + ends[:, 1], 0.5 * (ends[:, 0] - ends[:, 1])], axis=1)
+    def simulated(self, rng, noise, shape):
+        """Simulated noise of the given shape (releases, 1 + k, dim), as that of `noisy`."""
+        if noise.unit == CONCENTRATED:
+            deviations = np.sqrt(self.variances(noise, shape[-1]))
+            return rng.normal(size=shape) * deviations[:, None]
+        return self._blocks(noise.draw(rng, shape))

@@ -12,7 +12,7 @@ from geodp.samplers.integer_choice import system_bits
 from geodp_release.accounting import PrivacyBudget
 from geodp_release.assumptions import REPLACE, Assumptions
 from geodp_release.planning import ReleasePlan
-from geodp_release.stages import CountStage, MomentsStage, NoisyStep, PointsStage
+from geodp_release.stages import STAGES, CountStage
 from geodp_release.subjects import SubjectRecords
 
 HOLDS, ASSUMED, FAILS = "holds", "assumed", "fails"
@@ -83,24 +83,13 @@ HYPOTHESES = tuple(
     )
 )
 
-STAGES = (PointsStage, CountStage, MomentsStage, NoisyStep)
-
 # Spaces whose formulas take each record by itself.
 SPACES = (*MANIFOLDS.values(), ReducedPlanarShapes)
 
 
 @dataclass(frozen=True)
 class ReleaseGuarantee:
-    """Differential privacy of one release.
-
-    Attributes
-    ----------
-    budget : PrivacyBudget
-    neighbours : str
-    records_per_subject : int
-    hypotheses : tuple of Hypothesis
-        See `check_hypotheses`.
-    """
+    """Differential privacy of one release, under `hypotheses` as `check_hypotheses` gives them."""
 
     budget: PrivacyBudget
     neighbours: str
@@ -138,19 +127,7 @@ class ReleaseGuarantee:
 
 
 def check_hypotheses(plan, records, bits):
-    """Check the hypotheses of the theorem, as far as code can and without a look at the records.
-
-    Parameters
-    ----------
-    plan : ReleasePlan
-    records : SubjectRecords
-    bits : callable
-        The source of random bits.
-
-    Returns
-    -------
-    tuple of Hypothesis
-    """
+    """Hypotheses of the theorem, checked as far as code can and without a look at the records."""
     if type(plan) is not ReleasePlan:
         # What another class says of itself is no check.
         return tuple(replace(each, state=FAILS) for each in HYPOTHESES if each.name == "R4")

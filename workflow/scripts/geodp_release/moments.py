@@ -22,16 +22,7 @@ def product_indices(covariates):
 
 
 def moment_matrix(moments):
-    """Means of the products of all entries of (1, x_1, ..., x_k).
-
-    Parameters
-    ----------
-    moments : ndarray, shape (*batch, k (k + 3) / 2)
-
-    Returns
-    -------
-    ndarray, shape (*batch, 1 + k, 1 + k)
-    """
+    """Means (*batch, 1 + k, 1 + k) of the products of all entries of (1, x_1, ..., x_k)."""
     covariates = number_of_covariates(moments)
     matrix = np.ones((*np.shape(moments)[:-1], 1 + covariates, 1 + covariates))
     matrix[..., 0, 1:] = matrix[..., 1:, 0] = moments[..., :covariates]
@@ -48,19 +39,10 @@ def matrix_moments(matrix):
 
 
 def possible_moments(moments, least=LEAST):
-    """Moments near the given ones that covariates from -1/2 to 1/2 can have.
+    """Moments near the given ones that covariates from -1/2 to 1/2 can have, of the same shape.
 
     Their matrix has eigenvalues of at least ``least``, and so has the covariance of the covariates.
     Moments of which that is true already stay as they are.
-
-    Parameters
-    ----------
-    moments : ndarray, shape (*batch, k (k + 3) / 2)
-    least : float
-
-    Returns
-    -------
-    ndarray, shape (*batch, k (k + 3) / 2)
     """
     values, vectors = np.linalg.eigh(moment_matrix(moments))
     values = np.maximum(values, 0.0)

@@ -16,17 +16,8 @@ from geodp_release.planning import NOISE, ReleasePlan, plan_release
 # Largest number of subjects that is looked for, and the relative error of the answer.
 MOST_NEEDED, WITHIN = 10**7, 0.1
 
-# Factors between numbers that are tried: at least, at most upwards, and at most downwards.
-LEAST_FACTOR, MOST_UP, MOST_DOWN = 2.0, 8.0, 32.0
-
-# Share of the squared error without data from which on a plan knows nothing of the data.
-BLIND = 0.5
-
 # Share of the squared error without data beyond which a release is noise.
 LIMIT = NOISE**2
-
-# Plans that are kept.
-KEPT = 64
 
 
 def planned(assumptions: Assumptions, budget: PrivacyBudget) -> ReleasePlan:
@@ -46,16 +37,8 @@ def planned(assumptions: Assumptions, budget: PrivacyBudget) -> ReleasePlan:
     except DataError:
         # Only manifolds with a name can be told apart.
         return plan_release(assumptions, budget)
-    numbers = (
-        assumptions.footpoint_radius,
-        assumptions.shooting_vector_length,
-        assumptions.covariate_range,
-        assumptions.covariate_spread,
-        assumptions.residual_scale,
-        assumptions.subjects,
-        assumptions.records_per_subject,
-    )
-    key = json.dumps([settings, plain(assumptions.centre), assumptions.neighbours, numbers])
+    others = {"manifold": settings, "centre": plain(assumptions.centre), "sources": None}
+    key = json.dumps({**vars(assumptions), **others})
     return replace(_kept_plan(_Inputs(key, budget, assumptions)), assumptions=assumptions)
 
 
@@ -114,13 +97,16 @@ def subjects_needed(assumptions: Assumptions, budget: PrivacyBudget) -> int | No
     return high
 
 
-def _factor_up(share):
-    """By how much to raise a number; the noise falls with its square."""
-    return MOST_UP if share > BLIND else np.clip(np.sqrt(share / LIMIT), LEAST_FACTOR, MOST_UP)
+def _factor_up(share, blind=0.5, least=2.0, most=8.0):
+    """By how much to raise a number; the noise falls with its square.
+
+    From the share ``blind`` of the squared error without data on a plan knows nothing of the data.
+    """
+    return most if share > blind else np.clip(np.sqrt(share / LIMIT), least, most)
 
 
-def _factor_down(share):
-    return np.clip(np.sqrt(LIMIT / share), LEAST_FACTOR, MOST_DOWN)
+def _factor_down(share, least=2.0, most=32.0):
+    return np.clip(np.sqrt(LIMIT / share), least, most)
 
 
 @dataclass(frozen=True)
@@ -132,6 +118,6 @@ class _Inputs:
     assumptions: Assumptions = field(compare=False)
 
 
-@lru_cache(KEPT)
+@lru_cache(64)
 def _kept_plan(inputs):
     return plan_release(inputs.assumptions, inputs.budget)

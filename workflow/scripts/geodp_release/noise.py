@@ -1,65 +1,68 @@
-"""Noise of the stages of a release: what is added to whole numbers, and what that costs.
+"""Noise of the stages of a release: exact on whole numbers, simulated in floats, and its loss.
 
-All that leaves a stage passes through `Noise.add` or `ExactChoice.draw`.  Noise is a function of
-public inputs, and its document stands in the file of a release beside the budgets.
+All that leaves a stage passes through `Noise.add` or `ExactChoice.draw`.  Exact noise is a function
+of public inputs, and its document stands in the file of a release beside the budgets.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
 
 from geodp.samplers import exact_noise
+from geodp_release.accounting import CONCENTRATED, PURE, choice_cost
 
 
 @dataclass(frozen=True)
 class Noise:
-    """Independent noise for rows of whole numbers.
+    """Independent noise for rows of numbers.
 
     Attributes
     ----------
-    scales : tuple of Fraction
+    scales : tuple of Fraction, or of float where noise is only simulated
         One for each row, or one for all rows as one vector.
     """
 
-    scales: tuple[Fraction, ...]
+    scales: tuple
 
+    unit: ClassVar[str]
     # Noise of a row from bits, its length and its scale; and the loss of a row's difference.
-    _draw: ClassVar[Callable[..., list[int]]]
+    _exact: ClassVar[Callable[..., list[int]]]
     _loss: ClassVar[Callable[..., float]]
 
     def add(self, sums, bits):
-        """Sums with noise.
-
-        Parameters
-        ----------
-        sums : array of int, shape (rows, m)
-        bits : callable
-            See `geodp.samplers.exact_noise`.
-
-        Returns
-        -------
-        ndarray of int, shape (rows, m)
-        """
+        """Sums, whole numbers (rows, m), with exact noise from bits as `exact_noise` takes them."""
         sums = np.array(sums, dtype=object)
         parts = np.reshape(sums, (len(self.scales), -1))
-        noise = [self._draw(bits, parts.shape[1], scale) for scale in self.scales]
+        noise = [self._exact(bits, parts.shape[1], scale) for scale in self.scales]
         return sums + np.reshape(np.array(noise, dtype=object), sums.shape)
 
-    def loss(self, difference):
-        """Privacy loss between sums that differ so much, a float in the unit of the budget.
+    def draw(self, rng, shape):
+        """Simulated noise of the shape (releases, rows, m)."""
+        raise NotImplementedError
 
-        Parameters
-        ----------
-        difference : array of int, shape (rows, m)
-        """
+    def variances(self, length):
+        """Variance (rows,) of an entry of each row of so many entries."""
+        raise NotImplementedError
+
+    @property
+    def widths(self):
+        """Scales (rows,) as floats, of normal noise standard deviations."""
+        return np.array([float(scale) for scale in self.scales])
+
+    def loss(self, difference):
+        """Privacy loss between sums (rows, m) that differ so much, a float in the budget's unit."""
         parts = np.reshape(np.array(difference, dtype=object), (len(self.scales), -1))
         return sum(
             self._loss([int(each) for each in part], scale)
             for part, scale in zip(parts, self.scales, strict=True)
         )
+
+    def cost(self, difference, unit):
+        """The same for the unit of a stage, which a choice is not in."""
+        del unit
+        return self.loss(difference)
 
     def document(self):
         """The noise as values that JSON has."""
@@ -69,37 +72,70 @@ class Noise:
 class KNormNoise(Noise):
     """Rounded draws of rows from densities proportional to ``exp(-|y| / scale)``; pure."""
 
+    unit = PURE
+
     @staticmethod
-    def _draw(bits, number, scale):
+    def _exact(bits, number, scale):
         return exact_noise.rounded_laplace(bits, number, scale)
 
     @staticmethod
     def _loss(part, scale):
         return float(np.linalg.norm([float(each / scale) for each in part]))
 
+    def draw(self, rng, shape):
+        # Gamma lengths in uniform directions.
+        rows = len(self.scales)
+        normal = rng.normal(size=(shape[0], rows, shape[1] * shape[2] // rows))
+        length = rng.gamma(normal.shape[-1], self.widths[:, None], (*normal.shape[:2], 1))
+        noise = normal * (length / np.linalg.norm(normal, axis=-1, keepdims=True))
+        return np.reshape(noise, shape)
+
+    def variances(self, length):
+        return np.array([(length + 1) * float(scale) ** 2 for scale in self.scales])
+
 
 class LaplaceNoise(Noise):
     """Discrete Laplace noise, with probabilities proportional to ``exp(-|y| / scale)``; pure."""
 
+    unit = PURE
+
     @staticmethod
-    def _draw(bits, number, scale):
+    def _exact(bits, number, scale):
         return [exact_noise.discrete_laplace(bits, scale) for _ in range(number)]
 
     @staticmethod
     def _loss(part, scale):
         return float(sum(abs(each) for each in part) / scale)
 
+    def draw(self, rng, shape):
+        return rng.laplace(size=shape) * self.widths[:, None]
+
+    def variances(self, length):
+        return 2.0 * self.widths**2
+
 
 class GaussianNoise(Noise):
     """Discrete Gaussian noise, whose scales are variances; zero-concentrated."""
 
+    unit = CONCENTRATED
+
     @staticmethod
-    def _draw(bits, number, scale):
+    def _exact(bits, number, scale):
         return [exact_noise.discrete_gaussian(bits, scale) for _ in range(number)]
 
     @staticmethod
     def _loss(part, scale):
         return float(sum(each**2 for each in part) / (2 * scale))
+
+    def draw(self, rng, shape):
+        return rng.normal(size=shape) * self.widths[:, None]
+
+    def variances(self, length):
+        return np.array([float(scale) for scale in self.scales])
+
+    @property
+    def widths(self):
+        return np.sqrt(self.variances(1))
 
 
 class ChoiceNoise(Noise):
@@ -108,3 +144,6 @@ class ChoiceNoise(Noise):
     def loss(self, difference):
         """Largest difference of log ratios of probabilities, an epsilon, for whole losses."""
         return float(self.scales[0] * (int(max(difference)) - int(min(difference))))
+
+    def cost(self, difference, unit):
+        return float(choice_cost(self.loss(difference), unit))

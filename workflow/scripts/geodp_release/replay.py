@@ -13,27 +13,12 @@ from unittest.mock import patch
 import numpy as np
 
 from geodp.samplers.integer_choice import ExactChoice
-from geodp_release.accounting import PURE, choice_cost
 from geodp_release.noise import ChoiceNoise, Noise
-
-# Losses are computed in floating point.
-ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
 class Call:
-    """A call of a noise primitive.
-
-    Attributes
-    ----------
-    noise : Noise
-    weights : tuple of int
-        Of the points of a choice.
-    inputs : list of int
-        What is private.
-    shape : tuple of int
-    output : object
-    """
+    """A call of a noise primitive: its noise, weights of the points of a choice, private inputs."""
 
     noise: Noise
     weights: tuple
@@ -49,14 +34,7 @@ class Call:
 
 @dataclass
 class Tape:
-    """Calls of the noise primitives of one run, or of one that is replayed with those of another.
-
-    Attributes
-    ----------
-    calls : list of Call
-    recorded : list of Call, optional
-        Of the other run, whose outputs are returned.
-    """
+    """Calls of the noise primitives of one run, whose outputs are those recorded of another."""
 
     calls: list = field(default_factory=list)
     recorded: list | None = None
@@ -92,20 +70,11 @@ class Tape:
             yield self
 
 
-def call_findings(first, second, stages):
-    """What is wrong about the calls of two runs, in words.
+def call_findings(first, second, stages, rounding=1e-9):
+    """What is wrong about the calls of two runs, in words, and the largest share of a budget.
 
-    Parameters
-    ----------
-    first, second : Tape
-    stages : sequence of Stage
-        Of the public plan: one call each.
-
-    Returns
-    -------
-    findings : list of str
-    share : float
-        Largest loss of a stage, as a share of its budget.
+    Stages are those of the public plan: one call each.  Losses are computed in floating point, and
+    right up to the relative ``rounding``.
     """
     numbers = len(first.calls), len(second.calls)
     if numbers != (len(stages), len(stages)):
@@ -118,23 +87,15 @@ def call_findings(first, second, stages):
             findings.append(f"stage {number}: noise of another kind, scale or shape")
             continue
         difference = np.array(one.inputs, dtype=object) - np.array(other.inputs, dtype=object)
-        loss = one.noise.loss(difference)
-        if isinstance(one.noise, ChoiceNoise) and stage.unit != PURE:
-            loss = float(choice_cost(loss, stage.unit))
+        loss = one.noise.cost(difference, stage.unit)
         shares.append(loss / float(stage.budget))
-        if shares[-1] > 1.0 + ROUNDING:
+        if shares[-1] > 1.0 + rounding:
             findings.append(f"stage {number}: a loss of {loss:g} at a budget of {stage.budget}")
     return findings, max(shares)
 
 
 def output_findings(first, second):
-    """Which outputs of two runs differ, in words.
-
-    Parameters
-    ----------
-    first, second : dict
-        Text, bytes or numbers by what they are.
-    """
+    """Which outputs of two runs differ, in words; text, bytes or numbers by what they are."""
     return [
         f"{name} differs: {_shortly(first.get(name))} and {_shortly(second.get(name))}"
         for name in sorted(first.keys() | second.keys())

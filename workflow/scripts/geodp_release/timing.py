@@ -15,12 +15,6 @@ from geodp_release.release import release_geodesic
 from geodp_release.stages import NoisyStep, PointsStage
 from geodp_release.subjects import ONE_EACH
 
-# Farthest of far points, where no cut locus limits distances.
-FAR = 40.0
-
-# Dimensions up to which points to choose among are dense enough.
-FEW_DIMENSIONS = 8
-
 # Draws by name, from a scale.
 DRAWS = {
     "discrete Laplace": lambda scale: exact_noise.discrete_laplace(system_bits, scale),
@@ -32,11 +26,8 @@ DRAWS = {
 def sampler_times(number, scales=(Fraction(1, 3), Fraction(3), Fraction(1 << 26))):
     """Rank correlation of the time of a draw with the size of its value, by sampler and scale.
 
-    Returns
-    -------
-    list of dict
-        With ``sampler``, ``scale``, ``microseconds`` (the median), ``correlation`` and
-        ``standard_error``, which the correlation has where there is none.
+    Rows have ``sampler``, ``scale``, ``microseconds`` (the median), ``correlation`` and
+    ``standard_error``, which the correlation has where there is none.
     """
     from scipy.stats import spearmanr
 
@@ -61,16 +52,12 @@ def sampler_times(number, scales=(Fraction(1, 3), Fraction(3), Fraction(1 << 26)
     return rows
 
 
-def release_times(manifold, subjects, repeats, seed=0):
+def release_times(manifold, subjects, repeats, seed=0, few_dimensions=8):
     """Processor time of releases with one extreme record over that of the same without.
 
-    Both take turns.  The row named "same" has the same records twice.
-
-    Returns
-    -------
-    list of dict
-        With ``manifold``, ``subjects``, ``record``, ``milliseconds`` (the median without) and
-        ``ratio`` (of medians).
+    Both take turns.  The row named "same" has the same records twice.  Up to ``few_dimensions``
+    points to choose among are dense enough for a stage that does.  Rows have ``manifold``,
+    ``subjects``, ``record``, ``milliseconds`` (the median without) and ``ratio`` (of medians).
     """
     rng = np.random.default_rng(seed)
     centre = manifold.random_point(rng)
@@ -84,7 +71,7 @@ def release_times(manifold, subjects, repeats, seed=0):
         assumptions, PrivacyBudget("1"), (NoisyStep(half, clip=0.3),) * 2, 1.0, 1.0, 1.0
     )
     plans = [steps]
-    if manifold.dim <= FEW_DIMENSIONS:
+    if manifold.dim <= few_dimensions:
         choice = PointsStage.of(half, PURE, 256, 0.5)
         plans.append(replace(steps, stages=(choice, NoisyStep(half, clip=0.3))))
     many = np.broadcast_to(centre, (subjects, *manifold.point_shape))
@@ -117,7 +104,7 @@ def release_times(manifold, subjects, repeats, seed=0):
     return rows
 
 
-def extreme_points(manifold, centre):
+def extreme_points(manifold, centre, far=40.0):
     """Arrays by name: the cut locus of the centre or points far away, and what are no points."""
     direction = manifold.frame(centre)[0]
     found = {"centre": centre}
@@ -126,7 +113,7 @@ def extreme_points(manifold, centre):
         # Exactly opposite on spheres; the same shape as the centre otherwise.
         found["minus the centre"] = -centre
     else:
-        for away in (2.0, -2.0, FAR, -FAR):
+        for away in (2.0, -2.0, far, -far):
             found[f"{away:g} away"] = manifold.exp(centre, away * direction)
     for factor in (np.nan, np.inf, 0.0, 1e-310, 1e149, 1e308):
         with np.errstate(all="ignore"):

@@ -19,8 +19,8 @@ from geodp.samplers.integer_choice import ExactChoice, generator_bits
 from geodp_release.accounting import PURE
 from geodp_release.assumptions import Assumptions
 from geodp_release.contributions import LOSS_LATTICE, loss_sums
-from geodp_release.draw import VOLUME_BITS
 from geodp_release.stages import PointsStage
+from geodp_release.stages.points import VOLUME_BITS
 from geodp_release.subjects import ONE_EACH, subject_records
 from reproduction.measurements.audit.setting import CENTRE, SPHERE, UNIT, found_in_draws
 from reproduction.measurements.rats import observed_rats

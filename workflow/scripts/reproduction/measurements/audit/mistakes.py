@@ -9,9 +9,10 @@ from unittest.mock import patch
 
 import numpy as np
 
-from geodp_release import contributions, draw
+from geodp_release import contributions
 from geodp_release.assumptions import Assumptions
 from geodp_release.contributions import LATTICE
+from geodp_release.stages import NoisyStep, points, step
 
 # Records that are computed at once, where there are but a few.
 FEW = 8
@@ -38,22 +39,22 @@ def unclipped_sums(assumptions, records, state, clip):
 
 def clipping_after_the_sum():
     """Sums are clipped, and no contribution is."""
-    return patch.object(draw, "gradient_sums", unclipped_sums)
+    return patch.object(step, "gradient_sums", unclipped_sums)
 
 
 def tau_from_the_data():
     """Clipped at the largest residual: a record decides how wide the noise is."""
-    noisy_means = draw._noisy_means
+    noisy_means = NoisyStep.noisy_means
 
-    def by_data(assumptions, stage, records, state, number, bits):
+    def by_data(stage, assumptions, records, state, number, bits):
         steps = assumptions.manifold.expand(records.covariates[..., 0]) * state[1]
         ends = assumptions.manifold.exp(np.broadcast_to(state[0], steps.shape), steps)
         away = assumptions.manifold.dist(ends, records.points)
         largest = max(float(np.max(away[records.valid], initial=0.0)), 1e-3)
         tuned = replace(stage, clip=largest)
-        return noisy_means(assumptions, tuned, records, state, number, bits)
+        return noisy_means(tuned, assumptions, records, state, number, bits)
 
-    return patch.object(draw, "_noisy_means", by_data)
+    return patch.object(NoisyStep, "noisy_means", by_data)
 
 
 def few_at_once():
@@ -78,15 +79,15 @@ def same_sums():
 
     with (
         few_at_once(),
-        patch.object(draw, "gradient_sums", remembered(draw.gradient_sums)),
-        patch.object(draw, "loss_sums", remembered(draw.loss_sums)),
+        patch.object(step, "gradient_sums", remembered(step.gradient_sums)),
+        patch.object(points, "loss_sums", remembered(points.loss_sums)),
     ):
         yield
 
 
 def same_choices():
     """Compute the probabilities of the same choice once."""
-    made = draw.ExactChoice
+    made = points.ExactChoice
     known: dict = {}
 
     def remembered(weights, exponents, *rate):
@@ -95,4 +96,4 @@ def same_choices():
             known[key] = made(*key)
         return known[key]
 
-    return patch.object(draw, "ExactChoice", remembered)
+    return patch.object(points, "ExactChoice", remembered)

@@ -1,0 +1,16 @@
+"""Stages of a release: each is private by itself, and starts from what those before released.
+
+A stage is one class in one file.  To add one, write it, name it in `STAGES`, and prove it in
+`docs/guarantee.md`.
+"""
+
+from geodp_release.stages.base import Stage
+from geodp_release.stages.count import CountStage
+from geodp_release.stages.moments import MomentsStage
+from geodp_release.stages.points import PointsStage
+from geodp_release.stages.step import NoisyStep
+
+# All of which the guarantee is proved.
+STAGES = (PointsStage, CountStage, MomentsStage, NoisyStep)
+
+__all__ = ["STAGES", "CountStage", "MomentsStage", "NoisyStep", "PointsStage", "Stage"]

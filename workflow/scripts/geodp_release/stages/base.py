@@ -1,0 +1,100 @@
+"""What all stages of a release have in common."""
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+
+from geodp.errors import DataError
+from geodp_release.accounting import PURE, UNITS
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A private step of a release; its attributes are public.
+
+    Subclasses define `noise`, `run`, `simulate` and `describe`.
+
+    Attributes
+    ----------
+    budget : Fraction
+    unit : {"epsilon", "rho"}
+    """
+
+    budget: Fraction
+    unit: str = PURE
+
+    # What the search for a plan asks: whether this releases moments of covariates, whether it is a
+    # step, and from which points it chooses.
+    measures: ClassVar[bool] = False
+    is_step: ClassVar[bool] = False
+    pattern: ClassVar[Any] = None
+
+    def __post_init__(self):
+        # Sums of fractions are exact, those of floats are rounded.
+        object.__setattr__(self, "budget", Fraction(self.budget))
+        if self.budget <= 0:
+            raise DataError(f"a stage has budget {self.budget}: give each one above zero")
+        if self.unit not in UNITS:
+            raise DataError(f"a stage has budget unit {self.unit!r}: give {' or '.join(UNITS)}")
+
+    def noise(self, assumptions):
+        """The exact `Noise` of whole numbers, from public inputs."""
+        raise NotImplementedError
+
+    def run(self, before, assumptions, records, bits, shared=None):
+        """What is released after this stage, a `Released` as ``before``; see `draw.run_plan`."""
+        raise NotImplementedError
+
+    def simulate(self, releases, rng, prepared=None):
+        """`FlatReleases` after this stage; ``prepared`` is that of `prepare`, where it is known."""
+        raise NotImplementedError
+
+    def prepare(self, releases, rng=None):
+        """The part of `simulate` that stages with other budgets share."""
+        del releases, rng
+
+    def describe(self):
+        """The stage in words, for a release."""
+        raise NotImplementedError
+
+    def fitted(self, releases):
+        """The stage with the gain that suits simulated releases before it."""
+        del releases
+        return self
+
+    def with_budget(self, budget):
+        """The stage with about another budget, and never more."""
+        return replace(self, budget=budget)
+
+    def clipped(self, factor):
+        """The stage with a limit of clipping so many times as large, if it has one, in a tuple."""
+        del factor
+        return ()
+
+    def check(self, blocks):
+        """Refuse states of 1 + k blocks that the stage is not made for."""
+        del blocks
+
+    @property
+    def cost(self):
+        """Unit and amount of the budget, in words."""
+        return f"{self.unit} {float(self.budget):.4g}"
+
+    def _refuse_unless_positive(self, name):
+        value = getattr(self, name)
+        if not (np.isfinite(value) and value > 0.0):
+            raise DataError(f"a stage has {name} {value}: give a positive number")
+
+    def _refuse_other_number(self, parts, blocks):
+        if len(parts) != blocks:
+            raise DataError(
+                f"plan: a stage has {len(parts)} numbers for the {blocks} parts of a state: "
+                "give one for each"
+            )
+
+
+def share_of(share, least, most, grain=1 << 12):
+    """A share of a budget, rounded up to a multiple of ``1 / grain``, within limits; exact."""
+    return min(max(Fraction(int(np.ceil(grain * min(share, 1.0))), grain), least), most)

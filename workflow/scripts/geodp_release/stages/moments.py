@@ -1,0 +1,222 @@
+"""Release of the moments of covariates: their means and mean products."""
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import lru_cache
+from math import isqrt
+
+import numpy as np
+
+from geodp.errors import DataError
+from geodp_release.accounting import PURE
+from geodp_release.contributions import COVARIATE_LATTICE, covariate_sums
+from geodp_release.moments import possible_moments, product_indices
+from geodp_release.noise import GaussianNoise, KNormNoise, LaplaceNoise
+from geodp_release.simulation import EVEN, EVENLY, Covariates
+from geodp_release.stages.base import Stage, share_of
+
+# With one covariate: ratio of the noise scales of the sums of covariates and of their squares.
+MOMENT_RATIO = 4
+
+# Bounds of privacy loss, per scale of the noise of sums of covariates, for the replacement of one
+# subject and for the addition or removal of one; see `docs/guarantee.md`.
+LAPLACE_MOMENTS = {2: Fraction(25, 16), 1: Fraction(3, 2)}
+GAUSSIAN_MOMENTS = {2: Fraction(13, 10), 1: Fraction(5, 4)}
+
+# With several covariates: weights of squares and of products of two beside the covariates.
+SQUARES_WEIGHT, PRODUCTS = 2, 3
+
+# By how much noise of the moments is larger than their bound wants, for what rounding adds to it.
+FOR_ROUNDING = Fraction(1025, 1024)
+
+# Prior standard deviations of means of covariates, of their squares, and of products of two.
+EXPECTED = {"mean": 0.12, "square": 0.04, "product": 0.03}
+
+# Bands use a prior this many times wider than steps, so that they also cover unusual covariates.
+WIDER = 2.0
+
+
+@dataclass(frozen=True)
+class MomentsStage(Stage):
+    """Release of the sums over subjects of covariates and of their products."""
+
+    measures = True
+
+    def noise(self, assumptions):
+        """The `Noise` of sums of integers.
+
+        With one covariate these are the sums of `covariate_sums`, a row each; with several one row
+        of those times `moment_weights`, all in steps of ``1 / COVARIATE_LATTICE**2``.
+        """
+        changes, covariates = assumptions.changes, assumptions.number_of_covariates
+        if covariates > 1:
+            change = FOR_ROUNDING * moments_change(covariates, changes) * COVARIATE_LATTICE**2
+            if self.unit == PURE:
+                return KNormNoise((change / self.budget,))
+            return GaussianNoise((change**2 / (2 * self.budget),))
+        noise, power = self._noise_of_sums(changes), 1 if self.unit == PURE else 2
+        units = COVARIATE_LATTICE, COVARIATE_LATTICE**2
+        scales = zip(noise.scales, units, strict=True)
+        return replace(
+            noise, scales=tuple(FOR_ROUNDING * scale * unit**power for scale, unit in scales)
+        )
+
+    def _noise_of_sums(self, changes):
+        """With one covariate: noise of its sum and that of its square, but for what rounds them."""
+        if self.unit == PURE:
+            scale = LAPLACE_MOMENTS[changes] / self.budget
+            return LaplaceNoise((scale, scale / MOMENT_RATIO))
+        variance = GAUSSIAN_MOMENTS[changes] / (2 * self.budget)
+        return GaussianNoise((variance, variance / MOMENT_RATIO**2))
+
+    def deviations(self, assumptions):
+        """Standard deviations of the noise of the sums of covariates and of products."""
+        changes, covariates = assumptions.changes, assumptions.number_of_covariates
+        if covariates == 1:
+            return self._noise_of_sums(changes).widths * (
+                np.sqrt(2.0) if self.unit == PURE else 1.0
+            )
+        change, weights = float(moments_change(covariates, changes)), moment_weights(covariates)
+        if self.unit == PURE:
+            # A Gamma length in a uniform direction.
+            length = np.sqrt(len(weights) + 1.0) * change / float(self.budget)
+        else:
+            length = change / np.sqrt(2.0 * float(self.budget))
+        return length / np.array(weights)
+
+    def simulated_noise(self, rng, releases, assumptions):
+        """Noise (releases, k (k + 3) / 2) of all sums."""
+        if assumptions.number_of_covariates == 1:
+            return self._noise_of_sums(assumptions.changes).draw(rng, (releases, 2, 1))[..., 0]
+        deviations = self.deviations(assumptions)
+        number = len(deviations)
+        noise = rng.normal(size=(releases, number))
+        if self.unit == PURE:
+            length = rng.gamma(number, size=(releases, 1)) / np.sqrt(number + 1.0)
+            noise *= length / np.linalg.norm(noise, axis=-1, keepdims=True)
+        return noise * deviations
+
+    def noisy_moments(self, assumptions, records, number, bits):
+        """Moments (k (k + 3) / 2,) of the covariates, from sums with exact noise."""
+        noise = self.noise(assumptions)
+        first, second = covariate_sums(records)
+        if len(first) == 1:
+            noisy = noise.add([first, second], bits)
+            units = [COVARIATE_LATTICE, COVARIATE_LATTICE**2]
+        else:
+            weights = moment_weights(len(first))
+            in_unit = [COVARIATE_LATTICE * each for each in first] + second
+            weighted = [weight * total for weight, total in zip(weights, in_unit, strict=True)]
+            noisy = noise.add([weighted], bits)
+            units = [weight * COVARIATE_LATTICE**2 for weight in weights]
+        means = [
+            float(Fraction(int(total), unit)) / number
+            for total, unit in zip(np.ravel(noisy), units, strict=True)
+        ]
+        return self.moments(np.array(means), number, assumptions)
+
+    def run(self, before, assumptions, records, bits, shared=None):
+        return replace(
+            before, moments=self.noisy_moments(assumptions, records, before.number, bits)
+        )
+
+    def simulate(self, releases, rng, prepared=None):
+        noise = self.simulated_noise(rng, len(releases.state), releases.assumptions)
+        noisy = releases.covariates.moments + releases.deviations + noise / releases.number
+        if np.ndim(releases.counted):
+            noisy = noisy * releases.counted[:, 0]
+        return replace(releases, moments=self.moments(noisy, releases.number, releases.assumptions))
+
+    def moments(self, noisy, number, assumptions):
+        """Moments (*batch, k (k + 3) / 2) of covariates, given their noisy values of that shape.
+
+        Of one covariate that is said to be spread evenly they are means over a family of
+        distributions, weighted by how well each agrees with what was released, so that noise alone
+        leaves the assumption as it is.  Otherwise each is drawn to what is expected in proportion
+        to its noise.
+        """
+        if assumptions.spreads != (EVENLY,):
+            expected = Covariates.independent(assumptions.spreads).moments
+            spread, noise = self._deviations_of_means(number, assumptions)
+            part = spread**2 / (spread**2 + noise**2)
+            return possible_moments(expected + part * (noisy - expected))
+        found, log_prior = _candidates()
+        scale = self._noise_of_sums(assumptions.changes).widths / number
+        # Clustered covariates may lie between members of the family.
+        scale = np.hypot(scale, [0.02, 0.005])
+        away = np.abs(noisy[..., None, :] - found) / scale
+        fit = away if self.unit == PURE else 0.5 * away**2
+        logs = log_prior - np.sum(fit, axis=-1)
+        weights = np.exp(logs - np.max(logs, axis=-1, keepdims=True))
+        weights /= np.sum(weights, axis=-1, keepdims=True)
+        return weights @ found
+
+    def belief(self, moments, assumptions):
+        """What the true moments may be, by a wider prior than that of `moments`: means, deviations.
+
+        Not of one covariate that is said to be spread evenly.
+        """
+        expected = Covariates.independent(assumptions.spreads).moments
+        spread, noise = self._deviations_of_means(assumptions.subjects, assumptions)
+        wide = WIDER * spread
+        # The noisy moments, where they were possible.
+        noisy = expected + (spread**2 + noise**2) / spread**2 * (moments - expected)
+        part = wide**2 / (wide**2 + noise**2)
+        return expected + part * (noisy - expected), noise * np.sqrt(part)
+
+    def _deviations_of_means(self, number, assumptions):
+        """Prior standard deviations of means and products, and those of their noise."""
+        covariates = assumptions.number_of_covariates
+        first, second = product_indices(covariates)
+        products = np.where(first == second, EXPECTED["square"], EXPECTED["product"])
+        spread = np.concatenate([np.full(covariates, EXPECTED["mean"]), products])
+        return spread, self.deviations(assumptions) / number
+
+    def check(self, blocks):
+        if blocks == 1:
+            raise DataError("plan: a mean has no covariates, whose moments a stage releases")
+
+    def describe(self):
+        return f"noisy moments of the covariates, {self.cost}"
+
+    @classmethod
+    def planned(
+        cls, assumptions, unit, total, error=0.01, least=Fraction(1, 24), most=Fraction(1, 6)
+    ):
+        """The stage whose noise of mean products has a standard deviation of ``error``.
+
+        Its budget is between the shares ``least`` and ``most`` of the total.
+        """
+        whole = cls(total, unit).deviations(assumptions)[assumptions.number_of_covariates :]
+        ratio = float(np.max(whole)) / (error * assumptions.subjects)
+        return cls(total * share_of(ratio if unit == PURE else ratio**2, least, most), unit)
+
+
+@lru_cache(maxsize=1)
+def _candidates(shapes=(0.3, 0.6, 1.0, 2.0, 4.0, 8.0), even=0.5):
+    """Moments (candidates, 2) of distributions of one covariate, and their prior log weights.
+
+    They are Beta distributions, of which the one that is spread evenly has the weight ``even``.
+    """
+    found = [Covariates.beta(a, b).moments for a in shapes for b in shapes if (a, b) != (1.0, 1.0)]
+    shares = np.full(len(found) + 1, (1.0 - even) / len(found))
+    shares[-1] = even
+    return np.array([*found, EVEN.moments]), np.log(shares)
+
+
+def moments_change(covariates, changes):
+    """Length by which sums of several covariates and weighted products change, rounded up.
+
+    See `docs/guarantee.md`.
+    """
+    k = Fraction(covariates)
+    square = k / 4 + PRODUCTS**2 * k**2 / 32
+    if changes == 2:
+        square = 2 * square + Fraction(1, PRODUCTS**2)
+    return Fraction(isqrt(int(square * 4**20)) + 1, 2**20)
+
+
+def moment_weights(covariates):
+    """Weights, whole numbers, of k covariates and k (k + 1) / 2 products in that vector."""
+    first, second = product_indices(covariates)
+    return [1] * covariates + np.where(first == second, SQUARES_WEIGHT, PRODUCTS).tolist()

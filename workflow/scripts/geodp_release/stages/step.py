@@ -1,0 +1,241 @@
+"""A private Gauss-Newton step, by clipped gradients with noise."""
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+
+from geodp.errors import DataError
+from geodp_release.accounting import PURE
+from geodp_release.contributions import LATTICE, gradient_sums
+from geodp_release.coordinates import ClippingCoordinates
+from geodp_release.moments import moment_matrix
+from geodp_release.simulation import (
+    DISTANCES,
+    LIMITS_PER_DOUBLING,
+    level_of,
+    limit_at,
+    looked_up,
+    places_in_tables,
+    residual_lengths,
+)
+from geodp_release.stages.base import Stage
+
+
+@dataclass(frozen=True)
+class NoisyStep(Stage):
+    """One private Gauss-Newton step.
+
+    Attributes
+    ----------
+    clip : float
+        tau: the norm to which a subject's contribution is clipped, in `ClippingCoordinates`.
+    kept : float
+        Part of a small error that is left in mean clipped contributions.
+    prior : tuple of float
+        Mean squared errors of a coordinate of the footpoint and of each shooting vector before the
+        step, as simulated from public assumptions.
+    """
+
+    clip: float = 0.0
+    kept: float = 1.0
+    prior: tuple[float, ...] = (1.0, 1.0)
+
+    is_step = True
+
+    def __post_init__(self):
+        super().__post_init__()
+        self._refuse_unless_positive("clip")
+        self._refuse_unless_positive("kept")
+        if np.ndim(self.prior) != 1 or not np.all(np.asarray(self.prior) > 0.0):
+            raise DataError(f"a stage has prior {self.prior}: give positive numbers")
+
+    def noise(self, assumptions):
+        """The `Noise` of sums of contributions, in `ClippingCoordinates`."""
+        return _coordinates(assumptions).noise(
+            self.unit, assumptions.changes * LATTICE, self.budget
+        )
+
+    def noise_in_floats(self, assumptions):
+        """The same in units of contributions, for simulations."""
+        return _coordinates(assumptions).noise(
+            self.unit, assumptions.changes * self.clip, float(self.budget)
+        )
+
+    def noisy_means(self, assumptions, records, state, number, bits):
+        """Means (1 + k, dim) of clipped gradients by block, with exact noise."""
+        sums = gradient_sums(assumptions, records, state, self.clip)
+        noisy = _coordinates(assumptions).noisy(sums, bits, self.noise(assumptions))
+        return noisy * (self.clip / LATTICE / number)
+
+    def run(self, before, assumptions, records, bits, shared=None):
+        means = self.noisy_means(assumptions, records, before.state, before.number, bits)
+        change, covariance = self.change(
+            means, before.moments, before.number, assumptions, before.covariance
+        )
+        state = moved(assumptions, before.state, change)
+        return replace(before, state=state, covariance=covariance)
+
+    def prepare(self, releases, rng=None):
+        """Means of clipped contributions, without noise."""
+        return clean_means(releases, level_of(self.clip, releases.typical))
+
+    def simulate(self, releases, rng, prepared=None):
+        clean = self.prepare(releases) if prepared is None else prepared
+        assumptions = releases.assumptions
+        noise = _coordinates(assumptions).simulated(
+            rng, self.noise_in_floats(assumptions), clean.shape
+        )
+        noisy = (clean + noise / releases.number) * releases.counted
+        change, covariance = self.change(
+            noisy, releases.moments, releases.number, assumptions, releases.covariance
+        )
+        state = releases.state + change
+        length = np.linalg.norm(state, axis=-1, keepdims=True)
+        state = state * np.minimum(1.0, releases.radii[:, None] / np.maximum(length, 1e-300))
+        last = _typical_level(releases, level_of(self.clip, releases.typical))
+        return replace(releases, state=state, covariance=covariance, last_level=last)
+
+    def fitted(self, releases, clean=None):
+        clean = self.prepare(releases) if clean is None else clean
+        errors = releases.errors
+        weight = releases.weight[:, None, None]
+        by_block = 1.0 / releases.weights[:, None]
+        kept = np.sum(weight * errors * clean * by_block) / np.sum(weight * errors**2)
+        prior = np.maximum(releases.squares / releases.dim, 1e-300)
+        return replace(
+            self, kept=float(max(kept, 1e-6)), prior=tuple(float(each) for each in prior)
+        )
+
+    def change(self, means, moments, number, assumptions, covariance=None):
+        """The step for noisy means of contributions: the best linear one, a Kalman filter's.
+
+        Parameters
+        ----------
+        means : ndarray, shape (*batch, 1 + k, dim)
+        moments : ndarray, shape (*batch, k (k + 3) / 2)
+            Of the covariates; see `moment_matrix`.
+        covariance : ndarray, shape (*batch, 1 + k, 1 + k), optional
+            Of a coordinate of the errors of footpoint and shooting vectors, after steps before.
+
+        Returns
+        -------
+        change : ndarray, shape (*batch, 1 + k, dim)
+        covariance : ndarray, shape (*batch, 1 + k, 1 + k)
+            After the step.
+        """
+        blocks, dim = means.shape[-2:]
+        hessian = self.kept * moment_matrix(moments)
+        prior = np.broadcast_to(np.diag(self.prior), hessian.shape)
+        if covariance is not None:
+            # With other covariates than simulated errors may shrink less than they did there.
+            missing = np.maximum(prior - covariance, 0.0) * np.eye(blocks)
+            prior = covariance + missing
+        variances = _coordinates(assumptions).variances(self.noise_in_floats(assumptions), dim)
+        noise = np.diag(variances) / number**2
+        # P H (H P H + N)^-1
+        spread = hessian @ prior @ hessian + noise
+        gain = np.swapaxes(np.linalg.solve(spread, hessian @ prior), -1, -2)
+        left = np.eye(blocks) - gain @ hessian
+        after = left @ prior @ np.swapaxes(left, -1, -2) + gain @ noise @ np.swapaxes(gain, -1, -2)
+        return gain @ means, after
+
+    def clipped(self, factor):
+        return (replace(self, clip=float(self.clip * factor)),)
+
+    def check(self, blocks):
+        self._refuse_other_number(self.prior, blocks)
+
+    def describe(self):
+        kind = "K-norm" if self.unit == PURE else "Gaussian"
+        return (
+            f"Gauss-Newton step by gradients clipped to {self.clip:.4g} with exact {kind} noise, "
+            f"{self.cost}"
+        )
+
+
+def _coordinates(assumptions):
+    return ClippingCoordinates(assumptions.number_of_covariates)
+
+
+def moved(assumptions, state, change):
+    """The state (1 + k, *point_shape) after a step, brought back to the support.
+
+    The step has the coordinates ``change`` (1 + k, dim).
+    """
+    manifold = assumptions.manifold
+    p, *vectors = state
+    lengths = np.ravel(assumptions.shooting_vector_length)
+    # No farther than across the support, so that nothing overflows.
+    radii = np.append(assumptions.footpoint_radius, lengths)
+    change = [_shortened(each, 2.0 * radius) for each, radius in zip(change, radii, strict=True)]
+    step, *turns = manifold.vector(manifold.frame(p), np.stack(change))
+    end = manifold.exp(p, step)
+    vectors = [
+        manifold.transport(p, step, v + turn) for v, turn in zip(vectors, turns, strict=True)
+    ]
+    away = manifold.log(assumptions.centre, end)
+    distance = float(manifold.norm(assumptions.centre, away))
+    if distance > assumptions.footpoint_radius:
+        shorter = (1.0 - 1e-12) * assumptions.footpoint_radius / distance
+        inside = manifold.exp(assumptions.centre, away * shorter)
+        vectors = [manifold.transport_to(end, inside, v) for v in vectors]
+        end = inside
+    for index, (v, longest) in enumerate(zip(vectors, lengths, strict=True)):
+        length = float(manifold.norm(end, v))
+        vectors[index] = v * min(1.0, (1.0 - 1e-12) * longest / max(length, 1e-300))
+    return np.stack([end, *vectors])
+
+
+def _shortened(vector, limit):
+    """A vector of coordinates, no longer than a limit; its length may be too large to square."""
+    largest = max(np.max(np.abs(vector)), 1e-300)
+    length = largest * np.linalg.norm(vector / largest)
+    return vector * (limit / length) if length > limit else vector
+
+
+# Simulation of clipped contributions
+
+
+@lru_cache(maxsize=512)
+def _clipped_means(dim, level):
+    """Mean of residuals clipped to a limit, as a fraction of their mean; (distances,)."""
+    along, length = residual_lengths(dim)
+    limit = limit_at(level, 1.0)
+    return np.mean(along * np.minimum(1.0, limit / length), axis=(1, 2)) / DISTANCES
+
+
+def clean_means(releases, level):
+    """Means (releases, 1 + k, dim) of clipped contributions to each part of a state."""
+    covariates, errors, typical = releases.covariates, releases.errors, releases.typical
+    total = np.zeros_like(releases.state)
+    # Residuals are clipped at shorter lengths where their contributions are longer.
+    lengths = _coordinates(releases.assumptions).lengths(covariates.nodes)
+    limits = level - np.rint(LIMITS_PER_DOUBLING * np.log2(lengths)).astype(int)
+    for x, share, limit in zip(covariates.nodes, covariates.weights, limits, strict=True):
+        table = _clipped_means(releases.dim, int(limit))
+        error = errors[:, 0] + sum(place * errors[:, block] for block, place in enumerate(x, 1))
+        squared = np.sum(error**2, axis=-1) / typical**2
+        mean = share * looked_up(table, places_in_tables(squared))[:, None] * error
+        total[:, 0] += mean
+        for block, place in enumerate(x, 1):
+            total[:, block] += place * mean
+    # What the sample's moments add, with a residual clipped as in the middle of the range.
+    squared = np.sum(errors[:, 0] ** 2, axis=-1) / typical**2
+    table = _clipped_means(releases.dim, _typical_level(releases, level))
+    factor = looked_up(table, places_in_tables(squared))[:, None, None]
+    away = moment_matrix(releases.deviations)
+    away[:, 0, 0] = 0.0
+    return total + factor * (away @ errors)
+
+
+def stretch(releases):
+    """Typical norm of the contribution of a residual of length one."""
+    covariates = releases.covariates
+    lengths = _coordinates(releases.assumptions).lengths(covariates.nodes)
+    return float(np.sqrt(np.sum(covariates.weights * lengths**2)))
+
+
+def _typical_level(releases, level):
+    """Level at which residuals are clipped where contributions are at the given one."""
+    return level - int(np.rint(LIMITS_PER_DOUBLING * np.log2(stretch(releases))))
