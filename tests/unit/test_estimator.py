@@ -377,55 +377,47 @@ def test_search_for_the_number_of_subjects(monkeypatch, enough, start):
 
 def test_no_number_of_subjects_is_enough(monkeypatch):
     tried = []
-
-    def plan(assumptions, budget):
-        tried.append(assumptions.subjects)
-        return dummy_plan(assumptions, budget, 0.9)
-
-    monkeypatch.setattr(needed, "planned", plan)
+    monkeypatch.setattr(
+        needed, "planned", lambda *inputs: tried.append(inputs[0]) or dummy_plan(*inputs, error=0.9)
+    )
     assert subjects_needed(estimator()._assumptions(), PrivacyBudget("1")) is None
-    assert tried[-1] == 10**7
+    assert tried[-1].subjects == 10**7
     assert len(tried) <= 10
 
 
 def test_plans_are_kept_by_their_inputs(monkeypatch):
     made = []
-
-    def plan(assumptions, budget):
-        made.append(assumptions)
-        return dummy_plan(assumptions, budget)
-
-    monkeypatch.setattr(needed, "plan_release", plan)
+    monkeypatch.setattr(
+        needed, "plan_release", lambda *inputs: made.append(inputs) or dummy_plan(*inputs)
+    )
     needed._kept_plan.cache_clear()
-    first = Assumptions(**PUBLIC)
+    first, budget = Assumptions(**PUBLIC), PrivacyBudget("1")
     same = Assumptions(**PUBLIC | {"manifold": Euclidean(DIM), "sources": {"centre": "zero"}})
-    budget = PrivacyBudget("1")
-    assert planned(first, budget).assumptions is first
-    assert planned(same, PrivacyBudget("1")).assumptions is same
+    for each in (first, same):
+        assert planned(each, PrivacyBudget("1")).assumptions is each
     assert len(made) == 1
-    others = {
-        "centre": np.full(DIM, 1e-300),
-        "footpoint_radius": 9.0,
-        "shooting_vector_length": 9.0,
-        "covariate_range": (0.0, 1.0),
-        "residual_scale": 2.0,
-        "subjects": 3,
-        "records_per_subject": 2,
-        "neighbours": ADD_OR_REMOVE,
-    }
-    for name, value in others.items():
-        planned(Assumptions(**PUBLIC | {name: value}), budget)
-    planned(Assumptions(**PUBLIC | {"manifold": Sphere(6), "centre": np.eye(7)[0]} | SMALL), budget)
+    changes = [
+        {"centre": np.full(DIM, 1e-300)},
+        {"footpoint_radius": 9.0},
+        {"shooting_vector_length": 9.0},
+        {"covariate_range": (0.0, 1.0)},
+        {"residual_scale": 2.0},
+        {"subjects": 3},
+        {"records_per_subject": 2},
+        {"neighbours": ADD_OR_REMOVE},
+        {"covariate_spread": "evenly"},
+        {"manifold": Sphere(6), "centre": np.eye(7)[0]} | SMALL,
+    ]
+    for change in changes:
+        planned(Assumptions(**PUBLIC | change), budget)
     for other in (PrivacyBudget("2"), PrivacyBudget("1", "rho", "1e-6")):
         planned(first, other)
-    assert len(made) == 1 + len(others) + 3
-
-    class Unnamed(Euclidean):
-        """A space that files do not know."""
-
+    assert len(made) == 1 + len(changes) + 2
+    # A space that files do not know.
+    unnamed = type("Unnamed", (Euclidean,), {})(DIM)
     for _ in range(2):
-        planned(Assumptions(**PUBLIC | {"manifold": Unnamed(DIM)}), budget)
-    assert len(made) == 1 + len(others) + 5
+        planned(Assumptions(**PUBLIC | {"manifold": unnamed}), budget)
+    assert len(made) == 1 + len(changes) + 4
     needed._kept_plan.cache_clear()
 
 

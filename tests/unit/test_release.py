@@ -13,7 +13,7 @@ from geodp.errors import DataError
 from geodp.manifolds.registry import make_manifold
 from geodp.manifolds.sphere import Sphere
 from geodp.samplers.integer_choice import generator_bits, system_bits
-from geodp_release import contributions, release
+from geodp_release import release
 from geodp_release.accounting import CONCENTRATED, PURE
 from geodp_release.assumptions import ADD_OR_REMOVE, REPLACE
 from geodp_release.contributions import LOSS_LATTICE
@@ -321,12 +321,6 @@ def test_a_release_holds_nothing_else_of_the_data(capfd, caplog):
     assert captured.out + captured.err + caplog.text == ""
 
 
-def test_there_is_no_seed_and_draws_differ():
-    drawn = [released().footpoint for _ in range(4)]
-    assert len(np.unique(np.round(drawn, 6), axis=0)) == 4
-    assert "seed" not in release_geodesic.__code__.co_varnames
-
-
 @pytest.mark.parametrize(
     ("change", "says"),
     [
@@ -411,34 +405,6 @@ def test_points_of_a_later_stage_are_about_the_state_and_in_the_support():
             assert np.max(SPHERE.norm(p, part)) <= 1.001 * radius
 
 
-def test_the_work_of_a_release_does_not_depend_on_the_data(monkeypatch):
-    """But for how many points of a later choice are in the support, which its state decides."""
-    found, counts = [], []
-    right = type(SPHERE).distances_along, contributions.lattice_gradients
-
-    def distances(self, p, *others):
-        counts.append(len(p) * len(others[1]))
-        return right[0](self, p, *others)
-
-    def gradients(manifold, covariates, *others):
-        counts.append(len(covariates))
-        return right[1](manifold, covariates, *others)
-
-    monkeypatch.setattr(type(SPHERE), "distances_along", distances)
-    monkeypatch.setattr(contributions, "lattice_gradients", gradients)
-    assumptions = assumed(number=60)
-    first = PointsStage.of(Fraction(1, 4), PURE, 64, 0.3)
-    plan = made_plan(assumptions, stages=[first, NoisyStep(Fraction(1, 2), clip=0.1)])
-    for seed, spoiled in ((1, 0), (2, 30), (3, 60)):
-        covariates, points = example(assumptions, seed)
-        points[:spoiled] = np.nan
-        counts.clear()
-        release_geodesic(plan, covariates, points, ONE_EACH)
-        found.append(sum(counts))
-    assert found[0] == found[1] == found[2]
-    assert found[0] > 32 * 60
-
-
 def test_a_geodesic_along_a_logarithm(tmp_path):
     """Covariates of predictions are given without it, also after a file was read."""
     found = released(replace(assumed(), transformation="log"))
@@ -472,12 +438,8 @@ def test_a_geodesic_along_a_logarithm(tmp_path):
 
 def test_draws_that_share_choices_are_those_of_the_plan(monkeypatch):
     plan = made_plan(assumed())
-    rng = np.random.default_rng(3)
-    records = subject_records(
-        plan.assumptions, rng.uniform(*RANGE, NUMBER), SPHERE.random_point(rng, (NUMBER,)), ONE_EACH
-    )
-    shared, scored = {}, []
-    loss_sums = points_module.loss_sums
+    records = subject_records(plan.assumptions, *example(plan.assumptions), ONE_EACH)
+    shared, scored, loss_sums = {}, [], points_module.loss_sums
 
     def counted(*arguments):
         scored.append(len(arguments[2]))

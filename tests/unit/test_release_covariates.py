@@ -512,6 +512,26 @@ def test_a_noisy_count_goes_with_means():
     assert found.moments.shape == (0,)
 
 
+def test_means_are_divided_by_the_number_of_subjects_that_was_released():
+    """Also in simulations, where a noisy number is one at least."""
+    assumptions = assumed(Sphere(2), 1, 20, neighbours=ADD_OR_REMOVE)
+    rng = np.random.default_rng(1)
+    _, x, points = cohort(assumptions, rng)
+    records = subject_records(assumptions, 15.0 + 10.0 * x, points, ONE_EACH)
+    state, step = assumptions.support.origin, NoisyStep(1, clip=0.5)
+    one, two = (
+        step.noisy_means(
+            assumptions, records, state, each, generator_bits(np.random.default_rng(2))
+        )
+        for each in (20.0, 40.0)
+    )
+    np.testing.assert_allclose(two, 0.5 * one)
+    start = FlatReleases.start(assumptions, 400, rng)
+    counted = CountStage(Fraction(1, 100)).simulate(start, rng).counted
+    assert np.max(counted) == 20.0
+    assert np.min(counted) < 0.5
+
+
 def test_correlated_covariates_are_learnt_from_moments():
     """Where covariates go together steps overshoot, unless a stage has told how they do."""
     assumptions = assumed(Euclidean(1), 2, 20_000)
