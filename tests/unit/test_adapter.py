@@ -50,17 +50,15 @@ def bures_wasserstein(size):
     )
 
 
-PAIRS = {
-    "S2": (("sphere", 2), sphere_of_geomstats),
-    "SPD2": (("spd", 2), matrices_of_geomstats),
-}
-
-
-@pytest.fixture(scope="module", params=PAIRS.values(), ids=PAIRS.keys())
+@pytest.fixture(
+    scope="module",
+    params=[("sphere", sphere_of_geomstats), ("spd", matrices_of_geomstats)],
+    ids=["S2", "SPD2"],
+)
 def pair(request):
     """A space of this library, and the same through the adapter."""
     own, make_other = request.param
-    return SimpleNamespace(own=make_manifold(*own), other=make_other())
+    return SimpleNamespace(own=make_manifold(own, 2), other=make_other())
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +68,7 @@ def bures():
 
 @pytest.fixture(scope="module")
 def scene(pair, make_records):
-    """Two data sets, three chains about each, and tangent vectors there."""
+    """Two data sets, and three chains about each."""
     own = pair.own
     data = make_records(own, seed=1, number=9, noise=0.3, data_shape=(2,))
     # A covariate of zero, and one before the footpoint.
@@ -82,9 +80,7 @@ def scene(pair, make_records):
     return SimpleNamespace(
         data=(data.covariates, data.points),
         footpoint=footpoint,
-        vector=vector,
         parameters={"footpoint": footpoint, "shooting_vector": vector},
-        other=0.4 * own.random_tangent(rng, footpoint),
     )
 
 
@@ -99,32 +95,6 @@ def relative(manifold, point, found, expected):
 
 def test_verbs_of_known_spaces_agree_with_one_another(pair):
     check_manifold(pair.other)
-
-
-def test_frames_are_orthonormal(pair, scene):
-    frame = pair.other.frame(scene.footpoint)
-    at = scene.footpoint[:, :, None, None]
-    gram = pair.own.inner(at, frame[:, :, :, None], frame[:, :, None])
-    assert frame.shape == pair.own.frame(scene.footpoint).shape
-    assert np.allclose(gram, np.eye(pair.own.dim), rtol=0.0, atol=1e-13)
-    assert np.allclose(pair.own.project_tangent(at[:, :, 0], frame), frame, rtol=0.0, atol=1e-13)
-
-
-@pytest.mark.parametrize("argument", ["point", "vector"])
-def test_derivatives_of_exp_agree(pair, scene, argument):
-    arguments = scene.footpoint, scene.vector
-    residual = pair.own.transport(*arguments, scene.other)
-    expected = pair.own.jacobi_adjoint(*arguments, residual, argument)
-    found = pair.other.jacobi_adjoint(*arguments, residual, argument)
-    assert relative(pair.own, scene.footpoint, found, expected) <= 1e-11
-    # One vector at many points, and many vectors at one point.
-    volumes = pair.own.exp_volume(*arguments)
-    assert np.allclose(pair.other.exp_volume(*arguments), volumes, rtol=1e-11, atol=0.0)
-    one = scene.footpoint[0, 0]
-    lengths = np.array([0.0, 0.5, 1.0])[(...,) + (None,) * pair.own.point_ndim]
-    vectors = lengths * scene.vector[0, 0]
-    expected = pair.own.exp_volume(one, vectors)
-    assert np.allclose(pair.other.exp_volume(one, vectors), expected, rtol=1e-11, atol=0.0)
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
@@ -144,21 +114,6 @@ def test_gradients_and_steps_agree(pair, scene, loss):
         for block in blocks:
             pairs = steps[block], expected_steps[block]
             assert relative(pair.own, scene.footpoint, *pairs) <= 1e-9
-
-
-def test_hessians_agree(pair, scene):
-    expected, found = (
-        GeodesicModel(space).hessian(scene.parameters, *scene.data)
-        for space in (pair.own, pair.other)
-    )
-    # The frames differ: from the coordinates of one in the other.
-    axis = -pair.own.point_ndim - 1
-    frames = [np.expand_dims(each.frame(scene.footpoint), axis) for each in (pair.own, pair.other)]
-    at = np.expand_dims(np.expand_dims(scene.footpoint, axis), axis)
-    turn = pair.own.inner(at, np.swapaxes(frames[1], axis, axis - 1), frames[0])
-    turn = np.kron(np.eye(2), np.swapaxes(turn, -1, -2))
-    found = np.swapaxes(turn, -1, -2) @ found @ turn
-    assert np.max(abs(found - expected)) <= 1e-6 * np.max(abs(expected))
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
@@ -182,8 +137,7 @@ def test_volume_of_the_hyperbolic_plane():
     point = plane.random_point(rng, (6,), radius=2.0)
     vector = plane.random_tangent(rng, point)
     length = plane.norm(point, vector)
-    expected = np.sinh(length) / length
-    assert np.allclose(plane.exp_volume(point, vector), expected, rtol=1e-9, atol=0.0)
+    np.testing.assert_allclose(plane.exp_volume(point, vector), np.sinh(length) / length, 1e-9)
 
 
 # A space that is not symmetric: matrices with the Bures-Wasserstein metric
@@ -321,8 +275,7 @@ def test_functions_that_take_batches_wrongly_are_looped(name, make_records):
         for space in (sphere, manifold)
     )
     for block in BLOCKS:
-        pairs = found[block], expected[block]
-        assert relative(sphere, data.footpoint, *pairs) <= 1e-11
+        assert relative(sphere, data.footpoint, found[block], expected[block]) <= 1e-11
 
 
 def quotient():

@@ -1,8 +1,7 @@
 """On the whole of a high-dimensional shape space the published density lives far from the data.
 
 Near the cut locus of the data the residuals pull in all directions and their sum almost vanishes,
-while nearly all of the space's volume is there.  Both checks compare bounds of logarithms that are
-tens of units apart.
+while nearly all of the space's volume is there.
 """
 
 import numpy as np
@@ -32,7 +31,7 @@ def mechanism():
 
 
 def log_mass_near(target):
-    """Integral over the ball, by importance sampling from the axial law; and its efficiency."""
+    """Integral over the ball, by importance sampling from the axial distribution."""
     law = AxialDistribution.of(target)
     steps = law.draw(np.random.default_rng(1), DRAWS)
     centre = target.support.centre[:, None]
@@ -40,8 +39,7 @@ def log_mass_near(target):
     log_weights = target.unrestricted(SHAPES.exp(centre, vectors))
     log_weights = log_weights + np.log(SHAPES.exp_volume(centre, vectors))
     log_weights = log_weights - law.log_density(steps)
-    efficiency = np.exp(2 * logsumexp(log_weights) - logsumexp(2 * log_weights)) / DRAWS
-    return logsumexp(log_weights) - np.log(DRAWS), efficiency
+    return logsumexp(log_weights) - np.log(DRAWS)
 
 
 def at_the_cut_locus(target, width):
@@ -60,22 +58,11 @@ def at_the_cut_locus(target, width):
     return target.unrestricted(places[None])[0], log_volume
 
 
-@pytest.mark.parametrize("budget", [0.1, 0.3])
-def test_a_lower_bound_of_the_far_mass_exceeds_the_near_mass(budget, mechanism):
-    """Jensen: the log of a mean is at least the mean of the log, whatever its variance."""
-    target = mechanism.footpoint_target(budget)
-    near, efficiency = log_mass_near(target)
-    assert efficiency > 0.9
-    log_density, log_volume = at_the_cut_locus(target, 1e-3)
-    standard_error = np.std(log_density) / np.sqrt(DRAWS)
-    assert log_volume + np.mean(log_density) - 5.0 * standard_error > near + 10.0
-
-
-@pytest.mark.parametrize("budget", [0.3, 1.0, 2.0])
+@pytest.mark.parametrize("budget", [0.1, 0.3, 1.0, 2.0])
 def test_an_unbiased_estimate_of_the_far_mass_exceeds_the_near_mass(budget, mechanism):
     """Markov: such an estimate is a million times too large with probability 1e-6 at most."""
     target = mechanism.footpoint_target(budget)
-    near, _ = log_mass_near(target)
+    near = log_mass_near(target)
     log_density, log_volume = at_the_cut_locus(target, 1e-3)
     estimate = log_volume + logsumexp(log_density) - np.log(DRAWS)
     assert estimate - np.log(1e6) > near + 10.0
@@ -84,7 +71,7 @@ def test_an_unbiased_estimate_of_the_far_mass_exceeds_the_near_mass(budget, mech
 def test_near_masses_agree_with_a_radial_integral(mechanism):
     """The energy bends almost alike in all directions: |grad| is nearly a function of distance."""
     target = mechanism.footpoint_target(1.0)
-    found, _ = log_mass_near(target)
+    found = log_mass_near(target)
     radius = np.linspace(0.0, NEAR, 4001)[1:]
     frame = SHAPES.frame(target.centre)
     along = SHAPES.vector(frame, np.eye(SHAPES.dim)[7][None])

@@ -1,7 +1,6 @@
 """Every space against `check_manifold`, closed forms, many digits and geomstats."""
 
 import re
-from types import SimpleNamespace
 
 import mpmath
 import numpy as np
@@ -29,10 +28,6 @@ EPSILON = np.finfo(float).eps
 
 seeds = st.integers(0, 2**32 - 1)
 
-# How far points lie apart, as a fraction of the reach of the space.  At 0.9 of the injectivity
-# radius a logarithm magnifies rounding about tenfold; at 1 it is not continuous.
-fractions = st.floats(0.0, 0.9)
-
 
 def reach(manifold):
     """The injectivity radius; without one, a length at which points stay well scaled."""
@@ -42,21 +37,6 @@ def reach(manifold):
 def unit_tangent(manifold, rng, point):
     vector = manifold.random_tangent(rng, point)
     return vector / manifold.expand(manifold.norm(point, vector))
-
-
-def scene(manifold, seed, fraction):
-    """A point, a velocity of the given length, where it leads, and two unit tangents."""
-    rng = np.random.default_rng(seed)
-    point = manifold.random_point(rng)
-    velocity = fraction * reach(manifold) * unit_tangent(manifold, rng, point)
-    return SimpleNamespace(
-        rng=rng,
-        point=point,
-        velocity=velocity,
-        end=manifold.exp(point, velocity),
-        first=unit_tangent(manifold, rng, point),
-        second=unit_tangent(manifold, rng, point),
-    )
 
 
 def rounding(manifold, *points):
@@ -79,27 +59,8 @@ def largest(array):
 # What every space promises
 
 
-DIMENSIONS = {
-    "Euclidean R^3": 3,
-    "sphere S^2": 2,
-    "sphere S^4": 4,
-    "hyperbolic space H^1": 1,
-    "hyperbolic space H^2": 2,
-    "hyperbolic space H^4": 4,
-    "SPD(2)": 3,
-    "SPD(3)": 6,
-    "planar shapes of 3 landmarks": 2,
-    "planar shapes of 4 landmarks": 4,
-    "planar shapes of 8 landmarks": 12,
-    "planar shapes of 50 landmarks": 96,
-    "planar shapes of 20 landmarks, Fourier harmonics up to 1": 2,
-    "planar shapes of 50 landmarks, Fourier harmonics up to 4": 14,
-}
-
-
 def test_verbs_agree_with_one_another(manifold):
-    assert manifold.dim == DIMENSIONS[manifold.name]
-    for seed in range(3):
+    for seed in range(2):
         check_manifold(manifold, seed)
     points = manifold.random_point(np.random.default_rng(3), (20,))
     assert np.all(manifold.dist(points, points) == 0.0)
@@ -136,15 +97,11 @@ def test_a_mistake_is_found_and_named(message):
         check_manifold(space)
 
 
-class Flatter(Sphere):
-    """A sphere that says its curvature is a half."""
-
-    curvature_bounds = (0.0, 0.5)
-
-
 def test_a_mistake_is_found_where_it_is():
+    flatter = Sphere(3)
+    flatter.curvature_bounds = (0.0, 0.5)
     with pytest.raises(AssertionError, match="frequencies are within curvature_bounds") as caught:
-        check_manifold(Flatter(3))
+        check_manifold(flatter)
     found = re.search(r"at point (\d+), with a step of length (.*)$", str(caught.value))
     expected = np.linspace(0.0, 0.9 * np.pi, 10)[int(found[1]) - 1]
     assert float(found[2]) == pytest.approx(expected, rel=1e-2)
@@ -168,12 +125,13 @@ def test_long_walks_stay_in_the_space(name, size):
 @pytest.mark.parametrize("distance", [1e-12, 1e-9, 1e-6, 1e-3])
 @given(seed=seeds)
 def test_small_distances_keep_their_digits(manifold, distance, seed):
-    at = scene(manifold, seed, distance / reach(manifold))
-    exact = exact_dist(manifold, at.point, at.end)
-    error = abs(mpmath.mpf(float(manifold.dist(at.point, at.end))) / exact - 1)
+    rng = np.random.default_rng(seed)
+    point = manifold.random_point(rng)
+    end = manifold.exp(point, distance * unit_tangent(manifold, rng, point))
+    error = abs(manifold.dist(point, end) / exact_dist(manifold, point, end) - 1)
     # One condition number: that of the whitening.  The end is that of these doubles, not of
     # the velocity, whose digits a point of size one cannot hold.
-    assert error <= rounding(manifold, at.point) / 10
+    assert error <= rounding(manifold, point) / 10
 
 
 @pytest.mark.parametrize("length", [10.0, 30.0, 40.0])
@@ -193,15 +151,15 @@ def exact_dist(manifold, point, other):
             values = mpmath.eigsy(
                 inverse * mpmath.matrix(other.tolist()) * inverse.T, eigvals_only=True
             )
-            return mpmath.sqrt(sum(mpmath.log(value) ** 2 for value in values))
+            return float(mpmath.sqrt(sum(mpmath.log(value) ** 2 for value in values)))
         if isinstance(manifold, Hyperbolic):
             places = [mpmath.matrix(each[1:].tolist()) for each in (point, other)]
             times = [mpmath.sqrt(1 + mpmath.fdot(place, place)) for place in places]
-            return mpmath.acosh(times[0] * times[1] - mpmath.fdot(*places))
+            return float(mpmath.acosh(times[0] * times[1] - mpmath.fdot(*places)))
         first = [mpmath.mpmathify(complex(entry)) for entry in point]
         second = [mpmath.mpmathify(complex(entry)) for entry in other]
         if not isinstance(manifold, Sphere | ComplexProjectiveSpace):
-            return mpmath.norm([b - a for a, b in zip(first, second, strict=True)])
+            return float(mpmath.norm([b - a for a, b in zip(first, second, strict=True)]))
         first_norm, second_norm = mpmath.norm(first), mpmath.norm(second)
         overlap = sum(mpmath.conj(a) * b for a, b in zip(first, second, strict=True))
         overlap /= first_norm * second_norm
@@ -209,13 +167,13 @@ def exact_dist(manifold, point, other):
             [b / second_norm - overlap * a / first_norm for a, b in zip(first, second, strict=True)]
         )
         along = abs(overlap) if isinstance(manifold, ComplexProjectiveSpace) else overlap.real
-        return mpmath.atan2(across, along)
+        return float(mpmath.atan2(across, along))
 
 
 @given(seed=seeds)
 def test_random_distances_against_many_digits(manifold, seed):
     point, other = manifold.random_point(np.random.default_rng(seed), (2,))
-    exact = float(exact_dist(manifold, point, other))
+    exact = exact_dist(manifold, point, other)
     error = abs(manifold.dist(point, other) - exact)
     assert error <= rounding(manifold, point, other) * max(1.0, exact)
 
@@ -243,14 +201,6 @@ def test_antipode_is_half_a_turn_away(dimension):
     assert np.sum(point[0] * sphere.log(point, -point)[0]) == 0.0
 
 
-def test_orthogonal_shapes_are_a_quarter_turn_apart():
-    space = KendallPlanarShapes(5)
-    point = space.random_point(np.random.default_rng(3))
-    other = space.frame(point)[0]
-    assert abs(space.dist(point, other) - np.pi / 2) <= 4 * EPSILON
-    assert space.dist(space.exp(point, space.log(point, other)), other) <= 4 * EPSILON
-
-
 @given(seed=seeds)
 def test_aligned_shape_is_the_nearest_of_its_preshapes(seed):
     space = KendallPlanarShapes(5)
@@ -259,23 +209,10 @@ def test_aligned_shape_is_the_nearest_of_its_preshapes(seed):
     overlap = np.vdot(point, aligned)
     assert abs(overlap.imag) <= 10 * EPSILON
     assert overlap.real > 0.0
-    assert abs(abs(np.vdot(other, aligned)) - 1.0) <= 10 * EPSILON
     # Tangents do not depend on the preshape they lead to.
     assert largest(space.log(point, aligned) - space.log(point, other)) <= 100 * EPSILON
-
-
-def test_triangles_form_a_sphere_of_radius_one_half():
-    triangles, sphere = KendallPlanarShapes(3), Sphere(2)
-    rng = np.random.default_rng(5)
-    points = triangles.random_point(rng, (2, 100))
-    # Coordinates of the preshapes in an orthonormal basis of centred triangles, and Hopf's map.
-    basis = triangles.random_point(rng)
-    first = points @ np.conj(basis)
-    second = points @ np.conj(triangles.frame(basis)[0])
-    mixed = 2.0 * np.conj(first) * second
-    images = np.stack([mixed.real, mixed.imag, abs(first) ** 2 - abs(second) ** 2], axis=-1)
-    error = triangles.dist(*points) - 0.5 * sphere.dist(*images)
-    assert largest(error) <= 100 * EPSILON
+    across = space.frame(point)[0]
+    assert abs(space.dist(point, across) - np.pi / 2) <= 4 * EPSILON
 
 
 # Hyperbolic space
@@ -288,7 +225,7 @@ def test_long_and_short_hyperbolic_distances_against_many_digits(seed, dimension
     rng = np.random.default_rng(seed)
     point = space.random_point(rng, radius=15.0)
     other = space.exp(point, np.exp(log_scale) * unit_tangent(space, rng, point))
-    exact = float(exact_dist(space, point, other))
+    exact = exact_dist(space, point, other)
     # The rounding of the coordinates' directions alone moves a point by its size; the end that
     # is compared with is that of the doubles, and no more than this can be lost on the way.
     assert abs(space.dist(point, other) / exact - 1.0) <= 20 * EPSILON * min(point[0], other[0])
@@ -306,95 +243,6 @@ def test_hyperbolic_points_far_from_the_origin_are_in_place(dimension, length):
     assert space.dist(origin, end) == pytest.approx(length, rel=4 * EPSILON)
     assert space.dist(end, origin) == pytest.approx(length, rel=4 * EPSILON)
     assert largest(space.log(origin, end) - vector) <= 8 * EPSILON * length
-
-
-@given(seed=seeds)
-def test_hyperbolic_line_is_the_line(seed):
-    """In one dimension arcsinh is an isometry, exact to rounding however far away."""
-    space, line = Hyperbolic(1), make_manifold("euclidean", 1)
-    rng = np.random.default_rng(seed)
-    first, second, step = rng.uniform(-15.0, 15.0, (3, 1))
-    point, other = (space.project(np.sinh(np.append(0.0, each))) for each in (first, second))
-    allowed = 100 * EPSILON * 15.0
-    assert abs(space.dist(point, other) - line.dist(first, second)) <= allowed
-    frame = space.frame(point)
-    assert largest(space.coordinates(point, space.log(point, other)) - (second - first)) <= allowed
-    end = space.exp(point, space.vector(frame, step))
-    assert abs(np.arcsinh(end[1]) - line.exp(first, step)[0]) <= allowed
-    carried = space.transport(point, space.vector(frame, second - first), frame[0])
-    error = space.norm(other, carried - space.frame(other)[0])
-    assert error <= allowed * max(1.0, point[0] / other[0])
-
-
-@given(seed=seeds, spread=st.floats(0.0, 4.0))
-def test_horocycles_have_their_chords(seed, spread):
-    """Points ``s`` apart along a horocycle are ``2 arcsinh(s / 2)`` apart."""
-    # With a light-like vector n the horocycle through the origin is u + s e + s^2 / 2 n.
-    first, second = np.random.default_rng(seed).uniform(-spread, spread, 2)
-    points = [
-        np.array([1.0 + 0.5 * s**2, 0.5 * s**2, s])  # n = (1, 1, 0), e = (0, 0, 1)
-        for s in (first, second)
-    ]
-    space = Hyperbolic(2)
-    assert all(space.invalid_reason(point) is None for point in points)
-    expected = 2.0 * np.arcsinh(0.5 * abs(first - second))
-    allowed = 100 * EPSILON * points[0][0] * points[1][0]
-    assert abs(space.dist(*points) - expected) <= allowed
-
-
-@given(seed=seeds, radius=st.floats(0.01, 3.0))
-def test_transport_around_a_hyperbolic_triangle_turns_by_its_area(seed, radius):
-    """Gauss and Bonnet: by pi less the angles, against the sense of the walk."""
-    space = Hyperbolic(2)
-    corners = space.random_point(np.random.default_rng(seed), (3,), radius=radius)
-    first, second, third = corners
-
-    def angle(corner, one, other):
-        frame = space.frame(corner)
-        turns = [
-            np.arctan2(*space.coordinates(corner, space.log(corner, end), frame)[::-1])
-            for end in (one, other)
-        ]
-        return (turns[1] - turns[0] + np.pi) % (2.0 * np.pi) - np.pi
-
-    angles = [angle(first, second, third), angle(second, third, first), angle(third, first, second)]
-    defect = np.sign(angles[0]) * (np.pi - abs(sum(angles)))
-    frame = space.frame(first)
-    carried = frame[0]
-    for start, end in zip(corners, np.roll(corners, -1, axis=0), strict=True):
-        carried = space.transport_to(start, end, carried)
-    turned = np.arctan2(*space.coordinates(first, carried, frame)[::-1])
-    # An angle between short sides has the rounding of the points over their lengths.
-    sides = space.dist(corners, np.roll(corners, -1, axis=0))
-    assert abs(turned + defect) <= rounding(space, *corners) / min(1.0, np.min(sides))
-
-
-@given(seed=seeds)
-def test_rotations_of_minkowski_space_are_isometries(seed):
-    space = Hyperbolic(3)
-    rng = np.random.default_rng(seed)
-    point, other = space.random_point(rng, (2,))
-    vector = unit_tangent(space, rng, point)
-    boost = hyperbolic_rotation(rng, 3)
-    moved = [space.project(each @ boost.T) for each in (point, other)]
-    allowed = 100 * EPSILON * boost[0, 0] ** 2 * point[0] * other[0]
-    assert abs(space.dist(*moved) - space.dist(point, other)) <= allowed
-    error = space.log(*moved) - space.log(point, other) @ boost.T
-    assert largest(error) <= allowed
-    carried = space.transport_to(*moved, vector @ boost.T)
-    assert largest(carried - space.transport_to(point, other, vector) @ boost.T) <= allowed
-
-
-def hyperbolic_rotation(rng, dimension):
-    """A random isometry: a rotation, and a boost along the first direction."""
-    matrix, boost = np.eye(dimension + 1), np.eye(dimension + 1)
-    matrix[1:, 1:] = np.linalg.qr(rng.standard_normal((dimension, dimension)))[0]
-    rapidity = rng.uniform(-1.0, 1.0)
-    boost[:2, :2] = [
-        [np.cosh(rapidity), np.sinh(rapidity)],
-        [np.sinh(rapidity), np.cosh(rapidity)],
-    ]
-    return boost @ matrix
 
 
 @pytest.mark.parametrize("away", [0.0, 1.0, 2.0, 3.0, 6.0, 10.0])
@@ -424,52 +272,21 @@ def test_hyperbolic_residuals_far_from_the_origin_keep_their_digits(make_records
 # Shapes reduced by a landmark map
 
 
-def random_map(rows, landmarks, seed=31):
-    """A map without structure: neither orthonormal rows nor rows that sum to zero."""
-    real, imaginary = np.random.default_rng(seed).standard_normal((2, rows, landmarks))
-    return LandmarkMap(real + 1j * imaginary, "a random map")
-
-
 def random_landmarks(rng, shape):
     real, imaginary = rng.standard_normal((2, *shape))
     return real + 1j * imaginary
 
 
-MAPS = {"harmonics": fourier_harmonics(12, 2), "random": random_map(4, 12)}
+MAPS = {
+    "harmonics": fourier_harmonics(12, 2),
+    # Neither orthonormal rows nor rows that sum to zero.
+    "random": LandmarkMap(random_landmarks(np.random.default_rng(31), (4, 12)), "a random map"),
+}
 
 
 @pytest.fixture(scope="module", params=MAPS.values(), ids=MAPS.keys())
 def reduced(request):
     return ReducedPlanarShapes(request.param)
-
-
-def test_projective_space_of_shapes_is_that_of_centred_coordinates():
-    shapes, space = KendallPlanarShapes(6), ComplexProjectiveSpace(5)
-    assert (shapes.dim, shapes.multiplicities) == (space.dim, space.multiplicities)
-    points = shapes.random_point(np.random.default_rng(5), (2, 20))
-    # Coordinates in an orthonormal basis of the centred configurations.
-    basis = np.linalg.svd(np.eye(6) - 1.0 / 6.0)[2][:5]
-    coordinates = points @ basis.T
-    assert largest(shapes.dist(*points) - space.dist(*coordinates)) <= 100 * EPSILON
-
-
-def test_landmarks_of_all_shapes_are_their_points():
-    space = KendallPlanarShapes(7)
-    landmarks = random_landmarks(np.random.default_rng(5), (3, 7))
-    points = space.from_landmarks(landmarks)
-    assert np.array_equal(points, space.project(landmarks))
-    assert np.array_equal(space.to_landmarks(points), points)
-
-
-def test_reduced_point_is_the_image_of_the_centred_configuration():
-    space = ReducedPlanarShapes(MAPS["random"])
-    landmarks = random_landmarks(np.random.default_rng(5), (3, 12)) + 10.0
-    image = np.array([MAPS["random"].matrix @ (one - np.mean(one)) for one in landmarks])
-    expected = image / np.linalg.norm(image, axis=-1)[:, None]
-    assert largest(space.from_landmarks(landmarks) - expected) <= 100 * EPSILON
-    assert space.point_shape == (4,)
-    assert space.landmarks == 12
-    assert space.dim == 6
 
 
 @given(seed=seeds)
@@ -481,53 +298,27 @@ def test_translation_scale_and_rotation_do_not_move_reduced_points(reduced, seed
     assert reduced.invalid_reason(point) is None
     moved = reduced.from_landmarks(shift + turn * landmarks)
     # A configuration near the kernel loses digits.
-    image = np.linalg.norm(reduced.landmark_map.matrix @ (landmarks - np.mean(landmarks)))
-    size = np.linalg.norm(reduced.landmark_map.matrix, 2) * np.linalg.norm(landmarks)
-    allowed = 100 * EPSILON * size / image * (1.0 + abs(shift / turn))
+    matrix = reduced.landmark_map.matrix
+    image = matrix @ (landmarks - np.mean(landmarks))
+    size = np.linalg.norm(matrix, 2) * np.linalg.norm(landmarks) / np.linalg.norm(image)
+    allowed = 100 * EPSILON * size * (1.0 + abs(shift / turn))
+    assert largest(point - image / np.linalg.norm(image)) <= allowed
     assert reduced.dist(point, moved) <= allowed
     # What changes a shape moves them.
     assert reduced.dist(point, reduced.from_landmarks(landmarks**2)) > 1e-3
 
 
 @given(seed=seeds)
-def test_reduced_points_come_back_from_their_landmarks(reduced, seed):
+def test_reduced_points_come_back_from_landmarks_that_hold_nothing_else(reduced, seed):
     points = reduced.random_point(np.random.default_rng(seed), (5,))
     landmarks = reduced.to_landmarks(points)
     assert landmarks.shape == (5, 12)
     assert largest(np.mean(landmarks, axis=-1)) <= 10 * EPSILON
     assert largest(np.linalg.norm(landmarks, axis=-1) - 1.0) <= 10 * EPSILON
     assert largest(reduced.dist(reduced.from_landmarks(landmarks), points)) <= 1000 * EPSILON
-
-
-@given(seed=seeds)
-def test_landmarks_of_reduced_points_hold_nothing_the_map_does_not_see(reduced, seed):
-    landmarks = reduced.to_landmarks(reduced.random_point(np.random.default_rng(seed)))
     matrix = reduced.landmark_map.matrix
     unseen = np.linalg.svd(matrix - np.mean(matrix, axis=1, keepdims=True))[2][4:]
-    assert unseen.shape == (8, 12)
-    assert largest(unseen @ landmarks) <= 100 * EPSILON
-
-
-@given(seed=seeds)
-def test_harmonics_keep_the_nearest_shape_that_has_no_others(seed):
-    rng = np.random.default_rng(seed)
-    shapes, space = KendallPlanarShapes(12), ReducedPlanarShapes(MAPS["harmonics"])
-    shape = shapes.random_point(rng)
-    point = space.from_landmarks(shape)
-    nearest = shapes.dist(shape, space.to_landmarks(point))
-    others = space.exp(point, 0.1 * space.random_tangent(rng, np.stack([point] * 20)))
-    assert np.all(shapes.dist(shape, space.to_landmarks(others)) > nearest)
-    # Its cosine is the share of the configuration that is kept.
-    kept = np.linalg.norm(MAPS["harmonics"].matrix @ shape)
-    assert abs(np.cos(nearest) - kept) <= 100 * EPSILON
-
-
-@given(seed=seeds)
-def test_harmonics_keep_distances_of_shapes_that_have_no_others(seed):
-    shapes, space = KendallPlanarShapes(12), ReducedPlanarShapes(MAPS["harmonics"])
-    points = space.random_point(np.random.default_rng(seed), (2,))
-    first, second = space.to_landmarks(points)
-    assert abs(shapes.dist(first, second) - space.dist(*points)) <= 100 * EPSILON
+    assert largest(unseen @ landmarks.T) <= 100 * EPSILON
 
 
 @given(seed=seeds)
@@ -539,15 +330,6 @@ def test_all_harmonics_keep_all_distances(seed):
     assert abs(reduced_distance - shapes.dist(first, second)) <= 100 * EPSILON
     # None is lost on the way, either.
     assert shapes.dist(space.to_landmarks(space.from_landmarks(first)), first) <= 100 * EPSILON
-
-
-@given(seed=seeds, steps=st.integers(1, 11))
-def test_harmonics_do_not_care_where_outlines_start(seed, steps):
-    space = ReducedPlanarShapes(MAPS["harmonics"])
-    landmarks = random_landmarks(np.random.default_rng(seed), (2, 12))
-    before = space.dist(*space.from_landmarks(landmarks))
-    after = space.dist(*space.from_landmarks(np.roll(landmarks, steps, axis=-1)))
-    assert abs(after - before) <= 1000 * EPSILON
 
 
 def test_configuration_without_a_reduced_shape_is_named():
@@ -576,30 +358,22 @@ def test_map_has_to_go_with_the_manifold(name, size, message):
         make_manifold(name, size, fourier_harmonics(20, 2))
 
 
-def test_parsed_reduced_point():
+def test_parsed_points_and_the_numbers_to_give():
     space = make_manifold("kendall", 20, fourier_harmonics(20, 1))
     point = parse_point(space, [3.0, 0.0, 0.0, 4.0], "footpoint")
     assert largest(point - np.array([0.6, 0.8j])) <= EPSILON
-    # As many numbers as coordinates, but no pairs; and those of landmarks.
-    for numbers in ([3.0, 4.0], [3.0, 0.0, 4.0], np.arange(40.0)):
-        with pytest.raises(DataError, match=r"footpoint: .* give 4, real and imaginary"):
-            parse_point(space, numbers, "footpoint")
-    with pytest.raises(DataError, match="not a point of planar shapes of 20 landmarks, Fourier"):
-        parse_point(space, [0.0] * 4, "footpoint")
-
-
-def test_number_of_coordinates_is_named():
-    with pytest.raises(
-        DataError, match=r"its 2 numbers .* give 3, the coordinates in row-major order$"
+    triangles = make_manifold("kendall", 3)
+    assert parse_point(triangles, [0.0, 0.0, 1.0, 0.0, 0.0, 1.0], "footpoint").shape == (3,)
+    for wrong, numbers, message in (
+        (space, [3.0, 4.0], r"footpoint: .* give 4, real and imaginary"),
+        # As many numbers as those of landmarks.
+        (space, np.arange(40.0), r"footpoint: .* give 4, real and imaginary"),
+        (space, [0.0] * 4, "not a point of planar shapes of 20 landmarks, Fourier"),
+        (Sphere(2), [1.0, 0.0], r"its 2 numbers .* give 3, the coordinates in row-major order$"),
+        (triangles, [0.0, 1.0, 3.0], r"footpoint: .* \(x1, y1, x2"),
     ):
-        parse_point(Sphere(2), [1.0, 0.0], "footpoint")
-
-
-def test_parsed_landmarks_are_pairs():
-    point = parse_point(make_manifold("kendall", 3), [0.0, 0.0, 1.0, 0.0, 0.0, 1.0], "footpoint")
-    assert point.shape == (3,)
-    with pytest.raises(DataError, match=r"footpoint: .* \(x1, y1, x2"):
-        parse_point(make_manifold("kendall", 3), [0.0, 1.0, 3.0], "footpoint")
+        with pytest.raises(DataError, match=message):
+            parse_point(wrong, numbers, "footpoint")
 
 
 # Refusals
@@ -616,16 +390,6 @@ def test_parsed_landmarks_are_pairs():
         (Hyperbolic(2), lambda point: -point, "the root of one plus the squares of the others"),
         (SPD(2), lambda point: point + 1e-3 * np.eye(2, k=1), "not symmetric"),
         (SPD(2), lambda point: -point, "not positive definite"),
-    ],
-    ids=[
-        "long vector",
-        "large shape",
-        "shifted shape",
-        "long point",
-        "long time",
-        "lower sheet",
-        "lopsided matrix",
-        "negative matrix",
     ],
 )
 def test_invalid_reason_names_what_is_wrong(space, change, reason):
@@ -646,42 +410,6 @@ def test_jacobi_solutions_against_many_digits(sign):
         sines = [float((mpmath.sinh(root) / root).real) if root else 1.0 for root in roots]
     assert np.allclose(jacobi_cosine(sign, frequencies), cosines, rtol=4 * EPSILON, atol=EPSILON)
     assert np.allclose(jacobi_sine(sign, frequencies), sines, rtol=4 * EPSILON, atol=EPSILON)
-
-
-@pytest.mark.parametrize(
-    ("name", "size", "bounds"),
-    [
-        ("euclidean", 3, (0.0, 0.0)),
-        ("sphere", 2, (1.0, 1.0)),
-        ("hyperbolic", 1, (0.0, 0.0)),
-        ("hyperbolic", 2, (-1.0, -1.0)),
-        ("hyperbolic", 4, (-1.0, -1.0)),
-        ("spd", 2, (-0.5, 0.0)),
-        ("spd", 3, (-0.5, 0.0)),
-        ("kendall", 3, (4.0, 4.0)),
-        ("kendall", 4, (1.0, 4.0)),
-    ],
-)
-def test_curvature_bounds_are_attained(name, size, bounds):
-    manifold = make_manifold(name, size)
-    assert manifold.curvature_bounds == bounds
-    if name == "spd":
-        point, direction = np.eye(size), np.diag([1.0, -1.0, 0.0][:size])
-    else:
-        rng = np.random.default_rng(2)
-        point = manifold.random_point(rng)
-        direction = unit_tangent(manifold, rng, point)
-    ratio = manifold.frequencies(point, direction) / manifold.norm(point, direction)
-    curvatures = np.multiply(manifold.curvature_signs, ratio**2)
-    curvatures = np.sort(curvatures[np.array(manifold.multiplicities) > 0])
-    # Beside the flat direction of the geodesic itself, which every space has.
-    if bounds[0] > 0.0:
-        across = curvatures[1:]
-    elif bounds[1] < 0.0:
-        across = curvatures[:-1]
-    else:
-        across = curvatures
-    assert np.allclose((across[0], across[-1]), bounds, rtol=10 * EPSILON, atol=0.0)
 
 
 @pytest.mark.parametrize(
@@ -717,43 +445,32 @@ def test_tiny_vectors(manifold, seed, exponent):
 # Against geomstats
 
 
-@pytest.fixture(scope="module")
-def geomstats_metric():
-    """Function that gives the metric of geomstats on the same space."""
-    # It takes seconds to import: not for those who run other tests.
+def geomstats_metric(manifold):
+    """The metric of geomstats on the same space, which takes seconds to import."""
     from geomstats.geometry.euclidean import Euclidean as GeomstatsEuclidean
     from geomstats.geometry.hyperboloid import Hyperboloid
     from geomstats.geometry.hypersphere import Hypersphere
     from geomstats.geometry.pre_shape import PreShapeSpace
     from geomstats.geometry.spd_matrices import SPDAffineMetric, SPDMatrices
 
-    def metric(manifold):
-        if isinstance(manifold, Sphere):
-            return Hypersphere(manifold.dim).metric
-        if isinstance(manifold, Hyperbolic):
-            return Hyperboloid(manifold.dim).metric
-        if isinstance(manifold, SPD):
-            matrices = SPDMatrices(manifold.size, equip=False)
-            matrices.equip_with_metric(SPDAffineMetric)
-            return matrices.metric
-        if isinstance(manifold, ComplexProjectiveSpace):
-            preshapes = PreShapeSpace(manifold.dim // 2 + 2, 2)
-            preshapes.equip_with_group_action("rotations")
-            preshapes.equip_with_quotient()
-            return preshapes.quotient.metric
-        return GeomstatsEuclidean(manifold.dim).metric
-
-    return metric
+    if isinstance(manifold, SPD):
+        matrices = SPDMatrices(manifold.size, equip=False)
+        matrices.equip_with_metric(SPDAffineMetric)
+        return matrices.metric
+    if isinstance(manifold, ComplexProjectiveSpace):
+        preshapes = PreShapeSpace(manifold.dim // 2 + 2, 2)
+        preshapes.equip_with_group_action("rotations")
+        preshapes.equip_with_quotient()
+        return preshapes.quotient.metric
+    kinds = {Sphere: Hypersphere, Hyperbolic: Hyperboloid}
+    return kinds.get(type(manifold), GeomstatsEuclidean)(manifold.dim).metric
 
 
 def to_geomstats(manifold, array):
-    """Landmarks as pairs of numbers."""
+    """Landmarks as pairs of numbers, those of reduced shapes in a basis of centred ones."""
     if isinstance(manifold, ReducedPlanarShapes):
-        # Coordinates in an orthonormal basis of the centred configurations of m + 1 landmarks.
         array = array @ helmert(array.shape[-1] + 1)
-    if np.iscomplexobj(array):
-        return np.stack([array.real, array.imag], axis=-1)
-    return array
+    return np.stack([array.real, array.imag], axis=-1) if np.iscomplexobj(array) else array
 
 
 def from_geomstats(manifold, array):
@@ -764,64 +481,39 @@ def from_geomstats(manifold, array):
     return array
 
 
-@pytest.fixture(scope="module")
-def many(manifold):
-    """Twenty scenes at distances from 0.01, below which geomstats loses digits."""
-    rng = np.random.default_rng(23)
+@pytest.mark.geomstats
+def test_verbs_agree_with_geomstats(manifold):
+    """At distances from 0.01, below which geomstats loses digits."""
+    metric, rng = geomstats_metric(manifold), np.random.default_rng(23)
     lengths = np.geomspace(0.01, 0.9 * reach(manifold), 20)
     point = manifold.random_point(rng, (20,))
-    first, second = (unit_tangent(manifold, rng, point) for _ in range(2))
+    first, vector = (unit_tangent(manifold, rng, point) for _ in range(2))
     velocity = manifold.expand(lengths) * first
     end = manifold.exp(point, velocity)
     allowed = np.array([rounding(manifold, *pair) for pair in zip(point, end, strict=True)])
-    return SimpleNamespace(
-        lengths=lengths, point=point, velocity=velocity, vector=second, end=end, allowed=allowed
-    )
-
-
-@pytest.mark.geomstats
-def test_exp_agrees_with_geomstats(manifold, geomstats_metric, many):
-    metric = geomstats_metric(manifold)
-    found = metric.exp(to_geomstats(manifold, many.velocity), to_geomstats(manifold, many.point))
+    place, step, carried = (to_geomstats(manifold, each) for each in (point, velocity, vector))
     # A shape may come back as any of its preshapes.
-    distances = manifold.dist(many.end, from_geomstats(manifold, found))
-    assert np.all(distances <= many.allowed)
-
-
-@pytest.mark.geomstats
-def test_log_and_dist_agree_with_geomstats(manifold, geomstats_metric, many):
-    metric = geomstats_metric(manifold)
-    end = many.end
+    found = from_geomstats(manifold, metric.exp(step, place))
+    assert np.all(manifold.dist(end, found) <= allowed)
+    options, close = {}, allowed
     if manifold.dtype is complex:
-        end = end * np.exp(1j * np.linspace(0.0, 6.0, 20))[:, None]
-    found = metric.log(to_geomstats(manifold, end), to_geomstats(manifold, many.point))
-    error = from_geomstats(manifold, found) - manifold.log(many.point, end)
-    # An arc cosine divides rounding by the distance.
-    allowed = many.allowed + 20 * EPSILON / many.lengths
-    assert np.all(manifold.norm(many.point, error) <= allowed)
-    distances = metric.dist(to_geomstats(manifold, many.point), to_geomstats(manifold, end))
-    assert np.all(abs(distances - manifold.dist(many.point, end)) <= allowed)
-
-
-@pytest.mark.geomstats
-def test_transport_agrees_with_geomstats(manifold, geomstats_metric, many):
-    metric = geomstats_metric(manifold)
-    allowed = many.allowed
-    options = {}
-    if isinstance(manifold, ComplexProjectiveSpace):
         # It integrates an equation here, to fourth order in a hundredth of the length.
         options = {"n_steps": 100, "step": "rk4"}
-        allowed = 1e-9 * np.maximum(1.0, many.lengths) ** 4
-    found = metric.parallel_transport(
-        to_geomstats(manifold, many.vector),
-        to_geomstats(manifold, many.point),
-        direction=to_geomstats(manifold, many.velocity),
-        **options,
-    )
-    expected = manifold.transport(many.point, many.velocity, many.vector)
-    error = from_geomstats(manifold, found) - expected
-    print(manifold.name, manifold.norm(many.end, error) / allowed)
-    assert np.all(manifold.norm(many.end, error) <= allowed)
+        close = 1e-9 * np.maximum(1.0, lengths) ** 4
+    found = metric.parallel_transport(carried, place, direction=step, **options)
+    error = from_geomstats(manifold, found) - manifold.transport(point, velocity, vector)
+    assert np.all(manifold.norm(end, error) <= close)
+    if manifold.dtype is complex:
+        end = end * np.exp(1j * np.linspace(0.0, 6.0, 20))[:, None]
+    other = to_geomstats(manifold, end)
+    error = from_geomstats(manifold, metric.log(other, place)) - manifold.log(point, end)
+    # An arc cosine divides rounding by the distance.
+    allowed = allowed + 20 * EPSILON / lengths
+    assert np.all(manifold.norm(point, error) <= allowed)
+    assert np.all(abs(metric.dist(place, other) - manifold.dist(point, end)) <= allowed)
+
+
+# Sectional curvatures
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,13 @@
 """Models on every space: `check_model`, closed forms, robust fits, refusals and invariance."""
 
+import re
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from conftest import SPACES
-from scipy.optimize import least_squares, minimize
+from scipy.optimize import least_squares
 
 from geodp.errors import DataError
 from geodp.manifolds.hyperbolic import Hyperbolic
@@ -14,8 +15,6 @@ from geodp.manifolds.kendall import KendallPlanarShapes
 from geodp.manifolds.registry import make_manifold
 from geodp.manifolds.spd import SPD
 from geodp.manifolds.sphere import Sphere
-from geodp.mechanisms.base import PublicSettings
-from geodp.mechanisms.kng_as_published import KNGAsPublished
 from geodp.models.fitting import (
     CUT_LOCUS_FRACTION,
     FitError,
@@ -144,20 +143,6 @@ def test_median_on_the_line_is_the_middle_record():
     np.testing.assert_array_equal(found.footpoint, np.median(points, axis=1))
 
 
-def test_median_in_space_is_that_of_scipy():
-    points = np.random.default_rng(9).standard_normal((20, 3))
-    points[:4] += 30.0
-    found = GeodesicModel(make_manifold("euclidean", 3), 0, Distance()).fit(None, points)
-    expected = minimize(
-        lambda place: np.mean(np.linalg.norm(points - place, axis=-1)),
-        np.zeros(3),
-        options={"gtol": 1e-10},
-    )
-    # SciPy's gradient is by differences.
-    assert np.max(abs(found.footpoint - expected.x)) <= 1e-5
-    assert found.energy <= expected.fun * (1.0 + 1e-14)
-
-
 def test_median_is_a_record_that_outweighs_the_others():
     # Three of five records in one place, and a corner of more than 120 degrees.
     corner = np.array([[0.0, 0.0], [1.0, 0.1], [-1.0, 0.1]])
@@ -178,89 +163,80 @@ def test_fit_to_one_place_converges_at_once(manifold, loss):
     assert np.max(manifold.dist(found.footpoint, place[:, 0])) <= 1e-12
 
 
-def test_a_covariate_without_part_in_the_data_has_no_vector(manifold, make_records):
-    data = make_records(manifold, seed=11, noise=0.0)
-    other = np.random.default_rng(11).standard_normal(data.covariates.shape)
-    found = GeodesicModel(manifold, 2).fit(np.stack([data.covariates, other], axis=-1), data.points)
-    first, second = (found.parameters[f"shooting_vector_{j}"] for j in (1, 2))
-    assert manifold.norm(found.footpoint, second) <= 1e-9
-    assert manifold.dist(found.footpoint, data.footpoint) <= 1e-9
-    assert manifold.norm(found.footpoint, first) == pytest.approx(0.5, rel=1e-9)
+def along_the_circle(angle):
+    """Points of a great circle and their velocities per unit of angle."""
+    return (
+        np.stack([np.cos(angle), np.sin(angle), 0.0 * angle], axis=-1),
+        np.stack([-np.sin(angle), np.cos(angle), 0.0 * angle], axis=-1),
+    )
 
 
-def test_fit_along_a_great_circle_is_linear_regression_of_the_angle():
+def along_the_hyperbola(rapidity):
+    return (
+        np.stack([np.cosh(rapidity), np.sinh(rapidity), 0.0 * rapidity], axis=-1),
+        np.stack([np.sinh(rapidity), np.cosh(rapidity), 0.0 * rapidity], axis=-1),
+    )
+
+
+def along_a_diagonal(logarithm):
+    matrix = np.exp(np.multiply.outer(logarithm, [1.0, -0.5, 0.2]))[..., None] * np.eye(3)
+    return matrix, matrix * np.array([1.0, -0.5, 0.2])
+
+
+@pytest.mark.parametrize(
+    ("space", "line"),
+    [
+        (Sphere(2), along_the_circle),
+        (Hyperbolic(2), along_the_hyperbola),
+        (SPD(3), along_a_diagonal),
+    ],
+)
+def test_fit_along_a_geodesic_is_linear_regression_of_its_coordinate(space, line):
     # The mirror image of these data is themselves, so the fit stays in the mirror.
     rng = np.random.default_rng(8)
     covariates = rng.uniform(size=25)
-    angles = 0.3 + 0.8 * covariates + 0.2 * rng.standard_normal(25)
-    points = np.stack([np.cos(angles), np.sin(angles), np.zeros(25)], axis=-1)
-    found = fit(Sphere(2), covariates, points)
-    slope, start = np.polyfit(covariates, angles, 1)
-    footpoint = [np.cos(start), np.sin(start), 0.0]
+    places = 0.3 + 0.8 * covariates + 0.2 * rng.standard_normal(25)
+    found = fit(space, covariates, line(places)[0])
+    slope, start = np.polyfit(covariates, places, 1)
+    footpoint, velocity = line(np.array(start))
     assert np.max(abs(found.footpoint - footpoint)) <= 1e-10
-    vector = [-slope * np.sin(start), slope * np.cos(start), 0.0]
-    assert np.max(abs(found.shooting_vector - vector)) <= 1e-10
+    assert np.max(abs(found.shooting_vector - slope * velocity)) <= 1e-10
 
 
-def test_fit_along_a_hyperbolic_line_is_linear_regression_of_rapidity():
-    # As above: a line through the origin, in a plane.
-    rng = np.random.default_rng(8)
-    covariates = rng.uniform(size=25)
-    rapidities = 0.3 + 0.8 * covariates + 0.2 * rng.standard_normal(25)
-    points = np.stack([np.cosh(rapidities), np.sinh(rapidities), np.zeros(25)], axis=-1)
-    found = fit(Hyperbolic(2), covariates, points)
-    slope, start = np.polyfit(covariates, rapidities, 1)
-    assert np.max(abs(found.footpoint - [np.cosh(start), np.sinh(start), 0.0])) <= 1e-10
-    vector = [slope * np.sinh(start), slope * np.cosh(start), 0.0]
-    assert np.max(abs(found.shooting_vector - vector)) <= 1e-10
+def matrix_of(points):
+    """Matrices of determinant one from points of the hyperbolic plane, of curvature -1/2."""
+    time, first, second = np.moveaxis(points, -1, 0)
+    rows = [[time + first, second], [second, time - first]]
+    return np.moveaxis(np.array(rows), (0, 1), (-2, -1))
 
 
-def test_fit_of_matrices_of_determinant_one_is_that_on_the_hyperbolic_plane(make_records):
-    """They are a plane of curvature -1/2, on which distances are the root of two times ours."""
-    plane, matrices = Hyperbolic(2), SPD(2)
-    data = make_records(plane, seed=10, noise=0.2)
-
-    def image(points):
-        time, first, second = np.moveaxis(points, -1, 0)
-        rows = [[time + first, second], [second, time - first]]
-        return np.moveaxis(np.array(rows), (0, 1), (-2, -1))
-
-    found = fit(plane, data.covariates, data.points)
-    expected = fit(matrices, data.covariates, image(data.points))
-    assert abs(2.0 * found.energy / expected.energy - 1.0) <= 1e-12
-    assert np.max(abs(image(found.footpoint) - expected.footpoint)) <= 1e-9
-    assert np.max(abs(image(found.shooting_vector) - expected.shooting_vector)) <= 1e-9
+def sphere_of(triangles):
+    """Hopf's map of triangles, which are a sphere of radius one half."""
+    space = KendallPlanarShapes(3)
+    basis = space.random_point(np.random.default_rng(10))
+    first, second = triangles @ np.conj(basis), triangles @ np.conj(space.frame(basis)[0])
+    mixed = 2.0 * np.conj(first) * second
+    return np.stack([mixed.real, mixed.imag, abs(first) ** 2 - abs(second) ** 2], axis=-1)
 
 
-def test_fit_of_diagonal_matrices_is_linear_regression_of_logarithms():
-    rng = np.random.default_rng(9)
-    covariates = rng.uniform(size=25)
-    logarithms = covariates[:, None] * [1.0, -0.5, 0.2] + 0.3 * rng.standard_normal((25, 3))
-    points = np.exp(logarithms)[:, None, :] * np.eye(3)
-    found = fit(SPD(3), covariates, points)
-    slope, start = np.polyfit(covariates, logarithms, 1)
-    assert np.max(abs(found.footpoint - np.diag(np.exp(start)))) <= 1e-10
-    assert np.max(abs(found.shooting_vector - np.diag(slope * np.exp(start)))) <= 1e-10
-
-
-def test_fit_of_triangles_is_that_on_the_sphere_of_radius_one_half(make_records):
-    triangles, sphere = KendallPlanarShapes(3), Sphere(2)
-    data = make_records(triangles, seed=10, noise=0.2)
-    basis = triangles.random_point(np.random.default_rng(10))
-
-    def image(points):
-        first = points @ np.conj(basis)
-        second = points @ np.conj(triangles.frame(basis)[0])
-        mixed = 2.0 * np.conj(first) * second
-        height = abs(first) ** 2 - abs(second) ** 2
-        return sphere.project(np.stack([mixed.real, mixed.imag, height], axis=-1))
-
-    found = fit(triangles, data.covariates, data.points)
-    expected = fit(sphere, data.covariates, image(data.points))
-    assert abs(4.0 * found.energy / expected.energy - 1.0) <= 1e-12
-    line = predict(triangles, found.footpoint, found.shooting_vector, data.covariates)
-    circle = predict(sphere, expected.footpoint, expected.shooting_vector, data.covariates)
-    assert np.max(sphere.dist(image(line), circle)) <= 1e-9
+@pytest.mark.parametrize(
+    ("space", "other", "image", "ratio"),
+    [
+        (Hyperbolic(2), SPD(2), matrix_of, 2.0),
+        (KendallPlanarShapes(3), Sphere(2), lambda y: Sphere(2).project(sphere_of(y)), 4.0),
+    ],
+)
+def test_fit_is_that_on_the_same_space_in_other_coordinates(
+    make_records, space, other, image, ratio
+):
+    data = make_records(space, seed=10, noise=0.2)
+    found, expected = (
+        fit(each, data.covariates, points)
+        for each, points in ((space, data.points), (other, image(data.points)))
+    )
+    assert abs(ratio * found.energy / expected.energy - 1.0) <= 1e-12
+    line, same = (each.predict(data.covariates) for each in (found, expected))
+    assert np.max(other.dist(image(line), same)) <= 1e-9
 
 
 # From exact data to residuals as long as the geodesic: where residuals are small, energies
@@ -332,23 +308,14 @@ def test_fit_follows_a_change_of_the_covariate(manifold, make_records):
 
 
 def test_fit_says_when_it_has_not_converged(manifold, make_records):
-    data = make_records(manifold, seed=15, noise=0.5)
-    found = fit(manifold, data.covariates, data.points, max_iterations=1)
-    # The start is the solution in flat space, and there alone.
+    parts = [make_records(manifold, seed=15, noise=noise) for noise in (0.5, 0.0)]
+    data = (np.stack([getattr(part, key) for part in parts]) for key in ("covariates", "points"))
+    found = fit(manifold, *data, max_iterations=1)
+    # The start is the solution in flat space, and of data without noise.
     flat = manifold.curvature_bounds == (0.0, 0.0)
-    assert found.converged == flat
-    assert (found.gradient_norm <= 1e-10) == flat
-    assert found.iterations == (0 if flat else 1)
-
-
-def test_fit_reports_convergence_for_each_data_set(make_records):
-    sphere = Sphere(2)
-    parts = [make_records(sphere, seed=16, noise=noise) for noise in (0.0, 0.5)]
-    covariates, points = (
-        np.stack([getattr(data, name) for data in parts]) for name in ("covariates", "points")
-    )
-    found = fit(sphere, covariates, points, max_iterations=1)
-    assert found.converged.tolist() == [True, False]
+    assert found.converged.tolist() == [flat, True]
+    assert ((found.gradient_norm <= 1e-10) == found.converged).all()
+    assert found.iterations <= (0 if flat else 1)
 
 
 def test_a_data_set_that_fails_leaves_the_others_alone(make_records):
@@ -368,25 +335,13 @@ def test_a_data_set_that_fails_leaves_the_others_alone(make_records):
 # Huber's loss
 
 
-def with_outliers(manifold, data, seed, share=0.1):
-    """The same records, some of them anywhere, or all in one other place."""
-    rng = np.random.default_rng(seed)
-    number = round(share * len(data.covariates))
-    points = data.points.copy()
-    points[:number] = manifold.random_point(rng, (number,) if seed % 2 else (1,))
-    return points
-
-
 def largest_difference(manifold, first, second):
     """Largest distance between two geodesics over covariates from 0 to 1."""
-    lines = [
-        predict(manifold, each.footpoint, each.shooting_vector, np.linspace(0.0, 1.0, 11))
-        for each in (first, second)
-    ]
+    lines = [each.predict(np.linspace(0.0, 1.0, 11)) for each in (first, second)]
     return np.max(manifold.dist(*lines))
 
 
-@pytest.mark.parametrize("threshold", [100.0, 1e300, np.inf])
+@pytest.mark.parametrize("threshold", [100.0, np.inf])
 def test_threshold_beyond_every_record_is_least_squares(manifold, make_records, threshold):
     data = make_records(manifold, seed=42, noise=0.3)
     expected = fit(manifold, data.covariates, data.points)
@@ -423,9 +378,12 @@ def test_robust_fit_on_the_line_is_that_of_scipy(make_records):
 
 
 def test_robust_fit_withstands_outliers(manifold, make_records):
-    for seed in range(6):
+    for seed in range(4):
         data = make_records(manifold, seed=44 + seed, number=60, noise=0.1)
-        points = with_outliers(manifold, data, seed)
+        points = data.points.copy()
+        # Six records that are anywhere, or all in one other place.
+        shape = (6,) if seed % 2 else (1,)
+        points[:6] = manifold.random_point(np.random.default_rng(seed), shape)
         found = fit(manifold, data.covariates, points, huber=0.15)
         assert found.converged
         assert found.iterations <= 15
@@ -439,47 +397,41 @@ def test_robust_fit_withstands_outliers(manifold, make_records):
         assert found.energy <= other.energy * (1.0 + 1e-9)
 
 
-def rats():
-    """Log ages scaled to [0, 1] and landmarks of the table kept with the project."""
-    table = Path(__file__).parents[2] / "resources" / "vilmann_rats.csv"
-    values = np.loadtxt(table, delimiter=",", skiprows=1)
-    ages = np.log(values[:, 1])
-    return (ages - np.min(ages)) / np.ptp(ages), values[:, 2::2] + 1j * values[:, 3::2]
-
-
-# One record; three with the code in one place, which pull together; a tenth of all, anywhere.
+# Three records with a missing code in one place, which pull together; a tenth of all, anywhere.
 @pytest.mark.parametrize(
     ("rows", "same_landmark", "least_squares_moves", "robust_moves"),
-    [([41], True, 0.023, 0.0013), ([41, 90, 130], True, 0.057, 0.003), (None, False, 0.07, 0.006)],
-    ids=["one", "three", "a tenth"],
+    [([41, 90, 130], True, 0.057, 0.003), (range(3, 143, 10), False, 0.07, 0.006)],
+    ids=["three", "a tenth"],
 )
 def test_missing_codes_taken_for_landmarks_hardly_move_the_robust_fit(
     rows, same_landmark, least_squares_moves, robust_moves
 ):
     space = KendallPlanarShapes(8)
-    ages, landmarks = rats()
-    rows = range(3, 143, 10) if rows is None else rows
+    table = Path(__file__).parents[2] / "resources" / "vilmann_rats.csv"
+    values = np.loadtxt(table, delimiter=",", skiprows=1)
+    ages, landmarks = np.log(values[:, 1]), values[:, 2::2] + 1j * values[:, 3::2]
+    ages = (ages - np.min(ages)) / np.ptp(ages)
     wrong = landmarks.copy()
     for index, row in enumerate(rows):
         wrong[row, 0 if same_landmark else index % 8] = 9999.0 + 9999.0j
     clean, wrong = space.project(landmarks), space.project(wrong)
     best = fit(space, ages, clean)
     model = model_of(space)
-    distances = model.residual_distances(best.parameters, ages, clean)
-    threshold = 1.5 * np.median(distances)
+    threshold = 1.5 * np.median(model.residual_distances(best.parameters, ages, clean))
     start = starting_parameters(model, ages[:, None], wrong)
-    dragged = SimpleNamespace(**model.minimise(start, ages, wrong).parameters)
+    parameters = model.minimise(start, ages, wrong).parameters
     robust = fit(space, ages, wrong, huber=threshold)
     assert robust.converged
     assert robust.largest_residual > 1.0
     # The geodesic is 0.21 long and the usual residual is 0.03.
+    dragged = SimpleNamespace(predict=lambda x: model.predict(parameters, x))
     assert largest_difference(space, best, dragged) >= least_squares_moves
     assert largest_difference(space, best, robust) <= robust_moves
 
 
-@pytest.mark.parametrize("name", ["sphere", "kendall"])
-def test_outlier_near_the_cut_locus_is_refused_unless_its_pull_is_bounded(make_records, name):
-    space = make_manifold(name, 8)
+@pytest.mark.parametrize(("name", "size"), [("sphere", 2), ("kendall", 3), ("kendall", 8)])
+def test_record_near_the_cut_locus_is_refused_unless_its_pull_is_bounded(make_records, name, size):
+    space = make_manifold(name, size)
     data = make_records(space, seed=46, number=60, noise=0.02)
     clean = fit(space, data.covariates, data.points)
     if name == "sphere":
@@ -487,13 +439,18 @@ def test_outlier_near_the_cut_locus_is_refused_unless_its_pull_is_bounded(make_r
     else:
         data.points[41] = space.project(space.frame(data.points[41])[0] + 0.02 * data.points[41])
     arguments = (space, data.covariates, data.points)
+    limit = re.escape(f"{space.injectivity_radius:.4g}")
+    # With the last threshold nearly the whole of its pull is left.
+    for huber in (None, 0.95 * space.injectivity_radius):
+        with pytest.raises(
+            FitError, match=rf"^record 42: it lies .* cut locus at {limit}"
+        ) as error:
+            fit(*arguments, huber=huber)
+        assert_one_sentence(error)
     robust = fit(*arguments, huber=0.04)
     assert robust.converged
     assert robust.largest_residual > CUT_LOCUS_FRACTION * space.injectivity_radius
     assert largest_difference(space, clean, robust) <= 0.01
-    # Nearly the whole of its pull is left.
-    with pytest.raises(FitError, match=r"^record 42: it lies"):
-        fit(*arguments, huber=0.95 * space.injectivity_radius)
 
 
 @pytest.mark.parametrize("threshold", [0.0, -1.0, np.nan])
@@ -546,27 +503,6 @@ def test_constant_covariate_is_refused(manifold, make_records):
     assert_one_sentence(error)
 
 
-@pytest.mark.parametrize("dimension", [2, 4])
-def test_record_near_the_antipode_of_its_prediction_is_refused(make_records, dimension):
-    sphere = Sphere(dimension)
-    data = make_records(sphere, seed=19, number=60, noise=0.02)
-    data.points[41] = sphere.project(-data.points[41] + 0.05)
-    with pytest.raises(FitError, match=r"^record 42: it lies .* cut locus at 3\.142") as error:
-        fit(sphere, data.covariates, data.points)
-    assert_one_sentence(error)
-
-
-@pytest.mark.parametrize("landmarks", [3, 4, 8])
-def test_shape_nearly_orthogonal_to_its_prediction_is_refused(make_records, landmarks):
-    space = KendallPlanarShapes(landmarks)
-    data = make_records(space, seed=20, number=60, noise=0.02)
-    frame = space.frame(data.points[41])
-    data.points[41] = space.project(frame[0] + 0.02 * data.points[41])
-    with pytest.raises(FitError, match=r"^record 42: it lies .* cut locus at 1\.571") as error:
-        fit(space, data.covariates, data.points)
-    assert_one_sentence(error)
-
-
 # Invariance under the isometries of each space
 
 
@@ -593,10 +529,8 @@ def isometries():
 
     return {
         "translation of R3": (make_manifold("euclidean", 3), lambda y: y + shift, lambda v: v),
-        "rotation of R3": (make_manifold("euclidean", 3), *[lambda y: y @ rotation.T] * 2),
         "rotation of S2": (Sphere(2), *[lambda y: y @ rotation.T] * 2),
         "rotation of S4": (Sphere(4), *[lambda y: y @ rotation4.T] * 2),
-        "boost of H2": (Hyperbolic(2), *[lambda y: y @ boost[:3, :3].T] * 2),
         "boost and rotation of H4": (
             Hyperbolic(4),
             *[lambda y: y @ turn.T @ boost.T] * 2,
@@ -612,90 +546,41 @@ def isometries():
 ISOMETRIES = isometries()
 
 
-def published_mechanism(manifold, covariates, points):
-    model = GeodesicModel(manifold)
-    radius = 1.0 if manifold.curvature_bounds[0] < 0.0 else None
-    found = model.fit(covariates[None], points[None])
-    public = PublicSettings(data_radius=radius)
-    return KNGAsPublished.prepare(model, covariates[None], points[None], public, found)
-
-
-def states_around(mechanism, seed):
-    """Footpoints and shooting vectors from next to the fit to far from it."""
-    manifold, found = mechanism.manifold, mechanism.fit
-    rng = np.random.default_rng(seed)
-    places = np.broadcast_to(found.footpoint[0], (12, *manifold.point_shape))
-    steps = manifold.random_tangent(rng, places)
-    lengths = np.geomspace(1e-3, 1.0, 12) / manifold.norm(places, steps)
-    footpoints = manifold.exp(places, manifold.expand(lengths) * steps)
-    vectors = 0.3 * manifold.random_tangent(rng, footpoints)
-    return SimpleNamespace(footpoints=footpoints, vectors=vectors)
-
-
-def assert_equal_mechanisms(first, second, move_points, move_vectors):
-    """Fit, sensitivity, gradients and densities correspond, to 1e-9."""
-    manifold = first.manifold
-    assert manifold.dist(move_points(first.fit.footpoint), second.fit.footpoint) <= 1e-9
-    line = [
-        each.model.predict(each.fit.parameters, np.linspace(-1.0, 2.0, 7))
-        for each in (first, second)
-    ]
-    assert np.max(manifold.dist(move_points(line[0]), line[1])) <= 1e-9
-    for name in ("energy", "largest_residual"):
-        assert getattr(second.fit, name) == pytest.approx(getattr(first.fit, name), rel=1e-9)
-    assert first.fit.gradient_norm <= 1e-10
-    assert second.fit.gradient_norm <= 1e-10
-    assert second.sensitivity.tau == pytest.approx(first.sensitivity.tau, rel=1e-9)
-    for block, expected in first.sensitivity.blocks.items():
-        assert second.sensitivity.blocks[block] == pytest.approx(expected, rel=1e-9)
-
-    states = states_around(first, 32)
-    moved = SimpleNamespace(
-        footpoints=move_points(states.footpoints), vectors=move_vectors(states.vectors)
-    )
-    for block in ("footpoint", "shooting_vector"):
-        lengths = []
-        for each, at in ((first, states), (second, moved)):
-            parameters = each.model.parameters(at.footpoints[None], at.vectors[None])
-            found = each.model.energy_gradient(parameters, each.covariates, each.points)
-            lengths.append(manifold.norm(at.footpoints, found.gradient[block][0]))
-        assert np.allclose(*lengths, rtol=1e-9, atol=1e-12)
-
-    # A budget at which the law has a finite integral on every space.
-    densities = [
-        each.footpoint_target(20.0).log_density(at.footpoints[None])
-        for each, at in ((first, states), (second, moved))
-    ]
-    assert np.all(densities[0] < 0.0)
-    assert np.allclose(*densities, rtol=1e-9, atol=0.0)
-
-
 @pytest.mark.parametrize("name", ISOMETRIES)
 @pytest.mark.parametrize("noise", [0.05, 0.4])
 def test_isometries_move_the_fit_and_nothing_else(make_records, name, noise):
     manifold, move_points, move_vectors = ISOMETRIES[name]
     data = make_records(manifold, seed=33, noise=noise)
-    first = published_mechanism(manifold, data.covariates, data.points)
-    second = published_mechanism(manifold, data.covariates, move_points(data.points))
-    assert_equal_mechanisms(first, second, move_points, move_vectors)
+    moved = move_points(data.points)
+    first, second = (fit(manifold, data.covariates, each) for each in (data.points, moved))
+    line, other = (each.predict(np.linspace(-1.0, 2.0, 7)) for each in (first, second))
+    assert np.max(manifold.dist(move_points(line), other)) <= 1e-9
+    for key in ("energy", "largest_residual"):
+        assert getattr(second, key) == pytest.approx(getattr(first, key), rel=1e-9)
+    # Gradients at states from next to the fit to far from it.
+    rng = np.random.default_rng(32)
+    places = np.broadcast_to(first.footpoint, (12, *manifold.point_shape))
+    steps = manifold.random_direction(rng, places)
+    p = manifold.exp(places, manifold.expand(np.geomspace(1e-3, 1.0, 12)) * steps)
+    v, model = 0.3 * manifold.random_tangent(rng, p), model_of(manifold)
+    found, expected = (
+        model.energy_gradient(model.parameters(*at), data.covariates, points).gradient
+        for at, points in (((move_points(p), move_vectors(v)), moved), ((p, v), data.points))
+    )
+    for block, value in expected.items():
+        lengths = manifold.norm(p, value), manifold.norm(move_points(p), found[block])
+        assert np.allclose(*lengths, rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize("landmarks", [3, 4, 8, 50])
-@pytest.mark.parametrize(
-    "rows",
-    [slice(0, 1), slice(10, 11), slice(None)],
-    ids=["the first", "one in the middle", "each its own"],
-)
-def test_any_similarity_of_single_records_changes_nothing(make_records, landmarks, rows):
+@pytest.mark.parametrize("landmarks", [3, 8])
+def test_any_similarity_of_single_records_changes_nothing(make_records, landmarks):
     manifold = KendallPlanarShapes(landmarks)
     data = make_records(manifold, seed=34, noise=0.2)
-    rng = np.random.default_rng(34)
-    count = len(data.points[rows])
-    turns = np.exp(2j * np.pi * rng.uniform(size=(count, 1)))
-    sizes = rng.uniform(0.5, 200.0, size=(count, 1))
-    shifts = rng.standard_normal((count, 1)) + 1j * rng.standard_normal((count, 1))
-    points = data.points.copy()
-    points[rows] = manifold.project(sizes * turns * points[rows] + shifts)
-    first = published_mechanism(manifold, data.covariates, data.points)
-    second = published_mechanism(manifold, data.covariates, points)
-    assert_equal_mechanisms(first, second, lambda y: y, lambda v: v)
+    real, imaginary = np.random.default_rng(34).standard_normal((2, 2, len(data.points), 1))
+    factors, shifts = 200.0 * (real + 1j * imaginary)
+    points = manifold.project(factors * data.points + shifts)
+    first, second = (fit(manifold, data.covariates, each) for each in (data.points, points))
+    for key in ("energy", "largest_residual"):
+        assert getattr(second, key) == pytest.approx(getattr(first, key), rel=1e-9)
+    lines = (each.predict(np.linspace(-1.0, 2.0, 7)) for each in (first, second))
+    assert np.max(manifold.dist(*lines)) <= 1e-9

@@ -27,70 +27,56 @@ def data_radius(manifold):
     return 0.8 if manifold.curvature_bounds[0] < 0.0 else None
 
 
-@pytest.mark.parametrize(
-    ("name", "size"),
-    [
-        ("euclidean", 3),
-        ("sphere", 2),
-        ("sphere", 4),
-        ("hyperbolic", 1),
-        ("kendall", 3),
-        ("kendall", 8),
-    ],
-)
-def test_sensitivity_without_negative_curvature_is_twice_tau_over_n(name, size):
-    # A radius of the data bounds geodesics, and has no part in the sensitivity.
-    for radius, reach in ((None, np.full(3, np.inf)), (0.8, 2.0 * (0.8 + TAU))):
-        bound = gradient_sensitivity(
-            GeodesicModel(make_manifold(name, size)), TAU, 25, data_radius=radius
-        )
-        for found in bound.blocks.values():
-            assert np.allclose(found, 2.0 * TAU / 25, rtol=1e-15, atol=0.0)
-        assert np.array_equal(bound.tau, TAU)
-        np.testing.assert_allclose(bound.reach, reach, rtol=1e-15)
+SPACES = [
+    ("euclidean", 3, 0.0),
+    ("sphere", 4, 0.0),
+    ("hyperbolic", 1, 0.0),
+    ("kendall", 8, 0.0),
+    ("spd", 2, -0.5),
+    ("spd", 3, -0.5),
+    ("hyperbolic", 4, -1.0),
+]
 
 
-CURVED = [("spd", 2, -0.5), ("spd", 3, -0.5), ("hyperbolic", 2, -1.0), ("hyperbolic", 4, -1.0)]
-
-
-@pytest.mark.parametrize(("name", "size", "curvature"), CURVED)
-def test_sensitivity_under_negative_curvature_is_as_printed(name, size, curvature):
+@pytest.mark.parametrize(("name", "size", "curvature"), SPACES)
+def test_sensitivity_is_as_printed(name, size, curvature):
     """Equations 19 and 20, and the proof of theorem D.1, with their kappa_l."""
-    radius, number = 0.8, 25
-    bound = gradient_sensitivity(
-        GeodesicModel(make_manifold(name, size)), TAU, number, data_radius=radius
-    )
-    angle = np.sqrt(-curvature) * (radius + TAU)
-    footpoint = (2.0 * TAU / number) * np.cosh(2.0 * angle)
-    shooting_vector = (TAU / number) * np.sinh(2.0 * angle) / angle
-    assert np.allclose(bound.blocks["footpoint"], footpoint, rtol=1e-14, atol=0.0)
-    assert np.allclose(bound.blocks["shooting_vector"], shooting_vector, rtol=1e-14, atol=0.0)
-    assert np.allclose(bound.reach, 2.0 * (radius + TAU), rtol=1e-15, atol=0.0)
+    radius, number, model = 0.8, 25, GeodesicModel(make_manifold(name, size))
+    bound = gradient_sensitivity(model, TAU, number, data_radius=radius)
+    footpoint = shooting_vector = 2.0 * TAU / number
+    if curvature:
+        angle = np.sqrt(-curvature) * (radius + TAU)
+        footpoint = footpoint * np.cosh(2.0 * angle)
+        shooting_vector = (TAU / number) * np.sinh(2.0 * angle) / angle
+    np.testing.assert_allclose(bound.blocks["footpoint"], footpoint, rtol=1e-14)
+    np.testing.assert_allclose(bound.blocks["shooting_vector"], shooting_vector, rtol=1e-14)
+    np.testing.assert_allclose(bound.reach, 2.0 * (radius + TAU), rtol=1e-15)
     assert np.array_equal(bound.tau, TAU)
+    if not curvature:
+        # The radius bounds geodesics, and has no part in the sensitivity.
+        without = gradient_sensitivity(model, TAU, number)
+        assert np.all(np.isinf(without.reach))
+        assert np.array_equal(without.blocks["footpoint"], bound.blocks["footpoint"])
 
 
 def test_sensitivity_of_a_point_shaped_ball_is_the_flat_one():
     # Without curvature over no distance; near it the hyperbolic sine has to keep its digits.
     bound = gradient_sensitivity(GeodesicModel(SPD(2)), np.array([1e-9, 1e-6]), 10, data_radius=0.0)
-    expected = 2.0 * np.array([1e-9, 1e-6]) / 10
-    assert np.allclose(bound.blocks["footpoint"], expected, rtol=1e-11, atol=0.0)
-    assert np.allclose(bound.blocks["shooting_vector"], expected, rtol=1e-11, atol=0.0)
+    for found in bound.blocks.values():
+        np.testing.assert_allclose(found, 2.0 * np.array([1e-9, 1e-6]) / 10, rtol=1e-11)
 
 
-@pytest.mark.parametrize(("name", "size", "curvature"), CURVED)
-def test_negative_curvature_needs_the_radius_of_the_data(make_records, name, size, curvature):
-    space = make_manifold(name, size)
-    with pytest.raises(ValueError, match=r"negative curvature.*: give data_radius") as error:
+def test_negative_curvature_needs_the_radius_of_the_data(make_records):
+    space = SPD(2)
+    with pytest.raises(ValueError, match=r"^SPD\(2\) has negative curv.*: give data_radius"):
         gradient_sensitivity(GeodesicModel(space), 0.1, 10)
-    assert space.name in str(error.value)
     data = make_records(space, seed=1, data_shape=(2,))
     with pytest.raises(ValueError, match="give data_radius"):
         neighbour_ratios(GeodesicModel(space), data.covariates, data.points)
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_neighbours_within_the_assumptions_stay_within_the_bounds(manifold, seed):
-    rng = np.random.default_rng(seed)
+def test_neighbours_within_the_assumptions_stay_within_the_bounds(manifold):
+    rng = np.random.default_rng(0)
     pairs, number, tau = 200, 10, 0.6
     bound = gradient_sensitivity(GeodesicModel(manifold), tau, number, data_radius(manifold))
     longest = min(manifold.injectivity_radius, float(bound.reach), 3.0)
@@ -158,46 +144,30 @@ def test_bounds_are_attained(manifold, block):
     assert abs(difference / bound.blocks[block] - 1.0) <= 1e-12
 
 
-@pytest.mark.parametrize("dimension", [2, 4])
-@pytest.mark.parametrize("noise", [0.02, 0.2])
-def test_neighbour_ratios_on_the_sphere_are_at_least_one(make_records, dimension, noise):
-    sphere = Sphere(dimension)
-    data = make_records(sphere, seed=6, number=21, noise=noise, data_shape=(60,))
-    ratios = neighbour_ratios(GeodesicModel(sphere), data.covariates, data.points)
-    assert set(ratios) == {"ratio_footpoint", "ratio_shooting_vector", "tau", "converged"}
-    assert all(array.shape == (60,) for array in ratios.values())
-    assert np.all(ratios["converged"])
-    for name in ("ratio_footpoint", "ratio_shooting_vector"):
-        assert np.all(ratios[name] >= 1.0)
-        assert np.all(np.isfinite(ratios[name]))
-
-
 @pytest.mark.parametrize(
     ("name", "size"), [("sphere", 2), ("hyperbolic", 2), ("spd", 2), ("kendall", 4)]
 )
 def test_neighbour_ratios_are_those_of_the_pairs_one_by_one(make_records, name, size):
     manifold = make_manifold(name, size)
-    radius = data_radius(manifold)
+    model, radius = GeodesicModel(manifold), data_radius(manifold)
     data = make_records(manifold, seed=7, number=11, noise=0.1, data_shape=(3,))
-    ratios = neighbour_ratios(GeodesicModel(manifold), data.covariates, data.points, radius)
+    ratios = neighbour_ratios(model, data.covariates, data.points, radius)
+    assert set(ratios) == {"ratio_footpoint", "ratio_shooting_vector", "tau", "converged"}
+    assert np.all(ratios["converged"])
     for index in range(3):
-        covariates, points = data.covariates[index], data.points[index]
-        model = GeodesicModel(manifold)
-        found = model.fit(covariates[1:], points[1:])
+        x, points = data.covariates[index], data.points[index]
+        found = model.fit(x[1:], points[1:])
         first, second = (
-            model.energy_gradient(found.parameters, covariates[rows], points[rows]).gradient
+            model.energy_gradient(found.parameters, x[rows], points[rows]).gradient
             for rows in (slice(1, None), slice(None, -1))
         )
-        predictions = manifold.exp(
-            np.broadcast_to(found.footpoint, points.shape),
-            manifold.expand(covariates) * found.shooting_vector,
-        )
-        tau = np.max(manifold.dist(predictions, points))
+        tau = np.max(manifold.dist(found.predict(x), points))
         assert ratios["tau"][index] == pytest.approx(tau, rel=1e-9)
-        bound = gradient_sensitivity(GeodesicModel(manifold), tau, 10, radius)
+        bound = gradient_sensitivity(model, tau, 10, radius)
         for block in BLOCKS:
-            difference = first[block] - second[block]
-            expected = bound.blocks[block] / manifold.norm(found.footpoint, difference)
+            difference = manifold.norm(found.footpoint, first[block] - second[block])
+            expected = bound.blocks[block] / difference
+            assert expected >= 1.0
             assert ratios[f"ratio_{block}"][index] == pytest.approx(expected, rel=1e-8)
 
 
@@ -248,10 +218,6 @@ def test_means_of_neighbours_in_a_ball_stay_within_the_bound(name, size, radius)
     # The simulation looks near the worst case.
     assert np.max(moved) >= 0.8 * 2.0 * radius / number
     if name == "euclidean":
-        shared = places[0, : number - 1]
-        ends = centre[0] + radius * np.array([[1.0, 0.0, 0.0], [-1.0, 0.0, 0.0]])
-        means = [model.fit(None, np.vstack([shared, end])).footpoint for end in ends]
-        assert manifold.dist(*means) == pytest.approx(2.0 * radius / number, rel=1e-12)
         assert bound == pytest.approx(2.0 * radius / number, rel=1e-15)
 
 

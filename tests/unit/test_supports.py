@@ -29,12 +29,9 @@ def test_draws_in_a_ball_have_their_density(space):
     lengths = np.sort(np.linalg.norm(coordinates, axis=-1) ** space.dim, axis=-1)
     even = ball.radius[:, None] ** space.dim * (np.arange(4000) + 0.5) / 4000
     assert np.max(np.abs(lengths - even) / even[:, -1:]) < 0.04
-    expected = -np.log(density) - np.log(_ball_volume(space.dim, ball.radius))[:, None]
+    unit = {2: np.pi, 3: 4.0 * np.pi / 3.0}[space.dim]
+    expected = -np.log(density) - np.log(unit * ball.radius**space.dim)[:, None]
     np.testing.assert_allclose(ball.log_draw_density(states), expected, atol=1e-9)
-
-
-def _ball_volume(dim, radius):
-    return {2: np.pi, 3: 4.0 * np.pi / 3.0}[dim] * radius**dim
 
 
 def test_points_of_a_product_are_steps_of_the_model(manifold, product):
@@ -52,25 +49,19 @@ def test_points_of_a_product_are_steps_of_the_model(manifold, product):
     np.testing.assert_allclose(volumes, manifold.exp_volume(at[0], steps[0]), rtol=1e-12)
 
 
-def test_even_points_fill_a_product(manifold, product):
-    states, _ = product.even_points(512)
-    assert np.all(product.contains(states))
-    p, *vectors = np.moveaxis(states, 1, 0)
-    found = manifold.dist(product.centre, p), *(manifold.norm(p, v) for v in vectors)
-    for lengths, radius in zip(found, (0.6, *LENGTHS), strict=True):
-        levels = np.sort((lengths / radius) ** manifold.dim)
-        assert np.max(np.abs(levels - (np.arange(512) + 0.5) / 512)) < 0.03
-
-
-def test_draws_of_a_product_fill_it(manifold, product):
-    states = product.draw(np.random.default_rng(3), (2, 300))
+@pytest.mark.parametrize("kind", ["even", "random"])
+def test_points_fill_a_product(manifold, product, kind):
+    if kind == "even":
+        # Low-discrepancy points; else a Kolmogorov-Smirnov test at one in ten thousand.
+        states, allowed = product.even_points(512)[0], 0.03
+    else:
+        states, allowed = product.draw(np.random.default_rng(3), (2, 300)), 0.09
     assert np.all(product.contains(states))
     p, *vectors = product.parts(states)
     found = manifold.dist(product.centre, p), *(manifold.norm(p, v) for v in vectors)
     for lengths, radius in zip(found, (0.6, *LENGTHS), strict=True):
         levels = np.sort((lengths / radius) ** manifold.dim, axis=None)
-        # A Kolmogorov-Smirnov test at one in ten thousand.
-        assert np.max(np.abs(levels - (np.arange(600) + 0.5) / 600)) < 0.09
+        assert np.max(np.abs(levels - (np.arange(levels.size) + 0.5) / levels.size)) < allowed
 
 
 def test_weights_of_even_points_add_up_to_the_volume():

@@ -5,9 +5,6 @@ import numpy as np
 from geodp.models.geodesic import GeodesicModel
 from geodp.models.losses import Distance, SquaredDistance
 
-# Gauss-Legendre nodes of the covariate's range for the error of a geodesic.
-COVARIATES = 8
-
 
 def _states(model, parameters):
     """Parameters of draws, with each footpoint repeated for the shooting vectors drawn at it."""
@@ -21,7 +18,7 @@ def _states(model, parameters):
 
 
 def mean_squared_errors(model, parameters, covariates, points):
-    """Mean squared error of each private prediction on its own data set.
+    """Mean squared error ``1/n sum d^2`` of each draw on its own data set, the papers' E_ij.
 
     Parameters
     ----------
@@ -34,21 +31,16 @@ def mean_squared_errors(model, parameters, covariates, points):
     Returns
     -------
     ndarray, shape (data_sets, F, V), or (data_sets, F) without covariates
-        ``1/n sum d^2``, the papers' E_ij.
     """
     return 2.0 * _mean_losses(model, SquaredDistance(), parameters, covariates, points)
 
 
 def mean_absolute_errors(model, parameters, covariates, points):
-    """Mean distance of each private prediction from its own data set: ``1/n sum d``.
-
-    Parameters and shapes are those of `mean_squared_errors`.
-    """
+    """Mean distance ``1/n sum d`` of each draw; shapes are those of `mean_squared_errors`."""
     return _mean_losses(model, Distance(), parameters, covariates, points)
 
 
 def _mean_losses(model, loss, parameters, covariates, points):
-    """Mean loss of each draw over the records."""
     other = GeodesicModel(model.manifold, model.number_of_covariates, loss)
     states = _states(model, parameters)
     return other.energy_gradient(states, covariates, points, blocks=()).energy
@@ -57,18 +49,8 @@ def _mean_losses(model, loss, parameters, covariates, points):
 def mean_prediction_distances(model, parameters, fitted, covariates):
     """Mean distance of private to non-private predictions, at the covariates of the records.
 
-    Parameters
-    ----------
-    model : GeodesicModel
-    parameters : dict of ndarray
-        By block, as in `geodp.mechanisms.base.Draws`.
-    fitted : dict of ndarray, shape (data_sets, *point_shape)
-        By block.
-    covariates : ndarray, shape (data_sets, n, k)
-
-    Returns
-    -------
-    ndarray, shape (data_sets, F, V), or (data_sets, F) without covariates
+    Shapes are those of `mean_squared_errors`; ``fitted`` is a dict by block of arrays (data_sets,
+    *point_shape).
     """
     shape = (*covariates.shape[:2], *model.manifold.point_shape)
     predictions = model.predict(fitted, model.aligned(covariates, np.empty(shape)))
@@ -78,21 +60,9 @@ def mean_prediction_distances(model, parameters, fitted, covariates):
 
 
 def mean_shooting_vector_distances(model, parameters, fitted):
-    """Length of the difference of private and non-private shooting vectors, over draws.
+    """Mean length of the difference of private and fitted shooting vectors; shape (data_sets,).
 
-    Parameters
-    ----------
-    model : GeodesicModel
-        With one covariate.
-    parameters : dict of ndarray
-        By block, as in `geodp.mechanisms.base.Draws`.
-    fitted : dict of ndarray, shape (data_sets, *point_shape)
-        By block.
-
-    Returns
-    -------
-    ndarray, shape (data_sets,)
-        Means; private shooting vectors are carried to the fitted footpoint.
+    The model has one covariate.  Private shooting vectors are carried to the fitted footpoint.
     """
     manifold = model.manifold
     p, v = _states(model, parameters).values()
@@ -117,13 +87,11 @@ def geodesic_errors(manifold, geodesics, truths):
         after parallel transport to one footpoint.
     """
     (p, v), (q, w) = geodesics, truths
-    nodes, weights = np.polynomial.legendre.leggauss(COVARIATES)
-    curve = sum(
-        0.5
-        * weight
-        * manifold.dist(manifold.exp(p, 0.5 * x * v), manifold.exp(q, 0.5 * x * w)) ** 2
-        for x, weight in zip(nodes, weights, strict=True)
-    )
+    nodes, weights = np.polynomial.legendre.leggauss(8)
+    curve = 0
+    for x, weight in zip(nodes, weights, strict=True):
+        ends = manifold.exp(p, 0.5 * x * v), manifold.exp(q, 0.5 * x * w)
+        curve = curve + 0.5 * weight * manifold.dist(*ends) ** 2
     apart = manifold.transport_to(p, q, v) - w
     return {
         "curve": curve,

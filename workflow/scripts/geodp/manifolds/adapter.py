@@ -18,22 +18,14 @@ TOLERANCE = 1e-6
 TRIAL_LENGTH = 0.1
 
 # Errors of geomstats for batches, metrics or shapes that a function does not support.
-FAILURES = (
-    ArithmeticError,
-    AttributeError,
-    LookupError,
-    NotImplementedError,
-    TypeError,
-    ValueError,
-)
+FAILURES = ArithmeticError, AttributeError, LookupError, NotImplementedError, TypeError, ValueError
 
 
 class GeomstatsManifold(DifferencedManifold):
     """A space of geomstats, with the metric it is equipped with.
 
-    Fits, gradients, Hessians, densities and samplers run on it as on the spaces of this library,
-    some hundred times more slowly: derivatives of Exp are differences.  The backend of geomstats
-    must be NumPy's.
+    Everything runs on it as on the spaces of this library, some hundred times more slowly:
+    derivatives of Exp are differences.  The backend of geomstats must be NumPy's.
 
     When it is made, the space is tried at a few points: a function that takes batches wrongly is
     called point by point from then on, and a space whose functions contradict one another is
@@ -162,14 +154,9 @@ class GeomstatsManifold(DifferencedManifold):
         return self.vector(np.expand_dims(basis, axis - 1), coefficients)
 
     def _tangent_basis(self, point):
-        """Rows that span the tangent space, and after them rows orthogonal to it.
+        """Orthonormal rows (..., ambient, ambient) of which the first span the tangent space.
 
-        Returns
-        -------
-        sizes : ndarray, shape (..., ambient)
-            Zero for the latter rows.
-        basis : ndarray, shape (..., ambient, ambient)
-            Orthonormal in ambient coordinates.
+        Before them come their sizes (..., ambient), zero for the other rows.
         """
         ambient = int(np.prod(self.point_shape))
         directions = np.eye(ambient).reshape((ambient, *self.point_shape))
@@ -211,10 +198,7 @@ class GeomstatsManifold(DifferencedManifold):
         return points.reshape((number, *self.point_shape))
 
     def _try(self, points):
-        """Try the space at points (number, *point_shape).
-
-        Each verb is tried after those that its own test uses.
-        """
+        """Try the space at points (number, *point_shape), each verb after those that it needs."""
         # Results of broken functions are checked, so warnings about them would only repeat that.
         with np.errstate(all="ignore"):
             rng = np.random.default_rng(0)
@@ -264,15 +248,12 @@ class GeomstatsManifold(DifferencedManifold):
 class _Batched:
     """A function of points made to accept any batch, by a loop where geomstats needs one.
 
-    Parameters
+    Attributes
     ----------
     function : callable
         Of arrays of shape (number, *point_shape) or point_shape.
     point_shape, output_shape : tuple of int
         Of one point, and of the result for one.
-
-    Attributes
-    ----------
     looped : bool
         Whether points are given one by one.
     bare : bool
@@ -283,8 +264,7 @@ class _Batched:
         self.function = function
         self.point_shape = point_shape
         self.output_shape = output_shape
-        self.looped = False
-        self.bare = True
+        self.looped, self.bare = False, True
 
     def __call__(self, *arrays):
         arrays = tuple(np.asarray(array, dtype=float) for array in arrays)
@@ -305,26 +285,17 @@ class _Batched:
         return result.reshape((number, *self.output_shape))
 
     def _loop(self, flat):
-        number = len(flat[0])
-        results = np.zeros((number, *self.output_shape))
-        for index in range(number):
+        results = np.zeros((len(flat[0]), *self.output_shape))
+        for index in range(len(results)):
             one = index if self.bare else slice(index, index + 1)
             single = np.asarray(self.function(*[array[one] for array in flat]))
             results[index] = single.reshape(self.output_shape)
         return results
 
     def settle(self, *arrays):
-        """Choose between one call for a batch and a loop over its members.
+        """Choose between one call for a batch and a loop over the members of ``arrays``.
 
-        Parameters
-        ----------
-        arrays : ndarray, shape (number, *point_shape)
-            Arguments to try.
-
-        Returns
-        -------
-        str or None
-            What is wrong with the function if neither works.
+        Returns what is wrong with the function if neither works, else None.
         """
         expected = problem = None
         for self.bare in (True, False):

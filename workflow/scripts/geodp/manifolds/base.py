@@ -38,6 +38,8 @@ class Manifold(ABC):
         Unit of distances for axes, such as ``rad``.
     against_ambient_noise : str
         What is wrong with noise in every ambient coordinate; empty if nothing.
+    ambient_inner : bool
+        Whether the inner product is that of the ambient space.
     """
 
     name: str
@@ -49,6 +51,7 @@ class Manifold(ABC):
     volume_growth: float = 0.0
     length_unit: str = ""
     against_ambient_noise: str = ""
+    ambient_inner: bool = False
 
     def __repr__(self):
         return f"<{self.name}>"
@@ -91,8 +94,7 @@ class Manifold(ABC):
         """Points drawn at random, uniformly where the space is compact.
 
         Unbounded spaces take a ``radius`` too, 1 unless given: their points are ``Exp(o, w)``
-        with o the origin (zero, the identity matrix, or the tip of the hyperboloid) and w uniform
-        in the tangent ball of that radius.
+        with o the origin and w uniform in the tangent ball of that radius.
         """
 
     @abstractmethod
@@ -106,17 +108,6 @@ class Manifold(ABC):
     @abstractmethod
     def exp_volume(self, point, vector):
         """Volume density of the exponential map at ``vector`` (1 at zero); shape of the batch."""
-
-    def needs_care(self, points):
-        """Points for which `logs_along` needs slower, more accurate formulas.
-
-        One such point among those it is given makes it use these formulas for all.
-
-        Returns
-        -------
-        ndarray of bool, shape of the batch
-        """
-        return np.zeros(self.batch_shape(points), dtype=bool)
 
     def layouts(self):
         """How the numbers of a point are laid out in files: by how many there are, in words."""
@@ -151,47 +142,47 @@ class Manifold(ABC):
         return self.transport(point, self.log(point, other), vector)
 
     def ends(self, point, vectors, coefficients):
-        """Points ``Exp(p, sum_j c_ij v_j)``.
+        """Points ``Exp(p, sum_j c_ij v_j)``; shape (*batch, n, *point_shape).
+
+        Parameters are those of `combinations`.
+        """
+        start = np.expand_dims(point, -self.point_ndim - 1)
+        return self.exp(*np.broadcast_arrays(start, self.combinations(vectors, coefficients)))
+
+    def combinations(self, vectors, coefficients):
+        """Sums ``sum_j c_ij v_j``; shape (*batch, n, *point_shape).
 
         Parameters
         ----------
-        point : ndarray, shape (*batch, *point_shape)
         vectors : sequence of k ndarray, shape (*batch, *point_shape)
         coefficients : ndarray that broadcasts to (*batch, n, k)
-
-        Returns
-        -------
-        ndarray, shape (*batch, n, *point_shape)
         """
-        axis = -self.point_ndim - 1
-        start = np.expand_dims(point, axis)
-        total = sum(
-            (
-                self.expand(coefficients[..., j]) * np.expand_dims(vector, axis)
-                for j, vector in enumerate(vectors)
-            ),
-            np.zeros((*coefficients.shape[:-1], *self.point_shape), dtype=self.dtype),
-        )
-        return self.exp(*np.broadcast_arrays(start, total))
+        total = np.zeros((*coefficients.shape[:-1], *self.point_shape), dtype=self.dtype)
+        for j, vector in enumerate(vectors):
+            each = np.expand_dims(vector, -self.point_ndim - 1)
+            total = total + self.expand(coefficients[..., j]) * each
+        return total
 
     def coordinates(self, point, vector, frame=None):
         """Coordinates of a tangent vector in the orthonormal ``frame``; shape (..., dim)."""
         if frame is None:
             frame = self.frame(point)
+        vector = np.asarray(vector)
+        if self.ambient_inner:
+            if np.iscomplexobj(frame):
+                # Real products of real and imaginary parts, of which only the sum is wanted.
+                frame = np.concatenate([frame.real, frame.imag], axis=-1)
+                vector = np.concatenate([vector.real, vector.imag], axis=-1)
+            return rows_times(vector, np.swapaxes(frame, -1, -2))
         axis = -self.point_ndim - 1
-        return self.inner(
-            np.expand_dims(point, axis), frame, np.expand_dims(np.asarray(vector), axis)
-        )
+        return self.inner(np.expand_dims(point, axis), frame, np.expand_dims(vector, axis))
 
     def vector(self, frame, coordinates):
         """Tangent vector with the given ``coordinates`` (..., dim) in the ``frame``."""
         return combined(frame, coordinates, self.point_shape)
 
     def tangent(self, point, coordinates):
-        """Tangent vector at each point with ``coordinates`` (..., dim) in the frame there.
-
-        Where every point has coordinates of its own, a space may do this without forming frames.
-        """
+        """Tangent vector at each point with ``coordinates`` (..., dim) in the frame there."""
         return self.vector(self.frame(point), coordinates)
 
     def random_tangent_in_ball(self, rng, point, radius):
@@ -231,11 +222,7 @@ def rows_times(rows, matrices):
 
 
 def align_data_axes(array, data_ndim, batch_ndim):
-    """Insert axes after the data-set axes so that data broadcast against batches of chains.
-
-    ``array`` has ``data_ndim`` leading data-set axes; the result has ``batch_ndim`` axes before
-    what followed them.
-    """
+    """Insert axes after the ``data_ndim`` axes of data sets, up to ``batch_ndim``, for chains."""
     return array.reshape(
         array.shape[:data_ndim] + (1,) * (batch_ndim - data_ndim) + array.shape[data_ndim:]
     )

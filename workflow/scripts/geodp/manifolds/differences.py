@@ -1,9 +1,8 @@
 """Manifolds without formulas for their Jacobi fields: derivatives of Exp by central differences.
 
-A manifold that is not symmetric still has exp, log, transport, an inner product and a frame.  From
-these follow the derivatives of ``Exp(p, v)`` in ``p`` (with ``v`` carried along in parallel) and in
-``v``, hence gradients, Gauss-Newton steps and the volume density.  They cost about ``8 dim``
-exponentials a record, where a symmetric space needs one.
+From its other verbs follow the derivatives of ``Exp(p, v)`` in ``p`` (with ``v`` carried along in
+parallel) and in ``v``, hence gradients, Gauss-Newton steps and the volume density.  They cost about
+``8 dim`` exponentials a record, where a symmetric space needs one.
 """
 
 import numpy as np
@@ -59,22 +58,12 @@ class DifferencedManifold(Manifold):
         # The differences of points leave the tangent space by their truncation error.
         return self.project_tangent(ends, total / self.difference_step)
 
-    def _derivatives_once(self, point, vector, moved):
-        """Derivatives (*batch, dim, *point_shape) of ``Exp(p, v)``, and its end."""
+    def exp_volume(self, point, vector):
         shape = np.broadcast_shapes(point.shape, vector.shape)
         point, vector = np.broadcast_to(point, shape), np.broadcast_to(vector, shape)
-        images = self.exp_derivatives(point, [vector], np.ones((1, 1)), moved)
-        images = np.squeeze(images, axis=-self.point_ndim - 1)
-        return images, np.expand_dims(self.exp(point, vector), -self.point_ndim - 1)
-
-    def jacobi_adjoint(self, point, vector, other, argument):
-        """See `SymmetricSpace.jacobi_adjoint`."""
-        images, end = self._derivatives_once(point, vector, ("point", "vector").index(argument))
-        coordinates = self.inner(end, images, np.expand_dims(other, -self.point_ndim - 1))
-        return self.tangent(point, coordinates)
-
-    def exp_volume(self, point, vector):
-        images, end = self._derivatives_once(point, vector, 1)
+        axis = -self.point_ndim - 1
+        images = np.squeeze(self.exp_derivatives(point, [vector], np.ones((1, 1)), 1), axis=axis)
+        end = np.expand_dims(self.exp(point, vector), axis)
         # Rounding can make the determinant of a singular derivative negative.
         determinant = np.linalg.det(self.gram(end, images, self.point_ndim))
         return np.sqrt(np.maximum(determinant, 0.0))

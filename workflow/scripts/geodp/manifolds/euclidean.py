@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from geodp.manifolds.base import rows_times
 from geodp.manifolds.symmetric import SymmetricSpace
 
 
@@ -12,6 +11,7 @@ class Euclidean(SymmetricSpace):
     curvature_bounds = (0.0, 0.0)
     curvature_signs = (0,)
     two_point_homogeneous = True
+    ambient_inner = True
 
     def __init__(self, dimension: int):
         self.name = f"Euclidean R^{dimension}"
@@ -32,11 +32,6 @@ class Euclidean(SymmetricSpace):
     def inner(self, point, first, second):
         return np.sum(first * second, axis=-1)
 
-    def coordinates(self, point, vector, frame=None):
-        if frame is None:
-            frame = self.frame(point)
-        return rows_times(np.asarray(vector), np.swapaxes(frame, -1, -2))
-
     def frame(self, point):
         return np.broadcast_to(np.eye(self.dim), (*self.batch_shape(point), self.dim, self.dim))
 
@@ -56,7 +51,6 @@ class Euclidean(SymmetricSpace):
         return None if np.all(np.isfinite(array)) else "a coordinate is not a finite number"
 
     def are_points(self, arrays):
-        """See `Manifold.are_points`."""
         return np.all(np.isfinite(arrays), axis=-1)
 
     def frequencies(self, point, vector):

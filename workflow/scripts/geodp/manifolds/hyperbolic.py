@@ -1,10 +1,9 @@
 """Hyperbolic space H^d of curvature -1, as the upper sheet of a hyperboloid in R^(d+1).
 
-A point's first coordinate is its time, and the others its place; a place determines its point, so
-functions read times only where no digits hang on them.  The product of two vectors is Minkowski's,
-``-t t' + <s, s'>``, which far from the origin is a small difference of large numbers.  So tangent
-vectors are measured at the origin, and points are compared along the geodesic from the origin: with
-a point there at rapidity (distance) ``a``, a place whose part across the geodesic is ``c`` is
+A point's first coordinate is its time, and the others its place, which determines it.  Minkowski's
+product ``-t t' + <s, s'>`` is a small difference of large numbers far from the origin.  So tangent
+vectors are measured at the origin, and points are compared along the geodesic from there: with a
+point at rapidity (distance) ``a``, a place whose part across the geodesic is ``c`` is
 ``sqrt(1 + |c|^2) sinh(b)`` along it, and moving the point to the origin takes ``b`` to ``b - a``
 and leaves ``c`` as it is.
 """
@@ -12,15 +11,14 @@ and leaves ``c`` as it is.
 import numpy as np
 
 from geodp.manifolds.symmetric import SymmetricSpace, jacobi_sine
-from geodp.manifolds.unit_norm import UnitNormLogs, squared_length
+from geodp.manifolds.unit_norm import RankOneSpace, squared_length
 
 # Least excess over one of the product of two points: keeps distance / sinh(distance) from 0 / 0,
 # exact to rounding.
 SMALLEST_EXCESS = 2.0**-52
 
 # Data with a longer time (2.6 from the origin) are treated record by record, some forty times as
-# slowly: matrix products with them are rounded by its square, and a fit does not settle when
-# energies are rounded by more than 1e-14 (`ENERGY_ROUNDING` in `geodp.models.fitting`).
+# slowly: matrix products with them are rounded by its square, and then a fit does not settle.
 LONGEST_TIME = 7.0
 
 # The squares of shorter directions underflow, and transport along them changes nothing.
@@ -36,7 +34,7 @@ def _lift(place):
     return np.concatenate([np.sqrt(1.0 + _dot(place, place)), place], axis=-1)
 
 
-class Hyperbolic(SymmetricSpace):
+class Hyperbolic(RankOneSpace):
     """H^d of curvature -1; points have shape (d + 1,), time first: ``-y0^2 + |y|^2 = -1``.
 
     The hyperbolic rotation that takes the origin to ``p`` along a geodesic is an isometry, used
@@ -44,10 +42,8 @@ class Hyperbolic(SymmetricSpace):
     """
 
     against_ambient_noise = "would depend on the choice of the origin"
-    # Along the velocity, and across it.
     curvature_signs = (0, -1)
     point_square = -1.0
-    two_point_homogeneous = True
     cosine, sine = staticmethod(np.cosh), staticmethod(np.sinh)
 
     def __init__(self, dimension: int):
@@ -121,9 +117,8 @@ class Hyperbolic(SymmetricSpace):
         length = np.sqrt(_dot(straight, straight))
         unit = straight / np.where(length > SHORTEST_DIRECTION, length, 1.0)
         along = _dot(unit, self._to_origin(point, vector))
-        # Only the component along the geodesic turns, from its velocity here to that at the end:
-        # cosh(length) times the one here plus sinh(length) times the point, without the large
-        # differences of these where the geodesic comes towards the origin.
+        # Only the component along the geodesic turns, to the velocity at the end: cosh(length)
+        # times the one here plus sinh(length) times the point, without large differences.
         cosine = np.cosh(length)
         ahead = _dot(axis, unit)
         across = unit - axis * ahead
@@ -173,39 +168,22 @@ class Hyperbolic(SymmetricSpace):
         return None
 
     def are_points(self, arrays):
-        """See `Manifold.are_points`."""
         expected = self.project(arrays)[..., 0]
         return np.isfinite(expected) & (np.abs(arrays[..., 0] - expected) <= 1e-6 * expected)
 
-    def frequencies(self, point, vector):
-        length = self.norm(point, vector)
-        return np.stack([np.zeros_like(length), length], axis=-1)
-
-    def split(self, point, vector, other):
-        length = self.norm(point, vector)[..., None]
-        unit = vector / np.where(length > 0, length, 1.0)
-        along = self.inner(point, unit, other)[..., None] * unit
-        return np.stack(np.broadcast_arrays(along, other - along), axis=-2)
-
     def form(self, vector):
-        """Coefficients of the linear form that is Minkowski's product with a vector."""
         return np.concatenate([-vector[..., :1], vector[..., 1:]], axis=-1)
 
     def measure_overlap(self, overlap):
-        """Distance of two points from minus their product, and its ratio to its hyperbolic sine."""
         excess = np.maximum(overlap - 1.0, SMALLEST_EXCESS)
         sine = np.sqrt(excess) * np.sqrt(excess + 2.0)
         distance = np.log1p(excess + sine)
         return distance, distance / sine
 
-    def needs_care(self, points):
-        return points[..., 0] > LONGEST_TIME
-
     def logs_along(self, start, velocity, times, points):
-        """See `SymmetricSpace.logs_along`; two matrix products suffice, as on `UnitNormSpace`."""
-        if np.any(self.needs_care(points)):
-            return super().logs_along(start, velocity, times, points)
+        """See `SymmetricSpace.logs_along`; by matrix products unless a point is far away."""
+        if np.any(points[..., 0] > LONGEST_TIME):
+            return SymmetricSpace.logs_along(self, start, velocity, times, points)
         # Products read the vector's time, in which sums of many tangents leave their rounding.
         straight = self._to_origin(start, velocity)
-        velocity = self._from_origin(start, straight)
-        return UnitNormLogs.of(self, start, velocity, times, points)
+        return super().logs_along(start, self._from_origin(start, straight), times, points)

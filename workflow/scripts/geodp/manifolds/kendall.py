@@ -15,8 +15,7 @@ from geodp.manifolds.unit_norm import (
     squared_length,
 )
 
-# Least size of a mapped configuration, relative to the norm of the map times the configuration's
-# size.  Anything smaller is rounding.
+# Least size of a mapped configuration relative to the norm of the map times its size.
 SMALLEST_IMAGE = 1e-12
 
 # Largest mean of the landmarks of a preshape.
@@ -87,27 +86,23 @@ class ComplexProjectiveSpace(UnitNormSpace):
         return np.conj(phase)[..., None] * carried
 
     def frame(self, point):
-        basis = self.complex_basis(point)
+        basis = self._complex_basis(point)
         return np.concatenate([basis, 1j * basis], axis=-2)
-
-    def complex_basis(self, point):
-        """Orthonormal basis of the tangents as a complex space; shape (..., dim / 2, D)."""
-        return orthonormal_complement(point)
 
     def tangent(self, point, coordinates):
         real, imaginary = np.split(coordinates, 2, axis=-1)
-        return self.from_complex_basis(point, real + 1j * imaginary)
+        return self._from_complex_basis(point, real + 1j * imaginary)
 
-    def from_complex_basis(self, point, coordinates):
-        """Tangent vector with complex coordinates (..., dim / 2) in the `complex_basis`."""
-        return in_complement(point, coordinates)
+    # Orthonormal basis (..., dim / 2, D) of the tangents as a complex space, and combinations.
+    _complex_basis = staticmethod(orthonormal_complement)
+    _from_complex_basis = staticmethod(in_complement)
 
     def random_point(self, rng, shape=()):
         real, imaginary = rng.standard_normal((2, *shape, *self.point_shape))
         return self.project(real + 1j * imaginary)
 
     def split(self, point, vector, other):
-        length = np.sqrt(squared_length(vector))[..., None]
+        length = self.norm(point, vector)[..., None]
         unit = vector / np.where(length > 0, length, 1.0)
         overlap = hermitian(unit, other)[..., None]
         along, turning = overlap.real * unit, 1j * overlap.imag * unit
@@ -146,10 +141,10 @@ class KendallPlanarShapes(ComplexProjectiveSpace):
         """Centred configurations (..., k) of unit size that have the given shapes."""
         return points
 
-    def complex_basis(self, point):
+    def _complex_basis(self, point):
         return orthonormal_complement(point @ self._helmert.T) @ self._helmert
 
-    def from_complex_basis(self, point, coordinates):
+    def _from_complex_basis(self, point, coordinates):
         return in_complement(point @ self._helmert.T, coordinates) @ self._helmert
 
     def project(self, array):
@@ -159,13 +154,11 @@ class KendallPlanarShapes(ComplexProjectiveSpace):
         return super().project_tangent(point, _centred(array))
 
     def invalid_reason(self, array):
-        # What is not finite has no mean.
         if np.all(np.isfinite(array)) and abs(np.mean(array)) > OFF_CENTRE:
             return "its landmarks are not centred"
         return super().invalid_reason(array)
 
     def are_points(self, arrays):
-        """See `Manifold.are_points`."""
         return super().are_points(arrays) & (np.abs(np.mean(arrays, axis=-1)) <= OFF_CENTRE)
 
 
@@ -173,8 +166,7 @@ class ReducedPlanarShapes(ComplexProjectiveSpace):
     """Shapes of k planar landmarks after a public complex-linear map: CP^(m-1).
 
     A configuration is centred, multiplied by the map's m x k matrix and scaled to unit norm; a
-    point is the resulting complex vector of shape (m,), up to a phase.  Each record is reduced by
-    itself, and distances are those of the reduced points.
+    point is the resulting complex vector of shape (m,), up to a phase.
 
     Parameters
     ----------

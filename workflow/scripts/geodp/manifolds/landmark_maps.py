@@ -1,9 +1,8 @@
 """Public linear maps of landmarks, which reduce a configuration before its shape is taken.
 
 Noise for privacy grows with the dimension of the shapes.  A complex-linear map takes each
-configuration to fewer complex numbers.  It costs no privacy if it is chosen without a look at the
-data.  Rotating and scaling the landmarks multiplies its values by one complex number, so that the
-shape of the values depends on the shape of the landmarks alone.
+configuration to fewer complex numbers, and costs no privacy if it is chosen without a look at the
+data.  The shape of its values depends on the shape of the landmarks alone.
 """
 
 from dataclasses import InitVar, dataclass

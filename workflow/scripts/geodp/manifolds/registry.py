@@ -63,16 +63,7 @@ def make_manifold(name, size, landmark_map=None):
 
 
 def manifold_settings(manifold):
-    """Name, size and landmark map of a manifold, as values that JSON has.
-
-    Parameters
-    ----------
-    manifold : Manifold
-
-    Returns
-    -------
-    dict
-        For `manifold_from_settings`, which makes the same manifold of it.
+    """Name, size and landmark map of a manifold, as a dict of values that JSON has.
 
     Raises
     ------
@@ -94,14 +85,6 @@ def manifold_settings(manifold):
 
 def manifold_from_settings(settings):
     """The manifold that `manifold_settings` described.
-
-    Parameters
-    ----------
-    settings : dict
-
-    Returns
-    -------
-    Manifold
 
     Raises
     ------

@@ -10,9 +10,6 @@ from geodp.manifolds.symmetric import SymmetricSpace
 # Entries of matrices whose eigenvalues are computed; beyond, products overflow.
 LARGEST_ENTRY = 1e150
 
-# Up to this size a solver of its own is several times faster than LAPACK, matrix by matrix.
-SMALL = 3
-
 
 def _transposed(matrix):
     return np.swapaxes(matrix, -1, -2)
@@ -23,10 +20,11 @@ def _symmetric(matrix):
 
 
 def _forward(factor, matrix):
-    """``L^-1 matrix`` for a lower triangular L; of small ones many at once, row by row."""
+    """``L^-1 matrix`` for a lower triangular L."""
     size = factor.shape[-1]
-    if size > SMALL:
+    if size > 3:
         return np.linalg.solve(factor, matrix)
+    # Small matrices many at once, row by row: several times faster than LAPACK.
     rows: list = []
     for index in range(size):
         row = matrix[..., index, :]
@@ -37,7 +35,7 @@ def _forward(factor, matrix):
 
 
 def _finite(matrix):
-    """Symmetric matrices, the identity for those that overflowed, and NaN for the latter, else 0.
+    """Matrices, with the identity in place of those that are not finite; and NaN for these, else 0.
 
     LAPACK refuses all for one that is not finite.
     """
@@ -68,14 +66,8 @@ def _log_2x2(inverse, points, shrink):
     """
     (a, b), (c, d) = np.moveaxis(inverse, (-2, -1), (0, 1))
     # Entries of ``inverse @ point @ inverse^T`` are linear in those of the point.
-    change = np.stack(
-        [
-            np.stack([a * a, 2.0 * a * b, b * b], axis=-1),
-            np.stack([a * c, a * d + b * c, b * d], axis=-1),
-            np.stack([c * c, 2.0 * c * d, d * d], axis=-1),
-        ],
-        axis=-2,
-    )
+    rows = (a * a, 2.0 * a * b, b * b), (a * c, a * d + b * c, b * d), (c * c, 2.0 * c * d, d * d)
+    change = np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
     flat = np.stack([points[..., 0, 0], points[..., 0, 1], points[..., 1, 1]], axis=-2)
     moved = change @ flat
     first, second = shrink[..., 0], shrink[..., 1]
@@ -139,9 +131,8 @@ class SPD(SymmetricSpace):
 
     def _compared(self, point, other):
         """Whitened matrices of which `_logarithms` takes logarithms, which are far, and L."""
-        # From the difference, so that nearby matrices lose no digits; and from themselves, where
-        # the difference would be all but minus one.  Both are computed for all, so that time does
-        # not tell which are far.
+        # From the difference, so that nearby matrices lose no digits; and from themselves where
+        # they are far.  Both are computed for all, so that time does not tell which are far.
         white, factor = self._whiten(point, other - point)
         far = _eigenvalues(white)[..., 0] < -0.5
         return np.where(far[..., None, None], self._whiten(point, other)[0], white), far, factor
@@ -208,7 +199,6 @@ class SPD(SymmetricSpace):
         return None
 
     def are_points(self, arrays):
-        """See `Manifold.are_points`."""
         # Eigenvalues of larger numbers overflow; those of one matrix spoil those of no other.
         numbers = np.all(np.abs(arrays) < LARGEST_ENTRY, axis=(-2, -1))
         safe = np.where(self.expand(numbers), arrays, np.eye(self.size))
@@ -245,21 +235,17 @@ class SPD(SymmetricSpace):
         return np.moveaxis(logarithms[..., self._rows, self._columns], -1, -2)
 
     def distances_along(self, start, velocity, times, points):
-        """See `SymmetricSpace.distances_along`."""
         return np.sqrt(self.logs_along(start, velocity, times, points).squared_distances)
 
     def logs_along(self, start, velocity, times, points):
         """See `SymmetricSpace.logs_along`; in the eigenframe of ``v`` the geodesic is diagonal.
 
-        With ``G G^T = p`` and ``G`` diagonalising ``v``, the matrix ``G exp(t Lambda / 2)``
-        takes the identity to the place at time t and its tangent frame is the parallel transport of
-        that of ``G``; so what is carried back is the logarithm of a matrix, and its entries are the
-        components in the curvature eigenspaces.
+        With ``G G^T = p`` and ``G`` diagonalising ``v``, ``G exp(t Lambda / 2)`` takes the identity
+        to the place at time t, and its tangent frame is that of ``G`` in parallel transport.  So
+        what is carried back is the logarithm of a matrix, whose entries are the components.
         """
-        data_ndim = times.ndim - 1
-        batch_ndim = start.ndim - 2
-        x = align_data_axes(times, data_ndim, batch_ndim)
-        y = align_data_axes(points, data_ndim, batch_ndim)
+        axes = times.ndim - 1, start.ndim - 2
+        x, y = (align_data_axes(each, *axes) for each in (times, points))
         values, basis = self._eigenframe(start, velocity)
         shrink = np.exp(-0.5 * x[..., None] * values[..., None, :])
         log_of = _log_2x2 if self.size == 2 else self._log_entries
@@ -269,8 +255,6 @@ class SPD(SymmetricSpace):
             squared_distances=np.einsum("...kn,...kn,k->...n", entries, entries, self._counts),
             entries=entries,
             basis=basis,
-            rows=self._rows,
-            columns=self._columns,
         )
 
 
@@ -282,15 +266,13 @@ class SPDLogs:
     squared_distances: np.ndarray
     entries: np.ndarray
     basis: np.ndarray
-    rows: np.ndarray
-    columns: np.ndarray
 
     def combine(self, weights):
         """See `LogsAlong.combine`."""
         size = self.basis.shape[-1]
         total = np.zeros((*self.entries.shape[:-2], size, size))
-        for index, weight in enumerate(weights):
+        places = zip(*np.triu_indices(size), strict=True)
+        for index, (weight, (row, column)) in enumerate(zip(weights, places, strict=True)):
             value = np.sum(weight * self.entries[..., index, :], axis=-1)
-            total[..., self.rows[index], self.columns[index]] = value
-            total[..., self.columns[index], self.rows[index]] = value
+            total[..., row, column] = total[..., column, row] = value
         return self.basis @ total @ _transposed(self.basis)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from geodp.manifolds.unit_norm import UnitNormSpace, squared_length
+from geodp.manifolds.unit_norm import UnitNormSpace
 
 
 class Sphere(UnitNormSpace):
@@ -10,9 +10,7 @@ class Sphere(UnitNormSpace):
 
     injectivity_radius = np.pi
     curvature_bounds = (1.0, 1.0)
-    # Along the velocity, and across it.
     curvature_signs = (0, 1)
-    rates = (0.0, 1.0)
 
     def __init__(self, dimension: int):
         self.name = f"sphere S^{dimension}"
@@ -24,9 +22,3 @@ class Sphere(UnitNormSpace):
 
     def random_point(self, rng, shape=()):
         return self.project(rng.standard_normal((*shape, self.dim + 1)))
-
-    def split(self, point, vector, other):
-        length = np.sqrt(squared_length(vector))[..., None]
-        unit = vector / np.where(length > 0, length, 1.0)
-        along = np.sum(unit * other, axis=-1)[..., None] * unit
-        return np.stack(np.broadcast_arrays(along, other - along), axis=-2)

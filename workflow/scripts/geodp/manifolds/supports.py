@@ -13,9 +13,6 @@ from scipy.special import gammaln, ndtri
 from geodp.manifolds.base import Manifold, combined
 from geodp.randomness import random_directions
 
-# Seed of the scrambled Sobol points, which are public and the same in every run.
-PUBLIC_SEED = 0
-
 
 @dataclass(frozen=True)
 class Ball:
@@ -56,27 +53,19 @@ class Ball:
         return self.draw_along(rng, random_directions(rng, (*shape, self.space.dim)))
 
     def draw_along(self, rng, directions):
-        """Draws that are uniform in normal coordinates about the centre.
+        """Draws (*batch, chains, *point_shape), uniform in normal coordinates about the centre.
 
-        Parameters
-        ----------
-        rng : numpy.random.Generator
-        directions : ndarray, shape (*batch, chains, dim)
-            Independent, uniform unit vectors.
-
-        Returns
-        -------
-        ndarray, shape (*batch, chains, *point_shape)
+        Their ``directions`` (*batch, chains, dim) are independent, uniform unit vectors.
         """
-        space = self.space
-        level = rng.random(directions.shape[:-1]) ** (1.0 / space.dim)
+        level = rng.random(directions.shape[:-1]) ** (1.0 / self.space.dim)
         lengths = self.radius[..., None] * level
         return self.place(lengths[..., None] * directions)[0]
 
     def log_draw_density(self, states):
         """Log density of `draw` with respect to volume, at states it contains; (*batch, chains)."""
-        volume = self.coordinates(states)[1]
-        return -log_ball_volume(self.space.dim, self.radius)[..., None] - np.log(volume)
+        dim, volume = self.space.dim, self.coordinates(states)[1]
+        log_ball = 0.5 * dim * np.log(np.pi) - gammaln(0.5 * dim + 1.0) + dim * np.log(self.radius)
+        return -log_ball[..., None] - np.log(volume)
 
     def coordinates(self, states):
         """Normal coordinates (*batch, chains, dim) about the centre, and the volume density."""
@@ -107,10 +96,9 @@ class ProductSupport:
     """Geodesics whose footpoint lies in a ball and whose shooting vectors have limited lengths.
 
     A state ``(p, v_1, ..., v_k)`` is stored as the stack of its arrays.  Steps ``(u, w_1, ...)`` at
-    ``p`` lead to ``Exp(p, u)`` and to ``v_j + w_j``, carried there in parallel along the geodesic.
-    Parallel transport is an isometry of tangent spaces.  So in these coordinates the product of the
-    Riemannian volume of footpoints and the Lebesgue measure of shooting vectors has the density of
-    ``Exp(p, u)`` alone, whatever the vectors.
+    ``p`` lead to ``Exp(p, u)`` and to ``v_j + w_j``, carried there in parallel.  Transport is an
+    isometry of tangent spaces, so the density of the product of the volume of footpoints and the
+    Lebesgue measure of shooting vectors in these coordinates is that of ``Exp(p, u)`` alone.
 
     Attributes
     ----------
@@ -165,36 +153,15 @@ class ProductSupport:
         return self._ends(self.origin, steps)[0]
 
     def even_points(self, number):
-        """Low-discrepancy points of the support, the same at every call.
-
-        Parameters
-        ----------
-        number : int
-            A power of two.
-
-        Returns
-        -------
-        tuple of ndarray
-            As `pattern`; the volume densities are the weights of the points.
-        """
+        """`pattern` of the whole support; volume densities are the weights of the points."""
         state, frame = self.origin, self._frame(self.centre)
         return self._ends(state, self._steps(frame, self.radii, number))
 
     def pattern(self, state, radii, number):
         """Low-discrepancy points of a product of balls about a state, in or out of the support.
 
-        Parameters
-        ----------
-        state : ndarray, shape (1 + k, *point_shape)
-        radii : ndarray, shape (1 + k,)
-        number : int
-            A power of two.
-
-        Returns
-        -------
-        tuple of ndarray
-            States (number, 1 + k, *point_shape), and their volume densities (number,) relative to
-            coordinates of steps.
+        From a state (1 + k, *point_shape), radii (1 + k,) and a power of two to states (number,
+        1 + k, *point_shape) and their volume densities relative to coordinates of steps.
         """
         # With an axis of states, one product serves all points.
         frame = self._frame(state[0])[None]
@@ -225,64 +192,29 @@ class ProductSupport:
 
 @lru_cache(maxsize=8)
 def even_balls(dims, number):
-    """Low-discrepancy points of a product of unit balls, the same at every call.
+    """Low-discrepancy points of a product of unit balls of dimensions ``dims``, read-only.
 
-    Parameters
-    ----------
-    dims : tuple of int
-        Dimensions of the balls.
-    number : int
-        A power of two.
-
-    Returns
-    -------
-    ndarray, shape (number, sum of dims)
-        Read-only.
+    They are the same at every call; their ``number`` is a power of two.
     """
-    points = ball_points(dims, sobol_points(sum(dims) + len(dims), number))
+    cube = sobol_points(sum(dims) + len(dims), number)
+    balls, start = [], 0
+    for dim in dims:
+        # The coordinates of a direction, then one for the distance from the centre.
+        normal = ndtri(np.clip(cube[:, start : start + dim], 1e-16, 1.0 - 1e-16))
+        level = cube[:, start + dim : start + dim + 1] ** (1.0 / dim)
+        balls.append(level * (normal / _lengths(normal)))
+        start += dim + 1
+    points = np.concatenate(balls, axis=-1)
     points.flags.writeable = False
     return points
 
 
-def sobol_points(dim, number, seed=PUBLIC_SEED):
+def sobol_points(dim, number, seed=0):
     """Scrambled Sobol points of the unit cube, shape (number, dim); a power of two of them."""
     # Imported here since it is slow to import.
     from scipy.stats import qmc
 
     return qmc.Sobol(dim, scramble=True, rng=np.random.default_rng(seed)).random(number)
-
-
-def ball_points(dims, cube):
-    """Points of a product of unit balls from points of the unit cube, uniform for uniform.
-
-    Parameters
-    ----------
-    dims : sequence of int
-        Dimensions of the balls.
-    cube : ndarray, shape (count, sum of dims + number of balls)
-        For each ball the coordinates of a direction, then one for the distance from the centre.
-
-    Returns
-    -------
-    ndarray, shape (count, sum of dims)
-    """
-    balls, start = [], 0
-    for dim in dims:
-        level = cube[:, start + dim : start + dim + 1] ** (1.0 / dim)
-        balls.append(level * cube_directions(cube[:, start : start + dim]))
-        start += dim + 1
-    return np.concatenate(balls, axis=-1)
-
-
-def cube_directions(cube):
-    """Unit vectors from points (..., dim) of the unit cube, uniform for uniform."""
-    normal = ndtri(np.clip(cube, 1e-16, 1.0 - 1e-16))
-    return normal / _lengths(normal)
-
-
-def log_ball_volume(dim, radius):
-    """Logarithm of the volume of balls in R^dim."""
-    return 0.5 * dim * np.log(np.pi) - gammaln(0.5 * dim + 1.0) + dim * np.log(radius)
 
 
 def _lengths(vectors):

@@ -1,10 +1,8 @@
 """Symmetric spaces: Jacobi fields, volume density and their bounds, from the curvature spectrum.
 
-Along a geodesic of a symmetric space the curvature operator ``u -> R(u, V) V`` is parallel, so
-Jacobi fields separate over its eigenspaces.  A space states, for a tangent vector ``V``, the
-eigenspaces and their *frequencies* ``sqrt(|kappa_j|) |V|``; with the sign of ``kappa_j`` these
-give the two Jacobi solutions (Kulkarni and Soto, eq. 15 and 40), hence the derivatives of the
-exponential map, its volume density and the bounds of their size.
+Along a geodesic the curvature operator ``u -> R(u, V) V`` is parallel, so Jacobi fields separate
+over its eigenspaces.  A space states these and their *frequencies* ``sqrt(|kappa_j|) |V|``, which
+with the sign of ``kappa_j`` give the two Jacobi solutions (Kulkarni and Soto, eq. 15 and 40).
 """
 
 from abc import abstractmethod
@@ -18,12 +16,7 @@ from geodp.manifolds.base import Manifold, align_data_axes
 def jacobi_cosine(sign, frequency):
     """Solution with J(0) = 1, J'(0) = 0 of the scalar Jacobi equation at time 1.
 
-    Parameters
-    ----------
-    sign : {-1, 0, 1}
-        Sign of the curvature.
-    frequency : ndarray
-        ``sqrt(|kappa|) |V|``.
+    ``sign`` is that of the curvature kappa, ``frequency`` is ``sqrt(|kappa|) |V|``.
     """
     if sign == 0:
         return 1.0
@@ -63,10 +56,9 @@ def jacobi_factors(manifold, frequencies, times, argument):
     """
     factors = []
     for index, sign in enumerate(manifold.curvature_signs):
-        # On a flat direction, or one of multiplicity zero, nothing has to be computed.
+        # In an eigenspace of dimension zero nothing has to be computed.
         curved = sign if manifold.multiplicities[index] else 0
-        solution = JACOBI_SOLUTIONS[argument]
-        factor = solution(curved, frequencies[..., index, None] * np.abs(times))
+        factor = JACOBI_SOLUTIONS[argument](curved, frequencies[..., index, None] * np.abs(times))
         factors.append(factor * times if argument == "vector" else factor)
     return factors
 
@@ -78,9 +70,9 @@ class LogsAlong:
     Attributes
     ----------
     frequencies : ndarray, shape (*data_sets, *chains, K)
-        Frequencies of the velocity; at time ``t`` they are ``|t|`` times this.
+        Of the velocity.
     components : ndarray, shape (*data_sets, *chains, K, n, *point_shape)
-        Component of each logarithm in each eigenspace, as tangent vectors at the start.
+        Tangent vectors at the start.
     squared_distances : ndarray, shape (*data_sets, *chains, n)
     manifold : SymmetricSpace
     """
@@ -93,13 +85,7 @@ class LogsAlong:
     def combine(self, weights):
         """Sum over points and eigenspaces of ``weights[j] * component_j``.
 
-        Parameters
-        ----------
-        weights : sequence of K arrays that broadcast to (*data_sets, *chains, n), or scalars
-
-        Returns
-        -------
-        ndarray, shape (*data_sets, *chains, *point_shape)
+        The K weights broadcast to (*data_sets, *chains, n); the result has no axis n.
         """
         total = 0.0
         record_axis = -self.manifold.point_ndim - 1
@@ -162,26 +148,14 @@ class SymmetricSpace(Manifold):
         """Components of ``other`` in the eigenspaces of ``vector``; (..., K, *point_shape)."""
 
     def jacobi_adjoint(self, point, vector, other, argument):
-        """Adjoint of the derivative of Exp, applied to a tangent vector at the far end.
+        """Adjoint of the derivative of ``Exp(p, v)``, applied to a tangent vector at its end.
 
-        Parameters
-        ----------
-        point, vector : ndarray, shape (..., *point_shape)
-        other : ndarray, shape (..., *point_shape)
-            Tangent at ``exp(point, vector)``.
-        argument : {"point", "vector"}
-            Which argument of ``Exp(p, v)`` is differentiated (Kulkarni and Soto, eq. 7 and 8); as
-            the point moves, ``v`` is carried along in parallel.
-
-        Returns
-        -------
-        ndarray, shape (..., *point_shape)
-            Tangent at ``point``.
+        The ``argument``, "point" or "vector", is the one that moves; as the point moves, ``v`` is
+        carried along in parallel (Kulkarni and Soto, eq. 7 and 8).
         """
-        solution = JACOBI_SOLUTIONS[argument]
         components = self.split(point, vector, self.transport_back(point, vector, other))
         frequencies = self.frequencies(point, vector)
-        axis = -self.point_ndim - 1
+        solution, axis = JACOBI_SOLUTIONS[argument], -self.point_ndim - 1
         return sum(
             self.expand(solution(sign, frequencies[..., index]))
             * np.take(components, index, axis=axis)
@@ -196,29 +170,25 @@ class SymmetricSpace(Manifold):
     def exp_volume(self, point, vector):
         frequencies = self.frequencies(point, vector)
         volume = np.ones(frequencies.shape[:-1])
-        for index, (sign, multiplicity) in enumerate(
-            zip(self.curvature_signs, self.multiplicities, strict=True)
-        ):
-            if sign:
-                volume = volume * jacobi_sine(sign, frequencies[..., index]) ** multiplicity
+        for index, sign, multiplicity in self._curved():
+            volume = volume * jacobi_sine(sign, frequencies[..., index]) ** multiplicity
         return volume
 
+    def _curved(self):
+        """Index, sign and dimension of each eigenspace that is curved and not empty."""
+        spaces = zip(self.curvature_signs, self.multiplicities, strict=True)
+        return [(index, *each) for index, each in enumerate(spaces) if all(each)]
+
     def exp_volume_range(self, point, unit, low, high, angle):
-        """Bounds of `exp_volume` over vectors with lengths and directions in given ranges.
+        """Lower and upper bound (...) of `exp_volume` over ranges of lengths and directions.
 
         Parameters
         ----------
         point, unit : ndarray, shape (..., *point_shape)
-            Unit vectors.
         low, high : ndarray, shape (...)
             Range of lengths, within the injectivity radius.
         angle : ndarray, shape (...)
             Largest angle of a direction with ``unit``.
-
-        Returns
-        -------
-        tuple of ndarray, shape (...)
-            Lower and upper bound.
         """
         frequencies = self.frequencies(point, unit)
         if not self.two_point_homogeneous:
@@ -229,11 +199,7 @@ class SymmetricSpace(Manifold):
         else:
             slower = faster = frequencies
         least, greatest = np.ones(low.shape), np.ones(low.shape)
-        for index, (sign, multiplicity) in enumerate(
-            zip(self.curvature_signs, self.multiplicities, strict=True)
-        ):
-            if not sign or not multiplicity:
-                continue
+        for index, sign, multiplicity in self._curved():
             ends = low * slower[..., index], high * faster[..., index]
             small, large = ends if sign < 0 else ends[::-1]
             least = least * np.maximum(jacobi_sine(sign, small), 0.0) ** multiplicity
@@ -241,18 +207,9 @@ class SymmetricSpace(Manifold):
         return least, greatest
 
     def arc_stretch(self, point, unit, length):
-        """Largest norm of a Jacobi field at distance r, per unit initial angle.
+        """Largest norm (...) of a Jacobi field at distance ``length``, per unit initial angle.
 
-        Parameters
-        ----------
-        point, unit : ndarray, shape (..., *point_shape)
-            Direction in which the field starts.
-        length : ndarray, shape (...)
-            The distance r.
-
-        Returns
-        -------
-        ndarray, shape (...)
+        The field belongs to the geodesic from ``point`` (..., *point_shape) along ``unit``.
         """
         if not self.two_point_homogeneous:
             sign = -1 if self.curvature_bounds[0] < 0.0 else 0
@@ -273,26 +230,17 @@ class SymmetricSpace(Manifold):
         return np.sqrt(np.max(np.abs(self.curvature_bounds)))
 
     def distances_along(self, start, velocity, times, points):
-        """Distances of points from places of geodesics, each by itself, whatever the others are.
+        """Distances (chains, n) of n points from places of geodesics, each by itself.
 
-        Parameters
-        ----------
-        start, velocity : ndarray, shape (chains, *point_shape)
-        times : ndarray, shape (n,)
-        points : ndarray, shape (n, *point_shape)
-
-        Returns
-        -------
-        ndarray, shape (chains, n)
+        Start and velocity have shape (chains, *point_shape), and there are n times.
         """
         start, velocity = start[:, None], velocity[:, None]
         return self.dist(self.exp(start, self.expand(times) * velocity), points)
 
     def logs_along(self, start, velocity, times, points):
-        """Logarithms of points, seen from a geodesic and carried back to its start.
+        """Logarithms ``Log(Exp(p, t_i v), y_i)``, carried back along the geodesic to its start p.
 
-        They are ``Log(Exp(p, t_i v), y_i)`` for the start p and the velocity v.  Spaces with more
-        structure override this with faster formulas.
+        Spaces with more structure override this with faster formulas.
 
         Parameters
         ----------
@@ -304,10 +252,8 @@ class SymmetricSpace(Manifold):
         -------
         LogsAlong, or an object with the same attributes and methods
         """
-        data_ndim = times.ndim - 1
-        batch_ndim = start.ndim - self.point_ndim
-        t = align_data_axes(times, data_ndim, batch_ndim)
-        y = align_data_axes(points, data_ndim, batch_ndim)
+        axes = times.ndim - 1, start.ndim - self.point_ndim
+        t, y = (align_data_axes(each, *axes) for each in (times, points))
         record_axis = -self.point_ndim - 1
         p = np.expand_dims(start, record_axis)
         v = np.expand_dims(velocity, record_axis)

@@ -1,15 +1,16 @@
-"""Manifolds of unit vectors: spheres, and planar shapes, which are unit vectors up to a phase.
+"""Symmetric spaces of rank one as vectors of constant square, and those of unit vectors.
 
-Both share their formulas.  A geodesic is ``cos(r) z + sin(r) e`` for a unit tangent ``e``, and
-transport along it changes only the component along ``e`` (real on the sphere, complex on shapes,
-where horizontal lifts stand for tangent vectors).
+On spheres and shape spaces, which are unit vectors up to a phase, a geodesic is
+``cos(r) z + sin(r) e`` for a unit tangent ``e``, and transport along it changes only the component
+along ``e`` (real on the sphere, complex on shapes, where horizontal lifts are tangent vectors).
 """
 
+from abc import abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
 
-from geodp.manifolds.base import align_data_axes, rows_times
+from geodp.manifolds.base import align_data_axes
 from geodp.manifolds.symmetric import SymmetricSpace
 
 # Bound on the rounding of squared residuals: of products with points of length up to seven in the
@@ -34,16 +35,7 @@ def squared_length(vector):
 
 
 def orthonormal_complement(unit):
-    """Orthonormal basis of what is orthogonal to unit vectors, by a Householder reflection.
-
-    Parameters
-    ----------
-    unit : ndarray, shape (..., D), real or complex
-
-    Returns
-    -------
-    ndarray, shape (..., D - 1, D)
-    """
+    """Basis (..., D - 1, D) of what is orthogonal to unit vectors, by Householder reflection."""
     mirror, scale = _mirror(unit)
     eye = np.eye(unit.shape[-1])[1:]
     return (
@@ -78,23 +70,92 @@ def _mirror(unit):
     return mirror, 2.0 / squared_length(mirror)
 
 
-class UnitNormSpace(SymmetricSpace):
-    """A manifold of unit vectors: the base class of spheres and planar shape spaces.
+class RankOneSpace(SymmetricSpace):
+    """Vectors of constant square whose unit tangent vectors are all alike.
 
     Attributes
     ----------
     rates : tuple of float, length K
-        Frequencies of unit tangent vectors, which are all alike.
+        Frequencies of unit tangent vectors.
+    point_square : {1.0, -1.0}
+        Product of a point with itself.
+    cosine, sine : callable
+        Coordinates of a geodesic, circular or hyperbolic.
     """
 
-    rates: tuple[float, ...]
-    length_unit = "rad"
+    # Along the velocity, and across it.
+    rates: tuple[float, ...] = (0.0, 1.0)
     point_square = 1.0
     two_point_homogeneous = True
+    cosine, sine = staticmethod(np.cos), staticmethod(np.sin)
+
+    @abstractmethod
+    def form(self, vector):
+        """Coefficients of the linear form that is the product with a vector."""
+
+    @abstractmethod
+    def measure_overlap(self, overlap):
+        """Distance of two points from the cosine of it, and its ratio to the distance's sine."""
+
+    def align_overlap(self, overlap):
+        """Cosine of the distance of two points, and the phase that aligns the second."""
+        return overlap, 1.0
+
+    def frequencies(self, point, vector):
+        return self.norm(point, vector)[..., None] * np.array(self.rates)
+
+    def split(self, point, vector, other):
+        length = self.norm(point, vector)[..., None]
+        unit = vector / np.where(length > 0, length, 1.0)
+        along = self.inner(point, unit, other)[..., None] * unit
+        return np.stack(np.broadcast_arrays(along, other - along), axis=-2)
+
+    def logs_along(self, start, velocity, times, points):
+        """See `SymmetricSpace.logs_along`; two matrix products with the data replace logarithms.
+
+        A logarithm is ``angle / sin(angle)`` times the part of the aligned point that is
+        orthogonal to the place it is seen from, and its component along the geodesic turns
+        rigidly when it is carried back.  So weighted sums of logarithms are weighted sums of the
+        data and of ``p`` and ``v``.
+        """
+        data_ndim = times.ndim - 1
+        x = align_data_axes(times, data_ndim, start.ndim - 1)
+        speed = self.norm(start, velocity)
+        unit = velocity / np.where(speed > 0, speed, 1.0)[..., None]
+        # Coordinates of each point along p and v: products over the square of each.
+        along_start = _products(self.point_square * self.form(start), points, data_ndim)
+        along_unit = _products(self.form(unit), points, data_ndim)
+        angle = speed[..., None] * x
+        cosine, sine = self.cosine(angle), self.sine(angle)
+        # The coordinate along the prediction, which turns with it, and that along its velocity.
+        towards = sine if self.point_square > 0.0 else -sine
+        overlap = cosine * along_start + towards * along_unit
+        turned = cosine * along_unit - sine * along_start
+        phase = None
+        if np.iscomplexobj(points):
+            overlap, phase = self.align_overlap(overlap)
+            turned = phase * turned
+        distance, factor = self.measure_overlap(overlap)
+        return RankOneLogs(
+            frequencies=self.frequencies(start, velocity),
+            squared_distances=distance**2,
+            factor=factor,
+            along_velocity=turned,
+            phase=phase,
+            along=(along_start, along_unit),
+            axes=(start, unit),
+            points=points,
+        )
+
+
+class UnitNormSpace(RankOneSpace):
+    """A manifold of unit vectors: the base class of spheres and planar shape spaces."""
+
+    length_unit = "rad"
+    ambient_inner = True
     # Words of `invalid_reason`.
     not_finite = "a coordinate is not a finite number"
     norm_word = "length"
-    cosine, sine = staticmethod(np.cos), staticmethod(np.sin)
 
     def exp(self, point, vector):
         length = np.sqrt(squared_length(vector))[..., None]
@@ -122,10 +183,6 @@ class UnitNormSpace(SymmetricSpace):
     def align(self, point, other):
         """Representative of ``other`` nearest to ``point``."""
         return other
-
-    def align_overlap(self, overlap):
-        """Cosine of the distance of two points, and the phase that aligns the second."""
-        return overlap, 1.0
 
     def transport(self, point, direction, vector):
         length = np.sqrt(squared_length(direction))[..., None]
@@ -157,31 +214,15 @@ class UnitNormSpace(SymmetricSpace):
         return None
 
     def are_points(self, arrays):
-        """See `Manifold.are_points`."""
         return np.abs(np.sqrt(squared_length(arrays)) - 1.0) <= LENGTH_TOLERANCE
 
-    def frequencies(self, point, vector):
-        return np.sqrt(squared_length(vector))[..., None] * np.array(self.rates)
-
     def form(self, vector):
-        """Coefficients of the linear form that is the product with a vector."""
         return np.conj(vector)
 
     def measure_overlap(self, overlap):
-        """Distance of two points from their product, and its ratio to the distance's sine."""
         overlap = np.clip(overlap, -LARGEST_COSINE, LARGEST_COSINE)
         distance = np.arccos(overlap)
         return distance, distance / np.sqrt((1.0 - overlap) * (1.0 + overlap))
-
-    def coordinates(self, point, vector, frame=None):
-        if frame is None:
-            frame = self.frame(point)
-        vector = np.asarray(vector)
-        if np.iscomplexobj(frame):
-            # Real products of real and imaginary parts, of which only the sum is wanted.
-            frame = np.concatenate([frame.real, frame.imag], axis=-1)
-            vector = np.concatenate([vector.real, vector.imag], axis=-1)
-        return rows_times(vector, np.swapaxes(frame, -1, -2))
 
     def distances_along(self, start, velocity, times, points):
         """See `SymmetricSpace.distances_along`."""
@@ -192,26 +233,13 @@ class UnitNormSpace(SymmetricSpace):
         overlap = overlap + np.sin(angle) * hermitian(unit[:, None], points)
         return self.measure_overlap(self.align_overlap(overlap)[0])[0]
 
-    def logs_along(self, start, velocity, times, points):
-        """See `SymmetricSpace.logs_along`; two matrix products with the data replace logarithms.
-
-        A logarithm is ``angle / sin(angle)`` times the part of the aligned point that is
-        orthogonal to the place it is seen from, and its component along the geodesic turns
-        rigidly when it is carried back; so inner products with ``p`` and ``v`` hold all that is
-        needed, and weighted sums of logarithms are weighted sums of the data.
-        """
-        return UnitNormLogs.of(self, start, velocity, times, points)
-
 
 @dataclass(frozen=True)
-class UnitNormLogs:
-    """`LogsAlong` of unit vectors, without forming the logarithm of any record.
+class RankOneLogs:
+    """`LogsAlong` on a `RankOneSpace`, without forming the logarithm of any record.
 
-    It uses the inner product through attributes of the space: ``point_square``, the product of a
-    point with itself, which is -1 on the hyperboloid of `Hyperbolic`; ``form``;
-    ``measure_overlap``; ``align_overlap`` for complex points; and the functions ``cosine`` and
-    ``sine`` of a geodesic, circular or hyperbolic.  Arrays ``along_*`` and ``phase``, which is None
-    for real points, have shape (*data_sets, *chains, n).
+    ``factor``, ``along_velocity`` and ``phase``, which is None for real points, have shape
+    (*data_sets, *chains, n), as have the coordinates ``along`` the two ``axes``.
     """
 
     frequencies: np.ndarray
@@ -219,45 +247,9 @@ class UnitNormLogs:
     factor: np.ndarray
     along_velocity: np.ndarray
     phase: np.ndarray | None
-    along_start: np.ndarray
-    along_unit: np.ndarray
-    start: np.ndarray
-    unit: np.ndarray
+    along: tuple
+    axes: tuple
     points: np.ndarray
-
-    @classmethod
-    def of(cls, space, start, velocity, times, points):
-        data_ndim = times.ndim - 1
-        batch_ndim = start.ndim - 1
-        x = align_data_axes(times, data_ndim, batch_ndim)
-        speed = space.norm(start, velocity)
-        unit = velocity / np.where(speed > 0, speed, 1.0)[..., None]
-        # Coordinates of each point along p and v: products over the square of each.
-        along_start = _products(space.point_square * space.form(start), points, data_ndim)
-        along_unit = _products(space.form(unit), points, data_ndim)
-        angle = speed[..., None] * x
-        cosine, sine = space.cosine(angle), space.sine(angle)
-        # The coordinate along the prediction, which turns with it, and that along its velocity.
-        towards = sine if space.point_square > 0.0 else -sine
-        overlap = cosine * along_start + towards * along_unit
-        turned = cosine * along_unit - sine * along_start
-        phase = None
-        if np.iscomplexobj(points):
-            overlap, phase = space.align_overlap(overlap)
-            turned = phase * turned
-        distance, factor = space.measure_overlap(overlap)
-        return cls(
-            frequencies=space.frequencies(start, velocity),
-            squared_distances=distance**2,
-            factor=factor,
-            along_velocity=turned,
-            phase=phase,
-            along_start=along_start,
-            along_unit=along_unit,
-            start=start,
-            unit=unit,
-            points=points,
-        )
 
     def combine(self, weights):
         """See `LogsAlong.combine`."""
@@ -267,17 +259,10 @@ class UnitNormLogs:
             turning = np.sum(weights[1] * self.factor * self.along_velocity.imag, axis=-1)
             along = along + 1j * turning
             across = across * self.phase
-        on_start = _dot(across, self.along_start)
-        on_unit = along - _dot(across, self.along_unit)
-        return (
-            _weighted_sums(across, self.points)
-            - on_start[..., None] * self.start
-            + on_unit[..., None] * self.unit
-        )
-
-
-def _dot(first, second):
-    return np.einsum("...n,...n->...", first, second)
+        on_start, on_unit = (np.einsum("...n,...n->...", across, each) for each in self.along)
+        start, unit = self.axes
+        total = _weighted_sums(across, self.points) - on_start[..., None] * start
+        return total + (along - on_unit)[..., None] * unit
 
 
 def _products(forms, points, data_ndim):

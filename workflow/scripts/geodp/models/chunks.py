@@ -18,10 +18,9 @@ def sum_over_records(manifold, parameters, data_shape, part, arrays=(), per_reco
     data_shape : tuple of int
         (*data_sets, n).
     part : callable
-        Sums over a chunk of records at a chunk of chains.  Its arguments are parameters
-        (*data_sets, some_chains, *point_shape), the index of the records, ``arrays`` (*data_sets,
-        some_chains) and ``per_record`` (*data_sets, some_chains, some_records).  It returns a list
-        of arrays whose first axes are (*data_sets, some_chains).
+        Sums over a chunk of records at a chunk of chains: from parameters (*data_sets, some_chains,
+        *point_shape), the index of the records, ``arrays`` and ``per_record`` to a list of arrays
+        whose first axes are (*data_sets, some_chains).
     arrays : sequence of ndarray
         Each broadcasts to (*data_sets, *chains).
     per_record : sequence of ndarray, shape (*data_sets, *chains, n)

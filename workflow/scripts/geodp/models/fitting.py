@@ -16,30 +16,17 @@ from geodp.models.residuals import steps_in_frame
 if TYPE_CHECKING:
     from geodp.models.geodesic import GeodesicModel
 
-# Gauss-Newton steps before those with the exact Hessian.  Gauss-Newton converges at a rate of about
-# the squared residuals.  If a few steps are not enough, residuals are large and the exact Hessian
-# is worth the gradients it costs.
+# Gauss-Newton steps before those with the exact Hessian, which are worth their gradients where
+# residuals are large: Gauss-Newton converges at a rate of about the squared residuals.
 GAUSS_NEWTON_STEPS = 6
 
 # Distance of a record from its prediction, as a fraction of the injectivity radius, beyond which a
 # small change of the fit could reverse the direction of its residual.
 CUT_LOCUS_FRACTION = 0.9
 
-# Absolute rounding of energies: on spaces of unit vectors they come from cosines of distances.
-ENERGY_ROUNDING = 1e-14
-
-# Smallest scale of data, relative to their coordinates: a gradient of 1e-10 of it is rounding.
-LEAST_SCALE = 1e-4
-
-# Rounds of reweighting of the robust start, each about one pass over the data.
-STARTING_ROUNDS = 30
-
 # Most records that the start is computed from, and that are tried as its centre.
 STARTING_RECORDS = 4096
 CANDIDATES = 32
-
-# Distance, relative to the data's scale, within which records count as lying at a median.
-AT_RECORD = 1e-6
 
 
 class FitError(DataError):
@@ -77,8 +64,7 @@ class Minimum:
     parameters : dict of ndarray, shape (*data_sets, *chains, *point_shape)
         By block.
     energy : ndarray, shape (*data_sets, *chains)
-        The mean loss, by least squares ``1/(2n) sum d^2``: the mean squared error of the papers
-        is twice this.
+        The mean loss, by least squares ``1/(2n) sum d^2``: half the papers' mean squared error.
     gradient_norm : ndarray, shape (*data_sets, *chains)
         Relative to the data's scale: the root of twice the energy of the starting footpoint, by
         least squares the root mean squared distance to it.
@@ -122,22 +108,7 @@ class Fit(Minimum):
         return self.parameters["shooting_vector"]
 
     def predict(self, covariates: ArrayLike) -> np.ndarray:
-        """Points of the fitted model at covariates.
-
-        Parameters
-        ----------
-        covariates : ndarray, shape (m, k) or (*data_sets, m, k); (m,) with one covariate
-            In the unit of those that were fitted.
-
-        Returns
-        -------
-        ndarray, shape (*data_sets, m, *point_shape)
-
-        Raises
-        ------
-        ValueError
-            The covariates have another shape.
-        """
+        """Points (*data_sets, m, *point_shape) of the fitted model; see `GeodesicModel.predict`."""
         return self.model.predict(self.parameters, covariates)
 
     def take(self, data_sets) -> Fit:
@@ -151,42 +122,19 @@ class Fit(Minimum):
 
 
 def minimise(model, start, covariates, points, blocks=None, tolerance=1e-10, max_iterations=100):
-    """Damped second-order minimisation of the energy over some blocks, from a given start.
+    """`Minimum` of the energy over some blocks, all unless given, from a given start.
 
-    Gauss-Newton steps cost about as much as a gradient; when a few have not sufficed, steps with
-    the exact Hessian follow.  A step that does not lower the energy is taken again, more strongly
-    damped (Levenberg-Marquardt).  Gauss-Newton weights each record as the loss does (iterative
-    reweighting); the exact Hessian knows that the weights move.
+    Gauss-Newton steps, with records weighted as the loss does, cost about as much as a gradient;
+    when a few have not sufficed, steps with the exact Hessian follow.  A step that does not lower
+    the energy is taken again, more strongly damped (Levenberg-Marquardt).
 
-    Parameters
-    ----------
-    model : GeodesicModel
-    start : dict of ndarray, shape (*data_sets, *chains, *point_shape)
-    covariates, points : ndarray
-        As in `GeodesicModel.energy_gradient`.
-    blocks : sequence of str, optional
-        Those that move; all unless given.
-    tolerance, max_iterations
-        As in `fit`.
-
-    Returns
-    -------
-    Minimum
+    The start is a dict by block of arrays (*data_sets, *chains, *point_shape); the other arguments
+    are those of `fit`.
     """
     manifold = model.manifold
     blocks = model.blocks if blocks is None else blocks
     data = (covariates, points)
-    state = start
-    at_footpoint = {
-        block: value if block == FOOTPOINT else np.zeros_like(value)
-        for block, value in start.items()
-    }
-    spread = model.energy_gradient(at_footpoint, *data, blocks=()).energy
-    # Each data set has a scale of its own, for all its chains.
-    axes = tuple(range(-manifold.point_ndim - 1, 0))
-    size = np.max(np.abs(points), axis=axes)
-    size = size.reshape(size.shape + (1,) * (spread.ndim - size.ndim))
-    scale = np.maximum(np.sqrt(2.0 * spread), LEAST_SCALE * size)
+    state, scale = start, _scale(model, start, *data)
     current = model.energy_gradient(state, *data, blocks)
     norm = _gradient_norm(manifold, state, current)
     damping = np.zeros(norm.shape)
@@ -208,7 +156,7 @@ def minimise(model, start, covariates, points, blocks=None, tolerance=1e-10, max
         trial_norm = _gradient_norm(manifold, trial, found)
         gain = current.energy - found.energy
         # Where energies differ by rounding alone the gradient is the better judge.
-        rounding = np.abs(gain) <= 1e-12 * current.energy + ENERGY_ROUNDING
+        rounding = np.abs(gain) <= 1e-12 * current.energy + 1e-14
         accept = active & np.where(rounding, trial_norm < norm, gain > 1e-4 * decrease)
         damping = np.where(
             accept, np.where(damping > 1e-6, 0.1 * damping, 0.0), np.maximum(10 * damping, 1e-3)
@@ -225,6 +173,19 @@ def minimise(model, start, covariates, points, blocks=None, tolerance=1e-10, max
         )
         norm = np.where(accept, trial_norm, norm)
     return Minimum(state, current.energy, norm / scale, norm <= tolerance * scale, iterations)
+
+
+def _scale(model, start, covariates, points):
+    """Scale of each data set, for all its chains: the root of twice the energy of the footpoint."""
+    at_footpoint = {
+        block: value if block == FOOTPOINT else np.zeros_like(value)
+        for block, value in start.items()
+    }
+    spread = model.energy_gradient(at_footpoint, covariates, points, blocks=()).energy
+    size = np.max(np.abs(points), axis=tuple(range(-model.manifold.point_ndim - 1, 0)))
+    size = size.reshape(size.shape + (1,) * (spread.ndim - size.ndim))
+    # Below 1e-4 of the coordinates a gradient of 1e-10 of the scale would be rounding.
+    return np.maximum(np.sqrt(2.0 * spread), 1e-4 * size)
 
 
 def _gradient_norm(manifold, state, found):
@@ -338,16 +299,9 @@ def _check_covariates(x):
 def check_cut_locus(manifold, distances, loss):
     """Raise `CutLocusError` when a residual that counts in full comes near the cut locus.
 
-    By least squares such a record pulls more strongly than any other, in a direction that a
-    small change of the fit reverses.  With a loss that bounds the pull it is one more outlier,
-    on which the fit depends little, and is accepted.  (At the cut locus of a record the loss has a
-    ridge, so no minimum lies there.)  A bound that is itself near the cut locus accepts no record.
-
-    Parameters
-    ----------
-    manifold : Manifold
-    distances : ndarray, shape (*data_sets, n)
-    loss : Loss
+    Distances have shape (*data_sets, n).  By least squares such a record pulls more strongly than
+    any other, in a direction that a small change of the fit reverses.  With a loss that bounds the
+    pull it is one more outlier, and is accepted, unless the bound is itself near the cut locus.
     """
     limit = CUT_LOCUS_FRACTION * manifold.injectivity_radius
     if loss.linear_from < limit:
@@ -373,7 +327,8 @@ def _at_a_record(model, found, points):
     record = np.take_along_axis(points, manifold.expand(nearest), axis=axis)
     away = manifold.dist(record, points)
     scale = np.max(away, axis=-1)
-    here = away <= AT_RECORD * scale[..., None]
+    # Records this near, in the data's scale, count as lying at the median.
+    here = away <= 1e-6 * scale[..., None]
     vectors = manifold.log(record, points)
     units = vectors * manifold.expand(np.where(here, 0.0, 1.0) / np.where(here, 1.0, away))
     record = np.squeeze(record, axis=axis)
@@ -395,18 +350,7 @@ def starting_parameters(model, covariates, points):
 
     The central record is the one, of up to `CANDIDATES` spread over the data, with the least sum
     of losses of the distances to the others.  For other losses than least squares the
-    regression is reweighted iteratively.  At most `STARTING_RECORDS` records, spread over the data,
-    are used.
-
-    Parameters
-    ----------
-    model : GeodesicModel
-    covariates : ndarray, shape (*data_sets, n, k)
-    points : ndarray, shape (*data_sets, n, *point_shape)
-
-    Returns
-    -------
-    dict of ndarray, shape (*data_sets, *point_shape)
+    regression is reweighted iteratively.  At most about `STARTING_RECORDS` records are used.
     """
     manifold = model.manifold
     record_axis = -manifold.point_ndim - 1
@@ -414,20 +358,15 @@ def starting_parameters(model, covariates, points):
     number = covariates.shape[-2]
     chosen = np.unique(np.linspace(0, number - 1, min(number, CANDIDATES)).astype(int))
     some = np.take(points, chosen, axis=record_axis)
-    squares = (
-        manifold.dist(np.expand_dims(some, record_axis), np.expand_dims(some, record_axis - 1)) ** 2
-    )
-    best = np.argmin(np.sum(model.loss.values(squares), axis=-1), axis=-1)
+    pairs = np.expand_dims(some, record_axis), np.expand_dims(some, record_axis - 1)
+    losses = model.loss.values(manifold.dist(*pairs) ** 2)
+    best = np.argmin(np.sum(losses, axis=-1), axis=-1)
     index = np.asarray(best)[(..., None) + (None,) * manifold.point_ndim]
     centre = np.take_along_axis(some, index, axis=record_axis)
     logs = manifold.log(centre, points)
     first, slopes = _linear_regression(manifold, covariates, logs)
-    rounds = 0 if isinstance(model.loss, SquaredDistance) else STARTING_ROUNDS
-    for _ in range(rounds):
-        line = np.expand_dims(first, record_axis) + sum(
-            manifold.expand(covariates[..., j]) * np.expand_dims(slope, record_axis)
-            for j, slope in enumerate(slopes)
-        )
+    for _ in range(0 if isinstance(model.loss, SquaredDistance) else 30):
+        line = np.expand_dims(first, record_axis) + manifold.combinations(slopes, covariates)
         apart = logs - line
         squares = np.maximum(manifold.inner(centre, apart, apart), 0.0)
         weights = model.loss.weights(squares)

@@ -78,13 +78,7 @@ class GeodesicModel:
         return dict(zip(self.blocks, arrays, strict=True))
 
     def aligned(self, covariates, points):
-        """Covariates as an array of shape (*data_sets, n, k).
-
-        Raises
-        ------
-        ValueError
-            The shapes of covariates and points do not match.
-        """
+        """Covariates as an array of shape (*data_sets, n, k); ValueError if points do not match."""
         shape = self.manifold.batch_shape(points)
         if covariates is None:
             covariates = np.zeros((*shape, 0))
@@ -97,11 +91,6 @@ class GeodesicModel:
                 f"covariates of shape {(*shape, self.number_of_covariates)}"
             )
         return covariates
-
-    def residuals(self, parameters, covariates, points):
-        """Residuals of records; see `geodp.models.residuals.Residuals`."""
-        x = self.aligned(covariates, points)
-        return residuals_of(self.manifold, parameters, x, points)
 
     def energy_gradient(self, parameters, covariates, points, blocks=None):
         """Energy, the mean loss, and its gradients (Kulkarni and Soto, eq. 3, 5 and 6).
@@ -125,7 +114,6 @@ class GeodesicModel:
         x = self.aligned(covariates, points)
 
         def part(some, records):
-            """Sum of losses, and minus the sums of contributions."""
             found = residuals_of(manifold, some, x[records], points[records])
             losses = self.loss.values(found.squared_distances)
             weights = self.loss.weights(found.squared_distances) if blocks else None
@@ -139,22 +127,6 @@ class GeodesicModel:
             energy / number,
             {block: total / number for block, total in zip(blocks, gradients, strict=True)},
         )
-
-    def contributions(self, parameters, covariates, points):
-        """Minus the gradient of each record's loss, not clipped; the sum is -n times the gradient.
-
-        Returns
-        -------
-        dict of ndarray, shape (*data_sets, *chains, n, *point_shape)
-            Tangent vectors at the footpoint, by block.
-        """
-        found = self.residuals(parameters, covariates, points)
-        weights = self.loss.weights(found.squared_distances)
-        each = {block: found.contributions(block) for block in self.blocks}
-        if weights is None:
-            return each
-        factor = self.manifold.expand(weights)
-        return {block: factor * value for block, value in each.items()}
 
     def residual_distances(self, parameters, covariates, points):
         """Distances of the records to their predictions; shape (*data_sets, *chains, n)."""
@@ -197,37 +169,25 @@ class GeodesicModel:
     def retract(self, parameters, steps):
         """Add steps to shooting vectors, then move the footpoint and transport all vectors along.
 
-        Parameters
-        ----------
-        parameters : dict of ndarray, shape (*batch, *point_shape)
-        steps : dict of ndarray, shape (*batch, *point_shape)
-            Tangent vectors at the footpoint, by block.
-
-        Returns
-        -------
-        dict of ndarray
+        Parameters and steps, which are tangent at the footpoint, are dicts of ndarray of shape
+        (*batch, *point_shape), by block.
         """
         manifold = self.manifold
         moved = {
             block: value + steps[block] if block in steps else value
             for block, value in parameters.items()
         }
-        footpoint = parameters[FOOTPOINT]
-        if FOOTPOINT in steps:
-            step = steps[FOOTPOINT]
-            moved = {
-                block: manifold.exp(footpoint, step)
-                if block == FOOTPOINT
-                else manifold.transport(footpoint, step, value)
-                for block, value in moved.items()
-            }
-        return moved
+        if FOOTPOINT not in steps:
+            return moved
+        footpoint, step = parameters[FOOTPOINT], steps[FOOTPOINT]
+        del moved[FOOTPOINT]
+        carried = {
+            block: manifold.transport(footpoint, step, value) for block, value in moved.items()
+        }
+        return {FOOTPOINT: manifold.exp(footpoint, step), **carried}
 
     def gauss_newton_steps(self, parameters, covariates, points, gradients, damping):
-        """Damped Gauss-Newton steps, with records weighted as the loss weights them.
-
-        See `geodp.models.residuals.gauss_newton_steps`.
-        """
+        """`residuals.gauss_newton_steps` with records weighted as the loss weights them."""
         x = self.aligned(covariates, points)
         weights = None
         if not isinstance(self.loss, SquaredDistance):
@@ -262,15 +222,12 @@ class GeodesicModel:
                 step = sign * DIFFERENCE_STEP * frame
                 end = self.retract(wide, {moved: step})
                 found = self.energy_gradient(end, covariates, points, blocks)
-                columns = []
-                for block in blocks:
-                    gradient = found.gradient[block]
-                    if moved == FOOTPOINT:
-                        back = -manifold.transport(start, step, step)
-                        gradient = manifold.transport(end[FOOTPOINT], back, gradient)
-                    columns.append(
-                        manifold.coordinates(start, gradient, np.expand_dims(frame, axis - 1))
-                    )
+                gradients = found.gradient.values()
+                if moved == FOOTPOINT:
+                    back = -manifold.transport(start, step, step)
+                    gradients = [manifold.transport(end[moved], back, each) for each in gradients]
+                wide_frame = np.expand_dims(frame, axis - 1)
+                columns = [manifold.coordinates(start, each, wide_frame) for each in gradients]
                 sides.append(np.concatenate(columns, axis=-1))
             matrix.append((sides[0] - sides[1]) / (2.0 * DIFFERENCE_STEP))
         joined = np.concatenate(matrix, axis=-2)

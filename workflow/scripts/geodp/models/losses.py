@@ -28,10 +28,7 @@ class Loss(ABC):
 
     @abstractmethod
     def weights(self, squared_distances):
-        """Weights: the derivative of the loss in d, divided by d; ``None`` where all are one.
-
-        A residual enters the gradient times its weight.
-        """
+        """Weights of residuals in the gradient: loss'(d) / d, or ``None`` where all are one."""
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,6 @@
-"""Residuals of records about their predictions, with sums for gradients and Gauss-Newton steps.
+"""Residuals of records about their predictions ``Exp(p, x_1 v_1 + ... + x_k v_k)``.
 
-The prediction of a record with covariates ``x_1, ..., x_k`` is ``Exp(p, x_1 v_1 + ... + x_k v_k)``.
-There are three cases:
+There are three cases, each with sums for gradients and for Gauss-Newton steps:
 
 * `OneGeodesicResiduals`: a symmetric space and at most one covariate.  All predictions lie on one
   geodesic, and residuals need not be formed one by one.
@@ -44,24 +43,10 @@ class Residuals(ABC):
 
     @abstractmethod
     def adjoint_sums(self, block, weights=None):
-        """Weighted sum over records of their contributions to a block.
+        """Sum over records of contributions to a block, (*data_sets, *chains, *point_shape).
 
-        Parameters
-        ----------
-        block : str
-            As in `block_names`.
-        weights : ndarray, shape (*data_sets, *chains, n), optional
-            One if not given.
-
-        Returns
-        -------
-        ndarray, shape (*data_sets, *chains, *point_shape)
-            Tangent at the footpoint.
+        Records may have ``weights`` (*data_sets, *chains, n).
         """
-
-    @abstractmethod
-    def contributions(self, block):
-        """Contribution of each record to a block; (*data_sets, *chains, n, *point_shape)."""
 
 
 def residuals_of(manifold, parameters, covariates, points):
@@ -79,20 +64,19 @@ def residuals_of(manifold, parameters, covariates, points):
     -------
     Residuals
     """
-    number_of_covariates = covariates.shape[-1]
+    kind = _kind(manifold, covariates.shape[-1])
+    return kind.of(manifold, parameters, covariates, points)
+
+
+def _kind(manifold, number_of_covariates):
     if not isinstance(manifold, SymmetricSpace):
-        return DifferencedResiduals.of(manifold, parameters, covariates, points)
-    if number_of_covariates > 1:
-        return PerRecordGeodesicResiduals.of(manifold, parameters, covariates, points)
-    return OneGeodesicResiduals.of(manifold, parameters, covariates, points)
+        return DifferencedResiduals
+    return PerRecordGeodesicResiduals if number_of_covariates > 1 else OneGeodesicResiduals
 
 
 def record_size(manifold, number_of_covariates):
     """About how many numbers the largest array of `residuals_of` holds for a record."""
-    coordinates = int(np.prod(manifold.point_shape))
-    if not isinstance(manifold, SymmetricSpace):
-        return manifold.dim * coordinates
-    return len(manifold.curvature_signs) * coordinates if number_of_covariates > 1 else 1
+    return _kind(manifold, number_of_covariates).record_size(manifold)
 
 
 def _one_geodesic(parameters, covariates):
@@ -112,20 +96,11 @@ def _argument(index):
 class OneGeodesicResiduals(Residuals):
     """Residuals about predictions on one geodesic of a symmetric space: k = 0 or 1.
 
-    Attributes
-    ----------
-    manifold : SymmetricSpace
-    parameters : dict of ndarray
-    covariates, points : ndarray
-        As given.
-    times : ndarray that broadcasts to (*data_sets, *chains, n)
-    logs : LogsAlong, or an object with the same attributes and methods
+    ``times`` broadcast to (*data_sets, *chains, n), and ``logs`` are `LogsAlong` or alike.
     """
 
     manifold: SymmetricSpace
-    parameters: dict
-    covariates: np.ndarray
-    points: np.ndarray
+    blocks: tuple
     times: np.ndarray
     logs: Any
 
@@ -133,9 +108,12 @@ class OneGeodesicResiduals(Residuals):
     def of(cls, manifold, parameters, covariates, points):
         start, velocity, times = _one_geodesic(parameters, covariates)
         logs = manifold.logs_along(start, velocity, times, points)
-        batch_ndim = logs.squared_distances.ndim - 1
-        aligned = align_data_axes(times, times.ndim - 1, batch_ndim)
-        return cls(manifold, parameters, covariates, points, aligned, logs)
+        aligned = align_data_axes(times, times.ndim - 1, logs.squared_distances.ndim - 1)
+        return cls(manifold, tuple(parameters), aligned, logs)
+
+    @staticmethod
+    def record_size(manifold):
+        return 1
 
     @property
     def squared_distances(self):
@@ -143,10 +121,11 @@ class OneGeodesicResiduals(Residuals):
 
     @cached_property
     def _factors(self):
-        frequencies = self.logs.frequencies
         return {
-            block: jacobi_factors(self.manifold, frequencies, self.times, _argument(index))
-            for index, block in enumerate(self.parameters)
+            block: jacobi_factors(
+                self.manifold, self.logs.frequencies, self.times, _argument(index)
+            )
+            for index, block in enumerate(self.blocks)
         }
 
     def adjoint_sums(self, block, weights=None):
@@ -154,15 +133,6 @@ class OneGeodesicResiduals(Residuals):
         if weights is not None:
             factors = [weights * factor for factor in factors]
         return self.logs.combine(factors)
-
-    def contributions(self, block):
-        start, velocity, times = _one_geodesic(self.parameters, self.covariates)
-        logs = SymmetricSpace.logs_along(self.manifold, start, velocity, times, self.points)
-        axis = -self.manifold.point_ndim - 2
-        return sum(
-            self.manifold.expand(factor) * np.take(logs.components, index, axis=axis)
-            for index, factor in enumerate(self._factors[block])
-        )
 
 
 @dataclass(frozen=True)
@@ -192,8 +162,9 @@ class PerRecordGeodesicResiduals(Residuals):
     def of(cls, manifold, parameters, covariates, points):
         x, start, vectors = _record_vectors(manifold, parameters, covariates)
         y = align_data_axes(points, covariates.ndim - 2, vectors.ndim - manifold.point_ndim - 1)
-        ends = manifold.exp(start, vectors)
-        back = manifold.transport_back(start, vectors, manifold.log(ends, y))
+        back = manifold.transport_back(
+            start, vectors, manifold.log(manifold.exp(start, vectors), y)
+        )
         return cls(
             manifold,
             x,
@@ -202,6 +173,10 @@ class PerRecordGeodesicResiduals(Residuals):
             manifold.split(start, vectors, back),
             tuple(parameters),
         )
+
+    @staticmethod
+    def record_size(manifold):
+        return len(manifold.curvature_signs) * int(np.prod(manifold.point_shape))
 
     @cached_property
     def squared_distances(self):
@@ -220,6 +195,7 @@ class PerRecordGeodesicResiduals(Residuals):
         }
 
     def contributions(self, block):
+        """Contribution of each record to a block; (*data_sets, *chains, n, *point_shape)."""
         index = self.blocks.index(block)
         carried = self._carried[_argument(index)]
         if not index:
@@ -232,51 +208,60 @@ class PerRecordGeodesicResiduals(Residuals):
             each = self.manifold.expand(weights) * each
         return np.sum(each, axis=-self.manifold.point_ndim - 1)
 
+    @staticmethod
+    def products(manifold, parameters, covariates, blocks, weights):
+        """Sum over records of weighted ``J_i^T J_i``, from projections on eigenspaces."""
+        x, start, vectors = _record_vectors(manifold, parameters, covariates)
+        before = -manifold.point_ndim - 1
+        frame = manifold.frame(start)
+        images = manifold.split(
+            np.expand_dims(start, before), np.expand_dims(vectors, before), frame
+        )  # (*batch, n, dim, K, *point_shape)
+        place = np.expand_dims(start, (before, before - 1))
+        # Coordinates (*batch, n, dim, K, dim): a projection matrix for each eigenspace.
+        frames = np.expand_dims(frame, (before - 1, before - 2))
+        projections = manifold.coordinates(place, images, frames)
+        factors = _factors_of_records(manifold, manifold.frequencies(start, vectors))
+        names = tuple(parameters)
+        rows = []
+        for first in (names.index(block) for block in blocks):
+            row = []
+            for second in (names.index(block) for block in blocks):
+                scale = weights
+                for index in (first, second):
+                    scale = scale * x[..., index - 1] if index else scale
+                pair = factors[_argument(first)] * factors[_argument(second)]
+                row.append(np.einsum("...n,...nk,...nikj->...ij", scale, pair, projections))
+            rows.append(np.concatenate(row, axis=-1))
+        return np.concatenate(rows, axis=-2)
+
 
 def _record_vectors(manifold, parameters, covariates):
     """Covariates aligned with chains, footpoints with records, and each record's vector."""
     footpoint, *vectors = parameters.values()
-    axis = -manifold.point_ndim - 1
-    batch_ndim = footpoint.ndim - manifold.point_ndim
-    x = align_data_axes(covariates, covariates.ndim - 2, batch_ndim)
-    total = sum(
-        (
-            manifold.expand(x[..., j]) * np.expand_dims(vector, axis)
-            for j, vector in enumerate(vectors)
-        ),
-        np.zeros((*x.shape[:-1], *manifold.point_shape), dtype=manifold.dtype),
-    )
-    return x, np.broadcast_to(np.expand_dims(footpoint, axis), total.shape), total
+    x = align_data_axes(covariates, covariates.ndim - 2, footpoint.ndim - manifold.point_ndim)
+    total = manifold.combinations(vectors, x)
+    start = np.expand_dims(footpoint, -manifold.point_ndim - 1)
+    return x, np.broadcast_to(start, total.shape), total
 
 
 def _factors_of_records(manifold, frequencies):
     """Jacobi factors (*batch, n, K) of each record at time one, by argument of Exp."""
-    now = np.ones(1)
     shape = (*frequencies.shape[:-1], 1)
-    return {
-        argument: np.concatenate(
-            [
-                np.broadcast_to(factor, shape)
-                for factor in jacobi_factors(manifold, frequencies, now, argument)
-            ],
-            axis=-1,
-        )
-        for argument in JACOBI_SOLUTIONS
-    }
+    found = {}
+    for argument in JACOBI_SOLUTIONS:
+        factors = jacobi_factors(manifold, frequencies, np.ones(1), argument)
+        parts = [np.broadcast_to(factor, shape) for factor in factors]
+        found[argument] = np.concatenate(parts, axis=-1)
+    return found
 
 
 @dataclass(frozen=True)
 class DifferencedResiduals(Residuals):
     """Residuals on a `DifferencedManifold`, for any number of covariates.
 
-    Attributes
-    ----------
-    manifold : DifferencedManifold
-    parameters : dict of ndarray
-    covariates : ndarray that broadcasts to (*data_sets, *chains, n, k)
-    squared_distances : ndarray, shape (*data_sets, *chains, n)
-    predictions, vectors : ndarray, shape (*data_sets, *chains, n, *point_shape)
-        The residuals, and the points at which they are tangent.
+    The residuals are ``vectors`` at ``predictions``, both (*data_sets, *chains, n, *point_shape);
+    ``covariates`` broadcast to (*data_sets, *chains, n, k).
     """
 
     manifold: DifferencedManifold
@@ -289,14 +274,17 @@ class DifferencedResiduals(Residuals):
     @classmethod
     def of(cls, manifold, parameters, covariates, points):
         footpoint, *vectors = parameters.values()
-        data_ndim = covariates.ndim - 2
-        batch_ndim = footpoint.ndim - manifold.point_ndim
-        x = align_data_axes(covariates, data_ndim, batch_ndim)
+        axes = covariates.ndim - 2, footpoint.ndim - manifold.point_ndim
+        x = align_data_axes(covariates, *axes)
         predictions = manifold.ends(footpoint, vectors, x)
-        found = manifold.log(predictions, align_data_axes(points, data_ndim, batch_ndim))
+        found = manifold.log(predictions, align_data_axes(points, *axes))
         # In an indefinite ambient product rounding can make a small square negative.
         squares = np.maximum(manifold.inner(predictions, found, found), 0.0)
         return cls(manifold, parameters, x, squares, predictions, found)
+
+    @staticmethod
+    def record_size(manifold):
+        return manifold.dim * int(np.prod(manifold.point_shape))
 
     @cached_property
     def _coordinates(self):
@@ -321,10 +309,20 @@ class DifferencedResiduals(Residuals):
         frame = self.manifold.frame(self.parameters[FOOTPOINT])
         return self.manifold.vector(frame, np.sum(coordinates, axis=-1))
 
-    def contributions(self, block):
-        frame = self.manifold.frame(self.parameters[FOOTPOINT])
-        frame = np.expand_dims(frame, -self.manifold.point_ndim - 2)
-        return self.manifold.vector(frame, np.swapaxes(self._coordinates[block], -1, -2))
+    @staticmethod
+    def products(manifold, parameters, covariates, blocks, weights):
+        """Sum over records of weighted ``J_i^T J_i``, from differences of Exp."""
+        footpoint, *vectors = parameters.values()
+        names = tuple(parameters)
+        x = align_data_axes(covariates, covariates.ndim - 2, footpoint.ndim - manifold.point_ndim)
+        axis = -manifold.point_ndim - 2
+        images = np.concatenate(
+            [manifold.exp_derivatives(footpoint, vectors, x, names.index(each)) for each in blocks],
+            axis=axis,
+        )
+        ends = np.expand_dims(manifold.ends(footpoint, vectors, x), axis)
+        products = manifold.gram(ends, images, manifold.point_ndim + 1)
+        return np.sum(weights[..., None, None, :] * products, axis=-1)
 
 
 def gauss_newton_steps(manifold, parameters, covariates, gradients, damping, weights=None):
@@ -350,12 +348,21 @@ def gauss_newton_steps(manifold, parameters, covariates, gradients, damping, wei
     dict of ndarray, shape (*data_sets, *chains, *point_shape)
         Steps, by block.
     """
-    given = (manifold, parameters, covariates, gradients, damping, weights)
-    if isinstance(manifold, SymmetricSpace) and covariates.shape[-1] <= 1:
-        return _steps_by_eigenspace(*given)
-    normal = _normal_matrix(manifold, parameters, covariates, tuple(gradients), weights)
-    normal = _damped(normal, damping)
-    footpoint = parameters[FOOTPOINT]
+    kind = _kind(manifold, covariates.shape[-1])
+    if kind is OneGeodesicResiduals:
+        return _steps_by_eigenspace(manifold, parameters, covariates, gradients, damping, weights)
+    footpoint, number = parameters[FOOTPOINT], covariates.shape[-2]
+    shape = (*manifold.batch_shape(footpoint), number)
+    weights = np.broadcast_to(1.0 if weights is None else weights, shape)
+
+    def part(some, records, chosen):
+        return [kind.products(manifold, some, covariates[records], tuple(gradients), chosen)]
+
+    size = manifold.dim * kind.record_size(manifold)
+    [total] = sum_over_records(
+        manifold, parameters, covariates.shape[:-1], part, per_record=[weights], size=size
+    )
+    normal = _damped(total / number, damping)
     return steps_in_frame(
         manifold, footpoint, gradients, lambda gradient: -np.linalg.solve(normal, gradient)
     )
@@ -396,9 +403,7 @@ def _steps_by_eigenspace(manifold, parameters, covariates, gradients, damping, w
         block: jacobi_factors(manifold, frequencies, times, _argument(blocks.index(block)))
         for block in gradients
     }
-    parts = {
-        block: manifold.split(start, velocity, gradient) for block, gradient in gradients.items()
-    }
+    parts = {block: manifold.split(start, velocity, each) for block, each in gradients.items()}
     axis = -manifold.point_ndim - 1
     steps = dict.fromkeys(gradients, 0.0)
     for index in range(len(manifold.curvature_signs)):
@@ -413,67 +418,3 @@ def _steps_by_eigenspace(manifold, parameters, covariates, gradients, damping, w
                 component = np.take(parts[other], index, axis=axis)
                 steps[block] -= manifold.expand(inverse[..., row, column]) * component
     return steps
-
-
-def _normal_matrix(manifold, parameters, covariates, blocks, weights):
-    """Gauss-Newton Hessian (*batch, D, D) in the frame at the footpoint, block after block."""
-    footpoint = parameters[FOOTPOINT]
-    number = covariates.shape[-2]
-    if isinstance(manifold, SymmetricSpace):
-        product, size = _products_by_eigenspace, manifold.dim * record_size(manifold, 2)
-    else:
-        product, size = _products_by_differences, manifold.dim * record_size(manifold, 1)
-    data_shape = covariates.shape[:-1]
-    batch = manifold.batch_shape(footpoint)
-    weights = np.broadcast_to(1.0 if weights is None else weights, (*batch, number))
-
-    def part(some, records, chosen):
-        return [product(manifold, some, covariates[records], blocks, chosen)]
-
-    [total] = sum_over_records(
-        manifold, parameters, data_shape, part, per_record=[weights], size=size
-    )
-    return total / number
-
-
-def _products_by_eigenspace(manifold, parameters, covariates, blocks, weights):
-    """Sum over records of weighted ``J_i^T J_i``, from projections on curvature eigenspaces."""
-    x, start, vectors = _record_vectors(manifold, parameters, covariates)
-    before = -manifold.point_ndim - 1
-    frame = manifold.frame(start)
-    images = manifold.split(
-        np.expand_dims(start, before), np.expand_dims(vectors, before), frame
-    )  # (*batch, n, dim, K, *point_shape)
-    place = np.expand_dims(start, (before, before - 1))
-    # Coordinates (*batch, n, dim, K, dim): a projection matrix for each eigenspace.
-    frames = np.expand_dims(frame, (before - 1, before - 2))
-    projections = manifold.coordinates(place, images, frames)
-    factors = _factors_of_records(manifold, manifold.frequencies(start, vectors))
-    names = tuple(parameters)
-    rows = []
-    for first in blocks:
-        row = []
-        for second in blocks:
-            scale = weights
-            for index in (names.index(first), names.index(second)):
-                scale = scale * x[..., index - 1] if index else scale
-            pair = factors[_argument(names.index(first))] * factors[_argument(names.index(second))]
-            row.append(np.einsum("...n,...nk,...nikj->...ij", scale, pair, projections))
-        rows.append(np.concatenate(row, axis=-1))
-    return np.concatenate(rows, axis=-2)
-
-
-def _products_by_differences(manifold, parameters, covariates, blocks, weights):
-    """Sum over records of weighted ``J_i^T J_i``, from differences of Exp."""
-    footpoint, *vectors = parameters.values()
-    names = tuple(parameters)
-    batch_ndim = footpoint.ndim - manifold.point_ndim
-    x = align_data_axes(covariates, covariates.ndim - 2, batch_ndim)
-    axis = -manifold.point_ndim - 2
-    images = np.concatenate(
-        [manifold.exp_derivatives(footpoint, vectors, x, names.index(block)) for block in blocks],
-        axis=axis,
-    )
-    ends = np.expand_dims(manifold.ends(footpoint, vectors, x), axis)
-    products = manifold.gram(ends, images, manifold.point_ndim + 1)
-    return np.sum(weights[..., None, None, :] * products, axis=-1)

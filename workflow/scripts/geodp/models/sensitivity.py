@@ -9,9 +9,6 @@ from geodp.manifolds.symmetric import jacobi_cosine, jacobi_sine
 from geodp.models.blocks import FOOTPOINT
 from geodp.models.losses import SquaredDistance
 
-# Relative rounding of distances between records.
-ROUNDING = 1e-9
-
 
 class NoTheoryError(DataError):
     """No sensitivity is published for this model."""
@@ -28,7 +25,7 @@ class Sensitivity:
         Largest residual the bounds assume.
     reach : ndarray, shape (*data_sets)
         Longest geodesic ``|x v|`` that data in a ball of the public radius admit (Kulkarni and
-        Soto, appendix C).  Bounds under negative curvature use it.  Infinite without a radius.
+        Soto, appendix C); infinite without a radius.
     """
 
     blocks: dict
@@ -112,18 +109,8 @@ def largest_radius(manifold):
 def convexity(manifold, radius):
     """Lower bound h(r, kappa) of the Hessian of half the squared distance within a ball.
 
-    Source: Reimherr, Bharath and Soto, theorem 2.
-
-    Parameters
-    ----------
-    manifold : Manifold
-    radius : float or None
-        Of the ball.
-
-    Returns
-    -------
-    float
-        From 0 to 1; 1 where no curvature is positive.
+    Source: Reimherr, Bharath and Soto, theorem 2.  It is from 0 to 1, and 1 where no curvature is
+    positive.
 
     Raises
     ------
@@ -158,13 +145,9 @@ def mean_sensitivity(model, number, radius):
     model : GeodesicModel
         Without covariates, least squares.
     number : int
+        Of records.
     radius : float
         Of a public ball that holds the data of both neighbours.
-
-    Returns
-    -------
-    float
-        In the manifold's unit of length.
 
     Raises
     ------
@@ -185,14 +168,8 @@ def mean_sensitivity(model, number, radius):
 def check_data_radius(manifold, points, data_radius):
     """Refuse a radius of a ball that cannot hold the records of a data set.
 
-    The distance of two records is at most twice the radius.  Of all pairs those are looked at that
-    hold the record farthest from the first.
-
-    Parameters
-    ----------
-    manifold : Manifold
-    points : ndarray, shape (data_sets, n, *point_shape)
-    data_radius : float or None
+    Points have shape (data_sets, n, *point_shape).  The distance of two records is at most twice
+    the radius; of all pairs those are looked at that hold the record farthest from the first.
 
     Raises
     ------
@@ -208,7 +185,7 @@ def check_data_radius(manifold, points, data_radius):
         farthest = np.argmax(apart, axis=-1)
         first = np.take_along_axis(points, manifold.expand(farthest[:, None]), axis=axis)
     widest = float(np.max(apart))
-    if widest > 2.0 * data_radius * (1.0 + ROUNDING):
+    if widest > 2.0 * data_radius * (1.0 + 1e-9):
         raise DataError(
             f"two records are {widest:.4g} apart, and no ball of radius {data_radius:g} holds "
             "both: give data_radius the radius of a ball that holds all records"
@@ -218,12 +195,8 @@ def check_data_radius(manifold, points, data_radius):
 def neighbour_ratios(model, covariates, points, data_radius=None):
     """Published over realised sensitivity for pairs of neighbours (Kulkarni and Soto, appendix G).
 
-    Parameters
-    ----------
-    model : GeodesicModel
-    covariates : ndarray, shape (pairs, n + 1) or (pairs, n + 1, k)
-    points : ndarray, shape (pairs, n + 1, *point_shape)
-        The first data set of a pair leaves out the first record, the second the last.
+    Covariates and points have leading axes (pairs, n + 1): the first data set of a pair leaves out
+    the first record, the second the last.
 
     Returns
     -------
