@@ -75,46 +75,41 @@ def test_negative_curvature_needs_the_radius_of_the_data(make_records):
         neighbour_ratios(GeodesicModel(space), data.covariates, data.points)
 
 
-def test_neighbours_within_the_assumptions_stay_within_the_bounds(manifold):
-    rng = np.random.default_rng(0)
-    pairs, number, tau = 200, 10, 0.6
-    bound = gradient_sensitivity(GeodesicModel(manifold), tau, number, data_radius(manifold))
-    longest = min(manifold.injectivity_radius, float(bound.reach), 3.0)
-    footpoint = manifold.random_point(rng, (pairs,))
-
-    def tangents(points, lengths):
-        vectors = manifold.random_tangent(rng, points)
-        return manifold.expand(lengths / manifold.norm(points, vectors)) * vectors
-
-    # Half of all lengths and residuals are at their bounds, and so are half of the covariates.
-    vector = tangents(footpoint, longest * np.minimum(1.0, 2 * rng.uniform(size=pairs)))
-    covariates = np.minimum(1.0, 2 * rng.uniform(size=(pairs, number + 1)))
-    axis = -manifold.point_ndim - 1
-    predictions = manifold.exp(
-        np.expand_dims(footpoint, axis),
-        manifold.expand(covariates) * np.expand_dims(vector, axis),
-    )
-    lengths = tau * np.minimum(1.0, 2 * rng.uniform(size=covariates.shape))
-    points = manifold.exp(predictions, tangents(predictions, lengths))
-
-    model = GeodesicModel(manifold)
-    at = model.parameters(footpoint, vector)
+def gradient_changes(model, at, x, points):
+    """Lengths of the change of the gradient between data sets without the first and last record."""
     first, second = (
-        model.energy_gradient(at, covariates[:, rows], points[:, rows]).gradient
+        model.energy_gradient(at, x[:, rows], points[:, rows]).gradient
         for rows in (slice(1, None), slice(None, -1))
     )
-    for block in BLOCKS:
-        difference = manifold.norm(footpoint, first[block] - second[block])
-        assert np.all(difference <= bound.blocks[block] * (1.0 + 1e-9))
+    return {b: model.manifold.norm(at["footpoint"], first[b] - second[b]) for b in BLOCKS}
+
+
+def test_neighbours_within_the_assumptions_stay_within_the_bounds(manifold):
+    rng, model = np.random.default_rng(0), GeodesicModel(manifold)
+    pairs, number, tau = 200, 10, 0.6
+    bound = gradient_sensitivity(model, tau, number, data_radius(manifold))
+    longest = min(manifold.injectivity_radius, float(bound.reach), 3.0)
+
+    def tangents(points, longest):
+        # Half of all lengths are at their bounds.
+        lengths = longest * np.minimum(1.0, 2 * rng.uniform(size=manifold.batch_shape(points)))
+        return manifold.expand(lengths) * manifold.random_direction(rng, points)
+
+    footpoint = manifold.random_point(rng, (pairs,))
+    at = model.parameters(footpoint, tangents(footpoint, longest))
+    covariates = np.minimum(1.0, 2 * rng.uniform(size=(pairs, number + 1)))
+    predictions = model.predict(at, covariates[..., None])
+    points = manifold.exp(predictions, tangents(predictions, tau))
+    for block, change in gradient_changes(model, at, covariates, points).items():
+        assert np.all(change <= bound.blocks[block] * (1.0 + 1e-9))
 
 
 @pytest.mark.parametrize("block", BLOCKS)
 def test_bounds_are_attained(manifold, block):
     """Two records on opposite sides of the end of a geodesic, in the direction that bends most."""
-    number, tau = 10, 0.4
-    bound = gradient_sensitivity(GeodesicModel(manifold), tau, number, data_radius(manifold))
-    rng = np.random.default_rng(5)
-    point = manifold.random_point(rng)
+    number, tau, model = 10, 0.4, GeodesicModel(manifold)
+    bound = gradient_sensitivity(model, tau, number, data_radius(manifold))
+    point = manifold.random_point(np.random.default_rng(5))
     if isinstance(manifold, SPD):
         # The plane of curvature -1/2: two eigenvalues part, and their eigenvectors turn.
         point = np.eye(manifold.size)
@@ -130,18 +125,11 @@ def test_bounds_are_attained(manifold, block):
         vector = 0.5 * across
     end = manifold.exp(point, vector)
     residual = tau * manifold.transport(point, vector, across)
-    pair = np.stack([manifold.exp(end, residual), manifold.exp(end, -residual)])
-    shared = np.broadcast_to(end, (number - 1, *end.shape))
-    model = GeodesicModel(manifold)
-    at = model.parameters(point, vector)
-    gradients = [
-        model.energy_gradient(at, np.ones(number), np.concatenate([each[None], shared])).gradient[
-            block
-        ]
-        for each in pair
-    ]
-    difference = manifold.norm(point, gradients[0] - gradients[1])
-    assert abs(difference / bound.blocks[block] - 1.0) <= 1e-12
+    sides = [manifold.exp(end, side * residual) for side in (1.0, -1.0)]
+    points = np.stack([sides[0], *[end] * (number - 1), sides[1]])
+    at = model.parameters(point[None], vector[None])
+    change = gradient_changes(model, at, np.ones((1, number + 1)), points[None])[block]
+    assert abs(change / bound.blocks[block] - 1.0) <= 1e-12
 
 
 @pytest.mark.parametrize(
@@ -155,18 +143,13 @@ def test_neighbour_ratios_are_those_of_the_pairs_one_by_one(make_records, name, 
     assert set(ratios) == {"ratio_footpoint", "ratio_shooting_vector", "tau", "converged"}
     assert np.all(ratios["converged"])
     for index in range(3):
-        x, points = data.covariates[index], data.points[index]
-        found = model.fit(x[1:], points[1:])
-        first, second = (
-            model.energy_gradient(found.parameters, x[rows], points[rows]).gradient
-            for rows in (slice(1, None), slice(None, -1))
-        )
-        tau = np.max(manifold.dist(found.predict(x), points))
+        x, points = (each[index : index + 1] for each in (data.covariates, data.points))
+        found = model.fit(x[:, 1:], points[:, 1:])
+        tau = np.max(manifold.dist(found.predict(x[..., None]), points))
         assert ratios["tau"][index] == pytest.approx(tau, rel=1e-9)
         bound = gradient_sensitivity(model, tau, 10, radius)
-        for block in BLOCKS:
-            difference = manifold.norm(found.footpoint, first[block] - second[block])
-            expected = bound.blocks[block] / difference
+        for block, change in gradient_changes(model, found.parameters, x, points).items():
+            expected = bound.blocks[block] / change
             assert expected >= 1.0
             assert ratios[f"ratio_{block}"][index] == pytest.approx(expected, rel=1e-8)
 

@@ -3,19 +3,14 @@
 Names are loaded when they are first used.  `__init__.pyi` lists them with their modules.
 """
 
-import ast
+import re
 from importlib import import_module
 from pathlib import Path
 
 __version__ = "0.2.0"
 
-_LISTED = ast.parse(Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8")).body
-_OWNERS = {
-    alias.name: node.module
-    for node in _LISTED
-    if isinstance(node, ast.ImportFrom)
-    for alias in node.names
-}
+_STUB = Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8")
+_OWNERS = {name: owner for owner, name in re.findall(r"^from (\S+) import (\w+)", _STUB, re.M)}
 
 __all__ = sorted([*_OWNERS, "__version__"])
 

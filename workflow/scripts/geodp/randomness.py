@@ -9,18 +9,9 @@ import numpy as np
 
 
 def random_stream(seed, *names):
-    """Generator of the stream with the given names.
+    """Generator of the stream with names such as ``("sphere", "n050", "data")``.
 
-    Parameters
-    ----------
-    seed : int
-        Shared by all streams of a run.
-    *names : str
-        Such as ``("sphere", "n050", "data")``.
-
-    Returns
-    -------
-    numpy.random.Generator
+    The ``seed`` is shared by all streams of a run.
     """
     digest = hashlib.sha256("/".join(names).encode()).digest()
     words = np.frombuffer(digest, dtype="<u4")

@@ -74,12 +74,7 @@ class Manifold(ABC):
 
     @abstractmethod
     def frame(self, point):
-        """Orthonormal basis of the tangent space.
-
-        Returns
-        -------
-        ndarray, shape (..., dim, *point_shape)
-        """
+        """Orthonormal basis (..., dim, *point_shape) of the tangent space."""
 
     @abstractmethod
     def project(self, array):

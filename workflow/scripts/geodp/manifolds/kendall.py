@@ -25,12 +25,8 @@ OFF_CENTRE = 1e-6
 class NoReducedShapeError(DataError):
     """A landmark map takes a configuration to zero, so that there is no reduced shape.
 
-    Attributes
-    ----------
-    record : int
-        Its index among the configurations, in row-major order.
-    reason : str
-        The fault and the remedy, without the record.
+    ``record`` is its index among the configurations, in row-major order; ``reason`` has the fault
+    and the remedy, without the record.
     """
 
     def __init__(self, record, description):
@@ -113,10 +109,6 @@ class KendallPlanarShapes(ComplexProjectiveSpace):
     """Shapes of k planar landmarks, the complex projective space CP^(k-2).
 
     A point is any of its preshapes: a complex vector of shape (k,), centred, of unit norm.
-
-    Attributes
-    ----------
-    landmarks : int
     """
 
     not_finite = "a landmark is not a pair of finite numbers"
@@ -171,11 +163,6 @@ class ReducedPlanarShapes(ComplexProjectiveSpace):
     Parameters
     ----------
     landmark_map : geodp.manifolds.landmark_maps.LandmarkMap
-
-    Attributes
-    ----------
-    landmarks : int
-        k, the number of landmarks of a configuration.
     """
 
     def __init__(self, landmark_map):
@@ -193,10 +180,7 @@ class ReducedPlanarShapes(ComplexProjectiveSpace):
     def from_landmarks(self, landmarks):
         """Reduced shapes of complex configurations (..., k), as points (..., m).
 
-        Raises
-        ------
-        NoReducedShapeError
-            The map takes a configuration to zero, up to rounding.
+        Raises `NoReducedShapeError` where the map takes one to zero, up to rounding.
         """
         centred = _centred(landmarks)
         image = centred @ self._matrix.T

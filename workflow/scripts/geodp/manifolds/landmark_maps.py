@@ -79,27 +79,12 @@ class LandmarkMap:
 
 
 def fourier_harmonics(landmarks, highest):
-    """The low Fourier harmonics of a closed outline.
+    """`LandmarkMap` of k landmarks to the low Fourier harmonics of a closed outline.
 
     Rows are the harmonics +1, -1, ..., +H, -H of landmarks in their order along the outline,
-    orthonormal and without the mean, so a configuration loses nothing but its finer detail.
-
-    Parameters
-    ----------
-    landmarks : int
-        k.
-    highest : int
-        H, from 1 to (k - 1) / 2: a higher harmonic takes the same values at k landmarks as a
-        lower one.
-
-    Returns
-    -------
-    LandmarkMap
-
-    Raises
-    ------
-    DataError
-        The highest harmonic is out of range.
+    orthonormal and without the mean, so a configuration loses nothing but its finer detail.  The
+    ``highest``, H, is from 1 to (k - 1) / 2: beyond, a harmonic takes the same values at k
+    landmarks as a lower one.
     """
     if not 1 <= highest <= (landmarks - 1) // 2:
         raise DataError(

@@ -63,13 +63,7 @@ def make_manifold(name, size, landmark_map=None):
 
 
 def manifold_settings(manifold):
-    """Name, size and landmark map of a manifold, as a dict of values that JSON has.
-
-    Raises
-    ------
-    DataError
-        The manifold is none that `make_manifold` makes.
-    """
+    """Name, size and landmark map of a manifold of `make_manifold`, as values that JSON has."""
     if type(manifold) is ReducedPlanarShapes:
         chosen = manifold.landmark_map
         described = {"matrix": plain(chosen.matrix), "description": chosen.description}
@@ -84,13 +78,7 @@ def manifold_settings(manifold):
 
 
 def manifold_from_settings(settings):
-    """The manifold that `manifold_settings` described.
-
-    Raises
-    ------
-    DataError
-        The settings are not those of a manifold.
-    """
+    """The manifold that `manifold_settings` described."""
     name, size, chosen = (settings.get(key) for key in ("name", "size", "landmark_map"))
     known = isinstance(name, str) and name in MANIFOLDS
     if not (known and type(size) is int and 1 <= size <= LARGEST_SIZE):
@@ -111,24 +99,9 @@ def manifold_from_settings(settings):
 
 
 def parse_point(manifold, numbers, place):
-    """A point of a manifold from a list of numbers, projected on the manifold.
+    """The point nearest to numbers in one of the manifold's `layouts`.
 
-    Parameters
-    ----------
-    manifold : Manifold
-    numbers : sequence of float
-        In one of the manifold's `layouts`.
-    place : str
-        What messages call the numbers.
-
-    Returns
-    -------
-    ndarray, shape point_shape
-
-    Raises
-    ------
-    DataError
-        The numbers are not those of a point.
+    Raises a `DataError` that calls the numbers ``place`` if they are not those of a point.
     """
     values = np.asarray(numbers, dtype=float)
     if values.size not in manifold.layouts():

@@ -273,24 +273,17 @@ def shape_sums(block, footpoints, vectors, covariates, points):
 
 
 def sphere_sums(block, footpoints, vectors, covariates, points, changes=()):
-    """Sums over records of contributions to the gradient, and of bounds of their change.
+    """Minus n times the gradient in a block; with ``changes``, also sums of bounds of its change.
 
     Parameters
     ----------
     block : {"footpoint", "shooting_vector"}
-        The gradient's block.
     footpoints, vectors : ndarray, shape (*data_sets, *chains, D)
         Unit vectors, and tangent vectors there.
     covariates : ndarray, shape (*data_sets, n)
     points : ndarray, shape (*data_sets, n, D)
     changes : sequence of ndarray that broadcast to (*data_sets, *chains), optional
         Arguments of `footpoint_change` or `shooting_vector_change` after the length, radians.
-
-    Returns
-    -------
-    list of ndarray
-        Minus n times the gradient (*data_sets, *chains, D); and, with ``changes``, the sums of the
-        bounds (*data_sets, *chains).
     """
     compile_kernels()
     batch = footpoints.shape[:-1]

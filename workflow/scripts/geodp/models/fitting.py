@@ -36,12 +36,8 @@ class FitError(DataError):
 class CutLocusError(FitError):
     """A record lies near the cut locus of its prediction.
 
-    Attributes
-    ----------
-    record : int
-        Its index within its data set.
-    reason : str
-        The fault and the remedy, without the record.
+    ``record`` is its index within its data set; ``reason`` has the fault and the remedy, without
+    the record.
     """
 
     def __init__(self, index, distance, injectivity_radius, data_sets=()):

@@ -27,14 +27,7 @@ DIFFERENCE_STEP = 1e-5
 
 @dataclass(frozen=True)
 class EnergyGradient:
-    """Energy, which is the mean loss, and blocks of its gradient.
-
-    Attributes
-    ----------
-    energy : ndarray, shape (*data_sets, *chains)
-    gradient : dict of ndarray, shape (*data_sets, *chains, *point_shape)
-        By block.
-    """
+    """Energy (*data_sets, *chains), and gradients (*data_sets, *chains, *point_shape) by block."""
 
     energy: np.ndarray
     gradient: dict
@@ -196,14 +189,10 @@ class GeodesicModel:
         return gauss_newton_steps(self.manifold, parameters, x, gradients, damping, weights)
 
     def hessian(self, parameters, covariates, points, blocks=None):
-        """Full Hessian of the energy, by central differences of the gradient.
+        """Full Hessian (*data_sets, *chains, D, D) of the energy, by differences of the gradient.
 
-        Where a loss has no second derivative the entries are means of one-sided derivatives.
-
-        Returns
-        -------
-        ndarray, shape (*data_sets, *chains, D, D)
-            ``D = dim * len(blocks)``, in the frame at the footpoint, block after block.
+        ``D = dim * len(blocks)``: it is in the frame at the footpoint, block after block.  Where a
+        loss has no second derivative the entries are means of one-sided derivatives.
         """
         manifold = self.manifold
         blocks = self.blocks if blocks is None else blocks

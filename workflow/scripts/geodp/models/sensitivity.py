@@ -44,7 +44,7 @@ def gradient_sensitivity(model, tau, number, data_radius=None):
     With one covariate they are those of Kulkarni and Soto, eq. 19 and 20.  (Their theorem D.1
     prints another second bound than eq. 20 and its own proof; this is the proof's.)  Without a
     covariate it is that of the K-norm gradient mechanism for the Frechet mean, ``2 r (2 - h) / n``
-    (Soto et al., supplement 2.4.2).
+    (Soto et al., supplement 2.4.2).  For others it raises `NoTheoryError`.
 
     Parameters
     ----------
@@ -60,13 +60,6 @@ def gradient_sensitivity(model, tau, number, data_radius=None):
     Returns
     -------
     Sensitivity
-
-    Raises
-    ------
-    NoTheoryError
-        A loss or a number of covariates for which no theorem is published.
-    DataError
-        ``data_radius`` is missing or, under positive curvature, too large.
     """
     if model.number_of_covariates > 1 or not isinstance(model.loss, SquaredDistance):
         raise NoTheoryError(
@@ -109,14 +102,9 @@ def largest_radius(manifold):
 def convexity(manifold, radius):
     """Lower bound h(r, kappa) of the Hessian of half the squared distance within a ball.
 
-    Source: Reimherr, Bharath and Soto, theorem 2.  It is from 0 to 1, and 1 where no curvature is
-    positive.
-
-    Raises
-    ------
-    DataError
-        No radius, or one beyond ``min(injectivity radius, pi / (2 sqrt(kappa))) / 2``, up to which
-        the theorem holds (assumption 1).
+    Source: Reimherr, Bharath and Soto, theorem 2, which holds for a radius below
+    ``min(injectivity radius, pi / (2 sqrt(kappa))) / 2`` (assumption 1).  It is from 0 to 1, and 1
+    where no curvature is positive.
     """
     if radius is None:
         raise DataError(
@@ -153,8 +141,6 @@ def mean_sensitivity(model, number, radius):
     ------
     NoTheoryError
         The model is not a Frechet mean.
-    DataError
-        See `convexity`.
     """
     if model.number_of_covariates or not isinstance(model.loss, SquaredDistance):
         raise NoTheoryError(
@@ -169,12 +155,8 @@ def check_data_radius(manifold, points, data_radius):
     """Refuse a radius of a ball that cannot hold the records of a data set.
 
     Points have shape (data_sets, n, *point_shape).  The distance of two records is at most twice
-    the radius; of all pairs those are looked at that hold the record farthest from the first.
-
-    Raises
-    ------
-    DataError
-        Two records are farther apart than the ball is wide; a sensitivity would be understated.
+    the radius, or a sensitivity would be understated; of all pairs those are looked at that hold
+    the record farthest from the first.
     """
     if data_radius is None:
         return
