@@ -1,4 +1,4 @@
-"""Fixtures of the unit tests: the spaces, data on them, and numerical derivatives."""
+"""Fixtures of the unit tests: the spaces, and data on them."""
 
 import os
 from dataclasses import replace
@@ -37,10 +37,8 @@ SPACES = {
     "Reduced4of50": ("kendall", 50, fourier_harmonics(50, 4)),
 }
 
-
-# One of each kind, of few dimensions: the quick tests. Others are tested by the slow ones.
+# One of each kind, of at most 4 dimensions: the quick tests. Others are tested by the slow ones.
 QUICK_SPACES = ("R3", "S2", "H2", "SPD2", "Kendall4")
-QUICK_DIMENSION = 4
 
 
 @pytest.fixture(scope="session", params=SPACES.values(), ids=SPACES.keys())
@@ -52,50 +50,28 @@ def manifold(request):
 @pytest.fixture(scope="session")
 def make_records():
     """Function that draws records about random geodesics."""
-
-    def make(manifold, seed, number=20, speed=0.5, noise=0.1, data_shape=(), truth=None):
-        """Covariates, points, and the geodesics they scatter about.
-
-        The residuals have root mean squared length ``noise``; ``truth`` sets the geodesic.
-        """
-        rng = np.random.default_rng(seed)
-        if truth is None:
-            footpoint = manifold.random_point(rng, data_shape)
-            vector = manifold.random_tangent(rng, footpoint)
-            vector = vector * manifold.expand(speed / manifold.norm(footpoint, vector))
-        else:
-            footpoint, vector = truth
-        covariates = rng.uniform(size=(*data_shape, number))
-        record_axis = -manifold.point_ndim - 1
-        start = np.expand_dims(footpoint, record_axis)
-        velocity = manifold.expand(covariates) * np.expand_dims(vector, record_axis)
-        predictions = manifold.exp(start, velocity)
-        residuals = manifold.random_tangent(rng, predictions) * (noise / np.sqrt(manifold.dim))
-        return SimpleNamespace(
-            covariates=covariates,
-            points=manifold.exp(predictions, residuals),
-            footpoint=footpoint,
-            shooting_vector=vector,
-        )
-
-    return make
+    return records
 
 
-@pytest.fixture(scope="session")
-def derivative():
-    """Function that differentiates by central differences of fourth order."""
+def records(manifold, seed, number=20, speed=0.5, noise=0.1, data_shape=(), truth=None):
+    """Covariates, points, and the geodesics they scatter about.
 
-    def differentiate(function, step=1e-3):
-        """Derivative at zero of a function of one number.
-
-        Truncation and rounding are both about 1e-13 at this step for functions of size and
-        scale one.
-        """
-        near = function(step) - function(-step)
-        far = function(2 * step) - function(-2 * step)
-        return (8.0 * near - far) / (12.0 * step)
-
-    return differentiate
+    The residuals have root mean squared length ``noise``; ``truth`` sets the geodesic.
+    """
+    rng = np.random.default_rng(seed)
+    if truth is None:
+        footpoint = manifold.random_point(rng, data_shape)
+        vector = manifold.random_tangent(rng, footpoint)
+        truth = footpoint, vector * manifold.expand(speed / manifold.norm(footpoint, vector))
+    covariates = rng.uniform(size=(*data_shape, number))
+    predictions = manifold.ends(truth[0], [truth[1]], covariates[..., None])
+    residuals = manifold.random_tangent(rng, predictions) * (noise / np.sqrt(manifold.dim))
+    return SimpleNamespace(
+        covariates=covariates,
+        points=manifold.exp(predictions, residuals),
+        footpoint=truth[0],
+        shooting_vector=truth[1],
+    )
 
 
 @pytest.fixture
@@ -119,7 +95,7 @@ def pytest_collection_modifyitems(items):
     for item in items:
         values = item.callspec.params.values() if hasattr(item, "callspec") else ()
         for value in values:
-            large = isinstance(value, Manifold) and value.dim > QUICK_DIMENSION
+            large = isinstance(value, Manifold) and value.dim > 4
             named = isinstance(value, str) and value in left_out
             if large or named or (isinstance(value, tuple) and value in specifications):
                 item.add_marker(pytest.mark.slow)

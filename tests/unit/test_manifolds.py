@@ -384,6 +384,7 @@ def test_parsed_points_and_the_numbers_to_give():
 def test_invalid_reason_names_what_is_wrong(space, change, reason):
     point = space.random_point(np.random.default_rng(7))
     assert reason in space.invalid_reason(change(point))
+    assert space.are_points(np.stack([point, change(point)])).tolist() == [True, False]
 
 
 # Curvature and the derivatives of exp

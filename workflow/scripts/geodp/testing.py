@@ -254,45 +254,39 @@ def _transport(at):
     yield "a geodesic continues from any of its points", manifold.dist(end, at.end), 0.0, at.there
 
 
-def _verbs(manifold, point, first, second, other):
-    """Results of all functions of a manifold, by name, for points and tangent vectors."""
-    found = {
-        "exp": manifold.exp(point, first),
-        "log": manifold.log(point, other),
-        "dist": manifold.dist(point, other),
-        "transport": manifold.transport(point, first, second),
-        "transport_to": manifold.transport_to(point, other, first),
-        "inner": manifold.inner(point, first, second),
-        "frame": manifold.frame(point),
-        "coordinates": manifold.coordinates(point, first),
-        "project": manifold.project(point),
-        "project_tangent": manifold.project_tangent(point, second),
-        "exp_volume": manifold.exp_volume(point, first),
-    }
-    if isinstance(manifold, SymmetricSpace):
-        found["frequencies"] = manifold.frequencies(point, first)
-        found["split"] = manifold.split(point, first, second)
-        end = found["transport"]
-        for argument in ("point", "vector"):
-            key = f"jacobi_adjoint in its {argument}"
-            found[key] = manifold.jacobi_adjoint(point, first, end, argument)
-    return found
+# Functions of a manifold, with their arguments: points, and tangent vectors at the first.
+VERBS = {
+    "exp": ("point", "first"),
+    "log": ("point", "other"),
+    "dist": ("point", "other"),
+    "transport": ("point", "first", "second"),
+    "transport_to": ("point", "other", "first"),
+    "inner": ("point", "first", "second"),
+    "frame": ("point",),
+    "coordinates": ("point", "first"),
+    "project": ("point",),
+    "project_tangent": ("point", "second"),
+    "exp_volume": ("point", "first"),
+}
+SYMMETRIC = {"frequencies": ("point", "first"), "split": ("point", "first", "second")}
 
 
 def _batches(at):
     manifold = at.manifold
     at.places = _words(np.full(PLACES, 0.3))
-    given = [at.point, 0.3 * at.first, 0.3 * at.second, at.other]
+    at.first, at.second = 0.3 * at.first, 0.3 * at.second
 
     def paired(array):
         return array.reshape((2, -1, *array.shape[1:]))
 
-    batch = _verbs(manifold, *(paired(each) for each in given))
-    singles = [_verbs(manifold, *(each[index] for each in given)) for index in range(PLACES)]
-    for verb, found in batch.items():
-        expected = paired(np.stack([single[verb] for single in singles]))
+    for verb, names in (
+        VERBS | (SYMMETRIC if isinstance(manifold, SymmetricSpace) else {})
+    ).items():
+        function, arrays = getattr(manifold, verb), [getattr(at, name) for name in names]
+        found = function(*(paired(each) for each in arrays))
+        expected = np.stack([function(*each) for each in zip(*arrays, strict=True)])
         what = f"{verb} of a batch"
-        _require_shape(at, what, found, expected.shape)
+        _require_shape(at, what, found, paired(expected).shape)
         allowed = at.there * np.maximum(1.0, np.max(np.abs(expected)))
         found, expected = (each.reshape(PLACES, -1) for each in (found, expected))
         yield f"{what} is that of its members", found, expected, allowed
@@ -319,13 +313,8 @@ def _batches(at):
 
 def _derivative(function):
     """Derivative at zero of a function of one number, by central differences of sixth order."""
-    return (
-        sum(
-            coefficient * (function(multiple * STEP) - function(-multiple * STEP))
-            for multiple, coefficient in STENCIL
-        )
-        / STEP
-    )
+    total = sum(c * (function(k * STEP) - function(-k * STEP)) for k, c in STENCIL)
+    return total / STEP
 
 
 def _derivatives(at):

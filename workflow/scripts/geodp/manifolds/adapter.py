@@ -52,15 +52,12 @@ class GeomstatsManifold(DifferencedManifold):
     difference_step : float
         See `DifferencedManifold`.
 
-    Raises
-    ------
-    DataError
-        The space cannot be used.
-
     Notes
     -----
     A space that is not complete will do as long as geodesics stay within it: give proposals and
     supports a radius.  On such a space Exp of a longer vector may be nonsense without a warning.
+    Functions good to fewer digits, as those of the Poincare ball are, ask for a larger
+    ``tolerance`` of the fit.
 
     Examples
     --------
@@ -85,9 +82,6 @@ class GeomstatsManifold(DifferencedManifold):
         def transport(vectors, points, direction):
             ladder = space.metric.ladder_parallel_transport(vectors, points, direction)
             return ladder["transported_tangent_vec"]
-
-    Functions good to fewer digits, as those of the Poincare ball are, ask for a larger
-    ``tolerance`` of the fit.
     """
 
     def __init__(
@@ -102,15 +96,13 @@ class GeomstatsManifold(DifferencedManifold):
     ):
         metric = space.metric
         self.name = f"{type(space).__name__}{tuple(space.shape)} with {type(metric).__name__}"
-        self.space = space
-        self.dim = int(space.dim)
-        self.point_shape = tuple(space.shape)
+        self.space, self.difference_step = space, difference_step
+        self.dim, self.point_shape = int(space.dim), tuple(space.shape)
         self.curvature_bounds = tuple(curvature_bounds)
         self.injectivity_radius = injectivity_radius
         if volume_growth is None:
             volume_growth = (self.dim - 1) * np.sqrt(max(-self.curvature_bounds[0], 0.0))
         self.volume_growth = volume_growth
-        self.difference_step = difference_step
         carry = metric.parallel_transport if transport is None else transport
         verbs = {
             "exp": lambda point, vector: metric.exp(vector, point),

@@ -13,16 +13,9 @@ import numpy as np
 from geodp.manifolds.symmetric import SymmetricSpace, jacobi_sine
 from geodp.manifolds.unit_norm import RankOneSpace, squared_length
 
-# Least excess over one of the product of two points: keeps distance / sinh(distance) from 0 / 0,
-# exact to rounding.
-SMALLEST_EXCESS = 2.0**-52
-
 # Data with a longer time (2.6 from the origin) are treated record by record, some forty times as
 # slowly: matrix products with them are rounded by its square, and then a fit does not settle.
 LONGEST_TIME = 7.0
-
-# The squares of shorter directions underflow, and transport along them changes nothing.
-SHORTEST_DIRECTION = 1e-140
 
 
 def _dot(first, second):
@@ -115,7 +108,8 @@ class Hyperbolic(RankOneSpace):
         size, axis, time = self._axis(point)
         straight = self._to_origin(point, direction)
         length = np.sqrt(_dot(straight, straight))
-        unit = straight / np.where(length > SHORTEST_DIRECTION, length, 1.0)
+        # The squares of shorter directions underflow, and transport along them changes nothing.
+        unit = straight / np.where(length > 1e-140, length, 1.0)
         along = _dot(unit, self._to_origin(point, vector))
         # Only the component along the geodesic turns, to the velocity at the end: cosh(length)
         # times the one here plus sinh(length) times the point, without large differences.
@@ -175,7 +169,8 @@ class Hyperbolic(RankOneSpace):
         return np.concatenate([-vector[..., :1], vector[..., 1:]], axis=-1)
 
     def measure_overlap(self, overlap):
-        excess = np.maximum(overlap - 1.0, SMALLEST_EXCESS)
+        # At least one unit in the last place, which keeps the ratio from 0 / 0.
+        excess = np.maximum(overlap - 1.0, 2.0**-52)
         sine = np.sqrt(excess) * np.sqrt(excess + 2.0)
         distance = np.log1p(excess + sine)
         return distance, distance / sine

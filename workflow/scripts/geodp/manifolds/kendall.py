@@ -15,9 +15,6 @@ from geodp.manifolds.unit_norm import (
     squared_length,
 )
 
-# Least size of a mapped configuration relative to the norm of the map times its size.
-SMALLEST_IMAGE = 1e-12
-
 # Largest mean of the landmarks of a preshape.
 OFF_CENTRE = 1e-6
 
@@ -185,7 +182,8 @@ class ReducedPlanarShapes(ComplexProjectiveSpace):
         centred = _centred(landmarks)
         image = centred @ self._matrix.T
         sizes = np.sqrt(squared_length(centred))
-        empty = np.sqrt(squared_length(image)) <= SMALLEST_IMAGE * self._largest_stretch * sizes
+        # Anything smaller is rounding.
+        empty = np.sqrt(squared_length(image)) <= 1e-12 * self._largest_stretch * sizes
         if np.any(empty):
             raise NoReducedShapeError(np.argmax(empty), self.landmark_map.description)
         return self.project(image)

@@ -7,9 +7,6 @@ import numpy as np
 from geodp.manifolds.base import align_data_axes
 from geodp.manifolds.symmetric import SymmetricSpace
 
-# Entries of matrices whose eigenvalues are computed; beyond, products overflow.
-LARGEST_ENTRY = 1e150
-
 
 def _transposed(matrix):
     return np.swapaxes(matrix, -1, -2)
@@ -200,7 +197,7 @@ class SPD(SymmetricSpace):
 
     def are_points(self, arrays):
         # Eigenvalues of larger numbers overflow; those of one matrix spoil those of no other.
-        numbers = np.all(np.abs(arrays) < LARGEST_ENTRY, axis=(-2, -1))
+        numbers = np.all(np.abs(arrays) < 1e150, axis=(-2, -1))
         safe = np.where(self.expand(numbers), arrays, np.eye(self.size))
         even = np.isclose(safe, _transposed(safe), rtol=1e-9, atol=0.0)
         smallest = np.linalg.eigvalsh(_symmetric(safe))[..., 0]

@@ -21,9 +21,6 @@ from geodp.models.fitting import fit, minimise
 from geodp.models.losses import Loss, SquaredDistance
 from geodp.models.residuals import gauss_newton_steps, record_size, residuals_of
 
-# Step of the central differences of the gradient: truncation and rounding are of order 1e-10 each.
-DIFFERENCE_STEP = 1e-5
-
 
 @dataclass(frozen=True)
 class EnergyGradient:
@@ -188,11 +185,12 @@ class GeodesicModel:
             weights = self.loss.weights(found.squared_distances)
         return gauss_newton_steps(self.manifold, parameters, x, gradients, damping, weights)
 
-    def hessian(self, parameters, covariates, points, blocks=None):
+    def hessian(self, parameters, covariates, points, blocks=None, difference_step=1e-5):
         """Full Hessian (*data_sets, *chains, D, D) of the energy, by differences of the gradient.
 
         ``D = dim * len(blocks)``: it is in the frame at the footpoint, block after block.  Where a
-        loss has no second derivative the entries are means of one-sided derivatives.
+        loss has no second derivative the entries are means of one-sided derivatives.  At the
+        default step truncation and rounding are of order 1e-10 each.
         """
         manifold = self.manifold
         blocks = self.blocks if blocks is None else blocks
@@ -208,7 +206,7 @@ class GeodesicModel:
         for moved in blocks:
             sides = []
             for sign in (1.0, -1.0):
-                step = sign * DIFFERENCE_STEP * frame
+                step = sign * difference_step * frame
                 end = self.retract(wide, {moved: step})
                 found = self.energy_gradient(end, covariates, points, blocks)
                 gradients = found.gradient.values()
@@ -218,7 +216,7 @@ class GeodesicModel:
                 wide_frame = np.expand_dims(frame, axis - 1)
                 columns = [manifold.coordinates(start, each, wide_frame) for each in gradients]
                 sides.append(np.concatenate(columns, axis=-1))
-            matrix.append((sides[0] - sides[1]) / (2.0 * DIFFERENCE_STEP))
+            matrix.append((sides[0] - sides[1]) / (2.0 * difference_step))
         joined = np.concatenate(matrix, axis=-2)
         return 0.5 * (joined + np.swapaxes(joined, -1, -2))
 

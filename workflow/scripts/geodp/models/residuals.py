@@ -22,9 +22,6 @@ from geodp.manifolds.symmetric import JACOBI_SOLUTIONS, SymmetricSpace, jacobi_f
 from geodp.models.blocks import FOOTPOINT
 from geodp.models.chunks import sum_over_records
 
-# Shift, relative to their trace, that keeps normal matrices invertible.
-RIDGE = 1e-14
-
 
 class Residuals(ABC):
     """Residuals ``r_i = Log(prediction_i, y_i)`` at each state of a batch of parameters.
@@ -388,7 +385,8 @@ def steps_in_frame(manifold, footpoint, gradients, solve):
 def _damped(normal, damping):
     """Normal matrices plus a multiple of the identity; the identity where the matrix is zero."""
     trace = np.trace(normal, axis1=-2, axis2=-1)
-    shift = np.where(trace > 0.0, (damping + RIDGE) * trace, 1.0)
+    # A little is always added, so that they are invertible.
+    shift = np.where(trace > 0.0, (damping + 1e-14) * trace, 1.0)
     return normal + shift[..., None, None] * np.eye(normal.shape[-1])
 
 
