@@ -487,3 +487,13 @@ def test_stand_ins_of_other_sizes_are_left_out_where_there_is_a_file(small, tmp_
     corpus["cells"] = corpus["cells"][1:]
     with pytest.raises(DataError, match=r"cells: all entries give n.*: add an entry without n"):
         studies_of(small)
+
+
+def test_releases_of_simulated_data_are_told_how_far_records_scatter(small):
+    small["studies"]["sphere"]["release"] = copy.deepcopy(TABLE["constants"]["released"])
+    sphere = studies_of(small)["sphere"]
+    found = sphere.sampled_mechanism("release", "n5_noise0.001")
+    assert found["mechanism"]["name"] == "release"
+    # The standard deviation of the noise, whose variance is 0.001.
+    assert found["mechanism"]["options"]["residual_scale"] == pytest.approx(0.0316228, rel=1e-5)
+    assert found["support"]["footpoint_radius"] == 0.3

@@ -49,10 +49,12 @@ def configuration(given, files):
     return without_studies(RELEASE) if RELEASE else validate(given, files=files)
 
 
+# Files of `config`, which errors name; Snakemake publishes none of them.
+FILES = workflow.configfiles
 # The file of settings of a release, if one is given in place of a configuration of studies.
-RELEASE = workflow.configfiles[-1] if describes_release(config) else None
+RELEASE = FILES[-1] if describes_release(config) else None
 
-config = or_exit(configuration, config, workflow.configfiles)
+config = or_exit(configuration, config, FILES)
 STUDIES = or_exit(expand, config)
 OTHER_PAPERS = config["other_papers"]
 RESULTS = f"results/{config['name']}"
@@ -238,40 +240,6 @@ def table_needs(study, figure, kind):
     return inputs, depends
 
 
-def claims_parameters(papers, tables, seed):
-    """Parameters of the script that judges claims, from papers by name and names of tables."""
-    return {
-        "study": "claims",
-        "papers": papers,
-        "tables": tables,
-        "seed": seed,
-        "code": code_of("claims.py"),
-        "lock": LOCK_DIGEST,
-    }
-
-
-# Of the pages of verdicts.
-CLAIMS_TEMPLATES = {
-    "template": shipped("workflow/report/claims.html.j2"),
-    "parts": shipped("workflow/report/parts.html.j2"),
-}
-
-
-def claimed_tables():
-    """Tables that claims may be about: from (study, table) to its file."""
-    found = {
-        (study.name, table): table_file(study.name, table)
-        for study in STUDIES.values()
-        for table in table_names(study)
-        if table not in ("data", "diagnostics")
-    }
-    for study in STUDIES.values():
-        for figure, chosen in study.settings["figures"].items():
-            if chosen["kind"] == "convergence":
-                found.setdefault((study.name, "convergence"), figure_table(study, figure)[0])
-    return found
-
-
 def placed(path, output):
     """Path of a result that a job reads if it is there, with the prefix of a module if it has one.
 
@@ -305,7 +273,7 @@ def command_here(words):
     run, where = "./run", ""
     if here != CHECKOUT:
         run, where = seen(CHECKOUT / "run"), f" -s {seen(CHECKOUT / 'workflow' / 'Snakefile')}"
-    own = "".join(f" {seen(path)}" for path in workflow.overwrite_configfiles)
+    own = "".join(f" {seen(path)}" for path in GIVEN)
     return f"{run} {before}snakemake{where}{after}" + (own and f" --configfile{own}")
 
 

@@ -3,7 +3,7 @@
 from dataclasses import fields
 from typing import Annotated, Literal, Union
 
-from pydantic import BeforeValidator, Field, create_model, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, create_model, model_validator
 
 from geodp.mechanisms.registry import named_in
 from geodp.models.losses import LOSSES
@@ -16,6 +16,12 @@ from geodp.settings.section import (
     refused,
     some,
 )
+
+
+class _Described(Section):
+    """A section made here, whose keys state their meanings: looking for docstrings takes long."""
+
+    model_config = ConfigDict(use_attribute_docstrings=False)
 
 
 def _title(name):
@@ -38,7 +44,11 @@ def _choice(what, entries):
     """
     sections = [
         create_model(
-            _title(name) + what, __base__=Section, __doc__=words, name=(Literal[name], ...), **keys
+            _title(name) + what,
+            __base__=_Described,
+            __doc__=words,
+            name=(Literal[name], ...),
+            **keys,
         )
         for name, (words, keys) in entries.items()
     ]
@@ -68,7 +78,7 @@ def _options(name, entry):
     if not entry.options:
         return NoOptions, Field(default={}, description="None.")
     words, keys = f"Options of {name}.", _numbers(entry.options)
-    section = create_model(f"{_title(name)}Options", __base__=Section, __doc__=words, **keys)
+    section = create_model(f"{_title(name)}Options", __base__=_Described, __doc__=words, **keys)
     return section, Field(description="Public assumptions.")
 
 
