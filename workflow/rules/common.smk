@@ -173,26 +173,6 @@ def block_files(wildcards):
     return [block_file(wildcards.study, *block) for block in STUDIES[wildcards.study].cell_blocks]
 
 
-def cells_of_block(wildcards):
-    """Budgets of the cells of a block, by cell."""
-    blocks = STUDIES[wildcards.study].cell_blocks
-    wanted = wildcards.group, wildcards.sampler, int(wildcards.block)
-    if wanted not in blocks:
-        there = [number for *kind, number in blocks if tuple(kind) == wanted[:2]]
-        numbered = f"blocks {there[0]} to {there[-1]}" if there else "none"
-        sys.exit(
-            f"Error: study {wildcards.study} has no block {wanted[2]} of the {wanted[1]} sampler "
-            f"in group {wanted[0]}, which has {numbered}: ask for one that is there, or "
-            "change cells_per_job"
-        )
-    return blocks[wanted]
-
-
-def of_sampler(name):
-    """A params function that calls a method of the study with the sampler of a block."""
-    return lambda wildcards: getattr(STUDIES[wildcards.study], name)(wildcards.sampler)
-
-
 def figure_path(study, figure, suffix):
     return f"{RESULTS}/{study}/figures/{figure}.{suffix}"
 
@@ -218,28 +198,6 @@ def figure_table(study, figure):
     return table_file(study.name, f"{figure}_{name}"), name
 
 
-def table_needs(study, figure, kind):
-    """Inputs of a figure's own table, and parameters of its job."""
-    needs = import_module(f"reproduction.tables.{kind}").needs(study, figure, STUDIES)
-    inputs = {
-        name.split(".")[0]: [group_file(*group, name) for group in needs.groups]
-        for name in needs.files
-    }
-    inputs["cells"] = [
-        block_file(study.name, group, sampler, study.block_of[group, cell, sampler])
-        for group, cell, sampler in needs.cells
-    ]
-    # A table that reads no group has neither data nor a model.
-    common = {
-        "manifold": study.settings["manifold"],
-        "model": study.settings["model"],
-        "seed": config["seed"],
-    }
-    depends = needs.params | (common if needs.groups else {})
-    depends["code"] = code("table.py", f"reproduction.tables.{kind}", *needs.modules)
-    return inputs, depends
-
-
 def placed(path, output):
     """Path of a result that a job reads if it is there, with the prefix of a module if it has one.
 
@@ -253,28 +211,6 @@ def with_digests(files, output):
     files = {name: placed(path, output) for name, path in files.items()}
     digests = digests_of(files.values())
     return {**files, "digests": digests if len(digests) == len(files) else []}
-
-
-def command_here(words):
-    """A command for the folder of this run, with its own configuration.
-
-    Parameters
-    ----------
-    words : str
-        As for `run` in the folder of the checkout, such as "snakemake audit --cores 8".
-    """
-    before, _, after = words.partition("snakemake")
-    here = Path.cwd()
-
-    def seen(path):
-        path = Path(path).absolute()
-        return shlex.quote(str(path.relative_to(here) if path.is_relative_to(here) else path))
-
-    run, where = "./run", ""
-    if here != CHECKOUT:
-        run, where = seen(CHECKOUT / "run"), f" -s {seen(CHECKOUT / 'workflow' / 'Snakefile')}"
-    own = "".join(f" {seen(path)}" for path in GIVEN)
-    return f"{run} {before}snakemake{where}{after}" + (own and f" --configfile{own}")
 
 
 def figure_notes(study, figure):

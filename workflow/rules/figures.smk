@@ -2,6 +2,30 @@
 # as `figure_sphere_figure_1`. It reads one table, of the study or made for this figure alone.
 # In: tables, groups and cells. Out: tables/<figure>_<kind>.csv;
 # figures/<figure>.pdf, .svg, .png, .csv.
+
+
+def table_needs(study, figure, kind):
+    """Inputs of a figure's own table, and parameters of its job."""
+    needs = import_module(f"reproduction.tables.{kind}").needs(study, figure, STUDIES)
+    inputs = {
+        name.split(".")[0]: [group_file(*group, name) for group in needs.groups]
+        for name in needs.files
+    }
+    inputs["cells"] = [
+        block_file(study.name, group, sampler, study.block_of[group, cell, sampler])
+        for group, cell, sampler in needs.cells
+    ]
+    # A table that reads no group has neither data nor a model.
+    common = {
+        "manifold": study.settings["manifold"],
+        "model": study.settings["model"],
+        "seed": config["seed"],
+    }
+    depends = needs.params | (common if needs.groups else {})
+    depends["code"] = code("table.py", f"reproduction.tables.{kind}", *needs.modules)
+    return inputs, depends
+
+
 for study in STUDIES.values():
     for figure, chosen in study.settings["figures"].items():
         table, kind = figure_table(study, figure)

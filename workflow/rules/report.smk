@@ -19,6 +19,28 @@ BESIDES = {
 AUDIT_SHOWN = {"table": "results/audit/audit.csv", "picture": "results/audit/audit.svg"}
 
 
+def command_here(words):
+    """A command for the folder of this run, with its own configuration.
+
+    Parameters
+    ----------
+    words : str
+        As for `run` in the folder of the checkout, such as "snakemake audit --cores 8".
+    """
+    before, _, after = words.partition("snakemake")
+    here = Path.cwd()
+
+    def seen(path):
+        path = Path(path).absolute()
+        return shlex.quote(str(path.relative_to(here) if path.is_relative_to(here) else path))
+
+    run, where = "./run", ""
+    if here != CHECKOUT:
+        run, where = seen(CHECKOUT / "run"), f" -s {seen(CHECKOUT / 'workflow' / 'Snakefile')}"
+    own = "".join(f" {seen(path)}" for path in GIVEN)
+    return f"{run} {before}snakemake{where}{after}" + (own and f" --configfile{own}")
+
+
 def report_figures():
     """Figures of the report: what it says of each, by its path without suffix."""
     # Figures of studies are those of the first paper that the configuration judges.
