@@ -32,7 +32,7 @@ END, RETURN = "\udc01", "\udc0d"
 LONGEST_CELL = 2**31 - 1
 
 
-class Table:
+class Table(ABC):
     """A file with a record a row, of which only the header is read when it is opened.
 
     Attributes
@@ -55,19 +55,12 @@ class Table:
 
     def _unfit(self, name, is_label):
         """The type that the file states for a column, if it does not fit."""
+        return None
 
     def refuse_unfit(self, numbers, labels):
         """Refuse columns whose type, as the file states it, cannot hold numbers or labels.
 
-        Parameters
-        ----------
-        numbers, labels : list of str
-            Columns.
-
-        Raises
-        ------
-        DataError
-            It depends on no record.
+        The `DataError` depends on no record.
         """
         wanted = [(name, "numbers") for name in numbers] + [(name, "labels") for name in labels]
         for name, kind in wanted:
@@ -78,10 +71,11 @@ class Table:
                     f"{kind} are wanted: save it as {kind}, or name another column"
                 )
 
+    @abstractmethod
     def records(self, names):
         """Number of each record, and the texts in columns, empty for no value."""
-        raise NotImplementedError
 
+    @abstractmethod
     def read(self, columns, label=None):
         """Numbers in columns, and labels.
 
@@ -97,7 +91,6 @@ class Table:
         labels : list or None
             ``None`` for an empty one.
         """
-        raise NotImplementedError
 
 
 class TextTable(Table):
@@ -163,10 +156,8 @@ class TextTable(Table):
         places = [self.names.index(name) for name in names]
         for _, line, cells in self.lines():
             number = len(cells)
-            yield (
-                line,
-                [cells[at].replace(RETURN, "\r") if at < number else "" for at in places],
-            )
+            texts = [cells[at].replace(RETURN, "\r") if at < number else "" for at in places]
+            yield line, texts
 
     def read(self, columns, label=None):
         """Numbers in columns, and labels; see `Table.read`."""
@@ -212,14 +203,9 @@ class TextTable(Table):
 
 
 class CheckedText(TextTable):
-    """A table of text for studies: rows that are not as their author meant them are refused.
+    """A table of text for studies, which is refused if it is no UTF-8 or a row is incomplete.
 
     Lines that begin with ``#`` and rows of empty cells are passed over everywhere.
-
-    Raises
-    ------
-    DataError
-        The file is no UTF-8.
     """
 
     comments = True
@@ -248,7 +234,7 @@ class CheckedText(TextTable):
             yield first, last, cells
 
 
-class _ColumnTable(Table, ABC):
+class _ColumnTable(Table):
     """A table of columns with types.  Rows are numbered from 1."""
 
     @abstractmethod

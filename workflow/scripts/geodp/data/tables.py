@@ -128,16 +128,8 @@ def check_columns(columns, source, manifold, options, coordinates):
 def named_columns(header, place, fields, columns, is_shown=True):
     """The columns of a point; those and the fields are in the header, once.
 
-    Parameters
-    ----------
-    header : list of str
-    place : str
-        What messages call it.
-    fields : iterable of str
-    columns : list of str or None
-        ``None`` for those of landmarks.
-    is_shown : bool
-        Whether messages name columns of the header: in a file without one these are data.
+    Without ``columns`` they are those of landmarks.  ``is_shown`` says whether messages name the
+    columns that are there: in a file without a header these are data.
     """
     there = f" (there are: {few(header)})" if is_shown else ""
     if columns is None:

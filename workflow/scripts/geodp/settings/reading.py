@@ -125,14 +125,8 @@ def load(path, shown=None, loader=Loader):
     ----------
     path : str or Path
     shown : str, optional
-        What errors call the file; its path unless given.
-    loader : type
-        `Loader` or `PlainLoader`.
-
-    Raises
-    ------
-    DataError
-        One sentence with the file and the line.
+        What errors, of one sentence, call the file; its path unless given.
+    loader : {Loader, PlainLoader}
     """
     shown, text = shown or path, text_of(path, LONGEST_FILE)
     try:
@@ -159,22 +153,9 @@ def load_keys(path, shown=None, loader=Loader):
 
 
 def check(model, given):
-    """Check settings by their model, which fills in defaults.
+    """Settings as their model, a `Section`, which fills in defaults.
 
-    Parameters
-    ----------
-    model : type
-        A `Section`.
-    given : dict
-
-    Returns
-    -------
-    model
-
-    Raises
-    ------
-    DataError
-        One sentence that begins with the path of the key.
+    A `DataError` is one sentence that begins with the path of the key.
     """
     try:
         return model.model_validate(given)
