@@ -11,8 +11,8 @@ import numpy as np
 from geodp.data.cells import open_table
 from geodp.data.checks import FEWEST_OUTLINE_LANDMARKS
 from geodp.data.landmarks import crossing_edges, orient, resample
-from geodp.data.records import RecordOptions, has_landmarks
-from geodp.data.tables import check_columns, named_columns, on_the_sphere
+from geodp.data.records import has_landmarks
+from geodp.data.tables import check_columns, on_the_sphere, point_columns
 from geodp.errors import DataError
 from geodp_release.subjects import ONE_EACH
 
@@ -77,7 +77,15 @@ def check_data_settings(settings):
             )
     # How many numbers are in arrays is in the header of their file.
     if is_table and data.columns is not None and Path(data.path).suffix.lower() != ".npz":
-        _check_numbers(data, manifold, data.columns)
+        subject = None if data.is_one_each else data.subject
+        check_columns(
+            data.columns,
+            "key data.columns",
+            manifold,
+            data.covariates,
+            subject,
+            data.coordinates,
+        )
 
 
 def refuse_missing(settings, is_shown=False):
@@ -118,32 +126,22 @@ def table_of(settings, is_shown=False):
         raise DataError(
             f"key data.path: {data.path} cannot be read ({problem.strerror}): correct the path"
         ) from None
-    labels = [] if data.is_one_each else [data.subject]
-    fields = dict.fromkeys([*data.covariates, *labels])
-    columns = named_columns(table.names, table.place, fields, data.columns, is_shown)
-    table.refuse_unfit([*data.covariates, *columns], labels)
-    for name in data.covariates:
-        if table.numbered([name]) != [name]:
-            raise DataError(
-                f"{data.path}, column {name}: it holds more than one number a record: give each "
-                "covariate an array of its own"
-            )
-    names = table.numbered(columns)
-    _check_numbers(data, manifold, names)
+    columns, names = point_columns(
+        table,
+        manifold,
+        data.columns,
+        data.covariates,
+        None if data.is_one_each else data.subject,
+        data.coordinates,
+        place="key data.columns",
+        is_shown=is_shown,
+    )
     if has_landmarks(manifold) and not data.outline and len(names) != 2 * manifold.landmarks:
         raise DataError(
             f"{data.path}: it has {len(names) // 2} landmarks and public.manifold "
             f"{manifold.landmarks}: make the two equal, or set data.outline to true"
         )
     return table, columns
-
-
-def _check_numbers(data, manifold, names):
-    """Refuse numbers, by their names, that make no point of a manifold."""
-    subject = None if data.is_one_each else data.subject
-    for covariate in data.covariates or [None]:
-        options = RecordOptions(covariate, subject=subject)
-        check_columns(names, "key data.columns", manifold, options, data.coordinates)
 
 
 def point_of(data, manifold, source, row, names, numbers):

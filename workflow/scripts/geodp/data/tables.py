@@ -58,11 +58,15 @@ def read_table(path, manifold, covariate, columns, coordinates="ambient", **sett
         )
     table = open_table(path, CheckedText)
     source, fields = table.source, options.fields
-    columns = named_columns(table.names, table.place, fields, columns)
-    numbers = [*columns, *([covariate] if covariate else [])]
-    table.refuse_unfit(numbers, [name for name in fields if name != covariate])
-    names = table.numbered(columns)
-    check_columns(names, path, manifold, options, coordinates)
+    columns, names = point_columns(
+        table,
+        manifold,
+        columns,
+        [covariate] if covariate else [],
+        options.subject,
+        coordinates,
+        others=[name for name in options.keep or {} if name != covariate],
+    )
     lines, rows = [], []
     for line, texts in table.records([*columns, *fields]):
         lines.append(line)
@@ -96,10 +100,43 @@ def read_table(path, manifold, covariate, columns, coordinates="ambient", **sett
     )
 
 
-def check_columns(columns, source, manifold, options, coordinates):
+def point_columns(
+    table, manifold, columns, covariates, subject, coordinates, others=(), place=None, is_shown=True
+):
+    """Columns of a point in a table, and the names of their numbers; nothing of a record is read.
+
+    Parameters
+    ----------
+    table : Table
+    manifold, columns, subject, coordinates
+        See `read_table`.
+    covariates, others : list of str
+        Columns of covariates, and others that are read as labels.
+    place : str, optional
+        What messages call the settings of columns; the table unless given.
+    is_shown : bool
+        Whether messages name the columns that are there: in a file without a header these are data.
+    """
+    labels = [*([subject] if subject else []), *others]
+    fields = dict.fromkeys([*covariates, *labels])
+    columns = named_columns(table.names, table.place, fields, columns, is_shown)
+    table.refuse_unfit([*covariates, *columns], labels)
+    for name in covariates:
+        if table.numbered([name]) != [name]:
+            raise DataError(
+                f"{table.path}, column {name}: it holds more than one number a record: give each "
+                "covariate an array of its own"
+            )
+    names = table.numbered(columns)
+    check_columns(names, place or table.path, manifold, covariates, subject, coordinates)
+    return columns, names
+
+
+def check_columns(columns, source, manifold, covariates, subject, coordinates):
     """Refuse columns that make no point of the manifold."""
+    known = dict.fromkeys(covariates, "the covariate") | {subject: "the subject"}
     for name in dict.fromkeys(columns):
-        other = {options.covariate: "the covariate", options.subject: "the subject"}.get(name)
+        other = known.get(name)
         if columns.count(name) > 1 or other:
             also = f"is {other} too" if other else "is named more than once"
             raise DataError(
@@ -125,12 +162,8 @@ def check_columns(columns, source, manifold, options, coordinates):
         raise DataError(f"{source}: {number} columns {fault}", argument="columns")
 
 
-def named_columns(header, place, fields, columns, is_shown=True):
-    """The columns of a point; those and the fields are in the header, once.
-
-    Without ``columns`` they are those of landmarks.  ``is_shown`` says whether messages name the
-    columns that are there: in a file without a header these are data.
-    """
+def named_columns(header, place, fields, columns, is_shown):
+    """The columns of a point; those and the fields are in the header, once; see `point_columns`."""
     there = f" (there are: {few(header)})" if is_shown else ""
     if columns is None:
         columns = _columns_of_landmarks(header, place, there)
