@@ -16,19 +16,6 @@ from geodp.errors import DataError
 # an error, such as a misread digit or a code for a missing value.
 WILD_LANDMARK = 10.0
 
-# A record this many times farther from the middle of the table than the median is noted.
-FAR_RECORD = 8.0
-
-# Fewer records than this do not say what is usual.
-FEWEST_USUAL = 10
-
-# Records that are tried as the middle of a table.
-MIDDLES = 50
-
-# An outline that is this many times nearer to the others, in squared distance, when it starts at
-# another landmark is noted.
-BETTER_START = 2.0
-
 # Codes of digitisers for a missing landmark, in both coordinates.
 MISSING_CODES = (9999.0, -9999.0, 99999.0, -99999.0)
 
@@ -112,10 +99,11 @@ def mended_landmarks(landmarks, source, numbers, wanted, outline):
     return landmarks, notes + shifted_outlines(landmarks, source, numbers)
 
 
-def shifted_outlines(landmarks, source, numbers):
+def shifted_outlines(landmarks, source, numbers, better=2.0):
     """A note that names outlines whose first landmark is not where that of the others is.
 
-    The outlines run in one direction; see `mended_landmarks`.
+    Those are ``better`` times nearer to the others, in squared distance, from another landmark on.
+    All outlines run in one direction; see `mended_landmarks`.
     """
     shapes = landmarks - np.mean(landmarks, axis=-1, keepdims=True)
     shapes /= np.sqrt(np.sum(np.abs(shapes) ** 2, axis=-1, keepdims=True))
@@ -126,7 +114,7 @@ def shifted_outlines(landmarks, source, numbers):
     starts, _, overlaps = _best_starts(shapes, middle / np.linalg.norm(middle))
     usual = Counter(starts.tolist()).most_common(1)[0][0]
     best, own = np.max(overlaps, axis=-1), overlaps[:, usual]
-    shifted = (starts != usual) & (1.0 - own**2 > BETTER_START * (1.0 - best**2))
+    shifted = (starts != usual) & (1.0 - own**2 > better * (1.0 - best**2))
     if not np.any(shifted):
         return []
     first = few([int(shift) + 1 for shift in np.unique((starts - usual)[shifted] % number)])
@@ -152,16 +140,20 @@ def _best_starts(shapes, reference):
     return starts, np.conj(best) / np.abs(best), overlaps
 
 
-def far_records(manifold, points, source, numbers):
-    """A note that names records far from all others, which a misread value can be the cause of."""
-    tried = points[np.linspace(0, len(points) - 1, min(len(points), MIDDLES)).astype(int)]
+def far_records(manifold, points, source, numbers, times=8.0, fewest=10, middles=50):
+    """A note that names records far from all others, which a misread value can be the cause of.
+
+    They are so many times farther than the median from the middle, which is the best of some of the
+    records.  Fewer records than ``fewest`` do not say what is usual.
+    """
+    tried = points[np.linspace(0, len(points) - 1, min(len(points), middles)).astype(int)]
     away = min((manifold.dist(each[None], points) for each in tried), key=np.median)
-    far = away > FAR_RECORD * np.median(away)
+    far = away > times * np.median(away)
     number = np.sum(far)
-    if not number or len(points) < FEWEST_USUAL:
+    if not number or len(points) < fewest:
         return []
     return [
-        f"{number} of {len(points)} records {'is' if number == 1 else 'are'} over {FAR_RECORD:g} "
+        f"{number} of {len(points)} records {'is' if number == 1 else 'are'} over {times:g} "
         f"times farther from the middle than half of all ({_named(source, numbers, far)}): look "
         "for misread values"
     ]

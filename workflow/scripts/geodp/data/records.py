@@ -18,13 +18,6 @@ TRANSFORMATIONS = {"none": lambda value: value, "log": math.log}
 
 FEWEST_RECORDS = 3
 
-# Points no farther apart than this are the same, up to rounding.
-SAME_POINT = 1e-9
-
-# A covariate this many times farther out than all others are apart is a misprint or a code, and
-# would leave the others no range.
-WILD_COVARIATE = 1000.0
-
 
 @dataclass(frozen=True)
 class Records:
@@ -146,7 +139,8 @@ def assemble(source, manifold, options, numbers, fields, read):
         check_points(manifold, points, source, numbers)
         # Removes the rounding of decimal text.
         points = manifold.project(points)
-    if np.max(manifold.dist(points[:1], points)) <= SAME_POINT:
+    # Up to rounding.
+    if np.max(manifold.dist(points[:1], points)) <= 1e-9:
         raise DataError(
             f"{source.name}: every {source.record_word} has the same point: a regression needs "
             "points that differ"
@@ -271,17 +265,20 @@ def _scaled(source, options, numbers, texts):
     return (values - low) / (high - low), (low, high)
 
 
-def _refuse_wild_covariate(source, name, numbers, values, texts):
-    """Refuse a covariate that leaves all others no range, after its transformation."""
+def _refuse_wild_covariate(source, name, numbers, values, texts, times=1000.0):
+    """Refuse a covariate so many times farther out than the others are apart.
+
+    It is a misprint or a code, and leaves them no range after the transformation.
+    """
     order = np.argsort(values)
     ascending = values[order]
     for end, others in ((0, ascending[1:]), (-1, ascending[:-1])):
         others_range, away = np.ptp(others), np.max(np.abs(others - ascending[end]))
-        if 0.0 < WILD_COVARIATE * others_range < away:
+        if 0.0 < times * others_range < away:
             index = order[end]
             raise source.refusal(
                 numbers[index],
-                f"{texts[index]} is over {WILD_COVARIATE:g} times farther from the other values "
+                f"{texts[index]} is over {times:g} times farther from the other values "
                 "than they are apart",
                 name,
             )

@@ -30,34 +30,20 @@ MEASURED = {
     -7: (0.0007 + 0.0009j, 0.0007),
 }
 
-# Finer harmonics, as many as 50 landmarks resolve, have mean zero.  They start with this
-# deviation and fall by this factor each, which leaves them 5.5 % of the variance.
+# Harmonics that 50 landmarks resolve.
 FINEST_HARMONIC = 24
-FINE_DEVIATION = 0.0006
-FINE_DECAY = 0.85
 
 # Shares of the variance in the first ten principal directions: 1, 2, 3, 5 and 10 of them hold 47,
-# 70, 81, 89 and 96 %.  The rest falls by a factor each, so that no direction is empty.
+# 70, 81, 89 and 96 %.
 LEADING_SHARES = (0.47, 0.23, 0.11, 0.045, 0.035, 0.022, 0.016, 0.013, 0.010, 0.009)
-TAIL_DECAY = 0.85
 
-# Correlations of harmonics were not measured; they are random, fixed by this seed.  Of fifty seeds
-# it is the one with which none of 120000 outlines crossed itself.
-CORRELATION_SEED = 27
-# Alternating projections after which variances and spectrum are exact to rounding.
-ALTERNATIONS = 200
-
-# Share of the squared length of the trend that thins the body; the rest bends it.
-THINNING_SHARE = 0.5
-
-# Each coefficient's harmonic, mean, and root mean squared distance from its mean.
+# Each coefficient's harmonic, mean, and root mean squared distance from its mean.  Those that were
+# not measured have mean zero and fall by a factor each, which leaves them 5.5 % of the variance.
 HARMONICS = np.array([sign * h for h in range(1, FINEST_HARMONIC + 1) for sign in (1, -1)])
 MEAN = np.array([MEASURED.get(harmonic, (0.0, 0.0))[0] for harmonic in HARMONICS])
 DEVIATIONS = np.array(
     [
-        MEASURED[harmonic][1]
-        if harmonic in MEASURED
-        else FINE_DEVIATION * FINE_DECAY ** (abs(harmonic) - 8)
+        MEASURED[harmonic][1] if harmonic in MEASURED else 0.0006 * 0.85 ** (abs(harmonic) - 8)
         for harmonic in HARMONICS
     ]
 )
@@ -137,14 +123,17 @@ def mean_coefficients(fractions, trend_length):
     return np.cos(angles) * MEAN + np.sin(angles) * np.linalg.norm(MEAN) * _trend()
 
 
-def _trend():
-    """Unit direction in which coefficients change with age."""
+def _trend(thinning_share=0.5):
+    """Unit direction in which coefficients change with age.
+
+    A share of its squared length thins the body, and the rest bends it.
+    """
     # The half axes of the first harmonics' ellipse are |c_1| + |c_-1| and |c_1| - |c_-1|.
     thinning = np.where(HARMONICS == 1, -1.0, np.where(HARMONICS == -1, 1.0, 0.0))
     # The second harmonics lift both ends of the body above its middle.
     bending = np.where(np.abs(HARMONICS) == 2, MEAN, 0.0)
-    direction = np.sqrt(THINNING_SHARE) * thinning / np.linalg.norm(thinning) + np.sqrt(
-        1.0 - THINNING_SHARE
+    direction = np.sqrt(thinning_share) * thinning / np.linalg.norm(thinning) + np.sqrt(
+        1.0 - thinning_share
     ) * bending / np.linalg.norm(bending)
     # A component along the mean changes the size alone.  (Their product is real.)
     direction = direction - np.vdot(MEAN, direction) / np.vdot(MEAN, MEAN) * MEAN
@@ -159,17 +148,22 @@ def coefficient_factor():
     projections from a fixed start give the covariance its measured variances and its measured
     spectrum.  Deviations are orthogonal to the mean as complex vectors, since a component along the
     mean changes size and rotation but not the shape.  The matrix is read-only.
+
+    Correlations of harmonics were not measured: they are random, fixed by the seed.  Of fifty seeds
+    it is the one with which none of 120000 outlines crossed itself.
     """
     count = len(HARMONICS)
     tangents = _tangent_basis(MEAN)
     dimension = len(tangents)
-    tail = TAIL_DECAY ** np.arange(dimension - len(LEADING_SHARES))
+    # No direction is empty.
+    tail = 0.85 ** np.arange(dimension - len(LEADING_SHARES))
     tail *= (1.0 - sum(LEADING_SHARES)) / np.sum(tail)
     roots = np.sqrt(np.sum(DEVIATIONS**2) * np.concatenate([LEADING_SHARES, tail]))
 
-    rng = np.random.default_rng(CORRELATION_SEED)
+    rng = np.random.default_rng(27)
     factor = np.tile(DEVIATIONS, 2)[:, None] * rng.standard_normal((2 * count, dimension))
-    for _ in range(ALTERNATIONS):
+    # After so many projections variances and spectrum are exact to rounding.
+    for _ in range(200):
         found = np.sqrt(np.sum(factor**2, axis=1).reshape((2, count)).sum(axis=0))
         factor = np.tile(DEVIATIONS / found, 2)[:, None] * factor
         # The right singular vectors only rotate the normal numbers, so they are dropped.
