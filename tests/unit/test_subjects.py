@@ -7,7 +7,6 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
-from bad_records import BAD_COVARIATES, BAD_POINTS, Recursive, Trap, Warns
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -36,6 +35,89 @@ NUMBER, BAD = 5, 2
 OTHERS = np.arange(NUMBER) != BAD
 
 
+class Trap:
+    """Raises whatever is asked of it."""
+
+    def _refuse(self, *_, **__):
+        raise ValueError("nothing may be asked of a record")
+
+    __float__ = __complex__ = __int__ = __array__ = __eq__ = __hash__ = _refuse
+    __len__ = __iter__ = __getitem__ = __bool__ = _refuse
+
+
+class Recursive:
+    """Never ends."""
+
+    def __array__(self, *_, **__):
+        return np.asarray(self)
+
+    def __hash__(self):
+        return hash(self)
+
+
+class Warns:
+    """Warns before it answers."""
+
+    def __float__(self):
+        warnings.warn("a record speaks", stacklevel=1)
+        return 30.0
+
+    def __array__(self, *_, **__):
+        warnings.warn("a record speaks", stacklevel=1)
+        return np.array(30.0)
+
+
+BAD_COVARIATES = {
+    "nan": np.nan,
+    "inf": np.inf,
+    "1e308": 1e308,
+    "-1e308": -1e308,
+    "huge": 10**400,
+    "longdouble": np.longdouble("1e4000"),
+    "none": None,
+    "missing": pd.NA,
+    "no time": pd.NaT,
+    "time": pd.Timestamp("2020-01-01"),
+    "text": "about thirty",
+    "bytes": b"\xff",
+    "complex": 30.0 + 1j,
+    "array": np.array([30.0, 40.0]),
+    "list": [30.0, [40.0]],
+    "empty": [],
+    "dict": {"age": 30.0},
+    "trap": Trap(),
+    "recursive": Recursive(),
+    "warns": Warns(),
+    "class": float,
+}
+
+
+# From a good point.
+BAD_POINTS = {
+    "nan": lambda y: y * np.nan,
+    "inf": lambda y: y * np.inf,
+    "huge": lambda y: y * 1e308,
+    "largest": lambda y: np.full_like(y, 1.7e308),
+    "small": lambda y: y * 5e-324,
+    "zero": lambda y: 0.0 * y,
+    "far off": lambda y: -3.0 * y,
+    "one entry": lambda y: np.where(np.arange(y.size).reshape(y.shape) == 0, 1e200, y),
+    "none": lambda _: None,
+    "text": lambda _: "a point",
+    "texts": lambda y: np.full(y.shape, "x"),
+    "objects": lambda y: np.full(y.shape, None),
+    "longdouble": lambda y: np.full(y.shape, np.longdouble("1e4000")),
+    "ragged": lambda y: [*y.tolist()[:-1], [1.0, 2.0, [3.0]]],
+    "short": lambda y: y[:-1],
+    "long": lambda y: np.concatenate([y, y]),
+    "number": lambda _: 3.0,
+    "trap": lambda _: Trap(),
+    "traps": lambda y: [Trap() for _ in y],
+    "recursive": lambda _: Recursive(),
+    "warns": lambda _: Warns(),
+}
+
+
 def assumed(manifold, limit=1, neighbours=ADD_OR_REMOVE, number=NUMBER):
     centre = manifold.random_point(np.random.default_rng(0))
     return Assumptions(manifold, centre, 0.6, 1.2, RANGE, 0.3, number, limit, neighbours)
@@ -60,6 +142,15 @@ def assert_rows(found, expected, rows):
         np.testing.assert_array_equal(part[rows], getattr(expected, name)[rows], err_msg=name)
 
 
+SPHERE = assumed(Sphere(2))
+X, Y = good_records(SPHERE)
+
+
+def grouped(covariates=X, points=Y, labels=ONE_EACH, assumptions=SPHERE):
+    """Records on the sphere, good ones unless given."""
+    return subject_records(assumptions, covariates, points, labels)
+
+
 @pytest.fixture(scope="module", autouse=True)
 def _fast():
     """Less padding: what it does not change is tested with contributions."""
@@ -75,16 +166,14 @@ CLIPPED = {"1e308", "-1e308", "huge", "longdouble", "warns"}
 @pytest.mark.parametrize("name", BAD_COVARIATES)
 @pytest.mark.parametrize("kind", ["list", "objects"])
 def test_a_bad_covariate_is_that_of_one_record(name, kind):
-    assumptions = assumed(Sphere(2))
-    covariates, points = good_records(assumptions)
-    expected = subject_records(assumptions, covariates, points, ONE_EACH)
-    worse = with_bad(covariates, BAD_COVARIATES[name])
+    expected = grouped()
+    worse = with_bad(X, BAD_COVARIATES[name])
     if kind == "objects":
         array = np.empty(NUMBER, dtype=object)
         for k, value in enumerate(worse):
             array[k] = value
         worse = array
-    found = subject_records(assumptions, worse, points, ONE_EACH)
+    found = subject_records(SPHERE, worse, Y, ONE_EACH)
     assert_rows(found, expected, OTHERS)
     assert found.counts[BAD] == 1
     if found.valid[BAD, 0]:
@@ -93,14 +182,11 @@ def test_a_bad_covariate_is_that_of_one_record(name, kind):
     else:
         # The centre stands in its place.
         assert found.covariates[BAD, 0] == 0.0
-        np.testing.assert_array_equal(found.points[BAD, 0], assumptions.centre)
+        np.testing.assert_array_equal(found.points[BAD, 0], SPHERE.centre)
 
 
 def test_covariates_out_of_range_are_clipped():
-    assumptions = assumed(Sphere(2))
-    _, points = good_records(assumptions)
-    covariates = [-1e308, np.inf, 45.0, -np.inf, 1e308]
-    found = subject_records(assumptions, covariates, points, ONE_EACH)
+    found = grouped([-1e308, np.inf, 45.0, -np.inf, 1e308])
     assert found.covariates[:, 0, 0].tolist() == [-0.5, 0.0, 0.0, 0.0, 0.5]
     assert found.valid[:, 0].tolist() == [True, False, True, False, True]
 
@@ -127,29 +213,22 @@ def test_a_bad_point_is_that_of_one_record(manifold, name):
 
 @pytest.mark.parametrize("dtype", [float, int, np.float32])
 def test_masked_numbers_are_missing(dtype):
-    assumptions = assumed(Sphere(2))
-    _, points = good_records(assumptions)
     covariates = np.array([30, 40, 50, 60, 25], dtype=dtype)
-    expected = subject_records(assumptions, covariates, points, ONE_EACH)
-    hidden = np.ma.array(covariates, mask=~OTHERS)
-    found = subject_records(assumptions, hidden, points, ONE_EACH)
-    assert_rows(found, expected, OTHERS)
-    np.testing.assert_array_equal(found.valid[:, 0], OTHERS)
-    points = np.ma.array(np.array(points), mask=False)
+    points = np.ma.array(np.array(Y), mask=False)
     points[BAD, 1] = np.ma.masked
-    found = subject_records(assumptions, covariates, points, ONE_EACH)
-    assert_rows(found, expected, OTHERS)
-    np.testing.assert_array_equal(found.valid[:, 0], OTHERS)
+    expected = grouped(covariates)
+    for found in (
+        grouped(np.ma.array(covariates, mask=~OTHERS)),
+        grouped(covariates, points),
+    ):
+        assert_rows(found, expected, OTHERS)
+        np.testing.assert_array_equal(found.valid[:, 0], OTHERS)
 
 
 @pytest.mark.parametrize("dtype", ["Float64", "Int64", "category", object])
 def test_columns_of_tables_may_have_gaps(dtype):
-    assumptions = assumed(Sphere(2))
-    _, points = good_records(assumptions)
-    values = [30, 40, None, 60, 25]
-    expected = subject_records(assumptions, [30, 40, np.nan, 60, 25], points, ONE_EACH)
-    found = subject_records(assumptions, pd.Series(values, dtype=dtype), points, ONE_EACH)
-    assert_rows(found, expected, slice(None))
+    found = grouped(pd.Series([30, 40, None, 60, 25], dtype=dtype))
+    assert_rows(found, grouped([30, 40, np.nan, 60, 25]), slice(None))
 
 
 # Arrays that NumPy gave another type because of one record, and what becomes of the others.
@@ -167,10 +246,8 @@ KNOWN_FAULTS = {
 
 @pytest.mark.parametrize("change", KNOWN_FAULTS.values(), ids=KNOWN_FAULTS)
 def test_one_record_does_not_decide_by_the_type_of_an_array(change):
-    assumptions = assumed(Sphere(2))
-    covariates, points = good_records(assumptions)
-    expected = subject_records(assumptions, covariates, points, ONE_EACH)
-    found = subject_records(assumptions, *change(covariates, points), ONE_EACH)
+    expected = grouped()
+    found = subject_records(SPHERE, *change(X, Y), ONE_EACH)
     assert_rows(found, expected, OTHERS)
     # Of a long double beyond the range of doubles too.
     assert not found.valid[BAD, 0]
@@ -222,24 +299,17 @@ MISSING = {
 @pytest.mark.parametrize("label", MISSING.values(), ids=MISSING)
 def test_records_without_a_label_count_for_nobody(label):
     """Else all of them would be one subject, whose first records one person of them decides."""
-    assumptions = assumed(Sphere(2), 2)
-    covariates, points = good_records(assumptions)
-    rows = [0, 1, 3]
-    expected = subject_records(
-        assumptions, [covariates[k] for k in rows], [points[k] for k in rows], rows
-    )
-    found = subject_records(assumptions, covariates, points, [0, 1, label, 3, MISSING["NaN"]])
+    rows, two = [0, 1, 3], assumed(Sphere(2), 2)
+    expected = grouped([X[k] for k in rows], [Y[k] for k in rows], rows, two)
+    found = grouped(labels=[0, 1, label, 3, MISSING["NaN"]], assumptions=two)
     assert_rows(found, expected, slice(None))
     assert found.counts.tolist() == [1, 1, 1]
 
 
 @pytest.mark.parametrize("dtype", ["Int64", "category", "string", object])
 def test_labels_may_be_a_column_with_gaps(dtype):
-    assumptions = assumed(Sphere(2), 2)
-    covariates, points = good_records(assumptions)
     labels = [0, 1, None, 3, None] if dtype != "string" else ["0", "1", None, "3", None]
-    found = subject_records(assumptions, covariates, points, pd.Series(labels, dtype=dtype))
-    assert found.counts.tolist() == [1, 1, 1]
+    assert grouped(labels=pd.Series(labels, dtype=dtype)).counts.tolist() == [1, 1, 1]
 
 
 @pytest.mark.parametrize(
@@ -254,8 +324,7 @@ def test_labels_may_be_a_column_with_gaps(dtype):
     ],
 )
 def test_labels_that_differ_are_of_different_subjects(labels, subjects):
-    assumptions = assumed(Sphere(2), 2)
-    assert len(subject_records(assumptions, *good_records(assumptions), labels)) == subjects
+    assert len(grouped(labels=labels)) == subjects
 
 
 @pytest.mark.parametrize("labels", [[0, 1, 2, None, ""], [0, 1, 2, 3, 4, 5, 6], [None] * 5])
@@ -280,17 +349,13 @@ def test_where_subjects_are_replaced_so_many_count_as_are_public(labels):
 
 
 def test_many_records_of_a_subject_push_out_no_others():
-    assumptions = assumed(Sphere(2), 3)
-    covariates, points = good_records(assumptions)
-    labels = list(range(NUMBER))
-    expected = subject_records(assumptions, covariates, points, labels)
-    many = 500
-    found = subject_records(
-        assumptions,
-        [*covariates[: BAD + 1], *[1e308] * many, *covariates[BAD + 1 :]],
-        [*points[: BAD + 1], *[Trap()] * many, *points[BAD + 1 :]],
-        [*labels[: BAD + 1], *[BAD] * many, *labels[BAD + 1 :]],
-    )
+    three, labels = assumed(Sphere(2), 3), list(range(NUMBER))
+    expected = grouped(labels=labels, assumptions=three)
+
+    def more(values, bad):
+        return [*values[: BAD + 1], *[bad] * 500, *values[BAD + 1 :]]
+
+    found = grouped(more(X, 1e308), more(Y, Trap()), more(labels, BAD), three)
     assert_rows(found, expected, OTHERS)
     assert found.counts[BAD] == 3
     assert found.valid[BAD].tolist() == [True, False, False]
@@ -318,9 +383,7 @@ def test_what_does_not_go_together_is_refused(change, says):
 
 
 def test_records_are_not_printed():
-    assumptions = assumed(Sphere(2))
-    found = subject_records(assumptions, *good_records(assumptions), ONE_EACH)
-    assert repr(found) == str(found) == "<SubjectRecords>"
+    assert repr(grouped()) == str(grouped()) == "<SubjectRecords>"
 
 
 # Releases, of any record
@@ -429,10 +492,8 @@ def test_no_records_at_all_make_a_release_raise_or_warn(space, data):
 
 def test_dates_are_no_covariates():
     """A missing date would be an ordinary number."""
-    assumptions = assumed(Sphere(2))
-    _, points = good_records(assumptions)
     dates = np.array(["2026-01-01", "NaT", "2026-01-03", "2026-01-04", "2026-01-05"], "M8[D]")
-    assert not subject_records(assumptions, dates, points, ONE_EACH).valid.any()
+    assert not grouped(dates).valid.any()
 
 
 # Logarithms of covariates
