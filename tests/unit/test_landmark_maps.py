@@ -6,10 +6,10 @@ import io
 import numpy as np
 import pytest
 
+from geodp.data.messages import text_of
 from geodp.data.tables import parse_matrix
 from geodp.errors import DataError
 from geodp.manifolds.landmark_maps import LandmarkMap, fourier_harmonics
-from geodp.settings.reading import text_of
 
 PLACE = "studies.callosa.manifold.landmark_map"
 

@@ -1,6 +1,8 @@
 """The manifold of a study, from its settings."""
 
-from geodp.settings.sections import ManifoldSettings
+from geodp.data.tables import read_landmark_map
+from geodp.manifolds.landmark_maps import fourier_harmonics
+from geodp.manifolds.registry import make_manifold
 
 
 def study_manifold(settings):
@@ -20,4 +22,9 @@ def study_manifold(settings):
     DataError
         The matrix of a landmark map cannot be used.
     """
-    return ManifoldSettings.model_validate(settings).make()
+    name, size, chosen = (settings[key] for key in ("name", "size", "landmark_map"))
+    if chosen is None:
+        return make_manifold(name, size)
+    if chosen["harmonics"] is not None:
+        return make_manifold(name, size, fourier_harmonics(size, chosen["harmonics"]))
+    return make_manifold(name, size, read_landmark_map(chosen["matrix"], size))

@@ -1,6 +1,7 @@
-"""Names of a file, and of places in it, for messages."""
+"""Names of a file, and of places in it, for messages; the text of a file."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from geodp.errors import DataError
 
@@ -40,6 +41,22 @@ class RecordFile:
         """Error for a record, or a field of it, with the advice to correct or remove it."""
         place = self.record(number) if field is None else self.cell(number, field)
         return DataError(f"{place}: {fault}: {self.remedy}")
+
+
+def text_of(path, most=100_000_000):
+    """Text of a file of so many characters at most."""
+    try:
+        with open(path, encoding="utf-8-sig") as file:
+            text = file.read(most + 1)
+    except OSError as problem:
+        raise DataError(
+            f"{path} cannot be read ({problem.strerror}): correct its path, seen from {Path.cwd()}"
+        ) from None
+    except UnicodeDecodeError:
+        raise DataError(f"{path} is not UTF-8 text: save it as UTF-8") from None
+    if len(text) > most:
+        raise DataError(f"{path} has more than {most} characters: give a smaller file")
+    return text
 
 
 def few(values):

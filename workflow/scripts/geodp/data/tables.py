@@ -3,14 +3,16 @@
 import csv
 import itertools
 import re
+from pathlib import Path
 
 import numpy as np
 
 from geodp.data.cells import CheckedText, open_table
 from geodp.data.checks import check_counts
-from geodp.data.messages import few
+from geodp.data.messages import few, text_of
 from geodp.data.records import RecordOptions, assemble, finite_number, has_landmarks, number_of
 from geodp.errors import DataError
+from geodp.manifolds.landmark_maps import LandmarkMap
 from geodp.manifolds.registry import layout_advice
 from geodp.manifolds.sphere import Sphere
 
@@ -267,3 +269,14 @@ def parse_matrix(text, place):
             "each landmark"
         )
     return np.array(rows)
+
+
+def read_landmark_map(path, size):
+    """The linear map of so many landmarks whose matrix is in a file; see `parse_matrix`."""
+    matrix = parse_matrix(text_of(path), path)
+    if matrix.shape[1] != size:
+        raise DataError(
+            f"{path}: its rows have {matrix.shape[1]} entries and manifold.size is {size}: give an "
+            "entry for each landmark"
+        )
+    return LandmarkMap(matrix, f"linear map of {Path(path).name}", path)

@@ -2,11 +2,11 @@
 
 import re
 import reprlib
-from pathlib import Path
 
 import yaml
 from pydantic import ValidationError
 
+from geodp.data.messages import text_of
 from geodp.errors import DataError
 from geodp.settings.section import unknown
 
@@ -100,22 +100,6 @@ class PlainLoader(Loader):
 def _at(place, words):
     """Error at an event of YAML."""
     return DataError(f"line {place.start_mark.line + 1}: {words}")
-
-
-def text_of(path, most):
-    """Text of a file of so many characters at most."""
-    try:
-        with open(path, encoding="utf-8-sig") as file:
-            text = file.read(most + 1)
-    except OSError as problem:
-        raise DataError(
-            f"{path} cannot be read ({problem.strerror}): correct its path, seen from {Path.cwd()}"
-        ) from None
-    except UnicodeDecodeError:
-        raise DataError(f"{path} is not UTF-8 text: save it as UTF-8") from None
-    if len(text) > most:
-        raise DataError(f"{path} has more than {most} characters: give a smaller file")
-    return text
 
 
 def load(path, shown=None, loader=Loader):

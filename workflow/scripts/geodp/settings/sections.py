@@ -1,24 +1,20 @@
 """Sections that studies, measurements and releases have in common: a space, a table, a centre."""
 
-from pathlib import Path
 from typing import Literal
 
 import numpy as np
 from pydantic import Field, model_validator
 
+from geodp.data.messages import text_of
 from geodp.data.records import has_landmarks
-from geodp.data.tables import parse_matrix
+from geodp.data.tables import read_landmark_map
 from geodp.errors import DataError
 from geodp.manifolds.euclidean import Euclidean
 from geodp.manifolds.hyperbolic import Hyperbolic
-from geodp.manifolds.landmark_maps import LandmarkMap, fourier_harmonics
+from geodp.manifolds.landmark_maps import fourier_harmonics
 from geodp.manifolds.registry import LARGEST_SIZE, MANIFOLDS, make_manifold, parse_point
 from geodp.manifolds.spd import SPD
-from geodp.settings.reading import text_of
 from geodp.settings.section import Count, Section, Text, integer, refused
-
-# Most characters of a table that settings name.
-LONGEST_TABLE = 100_000_000
 
 # Spaces that have a centre of a name.
 CENTRES = {
@@ -47,13 +43,7 @@ class LandmarkMapSettings(Section):
         """The `LandmarkMap` of so many landmarks."""
         if self.matrix is None:
             return fourier_harmonics(size, self.harmonics)
-        matrix = parse_matrix(text_of(self.matrix, LONGEST_TABLE), self.matrix)
-        if matrix.shape[1] != size:
-            raise DataError(
-                f"{self.matrix}: its rows have {matrix.shape[1]} entries and manifold.size is "
-                f"{size}: give an entry for each landmark"
-            )
-        return LandmarkMap(matrix, f"linear map of {Path(self.matrix).name}", self.matrix)
+        return read_landmark_map(self.matrix, size)
 
 
 class ManifoldSettings(Section):
@@ -140,7 +130,7 @@ def public_centre(manifold, given):
 
 def _numbers_of_table(path):
     """Numbers of a table with a header and one row."""
-    lines = [line.split(",") for line in text_of(path, LONGEST_TABLE).splitlines() if line.strip()]
+    lines = [line.split(",") for line in text_of(path).splitlines() if line.strip()]
     try:
         [_, row] = lines
         return [float(cell) for cell in row]
