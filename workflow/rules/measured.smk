@@ -83,10 +83,10 @@ rule plan:
     threads: lambda wildcards: workflow.cores
     params:
         study="plan",
-        module="plan.predictions",
+        module="plan",
         function="summarise",
         arguments=plan_of_the_configuration,
-        code=code_of("summarise.py", "reproduction.measurements.plan.predictions"),
+        code=code_of("summarise.py", "reproduction.measurements.plan"),
         lock=LOCK_DIGEST,
     message:
         "plan: predict errors of private releases, {threads} at once"

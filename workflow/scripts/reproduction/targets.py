@@ -232,10 +232,11 @@ def _audited_budgets(audit, arguments):
 
 AUDIT = {
     "audit_sensitivity": Job(
-        "audit.sensitivity",
+        "audit.losses",
         "audit: search how far one record moves a gradient",
         {"table": "sensitivity.csv"},
         settings=("seed", "sphere"),
+        function="sensitivities",
     ),
     "audit_losses": Job(
         "audit.losses",
@@ -262,10 +263,11 @@ AUDIT = {
         priority=2,
     ),
     "audit_times": Job(
-        "audit.times",
+        "audit.releases",
         "audit: time releases with extreme records, and draws of noise",
         {"draws": "draw_times.csv", "releases": "release_times.csv"},
         settings=("seed", "times"),
+        function="times",
     ),
     "audit": joined(
         "audit.summary",

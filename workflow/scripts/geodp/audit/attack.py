@@ -13,20 +13,6 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, PolynomialFeatures, StandardScaler
 
-# Thresholds tried for each statistic.
-THRESHOLDS = 400
-
-# Of the classifier: most draws from each data set, standard deviations at which columns are cut,
-# variance of the prior of coefficients, and iterations.
-LEARNT_FROM = 30000
-FARTHEST = 10.0
-WIDTH = 0.1
-ITERATIONS = 500
-
-# Of the test of independence: permutations, and most draws compared.
-PERMUTATIONS = 999
-COMPARED = 8000
-
 
 @dataclass(frozen=True)
 class Attack:
@@ -37,10 +23,9 @@ class Attack:
     bound : float
         The budget is larger than this, at the stated confidence; zero if nothing was found.
     estimate : float
-        The logarithm of the ratio of the shares counted.
+        Logarithm of the ratio of the shares counted.
     shares : tuple of float
-        Of the draws that count, in the event: from the data set that makes it more likely, and
-        from the other.
+        Of the counted draws in the event: from the data set that makes it likelier, and the other.
     statistic : str
         What the event is a range of.
     """
@@ -68,10 +53,9 @@ def upper_limit(hits, total, error):
 def budget_bound(hits, other_hits, total, confidence):
     """Lower confidence bound of ``log(P(event) / P'(event))`` from counts of both."""
     error = 0.5 * (1.0 - confidence)
+    low, high = lower_limit(hits, total, error), upper_limit(other_hits, total, error)
     with np.errstate(divide="ignore"):
-        return np.log(lower_limit(hits, total, error)) - np.log(
-            upper_limit(other_hits, total, error)
-        )
+        return np.log(low) - np.log(high)
 
 
 def features(manifold, centre, states, pair):
@@ -81,7 +65,6 @@ def features(manifold, centre, states, pair):
     ----------
     manifold : Manifold
     centre : ndarray, shape point_shape
-        Public.
     states : ndarray, shape (count, k, *point_shape)
         Footpoints, followed by shooting vectors if they were released too.
     pair : Pair
@@ -118,14 +101,14 @@ def classifier(columns, labels):
     steps = (
         StandardScaler(),
         # Products of far outliers would outweigh all the rest.
-        FunctionTransformer(np.clip, kw_args={"a_min": -FARTHEST, "a_max": FARTHEST}),
+        FunctionTransformer(np.clip, kw_args={"a_min": -10.0, "a_max": 10.0}),
         PolynomialFeatures(2, include_bias=False),
-        LogisticRegression(C=WIDTH, max_iter=ITERATIONS),
+        LogisticRegression(C=0.1, max_iter=500),
     )
     return make_pipeline(*steps).fit(columns, labels).decision_function
 
 
-def attack(manifold, centre, draws, pair, confidence=0.99):
+def attack(manifold, centre, draws, pair, confidence=0.99, learnt_from=30000):
     """Bound the budget of a mechanism from below, from draws for both data sets.
 
     Parameters
@@ -137,6 +120,8 @@ def attack(manifold, centre, draws, pair, confidence=0.99):
     pair : Pair
     confidence : float
         Of the bound.
+    learnt_from : int
+        Most draws from each data set that the classifier learns from.
 
     Returns
     -------
@@ -147,7 +132,7 @@ def attack(manifold, centre, draws, pair, confidence=0.99):
     columns = [np.stack([part[name] for name in names], axis=-1) for part in named]
     half = len(draws[0]) // 2
     train, test = [part[:half] for part in columns], [part[half : 2 * half] for part in columns]
-    some = [part[:LEARNT_FROM] for part in train]
+    some = [part[:learnt_from] for part in train]
     score = classifier(np.concatenate(some), np.repeat([1.0, 0.0], len(some[0])))
     train, test = (
         [np.column_stack([score(part), part]) for part in side] for side in (train, test)
@@ -155,8 +140,8 @@ def attack(manifold, centre, draws, pair, confidence=0.99):
     return best_event(train, test, ["classifier", *names], confidence)
 
 
-def best_event(train, test, names, confidence):
-    """The event that some draws choose, a range of one score, as others count it.
+def best_event(train, test, names, confidence, thresholds=400):
+    """`Attack` by an event that some draws choose, a range of one score, as others count it.
 
     Parameters
     ----------
@@ -166,18 +151,16 @@ def best_event(train, test, names, confidence):
         Of the scores.
     confidence : float
         Of the bound.
-
-    Returns
-    -------
-    Attack
+    thresholds : int
+        Tried for each score.
     """
     size, half = len(train[0]), len(test[0])
     # Of so many bounds the largest would be one that chance has made large: rare events would win.
-    strict = 1.0 - (1.0 - confidence) / (4 * THRESHOLDS * len(names))
+    strict = 1.0 - (1.0 - confidence) / (4 * thresholds * len(names))
     best: tuple = (-np.inf, None)
     for index, name in enumerate(names):
         pooled = np.concatenate([part[:, index] for part in train])
-        cuts = np.unique(np.quantile(pooled, np.linspace(0.0, 1.0, THRESHOLDS + 2)[1:-1]))
+        cuts = np.unique(np.quantile(pooled, np.linspace(0.0, 1.0, thresholds + 2)[1:-1]))
         below = [np.searchsorted(np.sort(part[:, index]), cuts, "right") for part in train]
         for likely in (0, 1):
             for above in (False, True):
@@ -203,32 +186,28 @@ def best_event(train, test, names, confidence):
     )
 
 
-def dependence(rng, manifold, draws):
-    """Whether draws for one data set depend on those for the other: p-value of a permutation test.
+def dependence(rng, manifold, draws, permutations=999, compared=8000):
+    """p-value of a permutation test of whether draws for one data set depend on the other's.
 
-    Draws made with random numbers of their own are independent.  If a mechanism uses the same
-    random numbers for both, the k-th draw from one data set lies close to the k-th from the other,
-    and whoever sees two releases learns more than their budgets allow.  The test compares the mean
-    distance of footpoints of equal number with that in random order.
+    If a mechanism uses the same random numbers for both, the k-th draw from one data set lies close
+    to the k-th from the other, and whoever sees two releases learns more than their budgets allow.
+    The test compares the mean distance of footpoints of equal number with that in random order.
 
     Parameters
     ----------
     rng : numpy.random.Generator
     manifold : Manifold
     draws : tuple of ndarray, each (count, k, *point_shape)
-
-    Returns
-    -------
-    float
-        Small if they depend on one another; at least ``1 / (PERMUTATIONS + 1)``.
+    permutations, compared : int
+        Random orders, and most draws compared.
     """
     inner = (slice(None),) * manifold.point_ndim
-    first, second = (part[(slice(0, COMPARED), 0, *inner)] for part in draws)
+    first, second = (part[(slice(0, compared), 0, *inner)] for part in draws)
     count = min(len(first), len(second))
     first, second = first[:count], second[:count]
     seen = float(np.mean(manifold.dist(first, second)))
     among = [
         float(np.mean(manifold.dist(first, second[rng.permutation(count)])))
-        for _ in range(PERMUTATIONS)
+        for _ in range(permutations)
     ]
-    return (1 + np.sum(np.asarray(among) <= seen)) / (PERMUTATIONS + 1)
+    return (1 + np.sum(np.asarray(among) <= seen)) / (permutations + 1)

@@ -9,15 +9,7 @@ from geodp.manifolds.base import Manifold
 
 @dataclass(frozen=True)
 class Disc:
-    """A ball of the sphere S^2, the whole of it, or a disc of the plane.
-
-    Attributes
-    ----------
-    space : Manifold
-        Of dimension two and constant curvature, one or zero.
-    centre : ndarray, shape point_shape
-    radius : float
-    """
+    """A ball of the sphere S^2, the whole of it, or a disc of the plane."""
 
     space: Manifold
     centre: np.ndarray

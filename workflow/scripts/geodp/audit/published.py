@@ -24,9 +24,6 @@ PLANE = Euclidean(2)
 ROUGH = (16, 12)
 FINE = (40, 32)
 
-# Places from which the largest loss is climbed to.
-PLACES = 8
-
 
 @dataclass(frozen=True)
 class Variant:
@@ -34,7 +31,6 @@ class Variant:
 
     Attributes
     ----------
-    name : str
     block : {"footpoint", "shooting_vector"}
         What is drawn; a shooting vector at the fixed footpoint that the first data set has.
     tau : {"own", "shared", "public"}
@@ -82,16 +78,7 @@ VARIANTS = {
 
 @dataclass(frozen=True)
 class SphereSetting:
-    """Public choices of the audit on the sphere.
-
-    Attributes
-    ----------
-    centre : ndarray, shape (3,)
-    radius : float
-        Of the ball that holds the data, and the footpoints unless they may lie anywhere.
-    tau : float
-        Where residuals are clipped.
-    """
+    """The ball that holds the data, and footpoints unless they may lie anywhere; and tau."""
 
     centre: np.ndarray
     radius: float
@@ -104,18 +91,11 @@ class Densities:
 
     Attributes
     ----------
-    disc : Disc
-        Where they live.
-    covariates, points : ndarray
-        (pairs, 2, n), (pairs, 2, n, 3).
-    scale : ndarray, shape (pairs, 2)
     footpoint, shooting_vector : ndarray, shape (pairs, 2, 3)
         The geodesic that each density knows: with its shooting vector, carried, for a footpoint's
         density, at its footpoint for a shooting vector's.
     pole : ndarray
         Near the mode of each.
-    block : str
-    clip : float or None
     """
 
     disc: Disc
@@ -155,21 +135,7 @@ def _clipped_model(clip):
 
 
 def densities(variant, setting, budget, covariates, points):
-    """The two densities of each pair.
-
-    Parameters
-    ----------
-    variant : Variant
-    setting : SphereSetting
-    budget : float
-        Stated.
-    covariates : ndarray, shape (pairs, 2, n)
-    points : ndarray, shape (pairs, 2, n, 3)
-
-    Returns
-    -------
-    Densities
-    """
+    """`Densities` of pairs at a stated budget, from covariates (pairs, 2, n) and their points."""
     number = covariates.shape[-1]
     if variant.tau == "own":
         low = np.min(covariates, axis=-1, keepdims=True)
@@ -202,11 +168,11 @@ def densities(variant, setting, budget, covariates, points):
 
 @dataclass(frozen=True)
 class Losses:
-    """Realised privacy losses of pairs; arrays of shape (pairs,), NaN where a fit failed.
+    """Realised privacy losses of pairs, NaN where a fit failed.
 
     Attributes
     ----------
-    loss : ndarray
+    loss : ndarray, shape (pairs,)
         The largest ``|log f_D - log f_D'|`` at the places looked at.
     log_constants : ndarray, shape (pairs, 2)
         Logarithms of the integrals of the densities.
@@ -219,8 +185,8 @@ class Losses:
     places: np.ndarray
 
 
-def losses(compared, nodes=ROUGH):
-    """Privacy losses at the nodes of quadrature alone."""
+def losses(compared, nodes=ROUGH, places=8):
+    """Privacy losses at the nodes of quadrature alone, and the places of the largest."""
     states, log_weights = compared.nodes(*nodes)
     each = states.shape[2]
     # Both densities at the nodes of both: the second's nodes know where its mode is.
@@ -229,27 +195,22 @@ def losses(compared, nodes=ROUGH):
     own = np.stack([value[:, 0, :each], value[:, 1, each:]], axis=1)
     constants = logsumexp(own + log_weights, axis=-1)
     gap = log_ratio(*np.moveaxis(value - constants[..., None], 1, 0))
-    order = np.argsort(-gap, axis=-1)[:, :PLACES]
+    order = np.argsort(-gap, axis=-1)[:, :places]
     places = np.take_along_axis(both[:, 0], compared.disc.space.expand(order), axis=1)
     return Losses(np.max(gap, axis=-1), constants, places)
 
 
 @dataclass(frozen=True)
 class Realised:
-    """The realised privacy loss of one pair.
+    """The realised privacy loss of one pair, and what its two densities are.
 
     Attributes
     ----------
-    loss : float
     error : float
         Change of the difference of the log constants, by which they enter the loss, when the
         nodes of quadrature are increased by half.
     place : ndarray
-        Where it is attained: a footpoint, or coordinates of a shooting vector.
-    log_constants : ndarray, shape (2,)
-    footpoint, shooting_vector : ndarray, shape (2, 3)
-        The geodesics that the densities know.
-    scale : ndarray, shape (2,)
+        Where the loss is attained: a footpoint, or coordinates of a shooting vector.
     """
 
     loss: float
@@ -297,13 +258,7 @@ def pair_loss(rng, variant, setting, budget, pair):
 
 
 def search_loss(variant, setting, budget, first):
-    """The function of neighbours that `worst_neighbour` makes large.
-
-    Parameters
-    ----------
-    first : tuple of ndarray
-        Covariates (n,) and points (n, 3) of the data set whose neighbours they are.
-    """
+    """The function that `worst_neighbour` makes large, of neighbours of covariates and points."""
 
     def loss(covariates, points):
         both = _pairs(first, covariates, points)
@@ -336,10 +291,10 @@ def _pairs(first, covariates, points):
     ]
 
 
-def two_points(angle=0.02, centre=None):
+def two_points(angle=0.02):
     """Two records for which the factor of two is needed and attained.
 
-    Records ``q`` and ``q'`` lie ``angle`` apart, on both sides of ``centre``.  With ``v = 0`` and a
+    Records ``q`` and ``q'`` lie ``angle`` apart, on both sides of a pole.  With ``v = 0`` and a
     small tau the gradients of ``q`` and ``-q'`` cancel nearly everywhere and agree between ``q``
     and ``q'``; those of ``q`` and ``q'`` the other way round.
 
@@ -347,7 +302,7 @@ def two_points(angle=0.02, centre=None):
     -------
     Pair
     """
-    centre = np.array([0.0, 0.0, 1.0]) if centre is None else centre
+    centre = np.array([0.0, 0.0, 1.0])
     side = 0.5 * angle * SPHERE.frame(centre)[0]
     q, other = SPHERE.exp(centre, side), SPHERE.exp(centre, -side)
     covariates = np.full((2, 2), 0.5)

@@ -11,7 +11,7 @@ from geodp.manifolds.base import Manifold
 
 
 def climb(rng, space, value, start, sizes, rounds=30, trials=24):
-    """Raise a function by random steps from given places, each of which keeps its best.
+    """Places (places, *point_shape) that raise a function most, and its values there (places,).
 
     Parameters
     ----------
@@ -22,12 +22,8 @@ def climb(rng, space, value, start, sizes, rounds=30, trials=24):
         where a state is not allowed.
     start : ndarray, shape (places, *point_shape)
     sizes : tuple of float
-        Length of the longest steps and of the shortest; each step draws its own between.
-
-    Returns
-    -------
-    tuple of ndarray
-        The places reached (places, *point_shape), and the values there (places,).
+        Length of the longest random steps and of the shortest.
+    rounds, trials : int
     """
     place = start
     best = value(start[:, None])[:, 0]
@@ -55,15 +51,7 @@ def log_ratio(first, second):
 
 @dataclass(frozen=True)
 class RecordDomain:
-    """Where a record may lie: a ball of points, and a range of covariates.
-
-    Attributes
-    ----------
-    manifold : Manifold
-    centre : ndarray, shape point_shape
-    radius : float
-    covariate_range : tuple of float
-    """
+    """Where a record may lie: a ball of points, and a range of covariates."""
 
     manifold: Manifold
     centre: np.ndarray
@@ -135,7 +123,7 @@ def neighbours_of(covariates, points, records, new_covariates, new_points):
 
 
 def worst_neighbour(rng, covariates, points, domain, loss, candidates=48, rounds=5):
-    """The neighbour of a data set with the largest loss of all that a search tries.
+    """`Pair` with the neighbour of a data set of the largest loss that a search finds; its loss.
 
     Parameters
     ----------
@@ -148,11 +136,6 @@ def worst_neighbour(rng, covariates, points, domain, loss, candidates=48, rounds
         counts as nothing found.
     candidates, rounds : int
         After the first round half of the candidates are near the best eighth so far.
-
-    Returns
-    -------
-    tuple
-        A `Pair` and its loss.
     """
     number = len(covariates)
     record = rng.integers(number, size=candidates)

@@ -14,21 +14,18 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 
 from geodp.audit.attack import best_event
 
-# Quantiles of each of two columns that bound the cells of a histogram, and counts that each cell
-# has from both data sets beforehand.
-CELLS, BEFORE = 8, 5.0
 
-# Boosted trees: few leaves and many draws in each, since probabilities differ little.
-TREES = {"max_iter": 60, "max_leaf_nodes": 8, "min_samples_leaf": 100, "random_state": 0}
-
-
-def histograms(first, second):
+def histograms(first, second, size=8, before=5.0):
     """Logarithms of the ratios of cell counts, for a histogram of every two columns.
 
     Parameters
     ----------
     first, second : ndarray, shape (count, columns)
         Draws from the two data sets.
+    size : int
+        Cells of each column, of equal counts.
+    before : float
+        Count that each cell has from both data sets beforehand.
 
     Returns
     -------
@@ -38,17 +35,17 @@ def histograms(first, second):
         From columns (count, columns) to scores (count, histograms).
     """
     pooled = np.concatenate([first, second])
-    edges = np.quantile(pooled, np.arange(1, CELLS) / CELLS, axis=0)
+    edges = np.quantile(pooled, np.arange(1, size) / size, axis=0)
     pairs = list(combinations(range(pooled.shape[1]), 2))
 
     def cells(columns):
         index = np.stack(
             [np.searchsorted(edges[:, k], column) for k, column in enumerate(columns.T)]
         )
-        return [CELLS * index[i] + index[j] for i, j in pairs]
+        return [size * index[i] + index[j] for i, j in pairs]
 
     counts = [
-        [np.bincount(each, minlength=CELLS**2) + BEFORE for each in cells(part)]
+        [np.bincount(each, minlength=size**2) + before for each in cells(part)]
         for part in (first, second)
     ]
     ratios = [np.log(one / other) for one, other in zip(*counts, strict=True)]
@@ -62,35 +59,29 @@ def histograms(first, second):
 def boosted_trees(first, second):
     """Log odds by boosted trees on all columns; as for `histograms`."""
     labels = np.repeat([1.0, 0.0], [len(first), len(second)])
-    learnt = HistGradientBoostingClassifier(**TREES).fit(np.concatenate([first, second]), labels)
-
-    def scores(columns):
-        return learnt.decision_function(columns)[:, None]
-
-    return [tuple(range(first.shape[1]))], scores
+    # Few leaves and many draws in each, since probabilities differ little.
+    trees = HistGradientBoostingClassifier(
+        max_iter=60, max_leaf_nodes=8, min_samples_leaf=100, random_state=0
+    ).fit(np.concatenate([first, second]), labels)
+    return [tuple(range(first.shape[1]))], lambda each: trees.decision_function(each)[:, None]
 
 
 TESTERS = {"histograms": histograms, "boosted trees": boosted_trees}
 
 
 def property_test(columns, names, learn, confidence=0.99):
-    """Bound a budget from below by what a class of functions tells of released numbers.
+    """Bound a budget from below, as an `Attack`, by what a class of functions tells of releases.
 
     Parameters
     ----------
     columns : tuple of ndarray, each (count, columns)
-        Released numbers, or functions of them, of independent releases from two neighbouring
-        data sets.
+        Numbers of independent releases from two neighbouring data sets.
     names : list of str
         Of the columns.
     learn : callable
         One of `TESTERS`.
     confidence : float
         Of the bound.
-
-    Returns
-    -------
-    Attack
     """
     quarter = min(map(len, columns)) // 4
     learning, choosing = ([part[k * quarter :][:quarter] for part in columns] for k in (0, 1))

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from geodp.audit.attack import attack, dependence
+from geodp.audit.published import SPHERE
 from geodp.audit.search import Pair
 from geodp.data.simulate import simulate_geodesic_data
 from geodp.manifolds.registry import make_manifold
@@ -22,24 +23,15 @@ from geodp_release.contributions import LOSS_LATTICE, loss_sums
 from geodp_release.stages import PointsStage
 from geodp_release.stages.points import VOLUME_BITS
 from geodp_release.subjects import ONE_EACH, subject_records
-from reproduction.measurements.audit.setting import CENTRE, SPHERE, UNIT, found_in_draws
+from reproduction.measurements.audit.losses import CENTRE
 from reproduction.measurements.rats import observed_rats
-
-# Length of geodesics, next to none: the attacks are on footpoints.
-NO_LENGTH = 1e-3
-
-# On the sphere: number of records, and radius of the ball of footpoints.
-SPHERE_RECORDS, SPHERE_RADIUS = 5, 2.0
 
 
 def published_footpoints(manifold, budget, data_radius=None):
     """The published footpoint's draws, as the workflow makes them.
 
-    Returns
-    -------
-    callable
-        From a generator, data (covariates, points) and a number to draws (number, 1,
-        *point_shape).
+    A function from a generator, data (covariates, points) and a number to draws (number, 1,
+    *point_shape).
     """
     model, public = GeodesicModel(manifold), PublicSettings(data_radius=data_radius)
 
@@ -62,17 +54,8 @@ def first_choice(budget, power, clip):
 def released_geodesics(assumptions, stage):
     """Draws of a release by one choice among public points, but for where random bits come from.
 
-    Parameters
-    ----------
-    assumptions : Assumptions
-    stage : PointsStage
-        A first one.
-
-    Returns
-    -------
-    callable
-        From a generator, data (covariates, points) and a number to draws (number, 2,
-        *point_shape).
+    A function from a generator, data (covariates, points) and a number to draws (number, 2,
+    *point_shape).
     """
 
     def draw(rng, data, number):
@@ -91,26 +74,12 @@ def released_geodesics(assumptions, stage):
 
 
 def one_far(manifold, centre, direction, number, place, far):
-    """Neighbours that differ in where one record lies: far away on one side or on the other.
+    """Neighbours that differ in where one record lies: far along a line on one side or the other.
 
-    All the others lie in one place of the same line.  They hold most draws on their side, where the
+    All the others lie at one place of the same line.  They hold most draws on their side, where the
     last record of one data set is near, and that of the other so far away that its loss is
     clipped.  So the sum of the weights of all points is larger for one by up to exp(eps / 2); and
     on the other side, where few draws are, the weight itself is larger for the other by as much.
-
-    Parameters
-    ----------
-    manifold : Manifold
-    centre, direction : ndarray, shape point_shape
-        Of the line; a point, and a unit vector there.
-    number : int
-        n.
-    place, far : float
-        How far along the line the others lie, and the last one.
-
-    Returns
-    -------
-    Pair
     """
     steps = np.full((2, number), place)
     steps[:, -1] = -far, far
@@ -127,15 +96,11 @@ def mistyped(data, covariate=1.0):
     return Pair(np.stack([covariates, changed]), np.stack([points, points]), record)
 
 
-def rats_data(path):
-    """The rats' records, covariates scaled to [0, 1]."""
+def published_cases(seed, rats):
+    """Name, data, covariates and data radius for the published footpoint."""
     manifold = make_manifold("kendall", 8)
-    records = observed_rats(manifold, path)
-    return manifold, (records.covariates, records.points)
-
-
-def spd_data(seed):
-    """Simulated records on SPD(2)."""
+    records = observed_rats(manifold, rats)
+    yield "rats, one age mistyped", manifold, (records.covariates, records.points), None
     manifold = make_manifold("spd", 2)
     made = simulate_geodesic_data(
         random_stream(seed, "audit", "spd", "data"),
@@ -147,16 +112,15 @@ def spd_data(seed):
         first_point=np.eye(2),
         ambient_noise=False,
     )
-    return manifold, (made.covariates[0, :, 0], made.points[0])
+    data = made.covariates[0, :, 0], made.points[0]
+    yield "simulated, one covariate mistyped", manifold, data, 1.0
 
 
 def sphere_case(chosen):
     """A name, assumptions, limit of losses and neighbours on the sphere, from settings."""
-    assumptions = _assumptions(SPHERE, CENTRE, SPHERE_RADIUS, SPHERE_RECORDS)
     place = 0.5 * chosen["angle"]
-    direction = SPHERE.frame(CENTRE)[0]
-    pair = one_far(SPHERE, CENTRE, direction, SPHERE_RECORDS, place, place)
-    return "one record opposite", assumptions, chosen["tau"], pair
+    pair = one_far(SPHERE, CENTRE, SPHERE.frame(CENTRE)[0], 5, place, place)
+    return "one record opposite", _assumptions(SPHERE, CENTRE, 2.0, 5), chosen["tau"], pair
 
 
 def spd_case(chosen):
@@ -169,21 +133,29 @@ def spd_case(chosen):
 
 
 def _assumptions(manifold, centre, footpoint_radius, number):
-    # No stage here depends on the residual scale.
-    return Assumptions(manifold, centre, footpoint_radius, NO_LENGTH, UNIT, 1.0, number)
+    # Geodesics have next to no length, since the attacks are on footpoints; and no stage here
+    # depends on the residual scale.
+    return Assumptions(manifold, centre, footpoint_radius, 1e-3, (0.0, 1.0), 1.0, number)
+
+
+def found_in_draws(found, stated, **described):
+    """A row of the table of bounds from draws alone, from an `Attack` and other columns."""
+    return {
+        **described,
+        "stated": stated,
+        "lower_bound": found.bound,
+        "caught": bool(found.bound > stated),
+        "estimate": found.estimate,
+        "share": found.shares[0],
+        "other_share": found.shares[1],
+        "event": found.statistic,
+    }
 
 
 def measure(settings, rats):
     """Table of lower bounds of budgets from draws alone.
 
     Draws are of the published footpoint, and of releases by one choice among public points.
-
-    Parameters
-    ----------
-    settings : dict
-        Of config/audit.yaml.
-    rats : path
-        Table of the rats' landmarks.
     """
     chosen, seed = settings["black_box"], settings["seed"]
     stated = chosen["stated"]
@@ -212,17 +184,15 @@ def measure(settings, rats):
             )
         )
 
-    for (manifold, data), name, radius in (
-        (rats_data(rats), "rats, one age mistyped", None),
-        (spd_data(seed), "simulated, one covariate mistyped", 1.0),
-    ):
+    for name, manifold, data, radius in published_cases(seed, rats):
         draw = published_footpoints(manifold, stated, radius)
         centre = GeodesicModel(manifold).fit(*data).footpoint
-        number = chosen["published_draws"]
-        pair = mistyped(data)
+        number, pair = chosen["published_draws"], mistyped(data)
         keep("footpoint as published", manifold, centre, draw, pair, number, stated, name)
-    cases = sphere_case(chosen["two_points"]), spd_case(chosen["one_far"])
-    for name, assumptions, clip, pair in cases:
+    for name, assumptions, clip, pair in (
+        sphere_case(chosen["two_points"]),
+        spd_case(chosen["one_far"]),
+    ):
         for run_at in (stated, chosen["times"] * stated):
             stage = first_choice(run_at, chosen["power"], clip)
             keep(

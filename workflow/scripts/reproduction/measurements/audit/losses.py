@@ -1,47 +1,67 @@
-"""Realised privacy losses on the sphere, and the neighbours that attain them."""
+"""Realised privacy losses on the sphere, the neighbours that attain them, and sensitivities."""
 
 import numpy as np
 import pandas as pd
 
 from geodp.audit.published import (
+    SPHERE,
     VARIANTS,
+    SphereSetting,
     pair_loss,
     realised_loss,
+    search_change,
     search_loss,
     two_point_densities,
     two_points,
 )
-from geodp.audit.search import Pair, worst_neighbour
+from geodp.audit.search import Pair, RecordDomain, worst_neighbour
+from geodp.data.simulate import simulate_geodesic_data
+from geodp.models.geodesic import GeodesicModel
 from geodp.randomness import random_stream
-from reproduction.measurements.audit.setting import record_domain, sphere_data, sphere_setting
+
+CENTRE = np.array([0.0, 0.0, 1.0])
 
 TWO_POINTS = {1.0: "two points, residuals clipped", 2.0: "two points, clipped, factor 2"}
 
-AUDIT_COLUMNS = [
-    *("pair", "mechanism", "quantity", "n", "stated", "realised", "error", "verdict", "tau"),
-    *("scale_1", "scale_2", "log_constant_1", "log_constant_2", "place", "geodesics"),
-]
+# Published densities whose gradient's change is compared with what it is said to be.
+MOVED = (
+    "tau shared, v fixed",
+    "tau shared, v fixed, any footpoint",
+    "residuals clipped",
+    "shooting vector, tau shared",
+    "shooting vector, residuals clipped",
+)
 
 NEIGHBOUR_COLUMNS = ["pair", "record", "data_set", "x", "y1", "y2", "y3"]
 
 
-def numbers_of(array):
-    """An array as text that gives back every digit."""
-    return " ".join(repr(float(value)) for value in np.ravel(array))
+def sphere_data(settings, seed, number):
+    """Covariates (n,) and points (n, 3) in the public ball, about a geodesic through its middle."""
+    along = 0.5 * settings["geodesic_length"] * SPHERE.frame(CENTRE)[0]
+    made = simulate_geodesic_data(
+        random_stream(seed, "audit", f"n{number}", "data"),
+        GeodesicModel(SPHERE),
+        1,
+        number,
+        settings["noise_variance"],
+        first_point=SPHERE.exp(CENTRE, -along),
+        last_point=SPHERE.exp(CENTRE, along),
+    )
+    return made.covariates[0, :, 0], record_domain(settings).pull_inside(made.points[0])
+
+
+def record_domain(settings):
+    return RecordDomain(SPHERE, CENTRE, settings["ball_radius"])
+
+
+def sphere_setting(settings):
+    return SphereSetting(CENTRE, settings["ball_radius"], settings["tau"])
 
 
 def verdict(loss, error, stated):
-    """Whether a pair's loss, known up to an error, exceeds what is stated: in words.
+    """Whether a loss known up to an error is "exceeded", "not exceeded" or "undecided".
 
-    Parameters
-    ----------
-    loss, error, stated : float
-
-    Returns
-    -------
-    str
-        "exceeded", "not exceeded" or "undecided": this where the interval of the loss has the
-        stated one inside, or where one of the numbers is no number.
+    It is undecided where the interval of the loss has the stated one inside, or of no numbers.
     """
     if loss - error > stated:
         return "exceeded"
@@ -50,6 +70,10 @@ def verdict(loss, error, stated):
 
 def audit_row(name, block, number, budget, found, tau):
     """One line of the audit's table."""
+
+    def digits(array):
+        return " ".join(repr(float(value)) for value in np.ravel(array))
+
     return {
         "pair": f"{name} | n {number} | {budget:g}",
         "mechanism": name,
@@ -64,8 +88,8 @@ def audit_row(name, block, number, budget, found, tau):
         "scale_2": found.scale[1],
         "log_constant_1": found.log_constants[0],
         "log_constant_2": found.log_constants[1],
-        "place": numbers_of(found.place),
-        "geodesics": numbers_of([found.footpoint, found.shooting_vector]),
+        "place": digits(found.place),
+        "geodesics": digits([found.footpoint, found.shooting_vector]),
     }
 
 
@@ -82,49 +106,21 @@ def neighbour_rows(name, pair):
 
 
 def measure(settings, number, budgets):
-    """Realised losses of every mechanism on the sphere at one n; of the worst case at n = 2.
+    """Rows of audit.csv and of neighbours.csv at one n and stated budgets.
 
-    Parameters
-    ----------
-    settings : dict
-        Of config/audit.yaml.
-    number : int
-        n.
-    budgets : list of float
-        Stated.
-
-    Returns
-    -------
-    tuple of DataFrame
-        Rows of audit.csv and of neighbours.csv.
+    They are of every mechanism on the sphere; at n = 2 of the worst case.
     """
     if number == 2:
         rows, neighbours = measure_two_points(settings, budgets)
     else:
         rows, neighbours = measure_searched(settings, number, budgets)
-    return (
-        pd.DataFrame(rows, columns=AUDIT_COLUMNS),
-        pd.DataFrame(neighbours, columns=NEIGHBOUR_COLUMNS),
-    )
+    return pd.DataFrame(rows), pd.DataFrame(neighbours, columns=NEIGHBOUR_COLUMNS)
 
 
 def search_published(settings, seed, number, budget, variant, candidates, rounds):
-    """The worst neighbours that a search finds for a published density, and their loss.
+    """`Realised` loss of the worst neighbours that a search finds for a `Variant`, and the `Pair`.
 
-    Parameters
-    ----------
-    settings : dict
-        ``ball_radius``, ``geodesic_length``, ``noise_variance`` and ``tau``.
-    seed, number : int
-    budget : float
-        Stated.
-    variant : Variant
-    candidates, rounds : int
-        Of `worst_neighbour`.
-
-    Returns
-    -------
-    tuple of Realised and Pair
+    ``settings`` has ``ball_radius``, ``geodesic_length``, ``noise_variance`` and ``tau``.
     """
     first = sphere_data(settings, seed, number)
     setting, domain = sphere_setting(settings), record_domain(settings)
@@ -178,22 +174,7 @@ def read_pair(neighbours, name):
 
 
 def recompute(settings, row, neighbours, name):
-    """The loss of one line of the audit's table, from its neighbours alone.
-
-    Parameters
-    ----------
-    settings : dict
-        Of config/audit.yaml.
-    row : mapping
-        The line.
-    neighbours : DataFrame
-    name : str
-        Of the pair.
-
-    Returns
-    -------
-    Realised
-    """
+    """`Realised` loss of one line of the audit's table, from the neighbours of its pair's name."""
     pair, mechanism, budget = read_pair(neighbours, name), row["mechanism"], float(row["stated"])
     rng = random_stream(settings["seed"], "audit", "again", name)
     if mechanism in VARIANTS:
@@ -203,3 +184,26 @@ def recompute(settings, row, neighbours, name):
     return realised_loss(
         rng, two_point_densities(pair, settings["two_points"]["tau"], budget, factor)
     )
+
+
+def sensitivities(settings):
+    """Table of how far a record moves each gradient, as a fraction of its sensitivity."""
+    sphere, seed = settings["sphere"], settings["seed"]
+    number, rounds = sphere["n"][0], sphere["search"]["rounds"]
+    first, rows = sphere_data(sphere, seed, number), []
+    for name in MOVED:
+        change = search_change(VARIANTS[name], sphere_setting(sphere), first)
+        rng = random_stream(seed, "audit", "sensitivity", name)
+        _, found = worst_neighbour(rng, *first, record_domain(sphere), change, rounds=rounds)
+        rows.append(
+            {
+                "mechanism": name,
+                "space": SPHERE.name,
+                "dimension": SPHERE.dim,
+                "score": "norm of a gradient",
+                "n": number,
+                "largest_fraction": found,
+                "at_most_one": bool(found <= 1.0),
+            }
+        )
+    return (pd.DataFrame(rows),)

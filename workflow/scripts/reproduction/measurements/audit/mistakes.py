@@ -1,21 +1,24 @@
-"""Mistakes that break the guarantee of a release, made on purpose: an audit has to find them.
+"""Mistakes made on purpose in releases, which an audit has to find; and sums computed once.
 
-Besides, what lets an audit draw many times from the same records without computing all again.
+Those of `PLANTS` lie between the file and the folder of a release: record and replay must see them.
 """
 
+import os
+import sys
+import tempfile
+import time
 from contextlib import contextmanager
 from dataclasses import replace
 from unittest.mock import patch
 
 import numpy as np
 
-from geodp_release import contributions
+from geodp.data.cells import TextTable
+from geodp_release import contributions, hypotheses, publish, release, subjects
 from geodp_release.assumptions import Assumptions
 from geodp_release.contributions import LATTICE
+from geodp_release.ledger import Ledger
 from geodp_release.stages import NoisyStep, points, step
-
-# Records that are computed at once, where there are but a few.
-FEW = 8
 
 
 def without_factor_two():
@@ -59,7 +62,7 @@ def tau_from_the_data():
 
 def few_at_once():
     """Small chunks: padding, which changes no sum, would be most of the work."""
-    return patch.multiple(contributions, CHUNK=FEW, LEAST_CHUNK=FEW)
+    return patch.multiple(contributions, CHUNK=8, LEAST_CHUNK=8)
 
 
 @contextmanager
@@ -97,3 +100,157 @@ def same_choices():
         return known[key]
 
     return patch.object(points, "ExactChoice", remembered)
+
+
+def lines_for_rows():
+    """Each physical line is a record, so that a quoted line break makes several."""
+    lines = TextTable._lines
+
+    def physical(table):
+        header = next(lines(table))
+        yield header
+        names = len(header[2])
+        with open(table.path, encoding="utf-8-sig", errors="surrogateescape") as text:
+            for number, line in enumerate(text, start=1):
+                if number > header[1] and line.strip():
+                    cells = line.rstrip("\r\n").split(table.delimiter)
+                    yield number, number, [cell.strip('"') for cell in cells[:names]]
+
+    return patch.object(TextTable, "_lines", physical)
+
+
+def labels_without_ends():
+    """Blanks at the ends of labels are cut off, and all who have none are one subject."""
+    return patch.object(subjects, "label_key", lambda label: str(label or "").strip())
+
+
+def knowing(act):
+    """Before a release is made a function is called with which of its records are valid."""
+    made = publish.release_geodesic
+
+    def releasing(plan, covariates, points, labels):
+        act(subjects.mapped_records(plan.assumptions, covariates, points)[2])
+        return made(plan, covariates, points, labels)
+
+    return patch.object(publish, "release_geodesic", releasing)
+
+
+def slow_records():
+    """A record that cannot be used takes a hundredth of a second more."""
+    mapped = subjects.mapped_records
+
+    def slowly(*given):
+        found = mapped(*given)
+        until = time.process_time() + 0.01 * np.sum(~found[2])
+        while time.process_time() < until:
+            pass
+        return found
+
+    return patch.object(subjects, "mapped_records", slowly)
+
+
+@contextmanager
+def counted_records():
+    """The number of records that cannot be used is printed."""
+    written, invalid = publish._written, []
+
+    def writing(*given):
+        print(f"{invalid[-1]} records do not count", file=sys.stderr)
+        return written(*given)
+
+    with (
+        knowing(lambda valid: invalid.append(np.sum(~valid))),
+        patch.object(publish, "_written", writing),
+    ):
+        yield
+
+
+@contextmanager
+def another_class():
+    """Assumptions that say themselves by how much neighbours differ; nobody checks their class."""
+    with (
+        patch.object(hypotheses, "check_stages", lambda plan: {}),
+        patch.object(release, "check_hypotheses", lambda *_: hypotheses.HYPOTHESES),
+        patch.object(Assumptions, "changes", 0.125),
+    ):
+        yield
+
+
+def fingerprint_in_words():
+    """The ledger's description of a release says of which data it was."""
+    reserve = Ledger.reserve
+
+    def describing(ledger, key, amount, description, *, unit, fingerprint=None):
+        words = f"{description} {fingerprint}"
+        return reserve(ledger, key, amount, words, unit=unit, fingerprint=fingerprint)
+
+    return patch.object(Ledger, "reserve", describing)
+
+
+def crash_at_extremes():
+    """A number that is too large ends the release."""
+    array = subjects._array
+
+    def failing(values, shape, dtype):
+        found = array(values, shape, dtype)
+        if np.any(np.abs(found[np.isfinite(found)]) > 1e100):
+            raise np.linalg.LinAlgError("eigenvalues did not converge")
+        return found
+
+    return patch.object(subjects, "_array", failing)
+
+
+def refused_garbage():
+    """Data of which half cannot be used are refused, and that is told."""
+
+    def refuse(valid):
+        if 2 * np.sum(valid) < len(valid):
+            raise ValueError("most records are none")
+
+    return knowing(refuse)
+
+
+def written_past_python():
+    """The number of records that cannot be used goes to the descriptor of standard error."""
+    return knowing(lambda valid: os.write(2, b"%d records do not count" % np.sum(~valid)))
+
+
+def written_elsewhere():
+    """A file outside the folder is written where a record cannot be used."""
+
+    def note(valid):
+        if not np.all(valid):
+            with tempfile.NamedTemporaryFile("w") as file:
+                file.write("bad records")
+
+    return knowing(note)
+
+
+def ends_of_the_first_line():
+    """Rows end as the first line does, though a quoted name of a column may hold another end."""
+    made = TextTable.__init__
+
+    def making(table, path):
+        made(table, path)
+        with table._opened("") as text:
+            line = next((each for each in text if each.strip() and each[0] != "#"), "")
+        table._newline = "\n" if line.endswith("\n") and not line.endswith("\r\n") else ""
+
+    return patch.object(TextTable, "__init__", making)
+
+
+PLANTS = {
+    "a line for a row": lines_for_rows,
+    "labels without their ends": labels_without_ends,
+    "a slow record": slow_records,
+    "bad records counted on standard error": counted_records,
+    "assumptions of another class": another_class,
+    "a fingerprint in the ledger's words": fingerprint_in_words,
+    "a crash at an extreme number": crash_at_extremes,
+    "garbage refused by its records": refused_garbage,
+    "half the sensitivity": without_factor_two,
+    "tau from the data": tau_from_the_data,
+    "bad records counted past Python": written_past_python,
+    "a file elsewhere": written_elsewhere,
+    "ends of the first line": ends_of_the_first_line,
+}

@@ -54,15 +54,10 @@ class Space:
     ----------
     name : str
         Of the manifold.
-    size : int
     columns : int
         Coordinates of a point in a table.
-    covariates : int
-    neighbours : str
-    unit : {"epsilon", "rho"}
     limit : int
         Records of a subject that count; 0 where each record is a subject.
-    subjects : int
     """
 
     name: str
@@ -128,15 +123,7 @@ class Space:
 
 @dataclass(frozen=True)
 class Pair:
-    """Two tables, how each is written, and what they differ in.
-
-    Attributes
-    ----------
-    kind : str
-    tables : tuple of list of dict
-    formats : tuple of dict
-    columns : list of str
-    """
+    """Two tables, how each is written, and what they differ in."""
 
     kind: str
     tables: tuple
@@ -266,14 +253,7 @@ def written(suffix):
 
 
 def write(pair, which, path):
-    """Write one of two tables.
-
-    Parameters
-    ----------
-    pair : Pair
-    which : {0, 1}
-    path : Path
-    """
+    """Write one of the two tables of a pair."""
     table, how = pair.tables[which], pair.formats[which]
     if how["suffix"] == "csv":
         path.write_bytes(_csv(table, pair.columns, how))

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from geodp.audit.attack import features
+from geodp.audit.published import SPHERE
 from geodp.audit.search import Pair
 from geodp.audit.testers import TESTERS, property_test
 from geodp.manifolds.registry import make_manifold
@@ -21,8 +22,10 @@ from geodp_release.planning import ReleasePlan
 from geodp_release.simulation import EVENLY
 from geodp_release.stages import CountStage, MomentsStage, NoisyStep, PointsStage
 from geodp_release.subjects import ONE_EACH, subject_records
+from geodp_release.timing import release_times, sampler_times
 from reproduction.measurements.audit import mistakes
-from reproduction.measurements.audit.setting import CENTRE, SPHERE, found_in_draws
+from reproduction.measurements.audit.black_box import found_in_draws
+from reproduction.measurements.audit.losses import CENTRE
 
 RANGE = (-0.5, 0.5)
 
@@ -44,11 +47,8 @@ class ReleaseCase:
 
     Attributes
     ----------
-    name : str
-        The mistake, or that there is none.
-    stages : str
-        In words.
-    plan : ReleasePlan
+    name, stages : str
+        The mistake, or that there is none; and the stages in words.
     data : tuple
         Covariates and points of both data sets.
     pair : Pair
@@ -65,28 +65,18 @@ class ReleaseCase:
     mistake: Callable | None = None
 
 
-def step(budget):
-    return NoisyStep(Fraction(budget), PURE, clip=CLIP, prior=PRIOR)
-
-
 def cases(space, stated):
-    """Releases of a stated budget from hard neighbours, and the same with mistakes.
+    """`ReleaseCase` of a stated budget from hard neighbours, and the same with mistakes.
 
     Records but the last lie at the centre in the middle of the range, where gradients are zero.
     The last is as far away in one direction, at one end of the range, as in the other.
-
-    Parameters
-    ----------
-    space : {"sphere", "spd"}
-    stated : float
-
-    Returns
-    -------
-    list of ReleaseCase
     """
     manifold, centre = SPACES[space]
     total = Fraction(str(stated))
-    towards = manifold.frame(centre)[0]
+    half, towards = total / 2, manifold.frame(centre)[0]
+
+    def step(budget):
+        return NoisyStep(Fraction(budget), PURE, clip=CLIP, prior=PRIOR)
 
     def pair_of(covariates, places):
         x, y = np.zeros((2, NUMBER)), np.broadcast_to(centre, (2, NUMBER, *centre.shape)).copy()
@@ -94,11 +84,9 @@ def cases(space, stated):
         y[:, -1] = manifold.exp(centre, manifold.expand(np.array(places)) * towards)
         return Pair(x, y, NUMBER - 1)
 
-    opposite = pair_of((0.5, 0.5), (FAR, -FAR))
-    # Both the gradients and the covariates differ.
-    other_end = pair_of((0.5, -0.5), (FAR, FAR))
-
-    def case(name, words, stages, pair, mistake=None, neighbours=REPLACE):
+    def case(name, words, stages, pair, mistake=None):
+        # A count is released where subjects are added or removed.
+        neighbours = ADD_OR_REMOVE if isinstance(stages[0], CountStage) else REPLACE
         assumptions = Assumptions(
             manifold,
             centre,
@@ -110,77 +98,46 @@ def cases(space, stated):
             neighbours=neighbours,
             covariate_spread=EVENLY,
         )
-        spent = sum(stage.budget for stage in stages)
-        budget = PrivacyBudget(str(float(spent)))
+        budget = PrivacyBudget(str(float(sum(stage.budget for stage in stages))))
         plan = ReleasePlan(assumptions, budget, tuple(stages), 1.0, 1.0, 1.0)
         data = list(zip(pair.covariates, pair.points, strict=True))
         if neighbours == ADD_OR_REMOVE:
             data[1] = tuple(part[:-1] for part in data[1])
         return ReleaseCase(name, words, plan, tuple(data), pair, mistake)
 
-    one, half = [step(total)], total / 2
-    right = "release"
+    opposite = pair_of((0.5, 0.5), (FAR, -FAR))
+    # Both the gradients and the covariates differ.
+    other_end = pair_of((0.5, -0.5), (FAR, FAR))
+    # On the geodesic: then no residual is large.
+    near = pair_of((0.5, 0.5), (FAR, 0.0))
+    choice = PointsStage.of(half, PURE, POINTS, LOSS_CLIP)
+    right, one, counted = "release", [step(total)], "a count, then a step"
     return [
         case(right, "one step", one, opposite),
-        case(
-            right,
-            "a choice, then a step",
-            [PointsStage.of(half, PURE, POINTS, LOSS_CLIP), step(half)],
-            opposite,
-        ),
-        case(
-            right,
-            "moments, then a step",
-            [MomentsStage(half, PURE), step(half)],
-            other_end,
-        ),
-        case(
-            right,
-            "a count, then a step",
-            [CountStage(half, PURE), step(half)],
-            opposite,
-            neighbours=ADD_OR_REMOVE,
-        ),
-        case("release, factor 2 left out", "one step", one, opposite, mistakes.without_factor_two),
-        case(
-            "release, clipping after the sum",
-            "one step",
-            one,
-            opposite,
-            mistakes.clipping_after_the_sum,
-        ),
-        case(
-            "release, tau from the data",
-            "one step",
-            one,
-            # On the geodesic: then no residual is large.
-            pair_of((0.5, 0.5), (FAR, 0.0)),
-            mistakes.tau_from_the_data,
+        case(right, "a choice, then a step", [choice, step(half)], opposite),
+        case(right, "moments, then a step", [MomentsStage(half, PURE), step(half)], other_end),
+        case(right, counted, [CountStage(half, PURE), step(half)], opposite),
+        *(
+            case(f"release, {name}", "one step", one, pair, mistake)
+            for name, pair, mistake in (
+                ("factor 2 left out", opposite, mistakes.without_factor_two),
+                ("clipping after the sum", opposite, mistakes.clipping_after_the_sum),
+                ("tau from the data", near, mistakes.tau_from_the_data),
+            )
         ),
         case(
             "release, a budget spent twice",
-            "a count, then a step",
+            counted,
             [CountStage(total, PURE), step(total)],
             opposite,
-            neighbours=ADD_OR_REMOVE,
         ),
     ]
 
 
 def released_columns(case, streams, number):
-    """What releases of both data sets say, as columns.
+    """Names, and columns (number, columns) of what releases of both data sets of a case say.
 
-    Parameters
-    ----------
-    case : ReleaseCase
-    streams : tuple of numpy.random.Generator
-        For the random bits of both.
-    number : int
-
-    Returns
-    -------
-    names : list of str
-    columns : list of ndarray, each (number, columns)
+    Each of the two data sets has a generator of random bits.
     """
     assumptions = case.plan.assumptions
     found = []
@@ -205,14 +162,7 @@ def released_columns(case, streams, number):
 
 
 def measure(settings, space):
-    """Table of lower bounds of the budgets of whole releases, by each property tester.
-
-    Parameters
-    ----------
-    settings : dict
-        Of config/audit.yaml.
-    space : {"sphere", "spd"}
-    """
+    """Table of lower bounds of the budgets of whole releases, by each property tester."""
     chosen = settings["releases"]
     rows = []
     for case in cases(space, chosen["stated"]):
@@ -236,3 +186,16 @@ def measure(settings, space):
                 )
             )
     return (pd.DataFrame(rows),)
+
+
+def times(settings):
+    """Tables of the processor times of draws of noise, and of releases with extreme records."""
+    chosen = settings["times"]
+    releases = [
+        row
+        for space in chosen["spaces"]
+        for row in release_times(
+            make_manifold(**space), chosen["n"], chosen["repeats"], settings["seed"]
+        )
+    ]
+    return pd.DataFrame(sampler_times(chosen["draws"])), pd.DataFrame(releases)

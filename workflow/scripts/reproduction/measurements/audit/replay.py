@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from geodp_release.assumptions import ADD_OR_REMOVE, REPLACE
 from geodp_release.replay import Tape, call_findings, output_findings
-from reproduction.measurements.audit import mistakes, plants
+from reproduction.measurements.audit import mistakes
 from reproduction.measurements.audit.neighbours import UNCHANGED, Space, pairs
 from reproduction.measurements.audit.runs import BY_COMMAND, BY_ESTIMATOR, BY_FUNCTION, Runner
 
@@ -30,11 +30,14 @@ SPACES = (
     Space("hyperbolic", 2, 3, 1, REPLACE, "epsilon", 0),
 )
 
-# Ratio of processor times between neighbours; the least of so many runs of each that disagree.
-BAND, REPEATS = 1.5, 6
+# Of each block every space by the command, and half as many pairs by each way of Python.
+WAYS = ((BY_COMMAND, 2), (BY_FUNCTION, 1), (BY_ESTIMATOR, 1))
+
+# Pairs in which a mistake that was planted is looked for: so many a turn, in all spaces, and turns.
+PLANTED, TURNS = 300, 10
 
 
-def compared(runner, pair, by, is_whole=False):
+def compared(runner, pair, by, is_whole=False, repeats=6):
     """Findings about one pair, the largest share of a budget, and the ratio of processor times.
 
     Last whether a release was made of either.
@@ -50,7 +53,7 @@ def compared(runner, pair, by, is_whole=False):
     if share and pair.kind in UNCHANGED:
         findings.append(f"records of nobody, order or form cost {share:g} of a budget")
     findings += output_findings(left, other)
-    for _ in range(REPEATS):
+    for _ in range(repeats):
         if within_band(seconds, others):
             break
         # A busy machine slows one of them down; the least of several does not depend on it.
@@ -61,12 +64,12 @@ def compared(runner, pair, by, is_whole=False):
     return findings, share, others / seconds, bool(stages)
 
 
-def within_band(one, other):
-    return 1.0 / BAND <= one / other <= BAND
+def within_band(one, other, band=1.5):
+    return 1.0 / band <= one / other <= band
 
 
 def search(space, by, number, key, mistake=None, stop=False, whole=None):
-    """Compare neighbours that Hypothesis makes.
+    """Compare pairs of neighbours that Hypothesis makes, a row each.
 
     Parameters
     ----------
@@ -82,11 +85,6 @@ def search(space, by, number, key, mistake=None, stop=False, whole=None):
         Whether to end at the first finding.
     whole : int, optional
         Index of a pair that is written with its page and picture, which take a second.
-
-    Returns
-    -------
-    list of dict
-        One for each pair: kind, format, findings, share and ratio.
     """
     rows: list = []
     formats = ("csv", "csv", "csv", "parquet", "npz") if by == BY_COMMAND else ("csv",)
@@ -129,14 +127,6 @@ def search(space, by, number, key, mistake=None, stop=False, whole=None):
     return rows
 
 
-# Of each block every space by the command, and half as many pairs by each way of Python.
-WAYS = ((BY_COMMAND, 2), (BY_FUNCTION, 1), (BY_ESTIMATOR, 1))
-
-# Pairs in which a mistake that was planted is looked for: so many a turn, in all spaces, and turns.
-PLANTED = 300
-TURNS = 10
-
-
 def ways():
     """Spaces and ways to release in them, each with its share of the pairs."""
     return [
@@ -155,22 +145,9 @@ def divided(number):
 
 
 def measure(settings, block):
-    """A table of what was found in one block of pairs.
-
-    Parameters
-    ----------
-    settings : dict
-        Of config/audit.yaml: ``seed`` and ``replay``.
-    block : int
-
-    Returns
-    -------
-    list of DataFrame
-    """
-    rows = []
-    for index, ((space, by, _), number) in enumerate(
-        zip(ways(), divided(settings["replay"]["pairs"]), strict=True)
-    ):
+    """A table of what was found in one block of pairs."""
+    rows, numbers = [], divided(settings["replay"]["pairs"])
+    for index, ((space, by, _), number) in enumerate(zip(ways(), numbers, strict=True)):
         key = int(np.random.SeedSequence([settings["seed"], block, index]).generate_state(1)[0])
         whole = number // 2 if space is SPACES[block % len(SPACES)] else None
         found = pd.DataFrame(search(space, by, int(number), key, whole=whole) if number else [])
@@ -197,23 +174,13 @@ def measure(settings, block):
 
 
 def first_seen(name, key):
-    """How many pairs it takes until a planted mistake is seen, and by what; ``None`` if never.
-
-    Parameters
-    ----------
-    name : str
-        Of `PLANTS`.
-    key : int
-
-    Returns
-    -------
-    pairs : int or None
-    finding : str
-    """
+    """How many pairs it takes until a planted mistake is seen, and by what; ``None`` if never."""
     seen = 0
     for turn, space in product(range(TURNS), SPACES):
         number = PLANTED // len(SPACES)
-        rows = search(space, BY_COMMAND, number, key + 1000 * turn, plants.PLANTS[name], stop=True)
+        rows = search(
+            space, BY_COMMAND, number, key + 1000 * turn, mistakes.PLANTS[name], stop=True
+        )
         seen += len(rows)
         for row in rows:
             if row["findings"]:
@@ -224,7 +191,7 @@ def first_seen(name, key):
 def planted(settings):
     """A table of the mistakes that are planted, a row each; see `first_seen`."""
     rows = []
-    for name in plants.PLANTS:
+    for name in mistakes.PLANTS:
         pairs, finding = first_seen(name, settings["seed"])
         rows.append(
             {

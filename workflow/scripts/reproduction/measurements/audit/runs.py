@@ -36,16 +36,13 @@ from reproduction.measurements.audit.neighbours import LABEL, frame, settings_of
 # Who makes the release: the command, from a file; or Python, from arrays.
 BY_COMMAND, BY_FUNCTION, BY_ESTIMATOR = "geodp release", "release_geodesic", "estimator"
 
-# What a clock shows to all releases.
-NOW = datetime.fromisoformat("2026-01-01T00:00:00+00:00")
-
 
 class Clock:
     """In place of ``datetime``: always the same time."""
 
     @staticmethod
     def now(zone=None):
-        return NOW
+        return datetime.fromisoformat("2026-01-01T00:00:00+00:00")
 
 
 @lru_cache
@@ -68,14 +65,7 @@ def plan_of(space):
 
 
 class Runner:
-    """Runs of releases of one space in a folder of their own.
-
-    Parameters
-    ----------
-    space : Space
-    folder : Path
-        Empty.
-    """
+    """Runs of releases of one space in an empty folder of their own."""
 
     def __init__(self, space, folder):
         self.space, self.folder = space, folder

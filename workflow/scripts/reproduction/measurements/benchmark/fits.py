@@ -14,20 +14,14 @@ from reproduction.measurements.benchmark.geomstats_walk import (
     geomstats_space,
     to_geomstats,
 )
-from reproduction.measurements.benchmark.harness import attempted, row, shortest_time, tabulated
+from reproduction.measurements.benchmark.harness import attempted, row, tabulated, times_of
 from reproduction.measurements.benchmark.spaces import SPACES, make_data
 
 OUR_FIT = "fit of the library"
 DEFAULT = "default"
 
-# A slope this much shorter than the fit's is none.
-NO_SLOPE = 1e-3
-
 # Energies that differ by less than this, relatively, are the same.
 SAME_ENERGY = 1e-6
-
-# Fits shorter than this are timed twice, seconds.
-AGAIN = 1.0
 
 # Solvers by backend: name, method of the regression, and options of the optimiser where it is not
 # its own.
@@ -95,7 +89,7 @@ def judge(model, found, intercept, slope, covariates, points):
     if not np.isfinite(excess) or manifold.invalid_reason(p) is not None:
         return np.nan, "no point of the space"
     length = manifold.norm(p, v) / manifold.norm(found.footpoint, found.shooting_vector)
-    if length < NO_SLOPE:
+    if length < 1e-3:
         return excess, "the mean and a slope of zero"
     if excess > SAME_ENERGY:
         return excess, f"excess energy {excess:.2g} times the least"
@@ -119,7 +113,7 @@ def measure_data_set(space, number, backend, settings, rats):
     model = GeodesicModel(make_manifold(*space.manifold))
     covariates, points = (array[0] for array in make_data(space, number, settings["seed"], rats))
     found = model.fit(covariates, points)
-    spent = shortest_time(lambda: model.fit(covariates, points), settings["seconds"]["rate"])
+    spent = min(times_of(lambda: model.fit(covariates, points), settings["seconds"]["rate"]))
     note = f"{found.iterations} iterations"
     rows = [row("fit", space.name, number, OUR_FIT, spent, "s", note=note)]
     own_space, theirs = geomstats_space(model.manifold), to_geomstats(points)
@@ -139,8 +133,8 @@ def measure_data_set(space, number, backend, settings, rats):
         # Its default start is random.
         np.random.seed(settings["seed"] % 2**32)  # noqa: NPY002
         spent, excess, verdict = attempt(solver, start)
-        if verdict == "same energy" and spent < AGAIN:
-            # Once more, now that all is loaded.
+        if verdict == "same energy" and spent < 1.0:
+            # A short one once more, now that all is loaded.
             spent = min(spent, attempt(solver, start)[0])
         what = "fit" if start == "linear" else "fit from a plain start"
         place = (space.name, number, method)

@@ -57,17 +57,8 @@ def from_geomstats(manifold, array):
 class GeomstatsDensity:
     """Log density ``-|grad_p E(p, transported v_hat)| / sigma`` of one data set, by geomstats.
 
-    Attributes
-    ----------
-    manifold : SymmetricSpace
-    covariates : ndarray, shape (n,)
-    points, footpoint, shooting_vector : ndarray
-        Records and their fit, as geomstats stores points.
-    scale : float
-    support_centre : ndarray
-        As geomstats stores points.
-    support_radius : float
-        Infinite for the whole space.
+    Records, their fit and the centre are as geomstats stores points.  The radius of the support of
+    the whole space is infinite.
     """
 
     manifold: Manifold
@@ -130,16 +121,9 @@ class GeomstatsDensity:
 
 
 def geomstats_walk(rng, density, radius, start):
-    """Yield the states of one chain, and whether each step was accepted, for ever.
+    """Yield point and log density of one chain, and whether the step was accepted, for ever.
 
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    density : GeomstatsDensity
-    radius : float
-        Of the tangent ball of proposals.
-    start : ndarray, shape point_shape
-        As the library stores points.
+    ``radius`` is that of the tangent ball of proposals; points are as the library stores them.
     """
     manifold, metric = density.manifold, density.metric
     point = to_geomstats(start)

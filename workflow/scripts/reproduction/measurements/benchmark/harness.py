@@ -4,8 +4,7 @@ import logging
 import signal
 import time
 import warnings
-from contextlib import contextmanager
-from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -32,46 +31,31 @@ def tabulated(rows):
     return (pd.DataFrame(rows, columns=COLUMNS),)
 
 
-def shortest_time(function, seconds, fewest=3):
-    """Least time of a call, of as many as the time allows."""
+def times_of(function, seconds, fewest=3):
+    """Seconds of each of as many calls as the time allows."""
     times = []
     start = time.perf_counter()
     while len(times) < fewest or time.perf_counter() - start < seconds:
         before = time.perf_counter()
         function()
         times.append(time.perf_counter() - before)
-    return min(times)
+    return times
 
 
-def calls_per_second(function, seconds, fewest=2):
+def calls_per_second(function, seconds):
     """How often a function can be called in a second; the first call is not timed."""
     function()
-    start = time.perf_counter()
-    count = 0
-    while count < fewest or time.perf_counter() - start < seconds:
-        function()
-        count += 1
-    return count / (time.perf_counter() - start)
+    return 1.0 / np.mean(times_of(function, seconds, fewest=2))
 
 
 class OutOfTime(Exception):
     """A measurement was stopped at its time limit."""
 
 
-@dataclass(frozen=True)
-class Attempt:
-    """A call of a tool that may fail or be stopped.
+class Attempt(NamedTuple):
+    """What a call returned, or its ``problem``: ``stopped``, or what it failed with."""
 
-    Attributes
-    ----------
-    found : object
-        What it returned, or ``None``.
-    seconds : float
-    problem : str
-        ``stopped``, what it failed with, or nothing.
-    """
-
-    found: object
+    found: Any
     seconds: float
     problem: str = ""
 
@@ -82,42 +66,24 @@ class Attempt:
 
 def attempted(function, limit):
     """A call stopped at a time limit, seconds, and without the warnings of geomstats and NumPy."""
-    start = time.perf_counter()
-    with quiet():
-        try:
-            with time_limit(limit):
-                return Attempt(function(), time.perf_counter() - start)
-        except OutOfTime:
-            return Attempt(None, limit, "stopped")
-        except Exception as problem:  # whatever it fails with is its result
-            spent = time.perf_counter() - start
-            return Attempt(None, spent, f"fails: {type(problem).__name__}: {problem}")
-
-
-@contextmanager
-def time_limit(seconds):
-    """Raise `OutOfTime` when the work takes longer."""
 
     def stop(number, frame):
         raise OutOfTime
 
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0.0)
-        signal.signal(signal.SIGALRM, before)
-
-
-@contextmanager
-def quiet():
-    """Nothing of what geomstats and NumPy warn of."""
-    before = logging.root.manager.disable
+    logged, handler = logging.root.manager.disable, signal.signal(signal.SIGALRM, stop)
     logging.disable(logging.WARNING)
+    start = time.perf_counter()
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
-            yield
+            signal.setitimer(signal.ITIMER_REAL, limit)
+            return Attempt(function(), time.perf_counter() - start)
+    except OutOfTime:
+        return Attempt(None, limit, "stopped")
+    except Exception as problem:  # whatever it fails with is its result
+        spent = time.perf_counter() - start
+        return Attempt(None, spent, f"fails: {type(problem).__name__}: {problem}")
     finally:
-        logging.disable(before)
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, handler)
+        logging.disable(logged)

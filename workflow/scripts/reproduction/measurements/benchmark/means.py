@@ -10,7 +10,7 @@ from geodp.models.blocks import FOOTPOINT
 from geodp.models.geodesic import GeodesicModel
 from geodp.randomness import random_stream
 from reproduction.measurements.benchmark.geomstats_walk import geomstats_space
-from reproduction.measurements.benchmark.harness import attempted, row, shortest_time, tabulated
+from reproduction.measurements.benchmark.harness import attempted, row, tabulated, times_of
 from reproduction.measurements.benchmark.spaces import SPACES
 
 OUR_MEAN, THEIRS = "mean of the library", "geomstats: FrechetMean"
@@ -27,18 +27,25 @@ def measure(settings, spaces, rats):
     """Table of times of means, and of the gradients at them."""
     # Before geomstats reads it, which is when it is first used.
     os.environ["GEOMSTATS_BACKEND"] = "numpy"
-    manifold = make_manifold(*SPACES[SPACE].manifold)
-    model = GeodesicModel(manifold, 0)
+    model = GeodesicModel(make_manifold(*SPACES[SPACE].manifold), 0)
     rows = []
+
+    def add(points, method, mean, spent, stopped=False):
+        place = (SPACE, len(points), method)
+        rows.append(row("Frechet mean", *place, spent, "s", is_bound=stopped))
+        if mean is not None:
+            gradient = model.energy_gradient({FOOTPOINT: mean}, None, points).gradient[FOOTPOINT]
+            length = float(model.manifold.norm(mean, gradient))
+            rows.append(row("gradient at a Frechet mean", *place, length, "1"))
+
     for number in settings["means"]["n"]:
         rng = random_stream(settings["seed"], "benchmark", "means", f"n{number}")
-        points = polar_in_ball(rng, manifold, RADIUS, (number,))
-        found = model.fit(None, points)
-        spent = shortest_time(lambda points=points: model.fit(None, points), 0.0)
-        rows += _rows(model, points, OUR_MEAN, found.footpoint, spent)
+        points = polar_in_ball(rng, model.manifold, RADIUS, (number,))
+        spent = min(times_of(lambda points=points: model.fit(None, points), 0.0))
+        add(points, OUR_MEAN, model.fit(None, points).footpoint, spent)
         for name, chosen in SETTINGS.items():
-            tried = _theirs(manifold, points, chosen, settings["seconds"]["mean"])
-            rows += _rows(model, points, name, tried.found, tried.seconds, tried.is_stopped)
+            tried = _theirs(model.manifold, points, chosen, settings["seconds"]["mean"])
+            add(points, name, tried.found, tried.seconds, tried.is_stopped)
     return tabulated(rows)
 
 
@@ -50,13 +57,3 @@ def _theirs(manifold, points, chosen, limit):
     # Once with few points, so that all is loaded.
     estimator.fit(points[:10])
     return attempted(lambda: np.asarray(estimator.fit(points).estimate_), limit)
-
-
-def _rows(model, points, method, mean, spent, stopped=False):
-    place = (SPACE, len(points), method)
-    rows = [row("Frechet mean", *place, spent, "s", is_bound=stopped)]
-    if mean is not None:
-        gradient = model.energy_gradient({FOOTPOINT: mean}, None, points).gradient[FOOTPOINT]
-        length = float(model.manifold.norm(mean, gradient))
-        rows.append(row("gradient at a Frechet mean", *place, length, "1"))
-    return rows

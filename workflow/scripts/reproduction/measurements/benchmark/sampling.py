@@ -34,32 +34,10 @@ OURS, WALK, GEOMSTATS_WALK = "default sampler", "random walk", "random walk with
 # longer depends on n.
 RECORDS_OF_LONG_CHAINS = 150
 
-# Radii of a step, in units of the density's scale, that tuning tries; chains and steps of a trial.
+# Radii of a step, in units of the density's scale, that tuning tries.
 STEP_SCALES = (0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0, 48.0)
 
-TRIAL_CHAINS = 20
-
-TRIAL_STEPS = 60
-
-# Distance to the density that is wanted of a draw by chains.  Studies ask for less, for the sake of
-# mean squares that one stray draw decides; no chain of a walk's length can promise that, and what
-# is compared are effective draws.
-TOTAL_VARIATION = 0.01
-
-# Trials that differ by less than this are about as good: of those the shortest steps are taken.
-ABOUT_AS_GOOD = 0.9
-
-# Longer steps are not tried once a trial is this much worse than the best.
-MUCH_WORSE = 0.6
-
-# Numbers that arrays of one step of all chains hold, so that they fit a processor's cache.
-STEP_NUMBERS = 1 << 16
-
 MOST_CHAINS = 200
-
-MOST_STATES = 40000
-
-FEWEST_CHAINS = 4
 
 
 def make_mechanism(space, covariates, points):
@@ -82,9 +60,15 @@ def thinned(mechanism, number):
     return replace(mechanism, covariates=covariates, points=points, fit=found)
 
 
-def default_plan(rng, target, draws):
-    """The library's default sampler, planned for a number of draws from a target."""
-    return plan(rng, target, draws, total_variation=TOTAL_VARIATION)
+def default_draws(rng, target, draws):
+    """State of draws from a target by the library's default sampler, and its plan.
+
+    Studies want a smaller total variation, for the sake of mean squares that one stray draw
+    decides; no chain of a walk's length can promise that, and effective draws are compared here.
+    """
+    planned = plan(rng, target, draws, total_variation=0.01)
+    state, _ = run(rng, planned.sampler, target, draws, planned.steps)
+    return State(state.position, state.log_density), planned
 
 
 @dataclass(frozen=True)
@@ -99,47 +83,32 @@ class StartedWalk(RandomWalk):
         return State(position, self.start.log_density[..., :chains])
 
 
-def draws_to_start_from(rng, target, chains):
-    """States that follow the density, from the default sampler."""
-    planned = default_plan(rng, target, chains)
-    state, _ = run(rng, planned.sampler, target, chains, planned.steps)
-    return State(state.position, state.log_density)
-
-
-def tuned_walk(rng, target, start):
+def tuned_walk(rng, target, start, chains=20, steps=60):
     """The random walk with the radius of steps that changes the log density the most.
 
     Short trials tell that well, unlike effective sample sizes; and its mean square is largest about
-    where the autocorrelation time of the worst summary is least.
+    where the autocorrelation time of the worst summary is least.  Longer steps are not tried once a
+    trial is much worse than the best; of those about as good the shortest are taken.
     """
     changes = []
     for scale in STEP_SCALES:
         kernel = StartedWalk(scale, start)
-        state = kernel.init(rng, target, TRIAL_CHAINS)
+        state = kernel.init(rng, target, chains)
         change = 0.0
-        for _ in range(TRIAL_STEPS):
+        for _ in range(steps):
             following, _ = kernel.step(rng, target, state)
             change += np.mean((following.log_density - state.log_density) ** 2)
             state = following
         changes.append(change)
-        if change < MUCH_WORSE * max(changes):
+        if change < 0.6 * max(changes):
             break
-    good = np.array(changes) >= ABOUT_AS_GOOD * max(changes)
+    good = np.array(changes) >= 0.9 * max(changes)
     return StartedWalk(STEP_SCALES[int(np.argmax(good))], start)
 
 
 @dataclass(frozen=True)
 class Autocorrelation:
-    """How many steps of a walk are worth a draw.
-
-    Attributes
-    ----------
-    time : float
-        Integrated autocorrelation time of the worst scalar summary, steps.
-    is_bound : bool
-        Whether chains had not converged: the time is then at least this.
-    note : str
-    """
+    """Steps of a walk that are worth a draw, or at least so many if chains had not converged."""
 
     time: float
     is_bound: bool
@@ -147,18 +116,10 @@ class Autocorrelation:
 
 
 def autocorrelation(traces):
-    """Integrated autocorrelation time, steps per effective draw of the worst summary.
+    """`Autocorrelation` of the worst of several summaries of chains, each (chains, states).
 
     Where chains have not converged it is taken within each of them, so that it knows of nothing
     that moves more slowly than a chain is long, and is too short.
-
-    Parameters
-    ----------
-    traces : dict of ndarray, shape (chains, states)
-
-    Returns
-    -------
-    Autocorrelation
     """
     from arviz_stats.base import array_stats
 
@@ -185,20 +146,21 @@ def autocorrelation(traces):
 def long_chains(rng, kernel, target, seconds):
     """Autocorrelation of the longest chains that the time allows."""
     # In many dimensions few chains, which can be longer.
-    chains = max(FEWEST_CHAINS, 10 * FEWEST_CHAINS // target.space.dim)
+    chains = max(4, 40 // target.space.dim)
     state = kernel.init(rng, target, chains)
     trial = 10
     start = time.perf_counter()
     for _ in range(trial):
         state, _ = kernel.step(rng, target, state)
     steps = int(seconds * trial / (time.perf_counter() - start))
-    traces = trace(rng, kernel, target, chains, int(np.clip(steps, 20, MOST_STATES)))
+    traces = trace(rng, kernel, target, chains, int(np.clip(steps, 20, 40000)))
     return autocorrelation({name: values[0] for name, values in traces.items()})
 
 
 def walk_rate(rng, kernel, target, number, seconds):
     """States that the walk visits in a second, over all chains."""
-    chains = int(np.clip(STEP_NUMBERS // number, 4, MOST_CHAINS))
+    # Arrays of one step of all chains fit a processor's cache.
+    chains = int(np.clip((1 << 16) // number, 4, MOST_CHAINS))
     state = kernel.init(rng, target, chains)
 
     def step():
@@ -261,17 +223,7 @@ def _geomstats_steps(rng, mechanism, budget, kernel, seconds):
 
 
 def measure(settings, space, grid, rats):
-    """Table of effective draws per second on one space.
-
-    Parameters
-    ----------
-    settings : dict
-        Of config/benchmark.yaml.
-    space : str
-    grid : dict
-        Numbers of records and budgets.
-    rats : path
-    """
+    """Table of effective draws per second on one space, of a grid of records and budgets."""
     space, numbers, budgets = SPACES[space], grid["n"], grid["budgets"]
     # Once to load all that is used.
     hasty = settings | {"seconds": dict.fromkeys(settings["seconds"], 0.0)}
@@ -288,22 +240,7 @@ def measure(settings, space, grid, rats):
 
 
 def measure_cell(space, number, budget, settings, rats):
-    """Rows of one cell: effective draws a second of the three samplers, and what they rest on.
-
-    Parameters
-    ----------
-    space : Space
-    number : int
-        n.
-    budget : float
-    settings : dict
-        Of config/benchmark.yaml.
-    rats : path
-
-    Returns
-    -------
-    list of dict
-    """
+    """Rows of one cell: effective draws a second of the three samplers, and what they rest on."""
     seconds = settings["seconds"]
     names = (settings["seed"], "benchmark", space.name, f"n{number}", f"budget{budget:g}")
     mechanism = make_mechanism(space, *make_data(space, number, settings["seed"], rats))
@@ -321,8 +258,7 @@ def measure_cell(space, number, budget, settings, rats):
         rng = random_stream(*names, "default", f"{draws} draws")
         start = time.perf_counter()
         target = mechanism.footpoint_target(budget)
-        planned = default_plan(rng, target, draws)
-        run(rng, planned.sampler, target, draws, planned.steps)
+        _, planned = default_draws(rng, target, draws)
         spent, drawn = time.perf_counter() - start, draws
         note = f"{planned.drawn_by}, {_distance(planned)}"
         add("effective draws", OURS, draws / spent, "1/s", draws=draws, note=note)
@@ -331,7 +267,7 @@ def measure_cell(space, number, budget, settings, rats):
     rng = random_stream(*names, "walk")
     short = thinned(mechanism, RECORDS_OF_LONG_CHAINS)
     short_target = short.footpoint_target(budget)
-    start = draws_to_start_from(rng, short_target, MOST_CHAINS)
+    start, _ = default_draws(rng, short_target, MOST_CHAINS)
     kernel = tuned_walk(rng, short_target, start)
     found = long_chains(rng, kernel, short_target, seconds["chain"])
     note = f"{found.note}; radius of a step {kernel.step_scale:g} scales"

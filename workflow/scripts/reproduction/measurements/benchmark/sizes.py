@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import resource
 import subprocess
 import sys
@@ -17,33 +18,19 @@ from geodp.models.geodesic import GeodesicModel
 from reproduction.measurements.benchmark.harness import row, tabulated
 from reproduction.measurements.benchmark.spaces import SPACES, make_data
 
-# Gradients at once whose memory is taken.
-SIZE_CHAINS = 4
-
-# Of Linux; other systems have none.
-STATUS = Path("/proc/self/status")
-
 
 def measure(settings, spaces, rats):
-    """Table of times and memory of fits and gradients, each n in a process of its own.
-
-    Parameters
-    ----------
-    settings : dict
-        Of config/benchmark.yaml.
-    spaces : list of str
-    rats : path
-    """
+    """Table of times and memory of fits and gradients, each n in a process of its own."""
     rows = []
     for name in spaces:
         for number in settings["sizes"]["n"]:
             # Beside the results, as there may be a gigabyte.
-            with TemporaryDirectory(dir=".") as place:
+            with TemporaryDirectory(dir=".") as folder:
                 data = make_data(SPACES[name], number, settings["seed"], rats)
                 for kind, array in zip(("covariates", "points"), data, strict=True):
-                    np.save(Path(place) / f"{kind}.npy", array)
+                    np.save(Path(folder) / f"{kind}.npy", array)
                 del data
-                found = measure_size_apart(place, name)
+                found = measure_size_apart(folder, name)
             note = f"{found['iterations']} iterations"
             if not found["converged"]:
                 note += ", not converged"
@@ -57,31 +44,32 @@ def measure(settings, spaces, rats):
     return tabulated(rows)
 
 
-def measure_size(folder, name):
-    """Seconds and memory of a fit and of gradients on the data of a folder, as a dictionary.
+def measure_size(folder, name, chains=4):
+    """Seconds and memory of a fit and of gradients at once on the data of a folder.
 
     Peaks are those of the process so far, so that this is the first thing a process should do.
     """
     model = GeodesicModel(make_manifold(*SPACES[name].manifold))
-    covariates = np.load(Path(folder) / "covariates.npy")
-    points = np.load(Path(folder) / "points.npy")
-    before = _resident()
+    covariates, points = (
+        np.load(Path(folder) / f"{each}.npy") for each in ("covariates", "points")
+    )
+    before = _memory("VmRSS")
     start = time.perf_counter()
     found = model.fit(covariates, points)
     fitting = time.perf_counter() - start
     axis = -model.manifold.point_ndim - 1
     states = {
-        block: np.repeat(np.expand_dims(array, axis), SIZE_CHAINS, axis=axis)
+        block: np.repeat(np.expand_dims(array, axis), chains, axis=axis)
         for block, array in found.parameters.items()
     }
-    peak_of_fit = _peak()
+    peak_of_fit = _memory("VmHWM")
     start = time.perf_counter()
     model.energy_gradient(states, covariates, points, [FOOTPOINT])
     return {
         "fit_seconds": fitting,
-        "gradient_seconds": (time.perf_counter() - start) / SIZE_CHAINS,
+        "gradient_seconds": (time.perf_counter() - start) / chains,
         "fit_memory": max(peak_of_fit - before, 0),
-        "gradient_memory": max(_peak() - before, 0),
+        "gradient_memory": max(_memory("VmHWM") - before, 0),
         "converged": bool(np.all(found.converged)),
         "iterations": int(found.iterations),
     }
@@ -104,20 +92,11 @@ def measure_size_apart(folder, name):
     return json.loads(call.stdout.splitlines()[-1])
 
 
-def _status(key):
-    for line in STATUS.read_text().splitlines():
-        if line.startswith(f"{key}:"):
-            return 1024 * int(line.split()[1])
-    raise LookupError(f"{STATUS} has no {key}")
-
-
-def _resident():
-    return _status("VmRSS") if STATUS.exists() else _peak()
-
-
-def _peak():
-    # What getrusage gives is inherited from the process that started this one.
-    if STATUS.exists():
-        return _status("VmHWM")
+def _memory(key):
+    """Bytes now, ``VmRSS``, or at most so far, ``VmHWM``; without Linux's file always at most."""
+    status = Path("/proc/self/status")
+    if status.exists():
+        return 1024 * int(re.search(rf"^{key}:\s*(\d+)", status.read_text(), re.M)[1])
+    # On Linux this would be inherited from the process that started this one.
     unit = 1 if sys.platform == "darwin" else 1024
     return unit * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

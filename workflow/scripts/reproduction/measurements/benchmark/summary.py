@@ -5,8 +5,9 @@ import platform
 
 import numpy as np
 import pandas as pd
+from matplotlib.lines import Line2D
 
-from reproduction.measurements.benchmark.figure import draw
+from reproduction.figures.style import CURVES, HOLLOW, Curve, new_figure
 from reproduction.measurements.benchmark.fits import OUR_FIT, SAME_ENERGY
 from reproduction.measurements.benchmark.means import OUR_MEAN, TO_THE_END
 from reproduction.measurements.benchmark.sampling import (
@@ -15,9 +16,15 @@ from reproduction.measurements.benchmark.sampling import (
     RECORDS_OF_LONG_CHAINS,
     WALK,
 )
-from reproduction.measurements.words import cell, markdown, number
+from reproduction.measurements.words import cell, markdown, number, space_title
 
 CELL = ["space", "dimension", "n", "budget"]
+
+# In the figure: samplers, side by side at the same n; and spaces, which need a fifth style.
+SAMPLERS = {"ours": "default sampler", "walk": "random walk", "geomstats": "walk with geomstats"}
+STYLES = dict(zip(SAMPLERS, CURVES, strict=False))
+SHIFTS = {"ours": 0.8, "walk": 1.0, "geomstats": 1.25}
+SPACE_STYLES = (*CURVES, Curve("0.45", "v", ":"))
 
 # Slopes of log time against log n are measured from here on, where neither what every call costs
 # nor a processor's caches count any more.
@@ -36,8 +43,7 @@ def summarise(tables, **_):
         "Python": platform.python_version(),
         "NumPy": np.__version__,
     }
-    figure = draw(table, cells(table), fits(table))
-    return {"csv": table, "figure": figure, "text": page(table, machine)}
+    return {"csv": table, "figure": draw(table), "text": page(table, machine)}
 
 
 def cells(table):
@@ -96,12 +102,8 @@ def slopes(table, method):
 def aims(table):
     """What is aimed at and what was reached, a row an aim that the table has numbers for.
 
-    Returns
-    -------
-    DataFrame
-        With ``aim``; ``wanted``, the least, or the most where ``at_most``; ``reached``, in the
-        worst case, and ``median``; ``is_bound``, whether at least so much was reached; ``where``
-        the worst case is; and ``met``.
+    ``wanted`` is the least, or the most where ``at_most``; ``reached`` is the worst case, and
+    ``is_bound`` whether at least so much was reached.
     """
     judged = [*_ratios(table), *_growth(table), *_means(table)]
     return pd.DataFrame([each for each in judged if each])
@@ -141,11 +143,10 @@ def _ratios(table):
     two = sampled["dimension"] == 2
     fit = (fitted["geomstats"] / fitted["ours"]).set_axis(_data_sets(fitted))
     drawn = "times the effective draws per second of"
+    walks = f"{drawn} the random walk"
     return (
-        _judged(
-            f"{drawn} the random walk, 96 dimensions, budgets from 1", 1e3, walk[many], bound[many]
-        ),
-        _judged(f"{drawn} the random walk, two dimensions", 100, walk[two], bound[two]),
+        _judged(f"{walks}, 96 dimensions, budgets from 1", 1e3, walk[many], bound[many]),
+        _judged(f"{walks}, two dimensions", 100, walk[two], bound[two]),
         _judged(
             f"{drawn} the walk written with geomstats",
             500,
@@ -192,19 +193,7 @@ def _means(table):
 
 
 def page(table, machine):
-    """The benchmark in words.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-    machine : dict
-        Names and values of what the numbers depend on.
-
-    Returns
-    -------
-    str
-        Markdown.
-    """
+    """The benchmark in Markdown, on a machine of these names and values."""
     sampled = cells(table)
     facts = ", ".join(f"{name} {value}" for name, value in machine.items())
     judged = [
@@ -267,3 +256,91 @@ def _plain_starts(table):
         yield ""
         yield from markdown(["how they end", "fits"], ends.value_counts().items())
         yield ""
+
+
+def draw(table):
+    """Figure with a panel a space, and panels for fits, time and memory."""
+    sampled, fitted = cells(table), fits(table)
+    names = list(dict.fromkeys(sampled["space"]))
+    figure, axes = new_figure(3, 3, width=7.2, height=7.4)
+    panels = list(axes.flat)
+    for panel, name in zip(panels, names, strict=False):
+        _draw_samplers(panel, name, sampled[sampled["space"] == name])
+    for row in axes[: 1 + (len(names) - 1) // 3]:
+        row[0].set_ylabel("effective draws per second (1/s)")
+    panels[5].axis("off")
+    _draw_fits(panels[6], fitted, names)
+    _draw_growth(panels[7], table, names, "time against n", "time of a fit (s)")
+    _draw_growth(panels[8], table, names, "memory beyond the data", "memory beyond the data (MB)")
+    handles = [
+        Line2D([], [], label=label, **STYLES[sampler].keywords)
+        for sampler, label in SAMPLERS.items()
+    ]
+    handles.append(Line2D([], [], **HOLLOW, label="hollow: a bound (draws at most, time at least)"))
+    figure.legend(handles=handles, loc="outside upper center", ncols=4, fontsize=8)
+    panels[7].legend(
+        handles=[
+            Line2D([], [], label=space_title(name), **style.keywords)
+            for name, style in zip(names, SPACE_STYLES, strict=False)
+        ],
+        loc="upper left",
+        fontsize=6.5,
+    )
+    return figure
+
+
+def _draw_samplers(panel, name, part):
+    """Effective draws against n: at the middle budget, over the range of all of them."""
+    for sampler, style in STYLES.items():
+        places, middles = [], []
+        for n, some in part.groupby("n"):
+            some = some.sort_values("budget")
+            values = some[sampler].to_numpy()
+            middle = some.iloc[len(some) // 2]
+            places.append(n * SHIFTS[sampler])
+            middles.append(middle[sampler])
+            panel.plot(
+                [places[-1]] * 2, [values.min(), values.max()], color=style.colour, linewidth=1
+            )
+            is_bound = sampler != "ours" and bool(middle[f"{sampler}_is_bound"])
+            _mark(panel, places[-1], middle[sampler], style, is_bound, zorder=4)
+        panel.plot(places, middles, color=style.colour, linestyle=style.line, linewidth=0.8)
+    panel.set_xscale("log")
+    panel.set_yscale("log")
+    panel.set_xlabel("number of records n")
+    panel.set_title(f"{space_title(name)} (dimension {part['dimension'].iloc[0]:.0f})")
+
+
+def _mark(panel, x, y, style, is_bound, **keywords):
+    """A marker, hollow if it is a bound."""
+    face = "white" if is_bound else style.colour
+    panel.plot(x, y, color=style.colour, marker=style.marker, markerfacecolor=face, **keywords)
+
+
+def _draw_fits(panel, fitted, names):
+    """Times of fits, ours and the fastest of geomstats that finds the same energy."""
+    for index, name in enumerate(names):
+        part = fitted[fitted["space"] == name]
+        for offset, (_, case) in zip(
+            np.linspace(-0.15, 0.15, max(len(part), 2)), part.iterrows(), strict=False
+        ):
+            for method in ("ours", "geomstats"):
+                is_bound = method != "ours" and case["is_bound"]
+                _mark(panel, index + offset, case[method], STYLES[method], is_bound)
+    panel.set_yscale("log")
+    panel.set_ylabel("time of a fit (s)")
+    titles = [space_title(name) for name in names]
+    panel.set_xticks(range(len(names)), titles, rotation=30, ha="right")
+    panel.set_title("fits, n = " + ", ".join(f"{n:,}" for n in sorted(set(fitted["n"]))))
+
+
+def _draw_growth(panel, table, names, what, label):
+    """Something of a fit against the number of records."""
+    part = table[(table["what"] == what) & (table["method"] == "fit")]
+    for name, style in zip(names, SPACE_STYLES, strict=False):
+        some = part[part["space"] == name].sort_values("n")
+        panel.plot(some["n"], some["value"], **style.keywords)
+    panel.set_xscale("log")
+    panel.set_yscale("log")
+    panel.set_xlabel("number of records n")
+    panel.set_ylabel(label)

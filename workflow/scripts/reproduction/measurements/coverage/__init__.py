@@ -1,1 +1,0 @@
-"""How often the confidence bands of simulated releases hold the true prediction."""

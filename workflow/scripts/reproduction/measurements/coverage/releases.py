@@ -16,26 +16,14 @@ from geodp_release.simulation import TWO_GROUPS
 from geodp_release.subjects import ONE_EACH, subject_records
 from reproduction.manifolds import study_manifold
 
-# Range of covariates, and those of the predictions, over the whole of it.  Of several the first is
-# spread over its range, and others go from end to end.
 COVARIATE_RANGE = (-0.5, 0.5)
-PLACES = np.linspace(*COVARIATE_RANGE, 5)
-
 
 # Share of the first of two groups that plans assume.
 AS_ASSUMED = 0.5
 
 
 def planned(settings, space, seed):
-    """The plan of a space's releases.
-
-    Parameters
-    ----------
-    settings : dict
-        The section ``coverage`` of ``config/utility.yaml``.
-    space : str
-    seed : int
-    """
+    """Plan of a space's releases, from the section ``coverage`` of ``config/utility.yaml``."""
     chosen = settings["spaces"][space]
     manifold, spreads = study_manifold(chosen["manifold"]), tuple(chosen["covariate_spread"])
     assumptions = Assumptions(
@@ -48,25 +36,25 @@ def planned(settings, space, seed):
         residual_scale=chosen["residual_scale"],
         subjects=chosen["n"],
     )
-    budget = PrivacyBudget(str(chosen["budget"]))
-    return plan_release(assumptions, budget, work=settings["work"])
+    return plan_release(assumptions, PrivacyBudget(str(chosen["budget"])), work=settings["work"])
+
+
+def places_of(covariates):
+    """Covariates (places, k) of the predictions: the first spread out, others at their ends."""
+    if not covariates:
+        return np.zeros((1, 0))
+    first = np.linspace(*COVARIATE_RANGE, 5)
+    places = np.where(np.arange(5)[:, None] % (2 + np.arange(covariates)) == 0, -0.5, 0.5)
+    places[:, 0] = first
+    return places
 
 
 def covered(plan, releases, rng, first_group=AS_ASSUMED, beta=None):
     """Distances of true predictions from released ones and from fits, and the bands' radii there.
 
-    True geodesics are as the planner assumes, of uniform directions and uniform lengths; data are
-    as assumed, too, but for the sizes of groups and for clustered covariates.
-
-    Parameters
-    ----------
-    plan : ReleasePlan
-    releases : int
-    rng : numpy.random.Generator
-    first_group : float
-        Share of subjects in the first of two groups.
-    beta : tuple of float, optional
-        Parameters of the Beta distribution of covariates that are no groups; by default uniform.
+    Directions and lengths of true geodesics are uniform.  Data are as assumed, but for the share
+    ``first_group`` of subjects in the first of two groups and for covariates with a Beta
+    distribution of parameters ``beta``.
 
     Returns
     -------
@@ -78,15 +66,6 @@ def covered(plan, releases, rng, first_group=AS_ASSUMED, beta=None):
         _one_release(plan, errors, rng, first_group, beta or (1.0, 1.0)) for _ in range(releases)
     ]
     return tuple(np.array(part) for part in zip(*found, strict=True))
-
-
-def places_of(covariates):
-    """Covariates (places, k) of the predictions."""
-    if not covariates:
-        return np.zeros((1, 0))
-    ends = np.where(np.arange(len(PLACES))[:, None] % (2 + np.arange(covariates)) == 0, -0.5, 0.5)
-    ends[:, 0] = PLACES
-    return ends
 
 
 def _one_release(plan, errors, rng, first_group, beta):
@@ -108,41 +87,29 @@ def _one_release(plan, errors, rng, first_group, beta):
     points = manifold.exp(means, noise)
     records = subject_records(assumptions, x, points, ONE_EACH)
     found = run_plan(plan, records, generator_bits(rng))
-    state = found.state
     if moments_stage(plan) is not None:
         errors = simulated_errors(plan, found.moments)
-    true, released = (
-        manifold.ends(p, vs, places) for p, vs in ((start, vectors), (state[0], state[1:]))
-    )
+    true = manifold.ends(start, vectors, places)
+    released = manifold.ends(found.state[0], found.state[1:], places)
     fitted = GeodesicModel(manifold, covariates).fit(x, points).predict(places)
-    return (
-        manifold.dist(released, true),
-        manifold.dist(fitted, true),
-        band_radii(manifold, errors, state, places),
-    )
+    radii = band_radii(manifold, errors, found.state, places)
+    return manifold.dist(released, true), manifold.dist(fitted, true), radii
 
 
 def measure(settings, space):
-    """Table of the coverage on one space, by covariate and level.
-
-    Parameters
-    ----------
-    settings : dict
-        Of ``config/utility.yaml``.
-    space : str
-    """
+    """Table of the coverage on one space of ``config/utility.yaml``, by covariate and level."""
     chosen, seed = settings["coverage"], settings["seed"]
     plan = planned(chosen, space, seed)
     rng = random_stream(seed, "coverage", space, "releases")
     first_group, beta = (chosen["spaces"][space].get(key) for key in ("first_group", "covariates"))
     away, away_from_fit, radii = covered(plan, chosen["releases"], rng, first_group, beta)
-    places = places_of(plan.assumptions.number_of_covariates)
+    assumptions = plan.assumptions
     rows = [
         {
             "space": space,
-            "dimension": plan.assumptions.manifold.dim,
-            "number_of_covariates": plan.assumptions.number_of_covariates,
-            "n": plan.assumptions.subjects,
+            "dimension": assumptions.manifold.dim,
+            "number_of_covariates": assumptions.number_of_covariates,
+            "n": assumptions.subjects,
             "budget": float(plan.budget.amount),
             "as_assumed": first_group == AS_ASSUMED and beta is None,
             "place": at + 1,
@@ -157,6 +124,6 @@ def measure(settings, space):
             "stages": "; ".join(stage.describe() for stage in plan.stages),
         }
         for index, level in enumerate(LEVELS)
-        for at, place in enumerate(places)
+        for at, place in enumerate(places_of(assumptions.number_of_covariates))
     ]
     return (pd.DataFrame(rows),)

@@ -29,12 +29,12 @@ def page(table):
     chance = 100.0 * np.sqrt(table["level"] * (1.0 - table["level"]) / table["releases"]).max()
     rows = []
     keys = ["space", "number_of_covariates", "n", "budget"]
-    for (space, covariates, n, budget), part in table.groupby(keys, sort=False):
+    for (*cell, budget), part in table.groupby(keys, sort=False):
         shares = [100.0 * part.loc[part["level"] == level, "coverage"] for level in levels]
         errors = [np.sqrt(np.mean(part[key] ** 2)) for key in ("error", "error_without_privacy")]
         rows.append(
             [
-                *(space, covariates, n, f"{budget:g}"),
+                *(*cell, f"{budget:g}"),
                 *(f"{each.min():.1f} to {each.max():.1f}" for each in shares),
                 *(f"{each:.2g}" for each in (*errors, part["predicted_error"].iloc[0])),
             ]

@@ -49,15 +49,7 @@ def simulated(rng, settings, data_sets, number, noise_variance):
 
 
 def measure(settings, cell):
-    """Table of data sets of one cell, and table of the draws of its first data set.
-
-    Parameters
-    ----------
-    settings : dict
-        ``seed`` and the section ``geodesic_vs_notebook`` of ``config/linear.yaml``.
-    cell : int
-        Index of the cell.
-    """
+    """Table of data sets of one cell, and table of the draws of its first data set."""
     chosen = settings["geodesic_vs_notebook"]
     setting = chosen["cells"][cell]
     number, variance, budget = (setting[key] for key in ("n", "noise_variance", "budget"))

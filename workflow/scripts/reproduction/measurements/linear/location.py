@@ -21,13 +21,7 @@ PLANE = 2
 
 
 def measure(settings):
-    """Table of errors, and table of realised losses of private quantiles by tau.
-
-    Parameters
-    ----------
-    settings : dict
-        ``seed``, ``budget`` and the section ``kng_location`` of ``config/linear.yaml``.
-    """
+    """Table of errors, and table of realised losses of private quantiles by tau."""
     chosen, budget = settings["kng_location"], settings["budget"]
     tables = []
     for number in chosen["n"]:

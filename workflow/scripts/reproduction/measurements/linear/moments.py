@@ -14,15 +14,7 @@ def true_coefficients(covariates):
 
 
 def measure(settings, part, parts):
-    """Table of moments of some of the data sets.
-
-    Parameters
-    ----------
-    settings : dict
-        ``seed`` and the section ``kng_linear`` of ``config/linear.yaml``.
-    part, parts : int
-        Which share of the data sets of each size, of how many.
-    """
+    """Table of moments of the data sets of each size whose number is ``part`` modulo ``parts``."""
     chosen = settings["kng_linear"]
     coefficients = true_coefficients(chosen["covariates"])
     rows = []
@@ -38,13 +30,7 @@ def measure(settings, part, parts):
 
 
 def read_moments(paths):
-    """Moments of all data sets, and their places in the table.
-
-    Returns
-    -------
-    tuple
-        `Moments`, and a DataFrame with ``n`` and ``data_set``, in this order.
-    """
+    """`Moments` of all data sets, and a table of their ``n`` and ``data_set`` in the same order."""
     table = pd.concat(map(pd.read_csv, paths)).sort_values(["n", "data_set"], ignore_index=True)
     cross = table.filter(regex="^cross_").to_numpy()
     d = cross.shape[-1]

@@ -34,13 +34,7 @@ def effective_size(places, values):
 
 
 def measure(settings):
-    """Table of errors: a row a mechanism and data set.
-
-    Parameters
-    ----------
-    settings : dict
-        ``seed``, ``budget`` and the section ``kng_quantile`` of ``config/linear.yaml``.
-    """
+    """Table of errors: a row a mechanism and data set."""
     chosen, budget = settings["kng_quantile"], settings["budget"]
     truth, bound = np.array(chosen["coefficients"]), chosen["bound"]
     rows = []

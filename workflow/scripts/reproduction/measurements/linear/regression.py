@@ -33,15 +33,7 @@ def compared(places, distance, non_private):
 
 
 def measure(settings, moments):
-    """Table of errors: a row a mechanism and data set.
-
-    Parameters
-    ----------
-    settings : dict
-        ``seed``, ``budget`` and the section ``kng_linear`` of ``config/linear.yaml``.
-    moments : list of str
-        Tables of moments.
-    """
+    """Table of errors: a row a mechanism and data set."""
     chosen, budget = settings["kng_linear"], settings["budget"]
     found, places = read_moments(moments)
     problem = LeastSquares(found.scaled(), chosen["bound"])

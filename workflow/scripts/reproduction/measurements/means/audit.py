@@ -24,14 +24,7 @@ NAMES = (*COORDINATES, "distance from one mean", "distance from the other", "the
 
 
 def measure(settings, space):
-    """Table of bounds: a row a mechanism or walk, and tester.
-
-    Parameters
-    ----------
-    settings : dict
-        ``seed``, ``budget``, and the sections ``spaces`` and ``audit`` of ``config/means.yaml``.
-    space : str
-    """
+    """Table of bounds: a row a mechanism or walk, and tester."""
     chosen, audit, budget = settings["spaces"][space], settings["audit"], settings["budget"]
     manifold, radius = study_manifold(chosen["manifold"]), chosen["radius"]
     number, streams = audit["n"][space], (settings["seed"], "means", "audit", space)

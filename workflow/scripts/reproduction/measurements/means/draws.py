@@ -12,14 +12,7 @@ from reproduction.manifolds import study_manifold
 
 
 def measure(settings, space):
-    """Table of private means: a row a mechanism, size and data set.
-
-    Parameters
-    ----------
-    settings : dict
-        Of ``config/means.yaml``.
-    space : str
-    """
+    """Table of private means: a row a mechanism, size and data set."""
     chosen, budget = settings["spaces"][space], settings["budget"]
     manifold = study_manifold(chosen["manifold"])
     parts = []

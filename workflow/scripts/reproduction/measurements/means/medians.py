@@ -14,14 +14,7 @@ from reproduction.manifolds import study_manifold
 
 
 def measure(settings, space):
-    """Table of distances from the centre of the records that are no outliers.
-
-    Parameters
-    ----------
-    settings : dict
-        ``seed``, ``budget`` and the section ``medians`` of ``config/means.yaml``.
-    space : str
-    """
+    """Table of distances from the centre of the records that are no outliers."""
     chosen, budget = settings["medians"], settings["budget"]
     described = chosen["spaces"][space]
     manifold, radius = study_manifold(described["manifold"]), described["radius"]

@@ -32,12 +32,6 @@ def measure(settings, table):
 
     Mechanisms that the space or the data do not allow have a reason in place of numbers, and those
     whose budget is known not to hold are left out.
-
-    Parameters
-    ----------
-    settings : dict
-        ``seed``, ``budget`` and the section ``own`` of ``config/means.yaml``.
-    table : path
     """
     chosen, budget = settings["own"], settings["budget"]
     manifold = study_manifold(chosen["manifold"])

@@ -67,19 +67,7 @@ def _drawn(settings, space, problem, fit):
 
 
 def measure(settings, space, rats=None, table=None):
-    """Table of draws and table of landmarks.
-
-    Parameters
-    ----------
-    settings : dict
-        Of ``config/means.yaml``.
-    space : str
-        Of its section ``shapes``.
-    rats : path, optional
-        Table of the rats' landmarks.
-    table : path, optional
-        Outlines that were observed.
-    """
+    """Table of draws and table of landmarks; of outlines in ``table`` if there is one."""
     chosen = settings["shapes"]["spaces"][space]
     manifold = study_manifold(chosen["manifold"])
     rng = random_stream(settings["seed"], "means", space, "data")

@@ -6,17 +6,7 @@ from geodp.models.geodesic import GeodesicModel
 
 
 def subject_means(manifold, records):
-    """Frechet mean of each subject's records; the records themselves where no subject is named.
-
-    Parameters
-    ----------
-    manifold : Manifold
-    records : geodp.data.records.Records
-
-    Returns
-    -------
-    ndarray, shape (subjects, *point_shape)
-    """
+    """Frechet means of subjects' records (subjects, *point_shape); all records if none is named."""
     if not records.subjects:
         return records.points
     model, subjects = GeodesicModel(manifold, 0), np.array(records.subjects)

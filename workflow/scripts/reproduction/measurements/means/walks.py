@@ -20,14 +20,7 @@ EXACT = "exact"
 
 
 def measure(settings, space):
-    """Table of draws by sampler and scale, on one space.
-
-    Parameters
-    ----------
-    settings : dict
-        ``seed`` and the section ``walks`` of ``config/means.yaml``.
-    space : str
-    """
+    """Table of draws by sampler and scale, on one space."""
     scales = np.array(settings["walks"]["scales"])[:, None]
     chosen = settings["walks"]["spaces"][space]
     manifold = study_manifold(chosen["manifold"])

@@ -12,23 +12,14 @@ import numpy as np
 import pandas as pd
 
 from geodp.randomness import random_stream
-from reproduction.measurements.tools import data_sets, least_squares
+from reproduction.measurements.tools import data_sets
 from reproduction.measurements.tools.methods import METHODS, versions
+from reproduction.measurements.tools.own import least_squares
 from reproduction.measurements.tools.problem import Budget, folds, predictions
-
-# What the benchmark adds to the normal matrix without privacy.
-RIDGE = 1.0
 
 
 def measure(settings, data_set):
-    """Tables of a data set: one row about it, and a row a method and budget.
-
-    Parameters
-    ----------
-    settings : dict
-        ``seed`` and ``benchmark`` of ``config/tools.yaml``.
-    data_set : str
-    """
+    """Tables of a data set: one row about it, and a row a method and budget."""
     chosen, seed = settings["benchmark"], settings["seed"]
     held_out = data_set in chosen["held_out"]["sets"]
     part = chosen["held_out"] if held_out else chosen
@@ -37,7 +28,7 @@ def measure(settings, data_set):
     n, k = problem.covariates.shape
     parts = folds(random_stream(seed, "benchmark", data_set), n, chosen["folds"])
     trivial = np.mean([np.mean(problem.responses[part] ** 2) for part in parts])
-    best = _error(problem, parts, lambda rest: [least_squares.fit(rest, ridge=RIDGE)])[0]
+    best = mean_error(problem, parts, lambda rest: [least_squares(rest, ridge=1.0)])[0]
     about = {"data_set": data_set, "held_out": held_out, "n": n, "k": k}
     judged = {"trivial": trivial, "not_private": best}
     rows = []
@@ -45,7 +36,7 @@ def measure(settings, data_set):
         method, budget = METHODS[name], Budget(epsilon, chosen["delta"])
         rng = random_stream(seed, "benchmark", data_set, name, str(epsilon))
         lines = partial(method.lines, budget=budget, rng=rng, draws=chosen["repeats"])
-        error, standard_error = _error(problem, parts, lines)
+        error, standard_error = mean_error(problem, parts, lines)
         rows.append(
             {
                 **about,
@@ -63,17 +54,13 @@ def measure(settings, data_set):
                 "share": (trivial - error) / (trivial - best),
             }
         )
-    shipped = {
-        "package": described["package"],
-        "item": described["item"],
-        "response": described["response"],
-        "logarithm": described["log"],
-        "licence": data_sets.LICENCES[described["package"]],
-    }
+    shipped = {key: described[key] for key in ("package", "item", "response")}
+    shipped["logarithm"] = described["log"]
+    shipped["licence"] = data_sets.LICENCES[described["package"]]
     return pd.DataFrame([about | judged | shipped]), pd.DataFrame(rows)
 
 
-def _error(problem, parts, lines):
+def mean_error(problem, parts, lines):
     """Mean squared error of lines on parts that they have not seen, and its standard error."""
     errors = []
     for part in parts:

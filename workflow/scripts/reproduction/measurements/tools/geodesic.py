@@ -9,7 +9,7 @@ from geodp_release.accounting import PrivacyBudget
 from geodp_release.planning import plan_release
 from geodp_release.simulation import UNKNOWN
 from reproduction.measurements.utility import releases
-from reproduction.measurements.utility.releases import COVARIATE_RANGE, DataSets, Space
+from reproduction.measurements.utility.releases import DataSets, Space
 
 
 def as_published(problem, budget, rng, draws, settings):
@@ -21,10 +21,7 @@ def as_published(problem, budget, rng, draws, settings):
 
 
 def release(problem, budget, rng, draws, settings):
-    """Lines as releases are drawn: stages of exact noise, planned from what is public.
-
-    How covariates are spread over their range is not.
-    """
+    """Lines as releases are drawn; how covariates are spread over their range is not public."""
     data = _data(problem, settings)
     assumptions = replace(
         data.space.assumptions(data.covariates.shape[1]), covariate_spread=UNKNOWN
@@ -39,11 +36,8 @@ def _data(problem, settings):
     unknown = np.full(manifold.dim, np.nan)
     public = {key: settings[key] for key in ("support", "residual_scale")}
     space = Space(manifold.name, manifold, unknown, unknown, np.zeros(manifold.dim), public)
-    low, high = COVARIATE_RANGE
-    if not (problem.low[0] == low and problem.high[0] == high):
-        raise ValueError(f"covariates are from {low} to {high} here")
     covariates, points = problem.covariates[:, 0][None], problem.responses[None]
-    return DataSets(space, covariates, points, space.model.fit(covariates, points))
+    return DataSets(space, covariates, points)
 
 
 def _lines(drawn):

@@ -1,17 +1,8 @@
 """Methods by the name that the configuration gives them, and the versions of what they run on."""
 
-import platform
 from importlib.metadata import version
 
-from reproduction.measurements.tools import (
-    adassp,
-    dp_sgd,
-    functional,
-    geodesic,
-    least_squares,
-    moment_matrix,
-    theil_sen,
-)
+from reproduction.measurements.tools import geodesic, own, packages
 from reproduction.measurements.tools.problem import (
     APPROXIMATE,
     FALSE,
@@ -22,37 +13,38 @@ from reproduction.measurements.tools.problem import (
 )
 
 REPLACE, ADD = "replace one", "add or remove one"
+DIFFPRIVLIB = ("diffprivlib", "scikit-learn")
 
 METHODS = {
-    "least_squares": Method("least squares", least_squares.fit, NONE, ""),
-    "adassp": Method("AdaSSP", each_response(adassp.fit), APPROXIMATE, ADD),
+    "least_squares": Method("least squares", own.least_squares, NONE, ""),
+    "adassp": Method("AdaSSP", each_response(own.adassp), APPROXIMATE, ADD),
     "diffprivlib": Method(
         "diffprivlib, as shipped",
-        each_response(functional.as_shipped),
+        each_response(packages.diffprivlib),
         FALSE,
         REPLACE,
-        ("diffprivlib", "scikit-learn"),
+        DIFFPRIVLIB,
         # Neither of its defects acts there.
         through_origin=PURE,
     ),
     "diffprivlib_corrected": Method(
         "diffprivlib, corrected",
-        each_response(functional.corrected),
+        each_response(packages.diffprivlib_corrected),
         PURE,
         REPLACE,
-        ("diffprivlib", "scikit-learn"),
+        DIFFPRIVLIB,
     ),
     "theil_sen": Method(
         "OpenDP, Theil-Sen",
-        each_response(theil_sen.fit),
+        each_response(packages.theil_sen),
         PURE,
         ADD,
         ("opendp", "scikit-learn"),
         one_covariate=True,
     ),
-    "dp_sgd": Method("DP-SGD, Opacus", dp_sgd.fit, APPROXIMATE, ADD, ("opacus", "torch")),
-    "matrix_laplace": Method("matrix Laplace", moment_matrix.laplace, PURE, ADD),
-    "matrix_gaussian": Method("matrix Gaussian", moment_matrix.gaussian, APPROXIMATE, ADD),
+    "dp_sgd": Method("DP-SGD, Opacus", packages.dp_sgd, APPROXIMATE, ADD, ("opacus", "torch")),
+    "matrix_laplace": Method("matrix Laplace", own.matrix_laplace, PURE, ADD),
+    "matrix_gaussian": Method("matrix Gaussian", own.matrix_gaussian, APPROXIMATE, ADD),
     "geodesic_as_published": Method(
         "geodesic, as published", geodesic.as_published, FALSE, REPLACE, geodesic=True
     ),
@@ -62,10 +54,4 @@ METHODS = {
 
 def versions(method):
     """What a method runs on, with versions: its packages, or NumPy."""
-    packages = method.packages or ("numpy",)
-    return ", ".join(f"{package} {version(package)}" for package in packages)
-
-
-def python_version():
-    """Version of Python."""
-    return f"Python {platform.python_version()}"
+    return ", ".join(f"{package} {version(package)}" for package in method.packages or ("numpy",))

@@ -90,19 +90,13 @@ class Method:
 
     Attributes
     ----------
-    title : str
-        In tables and figures.
     fit : callable
         From a problem, a budget and a generator to a line (1 + k, m); of a geodesic method, with a
         number of draws and its settings besides, to lines (draws, 1 + k, m).
-    guarantee : str
-        `PURE`, `APPROXIMATE`, `FALSE` or `NONE`.
     neighbours : str
-        Data sets that the guarantee is about: ``replace one``, ``add or remove one``, or none.
+        Data sets that the guarantee is about; empty without privacy.
     packages : tuple of str
         That do the work, apart from NumPy.
-    one_covariate : bool
-        Whether it takes one covariate alone.
     geodesic : bool
         Whether it takes all responses as a point of R^m, on one covariate.
     through_origin : str

@@ -1,11 +1,12 @@
-"""Tables, page and figures of the comparison and of the benchmark of private linear regression."""
+"""Tables, page and figure of the comparison and of the benchmark of private linear regression."""
+
+import platform
 
 import numpy as np
 
 from geodp.errors import DataError
 from reproduction.figures.files import annotate
 from reproduction.figures.style import CURVES, letter_panels, new_figure
-from reproduction.measurements.tools.methods import python_version
 from reproduction.measurements.tools.problem import NONE
 from reproduction.measurements.words import joined, markdown
 
@@ -26,9 +27,9 @@ def summarise(about, shares, comparison, besides, **_):
 
     Parameters
     ----------
-    about, shares : list of str
+    about, shares : list of path
         Tables of the benchmark, one each for a data set.
-    comparison : list of str
+    comparison : list of path
         Tables of the comparison, one for a method.
     besides : dict
         The table of the method that runs in another environment, and its digest if it is there.
@@ -39,21 +40,17 @@ def summarise(about, shares, comparison, besides, **_):
         for paths in (about, shares, [*comparison, *others])
     )
     refuse_other_cells(draws, others)
-    medians = shares_by_budget(shares)
     draws = with_ratios(draws)
-    errors = errors_by_method(draws)
-    against = against_rival(shares)
-    text = page(sets, shares, medians, against, errors, draws)
-    return {
+    made = {
         "sets": sets,
         "shares": shares,
-        "medians": medians,
-        "against": against,
-        "comparison": errors,
+        "medians": shares_by_budget(shares),
+        "against": against_rival(shares),
+        "comparison": errors_by_method(draws),
         "draws": draws,
-        "text": text,
-        "figure": draw(medians, errors, draws),
     }
+    figure = draw(made["medians"], made["comparison"], draws)
+    return made | {"text": page(**made), "figure": figure}
 
 
 def refuse_other_cells(draws, others):
@@ -70,10 +67,7 @@ def refuse_other_cells(draws, others):
 
 
 def shares_by_budget(shares):
-    """Median and quartiles over data sets of the shares of a method, by budget.
-
-    Data sets that were held out are by themselves.
-    """
+    """Median and quartiles of a method's shares by budget, over data sets of each part."""
     keys = ["held_out", *OF_A_METHOD, "budget", "delta"]
     grouped = shares.groupby(keys, sort=False)["share"]
     found = grouped.quantile([0.25, 0.5, 0.75]).unstack()
@@ -126,7 +120,7 @@ def draw(medians, errors, draws):
     styles = {title: CURVES[place % len(CURVES)] for place, title in enumerate(titles)}
     for panel, held_out in zip(parts, (False, True), strict=True):
         rows = medians[medians["held_out"] == held_out]
-        _shares(panel, rows, styles)
+        _draw_shares(panel, rows, styles)
         title = f"{rows['data_sets'].max()} data sets{', held out' if held_out else ''}"
         panel.legend(title=title, fontsize=6, title_fontsize=7, loc=(0.42, 0.06))
         panel.set_ylabel("share of the explainable error recovered")
@@ -155,23 +149,17 @@ def draw(medians, errors, draws):
     return figure
 
 
-def _shares(panel, medians, styles):
+def _draw_shares(panel, medians, styles):
     """Medians and quartiles of shares against budget, a line a method."""
     for place, (name, rows) in enumerate(medians.groupby("title", sort=False)):
         # Beyond the number of styles, markers are hollow.
         hollow = {"markerfacecolor": "white"} if place >= len(CURVES) else {}
-        budgets = rows["budget"]
-        panel.plot(
-            budgets,
-            rows["median"].clip(WORST_SHOWN),
-            label=name,
-            **styles[name].keywords,
-            **hollow,
-        )
+        shown = rows[["median", "lower_quartile", "upper_quartile"]].clip(lower=WORST_SHOWN)
+        panel.plot(rows["budget"], shown["median"], label=name, **styles[name].keywords, **hollow)
         panel.fill_between(
-            budgets,
-            rows["lower_quartile"].clip(WORST_SHOWN),
-            rows["upper_quartile"].clip(WORST_SHOWN),
+            rows["budget"],
+            shown["lower_quartile"],
+            shown["upper_quartile"],
             color=styles[name].colour,
             alpha=0.12,
             linewidth=0,
@@ -182,7 +170,7 @@ def _shares(panel, medians, styles):
     panel.set_xlabel("budget $\\epsilon$")
 
 
-def page(sets, shares, medians, against, errors, draws):
+def page(sets, shares, medians, against, comparison, draws):
     """The tables as a page in Markdown."""
     sets = sets.assign(
         response=np.where(sets["logarithm"], "log " + sets["response"], sets["response"]),
@@ -193,8 +181,8 @@ def page(sets, shares, medians, against, errors, draws):
     lines = [
         "# Private linear regression beside other tools",
         "",
-        f"{python_version()}. Median share of the explainable error recovered, over data sets, by "
-        f"budget (delta {shares['delta'].iloc[0]:g} where a method spends one).",
+        f"Python {platform.python_version()}. Median share of the explainable error recovered, "
+        f"over data sets, by budget (delta {shares['delta'].iloc[0]:g} where a method spends one).",
         "",
         *_of_part(medians, against, held_out=False),
         "The same over data sets on which nothing was chosen:",
@@ -205,7 +193,7 @@ def page(sets, shares, medians, against, errors, draws):
         "",
         *markdown(heads, sets[names].to_numpy()),
         "",
-        *_comparison(errors, draws),
+        *_of_comparison(comparison, draws),
     ]
     return "\n".join(lines) + "\n"
 
@@ -229,27 +217,24 @@ def _of_part(medians, against, *, held_out):
     if against.empty:
         return
     rival = described.index[described["method"] == RIVAL][0]
-    yield f"Data sets above and below {rival} by more than {MARGIN:g}, of each method:"
-    yield ""
+    yield from [f"Data sets above and below {rival} by more than {MARGIN:g}, of each method:", ""]
     counted = against.groupby(["title", "budget"], sort=False)["outcome"].agg(
         lambda found: f"{(found == 'above').sum()} / {(found == 'below').sum()}"
     )
     counted = counted.unstack(sort=False)[list(wide)]
-    yield from markdown(["method", *heads], counted.reset_index().to_numpy())
-    yield ""
+    yield from [*markdown(["method", *heads], counted.reset_index().to_numpy()), ""]
 
 
 def _by_set(shares):
     """Shares of each method on each data set."""
     for title, rows in shares.groupby("title", sort=False):
         wide = rows.pivot_table(index="data_set", columns="budget", values="share", sort=False)
-        yield from [f"{title}, by data set:", ""]
         heads = ["data set", *(f"{budget:g}" for budget in sorted(wide))]
-        yield from markdown(heads, wide.map(_share).reset_index().to_numpy())
-        yield ""
+        table = markdown(heads, wide.map(_share).reset_index().to_numpy())
+        yield from [f"{title}, by data set:", "", *table, ""]
 
 
-def _comparison(errors, draws):
+def _of_comparison(errors, draws):
     """The comparison's table, and what its data are."""
     first = draws.iloc[0]
     yield (

@@ -1,8 +1,4 @@
-"""Simulated releases: spaces, their data, what is assumed of them, draws and their errors.
-
-The true geodesic of a space is the same in all of its data sets, and is known; the mechanisms know
-what is assumed and the data.
-"""
+"""Errors of simulated releases and of the published mechanism about a known true geodesic."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -15,8 +11,6 @@ from geodp.evaluation import from_the_middle, geodesic_errors
 from geodp.manifolds.base import Manifold
 from geodp.mechanisms.base import PublicSettings
 from geodp.mechanisms.kng_as_published import KNGAsPublished
-from geodp.models.blocks import block_names
-from geodp.models.fitting import Fit
 from geodp.models.geodesic import GeodesicModel
 from geodp.randomness import random_stream
 from geodp.samplers import matched
@@ -33,9 +27,6 @@ from reproduction.measurements.rats import observed_rats
 # Ages of the simulated outlines.
 AGES = (50.0, 90.0)
 
-# Parameters of a geodesic.
-BLOCKS = block_names(1)
-
 # Simulated covariates are fractions of their range.
 COVARIATE_RANGE = (0.0, 1.0)
 
@@ -44,10 +35,6 @@ BLOCK = 20000
 
 # Of the true footpoint from the public centre, relative to the radius of the support.
 DISPLACEMENT = 0.5
-
-# Up to so many records other modes of the published densities are looked for; more leave them next
-# to no mass, where residuals are small.
-SEARCHED = 100
 
 RELEASED, PUBLISHED = "release", "as published"
 NOT_PRIVATE, WITHOUT_DATA = "no privacy", "without data"
@@ -60,27 +47,12 @@ HOLDS = {
     WITHOUT_DATA: "nothing of the data is in it",
 }
 
-# Geodesics drawn without looking at the data.
-BLIND_DRAWS = 2000
-
-# A draw is noise if its squared error is more than this share of that of a geodesic drawn
-# uniformly from the support.
-NOISE = 0.1
-
 
 @dataclass(frozen=True)
 class Space:
     """A space, its true geodesic, and what is assumed.
 
-    Attributes
-    ----------
-    name : str
-    manifold : Manifold
-    footpoint, shooting_vector : ndarray, shape point_shape
-        Of the true geodesic, at the middle of the covariate's range.
-    centre : ndarray, shape point_shape
-    settings : dict
-        Of ``config/utility.yaml``.
+    The true ``footpoint`` and ``shooting_vector`` are those at the middle of the covariate's range.
     """
 
     name: str
@@ -99,11 +71,6 @@ class Space:
         away = DISPLACEMENT * settings["support"]["footpoint_radius"]
         centre = manifold.exp(p, away * manifold.random_direction(rng, p))
         return cls(name, manifold, p, v, centre, settings)
-
-    @property
-    def model(self):
-        """Geodesic regression, which is fitted without privacy."""
-        return GeodesicModel(self.manifold)
 
     def expected_without_privacy(self, number):
         """Expected squared error of the least-squares geodesic of n subjects, in flat space."""
@@ -130,10 +97,7 @@ class Space:
         )
 
     def simulate(self, rng, data_sets, number):
-        """Covariates (data_sets, n), from 0 to 1, and points (data_sets, n, *point_shape).
-
-        Covariates are those of the outlines, else evenly spaced.
-        """
+        """Covariates (data_sets, n), from 0 to 1, and points (data_sets, n, *point_shape)."""
         manifold = self.manifold
         covariates = np.empty((data_sets, number))
         points = np.empty((data_sets, number, *manifold.point_shape), dtype=manifold.dtype)
@@ -175,18 +139,10 @@ def _true_geodesic(rng, manifold, data, rats):
 
 @dataclass(frozen=True)
 class Drawn:
-    """Geodesics that a mechanism drew, one or more from each data set.
+    """Geodesics (data_sets, draws, *point_shape) in the middle of the covariate's range.
 
-    Attributes
-    ----------
-    footpoint, shooting_vector : ndarray, shape (data_sets, draws, *point_shape)
-        In the middle of the covariate's range.
-    sampler : str
-        Empty where nothing is drawn.
-    total_variation : float
-        Estimated total variation distance of the draws from their distribution.
-    cut_short : bool
-        Whether that is more than was wanted.
+    ``total_variation`` is the estimated distance of the draws from their distribution, and
+    ``cut_short`` whether that is more than was wanted.
     """
 
     footpoint: np.ndarray
@@ -198,53 +154,27 @@ class Drawn:
 
 @dataclass(frozen=True)
 class DataSets:
-    """Simulated data sets of one size, and their fits without privacy.
-
-    Attributes
-    ----------
-    space : Space
-    covariates : ndarray, shape (data_sets, n)
-        From 0 to 1.
-    points : ndarray, shape (data_sets, n, *point_shape)
-    fit : Fit
-    """
+    """Covariates (data_sets, n) from 0 to 1 and points of a space, and fits without privacy."""
 
     space: Space
     covariates: np.ndarray
     points: np.ndarray
-    fit: Fit
-
-    @classmethod
-    def simulated(cls, space, rng, count, number):
-        """As many data sets of a space, of n records each."""
-        covariates, points = space.simulate(rng, count, number)
-        return cls(space, covariates, points, space.model.fit(covariates, points))
 
     @cached_property
+    def fit(self):
+        """Fitted geodesics from the start of the covariate's range."""
+        return GeodesicModel(self.space.manifold).fit(self.covariates, self.points)
+
+    @property
     def fitted(self):
         """Fitted geodesics from the middle of the covariate's range, as draws, one a data set."""
-        fit = self.fit
-        middle = from_the_middle(self.space.manifold, fit.footpoint, fit.shooting_vector)
+        parts = self.fit.footpoint, self.fit.shooting_vector
+        middle = from_the_middle(self.space.manifold, *parts)
         return Drawn(*(np.expand_dims(part, 1) for part in middle))
 
 
 def draw_releases(rng, planned, data, data_sets, draws):
-    """Geodesics as a release draws them, but for where random bits come from.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    planned : ReleasePlan
-    data : DataSets
-    data_sets : int
-        The first so many of the data are used.
-    draws : int
-        From each.
-
-    Returns
-    -------
-    Drawn
-    """
+    """Geodesics as a release draws them from the first data sets, with seeded random bits."""
     bits, found = generator_bits(rng), []
     for x, y in zip(data.covariates[:data_sets], data.points[:data_sets], strict=True):
         records = subject_records(planned.assumptions, x, y, ONE_EACH)
@@ -256,10 +186,9 @@ def draw_releases(rng, planned, data, data_sets, draws):
 
 
 def draw_published(rng, data, budget, draws, chains):
-    """Geodesics from the published densities, half of the budget each.
+    """Geodesics from the published densities by matched chains, half of the budget for each block.
 
-    Their support is that of releases, as seen from the start of geodesics.  They are drawn by
-    matched chains, with the settings of ``config/utility.yaml`` and a number of pilots.
+    Their support is that of releases, as seen from the start of geodesics.
     """
     limits = [chains[key] for key in ("total_variation", "fewest_steps", "most_steps")]
     space, manifold = data.space, data.space.manifold
@@ -271,15 +200,17 @@ def draw_published(rng, data, budget, draws, chains):
         footpoint_radius=reach,
         shooting_vector_length=allowed["shooting_vector_length"],
     )
-    mechanism = KNGAsPublished.prepare(space.model, data.covariates, data.points, public, data.fit)
-    mechanism = replace(mechanism, searched=data.covariates.shape[-1] <= SEARCHED)
+    model = GeodesicModel(manifold)
+    mechanism = KNGAsPublished.prepare(model, data.covariates, data.points, public, data.fit)
+    # Other modes have next to no mass where records are many and residuals small.
+    mechanism = replace(mechanism, searched=data.covariates.shape[-1] <= 100)
     drawn = mechanism.draw(
         rng,
-        dict.fromkeys(BLOCKS, str(0.5 * budget)),
-        dict(zip(BLOCKS, (draws, 1), strict=True)),
+        dict.fromkeys(model.blocks, str(0.5 * budget)),
+        dict(zip(model.blocks, (draws, 1), strict=True)),
         lambda rng, target, draws: matched.plan(rng, target, chains["pilots"], *limits),
     )
-    footpoints, shooting_vectors = (drawn.parameters[block] for block in BLOCKS)
+    footpoints, shooting_vectors = (drawn.parameters[block] for block in model.blocks)
     reports = drawn.reports.values()
     axis = -manifold.point_ndim - 1
     return Drawn(
@@ -296,28 +227,17 @@ def as_many(chosen, number):
 
 
 def measure(settings, space, number, rats):
-    """Table of all budgets on one space at one n.
-
-    Parameters
-    ----------
-    settings : dict
-        Of ``config/utility.yaml``.
-    space : str
-    number : int
-        n.
-    rats : path
-        Table of the rats' landmarks.
-    """
+    """Table of all budgets of ``config/utility.yaml`` on one space at one n."""
     chosen, seed = settings["utility"], settings["seed"]
     space = Space.of(space, settings["spaces"][space], seed, rats)
     chains = settings["chains"]
     chains = chains | {"pilots": as_many(chains["pilots"], number)}
     names = ("utility", space.name, f"n{number}")
     count = as_many(chosen["data_sets"], number)
-    data = DataSets.simulated(space, random_stream(seed, *names, "data"), count, number)
+    data = DataSets(space, *space.simulate(random_stream(seed, *names, "data"), count, number))
     # What does not depend on a budget.
     support = space.assumptions(number).support
-    blind = support.draw(random_stream(seed, *names, WITHOUT_DATA), (1, BLIND_DRAWS))
+    blind = support.draw(random_stream(seed, *names, WITHOUT_DATA), (1, 2000))
     rows = [
         _row(space, number, NOT_PRIVATE, data.fitted),
         _row(space, number, WITHOUT_DATA, Drawn(*support.parts(blind))),
@@ -349,7 +269,8 @@ def _row(space, number, mechanism, drawn, budget=np.nan, planned=None):
         spread = np.std(errors["curve"], ddof=1) / np.sqrt(len(single))
         relative = 0.5 * spread / np.mean(errors["curve"])
     blind = space.expected_without_data
-    is_noise = np.mean(errors["curve"]) > NOISE * blind
+    # More than a tenth of the squared error of a geodesic drawn uniformly from the support.
+    is_noise = np.mean(errors["curve"]) > 0.1 * blind
     # Nothing predicts the published mechanism.
     expected = planned.error**2 if planned else np.nan
     if mechanism == NOT_PRIVATE:

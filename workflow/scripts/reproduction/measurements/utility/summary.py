@@ -1,37 +1,63 @@
-"""Errors of simulated releases in one table, one figure and one page."""
+"""Errors of simulated releases in one table, one page and one figure."""
 
-from reproduction.measurements.utility.figure import draw
+import numpy as np
+from matplotlib.lines import Line2D
+
+from reproduction.figures.style import CURVES, new_figure
 from reproduction.measurements.utility.releases import (
     NOT_PRIVATE,
     PUBLISHED,
     RELEASED,
     WITHOUT_DATA,
 )
-from reproduction.measurements.words import cell, joined, markdown, number
+from reproduction.measurements.words import cell, joined, markdown, number, space_title
 
 # What stands beside releases in their table.
 BESIDE = (PUBLISHED, NOT_PRIVATE, WITHOUT_DATA)
 
+# Label and style of each in the figure, in which nobody should take the published mechanism for a
+# curve with a guarantee.
+STYLES = {
+    NOT_PRIVATE: ("least squares, not private", {"color": "0.1", "linewidth": 0.8, "zorder": 2}),
+    WITHOUT_DATA: (
+        "drawn without looking at the data",
+        {"color": "0.1", "linestyle": (0, (1, 4)), "linewidth": 1.2, "zorder": 2},
+    ),
+    PUBLISHED: (
+        "as published: its budget does not hold",
+        {"color": "0.55", "linestyle": ":", "linewidth": 0.9, "zorder": 1},
+    ),
+}
+MARKER = {"marker": "x", "markersize": 8, "markeredgewidth": 2, "linestyle": "", "zorder": 5}
+NOISY_MARKER = MARKER | {"marker": "o", "markersize": 5, "markerfacecolor": "white"}
+LINE = {"linestyle": "-", "linewidth": 0.6, "zorder": 5}
+
 
 def summarise(tables, shown, **_):
-    """The table, figure and text, by their output, from tables of spaces and n.
-
-    Parameters
-    ----------
-    tables : list of path
-    shown : list of float
-        Budgets of the figure.
-    """
+    """The table, figure and text by their output; the figure shows some of the budgets."""
     table = joined(tables)
-    names = list(dict.fromkeys(table["space"]))
-    table = table.assign(order=table["space"].map(names.index))
-    table = table.sort_values(["order", "n"], kind="stable", ignore_index=True)
-    table = table.drop(columns="order")
+    order = {name: place for place, name in enumerate(dict.fromkeys(table["space"]))}
+    table = table.sort_values(
+        ["space", "n"],
+        key=lambda column: column.map(order) if column.name == "space" else column,
+        kind="stable",
+        ignore_index=True,
+    )
     return {"csv": table, "figure": draw(table, shown), "text": page(table)}
 
 
 def page(table):
     """The text of ``utility.md``, from ``utility.csv``."""
+    rows = []
+    for case in table[table["mechanism"] == RELEASED].to_dict("records"):
+        same = table[(table["space"] == case["space"]) & (table["n"] == case["n"])]
+        same = same[same["budget"].isna() | (same["budget"] == case["budget"])]
+        errors = same.set_index("mechanism")["curve_error"]
+        said = [number(each) for each in (case["curve_error"], case["predicted"])]
+        said[0] += " (noise)" if case["is_noise"] else ""
+        beside = map(number, errors[list(BESIDE)])
+        rows.append([case["space"], f"{case['n']:,}", f"{case['budget']:g}", *said, *beside])
+    head = ["space", "n", "budget", "release", "predicted", *BESIDE]
     lines = [
         "# What a private geodesic is worth",
         "",
@@ -43,28 +69,12 @@ def page(table):
         "",
         "Releases:",
         "",
-        *_of_releases(table),
+        *(markdown(head, rows) if rows else ["None were drawn."]),
         "",
         _of_samplers(table[table["mechanism"] == PUBLISHED]),
         "",
     ]
     return "\n".join(lines)
-
-
-def _of_releases(table):
-    """Lines of a table of releases, beside them the errors of all else in their cells."""
-    rows = []
-    for case in table[table["mechanism"] == RELEASED].to_dict("records"):
-        same = table[(table["space"] == case["space"]) & (table["n"] == case["n"])]
-        same = same[same["budget"].isna() | (same["budget"] == case["budget"])]
-        errors = same.set_index("mechanism")["curve_error"]
-        values = [case["curve_error"], case["predicted"], *errors[list(BESIDE)]]
-        said = [number(value) for value in values]
-        if case["is_noise"]:
-            said[0] += " (noise)"
-        rows.append([case["space"], f"{case['n']:,}", f"{case['budget']:g}", *said])
-    head = ["space", "n", "budget", "release", "predicted", *BESIDE]
-    return markdown(head, rows) if rows else ["None were drawn."]
 
 
 def _of_samplers(published):
@@ -81,3 +91,51 @@ def _of_samplers(published):
             + "; ".join(cell(case) for case in cut.to_dict("records"))
         )
     return f"{sentence}."
+
+
+def draw(table, shown):
+    """Figure with error against the number of subjects, a panel a space."""
+    names = list(dict.fromkeys(table["space"]))
+    rows = -(-len(names) // 2)
+    figure, axes = new_figure(rows, 2, width=7.0, height=0.9 + 2.6 * rows, sharex=True)
+    # Larger budgets are darker.
+    styles = dict(zip(sorted(shown, reverse=True), CURVES, strict=False))
+    for panel, name in zip(axes.flat, names, strict=False):
+        _draw_space(panel, table[table["space"] == name], styles)
+    for panel in axes.flat[len(names) :]:
+        panel.axis("off")
+    for panel in axes[:, 0]:
+        panel.set_ylabel("error of the geodesic\n(root mean square, unit of length)")
+    for panel in axes[-1]:
+        panel.set_xlabel("number of subjects $n$")
+    handles = [
+        Line2D(
+            [], [], color=style.colour, **MARKER | LINE, label=rf"release, $\epsilon$ = {budget:g}"
+        )
+        for budget, style in sorted(styles.items())
+        if budget in set(table.loc[table["mechanism"] == RELEASED, "budget"])
+    ]
+    handles.append(Line2D([], [], color="0.3", **NOISY_MARKER, label="ring: noise"))
+    handles += [Line2D([], [], label=label, **style) for label, style in STYLES.values()]
+    figure.legend(handles=handles, loc="outside upper center", ncols=3, fontsize=7.5)
+    return figure
+
+
+def _draw_space(panel, table, styles):
+    parts = dict(iter(table.groupby("mechanism")))
+    for budget, style in styles.items():
+        part = table[(table["mechanism"] == RELEASED) & (table["budget"] == budget)]
+        panel.plot(part["n"], part["curve_error"], color=style.colour, **LINE)
+        noise = part["is_noise"].astype(bool)
+        for some, marker in ((~noise, MARKER), (noise, NOISY_MARKER)):
+            panel.plot(part["n"][some], part["curve_error"][some], color=style.colour, **marker)
+        part = parts[PUBLISHED][parts[PUBLISHED]["budget"] == budget]
+        panel.plot(part["n"], part["curve_error"], **STYLES[PUBLISHED][1])
+    part = parts[NOT_PRIVATE]
+    panel.plot(part["n"], part["curve_error"], **STYLES[NOT_PRIVATE][1])
+    blind = np.sqrt(np.mean(parts[WITHOUT_DATA]["curve_error"] ** 2))
+    panel.axhline(blind, **STYLES[WITHOUT_DATA][1])
+    panel.set_xscale("log")
+    panel.set_yscale("log")
+    first = table.iloc[0]
+    panel.set_title(f"{space_title(first['space'])}, {first['dimension']} dimensions")
