@@ -11,7 +11,7 @@ import yaml
 from geodp_release import bands
 from geodp_release.planning import ReleasePlan
 from geodp_release.stages import PointsStage
-from reproduction.configuration import validate
+from reproduction.configuration import ConfigurationError, validate
 from reproduction.measurements.audit import losses, mistakes
 from reproduction.measurements.benchmark import sizes
 from reproduction.measurements.coverage import releases as coverage
@@ -178,6 +178,8 @@ def test_utility(measured, monkeypatch):
         "without data": "nothing of the data is in it",
     }
     released = table.loc["release"]
+    public = ["footpoint_radius", "shooting_vector_length", "residual_scale"]
+    assert released[public].notna().all()
     assert (released["predicted"], released["sampler"]) == (pytest.approx(0.2), "PointsStage")
     assert released["stages"].startswith("exact choice among 64 public points of the support")
     assert table.loc["without data", "curve_error"] > table.loc["no privacy", "curve_error"]
@@ -228,3 +230,29 @@ def test_coverage_says_whether_it_is_as_wanted():
     page = summary.page(table[~table["as_assumed"]])
     assert "No space has groups of the sizes that are assumed." in page
     assert "largest miss is" not in page
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "sentence"),
+    [
+        (["utility", "budget"], [1.0], "utility.budget is unknown: did you mean budgets?"),
+        (["chains", "pilots", "least"], 0, "chains.pilots.least: 0 is too small: give 1 or more"),
+        (["spaces", "S^2", "data"], {"kind": "geodesic"}, "spaces.S^2.data.length is missing: add"),
+        (["spaces", "S^2", "manifold", "name"], "torus", "spaces.S^2.manifold.name: 'torus' is"),
+        (["utility", "n"], [20.5], "utility.n[0]: 20.5 has the wrong type: give an integer"),
+        (
+            ["utility", "releases", "rat"],
+            {"n": [20], "budgets": [8.0], "data_sets": 2, "draws": 2},
+            "utility.releases.rat is unknown: known keys are S^2,",
+        ),
+    ],
+)
+def test_wrong_settings_are_refused_in_a_sentence(place, value, sentence):
+    settings = yaml.safe_load((ROOT / "config" / "utility.yaml").read_text())
+    part = settings
+    for key in place[:-1]:
+        part = part[key]
+    part[place[-1]] = value
+    with pytest.raises(ConfigurationError) as problem:
+        validate(settings, "utility")
+    assert str(problem.value).startswith(f"configuration key {sentence}")

@@ -20,7 +20,6 @@ from geodp.manifolds.euclidean import Euclidean
 from geodp.manifolds.spd import SPD
 from geodp.manifolds.sphere import Sphere
 from geodp.samplers import exact_noise
-from geodp.samplers.exact_noise import discrete_laplace, rounded_laplace
 from geodp.samplers.integer_choice import PRECISION, ExactChoice, generator_bits
 from geodp_release import contributions
 from geodp_release.accounting import CONCENTRATED, PURE, UNITS, PrivacyBudget, choice_epsilon
@@ -456,55 +455,14 @@ def test_contributions_that_are_rounded_up_are_found(monkeypatch):
     assert longest() == 1
 
 
-# Noise of ordinary floats
-
-
-def float_noise(uniform, scale):
-    """Laplace noise by inversion, as floats give it, of multiples of 2^-53."""
-    return -scale * np.log(uniform * 2.0**-53)
-
-
-def reachable(released, sum_, scale):
-    """Whether a float can be a sum plus float noise: all uniforms that might do are tried."""
-    middle = np.rint(np.exp(-(released - sum_) / scale) * 2.0**53)
-    near = middle[:, None] + np.arange(-64, 65)
-    with np.errstate(all="ignore"):
-        return np.any(sum_ + float_noise(near, scale) == released[:, None], axis=1)
-
-
-def test_noise_of_floats_tells_neighbours_apart_and_that_of_integers_does_not():
-    """Mironov 2012: what one data set releases another one cannot."""
-    rng = np.random.default_rng(5)
-    scale, sums = 3.0, (0.1, 1.1)
-    uniform = rng.integers(1, 1 << 50, size=400).astype(float)
-    released = sums[0] + float_noise(uniform, scale)
-    assert np.all(reachable(released, sums[0], scale))
-    assert np.mean(reachable(released, sums[1], scale)) < 0.5
-    # Integers: whatever is released under one data set is an integer away from the other's sum,
-    # and every integer has a probability above zero, with a ratio that the scale bounds.
-    counts = np.bincount(
-        [
-            discrete_laplace(generator_bits(np.random.default_rng([6, k])), 1) + 8
-            for k in range(600)
-        ],
-        minlength=16,
-    )
-    assert np.all(counts[6:11] > 0)
+# Noise on the lattice
 
 
 def means_on_the_lattice(assumptions, stage, records):
     """Whether released means are whole numbers in units of the lattice."""
     state = assumptions.support.origin
-    found = [
-        stage.noisy_means(
-            assumptions,
-            records,
-            state,
-            1.0,
-            generator_bits(np.random.default_rng([7, seed])),
-        )
-        for seed in range(8)
-    ]
+    bits = [generator_bits(np.random.default_rng([7, seed])) for seed in range(8)]
+    found = [stage.noisy_means(assumptions, records, state, 1.0, each) for each in bits]
     units = np.array(found) * (2 * LATTICE / stage.clip)
     return np.allclose(units, np.rint(units), rtol=0.0, atol=1e-6)
 
@@ -615,22 +573,18 @@ def test_noise_of_the_count_is_discrete(unit):
     records = neighbours_about(
         assumptions, [assumptions.support.origin], np.random.default_rng(0)
     ).first
-    found = np.array(
-        [
-            stage.noisy_count(assumptions, records, generator_bits(np.random.default_rng([14, k])))
-            for k in range(1200)
-        ]
-    ) - len(records)
+    bits = [generator_bits(np.random.default_rng([14, k])) for k in range(1200)]
+    found = [stage.noisy_count(assumptions, records, each) for each in bits]
+    found = np.array(found) - len(records)
     values = np.arange(-60, 61)
     # Privacy loss 1/2 a step; variance 1 / (2 rho) = 1.
     logs = -0.5 * np.abs(values) if unit == PURE else -0.5 * values**2
     chances = np.exp(logs) / np.sum(np.exp(logs))
     kept = np.abs(values) <= 2
     counts = np.array([np.sum(found == value) for value in values[kept]])
-    rest = [len(found) - counts.sum()], [1.0 - chances[kept].sum()]
-    found_counts = np.concatenate([counts, rest[0]])
-    expected = np.concatenate([chances[kept], rest[1]]) * len(found)
-    assert chisquare(found_counts, expected).pvalue > 1e-4
+    counts = np.append(counts, len(found) - counts.sum())
+    expected = np.append(chances[kept], 1.0 - chances[kept].sum()) * len(found)
+    assert chisquare(counts, expected).pvalue > 1e-4
 
 
 def test_choices_are_drawn_as_likely_as_the_audit_says(monkeypatch):
@@ -657,8 +611,3 @@ def test_choices_are_drawn_as_likely_as_the_audit_says(monkeypatch):
         counts[np.flatnonzero(np.all(states == found, axis=(1, 2)))] += 1
     assert counts.sum() == 1500
     assert chisquare(counts, np.exp(logs[0]) * 1500).pvalue > 1e-4
-
-
-def test_rounded_noise_is_whole():
-    bits = generator_bits(np.random.default_rng(16))
-    assert all(type(each) is int for each in rounded_laplace(bits, 3, Fraction(LATTICE)))

@@ -14,14 +14,7 @@ import yaml
 from geodp.errors import DataError
 from geodp.randomness import random_stream
 from reproduction.configuration import ConfigurationError, load_settings, validate
-from reproduction.measurements.tools import (
-    benchmark,
-    comparison,
-    data_sets,
-    own,
-    packages,
-    summary,
-)
+from reproduction.measurements.tools import benchmark, comparison, data_sets, own, packages, summary
 from reproduction.measurements.tools.methods import METHODS
 from reproduction.measurements.tools.problem import (
     Budget,

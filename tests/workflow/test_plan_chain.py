@@ -13,21 +13,15 @@ from reproduction.configuration import ConfigurationError, validate
 pytestmark = pytest.mark.slow
 
 NUMBERS, BUDGETS, WANTED = [20, 2000], [0.5, 5], 0.2
-ASSUMED = {
-    "manifold": "sphere S^2",
-    "dim": 2,
-    "footpoint_radius": 0.8,
-    "shooting_vector_length": 1.6,
-    "residual_scale": 0.03,
-}
+SUPPORT = {"footpoint_radius": 0.8, "shooting_vector_length": 1.6}
 # No studies: a name, a seed and a plan are a configuration.
 PLANNED = {
     "name": "planned",
     "seed": 1,
     "plan": {
         "manifold": {"name": "sphere", "size": 2},
-        "support": {name: ASSUMED[name] for name in ("footpoint_radius", "shooting_vector_length")},
-        "residual_scale": ASSUMED["residual_scale"],
+        "support": SUPPORT,
+        "residual_scale": 0.03,
         "n": NUMBERS,
         "budgets": BUDGETS,
         "wanted": WANTED,
@@ -51,9 +45,8 @@ def planned(source, copied, tmp_path_factory):
 @pytest.fixture
 def reconfigured(planned):
     """What gives the checkout another configuration until the test ends."""
-    before = planned.configuration.read_text()
     yield planned.configure
-    planned.configuration.write_text(before)
+    planned.configure(PLANNED)
 
 
 @pytest.fixture(scope="module")
@@ -62,25 +55,19 @@ def tables(planned):
     return {name: pd.read_csv(folder / f"{name}.csv") for name in ("plan", "needed")}
 
 
-def test_files_are_those_promised(planned):
+def test_files_are_those_promised_and_nothing_is_left_to_do(planned):
     expected = {f"plan/plan.{suffix}" for suffix in ("csv", "pdf", "svg", "png")}
     assert set(planned.files()) == expected | {"plan/needed.csv", "plan/logs/plan.log"}
     assert planned.files()["plan/logs/plan.log"].read_text() == ""
     assert [path.name for path in (planned.root / "results").iterdir()] == ["planned"]
+    assert planned.planned() == planned.planned("plan") == {}
 
 
-def test_nothing_is_left_to_do_by_either_target(planned):
-    assert planned.planned() == {}
-    assert planned.planned("plan") == {}
-
-
-def test_a_changed_assumption_plans_again(planned, reconfigured):
+def test_another_assumption_plans_again_and_studies_do_not(planned, reconfigured, small):
     reconfigured(with_plan(residual_scale=0.06))
     assert planned.planned("plan") == {"plan": 1}
-
-
-def test_a_plan_beside_studies_is_made_on_demand_only(planned, reconfigured, small):
     reconfigured(PLANNED | {"studies": {"rats": small["studies"]["rats"]}})
+    # Beside studies a plan is made on demand only.
     assert "plan" not in planned.planned()
     assert planned.planned("plan") == {}
 
@@ -99,18 +86,13 @@ def test_what_runs_nothing_needs_no_number_of_cores(planned, asked):
     assert result.returncode == 0, result.stderr
 
 
-def test_every_number_and_budget_has_a_prediction(tables):
-    table = tables["plan"]
-    cells = list(table[["n", "budget"]].itertuples(index=False, name=None))
-    assert cells == [(number, budget) for number in NUMBERS for budget in BUDGETS]
-    for name, value in ASSUMED.items():
-        assert (table[name] == value).all()
-    assert table["n"].dtype.kind == "i"
-    assert table["is_noise"].dtype == bool
-
-
 def test_predictions_are_errors_that_more_data_and_more_budget_make_smaller(tables):
-    table = tables["plan"].set_index(["n", "budget"])
+    table = tables["plan"]
+    assumed = {"manifold": "sphere S^2", "dim": 2, "residual_scale": 0.03} | SUPPORT
+    assert all((table[name] == value).all() for name, value in assumed.items())
+    assert table["n"].dtype.kind == "i"
+    table = table.set_index(["n", "budget"])
+    assert list(table.index) == [(number, budget) for number in NUMBERS for budget in BUDGETS]
     error = table["curve_error"].unstack()
     assert np.all(np.diff(error, axis=0) < 0.0)
     assert np.all(np.diff(error, axis=1) < 0.0)
@@ -127,19 +109,20 @@ def test_predictions_are_errors_that_more_data_and_more_budget_make_smaller(tabl
 def test_what_a_wanted_error_needs_is_found_both_ways(tables):
     needed = tables["needed"]
     assert (needed["wanted_curve_error"] == WANTED).all()
-    for found, given, values in (("n", "budget", BUDGETS), ("budget", "n", NUMBERS)):
+    for found, given, values, cells in (
+        ("n", "budget", BUDGETS, NUMBERS),
+        ("budget", "n", NUMBERS, BUDGETS),
+    ):
         part = needed[needed["found"] == found]
         assert part[given].tolist() == values
         # The more there is of one, the less is needed of the other.
         assert np.all(np.diff(part[found]) < 0.0)
-        cells = NUMBERS if found == "n" else BUDGETS
         for value, how in part[[found, "needed"]].itertuples(index=False, name=None):
             if how == "about":
                 assert cells[0] < value <= cells[-1]
             else:
                 assert value == cells[{"at most": 0, "more than": -1}[how]]
-    numbers = needed.loc[needed["found"] == "n", "n"]
-    np.testing.assert_array_equal(numbers, np.ceil(numbers))
+    assert (needed.loc[needed["found"] == "n", "n"] % 1.0 == 0.0).all()
 
 
 @pytest.mark.parametrize(
@@ -158,37 +141,29 @@ def test_wrong_keys_are_refused_in_a_sentence(changes, sentence):
     assert str(problem.value).startswith(f"configuration key {sentence}")
 
 
-def test_a_run_with_wrong_keys_ends_with_the_sentence(planned, reconfigured):
-    reconfigured(with_plan(budgets=[0]))
+@pytest.mark.parametrize(
+    ("configuration", "sentence"),
+    [
+        (with_plan(budgets=[0]), ": configuration key plan.budgets[0]: "),
+        (
+            {"name": "without", "seed": 1},
+            "Error: configuration key plan is missing: add it, as config/config.yaml explains",
+        ),
+    ],
+)
+def test_a_run_with_wrong_keys_ends_with_the_sentence(
+    planned, reconfigured, small, configuration, sentence
+):
+    if "plan" not in configuration:
+        configuration = configuration | {"studies": {"rats": small["studies"]["rats"]}}
+    reconfigured(configuration)
     result = planned.snakemake("--dry-run", "plan")
     assert result.returncode != 0
-    assert ": configuration key plan.budgets[0]: " in result.stdout
+    assert sentence in result.stdout
     assert "Traceback" not in result.stdout
 
 
-def test_a_changed_module_plans_again(planned):
-    folder = planned.root / "workflow/scripts/reproduction/measurements/plan"
-    module = folder / "predictions.py"
-    before = module.read_text()
-    module.write_text(f"{before}CHANGED = True\n")
-    assert planned.planned("plan") == {"plan": 1}
-    module.write_text(before)
-
-
-def test_a_configuration_without_a_plan_says_what_is_missing(planned, reconfigured, small):
-    reconfigured(
-        {"name": "without", "seed": 1, "studies": {"rats": small["studies"]["rats"]}},
-    )
-    result = planned.snakemake("plan")
-    assert result.returncode != 0
-    assert "Error: configuration key plan is missing: add it, as config/config.yaml explains" in (
-        result.stdout
-    )
-    assert not (planned.root / "results" / "without" / "plan" / "plan.csv").exists()
-
-
 @pytest.mark.parametrize("cores", [1, 3])
-def test_a_plan_takes_the_cores_of_the_run(checkout, cores):
-    checkout.configure(PLANNED)
-    output = checkout.run("--dry-run", "plan", cores=cores)
+def test_a_plan_takes_the_cores_of_the_run(planned, cores):
+    output = planned.run("--dry-run", "--force", "plan", cores=cores)
     assert re.findall(r"predict errors of private releases, (\d+) at once", output) == [str(cores)]

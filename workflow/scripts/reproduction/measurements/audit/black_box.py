@@ -23,7 +23,7 @@ from geodp_release.contributions import LOSS_LATTICE, loss_sums
 from geodp_release.stages import PointsStage
 from geodp_release.stages.points import VOLUME_BITS
 from geodp_release.subjects import ONE_EACH, subject_records
-from reproduction.measurements.audit.losses import CENTRE
+from reproduction.measurements.audit.losses import CENTRE, found_in_draws
 from reproduction.measurements.rats import observed_rats
 
 
@@ -136,20 +136,6 @@ def _assumptions(manifold, centre, footpoint_radius, number):
     # Geodesics have next to no length, since the attacks are on footpoints; and no stage here
     # depends on the residual scale.
     return Assumptions(manifold, centre, footpoint_radius, 1e-3, (0.0, 1.0), 1.0, number)
-
-
-def found_in_draws(found, stated, **described):
-    """A row of the table of bounds from draws alone, from an `Attack` and other columns."""
-    return {
-        **described,
-        "stated": stated,
-        "lower_bound": found.bound,
-        "caught": bool(found.bound > stated),
-        "estimate": found.estimate,
-        "share": found.shares[0],
-        "other_share": found.shares[1],
-        "event": found.statistic,
-    }
 
 
 def measure(settings, rats):

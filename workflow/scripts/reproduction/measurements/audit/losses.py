@@ -68,6 +68,20 @@ def verdict(loss, error, stated):
     return "not exceeded" if loss + error <= stated else "undecided"
 
 
+def found_in_draws(found, stated, **described):
+    """A row of the table of bounds from draws alone, from an `Attack` and other columns."""
+    return {
+        **described,
+        "stated": stated,
+        "lower_bound": found.bound,
+        "caught": bool(found.bound > stated),
+        "estimate": found.estimate,
+        "share": found.shares[0],
+        "other_share": found.shares[1],
+        "event": found.statistic,
+    }
+
+
 def audit_row(name, block, number, budget, found, tau):
     """One line of the audit's table."""
 

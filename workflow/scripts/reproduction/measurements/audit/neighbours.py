@@ -144,11 +144,8 @@ def rows_of(space, labels, is_hard):
     numbers = st.lists(number, min_size=space.covariates, max_size=space.covariates)
 
     def row(label, x, y, comment, blank):
-        found = {
-            **dict(zip(space.covariate_columns, x, strict=True)),
-            **dict(zip(space.point_columns, y, strict=True)),
-            COMMENT: _rows_of_others(space) if comment == ROWS else comment,
-        }
+        found = dict(zip(space.covariate_columns + space.point_columns, x + y, strict=True))
+        found[COMMENT] = _rows_of_others(space) if comment == ROWS else comment
         if not blank:
             return {LABEL: label, **found}
         # Even without a label, where it names nobody.
@@ -169,12 +166,12 @@ def pairs(draw, space, formats=FORMATS):
     """Strategy of neighbouring tables."""
     number = space.subjects
     rows = partial(rows_of, space, is_hard=draw(st.sampled_from([False, False, True])))
+    changed = "replaced" if space.neighbours == REPLACE else "added"
     if space.is_one_each:
         labels = st.sampled_from(LABELS)
-        replaced = space.neighbours == REPLACE
-        size = number if replaced else draw(st.integers(1, number + 1))
+        size = number if changed == "replaced" else draw(st.integers(1, number + 1))
         first = draw(st.lists(rows(labels), min_size=size, max_size=size))
-        kind = draw(st.sampled_from(["replaced" if replaced else "added", *UNCHANGED[1:]]))
+        kind = draw(st.sampled_from([changed, *UNCHANGED[1:]]))
         second = list(first)
         if kind == "replaced":
             second[draw(st.integers(0, size - 1))] = draw(rows(labels))
@@ -189,30 +186,26 @@ def pairs(draw, space, formats=FORMATS):
         )
         anyone = st.sampled_from(people) | st.sampled_from((*people, *NOBODY))
         first = draw(st.lists(rows(anyone), min_size=1, max_size=2 * number))
-        kind = draw(
-            st.sampled_from(
-                ["replaced" if space.neighbours == REPLACE else "added"] * 3 + [*UNCHANGED]
-            )
-        )
-        second = list(first)
-        if kind in ("replaced", "added"):
-            named = [row[LABEL] for row in first if row[LABEL] not in NOBODY]
+        kind = draw(st.sampled_from([changed] * 3 + [*UNCHANGED]))
+        second, added = list(first), []
+        named = [row[LABEL] for row in first if row[LABEL] not in NOBODY]
+        if kind == changed:
             gone = draw(st.sampled_from(named)) if kind == "replaced" and named else None
             second = [row for row in first if row[LABEL] != gone]
             others = [each for each in (*known, *LABELS) if each not in named or each == gone]
             own = st.just(draw(st.sampled_from(others)))
             # None of them where a subject goes without another in its place.
-            for row in draw(st.lists(rows(own), max_size=3)):
-                second.insert(draw(st.integers(0, len(second))), row)
+            added = draw(st.lists(rows(own), max_size=3))
         elif kind == "nobody":
             second = [row for row in first if row[LABEL] not in NOBODY]
-            for row in draw(st.lists(rows(st.sampled_from(NOBODY)), max_size=3)):
-                second.insert(draw(st.integers(0, len(second))), row)
+            added = draw(st.lists(rows(st.sampled_from(NOBODY)), max_size=3))
         elif kind == "order":
             second = _reordered(first, draw(st.randoms(use_true_random=False)))
-            if len({row[LABEL] for row in first} - {*NOBODY}) > number:
+            if len(set(named)) > number:
                 # Which subjects count is decided by their order where they are too many.
                 second = list(first)
+        for row in added:
+            second.insert(draw(st.integers(0, len(second))), row)
     columns = draw(
         st.permutations([LABEL, COMMENT, *space.covariate_columns, *space.point_columns])
     )
@@ -225,9 +218,9 @@ def _reordered(rows, random):
     """Rows in another order, those of each subject in the same."""
     order = list(range(len(rows)))
     random.shuffle(order)
-    left: dict = {}
-    for row in rows:
-        left.setdefault(row[LABEL], []).append(row)
+    left = {
+        label: [row for row in rows if row[LABEL] == label] for label in {r[LABEL] for r in rows}
+    }
     return [left[rows[place][LABEL]].pop(0) for place in order]
 
 
@@ -261,10 +254,7 @@ def write(pair, which, path):
     found = frame(table, pair.columns)
     # Characters that are none, and such at the end of a text that NumPy cuts off.
     for name in (LABEL, COMMENT):
-        found[name] = pd.Series(
-            [each and _storable(each) for each in found[name]],
-            dtype=object,
-        )
+        found[name] = pd.Series([each and _storable(each) for each in found[name]], dtype=object)
     if how["suffix"] == "parquet":
         found.to_parquet(path)
         return
@@ -290,47 +280,33 @@ def frame(table, columns):
         # As a program would read it for others.
         return pd.to_numeric(pd.Series([text], dtype=object), errors="coerce").astype(float)[0]
 
-    return pd.DataFrame(
-        {
-            name: [number(row[name]) for row in table]
-            if name not in (LABEL, COMMENT)
-            else pd.Series(
-                [None if row[name] in NOBODY and name == LABEL else row[name] for row in table],
-                dtype=object,
-            )
-            for name in columns
-        }
-    )
+    def column(name):
+        texts = [row[name] for row in table]
+        if name == LABEL:
+            texts = [None if text in NOBODY else text for text in texts]
+        elif name != COMMENT:
+            return [number(text) for text in texts]
+        return pd.Series(texts, dtype=object)
+
+    return pd.DataFrame({name: column(name) for name in columns})
 
 
 def _csv(table, columns, how):
     """The bytes of a table."""
-    buffer = io.StringIO()
     header = [how[COMMENT] if name == COMMENT else name for name in columns]
     if header[0].startswith("#"):
         # It would be a comment and no header.
         header[0] = COMMENT
+    form = {"quoting": how["quoting"], "lineterminator": how["end"]}
     if how["writer"] == "pandas":
-        pd.DataFrame(table, columns=columns, dtype=object).to_csv(
-            buffer,
-            index=False,
-            header=header,
-            sep=how["delimiter"],
-            quoting=how["quoting"],
-            lineterminator=how["end"],
-        )
-        text = buffer.getvalue()
+        frame = pd.DataFrame(table, columns=columns, dtype=object)
+        text = frame.to_csv(index=False, header=header, sep=how["delimiter"], **form)
     else:
-        writer = csv.writer(
-            buffer, delimiter=how["delimiter"], quoting=how["quoting"], lineterminator=how["end"]
-        )
-        lines = []
+        text = ""
         for index, cells in enumerate([header, *([row[k] for k in columns] for row in table)]):
-            buffer.seek(0)
-            buffer.truncate()
-            writer.writerow(cells)
-            lines.append(buffer.getvalue() + (how["end"] if index in how["empty"] else ""))
-        text = "".join(lines)
+            line = io.StringIO()
+            csv.writer(line, delimiter=how["delimiter"], **form).writerow(cells)
+            text += line.getvalue() + (how["end"] if index in how["empty"] else "")
     if not how["last"]:
         text = text.removesuffix(how["end"])
     before = how["before"].replace("\n", how["end"])

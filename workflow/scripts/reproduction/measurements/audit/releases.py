@@ -24,8 +24,7 @@ from geodp_release.stages import CountStage, MomentsStage, NoisyStep, PointsStag
 from geodp_release.subjects import ONE_EACH, subject_records
 from geodp_release.timing import release_times, sampler_times
 from reproduction.measurements.audit import mistakes
-from reproduction.measurements.audit.black_box import found_in_draws
-from reproduction.measurements.audit.losses import CENTRE
+from reproduction.measurements.audit.losses import CENTRE, found_in_draws
 
 RANGE = (-0.5, 0.5)
 

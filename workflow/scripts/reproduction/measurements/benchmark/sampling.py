@@ -209,9 +209,7 @@ def geomstats_rate(rng, mechanism, budget, kernel, seconds):
 
 def _first(mechanism, number):
     return replace(
-        mechanism,
-        covariates=mechanism.covariates[:, :number],
-        points=mechanism.points[:, :number],
+        mechanism, covariates=mechanism.covariates[:, :number], points=mechanism.points[:, :number]
     )
 
 

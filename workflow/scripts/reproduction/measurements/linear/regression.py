@@ -3,13 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from geodp.linear.least_squares import (
-    Exponential,
-    Gradient,
-    LeastSquares,
-    draw,
-    perturb_objective,
-)
+from geodp.linear.least_squares import Exponential, Gradient, LeastSquares, draw, perturb_objective
 from geodp.mechanisms.base import FALSE, NONE
 from geodp.randomness import random_stream
 from reproduction.measurements.linear.moments import read_moments, true_coefficients

@@ -4,14 +4,7 @@ import numpy as np
 import pandas as pd
 
 from geodp.means.samples import pole
-from geodp.means.walks import (
-    CORRECT,
-    WalkLengths,
-    kind_of_loss,
-    loss_of_walk,
-    variants,
-    walk_draws,
-)
+from geodp.means.walks import CORRECT, WalkLengths, kind_of_loss, loss_of_walk, variants, walk_draws
 from geodp.randomness import random_stream
 from geodp.samplers.riemannian_laplace import draw_laplace
 from reproduction.manifolds import study_manifold

@@ -143,7 +143,7 @@ def draw(medians, errors, draws):
             "there. b: the same over data sets on which nothing was chosen. "
             f"c: {first['data']}, {first['n']} records, "
             f"{first['responses']} responses, budget {budget:g}; median and middle 80 % of "
-            f"{errors['draws'].max()} draws; 1 is the error of the mean.",
+            f"{errors['draws'].max()} draws; 1 is the error of the mean."
         ],
     )
     return figure
