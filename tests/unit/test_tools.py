@@ -1,6 +1,5 @@
 """Private linear regression beside other tools: budgets, sensitivities, published figures, data."""
 
-import copy
 import itertools
 from dataclasses import replace
 from pathlib import Path
@@ -444,26 +443,22 @@ def test_lines_of_the_diabetes_data(lines_settings):
     assert (table["mean_squared_error"] > least).all()
 
 
-def test_lines_of_another_environment_have_the_same_cells(lines_settings):
-    chosen = lines_settings | {"draws": 2, "budgets": [1.0, 4.0]}
-    settings = {"seed": 1, "comparison": chosen}
-    names = ("least_squares", "adassp")
-    ours = pd.concat([comparison.measure(settings, name)[0] for name in names])
-
-    def theirs(seed=1, **changed):
-        settings = {"seed": seed, "comparison": chosen | changed}
-        return comparison.measure(settings, "adassp")[0].assign(method="dp_sgd")
-
+def test_lines_of_another_environment_have_the_same_cells():
+    ours = pd.DataFrame(
+        {"method": "adassp", "guarantee": "eps", "data": "wine", "n": 100}, range(4)
+    )
+    ours = ours.assign(
+        responses=2, seed=1, budget=[1.0, 1.0, 4.0, 4.0], delta=DELTA, draw=[0, 1] * 2
+    )
+    theirs = ours.assign(method="dp_sgd")
+    without = ours.assign(method="least_squares", guarantee="not private", draw=0)
     summary.refuse_other_cells(ours, [])
-    summary.refuse_other_cells(pd.concat([ours, theirs()]), ["sgd.csv"])
-    others = [{"budgets": [1.0]}, {"draws": 3}, {"rows": 50}, {"delta": 1e-7}, {"seed": 2}]
-    for other in others:
+    summary.refuse_other_cells(pd.concat([ours, without, theirs]), ["sgd.csv"])
+    others = [theirs.assign(**{key: theirs[key] * 2}) for key in summary.OF_A_CELL]
+    # As made before lines had a seed; and fewer of them.
+    for other in (*others, theirs.drop(columns="seed"), theirs[:2]):
         with pytest.raises(DataError, match=r"^sgd.csv: its lines are of other .*make it anew"):
-            summary.refuse_other_cells(pd.concat([ours, theirs(**other)]), ["sgd.csv"])
-    # As made before lines had a seed.
-    old = theirs().drop(columns="seed")
-    with pytest.raises(DataError):
-        summary.refuse_other_cells(pd.concat([ours, old]), ["sgd.csv"])
+            summary.refuse_other_cells(pd.concat([ours, other]), ["sgd.csv"])
 
 
 def test_lines_of_a_table_of_wine(tmp_path, lines_settings):
@@ -480,28 +475,24 @@ def test_lines_of_a_table_of_wine(tmp_path, lines_settings):
 
 def test_medians_are_over_data_sets():
     shares = pd.DataFrame({"share": [0.1, 0.5, 0.9, -3.0], "budget": [1.0, 1.0, 1.0, 2.0]})
-    for key in ("method", "title", "guarantee", "neighbours", "versions"):
-        shares[key] = "one"
-    shares = shares.assign(delta=DELTA, held_out=[False, False, False, False])
+    shares[summary.OF_A_METHOD] = "one"
+    shares = shares.assign(delta=DELTA, held_out=False)
     found = summary.shares_by_budget(shares)
-    assert list(found["median"]) == [0.5, -3.0]
-    assert list(found["data_sets"]) == [3, 1]
+    assert found[["median", "data_sets"]].to_numpy().tolist() == [[0.5, 3], [-3.0, 1]]
     found = summary.shares_by_budget(shares.assign(held_out=[False, True, True, False]))
     assert list(found["median"]) == pytest.approx([0.1, -3.0, 0.7])
 
 
 def test_errors_are_set_beside_those_of_the_published_mechanism():
     rows = [
-        ("least_squares", 1.0, 0, 0.5),
-        ("least_squares", 2.0, 0, 0.5),
-        ("geodesic_as_published", 1.0, 0, 1.0),
-        ("geodesic_as_published", 1.0, 1, 2.0),
+        *[("least_squares", budget, 0, 0.5) for budget in (1.0, 2.0)],
+        *[("geodesic_as_published", 1.0, draw, draw + 1.0) for draw in (0, 1)],
         ("geodesic_as_published", 2.0, 0, 4.0),
-        ("other", 1.0, 0, 3.0),
-        ("other", 1.0, 1, 3.0),
-        ("other", 2.0, 0, 1.0),
-        # No draw of the published mechanism has this number.
-        ("other", 2.0, 1, 1.0),
+        # No draw of the published mechanism has the number of the last.
+        *[
+            ("other", *cell)
+            for cell in ((1.0, 0, 3.0), (1.0, 1, 3.0), (2.0, 0, 1.0), (2.0, 1, 1.0))
+        ],
     ]
     draws = pd.DataFrame(rows, columns=["method", "budget", "draw", "mean_squared_error"])
     found = summary.with_ratios(draws.assign(data="wine"))
@@ -514,16 +505,10 @@ def test_errors_are_set_beside_those_of_the_published_mechanism():
 
 
 def test_methods_are_set_against_adassp_on_each_data_set():
-    rows = [
-        ("adassp", "one", 0.5),
-        ("other", "one", 0.6),
-        ("adassp", "two", 0.5),
-        ("other", "two", 0.4),
-        ("adassp", "three", 0.5),
-        ("other", "three", 0.49),
-        # No rival there.
-        ("other", "four", 0.9),
-    ]
+    # No rival on the last.
+    other = {"one": 0.6, "two": 0.4, "three": 0.49, "four": 0.9}
+    rows = [("adassp", name, 0.5) for name in ("one", "two", "three")]
+    rows += [("other", name, share) for name, share in other.items()]
     shares = pd.DataFrame(rows, columns=["method", "data_set", "share"])
     shares = shares.assign(title=shares["method"], n=100, k=2, budget=1.0, held_out=False)
     found = summary.against_rival(shares)
@@ -552,11 +537,9 @@ def test_methods_are_set_against_adassp_on_each_data_set():
 )
 def test_settings_are_refused(place, value, words):
     settings = yaml.safe_load((ROOT / "config" / "tools.yaml").read_text())
-    changed = copy.deepcopy(settings)
-    inner = changed
+    inner = settings
     for key in place[:-1]:
         inner = inner[key]
     inner[place[-1]] = value
-    validate(settings, "tools")
     with pytest.raises(ConfigurationError, match=words):
-        validate(changed, "tools")
+        validate(settings, "tools")

@@ -6,12 +6,11 @@ import shutil
 import sys
 import time
 import warnings
-from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
+from contextlib import ExitStack, chdir, contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import replace
 from datetime import datetime
 from fractions import Fraction
 from functools import lru_cache, partial
-from itertools import count
 from pathlib import Path
 from unittest.mock import patch
 
@@ -77,7 +76,6 @@ class Runner:
             path = folder / f"{suffix}.yaml"
             path.write_text(yaml.safe_dump(settings_of(space, suffix)))
             self.settings[path.name] = release_settings.read_settings(path)
-        self.numbers = count()
 
     def run(self, pair, which, tape, by, is_whole):
         """What leaves a release made in one of the ways, and its processor time in seconds."""
@@ -109,32 +107,33 @@ class Runner:
         folder.mkdir()
         write(pair, which, folder / f"mine.{suffix}")
         shutil.copy(self.ledger, folder / "mine.ledger")
-        before, words = Path.cwd(), (io.StringIO(), io.StringIO())
-        os.chdir(folder)
-        try:
-            with (
-                self.shortened(is_whole),
-                tape.running(),
-                descriptors(self.folder) as below,
-                opened_elsewhere(self.folder) as elsewhere,
-                redirect_stdout(words[0]),
-                redirect_stderr(words[1]),
-            ):
-                start = time.process_time()
-                status = outcome(partial(cli.main, ["release", f"{suffix}.yaml"]))
-                seconds = time.process_time() - start
-        finally:
-            os.chdir(before)
+        words = io.StringIO(), io.StringIO()
+        with (
+            chdir(folder),
+            self.shortened(is_whole),
+            tape.running(),
+            descriptors(self.folder) as below,
+            opened_elsewhere(self.folder) as elsewhere,
+            redirect_stdout(words[0]),
+            redirect_stderr(words[1]),
+        ):
+            start = time.process_time()
+            status = outcome(partial(cli.main, ["release", f"{suffix}.yaml"]))
+            seconds = time.process_time() - start
         left = {
             str(path.relative_to(folder)): path.read_bytes()
             for path in folder.rglob("*")
             if path.is_file() and path.name not in ("mine.ledger", f"mine.{suffix}")
         }
-        names = ("standard output", "standard error")
-        said = dict(zip(names, (each.getvalue() for each in words), strict=True))
-        said |= {"descriptors 1 and 2": below(), "files elsewhere": sorted(elsewhere)}
-        ledger = Ledger.open(folder / "mine.ledger").words()
-        return {**left, **said, "status": status, "ledger": ledger}, seconds
+        left |= {
+            "standard output": words[0].getvalue(),
+            "standard error": words[1].getvalue(),
+            "descriptors 1 and 2": below(),
+            "files elsewhere": sorted(elsewhere),
+            "status": status,
+            "ledger": Ledger.open(folder / "mine.ledger").words(),
+        }
+        return left, seconds
 
     def by_python(self, pair, which, tape, release):
         """What leaves a release of arrays, and its processor time in seconds."""
@@ -143,8 +142,7 @@ class Runner:
         x = found[space.covariate_columns].to_numpy() if space.covariates else None
         numbers = found[space.point_columns].to_numpy()
         labels = ONE_EACH if space.is_one_each else typed_labels(pair.tables[which])
-        path = self.folder / f"{next(self.numbers)}.json"
-        words = io.StringIO()
+        path, words, made = self.folder / "release.json", io.StringIO(), []
         with (
             warnings.catch_warnings(record=True) as warned,
             redirect_stdout(words),
@@ -153,7 +151,6 @@ class Runner:
         ):
             warnings.simplefilter("always")
             start = time.process_time()
-            made = []
             status = outcome(lambda: made.append(release(self.plan, space, x, numbers, labels)))
             seconds = time.process_time() - start
         told = [str(each.message) for each in warned]
