@@ -149,14 +149,6 @@ def test_measures_are_taken_with_one_thread(script):
     assert set(result.stdout.split()) == {"1"}
 
 
-@pytest.mark.slow
-def test_tuning_finds_a_radius_within_its_range(scene):
-    rng = np.random.default_rng(0)
-    start, _ = sampling.default_draws(rng, scene.target, 20)
-    kernel = sampling.tuned_walk(rng, scene.target, start)
-    assert sampling.STEP_SCALES[0] < kernel.step_scale < sampling.STEP_SCALES[-1]
-
-
 def test_tuning_takes_the_radius_that_changes_the_density_most(monkeypatch):
     class Walk:
         """Log densities change with the radius up to 4, hardly more at 6, and never beyond."""
