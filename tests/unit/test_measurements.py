@@ -242,7 +242,7 @@ def test_coverage_says_whether_it_is_as_wanted():
         (["utility", "n"], [20.5], "utility.n[0]: 20.5 has the wrong type: give an integer"),
         (
             ["utility", "releases", "rat"],
-            {"n": [20], "budgets": [8.0], "data_sets": 2, "draws": 2},
+            {"n": [20], "budgets": [10.0], "data_sets": 2, "draws": 2},
             "utility.releases.rat is unknown: known keys are S^2,",
         ),
     ],

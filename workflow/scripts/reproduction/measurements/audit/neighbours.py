@@ -85,6 +85,12 @@ class Space:
     def manifold(self):
         return make_manifold(self.name, self.size)
 
+    def read(self, numbers):
+        """Points from coordinates in tables (n, columns), unchecked."""
+        with np.errstate(all="ignore"):
+            points = self.manifold.from_layout(numbers)
+            return self.manifold.from_landmarks(points) if self.name == "kendall" else points
+
     @cached_property
     def centre(self):
         """A centre, as numbers of a table."""
@@ -100,11 +106,7 @@ class Space:
     def points(self):
         """Coordinates of points, each as texts: two far apart, near the centre, and opposite."""
         manifold = self.manifold
-        if self.name == "kendall":
-            given = np.array(self.centre)
-            centre = manifold.from_landmarks(given[0::2] + 1j * given[1::2])
-        else:
-            centre = manifold.from_layout(np.array([self.centre]))[0]
+        [centre] = self.read(np.array([self.centre]))
         far = min(0.85 * manifold.injectivity_radius, 3.0)
         opposite = min(manifold.injectivity_radius, 30.0)
         found = []

@@ -228,7 +228,7 @@ def typed_labels(table):
 
 
 def of_function(plan, space, covariates, numbers, labels):
-    return release_geodesic(plan, covariates, points_of(space, numbers), labels)
+    return release_geodesic(plan, covariates, space.read(numbers), labels)
 
 
 def of_estimator(plan, space, covariates, numbers, labels):
@@ -243,15 +243,7 @@ def of_estimator(plan, space, covariates, numbers, labels):
         **given, **budget, records_per_subject=assumptions.records_per_subject
     )
     with patch.object(estimator, "planned", lambda *_: plan):
-        return model.fit(covariates, points_of(space, numbers), subjects=labels).release_
-
-
-def points_of(space, numbers):
-    """Points as arrays, unchecked."""
-    with np.errstate(all="ignore"):
-        if space.name == "kendall":
-            return space.manifold.from_landmarks(numbers[:, 0::2] + 1j * numbers[:, 1::2])
-        return space.manifold.from_layout(numbers)
+        return model.fit(covariates, space.read(numbers), subjects=labels).release_
 
 
 PYTHON = {BY_FUNCTION: of_function, BY_ESTIMATOR: of_estimator}
