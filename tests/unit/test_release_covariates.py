@@ -96,7 +96,7 @@ def cohort(assumptions, rng):
     footpoint = manifold.exp(assumptions.centre, some(assumptions.footpoint_radius))
     vectors = [
         manifold.transport_to(assumptions.centre, footpoint, some(length))
-        for length in assumptions.shooting_vector_length
+        for length in np.ravel(assumptions.shooting_vector_length)
     ]
     x = places_of(rng, assumptions.spreads, assumptions.subjects)
     clean = manifold.ends(footpoint, vectors, x)
