@@ -16,6 +16,7 @@ def draw(numbers, params):
         legend_above,
         letter_panels,
         new_figure,
+        plot_band,
     )
 
     names = list(dict.fromkeys(numbers["distribution"]))
@@ -31,30 +32,14 @@ def draw(numbers, params):
         handles.append(Line2D([], [], label=_in_words(which, part, length_unit), **curve.keywords))
         walks = part[part["kind"] == "random_walk"].sort_values("step")
         step, low, middle, high = walks[["step", *QUANTILES]].to_numpy().T
-        walked.fill_between(step, low, high, color=curve.colour, alpha=0.2, linewidth=0)
-        walked.plot(step, middle, color=curve.colour, linestyle=curve.line)
+        plot_band(walked, step, middle, low, high, curve, marker="")
         low, middle, high = part.loc[part["kind"] == "default", QUANTILES].iloc[0]
-        drawn.errorbar(
-            place,
-            middle,
-            yerr=[[middle - low], [high - middle]],
-            color=curve.colour,
-            marker=curve.marker,
-            capsize=3,
-        )
-    residual = numbers["root_mean_squared_residual"].iloc[0]
+        ends = [[middle - low], [high - middle]]
+        drawn.errorbar(place, middle, yerr=ends, color=curve.colour, marker=curve.marker, capsize=3)
+    dotted = {"color": "0.3", "linestyle": ":", "linewidth": 1.2}
     for panel in (walked, drawn):
-        panel.axhline(residual, color="0.3", linestyle=":", linewidth=1.2)
-    handles.append(
-        Line2D(
-            [],
-            [],
-            color="0.3",
-            linestyle=":",
-            linewidth=1.2,
-            label="a record's distance from the fit",
-        )
-    )
+        panel.axhline(numbers["root_mean_squared_residual"].iloc[0], **dotted)
+    handles.append(Line2D([], [], **dotted, label="a record's distance from the fit"))
     walked.set_xscale("log")
     walked.xaxis.set_major_formatter("{x:,.0f}")
     walked.set_ylim(bottom=0.0)

@@ -14,7 +14,6 @@ def draw(table, params):
     from matplotlib.ticker import MultipleLocator
 
     from reproduction.figures.style import (
-        ANY_COLOUR,
         CURVES,
         HOLLOW,
         label_levels,
@@ -55,9 +54,8 @@ def draw(table, params):
                     level = part["non_private_median"].iloc[0]
                     _draw_curve(panel, part, f"budget_{split}" if split else "budget", curve)
                     panel.axhline(level, color=curve.colour, linestyle=":", linewidth=1.2)
-                    levels.append(
-                        (level, curve.colour, _own_words(part.iloc[0], settings["curves"]))
-                    )
+                    words = _own_words(part.iloc[0], settings["curves"])
+                    levels.append((level, curve.colour, words))
             panel.xaxis.set_major_locator(MultipleLocator(0.5))
             if sampler == samplers[-1]:
                 panel.set_xlabel(_budget_label(numbers, params, grid, split))
@@ -67,21 +65,19 @@ def draw(table, params):
         panels[0].set_ylabel(f"{what}\nln mean squared error{unit}")
     letter_panels(axes)
 
-    bold = {"color": ANY_COLOUR, "linewidth": 1.4}
     if several:
-        sizes = _sizes_in_words(numbers, "data_sets")
-        meaning = [
-            Line2D([], [], label=f"median of {sizes} data sets", **bold),
-            Patch(color=ANY_COLOUR, alpha=0.2, linewidth=0, label="10 to 90 % of them"),
-            Line2D([], [], color=ANY_COLOUR, linewidth=0.7, label="one data set"),
-        ]
+        words = (f"median of {_sizes_in_words(numbers, 'data_sets')} data sets", "them", ", median")
     else:
-        meaning = [
-            Line2D([], [], label=f"mean over {_sizes_in_words(numbers, 'draws')} draws", **bold),
-            Patch(color=ANY_COLOUR, alpha=0.2, linewidth=0, label="10 to 90 % of draws"),
-        ]
-    level = "without privacy, median" if several else "without privacy"
-    meaning.append(Line2D([], [], color=ANY_COLOUR, linestyle=":", label=level))
+        words = (f"mean over {_sizes_in_words(numbers, 'draws')} draws", "draws", "")
+    middle, of, level = words
+    any_colour = {"color": "0.35"}
+    meaning = [
+        Line2D([], [], **any_colour, linewidth=1.4, label=middle),
+        Patch(**any_colour, alpha=0.2, linewidth=0, label=f"10 to 90 % of {of}"),
+    ]
+    if several:
+        meaning.append(Line2D([], [], **any_colour, linewidth=0.7, label="one data set"))
+    meaning.append(Line2D([], [], **any_colour, linestyle=":", label=f"without privacy{level}"))
     if numbers["flagged"].any():
         meaning.append(Line2D([], [], **HOLLOW, label="fails its diagnostics"))
     shared = _shared_words(numbers, settings["curves"])

@@ -7,12 +7,12 @@ OF_MECHANISM = True
 def draw(numbers, params):
     """Draw the figure; return it and the numbers that it shows."""
     from matplotlib.lines import Line2D
-    from matplotlib.ticker import LogLocator, NullFormatter
 
     from reproduction.figures.style import (
         CURVES,
         HOLLOW,
         SYMBOLS,
+        label_few_steps,
         legend_above,
         letter_panels,
         new_figure,
@@ -39,27 +39,19 @@ def draw(numbers, params):
             part = numbers[chosen & (numbers["parameter"] == parameter)]
             for passed, face in ((True, style.colour), (False, "white")):
                 some = part[part["passed"] == passed]
-                panel.plot(
-                    some[budget],
-                    some["effective_draws_per_state"],
-                    linestyle="",
-                    marker=style.marker,
-                    color=style.colour,
-                    markerfacecolor=face,
-                )
+                marks = style.keywords | {"linestyle": "", "markerfacecolor": face}
+                panel.plot(some[budget], some["effective_draws_per_state"], **marks)
         panel.set_xscale("log")
         panel.set_yscale("log")
         # Budgets may lie within a decade.
-        panel.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-        panel.xaxis.set_minor_formatter(NullFormatter())
-        panel.xaxis.set_major_formatter("{x:g}")
+        label_few_steps(panel.xaxis)
         panel.yaxis.set_major_formatter("{x:g}")
         panel.set_xlabel(f"{word} budget {SYMBOLS[parameter]}")
         panel.set_title(word)
     letter_panels(axes)
     axes[0, 0].set_ylabel("effective sample size\nper state of a chain")
     handles = [
-        Line2D([], [], linestyle="", marker=style.marker, color=style.colour, label=label)
+        Line2D([], [], **(style.keywords | {"linestyle": ""}), label=label)
         for label, (chosen, style) in kinds.items()
         if chosen.any()
     ]

@@ -15,6 +15,7 @@ def draw(numbers, params):
         RELEASED,
         WITHOUT_PRIVACY,
         cell_in_words,
+        closed_outline,
         legend_of_draws,
         letter_panels,
         new_figure,
@@ -40,18 +41,14 @@ def draw(numbers, params):
         first |= {"linestyle": "--", "marker": RELEASED.marker}
         fit |= {"marker": WITHOUT_PRIVACY.marker}
 
-    def closed(shape):
-        ordered = shape.sort_values("landmark")[["x", "y"]].to_numpy()
-        return np.vstack([ordered, ordered[:1]]).T
-
     for row, column in np.ndindex(axes.shape):
         panel, value = axes[row, column], values[column]
         for draw, shape in rows[row][rows[row]["covariate"] == value].groupby("draw"):
-            panel.plot(*closed(shape), **(first if draw == 1 else others))
+            panel.plot(*closed_outline(shape), **(first if draw == 1 else others))
             if draw == 1 and "radius" in shape:
                 _draw_band(panel, shape.sort_values("landmark"), marked)
         fitted = numbers[(numbers["kind"] == "without privacy") & (numbers["covariate"] == value)]
-        panel.plot(*closed(fitted), **fit)
+        panel.plot(*closed_outline(fitted), **fit)
         if row == 0:
             panel.set_title(f"{params.covariate_label}: {value:g}")
         panel.set_aspect("equal")
@@ -72,7 +69,6 @@ def draw(numbers, params):
 
 def _draw_band(panel, shape, marked):
     """The band of a release: discs about landmarks, or a tube about an outline."""
-    import numpy as np
     from matplotlib.collections import EllipseCollection
 
     from geodp_release.pictures import closed_curve, outward_normals, ring_between
@@ -81,19 +77,9 @@ def _draw_band(panel, shape, marked):
     places, radius = shape["x"].to_numpy() + 1j * shape["y"].to_numpy(), shape["radius"].to_numpy()
     style = {"facecolor": RELEASED.colour, "alpha": BAND_SHADE, "linewidth": 0, "zorder": 0}
     if marked:
-        offsets = np.stack([places.real, places.imag], axis=-1)
-        width = 2.0 * radius
-        panel.add_collection(
-            EllipseCollection(
-                width,
-                width,
-                0.0 * width,
-                units="xy",
-                offsets=offsets,
-                transOffset=panel.transData,
-                **style,
-            )
-        )
+        where = {"offsets": shape[["x", "y"]].to_numpy(), "transOffset": panel.transData}
+        sizes = (2.0 * radius, 2.0 * radius, 0.0 * radius)
+        panel.add_collection(EllipseCollection(*sizes, units="xy", **where, **style))
         return
     normals = outward_normals(places)
     sides = [closed_curve(places + side * radius * normals) for side in (1.0, -1.0)]
@@ -114,10 +100,5 @@ def _draw_scale(panel, numbers):
     left, low = numbers["x"].min(), (numbers["y"] - radius).min()
     depth = low - 0.12 * (numbers["y"].max() - low)
     panel.plot([left, left + 0.1], [depth, depth], color="black", linewidth=1.2)
-    panel.annotate(
-        "0.1 centroid sizes",
-        (left + 0.12, depth),
-        fontsize=7,
-        verticalalignment="center",
-        annotation_clip=False,
-    )
+    style = {"fontsize": 7, "verticalalignment": "center", "annotation_clip": False}
+    panel.annotate("0.1 centroid sizes", (left + 0.12, depth), **style)

@@ -46,20 +46,10 @@ class SphereView:
         """Outline, and a graticule every 30 degrees on the near side."""
         angle = np.linspace(0.0, 2.0 * np.pi, 181)
         axes.plot(np.cos(angle), np.sin(angle), color="0.6", linewidth=0.8, zorder=0)
-        for latitude in np.deg2rad([-60, -30, 0, 30, 60]):
-            axes.plot(
-                np.cos(latitude) * np.sin(angle - np.pi)[45:136],
-                np.full(91, np.sin(latitude)),
-                color="0.9",
-                linewidth=0.6,
-                zorder=0,
-            )
-        upward = np.linspace(-np.pi / 2, np.pi / 2, 91)
-        for longitude in np.deg2rad([-60, -30, 0, 30, 60]):
-            axes.plot(
-                np.cos(upward) * np.sin(longitude),
-                np.sin(upward),
-                color="0.9",
-                linewidth=0.6,
-                zorder=0,
-            )
+        faint = {"color": "0.9", "linewidth": 0.6, "zorder": 0}
+        across, lines = np.linspace(-np.pi / 2, np.pi / 2, 91), np.deg2rad([-60, -30, 0, 30, 60])
+        for latitude in lines:
+            level = np.full(91, np.sin(latitude))
+            axes.plot(np.cos(latitude) * np.sin(across), level, **faint)
+        for longitude in lines:
+            axes.plot(np.cos(across) * np.sin(longitude), np.sin(across), **faint)

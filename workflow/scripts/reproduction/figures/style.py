@@ -56,9 +56,6 @@ SYMBOLS = {"footpoint": r"$\epsilon_p$", "shooting_vector": r"$\epsilon_v$", "al
 # Hollow markers in a legend.
 HOLLOW = {"color": "0.3", "marker": "o", "markerfacecolor": "white", "linestyle": ""}
 
-# A line in a legend that stands for all colours.
-ANY_COLOUR = "0.35"
-
 # Shade of the bands of releases.
 BAND_SHADE = 0.25
 
@@ -80,22 +77,14 @@ def total_budget_label(names):
     return rf"total budget $\epsilon$ (${equal} = \epsilon/{len(names)}$)"
 
 
-def budgets_in_words(budgets):
-    """Budgets of one cell, by name, in symbols: equal ones as one equation."""
-    amounts = {name: float(amount) for name, amount in budgets.items()}
-    symbols = [SYMBOLS[name].strip("$") for name in amounts]
-    if len(set(amounts.values())) == 1:
-        return f"${' = '.join(symbols)} = {next(iter(amounts.values())):g}$"
-    return ", ".join(
-        f"${symbol} = {amount:g}$" for symbol, amount in zip(symbols, amounts.values(), strict=True)
-    )
-
-
 def cell_in_words(row):
-    """Budgets of a row of a table, in symbols."""
+    """Budgets of a row of a table, in symbols: equal ones as one equation."""
     blocks = [name for name in SYMBOLS if np.isfinite(row.get(f"budget_{name}", np.nan))]
-    divided = {name: row[f"budget_{name}"] for name in blocks}
-    return budgets_in_words(divided or {"all": row["budget"]})
+    budgets = {SYMBOLS[name].strip("$"): row[f"budget_{name}"] for name in blocks}
+    budgets = budgets or {SYMBOLS["all"].strip("$"): row["budget"]}
+    if len(set(budgets.values())) == 1:
+        budgets = {" = ".join(budgets): next(iter(budgets.values()))}
+    return ", ".join(f"${symbol} = {amount:g}$" for symbol, amount in budgets.items())
 
 
 def new_figure(rows, columns, width, height, **keywords):
@@ -202,6 +191,12 @@ def plot_errors(axes, rows, x, curve, divisor=1.0, **keywords):
     plot_band(axes, places, mean / divisor, low, high, curve, **keywords)
 
 
+def closed_outline(shape):
+    """Coordinates of the landmarks of a shape, the first again at the end: shape (2, k + 1)."""
+    ordered = shape.sort_values("landmark")[["x", "y"]].to_numpy()
+    return np.vstack([ordered, ordered[:1]]).T
+
+
 def share_legend(figure, axes, columns):
     """Legend of one of the axes above all panels of a figure."""
     handles, labels = axes.get_legend_handles_labels()
@@ -219,20 +214,12 @@ def label_few_steps(axis):
 
 def plot_markers(axes, x, y, hollow, colour, marker):
     """Markers over a curve, hollow where told."""
+    style = {"linestyle": "", "marker": marker, "color": colour, "zorder": 4}
     for some, face in ((hollow, "white"), (~hollow, colour)):
-        axes.plot(
-            x[some],
-            y[some],
-            linestyle="",
-            marker=marker,
-            color=colour,
-            markerfacecolor=face,
-            zorder=4,
-        )
+        axes.plot(x[some], y[some], markerfacecolor=face, **style)
 
 
 def plot_curve(axes, x, y, curve, flagged, low, high):
     """A curve with markers, hollow where ``flagged``, over a band from ``low`` to ``high``."""
-    axes.fill_between(x, low, high, color=curve.colour, alpha=0.2, linewidth=0)
-    axes.plot(x, y, color=curve.colour, linestyle=curve.line, zorder=3)
+    plot_band(axes, x, y, low, high, curve, marker="", zorder=3)
     plot_markers(axes, x, y, np.asarray(flagged), curve.colour, curve.marker)

@@ -21,19 +21,9 @@ def draw(numbers, params):
 
     def arrow(place, vector, colour, width, label=None):
         start, end = view.flat(np.stack([place, place + vector]))
-        panel.annotate(
-            "",
-            xy=end,
-            xytext=start,
-            arrowprops={
-                "arrowstyle": "-|>",
-                "color": colour,
-                "linewidth": width,
-                "shrinkA": 0,
-                "shrinkB": 0,
-            },
-            zorder=4,
-        )
+        style = {"arrowstyle": "-|>", "color": colour, "linewidth": width}
+        style |= {"shrinkA": 0, "shrinkB": 0}
+        panel.annotate("", xy=end, xytext=start, arrowprops=style, zorder=4)
         if label:
             aside = 0.11 * (end - start) / np.linalg.norm(end - start)
             panel.text(*(end + aside), label, color=colour, ha="center", va="center")

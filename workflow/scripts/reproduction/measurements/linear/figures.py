@@ -91,7 +91,6 @@ def draw_location(settings, errors, losses):
     for _, rows in numbers.groupby("estimate", sort=False):
         _curve(panels[0], rows)
     panels[0].set_ylabel("mean distance of private\nand non-private estimates")
-    panels[0].legend(fontsize=7)
     labels = {
         "private_quantile": r"sensitivity $2(1-\tau)$, as published",
         "private_quantile_proved": "sensitivity 1",
@@ -103,67 +102,57 @@ def draw_location(settings, errors, losses):
     panels[1].set_ylim(bottom=0.0)
     panels[1].set_xlabel(r"quantile $\tau$")
     panels[1].set_ylabel("realised over stated privacy loss")
-    panels[1].legend(fontsize=7)
+    for panel in panels:
+        panel.legend(fontsize=7)
     letter_panels(panels)
-    first, one = numbers.iloc[0], losses.iloc[0]
-    annotate(
-        figure,
-        [
-            f"a: means over {first['data_sets']} data sets, with two standard errors; budget "
-            f"{first['budget']:g}. b: neighbours of {one['n']} records that a search finds; "
-            "losses are exact.",
-        ],
+    first, number = numbers.iloc[0], losses["n"].iloc[0]
+    about = (
+        f"a: means over {first['data_sets']} data sets, with two standard errors; budget "
+        f"{first['budget']:g}. b: neighbours of {number} records that a search finds; losses are "
+        "exact."
     )
+    annotate(figure, [about])
     return figure, numbers
 
 
 def draw_notebook(settings, shown, neighbours):
     """Figures 2, 3 and 5 of the first version: draws of one data set, and ratios of neighbours."""
     figure, axes = new_figure(2, 2, width=7.2, height=5.0)
-    first = shown.iloc[0]
-    panels = (
-        (axes[0, 0], "distance", "distance of private and fitted footpoint (rad)"),
-        (axes[0, 1], "angle", "angle to the fitted shooting vector (degrees)"),
-        (axes[1, 0], "absolute_error", "mean absolute error by footpoint (rad)"),
-    )
-    for panel, column, label in panels:
-        panel.hist(shown[column], bins=25, color=CURVES[3].colour, edgecolor="white", linewidth=0.4)
+    *of_draws, of_pairs = axes.ravel()
+    labels = {
+        "distance": "distance of private and fitted footpoint (rad)",
+        "angle": "angle to the fitted shooting vector (degrees)",
+        "absolute_error": "mean absolute error by footpoint (rad)",
+    }
+    bars = {"bins": 25, "color": CURVES[3].colour, "edgecolor": "white", "linewidth": 0.4}
+    for panel, (column, label) in zip(of_draws, labels.items(), strict=True):
+        panel.hist(shown[column], **bars)
         panel.axvline(shown[column].mean(), color=CURVES[0].colour, label="mean of the draws")
         panel.set_xlabel(label)
         panel.set_ylabel("footpoints")
-    axes[1, 0].axvline(
-        first["non_private_absolute_error"],
-        color=CURVES[1].colour,
-        linestyle="--",
-        label="fit without privacy",
-    )
+    first = shown.iloc[0]
+    dashed = {"color": CURVES[1].colour, "linestyle": "--", "label": "fit without privacy"}
+    axes[1, 0].axvline(first["non_private_absolute_error"], **dashed)
     ratios = {"ratio_footpoint": "footpoint", "ratio_shooting_vector": "shooting vector"}
     widest = np.quantile(neighbours[list(ratios)].to_numpy(), 0.99)
     for (column, label), curve in zip(ratios.items(), CURVES, strict=False):
-        axes[1, 1].hist(
-            neighbours[column],
-            bins=np.linspace(1.0, widest, 60),
-            histtype="step",
-            color=curve.colour,
-            linestyle=curve.line if isinstance(curve.line, str) else "-",
-            label=label,
-        )
-    axes[1, 1].axvline(1.0, color="0.3", linewidth=0.8)
-    axes[1, 1].set_xlabel("published over realised sensitivity")
-    axes[1, 1].set_ylabel("pairs of neighbours")
-    for panel in (axes[0, 0], axes[1, 0], axes[1, 1]):
+        style = {"color": curve.colour, "linestyle": curve.line, "label": label}
+        bins = np.linspace(1.0, widest, 60)
+        of_pairs.hist(neighbours[column], bins=bins, histtype="step", **style)
+    of_pairs.axvline(1.0, color="0.3", linewidth=0.8)
+    of_pairs.set_xlabel("published over realised sensitivity")
+    of_pairs.set_ylabel("pairs of neighbours")
+    for panel in (axes[0, 0], axes[1, 0], of_pairs):
         panel.legend(fontsize=7)
     letter_panels(axes)
-    annotate(
-        figure,
-        [
-            f"a to c: {len(shown)} footpoints of one data set, n = {first['n']}, noise of variance "
-            f"{first['noise_variance']:g}, total budget {first['budget']:g}, which does not hold; "
-            "b: one shooting vector at each; c: mean over all shooting vectors at it. d: "
-            f"{len(neighbours):,} pairs, n = {neighbours['n'].iloc[0]}; the axis ends at the "
-            "99th percentile of their ratios.",
-        ],
+    about = (
+        f"a to c: {len(shown)} footpoints of one data set, n = {first['n']}, noise of variance "
+        f"{first['noise_variance']:g}, total budget {first['budget']:g}, which does not hold; b: "
+        "one shooting vector at each; c: mean over all shooting vectors at it. d: "
+        f"{len(neighbours):,} pairs, n = {neighbours['n'].iloc[0]}; the axis ends at the 99th "
+        "percentile of their ratios."
     )
+    annotate(figure, [about])
     return figure, shown
 
 
@@ -175,27 +164,18 @@ def draw_notebook_sizes(settings, errors):
         private=np.exp(kept["log_absolute_error"]),
         fit=np.exp(kept["log_non_private_absolute_error"]),
     )
-    numbers = (
-        kept.groupby("n")
-        .agg(
-            private=("private", "mean"),
-            standard_error=("private", "sem"),
-            over_footpoints=("error_deviation", "mean"),
-            fit=("fit", "mean"),
-            data_sets=("fit", "size"),
-        )
-        .reset_index()
+    by_n = kept.groupby("n").agg(
+        private=("private", "mean"),
+        standard_error=("private", "sem"),
+        over_footpoints=("error_deviation", "mean"),
+        fit=("fit", "mean"),
+        data_sets=("fit", "size"),
     )
+    numbers = by_n.reset_index()
     figure, [[panel]] = new_figure(1, 1, width=4.4, height=3.2)
     n = numbers["n"].to_numpy()
-    panel.errorbar(
-        n,
-        numbers["private"],
-        yerr=numbers["over_footpoints"],
-        capsize=3,
-        label="private geodesics",
-        **CURVES[1].keywords,
-    )
+    bars = {"yerr": numbers["over_footpoints"], "capsize": 3, "label": "private geodesics"}
+    panel.errorbar(n, numbers["private"], **bars, **CURVES[1].keywords)
     panel.plot(n, numbers["fit"], label="fit without privacy", **CURVES[0].keywords)
     panel.set_xscale("log")
     panel.xaxis.set_major_locator(FixedLocator(n))
@@ -205,14 +185,12 @@ def draw_notebook_sizes(settings, errors):
     panel.set_ylabel("mean absolute error (rad)")
     panel.set_ylim(bottom=0.0)
     panel.legend(fontsize=7)
-    annotate(
-        figure,
-        [
-            f"Means over {numbers['data_sets'].max()} data sets; bars: standard deviation over "
-            f"footpoints of a data set. Noise of variance {first['noise_variance']:g}, total "
-            f"budget {first['budget']:g}, which does not hold.",
-        ],
+    about = (
+        f"Means over {numbers['data_sets'].max()} data sets; bars: standard deviation over "
+        f"footpoints of a data set. Noise of variance {first['noise_variance']:g}, total budget "
+        f"{first['budget']:g}, which does not hold."
     )
+    annotate(figure, [about])
     return figure, numbers
 
 

@@ -11,6 +11,7 @@ from reproduction.figures.files import annotate
 from reproduction.figures.style import (
     CURVES,
     Curve,
+    closed_outline,
     label_few_steps,
     letter_panels,
     new_figure,
@@ -33,16 +34,22 @@ NAMES = {
     "tangent_gaussian": "Gaussian in the tangent space, delta = 1e-6",
     "private_steps": "two private steps",
 }
+SHAPE_NAMES = NAMES | {
+    "kng": "K-norm gradient,\nas published",
+    "laplace": "Laplace,\nas published",
+    "landmarkwise_laplace": "Laplace for\neach landmark",
+    "private_steps": "two private steps,\na wider ball",
+}
 
-
-# End of the axis of losses over the stated budget.
-FARTHEST_LOSS = 2.2
-
-
-def _bands(by_size):
-    """What curves and bands are, in a sentence."""
-    number = by_size["data_sets"].max()
-    return f"Means over {number:,} data sets of each size, with two standard errors."
+# Beyond the four of the house style.
+MORE_CURVES = (
+    Curve("#7a7a7a", "v", ":"),
+    Curve("#3d7a4e", "P", (0, (6, 2))),
+    Curve("#8c3b78", "x", (0, (3, 2))),
+    Curve("#111111", "1", "-"),
+    Curve("#9c6a1c", "2", (0, (1, 1))),
+)
+HOLLOW = {"markerfacecolor": "white"}
 
 
 def summarise(name, settings, made_by, threads, **inputs):
@@ -53,8 +60,7 @@ def summarise(name, settings, made_by, threads, **inputs):
 def means_by_size(errors):
     """Mean distances of draws, with their standard errors, by space, mechanism and size."""
     keys = ["space", "mechanism", "guarantee", "n", "budget"]
-    grouped = errors.groupby(keys, sort=False)
-    found = grouped.agg(
+    found = errors.groupby(keys, sort=False).agg(
         mean=("distance", "mean"),
         standard_error=("distance", "sem"),
         outside=("outside", "mean"),
@@ -64,49 +70,62 @@ def means_by_size(errors):
     return found.reset_index()
 
 
-def _guarantees(by_size, space, shown):
-    """Whether the budgets of the mechanisms shown hold, in a sentence."""
-    rows = by_size[(by_size["space"] == space) & by_size["mechanism"].isin(shown)]
-    said = []
-    for status, word in ((PROVED, "Proved"), (NONE, "Without a proof"), (FALSE, "Not kept")):
-        names = dict.fromkeys(rows.loc[rows["guarantee"] == status, "mechanism"])
-        if names:
-            said.append(f"{word}: {'; '.join(NAMES[name] for name in names)}")
-    return f"{space}, budget {rows['budget'].iloc[0]:g}. " + ". ".join(said) + "."
+def _panels(table, width, height, **keywords):
+    """A figure with a titled panel for each space; with each panel, the space and its rows."""
+    by_space = list(table.groupby("space", sort=False))
+    figure, axes = new_figure(1, len(by_space), width * len(by_space), height, **keywords)
+    parts = []
+    for panel, (space, rows) in zip(axes[0], by_space, strict=True):
+        panel.set_title(space_title(space))
+        parts.append((panel, space, rows))
+    letter_panels(axes)
+    return figure, axes[0], parts
+
+
+def _about_means(figure, by_size, shown):
+    """Write below a figure what its bands are, and whether the budgets of mechanisms hold."""
+    number = by_size["data_sets"].max()
+    lines = [f"Means over {number:,} data sets of each size, with two standard errors."]
+    for space, rows in by_size[by_size["mechanism"].isin(shown)].groupby("space", sort=False):
+        said = [f"{space}, budget {rows['budget'].iloc[0]:g}"]
+        for status, word in ((PROVED, "Proved"), (NONE, "Without a proof"), (FALSE, "Not kept")):
+            names = dict.fromkeys(rows.loc[rows["guarantee"] == status, "mechanism"])
+            if names:
+                said.append(f"{word}: {'; '.join(NAMES[name] for name in names)}")
+        lines.append(". ".join(said) + ".")
+    annotate(figure, lines)
 
 
 def draw_laplace_means(settings, errors, neighbours):
     """Figure 1 of Reimherr, Bharath and Soto: neighbours and errors, a row a space."""
     by_size = means_by_size(errors[errors["n"] % settings["shown"] == 0])
+    shown = ("laplace_as_published", "ambient_laplace")
     spaces = list(settings["spaces"])
     figure, axes = new_figure(len(spaces), 2, width=7.0, height=0.6 + 2.4 * len(spaces))
-    for row, space in zip(axes, spaces, strict=True):
+    for (pairs_panel, panel), space in zip(axes, spaces, strict=True):
         pairs = neighbours[neighbours["space"] == space]
-        panel = row[0]
-        colour = CURVES[0].colour
-        panel.plot(
-            pairs["n"], pairs["moved"], ".", color=CURVES[3].colour, markersize=2, label="a pair"
-        )
-        average = pairs.groupby("n")["moved"].mean()
-        panel.plot(average.index, average, color=colour, label="average of pairs")
-        bound = pairs.groupby("n")["bound"].first()
-        panel.plot(bound.index, bound, color=CURVES[1].colour, linestyle="--", label="bound")
-        panel.set_yscale("log")
-        panel.set_ylabel("distance of neighbours' means\n(unit of length)")
-        panel.set_title(space_title(space))
-        for name, curve in zip(("laplace_as_published", "ambient_laplace"), CURVES, strict=False):
+        few = {"color": CURVES[3].colour, "markersize": 2}
+        pairs_panel.plot(pairs["n"], pairs["moved"], ".", **few, label="a pair")
+        by_n = pairs.groupby("n")
+        average, bound = by_n["moved"].mean(), by_n["bound"].first()
+        style = {"color": CURVES[0].colour, "label": "average of pairs"}
+        pairs_panel.plot(average.index, average, **style)
+        style = {"color": CURVES[1].colour, "linestyle": "--", "label": "bound"}
+        pairs_panel.plot(bound.index, bound, **style)
+        pairs_panel.set_ylabel("distance of neighbours' means\n(unit of length)")
+        for name, curve in zip(shown, CURVES, strict=False):
             rows = by_size[(by_size["space"] == space) & (by_size["mechanism"] == name)]
-            plot_errors(row[1], rows, "n", curve, label=NAMES[name], markersize=3)
-        row[1].set_yscale("log")
-        row[1].set_ylabel("distance of draw and mean\n(ambient space)")
-        row[1].set_title(space_title(space))
+            plot_errors(panel, rows, "n", curve, label=NAMES[name], markersize=3)
+        panel.set_ylabel("distance of draw and mean\n(ambient space)")
+        for each in (pairs_panel, panel):
+            each.set_yscale("log")
+            each.set_title(space_title(space))
     for panel in axes[-1]:
         panel.set_xlabel("number of records n")
     for panel in axes[0]:
         panel.legend(fontsize=7)
     letter_panels(axes)
-    shown = ("laplace_as_published", "ambient_laplace")
-    annotate(figure, [_bands(by_size), *(_guarantees(by_size, space, shown) for space in spaces)])
+    _about_means(figure, by_size, shown)
     return figure, by_size
 
 
@@ -149,27 +168,23 @@ def draw_sensitivities(settings):
 def draw_kng_means(settings, errors):
     """Mechanisms beside one another: mean distance over that of the proved Laplace mechanism."""
     by_size = means_by_size(errors[errors["n"] % settings["shown"] == 0])
-    spaces = list(settings["spaces"])
-    figure, axes = new_figure(1, len(spaces), width=3.6 * len(spaces), height=3.9)
+    figure, axes, parts = _panels(by_size, 3.6, 3.9)
     shown = [name for name in NAMES if name != "laplace"]
-    styles = (*CURVES[:3], *MORE_CURVES)
-    for panel, space in zip(axes[0], spaces, strict=True):
-        rows = by_size[by_size["space"] == space]
+    styles = dict(zip(shown, (*CURVES[:3], *MORE_CURVES), strict=True))
+    for panel, _, rows in parts:
         base = rows.loc[rows["mechanism"] == "laplace", "mean"].to_numpy()
         panel.axhline(1.0, color="0.3", linewidth=0.8)
-        for name, curve in zip(shown, styles, strict=True):
+        for name, curve in styles.items():
             mine = rows[rows["mechanism"] == name]
             if len(mine):
                 plot_errors(panel, mine, "n", curve, base, label=NAMES[name], markersize=3)
-        panel.set_title(space_title(space))
         panel.set_xlabel("number of records n")
         panel.set_ylim(bottom=0.0)
-    axes[0, 0].set_ylabel(
+    axes[0].set_ylabel(
         "mean distance to the mean (ambient),\nover that of Laplace at its proved scale"
     )
-    annotate(figure, [_bands(by_size), *(_guarantees(by_size, space, shown) for space in spaces)])
-    share_legend(figure, axes[0, 0], 3)
-    letter_panels(axes)
+    _about_means(figure, by_size, shown)
+    share_legend(figure, axes[0], 3)
     return figure, by_size
 
 
@@ -180,184 +195,119 @@ def draw_mean_shapes(settings, landmarks):
     figure, axes = new_figure(
         len(spaces), len(names), width=1.8 * len(names), height=0.7 + 1.0 * len(spaces)
     )
-
-    def closed(shape):
-        places = shape.sort_values("landmark")[["x", "y"]].to_numpy()
-        return np.vstack([places, places[:1]]).T
-
     for row, space in zip(axes, spaces, strict=True):
         of_space = landmarks[landmarks["space"] == space]
-        mean = closed(of_space[of_space["mechanism"] == "mean"])
+        mean = closed_outline(of_space[of_space["mechanism"] == "mean"])
         for panel, name in zip(row, names, strict=True):
-            drawn = of_space[of_space["mechanism"] == name]
-            for _, shape in drawn.groupby("draw"):
-                panel.plot(*closed(shape), color=CURVES[1].colour, linewidth=0.7, alpha=0.7)
+            for _, shape in of_space[of_space["mechanism"] == name].groupby("draw"):
+                style = {"color": CURVES[1].colour, "linewidth": 0.7, "alpha": 0.7}
+                panel.plot(*closed_outline(shape), **style)
             panel.plot(*mean, color=CURVES[0].colour, linewidth=1.6)
             panel.set_aspect("equal")
             panel.axis("off")
             if space == spaces[0]:
                 panel.set_title(SHAPE_NAMES[name], fontsize=8)
-        first = of_space.iloc[0]
         row[0].text(
             -0.05,
             0.5,
-            f"{space}, n = {first['n']}",
+            f"{space}, n = {of_space['n'].iloc[0]}",
             rotation=90,
             transform=row[0].transAxes,
             horizontalalignment="right",
             verticalalignment="center",
         )
-    annotate(
-        figure,
-        [
-            "Balls are read off the data, in the last column with a wider radius and another "
-            "centre: no budget holds.",
-            *(
-                f"The {space} are simulated."
-                for space in spaces
-                if landmarks.loc[landmarks["space"] == space, "simulated"].any()
-            ),
-        ],
+    simulated = dict.fromkeys(landmarks.loc[landmarks["simulated"], "space"])
+    about = (
+        "Balls are read off the data, in the last column with a wider radius and another centre: "
+        "no budget holds."
     )
+    annotate(figure, [about, *(f"The {space} are simulated." for space in simulated)])
     return figure, landmarks
 
 
 def draw_walks(settings, walks):
     """Mean distance of draws over the scale: walks and exact draws, with two standard errors."""
-    spaces = list(dict.fromkeys(walks["space"]))
-    # Hollow marks where there is no distribution that walks come to.
-    hollow = {"markerfacecolor": "white"}
-    figure, axes = new_figure(1, len(spaces), width=3.4 * len(spaces), height=3.2)
-    for panel, space in zip(axes[0], spaces, strict=True):
-        of_space = walks[walks["space"] == space]
+    figure, axes, parts = _panels(walks, 3.4, 3.2)
+    for panel, _, of_space in parts:
         named = of_space.groupby("sampler", sort=False)
         for (name, rows), curve in zip(named, CURVES, strict=True):
-            endless = rows["loss_of"].iloc[0] == FIRST_ORDER
+            # Hollow marks where there is no distribution that walks come to.
+            hollow = HOLLOW if rows["loss_of"].iloc[0] == FIRST_ORDER else {}
             rows = rows.rename(columns={"mean_over_scale": "mean"})
-            plot_errors(panel, rows, "scale", curve, label=name, **(hollow if endless else {}))
+            plot_errors(panel, rows, "scale", curve, label=name, **hollow)
         panel.set_xscale("log")
         label_few_steps(panel.xaxis)
         panel.set_xlabel("scale of the distribution\n(unit of length)")
-        panel.set_title(space_title(space))
         panel.set_ylim(bottom=0.0)
         panel.legend(fontsize=7)
-    axes[0, 0].set_ylabel("mean distance of draws,\nover the scale")
-    letter_panels(axes)
+    axes[0].set_ylabel("mean distance of draws,\nover the scale")
     steps = walks.groupby("space", sort=False)["steps"].max()
     said = ", ".join(f"{number:,} on {space}" for space, number in steps.items())
-    without = dict.fromkeys(walks.loc[walks["loss_of"] == FIRST_ORDER, "sampler"])
-    annotate(
-        figure,
-        [
-            f"Bands: two standard errors. Steps of a walk before its first draw: {said}.",
-            *(
-                f"Hollow: {name} have no limiting distribution, and go on outwards."
-                for name in without
-            ),
-        ],
-    )
+    lines = [f"Bands: two standard errors. Steps of a walk before its first draw: {said}."]
+    for name in dict.fromkeys(walks.loc[walks["loss_of"] == FIRST_ORDER, "sampler"]):
+        lines.append(f"Hollow: {name} have no limiting distribution, and go on outwards.")
+    annotate(figure, lines)
     return figure, walks
 
 
-def draw_audit(settings, audit):
-    """Losses that draws prove, and those that are computed, over the stated budget."""
+def draw_audit(settings, audit, farthest=2.2):
+    """Losses that draws prove, and those computed, over the stated budget, up to ``farthest``."""
     best = audit.sort_values("bound").groupby(["space", "mechanism"], sort=False).tail(1)
-    spaces = list(settings["spaces"])
-    most = max(len(rows) for _, rows in best.groupby("space"))
-    figure, axes = new_figure(1, len(spaces), width=4.1 * len(spaces), height=0.9 + 0.24 * most)
-    for panel, space in zip(axes[0], spaces, strict=True):
-        names = list(dict.fromkeys(audit.loc[audit["space"] == space, "mechanism"]))[::-1]
+    most = best.groupby("space").size().max()
+    figure, axes, parts = _panels(audit, 4.1, 0.9 + 0.24 * most)
+    for panel, space, rows in parts:
+        names = list(dict.fromkeys(rows["mechanism"]))[::-1]
         rows = best[best["space"] == space].set_index("mechanism").loc[names]
-        places = np.arange(len(rows))
-        known = rows["known_over_stated"].to_numpy()
+        places, known = np.arange(len(rows)), rows["known_over_stated"].to_numpy()
         panel.axvline(1.0, color="0.3", linewidth=0.8)
-        panel.barh(
-            places,
-            rows["bound_over_stated"],
-            height=0.55,
-            color=CURVES[3].colour,
-            label="proved by draws (99 % confidence)",
-        )
+        style = {"height": 0.55, "color": CURVES[3].colour}
+        proved = "proved by draws (99 % confidence)"
+        panel.barh(places, rows["bound_over_stated"], **style, label=proved)
         near = (rows["loss_of"] == FIRST_ORDER).to_numpy()
         for which, label, style in (
             (~near, "computed or known", {}),
-            (near, "computed, first order near the mean", {"markerfacecolor": "white"}),
+            (near, "computed, first order near the mean", HOLLOW),
         ):
-            style |= {"color": CURVES[1].colour, "markersize": 4, "label": label}
+            style = {"color": CURVES[1].colour, "markersize": 4, "label": label, **style}
             panel.plot(known[which], places[which], "D", **style)
-        panel.set_xlim(0.0, FARTHEST_LOSS)
+        panel.set_xlim(0.0, farthest)
         for place, bound, loss in zip(places, rows["bound_over_stated"], known, strict=True):
-            words = [f"{bound:.2g} by draws"] if bound > FARTHEST_LOSS else []
+            words = [f"{bound:.2g} by draws"] if bound > farthest else []
             words += ["computed: infinite"] if np.isinf(loss) else []
             # Over the line of the budget, in the colour of a bar that is as long as the axis.
-            behind = CURVES[3].colour if bound > FARTHEST_LOSS else "white"
+            behind = CURVES[3].colour if bound > farthest else "white"
             patch = {"facecolor": behind, "edgecolor": "none", "pad": 0.5} if words else None
-            panel.text(
-                FARTHEST_LOSS,
-                place,
-                ", ".join(words) + " ",
-                ha="right",
-                va="center",
-                fontsize=7,
-                bbox=patch,
-            )
+            text = ", ".join(words) + " "
+            panel.text(farthest, place, text, ha="right", va="center", fontsize=7, bbox=patch)
         panel.set_yticks(places, [NAMES.get(name, f"walk, {name}") for name in names], fontsize=7)
         panel.set_title(f"{space_title(space)}, n = {rows['n'].iloc[0]}")
         panel.set_xlabel("privacy loss, over the stated budget")
-    share_legend(figure, axes[0, 0], 3)
-    letter_panels(axes)
+    share_legend(figure, axes[0], 3)
     draws = audit.groupby("mechanism")["draws"].first()
-    annotate(
-        figure,
-        [
-            f"Of draws from each of two neighbouring data sets: {draws.max():,}, and "
-            f"{draws.min():,} of walks, after {audit['steps'].max()} steps. "
-            "A bar is a lower bound of the loss."
-        ],
+    about = (
+        f"Of draws from each of two neighbouring data sets: {draws.max():,}, and {draws.min():,} "
+        f"of walks, after {audit['steps'].max()} steps. A bar is a lower bound of the loss."
     )
+    annotate(figure, [about])
     return figure, audit
 
 
 def draw_medians(settings, medians):
     """Distance of estimates from the centre against the share of outliers, a panel a space."""
-    spaces = list(dict.fromkeys(medians["space"]))
-    figure, axes = new_figure(1, len(spaces), width=2.5 * len(spaces), height=3.0, sharey=True)
-    for panel, space in zip(axes[0], spaces, strict=True):
-        of_space = medians[medians["space"] == space]
-        for (name, rows), curve in zip(
-            of_space.groupby("estimate", sort=False), CURVES, strict=True
-        ):
-            y, low, high = (rows[key] for key in ("over_radius", "low", "high"))
-            plot_band(
-                panel, 100.0 * rows["outliers"], y, low, high, curve, label=name, markersize=3
-            )
-        panel.set_title(space_title(space))
+    figure, axes, parts = _panels(medians, 2.5, 3.0, sharey=True)
+    for panel, _, of_space in parts:
+        named = of_space.groupby("estimate", sort=False)
+        for (name, rows), curve in zip(named, CURVES, strict=True):
+            numbers = (100.0 * rows["outliers"], rows["over_radius"], rows["low"], rows["high"])
+            plot_band(panel, *numbers, curve, label=name, markersize=3)
         panel.set_xlabel("outliers (%)")
         panel.set_ylim(bottom=0.0)
-    axes[0, 0].set_ylabel("distance from the centre,\nin radii of the ball")
-    share_legend(figure, axes[0, 0], 4)
-    letter_panels(axes)
-    first = medians.iloc[0]
-    budget = medians["budget"].max()
-    annotate(figure, [f"n = {first['n']}, budget {budget:g}; bands: middle 80 % of data sets."])
+    axes[0].set_ylabel("distance from the centre,\nin radii of the ball")
+    share_legend(figure, axes[0], 4)
+    number, budget = medians["n"].iloc[0], medians["budget"].max()
+    annotate(figure, [f"n = {number}, budget {budget:g}; bands: middle 80 % of data sets."])
     return figure, medians
 
-
-SHAPE_NAMES = NAMES | {
-    "kng": "K-norm gradient,\nas published",
-    "laplace": "Laplace,\nas published",
-    "landmarkwise_laplace": "Laplace for\neach landmark",
-    "private_steps": "two private steps,\na wider ball",
-}
-
-# Beyond the four of the house style.
-MORE_CURVES = (
-    Curve("#7a7a7a", "v", ":"),
-    Curve("#3d7a4e", "P", (0, (6, 2))),
-    Curve("#8c3b78", "x", (0, (3, 2))),
-    Curve("#111111", "1", "-"),
-    Curve("#9c6a1c", "2", (0, (1, 1))),
-)
 
 # By name: the function, whose arguments are settings and tables.
 FIGURES = {
