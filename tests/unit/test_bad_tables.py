@@ -155,7 +155,11 @@ LINES = {
         edited(SQUARES, '2 rat="a\nb"; 4 x1=?'),
         "row 5, column x1: '?' is not a number",
     ),
-    "open quote": ("squares", [*SQUARES[:4], f'"{SQUARES[4]}'], "the quote in line 5, column rat,"),
+    "open quote": (
+        "squares",
+        [*SQUARES[:4], f'"{SQUARES[4]}'],
+        "row 5: it is not comma-separated",
+    ),
     "no UTF-8": ("squares", [*SQUARES, "\udcff\udcfe,1,2"], "it is not UTF-8 text ('utf-8'"),
     "nothing": ("squares", [], "the table is empty: give a header and one record a row"),
     "header alone": ("squares", SQUARES[:1], "a fit needs at least 3 records and there are 0"),

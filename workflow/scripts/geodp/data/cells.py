@@ -101,8 +101,8 @@ class TextTable(Table):
     are ignored and those that a row lacks are empty.  A record's number is that of its last line.
     """
 
-    # Whether lines after the header that begin with ``#`` are passed over, too.
-    comments = False
+    # Whether quotes are read strictly, and lines that begin with ``#`` are passed over everywhere.
+    is_checked = False
 
     def __init__(self, path):
         super().__init__(path)
@@ -114,7 +114,7 @@ class TextTable(Table):
                 yield line
 
         with self._opened("") as text, _long_cells():
-            before, first = _header_line(text)
+            self._before, first = _header_line(text)
             header = [first]
             # A quoted name may hold line breaks.
             while "".join(header).count('"') % 2 and (line := text.readline()):
@@ -130,7 +130,7 @@ class TextTable(Table):
         # Rows end as the header's does: where that is "\n" programs leave "\r" in a cell unquoted.
         end = taken[-1]
         self._newline = "\n" if end.endswith("\n") and not end.endswith("\r\n") else ""
-        self.place = f"{path}, row {before + len(taken)}"
+        self.place = f"{path}, row {self._before + len(taken)}"
         self.names = [name.strip() for name in cells]
         if len(self.names) == 1 and ";" in self.names[0]:
             raise DataError(
@@ -175,16 +175,16 @@ class TextTable(Table):
     def _lines(self):
         """As `lines`, the header first."""
         with self._opened(self._newline) as text, _long_cells():
-            before, first = _header_line(text)
+            _, first = _header_line(text)
             kept = RETURN if self._newline else "\r"
             lines = (
-                "" if self.comments and line.startswith("#") else line.replace("\r", kept)
-                for line in itertools.chain([first], text, [END])
+                "" if self.is_checked and line.startswith("#") else line.replace("\r", kept)
+                for line in itertools.chain([first], text, [] if self.is_checked else [END])
             )
-            reader = csv.reader(lines, delimiter=self.delimiter)
-            last = before
-            for cells in reader:
-                start, last = last + 1, before + reader.line_num
+            self._reader = csv.reader(lines, delimiter=self.delimiter, strict=self.is_checked)
+            last = self._before
+            for cells in self._reader:
+                start, last = last + 1, self._before + self._reader.line_num
                 if cells and cells[-1].endswith(END):
                     if cells != [END]:
                         raise self._unclosed(start, cells)
@@ -203,12 +203,12 @@ class TextTable(Table):
 
 
 class CheckedText(TextTable):
-    """A table of text for studies, which is refused if it is no UTF-8 or a row is incomplete.
+    """A table of text for studies, refused if it is no UTF-8, or a row is incomplete or misquoted.
 
     Lines that begin with ``#`` and rows of empty cells are passed over everywhere.
     """
 
-    comments = True
+    is_checked = True
 
     def __init__(self, path):
         try:
@@ -223,15 +223,22 @@ class CheckedText(TextTable):
     def lines(self):
         """As `TextTable.lines`; a row with another number of cells than the header is refused."""
         number = len(self.names)
-        for first, last, cells in super().lines():
-            if not "".join(cells).strip():
-                continue
-            if len(cells) < number or "".join(cells[number:]).strip():
-                raise DataError(
-                    f"{self.path}, row {last}: it has another number of columns than the header's "
-                    f"{number}: complete or remove the row"
-                )
-            yield first, last, cells
+        try:
+            for first, last, cells in super().lines():
+                if not "".join(cells).strip():
+                    continue
+                if len(cells) < number or "".join(cells[number:]).strip():
+                    raise DataError(
+                        f"{self.path}, row {last}: it has another number of columns than the "
+                        f"header's {number}: complete or remove the row"
+                    )
+                yield first, last, cells
+        except csv.Error as problem:
+            row = self._before + self._reader.line_num
+            raise DataError(
+                f"{self.path}, row {row}: it is not comma-separated text ({problem}): correct the "
+                "row"
+            ) from problem
 
 
 class _ColumnTable(Table):
