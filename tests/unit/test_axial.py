@@ -298,14 +298,6 @@ def test_a_law_that_forgets_the_volume_is_refused(monkeypatch):
     assert np.max(effective_fraction(log_weight)) < 0.5
 
 
-def test_a_law_of_another_scale_is_refused():
-    """Where the scale is what decides: wider laws follow from the ball."""
-    target = laplace_target(Euclidean(96), 1.0, 0.5, SCALES[4:])
-    wrong = AxialDistribution.of(laplace_target(Euclidean(96), 1.0, 0.5, 1.2 * SCALES[4:]))
-    _, log_weight = weighed(stream("another scale"), target, MANY, wrong)
-    assert np.max(effective_fraction(log_weight)) < 0.5
-
-
 def log_share_inside(dim, radius, aside, distance):
     """Logarithm of the share of a sphere about the mode that lies inside the ball.
 
@@ -380,20 +372,6 @@ def test_a_density_of_zero_in_places_does_not_break_the_law():
     assert abs(found - expected) < error + 0.005
 
 
-def test_a_density_of_zero_everywhere_has_a_law_all_the_same():
-    nowhere = ball_target(
-        Sphere(3),
-        np.eye(4)[0],
-        np.eye(4)[0],
-        np.array([np.pi]),
-        lambda states: np.full(states.shape[:-1], -np.inf),
-    )
-    law = AxialDistribution.of(nowhere)
-    drawn = law.draw(stream("nowhere"), 100)
-    assert np.all(np.isfinite(law.log_density(drawn)))
-    assert np.all(np.linalg.norm(drawn, axis=-1) <= np.pi)
-
-
 @pytest.mark.parametrize("sigma", [1.5, 0.02])
 @pytest.mark.parametrize("space", [SPD(1), Sphere(1)], ids=lambda space: space.name)
 def test_spaces_of_one_dimension_do_without(space, sigma):
@@ -417,24 +395,6 @@ def test_spaces_of_one_dimension_do_without(space, sigma):
     found = space.inner(centre, vectors, frame)
     law = distribution(lambda x: -np.abs(x - aside) / sigma, -radius, radius)
     assert stats.kstest(found, law).pvalue > FALSE_ALARM
-
-
-def test_a_plan_on_a_line_rests_on_the_mixture_it_runs():
-    """Half of the mass in a peak, half all over: a mixture of half and half fits."""
-    narrow = 0.01
-
-    def log_density(states):
-        away = np.abs(states[..., 0])
-        return np.logaddexp(np.log(0.5 / (2.0 * narrow)) - away / narrow, np.log(0.25))
-
-    target = ball_target(
-        Euclidean(1), np.zeros(1), np.zeros(1), np.ones(1), log_density, np.array([narrow])
-    )
-    rng = stream("half and half")
-    plan = matched.plan(rng, target, 2000, 1e-3, 1, 400)
-    state, _ = run(rng, plan.sampler, target, 20000, plan.steps)
-    found = int(np.sum(np.abs(state.position) > 0.2))
-    assert stats.binomtest(found, 20000, 0.4).pvalue > FALSE_ALARM
 
 
 # Published densities of shapes of many landmarks

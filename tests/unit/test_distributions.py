@@ -134,8 +134,8 @@ def cells(target, chart):
 
 
 @cache
-def mechanism(space, noise_variance, number):
-    return published_mechanism(space, np.array([noise_variance]), number)
+def mechanism(space, noise_variance):
+    return published_mechanism(space, np.array([noise_variance]))
 
 
 def width(target):
@@ -143,9 +143,9 @@ def width(target):
     return float(target.scale[0] / np.min(np.abs(np.linalg.eigvalsh(target.hessian[0]))))
 
 
-def footpoint(space, noise_variance, budget, number=20, bins=BINS):
+def footpoint(space, noise_variance, budget, bins=BINS):
     """The footpoint's density on the whole space."""
-    target = mechanism(space, noise_variance, number).footpoint_target(budget)
+    target = mechanism(space, noise_variance).footpoint_target(budget)
     wide = width(target)
     if space is SOLID:
         return Case(target, EllipticalLaw(target.centre[0], target.hessian[0], target.scale[0]))
@@ -161,7 +161,7 @@ def footpoint(space, noise_variance, budget, number=20, bins=BINS):
 
 def footpoint_in_a_ball(space, noise_variance, budget, radius, aside=0.0, bins=4):
     """On a ball, where small budgets make the density nearly flat; its centre beside the fit."""
-    whole = mechanism(space, noise_variance, 20)
+    whole = mechanism(space, noise_variance)
     found = whole.fit.footpoint
     centre = space.exp(found, aside * space.frame(found)[:, 0])
     support = PublishedSupport(whole.support.shooting_vector_length, centre, np.array([radius]))
@@ -176,7 +176,7 @@ def footpoint_in_a_ball(space, noise_variance, budget, radius, aside=0.0, bins=4
 
 def shooting_vector(noise_variance, budget, distance, fewest=3, bins=BINS):
     """The shooting vector's density on S^2 at a footpoint so far from the fit."""
-    whole = mechanism(SPHERE, noise_variance, 20)
+    whole = mechanism(SPHERE, noise_variance)
     found = whole.fit.footpoint
     place = SPHERE.exp(found, distance * SPHERE.frame(found)[:, 0])
     target, _ = whole.shooting_vector_target(place[:, None], budget)
@@ -189,22 +189,16 @@ CASES = {
     "S2 wide": partial(footpoint, SPHERE, 0.001, 0.02),
     "S2 with a mode at the antipode": partial(footpoint, SPHERE, 0.1, 0.3),
     "S2 narrow": partial(footpoint, SPHERE, 0.001, 10.0),
-    "S2 n 200": partial(footpoint, SPHERE, 0.1, 0.1, 200, bins=4),
     "S2 ball": partial(footpoint_in_a_ball, SPHERE, 0.001, 0.1, 0.3, 0.6),
-    "S2 very narrow": partial(footpoint, SPHERE, 0.0001, 10.0),
     "S2 vector, wide, at the fit": partial(shooting_vector, 0.001, 0.02, 0.0),
     "S2 vector, flat, 0.3 away": partial(shooting_vector, 0.1, 0.02, 0.3, bins=4),
-    "S2 vector, narrow, at the fit": partial(shooting_vector, 0.001, 10.0, 0.0),
     "S2 vector, at the fit": partial(shooting_vector, 0.1, 0.5, 0.0),
     "S2 vector, narrow, 0.1 away": partial(shooting_vector, 0.001, 10.0, 0.1),
     "S2 vector, 0.1 away": partial(shooting_vector, 0.1, 0.5, 0.1),
     "S2 vector, narrow, noisy, 0.1 away": partial(shooting_vector, 0.1, 10.0, 0.1),
-    "S2 vector, narrow, noisy, 0.3 away": partial(shooting_vector, 0.1, 10.0, 0.3),
     "S2 vector, slivers, 0.1 away": partial(shooting_vector, 0.01, 10.0, 0.1),
-    "S2 vector, slivers, 0.2 away": partial(shooting_vector, 0.01, 2.0, 0.2),
     "H2 wide": partial(footpoint, HYPERBOLIC, 0.01, 0.5),
     "H2 narrow": partial(footpoint, HYPERBOLIC, 0.0001, 10.0),
-    "H2 n 200": partial(footpoint, HYPERBOLIC, 0.01, 0.3, 200, bins=4),
     "H2 ball, flat": partial(footpoint_in_a_ball, HYPERBOLIC, 0.01, 0.1, 1.0),
     "R2 wide": partial(footpoint, PLANE, 0.1, 0.02),
     "R2 narrow": partial(footpoint, PLANE, 0.0001, 10.0),
@@ -225,13 +219,11 @@ def case(name):
 # were planned.  At footpoints off the fit by many widths of their own density, slivers between cut
 # loci near the opposite geodesic hold mass that neither the search for modes nor pilot proposals
 # find: 6 % at 0.1 away, which a sum over a plain grid confirms.
-# In noisy cases the seed decides: at 0.1 away the miss was up to 0.012 for eight seeds, where plans
-# stated 0.015 or more.
+# In the noisy case the seed decides: the miss was up to 0.012 for eight seeds, and plans stated
+# 0.015 or more.
 MISSES = {
     ("matched", "S2 vector, slivers, 0.1 away"): "0.057: a sliver is not found",
-    ("matched", "S2 vector, slivers, 0.2 away"): "0.031: slivers have too few proposals",
     ("matched", "S2 vector, narrow, noisy, 0.1 away"): "0.012: slivers have too few proposals",
-    ("matched", "S2 vector, narrow, noisy, 0.3 away"): "0.011: slivers have too few proposals",
 }
 
 
@@ -309,14 +301,6 @@ def test_quadrature_finds_integrals_of_laplace_laws(space, sigma):
     law = laplace_case(space, sigma)
     assert law.log_integral == pytest.approx(np.log(expected), abs=1e-4)
     assert law.error < QUADRATURE
-
-
-@pytest.mark.parametrize("name", ["R2 wide", "R2 narrow"])
-def test_quadrature_finds_the_integral_of_an_elliptical_law(name):
-    known = case(name)
-    (matrix,), (scale,) = known.target.hessian, known.target.scale
-    expected = 2.0 * np.pi * scale**2 / np.linalg.det(matrix)
-    assert known.law.log_integral == pytest.approx(np.log(expected), abs=1e-4)
 
 
 # What the comparison can see

@@ -742,19 +742,6 @@ def test_densities_lie_between_their_extremes(name, block):
     assert np.mean(upper < -0.1) > 0.1
 
 
-def test_a_cell_of_no_extent_has_the_value_of_its_state():
-    space = SPACES["S2"]
-    trials = Trials.draw(space, seeded("point"))
-    made = footpoint_density(
-        space, trials.covariates, trials.points, np.ones(TRIALS), trials.footpoints, trials.vectors
-    )
-    state, nothing_at_all = trials.footpoints[:, None], np.zeros((TRIALS, 1))
-    lower, upper = made.extremes(state, nothing_at_all, nothing_at_all, state)
-    value = made.log_density(state)
-    np.testing.assert_allclose(lower, value, atol=1e-8)
-    np.testing.assert_allclose(upper, value, atol=1e-8)
-
-
 @pytest.mark.parametrize("name", SPACES)
 def test_distances_of_residuals_are_never_less_than_they_are(name):
     """Of very short ones, which products of unit vectors know up to rounding."""

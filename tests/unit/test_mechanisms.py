@@ -360,23 +360,6 @@ def draw(target, chains, name):
 
 
 @pytest.mark.parametrize("budget", [0.1, 2.0])
-def test_flat_footpoints_are_laplace_about_the_fitted_one(budget):
-    """With the slope fixed: about mean y - mean x slope, with scale 2 tau / (n budget)."""
-    mechanism = flat_mechanism()
-    states = draw(mechanism.footpoint_target(budget), 8000, f"flat footpoint {budget}")
-    for data_set in range(len(NOISE)):
-        x, y = mechanism.covariates[data_set, :, 0], mechanism.points[data_set]
-        design = np.stack([np.ones(NUMBER), x], axis=-1)
-        intercept, slope = np.linalg.lstsq(design, y)[0]
-        centre = np.mean(y, axis=0) - np.mean(x) * slope
-        np.testing.assert_allclose(centre, intercept, atol=1e-12)
-        tau = np.max(np.linalg.norm(y - design @ np.stack([intercept, slope]), axis=-1))
-        radius = np.linalg.norm(states[data_set] - centre, axis=-1)
-        law = stats.gamma(3, scale=2.0 * tau / NUMBER / budget)
-        assert stats.kstest(radius, law.cdf).pvalue > FALSE_ALARM
-
-
-@pytest.mark.parametrize("budget", [0.1, 2.0])
 def test_flat_shooting_vectors_are_laplace_about_the_best_from_the_footpoint(budget):
     """About (mean xy - mean x p) / mean x^2, with that much the larger scale."""
     mechanism = flat_mechanism()

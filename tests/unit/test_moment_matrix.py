@@ -113,11 +113,6 @@ def test_no_loss_is_above_that_of_the_theorem(rng):
     assert found.min() < -0.95 * a
 
 
-def test_half_of_the_noise_is_refuted_by_the_density(rng):
-    a = 0.8
-    assert max(losses(rng, 2.0 * a)) > 1.5 * a
-
-
 def largest_loss(draws, change, thresholds):
     """A lower confidence bound, four deviations, of the largest loss that draws show.
 

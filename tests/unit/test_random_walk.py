@@ -144,17 +144,3 @@ def test_a_density_that_is_nowhere_positive_leaves_the_step_as_it_is():
     kernel, state = tune(random_stream(1, "empty"), empty, 4, 20)
     assert kernel.step_scale == pytest.approx(2.0)
     assert not np.any(np.isfinite(state.log_density))
-
-
-def test_steps_of_shooting_vectors_are_those_of_their_footpoint():
-    """As the workflow plans it, with a batch of (data sets, footpoints) and few chains to tune."""
-    mechanism = published_mechanism(SPHERE, np.array([0.001, 0.1]))
-    footpoints = np.stack([mechanism.fit.footpoint] * 3, axis=1)
-    target, _ = mechanism.shooting_vector_target(footpoints, 20.0)
-    rng = random_stream(1, "pairs")
-    kernel = fixed_or_tuned(rng, target, 4, 2.0, WARM_UP)
-    assert kernel.step_scale.shape == (2, 3)
-    state = kernel.init(rng, target, CHAINS)
-    state, _ = next(kernel.walk(rng, target, state, 100, 100))
-    _, accepted = next(kernel.walk(rng, target, state, WARM_UP, WARM_UP))
-    np.testing.assert_allclose(accepted, acceptance_goal(2), atol=0.1)

@@ -234,27 +234,6 @@ def test_a_narrow_mode_is_sampled_once_it_is_known():
     assert stats.kstest(found["known"], stats.gamma(2, scale=0.01).cdf).pvalue > FALSE_ALARM
 
 
-@pytest.mark.parametrize("name", ["sphere S^2", "sphere S^4", "shapes of 4 landmarks"])
-def test_a_mode_that_is_none_does_no_harm(name):
-    """Proposals around a place of no account are weighed like any other."""
-    space, sigma, density = LAPLACE[name]
-    centre = origin(space, 1)
-    aside = space.exp(centre[0], 0.9 * space.frame(centre[0])[0])
-    target = laplace_target(space, centre, np.array([sigma]))
-    states = draw(
-        replace(target, find_other_modes=lambda: other_mode(space, aside, 1.0)), 15000, "no mode"
-    )
-    radius = space.dist(centre[:, None], states)[0]
-    law = distribution(density, space.injectivity_radius)
-    assert stats.kstest(radius, law).pvalue > FALSE_ALARM
-    # In this direction and against it alike.
-    along = space.inner(
-        centre[:, None], space.log(centre[:, None], states), space.log(centre, aside)
-    )
-    share = np.mean(along > 0.0)
-    assert abs(share - 0.5) < STANDARD_ERRORS * 0.5 / np.sqrt(along.size)
-
-
 # The plan
 
 

@@ -55,11 +55,6 @@ def divided_budgets(grid, names, key):
     -------
     list of dict of str
         Decimal text by name, in the order of ``names``.
-
-    Raises
-    ------
-    DataError
-        An entry is not a budget, or the grid does not fit the names.
     """
     if "totals" in grid:
         return [

@@ -196,12 +196,13 @@ class GradientDensity(ABC):
         Up to distances (*batch, chains).  Of footpoints the fitted one is the only state: along
         geodesics from elsewhere the shooting vector, which is transported from there, turns.
         """
+        bound = partial(slopes, self.manifold, self.block)
+        return self._means_of(states, bound, distances)
 
-        def bound(found, *rest):
-            return [], slopes(self.manifold, self.block, *rest)
-
-        data = (self.times, self.points)
-        return record_means(self.manifold, *self.geodesics(states), *data, bound, distances)
+    def _means_of(self, states, bound, *arrays):
+        """Means over records of a bound of each; see `record_means`."""
+        data = (*self.geodesics(states), self.times, self.points)
+        return record_means(self.manifold, *data, lambda _, *rest: ([], bound(*rest)), *arrays)
 
     def far_slope(self, states):
         """Rate ``a`` and loss ``b`` such that the gradient is at least ``a r - b`` at distance r.
@@ -260,12 +261,7 @@ class FootpointDensity(GradientDensity):
         manifold = self.manifold
         if manifold.curvature_bounds[1] > 0.0 or np.isfinite(manifold.injectivity_radius):
             return None
-
-        def bound(found, *rest):
-            return [], far_slope(manifold, *rest)
-
-        data = (self.times, self.points)
-        return record_means(manifold, *self.geodesics(states), *data, bound)
+        return self._means_of(states, partial(far_slope, manifold))
 
     def take(self, members):
         shape = (-1, *self.manifold.point_shape)

@@ -79,18 +79,8 @@ def published_support(
     Shooting vectors are at most as long as the injectivity radius, since on spaces of positive
     curvature the density has no finite integral beyond.  If the data lie in a ball of public radius
     ``tau_m``, they are at most ``2 (tau_m + tau)`` long (appendix C).  Footpoints lie anywhere, or
-    in a ball, by default of radius ``tau_m + tau``.
-
-    Parameters
-    ----------
-    manifold : Manifold
-    sensitivity : Sensitivity
-    footpoint_centre, footpoint_radius, shooting_vector_length : optional
-        Other limits, as in `PublicSettings`; a length limits further.
-
-    Returns
-    -------
-    PublishedSupport
+    in a ball, by default of radius ``tau_m + tau``.  Other limits are as in `PublicSettings`; a
+    length limits further.
 
     Raises
     ------

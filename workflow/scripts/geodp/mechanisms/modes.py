@@ -32,7 +32,7 @@ def search_points(dim, number, rim=0.0):
 
 
 def find_modes(target, rough):
-    """Search a bounded support for modes other than the main one.
+    """Search a bounded support for modes other than the main one: `Modes` by decreasing mass.
 
     Parameters
     ----------
@@ -40,11 +40,6 @@ def find_modes(target, rough):
         With a `GradientDensity` and a ball as its support.  Its centre is not returned.
     rough : GradientDensity
         A cheaper approximation for the search, such as `GradientDensity.thinned`.
-
-    Returns
-    -------
-    Modes
-        By decreasing mass.
     """
     space, density = target.space, target.density
     support_centre, support_radius = target.support.centre, target.support.radius

@@ -15,7 +15,6 @@ class Entry:
     ----------
     place : str
         Module and class, loaded when asked for: a job needs its own mechanism only.
-    description : str
     joint : bool
         Whether all blocks are drawn at once, and one budget is spent on it.
     options : dict of str
@@ -24,8 +23,7 @@ class Entry:
         None for any number.
     needs : tuple of str
         Public inputs that a study's settings must give: ``centre``, or ``centre or truth`` if the
-        true footpoint of simulated data will do; ``footpoint_radius`` and
-        ``shooting_vector_length``, limits of the support; ``covariate_range``.
+        true footpoint of simulated data will do; limits of the support; ``covariate_range``.
     anywhere : bool
         Whether draws may lie anywhere, so that a support has no limits.
     named_in : tuple of str

@@ -132,17 +132,14 @@ class SamplerPlan:
     steps : int
         Steps of each chain; its last state is the draw.
     largest_weight : float
-        Largest importance weight of pilot proposals, relative to the mean of its batch member;
-        NaN for kernels that have no weights.
+        Largest importance weight of pilot proposals, relative to the mean of its batch member.
     total_variation : float
-        Stated total variation distance of the worst batch member to its target after those steps;
-        NaN without an estimate.  Estimated from pilots it is ``extrapolated``, but never less than
-        the resolution of the pilots (`geodp.samplers.matched.resolution`).
+        Stated total variation distance of the worst batch member to its target: ``extrapolated``,
+        but never less than the resolution of the pilots (`geodp.samplers.matched.resolution`).
     cut_short : bool
         Whether the target distance needs more steps than are allowed.
     proposals : int
-        Largest number of proposals of a draw.  A chain has one a step, and one for its start if
-        that is drawn.
+        Largest number of proposals of a draw, with that for the start of a chain.
     exact_share : float
         Share of the batch whose draws have exactly the target distribution.
     certificate : str

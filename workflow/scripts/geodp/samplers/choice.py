@@ -85,10 +85,8 @@ def plan(
     kind : {"automatic", "exact", "matched"}
         See the module; ``exact`` refuses where no envelope is certified, and ``matched`` looks for
         none.
-    pilot_proposals, total_variation, fewest_steps, most_steps
-        See `matched.plan`.
-    work : float
-        See `exact.plan`.
+    pilot_proposals, total_variation, fewest_steps, most_steps, work
+        See `matched.plan` and `exact.plan`.
 
     Returns
     -------

@@ -11,6 +11,7 @@ Every envelope has a certified lower bound of its acceptance rate.
 
 from dataclasses import dataclass, replace
 from itertools import product
+from typing import Any
 
 import numpy as np
 from scipy.special import gammainc, logsumexp
@@ -319,6 +320,11 @@ class Cells:
         Middle of the small cube.
     half : ndarray, shape (cells,)
         Half the length of its edges.
+    along, across : ndarray, shape (cells,), optional
+        Half a cell's extent along the radius, and across it.
+    log_upper, log_lower : ndarray, shape (cells,), optional
+        Bounds of the log density with respect to ``r^(dim - 1) dr`` times Lebesgue measure of the
+        face's coordinates.
     """
 
     member: np.ndarray
@@ -327,6 +333,10 @@ class Cells:
     high: np.ndarray
     middle: np.ndarray
     half: np.ndarray
+    along: Any = None
+    across: Any = None
+    log_upper: Any = None
+    log_lower: Any = None
 
     @classmethod
     def whole(cls, target, members):
@@ -345,35 +355,15 @@ class Cells:
 
     def at(self, chosen):
         """The cells at some indices."""
-        return type(self)(*(array[chosen] for array in vars(self).values()))
+        return Cells(*(None if each is None else each[chosen] for each in vars(self).values()))
 
     def by_member(self):
         """The same cells, those of a member after one another."""
         return self.at(np.argsort(self.member, kind="stable"))
 
-
-@dataclass(frozen=True)
-class BoundedCells(Cells):
-    """Cells with bounds of a density, ordered by member.
-
-    Attributes
-    ----------
-    along, across : ndarray, shape (cells,)
-        Half a cell's extent along the radius, and across it.
-    log_upper, log_lower : ndarray, shape (cells,)
-        Bounds of the log density with respect to ``r^(dim - 1) dr`` times Lebesgue measure of the
-        face's coordinates.
-    """
-
-    along: np.ndarray
-    across: np.ndarray
-    log_upper: np.ndarray
-    log_lower: np.ndarray
-
-    @classmethod
-    def of(cls, target, cells, near_radius):
-        """Bounds on cells, of which those within a radius of the mode are left out."""
-        cells = cells.by_member()
+    def bounded(self, target, near_radius):
+        """The same with bounds, ordered by member and without those in a radius of the mode."""
+        cells = self.by_member()
         space, dim = target.space, target.space.dim
         length, along = 0.5 * (cells.low + cells.high), 0.5 * (cells.high - cells.low)
         # The angle between two directions is at most the distance of their places on the face.
@@ -405,8 +395,7 @@ class BoundedCells(Cells):
             log_lower[away - ball < inner] = -np.inf
             log_lower += np.log(least) - 0.5 * dim * np.log1p(np.sum(far**2, axis=-1))
             log_upper += np.log(greatest) - 0.5 * dim * np.log1p(np.sum(near**2, axis=-1))
-        bounds = {"log_upper": log_upper, "log_lower": log_lower}
-        return cls(**vars(cells), along=along, across=across, **bounds)
+        return replace(cells, along=along, across=across, log_upper=log_upper, log_lower=log_lower)
 
     def log_volume(self):
         """Log volume of each cell, in the measure of the bounds."""
@@ -415,7 +404,7 @@ class BoundedCells(Cells):
         return radial + (dim - 1) * np.log(2.0 * self.half)
 
     def halved(self):
-        """`Cells` halved along or across the radius, whichever is longer."""
+        """The same without bounds, halved along or across the radius, whichever is longer."""
         radially = self.along >= self.across
         along = self.at(np.repeat(np.flatnonzero(radially), 2))
         between, inner = 0.5 * (along.low + along.high), np.arange(len(along.low)) % 2 == 0
@@ -433,9 +422,9 @@ class BoundedCells(Cells):
 
     def refined(self, target, split, near_radius):
         """The same with some of the cells halved."""
-        children = BoundedCells.of(target, self.at(split).halved(), near_radius)
+        children = self.at(split).halved().bounded(target, near_radius)
         pairs = zip(vars(self.at(~split)).values(), vars(children).values(), strict=True)
-        return BoundedCells(*(np.concatenate(pair) for pair in pairs)).by_member()
+        return Cells(*(np.concatenate(pair) for pair in pairs)).by_member()
 
 
 @dataclass(frozen=True, eq=False)
@@ -444,7 +433,7 @@ class CellEnvelope:
 
     Attributes
     ----------
-    cells : BoundedCells
+    cells : Cells
     log_mass : ndarray, shape (cells,)
         Log mass of the envelope on the cell, relative to all cells of the member.
     acceptance : ndarray, shape (k,)
@@ -456,7 +445,7 @@ class CellEnvelope:
     """
 
     target: Target
-    cells: BoundedCells
+    cells: Cells
     log_mass: np.ndarray
     acceptance: np.ndarray
     near: RadialEnvelope
@@ -485,7 +474,7 @@ class CellEnvelope:
         number = int(np.prod(target.batch, dtype=int))
         near, near_radius = radial.rising()
         near_upper, near_lower = near.log_masses
-        cells = BoundedCells.of(target, Cells.whole(target, members), near_radius)
+        cells = Cells.whole(target, members).bounded(target, near_radius)
         while True:
             member, volume = cells.member, cells.log_volume()
             in_cells = _log_sums(member, cells.log_upper + volume, number)

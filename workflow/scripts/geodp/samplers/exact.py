@@ -179,8 +179,8 @@ def plan(target, draws, work=MOST_WORK, insist=False):
     Returns
     -------
     tuple
-        A `SamplerPlan`, or ``None`` if no member has a certificate; which members have one, ndarray
-        of bool (*batch); and the reason why the others have none, or ``None``.
+        A `SamplerPlan`, or ``None`` without any certificate; which members have one (*batch); and
+        why the others have none, or ``None``.
     """
     density = target.density
     reason = "its density gives no bounds" if density is None else density.refusal()

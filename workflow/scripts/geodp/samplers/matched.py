@@ -323,11 +323,11 @@ def plan(rng, target, proposals, total_variation, fewest, most, counted=True):
     """Choose the mixture of proposals and the number of steps from pilot proposals.
 
     Each member of the batch gets the mixture whose largest importance weight among pilot proposals
-    is the smallest.  The number of steps is the smallest that reaches the wanted distance by
-    `total_variation_bounds`, estimated from pilots of the chosen mixture.  There are up to ten
-    times as many pilots where weights are large or another mode has mass.  A part of the target
-    that no pilot reached is not in the estimate, so the plan states at least the pilots'
-    `resolution`.
+    is the smallest.  The number of steps is the smallest, from ``fewest`` to ``most``, that reaches
+    the wanted total variation distance of the worst member by `total_variation_bounds`, estimated
+    from pilots of the chosen mixture.  There are up to ten times as many pilots where weights are
+    large or another mode has mass.  A part of the target that no pilot reached is not in the
+    estimate, so the plan states at least the pilots' `resolution`.
 
     Parameters
     ----------
@@ -336,12 +336,9 @@ def plan(rng, target, proposals, total_variation, fewest, most, counted=True):
     proposals : int
         Pilot proposals for each batch member.
     total_variation : float
-        Wanted total variation distance of the worst member, by the estimate.
     fewest, most : int
-        Limits of the number of steps.
     counted : bool or ndarray of bool, shape (*batch)
-        Members whose chains are used.  The number of steps and the diagnostics of the plan are
-        those of the worst of them.
+        Members whose chains are used, which alone decide on the steps and the diagnostics.
 
     Returns
     -------

@@ -62,30 +62,23 @@ def acceptance_goal(dim):
 
 
 def tune(rng, target, chains, steps, step_scale=2.0, gain=2.0, decay=0.6, smallest=1e-9):
-    """Choose the step size of each batch member in a warm-up.
+    """Choose the step size of each batch member in a warm-up: a `RandomWalk`, and the last `State`.
 
-    The log step size changes by ``gain * number**-decay`` times the error of the acceptance rate
-    (Robbins and Monro), and the mean of the later half of its values is taken (Polyak and
-    Ruppert).  States of the warm-up must not be kept, since its steps depend on earlier states.
+    The log step size changes by ``gain * number**-decay`` times the error of the acceptance rate,
+    over all chains of a member (Robbins and Monro), and the mean of the later half of its values is
+    taken (Polyak and Ruppert).  States of the warm-up must not be kept, since its steps depend on
+    earlier states; the last one can start a chain of the walk.
 
     Parameters
     ----------
     rng : numpy.random.Generator
     target : Target
-    chains : int
-        Number of chains, which share the step size and are averaged for the acceptance rate.
-    steps : int
-        Steps of the warm-up, one or more.
+    chains, steps : int
+        At least one step.
     step_scale, smallest : float
         Initial and smallest step size, in units of the target's scale.
     gain, decay : float
         With a decay between one half and one the step can cross any distance and still converges.
-
-    Returns
-    -------
-    tuple
-        A `RandomWalk` with a step size for each batch member, and the last `State`, which can
-        start a chain of it.
     """
     goal = acceptance_goal(target.space.dim)
     # On a flat density every step is accepted: none need be longer than the support is wide.
