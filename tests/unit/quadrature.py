@@ -5,6 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 from scipy import stats
+from scipy.integrate import cumulative_simpson
 
 from geodp.manifolds.supports import Ball
 from geodp.mechanisms.base import PublicSettings
@@ -68,6 +69,15 @@ def laplace_target(space, centre, sigma):
         scale=sigma,
         support=Ball(space, centre, np.full(sigma.shape, space.injectivity_radius)),
     )
+
+
+def distribution(log_density, low, high):
+    """Distribution function of a radius, from its log density up to a constant."""
+    radius = np.linspace(low, high, 20001)
+    with np.errstate(divide="ignore"):
+        values = log_density(radius)
+    values = cumulative_simpson(np.exp(values - np.max(values)), x=radius, initial=0.0)
+    return lambda places: np.interp(places, radius, values / values[-1])
 
 
 def origin(space, *batch):

@@ -9,8 +9,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from quadrature import distribution
 from scipy import stats
-from scipy.integrate import cumulative_simpson
 from scipy.special import betainc, gammaln, logsumexp
 
 from geodp.data.stand_in import simulate_outlines
@@ -242,15 +242,6 @@ def test_members_of_a_batch_have_laws_of_their_own():
 # From nearly flat on its ball to concentrated.
 SCALES = np.array([3.0, 0.3, 0.1, 0.03, 0.01, 0.003])
 MANY = 3000
-
-
-def distribution(log_density, low, high):
-    """Distribution function of a radius, from its log density up to a constant."""
-    radius = np.linspace(low, high, 20001)
-    with np.errstate(divide="ignore"):
-        values = log_density(radius)
-    values = cumulative_simpson(np.exp(values - np.max(values)), x=radius, initial=0.0)
-    return lambda places: np.interp(places, radius, values / values[-1])
 
 
 def log_volume(space, radius):
