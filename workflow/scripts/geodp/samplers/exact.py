@@ -32,29 +32,8 @@ MOST_WORK = 5e7
 PROPOSALS_AT_ONCE = 1 << 16
 
 
-class Independent(Kernel):
-    """A kernel whose every step is an independent draw, as ``init`` is."""
-
-    def step(self, rng, target, state):
-        """Another independent draw for each chain."""
-        drawn = self.init(rng, target, state.log_density.shape[-1])
-        return drawn, Info(np.ones(state.log_density.shape, dtype=bool))
-
-    def walk(self, rng, target, state, steps, every):
-        """See `Kernel.walk`; only the states that are yielded are drawn, many at once."""
-        space, chains = target.space, state.log_density.shape[-1]
-        batch, wanted = (slice(None),) * len(target.batch), steps // every
-        block = max(1, PROPOSALS_AT_ONCE // state.log_density.size)
-        for start in range(0, wanted, block):
-            count = min(block, wanted - start)
-            drawn = self.init(rng, target, chains * count)
-            for index in range(count):
-                part = (*batch, slice(index * chains, (index + 1) * chains))
-                yield drawn.combined(space, lambda _, each: each[part]), np.ones(target.batch)  # noqa: B023
-
-
 @dataclass(frozen=True)
-class Exact(Independent):
+class Exact(Kernel):
     """Rejection sampling under certified envelopes.
 
     Attributes
@@ -99,6 +78,23 @@ class Exact(Independent):
             position.reshape((*self.members.shape, chains, *space.point_shape)),
             log_density.reshape((*self.members.shape, chains)),
         )
+
+    def step(self, rng, target, state):
+        """Another independent draw for each chain."""
+        drawn = self.init(rng, target, state.log_density.shape[-1])
+        return drawn, Info(np.ones(state.log_density.shape, dtype=bool))
+
+    def walk(self, rng, target, state, steps, every):
+        """See `Kernel.walk`; only the states that are yielded are drawn, many at once."""
+        chains = state.log_density.shape[-1]
+        batch, wanted = (slice(None),) * len(target.batch), steps // every
+        block = max(1, PROPOSALS_AT_ONCE // state.log_density.size)
+        for start in range(0, wanted, block):
+            count = min(block, wanted - start)
+            drawn = self.init(rng, target, chains * count)
+            for index in range(count):
+                part = (*batch, slice(index * chains, (index + 1) * chains))
+                yield State(drawn.position[part], drawn.log_density[part]), np.ones(target.batch)
 
     def _rejection(self, rng, envelope, members, chains):
         target = envelope.target
