@@ -205,39 +205,39 @@ def test_shooting_vectors_beyond_their_bound_have_no_density(mechanism):
     assert np.all(np.linalg.norm(target.centre[0], axis=-1) <= 0.5 + 1e-12)
 
 
+TAU = np.array([0.1, 0.3])
+CENTRE_ALONE = (None, None)
+
+
 @pytest.mark.parametrize(
-    ("manifold", "longest"),
+    ("manifold", "data_radius", "limits", "lengths", "radii"),
     [
-        (Sphere(2), np.pi),
-        (Sphere(3), np.pi),
-        (KendallPlanarShapes(6), np.pi / 2),
-        (Euclidean(3), np.inf),
+        # Without data in a ball: the injectivity radius.
+        (Sphere(2), None, None, np.pi, np.inf),
+        (KendallPlanarShapes(6), None, None, np.pi / 2, np.inf),
+        (Euclidean(3), None, None, np.inf, np.inf),
+        # With them: twice their reach, and once they have a centre, their reach.
+        *((space, 0.7, None, 2.0 * (0.7 + TAU), np.inf) for space in (SPD(2), Sphere(2))),
+        *((space, 0.7, CENTRE_ALONE, 2.0 * (0.7 + TAU), 0.7 + TAU) for space in SPACES[:5:2]),
+        (KendallPlanarShapes(5), 0.6, CENTRE_ALONE, [1.4, np.pi / 2], [0.7, 0.9]),
+        # Footpoints may lie farther away than the data suggest, vectors may not be longer.
+        (Sphere(2), 0.5, (0.4, 0.9), 0.9, 0.4),
+        (Sphere(2), 0.5, (5.0, 5.0), [1.2, 1.6], np.pi),
+        (Sphere(2), None, (0.4, 5.0), np.pi, 0.4),
     ],
-    ids=lambda value: getattr(value, "name", None),
 )
-def test_shooting_vectors_are_bounded_by_the_injectivity_radius(manifold, longest):
-    sensitivity = gradient_sensitivity(GeodesicModel(manifold), np.array([0.1, 0.3]), NUMBER)
-    support = published_support(manifold, sensitivity)
-    np.testing.assert_array_equal(support.shooting_vector_length, [longest, longest])
-    assert support.footpoint_centre is None
-
-
-@pytest.mark.parametrize(
-    "manifold", [SPD(2), Hyperbolic(2), Euclidean(3), Sphere(2)], ids=lambda space: space.name
-)
-def test_supports_are_bounded_by_the_data_where_these_are(manifold):
-    tau = np.array([0.1, 0.3])
-    sensitivity = gradient_sensitivity(GeodesicModel(manifold), tau, NUMBER, 0.7)
-    support = published_support(manifold, sensitivity)
-    np.testing.assert_allclose(support.shooting_vector_length, 2.0 * (0.7 + tau))
-    assert support.footpoint_centre is None
-    np.testing.assert_array_equal(support.footpoint_radius, [np.inf, np.inf])
-    # Once a ball is asked for it has a radius.
-    centre = manifold.random_point(np.random.default_rng(3))
-    ball = published_support(manifold, sensitivity, centre)
-    np.testing.assert_array_equal(ball.footpoint_centre, np.stack([centre, centre]))
-    np.testing.assert_allclose(ball.footpoint_radius, 0.7 + tau)
-    np.testing.assert_array_equal(ball.shooting_vector_length, support.shooting_vector_length)
+def test_supports_are_bounded_by_the_data_where_these_are(
+    manifold, data_radius, limits, lengths, radii
+):
+    sensitivity = gradient_sensitivity(GeodesicModel(manifold), TAU, NUMBER, data_radius)
+    centre = None if limits is None else manifold.random_point(np.random.default_rng(3))
+    support = published_support(manifold, sensitivity, centre, *(limits or ()))
+    np.testing.assert_allclose(support.shooting_vector_length, np.broadcast_to(lengths, 2))
+    np.testing.assert_allclose(support.footpoint_radius, np.broadcast_to(radii, 2))
+    if centre is None:
+        assert support.footpoint_centre is None
+    else:
+        np.testing.assert_array_equal(support.footpoint_centre, np.stack([centre, centre]))
 
 
 @pytest.mark.parametrize(
@@ -263,30 +263,6 @@ def test_supports_are_bounded_by_the_data_where_these_are(manifold):
 )
 def test_a_support_says_what_it_is(support, words):
     assert support.describe(GeodesicModel(Sphere(2))) == words
-
-
-def test_a_support_has_the_limits_given():
-    manifold = Sphere(2)
-    centre = np.array([0.0, 0.6, 0.8])
-    sensitivity = gradient_sensitivity(GeodesicModel(manifold), np.array([0.1, 0.3]), NUMBER, 0.5)
-    narrow = published_support(manifold, sensitivity, centre, 0.4, 0.9)
-    np.testing.assert_array_equal(narrow.shooting_vector_length, [0.9, 0.9])
-    np.testing.assert_array_equal(narrow.footpoint_centre, [centre, centre])
-    np.testing.assert_array_equal(narrow.footpoint_radius, [0.4, 0.4])
-    # Footpoints may lie farther away than the data suggest, shooting vectors may not be longer.
-    wide = published_support(manifold, sensitivity, centre, 5.0, 5.0)
-    np.testing.assert_allclose(wide.shooting_vector_length, [1.2, 1.6])
-    np.testing.assert_array_equal(wide.footpoint_radius, [np.pi, np.pi])
-    # Without data in a ball, both radii suffice.
-    anywhere = gradient_sensitivity(GeodesicModel(manifold), np.array([0.1, 0.3]), NUMBER)
-    wide = published_support(manifold, anywhere, centre, 0.4, 5.0)
-    np.testing.assert_array_equal(wide.shooting_vector_length, [np.pi, np.pi])
-    np.testing.assert_array_equal(wide.footpoint_radius, [0.4, 0.4])
-    # Data sets may have centres of their own.
-    own = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
-    several = published_support(manifold, sensitivity, own)
-    np.testing.assert_array_equal(several.footpoint_centre, own)
-    np.testing.assert_allclose(several.footpoint_radius, [0.6, 0.8])
 
 
 def test_a_ball_of_footpoints_without_a_radius_is_refused():
