@@ -355,7 +355,8 @@ class Cells:
 
     def at(self, chosen):
         """The cells at some indices."""
-        return Cells(*(None if each is None else each[chosen] for each in vars(self).values()))
+        arrays = {name: each for name, each in vars(self).items() if each is not None}
+        return replace(self, **{name: array[chosen] for name, array in arrays.items()})
 
     def by_member(self):
         """The same cells, those of a member after one another."""
