@@ -9,7 +9,8 @@ FILES = {
     "other.py": "import json\n",
     "tools/__init__.py": "",
     "tools/shapes.py": (
-        'def area(x):\n    """The area."""\n    from tools import units\n    return units.m(x)\n'
+        'def area(x):\n    """The area."""\n    if not x:\n        return 0\n'
+        "    else:\n        from tools import units\n    return units.m(x)\n"
     ),
     "tools/units.py": "from . import metre\n\nm = metre.m\n",
     "tools/metre.py": "class M:\n    size = 1\n\n\nm = M\n",
