@@ -57,54 +57,35 @@ def _nothing(settings, arguments):
 class Job:
     """A row: what a function of `reproduction.measurements` reads and writes.
 
-    Functions get the settings of the stage, and some the arguments of the job.
-
-    Attributes
-    ----------
-    module : str
-        Of `reproduction.measurements`; the part before its dot is the stage.
-    message : str
-        What the run prints.
-    writes : dict of str
-        Outputs by name, below the folder of the stage; with a wildcard there is a job for each of
-        its values.
-    settings : tuple of str, optional
-        Keys of the settings that the function gets.
-    values : dict of callable
-        By wildcard: from the settings to arguments, by their form in names of files.
-    more : callable
-        From the settings and the arguments to more arguments.
-    reads : dict of (str or tuple of str)
-        Inputs by name, outputs of other jobs of the stage; with a wildcard those of all its values.
-    ships : dict of str
-        Inputs by name, files of the checkout.
-    finds : dict of callable
-        Inputs by name, files of a user: from settings and arguments to a path, or to nothing.
-    besides : dict of str
-        Results of other targets by name, which the function gets if they are there.
-    needs : str
-        Environment of `NEEDED`; empty for that of the workflow.
-    function : str
-        ``summarise`` joins tables and makes figures and pages, others make a table for each output.
-    alone : bool
-        Whether it takes all cores, as it measures times.
-    priority : int
-        Long jobs start first.
+    Its callables get the settings of the stage, and those with an asterisk the arguments, too.
     """
 
+    # Of `reproduction.measurements`; the part before its dot is the stage.
     module: str
+    # What the run prints.
     message: str
+    # Outputs by name, below the folder of the stage; there is a job for each value of a wildcard.
     writes: dict[str, str]
+    # Keys of the settings that the function gets.
     settings: tuple[str, ...] | None = None
+    # By wildcard: arguments by their form in names of files.
     values: dict[str, Callable] = field(default_factory=dict)
+    # More arguments. *
     more: Callable = _nothing
+    # Inputs by name: outputs of other jobs of the stage, for a wildcard those of all its values;
+    # files of the checkout; and files of a user, which may be nothing. *
     reads: dict = field(default_factory=dict)
     ships: dict[str, str] = field(default_factory=dict)
     finds: dict[str, Callable] = field(default_factory=dict)
+    # Results of other targets by name, which the function gets if they are there.
     besides: dict[str, str] = field(default_factory=dict)
+    # Environment of `NEEDED`, if not that of the workflow.
     needs: str = ""
+    # `summarise` joins tables and makes figures and pages, others make a table for each output.
     function: str = "measure"
+    # Whether it takes all cores, as it measures times.
     alone: bool = False
+    # Long jobs start first.
     priority: int = 0
 
     @property
@@ -474,11 +455,12 @@ TOOLS = {
 # Papers with settings of their own: a row a module, and a row a figure.
 
 
-def _paper(module, keys, *paths, **others):
+def _paper(module, keys, paths, values=None, **others):
     """Tables of a paper."""
     stage = module.partition(".")[0]
     message = f"{stage}: make {' and '.join(paths)}".replace("{", "{wildcards.")
-    return Job(module, message, tables(*paths), settings=("seed", *keys), **others)
+    settings = ("seed", *keys)
+    return Job(module, message, tables(*paths), settings=settings, values=values or {}, **others)
 
 
 def _figure(stage, name, keys=(), **reads):
@@ -509,43 +491,64 @@ MOMENTS_JOBS = 4
 NOTEBOOK = "geodesic_vs_notebook"
 SHOWN = ("radii", "shown", "spaces")
 
-MEANS = {
-    f"means_{job.module.partition('.')[2]}": job
-    for job in (
-        _paper(
-            "means.draws",
-            ("budget", "replicates", "n", "spaces"),
-            "{space}/errors",
-            values=spaces(),
-        ),
-        _paper(
-            "means.neighbours",
-            ("budget", "neighbours", "losses", "spaces"),
-            "{space}/neighbours",
-            "{space}/losses",
-            values=spaces(),
-        ),
-        _paper("means.audit", ("budget", "spaces", "audit"), "{space}/audit", values=spaces()),
-        _paper(
-            "means.shapes",
-            ("budget", "shapes"),
-            "{space}/draws",
-            "{space}/landmarks",
-            values=spaces("shapes"),
-            ships=RATS,
-            finds={"table": _outlines},
-        ),
-        _paper("means.walks", ("walks",), "{space}/walks", values=spaces("walks")),
-        _paper("means.medians", ("budget", "medians"), "{space}/medians", values=spaces("medians")),
-        _paper(
-            "means.own",
-            ("budget", "own"),
-            "own/estimates",
-            "own/draws",
-            finds={"table": _own_table},
-        ),
-    )
-}
+PAPER_TABLES = (
+    _paper("means.draws", ("budget", "replicates", "n", "spaces"), ("{space}/errors",), spaces()),
+    _paper(
+        "means.neighbours",
+        ("budget", "neighbours", "losses", "spaces"),
+        ("{space}/neighbours", "{space}/losses"),
+        spaces(),
+    ),
+    _paper("means.audit", ("budget", "spaces", "audit"), ("{space}/audit",), spaces()),
+    _paper(
+        "means.shapes",
+        ("budget", "shapes"),
+        ("{space}/draws", "{space}/landmarks"),
+        spaces("shapes"),
+        ships=RATS,
+        finds={"table": _outlines},
+    ),
+    _paper("means.walks", ("walks",), ("{space}/walks",), spaces("walks")),
+    _paper("means.medians", ("budget", "medians"), ("{space}/medians",), spaces("medians")),
+    _paper(
+        "means.own",
+        ("budget", "own"),
+        ("own/estimates", "own/draws"),
+        finds={"table": _own_table},
+    ),
+    _paper(
+        "linear.moments",
+        ("kng_linear",),
+        ("kng_linear/parts/{part}",),
+        {"part": lambda linear: by_text(range(MOMENTS_JOBS))},
+        more=lambda linear, arguments: {"parts": MOMENTS_JOBS},
+    ),
+    _paper(
+        "linear.regression",
+        ("budget", "kng_linear"),
+        ("kng_linear/errors",),
+        reads={"moments": "kng_linear/parts/{part}.csv"},
+    ),
+    _paper("linear.quantile", ("budget", "kng_quantile"), ("kng_quantile/errors",)),
+    _paper(
+        "linear.location",
+        ("budget", "kng_location"),
+        ("kng_location/errors", "kng_location/losses"),
+    ),
+    _paper(
+        "linear.geodesics",
+        (NOTEBOOK,),
+        (f"{NOTEBOOK}/parts/{{cell}}", f"{NOTEBOOK}/draws/{{cell}}"),
+        {"cell": lambda linear: by_text(range(len(linear[NOTEBOOK]["cells"])))},
+    ),
+    _paper("linear.neighbours", (NOTEBOOK,), (f"{NOTEBOOK}/neighbours", f"{NOTEBOOK}/bounds")),
+)
+GEODESIC_ERRORS = joined(
+    "linear.geodesics",
+    "linear: join the tables of geodesics",
+    {"csv": f"{NOTEBOOK}/errors.csv"},
+    reads={"tables": f"{NOTEBOOK}/parts/{{cell}}.csv"},
+)
 MEANS_FIGURES = {
     "laplace_means": {"errors": "{space}/errors", "neighbours": "{space}/neighbours"},
     "sensitivities": {},
@@ -554,47 +557,6 @@ MEANS_FIGURES = {
     "mean_shapes": {"landmarks": "{space}/landmarks"},
     "walks": {"walks": "{space}/walks"},
     "medians": {"medians": "{space}/medians"},
-}
-
-LINEAR = {
-    f"linear_{job.module.partition('.')[2]}": job
-    for job in (
-        _paper(
-            "linear.moments",
-            ("kng_linear",),
-            "kng_linear/parts/{part}",
-            values={"part": lambda linear: by_text(range(MOMENTS_JOBS))},
-            more=lambda linear, arguments: {"parts": MOMENTS_JOBS},
-        ),
-        _paper(
-            "linear.regression",
-            ("budget", "kng_linear"),
-            "kng_linear/errors",
-            reads={"moments": "kng_linear/parts/{part}.csv"},
-        ),
-        _paper("linear.quantile", ("budget", "kng_quantile"), "kng_quantile/errors"),
-        _paper(
-            "linear.location",
-            ("budget", "kng_location"),
-            "kng_location/errors",
-            "kng_location/losses",
-        ),
-        _paper(
-            "linear.geodesics",
-            (NOTEBOOK,),
-            f"{NOTEBOOK}/parts/{{cell}}",
-            f"{NOTEBOOK}/draws/{{cell}}",
-            values={"cell": lambda linear: by_text(range(len(linear[NOTEBOOK]["cells"])))},
-        ),
-        _paper("linear.neighbours", (NOTEBOOK,), f"{NOTEBOOK}/neighbours", f"{NOTEBOOK}/bounds"),
-    )
-} | {
-    "linear_geodesic_errors": joined(
-        "linear.geodesics",
-        "linear: join the tables of geodesics",
-        {"csv": f"{NOTEBOOK}/errors.csv"},
-        reads={"tables": f"{NOTEBOOK}/parts/{{cell}}.csv"},
-    )
 }
 LINEAR_FIGURES = {
     "kng_linear": {"errors": "kng_linear/errors"},
@@ -610,8 +572,8 @@ JOBS = {
     **BENCHMARK,
     **UTILITY,
     **TOOLS,
-    **MEANS,
-    **LINEAR,
+    **{job.module.replace(".", "_"): job for job in PAPER_TABLES},
+    "linear_geodesic_errors": GEODESIC_ERRORS,
     **{
         f"means_figure_{name}": _figure("means", name, SHOWN, **reads)
         for name, reads in MEANS_FIGURES.items()
@@ -629,7 +591,7 @@ def paper_files(paper):
     files = [f"{folder}/{paper}_claims.html"]
     files += [f"{folder}/figures/{figure}.pdf" for figure in PAPERS[paper].figures]
     if paper == "soto" and settings_of("means")["own"]:
-        files.append(MEANS["means_own"].files("own/estimates.csv"))
+        files.append(JOBS["means_own"].files("own/estimates.csv"))
     return files
 
 
@@ -651,8 +613,9 @@ def claimed(paper):
     bounds = {study: study for study in ("kng_linear", "kng_quantile")}
     if stage == "means":
         chosen = settings_of("means")["spaces"]
-        polar = [file for file, name in by_file_name(chosen).items() if _is_polar(chosen[name])]
-        bounds = {f"means_{polar[0]}": "sensitivities"}
+        files = by_file_name(chosen).items()
+        polar = next(file for file, name in files if chosen[name]["data"] == "polar")
+        bounds = {f"means_{polar}": "sensitivities"}
     for study, figure in bounds.items():
         found[study, "bounds"] = f"results/{stage}/figures/{figure}.csv"
     with open(
@@ -665,10 +628,6 @@ def claimed(paper):
             for table in (row["table"], "errors")
         }
     return {key: file for key, file in found.items() if key in named}
-
-
-def _is_polar(space):
-    return space["data"] == "polar"
 
 
 def digests_of(paths):
