@@ -722,65 +722,37 @@ def test_reader_that_stays_stops_the_commit(ledger, path, monkeypatch):
 # Processes
 
 
-def at_once(function, *cases):
-    """What processes put into a queue that all call a function at the same moment, a list each."""
-    barrier, queue = PROCESSES.Barrier(len(cases)), PROCESSES.Queue()
-    started = [PROCESSES.Process(target=function, args=(barrier, queue, *case)) for case in cases]
-    for process in started:
-        process.start()
-    found = [each for _ in cases for each in queue.get(timeout=WAIT)]
-    for process in started:
-        process.join(WAIT)
-        assert process.exitcode == 0
-    return found
-
-
-def attempts(barrier, queue, calls):
-    """Results of calls of functions of this module, or the messages of their errors."""
+def attempts(barrier, queue, path, keys):
+    """Reserve for several keys at the same moment as other processes; numbers, or messages."""
+    ledger = Ledger.open(path)
     barrier.wait(WAIT)
-    found = []
-    for function, *arguments in calls:
+    for key in keys:
         try:
-            found.append(function(*arguments))
+            queue.put(reserve(ledger, key).number)
         except DataError as problem:
-            found.append(str(problem))
-    queue.put(found)
-
-
-def reserved(path, key):
-    return reserve(Ledger.open(path), key).number
-
-
-def create(path, allowed):
-    Ledger.create(path, allowed, "epsilon")
-    return int(allowed)
+            queue.put(str(problem))
 
 
 @pytest.mark.parametrize(
-    ("processes", "each", "room", "same_key"),
-    [(2, 1, 1, True), (2, 1, 2, True), (5, 4, 9, False)],
+    ("keys", "room"),
+    [([["key"], ["key"]], 1), ([["key"], ["key"]], 2), ([[*"abcd"], [*"efgh"], [*"ijkl"]], 7)],
 )
-def test_processes_at_once(path, processes, each, room, same_key):
+def test_processes_at_once(path, keys, room):
     Ledger.create(path, str(Decimal(room) / 10), "epsilon")
-    calls = [
-        [(reserved, path, "key" if same_key else f"key {k}-{index}") for k in range(each)]
-        for index in range(processes)
-    ]
-    found = at_once(attempts, *([call] for call in calls))
+    barrier, queue = PROCESSES.Barrier(len(keys)), PROCESSES.Queue()
+    started = [PROCESSES.Process(target=attempts, args=(barrier, queue, path, k)) for k in keys]
+    for process in started:
+        process.start()
+    found = [queue.get(timeout=WAIT) for each in keys for _ in each]
+    for process in started:
+        process.join(WAIT)
+        assert process.exitcode == 0
     messages = [value for value in found if isinstance(value, str)]
     assert sorted(value for value in found if isinstance(value, int)) == [*range(1, room + 1)]
-    assert len(messages) == processes * each - room
+    assert len(messages) == len(found) - room
     assert all("while 0.0 is left" in message for message in messages)
     ledger = Ledger.open(path)
     assert (len(ledger.entries()), ledger.left) == (room, 0)
-
-
-def test_one_of_many_processes_creates(path):
-    found = at_once(attempts, *([[(create, path, str(index + 1))]] for index in range(4)))
-    [allowed] = [value for value in found if isinstance(value, int)]
-    assert sum("is there already" in str(value) for value in found) == 3
-    assert Ledger.open(path).allowed == allowed
-    assert os.listdir(path.parent) == ["ledger"]
 
 
 def test_threads_at_once(ledger):

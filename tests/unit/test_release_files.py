@@ -373,6 +373,24 @@ def test_a_changed_file_is_one_sentence(place, to, reason, document, tmp_path):
     assert "\n" not in message
 
 
+def test_the_geodesic_is_within_the_support(example, document, tmp_path):
+    path, given = tmp_path / "release.json", example.plan.assumptions
+    sizes = {
+        "footpoint_radius": given.manifold.dist(given.centre, example.footpoint),
+        "shooting_vector_length": given.manifold.norm(example.footpoint, example.shooting_vector),
+    }
+    for key, size in sizes.items():
+        before = document["plan"]["assumptions"][key]
+        document["plan"]["assumptions"][key] = 1.001 * float(size)
+        path.write_text(json.dumps(document))
+        Release.load(path)
+        document["plan"]["assumptions"][key] = 0.999 * float(size)
+        path.write_text(json.dumps(document))
+        with pytest.raises(DataError, match="it is outside the support of the public inputs"):
+            Release.load(path)
+        document["plan"]["assumptions"][key] = before
+
+
 def test_budgets_that_were_divided_are_refused(document, tmp_path):
     """All of them agree with each other then, and not with the noise that was drawn."""
     path, plan = tmp_path / "release.json", document["plan"]

@@ -39,34 +39,27 @@ def spent(checkout):
     return str(Ledger.open(checkout.root / "mine.ledger").spent)
 
 
-def test_the_target_makes_the_release(released):
+def test_the_target_makes_the_release_once(released):
     checkout, shown = released
     assert "Released: out/trial" in shown
-    release = Release.load(checkout.root / "out" / "trial" / "release.json")
+    folder = checkout.root / "out" / "trial"
+    release = Release.load(folder / "release.json")
     assert release.guarantee.holds
-    assert (checkout.root / "out" / "trial" / "index.html").is_file()
+    assert (folder / "index.html").is_file()
     assert set(checkout.files()) == {"logs/release.log"}
     assert checkout.files()["logs/release.log"].read_text() == ""
-
-
-def test_nothing_of_the_data_is_in_what_a_run_leaves(released):
-    checkout, shown = released
+    # Nothing of the data is in what the run leaves.
     cells = numbers((checkout.root / "mine.csv").read_text())
     folders = [checkout.root / name for name in ("out", "results", ".snakemake")]
-    files = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
+    files = [path for each in folders for path in each.rglob("*") if path.is_file()]
     assert any("log" in path.name for path in files)
     for text in [shown, *(path.read_text(errors="ignore") for path in files)]:
         assert not cells & numbers(text)
-
-
-def test_another_run_is_the_same_release_and_spends_nothing(released):
-    checkout, _ = released
-    before = (checkout.root / "out" / "trial" / "release.json").read_bytes()
     # It is the default target of its configuration.
-    shown = checkout.run()
-    assert "Released before, and nothing was spent" in shown
+    before = (folder / "release.json").read_bytes()
+    assert "Released before, and nothing was spent" in checkout.run()
     assert spent(checkout) == "2"
-    assert (checkout.root / "out" / "trial" / "release.json").read_bytes() == before
+    assert (folder / "release.json").read_bytes() == before
 
 
 def test_what_is_wrong_with_data_is_not_in_the_log(released, reconfigured):
@@ -99,19 +92,16 @@ def test_what_is_wrong_with_data_is_not_in_the_log(released, reconfigured):
     assert spent(checkout) == "4"
 
 
-def test_a_seed_is_refused_in_a_sentence(released, reconfigured):
+def test_what_describes_no_release_is_refused_in_a_sentence(released, reconfigured, small):
     checkout, _ = released
-    reconfigured(SETTINGS | {"seed": 1})
-    result = checkout.snakemake("release", "--dry-run")
-    assert result.returncode != 0
-    assert "key seed is refused: a release draws its random bits from" in result.stdout
-    assert "Traceback" not in result.stdout
-
-
-def test_a_configuration_of_studies_describes_no_release(released, reconfigured, small):
-    checkout, _ = released
-    reconfigured({"name": "other", "seed": 1, "studies": {"rats": small["studies"]["rats"]}})
-    result = checkout.snakemake("release")
-    assert result.returncode != 0
-    assert "Error: no release is described: give its settings with --configfile" in result.stdout
+    studies = {"name": "other", "seed": 1, "studies": {"rats": small["studies"]["rats"]}}
+    for settings, sentence in (
+        (SETTINGS | {"seed": 1}, "key seed is refused: a release draws its random bits from"),
+        (studies, "Error: no release is described: give its settings with --configfile"),
+    ):
+        reconfigured(settings)
+        result = checkout.snakemake("release")
+        assert result.returncode != 0
+        assert sentence in result.stdout
+        assert "Traceback" not in result.stdout
     assert not Path(checkout.root, "results", "other", "release").exists()

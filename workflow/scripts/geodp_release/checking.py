@@ -64,19 +64,7 @@ class Check:
 
 
 def check_data(settings, plan, data=None):
-    """Look for faults of the data of a release; not private.
-
-    Parameters
-    ----------
-    settings : ReleaseSettings
-    plan : ReleasePlan
-    data : tuple, optional
-        Covariates, points and subjects, by default as `read_data` gives them.
-
-    Returns
-    -------
-    Check
-    """
+    """The `Check` of the data of a release, by default of `read_data`; not private."""
     found, rows, faults, warnings, reasons = None, None, [], [], []
     try:
         covariates, points, subjects = data = data or read_data(settings)

@@ -20,19 +20,10 @@ QUOTED = 60
 
 
 def faults(settings, covariates, points, subjects):
-    """What is wrong with the records of a table, for the holder's eyes alone.
+    """What is wrong with the records of `read_data`, a list of lines for the holder's eyes alone.
 
-    Parameters
-    ----------
-    settings : ReleaseSettings
-    covariates, points, subjects
-        As `geodp_release.reading.read_data` returns them.
-
-    Returns
-    -------
-    list of str
-        Lines: records that do not count with the reason, labels that are missing or differ in
-        little, and rows of a text that a person would not read as the computer does.
+    Records that do not count with the reason, labels that are missing or differ in little, and
+    rows of a text that a person would not read as the computer does.
     """
     data = settings.data
     if data.source != "table":

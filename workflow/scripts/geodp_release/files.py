@@ -209,16 +209,7 @@ def release_document(release):
 
 
 def plan_document(plan):
-    """A plan as values that JSON has; the same plan gives the same document.
-
-    Parameters
-    ----------
-    plan : ReleasePlan
-
-    Returns
-    -------
-    dict
-    """
+    """A `ReleasePlan` as values that JSON has; the same plan gives the same document."""
     given, budget = plan.assumptions, plan.budget
     special = {
         "manifold": manifold_settings(given.manifold),

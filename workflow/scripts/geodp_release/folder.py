@@ -40,12 +40,7 @@ DIGITS = 5
 
 
 def refuse_taken(folder):
-    """Refuse a folder that is there already, or that has no place to be.
-
-    Parameters
-    ----------
-    folder : Path
-    """
+    """Refuse a folder that is there already, or that has no place to be."""
     if os.path.lexists(folder):
         raise DataError(
             f"key folder: {folder} is there already and a release is never overwritten: give "

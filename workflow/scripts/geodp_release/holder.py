@@ -27,18 +27,7 @@ MUCH_WORSE = 1.5
 
 
 def suspicious_inputs(assumptions, covariates, points):
-    """Public inputs that look read off the data, a sentence each; not private.
-
-    Parameters
-    ----------
-    assumptions : Assumptions
-    covariates : ndarray, shape (n, k), or (n,) with one covariate; ``None`` without one
-    points : ndarray, shape (n, *point_shape)
-
-    Returns
-    -------
-    list of str
-    """
+    """Public inputs that look read off the data, a list of a sentence each; not private."""
     x, y, valid, given = mapped_records(assumptions, covariates, points)
     found = []
     for limits, spread, column in zip(
@@ -57,18 +46,7 @@ def suspicious_inputs(assumptions, covariates, points):
 
 
 def spread_otherwise(plan, records):
-    """Whether covariates are spread so that the release is much worse than planned; not private.
-
-    Parameters
-    ----------
-    plan : ReleasePlan
-    records : SubjectRecords
-
-    Returns
-    -------
-    list of str
-        One sentence or none.
-    """
+    """A sentence in a list if covariates make a release much worse than planned; not private."""
     assumptions = plan.assumptions
     if not assumptions.spreads:
         return []

@@ -45,36 +45,24 @@ STYLE: Any = {
 
 
 def picture(release, covariates, level, names):
-    """The figure as SVG, and what it shows in a sentence.
+    """The figure of predictions at covariates (m, k) as SVG, and what it shows in a sentence.
 
-    Parameters
-    ----------
-    release : Release
-    covariates : ndarray, shape (m, k)
-    level : float
-        Probability of the band.
-    names : list of str
-        Of the covariates.
-
-    Returns
-    -------
-    svg, caption : str
+    ``level`` is the probability of the bands, and ``names`` are those of the covariates.
     """
     import matplotlib as mpl
-    from matplotlib.figure import Figure
 
     manifold = release.plan.assumptions.manifold
     if len(covariates) > PANELS:
         covariates = covariates[np.linspace(0, len(covariates) - 1, PANELS).round().astype(int)]
     with mpl.rc_context(STYLE):
         if has_landmarks(manifold):
-            figure, caption = _shapes(Figure, release, covariates, level, names)
+            figure, caption = _shapes(release, covariates, level, names)
         elif isinstance(manifold, SPD) and manifold.size == 2:
-            figure, caption = _ellipses(Figure, release, covariates, level, names)
+            figure, caption = _ellipses(release, covariates, level, names)
         elif not names:
-            figure, caption = _mean_coordinates(Figure, release, level)
+            figure, caption = _mean_coordinates(release, level)
         else:
-            figure, caption = _coordinates(Figure, release, level, names)
+            figure, caption = _coordinates(release, level, names)
         file = io.StringIO()
         figure.savefig(file, format="svg", bbox_inches="tight", metadata={"Date": None})
     svg = file.getvalue()
@@ -100,26 +88,26 @@ def landmark_radii(manifold, points, radii):
     return np.linalg.norm(derivatives, 2, axis=(-2, -1)) * np.asarray(radii)[:, None]
 
 
-def _panels(figure_class, number, height):
-    figure = figure_class(figsize=(1.75 * number + 0.4, height), layout="constrained")
-    panels = figure.subplots(1, number, squeeze=False, sharex=True, sharey=True)[0]
-    return figure, panels
+def _figure(width, height):
+    # As long to import as the rest of a release.
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), layout="constrained")
 
 
-def _legend(figure, level, before):
+def _legend(figure, level):
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
     handles = [
         Line2D([], [], color=LINE, label="released prediction"),
         Patch(facecolor=BAND, label=f"{100 * level:g} % band"),
+        Line2D([], [], **CENTRE, label="public centre, known before"),
     ]
-    if before:
-        handles.append(Line2D([], [], **CENTRE, label=before))
     figure.legend(handles=handles, loc="outside upper center", ncols=len(handles), fontsize=8)
 
 
-def _shapes(figure_class, release, covariates, level, names):
+def _shapes(release, covariates, level, names):
     assumptions = release.plan.assumptions
     manifold, centre = assumptions.manifold, assumptions.centre
     points = manifold.align(
@@ -129,29 +117,34 @@ def _shapes(figure_class, release, covariates, level, names):
     radii = landmark_radii(manifold, points, release.band(covariates, level))
     before = manifold.to_landmarks(centre)
     if manifold.landmarks >= CURVED:
-        figure = _outlines(figure_class, covariates, before, shapes, radii, names)
+        figure = _outlines(covariates, before, shapes, radii, names)
         what = "whole true outline lies within the band"
         below = (
             " Below: how far outlines lie outside the public centre's, in percent of their size, "
             "along the outline from its first landmark on."
         )
     else:
-        figure, panels = _panels(figure_class, len(covariates), 1.75 * _height(before) + 0.7)
+        from matplotlib.patches import Circle
+
+        figure = _figure(1.75 * len(covariates) + 0.4, 1.75 * _height(before) + 0.7)
+        panels = figure.subplots(1, len(covariates), squeeze=False, sharex=True, sharey=True)[0]
         for panel, shape, radius in zip(panels, shapes, radii, strict=True):
             for place, size in zip(shape, radius, strict=True):
-                panel.add_patch(_disc(place, size))
+                disc = Circle((place.real, place.imag), size, color=BAND, linewidth=0.0, zorder=1)
+                panel.add_patch(disc)
             _draw_shape(panel, before, shape, marker="o", markersize=1.8, linewidth=0.8)
         what, below = "landmarks of the true shape all lie within their discs", ""
         _title(panels, covariates, names)
-    _legend(figure, level, "public centre, known before")
+    _legend(figure, level)
+    at_each = "At each covariate, the" if names else "The"
     return figure, (
-        f"Predicted shapes, of unit size and turned alike. {_at_each(names)} {what} with "
+        f"Predicted shapes, of unit size and turned alike. {at_each} {what} with "
         f"probability {100 * level:g} %.{below}"
     )
 
 
-def _outlines(figure_class, covariates, before, shapes, radii, names):
-    figure, upper, lower = _two_rows(figure_class, len(covariates), _height(before))
+def _outlines(covariates, before, shapes, radii, names):
+    figure, upper, lower = _two_rows(len(covariates), _height(before))
     normal = outward_normals(before)
     along = np.linspace(0.0, 1.0, len(before) + 1)
     for outline, change, shape, radius in zip(upper, lower, shapes, radii, strict=True):
@@ -170,11 +163,11 @@ def _outlines(figure_class, covariates, before, shapes, radii, names):
     return figure
 
 
-def _two_rows(figure_class, number, height):
+def _two_rows(number, height):
     """A figure with panels of so many pictures of a height, in units of their width, and below."""
     width = 1.9
     heights = [width * height + 0.3, 1.5]
-    figure = figure_class(figsize=(width * number + 0.6, sum(heights) + 0.7), layout="constrained")
+    figure = _figure(width * number + 0.6, sum(heights) + 0.7)
     upper, lower = figure.subplots(
         2, number, squeeze=False, sharex="row", sharey="row", height_ratios=heights
     )
@@ -199,20 +192,10 @@ def _draw_shape(panel, before, shape, **marks):
     panel.set_axis_off()
 
 
-def _at_each(names):
-    return "At each covariate, the" if names else "The"
-
-
 def _title(panels, covariates, names):
     for panel, row in zip(panels, covariates, strict=True):
         parts = (f"{name} {value:g}" for name, value in zip(names, row, strict=True))
         panel.set_title("\n".join(parts))
-
-
-def _disc(place, radius):
-    from matplotlib.patches import Circle
-
-    return Circle((place.real, place.imag), radius, color=BAND, linewidth=0.0, zorder=1)
 
 
 def _height(shape):
@@ -237,12 +220,12 @@ def closed_curve(shape):
     return around.real, around.imag
 
 
-def _ellipses(figure_class, release, covariates, level, names):
+def _ellipses(release, covariates, level, names):
     matrices = release.predict(covariates)
     factors = ellipse_factors(release.band(covariates, level))
     angles = np.linspace(0.0, 2.0 * np.pi, POINTS)
     directions = np.stack([np.cos(angles), np.sin(angles)])
-    figure, upper, lower = _two_rows(figure_class, len(covariates), 1.0)
+    figure, upper, lower = _two_rows(len(covariates), 1.0)
     before = ellipse_radii(release.plan.assumptions.centre, directions)
     for panel, change, matrix, factor in zip(upper, lower, matrices, factors, strict=True):
         found = ellipse_radii(matrix, directions)
@@ -260,10 +243,11 @@ def _ellipses(figure_class, release, covariates, level, names):
     _title(upper, covariates, names)
     lower[0].set_ylabel("radius against the\ncentre's (%)")
     lower[len(lower) // 2].set_xlabel("direction from the first axis (degrees)")
-    _legend(figure, level, "public centre, known before")
+    _legend(figure, level)
+    at_each = "At each covariate, the" if names else "The"
     return figure, (
         "Predicted matrices as ellipses, whose half axes are the roots of the eigenvalues. "
-        f"{_at_each(names)} whole true ellipse lies within the ring with probability "
+        f"{at_each} whole true ellipse lies within the ring with probability "
         f"{100 * level:g} %. Below: radii of the ellipses in every direction, against those of "
         "the public centre."
     )
@@ -280,7 +264,7 @@ def ellipse_radii(matrix, directions):
     return 1.0 / np.sqrt(np.sum(directions * np.linalg.solve(matrix, directions), axis=0))
 
 
-def _coordinates(figure_class, release, level, names):
+def _coordinates(release, level, names):
     """A row of panels for each covariate, the others in their middle; of one as many as need be."""
     several = len(names) > 1
     found = [_along(release, level, index) for index in range(len(names))]
@@ -289,7 +273,7 @@ def _coordinates(figure_class, release, level, names):
     shown = min(number, 3 if several else COORDINATES)
     columns = min(shown, 3)
     rows = len(names) if several else -(-shown // columns)
-    figure = figure_class(figsize=(2.4 * columns + 0.4, 1.9 * rows + 0.5), layout="constrained")
+    figure = _figure(2.4 * columns + 0.4, 1.9 * rows + 0.5)
     share = {"sharex": "row", "sharey": "col"} if several else {"sharex": True}
     panels = figure.subplots(rows, columns, squeeze=False, **share)
     for row, (name, along) in enumerate(zip(names, found, strict=True)):
@@ -315,7 +299,7 @@ def _coordinates(figure_class, release, level, names):
                 panel.set_title(f"coordinate {index + 1}")
             if several or index + columns >= shown:
                 panel.set_xlabel(name)
-    _legend(figure, level, "public centre, known before")
+    _legend(figure, level)
     first = f", the first {shown} of {number}" if shown < number else ""
     against = (
         "each covariate, with the others in their middle or first group"
@@ -353,19 +337,19 @@ def _coordinates_of(assumptions, points):
     return values, np.zeros(values.shape[-1]), what
 
 
-def _mean_coordinates(figure_class, release, level):
+def _mean_coordinates(release, level):
     """Coordinates of a mean, side by side."""
     values, before, what = _coordinates_of(release.plan.assumptions, release.predict())
     places = np.arange(1, values.shape[-1] + 1)
     radius = float(release.band(level=level)[0])
-    figure = figure_class(figsize=(min(2.0 + 0.35 * len(places), 8.0), 2.6), layout="constrained")
+    figure = _figure(min(2.0 + 0.35 * len(places), 8.0), 2.6)
     panel = figure.subplots()
     panel.bar(places, 2.0 * radius, bottom=values[0] - radius, width=0.5, color=BAND)
     panel.hlines(before, places - 0.35, places + 0.35, **CENTRE)
     panel.hlines(values[0], places - 0.25, places + 0.25, color=LINE)
     panel.set_xlabel("coordinate")
     panel.locator_params(axis="x", integer=True)
-    _legend(figure, level, "public centre, known before")
+    _legend(figure, level)
     return figure, (
         f"{what.replace('prediction', 'mean')}. The true coordinates all lie within the bars with "
         f"probability {100 * level:g} % or more."

@@ -29,52 +29,28 @@ OF_THEN = (
 
 
 def plan_of(settings):
-    """The plan of a release, without a look at its data.
-
-    Parameters
-    ----------
-    settings : ReleaseSettings
-
-    Returns
-    -------
-    ReleasePlan
-
-    Raises
-    ------
-    DataError
-        Public inputs, budget or description of the data cannot be used.
-    """
-    budget = settings.privacy_budget
-    return planned(ready(settings), budget)
-
-
-def ready(settings):
-    """The `Assumptions` of a release, once all is checked that needs no look at the data."""
-    assumptions = settings.assumptions
+    """The `ReleasePlan` of `ReleaseSettings`, without a look at its data."""
+    budget, assumptions = settings.privacy_budget, settings.assumptions
     check_data_settings(settings)
-    return assumptions
+    return planned(assumptions, budget)
 
 
 def verdict(plan):
     """What a plan promises, in a sentence."""
-    unit = plan.assumptions.manifold.length_unit
-    what = plan.assumptions.what
+    unit, what = plan.assumptions.manifold.length_unit, plan.assumptions.what
     error, blind = (f"{each:.3g} {unit}".strip() for each in (plan.error, plan.error_without_data))
     if not plan.is_noise:
         if plan.assumptions.spreads:
             error += f" ({plan.error_if_clustered:.3g} if covariates cluster)"
         return f"The predicted error is {error}, and {blind} for {what} drawn without data."
+    needed = subjects_needed(plan.assumptions, plan.budget)
+    remedy = f"about {needed} subjects would do with this budget"
+    if needed is None:
+        remedy = "no number of subjects would do with this budget, so give a larger one"
     return (
         f"The release would be noise, since its predicted error is {error}, more than a third of "
-        f"the {blind} of {what} drawn without data: {_remedy(plan)}"
+        f"the {blind} of {what} drawn without data: {remedy}."
     )
-
-
-def _remedy(plan):
-    needed = subjects_needed(plan.assumptions, plan.budget)
-    if needed is None:
-        return "no number of subjects would do with this budget, so give a larger one."
-    return f"about {needed} subjects would do with this budget."
 
 
 def publish(settings, tell=lambda words: None, *, despite_check=False, for_holder=None):
@@ -160,13 +136,6 @@ def refuse_other(settings, ledger, key):
     """Refuse the name of a release that was made of other data or with other settings.
 
     Else a key of the settings that changed, or a new version of geodp, would pay again unseen.
-
-    Parameters
-    ----------
-    settings : ReleaseSettings
-    ledger : Ledger
-    key : str
-        Of `ReleaseSettings.key`.
     """
     for entry in ledger.entries():
         if entry.description != settings.name or entry.key == key:
@@ -327,18 +296,7 @@ def _place(ledger, entry):
 
 
 def drawn(ledger, key):
-    """The entry of a release that was drawn and has no folder yet, or ``None``.
-
-    Parameters
-    ----------
-    ledger : Ledger
-    key : str
-        Of `ReleaseSettings.key`.
-
-    Returns
-    -------
-    Entry or None
-    """
+    """The entry of the release of a key that was drawn and has no folder yet, or ``None``."""
     entries = [entry for entry in ledger.entries() if entry.key == key]
     if any(entry.finished for entry in entries):
         return None
