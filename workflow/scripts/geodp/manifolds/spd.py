@@ -1,6 +1,7 @@
 """Symmetric positive definite matrices with the affine-invariant metric."""
 
 from dataclasses import dataclass
+from itertools import combinations_with_replacement
 
 import numpy as np
 
@@ -268,7 +269,8 @@ class SPDLogs:
         """See `LogsAlong.combine`."""
         size = self.basis.shape[-1]
         total = np.zeros((*self.entries.shape[:-2], size, size))
-        places = zip(*np.triu_indices(size), strict=True)
+        # The upper triangle row by row.
+        places = combinations_with_replacement(range(size), 2)
         for index, (weight, (row, column)) in enumerate(zip(weights, places, strict=True)):
             value = np.sum(weight * self.entries[..., index, :], axis=-1)
             total[..., row, column] = total[..., column, row] = value
