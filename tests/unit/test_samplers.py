@@ -60,7 +60,7 @@ def cells_of(target, member, pole, fine, reach, shells=500, sectors=200):
     narrow = fine * np.sinh(steps * np.arcsinh(reach / fine))
     edges = np.sort(np.concatenate([narrow[:-1], reach * steps[1:]]))
     radius = 0.5 * (edges[1:] + edges[:-1])
-    angle = 2.0 * np.pi * np.arange(sectors) / sectors
+    angle = 2.0 * np.pi * (np.arange(sectors) + 0.5) / sectors - np.pi
     circle = np.stack([np.cos(angle), np.sin(angle)], axis=-1)
     states = pole + radius[:, None, None] * circle
     each = np.broadcast_to(states.reshape((-1, 2)), (*target.batch, states[..., 0].size, 2))
