@@ -1,11 +1,17 @@
 """Errors of private geodesics against plain loops, and which chains are believed."""
 
+from types import SimpleNamespace
+
 import numpy as np
+import pandas as pd
 import pytest
 
+from geodp.errors import DataError
 from geodp.evaluation import mean_prediction_distances, mean_squared_errors
 from geodp.models.geodesic import GeodesicModel
 from reproduction.diagnostics import LARGEST_RHAT, SMALLEST_EFFECTIVE_SIZE, convergence
+from reproduction.measurements.means.figures import means_by_size
+from reproduction.tables.predictions import _scaled
 
 CHAINS, STATES = 4, 500
 
@@ -22,41 +28,23 @@ def private_geodesics(manifold, data):
     return footpoints, vectors * manifold.expand(0.3 / manifold.norm(places, vectors))
 
 
-def test_mean_squared_errors_are_those_of_a_loop(manifold, make_records):
+def test_errors_and_distances_of_predictions_are_those_of_a_loop(manifold, make_records):
     data = make_records(manifold, seed=3, number=7, data_shape=(2,))
     footpoints, vectors = private_geodesics(manifold, data)
-
     model = GeodesicModel(manifold)
-    parameters = model.parameters(footpoints, vectors)
-    found = mean_squared_errors(model, parameters, data.covariates, data.points)
-
-    assert found.shape == (2, 3, 4)
-    for index in np.ndindex(found.shape):
-        x, points = data.covariates[index[0]], data.points[index[0]]
-        squares = [
-            manifold.dist(manifold.exp(footpoints[index[:2]], t * vectors[index]), point) ** 2
-            for t, point in zip(x, points, strict=True)
-        ]
-        assert found[index] == pytest.approx(np.mean(squares), rel=1e-9)
-
-
-def test_mean_prediction_distances_are_those_of_a_loop(manifold, make_records):
-    data = make_records(manifold, seed=5, number=7, data_shape=(2,))
-    footpoints, vectors = private_geodesics(manifold, data)
-    fitted = (data.footpoint, data.shooting_vector)
-
-    model = GeodesicModel(manifold)
-    parameters = [model.parameters(*each) for each in ((footpoints, vectors), fitted)]
-    found = mean_prediction_distances(model, *parameters, data.covariates)
-
-    assert found.shape == (2, 3, 4)
-    for index in np.ndindex(found.shape):
-        distances = []
-        for t in data.covariates[index[0]]:
-            private = manifold.exp(footpoints[index[:2]], t * vectors[index])
-            other = manifold.exp(fitted[0][index[0]], t * fitted[1][index[0]])
-            distances.append(manifold.dist(private, other))
-        assert found[index] == pytest.approx(np.mean(distances), rel=1e-9)
+    private = model.parameters(footpoints, vectors)
+    fitted = model.parameters(data.footpoint, data.shooting_vector)
+    squares = mean_squared_errors(model, private, data.covariates, data.points)
+    apart = mean_prediction_distances(model, private, fitted, data.covariates)
+    assert squares.shape == apart.shape == (2, 3, 4)
+    for index in np.ndindex(squares.shape):
+        place, found = index[0], []
+        for t, point in zip(data.covariates[place], data.points[place], strict=True):
+            drawn = manifold.exp(footpoints[index[:2]], t * vectors[index])
+            fit = manifold.exp(data.footpoint[place], t * data.shooting_vector[place])
+            found.append((manifold.dist(drawn, point) ** 2, manifold.dist(drawn, fit)))
+        expected = np.mean(found, axis=0)
+        assert (squares[index], apart[index]) == pytest.approx(expected, rel=1e-9)
 
 
 def test_predictions_of_the_fit_itself_are_at_no_distance(manifold, make_records):
@@ -140,3 +128,20 @@ def test_limits_hold_on_both_sides():
     assert sizes[0.3]["ess_bulk"] > SMALLEST_EFFECTIVE_SIZE > sizes[0.9]["ess_bulk"]
     assert sizes[0.3]["passed"]
     assert not sizes[0.9]["passed"]
+
+
+@pytest.mark.parametrize("value", [59.0, 81.0])
+def test_predictions_outside_the_data_are_refused(value):
+    params = SimpleNamespace(transformation="none", study="rats", name="shapes")
+    assert _scaled(params, [60.0, 80.0], (60.0, 80.0)).tolist() == [0.0, 1.0]
+    with pytest.raises(DataError, match=rf"studies\.rats\.figures\.shapes\.values: {value:g} lies"):
+        _scaled(params, [70.0, value], (60.0, 80.0))
+
+
+def test_standard_errors_of_means():
+    distances = np.arange(16.0)
+    table = pd.DataFrame({"distance": distances, "outside": 0.5, "bias": 0.0})
+    table = table.assign(space="S^2", mechanism="kng", guarantee="none", n=10, budget=1.0)
+    found = means_by_size(table).iloc[0]
+    assert found["standard_error"] == pytest.approx(np.std(distances, ddof=1) / 4.0)
+    assert (found["mean"], found["data_sets"]) == (7.5, 16)
