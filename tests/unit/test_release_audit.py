@@ -552,10 +552,11 @@ def test_noise_of_moments_is_that_of_their_scales(unit, family, neighbours):
     assumptions, records, state = a_pair(neighbours)
     stage = MomentsStage(Fraction(1, 2), unit)
     noise = drawn(stage, assumptions, records, state, 13)
-    scale = stage.scale(assumptions.changes)
-    for each, ratio in zip(noise.T, (1, 4), strict=True):
-        assert agrees(each, family(scale=scale / ratio))
-        assert not agrees(each, family(scale=2.0 * scale / ratio))
+    scales = stage.deviations(assumptions) / family.std()
+    np.testing.assert_allclose(scales[0], 4.0 * scales[1])
+    for each, scale in zip(noise.T, scales, strict=True):
+        assert agrees(each, family(scale=scale))
+        assert not agrees(each, family(scale=2.0 * scale))
     units = noise * [COVARIATE_LATTICE, 2.0**40]
     np.testing.assert_allclose(units[:, 0], np.rint(units[:, 0]), atol=1e-3)
 
