@@ -22,6 +22,7 @@ def parameters_of(job):
     """Parameters of the rule of a row."""
     found = {
         "study": job.stage,
+        "script": job.script,
         "module": job.module,
         "function": job.function,
         "arguments": lambda wildcards: or_exit(job.arguments, wildcards),
@@ -61,7 +62,8 @@ for name, job in JOBS.items():
         message:
             job.message
         script:
-            f"../scripts/{job.script}"
+            # Found when a job runs, and this loop is over by then.
+            "../scripts/{params.script}"
 
 
 def plan_of_the_configuration(wildcards):
