@@ -9,7 +9,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
-from typing import get_args
 
 import numpy as np
 import pytest
@@ -125,7 +124,7 @@ def test_what_is_loaded_is_what_was_saved(name, budget, neighbours, manifolds, t
     assert found.plan.budget == release.plan.budget == budget
     assert str(found.plan.budget.amount) == str(budget.amount)
     assert found.plan.stages == release.plan.stages
-    for name in get_args(files.Error):
+    for name in files.PredictedDocument.model_fields:
         assert getattr(found.plan, name) == getattr(release.plan, name)
     assert found.guarantee == release.guarantee
     ages = [20.0, 33.3, 70.0]
@@ -279,7 +278,8 @@ CHANGES = [
     ("guarantee.hypotheses.0", "R1", "they are not those of the theorem"),
     ("plan", None, "key plan: None has the wrong type"),
     ("plan.predicted.error", None, "key plan.predicted.error: None has the wrong type"),
-    ("plan.predicted.error", True, OTHERWISE),
+    ("plan.predicted.error", True, "key plan.predicted.error: True has the wrong type"),
+    ("plan.predicted", {}, "key plan.predicted.error is missing: add it"),
     ("plan.budget.amount", "0", "key plan.budget: epsilon: a budget must be above zero"),
     ("plan.budget.amount", 0.75, f"key plan.budget.amount: {OTHERWISE}"),
     ("plan.budget.amount", "0.5", "its stages cost 0.569.* more than the budget 0.5"),

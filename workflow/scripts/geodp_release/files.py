@@ -14,7 +14,7 @@ from fractions import Fraction
 from functools import reduce
 from operator import or_
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any
 
 import numpy as np
 from pydantic import ConfigDict, Discriminator, Tag
@@ -47,7 +47,6 @@ REMEDY = "give a file as Release.save wrote it"
 FRACTION = re.compile("[0-9]{1,400}(/[0-9]{1,400})?")
 
 Array = list | dict
-Error = Literal["error", "error_without_privacy", "error_without_data"]
 
 
 def kind(given):
@@ -78,6 +77,14 @@ class AssumptionsDocument(Section):
     records_per_subject: int
 
 
+class PredictedDocument(Section):
+    """Predicted errors of a plan."""
+
+    error: float
+    error_without_privacy: float
+    error_without_data: float
+
+
 class PlanDocument(Section):
     """A plan as values that JSON has; each stage with its kind and its noise."""
 
@@ -87,7 +94,7 @@ class PlanDocument(Section):
     assumptions: AssumptionsDocument
     budget: PrivacyBudget
     stages: list[STAGE]  # type: ignore[valid-type]
-    predicted: dict[Error, float]
+    predicted: PredictedDocument
 
 
 class ReleaseDocument(Section):
@@ -234,7 +241,7 @@ def plan_document(plan):
             }
             for stage in plan.stages
         ],
-        "predicted": {name: float(getattr(plan, name)) for name in get_args(Error)},
+        "predicted": {name: float(getattr(plan, name)) for name in PredictedDocument.model_fields},
     }
 
 
@@ -287,7 +294,9 @@ def _refuse_others(expected, given, place):
 def _plan(found):
     """The `ReleasePlan` of a document."""
     assumptions = _assumptions(found.assumptions)
-    return ReleasePlan(assumptions, found.budget, tuple(found.stages), **found.predicted)
+    return ReleasePlan(
+        assumptions, found.budget, tuple(found.stages), **found.predicted.model_dump()
+    )
 
 
 def _assumptions(found):
