@@ -366,6 +366,16 @@ def plane_scores(rng, number):
     }
 
 
+def test_density_of_proposals_in_the_plane_integrates_to_one():
+    grid = plane.Grid(np.array([0.1, -0.05]), 0.3, np.log(np.full((7, 7), 1.0 / 49.0)))
+    # Middles of cells of the ball, whose area is 2 bound^2, in the coordinates x + y and x - y.
+    middle = (np.arange(400) + 0.5) / 200.0 - 1.0
+    total, difference = np.meshgrid(middle, middle)
+    places = 0.5 * np.column_stack([(total + difference).ravel(), (total - difference).ravel()])
+    density = np.exp(grid.log_mixture(1.5 * places, plane.UNIFORM, 1.5))
+    assert np.mean(density) * 2.0 * 1.5**2 == pytest.approx(1.0, abs=0.01)
+
+
 @pytest.mark.parametrize(
     "name", ["kng", "kng_smoothed", "exponential", "exponential_sharp", "median"]
 )

@@ -43,6 +43,11 @@ class Grid:
         inside = np.all((scaled >= 0.0) & (scaled <= 1.0), axis=-1)
         return np.where(inside, self.log_shares[row, column] - log_cell, -np.inf)
 
+    def log_mixture(self, places, share, bound):
+        """Log density (m,) in ``|theta|_1 <= bound``, a share of which is uniform there."""
+        log_uniform = np.log(share) - np.log(2.0 * bound**2)
+        return np.logaddexp(log_uniform, np.log1p(-share) + self.log_density(places))
+
 
 def _tabulated(local, centre, half_width, bound, cells):
     """Log probabilities of the cells of a square, by the density at their middles."""
@@ -110,8 +115,7 @@ def chains(rng, score, centre, bound, number, states):
     for chosen, known in ((covered, local), (~covered, score)):
         if np.any(chosen):
             values[chosen] = known(places[chosen])
-    log_uniform = np.log(UNIFORM) - np.log(2.0 * bound**2)
-    proposed = np.logaddexp(log_uniform, np.log1p(-UNIFORM) + grid.log_density(places))
+    proposed = grid.log_mixture(places, UNIFORM, bound)
     weights = np.where(l1_ball.contains(places, bound), -values - proposed, -np.inf)
     places, values, weights = (
         each.reshape((*shape, *each.shape[1:])) for each in (places, values, weights)
