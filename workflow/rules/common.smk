@@ -216,3 +216,57 @@ def with_digests(files, output):
 def figure_notes(study, figure):
     """What a figure says of the data, if it shows any."""
     return [study.note] if study.note and kind_of_figure(study, figure).OF_MECHANISM else []
+
+
+def cells_of_block(wildcards):
+    """Budgets of the cells of a block, by cell."""
+    blocks = STUDIES[wildcards.study].cell_blocks
+    wanted = wildcards.group, wildcards.sampler, int(wildcards.block)
+    if wanted not in blocks:
+        there = [number for *kind, number in blocks if tuple(kind) == wanted[:2]]
+        numbered = f"blocks {there[0]} to {there[-1]}" if there else "none"
+        sys.exit(
+            f"Error: study {wildcards.study} has no block {wanted[2]} of the {wanted[1]} sampler "
+            f"in group {wanted[0]}, which has {numbered}: ask for one that is there, or "
+            "change cells_per_job"
+        )
+    return blocks[wanted]
+
+
+def of_sampler(name):
+    """A params function that calls a method of the study with the sampler of a block."""
+    return lambda wildcards: getattr(STUDIES[wildcards.study], name)(wildcards.sampler)
+
+
+def claims_parameters(papers, tables, seed):
+    """Parameters of the script that judges claims, from papers by name and names of tables."""
+    return {
+        "study": "claims",
+        "papers": papers,
+        "tables": tables,
+        "seed": seed,
+        "code": code_of("claims.py"),
+        "lock": LOCK_DIGEST,
+    }
+
+
+# Of the pages of verdicts.
+CLAIMS_TEMPLATES = {
+    "template": shipped("workflow/report/claims.html.j2"),
+    "parts": shipped("workflow/report/parts.html.j2"),
+}
+
+
+def claimed_tables():
+    """Tables that claims may be about: from (study, table) to its file."""
+    found = {
+        (study.name, table): table_file(study.name, table)
+        for study in STUDIES.values()
+        for table in table_names(study)
+        if table not in ("data", "diagnostics")
+    }
+    for study in STUDIES.values():
+        for figure, chosen in study.settings["figures"].items():
+            if chosen["kind"] == "convergence":
+                found.setdefault((study.name, "convergence"), figure_table(study, figure)[0])
+    return found

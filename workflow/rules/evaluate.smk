@@ -27,40 +27,6 @@ rule evaluate:
         "../scripts/evaluate.py"
 
 
-def claims_parameters(papers, tables, seed):
-    """Parameters of the script that judges claims, from papers by name and names of tables."""
-    return {
-        "study": "claims",
-        "papers": papers,
-        "tables": tables,
-        "seed": seed,
-        "code": code_of("claims.py"),
-        "lock": LOCK_DIGEST,
-    }
-
-
-# Of the pages of verdicts.
-CLAIMS_TEMPLATES = {
-    "template": shipped("workflow/report/claims.html.j2"),
-    "parts": shipped("workflow/report/parts.html.j2"),
-}
-
-
-def claimed_tables():
-    """Tables that claims may be about: from (study, table) to its file."""
-    found = {
-        (study.name, table): table_file(study.name, table)
-        for study in STUDIES.values()
-        for table in table_names(study)
-        if table not in ("data", "diagnostics")
-    }
-    for study in STUDIES.values():
-        for figure, chosen in study.settings["figures"].items():
-            if chosen["kind"] == "convergence":
-                found.setdefault((study.name, "convergence"), figure_table(study, figure)[0])
-    return found
-
-
 rule evaluate_claims:
     input:
         **CLAIMS_TEMPLATES,

@@ -2,44 +2,6 @@
 # In: a file of settings below config. Out: below the folder of the stage, such as results/audit.
 
 
-def inputs_of(job):
-    """Inputs of the rule of a row, found when one of its targets is requested."""
-
-    def made(path):
-        return lambda wildcards: or_exit(job.files, path)
-
-    def given(name):
-        return lambda wildcards: or_exit(job.found, name, wildcards)
-
-    return {
-        **{name: made(path) for name, path in job.reads.items()},
-        **{name: shipped(path) for name, path in job.ships.items()},
-        **{name: given(name) for name in job.finds},
-    }
-
-
-def parameters_of(job):
-    """Parameters of the rule of a row."""
-    found = {
-        "study": job.stage,
-        "script": job.script,
-        "module": job.module,
-        "function": job.function,
-        "arguments": lambda wildcards: or_exit(job.arguments, wildcards),
-        "code": code_of(job.script, f"reproduction.measurements.{job.module}"),
-        "lock": lock_of(job.needs) if job.needs else LOCK_DIGEST,
-    }
-    if job.finds:
-        # A file may be replaced by an older one.
-        found["digests"] = lambda wildcards: [
-            digest_of(or_exit(job.found, name, wildcards)) for name in job.finds
-        ]
-    if job.besides:
-        found["besides"] = lambda wildcards, output: with_digests(job.besides, output)
-        found["seen"] = lambda wildcards: digests_of(job.besides.values())
-    return found
-
-
 for name, job in JOBS.items():
 
     rule:
@@ -66,13 +28,6 @@ for name, job in JOBS.items():
             "../scripts/{params.script}"
 
 
-def plan_of_the_configuration(wildcards):
-    """The key plan; a sentence if there is none."""
-    if "plan" not in config:
-        sys.exit("Error: configuration key plan is missing: add it, as config/config.yaml explains")
-    return {"plan": config["plan"]}
-
-
 # Predicted errors of releases, from the key plan of the configuration; no data are used.
 rule plan:
     output:
@@ -94,23 +49,6 @@ rule plan:
         "plan: predict errors of private releases, {threads} at once"
     script:
         "../scripts/summarise.py"
-
-
-# The paper that compares lines with those of other tools, which it does if they are there.
-COMPARES_TOOLS = "kulkarni_soto_first_version"
-TOOLS_DRAWS = "results/tools/draws.csv"
-
-
-def claimed_of_tools(wildcards, output):
-    """The table of lines beside other tools that a paper's claims are about, or what makes it."""
-    if wildcards.paper != COMPARES_TOOLS:
-        return {}
-    path = placed(TOOLS_DRAWS, output)
-    return {
-        "named": ("tools", "draws"),
-        "made": {path: digest_of(path)} if Path(path).is_file() else {},
-        "otherwise": f"./run --with competitors snakemake linear_tools makes {path}",
-    }
 
 
 # Verdicts on papers with settings of their own.

@@ -3,26 +3,6 @@
 # In: data.npz, fit.json. Out: cells/<group>/<sampler>_<block>.npz with arrays <cell>/<name>.
 
 
-def cells_of_block(wildcards):
-    """Budgets of the cells of a block, by cell."""
-    blocks = STUDIES[wildcards.study].cell_blocks
-    wanted = wildcards.group, wildcards.sampler, int(wildcards.block)
-    if wanted not in blocks:
-        there = [number for *kind, number in blocks if tuple(kind) == wanted[:2]]
-        numbered = f"blocks {there[0]} to {there[-1]}" if there else "none"
-        sys.exit(
-            f"Error: study {wildcards.study} has no block {wanted[2]} of the {wanted[1]} sampler "
-            f"in group {wanted[0]}, which has {numbered}: ask for one that is there, or "
-            "change cells_per_job"
-        )
-    return blocks[wanted]
-
-
-def of_sampler(name):
-    """A params function that calls a method of the study with the sampler of a block."""
-    return lambda wildcards: getattr(STUDIES[wildcards.study], name)(wildcards.sampler)
-
-
 rule sample:
     input:
         data=f"{GROUPS}/data.npz",
