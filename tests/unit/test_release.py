@@ -13,7 +13,7 @@ from geodp.errors import DataError
 from geodp.manifolds.registry import make_manifold
 from geodp.manifolds.sphere import Sphere
 from geodp.samplers.integer_choice import generator_bits, system_bits
-from geodp_release import release
+from geodp_release import contributions, release
 from geodp_release.accounting import CONCENTRATED, PURE
 from geodp_release.assumptions import ADD_OR_REMOVE, REPLACE
 from geodp_release.contributions import LOSS_LATTICE
@@ -403,6 +403,34 @@ def test_points_of_a_later_stage_are_about_the_state_and_in_the_support():
         step = SPHERE.log(p, ends), SPHERE.transport_to(ends, p, turned) - v
         for part, radius in zip(step, stage.radii, strict=True):
             assert np.max(SPHERE.norm(p, part)) <= 1.001 * radius
+
+
+def test_the_work_of_a_release_does_not_depend_on_the_data(monkeypatch):
+    """But for how many points of a later choice are in the support, which its state decides."""
+    found, counts = [], []
+    right = type(SPHERE).distances_along, contributions.lattice_gradients
+
+    def distances(self, p, *others):
+        counts.append(len(p) * len(others[1]))
+        return right[0](self, p, *others)
+
+    def gradients(manifold, covariates, *others):
+        counts.append(len(covariates))
+        return right[1](manifold, covariates, *others)
+
+    monkeypatch.setattr(type(SPHERE), "distances_along", distances)
+    monkeypatch.setattr(contributions, "lattice_gradients", gradients)
+    assumptions = assumed(number=60)
+    first = PointsStage.of(Fraction(1, 4), PURE, 64, 0.3)
+    plan = made_plan(assumptions, stages=[first, NoisyStep(Fraction(1, 2), clip=0.1)])
+    for seed, spoiled in ((1, 0), (2, 30), (3, 60)):
+        covariates, points = example(assumptions, seed)
+        points[:spoiled] = np.nan
+        counts.clear()
+        release_geodesic(plan, covariates, points, ONE_EACH)
+        found.append(sum(counts))
+    assert found[0] == found[1] == found[2]
+    assert found[0] > 32 * 60
 
 
 def test_a_geodesic_along_a_logarithm(tmp_path):

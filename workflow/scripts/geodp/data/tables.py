@@ -168,7 +168,7 @@ def named_columns(header, place, fields, columns, is_shown):
     """The columns of a point; those and the fields are in the header, once; see `point_columns`."""
     there = f" (there are: {few(header)})" if is_shown else ""
     if columns is None:
-        columns = _columns_of_landmarks(header, place, there)
+        columns = _columns_of_landmarks(header, place, there, is_shown)
     for name in [*fields, *columns]:
         if name not in header:
             raise DataError(
@@ -198,18 +198,25 @@ def on_the_sphere(degrees, source, rows, columns):
     return np.stack([flat * np.cos(longitude), flat * np.sin(longitude), np.sin(latitude)], axis=-1)
 
 
-def _columns_of_landmarks(header, place, there):
-    """The columns ``x1, y1, ..., xk, yk`` for the greatest number k in a header."""
+def _columns_of_landmarks(header, place, there, is_shown):
+    """The columns ``x1, y1, ..., xk, yk`` for the greatest number k in a header.
+
+    Where a header is missing its names are a record's cells, of which only ``is_shown`` may tell.
+    """
     names = {name for name in header if re.fullmatch(r"[xy][1-9][0-9]*", name)}
+    lacking = DataError(
+        f"{place}: there are no columns x1, y1, x2, y2, ...{there}: give those to the landmarks, "
+        "without a gap"
+    )
     if not names:
-        raise DataError(
-            f"{place}: there are no columns x1, y1, x2, y2, ...{there}: give those to the landmarks"
-        )
+        raise lacking
     last = max(names, key=lambda name: (int(name[1:]), name[0] == "x"))
     columns = []
     # Not landmark_columns: a last name such as x20240131 would make millions.
     for name in (f"{axis}{index}" for index in itertools.count(1) for axis in "xy"):
         if name not in names:
+            if not is_shown:
+                raise lacking
             raise DataError(
                 f"{place}: there is no column {name} though there is a column {last}: name the "
                 "columns of the landmarks x1, y1, x2, y2, ... without a gap"

@@ -40,7 +40,7 @@ class Stage:
             raise DataError(f"a stage has budget unit {self.unit!r}: give {' or '.join(UNITS)}")
 
     def noise(self, assumptions):
-        """The exact `Noise` of whole numbers, from public inputs."""
+        """The exact `Noise` of whole numbers, from public inputs; `run` calls it once."""
         raise NotImplementedError
 
     def run(self, before, assumptions, records, bits, shared=None):
