@@ -215,7 +215,7 @@ def test_what_is_refused_before_a_release_quotes_no_record(folder, name):
         refuse_missing(settings)
     assert not re.search("0.8|x17", str(raised.value))
     # The holder is shown what is there.
-    with pytest.raises(DataError, match="there are: |x17") as raised:
+    with pytest.raises(DataError, match=r"there are: |x17") as raised:
         refuse_missing(settings, is_shown=True)
 
 

@@ -153,7 +153,7 @@ STAGES = {
         ["reimherr_bharath_soto", "soto"],
         [
             f"figures/{name}.{suffix}"
-            for name in ("laplace_means", "sensitivities", "kng_means", "audit", "mean_shapes")
+            for name in (*PAPERS["reimherr_bharath_soto"].figures, *PAPERS["soto"].figures)
             for suffix in ("csv", *FIGURE)
         ],
     ),

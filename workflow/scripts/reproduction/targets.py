@@ -148,7 +148,8 @@ class Job:
             return [file for each in path for file in _listed(self.files(each))]
         if "{" not in path:
             return self.place(path)
-        [job] = [job for job in JOBS.values() if path in job.writes.values()]
+        writers = [job for job in JOBS.values() if job.stage == self.stage]
+        [job] = [job for job in writers if path in job.writes.values()]
         values = [job.values[name](settings_of(job.stage)) for name in job.values]
         return [
             self.place(path.format(**dict(zip(job.values, chosen, strict=True))))
@@ -633,6 +634,7 @@ def claimed(paper):
 def digests_of(paths):
     """Digests of results of other targets that are there.
 
-    They are no inputs, since then those targets would run.
+    They are no inputs, since then those targets would run.  A rule needs them beside the files
+    themselves, since Snakemake starts a job again for parameters of wildcards alone.
     """
     return [digest_of(path) for path in paths if Path(path).is_file()]
