@@ -160,6 +160,8 @@ LINES = {
         [*SQUARES[:4], f'"{SQUARES[4]}'],
         "row 5: it is not comma-separated",
     ),
+    "quote within": ("squares", edited(SQUARES, '4 x1="1"5'), "row 4: it is not comma-separated"),
+    "long": ("squares", edited(SQUARES, f"4 x1={'1' * 140_000}"), "row 4: it is not comma-sep"),
     "no UTF-8": ("squares", [*SQUARES, "\udcff\udcfe,1,2"], "it is not UTF-8 text ('utf-8'"),
     "nothing": ("squares", [], "the table is empty: give a header and one record a row"),
     "header alone": ("squares", SQUARES[:1], "a fit needs at least 3 records and there are 0"),

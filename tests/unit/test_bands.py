@@ -57,3 +57,9 @@ def test_bands_follow_covariates_that_cluster():
     # Three standard errors below what `snakemake coverage` finds of 95 %.
     assert np.min(shares[UNKNOWN]) > 0.87
     assert np.mean(shares[EVENLY]) < 0.7
+
+
+def test_a_narrower_band_is_seen():
+    """Bands of 0.7 times the radius hold far less."""
+    away, _, radii = releases_on("shapes", 100)
+    assert np.all(np.mean(away <= 0.7 * radii[:, 0], axis=0) < 0.75)

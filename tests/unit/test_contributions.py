@@ -10,16 +10,18 @@ from math import isqrt
 
 import numpy as np
 import pytest
+from conftest import SPACES
 
 from geodp.errors import DataError
 from geodp.manifolds.euclidean import Euclidean
 from geodp.manifolds.hyperbolic import Hyperbolic
 from geodp.manifolds.kendall import KendallPlanarShapes
+from geodp.manifolds.registry import make_manifold
 from geodp.manifolds.spd import SPD
 from geodp.manifolds.sphere import Sphere
 from geodp.models.geodesic import GeodesicModel
 from geodp.samplers import exact_noise
-from geodp_release import contributions
+from geodp_release import contributions, hypotheses
 from geodp_release.accounting import PrivacyBudget
 from geodp_release.assumptions import ADD_OR_REMOVE, Assumptions
 from geodp_release.contributions import (
@@ -131,6 +133,12 @@ def fine(monkeypatch):
 
 
 # Sensitivity
+
+
+def test_every_space_of_the_theorem_is_tested_here():
+    """A guarantee takes R3 from these tests: of all spaces in the registry."""
+    tested = {type(make_manifold(*specification)) for specification in SPACES.values()}
+    assert tested >= set(hypotheses.SPACES)
 
 
 @pytest.mark.parametrize("limit", [1, LIMIT])
@@ -342,6 +350,29 @@ def test_old_weak_points_are_additive(space, length, number):
     assert_additive(assumptions, records, states, 8.0)
 
 
+def test_sums_over_different_arrays_are_found(monkeypatch):
+    """A mutant: how distances are rounded depends on how many records there are."""
+    monkeypatch.setattr(contributions, "LOSS_LATTICE", FINE)
+    monkeypatch.setattr(
+        contributions, "_chunks", lambda _, records: [tuple(vars(records).values())]
+    )
+    monkeypatch.setattr(contributions, "CHUNK", 40)
+    assumptions = assumed(Sphere(2), 40)
+    exact = assumptions.manifold.distances_along
+
+    def rounded(start, velocity, times, points):
+        return exact(start, velocity, times, points) * (1.0 + 2.0**-50 * (len(points) % 3))
+
+    monkeypatch.setattr(assumptions.manifold, "distances_along", rounded)
+    records, states = grouped(assumptions, 9), states_of(assumptions, 3)
+    whole = loss_sums(assumptions, records, states, 4.0)
+    parts = [
+        loss_sums(assumptions, take(records, part), states, 4.0)
+        for part in (range(25), range(25, 40))
+    ]
+    assert np.any(parts[0] + parts[1] != whole)
+
+
 def test_no_subject_at_all():
     assumptions = assumed(Sphere(2), 1, neighbours=ADD_OR_REMOVE)
     records = take(grouped(assumptions, 9), [])
@@ -401,6 +432,26 @@ def test_residuals_at_a_threshold_tell_nothing_of_others(part):
     gradients = [gradients_of(assumptions, each, states[3]) for each in (once, many)]
     assert norm_sum(gradients[1] - gradients[0]) <= 2 * LATTICE
     np.testing.assert_array_equal(gradients[1], gradients[0])
+
+
+def test_the_attack_breaks_what_it_was_made_for():
+    """Old formulas: an abrupt threshold, and rounding by the number of records."""
+    assumptions, once, many, states = attacked(CUT_LOCUS * np.pi)
+
+    def old(records):
+        used = records.valid
+        number = np.sum(used)
+        away = assumptions.manifold.distances_along(
+            states[3:4, 0], states[3:4, 1], records.covariates[used, 0], records.points[used]
+        )[0]
+        # There a last digit of the cosine is some 300 of the distance.
+        counted = away * (1.0 + 2.0**-44 * (number % 5 - 2)) < CUT_LOCUS * np.pi
+        owners = np.nonzero(used)[0]
+        return LOSS_LATTICE * np.sum(
+            np.bincount(owners, ~counted, 200) / np.maximum(records.counts, 1)
+        )
+
+    assert abs(old(once) - old(many)) > 20 * LOSS_LATTICE
 
 
 @pytest.mark.parametrize("space", [Sphere(2), Sphere(5), KendallPlanarShapes(5)], ids=str)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from geodp.samplers import integer_choice
 from geodp.samplers.integer_choice import (
     TABLE,
     ExactChoice,
@@ -110,3 +111,14 @@ def test_bits_are_as_many_as_asked_for():
         assert 8000 < max(drawn) < 2**13
     first, again = (generator_bits(np.random.default_rng(3))(300) for _ in range(2))
     assert first == again
+
+
+def test_a_wrong_rate_is_seen(monkeypatch):
+    """Powers of a rate that is off by a tenth."""
+    true = integer_choice._exponential
+    monkeypatch.setattr(integer_choice, "_exponential", lambda r, p: true(r * 11 / 10, p))
+    choice = ExactChoice([1, 1], [0, 10], Fraction(1, 10))
+    bits = generator_bits(np.random.default_rng(1))
+    second = sum(choice.draw(bits) for _ in range(40_000))
+    expected = 40_000 / (1.0 + np.exp(1.0))
+    assert abs(second - expected) > 5.0 * np.sqrt(expected)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from scipy.linalg import helmert
 
 from geodp.errors import DataError
+from geodp.manifolds.differences import DifferencedManifold
 from geodp.manifolds.hyperbolic import Hyperbolic
 from geodp.manifolds.kendall import (
     ComplexProjectiveSpace,
@@ -22,6 +23,7 @@ from geodp.manifolds.registry import make_manifold, parse_point
 from geodp.manifolds.spd import SPD
 from geodp.manifolds.sphere import Sphere
 from geodp.manifolds.symmetric import jacobi_cosine, jacobi_sine
+from geodp.samplers.riemannian_laplace import check_laplace_scale
 from geodp.testing import check_manifold
 
 EPSILON = np.finfo(float).eps
@@ -74,6 +76,11 @@ MISTAKES = {
         "jacobi_adjoint": lambda p, v, other, argument: SPHERE.jacobi_adjoint(p, v, other, "vector")
     },
     "invalid_reason of a random point": {"invalid_reason": lambda array: "it is odd"},
+    "jacobi_adjoint in its point of a batch": {
+        "jacobi_adjoint": lambda p, v, other, argument: (
+            SPHERE.jacobi_adjoint(p, v, other, argument) * (1.0 + 1e-9 * (p.ndim == 1))
+        )
+    },
     "dist of a batch": {"dist": lambda p, q: SPHERE.dist(p, q) * (1.0 + 1e-9 * (p.ndim == 1))},
 }
 
@@ -84,6 +91,29 @@ def test_a_mistake_is_found_and_named(message):
     vars(space).update(MISTAKES[message])
     with pytest.raises(AssertionError, match=f"^sphere S\\^3: .*{message}"):
         check_manifold(space)
+
+
+def differenced(space):
+    """A space of which only the verbs are known."""
+    names = "exp log transport inner frame project project_tangent random_point invalid_reason"
+    verbs = {name: staticmethod(getattr(space, name)) for name in names.split()}
+    made = type("Differenced", (DifferencedManifold,), verbs)()
+    for name in ("name", "dim", "point_shape", "curvature_bounds"):
+        setattr(made, name, getattr(space, name))
+    return made
+
+
+def test_a_manifold_of_differences_is_checked_and_refuses_infinite_densities():
+    space = differenced(Hyperbolic(3))
+    check_manifold(space, rounding=1e-11)
+    assert space.volume_growth == Hyperbolic(3).volume_growth == 2.0
+    check_laplace_scale(space, 0.1)
+    with pytest.raises(DataError, match="finite volume for scales below"):
+        check_laplace_scale(space, 0.6)
+    right = space.exp_derivatives
+    space.exp_derivatives = lambda p, v, x, moved: right(p, v, x, 1)
+    with pytest.raises(AssertionError, match="exp_derivatives are those of exp in its point"):
+        check_manifold(space, rounding=1e-11)
 
 
 def test_a_mistake_is_found_where_it_is():

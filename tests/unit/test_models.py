@@ -54,6 +54,23 @@ def test_energy_derivatives_and_fit_agree(space, kind):
     check_model(GeodesicModel(make_manifold(*SPACES[space]), *MODELS[kind]))
 
 
+class Bent(SquaredDistance):
+    """A loss whose second derivative jumps within the residuals of `check_model`."""
+
+    name = "bent"
+
+    def values(self, squared_distances):
+        return 0.5 * squared_distances + np.maximum(np.sqrt(squared_distances) - 0.25, 0.0) ** 2
+
+    def weights(self, squared_distances):
+        distances = np.sqrt(squared_distances)
+        return 1.0 + 2.0 * np.maximum(distances - 0.25, 0.0) / np.maximum(distances, 0.25)
+
+
+def test_a_loss_that_bends_is_no_mistake():
+    check_model(GeodesicModel(Sphere(2), 1, Bent()))
+
+
 class WrongLoss(Huber):
     """Huber's loss whose derivative belongs to a larger threshold."""
 

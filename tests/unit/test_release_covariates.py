@@ -354,7 +354,7 @@ def test_a_distribution_with_given_moments_has_them(moments):
         rows = np.concatenate([np.ones((500, 1)), x], axis=1)
         start, moments = Covariates.independent(SPREADS[3]), matrix_moments(rows.T @ rows / 500)
     found = start.with_moments(np.array(moments))
-    np.testing.assert_allclose(found.moments, moments, atol=1e-9)
+    np.testing.assert_allclose(found.moments, moments, atol=1e-9 if len(moments) == 2 else 1e-12)
     assert len(moments) > 2 or np.all(np.abs(found.nodes) <= 0.5)
 
 

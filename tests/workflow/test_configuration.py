@@ -6,6 +6,7 @@ import inspect
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ import yaml
 from snakemake.utils import validate as validate_by_schema
 
 from geodp.errors import DataError
+from geodp.mechanisms.registry import MECHANISMS
 from geodp.samplers.choice import plan
 from geodp.settings.reading import load
 from reproduction import places
@@ -87,6 +89,13 @@ def test_bad_configuration_is_refused_in_one_sentence(small, changes, sentence):
     assert "\n" not in message
     assert not re.search(r"\. [A-Z]|\.$", message)
     assert len(message) < LONGEST
+
+
+def test_a_mechanism_may_need_a_setting_of_its_study(small, monkeypatch):
+    needy = replace(MECHANISMS["kng_as_published"], needs=("data_radius",))
+    monkeypatch.setitem(MECHANISMS, "kng_as_published", needy)
+    with pytest.raises(DataError, match=r"studies\.sphere\.data_radius is missing: kng_as_publ"):
+        studies_of(small)
 
 
 def test_command_line_says_the_same(checkout, small):

@@ -5,6 +5,7 @@
 ``AssertionError`` with a sentence that names the property, the place and the size of the violation.
 """
 
+from functools import partial
 from types import SimpleNamespace
 from unittest import mock
 
@@ -276,13 +277,24 @@ def _batches(at):
     at.places = _words(np.full(PLACES, 0.3))
     at.first, at.second = 0.3 * at.first, 0.3 * at.second
 
+    at.carried = manifold.transport(at.point, at.first, at.second)
+
     def paired(array):
         return array.reshape((2, -1, *array.shape[1:]))
 
-    for verb, names in (
-        VERBS | (SYMMETRIC if isinstance(manifold, SymmetricSpace) else {})
-    ).items():
-        function, arrays = getattr(manifold, verb), [getattr(at, name) for name in names]
+    verbs = [(verb, getattr(manifold, verb), names) for verb, names in VERBS.items()]
+    if isinstance(manifold, SymmetricSpace):
+        verbs += [(verb, getattr(manifold, verb), names) for verb, names in SYMMETRIC.items()]
+        verbs += [
+            (
+                f"jacobi_adjoint in its {argument}",
+                partial(manifold.jacobi_adjoint, argument=argument),
+                ("point", "first", "carried"),
+            )
+            for argument in ("point", "vector")
+        ]
+    for verb, function, names in verbs:
+        arrays = [getattr(at, name) for name in names]
         found = function(*(paired(each) for each in arrays))
         expected = np.stack([function(*each) for each in zip(*arrays, strict=True)])
         what = f"{verb} of a batch"
@@ -338,7 +350,7 @@ def _derivatives(at):
     allowed = 50.0 * at.there * _magnification(manifold, at.end)
     residual = _unit(manifold, at.rng, at.end)
     weights = manifold.coordinates(at.end, residual, frame_there[:, 0])
-    for argument, move in (("point", move_point), ("vector", move_vector)):
+    for moved, (argument, move) in enumerate((("point", move_point), ("vector", move_vector))):
         # Coordinates at the end (*batch, dim, dim) of images of the frame.
         matrix = _derivative(
             lambda step, move=move: manifold.coordinates(
@@ -352,6 +364,13 @@ def _derivatives(at):
             size = np.maximum(1.0, _largest(expected, 1))
             what = f"jacobi_adjoint is the adjoint of the derivative of exp in its {argument}"
             yield what, found, expected, allowed * size
+        else:
+            images = manifold.exp_derivatives(at.point, [at.velocity], np.ones((1, 1)), moved)
+            images = np.squeeze(images, axis=-manifold.point_ndim - 1)
+            found = manifold.coordinates(end, images, frame_there)
+            size = np.maximum(1.0, _largest(matrix, 2))
+            what = f"exp_derivatives are those of exp in its {argument}"
+            yield what, found, matrix, allowed * size
     # The last matrix is that of the vector; a determinant adds up the errors of its columns.
     expected = abs(np.linalg.det(matrix))
     found = manifold.exp_volume(at.point, at.velocity)
@@ -481,13 +500,18 @@ def _study(model, rng, reach):
 
 
 def _smooth_lengths(loss, rng, shape, reach):
-    """Lengths from a third to two thirds of ``reach``, away from where the loss becomes linear.
+    """Lengths from a third to two thirds of ``reach``, away from where the loss bends abruptly.
 
     Across such a place differences converge slowly, and prove nothing.
     """
     lengths = np.linspace(reach / 3.0, 2.0 * reach / 3.0, 4 * shape[-1])
-    far = np.argsort(-np.abs(lengths - loss.linear_from), kind="stable")[: 2 * shape[-1]]
-    lengths = np.broadcast_to(lengths[far], (*shape[:-1], len(far)))
+    step = 0.01
+    third = sum(
+        coefficient * loss.values((lengths + offset * step) ** 2)
+        for offset, coefficient in ((-3, -1.0), (-1, 3.0), (1, -3.0), (3, 1.0))
+    )
+    kept = np.sort(np.argsort(np.abs(third), kind="stable")[: 2 * shape[-1]])
+    lengths = np.broadcast_to(lengths[kept], (*shape[:-1], len(kept)))
     return rng.permuted(lengths, axis=-1)[..., : shape[-1]]
 
 

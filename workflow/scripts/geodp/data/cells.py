@@ -13,12 +13,12 @@ import math
 import re
 import zipfile
 from abc import ABC, abstractmethod
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import numpy as np
 
-from geodp.data.messages import RecordFile
+from geodp.data.messages import RecordFile, misquoted
 from geodp.data.records import finite_number
 from geodp.errors import DataError
 
@@ -101,7 +101,8 @@ class TextTable(Table):
     are ignored and those that a row lacks are empty.  A record's number is that of its last line.
     """
 
-    # Whether quotes are read strictly, and lines that begin with ``#`` are passed over everywhere.
+    # Whether quotes are read strictly, cells that are very long are refused, and lines that begin
+    # with ``#`` are passed over everywhere.
     is_checked = False
 
     def __init__(self, path):
@@ -174,7 +175,8 @@ class TextTable(Table):
 
     def _lines(self):
         """As `lines`, the header first."""
-        with self._opened(self._newline) as text, _long_cells():
+        limits = nullcontext() if self.is_checked else _long_cells()
+        with self._opened(self._newline) as text, limits:
             _, first = _header_line(text)
             kept = RETURN if self._newline else "\r"
             lines = (
@@ -235,10 +237,7 @@ class CheckedText(TextTable):
                 yield first, last, cells
         except csv.Error as problem:
             row = self._before + self._reader.line_num
-            raise DataError(
-                f"{self.path}, row {row}: it is not comma-separated text ({problem}): correct the "
-                "row"
-            ) from problem
+            raise misquoted(self.path, row, problem) from problem
 
 
 class _ColumnTable(Table):

@@ -9,7 +9,7 @@ import numpy as np
 
 from geodp.data.cells import CheckedText, open_table
 from geodp.data.checks import check_counts
-from geodp.data.messages import few, text_of
+from geodp.data.messages import few, misquoted, text_of
 from geodp.data.records import RecordOptions, assemble, finite_number, has_landmarks, number_of
 from geodp.errors import DataError
 from geodp.manifolds.landmark_maps import LandmarkMap
@@ -253,8 +253,13 @@ def parse_matrix(text, place):
     DataError
         One sentence that names the text, the row and, where there is one, the column.
     """
+    reader = csv.reader(text.splitlines(), strict=True)
     rows: list = []
-    for line, entries in enumerate(csv.reader(text.splitlines()), start=1):
+    try:
+        lines = [(reader.line_num, entries) for entries in reader]
+    except csv.Error as problem:
+        raise misquoted(place, reader.line_num, problem) from problem
+    for line, entries in lines:
         if not any(entry.strip() for entry in entries):
             continue
         if rows and len(entries) != len(rows[0]):

@@ -42,8 +42,7 @@ class GeomstatsManifold(DifferencedManifold):
     injectivity_radius : float
         Smallest distance to a cut locus.
     volume_growth : float, optional
-        See `Manifold`.  By default the largest possible: that of the space of constant curvature
-        at the lower bound.
+        See `Manifold`.
     transport : callable, optional
         Called as ``transport(vectors, points, direction=directions)`` in place of
         ``space.metric.parallel_transport``, where that is missing or inaccurate.
@@ -100,9 +99,8 @@ class GeomstatsManifold(DifferencedManifold):
         self.dim, self.point_shape = int(space.dim), tuple(space.shape)
         self.curvature_bounds = tuple(curvature_bounds)
         self.injectivity_radius = injectivity_radius
-        if volume_growth is None:
-            volume_growth = (self.dim - 1) * np.sqrt(max(-self.curvature_bounds[0], 0.0))
-        self.volume_growth = volume_growth
+        if volume_growth is not None:
+            self.volume_growth = volume_growth
         carry = metric.parallel_transport if transport is None else transport
         verbs = {
             "exp": lambda point, vector: metric.exp(vector, point),

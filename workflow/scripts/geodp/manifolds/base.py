@@ -7,6 +7,7 @@ Tangent vectors are stored in the same ambient coordinates as points.
 
 import math
 from abc import ABC, abstractmethod
+from functools import cached_property
 
 import numpy as np
 
@@ -34,6 +35,7 @@ class Manifold(ABC):
         Exponential rate at which the volume of large balls grows with their radius: the largest
         sum of the frequencies of a unit vector, each as often as its multiplicity.  The Laplace
         density ``exp(-dist / s)`` has a finite integral if ``s`` times this rate is below one.
+        Unless given the largest possible: that of constant curvature at the lower bound.
     length_unit : str
         Unit of distances for axes, such as ``rad``.
     against_ambient_noise : str
@@ -48,13 +50,16 @@ class Manifold(ABC):
     dtype: type = float
     injectivity_radius: float = np.inf
     curvature_bounds: tuple[float, float]
-    volume_growth: float = 0.0
     length_unit: str = ""
     against_ambient_noise: str = ""
     ambient_inner: bool = False
 
     def __repr__(self):
         return f"<{self.name}>"
+
+    @cached_property
+    def volume_growth(self) -> float:
+        return (self.dim - 1) * np.sqrt(max(0.0, -self.curvature_bounds[0]))
 
     @abstractmethod
     def exp(self, point, vector):

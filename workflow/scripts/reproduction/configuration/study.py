@@ -294,10 +294,11 @@ class StudySettings(Section):
                     )
             elif need == "covariate_range":
                 self._check_public_range()
-            elif getattr(support, need) is None and (k or need == "footpoint_radius"):
-                raise refused(
-                    f" is missing: {name} needs a public limit: add it", f"support.{need}"
-                )
+            elif k or need == "footpoint_radius":
+                of_study = need in type(self).model_fields
+                if getattr(self if of_study else support, need) is None:
+                    key = need if of_study else f"support.{need}"
+                    raise refused(f" is missing: {name} needs a public limit: add it", key)
         for key in ("footpoint_radius", "shooting_vector_length"):
             if MECHANISMS[name].anywhere and getattr(support, key) is not None:
                 raise refused(f": {name} draws anywhere: remove it", f"support.{key}")
