@@ -41,8 +41,8 @@ from geodp.samplers.base import Info, Kernel, Target, run
 from geodp.samplers.matched import Matched
 from geodp.samplers.random_walk import RandomWalk, tune
 
-# They take minutes; `test_samplers` and `test_exact` see what is grossly wrong.
-pytestmark = pytest.mark.slow
+# Enough draws take minutes; a few see what is grossly wrong, as do those of `test_exact`.
+slow = pytest.mark.slow
 
 # Bins of the total variation, with the draws that bring the noise floor down to where it has to be;
 # fewer bins where draws are dear.  And bins of chi-squares.
@@ -238,6 +238,7 @@ def with_misses(sampler, name):
 REFUSED = {("exact", "H2 wide")}
 
 
+@slow
 @pytest.mark.parametrize(
     ("sampler", "name"),
     [
@@ -258,6 +259,14 @@ def test_draws_have_the_law_of_their_density(sampler, name):
         assert known.law.p_value(states, FINE_BINS) > FALSE_ALARM
 
 
+@pytest.mark.parametrize("name", ["S2 wide", "S2 vector, 0.1 away", "S2 ball"])
+def test_a_few_draws_have_the_law_of_their_density(name):
+    known = case(name)
+    states = draws_of("matched", known.target, 4000, known.fewest)
+    assert known.law.p_value(states, FINE_BINS) > FALSE_ALARM
+
+
+@slow
 @pytest.mark.parametrize(("sampler", "name"), sorted(REFUSED))
 def test_a_density_without_a_certificate_is_refused(sampler, name):
     plan, certified, reason = exact.plan(case(name).target, DRAWS[BINS])
@@ -279,6 +288,7 @@ def laplace_case(space, sigma):
     return cells(target, chart)
 
 
+@slow
 @pytest.mark.parametrize("sigma", [0.01, 0.5])
 @pytest.mark.parametrize("space", [SPHERE, HYPERBOLIC, PLANE, MATRICES])
 def test_quadrature_finds_integrals_of_laplace_laws(space, sigma):
@@ -332,6 +342,7 @@ def is_wrong_beyond_doubt(law, states):
 FEW_DRAWS = 12_000
 
 
+@slow
 def test_a_kernel_that_takes_every_proposal_is_refused():
     """On the wide density, where the right ones pass."""
     known = case("S2 wide")
@@ -339,7 +350,9 @@ def test_a_kernel_that_takes_every_proposal_is_refused():
     assert is_wrong_beyond_doubt(known.law, ends(rng, Forced(), known.target, FEW_DRAWS, 1))
 
 
-@pytest.mark.parametrize("tuned", [False, True], ids=["papers' step", "tuned"])
+@pytest.mark.parametrize(
+    "tuned", [False, pytest.param(True, marks=slow)], ids=["papers' step", "tuned"]
+)
 def test_a_random_walk_long_enough_is_not_refused(tuned):
     known = case("S2 wide")
     rng = random_stream(1, "random walk", str(tuned))
@@ -388,6 +401,7 @@ def successive(kernel, target, *names):
     return np.concatenate([one.reshape((1, *target.space.point_shape)) for one in kept])
 
 
+@slow
 @pytest.mark.parametrize("name", ["S2 wide", "SPD2 narrow", "R3 wide"])
 def test_ends_of_chains_are_independent(name):
     known = case(name)
@@ -395,6 +409,7 @@ def test_ends_of_chains_are_independent(name):
     assert dependence(known.target, known.law, states) > FALSE_ALARM
 
 
+@slow
 @pytest.mark.parametrize(
     ("sampler", "name"),
     [

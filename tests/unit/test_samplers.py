@@ -52,7 +52,7 @@ def mechanism():
 
 
 def cells_of(target, member, pole, fine, reach, shells=500, sectors=200):
-    """Edges of shells about a pole of the plane, states (shells, sectors, 2), and their masses.
+    """Edges of shells about a pole of a surface, states in (shells, sectors), and their masses.
 
     Shells are narrow below a fine radius, the width of the density.
     """
@@ -62,10 +62,14 @@ def cells_of(target, member, pole, fine, reach, shells=500, sectors=200):
     radius = 0.5 * (edges[1:] + edges[:-1])
     angle = 2.0 * np.pi * (np.arange(sectors) + 0.5) / sectors - np.pi
     circle = np.stack([np.cos(angle), np.sin(angle)], axis=-1)
-    states = pole + radius[:, None, None] * circle
-    each = np.broadcast_to(states.reshape((-1, 2)), (*target.batch, states[..., 0].size, 2))
-    log_density = target.log_density(each)[member].reshape(states.shape[:2])
-    mass = np.exp(log_density - np.max(log_density)) * (radius * np.diff(edges))[:, None]
+    space, place = target.space, radius[:, None, None] * circle
+    states = space.exp(pole, space.vector(space.frame(pole), place))
+    each = states.reshape((-1, *space.point_shape))
+    log_density = target.log_density(np.broadcast_to(each, (*target.batch, *each.shape)))[member]
+    log_density = log_density.reshape(states.shape[:2])
+    # The plane, or the sphere.
+    length = np.sin(radius) if space.curvature_bounds[1] else radius
+    mass = np.exp(log_density - np.max(log_density)) * (length * np.diff(edges))[:, None]
     return edges, states, mass / np.sum(mass)
 
 
@@ -89,6 +93,29 @@ def test_the_opposite_geodesic_gets_its_share_of_a_concentrated_density():
     assert 0.05 < share < 0.95
     lengths = np.linalg.norm(draw(target, 4000, "opposite", str(budget))[0, 0], axis=-1)
     found = stats.binomtest(int(np.sum(lengths > 2.0)), len(lengths), share)
+    assert found.pvalue > FALSE_ALARM
+
+
+def test_a_mode_no_pilot_proposal_sees_costs_no_more_than_its_share():
+    """Where the mode is small a plan may pass it over; steps and uniform proposals find it."""
+    target = mechanism().take(slice(1, 2)).footpoint_target(1.0)
+    fine = min(1.0, target.scale[0])
+    edges, _, mass = cells_of(target, (0,), target.centre[0], fine, np.pi, 1600, 600)
+    marginal, ends = np.sum(mass, axis=1), edges[1:]
+    # Between the mode and the one near its antipode.
+    between = (ends > 1.5) & (ends < 2.9)
+    valley = ends[between][np.argmin((marginal / np.diff(edges))[between])]
+    share = np.sum(marginal[edges[:-1] >= valley])
+    assert 5e-4 < share < 2e-3
+
+    def beyond(states):
+        return int(np.sum(SPHERE.dist(target.centre, states[0]) > valley))
+
+    margin = STANDARD_ERRORS * np.sqrt(share / 30000)
+    assert beyond(draw(target, 30000, "passed over")) / 30000 < share + margin
+    rng = random_stream(1, "samplers", "searched")
+    state, _ = run(rng, Matched((0.1, 0.0, 0.9)), target, 10000, 80)
+    found = stats.binomtest(beyond(state.position), 10000, share)
     assert found.pvalue > FALSE_ALARM
 
 
