@@ -60,11 +60,11 @@ class Bent(SquaredDistance):
     name = "bent"
 
     def values(self, squared_distances):
-        return 0.5 * squared_distances + np.maximum(np.sqrt(squared_distances) - 0.25, 0.0) ** 2
+        return 0.5 * squared_distances + np.maximum(np.sqrt(squared_distances) - 0.26, 0.0) ** 2
 
     def weights(self, squared_distances):
         distances = np.sqrt(squared_distances)
-        return 1.0 + 2.0 * np.maximum(distances - 0.25, 0.0) / np.maximum(distances, 0.25)
+        return 1.0 + 2.0 * np.maximum(distances - 0.26, 0.0) / np.maximum(distances, 0.26)
 
 
 def test_a_loss_that_bends_is_no_mistake():
