@@ -127,3 +127,12 @@ def test_verdicts_of_the_page_are_read_back():
 def test_every_paper_has_a_file_of_claims():
     files = {path.stem for path in (ROOT / "resources" / "published").glob("*_claims.csv")}
     assert files >= {f"{name}_claims" for name in (*PAPERS, "releases_beside")}
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_the_guide_counts_sentences_as_the_claims_do(paper):
+    rows = [line.strip("| ").split(" | ") for line in lines(GUIDE) if line.startswith("|")]
+    [judged] = [cells[2] for cells in rows if cells[0] == f"`{paper}`"]
+    [verdicts] = [cells[-1] for cells in rows if f"{paper}`" in " ".join(cells[1:2]).split()]
+    counts = map(int, re.findall(r"\d+", verdicts))
+    assert int(judged) == sum(counts) == len(sentences(paper))

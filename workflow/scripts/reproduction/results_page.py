@@ -19,10 +19,11 @@ PAGE = CHECKOUT / "docs" / "results.md"
 
 HEAD = """# Results by paper
 
-Of each paper: how many of its sentences hold, those that do not hold or could not be decided, and
-its figures. `./run snakemake --cores 8` makes all of it. `results/default/report.html` has the
-numbers, intervals and reasons, and [Claims](../resources/published/README.md) the criteria. A file
-alone: `./run snakemake --cores 8 FILE`. Figures are PDF, SVG, PNG and a CSV of their numbers."""
+Of each paper: its figures, and of those that a run has judged, how many sentences hold and which
+do not. `./run snakemake --cores 8` makes all of it. `results/default/report.html` has the
+numbers, intervals and reasons, and [Claims](../resources/published/README.md) the criteria.
+To make one file alone, name it after that command. Figures are PDF, SVG, PNG and a CSV of their
+numbers."""
 
 # Verdicts in words of a list; the empty one is of what has no table to judge by.
 WORDS = {HOLDS: "hold", IN_PART: "hold in part", FAILS: "do not hold", UNDECIDED: "are undecided"}
