@@ -404,14 +404,13 @@ class _Judge:
         stage, found = stages[-1].fitted(before[0]), []
         for which, releases in enumerate(before):
             rng = np.random.default_rng([SEED, 5, len(stages), which])
-            prepared = self._prepared(stages[:-1], which, stage.pattern)
-            found.append(stage.simulate(releases, rng, prepared))
+            # Other stages would push points out of the cache.
+            known = stage.pattern and self._prepared(stages[:-1], which, stage.pattern)
+            found.append(stage.simulate(releases, rng, known))
         return tuple(found), (*fitted, stage)
 
     def _prepare(self, stages, which, pattern):
         """Candidate points of a pattern, which choices with other budgets and limits share."""
-        if pattern is None:
-            return None
         releases = self._after(stages)[0][which]
         return points_about(releases, np.random.default_rng([SEED, 6, which]), *pattern)
 
