@@ -302,7 +302,7 @@ def test_predictions_are_what_releases_by_choices_and_steps_have(name, neighbour
     plan = plan_release(assumed(*given, covariate_spread=EVENLY, **others), budget)
     assert (PointsStage in kinds_of(plan)) == (name != "octagons")
     assert not plan.is_noise
-    # Rare failures of early choices decide the mean, on S^2 those of one release in a hundred.
+    # Rare failures of early choices decide the mean: on S^2 it takes more releases to tell it.
     releases = {"octagons": 60, "S^2": 600}.get(name, 150)
     simulated = np.sqrt(np.mean(simulated_squares(plan, releases)))
     assert simulated == pytest.approx(plan.error, rel=CLOSE)
