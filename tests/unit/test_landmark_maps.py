@@ -1,8 +1,5 @@
 """Maps of landmarks: what they keep, and what they refuse."""
 
-import csv
-import io
-
 import numpy as np
 import pytest
 
@@ -14,16 +11,7 @@ from geodp.manifolds.landmark_maps import LandmarkMap, fourier_harmonics
 PLACE = "studies.callosa.manifold.landmark_map"
 
 
-def curve(coefficients, landmarks):
-    """Landmarks ``sum_h c_h exp(2 pi i h j / k)``."""
-    turns = np.arange(landmarks) / landmarks
-    return sum(c * np.exp(2j * np.pi * h * turns) for h, c in coefficients.items())
-
-
-# Fourier harmonics
-
-
-@pytest.mark.parametrize(("landmarks", "highest"), [(3, 1), (8, 3), (9, 4), (50, 4), (50, 24)])
+@pytest.mark.parametrize(("landmarks", "highest"), [(3, 1), (8, 3), (50, 24)])
 def test_harmonics_are_orthonormal_and_free_of_the_mean(landmarks, highest):
     matrix = fourier_harmonics(landmarks, highest).matrix
     assert matrix.shape == (2 * highest, landmarks)
@@ -33,9 +21,11 @@ def test_harmonics_are_orthonormal_and_free_of_the_mean(landmarks, highest):
 
 def test_harmonics_are_the_coefficients_in_their_order():
     coefficients = {1: 1.0, -1: 0.5j, 2: -0.25, -2: 0.1 + 0.2j, 3: 7.0, -3: 8.0, 0: 9.0}
+    turns = np.arange(10) / 10
+    curve = sum(c * np.exp(2j * np.pi * h * turns) for h, c in coefficients.items())
     made = fourier_harmonics(10, 2)
     assert (made.description, made.landmarks) == ("Fourier harmonics up to 2", 10)
-    found = made.matrix @ curve(coefficients, 10)
+    found = made.matrix @ curve
     expected = np.sqrt(10) * np.array([1.0, 0.5j, -0.25, 0.1 + 0.2j])
     np.testing.assert_allclose(found, expected, atol=1e-13)
 
@@ -44,9 +34,6 @@ def test_harmonics_are_the_coefficients_in_their_order():
 def test_harmonics_out_of_range_are_refused(landmarks, highest, limit):
     with pytest.raises(DataError, match=rf"^landmark map: {landmarks} .* from 1 to {limit}$"):
         fourier_harmonics(landmarks, highest)
-
-
-# Maps
 
 
 def test_map_keeps_a_copy_that_cannot_be_changed():
@@ -65,24 +52,17 @@ def test_map_of_full_rank_is_accepted_up_to_one_row_less_than_landmarks():
     assert LandmarkMap(np.diag([1.0, 1e-6])[:, [0, 1, 1]] * [1, 1, 2], "uneven").landmarks == 3
 
 
-def entry(matrix, row, column, value):
-    changed = np.array(matrix, dtype=complex)
-    changed[row, column] = value
-    return changed
-
-
 @pytest.mark.parametrize(
     ("matrix", "message"),
     [
         (np.ones(5), "it has 1 axes"),
         (np.eye(1, 5), "1 rows for 5 landmarks"),
         (np.eye(5), "5 rows for 5 landmarks"),
-        (entry(np.eye(3, 5), 1, 4, np.nan), "row 2, column 5: the entry is not a finite number"),
-        (entry(np.eye(3, 5), 0, 2, 1j * np.inf), "row 1, column 3: the entry is not a finite"),
+        ([[1, 0, 0], [0, 1, np.nan]], "row 2, column 3: the entry is not a finite number"),
+        ([[1, 1j * np.inf, 0], [0, 1, 0]], "row 1, column 2: the entry is not a finite"),
         ([[1, 0, 0, 0], [0, 1, 0, 0], [2, 3j, 0, 0]], "only 2 of its 3 rows are independent"),
         # Independent, until the landmarks are centred.
         ([[1, 0, 0, 0], [2, 1, 1, 1]], "only 1 of its 2 rows are independent"),
-        ([[1, 0, 0, 0], [1, 1, 1, 1]], "only 1 of its 2 rows are independent"),
         (np.zeros((2, 4)), "only 0 of its 2 rows are independent"),
     ],
 )
@@ -93,9 +73,6 @@ def test_map_that_makes_no_space_is_refused(matrix, message):
     assert message in str(caught.value)
 
 
-# Maps from text
-
-
 def test_matrix_of_complex_and_real_entries():
     text = "0.5+0.25j,1,-2e-3\n\n 1j , -0.5-1j,+3\n"
     expected = [[0.5 + 0.25j, 1.0, -0.002], [1j, -0.5 - 1j, 3.0]]
@@ -103,25 +80,16 @@ def test_matrix_of_complex_and_real_entries():
     assert parse_matrix("1,2\n3,4", "map.csv").dtype == complex
 
 
-def test_matrix_survives_writing_and_reading():
-    matrix = fourier_harmonics(7, 3).matrix
-    text = io.StringIO()
-    csv.writer(text).writerows(matrix.tolist())
-    np.testing.assert_array_equal(parse_matrix(text.getvalue(), "map.csv"), matrix)
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ("1,2,3\n1,0.5+0.25i,3", "map.csv, row 2, column 2: '0.5+0.25i' is not a finite number"),
         ("1,2,3\n\n1,2,nan", "map.csv, row 3, column 3: 'nan' is not a finite number"),
-        ("1,inf,3\n1,2,3", "map.csv, row 1, column 2: 'inf' is not a finite number"),
         ("1,2,3\n1,2_0,3", "map.csv, row 2, column 2: '2_0' is not a finite number"),
         ("1,2,3\n1,,3", "map.csv, row 2, column 2: the entry is missing"),
         ("1,2,3\n1,2", "map.csv, row 2: it has 2 columns and the first row has 3"),
         ('1,2,3\n1,"2"x,3', "map.csv, row 2: it is not comma-separated text"),
         (f"1,2,3\n1,{'2' * 140_000},3", "map.csv, row 2: it is not comma-separated text"),
-        ("", "map.csv: the matrix is empty"),
         ("\n , \n", "map.csv: the matrix is empty"),
     ],
 )
