@@ -75,8 +75,8 @@ def released(manifold, number=NUMBER, seed=1, budget=EPSILON, neighbours=REPLACE
 
 
 @pytest.fixture(scope="module")
-def example(manifolds):
-    return released(manifolds["S2"])
+def example():
+    return released(make_manifold("sphere", 2))
 
 
 @pytest.fixture
@@ -86,52 +86,46 @@ def document(example, tmp_path):
     return json.loads((tmp_path / "whole.json").read_text())
 
 
-@pytest.fixture(scope="module")
-def manifolds():
-    return {name: make_manifold(*arguments) for name, arguments in SPACES.items()}
-
-
 def bits(array):
     return array.dtype, array.shape, array.tobytes()
 
 
-ALL = ("R3", "S2", "S4", "H1", "H2", "SPD2", "SPD3", "Kendall4", "Kendall8", "Reduced4of50")
+KINDS = [
+    *((name, EPSILON, REPLACE) for name in ("R3", "S2", "H2", "SPD2", "Kendall4", "Reduced4of50")),
+    *(("S2", *kind) for kind in ((EPSILON, ADD_OR_REMOVE), (RHO, REPLACE), (RHO, ADD_OR_REMOVE))),
+]
 
 
-KINDS = [(budget, kind) for budget in (EPSILON, RHO) for kind in (REPLACE, ADD_OR_REMOVE)]
-
-
-@pytest.mark.parametrize("name", ALL)
-@pytest.mark.parametrize(("budget", "neighbours"), KINDS, ids=["eps", "eps +-", "rho", "rho +-"])
-def test_what_is_loaded_is_what_was_saved(name, budget, neighbours, manifolds, tmp_path):
-    release = released(manifolds[name], budget=budget, neighbours=neighbours)
+@pytest.mark.parametrize(("name", "budget", "neighbours"), KINDS)
+def test_what_is_loaded_is_what_was_saved(name, budget, neighbours, tmp_path):
+    release = released(make_manifold(*SPACES[name]), budget=budget, neighbours=neighbours)
     path = tmp_path / "release.json"
     release.save(path)
-    assert [file.name for file in tmp_path.iterdir()] == ["release.json"]
+    assert os.listdir(tmp_path) == ["release.json"]
     found = Release.load(path)
     for array in ("footpoint", "shooting_vectors", "moments"):
         assert bits(getattr(found, array)) == bits(getattr(release, array))
     assert found.number == release.number
     given, assumptions = release.plan.assumptions, found.plan.assumptions
     assert bits(assumptions.centre) == bits(given.centre)
-    for key, value in vars(given).items():
-        if key not in ("manifold", "centre"):
-            assert getattr(assumptions, key) == value
-            assert type(getattr(assumptions, key)) is type(value)
+    for key in vars(given).keys() - {"manifold", "centre"}:
+        assert getattr(assumptions, key) == getattr(given, key)
+        assert type(getattr(assumptions, key)) is type(getattr(given, key))
     assert assumptions.covariate_range == (20.0, 70.1)
     assert assumptions.manifold.name == given.manifold.name
     assert type(assumptions.manifold) is type(given.manifold)
     assert found.plan.budget == release.plan.budget == budget
     assert str(found.plan.budget.amount) == str(budget.amount)
     assert found.plan.stages == release.plan.stages
-    for name in files.PredictedDocument.model_fields:
-        assert getattr(found.plan, name) == getattr(release.plan, name)
+    for key in files.PredictedDocument.model_fields:
+        assert getattr(found.plan, key) == getattr(release.plan, key)
     assert found.guarantee == release.guarantee
     ages = [20.0, 33.3, 70.0]
     assert bits(found.predict(ages)) == bits(release.predict(ages))
-    if budget == EPSILON and neighbours == REPLACE:
+    if name == "S2":
         assert bits(found.band(ages)) == bits(release.band(ages))
     assert str(found) == str(release)
+    assert len(str(found).splitlines()) < 50
     # A second file has the same text.
     found.save(tmp_path / "again.json")
     assert (tmp_path / "again.json").read_text() == path.read_text()
@@ -150,16 +144,11 @@ def test_a_landmark_map_of_ones_own_comes_back(tmp_path):
     assert found.name == "planar shapes of 6 landmarks, three numbers"
 
 
-class Space(GeomstatsManifold):
-    """As of geomstats: without a name that a file could have."""
-
-    def __init__(self):
-        self.name = "some space"
-
-
 def test_a_space_without_a_name_is_refused(example, tmp_path):
+    space = type("Space", (GeomstatsManifold,), {"__init__": lambda self: None})()
+    space.name = "some space"
     other = object.__new__(Assumptions)
-    other.__dict__.update(vars(example.plan.assumptions), manifold=Space())
+    other.__dict__.update(vars(example.plan.assumptions), manifold=space)
     release = replace(example, plan=replace(example.plan, assumptions=other))
     with pytest.raises(DataError, match=r"^some space cannot be written to a file.*yourself$"):
         release.save(tmp_path / "release.json")
@@ -169,20 +158,18 @@ def test_a_space_without_a_name_is_refused(example, tmp_path):
 # No datum
 
 
-def test_neither_files_nor_pickles_nor_words_hold_a_datum(manifolds, tmp_path):
-    manifold = manifolds["SPD2"]
+def test_neither_files_nor_pickles_nor_words_hold_a_datum(tmp_path):
+    manifold = make_manifold("spd", 2)
     _, covariates, points = records(manifold)
     labels = [f"subject-{index}" for index in range(NUMBER)]
     release = released(manifold, labels=labels)
     release.save(tmp_path / "release.json")
-    saved = (tmp_path / "release.json").read_text()
-    text = saved + str(release) + repr(release)
-    for number in (*covariates, *np.ravel(points)):
-        assert repr(float(number)) not in text
-    assert "subject-" not in text
+    text = (tmp_path / "release.json").read_text() + str(release) + repr(release)
     packed = pickle.dumps(release)
     for number in (*covariates, *np.ravel(points)):
+        assert repr(float(number)) not in text
         assert np.float64(number).tobytes() not in packed
+    assert "subject-" not in text
     assert b"subject-" not in packed
     assert bits(pickle.loads(packed).footpoint) == bits(release.footpoint)
     # Nor does their number of bytes follow that of the records.
@@ -195,11 +182,8 @@ def test_neither_files_nor_pickles_nor_words_hold_a_datum(manifolds, tmp_path):
 
 @pytest.mark.parametrize("links", [True, False])
 def test_a_file_is_never_overwritten(example, tmp_path, monkeypatch, links):
-    def no_links(*_):
-        raise OSError(errno.EPERM, "Operation not permitted")
-
     if not links:
-        monkeypatch.setattr(os, "link", no_links)
+        monkeypatch.setattr(os, "link", failing(errno.EPERM))
     path = tmp_path / "release.json"
     path.write_text("something else")
     (tmp_path / "link.json").symlink_to(tmp_path / "nothing")
@@ -208,8 +192,7 @@ def test_a_file_is_never_overwritten(example, tmp_path, monkeypatch, links):
             example.save(taken)
     assert path.read_text() == "something else"
     example.save(tmp_path / "new.json")
-    names = ["link.json", "new.json", "release.json"]
-    assert sorted(file.name for file in tmp_path.iterdir()) == names
+    assert sorted(os.listdir(tmp_path)) == ["link.json", "new.json", "release.json"]
 
 
 def test_of_two_at_once_one_is_there(example, tmp_path):
@@ -229,21 +212,20 @@ def test_of_two_at_once_one_is_there(example, tmp_path):
         told = list(pool.map(save, range(16)))
     assert told.count("") == 1
     assert all("is there already" in each for each in told if each)
-    assert sorted(file.name for file in tmp_path.iterdir()) == [left.name, "release.json"]
+    assert sorted(os.listdir(tmp_path)) == [left.name, "release.json"]
     Release.load(path)
     assert path.stat().st_mode & 0o777 == left.stat().st_mode & 0o777
 
 
-def test_a_release_can_be_compared_and_hashed(example):
-    assert example == example
-    assert len({example, example}) == 1
+def failing(number):
+    def fail(*_):
+        raise OSError(number, os.strerror(number))
+
+    return fail
 
 
 def test_a_file_is_whole_or_not_there(example, tmp_path, monkeypatch):
-    def full(*_):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", full)
+    monkeypatch.setattr(os, "fsync", failing(errno.ENOSPC))
     with pytest.raises(DataError, match=r"cannot be written \(No space left on device\): give"):
         example.save(tmp_path / "release.json")
     assert not list(tmp_path.iterdir())
@@ -267,17 +249,13 @@ CHANGES = [
     ("shooting_vectors", [], "key shooting_vectors: there is not one for each covariate"),
     ("number", "5", "key number: '5' has the wrong type: give a number"),
     ("number", 6.0, "key number: it is not that of its subjects"),
-    ("number", -1.0, "key number: it is not that of its subjects"),
     ("covariate_moments", [0.0], "key covariate_moments: they are not means"),
     ("covariate_moments", [0.9, 0.1], "key covariate_moments: they are not means"),
-    ("covariate_moments", [0.0, "x"], r"covariate_moments\[1\]: 'x' has the wrong type"),
     ("guarantee", None, "key guarantee: None has the wrong type"),
     ("guarantee.hypotheses", [], "guarantee.hypotheses: they are not those of the theorem"),
     ("guarantee.hypotheses.1.state", "holds", "they are not those of the theorem"),
     ("guarantee.hypotheses.1.by_holder", "all is well", "they are not those of the theorem"),
     ("guarantee.hypotheses.0", "R1", "they are not those of the theorem"),
-    ("plan", None, "key plan: None has the wrong type"),
-    ("plan.predicted.error", None, "key plan.predicted.error: None has the wrong type"),
     ("plan.predicted.error", True, "key plan.predicted.error: True has the wrong type"),
     ("plan.predicted", {}, "key plan.predicted.error is missing: add it"),
     ("plan.budget.amount", "0", "key plan.budget: epsilon: a budget must be above zero"),
@@ -286,20 +264,15 @@ CHANGES = [
     ("plan.budget.amount", "1e-999999999", "a budget of 1e-999999999 is not between"),
     ("plan.budget.amount", "0." + "1" * 99, "100 characters at most"),
     ("plan.budget.unit", "rho", "rho needs a delta"),
-    ("plan.budget.delta", "1e-6", "delta goes with rho"),
 ]
 CHANGES += [
     (f"plan.assumptions.{name}", value, message)
     for name, value, message in [
-        ("transformation", {}, "key plan.assumptions.transformation: {} has the wrong type"),
         ("covariate_range", "12", "covariate_range: '12' has the wrong type: give a list"),
         ("covariate_range", [[20.0, 70.1]], f"key plan.assumptions.covariate_range: {OTHERWISE}"),
         ("covariate_range", [1.0], "covariate_range is .*: give two numbers"),
         ("shooting_vector_length", [[1, 2], [3]], r"length\[0\]: \[1, 2\] has the wrong type"),
-        ("shooting_vector_length", True, "length: True has none of its forms: give a number or"),
         ("shooting_vector_length", 10**400, "shooting_vector_length: 1000.* give a number or"),
-        ("shooting_vector_length", 1e-9, r"shooting_vectors\[0\]: it is outside the support"),
-        ("footpoint_radius", 1e-9, "key footpoint: it is outside the support"),
         ("manifold.name", "torus", "no manifold 'torus' of size 2: give one"),
         ("manifold.name", ["sphere"], "no manifold"),
         ("manifold.size", 10**9, "no manifold 'sphere' of size 1000000000"),
@@ -308,8 +281,6 @@ CHANGES += [
         ("subjects", 0, "subjects is 0: give a whole number"),
         ("neighbours", "none", "neighbours is 'none': give one of"),
         ("neighbours", ADD_OR_REMOVE, "key plan.stages: they are not those of its guarantee"),
-        ("residual_scale", "0.3", "key plan.assumptions.residual_scale: '0.3' has the wrong type"),
-        ("residual_scale", 10**400, "key plan.assumptions.residual_scale: 1000"),
         ("residual_scale", -1.0, "residual_scale is -1.0: give a positive number"),
         ("centre", [2.0, 0.0, 0.0], "centre is no point of sphere"),
         ("sources", {"centre": "red\x1b[31m"}, "a line of printable text"),
@@ -332,7 +303,6 @@ CHANGES += [
         (".3.budget", "1/2", "more than the budget 0.750"),
         (".3.budget", "1/0", r"key plan.stages\[3\].budget: '1/0' is not allowed"),
         (".3.budget", "0/7", "give each one above zero"),
-        (".3.budget", "-1/7", "the budget of a stage is no fraction"),
         # It takes a minute to be read.
         (".3.budget", "1e-999999999", "the budget of a stage is no fraction"),
         (".3.budget", "9" * 401, "the budget of a stage is no fraction"),
@@ -340,7 +310,6 @@ CHANGES += [
         (".3.noise", {"KNormNoise": ["1"]}, rf"stages\[3\].noise.KNormNoise: {OTHERWISE}"),
         (".3.unit", "rho", "of different units"),
         (".3.clip", "0.1", rf"key plan.stages\[3\].clip: {OTHERWISE}"),
-        (".3.prior", [1.0], "1 numbers for the 2 parts of a state"),
     ]
 ]
 
@@ -366,20 +335,20 @@ def test_a_changed_file_is_one_sentence(place, to, reason, document, tmp_path):
 
 def test_the_geodesic_is_within_the_support(example, document, tmp_path):
     path, given = tmp_path / "release.json", example.plan.assumptions
+    public = document["plan"]["assumptions"]
     sizes = {
         "footpoint_radius": given.manifold.dist(given.centre, example.footpoint),
         "shooting_vector_length": given.manifold.norm(example.footpoint, example.shooting_vector),
     }
     for key, size in sizes.items():
-        before = document["plan"]["assumptions"][key]
-        document["plan"]["assumptions"][key] = 1.001 * float(size)
+        before, public[key] = public[key], 1.001 * float(size)
         path.write_text(json.dumps(document))
         Release.load(path)
-        document["plan"]["assumptions"][key] = 0.999 * float(size)
+        public[key] = 0.999 * float(size)
         path.write_text(json.dumps(document))
         with pytest.raises(DataError, match="it is outside the support of the public inputs"):
             Release.load(path)
-        document["plan"]["assumptions"][key] = before
+        public[key] = before
 
 
 def test_budgets_that_were_divided_are_refused(document, tmp_path):
@@ -413,13 +382,10 @@ def test_a_foreign_file_is_one_sentence(document, tmp_path):
 
 
 def test_a_release_says_what_it_is(example):
-    lines = str(example).splitlines()
-    assert max(map(len, lines)) <= 100
+    assert max(map(len, str(example).splitlines())) <= 100
     words = re.sub(r"\n    (?=\w)", " ", str(example))
-    assert words.startswith(
-        "A geodesic on sphere S^2, released with pure 0.750-differential privacy for the "
-    )
     for part in (
+        "A geodesic on sphere S^2, released with pure 0.750-differential privacy for the ",
         "Footpoint, where the covariate is 45.05:",
         "Shooting vector, from covariate 20 to 70.1, of length ",
         "Predicted error: 0.25; without privacy 0.1, without data 0.333.",
@@ -430,11 +396,9 @@ def test_a_release_says_what_it_is(example):
         "exact choice among 64 public points of the support by losses clipped at 0.31, epsilon 0.2",
         "noisy moments of the covariates, epsilon 0.0625",
         "Gauss-Newton step by gradients clipped to 0.1 with exact K-norm noise, epsilon 0.1071",
+        *example.guarantee.unchecked(),
     ):
         assert part in words
-    assert all(statement in words for statement in example.guarantee.unchecked())
+    # They can be compared.
+    assert {example} == {example}
     assert repr(example) == "<Release on sphere S^2: 5 subjects, epsilon 0.750>"
-
-
-def test_words_of_many_landmarks_stay_short(manifolds):
-    assert len(str(released(manifolds["Kendall50"])).splitlines()) < 50
