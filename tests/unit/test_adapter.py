@@ -14,9 +14,7 @@ from geodp.mechanisms.kng_as_published import KNGAsPublished
 from geodp.models.blocks import block_names
 from geodp.models.geodesic import GeodesicModel
 from geodp.models.losses import Huber, SquaredDistance
-from geodp.samplers.base import SamplerPlan
 from geodp.samplers.matched import plan
-from geodp.samplers.random_walk import RandomWalk
 from geodp.testing import check_manifold, check_model
 
 pytestmark = pytest.mark.geomstats
@@ -99,18 +97,6 @@ def test_gradients_and_fits_agree(pair, make_records, loss):
         assert relative(own, data.footpoint, found[block], expected[block]) <= 1e-11
 
 
-def test_volume_of_the_hyperbolic_plane():
-    from geomstats.geometry.hyperboloid import Hyperboloid
-
-    plane = GeomstatsManifold(Hyperboloid(2), (-1.0, -1.0), origin=[1.0, 0.0, 0.0])
-    assert plane.volume_growth == 1.0
-    rng = np.random.default_rng(3)
-    point = plane.random_point(rng, (6,), radius=2.0)
-    vector = plane.random_tangent(rng, point)
-    length = plane.norm(point, vector)
-    np.testing.assert_allclose(plane.exp_volume(point, vector), np.sinh(length) / length, 1e-9)
-
-
 # A space that is not symmetric: matrices with the Bures-Wasserstein metric
 
 
@@ -120,9 +106,7 @@ def test_verbs_agree_with_one_another(bures):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("k", "loss"), [(0, SquaredDistance()), (1, Huber(0.15)), (2, SquaredDistance())]
-)
+@pytest.mark.parametrize(("k", "loss"), [(0, SquaredDistance()), (2, Huber(0.15))])
 def test_energy_derivatives_and_fit_agree(bures, k, loss):
     check_model(GeodesicModel(bures, k, loss), reach=0.3)
 
@@ -142,9 +126,8 @@ def test_fit_of_diagonal_matrices_is_linear_regression_of_square_roots():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("sampler", ["matched", "random walk"])
 @pytest.mark.parametrize("ball", [False, True], ids=["unbounded", "ball"])
-def test_mechanism_and_samplers_run(bures, make_records, sampler, ball):
+def test_a_mechanism_draws(bures, make_records, ball):
     data = make_records(bures, seed=7, number=10, speed=0.3, noise=0.05, data_shape=(1,))
     model = GeodesicModel(bures)
     found = model.fit(data.covariates, data.points)
@@ -153,23 +136,19 @@ def test_mechanism_and_samplers_run(bures, make_records, sampler, ball):
     mechanism = KNGAsPublished.prepare(
         model, data.covariates, data.points, PublicSettings(**limits), found
     )
-
-    def planner(rng, target, draws):
-        if sampler == "matched":
-            return plan(rng, target, 40, 0.01, 1, 10)
-        return SamplerPlan(RandomWalk(), steps=8)
-
-    budgets, numbers = dict.fromkeys(BLOCKS, "5"), dict(zip(BLOCKS, (4, 3), strict=True))
-    draws = mechanism.draw(np.random.default_rng(7), budgets, numbers, planner)
+    draws = mechanism.draw(
+        np.random.default_rng(7),
+        dict.fromkeys(BLOCKS, "5"),
+        dict(zip(BLOCKS, (4, 3), strict=True)),
+        lambda rng, target, draws: plan(rng, target, 40, 0.01, 1, 10),
+    )
     footpoints = draws.parameters["footpoint"]
     assert footpoints.shape == (1, 4, 2, 2)
     assert draws.parameters["shooting_vector"].shape == (1, 4, 3, 2, 2)
     away = bures.dist(found.footpoint[:, None], footpoints)
     assert np.all((away > 0.0) & (away < 0.3))
-    assert all(report.accepted > 0.3 for report in draws.reports.values())
-    if sampler == "matched":
-        # Volumes of the proposals that were wrong would show as uneven weights.
-        assert all(report.largest_weight <= 3.0 for report in draws.reports.values())
+    # Volumes of the proposals that were wrong would show as uneven weights.
+    assert all(report.largest_weight <= 3.0 for report in draws.reports.values())
 
 
 # What geomstats gets wrong
@@ -275,18 +254,6 @@ def test_spaces_that_will_not_do_are_refused(make, reason):
         GeomstatsManifold(make(), (0.0, 1.0), injectivity_radius=1.0)
     assert "\n" not in str(error.value)
     assert ". " not in str(error.value)
-
-
-def test_ladder_stands_in_for_a_missing_transport(make_records):
-    space = without_transport()
-
-    def transport(vectors, points, direction):
-        ladder = space.metric.ladder_parallel_transport(vectors, points, direction)
-        return ladder["transported_tangent_vec"]
-
-    ball = GeomstatsManifold(space, (-1.0, -1.0), transport=transport, origin=np.zeros(2))
-    data = make_records(ball, seed=9, number=8, noise=0.1)
-    assert GeodesicModel(ball).fit(data.covariates, data.points, tolerance=1e-8).converged
 
 
 def test_random_points_follow_the_generator_alone():

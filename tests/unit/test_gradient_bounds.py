@@ -225,7 +225,7 @@ def slopes(space, rng, block):
     return found, (sizes < 0.01) & in_the_thick(trials) & (np.abs(trials.covariates[:, 0]) > 0.5)
 
 
-def turning(space, rng, block, moving, bound):
+def turning(space, rng, block, moving):
     """How fast Jacobi fields turn, against the bounds of ``K``."""
     trials = Trials.draw(space, rng)
     end = space.exp(trials.footpoints, trials.vectors)
@@ -243,6 +243,11 @@ def turning(space, rng, block, moving, bound):
         jacobi = space.jacobi_adjoint(starts, vectors, fields, argument)
         sides.append(space.coordinates(starts, jacobi, carried[:, None]))
     size = np.linalg.norm((sides[0] - sides[1]) / (2.0 * STEP), ord=2, axis=(-2, -1))
+    bound = {
+        (BLOCKS[0], BLOCKS[0]): bounds.footpoint_turning,
+        (BLOCKS[0], BLOCKS[1]): bounds.mixed_turning,
+        (BLOCKS[1], BLOCKS[1]): bounds.shooting_vector_turning,
+    }[block, moving]
     return size / (bound(space, trials.lengths) + DIFFERENCES), trials.lengths > 0.2
 
 
@@ -296,30 +301,16 @@ def arc_stretch(space, rng):
     return speed / (space.arc_stretch(pole, unit, distance) + DIFFERENCES), distance > 0.5
 
 
-def holonomy(space, pole, one, other):
-    """How fast vectors carried from poles turn between two places; (trials,)."""
+def arc_turning(space, rng):
+    """How fast vectors carried from poles turn between two places."""
+    pole, _, distance, one, other = arcs(space, rng, 0.98 * end_of_cut(space))
     frame = space.frame(pole)
     pole, one, other = pole[:, None], one[:, None], other[:, None]
     first, second = (space.transport_to(pole, place, frame) for place in (one, other))
     apart = space.transport_to(one, other, first) - second
     turned = space.coordinates(other, apart, space.frame(other))
-    return np.linalg.norm(turned, ord=2, axis=(-2, -1)) / (2.0 * STEP)
-
-
-def arc_turning(space, rng):
-    pole, _, distance, one, other = arcs(space, rng, 0.98 * end_of_cut(space))
-    claimed = bounds.arc_turning(space, distance)
-    return holonomy(space, pole, one, other) / (claimed + DIFFERENCES), distance > 0.5
-
-
-def transport_turning(space, rng):
-    pole = space.random_point(rng, (TRIALS,))
-    distance = 0.98 * end_of_cut(space) * rng.random(TRIALS)
-    end = space.exp(pole, space.expand(distance) * unit_tangents(space, rng, pole))
-    step = STEP * unit_tangents(space, rng, end)
-    speed = holonomy(space, pole, space.exp(end, step), space.exp(end, -step))
-    claimed = bounds.transport_turning(space, distance + STEP)
-    return speed / (claimed + DIFFERENCES), distance > 0.5
+    speed = np.linalg.norm(turned, ord=2, axis=(-2, -1)) / (2.0 * STEP)
+    return speed / (bounds.arc_turning(space, distance) + DIFFERENCES), distance > 0.5
 
 
 def cells(space, rng, reach):
@@ -364,7 +355,7 @@ def pairs_of_records(space, rng, footpoints, vectors):
     away = 0.95 * end_of_cut(space) * rng.random(TRIALS)
     residuals = space.expand(away) * unit_tangents(space, rng, predictions)
     points = np.stack([space.exp(predictions, sign * residuals) for sign in (1.0, -1.0)], axis=1)
-    points[::4, 1] = points[::4, 0]
+    points[::8, 1] = points[::8, 0]
     return covariates, points, np.ones(TRIALS)
 
 
@@ -381,7 +372,7 @@ def extremes(states, rng, pole, reach, density_at):
     found = made.log_density(states.exp(pole[:, None], states.vector(frame[:, None], places)))
     # Where gradients do not vanish the bound from above says something, too.
     assert np.all(found <= upper)
-    assert np.mean(upper < -0.1) > 0.05
+    assert np.mean(upper < -0.1) > 0.02
     return found / lower, (radii < 0.05)[:, None]
 
 
@@ -455,20 +446,10 @@ SEARCHES = {
 }
 # What a space without curvature does not have.
 CURVATURE = {
-    "footpoint_turning": (
-        partial(turning, block=BLOCKS[0], moving=BLOCKS[0], bound=bounds.footpoint_turning),
-        *(0.85, 0.8),
-    ),
-    "mixed_turning": (
-        partial(turning, block=BLOCKS[0], moving=BLOCKS[1], bound=bounds.mixed_turning),
-        *(0.6, 0.6),
-    ),
-    "shooting_vector_turning": (
-        partial(turning, block=BLOCKS[1], moving=BLOCKS[1], bound=bounds.shooting_vector_turning),
-        *(0.7, 0.7),
-    ),
+    "footpoint_turning": (partial(turning, block=BLOCKS[0], moving=BLOCKS[0]), 0.85, 0.8),
+    "mixed_turning": (partial(turning, block=BLOCKS[0], moving=BLOCKS[1]), 0.6, 0.6),
+    "shooting_vector_turning": (partial(turning, block=BLOCKS[1], moving=BLOCKS[1]), 0.7, 0.7),
     "arc_turning": (arc_turning, 0.95, 0.95),
-    "transport_turning": (transport_turning, 0.8, 0.8),
     "carried_vectors": (carried_vectors, 0.6, 0.6),
 }
 LOOSE = {

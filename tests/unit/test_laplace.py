@@ -19,11 +19,11 @@ from geodp.samplers.riemannian_laplace import draw_laplace
 
 FALSE_ALARM = 6e-5
 NUMBER, RADIUS = 20, 0.4
-CENTRE = np.array([0.0, 0.0, 1.0])
+CENTRE, SPHERE = np.array([0.0, 0.0, 1.0]), Sphere(2)
 
 
 def quadrature(dim, scale, curvatures=(1.0,), volume=True):
-    """Distribution function of the distance, and its mean, on a space of rank one.
+    """Distribution function of the distance on a space of rank one.
 
     ``curvatures`` are those of the directions across a geodesic, the last for all that are left.
     """
@@ -38,23 +38,21 @@ def quadrature(dim, scale, curvatures=(1.0,), volume=True):
         log_density = log_density + np.log(size)
     density = np.exp(log_density - np.max(log_density))
     mass = cumulative_simpson(density, x=r, initial=0.0)
-    mean = cumulative_simpson(r * density, x=r, initial=0.0)[-1] / mass[-1]
-    return (lambda value: np.interp(value, r, mass / mass[-1])), mean
+    return lambda value: np.interp(value, r, mass / mass[-1])
 
 
 # Kind and size, dimension, curvatures across a geodesic, and scales.
 RANK_ONE = {
     "S^1": (("sphere", 1), 1, (), (0.1, 3.0)),
-    "S^2": (("sphere", 2), 2, (1.0,), (0.02, 0.1, 0.5, 3.0)),
-    "S^4": (("sphere", 4), 4, (1.0,), (0.1, 3.0)),
+    "S^2": (("sphere", 2), 2, (1.0,), (0.02, 0.5, 3.0)),
     "H^2": (("hyperbolic", 2), 2, (-1.0,), (0.1, 0.5)),
     "H^3": (("hyperbolic", 3), 3, (-1.0,), (0.1, 0.3)),
     "S^20": (("sphere", 20), 20, (1.0,), (0.05, 0.5)),
-    "H^10": (("hyperbolic", 10), 10, (-1.0,), (0.05, 0.08)),
-    "R^3": (("euclidean", 3), 3, (0.0,), (0.1, 20.0)),
+    "H^10": (("hyperbolic", 10), 10, (-1.0,), (0.08,)),
+    "R^3": (("euclidean", 3), 3, (0.0,), (20.0,)),
     "CP^14": (("kendall", 16), 28, (4.0, 1.0), (0.01, 0.3)),
     "triangles": (("kendall", 3), 2, (4.0,), (0.05, 1.0)),
-    "CP^3": (("kendall", 5), 6, (4.0, 1.0), (0.02, 0.2)),
+    "CP^3": (("kendall", 5), 6, (4.0, 1.0), (0.2,)),
 }
 
 
@@ -63,19 +61,18 @@ def test_distances_follow_their_distribution(name):
     kind, dim, curvatures, scales = RANK_ONE[name]
     manifold = make_manifold(*kind)
     rng = np.random.default_rng(1)
-    centre = np.broadcast_to(manifold.random_point(rng), (100, 200, *manifold.point_shape))
+    centre = np.broadcast_to(manifold.random_point(rng), (20_000, *manifold.point_shape))
     for scale in scales:
-        away = manifold.dist(centre, draw_laplace(rng, manifold, centre, scale)).ravel()
-        distribution, mean = quadrature(dim, scale, curvatures)
-        assert stats.kstest(away, distribution).pvalue > FALSE_ALARM
-        assert np.mean(away) == pytest.approx(mean, abs=5.0 * np.std(away) / np.sqrt(away.size))
+        away = manifold.dist(centre, draw_laplace(rng, manifold, centre, scale))
+        found = quadrature(dim, scale, curvatures)
+        assert stats.kstest(away, found).pvalue > FALSE_ALARM
         if dim > 1:
             # Without the volume of spheres of that radius the same test fails.
-            wrong, _ = quadrature(dim, scale, curvatures, volume=False)
+            wrong = quadrature(dim, scale, curvatures, volume=False)
             assert stats.kstest(away, wrong).pvalue < 1e-9
 
 
-@pytest.mark.parametrize("scale", [0.1, 0.4, 0.56])
+@pytest.mark.parametrize("scale", [0.1, 0.56])
 def test_matrices_have_the_eigenvalues_of_hajri_and_others(scale):
     """Density exp(-|r| / sigma) sinh(|r1 - r2| / 2) of their logarithms, by quadrature."""
     spd, rng = make_manifold("spd", 2), np.random.default_rng(4)
@@ -85,24 +82,20 @@ def test_matrices_have_the_eigenvalues_of_hajri_and_others(scale):
     inverse = np.linalg.inv(root)
     logs = np.log(np.linalg.eigvalsh(inverse @ drawn @ inverse.T))
     reach = 60.0 / (1.0 / scale - spd.volume_growth)
-    half, total = np.linspace(0.0, reach, 1501), np.linspace(-reach, reach, 3001)
     # Half the difference and half the sum of both.
-    density = np.exp(-np.sqrt(2.0) * np.hypot(half[:, None], total) / scale)
-    density = density * np.sinh(half[:, None])
-    for values, nodes, axis in (
-        (0.5 * (logs[:, 1] - logs[:, 0]), half, 1),
-        (0.5 * (logs[:, 1] + logs[:, 0]), total, 0),
-    ):
+    half, total = np.linspace(0.0, reach, 1501), np.linspace(-reach, reach, 3001)
+    flat = np.exp(-np.sqrt(2.0) * np.hypot(half[:, None], total) / scale)
+
+    def p_value(values, nodes, density, axis):
         mass = cumulative_simpson(simpson(density, axis=axis), x=nodes, initial=0.0)
-        found = stats.kstest(values, lambda x, n=nodes, m=mass: np.interp(x, n, m / m[-1]))
-        assert found.pvalue > FALSE_ALARM
-    # Without the volume they would be closer together.
-    flat = np.exp(-np.sqrt(2.0) * np.hypot(half[:, None], total) / scale) * half[:, None]
-    mass = cumulative_simpson(simpson(flat, axis=1), x=half, initial=0.0)
-    values = 0.5 * (logs[:, 1] - logs[:, 0])
+        return stats.kstest(values, lambda x: np.interp(x, nodes, mass / mass[-1])).pvalue
+
+    density, halves = flat * np.sinh(half[:, None]), 0.5 * (logs[:, 1] - logs[:, 0])
+    assert p_value(halves, half, density, 1) > FALSE_ALARM
+    assert p_value(0.5 * (logs[:, 1] + logs[:, 0]), total, density, 0) > FALSE_ALARM
     if scale > 0.1:
-        wrong = stats.kstest(values, lambda x: np.interp(x, half, mass / mass[-1]))
-        assert wrong.pvalue < 1e-9
+        # Without the volume they would be closer together.
+        assert p_value(halves, half, flat * half[:, None], 1) < 1e-9
 
 
 @pytest.mark.parametrize(
@@ -118,9 +111,8 @@ def test_scales_without_a_finite_volume_are_refused(kind, least, limit):
 
 @pytest.mark.parametrize(("kind", "scale"), [(("spd", 2), 0.56), (("hyperbolic", 3), 0.32)])
 def test_draws_of_the_widest_scales_are_points(kind, scale):
-    manifold = make_manifold(*kind)
-    rng = np.random.default_rng(8)
-    centre = np.broadcast_to(manifold.random_point(rng), (20_000, *manifold.point_shape))
+    manifold, rng = make_manifold(*kind), np.random.default_rng(8)
+    centre = np.broadcast_to(manifold.random_point(rng), (10_000, *manifold.point_shape))
     drawn = draw_laplace(rng, manifold, centre, scale)
     assert manifold.are_points(drawn).all()
     assert np.all(np.isfinite(manifold.dist(centre, drawn)))
@@ -135,15 +127,14 @@ def test_spaces_of_which_too_little_is_known_are_refused():
         draw_laplace(np.random.default_rng(1), Other(), np.ones((1, 3)), 0.1)
 
 
-def ball_data(dim=2, data_sets=2, seed=2):
-    sphere = Sphere(dim)
-    rng = np.random.default_rng(seed)
-    centre = np.broadcast_to(np.eye(dim + 1)[-1], (data_sets, NUMBER, dim + 1))
-    return sphere.exp(centre, sphere.random_tangent_in_ball(rng, centre, RADIUS))
+def ball_data():
+    rng = np.random.default_rng(2)
+    centre = np.broadcast_to(CENTRE, (2, NUMBER, 3))
+    return SPHERE.exp(centre, SPHERE.random_tangent_in_ball(rng, centre, RADIUS))
 
 
 def prepared(points, fit=None, **public):
-    model = GeodesicModel(Sphere(points.shape[-1] - 1), 0)
+    model = GeodesicModel(SPHERE, 0)
     settings = PublicSettings(**{"data_radius": RADIUS, "centre": CENTRE, **public})
     fit = model.fit(None, points) if fit is None else fit
     return Laplace.prepare(model, None, points, settings, fit)
@@ -154,62 +145,46 @@ def test_draws_are_about_the_mean_at_the_scale_of_the_budget():
     model = mechanism.model
     assert mechanism.guarantee.status == PROVED
     assert mechanism.sensitivity == mean_sensitivity(model, NUMBER, RADIUS)
-    for budget in ("0.1", "0.5", "2"):
+    for budget in ("0.1", "2"):
         draws = mechanism.draw(np.random.default_rng(3), {"footpoint": budget}, {"footpoint": 4000})
         found = draws.parameters["footpoint"]
         assert found.shape == (2, 4000, 3)
         assert draws.reports["footpoint"].exact_share == 1.0
         scale = mechanism.sensitivity / float(budget)
-        distribution, _ = quadrature(2, scale)
-        other, _ = quadrature(2, 1.1 * scale)
         for mean, points in zip(model.fit(None, ball_data()).footpoint, found, strict=True):
             away = model.manifold.dist(mean, points)
-            assert stats.kstest(away, distribution).pvalue > FALSE_ALARM
+            assert stats.kstest(away, quadrature(2, scale)).pvalue > FALSE_ALARM
             # A budget judged wrong by a tenth would be seen.
-            assert stats.kstest(away, other).pvalue < 1e-4
+            assert stats.kstest(away, quadrature(2, 1.1 * scale)).pvalue < 1e-4
             frame = model.manifold.frame(mean)
             steps = model.manifold.coordinates(mean, model.manifold.log(mean, points), frame)
             angle = np.arctan2(steps[:, 0], steps[:, 1]) / (2.0 * np.pi) + 0.5
             assert stats.kstest(angle, "uniform").pvalue > FALSE_ALARM
 
 
-def test_a_record_outside_the_ball_is_refused():
-    points = ball_data()
-    points[1, 6] = Sphere(2).project(np.array([0.9, 0.0, 1.0]))
-    with pytest.raises(DataError, match=r"^record 7 of data set 2 is not within .* radius 0\.4"):
-        prepared(points)
-
-
 @pytest.mark.parametrize("radius", [0.1, 0.2, 0.3, 0.4])
 def test_a_mean_may_lie_on_the_rim_of_the_ball(radius):
     """As that of records which all lie there; rounding puts some of both beyond it."""
-    sphere = Sphere(2)
-    rim = sphere.random_direction(np.random.default_rng(6), np.broadcast_to(CENTRE, (50, 3)))
-    points = np.repeat(sphere.exp(CENTRE, radius * rim)[:, None], NUMBER, axis=1)
+    rim = SPHERE.random_direction(np.random.default_rng(6), np.broadcast_to(CENTRE, (50, 3)))
+    points = np.repeat(SPHERE.exp(CENTRE, radius * rim)[:, None], NUMBER, axis=1)
     mechanism = prepared(points, data_radius=radius)
-    assert np.any(sphere.dist(CENTRE, mechanism.mean) > radius)
+    assert np.any(SPHERE.dist(CENTRE, mechanism.mean) > radius)
 
 
-def test_a_record_that_is_no_number_is_refused():
-    points = ball_data()
-    fit = GeodesicModel(Sphere(2), 0).fit(None, points)
-    points[0, 3] = np.nan
-    with pytest.raises(DataError, match=r"^record 4 of data set 1 is not within"):
-        prepared(points, fit=fit)
-
-
-def test_a_mean_that_is_not_the_minimum_is_refused():
-    points = ball_data()
-    fit = GeodesicModel(Sphere(2), 0).fit(None, points)
-    with pytest.raises(DataError, match="has not converged"):
-        prepared(points, fit=replace(fit, converged=np.array([True, False])))
-
-
-def test_a_mean_of_other_data_is_refused():
-    points = ball_data()
-    fit = GeodesicModel(Sphere(2), 0).fit(None, -points)
-    with pytest.raises(DataError, match="not within the ball of its data"):
-        prepared(points, fit=fit)
+def test_data_and_means_that_will_not_do_are_refused():
+    points, model = ball_data(), GeodesicModel(SPHERE, 0)
+    fit = model.fit(None, points)
+    outside, no_number = points.copy(), points.copy()
+    outside[1, 6] = SPHERE.project(np.array([0.9, 0.0, 1.0]))
+    no_number[0, 3] = np.nan
+    for given, found, message in (
+        (outside, None, r"^record 7 of data set 2 is not within .* radius 0\.4"),
+        (no_number, fit, r"^record 4 of data set 1 is not within"),
+        (points, replace(fit, converged=np.array([True, False])), "has not converged"),
+        (points, model.fit(None, -points), "not within the ball of its data"),
+    ):
+        with pytest.raises(DataError, match=message):
+            prepared(given, fit=found)
 
 
 @pytest.mark.parametrize(
@@ -225,17 +200,12 @@ def test_public_settings_that_will_not_do_are_refused(public, message):
         prepared(ball_data(), **public)
 
 
-@pytest.mark.parametrize(
-    ("name", "size", "k", "message"),
-    [("sphere", 2, 1, "Frechet means only"), ("euclidean", 2, 1, "Frechet means only")],
-)
-def test_other_models_are_refused(make_records, name, size, k, message):
-    model = GeodesicModel(make_manifold(name, size), k)
-    data = make_records(model.manifold, seed=4, noise=0.05, data_shape=(1,))
-    x = data.covariates if k else None
-    public = PublicSettings(data_radius=RADIUS, centre=data.footpoint)
-    with pytest.raises(DataError, match=message):
-        Laplace.prepare(model, x, data.points, public, model.fit(x, data.points))
+def test_other_models_are_refused(make_records):
+    model = GeodesicModel(SPHERE, 1)
+    data = make_records(SPHERE, seed=4, noise=0.05, data_shape=(1,))
+    given, public = (data.covariates, data.points), PublicSettings(data_radius=RADIUS)
+    with pytest.raises(DataError, match="Frechet means only"):
+        Laplace.prepare(model, *given, public, model.fit(*given))
 
 
 @pytest.mark.parametrize("radius", [np.pi / 2.0, 1.7])

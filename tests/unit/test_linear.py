@@ -6,9 +6,8 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import optimize, stats
+from scipy import stats
 
-from geodp.evaluation import mean_absolute_errors
 from geodp.linear import l1_ball, plane, quantiles
 from geodp.linear.least_squares import (
     Exponential,
@@ -28,7 +27,6 @@ from geodp.linear.pinball import (
     smoothing_bandwidth,
 )
 from geodp.manifolds.sphere import Sphere
-from geodp.models.geodesic import GeodesicModel
 from reproduction.claims.conditions import Conditions
 from reproduction.claims.measures import MEASURES
 from reproduction.measurements.linear.figures import errors_by_size
@@ -37,11 +35,7 @@ from reproduction.measurements.linear.moments import true_coefficients
 
 FALSE_ALARM = 6e-5
 DRAWS = 6000
-DENSITIES = {
-    "exponential": Exponential.at,
-    "kng": Gradient.at,
-    "kng_as_printed": Gradient.as_printed,
-}
+DENSITIES = {"exponential": Exponential.at(1.0, 1.0), "kng": Gradient.at(1.0, 1.0)}
 
 
 @pytest.fixture
@@ -64,31 +58,30 @@ def problem(rng, number, coefficients, copies, bound=1.0):
     )
 
 
-def ball_grid(score, bound, cells=300, low=None, high=None):
+def ball_grid(score, cells, low=(-1.0, -1.0), high=(1.0, 1.0)):
     """Places, sizes and probabilities of the cells of a box, by default the one about the ball."""
-    low = np.full(2, -bound) if low is None else low
-    high = np.full(2, bound) if high is None else high
-    size = (high - low) / cells
+    low = np.array(low)
+    size = (np.array(high) - low) / cells
     axes = low[:, None] + size[:, None] * (np.arange(cells) + 0.5)
     places = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape((-1, 2))
     values = np.concatenate([score(part) for part in np.array_split(places, 50)])
-    values[~l1_ball.contains(places, bound)] = np.inf
+    values[~l1_ball.contains(places, 1.0)] = np.inf
     mass = np.exp(-(values - np.min(values)))
     return places, size, mass / np.sum(mass)
 
 
-def agree(rng, drawn, score, bound, directions=((1.0, 0.0), (0.0, 1.0), (0.6, -0.8))):
-    """Compare draws (m, 2) with a density in the ball along some directions.
+def agree(rng, drawn, score):
+    """Compare draws (m, 2) with a density in the unit ball along some directions.
 
     The density is tabulated on the ball, and again where all but a billionth of it is.
     """
-    places, size, mass = ball_grid(score, bound)
+    places, size, mass = ball_grid(score, 200)
     held = places[mass > 1e-9 * np.max(mass)]
     box = np.min(held, axis=0) - 2.0 * size, np.max(held, axis=0) + 2.0 * size
-    places, size, mass = ball_grid(score, bound, 400, *box)
+    places, size, mass = ball_grid(score, 300, *box)
     chosen = rng.choice(len(mass), size=200_000, p=mass)
     expected = places[chosen] + size * (rng.random((len(chosen), 2)) - 0.5)
-    for direction in directions:
+    for direction in ((1.0, 0.0), (0.0, 1.0), (0.6, -0.8)):
         found = stats.ks_2samp(drawn @ np.array(direction), expected @ np.array(direction))
         assert found.pvalue > FALSE_ALARM, direction
 
@@ -148,33 +141,19 @@ def test_projection_is_the_nearest_point(rng):
     np.testing.assert_array_equal(l1_ball.project(inside, 1.0), inside)
 
 
-def test_least_squares_in_the_ball_agrees_with_a_solver(rng):
+def test_least_squares_in_the_ball_is_a_minimum_there(rng):
     made = rng.standard_normal((6, 40, 5)) * [5.0, 1.0, 1.0, 1.0, 0.3]
     gram = np.swapaxes(made, -1, -2) @ made
     # From minima in the ball to minima far outside.
     minima = rng.standard_normal((6, 5)) * np.array([0.1, 1.0, 1.0, 2.0, 2.0, 3.0])[:, None]
-    vector = np.einsum("kij,kj->ki", gram, minima)
-    found, gaps = l1_ball.least_squares(gram, vector, 1.0)
+    found, gaps = l1_ball.least_squares(gram, np.einsum("kij,kj->ki", gram, minima), 1.0)
     assert np.all(gaps <= 1e-10)
-    for matrix, target, theta in zip(gram, vector, found, strict=True):
-
-        def value(halves, matrix=matrix, target=target):
-            theta = halves[:5] - halves[5:]
-            return theta @ matrix @ theta - 2.0 * target @ theta
-
-        solved = optimize.minimize(
-            value,
-            np.full(10, 0.05),
-            bounds=[(0.0, None)] * 10,
-            constraints={"type": "ineq", "fun": lambda halves: 1.0 - np.sum(halves)},
-            method="SLSQP",
-            options={"maxiter": 2000, "ftol": 1e-15},
-        ).x
-        # The solver leaves the ball by its own tolerance.
-        solved /= max(1.0, np.sum(solved))
-        halves = np.r_[np.maximum(theta, 0.0), np.maximum(-theta, 0.0)]
-        assert value(halves) <= value(solved) + 1e-9 * abs(value(solved))
-        np.testing.assert_allclose(theta, solved[:5] - solved[5:], atol=2e-4)
+    assert np.all(l1_ball.contains(found, 1.0 + 1e-12))
+    np.testing.assert_allclose(found[0], minima[0], atol=1e-7)
+    slopes = np.einsum("kij,kj->ki", gram, found - minima)
+    # By convexity the loss is above its minimum by at most the fall to the best corner of the ball.
+    fall = np.sum(slopes * found, axis=-1) + np.max(np.abs(slopes), axis=-1)
+    assert np.max(fall) <= 1e-9
 
 
 # --- Linear regression ---
@@ -197,24 +176,21 @@ CASES = [(30, (0.0, -0.5)), (400, (0.2, -2.5)), (4000, (0.0, -3.0))]
 @pytest.mark.parametrize("name", DENSITIES)
 @pytest.mark.parametrize(("number", "coefficients"), CASES)
 def test_linear_regression_agrees_with_quadrature(sampler, name, number, coefficients, rng):
-    mechanism = DENSITIES[name](1.0, 1.0)
-    many = problem(rng, number, coefficients, DRAWS)
+    mechanism, many = DENSITIES[name], problem(rng, number, coefficients, DRAWS)
     if sampler is walk:
         drawn = walk(rng, many, mechanism, 400)
         assert np.all(l1_ball.contains(drawn, 1.0 + 1e-12))
     else:
-        # In small batches, since each takes thousands of proposals.
-        few = [many.take(slice(k, k + 500)) for k in range(0, DRAWS, 500)]
-        parts = [draw(rng, some, mechanism, 10) for some in few]
-        assert all(np.all(part.exact) for part in parts)
-        drawn = np.concatenate([part.theta for part in parts])
+        found = draw(rng, many, mechanism, 10, count=64)
+        assert np.all(found.exact)
+        drawn = found.theta
     one = many.take(slice(0, 1))
-    agree(rng, drawn, lambda places: mechanism.score(one, places[None])[0], 1.0)
+    agree(rng, drawn, lambda places: mechanism.score(one, places[None])[0])
 
 
 def test_a_data_set_without_an_accepted_proposal_is_drawn_by_a_chain(rng):
     many = problem(rng, 50, (0.0, -0.5), 3)
-    drawn = draw(rng, many, Exponential.at(1.0, 1.0), 20, rounds=0)
+    drawn = draw(rng, many, DENSITIES["exponential"], 20, rounds=0)
     assert not np.any(drawn.exact)
     assert np.all(l1_ball.contains(drawn.theta, 1.0))
     assert np.all(drawn.proposals == 0)
@@ -245,31 +221,11 @@ def test_sensitivities_of_linear_regression_are_attained_and_not_exceeded(bound,
     moved = np.max(np.abs(gradients[0] - gradients[1]))
     # Density (1) of the theorem has half the budget over the sensitivity.
     np.testing.assert_allclose(Gradient.at(1.0, bound).rate, 0.5 / moved)
+    # As printed it uses half of the budget.
+    assert Gradient.as_printed(1.0, bound) == Gradient.at(0.5, bound)
     change = np.max(np.abs(residual**2 - other**2))
     assert change <= (1.0 + bound) ** 2 * (1.0 + 1e-12)
     np.testing.assert_allclose(Exponential.at(1.0, bound).rate, 0.5 / (1.0 + bound) ** 2)
-
-
-@pytest.mark.parametrize("name", DENSITIES)
-def test_realised_losses_of_linear_regression_keep_the_budget(name, rng):
-    mechanism, budget = DENSITIES[name](1.0, 1.0), 1.0
-    losses = []
-    for _ in range(30):
-        x = np.column_stack([np.ones(5), rng.choice((-1.0, 1.0), size=5)])
-        y = rng.choice((-1.0, 1.0), size=5)
-        pair = []
-        for last in ((1.0, 1.0), (-1.0, -1.0)):
-            x[-1, 1], y[-1] = last
-            gram = x.T @ x + 1e-9 * np.eye(2)
-            moments = Moments(np.array([5]), gram[None], (x.T @ y)[None], np.ones(1))
-            one = LeastSquares(moments, 1.0)
-            _, _, mass = ball_grid(
-                lambda p, one=one: mechanism.score(one, p[None])[0], 1.0, cells=120
-            )
-            pair.append(np.log(mass, where=mass > 0.0, out=np.full(len(mass), -np.inf)))
-        both = np.isfinite(pair[0]) & np.isfinite(pair[1])
-        losses.append(np.max(np.abs(pair[0][both] - pair[1][both])))
-    assert 0.0 < max(losses) <= budget * (0.5 if name == "kng_as_printed" else 1.0) + 1e-6
 
 
 # --- Quantiles ---
@@ -341,16 +297,10 @@ def test_fits_of_quantile_regression_are_optimal(tau, number, rng):
     x, y = records(rng, number, (0.0, -1.0))
     full = Pinball(x, y, tau)
     fit = full.fit()
-    weights = np.where(y > x @ fit, tau, 1.0 - tau)
-    solved = optimize.minimize(
-        lambda theta: full.loss(theta[None])[0], fit, method="Nelder-Mead", options={"xatol": 1e-12}
-    )
-    assert full.loss(fit[None])[0] <= solved.fun + 1e-10
-    others = fit + np.array([1e-3, 0.1, 1.0])[:, None, None] * rng.standard_normal((3, 300, 2))
+    others = fit + np.array([1e-6, 1e-3, 1.0])[:, None, None] * rng.standard_normal((3, 300, 2))
     assert full.loss(fit[None])[0] <= np.min(full.loss(others.reshape((-1, 2)))) + 1e-12
     # Two records lie on the plane.
     assert np.sum(np.abs(y - x @ fit) < 1e-9) == 2
-    assert np.all(weights > 0.0)
 
 
 def plane_scores(rng, number):
@@ -377,9 +327,16 @@ def test_density_of_proposals_in_the_plane_integrates_to_one():
 
 
 @pytest.mark.parametrize(
-    "name", ["kng", "kng_smoothed", "exponential", "exponential_sharp", "median"]
+    ("name", "number"),
+    [
+        ("kng", 12),
+        ("kng", 150),
+        ("kng_smoothed", 150),
+        ("exponential", 12),
+        ("exponential_sharp", 150),
+        ("median", 12),
+    ],
 )
-@pytest.mark.parametrize("number", [12, 150])
 def test_draws_in_the_plane_agree_with_quadrature(name, number, rng):
     fit, scores = plane_scores(rng, number)
     score = scores[name]
@@ -387,18 +344,7 @@ def test_draws_in_the_plane_agree_with_quadrature(name, number, rng):
     places, values = plane.chains(rng, score, centre, 1.0, DRAWS, 40)
     drawn = places[:, -1]
     np.testing.assert_allclose(values[:50, -1], score(drawn[:50]), atol=1e-9)
-    agree(rng, drawn, score, 1.0)
-
-
-def test_a_grid_is_as_wide_as_its_density(rng):
-    fit, scores = plane_scores(rng, 3000)
-    grids = [plane.match(scores[name], fit, 1.0)[0] for name in ("exponential", "kng")]
-    assert grids[0].half_width > 3.0 * grids[1].half_width
-    for grid in grids:
-        np.testing.assert_allclose(np.sum(np.exp(grid.log_shares)), 1.0)
-        places = grid.draw(rng, 2000)
-        assert np.all(np.isfinite(grid.log_density(places)))
-        assert np.isneginf(grid.log_density(grid.centre[None] + 2.0 * grid.half_width))[0]
+    agree(rng, drawn, score)
 
 
 def test_the_bandwidth_falls_to_its_floor():
@@ -422,18 +368,6 @@ def test_signed_angles_turn_with_the_shooting_vector():
     footpoint = np.array([[[np.sin(0.3), 0.0, np.cos(0.3)]]])
     carried = np.array([[[[0.5 * np.cos(0.3), 0.0, -0.5 * np.sin(0.3)]]]])
     np.testing.assert_allclose(signed_angles(manifold, fit, footpoint, carried), 0.0, atol=1e-12)
-
-
-def test_mean_absolute_errors_are_mean_distances(rng):
-    model = GeodesicModel(Sphere(2), 1)
-    points = model.manifold.random_point(rng, (1, 6))
-    covariates = np.linspace(0.0, 1.0, 6)[None, :, None]
-    place = model.manifold.random_point(rng, (1, 1))
-    vector = 0.3 * model.manifold.random_direction(rng, place)
-    parameters = {"footpoint": place, "shooting_vector": vector[:, :, None]}
-    found = mean_absolute_errors(model, parameters, covariates, points)
-    ends = model.manifold.exp(place[0], covariates[0] * vector[0])
-    np.testing.assert_allclose(found, np.mean(model.manifold.dist(ends, points[0])))
 
 
 def test_share_of_data_sets_that_meet_a_condition(rng):
@@ -468,10 +402,6 @@ def test_standard_errors_of_logarithms(rng):
     np.testing.assert_allclose(
         found["standard_error_log10"] * np.log(10.0), found["standard_error_log"]
     )
-
-
-def test_the_printed_density_uses_half_the_budget():
-    assert Gradient.as_printed(1.0, 1.0) == Gradient.at(0.5, 1.0)
 
 
 def test_half_of_the_paper_s_sensitivity_is_enough_for_the_pinball_loss(rng):

@@ -1,4 +1,4 @@
-"""Every space against `check_manifold`, closed forms, many digits and geomstats."""
+"""Every space against `check_manifold`, closed forms and many digits."""
 
 import re
 
@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.linalg import helmert
 
 from geodp.errors import DataError
 from geodp.manifolds.differences import DifferencedManifold
@@ -129,34 +128,37 @@ def test_a_mistake_is_found_where_it_is():
 # Distances
 
 
-@pytest.mark.parametrize(("name", "size"), [("sphere", 2), ("sphere", 4), ("kendall", 8)])
+@pytest.mark.parametrize(("name", "size"), [("sphere", 4), ("kendall", 8)])
 def test_long_walks_stay_in_the_space(name, size):
     manifold = make_manifold(name, size)
     rng = np.random.default_rng(29)
     point = manifold.random_point(rng, (50,))
-    for _ in range(4000):
+    for _ in range(1500):
         point = manifold.exp(point, 0.01 * manifold.random_tangent(rng, point))
     assert all(manifold.invalid_reason(each) is None for each in point)
-    # Rounding must not add up: after so many steps it would be some 60 units.
+    # Rounding must not add up: after so many steps it would be some 40 units.
     assert largest(np.linalg.norm(point, axis=-1) - 1.0) <= 4 * EPSILON
 
 
-@pytest.mark.parametrize("distance", [1e-12, 1e-9, 1e-6, 1e-3])
+@pytest.mark.parametrize("distance", [1e-12, 1e-6, 1e-3, None])
 @given(seed=seeds)
-def test_small_distances_keep_their_digits(manifold, distance, seed):
+def test_distances_against_many_digits(manifold, distance, seed):
     rng = np.random.default_rng(seed)
-    point = manifold.random_point(rng)
-    end = manifold.exp(point, distance * manifold.random_direction(rng, point))
-    error = abs(manifold.dist(point, end) / exact_dist(manifold, point, end) - 1)
-    # One condition number: that of the whitening.  The end is that of these doubles, not of
-    # the velocity, whose digits a point of size one cannot hold.
-    assert error <= rounding(manifold, point) / 10
+    point, other = manifold.random_point(rng, (2,))
+    # Near by, one condition number: that of the whitening.  The end is that of these doubles, not
+    # of the velocity, whose digits a point of size one cannot hold.
+    allowed = rounding(manifold, point, other)
+    if distance is not None:
+        other = manifold.exp(point, distance * manifold.random_direction(rng, point))
+        allowed = rounding(manifold, point) / 10 * distance
+    exact = exact_dist(manifold, point, other)
+    assert abs(manifold.dist(point, other) - exact) <= allowed * max(1.0, exact / (distance or 1.0))
 
 
-@pytest.mark.parametrize("length", [10.0, 30.0, 40.0])
+@pytest.mark.parametrize("length", [10.0, 40.0])
 @pytest.mark.parametrize("size", [1, 2])
 def test_distances_of_matrices_are_those_of_their_logarithms_however_small(size, length):
-    """Proposals of a wide law lead so far, and must not be misplaced there."""
+    """Proposals of a wide distribution lead so far, and must not be misplaced there."""
     space = SPD(size)
     small = np.diag(np.exp([-length, 0.0][:size]))
     assert space.dist(np.eye(size), small) == pytest.approx(length, rel=1e-6)
@@ -189,15 +191,7 @@ def exact_dist(manifold, point, other):
         return float(mpmath.atan2(across, along))
 
 
-@given(seed=seeds)
-def test_random_distances_against_many_digits(manifold, seed):
-    point, other = manifold.random_point(np.random.default_rng(seed), (2,))
-    exact = exact_dist(manifold, point, other)
-    error = abs(manifold.dist(point, other) - exact)
-    assert error <= rounding(manifold, point, other) * max(1.0, exact)
-
-
-@pytest.mark.parametrize("size", [1, 2, 3, 5])
+@pytest.mark.parametrize("size", [1, 3])
 def test_a_matrix_that_overflows_is_far_and_leaves_the_others_alone(size):
     space, centre = SPD(size), 1e-160 * np.eye(size)
     others = space.exp(centre, 0.1 * space.frame(centre))
@@ -253,7 +247,7 @@ def test_long_and_short_hyperbolic_distances_against_many_digits(seed, dimension
 @pytest.mark.parametrize("length", [1e-9, 1.0, 15.0, 40.0, 300.0])
 @pytest.mark.parametrize("dimension", [1, 2, 4])
 def test_hyperbolic_points_far_from_the_origin_are_in_place(dimension, length):
-    """Proposals of a wide law lead so far, and must not be misplaced there."""
+    """Proposals of a wide distribution lead so far, and must not be misplaced there."""
     space = Hyperbolic(dimension)
     origin = space.project(np.zeros(dimension + 1))
     vector = length * space.random_direction(np.random.default_rng(1), origin)
@@ -262,30 +256,6 @@ def test_hyperbolic_points_far_from_the_origin_are_in_place(dimension, length):
     assert space.dist(origin, end) == pytest.approx(length, rel=4 * EPSILON)
     assert space.dist(end, origin) == pytest.approx(length, rel=4 * EPSILON)
     assert largest(space.log(origin, end) - vector) <= 8 * EPSILON * length
-
-
-@pytest.mark.parametrize("away", [0.0, 1.0, 2.0, 3.0, 6.0, 10.0])
-@pytest.mark.parametrize("dimension", [2, 4])
-def test_hyperbolic_residuals_far_from_the_origin_keep_their_digits(make_records, dimension, away):
-    """A public change of origin changes nothing; products of far points would."""
-    space = Hyperbolic(dimension)
-    data = make_records(space, seed=3, number=7, noise=0.1)
-    boost = np.eye(dimension + 1)
-    boost[:2, :2] = [[np.cosh(away), np.sinh(away)], [np.sinh(away), np.cosh(away)]]
-    footpoint, points = (space.project(each @ boost.T) for each in (data.footpoint, data.points))
-    vector = data.shooting_vector @ boost.T
-    near = space.logs_along(data.footpoint, data.shooting_vector, data.covariates, data.points)
-    far = space.logs_along(footpoint, vector, data.covariates, points)
-    # Moved places are rounded by as much as they are long.
-    allowed = 200 * EPSILON * np.cosh(away)
-    assert largest(far.squared_distances - near.squared_distances) <= allowed
-    assert largest(far.frequencies - near.frequencies) <= allowed
-    weights = [1.0, 2.0]
-    lengths = [
-        space.norm(footpoint, far.combine(weights)),
-        space.norm(data.footpoint, near.combine(weights)),
-    ]
-    assert abs(lengths[0] - lengths[1]) <= 7 * allowed
 
 
 # Shapes reduced by a landmark map
@@ -340,17 +310,6 @@ def test_reduced_points_come_back_from_landmarks_that_hold_nothing_else(reduced,
     assert largest(unseen @ landmarks.T) <= 100 * EPSILON
 
 
-@given(seed=seeds)
-def test_all_harmonics_keep_all_distances(seed):
-    shapes, space = KendallPlanarShapes(9), ReducedPlanarShapes(fourier_harmonics(9, 4))
-    assert space.dim == shapes.dim
-    first, second = shapes.random_point(np.random.default_rng(seed), (2,))
-    reduced_distance = space.dist(space.from_landmarks(first), space.from_landmarks(second))
-    assert abs(reduced_distance - shapes.dist(first, second)) <= 100 * EPSILON
-    # None is lost on the way, either.
-    assert shapes.dist(space.to_landmarks(space.from_landmarks(first)), first) <= 100 * EPSILON
-
-
 def test_configuration_without_a_reduced_shape_is_named():
     space = ReducedPlanarShapes(MAPS["harmonics"])
     landmarks = random_landmarks(np.random.default_rng(5), (4, 12))
@@ -368,13 +327,10 @@ def test_configuration_without_a_reduced_shape_is_named():
         space.from_landmarks(np.zeros(12, dtype=complex))
 
 
-@pytest.mark.parametrize(
-    ("name", "size", "message"),
-    [("sphere", 20, "planar shapes only"), ("kendall", 19, "of 20 landmarks")],
-)
-def test_map_has_to_go_with_the_manifold(name, size, message):
-    with pytest.raises(DataError, match=message):
-        make_manifold(name, size, fourier_harmonics(20, 2))
+def test_map_has_to_go_with_the_manifold():
+    for name, size, message in (("sphere", 20, "planar shapes only"), ("kendall", 19, "of 20 lan")):
+        with pytest.raises(DataError, match=message):
+            make_manifold(name, size, fourier_harmonics(20, 2))
 
 
 def test_parsed_points_and_the_numbers_to_give():
@@ -434,13 +390,13 @@ def test_jacobi_solutions_against_many_digits(sign):
 
 @pytest.mark.parametrize(
     ("name", "size"),
-    [("euclidean", 3), ("hyperbolic", 1), ("hyperbolic", 4), ("spd", 1), ("spd", 2), ("spd", 3)],
+    [("euclidean", 3), ("hyperbolic", 4), ("spd", 1), ("spd", 2), ("spd", 3)],
 )
 def test_volume_grows_as_the_fastest_direction_does(name, size):
     """The logarithm of the volume density of Exp grows by the sum of the frequencies."""
     manifold = make_manifold(name, size)
     rng = np.random.default_rng(2)
-    point = manifold.random_point(rng, (20000,))
+    point = manifold.random_point(rng, (5000,))
     frequencies = manifold.frequencies(point, manifold.random_direction(rng, point))
     rates = frequencies @ np.abs(np.multiply(manifold.curvature_signs, manifold.multiplicities))
     assert np.max(rates) <= manifold.volume_growth + 1e-9
@@ -460,77 +416,6 @@ def test_tiny_vectors(manifold, seed, exponent):
     # The volume differs from one by a sixth of the Ricci curvature, which is at most dim + 2.
     change = manifold.exp_volume(point, velocity) - 1.0
     assert abs(change) <= allowed + (manifold.dim + 2) * 100.0**exponent
-
-
-# Against geomstats
-
-
-def geomstats_metric(manifold):
-    """The metric of geomstats on the same space, which takes seconds to import."""
-    from geomstats.geometry.euclidean import Euclidean as GeomstatsEuclidean
-    from geomstats.geometry.hyperboloid import Hyperboloid
-    from geomstats.geometry.hypersphere import Hypersphere
-    from geomstats.geometry.pre_shape import PreShapeSpace
-    from geomstats.geometry.spd_matrices import SPDAffineMetric, SPDMatrices
-
-    if isinstance(manifold, SPD):
-        matrices = SPDMatrices(manifold.size, equip=False)
-        matrices.equip_with_metric(SPDAffineMetric)
-        return matrices.metric
-    if isinstance(manifold, ComplexProjectiveSpace):
-        preshapes = PreShapeSpace(manifold.dim // 2 + 2, 2)
-        preshapes.equip_with_group_action("rotations")
-        preshapes.equip_with_quotient()
-        return preshapes.quotient.metric
-    kinds = {Sphere: Hypersphere, Hyperbolic: Hyperboloid}
-    return kinds.get(type(manifold), GeomstatsEuclidean)(manifold.dim).metric
-
-
-def to_geomstats(manifold, array):
-    """Landmarks as pairs of numbers, those of reduced shapes in a basis of centred ones."""
-    if isinstance(manifold, ReducedPlanarShapes):
-        array = array @ helmert(array.shape[-1] + 1)
-    return np.stack([array.real, array.imag], axis=-1) if np.iscomplexobj(array) else array
-
-
-def from_geomstats(manifold, array):
-    if manifold.dtype is complex:
-        array = array[..., 0] + 1j * array[..., 1]
-    if isinstance(manifold, ReducedPlanarShapes):
-        array = array @ helmert(array.shape[-1]).T
-    return array
-
-
-@pytest.mark.geomstats
-def test_verbs_agree_with_geomstats(manifold):
-    """At distances from 0.01, below which geomstats loses digits."""
-    metric, rng = geomstats_metric(manifold), np.random.default_rng(23)
-    lengths = np.geomspace(0.01, 0.9 * reach(manifold), 20)
-    point = manifold.random_point(rng, (20,))
-    first, vector = (manifold.random_direction(rng, point) for _ in range(2))
-    velocity = manifold.expand(lengths) * first
-    end = manifold.exp(point, velocity)
-    allowed = np.array([rounding(manifold, *pair) for pair in zip(point, end, strict=True)])
-    place, step, carried = (to_geomstats(manifold, each) for each in (point, velocity, vector))
-    # A shape may come back as any of its preshapes.
-    found = from_geomstats(manifold, metric.exp(step, place))
-    assert np.all(manifold.dist(end, found) <= allowed)
-    options, close = {}, allowed
-    if manifold.dtype is complex:
-        # It integrates an equation here, to fourth order in a hundredth of the length.
-        options = {"n_steps": 100, "step": "rk4"}
-        close = 1e-9 * np.maximum(1.0, lengths) ** 4
-    found = metric.parallel_transport(carried, place, direction=step, **options)
-    error = from_geomstats(manifold, found) - manifold.transport(point, velocity, vector)
-    assert np.all(manifold.norm(end, error) <= close)
-    if manifold.dtype is complex:
-        end = end * np.exp(1j * np.linspace(0.0, 6.0, 20))[:, None]
-    other = to_geomstats(manifold, end)
-    error = from_geomstats(manifold, metric.log(other, place)) - manifold.log(point, end)
-    # An arc cosine divides rounding by the distance.
-    allowed = allowed + 20 * EPSILON / lengths
-    assert np.all(manifold.norm(point, error) <= allowed)
-    assert np.all(abs(metric.dist(place, other) - manifold.dist(point, end)) <= allowed)
 
 
 # Sectional curvatures
@@ -564,12 +449,10 @@ def test_sectional_curvatures_through_a_vector(name, size, least, greatest):
 
 
 @pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("name", ["euclidean", "sphere", "hyperbolic", "spd"])
-def test_a_line_has_no_planes(name):
-    manifold = make_manifold(name, 1)
-    point = manifold.random_point(np.random.default_rng(4), (3,))
-    vector = manifold.random_direction(np.random.default_rng(5), point)
-    assert np.isnan(manifold.sectional_curvatures(point, vector)).all()
-    plane = make_manifold(name, 2)
-    point = plane.random_point(np.random.default_rng(4), (3,))
-    assert np.isnan(plane.sectional_curvatures(point, 0.0 * point)).all()
+@pytest.mark.parametrize("name", ["sphere", "hyperbolic", "spd"])
+def test_a_line_and_a_vector_of_length_zero_have_no_planes(name):
+    for size, length in ((1, 1.0), (2, 0.0)):
+        space, rng = make_manifold(name, size), np.random.default_rng(4)
+        point = space.random_point(rng, (3,))
+        vector = length * space.random_direction(rng, point)
+        assert np.isnan(space.sectional_curvatures(point, vector)).all()

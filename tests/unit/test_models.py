@@ -40,17 +40,18 @@ MODELS = {
     "three covariates": (3, SquaredDistance()),
 }
 
-# Outlines of 50 landmarks take seconds.
-EVERY_SPACE = [
-    pytest.param(name, marks=[pytest.mark.slow] if name == "Kendall50" else []) for name in SPACES
+# All kinds on one space, and the hardest of them on others; outlines of 50 landmarks take seconds.
+CHECKED = [
+    *(("S2", kind) for kind in MODELS),
+    *((space, "median") for space in ("R3", "H2", "SPD2", "Kendall4")),
+    *((space, "two covariates, Huber") for space in ("R3", "H1", "H2", "SPD2", "Kendall4")),
+    *((space, "three covariates") for space in ("SPD3", "Kendall8", "Reduced4of50")),
+    ("Kendall50", "one covariate"),
 ]
 
 
-@pytest.mark.parametrize("kind", MODELS)
-@pytest.mark.parametrize("space", EVERY_SPACE)
+@pytest.mark.parametrize(("space", "kind"), CHECKED)
 def test_energy_derivatives_and_fit_agree(space, kind):
-    if (space, kind) == ("H1", "median"):
-        pytest.skip("medians of an even number of records on a line are not unique")
     check_model(GeodesicModel(make_manifold(*SPACES[space]), *MODELS[kind]))
 
 
@@ -151,118 +152,35 @@ def test_median_is_a_record_that_outweighs_the_others():
         np.testing.assert_array_equal(found.footpoint, [0.0, 0.0])
 
 
-@pytest.mark.parametrize("loss", [SquaredDistance(), Huber(0.1), Distance()])
-def test_fit_to_one_place_converges_at_once(manifold, loss):
+def test_fit_to_one_place_converges_at_once(manifold):
     place = manifold.random_point(np.random.default_rng(10), (2, 1))
-    points = np.repeat(place, 5, axis=1)
-    found = GeodesicModel(manifold, 0, loss).fit(None, points)
+    found = GeodesicModel(manifold, 0, Distance()).fit(None, np.repeat(place, 5, axis=1))
     assert np.all(found.converged)
     assert np.max(manifold.dist(found.footpoint, place[:, 0])) <= 1e-12
-
-
-def along_the_circle(angle):
-    """Points of a great circle and their velocities per unit of angle."""
-    return (
-        np.stack([np.cos(angle), np.sin(angle), 0.0 * angle], axis=-1),
-        np.stack([-np.sin(angle), np.cos(angle), 0.0 * angle], axis=-1),
-    )
-
-
-def along_the_hyperbola(rapidity):
-    return (
-        np.stack([np.cosh(rapidity), np.sinh(rapidity), 0.0 * rapidity], axis=-1),
-        np.stack([np.sinh(rapidity), np.cosh(rapidity), 0.0 * rapidity], axis=-1),
-    )
-
-
-def along_a_diagonal(logarithm):
-    matrix = np.exp(np.multiply.outer(logarithm, [1.0, -0.5, 0.2]))[..., None] * np.eye(3)
-    return matrix, matrix * np.array([1.0, -0.5, 0.2])
-
-
-@pytest.mark.parametrize(
-    ("space", "line"),
-    [
-        (Sphere(2), along_the_circle),
-        (Hyperbolic(2), along_the_hyperbola),
-        (SPD(3), along_a_diagonal),
-    ],
-)
-def test_fit_along_a_geodesic_is_linear_regression_of_its_coordinate(space, line):
-    # The mirror image of these data is themselves, so the fit stays in the mirror.
-    rng = np.random.default_rng(8)
-    covariates = rng.uniform(size=25)
-    places = 0.3 + 0.8 * covariates + 0.2 * rng.standard_normal(25)
-    found = fit(space, covariates, line(places)[0])
-    slope, start = np.polyfit(covariates, places, 1)
-    footpoint, velocity = line(np.array(start))
-    assert np.max(abs(found.footpoint - footpoint)) <= 1e-10
-    assert np.max(abs(found.shooting_vector - slope * velocity)) <= 1e-10
-
-
-def matrix_of(points):
-    """Matrices of determinant one from points of the hyperbolic plane, of curvature -1/2."""
-    time, first, second = np.moveaxis(points, -1, 0)
-    rows = [[time + first, second], [second, time - first]]
-    return np.moveaxis(np.array(rows), (0, 1), (-2, -1))
-
-
-def sphere_of(triangles):
-    """Hopf's map of triangles, which are a sphere of radius one half."""
-    space = KendallPlanarShapes(3)
-    basis = space.random_point(np.random.default_rng(10))
-    first, second = triangles @ np.conj(basis), triangles @ np.conj(space.frame(basis)[0])
-    mixed = 2.0 * np.conj(first) * second
-    return np.stack([mixed.real, mixed.imag, abs(first) ** 2 - abs(second) ** 2], axis=-1)
-
-
-@pytest.mark.parametrize(
-    ("space", "other", "image", "ratio"),
-    [
-        (Hyperbolic(2), SPD(2), matrix_of, 2.0),
-        (KendallPlanarShapes(3), Sphere(2), lambda y: Sphere(2).project(sphere_of(y)), 4.0),
-    ],
-)
-def test_fit_is_that_on_the_same_space_in_other_coordinates(
-    make_records, space, other, image, ratio
-):
-    data = make_records(space, seed=10, noise=0.2)
-    found, expected = (
-        fit(each, data.covariates, points)
-        for each, points in ((space, data.points), (other, image(data.points)))
-    )
-    assert abs(ratio * found.energy / expected.energy - 1.0) <= 1e-12
-    line, same = (each.predict(data.covariates) for each in (found, expected))
-    assert np.max(other.dist(image(line), same)) <= 1e-9
 
 
 # From exact data to residuals as long as the geodesic: where residuals are small, energies
 # differ by rounding alone long before the gradient vanishes.
 @pytest.mark.parametrize("noise", [1e-6, 1e-3, 0.1])
-@pytest.mark.parametrize("away", [1.5, 2.4, 3.0, 8.0])
+@pytest.mark.parametrize("away", [2.4, 8.0])
 def test_fit_converges_far_from_the_origin_of_hyperbolic_space(make_records, away, noise):
     space = Hyperbolic(2)
-    for seed in range(8):
+    for seed in range(5):
         rng = np.random.default_rng(seed)
         origin = np.array([1.0, 0.0, 0.0])
-        direction = space.random_tangent(rng, origin)
-        footpoint = space.exp(origin, away * direction / space.norm(origin, direction))
-        vector = space.random_tangent(rng, footpoint)
-        vector = 0.8 * vector / space.norm(footpoint, vector)
+        footpoint = space.exp(origin, away * space.random_direction(rng, origin))
+        vector = 0.8 * space.random_direction(rng, footpoint)
         data = make_records(space, seed=seed, noise=noise, truth=(footpoint, vector))
         found = fit(space, data.covariates, data.points)
         assert found.converged
         assert found.iterations <= 20
 
 
-@pytest.mark.parametrize("dimension", [2, 4])
-def test_fit_converges_with_noise_that_covers_the_sphere(dimension):
+def test_fit_converges_with_noise_that_covers_the_sphere():
     # Noise of variance 0.1 in the ambient space, then back to the sphere.
-    sphere = Sphere(dimension)
-    rng = np.random.default_rng(11)
+    sphere, rng = Sphere(4), np.random.default_rng(11)
     footpoint = sphere.random_point(rng, (40, 1))
-    vector = sphere.random_tangent(rng, footpoint)
-    vector = vector * (np.pi / 4) / sphere.norm(footpoint, vector)[..., None]
+    vector = (np.pi / 4) * sphere.random_direction(rng, footpoint)
     covariates = rng.uniform(size=(40, 100))
     points = sphere.exp(footpoint, covariates[..., None] * vector)
     points = sphere.project(points + np.sqrt(0.1) * rng.standard_normal(points.shape))
@@ -272,17 +190,15 @@ def test_fit_converges_with_noise_that_covers_the_sphere(dimension):
     assert np.max(found.gradient_norm) <= 1e-10
 
 
-@pytest.mark.parametrize("space", EVERY_SPACE)
+@pytest.mark.parametrize("space", ["S2", "H2", "SPD2", "Kendall4", "Kendall8"])
 def test_fit_is_the_best_minimum_and_found_from_far_away(space, make_records):
     manifold = make_manifold(*SPACES[space])
     data = make_records(manifold, seed=12, noise=0.3)
     best = fit(manifold, data.covariates, data.points)
     rng = np.random.default_rng(12)
     footpoints = manifold.random_point(rng, (20,))
-    vectors = manifold.random_tangent(rng, footpoints)
-    vectors = vectors / manifold.expand(manifold.norm(footpoints, vectors))
     model = model_of(manifold)
-    start = model.parameters(footpoints, vectors)
+    start = model.parameters(footpoints, manifold.random_direction(rng, footpoints))
     found = model.minimise(start, data.covariates, data.points)
     assert np.all(found.converged)
     assert found.iterations <= 50
@@ -294,21 +210,14 @@ def test_fit_is_the_best_minimum_and_found_from_far_away(space, make_records):
     assert np.mean(same) >= 0.9
 
 
-def test_fit_follows_a_change_of_the_covariate(manifold, make_records):
-    data = make_records(manifold, seed=13, noise=0.2)
-    found = fit(manifold, data.covariates, data.points)
-    moved = fit(manifold, 3.0 - 2.0 * data.covariates, data.points)
-    assert abs(moved.energy / found.energy - 1.0) <= 1e-12
-    lines = found.predict(data.covariates), moved.predict(3.0 - 2.0 * data.covariates)
-    assert np.max(manifold.dist(*lines)) <= 1e-9
-
-
-def test_fit_says_when_it_has_not_converged(manifold, make_records):
+@pytest.mark.parametrize("name", ["euclidean", "hyperbolic"])
+def test_fit_says_when_it_has_not_converged(name, make_records):
+    manifold = make_manifold(name, 2)
     parts = [make_records(manifold, seed=15, noise=noise) for noise in (0.5, 0.0)]
     data = (np.stack([getattr(part, key) for part in parts]) for key in ("covariates", "points"))
     found = fit(manifold, *data, max_iterations=1)
     # The start is the solution in flat space, and of data without noise.
-    flat = manifold.curvature_bounds == (0.0, 0.0)
+    flat = name == "euclidean"
     assert found.converged.tolist() == [flat, True]
     assert ((found.gradient_norm <= 1e-10) == found.converged).all()
     assert found.iterations <= (0 if flat else 1)
@@ -338,19 +247,14 @@ def largest_difference(manifold, first, second):
 
 
 @pytest.mark.parametrize("threshold", [100.0, np.inf])
-def test_threshold_beyond_every_record_is_least_squares(manifold, make_records, threshold):
+def test_threshold_beyond_every_record_is_least_squares(make_records, threshold):
+    manifold = SPD(2)
     data = make_records(manifold, seed=42, noise=0.3)
     expected = fit(manifold, data.covariates, data.points)
     found = fit(manifold, data.covariates, data.points, huber=threshold)
     assert found.iterations == expected.iterations
     assert abs(found.energy / expected.energy - 1.0) <= 1e-13
     assert largest_difference(manifold, found, expected) <= 1e-12
-    at = (expected.parameters, data.covariates, data.points)
-    first, second = (
-        model_of(manifold, huber).energy_gradient(*at).gradient for huber in (None, threshold)
-    )
-    for block, gradient in first.items():
-        assert np.array_equal(gradient, second[block])
 
 
 def test_robust_fit_on_the_line_is_that_of_scipy(make_records):
@@ -361,11 +265,7 @@ def test_robust_fit_on_the_line_is_that_of_scipy(make_records):
     expected = least_squares(
         lambda parts: data.points[:, 0] - parts[0] - parts[1] * data.covariates,
         np.zeros(2),
-        loss="huber",
-        f_scale=0.7,
-        xtol=1e-15,
-        ftol=1e-15,
-        gtol=1e-12,
+        **{"loss": "huber", "f_scale": 0.7, "xtol": 1e-15, "ftol": 1e-15, "gtol": 1e-12},
     )
     # SciPy stops where the cost no longer changes, which is at half the digits.
     assert abs(found.footpoint[0] - expected.x[0]) <= 1e-7
@@ -374,7 +274,7 @@ def test_robust_fit_on_the_line_is_that_of_scipy(make_records):
 
 
 def test_robust_fit_withstands_outliers(manifold, make_records):
-    for seed in range(4):
+    for seed in range(2):
         data = make_records(manifold, seed=44 + seed, number=60, noise=0.1)
         points = data.points.copy()
         # Six records that are anywhere, or all in one other place.
@@ -435,22 +335,20 @@ def assert_one_sentence(error):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda x, y: (x[:, :2], y[:, :2]), "at least 3 records and there are 2: add records"),
-        (lambda x, y: (x * [[1.0], [0.0]], y), "a covariate is the same for all records"),
+        (lambda x, y: (x[:2], y[:2]), "at least 3 records and there are 2: add records"),
+        (lambda x, y: (0.0 * x, y), "a covariate is the same for all records"),
+        (
+            lambda x, y: (np.column_stack([x, 1.0 - 2.0 * x]), y),
+            "a covariate is a linear combination",
+        ),
     ],
 )
-def test_data_that_determine_no_fit_are_refused(manifold, make_records, change, message):
-    data = make_records(manifold, seed=17, data_shape=(2,))
-    with pytest.raises(FitError, match=message) as error:
-        fit(manifold, *change(data.covariates, data.points))
-    assert_one_sentence(error)
-
-
-def test_covariates_that_depend_on_one_another_are_refused(make_records):
+def test_data_that_determine_no_fit_are_refused(make_records, change, message):
     data = make_records(Sphere(2), seed=17)
-    x = np.stack([data.covariates, 1.0 - 2.0 * data.covariates], axis=-1)
-    with pytest.raises(FitError, match="a covariate is a linear combination") as error:
-        GeodesicModel(Sphere(2), 2).fit(x, data.points)
+    x, points = change(data.covariates, data.points)
+    x = x.reshape((len(points), -1))
+    with pytest.raises(FitError, match=message) as error:
+        GeodesicModel(Sphere(2), x.shape[-1]).fit(x, points)
     assert_one_sentence(error)
 
 
@@ -469,70 +367,8 @@ def test_what_is_not_finite_is_refused_by_record(make_records, name, what, wrong
         assert_one_sentence(error)
 
 
-# Invariance under the isometries of each space
-
-
-def rotation(size):
-    return np.linalg.qr(np.random.default_rng(31).standard_normal((size, size)))[0]
-
-
-def boost():
-    """A rotation of hyperbolic space and then a step along its first axis."""
-    turn, step = np.eye(5), np.eye(5)
-    turn[1:, 1:] = rotation(4)
-    step[:2, :2] = [[np.cosh(1.2), np.sinh(1.2)], [np.sinh(1.2), np.cosh(1.2)]]
-    return step @ turn
-
-
-EIGHT, MIX = KendallPlanarShapes(8), np.array([[1.2, 0.3, -0.5], [0.1, 0.7, 0.4], [0.6, -0.2, 1.1]])
-
-# By name: the space, and a map of points and a map of tangent vectors.
-ISOMETRIES = {
-    "translation of R3": (make_manifold("euclidean", 3), lambda y: y + 3.0, lambda v: v),
-    "rotation of S2": (Sphere(2), *[lambda y: y @ rotation(3).T] * 2),
-    "rotation of S4": (Sphere(4), *[lambda y: y @ rotation(5).T] * 2),
-    "boost and rotation of H4": (Hyperbolic(4), *[lambda y: y @ boost().T] * 2),
-    "congruence of SPD2": (SPD(2), *[lambda y: MIX[:2, :2] @ y @ MIX[:2, :2].T] * 2),
-    "congruence of SPD3": (SPD(3), *[lambda y: MIX @ y @ MIX.T] * 2),
-    "similarity of landmarks": (
-        EIGHT,
-        lambda y: EIGHT.project(7.0 * np.exp(2.1j) * y + (4.0 - 3.0j)),
-        lambda v: np.exp(2.1j) * v,
-    ),
-    "reflection of landmarks": (EIGHT, np.conj, np.conj),
-    "new order of landmarks": (EIGHT, *[lambda y: y[..., ::-1]] * 2),
-}
-
-
-@pytest.mark.parametrize("name", ISOMETRIES)
-@pytest.mark.parametrize("noise", [0.05, 0.4])
-def test_isometries_move_the_fit_and_nothing_else(make_records, name, noise):
-    manifold, move_points, move_vectors = ISOMETRIES[name]
-    data = make_records(manifold, seed=33, noise=noise)
-    moved = move_points(data.points)
-    first, second = (fit(manifold, data.covariates, each) for each in (data.points, moved))
-    line, other = (each.predict(np.linspace(-1.0, 2.0, 7)) for each in (first, second))
-    assert np.max(manifold.dist(move_points(line), other)) <= 1e-9
-    for key in ("energy", "largest_residual"):
-        assert getattr(second, key) == pytest.approx(getattr(first, key), rel=1e-9)
-    # Gradients at states from next to the fit to far from it.
-    rng = np.random.default_rng(32)
-    places = np.broadcast_to(first.footpoint, (12, *manifold.point_shape))
-    steps = manifold.random_direction(rng, places)
-    p = manifold.exp(places, manifold.expand(np.geomspace(1e-3, 1.0, 12)) * steps)
-    v, model = 0.3 * manifold.random_tangent(rng, p), model_of(manifold)
-    found, expected = (
-        model.energy_gradient(model.parameters(*at), data.covariates, points).gradient
-        for at, points in (((move_points(p), move_vectors(v)), moved), ((p, v), data.points))
-    )
-    for block, value in expected.items():
-        lengths = manifold.norm(p, value), manifold.norm(move_points(p), found[block])
-        assert np.allclose(*lengths, rtol=1e-9, atol=1e-12)
-
-
-@pytest.mark.parametrize("landmarks", [3, 8])
-def test_any_similarity_of_single_records_changes_nothing(make_records, landmarks):
-    manifold = KendallPlanarShapes(landmarks)
+def test_any_similarity_of_single_records_changes_nothing(make_records):
+    manifold = KendallPlanarShapes(8)
     data = make_records(manifold, seed=34, noise=0.2)
     real, imaginary = np.random.default_rng(34).standard_normal((2, 2, len(data.points), 1))
     factors, shifts = 200.0 * (real + 1j * imaginary)

@@ -1,4 +1,4 @@
-"""The published sensitivities against their formulas, and the bounds they claim."""
+"""The published sensitivities: within their assumptions, attained, and refused elsewhere."""
 
 import numpy as np
 import pytest
@@ -7,6 +7,7 @@ from geodp.errors import DataError
 from geodp.manifolds.registry import make_manifold
 from geodp.manifolds.spd import SPD
 from geodp.manifolds.sphere import Sphere
+from geodp.means.sensitivity import moved_means
 from geodp.models.geodesic import GeodesicModel
 from geodp.models.losses import Huber
 from geodp.models.sensitivity import (
@@ -27,43 +28,21 @@ def data_radius(manifold):
     return 0.8 if manifold.curvature_bounds[0] < 0.0 else None
 
 
-SPACES = [
-    ("euclidean", 3, 0.0),
-    ("sphere", 4, 0.0),
-    ("hyperbolic", 1, 0.0),
-    ("kendall", 8, 0.0),
-    ("spd", 2, -0.5),
-    ("spd", 3, -0.5),
-    ("hyperbolic", 4, -1.0),
-]
-
-
-@pytest.mark.parametrize(("name", "size", "curvature"), SPACES)
-def test_sensitivity_is_as_printed(name, size, curvature):
-    """Equations 19 and 20, and the proof of theorem D.1, with their kappa_l."""
-    radius, number, model = 0.8, 25, GeodesicModel(make_manifold(name, size))
-    bound = gradient_sensitivity(model, TAU, number, data_radius=radius)
-    footpoint = shooting_vector = 2.0 * TAU / number
-    if curvature:
-        angle = np.sqrt(-curvature) * (radius + TAU)
-        footpoint = footpoint * np.cosh(2.0 * angle)
-        shooting_vector = (TAU / number) * np.sinh(2.0 * angle) / angle
-    np.testing.assert_allclose(bound.blocks["footpoint"], footpoint, rtol=1e-14)
-    np.testing.assert_allclose(bound.blocks["shooting_vector"], shooting_vector, rtol=1e-14)
-    np.testing.assert_allclose(bound.reach, 2.0 * (radius + TAU), rtol=1e-15)
-    assert np.array_equal(bound.tau, TAU)
-    if not curvature:
-        # The radius bounds geodesics, and has no part in the sensitivity.
-        without = gradient_sensitivity(model, TAU, number)
-        assert np.all(np.isinf(without.reach))
-        assert np.array_equal(without.blocks["footpoint"], bound.blocks["footpoint"])
-
-
 def test_sensitivity_of_a_point_shaped_ball_is_the_flat_one():
     # Without curvature over no distance; near it the hyperbolic sine has to keep its digits.
     bound = gradient_sensitivity(GeodesicModel(SPD(2)), np.array([1e-9, 1e-6]), 10, data_radius=0.0)
     for found in bound.blocks.values():
         np.testing.assert_allclose(found, 2.0 * np.array([1e-9, 1e-6]) / 10, rtol=1e-11)
+
+
+def test_without_negative_curvature_the_radius_has_no_part_in_the_sensitivity():
+    # It bounds geodesics alone.
+    model = GeodesicModel(Sphere(2))
+    within, without = (gradient_sensitivity(model, TAU, 25, radius) for radius in (0.8, None))
+    np.testing.assert_allclose(within.reach, 2.0 * (0.8 + TAU), rtol=1e-15)
+    assert np.all(np.isinf(without.reach))
+    assert np.array_equal(within.tau, TAU)
+    assert np.array_equal(within.blocks["footpoint"], without.blocks["footpoint"])
 
 
 def test_negative_curvature_needs_the_radius_of_the_data(make_records):
@@ -132,9 +111,7 @@ def test_bounds_are_attained(manifold, block):
     assert abs(change / bound.blocks[block] - 1.0) <= 1e-12
 
 
-@pytest.mark.parametrize(
-    ("name", "size"), [("sphere", 2), ("hyperbolic", 2), ("spd", 2), ("kendall", 4)]
-)
+@pytest.mark.parametrize(("name", "size"), [("spd", 2), ("kendall", 4)])
 def test_neighbour_ratios_are_those_of_the_pairs_one_by_one(make_records, name, size):
     manifold = make_manifold(name, size)
     model, radius = GeodesicModel(manifold), data_radius(manifold)
@@ -175,28 +152,23 @@ def test_mean_gradient_has_the_published_sensitivity():
 
 
 @pytest.mark.parametrize(
-    ("name", "size", "radius"),
-    [("sphere", 2, 0.7), ("spd", 2, 1.0), ("hyperbolic", 2, 1.0), ("euclidean", 3, 1.0)],
+    ("name", "size", "radius"), [("sphere", 2, 0.7), ("spd", 2, 1.0), ("euclidean", 3, 1.0)]
 )
 def test_means_of_neighbours_in_a_ball_stay_within_the_bound(name, size, radius):
-    manifold = make_manifold(name, size)
-    model = GeodesicModel(manifold, 0)
-    rng = np.random.default_rng(8)
+    manifold, rng = make_manifold(name, size), np.random.default_rng(8)
     pairs, number = 300, 5
     centre = manifold.random_point(rng, (pairs, 1))
     places = np.broadcast_to(centre, (pairs, number + 1, *manifold.point_shape))
     # Records on both sides of a random direction, most of them at the rim.
-    direction = manifold.random_direction(rng, centre)
     signs = rng.choice([-1.0, 1.0], (pairs, number + 1))
     signs[:, 0], signs[:, -1] = 1.0, -1.0
-    steps = manifold.expand(signs) * direction + 0.1 * manifold.random_direction(rng, places)
+    steps = manifold.expand(signs) * manifold.random_direction(rng, centre)
+    steps = steps + 0.1 * manifold.random_direction(rng, places)
     lengths = radius * np.minimum(1.0, 2.0 * rng.random((pairs, number + 1)))
     lengths[:, [0, -1]] = radius
-    steps = steps * manifold.expand(lengths / manifold.norm(places, steps))
-    points = manifold.exp(places, steps)
-    means = [model.fit(None, points[:, rows]).footpoint for rows in (slice(1, None), slice(-1))]
-    moved = manifold.dist(*means)
-    bound = mean_sensitivity(model, number, radius)
+    points = manifold.exp(places, steps * manifold.expand(lengths / manifold.norm(places, steps)))
+    moved, _ = moved_means(manifold, points)
+    bound = mean_sensitivity(GeodesicModel(manifold, 0), number, radius)
     assert np.max(moved) <= bound * (1.0 + 1e-9)
     # The simulation looks near the worst case.
     assert np.max(moved) >= 0.8 * 2.0 * radius / number

@@ -18,6 +18,12 @@ def product(manifold):
     return ProductSupport(manifold, centre, 0.6, LENGTHS)
 
 
+def unevenness(levels):
+    """Largest distance of levels from as many even ones on the unit interval."""
+    levels = np.sort(levels, axis=None)
+    return np.max(np.abs(levels - (np.arange(levels.size) + 0.5) / levels.size))
+
+
 @pytest.mark.parametrize("space", [Euclidean(3), Sphere(2), SPD(2)], ids=lambda space: space.name)
 def test_draws_in_a_ball_have_their_density(space):
     """Draws are even in coordinates, where the volume density is that of Exp."""
@@ -26,9 +32,8 @@ def test_draws_in_a_ball_have_their_density(space):
     states = ball.draw(rng, (2, 4000))
     assert np.all(ball.contains(states))
     coordinates, density = ball.coordinates(states)
-    lengths = np.sort(np.linalg.norm(coordinates, axis=-1) ** space.dim, axis=-1)
-    even = ball.radius[:, None] ** space.dim * (np.arange(4000) + 0.5) / 4000
-    assert np.max(np.abs(lengths - even) / even[:, -1:]) < 0.04
+    lengths = np.linalg.norm(coordinates, axis=-1) / ball.radius[:, None]
+    assert all(unevenness(each**space.dim) < 0.04 for each in lengths)
     unit = {2: np.pi, 3: 4.0 * np.pi / 3.0}[space.dim]
     expected = -np.log(density) - np.log(unit * ball.radius**space.dim)[:, None]
     np.testing.assert_allclose(ball.log_draw_density(states), expected, atol=1e-9)
@@ -60,8 +65,7 @@ def test_points_fill_a_product(manifold, product, kind):
     p, *vectors = product.parts(states)
     found = manifold.dist(product.centre, p), *(manifold.norm(p, v) for v in vectors)
     for lengths, radius in zip(found, (0.6, *LENGTHS), strict=True):
-        levels = np.sort((lengths / radius) ** manifold.dim, axis=None)
-        assert np.max(np.abs(levels - (np.arange(levels.size) + 0.5) / levels.size)) < allowed
+        assert unevenness((lengths / radius) ** manifold.dim) < allowed
 
 
 def test_weights_of_even_points_add_up_to_the_volume():
@@ -89,9 +93,8 @@ def test_a_product_contains_nothing_beyond_its_limits(manifold, product):
 
 def test_points_of_a_product_of_balls_fill_both():
     points = even_balls((2, 3), 2048)
-    for part, dim in ((points[:, :2], 2), (points[:, 2:], 3)):
-        level = np.sort(np.linalg.norm(part, axis=-1) ** dim)
-        assert np.max(np.abs(level - (np.arange(2048) + 0.5) / 2048)) < 0.005
+    lengths = [np.linalg.norm(part, axis=-1) for part in (points[:, :2], points[:, 2:])]
+    assert unevenness(lengths[0] ** 2) < 0.005
+    assert unevenness(lengths[1] ** 3) < 0.005
     # The balls do not know of one another.
-    lengths = np.linalg.norm(points[:, :2], axis=-1), np.linalg.norm(points[:, 2:], axis=-1)
     assert abs(np.corrcoef(lengths)[0, 1]) < 0.02
