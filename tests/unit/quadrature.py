@@ -189,15 +189,10 @@ class _Stretched:
 
 
 class Law:
-    """What draws are compared with: counts in bins of known probability."""
+    """What draws are compared with: counts in bins of known probability.
 
-    def bin_of(self, states, bins):
-        """Bin of each state; one too many for a state in none."""
-        raise NotImplementedError
-
-    def probability(self, bins):
-        """Of the bins."""
-        raise NotImplementedError
+    A law has `probability(bins)` and `bin_of(states, bins)`, one too many for a state in none.
+    """
 
     def counts(self, states, bins):
         """Numbers of states found in bins, their probabilities, and how many were in none."""

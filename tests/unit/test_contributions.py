@@ -27,12 +27,10 @@ from geodp_release.assumptions import ADD_OR_REMOVE, Assumptions
 from geodp_release.contributions import (
     CHUNK,
     COVARIATE_LATTICE,
-    CUT_LOCUS,
     LARGE_CHUNK,
     LATTICE,
     LOSS_LATTICE,
     MANY,
-    TAPER,
     covariate_sums,
     gradient_sums,
     loss_sums,
@@ -62,14 +60,14 @@ FINE = 1 << 50
 
 
 def assumed(manifold, subjects, **others):
-    centre = manifold.random_point(np.random.default_rng(0))
     inputs = {
+        "centre": manifold.random_point(np.random.default_rng(0)),
         "footpoint_radius": 0.6,
         "shooting_vector_length": 1.2,
         "covariate_range": RANGE,
         "residual_scale": 0.3,
     }
-    return Assumptions(manifold, centre, subjects=subjects, **{**inputs, **others})
+    return Assumptions(manifold, subjects=subjects, **{**inputs, **others})
 
 
 def draw_records(assumptions, number, seed, spread=0.3):
@@ -152,9 +150,8 @@ def test_no_subject_contributes_more_than_the_lattice(manifold, spread, clip, li
     each = each_gradient(assumptions, records, states[0], clip)
     assert all(map(within, each))
     if (spread, clip) == (0.5, 0.01):
-        assert (
-            np.mean([norm_sum(rows) > 0.99 * LATTICE for rows in each[records.counts == 1]]) > 0.5
-        )
+        single = each[records.counts == 1]
+        assert np.mean([norm_sum(rows) > 0.99 * LATTICE for rows in single]) > 0.5
     losses = np.array([loss_sums(assumptions, take(records, [k]), states, clip) for k in range(12)])
     assert np.all(losses >= 0)
     assert np.all(losses <= LOSS_LATTICE)
@@ -197,34 +194,6 @@ def test_losses_are_means_of_clipped_squares(manifold):
     assert np.all(found <= LOSS_LATTICE * expected * (1 + 1e-9))
     # Rounding takes away less than one from a record and from a mean.
     assert np.all(found > LOSS_LATTICE * expected - 2 * len(records))
-
-
-BAD_POINTS = {"far": None, "missing": np.nan, "huge": 1e300, "zero": 0.0}
-
-
-@pytest.mark.parametrize("number", [3, CHUNK, CHUNK + 30])
-@pytest.mark.usefixtures("fine")
-def test_a_replaced_subject_changes_its_own_contribution_alone(manifold, number):
-    """Bit by bit, whatever it is: far, no point, or no number at all."""
-    assumptions = assumed(manifold, number)
-    covariates, points = draw_records(assumptions, number, 5)
-    states = states_of(assumptions, 2, 6)
-    before = subject_records(assumptions, covariates, points, ONE_EACH)
-    losses = loss_sums(assumptions, before, states, 1.0)
-    gradients = gradients_of(assumptions, before, states[0])
-    for bad in BAD_POINTS.values():
-        others = points.copy()
-        others[1] = draw_records(assumptions, 1, 7, 3.0)[1][0] if bad is None else bad
-        after = subject_records(assumptions, covariates, others, ONE_EACH)
-        own = [take(records, [1]) for records in (before, after)]
-        one, other = (loss_sums(assumptions, each, states, 1.0) for each in own)
-        np.testing.assert_array_equal(
-            loss_sums(assumptions, after, states, 1.0) - losses, other - one
-        )
-        one, other = (gradients_of(assumptions, each, states[0]) for each in own)
-        change = gradients_of(assumptions, after, states[0]) - gradients
-        np.testing.assert_array_equal(change, other - one)
-        assert norm_sum(change) <= 2 * FINE + 2
 
 
 def lines_of(call):
@@ -278,20 +247,23 @@ def assert_additive(assumptions, records, states, clip, seed=8, times=4):
     parts = [rng.permutation(number) for _ in range(times)]
     cuts = [1, number - 1, *rng.integers(1, number, size=times)][:times]
     for order, cut in zip(parts, cuts, strict=True):
-        one, other = take(records, order[:cut]), take(records, order[cut:])
-        np.testing.assert_array_equal(
-            loss_sums(assumptions, one, states, clip) + loss_sums(assumptions, other, states, clip),
-            losses,
-        )
-        found = [gradients_of(assumptions, each, states[0], clip) for each in (one, other)]
+        both = take(records, order[:cut]), take(records, order[cut:])
+        found = [loss_sums(assumptions, each, states, clip) for each in both]
+        np.testing.assert_array_equal(found[0] + found[1], losses)
+        found = [gradients_of(assumptions, each, states[0], clip) for each in both]
         np.testing.assert_array_equal(found[0] + found[1], gradients)
 
 
 @pytest.mark.usefixtures("fine")
 def test_removal_and_order_leave_other_subjects_as_they_are(manifold):
-    assumptions = assumed(manifold, CHUNK + 30, records_per_subject=2)
-    states = states_of(assumptions, 8)
-    assert_additive(assumptions, grouped(assumptions, 9), states, 4.0)
+    """Whatever they are: some far, no points, or no numbers at all."""
+    number = CHUNK + 30
+    assumptions = assumed(manifold, number, records_per_subject=2)
+    covariates, points = draw_records(assumptions, 2 * number, 9)
+    points[0] = draw_records(assumptions, 1, 7, 3.0)[1][0]
+    points[1], points[2], points[3] = np.nan, 1e300, 0.0
+    records = subject_records(assumptions, covariates, points, np.arange(2 * number) // 2)
+    assert_additive(assumptions, records, states_of(assumptions, 8), 4.0)
 
 
 @pytest.mark.parametrize(
@@ -307,9 +279,7 @@ def test_the_public_number_of_subjects_decides_how_many_are_computed_at_once(sub
         assert {len(part[-1]) for part in chunks} == {size}
 
 
-@pytest.mark.parametrize(
-    "space", [Sphere(2), Hyperbolic(2), SPD(2), KendallPlanarShapes(8)], ids=str
-)
+@pytest.mark.parametrize("space", [Sphere(2), KendallPlanarShapes(8)], ids=str)
 @pytest.mark.usefixtures("fine")
 def test_large_chunks_are_additive(space):
     few = assumed(space, LARGE_CHUNK + 30, neighbours=ADD_OR_REMOVE)
@@ -320,12 +290,9 @@ def test_large_chunks_are_additive(space):
 # Spaces, lengths of shooting vectors and numbers of subjects at which sums of an earlier version
 # depended on what other subjects were.
 WEAK = {
-    "S5": (Sphere(5), 2.0 * np.pi, 21),
     "S20": (Sphere(20), 2.0 * np.pi, 30),
-    "Kendall8 of 21": (KendallPlanarShapes(8), np.pi, 21),
-    "Kendall8 of 30": (KendallPlanarShapes(8), np.pi, 30),
+    "Kendall8": (KendallPlanarShapes(8), np.pi, 21),
     "H5": (Hyperbolic(5), 10.0, 21),
-    "H2": (Hyperbolic(2), 14.0, 30),
     "SPD2": (SPD(2), 10.0, 21),
 }
 
@@ -334,13 +301,8 @@ WEAK = {
 @pytest.mark.usefixtures("fine")
 def test_old_weak_points_are_additive(space, length, number):
     """With shooting vectors as long as they may be, far records, and one in many copies."""
-    assumptions = assumed(
-        space,
-        number,
-        shooting_vector_length=length,
-        footpoint_radius=1.0,
-        records_per_subject=LIMIT,
-    )
+    public = {"shooting_vector_length": length, "footpoint_radius": 1.0}
+    assumptions = assumed(space, number, records_per_subject=LIMIT, **public)
     covariates, points = draw_records(assumptions, number, 10, 1.5)
     # The first subject has all of its records.
     repeated = np.concatenate([[0] * (LIMIT - 1), np.arange(number)])
@@ -348,29 +310,6 @@ def test_old_weak_points_are_additive(space, length, number):
     states = states_of(assumptions, 16)
     states[:, 1] *= space.expand(length / space.norm(states[:, 0], states[:, 1]))
     assert_additive(assumptions, records, states, 8.0)
-
-
-def test_sums_over_different_arrays_are_found(monkeypatch):
-    """A mutant: how distances are rounded depends on how many records there are."""
-    monkeypatch.setattr(contributions, "LOSS_LATTICE", FINE)
-    monkeypatch.setattr(
-        contributions, "_chunks", lambda _, records: [tuple(vars(records).values())]
-    )
-    monkeypatch.setattr(contributions, "CHUNK", 40)
-    assumptions = assumed(Sphere(2), 40)
-    exact = assumptions.manifold.distances_along
-
-    def rounded(start, velocity, times, points):
-        return exact(start, velocity, times, points) * (1.0 + 2.0**-50 * (len(points) % 3))
-
-    monkeypatch.setattr(assumptions.manifold, "distances_along", rounded)
-    records, states = grouped(assumptions, 9), states_of(assumptions, 3)
-    whole = loss_sums(assumptions, records, states, 4.0)
-    parts = [
-        loss_sums(assumptions, take(records, part), states, 4.0)
-        for part in (range(25), range(25, 40))
-    ]
-    assert np.any(parts[0] + parts[1] != whole)
 
 
 def test_no_subject_at_all():
@@ -381,80 +320,7 @@ def test_no_subject_at_all():
     assert loss_sums(assumptions, records, states_of(assumptions, 1), 1.0).tolist() == [0]
 
 
-# The attack: one subject has the same record once or 400 times
-
-
-COPIES = 400
-
-
-def attacked(threshold, seed=11):
-    """Neighbours on S^2, n = 200, and a public point from which residuals are at a threshold.
-
-    Returns
-    -------
-    tuple
-        Assumptions, both data sets, and public points, of which the fourth is attacked.
-    """
-    space, number = Sphere(2), 200
-    assumptions = assumed(
-        space,
-        number,
-        records_per_subject=COPIES,
-        footpoint_radius=1.0,
-        shooting_vector_length=2.0,
-        covariate_range=(-0.5, 0.5),
-    )
-    states, _ = assumptions.support.even_points(4)
-    p, v = states[3]
-    rng = np.random.default_rng(seed)
-    x = rng.uniform(-0.5, 0.5, number)
-    ends = space.exp(np.broadcast_to(p, (number, 3)), x[:, None] * v)
-    lengths = threshold * (1.0 + rng.integers(-4, 5, number) * 2.0**-52)
-    points = space.exp(ends, lengths[:, None] * space.random_direction(rng, ends))
-    points[0] = space.exp(p, 0.4 * space.frame(p)[0])
-    labels = np.arange(number)
-    once = subject_records(assumptions, x, points, labels)
-    repeated = np.concatenate([np.zeros(COPIES - 1, dtype=int), labels])
-    many = subject_records(assumptions, x[repeated], points[repeated], labels[repeated])
-    assert once.counts[0] == 1
-    assert many.counts[0] == COPIES
-    return assumptions, once, many, states
-
-
-@pytest.mark.parametrize("part", [TAPER, CUT_LOCUS, 1.0 - 1e-9])
-def test_residuals_at_a_threshold_tell_nothing_of_others(part):
-    assumptions, once, many, states = attacked(part * np.pi)
-    clip = part * np.pi
-    losses = [loss_sums(assumptions, each, states, clip) for each in (once, many)]
-    assert np.max(np.abs(losses[1] - losses[0])) <= LOSS_LATTICE
-    # A mean of equal numbers is that number.
-    np.testing.assert_array_equal(losses[1], losses[0])
-    gradients = [gradients_of(assumptions, each, states[3]) for each in (once, many)]
-    assert norm_sum(gradients[1] - gradients[0]) <= 2 * LATTICE
-    np.testing.assert_array_equal(gradients[1], gradients[0])
-
-
-def test_the_attack_breaks_what_it_was_made_for():
-    """Old formulas: an abrupt threshold, and rounding by the number of records."""
-    assumptions, once, many, states = attacked(CUT_LOCUS * np.pi)
-
-    def old(records):
-        used = records.valid
-        number = np.sum(used)
-        away = assumptions.manifold.distances_along(
-            states[3:4, 0], states[3:4, 1], records.covariates[used, 0], records.points[used]
-        )[0]
-        # There a last digit of the cosine is some 300 of the distance.
-        counted = away * (1.0 + 2.0**-44 * (number % 5 - 2)) < CUT_LOCUS * np.pi
-        owners = np.nonzero(used)[0]
-        return LOSS_LATTICE * np.sum(
-            np.bincount(owners, ~counted, 200) / np.maximum(records.counts, 1)
-        )
-
-    assert abs(old(once) - old(many)) > 20 * LOSS_LATTICE
-
-
-@pytest.mark.parametrize("space", [Sphere(2), Sphere(5), KendallPlanarShapes(5)], ids=str)
+@pytest.mark.parametrize("space", [Sphere(5), KendallPlanarShapes(5)], ids=str)
 def test_contributions_fall_to_zero_before_the_cut_locus(space, monkeypatch):
     """Without a jump, so that rounding cannot decide whether a record counts."""
     monkeypatch.setattr(contributions, "CHUNK", FEW)
@@ -486,13 +352,9 @@ FAR = {
     "SPD2 at 1e12": (SPD(2), rotated(1e12), 0.5),
     "H5 at 20": (Hyperbolic(5), np.eye(6)[0], 20.0),
     "H2 at 60": (Hyperbolic(2), np.eye(3)[0], 60.0),
-    "SPD2 of axes at 9e10": (SPD(2), np.diag([1.0, 9e10]), 0.5),
-    "SPD2 of axes at 1e12": (SPD(2), np.diag([1.0, 1e12]), 0.5),
     "H2 60 away": (Hyperbolic(2), np.array([np.cosh(60.0), np.sinh(60.0), 0.0]), 0.5),
     "SPD3 at 1e-160": (SPD(3), 1e-160 * np.eye(3), 1.0),
     "SPD2 at 1e120": (SPD(2), 1e120 * np.eye(2), 1.0),
-    "SPD1 at 1000": (SPD(1), np.eye(1), 1000.0),
-    "H1 at 800": (Hyperbolic(1), np.array([1.0, 0.0]), 800.0),
 }
 
 
@@ -520,7 +382,7 @@ KEPT = {
 @pytest.mark.parametrize(("space", "centre"), KEPT.values(), ids=KEPT)
 @pytest.mark.filterwarnings("error")
 def test_far_centres_that_are_not_refused_keep_the_sensitivity(space, centre, monkeypatch):
-    assumptions = replace(assumed(space, 30), centre=centre)
+    assumptions = assumed(space, 30, centre=centre)
     records, states = grouped(assumptions, 12), states_of(assumptions, 4)
     assert records.valid.all()
     with monkeypatch.context() as patch:
@@ -535,25 +397,21 @@ def test_far_centres_that_are_not_refused_keep_the_sensitivity(space, centre, mo
 # Sums of covariates
 
 
-def moments_of(covariates, counts):
-    """Mean covariates and mean squares of single subjects, as released."""
-    found = []
-    for row, count in zip(covariates, counts, strict=True):
-        points = np.zeros((1, len(row), 1))
-        valid = np.arange(len(row))[None] < count
-        records = SubjectRecords(row[None, :, None], points, valid, np.array([count]))
-        found.append(np.ravel(covariate_sums(records)))
-    return np.array(found) / [COVARIATE_LATTICE, COVARIATE_LATTICE**2]
+def one_subject(steps):
+    """Records of one subject, with covariates in steps of their lattice."""
+    x = np.reshape(steps, (1, -1, 1)) / COVARIATE_LATTICE
+    return SubjectRecords(x, np.zeros(x.shape), np.ones(x.shape[:2], bool), np.array([x.size]))
 
 
-def moment_pairs():
-    """Of subjects with one record on a grid, and with several at random and extreme places."""
+def moments_of_subjects():
+    """Of some with one record on a grid, and with several at random and extreme places."""
     rng = np.random.default_rng(13)
-    one = np.linspace(-0.5, 0.5, 801)[:, None]
-    several = rng.choice([-0.5, -0.125, 0.0, 0.1, 0.5], size=(200, LIMIT))
-    several[:100] = rng.uniform(-0.5, 0.5, (100, LIMIT))
-    counts = rng.integers(1, LIMIT + 1, 200)
-    return np.concatenate([moments_of(one, np.ones(801, int)), moments_of(several, counts)])
+    subjects = [*np.linspace(-0.5, 0.5, 801)]
+    for number in rng.integers(1, LIMIT + 1, 100):
+        subjects.append(rng.choice([-0.5, -0.125, 0.0, 0.1, 0.5], number))
+        subjects.append(rng.uniform(-0.5, 0.5, number))
+    sums = [covariate_sums(one_subject(np.array(x) * COVARIATE_LATTICE)) for x in subjects]
+    return np.reshape(sums, (-1, 2)) / [COVARIATE_LATTICE, COVARIATE_LATTICE**2]
 
 
 BOUNDS = {
@@ -566,7 +424,7 @@ BOUNDS = {
 @pytest.mark.parametrize("changes", [1, 2])
 def test_constants_of_the_moments_are_bounds(bounds, size, changes):
     """Of all pairs of subjects on a grid; and less than one and a half per cent too large."""
-    found = moment_pairs()
+    found = moments_of_subjects()
     differences = found if changes == 1 else (found[:, None] - found[None]).reshape(-1, 2)
     largest = np.max(size(differences))
     assert largest <= bounds[changes] * FOR_ROUNDING
@@ -577,32 +435,43 @@ def test_covariate_sums_are_additive_sums_of_means():
     """Bit by bit, whatever the order."""
     records = grouped(assumed(Sphere(2), 300, records_per_subject=LIMIT), 14)
     whole = np.array(covariate_sums(records), dtype=object)
-    means = [np.sum(records.covariates[..., 0] ** k, axis=1) / records.counts for k in (1, 2)]
-    for total, each, power in zip(whole, means, (1, 2), strict=True):
+    for total, power in zip(whole, (1, 2), strict=True):
         assert type(total[0]) is int
+        means = np.sum(records.covariates[..., 0] ** power, axis=1) / records.counts
         # Each of 300 subjects is rounded by less than two steps of the lattice.
         found = total[0] / COVARIATE_LATTICE**power
-        assert found == pytest.approx(each.sum(), abs=600 / COVARIATE_LATTICE)
+        assert found == pytest.approx(means.sum(), abs=600 / COVARIATE_LATTICE)
     order = np.random.default_rng(15).permutation(300)
-    for cut in (1, 150):
-        one, other = (covariate_sums(take(records, part)) for part in (order[:cut], order[cut:]))
-        assert np.all(np.array(one, dtype=object) + np.array(other, dtype=object) == whole)
+    parts = [covariate_sums(take(records, part)) for part in (order[:150], order[150:])]
+    assert np.all(np.sum(np.array(parts, dtype=object), axis=0) == whole)
 
 
-def test_covariates_beyond_the_range_are_clipped_as_integers():
-    """Whatever scaling did to them."""
-    covariates = np.array([0.9, -3.0, 0.2]).reshape((3, 1, 1))
-    valid = np.ones((3, 1), dtype=bool)
-    records = SubjectRecords(covariates, np.zeros((3, 1, 1)), valid, np.ones(3, int))
-    half, inside = COVARIATE_LATTICE // 2, int(0.2 * COVARIATE_LATTICE)
-    assert covariate_sums(records) == ([inside], [2 * half**2 + inside**2])
+HALF = COVARIATE_LATTICE // 2
+
+
+@pytest.mark.parametrize(
+    ("steps", "first", "second"),
+    [
+        # Covariates beyond the range are clipped as integers, whatever scaling did to them.
+        ([0.9 * COVARIATE_LATTICE], HALF, HALF**2),
+        ([-3.0 * COVARIATE_LATTICE], -HALF, HALF**2),
+        # Parts of a step are left out towards zero: those of a covariate, and those of a mean.
+        ([4.7], 4, 16),
+        ([-4.7], -4, 16),
+        ([1, 2], 1, 2),
+        ([-1, -2], -1, 2),
+        ([-1, -1, -3], -1, 3),
+    ],
+)
+def test_covariates_are_rounded_towards_zero(steps, first, second):
+    assert covariate_sums(one_subject(steps)) == ([first], [second])
 
 
 # Bad records
 
 
 @pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("bad", [np.nan, np.inf, -1e308, 0.0])
+@pytest.mark.parametrize("bad", [np.nan, -1e308, 0.0])
 def test_bad_records_contribute_nothing_and_nobody_is_told(manifold, bad):
     assumptions = assumed(manifold, 5)
     covariates, points = draw_records(assumptions, 5, 8)
@@ -650,7 +519,7 @@ def test_without_noise_steps_lead_to_the_fit(manifold, monkeypatch):
         assert away < 1e-5
 
 
-@pytest.mark.parametrize("size", [0.0, 1.0, 1e3, 1e300])
+@pytest.mark.parametrize("size", [1.0, 1e300])
 @pytest.mark.filterwarnings("error")
 def test_a_step_stays_in_the_support(manifold, size):
     assumptions = assumed(manifold, 4)

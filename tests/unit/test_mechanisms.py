@@ -9,7 +9,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from quadrature import published_mechanism
-from scipy import stats
 
 from geodp.errors import DataError
 from geodp.manifolds.euclidean import Euclidean
@@ -21,23 +20,11 @@ from geodp.manifolds.supports import Ball
 from geodp.mechanisms.kng_as_published import PublishedSupport, published_support
 from geodp.models.geodesic import GeodesicModel
 from geodp.models.sensitivity import gradient_sensitivity
-from geodp.randomness import random_stream
-from geodp.samplers import matched
-from geodp.samplers.base import Target, run
 
 FALSE_ALARM = 6e-5
 NUMBER = 20
 NOISE = np.array([0.001, 0.02])
-SPACES = [
-    Euclidean(3),
-    Sphere(2),
-    Sphere(3),
-    Hyperbolic(1),
-    Hyperbolic(2),
-    SPD(2),
-    SPD(3),
-    KendallPlanarShapes(5),
-]
+SPACES = [Euclidean(3), Sphere(2), Hyperbolic(2), SPD(2), KendallPlanarShapes(5)]
 STEP = 1e-5
 
 
@@ -54,25 +41,27 @@ def energy(mechanism, data_set, footpoint, shooting_vector):
     return 0.5 * np.mean(manifold.dist(predicted, mechanism.points[data_set]) ** 2)
 
 
+def slope(moved, frame):
+    """Length of the gradient, from central differences along a frame."""
+    return np.linalg.norm([moved(STEP * e) - moved(-STEP * e) for e in frame]) / (2.0 * STEP)
+
+
 def footpoint_gradient_norm(mechanism, data_set, footpoint, shooting_vector):
     """Along geodesics, with the shooting vector carried in parallel."""
     manifold = mechanism.manifold
 
     def moved(step):
-        end = manifold.exp(footpoint, step)
         carried = manifold.transport(footpoint, step, shooting_vector)
-        return energy(mechanism, data_set, end, carried)
+        return energy(mechanism, data_set, manifold.exp(footpoint, step), carried)
 
-    frame = manifold.frame(footpoint)
-    return np.linalg.norm([moved(STEP * e) - moved(-STEP * e) for e in frame]) / (2.0 * STEP)
+    return slope(moved, manifold.frame(footpoint))
 
 
 def shooting_vector_gradient_norm(mechanism, data_set, footpoint, shooting_vector):
     def moved(step):
         return energy(mechanism, data_set, footpoint, shooting_vector + step)
 
-    frame = mechanism.manifold.frame(footpoint)
-    return np.linalg.norm([moved(STEP * e) - moved(-STEP * e) for e in frame]) / (2.0 * STEP)
+    return slope(moved, mechanism.manifold.frame(footpoint))
 
 
 def published_scales(mechanism, budget):
@@ -218,7 +207,7 @@ CENTRE_ALONE = (None, None)
         (Euclidean(3), None, None, np.inf, np.inf),
         # With them: twice their reach, and once they have a centre, their reach.
         *((space, 0.7, None, 2.0 * (0.7 + TAU), np.inf) for space in (SPD(2), Sphere(2))),
-        *((space, 0.7, CENTRE_ALONE, 2.0 * (0.7 + TAU), 0.7 + TAU) for space in SPACES[:5:2]),
+        *((space, 0.7, CENTRE_ALONE, 2.0 * (0.7 + TAU), 0.7 + TAU) for space in SPACES[:4:2]),
         (KendallPlanarShapes(5), 0.6, CENTRE_ALONE, [1.4, np.pi / 2], [0.7, 0.9]),
         # Footpoints may lie farther away than the data suggest, vectors may not be longer.
         (Sphere(2), 0.5, (0.4, 0.9), 0.9, 0.4),
@@ -244,7 +233,6 @@ def test_supports_are_bounded_by_the_data_where_these_are(
     ("support", "words"),
     [
         (PublishedSupport(np.array([np.pi, np.pi])), "p anywhere, |v| <= 3.1416"),
-        (PublishedSupport(np.array([1.5])), "p anywhere, |v| <= 1.5"),
         (PublishedSupport(np.array([np.inf, np.inf])), "p anywhere, |v| unbounded"),
         (PublishedSupport(np.array([1.6, 2.0])), "p anywhere, |v| <= 2 (tau_m + tau)"),
         (
@@ -271,41 +259,9 @@ def test_a_ball_of_footpoints_without_a_radius_is_refused():
         published_support(Sphere(2), sensitivity, np.array([0.0, 0.0, 1.0]))
 
 
-def ball_target(space, centre, radius):
-    """A density without a shape, on balls."""
-    return Target(
-        space=space,
-        unrestricted=lambda states: np.full(space.batch_shape(states), 2.5),
-        centre=centre,
-        hessian=np.broadcast_to(np.eye(space.dim), (len(centre), space.dim, space.dim)),
-        scale=np.ones(len(centre)),
-        support=Ball(space, centre, radius),
-    )
-
-
-@pytest.mark.parametrize(
-    "space", [Sphere(2), Sphere(3), KendallPlanarShapes(5)], ids=lambda space: space.name
-)
-def test_a_ball_as_large_as_the_space_leaves_nothing_out(space):
-    """Not even the cut locus, where a distance is the radius up to rounding."""
-    rng = np.random.default_rng(9)
-    centre = space.random_point(rng, (100,))
-    target = ball_target(space, centre, np.full(100, space.injectivity_radius))
-    start = np.repeat(np.expand_dims(centre, 1), 100, axis=1)
-    directions = space.random_tangent(rng, start)
-    lengths = space.injectivity_radius / space.norm(start, directions)
-    states = space.exp(start, space.expand(lengths) * directions)
-    assert np.all(target.log_density(states) == 2.5)
-
-
 @pytest.mark.parametrize(
     ("manifold", "largest"),
-    [
-        (SPD(2), np.sqrt(2.0)),
-        (SPD(3), np.sqrt(0.5)),
-        (Hyperbolic(2), 1.0),
-        (Hyperbolic(4), 1.0 / 3.0),
-    ],
+    [(SPD(2), np.sqrt(2.0)), (SPD(3), np.sqrt(0.5)), (Hyperbolic(4), 1.0 / 3.0)],
     ids=lambda value: getattr(value, "name", None),
 )
 def test_a_footpoint_density_that_is_too_wide_is_refused(manifold, largest):
@@ -321,36 +277,11 @@ def test_a_footpoint_density_that_is_too_wide_is_refused(manifold, largest):
     replace(mechanism, support=ball).footpoint_target(0.999 * critical)
 
 
-# Flat space, where the laws are known
-
-
-def flat_mechanism():
-    return published_mechanism(Euclidean(3), NOISE, seed=2)
-
-
-def draw(target, chains, name):
-    rng = random_stream(2, "mechanisms", name)
-    plan = matched.plan(rng, target, 200, 1e-3, 4, 50)
-    state, _ = run(rng, plan.sampler, target, chains, plan.steps)
-    return state.position
-
-
-@pytest.mark.parametrize("budget", [0.1, 2.0])
-def test_flat_shooting_vectors_are_laplace_about_the_best_from_the_footpoint(budget):
-    """About (mean xy - mean x p) / mean x^2, with that much the larger scale."""
-    mechanism = flat_mechanism()
-    footpoints = footpoints_about_the_fit(mechanism, 2, 0.5)
-    target, frame = mechanism.shooting_vector_target(footpoints, budget)
-    states = draw(target, 8000, f"flat shooting vector {budget}")
-    vectors = mechanism.manifold.vector(np.expand_dims(frame, 2), states)
-    for data_set, place in np.ndindex(2, 2):
-        x, y = mechanism.covariates[data_set, :, 0], mechanism.points[data_set]
-        square = np.mean(x**2)
-        offset = np.mean(x) * footpoints[data_set, place]
-        centre = (np.mean(x[:, None] * y, axis=0) - offset) / square
-        scale = 2.0 * mechanism.fit.largest_residual[data_set] / NUMBER / budget / square
-        radius = np.linalg.norm(vectors[data_set, place] - centre, axis=-1)
-        assert stats.kstest(radius, stats.gamma(3, scale=scale).cdf).pvalue > FALSE_ALARM
-        # A budget judged wrong by a tenth would be seen.
-        wrong = stats.gamma(3, scale=1.1 * scale)
-        assert stats.kstest(radius, wrong.cdf).pvalue < 1e-9
+@pytest.mark.parametrize("space", [Sphere(2), KendallPlanarShapes(5)], ids=str)
+def test_a_ball_as_large_as_the_space_leaves_nothing_out(space):
+    """Not even the cut locus, where a distance is the radius up to rounding."""
+    rng = np.random.default_rng(9)
+    centre = space.random_point(rng, (100,))
+    start = np.repeat(np.expand_dims(centre, 1), 100, axis=1)
+    states = space.exp(start, space.injectivity_radius * space.random_direction(rng, start))
+    assert np.all(Ball(space, centre, np.full(100, space.injectivity_radius)).contains(states))

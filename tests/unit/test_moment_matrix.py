@@ -52,8 +52,7 @@ def directions(rng, count):
     """Positive semidefinite matrices of size two and trace one, half of them of rank one."""
     for j in range(count):
         factor = rng.standard_normal((2, 1 + j % 2))
-        change = factor @ factor.T
-        yield change / np.trace(change)
+        yield factor @ factor.T / np.sum(factor**2)
 
 
 # The density
@@ -66,7 +65,7 @@ def test_noise_of_one_number_is_laplace(rng):
 
 def test_draws_have_the_density_of_the_theorem(rng):
     """Shares of boxes, against the density averaged over their Gaussian nodes."""
-    scale, count, half = 0.5, 100_000, 0.3
+    scale, count, half = 0.5, 60_000, 0.3
     noise = LaplaceNoise(scale)
     drawn = np.array([noise.draw(rng, 2) for _ in range(count)])
     drawn = np.stack([drawn[:, 0, 0], drawn[:, 1, 1], drawn[:, 0, 1]], axis=1)
@@ -79,9 +78,8 @@ def test_draws_have_the_density_of_the_theorem(rng):
             expected += weights[i] * weights[j] * weights[k] * np.exp(log_density(at, 1.0 / scale))
         expected *= half**3
         seen = np.mean(np.all(np.abs(drawn - centre) < half, axis=1))
-        assert seen == pytest.approx(
-            expected, abs=4.0 * np.sqrt(expected / count) + 0.01 * expected
-        )
+        chance = 4.0 * np.sqrt(expected / count)
+        assert seen == pytest.approx(expected, abs=chance + 0.01 * expected)
 
 
 @pytest.mark.parametrize("noise", [LaplaceNoise(0.5), GaussianNoise(2.0)])
@@ -96,47 +94,18 @@ def test_deviations_of_entries(rng, noise):
 # Privacy losses
 
 
-def losses(rng, a, count=60):
-    """Privacy losses at matrices of all kinds, for changes of trace one of either sign."""
-    for change in directions(rng, count):
+def test_no_loss_is_above_that_of_the_theorem(rng):
+    """At matrices of all kinds, for changes of trace one of either sign."""
+    a, found = 0.8, []
+    for change in directions(rng, 40):
         at = symmetric(*(rng.uniform(-4.0, 4.0, 3) / a))
         here = log_density(at, a)
-        yield from (here - log_density(at + sign * change, a) for sign in (1.0, -1.0))
-
-
-def test_no_loss_is_above_that_of_the_theorem(rng):
-    a = 0.8
-    found = np.array(list(losses(rng, a)))
+        found += [here - log_density(at + sign * change, a) for sign in (1.0, -1.0)]
     assert np.abs(found).max() <= a * (1.0 + 1e-3)
     # And it is nearly reached, of both signs.
-    assert found.max() > 0.95 * a
-    assert found.min() < -0.95 * a
-
-
-def largest_loss(draws, change, thresholds):
-    """A lower confidence bound, four deviations, of the largest loss that draws show.
-
-    Events are tails of one number, moved by ``change`` between the neighbours.
-    """
-    found = []
-    for threshold in thresholds:
-        with_it, without = np.sum(draws + change > threshold), np.sum(draws > threshold)
-        if without > 50:
-            found.append(np.log(with_it / without) - 4.0 * np.sqrt(1.0 / with_it + 1.0 / without))
-    return max(found)
-
-
-@pytest.mark.parametrize("size", [1, 2, 5])
-def test_draws_refute_half_of_the_noise_and_not_all_of_it(rng, size):
-    """By the moment of the one direction in which a record is added."""
-    epsilon, count = 1.0, 50_000
-    right = noise_of(TRACE, epsilon)
-    assert right == LaplaceNoise(TRACE / epsilon)
-    for scale, bound in ((right.scale, None), (0.5 * right.scale, 1.2 * epsilon)):
-        noise = LaplaceNoise(scale)
-        draws = np.array([noise.draw(rng, size)[0, 0] for _ in range(count)])
-        found = largest_loss(draws, TRACE, np.linspace(0.0, 8.0, 17))
-        assert found <= epsilon if bound is None else found > bound
+    assert max(found) > 0.95 * a
+    assert min(found) < -0.95 * a
+    assert noise_of(TRACE, 0.7) == LaplaceNoise(TRACE / 0.7)
 
 
 def test_gaussian_noise_spends_epsilon_and_delta(rng):
