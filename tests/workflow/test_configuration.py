@@ -4,8 +4,7 @@ import copy
 import csv
 import inspect
 import re
-import subprocess
-import sys
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,7 +21,6 @@ from reproduction.configuration import (
     MODELS,
     ConfigurationError,
     load_settings,
-    reference,
     validate,
 )
 from reproduction.configuration.figures import KINDS
@@ -98,16 +96,40 @@ def test_a_mechanism_may_need_a_setting_of_its_study(small, monkeypatch):
         studies_of(small)
 
 
+@pytest.mark.parametrize(
+    ("given", "missing"),
+    [
+        ({}, "name, seed and studies"),
+        ({"name": "mine"}, "seed and studies"),
+        ({"name": "mine", "seed": 1, "studies": None}, "studies"),
+        ({"name": "mine", "seed": 1, "studies": {}}, "studies"),
+        ({"name": "mine", "seed": 1, "studies": []}, "studies"),
+    ],
+)
+def test_a_configuration_without_studies_says_what_to_add(given, missing):
+    with pytest.raises(ConfigurationError) as raised:
+        validate(given, files=["mine.yaml"])
+    assert str(raised.value) == (
+        f"mine.yaml: configuration key studies is missing or empty: add {missing} as in README's "
+        "example, or a plan"
+    )
+
+
+def test_a_list_of_studies_names_the_files():
+    with pytest.raises(ConfigurationError, match=r"^a.yaml, b.yaml: .*studies.* give a mapping"):
+        validate({"name": "mine", "seed": 1, "studies": ["sphere"]}, files=["a.yaml", "b.yaml"])
+    with pytest.raises(ConfigurationError, match=r"^configuration key studies is missing"):
+        validate({})
+
+
 def test_command_line_says_the_same(checkout, small):
     change(small, "sphere.figures.figure_1.grid", ["equal"])
     checkout.configure(small)
     result = checkout.snakemake()
     assert result.returncode != 0
     [error] = [line for line in result.stdout.splitlines() if line.startswith("Error:")]
-    assert (
-        "small.yaml: configuration key studies.sphere.figures.figure_1.grid is unknown: did"
-        in error
-    )
+    said = "small.yaml: configuration key studies.sphere.figures.figure_1.grid is unknown: did"
+    assert said in error
     assert "Traceback" not in result.stdout
     assert not (checkout.root / "results").exists()
 
@@ -123,30 +145,23 @@ def test_shipped_configurations_are_valid(name):
         inspect.signature(plan).bind(None, None, 1, **study.sampler_settings("default")["plan"])
 
 
-def test_default_configuration_has_every_figure_of_the_paper():
-    names = [
-        figure
-        for study in studies_of(copy.deepcopy(SHIPPED["config"])).values()
-        for figure in study.settings["figures"]
-    ]
-    numbered = sorted(int(name[7:]) for name in names if re.fullmatch(r"figure_\d+", name))
-    assert numbered == list(range(1, 11))
-
-
-def test_default_configuration_judges_the_claims_of_the_paper():
+def test_default_configuration_has_every_figure_and_judges_the_claims_of_the_paper():
     configuration = copy.deepcopy(SHIPPED["config"])
     studies = studies_of(configuration)
+    figures = {name: study.settings["figures"] for name, study in studies.items()}
+    names = [name for part in figures.values() for name in part]
+    numbered = sorted(int(name[7:]) for name in names if re.fullmatch(r"figure_\d+", name))
+    assert numbered == list(range(1, 11))
     claims = []
     for paper in configuration["papers"]:
         with open(paper["claims"], encoding="utf-8", newline="") as text:
             claims += csv.DictReader(text)
     assert len(claims) > 30 + 4
     # Each has its study there, and the figure it is about.
+    of_others = {"corpus_callosum_reduced": "figure_3_reduced"}
     for claim in claims:
-        figures = studies[claim["study"]].settings["figures"]
-        about = f"figure_{claim['figure']}"
-        of_others = {"corpus_callosum_reduced": "figure_3_reduced"}
-        assert not claim["figure"] or of_others.get(claim["study"], about) in figures, claim
+        about = of_others.get(claim["study"], f"figure_{claim['figure']}")
+        assert not claim["figure"] or about in figures[claim["study"]], claim
 
 
 def test_defaults_are_filled_in(small):
@@ -165,18 +180,11 @@ def test_defaults_are_filled_in(small):
     sphere, rats = studies["sphere"], studies["rats"]
     assert checked["cells_per_job"] is sphere.cells_per_job is None
     assert sphere.draws == {"footpoint": 10, "shooting_vector": 10}
-    expected = {
-        "model": {"covariates": 1, "loss": {"name": "squared_distance"}},
-        "mechanism": {"name": "kng_as_published", "options": {}},
-        "random_walk": {
-            **{"steps": 1000, "step_scale": 2.0, "warm_up": 0, "cells": [], "data_sets": 1}
-        },
-        "losses": None,
-        "support": dict.fromkeys(
-            ["footpoint_centre", "footpoint_radius", "shooting_vector_length"]
-        ),
-    }
-    assert {key: sphere.settings[key] for key in expected} == expected
+    assert sphere.settings["model"] == {"covariates": 1, "loss": {"name": "squared_distance"}}
+    assert sphere.settings["mechanism"] == {"name": "kng_as_published", "options": {}}
+    assert sphere.settings["random_walk"]["steps"] == 1000
+    assert sphere.settings["losses"] is None
+    assert set(sphere.settings["support"].values()) == {None}
     # A study of a table gets none of the keys of simulated data.
     assert not {"data_sets", "noise", "first_point"} & set(rats.settings["data"])
     assert rats.settings["data"]["stand_in"] is None
@@ -226,19 +234,6 @@ def test_every_key_has_a_meaning(name):
             # What refers to a section with the same words has them from there, and what chooses
             # its section needs none.
             assert part.get("description") or "$ref" in str(part) or "const" in part, (title, key)
-
-
-@pytest.mark.parametrize(
-    ("key", "what"),
-    [(None, "the class ErrorFigure"), ("grids", "the field grids of the class ErrorFigure")],
-)
-def test_what_has_no_description_is_named(monkeypatch, key, what):
-    document = schema("config")
-    section = document["$defs"]["ErrorFigure"]
-    del (section["properties"][key] if key else section)["description"]
-    monkeypatch.setattr(reference, "schema", lambda name: document)
-    with pytest.raises(ConfigurationError, match=f"{what} is not described: give a class"):
-        reference.page()
 
 
 def test_forms_of_a_section_are_all_in_the_page():
@@ -298,16 +293,25 @@ def test_settings_of_a_measurement_that_contradict_are_refused(name, place, valu
 # --- What a configuration means ---
 
 
+def one_group(sphere, **changes):
+    """The study of the sphere with other keys, one group, and what goes with that."""
+    sphere |= {"cells": [{"n": [5], "noise_variance": ["0.1"], "budgets": ["equal"]}]} | changes
+    for key in ("figures", "random_walk", "losses"):
+        del sphere[key]
+    return studies_of({"name": "one", "seed": 1, "studies": {"sphere": sphere}})["sphere"]
+
+
 def test_mean_has_a_footpoint_alone(small):
-    sphere = small["studies"]["sphere"]
-    sphere |= {"mechanism": "laplace", "model": {"covariates": 0}, "data_radius": 0.4}
-    sphere["support"] = {"footpoint_centre": PUBLIC["footpoint_centre"]}
-    sphere["draws"] = {"footpoint": 3}
-    sphere["data"] = {"source": "simulated"}
-    sphere["budgets"] = {"equal": {"totals": ["1.0", "0.30"]}}
-    sphere["cells"] = [{"n": [5], "noise_variance": ["0.1"], "budgets": ["equal"]}]
-    del sphere["figures"], sphere["random_walk"], sphere["losses"]
-    found = studies_of({"name": "mean", "seed": 1, "studies": {"sphere": sphere}})["sphere"]
+    found = one_group(
+        small["studies"]["sphere"],
+        mechanism="laplace",
+        model={"covariates": 0},
+        data_radius=0.4,
+        support={"footpoint_centre": PUBLIC["footpoint_centre"]},
+        draws={"footpoint": 3},
+        data={"source": "simulated"},
+        budgets={"equal": {"totals": ["1.0", "0.30"]}},
+    )
     assert found.cells == {
         "n5_noise0.1": {"p1.0": {"footpoint": "1.0"}, "p0.30": {"footpoint": "0.30"}}
     }
@@ -316,63 +320,42 @@ def test_mean_has_a_footpoint_alone(small):
 
 
 def test_release_mechanism_has_a_budget_in_all(small):
-    sphere = small["studies"]["sphere"]
-    sphere |= {"mechanism": PRIVATE, "support": PUBLIC, "draws": {"all": 4}}
-    sphere["budgets"] = {"equal": {"totals": ["0.6"]}}
-    sphere["cells"] = [{"n": [5], "noise_variance": ["0.1"], "budgets": ["equal"]}]
-    del sphere["figures"], sphere["random_walk"], sphere["losses"]
-    found = studies_of({"name": "all", "seed": 1, "studies": {"sphere": sphere}})["sphere"]
+    found = one_group(
+        small["studies"]["sphere"],
+        mechanism=PRIVATE,
+        support=PUBLIC,
+        draws={"all": 4},
+        budgets={"equal": {"totals": ["0.6"]}},
+    )
     assert found.cells == {"n5_noise0.1": {"all0.6": {"all": "0.6"}}}
     assert found.draws == {"all": 4}
     assert list(found.cell_blocks.values()) == [{"all0.6": {"all": "0.6"}}]
 
 
-def test_curves_are_told_their_cells(small):
-    [shown] = studies_of(small)["sphere"].curve_groups("figure_5")
-    assert shown == {
-        "group": "n5_noise0.001",
-        "n": 5,
-        "noise_variance": "0.001",
-        "cells": {
-            "p0.5_v0.5": {"footpoint": "0.5", "shooting_vector": "0.5"},
-            "p1.01_v1.01": {"footpoint": "1.01", "shooting_vector": "1.01"},
-        },
-    }
-
-
 def test_default_sphere_study_has_the_cells_of_the_paper():
     sphere = studies_of(copy.deepcopy(SHIPPED["config"]))["sphere"]
-    cells = [(group, cell) for group, named in sphere.cells.items() for cell in named]
-    # Of ten equal and ten unequal budgets at three n, ten equal ones at two noises more; and
-    # releases at six in all.
-    released = [pair for pair in cells if sphere.sampler_of(*pair) == "release"]
-    assert len(released) == 5 * 6
-    assert len(cells) - len(released) == 80
     assert list(sphere.groups) == [
         *("n20_noise0.001", "n50_noise0.001", "n100_noise0.001"),
         *("n50_noise0.01", "n50_noise0.1"),
     ]
-    assert sphere.groups["n100_noise0.001"] == {"n": 100, "noise_variance": "0.001"}
-    assert sphere.cells["n20_noise0.001"]["p0.90_v1.12"] == {
-        **{"footpoint": "0.90", "shooting_vector": "1.12"}
+    # Of ten equal and ten unequal budgets at three n, ten equal ones at two noises more; and
+    # releases at six in all.
+    grids = Counter(entry[:2] for entry in sphere.grids)
+    assert len(set(sphere.grids)) == len(sphere.grids)
+    assert grids == {
+        **{("equal", group): 10 for group in sphere.groups},
+        **{("split", f"n{n}_noise0.001"): 10 for n in (20, 50, 100)},
+        **{("release", group): 6 for group in sphere.groups},
     }
-    grids = [entry for entry in sphere.grids if entry[0] != "release"]
-    assert {(grid, group) for grid, group, _ in grids} == {
-        *(("equal", group) for group in sphere.groups),
-        *(("split", f"n{n}_noise0.001") for n in (20, 50, 100)),
-    }
-    assert len(grids) == len(set(grids)) == 80
+    spent = sphere.cells["n20_noise0.001"]["p0.90_v1.12"]
+    assert spent == {"footpoint": "0.90", "shooting_vector": "1.12"}
 
 
-def test_cell_of_two_grids_is_sampled_once(small):
-    sphere = studies_of(small)["sphere"]
+def test_repeated_budgets_and_cells_and_those_of_two_grids_are_sampled_once(small):
+    sphere = studies_of(copy.deepcopy(small))["sphere"]
     shared = "p1.01_v1.01"
     assert {grid for grid, _, cell in sphere.grids if cell == shared} == {"equal", "split"}
     assert sum(map(len, sphere.cell_blocks.values())) == len(sphere.block_of) == 2 * 3 + 1
-
-
-def test_repeated_budgets_and_cells_count_once(small):
-    sphere = studies_of(copy.deepcopy(small))["sphere"]
     small["studies"]["sphere"]["budgets"]["equal"]["totals"].append("1.0")
     small["studies"]["sphere"]["cells"] *= 2
     again = studies_of(small)["sphere"]
@@ -380,7 +363,7 @@ def test_repeated_budgets_and_cells_count_once(small):
     assert again.cell_blocks == sphere.cell_blocks
 
 
-@pytest.mark.parametrize("cells_per_job", [1, 3, 100])
+@pytest.mark.parametrize("cells_per_job", [1, 100])
 def test_cells_per_job_changes_the_jobs_alone(small, cells_per_job):
     def files(studies):
         return {
@@ -391,12 +374,11 @@ def test_cells_per_job_changes_the_jobs_alone(small, cells_per_job):
         }
 
     before = studies_of(copy.deepcopy(small))
-    small["cells_per_job"] = cells_per_job
-    after = studies_of(small)
-    assert files(after) == files(before)
+    after = studies_of(small | {"cells_per_job": cells_per_job})
     assert {name: study.grids for name, study in after.items()} == {
         name: study.grids for name, study in before.items()
     }
+    assert files(after) == files(before)
     sizes = [len(cells) for cells in after["sphere"].cell_blocks.values()]
     assert max(sizes) == min(cells_per_job, 3)
     assert sum(sizes) == 7
@@ -404,11 +386,8 @@ def test_cells_per_job_changes_the_jobs_alone(small, cells_per_job):
 
 @pytest.mark.parametrize(("budgets", "blocks"), [(999, [10] * 99 + [9]), (2001, [20] * 100 + [1])])
 def test_cells_per_job_follow_from_their_number(small, budgets, blocks):
-    sphere = small["studies"]["sphere"]
-    sphere["budgets"] = {"equal": {"totals": [str(k + 1) for k in range(budgets)]}}
-    sphere["cells"] = [{"n": [5], "noise_variance": ["0.1"], "budgets": ["equal"]}]
-    del sphere["figures"], sphere["random_walk"], sphere["losses"]
-    found = studies_of({"name": "many", "seed": 1, "studies": {"sphere": sphere}})["sphere"]
+    totals = {"equal": {"totals": [str(k + 1) for k in range(budgets)]}}
+    found = one_group(small["studies"]["sphere"], budgets=totals)
     assert [len(cells) for cells in found.cell_blocks.values()] == blocks
     assert set(found.block_of.values()) == set(range(len(blocks)))
 
@@ -427,24 +406,17 @@ def test_source_is_the_stand_in_only_while_there_is_no_file(small, monkeypatch, 
     study = corpus()
     assert (study.source, study.table, list(study.groups)) == ("stand_in", None, ["stand_in"])
     assert "simulated stand-in" in study.note.lower()
+    small["studies"]["corpus_callosum"]["note"] = "Seen from the left."
+    assert re.search("simulated stand-in.*Seen from the left", corpus().note, re.I | re.S)
     for name in small["studies"]["corpus_callosum"]["data"]["path"]:
         (tmp_path / name).write_text("")
         study = corpus()
         assert (study.source, study.table, list(study.groups)) == ("table", name, ["observed"])
-        assert study.note == ""
+        assert study.note == "Seen from the left."
         # The comparison names no group, and goes where the data are.
         assert {group for group, _, _ in study.cell_blocks} == {"observed"}
         (tmp_path / name).unlink()
     assert corpus().source == "stand_in"
-
-
-def test_stand_in_of_a_single_path_and_its_note(small):
-    corpus = small["studies"]["corpus_callosum"]
-    corpus["data"]["path"], corpus["note"] = "data/corpus_callosum.csv", "Seen from the left."
-    study = studies_of(small)["corpus_callosum"]
-    assert study.source == "stand_in"
-    assert study.note.endswith("Seen from the left.")
-    assert "simulated stand-in" in study.note.lower()
 
 
 def test_matrix_of_a_map_is_known_by_what_it_holds(small, monkeypatch, tmp_path):
@@ -459,16 +431,6 @@ def test_matrix_of_a_map_is_known_by_what_it_holds(small, monkeypatch, tmp_path)
         studies = studies_of(copy.deepcopy(small))
         seen.append(studies["reduced"].settings["manifold"])
     assert seen[0] == seen[2] != seen[1]
-
-
-def test_command_that_runs_nothing_needs_no_number_of_cores(checkout):
-    command = ["-m", "snakemake", "--configfile", checkout.configuration.name, "--summary"]
-    result = subprocess.run(
-        [sys.executable, *command],
-        **{"cwd": checkout.root, "env": checkout.environment, "check": False},
-        **{"capture_output": True, "text": True},
-    )
-    assert result.returncode == 0, result.stderr
 
 
 def test_a_key_that_stands_twice_is_refused(tmp_path):

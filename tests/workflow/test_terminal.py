@@ -1,10 +1,8 @@
-"""What a run prints: what is missing, where results are, and data errors."""
+"""What a run prints: where results are, and data errors."""
 
 import shutil
 
 import pytest
-
-from reproduction.configuration import ConfigurationError, validate
 
 
 @pytest.fixture
@@ -12,35 +10,6 @@ def rats(small):
     """The configuration of one study that reads a table."""
     small["studies"] = {"rats": small["studies"]["rats"]}
     return small
-
-
-# A configuration without anything to do
-
-
-@pytest.mark.parametrize(
-    ("given", "missing"),
-    [
-        ({}, "name, seed and studies"),
-        ({"name": "mine"}, "seed and studies"),
-        ({"name": "mine", "seed": 1, "studies": None}, "studies"),
-        ({"name": "mine", "seed": 1, "studies": {}}, "studies"),
-        ({"name": "mine", "seed": 1, "studies": []}, "studies"),
-    ],
-)
-def test_a_configuration_without_studies_says_what_to_add(given, missing):
-    with pytest.raises(ConfigurationError) as raised:
-        validate(given, files=["mine.yaml"])
-    assert str(raised.value) == (
-        f"mine.yaml: configuration key studies is missing or empty: add {missing} as in README's "
-        "example, or a plan"
-    )
-
-
-def test_a_list_of_studies_names_the_file():
-    with pytest.raises(ConfigurationError, match=r"^a.yaml, b.yaml: .*studies.* give a mapping"):
-        validate({"name": "mine", "seed": 1, "studies": ["sphere"]}, files=["a.yaml", "b.yaml"])
-    with pytest.raises(ConfigurationError, match=r"^configuration key studies is missing"):
-        validate({})
 
 
 # Ends of runs
