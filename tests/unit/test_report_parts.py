@@ -1,0 +1,142 @@
+"""The report of results that lack something, its tables, and the list of what papers state."""
+
+import csv
+from collections import Counter
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from geodp.manifolds.euclidean import Euclidean
+from geodp.models.geodesic import GeodesicModel
+from reproduction.figures.error import _numbers
+from reproduction.papers import figure_title
+from reproduction.places import CHECKOUT
+from reproduction.report import _about, report
+from reproduction.tables.evaluation import _errors
+
+PUBLISHED = CHECKOUT / "resources" / "published"
+JUDGED = {"computed", "by construction", "not refuted", "by proof", "not decidable", "not judged"}
+MADE_BY = {"rule": "report", "seed": 1, "lock": "0", "versions": {"python": "3"}}
+FIGURE = {
+    "paper": "",
+    "order": 0,
+    "study": "rats",
+    "of_study": True,
+    "number": "",
+    "title": "Of a new kind",
+    "kind": "new_kind",
+    "mechanism": "",
+    "notes": [],
+}
+
+
+def text(files=None, **params):
+    """Text of a report, of nothing but what is given."""
+    names = ("claims", "errors", "diagnostics", "losses", "svg", "png", "csv")
+    tables = {name: [] for name in names}
+    template = CHECKOUT / "workflow" / "report" / "report.html.j2"
+    nothing = {"own_questions": [], "figures": [], "besides": [], "folder": "results/small"}
+    nothing |= {"audit": {"digests": [], "command": ""}, "name": "small", "note": None}
+    nothing |= {"again": "", "times": ""}
+    return report(
+        SimpleNamespace(template=template, **tables | (files or {})),
+        SimpleNamespace(**nothing | params),
+        MADE_BY,
+    )
+
+
+def test_a_figure_of_a_kind_without_a_caption(tmp_path):
+    (picture := tmp_path / "new.svg").write_text("<svg/>")
+    files = {"svg": [str(picture)], "png": [str(picture)]}
+    found = text(files, figures=[FIGURE])
+    assert 'alt="Of a new kind">' in found
+    assert "<strong>Of a new kind.</strong>" in found
+    noted = text(files, figures=[FIGURE | {"notes": ["Simulated data. And more."]}])
+    assert 'alt="Of a new kind. Simulated data">' in noted
+
+
+def test_an_empty_page_of_another_target(tmp_path):
+    (page := tmp_path / "coverage.md").touch()
+    made = {"title": "Coverage", "command": "snakemake coverage", "page": str(page)}
+    assert f"All of it: <code>{page}</code>" in text(besides=[made | {"digests": ["0"]}])
+
+
+@pytest.mark.parametrize(
+    ("name", "numbers", "expected"),
+    [
+        ("figure_3", "", "Figure 3"),
+        ("figure_3_release", "", "Figure 3, release"),
+        ("kng_linear", "1", "Figure 1"),
+        ("notebook", "2, 3 and 5", "Figures 2, 3 and 5"),
+        ("walk_convergence", "", "Walk convergence"),
+        ("kng_means", "", "KNG means"),
+    ],
+)
+def test_titles_of_figures(name, numbers, expected):
+    assert figure_title(name, numbers) == expected
+
+
+def test_quantiles_of_errors_are_over_draws():
+    model = GeodesicModel(Euclidean(1))
+    covariates = np.linspace(0.0, 1.0, 5)[None, :, None]
+    # About zero, at a mean square of 0.8, without a slope.
+    points = np.array([1.0, -1.0, 0.0, -1.0, 1.0])[None, :, None]
+    data = {"covariates": covariates, "points": points}
+    footpoints = np.sqrt(np.arange(101.0))[None, :, None]
+    draws = {"footpoint": footpoints, "shooting_vector": np.zeros((1, 101, 1, 1))}
+    found = model.fit(covariates, points)
+    [row] = _errors(model, draws, data, found, ())
+    names = ("low_squared_error", "median_squared_error", "high_squared_error")
+    assert [row[name] for name in names] == pytest.approx([10.8, 50.8, 90.8])
+
+
+def test_the_band_of_one_data_set_is_over_its_draws():
+    words = ("manifold", "data", "mechanism", "guarantee", "sampler", "support", "seed", "lock")
+    row = dict.fromkeys(words, "as it is") | dict.fromkeys(("draws", "footpoints"), 9)
+    row |= {"group": "g", "cell": "c", "n": 5, "noise_variance": 0.1, "budget": 1.0, "data_set": 0}
+    row |= {"log_error_standard_error": 0.1, "flagged": False, "mean_squared_error": 4.0}
+    row |= {"low_squared_error": 2.0, "high_squared_error": 8.0}
+    table = pd.DataFrame([row | {"non_private_mean_squared_error": 1.0}])
+    params = SimpleNamespace(figure={"grids": ["equal"]}, grids=[("equal", "g", "c")], budgets=())
+    [found] = _numbers(table, params).to_dict("records")
+    assert np.exp([found["band_low"], found["band_high"]]).tolist() == pytest.approx([2.0, 8.0])
+
+
+def test_readings_of_a_claim_do_not_stand_beside_its_figure():
+    rows = [("a", ""), ("b", "another reading")]
+    found = pd.DataFrame(rows, columns=["claim", "reading"])
+    found = found.assign(paper="A paper", study="rats", figure="9")
+    figure = FIGURE | {"paper": "A paper", "number": "Figure 9", "csv": "figure_9.csv"}
+    assert [row["claim"] for row in _about(found, [figure])["figure_9.csv"]] == ["a"]
+
+
+# Statements
+
+
+def rows(name):
+    with (PUBLISHED / name).open(encoding="utf-8", newline="") as text:
+        return list(csv.DictReader(text))
+
+
+STATEMENTS = rows("statements.csv")
+
+
+@pytest.mark.parametrize("paper", sorted({row["paper"] for row in STATEMENTS}))
+def test_the_list_names_every_judged_sentence_and_no_other(paper):
+    judged = {row["claim"].partition(".")[0] for row in rows(f"{paper}_claims.csv")}
+    assert {row["claim"] for row in STATEMENTS if row["paper"] == paper} - {""} == judged
+
+
+def test_each_statement_has_a_judgement_with_its_claim_or_its_reason():
+    assert {row["judged"] for row in STATEMENTS} <= JUDGED
+    computed = [row for row in STATEMENTS if row["judged"] in ("computed", "not refuted")]
+    assert [row["statement"] for row in computed if not row["claim"]] == []
+    others = [row for row in STATEMENTS if row not in computed]
+    assert [row["statement"] for row in others if not (row["reason"] or row["claim"])] == []
+
+
+def test_no_statement_stands_twice():
+    counts = Counter((row["paper"], row["place"], row["statement"]) for row in STATEMENTS)
+    assert [key for key, count in counts.items() if count > 1] == []
