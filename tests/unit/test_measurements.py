@@ -25,6 +25,7 @@ from reproduction.measurements import plan
 from reproduction.measurements.audit import losses, mistakes
 from reproduction.measurements.audit.replay import compared
 from reproduction.measurements.benchmark import sizes
+from reproduction.measurements.benchmark import summary as benchmark
 from reproduction.measurements.coverage import releases as coverage
 from reproduction.measurements.coverage import summary
 from reproduction.measurements.utility import releases
@@ -63,9 +64,9 @@ BENCHMARK = settings_of(
     "benchmark",
     {
         "draws": [5],
-        "spaces": {name: {"n": [8, 9], "budgets": [1.0, 2.0, 4.0]} for name in ("S^2",)},
-        **{"means": {"n": [40]}, "sizes": {"n": [10]}, "fits": {"n": [8]}},
-        "seconds": dict.fromkeys(("default_sampler", "chain", "rate"), 0) | {"fit": 0.05, "mean": 1},
+        "spaces": {"S^2": {"n": [8, 9], "budgets": [1.0, 2.0, 4.0]}},
+        **{"sizes": {"n": [10]}, "fits": {"n": [8]}},
+        "seconds": dict.fromkeys(("default_sampler", "chain", "rate"), 0) | {"fit": 0.05},
     },
 )
 UTILITY = settings_of(
@@ -220,12 +221,22 @@ def test_audit(run, monkeypatch, capsys):
 @pytest.mark.geomstats
 # Where nothing beyond the data was needed.
 @pytest.mark.filterwarnings("ignore:Data has no positive values")
-def test_benchmark(run, monkeypatch):
+def test_benchmark(tmp_path, monkeypatch):
     # In this process: how much memory it takes does not matter here.
     monkeypatch.setattr(sizes, "measure_size_apart", sizes.measure_size)
     monkeypatch.setenv("GEOMSTATS_BACKEND", "numpy")
-    made = run("benchmark", BENCHMARK)
-    table = pd.read_csv(made["benchmark.csv"])
+    common = {"settings": validate(BENCHMARK, "benchmark"), "rats": CHECKOUT / RATS}
+    jobs = {
+        "sampling": {"space": "S^2", "grid": BENCHMARK["spaces"]["S^2"]},
+        "fits": {"backend": "numpy", "spaces": ["S^2"]},
+        "sizes": {"spaces": ["S^2"]},
+    }
+    for name, arguments in jobs.items():
+        module = import_module(f"reproduction.measurements.benchmark.{name}")
+        [made] = module.measure(**common, **arguments)
+        made.to_csv(tmp_path / name, index=False)
+    made = benchmark.summarise(tables=[tmp_path / name for name in jobs], made_by=MADE_BY)
+    table = made["csv"]
     draws = table[table["what"] == "effective draws"]
     assert (draws["value"] > 0.0).all()
     # Of the larger n the least and the greatest budget only.
@@ -239,9 +250,7 @@ def test_benchmark(run, monkeypatch):
     values = table.set_index(["what", *keys])["value"]
     found, steps = (values[what].loc[walks.index] for what in ("effective draws", "steps"))
     np.testing.assert_allclose(found, steps / walks["value"], rtol=1e-6)
-    text = made["benchmark.md"].read_text()
-    assert "the random walk, two dimensions" in text
-    assert "nan" not in text
+    assert "the random walk, two dimensions" in made["text"]
 
 
 def one_stage(assumptions, budget, work=None):

@@ -33,7 +33,6 @@ from geodp_release.subjects import SubjectRecords, subject_records
 from reproduction.measurements.audit import mistakes
 
 SPHERE = Sphere(2)
-SPACES = [Euclidean(1), SPHERE, SPD(2)]
 RANGE = (-0.5, 0.5)
 CLIP, FEW = 0.3, 8
 KINDS = ("points", "pattern", "moments", "step", "count")
@@ -304,10 +303,18 @@ def _fast():
 
 
 @pytest.mark.parametrize(
-    ("space", "covariates"), [*((space, 1) for space in SPACES), (SPHERE, 0), (SPHERE, 2)], ids=str
+    ("space", "covariates", "unit", "neighbours"),
+    [
+        *((SPHERE, 1, unit, neighbours) for unit in UNITS for neighbours in NEIGHBOURS),
+        # Of the others two pairs, which hold each unit and each kind of neighbours.
+        *(
+            (space, covariates, unit, neighbours)
+            for space, covariates in ((Euclidean(1), 1), (SPD(2), 1), (SPHERE, 0), (SPHERE, 2))
+            for unit, neighbours in ((PURE, REPLACE), (CONCENTRATED, ADD_OR_REMOVE))
+        ),
+    ],
+    ids=str,
 )
-@pytest.mark.parametrize("neighbours", NEIGHBOURS)
-@pytest.mark.parametrize("unit", UNITS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_stages_hold_their_budgets_and_come_near_them(kind, unit, neighbours, space, covariates):
     if kind == "moments" and not covariates:
@@ -341,8 +348,7 @@ def test_twice_the_budget_is_found(kind, unit, neighbours):
     assert largest_loss([stage], assumed(neighbours=neighbours)) > 1.0
 
 
-@pytest.mark.parametrize("unit", UNITS)
-@pytest.mark.parametrize("neighbours", NEIGHBOURS)
+@pytest.mark.parametrize(("unit", "neighbours"), [(PURE, ADD_OR_REMOVE), (CONCENTRATED, REPLACE)])
 def test_a_plan_holds_its_budget_and_spending_one_twice_is_found(unit, neighbours):
     kinds = ["points", "step", "step", "step"]
     kinds = ["count", *kinds] if neighbours == ADD_OR_REMOVE else kinds
