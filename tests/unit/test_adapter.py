@@ -19,44 +19,40 @@ from geodp.testing import check_manifold, check_model
 
 pytestmark = pytest.mark.geomstats
 
+hypersphere = pytest.importorskip(
+    "geomstats.geometry.hypersphere",
+    reason="needs geomstats: ./run --with geomstats pytest -m geomstats",
+)
+spd_matrices = pytest.importorskip("geomstats.geometry.spd_matrices")
+pre_shape = pytest.importorskip("geomstats.geometry.pre_shape")
+hpd_matrices = pytest.importorskip("geomstats.geometry.hpd_matrices")
+poincare_ball = pytest.importorskip("geomstats.geometry.poincare_ball")
+
 BLOCKS = block_names(1)
 LOSSES = [SquaredDistance(), Huber(0.3)]
 
+SPHERE = hypersphere.Hypersphere(2)
+ADAPTED = {
+    "sphere": GeomstatsManifold(SPHERE, (1.0, 1.0), injectivity_radius=np.pi),
+    "spd": GeomstatsManifold(spd_matrices.SPDMatrices(2), (-0.5, 0.0), origin=np.eye(2)),
+}
 
-def sphere_of_geomstats():
-    from geomstats.geometry.hypersphere import Hypersphere
 
-    return GeomstatsManifold(Hypersphere(2), (1.0, 1.0), injectivity_radius=np.pi)
-
-
-def matrices_of_geomstats():
-    from geomstats.geometry.spd_matrices import SPDMatrices
-
-    return GeomstatsManifold(SPDMatrices(2), (-0.5, 0.0), origin=np.eye(2))
+@pytest.fixture(params=ADAPTED)
+def pair(request):
+    """A space of this library, and the same through the adapter."""
+    return SimpleNamespace(own=make_manifold(request.param, 2), other=ADAPTED[request.param])
 
 
 def bures_wasserstein(size):
-    from geomstats.geometry.spd_matrices import SPDBuresWassersteinMetric, SPDMatrices
-
-    space = SPDMatrices(size, equip=False)
-    space.equip_with_metric(SPDBuresWassersteinMetric)
+    space = spd_matrices.SPDMatrices(size, equip=False)
+    space.equip_with_metric(spd_matrices.SPDBuresWassersteinMetric)
     return GeomstatsManifold(
         space,
         (0.0, np.inf),
         transport=partial(space.metric.parallel_transport, n_steps=20),
         origin=np.eye(size),
     )
-
-
-@pytest.fixture(
-    scope="module",
-    params=[("sphere", sphere_of_geomstats), ("spd", matrices_of_geomstats)],
-    ids=["S2", "SPD2"],
-)
-def pair(request):
-    """A space of this library, and the same through the adapter."""
-    own, make_other = request.param
-    return SimpleNamespace(own=make_manifold(own, 2), other=make_other())
 
 
 @pytest.fixture(scope="module")
@@ -158,17 +154,10 @@ class Faulty:
     """The sphere of geomstats with some functions replaced."""
 
     def __init__(self, **functions):
-        from geomstats.geometry.hypersphere import Hypersphere
-
-        self.sphere = Hypersphere(2)
-        self.metric = SimpleNamespace(
-            exp=self.sphere.metric.exp,
-            log=self.sphere.metric.log,
-            inner_product=self.sphere.metric.inner_product,
-            parallel_transport=self.sphere.metric.parallel_transport,
-        )
+        verbs = ("exp", "log", "inner_product", "parallel_transport")
+        self.metric = SimpleNamespace(**{verb: getattr(SPHERE.metric, verb) for verb in verbs})
         self.shape, self.dim = (3,), 2
-        self.to_tangent, self.random_point = self.sphere.to_tangent, self.sphere.random_point
+        self.to_tangent, self.random_point = SPHERE.to_tangent, SPHERE.random_point
         for name, function in functions.items():
             setattr(self if hasattr(self, name) else self.metric, name, function)
 
@@ -184,27 +173,23 @@ def refusing(function, refused):
     return call
 
 
-def faults():
-    """By name: functions that take batches wrongly, and right for one point."""
-    from geomstats.geometry.hypersphere import Hypersphere
+EXP, LOG, INNER = SPHERE.metric.exp, SPHERE.metric.log, SPHERE.metric.inner_product
 
-    sphere = Hypersphere(2)
-    exp, log, inner = sphere.metric.exp, sphere.metric.log, sphere.metric.inner_product
-    tangent = sphere.to_tangent
-    return {
-        "exp": {"exp": lambda v, p: exp(v[:1], p[:1]) + 0.0 * v if v.ndim > 1 else exp(v, p)},
-        "log": {"log": refusing(log, lambda p: p.ndim > 1)},
-        "log of one": {"log": refusing(log, lambda p: p.ndim == 1 or len(p) > 1)},
-        "inner": {"inner_product": lambda u, w, p: u @ w.T if u.ndim > 1 else inner(u, w, p)},
-        "tangent": {"to_tangent": lambda a, p: tangent(a.T if a.shape == (3, 3) else a, p)},
-    }
+# Functions that take batches wrongly, and right for one point.
+FAULTS = {
+    "exp": {"exp": lambda v, p: EXP(v[:1], p[:1]) + 0.0 * v if v.ndim > 1 else EXP(v, p)},
+    "log": {"log": refusing(LOG, lambda p: p.ndim > 1)},
+    "log of one": {"log": refusing(LOG, lambda p: p.ndim == 1 or len(p) > 1)},
+    "inner": {"inner_product": lambda u, w, p: u @ w.T if u.ndim > 1 else INNER(u, w, p)},
+    "tangent": {"to_tangent": lambda a, p: SPHERE.to_tangent(a.T if a.shape == (3, 3) else a, p)},
+}
 
 
-@pytest.mark.parametrize("name", ["exp", "log", "log of one", "inner", "tangent"])
+@pytest.mark.parametrize("name", FAULTS)
 def test_functions_that_take_batches_wrongly_are_looped(name, make_records):
     sphere = make_manifold("sphere", 2)
     data = make_records(sphere, seed=8, number=5, noise=0.2)
-    manifold = GeomstatsManifold(Faulty(**faults()[name]), (1.0, 1.0), injectivity_radius=np.pi)
+    manifold = GeomstatsManifold(Faulty(**FAULTS[name]), (1.0, 1.0), injectivity_radius=np.pi)
     parameters = {"footpoint": data.footpoint, "shooting_vector": data.shooting_vector}
     expected, found = (
         GeodesicModel(space).energy_gradient(parameters, data.covariates, data.points).gradient
@@ -215,32 +200,18 @@ def test_functions_that_take_batches_wrongly_are_looped(name, make_records):
 
 
 def quotient():
-    from geomstats.geometry.pre_shape import PreShapeSpace
-
-    space = PreShapeSpace(4, 2)
+    space = pre_shape.PreShapeSpace(4, 2)
     space.equip_with_group_action("rotations")
     space.equip_with_quotient()
     return space.quotient
-
-
-def complex_matrices():
-    from geomstats.geometry.hpd_matrices import HPDMatrices
-
-    return HPDMatrices(2)
-
-
-def without_transport():
-    from geomstats.geometry.poincare_ball import PoincareBall
-
-    return PoincareBall(2)
 
 
 @pytest.mark.parametrize(
     ("make", "reason"),
     [
         (quotient, "as if points stood for classes"),
-        (complex_matrices, "are no real arrays"),
-        (without_transport, "its transport fails"),
+        (lambda: hpd_matrices.HPDMatrices(2), "are no real arrays"),
+        (lambda: poincare_ball.PoincareBall(2), "its transport fails"),
         (
             lambda: Faulty(parallel_transport=lambda vector, point, direction: 0.9 * vector),
             "its transport changes lengths by 0.01",
@@ -257,7 +228,7 @@ def test_spaces_that_will_not_do_are_refused(make, reason):
 
 
 def test_random_points_follow_the_generator_alone():
-    sphere = sphere_of_geomstats()
+    sphere = ADAPTED["sphere"]
     state = np.random.get_state()[1].copy()  # noqa: NPY002
     first, second = (sphere.random_point(np.random.default_rng(10), (2, 3)) for _ in range(2))
     assert np.array_equal(first, second)

@@ -7,14 +7,12 @@ import pandas as pd
 import pytest
 
 from geodp.errors import DataError
-from geodp.evaluation import (
-    mean_absolute_errors,
-    mean_prediction_distances,
-    mean_squared_errors,
-)
+from geodp.evaluation import mean_absolute_errors, mean_prediction_distances, mean_squared_errors
+from geodp.manifolds.registry import make_manifold
 from geodp.models.geodesic import GeodesicModel
 from reproduction.diagnostics import LARGEST_RHAT, SMALLEST_EFFECTIVE_SIZE, convergence
 from reproduction.measurements.means.figures import means_by_size
+from reproduction.tables.evaluation import _errors
 from reproduction.tables.predictions import _scaled
 
 CHAINS, STATES = 4, 500
@@ -47,6 +45,24 @@ def test_errors_and_distances_of_predictions_are_those_of_a_loop(manifold, make_
         # On unit vectors a distance is an arc cosine, good to the root of the rounding.
         rounding = 3e-8 if index[1:] == (0, 0) else 0.0
         assert each == pytest.approx(expected, rel=1e-9, abs=rounding)
+
+
+def test_rows_of_errors_hold_means_and_quantiles_over_draws(make_records):
+    model = GeodesicModel(make_manifold("sphere", 2))
+    data, rng = make_records(model.manifold, seed=3, data_shape=(2,)), np.random.default_rng(4)
+    found = model.fit(data.covariates, data.points)
+    footpoints = model.manifold.random_point(rng, (2, 30))
+    vectors = model.manifold.random_tangent(rng, np.repeat(footpoints[:, :, None], 4, axis=2))
+    draws = dict(zip(model.blocks, (footpoints, vectors), strict=True))
+    given = {"covariates": data.covariates[..., None], "points": data.points}
+    squares = mean_squared_errors(model, draws, **given)
+    for row, each in zip(_errors(model, draws, given, found, ()), squares, strict=True):
+        levels = [row[f"{name}_squared_error"] for name in ("low", "median", "high")]
+        np.testing.assert_allclose(levels, np.quantile(each, (0.1, 0.5, 0.9)))
+        by_footpoint = np.mean(each, axis=1)
+        relative = np.std(by_footpoint, ddof=1) / np.sqrt(30) / np.mean(by_footpoint)
+        assert row["log_error_standard_error"] == pytest.approx(relative)
+        assert (row["draws"], row["footpoints"]) == (120, 30)
 
 
 def independent(seed, states=STATES):

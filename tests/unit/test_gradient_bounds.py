@@ -57,11 +57,6 @@ STEP = 1e-5
 DIFFERENCES = 1e-6
 
 
-def unit_tangents(space, rng, points):
-    tangents = space.random_tangent(rng, points)
-    return tangents / space.expand(space.norm(points, tangents))
-
-
 def units(rng, shape):
     vectors = rng.standard_normal(shape)
     return vectors / np.linalg.norm(vectors, axis=-1, keepdims=True)
@@ -96,13 +91,13 @@ class Trials:
         footpoints = space.random_point(rng, (TRIALS,))
         kind = rng.integers(6, size=TRIALS)
         lengths = np.where(kind == 0, 0.0, VECTOR * rng.random(TRIALS))
-        vectors = space.expand(lengths) * unit_tangents(space, rng, footpoints)
+        vectors = space.expand(lengths) * space.random_direction(rng, footpoints)
         covariates = np.where(kind == 1, 0.0, COVARIATE * rng.uniform(-1.0, 1.0, TRIALS))
         distances = end_of_cut(space) * rng.random(TRIALS)
         distances[kind == 2] = 1e-6
         distances[kind == 3] = end_of_cut(space) * (1.0 - nearest_cut)
         predictions = space.exp(footpoints, space.expand(covariates) * vectors)
-        away = space.expand(distances) * unit_tangents(space, rng, predictions)
+        away = space.expand(distances) * space.random_direction(rng, predictions)
         points = space.exp(predictions, away)
         distances = space.dist(predictions, points)
         return cls(space, footpoints, vectors, covariates[:, None], points[:, None], distances)
@@ -353,7 +348,7 @@ def pairs_of_records(space, rng, footpoints, vectors):
     covariates = np.repeat(COVARIATE * rng.uniform(-1.0, 1.0, (TRIALS, 1)), 2, axis=1)
     predictions = space.exp(footpoints, space.expand(covariates[:, 0]) * vectors)
     away = 0.95 * end_of_cut(space) * rng.random(TRIALS)
-    residuals = space.expand(away) * unit_tangents(space, rng, predictions)
+    residuals = space.expand(away) * space.random_direction(rng, predictions)
     points = np.stack([space.exp(predictions, sign * residuals) for sign in (1.0, -1.0)], axis=1)
     points[::8, 1] = points[::8, 0]
     return covariates, points, np.ones(TRIALS)
@@ -380,11 +375,11 @@ def footpoint_extremes(space, rng, aside=False):
     """Cells about where the shooting vector was fitted, or about a point elsewhere."""
     fitted = space.random_point(rng, (TRIALS,))
     lengths = VECTOR * rng.random(TRIALS)
-    vectors = space.expand(lengths) * unit_tangents(space, rng, fitted)
+    vectors = space.expand(lengths) * space.random_direction(rng, fitted)
     pole = fitted
     if aside:
         away = 0.5 * end_of_cut(space) * rng.random(TRIALS)
-        pole = space.exp(fitted, space.expand(away) * unit_tangents(space, rng, fitted))
+        pole = space.exp(fitted, space.expand(away) * space.random_direction(rng, fitted))
 
     def density_at(state):
         carried = space.transport_to(fitted, state, vectors)
@@ -409,10 +404,10 @@ def shooting_vector_extremes(space, rng):
 def carried_vectors(space, rng):
     """Vectors carried to places within a ball, directly and by way of its middle."""
     fitted = space.random_point(rng, (TRIALS,))
-    vectors = VECTOR * unit_tangents(space, rng, fitted)
+    vectors = VECTOR * space.random_direction(rng, fitted)
     # Most of the way to the cut locus, and balls that nearly touch it.
     away = end_of_cut(space) * rng.uniform(0.3, 0.9, TRIALS)
-    state = space.exp(fitted, space.expand(away) * unit_tangents(space, rng, fitted))
+    state = space.exp(fitted, space.expand(away) * space.random_direction(rng, fitted))
     radii = (end_of_cut(space) - away) * rng.choice([0.01, 0.5, 0.9], TRIALS)
     start = np.repeat(state[:, None], 12, axis=1)
     step = space.expand(radii[:, None]) * space.random_tangent(rng, start)
@@ -495,7 +490,7 @@ def test_distances_of_residuals_are_never_less_than_they_are():
     for space in SPACES.values():
         footpoints = space.random_point(rng, (TRIALS,))
         distances = 10.0 ** rng.uniform(-12.0, -6.0, TRIALS)
-        away = space.expand(distances) * unit_tangents(space, rng, footpoints)
+        away = space.expand(distances) * space.random_direction(rng, footpoints)
         (found,) = bounds.record_means(
             space,
             footpoints[:, None],

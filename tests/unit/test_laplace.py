@@ -177,27 +177,16 @@ def test_data_and_means_that_will_not_do_are_refused():
     outside, no_number = points.copy(), points.copy()
     outside[1, 6] = SPHERE.project(np.array([0.9, 0.0, 1.0]))
     no_number[0, 3] = np.nan
-    for given, found, message in (
-        (outside, None, r"^record 7 of data set 2 is not within .* radius 0\.4"),
-        (no_number, fit, r"^record 4 of data set 1 is not within"),
-        (points, replace(fit, converged=np.array([True, False])), "has not converged"),
-        (points, model.fit(None, -points), "not within the ball of its data"),
+    for given, found, public, message in (
+        (outside, None, {}, r"^record 7 of data set 2 is not within .* radius 0\.4"),
+        (no_number, fit, {}, r"^record 4 of data set 1 is not within"),
+        (points, replace(fit, converged=np.array([True, False])), {}, "has not converged"),
+        (points, model.fit(None, -points), {}, "not within the ball of its data"),
+        (points, None, {"data_radius": 0.8}, r"data_radius is 0\.8.*below 0\.7854"),
+        (points, None, {"centre": None}, "give its centre"),
     ):
         with pytest.raises(DataError, match=message):
-            prepared(given, fit=found)
-
-
-@pytest.mark.parametrize(
-    ("public", "message"),
-    [
-        ({"data_radius": 0.8}, r"data_radius is 0\.8.*below 0\.7854"),
-        ({"data_radius": None}, "give data_radius"),
-        ({"centre": None}, "give its centre"),
-    ],
-)
-def test_public_settings_that_will_not_do_are_refused(public, message):
-    with pytest.raises(DataError, match=message):
-        prepared(ball_data(), **public)
+            prepared(given, fit=found, **public)
 
 
 def test_other_models_are_refused(make_records):

@@ -19,13 +19,7 @@ from geodp.linear.least_squares import (
     walk,
 )
 from geodp.linear.moments import Moments, record_chunks, simulate_moments
-from geodp.linear.pinball import (
-    GradientScore,
-    LossScore,
-    MedianScore,
-    Pinball,
-    smoothing_bandwidth,
-)
+from geodp.linear.pinball import GradientScore, LossScore, MedianScore, Pinball, smoothing_bandwidth
 from geodp.manifolds.sphere import Sphere
 from reproduction.claims.conditions import Conditions
 from reproduction.claims.measures import MEASURES
@@ -119,26 +113,6 @@ def test_memory_does_not_grow_with_the_number_of_records(rng):
 
 
 # --- The ball ---
-
-
-def test_uniform_draws_of_the_ball(rng):
-    drawn = l1_ball.uniform(rng, (DRAWS, 5), 2.0)
-    norms = np.sum(np.abs(drawn), axis=-1)
-    assert stats.kstest((norms / 2.0) ** 5, "uniform").pvalue > FALSE_ALARM
-    assert stats.kstest(np.abs(drawn[:, 2]) / 2.0, "beta", (1, 5)).pvalue > FALSE_ALARM
-    assert abs(np.mean(drawn[:, 3] > 0.0) - 0.5) < 4.0 * 0.5 / np.sqrt(DRAWS)
-
-
-def test_projection_is_the_nearest_point(rng):
-    outside = 2.0 * rng.standard_normal((50, 6))
-    nearest = l1_ball.project(outside, 1.0)
-    others = l1_ball.uniform(rng, (4000, 6), 1.0)
-    for point, found in zip(outside, nearest, strict=True):
-        assert np.sum(np.abs(found)) <= 1.0 + 1e-12
-        # The angle to every point of a convex set is not acute.
-        assert np.max((others - found) @ (point - found)) <= 1e-12
-    inside = l1_ball.uniform(rng, (10, 6), 1.0)
-    np.testing.assert_array_equal(l1_ball.project(inside, 1.0), inside)
 
 
 def test_least_squares_in_the_ball_is_a_minimum_there(rng):
@@ -274,21 +248,6 @@ def test_the_sensitivity_of_quantile_regression_is_attained(tau, bandwidth, rng)
 
 
 # --- Quantile regression ---
-
-
-@pytest.mark.parametrize("bandwidth", [0.0, 0.2])
-def test_a_box_leaves_out_records_and_changes_nothing_in_it(bandwidth, rng):
-    x, y = records(rng, 500, (0.0, -1.0))
-    full = Pinball(x, y, 0.3, bandwidth)
-    centre, width = np.array([0.1, -0.8]), 0.05
-    local = full.within(centre, width)
-    assert 0 < len(local.responses) < 150
-    theta = centre + rng.uniform(-width, width, (200, 2))
-    np.testing.assert_allclose(local.gradient(theta), full.gradient(theta), atol=1e-9)
-    np.testing.assert_allclose(local.loss(theta), full.loss(theta), rtol=1e-12)
-    # A box in a box.
-    again = local.within(theta[0], 0.01)
-    np.testing.assert_allclose(again.loss(theta[:1]), full.loss(theta[:1]), rtol=1e-12)
 
 
 @pytest.mark.parametrize("tau", [0.3, 0.5])

@@ -68,18 +68,12 @@ SPHERE = Sphere(3)
 MISTAKES = {
     "log undoes exp": {"log": lambda p, q: SPHERE.log(p, q) * (1.0 + 1e-9)},
     "transported vectors are tangent": {"transport": lambda p, d, v: v},
-    "frame is orthonormal": {"frame": lambda p: SPHERE.frame(p) * (1.0 + 1e-9)},
     "project_tangent leads into the span": {"project_tangent": lambda p, a: 1.0 * a},
     "exp_volume is the determinant": {"exp_volume": lambda p, v: 1.0 + 0.0 * SPHERE.norm(p, v)},
     "adjoint of the derivative of exp in its point": {
         "jacobi_adjoint": lambda p, v, other, argument: SPHERE.jacobi_adjoint(p, v, other, "vector")
     },
     "invalid_reason of a random point": {"invalid_reason": lambda array: "it is odd"},
-    "jacobi_adjoint in its point of a batch": {
-        "jacobi_adjoint": lambda p, v, other, argument: (
-            SPHERE.jacobi_adjoint(p, v, other, argument) * (1.0 + 1e-9 * (p.ndim == 1))
-        )
-    },
     "dist of a batch": {"dist": lambda p, q: SPHERE.dist(p, q) * (1.0 + 1e-9 * (p.ndim == 1))},
 }
 
@@ -389,8 +383,7 @@ def test_jacobi_solutions_against_many_digits(sign):
 
 
 @pytest.mark.parametrize(
-    ("name", "size"),
-    [("euclidean", 3), ("hyperbolic", 4), ("spd", 1), ("spd", 2), ("spd", 3)],
+    ("name", "size"), [("euclidean", 3), ("hyperbolic", 4), ("spd", 1), ("spd", 2), ("spd", 3)]
 )
 def test_volume_grows_as_the_fastest_direction_does(name, size):
     """The logarithm of the volume density of Exp grows by the sum of the frequencies."""

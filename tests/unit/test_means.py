@@ -51,10 +51,7 @@ from reproduction.measurements.means import audit, own
 FALSE_ALARM = 6e-5
 CONFIG = Path(__file__).parents[2] / "config"
 SPD, SPHERE = make_manifold("spd", 2), make_manifold("sphere", 2)
-SPACES = {
-    "SPD(2)": (SPD, 1.5, wishart_in_ball),
-    "S^2": (SPHERE, np.pi / 8, polar_in_ball),
-}
+SPACES = {"SPD(2)": (SPD, 1.5, wishart_in_ball), "S^2": (SPHERE, np.pi / 8, polar_in_ball)}
 
 
 @pytest.fixture

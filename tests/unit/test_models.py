@@ -79,35 +79,25 @@ class WrongLoss(Huber):
         return Huber(1.001 * self.threshold).weights(squared_distances)
 
 
-def broken(**functions):
-    return type("Broken", (GeodesicModel,), functions)(Sphere(2))
+class Broken(GeodesicModel):
+    """A model whose shooting vectors stay behind when the footpoint moves."""
+
+    def retract(self, parameters, steps):
+        still = {"shooting_vector": parameters["shooting_vector"] + steps.get("shooting_vector", 0)}
+        return super().retract(parameters, steps) | still
 
 
-RIGHT = GeodesicModel(Sphere(2))
+class Stopped(GeodesicModel):
+    def fit(self, covariates, points):
+        return super().fit(covariates, points, max_iterations=1)
 
 
 @pytest.mark.parametrize(
     ("model", "message"),
     [
         (GeodesicModel(Sphere(2), 1, WrongLoss(0.3)), "is the derivative of the energy"),
-        (
-            broken(gauss_newton_steps=lambda model, p, x, y, gradient, damping: gradient),
-            "a Gauss-Newton step descends",
-        ),
-        # Shooting vectors that stay behind when the footpoint moves.
-        (
-            broken(
-                retract=lambda model, p, steps: (
-                    RIGHT.retract(p, steps)
-                    | {"shooting_vector": p["shooting_vector"] + steps.get("shooting_vector", 0)}
-                )
-            ),
-            "the gradient in footpoint is the derivative",
-        ),
-        (
-            broken(fit=lambda model, x, y: RIGHT.fit(x, y, max_iterations=1)),
-            "the fit converges",
-        ),
+        (Broken(Sphere(2)), "the gradient in footpoint is the derivative"),
+        (Stopped(Sphere(2)), "the fit converges"),
     ],
 )
 def test_a_mistake_is_found_and_named(model, message):
@@ -174,20 +164,6 @@ def test_fit_converges_far_from_the_origin_of_hyperbolic_space(make_records, awa
         found = fit(space, data.covariates, data.points)
         assert found.converged
         assert found.iterations <= 20
-
-
-def test_fit_converges_with_noise_that_covers_the_sphere():
-    # Noise of variance 0.1 in the ambient space, then back to the sphere.
-    sphere, rng = Sphere(4), np.random.default_rng(11)
-    footpoint = sphere.random_point(rng, (40, 1))
-    vector = (np.pi / 4) * sphere.random_direction(rng, footpoint)
-    covariates = rng.uniform(size=(40, 100))
-    points = sphere.exp(footpoint, covariates[..., None] * vector)
-    points = sphere.project(points + np.sqrt(0.1) * rng.standard_normal(points.shape))
-    found = fit(sphere, covariates, points)
-    assert np.all(found.converged)
-    assert found.iterations <= 20
-    assert np.max(found.gradient_norm) <= 1e-10
 
 
 @pytest.mark.parametrize("space", ["S2", "H2", "SPD2", "Kendall4", "Kendall8"])
