@@ -1,6 +1,7 @@
 """The estimator of scikit-learn: its conventions, and what it keeps of the data."""
 
 import pickle
+import re
 import subprocess
 import sys
 import warnings
@@ -37,6 +38,9 @@ from geodp_release.subjects import ONE_EACH, mapped_records
 
 # Plans of spaces of more than six dimensions take about a second.
 DIM, NUMBER = 7, 1000
+
+
+SMALL = {"footpoint_radius": 0.5, "shooting_vector_length": 0.5}
 PUBLIC = {
     "manifold": Euclidean(DIM),
     "centre": np.zeros(DIM),
@@ -98,7 +102,6 @@ def test_fit_is_a_release(fitted):
     assert fitted.plan_ is fitted.release_.plan
     assert fitted.plan_.budget == PrivacyBudget("3")
     assert fitted.n_features_in_ == 1
-    assert not hasattr(fitted, "feature_names_in_")
     np.testing.assert_array_equal(fitted.footpoint_, fitted.release_.footpoint)
     np.testing.assert_array_equal(fitted.shooting_vectors_, fitted.release_.shooting_vectors)
     np.testing.assert_allclose(fitted.footpoint_, 1.0, atol=0.5)
@@ -110,14 +113,12 @@ def test_predictions_and_bands(fitted):
     predicted, band = fitted.predict(X), fitted.predict_band(X)
     np.testing.assert_array_equal(predicted[::2], fitted.release_.predict([50.0, 90.0]))
     np.testing.assert_array_equal(band[::2], fitted.release_.band([50.0, 90.0]))
-    assert np.all(np.isnan(predicted[1]))
-    assert np.isnan(band[1])
+    assert np.all(np.isnan([*predicted[1], band[1]]))
     assert np.all(fitted.predict_band(X[::2], level=0.5) < band[::2])
     with pytest.raises(ValueError, match="2 features"):
         fitted.predict(np.zeros((3, 2)))
-    for level in (0, 1.0):
-        with pytest.raises(DataError, match="level is"):
-            fitted.predict_band(X, level)
+    with pytest.raises(DataError, match="level is"):
+        fitted.predict_band(X, 1.0)
 
 
 def test_score_is_the_coefficient_of_determination_of_a_flat_space(fitted):
@@ -134,55 +135,52 @@ def test_score_is_the_coefficient_of_determination_of_a_flat_space(fitted):
         fitted.score(X, y)
 
 
-def test_curved_space():
-    space = Sphere(DIM)
-    pole, X = np.eye(DIM + 1)[0], np.linspace(0.0, 1.0, 2000)[:, None]
+def test_curved_space_and_subjects_with_many_records():
+    space, number = Sphere(DIM), 4000
+    pole, X = np.eye(DIM + 1)[0], np.linspace(0.0, 1.0, number)[:, None]
     line = space.exp(pole, (X - 0.5) * np.eye(DIM + 1)[1])
-    public = {"footpoint_radius": 1.0, "shooting_vector_length": 1.5, "covariate_range": (0.0, 1.0)}
-    budget = {"epsilon": None, "rho": "5", "delta": "1e-6"}
-    others = {"manifold": space, "centre": pole, "residual_scale": 0.1, "subjects": 2000}
-    found = estimator(**budget, **public, **others).fit(X, line)
+    found = estimator(
+        **{"manifold": space, "centre": pole, "residual_scale": 0.1, "covariate_range": (0, 1)},
+        **{"footpoint_radius": 1.0, "shooting_vector_length": 1.5},
+        **{"epsilon": None, "rho": "5", "delta": "1e-6"},
+        **{"unit": None, "subjects": number // 2, "records_per_subject": 2},
+    )
+    found.fit(X, line, subjects=np.arange(number) // 2)
     assert found.plan_.budget == PrivacyBudget("5", "rho", "1e-6")
+    assert found.release_.number == number // 2
+    assert "of which 2 count" in found.release_.guarantee.words()
     assert found.score(X, line) > 0.9
-    assert found.predict(X).shape == (2000, DIM + 1)
+    assert found.predict(X).shape == (number, DIM + 1)
 
 
-def test_every_fit_is_another_release_also_in_a_pipeline(fitted):
+def test_every_fit_is_another_release_also_of_data_frames_in_a_pipeline():
     X, y = records()
+    frame = pd.DataFrame(X, columns=["age"])
     log = estimator(covariate_range=(np.log(50.0), np.log(90.0)))
-    pipeline = make_pipeline(FunctionTransformer(np.log), clone(log)).fit(X, y)
-    assert pipeline.score(X, y) > 0.4
+    pipeline = make_pipeline(FunctionTransformer(np.log), clone(log)).fit(frame, pd.DataFrame(y))
+    assert pipeline.score(frame, y) > 0.4
     first = pipeline[-1].release_
-    again = pipeline.fit(X, y)[-1].release_
-    assert not np.array_equal(first.footpoint, again.footpoint)
-
-
-def test_data_frames():
-    X, y = records()
-    found = estimator().fit(pd.DataFrame(X, columns=["age"]), pd.DataFrame(y))
-    assert found.feature_names_in_.tolist() == ["age"]
+    again = pipeline.fit(frame, y)[-1]
+    assert not np.array_equal(first.footpoint, again.footpoint_)
+    assert again.feature_names_in_.tolist() == ["age"]
     with pytest.raises(ValueError, match="feature names"):
-        found.predict(pd.DataFrame(X, columns=["weight"]))
+        again.predict(frame.rename(columns={"age": "weight"}))
 
 
 # What an estimator is made with
 
 
-def test_public_inputs_have_no_default_and_are_kept_as_given():
+def test_public_inputs_have_no_default():
     parameters = PrivateGeodesicRegression().get_params()
-    assert {name: parameters.pop(name) for name in OPTIONS} == OPTIONS
-    assert set(parameters.values()) == {None}
-    centre = [0.0] * DIM
-    found = clone(estimator(centre=centre, covariate_range=[50, 90]))
-    assert (found.centre, found.covariate_range) == (centre, [50, 90])
-
-
-OPTIONS = {
-    "records_per_subject": 1,
-    "allow_noise": False,
-    "transformation": "none",
-    "covariate_spread": "unknown",
-}
+    options = {name: value for name, value in parameters.items() if value is not None}
+    assert options == {
+        "records_per_subject": 1,
+        "allow_noise": False,
+        "transformation": "none",
+        "covariate_spread": "unknown",
+    }
+    with pytest.raises(DataError, match=f"^{', '.join(PUBLIC)} are missing"):
+        PrivateGeodesicRegression(epsilon="1", unit=ONE_EACH).fit(*records())
 
 
 @pytest.mark.parametrize("name", PUBLIC)
@@ -192,30 +190,23 @@ def test_public_inputs_are_mandatory(name):
     assert caught.value.argument == name
 
 
-def test_all_that_is_missing_is_named():
-    with pytest.raises(DataError, match=f"^{', '.join(PUBLIC)} are missing"):
-        PrivateGeodesicRegression(epsilon="1", unit=ONE_EACH).fit(*records())
+BAD_INPUTS = [
+    ({"epsilon": None}, "one of epsilon and rho"),
+    ({"rho": "1", "delta": "1e-6"}, "one of epsilon and rho"),
+    ({"delta": "1e-6"}, "delta goes with rho"),
+    ({"manifold": "sphere"}, "manifold is 'str'"),
+    ({"centre": np.zeros(DIM - 1)}, "make no point"),
+    ({"centre": np.zeros((DIM, 1))}, "centre is no point"),
+    ({"subjects": 10.5}, "subjects is 10.5"),
+    ({"subjects": NUMBER + 1}, "number of records is not the public"),
+    ({"neighbours": "all"}, "neighbours is 'all'"),
+    ({"unit": None}, "unit: it is not said"),
+    ({"unit": "patient"}, "unit: it is not"),
+    ({"unit": np.arange(NUMBER)}, "unit: it is not"),
+]
 
 
-@pytest.mark.parametrize(
-    ("changed", "message"),
-    [
-        ({"epsilon": None}, "one of epsilon and rho"),
-        ({"rho": "1", "delta": "1e-6"}, "one of epsilon and rho"),
-        ({"delta": "1e-6"}, "delta goes with rho"),
-        ({"epsilon": None, "rho": "1"}, "rho needs a delta"),
-        ({"epsilon": "much"}, "not a number"),
-        ({"manifold": "sphere"}, "manifold is 'str'"),
-        ({"centre": np.zeros(DIM - 1)}, "make no point"),
-        ({"centre": np.zeros((DIM, 1))}, "centre is no point"),
-        ({"subjects": 10.5}, "subjects is 10.5"),
-        ({"subjects": NUMBER + 1}, "number of records is not the public"),
-        ({"neighbours": "all"}, "neighbours is 'all'"),
-        ({"unit": None}, "unit: it is not said"),
-        ({"unit": "patient"}, "unit: it is not"),
-        ({"unit": np.arange(NUMBER)}, "unit: it is not"),
-    ],
-)
+@pytest.mark.parametrize(("changed", "message"), BAD_INPUTS)
 def test_inputs_that_cannot_be_used(changed, message, monkeypatch):
     monkeypatch.setattr(module, "planned", dummy_plan)
     with pytest.raises(DataError, match=message):
@@ -237,67 +228,52 @@ def test_no_seed():
 def test_one_complex_covariate_is_that_of_one_record(given):
     """It makes the whole array complex, and must not be told by a refusal."""
     X, y = records()
-    whole, _, _ = given(X, y)
-    X = X.astype(complex)
-    X[3] += 1j
-    covariates, points, _ = given(X, y)
-    assert covariates.shape == whole.shape
-    assumptions, others = Assumptions(**PUBLIC), np.arange(NUMBER) != 3
-    x, _, valid, _ = mapped_records(assumptions, covariates, points)
+    changed = X.astype(complex)
+    changed[3] += 1j
+    covariates, points, _ = given(changed, y)
+    x, _, valid, _ = mapped_records(Assumptions(**PUBLIC), covariates, points)
+    others = np.arange(NUMBER) != 3
     np.testing.assert_array_equal(valid, others)
-    np.testing.assert_array_equal(x[others], assumptions.scaled(whole[others, None]))
+    np.testing.assert_array_equal(x[others], Assumptions(**PUBLIC).scaled(X[others]))
 
 
 def test_labels_of_subjects(given):
     X, y = records()
     labels = np.arange(NUMBER) // 2
-    assert given(X, y, labels, unit=None)[2] is labels
     # Those of a fit come first.
-    assert given(X, y, labels)[2] is labels
+    assert given(X, y, labels, unit=None)[2] is given(X, y, labels)[2] is labels
     assert given(X, y)[2] == given(X, y, ONE_EACH, unit=None)[2] == ONE_EACH
 
 
-def test_subjects_with_many_records():
-    X, y = records()
-    found = estimator(unit=None, subjects=NUMBER // 2, records_per_subject=2)
-    found.fit(X, y, subjects=np.arange(NUMBER) // 2)
-    assert found.release_.number == NUMBER // 2
-    assert "of which 2 count" in found.release_.guarantee.words()
-
-
 def test_layouts_of_matrices(given):
-    space = SPD(3)
+    space, upper = SPD(3), np.triu_indices(3)
     matrices = space.random_point(np.random.default_rng(1), (NUMBER,))
-    triangles = matrices[:, *np.triu_indices(3)]
-    X, centre = records()[0], np.eye(3)[np.triu_indices(3)]
-    changed = {"manifold": space, "centre": centre, "footpoint_radius": 1.0}
-    changed["shooting_vector_length"] = 1.0
-    for y in (matrices, matrices.reshape(-1, 9), triangles, pd.DataFrame(triangles)):
-        covariates, points, _ = given(X, y, **changed)
-        np.testing.assert_array_equal(covariates, X[:, 0])
-        np.testing.assert_array_equal(points, matrices)
-    for y in (list(matrices), triangles.tolist(), pd.DataFrame(triangles).astype(object)):
+    triangles = matrices[:, *upper]
+    X, table = records()[0], pd.DataFrame(triangles)
+    changed = {"manifold": space, "centre": np.eye(3)[upper], **SMALL}
+    arrays = (matrices, matrices.reshape(-1, 9), triangles, table)
+    for y in (*arrays, list(matrices), triangles.tolist(), table.astype(object)):
         covariates, points, _ = given(X.tolist(), y, **changed)
         assert covariates == X[:, 0].tolist()
         np.testing.assert_array_equal(points, matrices)
+
+
+def test_points_of_one_number(given):
+    X, y = records()[0], np.arange(float(NUMBER))
+    for each in (y, y[:, None], y.tolist(), pd.Series(y), y.astype(object)):
+        covariates, points, _ = given(X, each, manifold=Euclidean(1), centre=[0.0])
+        np.testing.assert_array_equal(covariates, X[:, 0])
+        np.testing.assert_array_equal(points, y[:, None])
 
 
 def test_layout_of_landmarks(given):
     space = KendallPlanarShapes(4)
     shapes = space.random_point(np.random.default_rng(1), (NUMBER,))
     landmarks = np.stack([shapes.real, shapes.imag], axis=-1).reshape(NUMBER, -1)
-    changed = {"manifold": space, "centre": 3.0 * landmarks[0] + 5.0, "footpoint_radius": 0.5}
-    changed["shooting_vector_length"] = 0.5
-    for y in (shapes, 3.0 * landmarks + 5.0, (3.0 * landmarks + 5.0).tolist()):
-        points = given(records()[0], y, **changed)[1]
+    moved = 3.0 * landmarks + 5.0
+    for y in (shapes, moved, moved.tolist()):
+        points = given(records()[0], y, manifold=space, centre=moved[0], **SMALL)[1]
         np.testing.assert_allclose(points, shapes, atol=1e-12)
-
-
-def test_points_of_one_number(given):
-    y = np.arange(float(NUMBER))
-    changed = {"manifold": Euclidean(1), "centre": [0.0]}
-    for each in (y, y[:, None], y.tolist(), pd.Series(y), y.astype(object)):
-        np.testing.assert_array_equal(given(records()[0], each, **changed)[1], y[:, None])
 
 
 @pytest.mark.parametrize("bad", [None, "no number", [1.0], 1j, {}, np.nan, [[1.0] * DIM]])
@@ -313,18 +289,19 @@ def test_a_bad_record_changes_no_other(given, bad):
     assert np.shape(found[5]) != (DIM,)
 
 
-@pytest.mark.parametrize(
-    ("X", "y", "message"),
-    [
-        (records()[0][:, 0], records()[1], "Reshape your data"),
-        (np.zeros((NUMBER, 2)), records()[1], "2 columns"),
-        (records()[0], np.zeros((NUMBER, DIM + 1)), r"records of shape \(8,\)"),
-        (records()[0], np.zeros(NUMBER), r"records of shape \(\)"),
-        (records()[0], None, "y is None"),
-        (records()[0], 3.0, "sequences"),
-        (records()[0][1:], records()[1], "as many points"),
-    ],
-)
+RECORDS_X, RECORDS_Y = records()
+BAD_SHAPES = [
+    (RECORDS_X[:, 0], RECORDS_Y, "Reshape your data"),
+    (np.zeros((NUMBER, 2)), RECORDS_Y, "2 columns"),
+    (RECORDS_X, np.zeros((NUMBER, DIM + 1)), r"records of shape \(8,\)"),
+    (RECORDS_X, np.zeros(NUMBER), r"records of shape \(\)"),
+    (RECORDS_X, None, "y is None"),
+    (RECORDS_X, 3.0, "sequences"),
+    (RECORDS_X[1:], RECORDS_Y, "as many points"),
+]
+
+
+@pytest.mark.parametrize(("X", "y", "message"), BAD_SHAPES)
 def test_shapes_that_do_not_go_together(X, y, message):
     with pytest.raises(ValueError, match=message):
         estimator().fit(X, y)
@@ -333,29 +310,24 @@ def test_shapes_that_do_not_go_together(X, y, message):
 # Noise
 
 
-def test_noise_is_refused():
+def test_noise_is_refused(monkeypatch):
     few = {"subjects": 100, "epsilon": "1"}
     X, y = records(100)
     with pytest.raises(DataError, match="would be noise, with a predicted error of") as caught:
         estimator(**few).fit(X, y)
-    message = str(caught.value)
     number = subjects_needed(estimator(**few)._assumptions(), PrivacyBudget("1"))
     assert 100 < number < 1000
-    assert f"about {number} subjects would do in place of 100" in message
+    assert f"about {number} subjects would do in place of 100" in str(caught.value)
     found = estimator(**few, allow_noise=True).fit(X, y)
     assert found.plan_.is_noise
-    assert f"error of {found.plan_.error:.3g}" in message
-
-
-def test_noise_of_any_number(monkeypatch):
-    monkeypatch.setattr(module, "planned", lambda *inputs: dummy_plan(*inputs, error=0.9))
+    assert f"error of {found.plan_.error:.3g}" in str(caught.value)
     monkeypatch.setattr(module, "subjects_needed", lambda *inputs: None)
     with pytest.raises(DataError, match="more than 10000000 subjects would be needed"):
-        estimator().fit(*records())
+        estimator(**few).fit(X, y)
 
 
-# One plan that would do, and numbers of subjects to start from.
-@pytest.mark.parametrize("enough", [1, 2, 57, 4000, 123_456, 9_999_999])
+# One plan that would do, if any, and numbers of subjects to start from.
+@pytest.mark.parametrize("enough", [1, 57, 4000, 9_999_999, 10**12])
 @pytest.mark.parametrize("start", [1, 20, 5000, 10**7, 10**9])
 def test_search_for_the_number_of_subjects(monkeypatch, enough, start):
     tried = []
@@ -371,57 +343,50 @@ def test_search_for_the_number_of_subjects(monkeypatch, enough, start):
     monkeypatch.setattr(needed, "planned", plan)
     assumptions = replace(estimator()._assumptions(), subjects=start)
     found = subjects_needed(assumptions, PrivacyBudget("1"))
-    assert enough <= found <= max(np.ceil(1.1 * enough), enough)
+    if enough > 10**7:
+        assert found is None
+        assert 10**7 in tried
+    else:
+        assert enough <= found <= max(np.ceil(1.1 * enough), enough)
     assert len(set(tried)) == len(tried) <= 14
 
 
-def test_no_number_of_subjects_is_enough(monkeypatch):
-    tried = []
-    monkeypatch.setattr(
-        needed, "planned", lambda *inputs: tried.append(inputs[0]) or dummy_plan(*inputs, error=0.9)
-    )
-    assert subjects_needed(estimator()._assumptions(), PrivacyBudget("1")) is None
-    assert tried[-1].subjects == 10**7
-    assert len(tried) <= 10
+OTHERS = [
+    {"centre": np.full(DIM, 1e-300)},
+    {"footpoint_radius": 9.0},
+    {"shooting_vector_length": 9.0},
+    {"covariate_range": (0.0, 1.0)},
+    {"residual_scale": 2.0},
+    {"subjects": 3},
+    {"records_per_subject": 2},
+    {"neighbours": ADD_OR_REMOVE},
+    {"covariate_spread": "evenly"},
+    {"manifold": Sphere(6), "centre": np.eye(7)[0], **SMALL},
+    # A space that files do not know.
+    *[{"manifold": type("Unnamed", (Euclidean,), {})(DIM)}] * 2,
+]
 
 
 def test_plans_are_kept_by_their_inputs(monkeypatch):
     made = []
-    monkeypatch.setattr(
-        needed, "plan_release", lambda *inputs: made.append(inputs) or dummy_plan(*inputs)
-    )
+
+    def plan(*inputs):
+        made.append(inputs)
+        return dummy_plan(*inputs)
+
+    monkeypatch.setattr(needed, "plan_release", plan)
     needed._kept_plan.cache_clear()
-    first, budget = Assumptions(**PUBLIC), PrivacyBudget("1")
+    first = Assumptions(**PUBLIC)
     same = Assumptions(**PUBLIC | {"manifold": Euclidean(DIM), "sources": {"centre": "zero"}})
     for each in (first, same):
         assert planned(each, PrivacyBudget("1")).assumptions is each
     assert len(made) == 1
-    changes = [
-        {"centre": np.full(DIM, 1e-300)},
-        {"footpoint_radius": 9.0},
-        {"shooting_vector_length": 9.0},
-        {"covariate_range": (0.0, 1.0)},
-        {"residual_scale": 2.0},
-        {"subjects": 3},
-        {"records_per_subject": 2},
-        {"neighbours": ADD_OR_REMOVE},
-        {"covariate_spread": "evenly"},
-        {"manifold": Sphere(6), "centre": np.eye(7)[0]} | SMALL,
-    ]
-    for change in changes:
-        planned(Assumptions(**PUBLIC | change), budget)
+    for change in OTHERS:
+        planned(Assumptions(**PUBLIC | change), PrivacyBudget("1"))
     for other in (PrivacyBudget("2"), PrivacyBudget("1", "rho", "1e-6")):
         planned(first, other)
-    assert len(made) == 1 + len(changes) + 2
-    # A space that files do not know.
-    unnamed = type("Unnamed", (Euclidean,), {})(DIM)
-    for _ in range(2):
-        planned(Assumptions(**PUBLIC | {"manifold": unnamed}), budget)
-    assert len(made) == 1 + len(changes) + 4
+    assert len(made) == 1 + len(OTHERS) + 2
     needed._kept_plan.cache_clear()
-
-
-SMALL = {"footpoint_radius": 1.0, "shooting_vector_length": 1.0}
 
 
 # What is kept of the data
@@ -429,31 +394,25 @@ SMALL = {"footpoint_radius": 1.0, "shooting_vector_length": 1.0}
 
 def test_no_record_is_kept(fitted):
     X, y = records()
+    numbers = np.concatenate([X.ravel(), y.ravel()])
     saved, shown = pickle.dumps(fitted), fitted._repr_html_() + repr(fitted) + str(vars(fitted))
-    for number in [*X.ravel(), *y.ravel()]:
-        for each in (number.tobytes(), number.astype(">f8").tobytes()):
-            assert each not in saved
-        assert repr(float(number)) not in shown
-        assert f"{number:.9g}" not in shown
-    copy = pickle.loads(saved)
-    np.testing.assert_array_equal(copy.predict(X), fitted.predict(X))
-    np.testing.assert_array_equal(copy.predict_band(X[:2]), fitted.predict_band(X[:2]))
-    assert str(copy.release_) == str(fitted.release_)
+    eights = {saved[start : start + 8] for start in range(len(saved))}
+    assert fitted.footpoint_[0].tobytes() in eights
+    for kind in ("<f8", ">f8"):
+        assert eights.isdisjoint(number.tobytes() for number in numbers.astype(kind))
+    digits = {text[:10] for text in re.findall(r"\d+\.\d{6,}", shown)}
+    assert digits
+    assert digits.isdisjoint(repr(abs(float(number)))[:10] for number in numbers)
+    np.testing.assert_array_equal(pickle.loads(saved).predict(X), fitted.predict(X))
 
 
 def test_the_library_does_without_scikit_learn():
     asked = (
         "import sys, geodp; geodp.release_geodesic, geodp.plan_release, geodp.Release; "
-        "print('sklearn' in sys.modules)"
+        "sys.exit('sklearn' in sys.modules)"
     )
-    run = subprocess.run(
-        [sys.executable, "-c", asked],
-        env={"PYTHONPATH": str(Path(geodp.__file__).parents[1])},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert run.stdout == "False\n"
+    path = {"PYTHONPATH": str(Path(geodp.__file__).parents[1])}
+    subprocess.run([sys.executable, "-c", asked], env=path, check=True)
 
 
 # scikit-learn's own checks
@@ -475,7 +434,7 @@ class OfFirstColumn(PrivateGeodesicRegression):
 
 SILENT = "an error would tell of a record: one without numbers counts as without influence"
 NOISY = "each fit is a release with noise of its own, which no seed repeats"
-CANNOT_APPLY = {
+EXPECTED = {
     "check_complex_data": SILENT,
     "check_dtype_object": SILENT,
     "check_supervised_y_no_nan": SILENT,
@@ -484,16 +443,15 @@ CANNOT_APPLY = {
     "check_regressor_data_not_an_array": NOISY,
     "check_regressors_int": NOISY,
     "check_fit_idempotent": NOISY,
+    "check_regressor_multioutput": "its points have five numbers, and the manifold's one",
 }
-MULTIPLE = {"check_regressor_multioutput": "its points have five numbers, and the manifold's one"}
 
 
-def checked(dimension, expected):
-    """Names of the checks of scikit-learn by status."""
+def test_checks_of_scikit_learn():
     found = OfFirstColumn(
         epsilon="1",
-        manifold=Euclidean(dimension),
-        centre=[0.0] * dimension,
+        manifold=Euclidean(1),
+        centre=[0.0],
         footpoint_radius=1000.0,
         shooting_vector_length=1000.0,
         covariate_range=(-3.0, 3.0),
@@ -507,21 +465,15 @@ def checked(dimension, expected):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         results = check_estimator(
-            found, expected_failed_checks=expected, on_fail=None, on_skip=None
+            found, expected_failed_checks=EXPECTED, on_fail=None, on_skip=None
         )
     statuses = {}
     for each in results:
         statuses.setdefault(each["status"], []).append(each["check_name"])
         if each["status"] == "failed":
             raise AssertionError(each["check_name"]) from each["exception"]
-    return statuses
-
-
-def test_checks_of_scikit_learn():
-    expected = CANNOT_APPLY | MULTIPLE
-    found = checked(1, expected)
     # Two noisy fits may be close to each other.
-    noisy = {name for name, reason in expected.items() if reason == NOISY}
-    assert set(expected) - noisy <= set(found["xfail"]) <= set(expected)
-    assert set(found["skipped"]) <= {"check_pipeline_consistency", "check_array_api_input"}
-    assert len(found["passed"]) > 35
+    noisy = {name for name, reason in EXPECTED.items() if reason == NOISY}
+    assert set(EXPECTED) - noisy <= set(statuses["xfail"]) <= set(EXPECTED)
+    assert set(statuses["skipped"]) <= {"check_pipeline_consistency", "check_array_api_input"}
+    assert len(statuses["passed"]) > 35

@@ -3,28 +3,23 @@
 import hashlib
 import multiprocessing
 import os
-import pickle
-import random
+import re
 import resource
-import shutil
 import signal
 import sqlite3
 import stat
-import tempfile
 import time
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import ROUND_UP, Decimal, localcontext
-from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from geodp.errors import DataError
 from geodp_release import ledger as module
+from geodp_release.accounting import PrivacyBudget
 from geodp_release.ledger import Entry, Ledger
 
 # A fork would carry the threads and locks of the tests along.
@@ -60,10 +55,7 @@ def refused(pattern):
     """Expect a `DataError` of one sentence, with no other error shown."""
     with pytest.raises(DataError, match=pattern) as caught:
         yield caught
-    message = str(caught.value)
-    assert "\n" not in message
-    assert not message.endswith(".")
-    assert ": " in message
+    assert re.fullmatch("[^\n]*: [^\n]*[^.\n]", str(caught.value))
     assert caught.value.__cause__ is None
     assert caught.value.__suppress_context__ or caught.value.__context__ is None
 
@@ -74,84 +66,64 @@ def refused(pattern):
 def test_new_ledger(path):
     before = os.umask(0)
     try:
-        ledger = Ledger.create(str(path), "1.50", "rho")
+        Ledger.create(str(path), "1.50", "rho")
     finally:
         os.umask(before)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    for each in (ledger, Ledger.open(str(path))):
-        assert (each.unit, each.entries()) == ("rho", ())
-        assert [str(value) for value in (each.allowed, each.spent, each.left)] == [
-            *("1.50", "0", "1.50")
-        ]
-    assert [file.name for file in path.parent.iterdir()] == ["ledger"]
+    ledger = Ledger.open(str(path))
+    assert (ledger.unit, ledger.entries()) == ("rho", ())
+    found = [str(value) for value in (ledger.allowed, ledger.spent, ledger.left)]
+    assert found == ["1.50", "0", "1.50"]
+    assert os.listdir(path.parent) == ["ledger"]
 
 
 def test_release_is_reserved_and_finished(ledger, path, tmp_path, monkeypatch):
     before = datetime.now(UTC) - timedelta(seconds=1)
     entry = reserve(ledger, "first", "0.30", "mean of S²")
     assert entry == Entry(1, entry.when, "started", Decimal("0.30"), "first", "mean of S²")
-    assert not entry.finished
     assert before <= datetime.fromisoformat(entry.when) <= datetime.now(UTC)
-    assert entry.when.endswith("+00:00")
     assert Ledger.open(path).entries() == (entry,)
+    assert (str(ledger.spent), str(ledger.left)) == ("0.30", "0.70")
     # Another process may finish it, and the path is kept as an absolute one.
     monkeypatch.chdir(tmp_path)
     found = Ledger.open("ledger").finish(entry, "out")
-    assert found == Entry(
-        1, entry.when, "finished", Decimal("0.30"), "first", "mean of S²", tmp_path / "out"
-    )
-    assert found.finished
+    assert found == replace(entry, status="finished", folder=tmp_path / "out")
+    assert (entry.finished, found.finished) == (False, True)
     assert Ledger.open(path).entries() == (found,)
     assert (str(ledger.spent), str(ledger.left)) == ("0.30", "0.70")
 
 
-def test_finished_release_is_returned_and_spends_nothing(ledger, path, tmp_path):
-    done = ledger.finish(reserve(ledger, amount="1"), tmp_path / "out")
-    before = path.read_bytes()
-    for each in (ledger, Ledger.open(path)):
-        # Nothing is left, and nothing is needed.
-        assert reserve(each, amount="1") == done
-    assert path.read_bytes() == before
-    with refused("while 0 is left"):
-        reserve(ledger, key="other")
-
-
-def test_release_that_did_not_finish_spends_again(ledger, tmp_path):
-    first = reserve(ledger, amount="0.4")
-    second = reserve(ledger, amount="0.4")
+def test_a_release_spends_until_it_is_finished(ledger, path, tmp_path):
+    first, second = (reserve(ledger, amount="0.4") for _ in range(2))
     assert (first.number, second.number) == (1, 2)
     with refused("while 0.2 is left"):
         reserve(ledger, amount="0.4")
     done = ledger.finish(second, tmp_path)
-    assert reserve(ledger, amount="0.4") == done
+    before = path.read_bytes()
+    assert reserve(Ledger.open(path), amount="0.4") == done
+    assert path.read_bytes() == before
     assert [entry.status for entry in ledger.entries()] == ["started", "finished"]
-    assert ledger.spent == Decimal("0.8")
+    with refused("while 0.2 is left"):
+        reserve(ledger, key="other", amount="0.4")
 
 
 def test_only_a_started_release_of_this_ledger_is_finished(ledger, tmp_path):
     done = reserve(ledger, "done")
     finished = ledger.finish(done, tmp_path)
     foreign = reserve(Ledger.create(tmp_path / "other", "1", "epsilon"), "other")
-    before = ledger.entries()
     for entry in (done, finished, foreign):
         with refused("is not a started one of this ledger"):
             ledger.finish(entry, tmp_path / "elsewhere")
-    assert ledger.entries() == before
+    assert ledger.entries() == (finished,)
 
 
-@pytest.mark.parametrize("linked", ["file", "folder"])
-def test_ledger_has_one_path(ledger, path, tmp_path, linked):
+def test_ledger_has_one_path(ledger, path, tmp_path):
     """What is kept beside it is found by whatever name it is opened."""
-    other = tmp_path / "elsewhere"
-    if linked == "file":
-        other.mkdir()
-        (other / "link").symlink_to(path)
-        name = other / "link"
-    else:
-        other.symlink_to(path.parent)
-        name = other / path.name
-    assert Ledger.open(name).path == path
-    assert reserve(Ledger.open(name)) in ledger.entries()
+    folder = tmp_path / "folder"
+    folder.symlink_to(tmp_path)
+    (tmp_path / "link").symlink_to(path)
+    for name in (tmp_path / "link", folder / path.name):
+        assert Ledger.open(name).path == path
 
 
 # Fingerprints and checks
@@ -164,7 +136,6 @@ def test_fingerprints_tell_files_apart_and_ledgers_too(ledger, path, tmp_path):
     assert first == Ledger.open(path).fingerprint(data)
     # Whoever has the data and not the ledger cannot make it.
     assert Ledger.create(tmp_path / "other", "1", "epsilon").fingerprint(data) != first
-    assert first != hashlib.sha256(data.read_bytes()).hexdigest()
     entry = ledger.reserve("key", "0.1", "mean shape", unit="epsilon", fingerprint=first)
     done = ledger.finish(entry, tmp_path)
     assert (done.fingerprint, Ledger.open(path).entries()) == (first, (done,))
@@ -205,15 +176,10 @@ def old(path):
     return path
 
 
-def version(path):
-    return execute(path, "PRAGMA user_version")[0][0]
-
-
 def test_old_ledger_is_read_as_it_is(old):
     before, ledger = old.read_bytes(), Ledger.open(old)
     assert [entry.status for entry in ledger.entries()] == ["finished", "started", "cancelled"]
     assert (str(ledger.spent), str(ledger.left)) == ("0.75", "0.25")
-    assert "cancelled" in ledger.words()
     assert ledger.last_check("columns", "file") is None
     assert old.read_bytes() == before
     assert reserve(ledger, "a").folder == Path("/out")
@@ -225,31 +191,20 @@ WRITES = {
     "note_check": lambda ledger: ledger.note_check("columns", "file", False),
     "fingerprint": lambda ledger: ledger.fingerprint(__file__),
 }
+READS = (Ledger.entries, Ledger.words, lambda ledger: ledger.spent, lambda x: Ledger.open(x.path))
 
 
 @pytest.mark.parametrize("write", WRITES)
 def test_first_write_upgrades_an_old_ledger(old, write):
     ledger = Ledger.open(old)
     before = ledger.entries()
-    assert version(old) == 1
     WRITES[write](ledger)
-    assert version(old) == 2
+    assert execute(old, "PRAGMA user_version") == [(2,)]
     assert (ledger.entries()[0], ledger.entries()[2]) == (before[0], before[2])
     found = ledger.fingerprint(__file__)
     ledger.note_check("columns", found, True)
     # The secret stays.
     assert Ledger.open(old).last_check("columns", ledger.fingerprint(__file__)) is True
-
-
-def crash_before_the_commit(path):
-    module._seal = kill
-    reserve(Ledger.open(path), "lost")
-
-
-def test_upgrade_is_whole_or_not_at_all(old):
-    before = Ledger.open(old).entries()
-    assert ended(crash_before_the_commit, old) == -signal.SIGKILL
-    assert (Ledger.open(old).entries(), version(old)) == (before, 1)
 
 
 # Amounts
@@ -265,10 +220,6 @@ def test_more_than_is_left_is_refused(ledger, path):
         "nothing was spent"
     )
     assert caught.value.argument == "amount"
-    reserve(ledger, "second", "0.3")
-    assert (ledger.spent, ledger.left) == (1, 0)
-    with refused("while 0.00 is left"):
-        reserve(ledger, "third", "1e-9")
 
 
 def test_sums_are_exact(path):
@@ -282,46 +233,23 @@ def test_sums_are_exact(path):
     reserve(ledger, "large", "999999")
     with refused("while 0.20*1 is left"):
         reserve(ledger, "more", f"0.2{zeros}2")
-    reserve(ledger, "fine", f"0.1{zeros}1")
-    assert (str(ledger.spent), str(ledger.left)) == (f"999999.1{zeros}1", f"0.1{zeros}0")
-    assert ledger.words().splitlines()[-1] == (
-        f"allowed 999999.2{zeros}1, spent 999999.1{zeros}1, left 0.1{zeros}0 (epsilon)"
-    )
     # Also where the caller computes with few digits.
     with localcontext(prec=3, rounding=ROUND_UP):
-        assert str(ledger.left) == f"0.1{zeros}0"
+        reserve(ledger, "fine", f"0.1{zeros}1")
+        assert ledger.words().splitlines()[-1] == (
+            f"allowed 999999.2{zeros}1, spent 999999.1{zeros}1, left 0.1{zeros}0 (epsilon)"
+        )
         reserve(ledger, "rest", "0.1")
     assert ledger.left == 0
 
 
-@given(
-    st.lists(st.decimals("1e-9", "1000", places=30), max_size=8),
-    st.decimals("1", "2000", places=9),
-)
-def test_ledger_agrees_with_fractions(amounts, allowed):
-    with tempfile.TemporaryDirectory() as folder:
-        ledger = Ledger.create(Path(folder, "ledger"), str(allowed), "rho")
-        spent = Fraction(0)
-        for number, amount in enumerate(amounts):
-            if spent + Fraction(amount) <= Fraction(allowed):
-                reserve(ledger, f"key {number}", amount, unit="rho")
-                spent += Fraction(amount)
-            else:
-                with refused(" is left"):
-                    reserve(ledger, f"key {number}", amount, unit="rho")
-        assert Fraction(ledger.spent) == spent
-        assert Fraction(ledger.left) == Fraction(allowed) - spent
-
-
-ODD = ["", "  ", "two\nlines", "\x1b[2J", "tab\t", "\0", "\ud800", None, b"bytes"]
+ODD = ["  ", "two\nlines", "\x1b[2J", "\0", "\ud800", None, b"bytes"]
 BAD_ARGUMENTS = [
     *(("amount", each, "^amount: .* is not decimal text") for each in (0.1, 1, True, None)),
-    ("amount", Fraction(1, 10), "^amount: .* is not decimal text"),
-    *(("amount", each, "^amount: ") for each in ("0", "-0.1", "nan", "inf", "much", "", "1e7")),
-    *(("amount", each, "^amount: ") for each in ("1e-10", "1e-999999999", f"0.1{'0' * 98}")),
-    *(("unit", each, "accounts in epsilon and the") for each in ("rho", "Epsilon", "", None)),
+    *(("amount", each, "^amount: ") for each in ("0", "nan", "much", "1e7", "1e-999999999")),
+    *(("unit", each, "accounts in epsilon and the") for each in ("rho", "Epsilon", None)),
     *(("key", each, "^key: .* is not one line of printable text") for each in ODD),
-    *(("description", each, "^description: .* is not one line of printable") for each in ODD),
+    ("description", "two\nlines", "^description: .* is not one line of printable text"),
 ]
 
 
@@ -339,22 +267,16 @@ def test_bad_arguments_spend_nothing(ledger, path, name, value, pattern):
     assert os.listdir(path.parent) == ["ledger"]
 
 
-def test_units_do_not_mix(path):
-    ledger = Ledger.create(path, "1", "rho")
-    ledger.finish(reserve(ledger, unit="rho"), path.parent)
-    # Nor is a finished release of that key taken for one of the other unit.
-    with refused("accounts in rho and the release in epsilon") as caught:
-        reserve(ledger)
-    assert caught.value.argument == "unit"
+def test_a_finished_release_is_not_taken_for_one_of_another_unit(ledger, tmp_path):
+    ledger.finish(reserve(ledger), tmp_path)
+    with refused("accounts in epsilon and the release in rho"):
+        reserve(ledger, unit="rho")
 
 
 # Words
 
 
 def test_table(ledger, path):
-    assert ledger.words() == (
-        "when  status  epsilon  description  folder\nallowed 1, spent 0, left 1 (epsilon)"
-    )
     ledger.finish(reserve(ledger, "a", "0.250", "mean shape"), "out")
     reserve(ledger, "b", "1e-7", "ångström")
     times = [entry.when for entry in ledger.entries()]
@@ -364,13 +286,20 @@ def test_table(ledger, path):
         f"{times[1]}  started   0.0000001  ångström\n"
         "allowed 1, spent 0.2500001, left 0.7499999 (epsilon)"
     )
-    # Floats would lose digits.
-    assert execute(path, "SELECT DISTINCT typeof(amount) FROM releases") == [("text",)]
 
 
-@pytest.mark.parametrize(
-    "name", ["two\nlines", "\x1b[2J", "\u3000", os.fsdecode(b"\xff"), "a'b?c#d%20"]
-)
+def test_what_a_release_would_leave(ledger, path):
+    def left(amount, unit="epsilon", delta=None):
+        return ledger.after(PrivacyBudget(amount, unit, delta), "key").removeprefix(f"{path} ")
+
+    assert left("0.75") == "has 1 epsilon left, and 0.25 after the release."
+    assert "has 1 epsilon left, less than the 2 of the release: it would be refused" in left("2")
+    assert "accounts in epsilon and the release in rho" in left("0.5", "rho", "1e-6")
+    ledger.finish(reserve(ledger, amount="1"), "out")
+    assert "has 0 epsilon left; this release is in it already" in left("1")
+
+
+@pytest.mark.parametrize("name", ["two\nlines", "\x1b[2J", os.fsdecode(b"\xff"), "a'b?c#d%20"])
 def test_any_path_will_do(name, tmp_path):
     """A draw must not be lost since the name of its folder is odd."""
     (tmp_path / name).mkdir()
@@ -380,7 +309,6 @@ def test_any_path_will_do(name, tmp_path):
     assert done.folder == tmp_path / name
     assert ledger.words().isascii()
     assert len(ledger.words().splitlines()) == 3
-    assert os.listdir(tmp_path / name) == [name]
 
 
 # Files that are refused
@@ -402,19 +330,12 @@ def test_nothing_is_overwritten(path, taken, kind):
     assert kind != "file" or place.read_text() == "data"
 
 
-@pytest.mark.parametrize("links", [True, False])
-def test_ledger_that_appears_meanwhile_is_not_overwritten(path, monkeypatch, links):
-    """Another process finished to create it after this one looked."""
+def test_ledger_that_appears_meanwhile_is_not_overwritten(path, monkeypatch):
     move = module.move_to_new
-
-    def no_links(*_):
-        raise OSError(1, "Operation not permitted")
 
     def late(partial, target):
         monkeypatch.setattr(module, "move_to_new", move)
         reserve(Ledger.create(path, "1", "epsilon"))
-        if not links:
-            monkeypatch.setattr(os, "link", no_links)
         move(partial, target)
 
     monkeypatch.setattr(module, "move_to_new", late)
@@ -424,53 +345,34 @@ def test_ledger_that_appears_meanwhile_is_not_overwritten(path, monkeypatch, lin
     assert os.listdir(path.parent) == ["ledger"]
 
 
-@pytest.mark.parametrize(
-    "steps", [("_seal",), ("claim",), ("move_to_new",), ("os.link", "os.replace")]
-)
+@pytest.mark.parametrize("step", ["_seal", "claim", "move_to_new"])
 @pytest.mark.parametrize("problem", [OSError(5, "Input/output error"), KeyboardInterrupt()])
-def test_failed_creation_leaves_nothing(path, monkeypatch, steps, problem):
+def test_failed_creation_leaves_nothing(path, monkeypatch, step, problem):
     def fail(*_):
         raise problem
 
-    for step in steps:
-        monkeypatch.setattr(f"{module.__name__}.{step}", fail)
+    monkeypatch.setattr(module, step, fail)
     expected = DataError if isinstance(problem, OSError) else KeyboardInterrupt
     with pytest.raises(expected):
         Ledger.create(path, "1", "epsilon")
-    monkeypatch.undo()
     assert os.listdir(path.parent) == []
-    assert Ledger.create(path, "1", "epsilon").left == 1
-
-
-def uses(path):
-    """Every use of a ledger that is there."""
-    ledger = Ledger(path)
-    entry = Entry(1, "", "started", Decimal(1), "key", "mean shape")
-    return [
-        lambda: Ledger.open(path),
-        ledger.entries,
-        lambda: ledger.spent,
-        ledger.words,
-        lambda: reserve(ledger),
-        lambda: ledger.finish(entry, "out"),
-        lambda: ledger.fingerprint(__file__),
-        lambda: ledger.note_check("columns", "file", True),
-    ]
 
 
 def all_refused(path, pattern):
     """Expect every use to be refused, and the folder and the file to be as before."""
-    folder = path.parent if path.parent.is_dir() else path.parent.parent
-    before = sorted(os.listdir(folder)), path.read_bytes() if path.is_file() else None
-    for use in uses(path):
+
+    def state():
+        found = path.read_bytes() if path.is_file() else None
+        return sorted(os.listdir(path.parent)), found
+
+    before = state()
+    for use in (*WRITES.values(), *READS):
         with refused(pattern):
-            use()
-    after = sorted(os.listdir(folder)), path.read_bytes() if path.is_file() else None
-    assert after == before
+            use(Ledger(path))
+    assert state() == before
 
 
 def test_missing_file_is_not_made(path, monkeypatch):
-    all_refused(path / "ledger", "is not there or no file")
     all_refused(path, f"^{path} is not there or no file")
     path.symlink_to("nowhere")
     all_refused(path, f"^{path.with_name('nowhere')} is not there or no file")
@@ -478,6 +380,8 @@ def test_missing_file_is_not_made(path, monkeypatch):
     path.mkdir()
     all_refused(path, f"^{path} is not there or no file")
     path.rmdir()
+    with refused(f"^{path}/ledger cannot be used .*: give a ledger in a folder that is there"):
+        Ledger.create(path / "ledger", "1", "epsilon")
     # It vanishes after it was looked for.
     monkeypatch.setattr(Path, "is_file", lambda _: True)
     with refused(f"^{path} cannot be used"):
@@ -485,11 +389,7 @@ def test_missing_file_is_not_made(path, monkeypatch):
     assert os.listdir(path.parent) == []
 
 
-@pytest.mark.parametrize(
-    "content",
-    [b"", b"epsilon 1\n" * 500, bytes(8192), b"SQLite format 3\0"],
-    ids=["empty", "text", "zeros", "header alone"],
-)
+@pytest.mark.parametrize("content", [b"", b"epsilon 1\n" * 500, bytes(8192), b"SQLite format 3\0"])
 def test_file_that_is_no_database(path, content):
     path.write_bytes(content)
     all_refused(path, "is not a ledger or is damaged")
@@ -499,47 +399,42 @@ def test_foreign_database(path):
     execute(path, *module.TABLES)
     all_refused(path, "is not a ledger or is damaged")
     execute(path, f"PRAGMA application_id = {module.APPLICATION}")
-    all_refused(path, "is a ledger of version 0, and this geodp reads versions 1 to 2")
+    for number in (0, 3, -1):
+        execute(path, f"PRAGMA user_version = {number}")
+        all_refused(path, f"is a ledger of version {number}, and this geodp reads versions 1 to 2")
     for number in (2, 1):
         execute(path, f"PRAGMA user_version = {number}")
         all_refused(path, "is not a ledger or is damaged")
-    execute(path, "DROP TABLE budget")
-    all_refused(path, "is not a ledger or is damaged")
 
 
-@pytest.mark.parametrize("number", [0, 3, -1])
-def test_other_version(ledger, path, number):
-    execute(path, f"PRAGMA user_version = {number}")
-    all_refused(path, f"is a ledger of version {number}, and this geodp reads versions 1 to 2")
+CHANGES = [
+    "UPDATE budget SET allowed = '9'",
+    "UPDATE budget SET unit = 'rho'",
+    "DELETE FROM budget",
+    "INSERT INTO budget SELECT * FROM budget",
+    "UPDATE budget SET checksum = NULL",
+    *(
+        f"UPDATE releases SET {change} WHERE number = 1"
+        for change in (
+            "amount = '0.01'",
+            "amount = x'ff'",
+            "amount = CAST(x'ff' AS TEXT)",
+            "status = 'cancelled'",
+            "folder = 'elsewhere'",
+            "fingerprint = 'other'",
+        )
+    ),
+    "UPDATE secret SET value = x'ff'",
+    "DELETE FROM secret",
+    "UPDATE checks SET passed = 1",
+    "PRAGMA user_version = 1",
+    "DELETE FROM releases",
+    "DROP TABLE releases",
+    "ALTER TABLE releases ADD COLUMN note TEXT",
+]
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        "UPDATE budget SET allowed = '9'",
-        "UPDATE budget SET unit = 'rho'",
-        "DELETE FROM budget",
-        "INSERT INTO budget SELECT * FROM budget",
-        "UPDATE budget SET checksum = NULL",
-        "UPDATE releases SET amount = '0.01' WHERE number = 1",
-        "UPDATE releases SET amount = '0.10' WHERE number = 1",
-        "UPDATE releases SET amount = x'ff' WHERE number = 1",
-        "UPDATE releases SET amount = CAST(x'ff' AS TEXT) WHERE number = 1",
-        "UPDATE releases SET status = 'cancelled' WHERE number = 1",
-        "UPDATE releases SET key = 'second' WHERE number = 1",
-        "UPDATE releases SET folder = 'elsewhere' WHERE number = 1",
-        "UPDATE releases SET description = 'other' WHERE number = 1",
-        "UPDATE releases SET fingerprint = 'other' WHERE number = 1",
-        "UPDATE secret SET value = x'ff'",
-        "DELETE FROM secret",
-        "UPDATE checks SET passed = 1",
-        "PRAGMA user_version = 1",
-        "DELETE FROM releases WHERE number = 1",
-        "DELETE FROM releases",
-        "DROP TABLE releases",
-        "ALTER TABLE releases ADD COLUMN note TEXT",
-    ],
-)
+@pytest.mark.parametrize("change", CHANGES)
 def test_changed_rows_are_refused(ledger, path, change):
     reserve(ledger, "first")
     reserve(ledger, "second")
@@ -548,8 +443,7 @@ def test_changed_rows_are_refused(ledger, path, change):
     all_refused(path, "is not a ledger or is damaged")
 
 
-def test_more_spent_than_allowed_is_refused(ledger, path):
-    """Even where the checksum is right."""
+def test_more_spent_than_allowed_is_refused_where_the_checksum_is_right(ledger, path):
     reserve(ledger, amount="0.5")
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("UPDATE budget SET allowed = '0.49'")
@@ -558,101 +452,20 @@ def test_more_spent_than_allowed_is_refused(ledger, path):
     all_refused(path, "more is spent than allowed")
 
 
-def test_damaged_file_is_refused_or_unchanged(ledger, path):
-    """A wrong byte may fall where nothing is, but never changes what a ledger says."""
+def test_damaged_file_is_refused(ledger, path):
     for number in range(3):
         reserve(ledger, f"key {number}", description="mean shape " * 200)
-    whole, expected = path.read_bytes(), ledger.entries()
-    used = [place for place, byte in enumerate(whole) if byte]
-    rng, refusals = random.Random(1), 0
-    damaged = path.with_name("damaged")
-    for length in (*range(0, len(whole), 2048), len(whole) - 1):
-        damaged.write_bytes(whole[:length])
+    whole, damaged = path.read_bytes(), path.with_name("damaged")
+    contents = [whole[:length] for length in (*range(0, len(whole), 4096), len(whole) - 1)]
+    # A letter of a description.
+    contents.append(whole.replace(b"mean shape", b"mean shade", 1))
+    # Of free pages, in the header, another number: further writing could harm rows.
+    contents.append(whole[:36] + (1).to_bytes(4, "big") + whole[40:])
+    for content in contents:
+        damaged.write_bytes(content)
         with refused("is not a ledger or is damaged"):
             Ledger.open(damaged)
-        assert damaged.read_bytes() == whole[:length]
-    for place in rng.sample(used, 200):
-        content = bytearray(whole)
-        content[place] ^= 1 << rng.randrange(8)
-        damaged.write_bytes(content)
-        try:
-            found = Ledger.open(damaged)
-            assert (found.entries(), found.allowed, found.unit) == (expected, 1, "epsilon")
-        except DataError:
-            refusals += 1
-        for left in path.parent.glob("damaged-*"):
-            left.unlink()
-    assert refusals > 133
-    # Further writing could harm rows that can be read: the number of free pages, in the header.
-    damaged.write_bytes(whole[:36] + (1).to_bytes(4, "big") + whole[40:])
-    with refused("its pages do not fit together"):
-        Ledger.open(damaged)
-
-
-# Files that cannot be used now
-
-
-@contextmanager
-def unprivileged(*paths):
-    """A user that owns the paths; file permissions do not bind root."""
-    if os.geteuid() != 0:
-        yield
-        return
-    nobody = 65534
-    for each in paths:
-        os.chown(each, nobody, nobody)
-    try:
-        os.seteuid(nobody)
-    except PermissionError:
-        pytest.skip("root that cannot be another user")
-    try:
-        yield
-    finally:
-        os.seteuid(0)
-
-
-@pytest.fixture
-def open_folder():
-    """A folder that any user can reach, which those of pytest are not."""
-    folder = Path(tempfile.mkdtemp())
-    folder.chmod(0o755)
-    yield folder
-    folder.chmod(0o755)
-    shutil.rmtree(folder)
-
-
-def test_what_cannot_be_written_or_read(open_folder):
-    path = open_folder / "ledger"
-    ledger = Ledger.create(path, "1", "epsilon")
-    entry = reserve(ledger)
-    with unprivileged(path, open_folder):
-        open_folder.chmod(0o555)
-        with refused(r"other cannot be used \(Permission denied\): give a ledger in a folder"):
-            Ledger.create(open_folder / "other", "1", "epsilon")
-        for use in (lambda: reserve(ledger, "other"), lambda: ledger.finish(entry, "out")):
-            with refused(f"^{path} cannot be used .*: give a ledger in a folder"):
-                use()
-        # It can be read.
-        assert Ledger.open(path).entries() == (entry,)
-        open_folder.chmod(0o000)
-        with refused("cannot be used|is not there"):
-            Ledger.open(path)
-        open_folder.chmod(0o755)
-        path.chmod(0o400)
-        with refused(f"^{path} cannot be used"):
-            reserve(ledger)
-        assert ledger.entries() == (entry,)
-        path.chmod(0o000)
-        with refused(f"^{path} cannot be used"):
-            Ledger.open(path)
-    assert os.listdir(open_folder) == ["ledger"]
-
-
-def test_ledger_in_no_folder(tmp_path):
-    for place in (tmp_path / "none" / "ledger", Path("/proc/ledger")):
-        with refused(f"^{place} cannot be used"):
-            Ledger.create(place, "1", "epsilon")
-    assert os.listdir(tmp_path) == []
+        assert damaged.read_bytes() == content
 
 
 @contextmanager
@@ -668,7 +481,6 @@ def space(size):
 
 @pytest.mark.parametrize("size", [0, 1000, 20_000])
 def test_no_space(path, size):
-    long = "mean shape " * 5000
     if size < 20_000:
         with space(size), refused(f"^{path} cannot be used"):
             Ledger.create(path, "1", "epsilon")
@@ -676,47 +488,24 @@ def test_no_space(path, size):
     ledger = Ledger.create(path, "1", "epsilon")
     first = reserve(ledger, "first")
     with space(size), refused(f"^{path} cannot be used"):
-        reserve(ledger, "second", description=long)
+        reserve(ledger, "second", description="mean shape " * 5000)
     assert Ledger.open(path).entries() == (first,)
-    reserve(ledger, "second", description=long)
 
 
-@pytest.mark.parametrize("lock", ["IMMEDIATE", "EXCLUSIVE"])
+@pytest.mark.parametrize("lock", ["IMMEDIATE", "EXCLUSIVE", "reads"])
 def test_busy_file(ledger, path, monkeypatch, lock):
+    """Of a reader that stays the commit is refused, and what was refused is not spent."""
+    assert module.BUSY_SECONDS >= 5
     monkeypatch.setattr(module, "BUSY_SECONDS", 0.2)
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
-        other.execute(f"BEGIN {lock}")
+        other.execute("BEGIN" if lock == "reads" else f"BEGIN {lock}")
+        other.execute("SELECT * FROM releases").fetchall()
         start = time.monotonic()
         with refused(f"^{path} has been in use by another process for 0.2 s: try again later"):
             reserve(ledger)
         assert 0.2 <= time.monotonic() - start < module.BUSY_SECONDS + WAIT
     # The other's transaction ended.
     assert reserve(ledger).number == 1
-
-
-def test_busy_file_is_waited_for(ledger, path):
-    assert module.BUSY_SECONDS >= 5
-    with (
-        ThreadPoolExecutor(1) as pool,
-        closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as other,
-    ):
-        other.execute("BEGIN EXCLUSIVE")
-        found = pool.submit(reserve, ledger)
-        time.sleep(0.5)
-        assert not found.done()
-        other.execute("COMMIT")
-        assert found.result(WAIT).number == 1
-
-
-def test_reader_that_stays_stops_the_commit(ledger, path, monkeypatch):
-    """What was refused is not spent."""
-    monkeypatch.setattr(module, "BUSY_SECONDS", 0.2)
-    with closing(sqlite3.connect(path, isolation_level=None)) as other:
-        other.execute("BEGIN")
-        other.execute("SELECT * FROM releases").fetchall()
-        with refused("in use by another process"):
-            reserve(ledger)
-    assert ledger.entries() == ()
 
 
 # Processes
@@ -734,8 +523,7 @@ def attempts(barrier, queue, path, keys):
 
 
 @pytest.mark.parametrize(
-    ("keys", "room"),
-    [([["key"], ["key"]], 1), ([["key"], ["key"]], 2), ([[*"abcd"], [*"efgh"], [*"ijkl"]], 7)],
+    ("keys", "room"), [([["key"], ["key"]], 1), ([[*"abcd"], [*"efgh"], [*"ijkl"]], 7)]
 )
 def test_processes_at_once(path, keys, room):
     Ledger.create(path, str(Decimal(room) / 10), "epsilon")
@@ -749,25 +537,8 @@ def test_processes_at_once(path, keys, room):
         assert process.exitcode == 0
     messages = [value for value in found if isinstance(value, str)]
     assert sorted(value for value in found if isinstance(value, int)) == [*range(1, room + 1)]
-    assert len(messages) == len(found) - room
     assert all("while 0.0 is left" in message for message in messages)
-    ledger = Ledger.open(path)
-    assert (len(ledger.entries()), ledger.left) == (room, 0)
-
-
-def test_threads_at_once(ledger):
-    def attempt(number):
-        try:
-            return reserve(ledger, f"key {number}", "0.2").number
-        except DataError:
-            return 0
-
-    with ThreadPoolExecutor(8) as pool:
-        found = list(pool.map(attempt, range(16)))
-    assert sorted(found) == [0] * 11 + [1, 2, 3, 4, 5]
-    assert ledger.left == 0
-    # Nor is one process its only user.
-    assert pickle.loads(pickle.dumps(ledger)).entries() == ledger.entries()
+    assert len(Ledger.open(path).entries()) == room
 
 
 # Crashes
@@ -786,17 +557,13 @@ def kill(*_):
 
 
 def crash_after_reserving(path):
-    reserve(Ledger.open(path), amount="0.4")
+    reserve(Ledger.open(path), "kept")
     kill()
 
 
-def test_crash_after_the_reservation_leaves_it_spent(ledger, path):
-    assert ended(crash_after_reserving, path) == -signal.SIGKILL
-    [entry] = Ledger.open(path).entries()
-    assert (entry.status, ledger.left) == ("started", Decimal("0.6"))
-    # The next attempt spends again.
-    assert reserve(ledger, amount="0.4").number == 2
-    assert ledger.left == Decimal("0.2")
+def crash_before_the_commit(path):
+    module._seal = kill
+    reserve(Ledger.open(path), "lost")
 
 
 def crash_while_writing(path):
@@ -806,51 +573,31 @@ def crash_while_writing(path):
     reserve(Ledger.open(path), "lost", description="mean shape " * 50_000)
 
 
-@pytest.mark.parametrize("crash", [crash_before_the_commit, crash_while_writing])
-def test_crash_before_the_commit_leaves_no_reservation(ledger, path, crash):
-    entry = reserve(ledger)
-    before = path.read_bytes()
+CRASHES = [crash_after_reserving, crash_before_the_commit, crash_while_writing]
+
+
+@pytest.mark.parametrize("crash", CRASHES)
+def test_a_reservation_is_whole_or_not_there(ledger, path, crash):
+    first, before = reserve(ledger), path.read_bytes()
     assert ended(crash, path) == -signal.SIGKILL
     if crash is crash_while_writing:
         # Part of the transaction is in the file, and the journal that undoes it beside it.
         assert path.read_bytes() != before
-        journal = path.with_name("ledger-journal")
-        assert journal.stat().st_size > 0
-        assert stat.S_IMODE(journal.stat().st_mode) == 0o600
-    assert Ledger.open(path).entries() == (entry,)
-    assert path.read_bytes() == before
-    assert reserve(ledger, "next").number == 2
+        assert stat.S_IMODE(path.with_name("ledger-journal").stat().st_mode) == 0o600
+    found = Ledger.open(path).entries()
+    if crash is crash_after_reserving:
+        assert (found[0], found[1].key, found[1].status) == (first, "kept", "started")
+    else:
+        assert (found, path.read_bytes()) == ((first,), before)
+    assert reserve(ledger, "next").number == len(found) + 1
     assert os.listdir(path.parent) == ["ledger"]
 
 
-def reserve_for_ever(path, connection):
-    ledger = Ledger.open(path)
-    while True:
-        connection.send(reserve(ledger, amount="0.001").number)
-
-
-def test_kill_at_any_time_forgets_nothing(path):
-    """At most one reservation more than was reported, and each is spent in full."""
-    ledger = Ledger.create(path, "1000", "epsilon")
-    rng = random.Random(1)
-    for _ in range(4):
-        receiver, sender = PROCESSES.Pipe(duplex=False)
-        process = PROCESSES.Process(target=reserve_for_ever, args=(path, sender))
-        process.start()
-        sender.close()
-        last = receiver.recv()
-        time.sleep(rng.uniform(0.0, 0.1))
-        process.kill()
-        process.join(WAIT)
-        assert process.exitcode == -signal.SIGKILL
-        try:
-            while True:
-                last = receiver.recv()
-        except EOFError:
-            pass
-        count = len(Ledger.open(path).entries())
-        assert count in (last, last + 1)
-        assert ledger.spent == count * Decimal("0.001")
+def test_an_upgrade_is_whole_or_not_there(old):
+    before = Ledger.open(old).entries()
+    assert ended(crash_before_the_commit, old) == -signal.SIGKILL
+    assert Ledger.open(old).entries() == before
+    assert execute(old, "PRAGMA user_version") == [(1,)]
 
 
 def test_commits_reach_the_disk(ledger, path):

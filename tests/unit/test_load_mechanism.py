@@ -24,71 +24,57 @@ def centre(setting, **data):
     return _centre(SPHERE, support, "mine", data, SimpleNamespace(footpoint=FITTED))
 
 
-def test_no_centre_means_no_ball():
+def test_centres_are_of_each_data_set_or_one_for_all():
     assert centre(None, true_footpoint=TRUE) is None
-
-
-def test_words_stand_for_the_footpoints_of_each_data_set():
     np.testing.assert_array_equal(centre("truth", true_footpoint=TRUE), TRUE)
-    np.testing.assert_array_equal(centre("fit", true_footpoint=TRUE), FITTED)
     # Observed data have no truth, and need none for their fit.
     np.testing.assert_array_equal(centre("fit"), FITTED)
-
-
-def test_numbers_are_one_point_for_all_data_sets():
     np.testing.assert_allclose(centre([0.0, 3.0, 4.0]), [0.0, 0.6, 0.8], rtol=1e-15)
 
 
-@pytest.mark.parametrize("numbers", [[0.0, 1.0], [0.0, 0.0, 0.0]], ids=["too few", "no direction"])
-def test_numbers_that_make_no_point_are_refused_by_their_key(numbers):
-    with pytest.raises(DataError, match=r"key studies\.mine\.support\.footpoint_centre: "):
-        centre(numbers)
+@pytest.mark.parametrize(
+    ("numbers", "more", "key"),
+    [
+        ([0.0, 1.0], {}, r"support\.footpoint_centre"),
+        ([0.0, 0.0, 0.0], {}, r"support\.footpoint_centre"),
+        ([0.0, 1.0], {"centre_moved": None}, r"release\.centre"),
+    ],
+)
+def test_numbers_that_make_no_point_are_refused_by_their_key(numbers, more, key):
+    with pytest.raises(DataError, match=rf"key studies\.mine\.{key}: "):
+        _centre(SPHERE, {"footpoint_centre": numbers} | more, "mine", {}, None)
 
 
 @pytest.mark.parametrize("moved", [None, 0.3])
 def test_a_named_centre_of_releases_is_moved_as_far_as_wanted(moved):
     """By the same for all data sets, and wherever it is asked for."""
-    space = SPD(2)
     support = {"footpoint_centre": "identity", "centre_moved": moved}
-    found = [_centre(space, support, "mine", {}, None) for _ in range(2)]
+    found = [_centre(SPD(2), support, "mine", {}, None) for _ in range(2)]
     np.testing.assert_array_equal(*found)
-    np.testing.assert_allclose(space.dist(np.eye(2), found[0]), moved or 0.0, atol=1e-12)
+    np.testing.assert_allclose(SPD(2).dist(np.eye(2), found[0]), moved or 0.0, atol=1e-12)
 
 
-def test_numbers_of_a_release_are_refused_by_their_key():
-    support = {"footpoint_centre": [0.0, 1.0], "centre_moved": None}
-    with pytest.raises(DataError, match=r"key studies\.mine\.release\.centre: "):
-        _centre(SPHERE, support, "mine", {}, None)
-
-
-def settings(**changes):
-    """What `Study.mechanism_settings` has of a study on the sphere."""
+def loaded(folder, name, **changes):
+    """Data, their fit, and a mechanism from the files of a job."""
     support = dict.fromkeys(("footpoint_centre", "footpoint_radius", "shooting_vector_length"))
-    return SimpleNamespace(
-        mechanism={"name": "kng_as_published", "options": {}},
-        data_radius=0.5,
-        support=support | changes,
+    # What `Study.mechanism_settings` has of a study.
+    settings = SimpleNamespace(
+        mechanism={"name": name, "options": {}}, data_radius=0.5, support=support | changes
     )
-
-
-@pytest.fixture
-def files(tmp_path):
-    """Data, their fit, and both as files of a job."""
     model = GeodesicModel(SPHERE)
     data = simulate_geodesic_data(np.random.default_rng(1), model, 2, 20, 0.01, 0.6)
     found = model.fit(data.covariates, data.points)
-    paths = (tmp_path / "data.npz", tmp_path / "fit.json")
-    save_arrays(paths[0], {}, covariates=data.covariates, points=data.points)
-    save_json(paths[1], {}, **fit_values(found))
-    return data, found, paths
+    save_arrays(folder / "data.npz", {}, covariates=data.covariates, points=data.points)
+    save_json(folder / "fit.json", {}, **fit_values(found))
+    paths = folder / "data.npz", folder / "fit.json"
+    return data, found, load_mechanism(model, settings, "mine", *paths)
 
 
 @pytest.mark.parametrize("ball", [True, False], ids=["ball", "anywhere"])
-def test_mechanism_is_made_from_files(files, ball):
+def test_mechanism_is_made_from_files(tmp_path, ball):
     """Every data set has the support of its own."""
-    data, found, paths = files
-    chosen = settings(footpoint_centre="fit" if ball else None)
-    whole = load_mechanism(GeodesicModel(SPHERE), chosen, "mine", *paths)
+    chosen = {"footpoint_centre": "fit" if ball else None}
+    data, found, whole = loaded(tmp_path, "kng_as_published", **chosen)
     np.testing.assert_array_equal(whole.points, data.points)
     np.testing.assert_array_equal(whole.bounds()["tau"], found.largest_residual)
     one = whole.take(slice(1, 2))
@@ -100,9 +86,6 @@ def test_mechanism_is_made_from_files(files, ball):
     np.testing.assert_allclose(target.support.radius, [radius if ball else np.pi])
 
 
-def test_refusal_names_the_file(files):
-    _, _, paths = files
-    chosen = settings(footpoint_centre="fit")
-    chosen.mechanism = {"name": "laplace", "options": {}}
+def test_refusal_names_the_file(tmp_path):
     with pytest.raises(DataError, match=r"^\S+data\.npz: \w"):
-        load_mechanism(GeodesicModel(SPHERE), chosen, "mine", *paths)
+        loaded(tmp_path, "laplace", footpoint_centre="fit")
