@@ -1,13 +1,13 @@
 """The command `geodp`: a release from its settings to its folder, once, and nothing private."""
 
 import copy
-import csv
 import logging
 import os
 import re
 import stat
 import subprocess
 import sys
+import threading
 import warnings
 from pathlib import Path
 
@@ -18,7 +18,6 @@ import yaml
 from cohort import COLUMNS, DIM, NUMBER, SETTINGS, write_cohort
 
 from geodp.errors import DataError
-from geodp.manifolds.kendall import KendallPlanarShapes
 from geodp.manifolds.landmark_maps import fourier_harmonics
 from geodp.manifolds.registry import make_manifold
 from geodp.manifolds.spd import SPD
@@ -27,7 +26,7 @@ from geodp_release import folder as folder_module
 from geodp_release import publish as publish_module
 from geodp_release.cli import main
 from geodp_release.ledger import Ledger
-from geodp_release.pictures import landmark_radii
+from geodp_release.pictures import ellipse_factors, ellipse_radii, landmark_radii
 from geodp_release.release import Release
 from geodp_release.settings import read_settings
 
@@ -40,17 +39,21 @@ def changed(parts=None, **more):
     for key, value in {**(parts or {}), **more}.items():
         *section, name = key.split(".")
         part = settings.setdefault(section[0], {}) if section else settings
+        part[name] = value
         if value is None:
             del part[name]
-        else:
-            part[name] = value
     return settings
+
+
+# The page is drawn where it is looked at.
+PICTURE = folder_module.picture
 
 
 @pytest.fixture
 def holder(tmp_path, monkeypatch):
     """A holder's folder with data and a ledger, as the working directory."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(folder_module, "picture", lambda *_: ("<svg/>", "Points."))
     write_cohort(tmp_path, "3")
     write(SETTINGS)
     return tmp_path
@@ -86,40 +89,23 @@ def test_a_plan_needs_no_data_and_no_ledger(holder, capsys):
     Path("mine.ledger").unlink()
     assert main(["plan", "mine.yaml"]) == 0
     shown = capsys.readouterr()
-    assert "pure 2-differential privacy" in shown.out
-    assert re.search(
-        r"The predicted error is [\d.]+ \([\d.]+ if covariates cluster\), and [\d.]+ for", shown.out
-    )
-    assert "No data were read and nothing was spent." in shown.out
+    for words in (
+        "pure 2-differential privacy",
+        r"The predicted error is [\d.]+ \([\d.]+ if covariates cluster\), and [\d.]+ for",
+        "Of the ledger nothing can be said",
+        "No data were read and nothing was spent.",
+    ):
+        assert re.search(words, shown.out)
     assert shown.err == ""
-    assert [path.name for path in Path().iterdir()] == ["mine.yaml"]
+    assert os.listdir() == ["mine.yaml"]
 
 
-def test_a_plan_says_what_the_ledger_would_have_left(holder, capsys):
-    place = Path("mine.ledger").absolute()
-
-    def said(settings):
-        write(settings)
-        assert main(["plan", "mine.yaml"]) == 0
-        shown = capsys.readouterr()
-        assert shown.err == ""
-        return shown.out
-
-    assert f"{place} has 3 epsilon left, and 1 after the release." in said(SETTINGS)
-    Ledger.open("mine.ledger").reserve("other", "2", "another", unit="epsilon")
-    assert "has 1 epsilon left, less than the 2 of the release" in said(SETTINGS)
-    # A finished release is returned, whatever is left.
-    settings = read_settings("mine.yaml")
-    ledger = Ledger.open("mine.ledger")
-    entry = ledger.reserve(
-        settings.key(publish_module.plan_of(settings)), "1", "trial", unit="epsilon"
-    )
-    ledger.finish(entry, Path("out"))
-    assert "has 0 epsilon left; this release is in it already" in said(SETTINGS)
-    concentrated = changed(name="other", budget={"rho": "0.5", "delta": "1e-6"})
-    assert "accounts in epsilon and the release in rho" in said(concentrated)
-    place.unlink()
-    assert "Of the ledger nothing can be said" in said(SETTINGS)
+def test_a_plan_says_what_the_ledger_would_have_left(released, capsys):
+    assert main(["plan", "mine.yaml"]) == 0
+    assert "mine.ledger has 1 epsilon left; this release is in it" in capsys.readouterr().out
+    write(changed(name="other", folder="out/other"))
+    assert main(["plan", "mine.yaml"]) == 0
+    assert "mine.ledger has 1 epsilon left, less than the 2 of" in capsys.readouterr().out
 
 
 def test_rats_are_refused_with_the_number_of_subjects_that_would_do(holder, capsys):
@@ -134,7 +120,6 @@ def test_rats_are_refused_with_the_number_of_subjects_that_would_do(holder, caps
     assert spent() == "0"
     # A plan says the same by its status.
     assert main(["plan", "mine.yaml"]) == 1
-    assert "The release would be noise" in capsys.readouterr().out
     write(settings | {"allow_noise": True})
     assert main(["plan", "mine.yaml"]) == 0
 
@@ -148,12 +133,17 @@ def released(holder, capsys):
     return holder, capsys.readouterr()
 
 
-def test_a_release_is_a_folder_with_a_release_a_page_and_a_table(released):
-    holder, shown = released
-    out = holder / "out" / "trial"
-    names = ["index.html", "predictions.csv", "release.json"]
-    assert sorted(path.name for path in out.iterdir()) == names
-    assert [path.name for path in out.parent.iterdir()] == ["trial"]
+@pytest.fixture
+def drawn(monkeypatch):
+    monkeypatch.setattr(folder_module, "picture", PICTURE)
+
+
+def test_a_release_is_a_folder_with_a_release_a_page_and_a_table(holder, drawn, capsys):
+    """Nothing of the data is in it: neither as written nor to as many digits as a page shows."""
+    assert main(["release", "mine.yaml"]) == 0
+    shown, out = capsys.readouterr(), holder / "out" / "trial"
+    assert sorted(os.listdir(out)) == ["index.html", "predictions.csv", "release.json"]
+    assert os.listdir(out.parent) == ["trial"]
     assert "Released: out/trial/index.html (2 epsilon of mine.ledger)" in shown.out
     assert shown.err == ""
     release, ages = Release.load(out / "release.json"), [50.0, 60.0, 70.0, 80.0, 90.0]
@@ -164,34 +154,28 @@ def test_a_release_is_a_folder_with_a_release_a_page_and_a_table(released):
     np.testing.assert_array_equal(table["band_90"], release.band(ages, 0.9))
     np.testing.assert_array_equal(table["band_95"], release.band(ages, 0.95))
     page = (out / "index.html").read_text()
-    assert release.guarantee.words() in page
-    # exp(2), rounded up.
-    assert "make no outcome more than 7.39 times as probable." in page
     heads = re.findall(r"<th(?: .*?)?>(.*?)</th>", page)
     assert heads[:3] == ["age", "radius of the 90 % band", "radius of the 95 % band"]
     cells = re.findall('<td class="number">(.*?)</td>', page)
     assert cells[1:3] == [f"{table[name][0]:.5g}" for name in ("band_90", "band_95")]
-    assert "unknown (predicted errors are for even covariates and equal groups; bands" in page
-    for words in ("an earlier study", "not stated", "nothing else is released", "python-flint"):
-        assert words in page
-    for words in ("Data: points that were simulated.", "From age 50 to 90", "geodp 0"):
+    for words in (
+        release.guarantee.words(),
+        # exp(2), rounded up.
+        "make no outcome more than 7.39 times as probable.",
+        "unknown (predicted errors are for even covariates and equal groups; bands",
+        *("an earlier study", "not stated", "nothing else is released", "python-flint"),
+        *("Data: points that were simulated.", "From age 50 to 90", "geodp 0"),
+        *(f"<td>R{number}</td>" for number in range(1, 8)),
+    ):
         assert words in page
     assert re.search(r"Released on \d{4}-\d\d-\d\d, UTC", page)
-    for number in range(1, 8):
-        assert page.count(f"<td>R{number}</td>") == 1
     # It needs no other file, and no network.
     assert not re.search(r'src=|url\((?!#)|<link|<script|href="http', page)
-    # Nothing of the data: neither as written nor to as many digits as a page might show.
-    cells = {
-        cell for row in Path("mine.csv").read_text().splitlines()[1:] for cell in row.split(",")
-    }
-    texts = [path.read_text() for path in out.iterdir()]
-    numbers = {
-        number
-        for text in [*texts, shown.out]
-        for number in re.findall(r"patient\d+|-?\d+\.\d+", text)
-    }
-    assert not numbers & (cells | {cell[:-2] for cell in cells if "." in cell})
+    rows = Path("mine.csv").read_text().splitlines()[1:]
+    cells = {cell for row in rows for cell in row.split(",")}
+    texts = [path.read_text() for path in Path("out/trial").iterdir()]
+    numbers = re.findall(r"patient\d+|-?\d+\.\d+", "\n".join([*texts, shown.out]))
+    assert not set(numbers) & (cells | {cell[:-2] for cell in cells if "." in cell})
     assert all("mine.csv" not in text and str(holder) not in text for text in texts)
 
 
@@ -224,25 +208,19 @@ MISTAKES = [
     ("seed", 1, "mine.yaml: key seed is refused: a release draws its random bits from"),
     ("public.seed", 1, "mine.yaml: key public.seed is refused"),
     ("bugdet", 1, "mine.yaml: key bugdet is unknown: did you mean budget?"),
-    ("data.subjet", "who", "mine.yaml: key data.subjet is unknown: did you mean subject?"),
     ("sources.center", "x", "mine.yaml: key sources.center is unknown: did you mean centre?"),
     ("sources.centre", "\x1b[2J", "sources.centre: it is not one line of printable"),
     ("data.source", "study", "mine.yaml: key data.source: 'study' is not known"),
     ("data.columns", ["c1"], "key data.columns: 1 columns make no point of"),
-    ("data.path", "other.csv", "key data.path: other.csv cannot be read"),
     ("data.outline", True, "key data.outline: points of Euclidean R^8 have no outline"),
     ("data.covariate", "who", "key data.covariate: who is named twice, or is the subject"),
     ("public.covariate_range", [50], "public.covariate_range: [50] is too short a list: give 2"),
-    ("public.covariate_range", [[50, "a"]], "public.covariate_range[0][1]: 'a' has the wrong type"),
     ("public.shooting_vector_length", [1, -1], "public.shooting_vector_length[1]: -1 is too small"),
     ("public.shooting_vector_length", None, "key public.shooting_vector_length is missing: add it"),
-    ("public.subjects", 0, "mine.yaml: key public.subjects: 0 is too small"),
     ("public.centre", "identity", "public.centre: Euclidean R^8 has no centre called identity"),
     ("public.centre", [1.0], "public.centre: its 1 numbers make no point of"),
     ("public.centre", "nowhere.csv", "nowhere.csv cannot be read"),
     ("budget", {"epsilon": [1]}, "key budget.epsilon: [1] has none of its forms: give a number or"),
-    ("budget", {"epsilon": "-1"}, "budget.epsilon: a budget must be above zero"),
-    ("budget", {"epsilon": "1e-999999999"}, "budget.epsilon: a budget of 1e-999999999 is"),
     ("budget", {"epsilon": f"0.{'1' * 99}"}, "budget.epsilon: it has more than 100 characters"),
     ("budget", {"epsilon": 10**99}, "budget.epsilon: a budget of 1e+99 is not between"),
     ("budget", {"rho": "0.1"}, 'budget: rho needs a delta, such as "1e-6"'),
@@ -250,7 +228,6 @@ MISTAKES = [
     ("budget", {"rho": "0.5", "delta": "1e-6"}, "accounts in epsilon and the release in rho"),
     ("predictions", [95], "mine.yaml: key predictions[0]: 95 is outside covariate_range"),
     ("predictions", [[50, 1]], "predictions[0]: it has 2 values, and there are 1 covariates"),
-    ("description", "a\nb", "key description: it is not one line of printable characters"),
     ("covariate", "\u202eega", "key covariate: it is not one line of printable characters"),
     ("covariate", ["a", "b"], "key covariate: it has 2 names, and public.covariate_range 1 ranges"),
     ("ledger", "other.ledger", "/other.ledger is not there or no file"),
@@ -266,7 +243,6 @@ def test_mistakes_are_refused_in_a_sentence_and_spend_nothing(holder, capsys, ke
 
 
 DEEP = ", line 1: more than 10 lists or mappings lie in each other"
-NO_TEXT = ", line 1: a text has a character that no file has: remove it"
 NO_SETTINGS = {
     "name: a\nname: b\n": ", line 2: the key name stands in line 1 already",
     "name: [a\n": ", line 2: it is not YAML: mend its punctuation or indentation",
@@ -276,23 +252,22 @@ NO_SETTINGS = {
     "a: " + "{a: " * 5000: DEEP,
     "? [a, b]\n: c\n": ", line 1: a key is a list or a mapping: give text",
     "name: a\n? {a: b}\n: c\n": ", line 2: a key is a list or a mapping: give text",
-    "{[a]: b}\n": ", line 1: a key is a list or a mapping: give text",
     "a: &a [x]\nb: [*a, *a]\n": ", line 2: an alias is refused: write the value out",
     "a: !!int x\n": ", line 1: the tag tag:yaml.org,2002:int is refused: remove it",
     "a: 2026-13-41\n": ": it has a date that is none: put it in quotes",
     "a: " + "9" * 5000: ", line 1: a number has more than 100 characters: round it",
     "a: 1" + ":59" * 5000: ", line 1: a text has more than 10000 characters: shorten it",
-    'a: "\\0"': NO_TEXT,
-    'a: "\\ud800"': NO_TEXT,
-    '"\\e[2J\\n": 1': ": key \\x1b[2J\\n is unknown: known keys are",
+    'a: "\\0"': ", line 1: a text has a character that no file has: remove it",
     "# " + "x" * 10**6: " has more than 1000000 characters: give a smaller file",
 }
 
 
 @pytest.mark.parametrize("text", NO_SETTINGS, ids=lambda text: ascii(text)[1:20])
-def test_files_that_are_no_settings_are_refused(holder, capsys, text):
-    Path("mine.yaml").write_text(text)
-    assert f"mine.yaml{NO_SETTINGS[text]}" in refused(capsys)
+def test_files_that_are_no_settings_are_refused(tmp_path, text):
+    path = tmp_path / "mine.yaml"
+    path.write_text(text)
+    with pytest.raises(DataError, match=re.escape(f"mine.yaml{NO_SETTINGS[text]}")):
+        read_settings(str(path))
 
 
 @pytest.mark.parametrize("key", ["data.path", "data.covariate", "folder", "ledger", "\x1b[2J"])
@@ -300,10 +275,9 @@ def test_files_that_are_no_settings_are_refused(holder, capsys, text):
 def test_a_terminal_obeys_no_text_of_the_settings(holder, capsys, command, key):
     write(changed({key: "out/\x1b[2J\u202e\n"}))
     main([command, "mine.yaml"])
-    shown = capsys.readouterr()
-    assert all(line.isprintable() for line in (shown.out + shown.err).split("\n"))
-    if command == "release":
-        assert "x1b[2J" in shown.out + shown.err
+    shown = "".join(capsys.readouterr())
+    assert all(line.isprintable() for line in shown.split("\n"))
+    assert command != "release" or "x1b[2J" in shown
 
 
 def test_a_missing_file_of_settings_is_named(holder, capsys):
@@ -323,8 +297,6 @@ def rewrite(change):
 def test_another_header_is_refused_before_anything_is_spent(holder, capsys):
     rewrite(lambda lines: [lines[0].replace("age", "years"), *lines[1:]])
     assert "there is no column age" in refused(capsys)
-    rewrite(lambda lines: [])
-    assert "the table is empty" in refused(capsys)
     assert spent() == "0"
     assert not list(Path().rglob("*trial*"))
 
@@ -337,11 +309,10 @@ def test_another_number_of_records_is_refused_and_stays_spent(holder, capsys):
     said = refused(capsys, changed(ONE_EACH))
     assert said.startswith("the data of trial cannot be used as its settings say, and nothing is")
     assert said.endswith("mine.ledger stays spent")
-    assert spent() == "2"
-    assert not list(Path().rglob("*trial*"))
+    assert (spent(), Path("out/trial").exists()) == ("2", False)
 
 
-def test_a_covariate_may_be_called_anything(holder):
+def test_a_covariate_may_be_called_anything(holder, drawn):
     """After the draw a figure that could not be drawn would have cost the budget."""
     write(SETTINGS | {"covariate": r"dose $_$ in $\mug <b>", "description": "a & b"})
     assert main(["release", "mine.yaml"]) == 0
@@ -355,19 +326,21 @@ def no_numbers(lines):
     return [lines[0], *(line.replace(".", ";") for line in lines[1:])]
 
 
+BAD_RECORDS = [
+    no_numbers,
+    lambda lines: [*lines[:-1], "patient00399,1e9,a,1e300,,-5,0,0,0,0"],
+    lambda lines: [lines[0], *[lines[1]] * NUMBER],
+    lambda lines: [lines[0], *(re.sub("^[^,]*,[^,]*", "x,60", each) for each in lines[1:])],
+]
+
+
 def test_what_a_release_prints_does_not_depend_on_its_records(released, capsys):
     """That it was not made, or a word of why, would tell of them."""
     _, sound = released
-    sound_lines = Path("mine.csv").read_text().splitlines()
-    for index, change in enumerate(
-        [
-            no_numbers,
-            lambda lines: [*lines[:-1], "patient00399,1e9,a,1e300,,-5,0,0,0,0"],
-            lambda lines: [lines[0], *[lines[1]] * NUMBER],
-            lambda lines: [lines[0], *(re.sub("^[^,]*,[^,]*", "x,60", each) for each in lines[1:])],
-        ]
-    ):
-        Path("mine.csv").write_text("\n".join(change(sound_lines)) + "\n")
+    whole = Path("mine.csv").read_bytes()
+    for index, change in enumerate(BAD_RECORDS):
+        Path("mine.csv").write_bytes(whole)
+        rewrite(change)
         Path("mine.ledger").unlink()
         Ledger.create("mine.ledger", "3", "epsilon")
         Path("out").rename(f"before {index}")
@@ -381,8 +354,8 @@ def noisy_fault(problem):
     def fails(*arguments):
         warnings.warn("record 0.123456789", stacklevel=1)
         logging.getLogger("other").error("record 0.123456789")
-        print("record 0.123456789")
-        print("record 0.123456789", file=sys.stderr)
+        for file in (sys.stdout, sys.stderr):
+            print("record 0.123456789", file=file)
         try:
             raise ValueError("record 0.123456789")
         except ValueError:
@@ -426,47 +399,32 @@ def test_a_fault_after_the_data_were_read_is_raised_without_its_cause(holder, mo
     assert (caught.value.__cause__, caught.value.__context__) == (None, None)
 
 
-def test_a_release_of_which_nobody_reads_the_output_is_made(holder):
+def test_a_release_prints_no_traceback(holder, capsys, monkeypatch):
+    """It may quote a record, as where an interruption is interrupted."""
+    hooks = (sys, "excepthook"), (sys, "unraisablehook"), (threading, "excepthook")
+    for owner, name in hooks:
+        monkeypatch.setattr(owner, name, getattr(owner, name))
+    monkeypatch.setattr(sys, "argv", ["geodp", "release", "mine.yaml"])
+    assert main() == 0
+    capsys.readouterr()
+    for owner, name in hooks[1:]:
+        getattr(owner, name)(ValueError("record"))
+    sys.excepthook(ValueError, ValueError("record"), None)
+    said = "geodp: ValueError: `geodp ledger show` tells what was spent\n"
+    assert capsys.readouterr() == ("", said)
+
+
+def test_a_command_whose_output_nobody_reads_goes_on(holder):
     reader, writer = os.pipe()
     os.close(reader)
     found = subprocess.run(
-        [sys.executable, "-m", "geodp_release.cli", "release", "mine.yaml"],
+        [sys.executable, "-m", "geodp_release.cli", "ledger", "show", "mine.ledger"],
         stdout=writer,
         stderr=subprocess.PIPE,
         env=os.environ | {"PYTHONPATH": str(ROOT / "workflow" / "scripts")},
     )
     os.close(writer)
     assert (found.returncode, found.stderr) == (0, b"")
-    assert Path("out/trial/index.html").is_file()
-
-
-def test_an_interruption_that_is_interrupted_quotes_no_record(holder):
-    """Python would print the first with all that was being handled, which may quote a record."""
-    script = """
-import geodp_release.cli, geodp_release.publish as publish
-def fails(settings):
-    try:
-        float("secret")
-    except ValueError:
-        raise KeyboardInterrupt
-publish.read_data = fails
-say = geodp_release.cli._say
-def interrupted(*lines, file=None):
-    if "interrupted" in lines[0]:
-        geodp_release.cli._say = say
-        raise KeyboardInterrupt
-    say(*lines, file=file)
-geodp_release.cli._say = interrupted
-geodp_release.cli.main()
-"""
-    found = subprocess.run(
-        [sys.executable, "-c", script, "release", "mine.yaml"],
-        capture_output=True,
-        text=True,
-        env=os.environ | {"PYTHONPATH": str(ROOT / "workflow" / "scripts")},
-    )
-    assert found.stderr == "geodp: KeyboardInterrupt: `geodp ledger show` tells what was spent\n"
-    assert spent() == "2"
 
 
 # --- The holder's file ---
@@ -480,7 +438,6 @@ def test_what_tells_of_records_goes_to_a_new_file_for_its_owner(holder, capsys):
     assert "400 of 400" not in shown.out + shown.err
     seen = Path("seen.txt").read_text()
     assert "400 of 400 records are no records of the manifold and did not count" in seen
-    assert "would" not in seen
     assert stat.S_IMODE(Path("seen.txt").stat().st_mode) == 0o600
 
 
@@ -490,14 +447,8 @@ def test_the_holders_file_is_never_overwritten(holder, capsys, taken):
     before = Path("mine.csv").read_bytes()
     assert main(["release", "mine.yaml", "--for-holder", taken]) == 2
     assert f"the file for the holder {taken} cannot be made" in capsys.readouterr().err
-    assert spent() == "0"
+    assert (spent(), Path("elsewhere").exists()) == ("0", False)
     assert Path("mine.csv").read_bytes() == before
-    assert not Path("elsewhere").exists()
-
-
-def test_without_a_holders_file_nothing_is_inspected(holder, monkeypatch):
-    monkeypatch.setattr(publish_module, "check_data", None)
-    assert main(["release", "mine.yaml"]) == 0
 
 
 # --- Checks ---
@@ -520,21 +471,21 @@ SEX = {
 }
 
 
-@pytest.mark.parametrize(
-    ("change", "parts", "says"),
-    [
-        (no_numbers, {}, "400 of 400 records are no records of the manifold and would not count"),
-        (text_as_sex, SEX, "no: no record is valid"),
-        (text_as_sex, SEX, "mine.csv, row 3, column sex: 'F' is not a number"),
-        (lambda lines: [*lines[:9], '"' + lines[9], *lines[10:]], {}, "no: mine.csv: the quote in"),
-        (lambda lines: lines[:-1], {}, "no: the data have 399 subjects, and public.subjects says"),
-        (lambda lines: [*lines, lines[1].replace("patient", "p")], {}, "no: the data have 401 sub"),
-        (lambda lines: [*lines[:-1], lines[1]], {}, "no: the data have 399 subjects"),
-        (lambda lines: lines[:-1], ONE_EACH, "no: the data have 399 subjects"),
-        (lambda lines: [*lines[:-1], lines[-1][12:]], {}, "no: the data have 399 subjects"),
-        (lambda lines: lines[:1], {}, "no: the data have 0 subjects"),
-    ],
-)
+FEW = "no: the data have 399 subjects, and public.subjects says"
+NO = [
+    (no_numbers, {}, "400 of 400 records are no records of the manifold and would not count"),
+    (text_as_sex, SEX, "no: no record is valid"),
+    (text_as_sex, SEX, "mine.csv, row 3, column sex: 'F' is not a number"),
+    (lambda lines: [*lines[:9], '"' + lines[9], *lines[10:]], {}, "no: mine.csv: the quote in"),
+    (lambda lines: [*lines, lines[1].replace("patient", "p")], {}, "no: the data have 401 sub"),
+    (lambda lines: [*lines[:-1], lines[1]], {}, FEW),
+    (lambda lines: lines[:-1], ONE_EACH, FEW),
+    (lambda lines: [*lines[:-1], lines[-1][12:]], {}, FEW),
+    (lambda lines: lines[:1], {}, "no: the data have 0 subjects"),
+]
+
+
+@pytest.mark.parametrize(("change", "parts", "says"), NO)
 def test_a_check_that_says_no_has_a_status_that_says_no(holder, capsys, change, parts, says):
     rewrite(change)
     write(changed(parts))
@@ -543,11 +494,10 @@ def test_a_check_that_says_no_has_a_status_that_says_no(holder, capsys, change, 
     assert says in shown.out
     assert "The check says no: do not release before the data are mended." in shown.out
     assert shown.out.endswith("mine.ledger.\nNothing was spent.\n")
-    assert shown.err == ""
-    assert spent() == "0"
+    assert (shown.err, spent()) == ("", "0")
 
 
-def test_a_check_tells_the_holder_and_spends_nothing(holder, capsys):
+def test_a_check_tells_the_holder_and_spends_nothing(holder, capsys, monkeypatch):
     rewrite(lambda lines: [lines[0], "patient00000,x,0,0,0,0,0,0,0,0", *lines[2:]])
     before = sorted(Path().rglob("*"))
     assert main(["check", "mine.yaml"]) == 0
@@ -556,17 +506,14 @@ def test_a_check_tells_the_holder_and_spends_nothing(holder, capsys):
     assert "The check says yes." in shown
     assert (spent(), sorted(Path().rglob("*"))) == ("0", before)
     Path("mine.ledger").unlink()
-    assert main(["check", "mine.yaml"]) == 0
-    assert "The ledger cannot note it: " in capsys.readouterr().out
-    assert not Path("mine.ledger").exists()
-
-
-def test_a_fault_of_ours_is_told_to_the_holder(holder, capsys, monkeypatch):
+    # A fault of ours is told too.
     monkeypatch.setattr(checking, "inspect_inputs", noisy_fault(ValueError("x")))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with pytest.warns(UserWarning, match="record"):
         assert main(["check", "mine.yaml"]) == 1
-    assert "no: ValueError in test_cli.py, line " in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "no: ValueError in test_cli.py, line " in shown
+    assert "The ledger cannot note it: " in shown
+    assert not Path("mine.ledger").exists()
 
 
 def test_a_file_of_which_the_check_said_no_is_not_released(holder, capsys):
@@ -581,16 +528,11 @@ def test_a_file_of_which_the_check_said_no_is_not_released(holder, capsys):
     other = SEX | {"name": "other", "folder": "out/other"}
     assert refused(capsys, changed(other)).startswith(refusal)
     assert refused(capsys, changed(other | {"data.path": "copy.csv"})).startswith(refusal)
-    write(changed(SEX))
     assert main(["release", "mine.yaml", "--despite-check"]) == 0
     assert spent() == "2"
     # Another file was not checked.
-    Ledger.open("mine.ledger").path.unlink()
-    Ledger.create("mine.ledger", "9", "epsilon")
-    assert main(["check", "mine.yaml"]) == 1
     rewrite(lambda lines: lines[:-1])
-    write(changed(other))
-    assert main(["release", "mine.yaml"]) == 0
+    assert "said no" not in refused(capsys, changed(SEX))
 
 
 def test_the_last_check_of_a_file_counts(holder, capsys):
@@ -608,115 +550,64 @@ def test_the_last_check_of_a_file_counts(holder, capsys):
 
 
 def test_the_holder_is_told_whether_the_data_changed_since(released, capsys):
+    def told(name):
+        assert main(["release", "mine.yaml", "--for-holder", name]) == 0
+        return capsys.readouterr().out.replace(name, ""), Path(name).read_text()
+
     before = Path("mine.csv").read_bytes()
+    public, seen = told("same.txt")
+    assert "The data are those of the release that " in seen
     Path("mine.csv").write_bytes(before.replace(b"patient00007", b"patient00777"))
-    assert main(["release", "mine.yaml", "--for-holder", "seen.txt"]) == 0
-    changed_since = capsys.readouterr()
-    assert "changed" not in changed_since.out
-    assert "The data changed since the release that " in Path("seen.txt").read_text()
+    shown, seen = told("other.txt")
+    assert "The data changed since the release that " in seen
+    assert shown == public
     assert main(["check", "mine.yaml"]) == 0
     assert "The data changed since the release that " in capsys.readouterr().out
-    Path("mine.csv").write_bytes(before)
-    assert main(["check", "mine.yaml"]) == 0
-    assert "The data are those of the release that " in capsys.readouterr().out
-    assert main(["release", "mine.yaml", "--for-holder", "again.txt"]) == 0
-    assert capsys.readouterr().out == changed_since.out.replace("seen", "again")
     Path("mine.csv").unlink()
-    assert main(["release", "mine.yaml", "--for-holder", "third.txt"]) == 0
-    assert "cannot be said: key data.path: mine.csv" in Path("third.txt").read_text()
+    assert "cannot be said: key data.path: mine.csv" in told("none.txt")[1]
 
 
 def test_a_check_warns_of_covariates_that_cluster(holder, capsys):
     assert main(["check", "mine.yaml"]) == 0
     assert "spread as these are" not in capsys.readouterr().out
+    ages = iter(50.0 + 40.0 * np.random.default_rng(2).beta(2.0, 8.0, NUMBER))
 
-    def crowd(lines):
-        rng = np.random.default_rng(2)
-        rows = [line.split(",") for line in lines[1:]]
-        ages = 50.0 + 40.0 * rng.beta(2.0, 8.0, len(rows))
-        return [
-            lines[0],
-            *(
-                ",".join([who, f"{age:.3f}", *others])
-                for age, (who, _, *others) in zip(ages, rows, strict=True)
-            ),
-        ]
+    def crowded(line):
+        who, _, *others = line.split(",")
+        return ",".join([who, f"{next(ages):.3f}", *others])
 
-    rewrite(crowd)
+    rewrite(lambda lines: [lines[0], *map(crowded, lines[1:])])
     assert main(["check", "mine.yaml"]) == 0
     shown = capsys.readouterr().out
     found = re.search(r"spread as these are the predicted error is ([\d.]+), and ([\d.]+)", shown)
     assert float(found[1]) > 1.5 * float(found[2])
 
 
-def test_outlines_are_mended_one_by_one(holder):
-    from geodp_release.reading import read_data
-
-    turns = 2.0 * np.pi * np.arange(12) / 12
-    outline = 2.0 * np.cos(turns) + 1j * np.sin(turns) * (1.0 + 0.2 * np.cos(turns))
-    crossing = outline[[0, 2, 1, *range(3, 12)]]
-    records = [
-        outline,
-        np.roll(outline[::-1], 1),
-        np.append(outline, outline[0]),
-        crossing,
-    ]
-    names = [f"{axis}{k}" for k in range(1, 14) for axis in "xy"]
-    with open("mine.csv", "w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(["age", *names])
-        for record in records:
-            cells = np.stack([record.real, record.imag], axis=-1).ravel().tolist()
-            writer.writerow([60, *cells, *[""] * (26 - len(cells))])
-    settings = changed({"public.manifold": {"name": "kendall", "size": 12}})
-    settings["public"]["centre"] = np.stack([outline.real, outline.imag], -1).ravel().tolist()
-    settings["data"] = {
-        "source": "table",
-        "path": "mine.csv",
-        "covariate": "age",
-        "subject": "one record each",
-        "outline": True,
-    }
-    _, points, subjects = read_data(read_settings(write(settings)))
-    assert subjects == "one record each"
-    shape = KendallPlanarShapes(12).from_landmarks(outline)
-    for point in points[:3]:
-        np.testing.assert_allclose(point, shape, atol=1e-12)
-    assert np.all(np.isnan(points[3]))
-
-
 def test_public_inputs_that_were_read_off_the_data_are_told_to_the_holder_alone(holder, capsys):
-    with open("mine.csv", newline="") as file:
-        rows = list(csv.DictReader(file))
-    ages = np.array([float(row["age"]) for row in rows])
-    points = np.array([[float(row[name]) for name in COLUMNS] for row in rows])
+    table = pd.read_csv("mine.csv")
+    ages, points = table["age"].to_numpy(), table[COLUMNS].to_numpy()
     x = np.stack([np.ones(NUMBER), ages], axis=-1)
     residuals = points - x @ np.linalg.lstsq(x, points)[0]
     read_off = {
-        "covariate_range": [float(np.min(ages)), float(np.max(ages))],
-        "centre": np.mean(points, axis=0).round(5).tolist(),
-        "residual_scale": float(f"{np.sqrt(np.mean(residuals**2)):.4g}"),
+        "public.covariate_range": [float(np.min(ages)), float(np.max(ages))],
+        "public.centre": np.mean(points, axis=0).round(5).tolist(),
+        "public.residual_scale": float(f"{np.sqrt(np.mean(residuals**2)):.4g}"),
     }
-    write(changed({f"public.{key}": value for key, value in read_off.items()}))
-    assert main(["release", "mine.yaml", "--for-holder", "seen.txt"]) == 0
-    shown, seen = capsys.readouterr(), Path("seen.txt").read_text()
-    for words in (
+    warnings_ = [
         "covariate_range is the least and the greatest covariate of the data",
         "centre is the Frechet mean of the data",
         "residual_scale is the residual of the least-squares fit of the data",
-    ):
+    ]
+    write(changed(read_off))
+    assert main(["release", "mine.yaml", "--for-holder", "seen.txt"]) == 0
+    shown, seen = "".join(capsys.readouterr()), Path("seen.txt").read_text()
+    shown += "".join(path.read_text() for path in Path("out/trial").iterdir())
+    for words in warnings_:
         assert f"warning: {words}" in seen
-        assert words not in shown.out + shown.err
-        assert not any(words in path.read_text() for path in Path("out/trial").iterdir())
-
-
-def test_a_centre_that_is_a_record_is_told_to_the_holder_alone(holder, capsys):
-    with open("mine.csv", newline="") as file:
-        record = list(csv.DictReader(file))[7]
-    for centre, is_told in (("origin", False), ([float(record[c]) for c in COLUMNS], True)):
-        write(changed({"public.centre": centre}))
-        assert main(["check", "mine.yaml"]) == 0
-        assert ("centre is a record of the data" in capsys.readouterr().out) == is_told
+        assert words not in shown
+    write(changed({"public.centre": points[7].tolist()}))
+    assert main(["check", "mine.yaml"]) == 0
+    assert "centre is a record of the data" in capsys.readouterr().out
 
 
 # --- Interruptions ---
@@ -783,18 +674,17 @@ def test_a_draw_outlives_a_fault_in_its_picture(holder, capsys, monkeypatch, pro
     [kept] = re.search(STAYS + KEPT, said).groups()
     assert stat.S_IMODE(Path(kept).stat().st_mode) == 0o600
     drawn = Path(kept).read_bytes()
-    assert (list(Path("out").iterdir()), spent()) == ([], "2")
+    assert (os.listdir("out"), spent()) == ([], "2")
     Path("mine.csv").rename("moved.csv")
     # By whatever name of its ledger.
-    Path("elsewhere").mkdir()
-    Path("elsewhere/link").symlink_to(holder / "mine.ledger")
-    write(changed(ledger="elsewhere/link"))
+    Path("link").symlink_to(holder / "mine.ledger")
+    write(changed(ledger="link"))
     assert main(["plan", "mine.yaml"]) == 0
     assert "has paid for a draw of it" in capsys.readouterr().out
     assert main(["release", "mine.yaml"]) == 0
     assert "The release is of the data as they were when it was drawn" in capsys.readouterr().out
     assert Path("out/trial/release.json").read_bytes() == drawn
-    assert {path.name for path in Path("out/trial").iterdir()} >= {"index.html", "predictions.csv"}
+    assert sorted(os.listdir("out/trial")) == ["index.html", "predictions.csv", "release.json"]
     [entry] = Ledger.open("mine.ledger").entries()
     assert (entry.finished, entry.folder, spent()) == (True, Path("out/trial").absolute(), "2")
     assert not Path(kept).exists()
@@ -808,12 +698,10 @@ def test_the_same_data_by_another_path_are_not_paid_for_again(released, monkeypa
     Path("elsewhere").mkdir()
     Path("elsewhere/link.csv").symlink_to(holder / "mine.csv")
     ledger = {"ledger": str(holder / "mine.ledger")}
-    for path in (str(holder / "mine.csv"), "elsewhere/link.csv"):
+    monkeypatch.chdir("elsewhere")
+    for path in (str(holder / "mine.csv"), "link.csv", "../mine.csv"):
         write(changed(ledger | {"data.path": path}))
         assert main(["release", "mine.yaml"]) == 0
-    monkeypatch.chdir("elsewhere")
-    write(changed(ledger | {"data.path": "../mine.csv"}))
-    assert main(["release", "mine.yaml"]) == 0
     assert str(Ledger.open(holder / "mine.ledger").spent) == "2"
     # The same settings here are of other data.
     write_cohort(Path(), "3")
@@ -824,22 +712,19 @@ def test_the_same_data_by_another_path_are_not_paid_for_again(released, monkeypa
 def test_a_name_is_of_one_release(holder, capsys, monkeypatch, is_finished):
     """Else other data would get the release of the first, or a changed key pay again unseen."""
     with monkeypatch.context() as patch:
-        if is_finished:
-            assert main(["release", "mine.yaml"]) == 0
-        else:
+        if not is_finished:
             patch.setattr(folder_module, "picture", interrupt)
-            refused(capsys, status=130)
+        assert main(["release", "mine.yaml"]) == (0 if is_finished else 130)
     Path("other.csv").write_bytes(Path("mine.csv").read_bytes())
+    start = "trial was released into" if is_finished else "trial was drawn, whi"
+    end = "or another name for a release of its own, which spends; nothing was spent"
     for parts in (
         {"data.path": "other.csv"},
         {"budget": {"epsilon": "1"}},
         {"public.residual_scale": 0.2},
     ):
         said = refused(capsys, changed({"folder": "out/next"} | parts))
-        assert said.startswith("trial was released into" if is_finished else "trial was drawn, whi")
-        assert said.endswith(
-            "or another name for a release of its own, which spends; nothing was spent"
-        )
+        assert (said.startswith(start), said.endswith(end)) == (True, True)
     assert spent() == "2"
     assert main(["plan", "mine.yaml"]) == 0
     assert "It would be refused: trial was" in capsys.readouterr().out
@@ -853,7 +738,6 @@ def test_a_ledger_is_created_once(holder, capsys):
     assert "allows 0.5 rho in all" in capsys.readouterr().out
     assert main(["ledger", "create", "new.ledger", "--allowed", "5"]) == 2
     assert "a ledger is never overwritten" in capsys.readouterr().err
-    assert Ledger.open("new.ledger").unit == "rho"
 
 
 # --- Bands in figures ---
@@ -861,36 +745,27 @@ def test_a_ledger_is_created_once(holder, capsys):
 
 @pytest.mark.parametrize("harmonics", [None, 2])
 def test_landmarks_of_shapes_in_a_ball_are_in_their_discs(harmonics):
-    chosen = harmonics and fourier_harmonics(12, harmonics)
-    manifold = make_manifold("kendall", 12, chosen)
+    manifold = make_manifold("kendall", 12, harmonics and fourier_harmonics(12, harmonics))
     rng = np.random.default_rng(3)
     point, radius = manifold.random_point(rng), 0.01
     [radii] = landmark_radii(manifold, point[None], [radius])
-    frame = manifold.frame(point)
-    directions = rng.normal(size=(20000, manifold.dim))
-    directions *= radius / np.linalg.norm(directions, axis=-1, keepdims=True)
-    ends = manifold.exp(
-        np.broadcast_to(point, (20000, *point.shape)), manifold.vector(frame, directions)
-    )
+    ends = ends_of_steps(manifold, point, radius, 20000, rng)
     away = np.max(np.abs(manifold.to_landmarks(ends) - manifold.to_landmarks(point)), axis=0)
-    assert np.all(away <= 1.01 * radii)
     # No larger than they have to be.
-    assert np.all(away >= 0.7 * radii)
+    assert np.all((away <= 1.01 * radii) & (away >= 0.7 * radii))
+
+
+def ends_of_steps(manifold, point, radius, number, rng):
+    steps = rng.normal(size=(number, manifold.dim))
+    steps *= radius / np.linalg.norm(steps, axis=-1, keepdims=True)
+    starts = np.broadcast_to(point, (number, *point.shape))
+    return manifold.exp(starts, manifold.vector(manifold.frame(point), steps))
 
 
 def test_ellipses_of_matrices_in_a_ball_are_in_their_ring():
-    manifold, radius = SPD(2), 0.3
-    rng = np.random.default_rng(3)
-    matrix = np.array([[2.0, 0.3], [0.3, 0.5]])
-    steps = rng.normal(size=(5000, 3))
-    steps *= radius / np.linalg.norm(steps, axis=-1, keepdims=True)
-    ends = manifold.exp(
-        np.broadcast_to(matrix, (5000, 2, 2)), manifold.vector(manifold.frame(matrix), steps)
-    )
-    direction = np.array([0.6, 0.8])
-    forms = np.linalg.solve(ends, np.broadcast_to(direction[:, None], (5000, 2, 1)))[..., 0]
-    ratios = np.sqrt(
-        (direction @ np.linalg.solve(matrix, direction)) / np.sum(forms * direction, axis=-1)
-    )
-    assert np.max(ratios) == pytest.approx(np.exp(0.5 * radius), rel=0.01)
-    assert np.min(ratios) == pytest.approx(np.exp(-0.5 * radius), rel=0.01)
+    matrix, direction, radius = np.array([[2.0, 0.3], [0.3, 0.5]]), np.array([[0.6], [0.8]]), 0.3
+    ends = ends_of_steps(SPD(2), matrix, radius, 5000, np.random.default_rng(3))
+    ratios = [ellipse_radii(end, direction) for end in ends] / ellipse_radii(matrix, direction)
+    factor = ellipse_factors(radius)
+    assert np.max(ratios) == pytest.approx(factor, rel=0.01)
+    assert np.min(ratios) == pytest.approx(1.0 / factor, rel=0.01)
