@@ -15,15 +15,13 @@ SCRIPTS = Path(geodp.__file__).parents[1]
 
 USE = """
 import geodp
-from geodp import GeodesicModel, Release, Sphere, plan_release, release_geodesic
+from geodp import GeodesicModel, Sphere, plan_release, release_geodesic
 
 found = GeodesicModel(Sphere(2)).fit([0.0, 1.0, 2.0], [[1.0, 0.0, 0.0]] * 3)
 reveal_type(Sphere)
-reveal_type(Sphere(2))
 reveal_type(found)
 reveal_type(found.predict([0.5]))
 reveal_type(release_geodesic(*()))
-reveal_type(Release.load("release.json"))
 reveal_type(plan_release(*()))
 reveal_type(geodp.__version__)
 geodp.Nothing
@@ -67,18 +65,14 @@ def test_type_checkers_see_the_names(tmp_path):
         capture_output=True,
         text=True,
     )
-    revealed = re.findall(r'Revealed type is "(.*)"', run.stdout)
-    assert revealed == [
+    assert re.findall(r'Revealed type is "([^\[]*)', run.stdout) == [
         "def (dimension: int) -> geodp.manifolds.sphere.Sphere",
-        "geodp.manifolds.sphere.Sphere",
         "geodp.models.fitting.Fit",
-        revealed[3],
-        "geodp_release.release.Release",
+        "numpy.ndarray",
         "geodp_release.release.Release",
         "geodp_release.planning.ReleasePlan",
         "str",
     ]
-    assert revealed[3].startswith("numpy.ndarray[")
     errors = re.findall(r"use.py:.* error: (.*)", run.stdout)
     assert errors[-1] == 'Module has no attribute "Nothing"  [attr-defined]'
     # Arguments that are missing are found, too.

@@ -1,10 +1,8 @@
 """A Slurm of one node on this machine, started and stopped by process id.
 
-    python tests/workflow/one_node_slurm.py COMMAND [ARGUMENT ...]
-
-runs a command with it.  It takes root, and Debian's slurm-wlm and munge: apt-get install
---no-install-recommends slurm-wlm munge.  All its files are in a temporary folder, but for
-/etc/slurm/slurm.conf: jobs look for it there alone.
+It takes root, and Debian's slurm-wlm and munge: apt-get install --no-install-recommends
+slurm-wlm munge.  All its files are in a temporary folder, but for /etc/slurm/slurm.conf: jobs
+look for it there alone.
 """
 
 import ctypes
@@ -126,13 +124,7 @@ def output(*command):
 
 @contextmanager
 def one_node_slurm():
-    """Context in which this machine is a Slurm of one node, idle at first.
-
-    Yields
-    ------
-    Path
-        Folder of the logs of the daemons.
-    """
+    """Context in which this machine is a Slurm of one node, idle at first."""
     folder = Path(tempfile.mkdtemp(prefix="slurm."))
     with ExitStack() as stack:
         stack.callback(shutil.rmtree, folder)
@@ -165,15 +157,8 @@ def one_node_slurm():
         stack.enter_context(_daemon("slurmd", "-D"))
         _wait("an idle node", lambda: output("sinfo", "--noheader", "--format=%T") == "idle")
         try:
-            yield folder
+            yield
         finally:
             # Jobs are no children of the daemons that end here.
             subprocess.run(["scancel", "--user", "root"], check=True)
             _wait("the end of all jobs", lambda: not output("squeue", "--noheader"))
-
-
-if __name__ == "__main__":
-    if missing():
-        sys.exit(f"one_node_slurm.py needs {missing()}")
-    with one_node_slurm():
-        sys.exit(subprocess.run(sys.argv[1:]).returncode)

@@ -57,9 +57,8 @@ PATIENCE = 120.0
 
 @pytest.fixture(scope="module")
 def slurm():
-    """Logs of the daemons of a Slurm."""
-    with one_node_slurm.one_node_slurm() as folder:
-        yield folder
+    with one_node_slurm.one_node_slurm():
+        yield
 
 
 @pytest.fixture(scope="module")

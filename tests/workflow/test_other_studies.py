@@ -1,0 +1,365 @@
+"""Other studies than geodesic regression as published on simulated data, run to their end.
+
+Other models and mechanisms, releases beside a study's own draws, other spaces, and tables.
+"""
+
+import json
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+
+from geodp.manifolds.registry import make_manifold
+from geodp.manifolds.spd import SPD
+from reproduction.configuration import validate
+from reproduction.jobs import load_cells
+from reproduction.studies import expand
+
+pytestmark = pytest.mark.slow
+
+STUDIES = """
+laplace:
+  manifold: {name: spd, size: 2}
+  model: {covariates: 0}
+  mechanism: laplace
+  data: {source: simulated, data_sets: 2, noise: tangent}
+  data_radius: 0.6
+  support: {footpoint_centre: truth}
+  budgets: {equal: {totals: ["1.0", "4.0"]}}
+  cells: [{n: [12], noise_variance: ["0.01"], budgets: [equal]}]
+  draws: {footpoint: 3}
+  figures:
+    error: {kind: error, grids: [equal]}
+    samplers: {kind: samplers}
+released:
+  manifold: {name: sphere, size: 2}
+  mechanism: {name: release, options: {residual_scale: 0.05}}
+  data:
+    source: simulated
+    data_sets: 2
+    first_point: [0, 0, 1]
+    shooting_vector_length: 0.4
+  support:
+    footpoint_centre: [0, 0, 1]
+    footpoint_radius: 0.3
+    shooting_vector_length: 0.6
+  budgets: {equal: {totals: ["3.0"]}}
+  cells: [{n: [60], noise_variance: ["0.001"], budgets: [equal]}]
+  draws: {all: 3}
+  figures:
+    error: {kind: error, grids: [equal]}
+    samplers: {kind: samplers}
+    curves: {kind: curves, grids: [equal], groups: [n60_noise0.001]}
+sphere:
+  manifold: {name: sphere, size: 2}
+  data: {source: simulated, data_sets: 2, shooting_vector_length: 0.6}
+  budgets:
+    equal: {totals: ["1.0", "4.0"]}
+    split: {total: "4.1", footpoint: ["0.1", "2.0"]}
+  cells: [{n: [8], noise_variance: ["0.001", "0.01"], budgets: [equal, split]}]
+  draws: {footpoint: 2, shooting_vector: 2}
+  sampler: {states: 250}
+  release:
+    centre: [0, 0, 1]
+    footpoint_radius: 3.0
+    shooting_vector_length: 1.0
+    totals: ["4.0", "4.1"]
+    draws: 3
+  figures:
+    error: {kind: error, grids: [split, equal], curves: noise_variance}
+    curves: {kind: curves, grids: [release], groups: [n8_noise0.001]}
+spd:
+  manifold: {name: spd, size: 2}
+  data: {source: simulated, data_sets: 2, last_point: random, noise: tangent}
+  data_radius: 1.0
+  budgets: {equal: {totals: ["4.0"]}}
+  cells: [{n: [60], noise_variance: ["0.0001"], budgets: [equal]}]
+  draws: {footpoint: 2, shooting_vector: 2}
+  sampler: {states: 250}
+  release:
+    centre: identity
+    footpoint_radius: 1.0
+    shooting_vector_length: 2.0
+    totals: ["4.0"]
+    draws: 2
+    data_sets: 2
+  figures:
+    published: {kind: ellipses, cell: p2.0_v2.0, values: [0.0, 1.0], draws: 2}
+    released: {kind: ellipses, cell: all4.0, values: [0.0, 1.0], draws: 2}
+outlines:
+  manifold: {name: kendall, size: 30}
+  data:
+    source: table
+    path: data/corpus_callosum.csv
+    covariate: age
+    covariate_range: [50, 90]
+    outline: true
+    stand_in: {n: 20, data_sets: 1}
+  support: {footpoint_centre: fit, footpoint_radius: 0.48, shooting_vector_length: 0.96}
+  budgets: {equal: {totals: ["4.0"]}}
+  cells:
+    - {budgets: [equal]}
+    - {n: [200], budgets: [equal]}
+  draws: {footpoint: 2, shooting_vector: 2}
+  sampler: {states: 250, total_variation: 0.01}
+  release:
+    centre: corpus callosum
+    footpoint_radius: 0.1
+    shooting_vector_length: 0.2
+    residual_scale: 0.006
+    totals: ["1.0", "8.0"]
+    draws: 2
+  figures:
+    released: {kind: shapes, group: stand_in_n200, cell: [all1.0, all8.0], values: [60, 80]}
+plane: &short
+  manifold: {name: euclidean, size: 2}
+  data: {source: simulated, data_sets: 1, shooting_vector_length: 1.0}
+  budgets: {equal: {totals: ["2.0"]}}
+  cells: [{n: [6], noise_variance: ["0.001"], budgets: [equal]}]
+  draws: {footpoint: 2, shooting_vector: 2}
+  sampler: {states: 250}
+matrices:
+  <<: *short
+  manifold: {name: spd, size: 2}
+  data_radius: 2.0
+  data: {source: table, path: matrices.csv, covariate: x, columns: [a11, a12, a21, a22]}
+  cells: [{budgets: [equal]}]
+mapped:
+  <<: *short
+  manifold: {name: kendall, size: 8, landmark_map: {matrix: map.csv}}
+  data:
+    source: table
+    path: resources/vilmann_rats.csv
+    covariate: age_days
+    keep: {rat: [1, 2]}
+  cells: [{budgets: [equal]}]
+"""
+
+X = np.array([3.0, 1.0, 4.0, 1.5, 9.0, 2.6])
+WIGGLE = 0.05 * (-1.0) ** np.arange(6)
+MATRICES = np.stack([1 + X / 9, WIGGLE, WIGGLE, 2 - X / 9], axis=-1)
+# Keeps the first five of eight landmarks.
+MAP = "\n".join(",".join("1" if k == row else "0" for k in range(8)) for row in range(5))
+
+
+@pytest.fixture(scope="module")
+def ran(copied, source, tmp_path_factory):
+    """A checkout after the run of all, without claims; not to be modified."""
+    run = copied(source, tmp_path_factory.mktemp("others"))
+    # No part in two places.
+    studies = json.loads(json.dumps(yaml.safe_load(STUDIES)))
+    run.configure({"name": "others", "seed": 5, "studies": studies})
+    columns = ["a11", "a12", "a21", "a22"]
+    table = pd.DataFrame(MATRICES, columns=columns).assign(x=X)
+    table.to_csv(run.root / "matrices.csv", index=False)
+    (run.root / "map.csv").write_text(MAP)
+    run.run()
+    return run
+
+
+def read(run, study, name, folder="tables"):
+    table = run.files()[f"{study}/{folder}/{name}.csv"]
+    return pd.read_csv(table, dtype={"noise_variance": str, "cell": str})
+
+
+# --- Other models and mechanisms ---
+
+# Group, cells and their budgets, budgets by name, and guarantee of studies whose status is proved.
+PROVED = {
+    "laplace": (
+        "n12_noise0.01",
+        {"p1.0": 1.0, "p4.0": 4.0},
+        ["footpoint"],
+        "Laplace mechanism: in exact arithmetic each draw's budget holds for one record replaced "
+        "within the public ball of radius 0.6.",
+    ),
+    "released": (
+        "n60_noise0.001",
+        {"all3.0": 3.0},
+        ["all"],
+        "Releases: each draw's budget holds for one record replaced, by proof, under "
+        "the hypotheses of docs/guarantee.md.",
+    ),
+}
+
+
+@pytest.mark.parametrize("study", PROVED)
+def test_files_of_a_study_of_another_model_or_mechanism(ran, study):
+    group, cells, _, guarantee = PROVED[study]
+    files = ran.files()
+    bounds = np.load(files[f"{study}/groups/{group}/sensitivity.npz"])
+    assert (str(bounds["status"]), str(bounds["guarantee"])) == ("proved", guarantee)
+    covariates = int(study == "released")
+    data = np.load(files[f"{study}/groups/{group}/data.npz"])
+    assert data["covariates"].shape == (*data["points"].shape[:2], covariates)
+    vectors = {f"{prefix}shooting_vector" for prefix in ("", "true_") if covariates}
+    manifold = make_manifold(**yaml.safe_load(STUDIES)[study]["manifold"])
+    for cell in cells:
+        draws = load_cells(files[f"{study}/cells/{group}/default_0.npz"])[cell]
+        assert draws["footpoint"].shape == (3, 3, *manifold.point_shape)
+        assert manifold.are_points(draws["footpoint"].reshape(9, *manifold.point_shape)).all()
+        assert vectors == {name for name in (*draws, *data) if name.endswith("shooting_vector")}
+        if covariates:
+            assert draws["shooting_vector"].shape == (3, 3, 1, 3)
+
+
+@pytest.mark.parametrize("study", PROVED)
+def test_tables_of_a_study_of_another_model_or_mechanism(ran, study):
+    group, cells, budgets, guarantee = PROVED[study]
+    errors, diagnostics = read(ran, study, "errors"), read(ran, study, "diagnostics")
+    for table in (errors, diagnostics):
+        assert set(table["guarantee"]) == {guarantee}
+        assert set(table["group"]) == {group}
+        assert (table["budget"] == table["cell"].map(cells)).all()
+        divided = {f"budget_{name}" for name in budgets if name != "all"}
+        assert {name for name in table if name.startswith("budget_")} == divided
+    assert list(errors["cell"]) == [cell for cell in cells for _ in range(3)]
+    assert set(errors["draws"]) == {3}
+    # No draw fits better than the fit.
+    assert (errors["mean_squared_error"] > errors["non_private_mean_squared_error"]).all()
+    assert list(diagnostics["parameter"]) == budgets * len(cells)
+    assert diagnostics["passed"].all()
+    # Independent draws have no chains.
+    assert set(diagnostics["trace_chains"]) == {0}
+    assert set(diagnostics["exact_share"]) == {1.0}
+    figures = ran.files(f"{study}/figures/*.svg")
+    assert len(figures) == len(yaml.safe_load(STUDIES)[study]["figures"])
+    for name, path in figures.items():
+        # The words stand in the picture as text, in a line or several.
+        words = " ".join(re.sub("<[^>]*>", " ", path.read_text()).split())
+        assert guarantee in words, name
+
+
+# --- Releases beside a study's own draws ---
+
+
+def test_errors_of_releases_stand_beside_those_of_draws(ran):
+    errors = read(ran, "sphere", "errors")
+    released = errors[errors["sampler"] == "release"]
+    assert set(released["mechanism"]) == {"release"}
+    assert set(errors.loc[errors["sampler"] == "default", "mechanism"]) == {"kng_as_published"}
+    assert set(zip(released["group"], released["cell"], strict=True)) == {
+        (f"n8_noise{noise}", cell) for noise in ("0.001", "0.01") for cell in ("all4.0", "all4.1")
+    }
+    # One data set, the first; three releases from it.
+    assert set(released["data_set"]) == {0}
+    assert set(released["draws"]) == {3}
+    assert released["guarantee"].str.contains("by proof").all()
+    assert (released["support"] == "distance of p to its centre <= 3, |v| <= 1").all()
+    assert released[["budget_footpoint", "budget_shooting_vector"]].isna().all(axis=None)
+    assert list(released["budget"]) == [4.0, 4.1] * 2
+
+
+def test_a_figure_of_errors_has_releases_at_the_budgets_of_each_panel(ran):
+    numbers = read(ran, "sphere", "error", "figures")
+    released = numbers[numbers["sampler"] == "release"]
+    found = set(zip(released["grid"], released["group"], released["budget"], strict=True))
+    groups = ("n8_noise0.001", "n8_noise0.01")
+    panels = (("equal", 4.0), ("split", 4.1))
+    assert found == {(grid, group, total) for grid, total in panels for group in groups}
+    # The band of a single data set is over its draws.
+    errors = read(ran, "sphere", "errors").query("data_set == 0").set_index(["group", "cell"])
+    of_cell = errors.loc[list(zip(released["group"], released["cell"], strict=True))]
+    for end in ("low", "high"):
+        expected = np.log(of_cell[f"{end}_squared_error"])
+        np.testing.assert_allclose(released[f"band_{end}"], expected)
+    picture = ran.files()["sphere/figures/error.svg"].read_text()
+    assert "release with a proof" in picture
+    assert "as published" in picture
+
+
+def test_a_figure_of_curves_shows_releases(ran):
+    numbers = read(ran, "sphere", "curves", "figures")
+    private = numbers[numbers["kind"] == "private"]
+    assert set(private["mechanism"]) == {"release"}
+    assert set(private["budget"]) == {4.0, 4.1}
+    points = private[["coordinate_1", "coordinate_2", "coordinate_3"]].to_numpy()
+    np.testing.assert_allclose(np.linalg.norm(points, axis=1), 1.0)
+
+
+def test_the_first_of_several_releases_has_a_band(ran):
+    numbers = read(ran, "spd", "released", "figures")
+    assert "band" not in read(ran, "spd", "published", "figures")
+    private = numbers[numbers["kind"] == "private"]
+    assert list(private.groupby("draw")["band"].count()) == [2, 0]
+    first = private[private["draw"] == 1]
+    np.testing.assert_allclose(first["radius"], np.exp(0.5 * first["band"]))
+    # With enough budget a band is narrow, and the fit lies within about one of it.
+    assert first["band"].between(0.001, 0.5).all()
+    coordinates = [f"coordinate_{k}" for k in range(1, 5)]
+    fitted = numbers.loc[numbers["kind"] == "without privacy", coordinates].to_numpy()
+    away = SPD(2).dist(
+        fitted.reshape((-1, 2, 2)), first[coordinates].to_numpy().reshape((-1, 2, 2))
+    )
+    np.testing.assert_allclose(away, first["distance"], rtol=1e-6, atol=1e-9)
+    assert np.all(away < 3.0 * first["band"])
+
+
+def test_rows_of_outlines_are_budgets_and_bands_narrow_with_them(ran):
+    numbers = read(ran, "outlines", "released", "figures")
+    assert set(numbers["n"]) == {200}
+    private = numbers[numbers["kind"] == "private"]
+    widths = private.groupby("cell", sort=False)["band"].mean()
+    assert list(widths.index) == ["all1.0", "all8.0"]
+    assert widths.iloc[1] < 0.6 * widths.iloc[0]
+    # A landmark gets no farther than its shape, whose length is one.
+    assert (private["radius"] <= private["band"] * (1.0 + 1e-6)).all()
+    assert (private["radius"] > 0.0).all()
+    caption = ran.files()["outlines/figures/released.svg"].read_text()
+    assert "stated budgets do not hold" not in caption
+
+
+def test_where_there_is_a_file_figures_show_it_in_place_of_stand_ins():
+    settings = yaml.safe_load(STUDIES)["outlines"]
+    settings["data"] |= {"path": "resources/vilmann_rats.csv"}
+    configuration = validate({"name": "others", "seed": 5, "studies": {"outlines": settings}})
+    study = expand(configuration)["outlines"]
+    assert list(study.groups) == ["observed"]
+    assert study.shown_group("released") == "observed"
+    assert study.shown_cells("released") == [("all1.0", "release"), ("all8.0", "release")]
+
+
+# --- Other spaces and tables ---
+
+
+@pytest.mark.parametrize(
+    ("study", "number", "support"),
+    [
+        ("plane", 6, "p anywhere, |v| unbounded"),
+        ("matrices", 6, "p anywhere, |v| <= 4.1165"),
+        # Two rats at eight ages.
+        ("mapped", 16, "p anywhere, |v| <= 1.5708"),
+    ],
+)
+def test_other_spaces_and_tables_run_to_the_end(ran, study, number, support):
+    errors = read(ran, study, "errors")
+    assert len(errors) == (2 if study == "plane" else 1)
+    assert set(errors["n"]) == {number}
+    assert set(errors["cell"]) == {"p1.0_v1.0"}
+    assert set(errors["support"]) == {support}
+    assert np.isfinite(errors[["mean_squared_error", "tau"]]).all(axis=None)
+    assert (errors["mean_squared_error"] > errors["non_private_mean_squared_error"]).all()
+    assert len(read(ran, study, "diagnostics")) == 2
+
+
+def test_table_is_read_as_it_stands(ran):
+    data = np.load(ran.files()["matrices/groups/observed/data.npz"])
+    np.testing.assert_allclose(data["covariates"][0, :, 0], (X - 1.0) / 8.0)
+    np.testing.assert_array_equal(data["covariate_range"], [1.0, 9.0])
+    np.testing.assert_allclose(data["points"][0], MATRICES.reshape(6, 2, 2))
+    assert data["rows"].tolist() == [2, 3, 4, 5, 6, 7]
+
+
+def test_changed_matrix_of_a_map_reruns_its_study_alone(ran):
+    # A run without claims makes no files of them.
+    assert [name for name in ran.files() if "claims" in name] == []
+    try:
+        (ran.root / "map.csv").write_text(MAP.replace("1", "2"))
+        rules = ["make_data", "fit", "bound_sensitivity", "evaluate", "describe_data"]
+        assert ran.planned() == dict.fromkeys([*rules, "sample", "report"], 1)
+    finally:
+        (ran.root / "map.csv").write_text(MAP)
+    # The same numbers anew, whenever they were written.
+    assert ran.planned() == {}
