@@ -22,10 +22,9 @@ WARM_UP = 300
 OFF = 0.07
 
 
-def published(space, budgets):
-    """Footpoint densities of one data set; a budget of 2 is narrow and one of 0.1 wide."""
-    mechanism = published_mechanism(space, np.array([0.01]))
-    return [mechanism.footpoint_target(budget) for budget in budgets]
+def published(space, budget):
+    """Footpoint density of one data set; a budget of 20 is narrow and one of 0.3 wide."""
+    return published_mechanism(space, np.array([0.01])).footpoint_target(budget)
 
 
 def laplace(space, *sigma):
@@ -39,17 +38,17 @@ def within(target, radius, centre=None):
 
 
 TARGETS = {
-    "S2 published, narrow": lambda: published(SPHERE, [20.0])[0],
-    "S2 published, wide": lambda: published(SPHERE, [0.3])[0],
-    "S2": lambda: laplace(SPHERE, 1e-4, 0.02, 0.4),
+    "S2 published": lambda: published(SPHERE, 0.3),
+    "S2": lambda: laplace(SPHERE, 1e-4, 0.4),
     "R1": lambda: laplace(Euclidean(1), 0.3),
-    "R2": lambda: laplace(Euclidean(2), 1e-3, 0.3, 50.0),
-    "R10": lambda: laplace(Euclidean(10), 0.3),
-    "H2": lambda: laplace(Hyperbolic(2), 0.01, 0.4),
-    "H2 published": lambda: published(Hyperbolic(2), [2.0])[0],
+    "R10": lambda: laplace(Euclidean(10), 1e-3, 50.0),
+    "H2 published": lambda: published(Hyperbolic(2), 20.0),
     "SPD2": lambda: laplace(SPD(2), 0.01, 0.4),
-    "SPD2 published": lambda: published(SPD(2), [2.0])[0],
 }
+
+
+def flat(target, value=0.0):
+    return replace(target, unrestricted=lambda states: np.full(states.shape[:-1], value))
 
 
 def test_the_goal_is_that_of_normal_laws():
@@ -80,42 +79,31 @@ def test_a_step_does_not_change_once_the_warm_up_is_over():
     assert np.array_equal(kernel.step_scale, before)
     with pytest.raises(ValueError, match="read-only"):
         kernel.step_scale[0] = 1.0
-    # What the chains did so far is not known to the kernel: the same stream, the same steps.
-    again = [
-        next(kernel.walk(random_stream(1, "again"), target, state, 20, 20))[0].position
-        for _ in range(2)
-    ]
-    assert np.array_equal(*again)
 
 
 def test_without_a_warm_up_the_walk_is_that_of_the_papers():
     """Draws and all: nothing is taken from the stream."""
     target = laplace(SPHERE, 0.02, 0.4)
     rng = random_stream(1, "papers")
-    kernel = fixed_or_tuned(rng, target, 4, 2.0, 0)
-    assert kernel == RandomWalk(2.0)
+    assert fixed_or_tuned(rng, target, 4, 2.0, 0) == RandomWalk(2.0)
     assert rng.random() == random_stream(1, "papers").random()
-    tuned = fixed_or_tuned(rng, target, 4, 2.0, 50)
-    assert tuned.step_scale.shape == (2,)
+    assert fixed_or_tuned(rng, target, 4, 2.0, 50).step_scale.shape == (2,)
 
 
 # Densities that leave little to go by
 
 
-def test_a_flat_density_gets_the_longest_step_there_is():
-    target = laplace(SPHERE, 0.5)
-    flat = replace(target, unrestricted=lambda states: np.zeros(states.shape[:-1]))
-    kernel, _ = tune(random_stream(1, "flat"), flat, 4, 100)
-    assert kernel.step_scale * target.scale == pytest.approx(np.pi)
-    space = Euclidean(2)
-    target = within(laplace(space, 0.5), 0.2)
-    flat = replace(target, unrestricted=lambda states: np.zeros(states.shape[:-1]))
-    kernel, _ = tune(random_stream(1, "flat"), flat, 4, 100)
-    assert kernel.step_scale * target.scale <= 0.4 * (1 + 1e-12)
+@pytest.mark.parametrize(
+    ("target", "longest"),
+    [(laplace(SPHERE, 0.5), np.pi), (within(laplace(Euclidean(2), 0.5), 0.2), 0.4)],
+    ids=["S2", "ball"],
+)
+def test_a_flat_density_gets_no_step_longer_than_its_support_is_wide(target, longest):
+    kernel, _ = tune(random_stream(1, "flat"), flat(target), 4, 100)
+    assert 0.2 < kernel.step_scale * target.scale <= longest * (1 + 1e-12)
 
 
-@pytest.mark.parametrize("space", [Euclidean(2), SPHERE])
-@pytest.mark.parametrize("radius", [1e-6, 1e-3, 0.3])
+@pytest.mark.parametrize(("space", "radius"), [(Euclidean(2), 1e-6), (SPHERE, 0.3)])
 def test_a_support_narrower_than_the_scale_gets_a_step_to_its_measure(space, radius):
     target = within(laplace(space, 1.0), radius)
     rng = random_stream(1, "narrow", str(radius))
@@ -140,7 +128,6 @@ def test_chains_start_in_the_support_where_the_centre_is_outside():
 
 def test_a_density_that_is_nowhere_positive_leaves_the_step_as_it_is():
     target = laplace(SPHERE, 0.5)
-    empty = replace(target, unrestricted=lambda states: np.full(states.shape[:-1], -np.inf))
-    kernel, state = tune(random_stream(1, "empty"), empty, 4, 20)
+    kernel, state = tune(random_stream(1, "empty"), flat(target, -np.inf), 4, 20)
     assert kernel.step_scale == pytest.approx(2.0)
     assert not np.any(np.isfinite(state.log_density))

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from quadrature import distribution, laplace_target, origin, published_mechanism
 from scipy import stats
-from scipy.special import logsumexp
 
 from geodp.manifolds.euclidean import Euclidean
 from geodp.manifolds.hyperbolic import Hyperbolic
@@ -24,8 +23,7 @@ from geodp.samplers.base import Kernel, Modes, run, trace
 from geodp.samplers.matched import Matched
 from geodp.samplers.random_walk import RandomWalk
 
-STANDARD_ERRORS = 4.0
-FALSE_ALARM = 2.0 * stats.norm.sf(STANDARD_ERRORS)
+FALSE_ALARM = 2.0 * stats.norm.sf(4.0)
 BEYOND_DOUBT = 1e-12
 
 SPHERE = Sphere(2)
@@ -51,7 +49,7 @@ def mechanism():
     return published_mechanism(SPHERE, NOISE)
 
 
-def cells_of(target, member, pole, fine, reach, shells=500, sectors=200):
+def cells_of(target, member, pole, fine, reach, shells=500, sectors=100):
     """Edges of shells about a pole of a surface, states in (shells, sectors), and their masses.
 
     Shells are narrow below a fine radius, the width of the density.
@@ -73,9 +71,6 @@ def cells_of(target, member, pole, fine, reach, shells=500, sectors=200):
     return edges, states, mass / np.sum(mass)
 
 
-# The published densities on the sphere
-
-
 def at_and_beside_the_fit(distance):
     """Footpoints of both data sets: the fit, and one beside it; shape (2, 2, 3)."""
     found = mechanism().fit.footpoint
@@ -88,7 +83,7 @@ def test_the_opposite_geodesic_gets_its_share_of_a_concentrated_density():
     budget, distance = 2.0, 0.2
     footpoints = at_and_beside_the_fit(distance)[:1, 1:]
     target, _ = mechanism().take(slice(0, 1)).shooting_vector_target(footpoints, budget)
-    edges, _, mass = cells_of(target, (0, 0), np.zeros(2), np.pi, np.pi, 1000, 800)
+    edges, _, mass = cells_of(target, (0, 0), np.zeros(2), np.pi, np.pi, 500, 400)
     share = np.sum(mass[edges[:-1] >= 2.0])
     assert 0.05 < share < 0.95
     lengths = np.linalg.norm(draw(target, 4000, "opposite", str(budget))[0, 0], axis=-1)
@@ -96,27 +91,20 @@ def test_the_opposite_geodesic_gets_its_share_of_a_concentrated_density():
     assert found.pvalue > FALSE_ALARM
 
 
-def test_a_mode_no_pilot_proposal_sees_costs_no_more_than_its_share():
-    """Where the mode is small a plan may pass it over; steps and uniform proposals find it."""
+def test_uniform_proposals_find_a_mode_that_no_pilot_sees():
     target = mechanism().take(slice(1, 2)).footpoint_target(1.0)
     fine = min(1.0, target.scale[0])
-    edges, _, mass = cells_of(target, (0,), target.centre[0], fine, np.pi, 1600, 600)
+    edges, _, mass = cells_of(target, (0,), target.centre[0], fine, np.pi, 800, 200)
     marginal, ends = np.sum(mass, axis=1), edges[1:]
     # Between the mode and the one near its antipode.
     between = (ends > 1.5) & (ends < 2.9)
     valley = ends[between][np.argmin((marginal / np.diff(edges))[between])]
     share = np.sum(marginal[edges[:-1] >= valley])
     assert 5e-4 < share < 2e-3
-
-    def beyond(states):
-        return int(np.sum(SPHERE.dist(target.centre, states[0]) > valley))
-
-    margin = STANDARD_ERRORS * np.sqrt(share / 30000)
-    assert beyond(draw(target, 30000, "passed over")) / 30000 < share + margin
     rng = random_stream(1, "samplers", "searched")
-    state, _ = run(rng, Matched((0.1, 0.0, 0.9)), target, 10000, 80)
-    found = stats.binomtest(beyond(state.position), 10000, share)
-    assert found.pvalue > FALSE_ALARM
+    state, _ = run(rng, Matched((0.1, 0.0, 0.9)), target, 10000, 40)
+    beyond = int(np.sum(SPHERE.dist(target.centre, state.position[0]) > valley))
+    assert stats.binomtest(beyond, 10000, share).pvalue > FALSE_ALARM
 
 
 # Laplace distributions, known exactly
@@ -136,7 +124,6 @@ def spd_radius(sigma):
 
 LAPLACE = {
     "sphere S^2": (Sphere(2), 0.5, lambda r: np.sin(r) * np.exp(-r / 0.5)),
-    "nearly flat sphere S^2": (Sphere(2), 5.0, lambda r: np.sin(r) * np.exp(-r / 5.0)),
     "sphere S^4": (Sphere(4), 0.3, lambda r: np.sin(r) ** 3 * np.exp(-r / 0.3)),
     "shapes of 4 landmarks": (
         KendallPlanarShapes(4),
@@ -145,46 +132,38 @@ LAPLACE = {
     ),
     "line H^1": (Hyperbolic(1), 0.5, lambda r: np.exp(-r / 0.5)),
     "hyperbolic plane H^2": (Hyperbolic(2), 0.5, lambda r: np.sinh(r) * np.exp(-r / 0.5)),
-    "hyperbolic H^4": (Hyperbolic(4), 0.2, lambda r: np.sinh(r) ** 3 * np.exp(-r / 0.2)),
     "SPD(2)": (SPD(2), 0.5, spd_radius(0.5)),
     "R^3": (Euclidean(3), 0.7, lambda r: r**2 * np.exp(-r / 0.7)),
 }
 
 
+def laplace_p_value(name, space):
+    """Of the distances of draws on a space, under their distribution on the right one."""
+    _, sigma, density = LAPLACE[name]
+    centre = origin(space, 1)
+    states = draw(laplace_target(space, centre, np.array([sigma])), 6000, "laplace", name)
+    reach = min(space.injectivity_radius, 60.0 * sigma)
+    law = distribution(lambda r: np.log(density(r)), 1e-9, reach)
+    return stats.kstest(space.dist(centre[:, None], states)[0], law).pvalue
+
+
 # Others of a kind that the quick tests have.
-MORE = ("nearly flat sphere S^2", "sphere S^4", "line H^1", "hyperbolic H^4")
+MORE = ("sphere S^4", "line H^1")
 
 
 @pytest.mark.parametrize(
     "name", [pytest.param(each, marks=[pytest.mark.slow] * (each in MORE)) for each in LAPLACE]
 )
 def test_laplace_radius_on_every_space(name):
-    space, sigma, density = LAPLACE[name]
-    centre = origin(space, 1)
-    states = draw(laplace_target(space, centre, np.array([sigma])), 15000, "laplace", name)
-    radius = space.dist(centre[:, None], states)[0]
-    reach = min(space.injectivity_radius, 60.0 * sigma)
-    assert (
-        stats.kstest(radius, distribution(lambda r: np.log(density(r)), 1e-9, reach)).pvalue
-        > FALSE_ALARM
-    )
+    assert laplace_p_value(name, LAPLACE[name][0]) > FALSE_ALARM
 
 
 @pytest.mark.parametrize(
-    "name", ["sphere S^4", "hyperbolic H^4", "shapes of 4 landmarks", "SPD(2)"]
+    ("name", "space"), [("shapes of 4 landmarks", KendallPlanarShapes(4)), ("SPD(2)", SPD(2))]
 )
-def test_laplace_radius_without_the_volume_is_refused(name, monkeypatch):
-    space, sigma, density = LAPLACE[name]
-    flat = type(space)(space.landmarks if name.startswith("shapes") else 4 - 2 * ("SPD" in name))
-    monkeypatch.setattr(flat, "exp_volume", lambda point, vector: np.ones(vector.shape[:2]))
-    centre = origin(space, 1)
-    states = draw(laplace_target(flat, centre, np.array([sigma])), 15000, "laplace", name)
-    radius = space.dist(centre[:, None], states)[0]
-    reach = min(space.injectivity_radius, 60.0 * sigma)
-    assert (
-        stats.kstest(radius, distribution(lambda r: np.log(density(r)), 1e-9, reach)).pvalue
-        < BEYOND_DOUBT
-    )
+def test_laplace_radius_without_the_volume_is_refused(name, space, monkeypatch):
+    monkeypatch.setattr(space, "exp_volume", lambda point, vector: np.ones(vector.shape[:2]))
+    assert laplace_p_value(name, space) < BEYOND_DOUBT
 
 
 def test_a_proposal_is_elliptical_where_the_hessian_is():
@@ -220,18 +199,8 @@ def test_one_step_at_a_time_has_the_same_law_as_blocks():
         assert 0.0 < accepted[0] < 1.0
         radius = space.dist(centre[:, None], state.position)[0]
         assert stats.kstest(radius, law).pvalue > FALSE_ALARM
-
-
-# Modes the target knows of
-
-
-def other_mode(space, position, steepness):
-    """One mode beside the centre, in a batch of one."""
-    return Modes(
-        position=position[None, None],
-        hessian=steepness * np.eye(space.dim)[None, None],
-        log_mass=-np.log(steepness**space.dim) * np.ones((1, 1)),
-    )
+        # Chains do not depend on one another.
+        assert stats.spearmanr(radius[1:], radius[:-1]).pvalue > FALSE_ALARM
 
 
 def test_a_narrow_mode_is_sampled_once_it_is_known():
@@ -248,7 +217,8 @@ def test_a_narrow_mode_is_sampled_once_it_is_known():
 
     ball = replace(target.support, radius=np.array([3.0]))
     unknown = replace(target, unrestricted=log_density, support=ball)
-    known = replace(unknown, find_other_modes=lambda: other_mode(space, place, 2.0))
+    mode = Modes(place[None, None], 2.0 * np.eye(2)[None, None], np.full((1, 1), -np.log(4.0)))
+    known = replace(unknown, find_other_modes=lambda: mode)
     found = {}
     for name, one in (("known", known), ("unknown", unknown)):
         steps = draw(one, 10000, "two modes")[0] - place
@@ -296,7 +266,7 @@ def test_a_plan_knows_nearly_flat_densities_from_concentrated_ones():
         assert stats.kstest(radius[member], law).pvalue > FALSE_ALARM
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(3))
 def test_the_bound_of_total_variation_is_one_and_is_close(seed):
     """On a finite space, where the chain's distribution after m steps is a power of a matrix."""
     rng = np.random.default_rng(seed)
@@ -316,13 +286,16 @@ def test_the_bound_of_total_variation_is_one_and_is_close(seed):
         assert bound <= 2.0 * distance + 1e-3
 
 
-def test_the_bound_is_one_where_all_proposals_miss():
+def test_the_bound_is_one_where_all_proposals_miss_and_the_plan_takes_the_most_steps():
     assert np.all(matched.total_variation_bounds(np.full((2, 50), -np.inf), np.array([1, 9])) == 1)
     some = np.array([0.0, -np.inf, -np.inf, 0.0])
     # Half of the proposals are refused, and what is accepted has the right law.
     np.testing.assert_allclose(
         matched.total_variation_bounds(some, np.array([1, 3])), [0.25, 0.0625]
     )
+    target = laplace_target(SPHERE, origin(SPHERE, 1), np.array([0.1]))
+    empty = replace(target, unrestricted=lambda states: np.full(states.shape[:-1], -np.inf))
+    assert planned(random_stream(1, "plan empty"), empty, most=50).steps == 50
 
 
 def test_a_plan_takes_more_steps_for_larger_weights():
@@ -362,19 +335,6 @@ def test_the_worst_counted_member_of_a_batch_rules_its_plan():
     assert found[0] < found[1] < found[2] == 1.0
 
 
-@pytest.mark.parametrize("weight", [1.0, 20.0])
-def test_a_region_of_the_resolution_is_missed_once_in_twenty_times(weight):
-    """On two places: the rarer one has this weight under the proposal."""
-    pilots = 500
-    # A few pilots in the rarer place do not move the mean weight by much.
-    share = matched.RULE_OF_THREE / pilots
-    missed = stats.binom(pilots, share).pmf(0)
-    assert missed == pytest.approx(0.05, abs=1e-3)
-    log_weight = np.append(np.zeros(pilots - 1), np.log(weight))
-    largest = pilots * weight / (pilots - 1 + weight)
-    assert matched.resolution(log_weight) == pytest.approx(share * largest)
-
-
 def test_a_plan_states_no_distance_that_its_pilots_cannot_see():
     """Proposals that fit: all weights are alike, and what is extrapolated is zero."""
     for proposals in (100, 1000):
@@ -382,70 +342,6 @@ def test_a_plan_states_no_distance_that_its_pilots_cannot_see():
         assert plan.extrapolated < 1e-12
         assert plan.total_variation == pytest.approx(matched.RULE_OF_THREE / proposals)
         assert not plan.cut_short
-
-
-@pytest.mark.slow
-def test_a_plan_does_not_understate_its_distance_to_a_density_with_a_far_mode():
-    """A shooting vector density with a mode of small mass: stated beside exact distances."""
-    spread = published_mechanism(SPHERE, NOISE[1:])
-    found = spread.fit.footpoint
-    beside = SPHERE.exp(found, 1.2 * SPHERE.frame(found)[:, 0])[:, None]
-    target, _ = spread.shooting_vector_target(beside, 2.0)
-    width = float(target.scale[0, 0] / np.linalg.eigvalsh(target.hessian)[0, 0, 0])
-    reach = np.pi + float(np.linalg.norm(target.centre))
-    pole = target.centre[0, 0]
-    edges, states, mass = cells_of(target, (0, 0), pole, width, reach, shells=300)
-    assert 0.1 < np.sum(mass[edges[:-1] >= 1.0]) < 0.4
-    areas = np.repeat(np.diff(edges**2), mass.shape[1])
-    after, rows = {}, []
-    for seed in range(12):
-        rng = random_stream(seed, "samplers", "far mode")
-        plan = planned(rng, target, proposals=96, total_variation=1e-5, fewest=3, most=400)
-        shares = tuple(plan.sampler.shares[0, 0])
-        if shares not in after:
-            after[shares] = exact_distances(target, states, areas, mass.ravel(), shares, 401)
-        distance = after[shares][plan.steps]
-        rows.append((plan.extrapolated, plan.total_variation, distance, plan.steps))
-    extrapolated, stated, distance, steps = np.array(rows).T
-    # The estimate alone misses what no pilot saw; the case is of no use if it does not.
-    assert np.mean(distance > 10.0 * extrapolated) > 0.5
-    assert np.all(distance <= stated)
-    # With as few pilots as elsewhere the distance was 4e-3 in the middle.
-    assert np.median(distance) < 2e-3
-    assert np.median(steps) > 20
-
-
-def exact_distances(target, states, areas, mass, shares, steps):
-    """Distances of the chain on the cells of a quadrature, after 0, 1, ... steps.
-
-    Its density after a step at weight w is what was there and stayed, and what comes from lower
-    weights surely and from higher weights w' with probability w / w'.
-    """
-    proposal = matched._Proposal.of(target, shares)
-    log_components = proposal.log_components(states.reshape((1, 1, -1, 2)))[:, 0, 0]
-    with np.errstate(divide="ignore"):
-        log_proposal = logsumexp(np.log(proposal.shares[0, 0])[:, None] + log_components, axis=0)
-    drawn = np.exp(log_proposal) * areas
-    drawn = drawn / np.sum(drawn)
-    weight = mass / drawn
-    order = np.argsort(weight)
-    weight, drawn, mass = weight[order], drawn[order], mass[order]
-    positive = np.where(weight > 0.0, weight, 1.0)
-    stay = np.clip(np.cumsum(drawn) - np.cumsum(mass) / positive, 0.0, 1.0)
-    state, distances = drawn, []
-    for _ in range(steps):
-        distances.append(0.5 * np.sum(np.abs(state - mass)))
-        leaving = state / positive
-        above = np.sum(leaving) - np.cumsum(leaving)
-        state = state * stay + drawn * (np.cumsum(state) + weight * above)
-        state = state / np.sum(state)
-    return np.array(distances)
-
-
-def test_a_plan_whose_pilots_all_miss_the_support_takes_the_most_steps():
-    target = laplace_target(SPHERE, origin(SPHERE, 1), np.array([0.1]))
-    empty = replace(target, unrestricted=lambda states: np.full(states.shape[:-1], -np.inf))
-    assert planned(random_stream(1, "plan empty"), empty, most=50).steps == 50
 
 
 def test_chains_start_within_a_narrow_support():
@@ -463,13 +359,10 @@ def test_chains_start_within_a_narrow_support():
     assert np.all(np.isfinite(state.log_density))
 
 
-# Batches and streams
-
-
 def test_members_of_a_batch_follow_their_own_density():
     """Two data sets of very different scale, at two footpoints each."""
     target, _ = mechanism().shooting_vector_target(at_and_beside_the_fit(0.02), 1.0)
-    states = draw(target, 4000, "batch")
+    states = draw(target, 2000, "batch")
     width = target.scale / np.linalg.eigvalsh(target.hessian)[..., 0]
     for member in np.ndindex(2, 2):
         # About the mode where the density is narrow, else about zero, where the disc is round.
@@ -488,7 +381,7 @@ def test_members_of_a_batch_follow_their_own_density():
         assert p_value(states[1 - member[0], member[1]]) < BEYOND_DOUBT
 
 
-@pytest.mark.parametrize("sampler", [Matched(), RandomWalk()], ids=lambda sampler: sampler.name)
+@pytest.mark.parametrize("sampler", [Matched(), RandomWalk()])
 def test_a_stream_gives_the_same_draws_again(sampler):
     target = mechanism().footpoint_target(1.0)
 
@@ -501,16 +394,10 @@ def test_a_stream_gives_the_same_draws_again(sampler):
         assert not np.any(first == states(*other))
 
 
-# Traces
-
-
-@pytest.mark.parametrize("sampler", [Matched(), RandomWalk()], ids=lambda sampler: sampler.name)
-@pytest.mark.parametrize(
-    "space", [Euclidean(2), Sphere(2), Hyperbolic(2), SPD(2), KendallPlanarShapes(4)]
-)
-def test_a_trace_has_a_summary_of_every_state(sampler, space):
+@pytest.mark.parametrize("space", [Euclidean(2), SPD(2), KendallPlanarShapes(4)])
+def test_a_trace_has_a_summary_of_every_state(space):
     target = laplace_target(space, origin(space, 2), np.array([0.1, 0.3]))
-    found = trace(random_stream(1, "trace"), sampler, target, chains=3, states=7, warm_up=2)
+    found = trace(random_stream(1, "trace"), Matched(), target, chains=3, states=7, warm_up=2)
     coordinates = [f"coordinate_{k + 1}" for k in range(min(3, space.dim))]
     assert set(found) == {"log_density", "distance", *coordinates}
     assert {values.shape for values in found.values()} == {(2, 3, 7)}
@@ -524,7 +411,7 @@ def test_a_trace_has_a_summary_of_every_state(sampler, space):
         assert np.all(length <= found["distance"])
 
 
-@pytest.mark.parametrize("sampler", [Matched(), RandomWalk()], ids=lambda sampler: sampler.name)
+@pytest.mark.parametrize("sampler", [Matched(), RandomWalk()])
 def test_a_thinned_trace_keeps_some_of_the_states(sampler):
     target = mechanism().footpoint_target(0.5)
     every = trace(random_stream(1, "thin"), sampler, target, chains=2, states=12)
