@@ -383,15 +383,6 @@ def test_numbers_of_two_columns(measure, expected):
     assert found.replicates[0] == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("column", ["data_set", "draw"])
-def test_a_share_of_rows_is_of_those_that_meet_a_condition(column):
-    table = pd.DataFrame({column: range(4), "y": [1.0, 2.0, 3.0, np.nan]})
-    claim = claim_of(against_where=Conditions.parse("y >= 2"))
-    found = measured("share_meeting", claim, table)
-    assert found.replicates[0] == 0.5
-    assert found.over == {"data_set": "4 data sets", "draw": "4 draws of one data set"}[column]
-
-
 def test_derived_columns_are_logarithms_of_their_sources():
     table = pd.DataFrame(
         {

@@ -38,12 +38,12 @@ def test_what_two_columns_tell_together_is_found(learn):
 
 @pytest.mark.parametrize("learn", TESTERS.values(), ids=TESTERS)
 def test_bounds_exceed_a_budget_as_seldom_as_their_confidence_says(learn):
-    """Nothing differs: of 100 bounds at 0.9 above zero some 10, and 25 next to never."""
+    """Nothing differs: of 40 bounds at 0.9 above zero some 4, and 14 next to never."""
     above = [
         property_test(laplace_pair(0.0, [3, k], 800), NAMES, learn, 0.9).bound > 0.0
-        for k in range(100)
+        for k in range(40)
     ]
-    assert np.sum(above) < 25
+    assert np.sum(above) < 14
 
 
 @pytest.mark.parametrize("space", releases.SPACES)
