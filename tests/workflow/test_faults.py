@@ -1,4 +1,4 @@
-"""Faults: killed runs, two runs at once.
+"""Faults: data that cannot be used, killed and interrupted runs, two runs at once.
 
 Whatever happened, the next run ends with the files of a run that nothing disturbed, byte for byte.
 """
@@ -8,74 +8,33 @@ import signal
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
-import yaml
 
 pytestmark = pytest.mark.slow
 
-STUDY = "results/small/sphere"
-GROUP = "n5_noise0.001"
-
-# A file of each stage in the order in which a run makes them; of two blocks of draws the second.
+# A file of each stage in the order in which a run makes them.
 STAGES = (
-    f"{STUDY}/groups/{GROUP}/data.npz",
-    f"{STUDY}/cells/{GROUP}/default_1.npz",
-    f"{STUDY}/tables/errors.csv",
+    "sphere/groups/n5_noise0.001/data.npz",
+    "sphere/cells/n5_noise0.001/default_0.npz",
+    "sphere/tables/figure_5_curves.csv",
 )
 
-CONFIGURATION = """
-name: small
-seed: 7
-cells_per_job: 1
-studies:
-  sphere:
-    manifold: {name: sphere, size: 2}
-    data: {source: simulated, data_sets: 2, shooting_vector_length: 0.6}
-    budgets: {equal: {totals: ["1.0", "2.02"]}}
-    cells: [{n: [5], noise_variance: ["0.001"], budgets: [equal]}]
-    draws: {footpoint: 2, shooting_vector: 2}
-    sampler: {states: 250}
-    figures: {error: {kind: error, grids: [equal]}}
-"""
 
-
-@pytest.fixture
-def fresh(checkout):
-    checkout.configure(yaml.safe_load(CONFIGURATION))
-    return checkout
-
-
-@pytest.fixture(scope="module")
-def undisturbed(source, copied, tmp_path_factory):
-    """Files of a run, by path."""
-    done = copied(source, tmp_path_factory.mktemp("undisturbed"))
-    done.configure(yaml.safe_load(CONFIGURATION))
-    done.run()
-    return contents(done)
-
-
-def contents(checkout):
-    """Bytes of all results but the logs, and but what killed jobs had begun to write."""
-    return {
-        name: path.read_bytes()
-        for name, path in checkout.files().items()
-        if "logs" not in path.parts and not path.name.startswith(".")
-    }
-
-
-def stalled(checkout, file):
+def stalled(checkout, name):
     """A run of a job that stops when it has written its file, not yet moved to its place."""
+    file = checkout.root / "results" / "small" / name
     plain = checkout.environment
     checkout.environment = plain | {
         "PYTHONPATH": str(Path(__file__).with_name("stall")),
-        "STALL": Path(file).name,
+        "STALL": file.name,
     }
-    process = checkout.start(file)
+    process = checkout.start(f"results/small/{name}")
     checkout.environment = plain
-    folder = (checkout.root / file).parent
-    while not list(folder.glob(f".*.{Path(file).name}")):
+    while not list(file.parent.glob(f".*.{file.name}")):
         assert process.poll() is None, process.communicate()[0]
         time.sleep(0.02)
+    assert not file.exists()
     return process
 
 
@@ -87,30 +46,95 @@ def end(process, signal_number):
     return output
 
 
-def test_a_killed_run_is_unlocked_and_goes_on_by_the_same_command(fresh, undisturbed):
-    for file in STAGES:
-        end(stalled(fresh, file), signal.SIGKILL)
-        assert not (fresh.root / file).exists()
-        fresh.run("--unlock")
-    fresh.run()
-    assert contents(fresh) == undisturbed
-    assert fresh.planned() == {}
-
-
-def test_an_interrupted_run_goes_on_by_the_same_command(fresh, undisturbed):
-    output = end(stalled(fresh, STAGES[1]), signal.SIGINT)
-    assert "Traceback" not in output
-    assert "Interrupted: start the run again to go on." in output
-    assert fresh.temporaries() == []
-    fresh.run()
-    assert contents(fresh) == undisturbed
-
-
-def test_the_second_of_two_runs_is_refused(fresh):
-    first = stalled(fresh, STAGES[0])
-    second = fresh.snakemake()
+def test_a_killed_or_interrupted_run_goes_on_by_the_same_command(finished, checkout):
+    data, draws, table = STAGES
+    first = stalled(checkout, data)
+    second = checkout.snakemake()
     assert second.returncode != 0
     assert "Directory cannot be locked" in second.stdout
     assert first.poll() is None
-    assert fresh.planned()["make_data"] == 1
     end(first, signal.SIGKILL)
+    checkout.run("--unlock")
+
+    left = checkout.temporaries()
+    output = end(stalled(checkout, draws), signal.SIGINT)
+    assert "Traceback" not in output
+    assert "Interrupted: start the run again to go on." in output
+    assert checkout.temporaries() == left
+
+    end(stalled(checkout, table), signal.SIGKILL)
+    checkout.run("--unlock")
+    checkout.run(f"results/small/{table}")
+    undisturbed, made = finished.files(), checkout.files()
+    for name in STAGES:
+        assert made[name].read_bytes() == undisturbed[name].read_bytes(), name
+    assert checkout.planned(f"results/small/{table}") == {}
+
+
+# --- Data that cannot be used ---
+
+
+def study(manifold, path, covariate, **more):
+    return {
+        "manifold": manifold,
+        "data": {"source": "table", "path": path, "covariate": covariate} | more,
+        "data_radius": 5.0,
+        "budgets": {"equal": {"totals": ["1.0"]}},
+        "cells": [{"budgets": ["equal"]}],
+    }
+
+
+def test_a_run_names_every_mistake_and_leaves_nothing(checkout):
+    """Several studies at once, each with a mistake of its own and none in the first."""
+    rats = (checkout.root / "resources" / "vilmann_rats.csv").read_text()
+    (checkout.root / "code.csv").write_text(rats.replace(",-450,", ",oops,", 1))
+    turns = np.arange(20) / 190.0
+    points = np.stack([np.cos(turns), np.sin(turns), np.zeros(20)], axis=-1)
+    for name in ("right", "cut_locus"):
+        if name == "cut_locus":
+            points[9] = -points[9]
+        rows = [f"{x},{a!r},{b!r},{c!r}" for x, (a, b, c) in enumerate(points.tolist())]
+        (checkout.root / f"{name}.csv").write_text("\n".join(["x,a,b,c", *rows]) + "\n")
+    sphere, shapes = {"name": "sphere", "size": 2}, {"name": "kendall", "size": 8}
+    studies = {
+        "right": study(sphere, "right.csv", "x", columns=["a", "b", "c"]),
+        "code": study(shapes, "code.csv", "age_days"),
+        "cut_locus": study(sphere, "cut_locus.csv", "x", columns=["a", "b", "c"]),
+        "sampler": study(shapes, "resources/vilmann_rats.csv", "age_days")
+        | {"sampler": {"kind": "exact"}},
+    }
+    checkout.configure({"name": "bad", "seed": 1, "studies": studies})
+    checkout.environment["PYTHONPATH"] = str(checkout.root / "workflow" / "scripts")
+    targets = [f"results/bad/{name}/groups/observed/fit.json" for name in studies]
+    targets[-1] = "results/bad/sampler/cells/observed/default_0.npz"
+    result = checkout.snakemake("--logger=geodp", "--keep-going", *targets)
+
+    assert result.returncode != 0
+    assert "Traceback" not in result.stdout
+    lines = result.stdout.splitlines()
+    logs = {name: path.read_text() for name, path in checkout.files("*.log").items()}
+    for name, rule, start, remedy in (
+        ("code", "make_data", "code.csv, row 2, column x1: 'oops' is not a ", ""),
+        ("cut_locus", "fit", "cut_locus.csv, row 11: it lies ", "correct or remove it"),
+        (
+            *("sampler", "sample", "cell p0.5_v0.5 of the group observed: "),
+            "choose the sampler automatic or matched",
+        ),
+    ):
+        # Said once, in the end, with the place of its log.
+        [found] = [k for k, line in enumerate(lines) if line.startswith(f"Error in study {name}: ")]
+        assert lines[found].startswith(f"Error in study {name}: {start}")
+        assert lines[found].endswith(remedy)
+        assert lines[found + 1].startswith(f"    (while: {name}, observed")
+        [log] = [text for file, text in logs.items() if file.startswith(f"{name}/") and text]
+        assert log == f"{lines[found]}\n"
+        assert f"/{rule}" in lines[found + 1].partition("log: ")[2]
+    assert "near the cut locus at 3.142" in result.stdout
+    assert "12 dimensions are too many for cells" in result.stdout
+
+    assert set(checkout.files()) - set(logs) == {
+        "cut_locus/groups/observed/data.npz",
+        *(f"right/groups/observed/{name}" for name in ("data.npz", "fit.json")),
+        *(f"sampler/groups/observed/{name}" for name in ("data.npz", "fit.json")),
+    }
+    assert checkout.temporaries() == []

@@ -42,13 +42,6 @@ def planned(source, copied, tmp_path_factory):
     return checkout
 
 
-@pytest.fixture
-def reconfigured(planned):
-    """What gives the checkout another configuration until the test ends."""
-    yield planned.configure
-    planned.configure(PLANNED)
-
-
 @pytest.fixture(scope="module")
 def tables(planned):
     folder = planned.root / "results" / "planned" / "plan"
@@ -60,22 +53,30 @@ def test_files_are_those_promised_and_nothing_is_left_to_do(planned):
     assert set(planned.files()) == expected | {"plan/needed.csv", "plan/logs/plan.log"}
     assert planned.files()["plan/logs/plan.log"].read_text() == ""
     assert [path.name for path in (planned.root / "results").iterdir()] == ["planned"]
-    assert planned.planned() == planned.planned("plan") == {}
+    assert planned.planned() == {}
 
 
-def test_another_assumption_plans_again_and_studies_do_not(planned, reconfigured, small):
-    reconfigured(with_plan(residual_scale=0.06))
-    assert planned.planned("plan") == {"plan": 1}
-    reconfigured(PLANNED | {"studies": {"rats": small["studies"]["rats"]}})
-    # Beside studies a plan is made on demand only.
-    assert "plan" not in planned.planned()
-    assert planned.planned("plan") == {}
+def test_another_assumption_plans_again_and_with_studies_only_on_demand(planned, small):
+    try:
+        planned.configure(with_plan(residual_scale=0.06))
+        assert planned.planned("plan") == {"plan": 1}
+        studies = {"rats": small["studies"]["rats"]}
+        planned.configure(PLANNED | {"studies": studies})
+        assert "plan" not in planned.planned()
+        planned.configure({"name": "without", "seed": 1, "studies": studies})
+        refused = planned.snakemake("--dry-run", "plan")
+    finally:
+        planned.configure(PLANNED)
+    assert refused.returncode != 0
+    assert (
+        "Error: configuration key plan is missing: add it, as config/config.yaml explains"
+    ) in refused.stdout
+    assert "Traceback" not in refused.stdout
 
 
-@pytest.mark.parametrize("asked", [["--dry-run"], ["--summary"], ["--dag"]])
-def test_what_runs_nothing_needs_no_number_of_cores(planned, asked):
+def test_what_runs_nothing_needs_no_number_of_cores(planned):
     # Nor do settings of a profile.
-    call = [sys.executable, "-m", "snakemake", "plan", *asked, "--workflow-profile", "none"]
+    call = [sys.executable, "-m", "snakemake", "plan", "--summary", "--workflow-profile", "none"]
     result = subprocess.run(
         [*call, "--configfile", planned.configuration.name],
         cwd=planned.root,
@@ -141,29 +142,6 @@ def test_wrong_keys_are_refused_in_a_sentence(changes, sentence):
     assert str(problem.value).startswith(f"configuration key {sentence}")
 
 
-@pytest.mark.parametrize(
-    ("configuration", "sentence"),
-    [
-        (with_plan(budgets=[0]), ": configuration key plan.budgets[0]: "),
-        (
-            {"name": "without", "seed": 1},
-            "Error: configuration key plan is missing: add it, as config/config.yaml explains",
-        ),
-    ],
-)
-def test_a_run_with_wrong_keys_ends_with_the_sentence(
-    planned, reconfigured, small, configuration, sentence
-):
-    if "plan" not in configuration:
-        configuration = configuration | {"studies": {"rats": small["studies"]["rats"]}}
-    reconfigured(configuration)
-    result = planned.snakemake("--dry-run", "plan")
-    assert result.returncode != 0
-    assert sentence in result.stdout
-    assert "Traceback" not in result.stdout
-
-
-@pytest.mark.parametrize("cores", [1, 3])
-def test_a_plan_takes_the_cores_of_the_run(planned, cores):
-    output = planned.run("--dry-run", "--force", "plan", cores=cores)
-    assert re.findall(r"predict errors of private releases, (\d+) at once", output) == [str(cores)]
+def test_a_plan_takes_the_cores_of_the_run(planned):
+    output = planned.run("--dry-run", "--force", "plan", cores=3)
+    assert re.findall(r"predict errors of private releases, (\d+) at once", output) == ["3"]

@@ -1,8 +1,6 @@
 """A private release by the workflow: as the command makes it, and nothing of the data in logs."""
 
 import re
-import shutil
-from pathlib import Path
 
 import pytest
 from cohort import SETTINGS, write_cohort
@@ -20,14 +18,6 @@ def released(source, copied, tmp_path_factory):
     write_cohort(checkout.root, "5")
     checkout.configure(SETTINGS)
     return checkout, checkout.run("release")
-
-
-@pytest.fixture
-def reconfigured(released):
-    """What gives the checkout another configuration until the test ends."""
-    checkout, _ = released
-    yield checkout.configure
-    checkout.configure(SETTINGS)
 
 
 def numbers(text):
@@ -62,13 +52,11 @@ def test_the_target_makes_the_release_once(released):
     assert (folder / "release.json").read_bytes() == before
 
 
-def test_what_is_wrong_with_data_is_not_in_the_log(released, reconfigured):
+def test_what_is_wrong_with_data_is_not_in_the_log(released):
     checkout, _ = released
-    broken = checkout.root / "broken.csv"
-    shutil.copy(checkout.root / "mine.csv", broken)
-    text = broken.read_text()
-    broken.write_text(text + "secret,61\n")
-    reconfigured(
+    text = (checkout.root / "mine.csv").read_text()
+    (checkout.root / "broken.csv").write_text(text + "secret,61\n")
+    checkout.configure(
         SETTINGS
         | {
             "name": "broken",
@@ -92,16 +80,15 @@ def test_what_is_wrong_with_data_is_not_in_the_log(released, reconfigured):
     assert spent(checkout) == "4"
 
 
-def test_what_describes_no_release_is_refused_in_a_sentence(released, reconfigured, small):
+def test_what_describes_no_release_is_refused_in_a_sentence(released, small):
     checkout, _ = released
     studies = {"name": "other", "seed": 1, "studies": {"rats": small["studies"]["rats"]}}
     for settings, sentence in (
         (SETTINGS | {"seed": 1}, "key seed is refused: a release draws its random bits from"),
         (studies, "Error: no release is described: give its settings with --configfile"),
     ):
-        reconfigured(settings)
+        checkout.configure(settings)
         result = checkout.snakemake("release")
         assert result.returncode != 0
         assert sentence in result.stdout
         assert "Traceback" not in result.stdout
-    assert not Path(checkout.root, "results", "other", "release").exists()
