@@ -65,7 +65,7 @@ def test_type_checkers_see_the_names(tmp_path):
         capture_output=True,
         text=True,
     )
-    assert re.findall(r'Revealed type is "([^\[]*)', run.stdout) == [
+    assert re.findall(r'Revealed type is "([^\["]*)', run.stdout) == [
         "def (dimension: int) -> geodp.manifolds.sphere.Sphere",
         "geodp.models.fitting.Fit",
         "numpy.ndarray",

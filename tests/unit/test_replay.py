@@ -13,7 +13,7 @@ from reproduction.measurements.audit.replay import (
 )
 from reproduction.measurements.audit.runs import BY_COMMAND
 
-PAIRS = 100
+PAIRS = 300
 
 
 @pytest.mark.parametrize(
