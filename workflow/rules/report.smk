@@ -13,6 +13,7 @@ rule report:
         errors=report_tables("errors"),
         diagnostics=report_tables("diagnostics"),
         losses=report_tables("losses"),
+        statements=shipped("resources/published/statements.csv"),
         template=shipped("workflow/report/report.html.j2"),
         parts=shipped("workflow/report/parts.html.j2"),
         captions=shipped("workflow/report/captions.html.j2"),

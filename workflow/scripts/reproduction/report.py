@@ -16,6 +16,7 @@ from reproduction.figures.shapes import MARKED
 from reproduction.pages import render_page
 from reproduction.papers import PAPERS
 
+NAMES = {key: paper.name for key, paper in PAPERS.items()}
 PACKAGES = ("snakemake", "numpy", "scipy", "pandas", "matplotlib")
 
 
@@ -25,8 +26,9 @@ def report(files, params, made_by):
     Parameters
     ----------
     files : object
-        Paths: ``template``; ``claims``, ``errors``, ``diagnostics`` and ``losses``, lists of
-        tables; ``svg`` and ``png``, in the order of ``params.figures``; ``csv``, those of studies.
+        Paths: ``template``; ``statements`` of the papers; ``claims``, ``errors``, ``diagnostics``
+        and ``losses``, lists of tables; ``svg`` and ``png``, in the order of ``params.figures``;
+        ``csv``, those of studies.
     params : object
         ``name`` and ``note`` of the configuration; ``own_questions``, names of what it judges
         that is no paper; ``figures``, a dictionary each; ``audit`` and ``besides``, what other
@@ -47,10 +49,12 @@ def report(files, params, made_by):
         for figure, svg, png in zip(params.figures, files.svg, files.png, strict=True)
     ]
     cited = {paper.name: paper for paper in PAPERS.values()}
+    others = _unjudged(files.statements)
     papers = [
         {
             **paper,
             "cited": cited.get(paper["name"]),
+            "others": others.get(paper["name"], []),
             "figures": [each for each in figures if each["paper"] == paper["name"]],
         }
         for paper in by_paper(found)
@@ -133,6 +137,13 @@ def _sentences(found):
         verdict: first[first["sentence_verdict"] == verdict].to_dict("records")
         for verdict in (*VERDICTS, "")
     }
+
+
+def _unjudged(path):
+    """Statements that no claim judges, rows of the list by the paper's name."""
+    rows = pd.read_csv(path, dtype=str, keep_default_na=False)
+    rows = rows[rows["claim"] == ""].assign(paper=lambda some: some["paper"].map(NAMES))
+    return {name: some.to_dict("records") for name, some in rows.groupby("paper", sort=False)}
 
 
 def _about(found, figures):

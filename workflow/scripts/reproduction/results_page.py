@@ -11,7 +11,14 @@ import yaml
 
 from reproduction.claims.page import read_verdicts
 from reproduction.claims.rows import sentence_of
-from reproduction.claims.verdicts import FAILS, HOLDS, IN_PART, UNDECIDED
+from reproduction.claims.verdicts import (
+    BY_CONSTRUCTION,
+    FAILS,
+    HOLDS,
+    IN_PART,
+    NOT_REFUTED,
+    UNDECIDED,
+)
 from reproduction.papers import PAPERS, figure_title
 from reproduction.places import CHECKOUT
 
@@ -27,6 +34,7 @@ numbers."""
 
 # Verdicts in words of a list; the empty one is of what has no table to judge by.
 WORDS = {HOLDS: "hold", IN_PART: "hold in part", FAILS: "do not hold", UNDECIDED: "are undecided"}
+WORDS |= {NOT_REFUTED: "are not refuted", BY_CONSTRUCTION: "hold by construction"}
 WORDS[""] = "are not evaluated"
 
 

@@ -10,8 +10,14 @@ from scipy.special import logsumexp
 
 from geodp.audit.disc import Disc
 from geodp.means.ambient import embed
-from geodp.means.problem import fitted
-from geodp.mechanisms.means import AmbientLaplace, KNormGradient, Laplace, LaplaceAsPublished
+from geodp.means.problem import fitted, is_nonpositive
+from geodp.mechanisms.means import (
+    AmbientLaplace,
+    KNormGradient,
+    Laplace,
+    LaplaceAsPublished,
+    LaplaceGeneral,
+)
 
 
 def neighbours(manifold, centre, radius, number):
@@ -54,10 +60,12 @@ def losses_by_form(problems, budget):
         mechanism.name: by / mechanism.of(problems[0]).scale(budget)
         for mechanism, by in (
             (Laplace, moved),
-            (LaplaceAsPublished, moved),
+            (LaplaceGeneral, moved),
             (AmbientLaplace, apart),
         )
     }
+    if not is_nonpositive(manifold):
+        found["laplace_as_published"] = moved / LaplaceAsPublished.of(problems[0]).scale(budget)
     if manifold.name == "sphere S^2":
         found["kng"] = _gradient_losses(problems, budget)
     return found

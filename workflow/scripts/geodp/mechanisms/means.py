@@ -6,12 +6,14 @@ proof.  All are in exact arithmetic and for simulations; none releases anybody's
 
 from abc import abstractmethod
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
 
 from geodp.errors import DataError
 from geodp.manifolds.kendall import KendallPlanarShapes
+from geodp.manifolds.sphere import Sphere
 from geodp.means.ambient import ambient_radius, embed, euclidean_laplace, from_ambient
 from geodp.means.gaussian import (
     check_wrapped_budget,
@@ -37,7 +39,11 @@ from geodp.mechanisms.base import (
 )
 from geodp.models.sensitivity import convexity, mean_sensitivity
 from geodp.samplers.base import by_rejection
-from geodp.samplers.riemannian_laplace import check_laplace_space, draw_laplace
+from geodp.samplers.riemannian_laplace import (
+    check_laplace_space,
+    draw_laplace,
+    mean_under_laplace,
+)
 
 # Relative excess of a distance over its bound that counts as rounding.
 ROUNDING = 1e-9
@@ -100,6 +106,22 @@ class MeanMechanism(MeanProblem, Mechanism):
     def check_space(cls, manifold):
         """Refuse a space that the mechanism is not for."""
 
+    def many_means(self, rng, budget, draws):
+        """Private means (data_sets, draws, *point_shape)."""
+        shape = (len(self.mean), draws, *self.manifold.point_shape)
+        centre, mean = (
+            np.broadcast_to(np.expand_dims(each, 1), shape)
+            for each in (np.broadcast_to(self.centre, self.mean.shape), self.mean)
+        )
+        return replace(self, centre=centre, mean=mean).private_means(rng, budget)
+
+    def expected_distance(self, budget):
+        """Mean distance of draws from the mean in the ambient space, if it has a formula.
+
+        None where it has none, or where it depends on the data.
+        """
+        return None
+
     @property
     def sensitivity(self):
         """How far a mean moves at most when a record within the ball is replaced."""
@@ -149,12 +171,7 @@ class MeanMechanism(MeanProblem, Mechanism):
     def draw(self, rng, budgets, draws, plan_sampler=None):
         """See `Mechanism.draw`; every draw is independent and exact."""
         [block] = self.model.blocks
-        shape = (len(self.mean), draws[block], *self.manifold.point_shape)
-        centre, mean = (
-            np.broadcast_to(np.expand_dims(each, 1), shape) for each in (self.centre, self.mean)
-        )
-        many = replace(self, centre=centre, mean=mean)
-        points = many.private_means(rng, float(budgets[block]))
+        points = self.many_means(rng, float(budgets[block]), draws[block])
         report = SamplingReport("exact", self.certificate)
         return as_draws(self.model, {block: points}, {block: report})
 
@@ -178,26 +195,47 @@ class Laplace(MeanMechanism):
         """Scale of the density."""
         return self.sensitivity / budget
 
+    def expected_distance(self, budget):
+        manifold = self.manifold
+        if not isinstance(manifold, Sphere):
+            return None
+        return mean_under_laplace(manifold, self.scale(budget), partial(ambient_radius, manifold))
+
     def private_means(self, rng, budget):
         return draw_laplace(rng, self.manifold, self.mean, self.scale(budget))
 
 
 class LaplaceAsPublished(Laplace):
-    """The Laplace mechanism as in the paper's Figure 1.
+    """The Laplace mechanism as on the sphere of the paper's Figure 1.
 
-    On SPD matrices its scale, which the paper does not state, is taken to be that of theorem 1 for
-    spaces in general, twice the sensitivity over the budget; once is enough.  On the sphere it has
-    a sensitivity that was computed on a grid (B.1), of which nothing is proved.
+    Its sensitivity was computed on a grid (B.1), and nothing is proved of it.  On SPD matrices the
+    figure's mechanism is `Laplace`.
     """
 
     name = "laplace_as_published"
     proved_positive = NONE
 
+    @classmethod
+    def check_space(cls, manifold):
+        if is_nonpositive(manifold):
+            raise DataError(f"on {manifold.name} it is the Laplace mechanism: take laplace")
+
     def scale(self, budget):
         """Scale of the density."""
-        if is_nonpositive(self.manifold):
-            return 2.0 * super().scale(budget)
         return empirical_sensitivity(self.manifold, self.number, self.radius) / budget
+
+
+class LaplaceGeneral(Laplace):
+    """The Laplace mechanism at the other scale of theorem 1, twice that of `Laplace`.
+
+    It is for spaces on which the normalising constant varies, which these are not.
+    """
+
+    name = "laplace_general"
+
+    def scale(self, budget):
+        """Scale of the density."""
+        return 2.0 * super().scale(budget)
 
 
 class KNormGradient(MeanMechanism):
@@ -274,6 +312,10 @@ class AmbientLaplace(MeanMechanism):
     def scale(self, budget):
         """Scale of the noise."""
         return 2.0 * ambient_radius(self.manifold, self.radius) / (self.number * budget)
+
+    def expected_distance(self, budget):
+        # The length of the noise has a gamma distribution.
+        return embed(self.manifold, self.mean).shape[-1] * self.scale(budget)
 
     def private_means(self, rng, budget):
         coordinates = embed(self.manifold, self.mean)

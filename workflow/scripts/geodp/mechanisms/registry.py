@@ -76,7 +76,11 @@ MECHANISMS = {
 MECHANISMS |= {
     name: Entry(f"geodp.mechanisms.means:{kind}", description, named_in=places)
     for name, kind, places, description in (
-        ("laplace_as_published", "LaplaceAsPublished", BOTH, "`laplace` at the published scale."),
+        (
+            *("laplace_as_published", "LaplaceAsPublished", ("means",)),
+            "`laplace` with the sensitivity that the paper computed on the sphere.",
+        ),
+        ("laplace_general", "LaplaceGeneral", ("means",), "`laplace` at twice its scale."),
         ("kng", "KNormGradient", BOTH, "K-norm gradient mechanism, at the published scale."),
         ("ambient_laplace", "AmbientLaplace", ("means",), "Laplace noise in the ambient space."),
         ("tangent_laplace", "TangentLaplace", BOTH, "Mean of logarithms, with Laplace noise."),

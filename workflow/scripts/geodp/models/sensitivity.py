@@ -151,22 +151,29 @@ def mean_sensitivity(model, number, radius):
     return 2.0 * radius * (2.0 - h) / (number * h)
 
 
-def check_data_radius(manifold, points, data_radius):
-    """Refuse a radius of a ball that cannot hold the records of a data set.
+def widest_pair(manifold, points):
+    """Largest distance of two records of each data set (data_sets, n, *point_shape).
 
-    Points have shape (data_sets, n, *point_shape).  The distance of two records is at most twice
-    the radius, or a sensitivity would be understated; of all pairs those are looked at that hold
-    the record farthest from the first.
+    Of all pairs those are looked at that hold the record farthest from the first.
     """
-    if data_radius is None:
-        return
     axis = -manifold.point_ndim - 1
     first = np.take(points, [0], axis=axis)
     for _ in range(2):
         apart = manifold.dist(first, points)
         farthest = np.argmax(apart, axis=-1)
         first = np.take_along_axis(points, manifold.expand(farthest[:, None]), axis=axis)
-    widest = float(np.max(apart))
+    return np.max(apart, axis=-1)
+
+
+def check_data_radius(manifold, points, data_radius):
+    """Refuse a radius of a ball that cannot hold the records of a data set.
+
+    Points have shape (data_sets, n, *point_shape).  The distance of two records is at most twice
+    the radius, or a sensitivity would be understated.
+    """
+    if data_radius is None:
+        return
+    widest = float(np.max(widest_pair(manifold, points)))
     if widest > 2.0 * data_radius * (1.0 + 1e-9):
         raise DataError(
             f"two records are {widest:.4g} apart, and no ball of radius {data_radius:g} holds "
@@ -184,18 +191,32 @@ def neighbour_ratios(model, covariates, points, data_radius=None):
     -------
     dict of ndarray, shape (pairs,)
         ``ratio_<block>``, ``tau`` (largest residual of all n + 1 records) and ``converged``;
-        gradients are taken at the fit of the first data set.
+        gradients are taken at the fit of the first data set.  Under negative curvature also
+        ``ratio_<block>_smallest_ball``, for half of the largest distance of two records in place of
+        the radius, which no ball that holds them is below; and ``ratio_<block>_printed``, of the
+        shooting vector's bound as theorem D.1 prints it.
     """
     first = (covariates[:, 1:], points[:, 1:])
     second = (covariates[:, :-1], points[:, :-1])
     found = model.fit(*first)
     at = found.parameters
     tau = np.max(model.residual_distances(at, covariates, points), axis=-1)
-    bound = gradient_sensitivity(model, tau, points.shape[1] - 1, data_radius)
+    number, lower = points.shape[1] - 1, model.manifold.curvature_bounds[0]
+    bounds = {"": gradient_sensitivity(model, tau, number, data_radius).blocks}
+    if lower < 0.0:
+        smallest = 0.5 * widest_pair(model.manifold, points)
+        bounds["_smallest_ball"] = gradient_sensitivity(model, tau, number, smallest).blocks
+        slope = np.sqrt(-lower)
+        printed = 2.0 * tau / number * np.sinh(slope * tau) / slope
+        bounds["_printed"] = {model.blocks[-1]: printed}
     gradients = [model.energy_gradient(at, *data).gradient for data in (first, second)]
-    ratios = {
-        f"ratio_{block}": bound.blocks[block]
-        / model.manifold.norm(found.footpoint, gradients[0][block] - gradients[1][block])
+    moved = {
+        block: model.manifold.norm(found.footpoint, gradients[0][block] - gradients[1][block])
         for block in model.blocks
+    }
+    ratios = {
+        f"ratio_{block}{which}": bound / moved[block]
+        for which, blocks in bounds.items()
+        for block, bound in blocks.items()
     }
     return {**ratios, "tau": tau, "converged": found.converged}

@@ -140,6 +140,21 @@ def _length_density(manifold, scale):
     return _LengthDensity(tuple(one for one in across if one[2]), scale, least, manifold.dim == 1)
 
 
+def mean_under_laplace(manifold, scale, function, nodes=400):
+    """Mean of a function of the distance from the centre, by quadrature at so many nodes.
+
+    On a space whose directions are all alike and which has a cut locus, such as a sphere.
+    """
+    density = _length_density(manifold, scale)
+    x, weights = np.polynomial.legendre.leggauss(nodes)
+    # Beyond so many scales lies no mass.
+    farthest = min(manifold.injectivity_radius * (1.0 - 1e-9), 80.0 * manifold.dim * scale)
+    r = 0.5 * farthest * (1.0 + x)
+    logs = density.log(r)
+    mass = weights * np.exp(logs - np.max(logs))
+    return float(np.sum(mass * function(r)) / np.sum(mass))
+
+
 def _lengths(rng, manifold, scale, shape):
     """Distances from the centre, on a space whose directions are all alike."""
     # Imported here since it is slow to import.

@@ -104,6 +104,19 @@ class Conditions(NamedTuple):
             ]
         )
 
+    def without_rows(self, table):
+        """The first comparison of a value, as text, that no row of a table meets; empty if none.
+
+        Every value of an ``in`` is a comparison of its own.
+        """
+        for each in (each for part in self.alternatives for each in part):
+            for value in each.values:
+                one = each._replace(values=[value])
+                if not np.any(one.met(column_of(table, each.column))):
+                    order = "==" if each.order == "in" else each.order
+                    return f"{each.column} {order} {value}"
+        return ""
+
     def rows(self, table):
         """Whether each row of a table meets the conditions: ndarray of bool, shape (rows,)."""
         if not self.alternatives:

@@ -271,7 +271,8 @@ def share_worst_at_ends(claim, table, rng, replicates):
 def share_unimodal(claim, table, rng, replicates):
     """Share of the pairs of levels on one side of a curve's minimum that have a valley's order.
 
-    The nearer to the minimum the lower; it may lie anywhere, and pairs on both sides do not count.
+    The nearer to the minimum the lower, and pairs on both sides do not count.  A curve whose
+    minimum is one of its ends has no valley: none of its pairs has the order.
     """
     curves, over = _curves(claim, table, rng, replicates)
     ordered, counted = 0, 0
@@ -279,7 +280,9 @@ def share_unimodal(claim, table, rng, replicates):
         lower, upper, change = _changes_between(curve)
         bottom = np.argmin(curve, axis=1)[:, None]
         falling, rising = upper <= bottom, lower >= bottom
-        ordered = ordered + np.sum((falling & (change < 0)) | (rising & (change > 0)), axis=1)
+        inside = (bottom > 0) & (bottom < curve.shape[1] - 1)
+        valley = inside & ((falling & (change < 0)) | (rising & (change > 0)))
+        ordered = ordered + np.sum(valley, axis=1)
         counted = counted + np.sum(falling | rising, axis=1)
     says = (
         f"{ordered[0]} of {counted[0]} comparisons on one side of a minimum have a valley's order"
@@ -634,6 +637,16 @@ def reduction(claim, table, rng, replicates, other):
         ends = f"from {_lower(min(each[0]))} to {_lower(max(each[0]))}"
         says += f", averaged over {_plain(claim.along)} ({ends})"
     return Measured(found, over, says)
+
+
+@measure("along", "against")
+def reduction_fall(claim, table, rng, replicates, other):
+    """The number of `reduction` at the smallest level of ``along`` less that at the largest."""
+    mine, theirs, over = _beside(claim, table, other, rng, replicates)
+    each = 1.0 - mine / theirs
+    first, last = (_lower(value) for value in each[0, [0, -1]])
+    says = f"the mean is {first} at the smallest {_plain(claim.along)} and {last} at the largest"
+    return Measured(each[:, 0] - each[:, -1], over, says)
 
 
 def _lower(reduction):

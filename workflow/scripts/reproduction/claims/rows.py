@@ -90,6 +90,8 @@ class Claim(BaseModel):
     against_where: Selection
     holds: Criterion
     in_part: Criterion
+    needs: Selection = Conditions.parse("")
+    construction: str = ""
 
     @property
     def sentence(self):
@@ -159,8 +161,8 @@ def read_paper(name, file, source):
         raise DataError(
             f"{source}: it is no table of comma-separated values ({reason}): correct it"
         ) from problem
-    for column in Claim.model_fields:
-        if column not in table.columns and column != "place":
+    for column, field in Claim.model_fields.items():
+        if column not in table.columns and field.is_required() and column != "place":
             raise DataError(f"{source}, row 1: there is no column {column}: add it")
     if table.empty:
         raise DataError(f"{source}: it holds no claim: add one, or leave the paper out")

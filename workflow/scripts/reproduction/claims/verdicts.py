@@ -5,7 +5,10 @@ all hold, and other *readings* of it, in settings of our own, which do not count
 measure, the rows of a study's table it looks at, and two comparisons of the number it gives.  The
 number has an interval over data sets (or over pairs, or over draws).  A row holds, holds in part or
 does not hold, or it is undecided, where the interval reaches from numbers for which it holds to
-numbers for which it does not.
+numbers for which it does not.  A number that only bounds what the row is about can refute it and
+not confirm it: such a row is "not refuted".  A row that nothing but a mistake of the program could
+fail says so in its column ``construction`` and is "by construction".  Neither counts among what
+holds.
 """
 
 from contextlib import contextmanager
@@ -20,7 +23,8 @@ from reproduction.claims.measures import MEASURES, NotEvaluated
 from reproduction.claims.rows import sentence_of
 
 HOLDS, IN_PART, FAILS, UNDECIDED = "holds", "holds in part", "does not hold", "undecided"
-VERDICTS = (HOLDS, IN_PART, FAILS, UNDECIDED)
+NOT_REFUTED, BY_CONSTRUCTION = "not refuted", "by construction"
+VERDICTS = (HOLDS, IN_PART, FAILS, UNDECIDED, NOT_REFUTED, BY_CONSTRUCTION)
 
 # Columns of a row of claims that its verdict repeats.
 REPEATED = ("claim", "part", "reading", "section", "figure", "study", "mechanism")
@@ -100,9 +104,13 @@ def _together(verdicts):
     found = {verdict or UNDECIDED for verdict in verdicts}
     if not any(verdicts):
         return ""
-    if IN_PART in found or {HOLDS, FAILS} <= found:
+    # What holds by construction says nothing of the other parts.
+    found = found - {BY_CONSTRUCTION} or found
+    if IN_PART in found or (FAILS in found and found & {HOLDS, NOT_REFUTED}):
         return IN_PART
-    return UNDECIDED if UNDECIDED in found else found.pop()
+    if UNDECIDED in found:
+        return UNDECIDED
+    return NOT_REFUTED if NOT_REFUTED in found else found.pop()
 
 
 def _judged(claim, tables, rng, replicates):
@@ -119,7 +127,8 @@ def _judged(claim, tables, rng, replicates):
         if not np.all(np.isfinite(measured.replicates)):
             raise NotEvaluated("the number or its interval is not finite")
         result |= _verdict(claim, selected[0], measured)
-        if "data_set" in selected[0] and selected[0]["data_set"].nunique() > 1:
+        several = "data_set" in selected[0] and selected[0]["data_set"].nunique() > 1
+        if claim.figure and several:
             # The first data set is like the one of the paper's figures, whose curves are what they
             # are: no interval, and no random numbers.
             shown = [part[part["data_set"] == 0].reset_index(drop=True) for part in selected]
@@ -156,6 +165,9 @@ def _selected(claim, tables, study, mechanism, where):
         table = table[conditions.rows(table)]
     if table.empty:
         raise NotEvaluated(f"no row of {study}'s {claim.table} is selected by '{conditions.text}'")
+    with _at(f"{claim.place}, column needs"):
+        if missing := claim.needs.without_rows(table):
+            raise NotEvaluated(f"the claim needs {missing}, which {study}'s {claim.table} lack")
     along = [claim.along] if claim.along else []
     for column, names in (("column", claim.column), ("within", claim.within), ("along", along)):
         with _at(f"{claim.place}, column {column}"):
@@ -188,19 +200,23 @@ def _verdict(claim, table, measured):
     # All replicates of a share close to one can lie below it, since they carry the noise of the
     # data twice.  The interval is stretched to hold its estimate.
     low, high = min(float(low), value), max(float(high), value)
-    if measured.lower_bound:
-        high = np.inf
     # Verdicts on all numbers of the interval: on its ends, and around each number compared with.
     numbers = [low, value, high]
     for one in (*claim.holds.numbers, *claim.in_part.numbers):
         numbers += [np.nextafter(one, -np.inf), one, np.nextafter(one, np.inf)]
     levels = {_level(claim, number) for number in numbers if low <= number <= high}
     verdict = _level(claim, value)
-    if levels >= {FAILS, HOLDS}:
+    if measured.lower_bound:
+        # What is looked for may be larger, so that the lower end of the interval decides.
+        verdict, high = _level(claim, low), np.inf
+        verdict = NOT_REFUTED if verdict == HOLDS else verdict
+    elif levels >= {FAILS, HOLDS}:
         verdict = UNDECIDED
     elif verdict == HOLDS and IN_PART in levels:
         verdict = IN_PART
-    why = measured.says
+    if claim.construction and verdict == HOLDS:
+        verdict = BY_CONSTRUCTION
+    why = "; ".join(filter(None, (measured.says, claim.construction)))
     used = table if measured.rows is None else measured.rows
     if {"sampler", "footpoint_proposals"} <= set(used.columns):
         steps = used.loc[used["sampler"] == "random_walk", "footpoint_proposals"].unique()

@@ -4,7 +4,7 @@ import re
 from typing import ClassVar, Literal
 
 import numpy as np
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
 from geodp.errors import DataError
 from geodp.manifolds.registry import MANIFOLDS
@@ -52,6 +52,8 @@ class MeansSpace(SpaceSettings):
     """Radius of the public ball that holds the data."""
     mechanisms: some(Literal[tuple(named_in("means"))])
     """Mechanisms, in this order; `laplace` is what the others are compared with."""
+    draws: dict[Literal[tuple(named_in("means"))], Count] = Field(default={})
+    """Draws from each data set, by mechanism; one where it has none."""
 
     @model_validator(mode="after")
     def _mechanisms_are_of_the_space(self):

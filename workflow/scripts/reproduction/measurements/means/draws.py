@@ -12,7 +12,10 @@ from reproduction.manifolds import study_manifold
 
 
 def measure(settings, space):
-    """Table of private means: a row a mechanism, size and data set."""
+    """Table of private means: a row a mechanism, size and data set.
+
+    ``distance`` is the mean over draws from the data set, or has a formula, where ``is_exact``.
+    """
     chosen, budget = settings["spaces"][space], settings["budget"]
     manifold = study_manifold(chosen["manifold"])
     parts = []
@@ -32,8 +35,11 @@ def measure(settings, space):
         )
         for name in chosen["mechanisms"]:
             mechanism = mechanism_class(name).of(problem)
-            drawn = mechanism.private_means(random_stream(*streams, name), budget)
-            away = embed(manifold, drawn) - embed(manifold, problem.mean)
+            draws = chosen["draws"].get(name, 1)
+            drawn = mechanism.many_means(random_stream(*streams, name), budget, draws)
+            away = embed(manifold, drawn) - embed(manifold, problem.mean)[:, None]
+            expected = mechanism.expected_distance(budget)
+            distance = np.mean(np.linalg.norm(away, axis=-1), axis=-1)
             parts.append(
                 pd.DataFrame(
                     {
@@ -46,10 +52,12 @@ def measure(settings, space):
                         "data_set": np.arange(len(drawn)),
                         "n": number,
                         "budget": budget,
-                        "distance": np.linalg.norm(away, axis=-1),
+                        "draws": draws,
+                        "is_exact": expected is not None,
+                        "distance": distance if expected is None else expected,
                         # Of the mean of logarithms at the centre from the Frechet mean.
                         "bias": bias if name.startswith("tangent") else np.nan,
-                        "outside": is_outside(manifold, drawn).astype(int),
+                        "outside": np.mean(is_outside(manifold, drawn), axis=-1),
                     }
                 )
             )

@@ -24,8 +24,9 @@ from reproduction.measurements.words import figure_of_tables, space_title
 
 # How mechanisms are drawn, and what they are called.
 NAMES = {
-    "laplace_as_published": "Laplace, as published",
-    "laplace": "Laplace, proved scale",
+    "laplace_as_published": "Laplace, sensitivity of a grid",
+    "laplace": "Laplace",
+    "laplace_general": "Laplace, twice the scale",
     "ambient_laplace": "Laplace in the ambient space",
     "kng": "K-norm gradient, as published",
     "wrapped_laplace": "wrapped Laplace",
@@ -41,14 +42,15 @@ SHAPE_NAMES = NAMES | {
     "private_steps": "two private steps,\na wider ball",
 }
 
-# Beyond the four of the house style.
-MORE_CURVES = (
-    Curve("#7a7a7a", "v", ":"),
-    Curve("#3d7a4e", "P", (0, (6, 2))),
-    Curve("#8c3b78", "x", (0, (3, 2))),
-    Curve("#111111", "1", "-"),
-    Curve("#9c6a1c", "2", (0, (1, 1))),
+# Beside the Laplace mechanism, and how they are drawn; others are in the figure's table.
+BESIDE = dict(
+    zip(
+        ("ambient_laplace", "kng", "tangent_laplace", "private_steps", "wrapped_laplace"),
+        (*CURVES, Curve("#7a7a7a", "v", ":")),
+        strict=True,
+    )
 )
+UNITS = {"SPD(2)": "unit of the affine-invariant metric"}
 HOLLOW = {"markerfacecolor": "white"}
 
 
@@ -98,8 +100,8 @@ def _about_means(figure, by_size, shown):
 
 def draw_laplace_means(settings, errors, neighbours):
     """Figure 1 of Reimherr, Bharath and Soto: neighbours and errors, a row a space."""
-    by_size = means_by_size(errors[errors["n"] % settings["shown"] == 0])
-    shown = ("laplace_as_published", "ambient_laplace")
+    by_size = means_by_size(errors)
+    shown = {space: _published(rows) for space, rows in by_size.groupby("space")}
     spaces = list(settings["spaces"])
     figure, axes = new_figure(len(spaces), 2, width=7.0, height=0.6 + 2.4 * len(spaces))
     for (pairs_panel, panel), space in zip(axes, spaces, strict=True):
@@ -112,8 +114,8 @@ def draw_laplace_means(settings, errors, neighbours):
         pairs_panel.plot(average.index, average, **style)
         style = {"color": CURVES[1].colour, "linestyle": "--", "label": "bound"}
         pairs_panel.plot(bound.index, bound, **style)
-        pairs_panel.set_ylabel("distance of neighbours' means\n(unit of length)")
-        for name, curve in zip(shown, CURVES, strict=False):
+        pairs_panel.set_ylabel(f"distance of neighbours' means\n({UNITS.get(space, 'rad')})")
+        for name, curve in zip(shown[space], CURVES, strict=False):
             rows = by_size[(by_size["space"] == space) & (by_size["mechanism"] == name)]
             plot_errors(panel, rows, "n", curve, label=NAMES[name], markersize=3)
         panel.set_ylabel("distance of draw and mean\n(ambient space)")
@@ -125,8 +127,14 @@ def draw_laplace_means(settings, errors, neighbours):
     for panel in axes[0]:
         panel.legend(fontsize=7)
     letter_panels(axes)
-    _about_means(figure, by_size, shown)
+    _about_means(figure, by_size, set().union(*shown.values()))
     return figure, by_size
+
+
+def _published(by_size):
+    """Mechanisms of the paper's figure: on the manifold, and in the ambient space."""
+    on_sphere = "laplace_as_published" in set(by_size["mechanism"])
+    return "laplace_as_published" if on_sphere else "laplace", "ambient_laplace"
 
 
 def draw_sensitivities(settings):
@@ -169,12 +177,10 @@ def draw_kng_means(settings, errors):
     """Mechanisms beside one another: mean distance over that of the proved Laplace mechanism."""
     by_size = means_by_size(errors[errors["n"] % settings["shown"] == 0])
     figure, axes, parts = _panels(by_size, 3.6, 3.9)
-    shown = [name for name in NAMES if name != "laplace"]
-    styles = dict(zip(shown, (*CURVES[:3], *MORE_CURVES), strict=True))
     for panel, _, rows in parts:
         base = rows.loc[rows["mechanism"] == "laplace", "mean"].to_numpy()
         panel.axhline(1.0, color="0.3", linewidth=0.8)
-        for name, curve in styles.items():
+        for name, curve in BESIDE.items():
             mine = rows[rows["mechanism"] == name]
             if len(mine):
                 plot_errors(panel, mine, "n", curve, base, label=NAMES[name], markersize=3)
@@ -183,7 +189,7 @@ def draw_kng_means(settings, errors):
     axes[0].set_ylabel(
         "mean distance to the mean (ambient),\nover that of Laplace at its proved scale"
     )
-    _about_means(figure, by_size, shown)
+    _about_means(figure, by_size, BESIDE)
     share_legend(figure, axes[0], 3)
     return figure, by_size
 

@@ -24,7 +24,7 @@ from reproduction.measurements.means.subjects import subject_means
 
 # By mechanism whose sensitivity needs convexity: that of a ball how much wider.  Draws of the
 # K-norm gradient mechanism are up to three radii from the data.
-RADIUS_SHARES = {"laplace": 1.0, "laplace_as_published": 1.0, "kng": 1.5}
+RADIUS_SHARES = {"laplace": 1.0, "kng": 1.5}
 
 
 def measure(settings, table):

@@ -49,9 +49,8 @@ def _drawn(settings, space, problem, fit):
     kng = KNGAsPublished.prepare(problem.model, None, problem.points, public, fit)
     found = kng.draw(random_stream(*streams, "kng"), {block: budget}, {block: draws}, plan)
     yield "kng", NONE, found.parameters[block][0]
-    many = replace(problem, mean=np.repeat(problem.mean, draws, axis=0))
     rng = random_stream(*streams, "laplace")
-    yield "laplace", NONE, Laplace.of(many).private_means(rng, budget)
+    yield "laplace", NONE, _laplace_within(rng, problem, budget, public.footpoint_radius, draws)
     rng = random_stream(*streams, "landmarkwise_laplace")
     by_landmark = LandmarkwiseLaplace.of(problem)
     each = [by_landmark.private_means(rng, budget)[0] for _ in range(draws)]
@@ -64,6 +63,15 @@ def _drawn(settings, space, problem, fit):
     steps = PrivateSteps.of(replace(problem, centre=centre, radius=WIDER * problem.radius))
     each = [steps.private_means(rng, budget)[0] for _ in range(draws)]
     yield "private_steps", NONE, np.stack(each)
+
+
+def _laplace_within(rng, problem, budget, radius, draws):
+    """Draws of the Laplace mechanism within a radius of the mean, as the others are."""
+    mechanism, kept = Laplace.of(problem), []
+    while sum(map(len, kept)) < draws:
+        [drawn] = mechanism.many_means(rng, budget, draws)
+        kept.append(drawn[problem.manifold.dist(problem.mean[0], drawn) <= radius])
+    return np.concatenate(kept)[:draws]
 
 
 def measure(settings, space, rats=None, table=None):
