@@ -42,7 +42,12 @@ with job() as snakemake:
             return SamplerPlan(kernel, settings["steps"], proposals=settings["steps"])
 
     block = {}
+    if of.sampler == "release":
+        stated["error_without_data"] = mechanism.errors_without_data()
     for cell, budgets in params.cells.items():
+        if of.sampler == "release":
+            # Whether a holder's plan at this budget is refused, since it would be noise.
+            stated["refused"] = mechanism.plan(budgets).is_noise
         names = (params.seed, of.study, of.group, cell, of.sampler)
         try:
             draws = mechanism.draw(

@@ -129,6 +129,11 @@ class ReleaseMechanism(Mechanism):
         """The plan of a release at a budget."""
         return planned(self.assumptions, PrivacyBudget(budgets[ALL]))
 
+    def errors_without_data(self):
+        """Mean squared errors (data_sets,) of the public centre as the prediction everywhere."""
+        away = self.model.manifold.dist(self.assumptions.centre, self.points)
+        return np.mean(away**2, axis=-1)
+
     def band(self, budgets, parameters, covariates, level):
         """Radii (m,) of balls about predictions of one draw that hold the true ones.
 

@@ -6,6 +6,9 @@ Releases, whose budget is proved, have a row of panels below at the same budgets
 TABLE = "errors"
 OF_MECHANISM = True
 
+# The error of the public centre in place of any release.
+WITHOUT_DATA = {"color": "0.5", "linestyle": (0, (6, 3)), "linewidth": 1.0}
+
 
 def draw(table, params):
     """Draw the figure; return it and the numbers that it shows."""
@@ -13,6 +16,7 @@ def draw(table, params):
     from matplotlib.patches import Patch
     from matplotlib.ticker import MultipleLocator
 
+    from reproduction.figures.files import annotate
     from reproduction.figures.style import (
         CURVES,
         HOLLOW,
@@ -54,6 +58,8 @@ def draw(table, params):
                     level = part["non_private_median"].iloc[0]
                     _draw_curve(panel, part, f"budget_{split}" if split else "budget", curve)
                     panel.axhline(level, color=curve.colour, linestyle=":", linewidth=1.2)
+                    if sampler == "release":
+                        panel.axhline(part["without_data_median"].iloc[0], **WITHOUT_DATA)
                     words = _own_words(part.iloc[0], settings["curves"])
                     levels.append((level, curve.colour, words))
             panel.xaxis.set_major_locator(MultipleLocator(0.5))
@@ -78,13 +84,28 @@ def draw(table, params):
     if several:
         meaning.append(Line2D([], [], **any_colour, linewidth=0.7, label="one data set"))
     meaning.append(Line2D([], [], **any_colour, linestyle=":", label=f"without privacy{level}"))
+    if "release" in samplers:
+        meaning.append(Line2D([], [], **WITHOUT_DATA, label="drawn without data"))
     if numbers["flagged"].any():
         meaning.append(Line2D([], [], **HOLLOW, label="fails its diagnostics"))
+    if numbers["refused"].any():
+        meaning.append(Line2D([], [], **HOLLOW, label="refused by geodp plan as noise"))
     shared = _shared_words(numbers, settings["curves"])
     if shared:
         handles.append(Line2D([], [], linestyle="", label=f"(all: {shared})"))
     legend_above(figure, handles, meaning)
+    if len(samplers) > 1:
+        annotate(figure, _supports(numbers))
     return figure, numbers
+
+
+def _supports(numbers):
+    """A line for each row of panels: where what it shows may lie."""
+    from reproduction.figures.style import mechanism_label
+
+    for mechanism, drawn in numbers.groupby("mechanism", sort=False):
+        supports = "; ".join(dict.fromkeys(drawn["support"]))
+        yield f"Support, {mechanism_label(mechanism)}: {supports}."
 
 
 def _draw_curve(panel, part, column, curve):
@@ -98,7 +119,7 @@ def _draw_curve(panel, part, column, curve):
         return
     part = part.sort_values(column)
     x, low, middle, high = part[[column, "band_low", "middle", "band_high"]].to_numpy().T
-    plot_curve(panel, x, middle, curve, part["flagged"], low, high)
+    plot_curve(panel, x, middle, curve, part["flagged"] | part["refused"], low, high)
     if part["data_sets"].max() > 1:
         panel.plot(x, part["log_error"], color=curve.colour, linewidth=0.7, zorder=2)
 
@@ -145,6 +166,7 @@ def _numbers(table, params):
         "log_low": "low_squared_error",
         "log_high": "high_squared_error",
         "log_non_private": "non_private_mean_squared_error",
+        "log_without_data": "squared_error_without_data",
     }
     for name, source in names.items():
         table[name] = np.log(table[source])
@@ -162,6 +184,7 @@ def _numbers(table, params):
         "log_error_standard_error",
         "log_non_private",
         "flagged",
+        "refused",
     ]
     first = table["data_set"] == 0
     over = table.groupby(cell).agg(
@@ -170,6 +193,7 @@ def _numbers(table, params):
         band_low=("log_error", lambda errors: errors.quantile(0.1)),
         band_high=("log_error", lambda errors: errors.quantile(0.9)),
         non_private_median=("log_non_private", "median"),
+        without_data_median=("log_without_data", "median"),
     )
     numbers = table.loc[first, keys + values].merge(over.reset_index(), on=cell)
     # The band of a single data set is over draws, one of which a release would be.
