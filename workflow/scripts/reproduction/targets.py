@@ -583,6 +583,7 @@ JOBS = {
         f"linear_figure_{name}": _figure("linear", name, **reads)
         for name, reads in LINEAR_FIGURES.items()
     },
+    "linear_figure_notebook_data": _figure("linear", "notebook_data", ("seed", NOTEBOOK)),
 }
 
 

@@ -29,39 +29,28 @@ def draw(numbers, params):
     shades = dict(
         zip(totals, colormaps["viridis"](np.linspace(0.0, 0.93, len(totals))), strict=True)
     )
-    figure, axes = new_figure(1, len(groups), width=3.4 * len(groups) + 0.9, height=3.9)
+    figure, axes = new_figure(2, len(groups), width=3.4 * len(groups) + 0.9, height=7.0)
     hidden = False
-    for panel, group in zip(axes[0], groups, strict=True):
+    for whole, part_of_it, group in zip(*axes, groups, strict=True):
         part = numbers[numbers["group"] == group]
         fitted = part[part["kind"] == "without privacy"][coordinates].to_numpy()
         view = SphereView.facing(fitted[len(fitted) // 2], along=fitted[-1] - fitted[0])
-        data = part[part["kind"] == "observed"][coordinates].to_numpy()
+        records = part[part["kind"] == "observed"][coordinates].to_numpy()
         released = part[part["kind"] == "private"].sort_values(
             "budget", ascending=False, kind="stable"
         )
-        view.draw_globe(panel)
-        front, back = view.split(data)
-        panel.plot(*front, ".", color="0.45", markersize=4, zorder=2)
-        panel.plot(*back, ".", color="0.8", markersize=3, zorder=1)
-        for total, curve in released.groupby("budget", sort=False):
-            front, back = view.split(curve[coordinates].to_numpy())
-            panel.plot(*front, color=shades[total], linewidth=1.3, zorder=3)
-            panel.plot(*back, color=shades[total], linewidth=0.9, linestyle=":", zorder=1)
-            hidden |= bool(np.any(np.isfinite(back)))
-        front, _ = view.split(fitted)
-        panel.plot(*front, color="black", linewidth=2.4, zorder=5)
-        # All that is drawn on the near side is seen, as large as may be.
-        seen = view.flat(part[coordinates].to_numpy())
-        low, high = seen.min(axis=0), seen.max(axis=0)
-        half = min(1.05, 0.54 * np.max(high - low))
-        middle = np.zeros(2) if half == 1.05 else 0.5 * (low + high)
-        panel.set_xlim(middle[0] - half, middle[0] + half)
-        panel.set_ylim(middle[1] - half, middle[1] + half)
-        panel.set_aspect("equal")
-        panel.axis("off")
+        drawn = [
+            (shades[total], curve[coordinates].to_numpy())
+            for total, curve in released.groupby("budget", sort=False)
+        ]
+        for panel in (whole, part_of_it):
+            hidden |= view.draw_scene(panel, records, fitted, drawn)
+        # The records and the fit; draws may leave it.
+        view.zoom(part_of_it, np.concatenate([records, fitted]), whole)
         noise = part["noise_variance"].iloc[0]
         title = f"n = {part['n'].iloc[0]}"
-        panel.set_title(title if pd.isna(noise) else f"noise variance {noise}, {title}")
+        whole.set_title(title if pd.isna(noise) else f"noise variance {noise}, {title}")
+        part_of_it.set_title("the frame above, larger")
     letter_panels(axes)
     equal = " = ".join(SYMBOLS[name].strip("$") for name in names)
     shares = f"\n(${equal} = \\epsilon/{len(names)}$)" if len(names) > 1 else ""

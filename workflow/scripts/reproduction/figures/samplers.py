@@ -46,8 +46,8 @@ def draw(numbers, params):
         # Budgets may lie within a decade.
         label_few_steps(panel.xaxis)
         panel.yaxis.set_major_formatter("{x:g}")
-        panel.set_xlabel(f"{word} budget {SYMBOLS[parameter]}")
-        panel.set_title(word)
+        panel.set_xlabel(f"{'total' if word == 'all' else word} budget {SYMBOLS[parameter]}")
+        panel.set_title("releases" if word == "all" else word)
     letter_panels(axes)
     axes[0, 0].set_ylabel("effective sample size\nper state of a chain")
     handles = [

@@ -1,4 +1,4 @@
-"""A tangent vector carried in parallel around a triangle on the sphere."""
+"""A tangent vector carried in parallel along two ways between the same points on the sphere."""
 
 TABLE = "transport"
 OF_MECHANISM = False
@@ -9,35 +9,38 @@ def draw(numbers, params):
     import numpy as np
 
     from reproduction.figures.sphere_view import SphereView
-    from reproduction.figures.style import CURVES, new_figure
+    from reproduction.figures.style import CURVES, letter_panels, new_figure
 
-    points = numbers[["point_1", "point_2", "point_3"]].to_numpy()
-    vectors = numbers[["vector_1", "vector_2", "vector_3"]].to_numpy()
-    middle = np.mean(points, axis=0)
-    view = SphereView.facing(middle, along=points[len(points) // 3] - points[0])
-    figure, axes = new_figure(1, 1, width=4.2, height=4.2)
-    panel = axes[0, 0]
-    view.draw_globe(panel)
-
-    def arrow(place, vector, colour, width, label=None):
-        start, end = view.flat(np.stack([place, place + vector]))
-        style = {"arrowstyle": "-|>", "color": colour, "linewidth": width}
-        style |= {"shrinkA": 0, "shrinkB": 0}
-        panel.annotate("", xy=end, xytext=start, arrowprops=style, zorder=4)
-        if label:
-            aside = 0.11 * (end - start) / np.linalg.norm(end - start)
-            panel.text(*(end + aside), label, color=colour, ha="center", va="center")
-
-    panel.plot(*view.flat(points).T, color="0.35", linewidth=1.2, zorder=3)
-    # An arrow at every fifth place.
-    for place, vector in zip(points[5:-5:5], vectors[5:-5:5], strict=True):
-        arrow(place, vector, "0.6", 0.8)
-    arrow(points[0], vectors[0], CURVES[0].colour, 2.0, "before")
-    arrow(points[-1], vectors[-1], CURVES[1].colour, 2.0, "after")
-    turned, area = numbers["angle_after_loop"].iloc[0], numbers["enclosed_area"].iloc[0]
-    panel.set_title(
-        f"turned by {turned:.4f} rad after the loop, which encloses an area of {area:.4f}"
-    )
-    panel.set_aspect("equal")
-    panel.axis("off")
+    places, vectors = ([f"{kind}_{axis}" for axis in (1, 2, 3)] for kind in ("point", "vector"))
+    styles = {"C": CURVES[0], "C'": CURVES[1]}
+    loops = list(numbers.groupby("loop", sort=False))
+    figure, axes = new_figure(1, len(loops), width=3.7 * len(loops), height=4.0)
+    for panel, (_, loop) in zip(axes[0], loops, strict=True):
+        # The start, the corner of C', and the end of both.
+        aside = loop[(loop["way"] == "C'") & (loop["fraction"] == 0.0)]
+        corners = np.vstack([aside[places].to_numpy(), loop[places].iloc[[-1]].to_numpy()])
+        centre = np.mean(corners, axis=0)
+        view = SphereView.facing(centre, along=corners[1] - corners[0])
+        view.draw_globe(panel)
+        middle = view.flat(centre[None])[0]
+        for way, along in loop.groupby("way", sort=False):
+            points, carried = along[places].to_numpy(), along[vectors].to_numpy()
+            curve, flat = styles[way], view.flat(points)
+            panel.plot(*flat.T, color=curve.colour, linestyle=curve.line, linewidth=1.4, zorder=3)
+            label = flat[len(flat) // 4]
+            label = label + 0.1 * (label - middle) / np.linalg.norm(label - middle)
+            panel.text(*label, way, color=curve.colour, ha="center", va="center")
+            # An arrow at every sixth place, and a strong one at the end.
+            for k in (*range(0, len(points) - 3, 6), len(points) - 1):
+                last = k == len(points) - 1
+                start, end = view.flat(np.stack([points[k], points[k] + carried[k]]))
+                style = {"arrowstyle": "-|>", "linewidth": 2.0 if last else 0.8}
+                style |= {"color": curve.colour, "alpha": 1.0 if last else 0.45}
+                style |= {"shrinkA": 0, "shrinkB": 0}
+                panel.annotate("", xy=end, xytext=start, arrowprops=style, zorder=4)
+        angle, area = loop[["angle_between", "enclosed_area"]].iloc[0]
+        panel.set_title(f"{angle:.4f} rad apart;\nthe ways enclose an area of {area:.4f}")
+        panel.set_aspect("equal")
+        panel.axis("off")
+    letter_panels(axes)
     return figure, numbers

@@ -1,4 +1,4 @@
-"""A tangent vector carried around a geodesic triangle on the sphere."""
+"""A tangent vector carried along two ways between the same points, around two triangles."""
 
 from reproduction.tables import Needs
 
@@ -12,7 +12,7 @@ def needs(study, figure, studies):
 
 
 def tabulate(job):
-    """Places along the loop, with the vector carried there."""
+    """Places along both ways of each triangle, with the vector carried there."""
     from itertools import pairwise
 
     import numpy as np
@@ -20,34 +20,45 @@ def tabulate(job):
 
     from geodp.manifolds.sphere import Sphere
 
-    # A triangle with a right angle at each corner: an eighth of the sphere.
-    corners = np.eye(3)[[0, 1, 2, 0]]
     sphere = Sphere(2)
-    vector = 0.35 * np.array([0.0, np.cos(np.pi / 6), np.sin(np.pi / 6)])
-    rows = []
-    for side, (start, end) in enumerate(pairwise(corners), start=1):
-        direction = sphere.log(start, end)
-        for fraction in np.linspace(0.0, 1.0, PLACES):
-            step = fraction * direction
-            place = sphere.exp(start, step)
-            carried = sphere.transport(start, step, vector)
-            rows.append([side, fraction, *place, *carried])
-        vector = sphere.transport(start, direction, vector)
-    first, last = np.array(rows[0][5:]), np.array(rows[-1][5:])
-    # Signed, about the outward normal at the corner where the loop begins and ends.
-    turned = np.arctan2(np.dot(np.cross(first, last), corners[0]), np.dot(first, last))
+    # A right angle at each corner, an eighth of the sphere; and the same drawn to its middle.
+    whole = np.eye(3)
+    middle = sphere.project(np.ones(3))
+    half = sphere.exp(middle, 0.5 * sphere.log(middle, whole))
+    rows, turned = [], {}
+    for loop, corners in (("large", whole), ("small", half)):
+        start, end, aside = corners
+        vector = sphere.project_tangent(start, middle)
+        vector *= 0.35 / np.linalg.norm(vector)
+        ends = []
+        for way, places in (("C", (start, end)), ("C'", (start, aside, end))):
+            carried = vector
+            for side, (here, there) in enumerate(pairwise(places), start=1):
+                step = sphere.log(here, there)
+                for fraction in np.linspace(0.0, 1.0, PLACES):
+                    moved = sphere.transport(here, fraction * step, carried)
+                    at = sphere.exp(here, fraction * step)
+                    rows.append([loop, way, side, fraction, *at, *moved])
+                carried = sphere.transport(here, step, carried)
+            ends.append(carried)
+        # Signed, about the outward normal at the end of both ways.
+        by_one, by_other = ends
+        angle = np.arctan2(np.dot(np.cross(by_one, by_other), end), np.dot(by_one, by_other))
+        turned[loop] = {"angle_between": abs(angle), "enclosed_area": _area(sphere, corners)}
     names = [f"{kind}_{axis}" for kind in ("point", "vector") for axis in (1, 2, 3)]
-    table = pd.DataFrame(rows, columns=["side", "fraction", *names])
-    # The angles of a geodesic triangle exceed those of a flat one by the area it encloses.
-    sides = [
-        (sphere.log(here, there), sphere.log(here, before))
-        for before, here, there in zip(corners[[2, 0, 1]], corners[:3], corners[1:], strict=True)
-    ]
-    cosines = [np.dot(*pair) / np.prod(np.linalg.norm(pair, axis=-1)) for pair in sides]
-    area = np.sum(np.arccos(cosines)) - np.pi
-    return table.assign(
-        manifold=sphere.name,
-        angle_after_loop=turned,
-        enclosed_area=area,
-        lock=job.params.lock,
-    )
+    table = pd.DataFrame(rows, columns=["loop", "way", "side", "fraction", *names])
+    of_loop = pd.DataFrame.from_dict(turned, orient="index")
+    table = table.join(of_loop, on="loop")
+    return table.assign(manifold=sphere.name, lock=job.params.lock)
+
+
+def _area(sphere, corners):
+    """Area of a geodesic triangle, by which its angles exceed those of a flat one."""
+    import numpy as np
+
+    angles = []
+    for k, corner in enumerate(corners):
+        sides = sphere.log(corner, np.delete(corners, k, axis=0))
+        cosine = np.dot(*sides) / np.prod(np.linalg.norm(sides, axis=-1))
+        angles.append(np.arccos(cosine))
+    return np.sum(angles) - np.pi

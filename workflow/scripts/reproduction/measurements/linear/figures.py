@@ -1,9 +1,11 @@
 """Figures of linear and quantile regression, of location, and of geodesics on the sphere."""
 
 import numpy as np
+import pandas as pd
 from matplotlib.ticker import FixedLocator, NullLocator
 
 from reproduction.figures.files import annotate
+from reproduction.figures.sphere_view import SphereView
 from reproduction.figures.style import (
     CURVES,
     Curve,
@@ -156,6 +158,36 @@ def draw_notebook(settings, shown, neighbours):
     return figure, shown
 
 
+def draw_notebook_data(settings):
+    """Figure 1 of the first version: records on the sphere about a geodesic."""
+    from reproduction.measurements.linear.geodesics import MODEL, data_of_cell
+
+    chosen = settings["geodesic_vs_notebook"]["cells"][0]
+    data = data_of_cell(settings, chosen)
+    records = data.points[0]
+    fit = MODEL.fit(data.covariates[:1], data.points[:1]).take(0)
+    fitted = MODEL.predict(fit.parameters, np.linspace(0.0, 1.0, 61))
+    figure, [panels] = new_figure(1, 2, width=6.4, height=3.4)
+    view = SphereView.facing(fitted[30], along=fitted[-1] - fitted[0])
+    for panel in panels:
+        view.draw_scene(panel, records, fitted)
+    view.zoom(panels[1], np.concatenate([records, fitted]), panels[0])
+    letter_panels(panels)
+    about = (
+        f"{len(records)} records of one data set (points) and their least-squares geodesic; noise "
+        f"of variance {chosen['noise_variance']:g}. b: the frame of a, larger."
+    )
+    annotate(figure, [about])
+    kinds = {"observed": records, "without privacy": fitted}
+    numbers = pd.concat(
+        pd.DataFrame(points, columns=["coordinate_1", "coordinate_2", "coordinate_3"]).assign(
+            kind=kind
+        )
+        for kind, points in kinds.items()
+    )
+    return figure, numbers
+
+
 def draw_notebook_sizes(settings, errors):
     """Figure 6 of the first version: mean absolute errors over n, private and of the fit."""
     first = errors[["noise_variance", "budget"]].iloc[0]
@@ -172,19 +204,25 @@ def draw_notebook_sizes(settings, errors):
         data_sets=("fit", "size"),
     )
     numbers = by_n.reset_index()
-    figure, [[panel]] = new_figure(1, 1, width=4.4, height=3.2)
+    numbers["above_fit"] = numbers["private"] - numbers["fit"]
+    figure, [[panel, above]] = new_figure(1, 2, width=7.2, height=3.2)
     n = numbers["n"].to_numpy()
     bars = {"yerr": numbers["over_footpoints"], "capsize": 3, "label": "private geodesics"}
     panel.errorbar(n, numbers["private"], **bars, **CURVES[1].keywords)
     panel.plot(n, numbers["fit"], label="fit without privacy", **CURVES[0].keywords)
-    panel.set_xscale("log")
-    panel.xaxis.set_major_locator(FixedLocator(n))
-    panel.xaxis.set_minor_locator(NullLocator())
-    panel.xaxis.set_major_formatter("{x:g}")
-    panel.set_xlabel("number of records n")
+    above.plot(n, numbers["above_fit"], **CURVES[1].keywords)
+    above.set_yscale("log")
+    for each in (panel, above):
+        each.set_xscale("log")
+        each.xaxis.set_major_locator(FixedLocator(n))
+        each.xaxis.set_minor_locator(NullLocator())
+        each.xaxis.set_major_formatter("{x:g}")
+        each.set_xlabel("number of records n")
     panel.set_ylabel("mean absolute error (rad)")
     panel.set_ylim(bottom=0.0)
     panel.legend(fontsize=7)
+    above.set_ylabel("mean absolute error of private\ngeodesics above the fit's (rad)")
+    letter_panels([panel, above])
     about = (
         f"Means over {numbers['data_sets'].max()} data sets; bars: standard deviation over "
         f"footpoints of a data set. Noise of variance {first['noise_variance']:g}, total budget "
@@ -200,5 +238,6 @@ FIGURES = {
     "kng_quantile": draw_errors,
     "kng_location": draw_location,
     "notebook": draw_notebook,
+    "notebook_data": draw_notebook_data,
     "notebook_sizes": draw_notebook_sizes,
 }

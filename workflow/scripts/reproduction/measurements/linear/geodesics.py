@@ -48,14 +48,27 @@ def simulated(rng, settings, data_sets, number, noise_variance):
     )
 
 
+def _streams(settings, cell):
+    """Group of a cell, and the key of its random streams."""
+    number, variance, budget = (cell[key] for key in ("n", "noise_variance", "budget"))
+    group = f"n{number}_noise{variance:g}"
+    return group, (settings["seed"], "geodesic_vs_notebook", group, f"budget{budget:g}")
+
+
+def data_of_cell(settings, cell):
+    """Data sets of a cell."""
+    chosen, (_, streams) = settings["geodesic_vs_notebook"], _streams(settings, cell)
+    rng = random_stream(*streams, "data")
+    return simulated(rng, chosen, chosen["data_sets"], cell["n"], cell["noise_variance"])
+
+
 def measure(settings, cell):
     """Table of data sets of one cell, and table of the draws of its first data set."""
     chosen = settings["geodesic_vs_notebook"]
     setting = chosen["cells"][cell]
     number, variance, budget = (setting[key] for key in ("n", "noise_variance", "budget"))
-    group = f"n{number}_noise{variance:g}"
-    streams = (settings["seed"], "geodesic_vs_notebook", group, f"budget{budget:g}")
-    data = simulated(random_stream(*streams, "data"), chosen, chosen["data_sets"], number, variance)
+    group, streams = _streams(settings, setting)
+    data = data_of_cell(settings, setting)
     fit = MODEL.fit(data.covariates, data.points)
     mechanism = KNGAsPublished.prepare(MODEL, data.covariates, data.points, PublicSettings(), fit)
     block = MODEL.blocks[1]

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+from matplotlib.lines import Line2D
 
 from geodp.means.sensitivity import largest_change_of_logs
 from geodp.means.walks import FIRST_ORDER
@@ -199,16 +200,17 @@ def draw_mean_shapes(settings, landmarks):
     spaces = list(dict.fromkeys(landmarks["space"]))
     names = [name for name in dict.fromkeys(landmarks["mechanism"]) if name != "mean"]
     figure, axes = new_figure(
-        len(spaces), len(names), width=1.8 * len(names), height=0.7 + 1.0 * len(spaces)
+        len(spaces), len(names), width=1.8 * len(names), height=1.0 + 1.2 * len(spaces)
     )
+    thin = {"color": CURVES[1].colour, "linewidth": 0.7, "alpha": 0.7, "linestyle": "--"}
+    bold = {"color": CURVES[0].colour, "linewidth": 1.6}
     for row, space in zip(axes, spaces, strict=True):
         of_space = landmarks[landmarks["space"] == space]
         mean = closed_outline(of_space[of_space["mechanism"] == "mean"])
         for panel, name in zip(row, names, strict=True):
             for _, shape in of_space[of_space["mechanism"] == name].groupby("draw"):
-                style = {"color": CURVES[1].colour, "linewidth": 0.7, "alpha": 0.7}
-                panel.plot(*closed_outline(shape), **style)
-            panel.plot(*mean, color=CURVES[0].colour, linewidth=1.6)
+                panel.plot(*closed_outline(shape), **thin)
+            panel.plot(*mean, **bold)
             panel.set_aspect("equal")
             panel.axis("off")
             if space == spaces[0]:
@@ -222,6 +224,14 @@ def draw_mean_shapes(settings, landmarks):
             horizontalalignment="right",
             verticalalignment="center",
         )
+        # A tenth of the centroid size of every shape.
+        low = float(np.min(mean[1])) - 0.12
+        row[0].plot([-0.05, 0.05], [low, low], color="0.2", linewidth=2.0)
+        row[0].text(0.0, low - 0.02, "0.1 of the centroid size", fontsize=6, ha="center", va="top")
+    letter_panels(axes)
+    handles = [Line2D([], [], label="mean shape", **bold)]
+    handles.append(Line2D([], [], label="private mean shapes", **thin))
+    figure.legend(handles=handles, loc="outside upper center", ncols=2, fontsize=7)
     simulated = dict.fromkeys(landmarks.loc[landmarks["simulated"], "space"])
     about = (
         "Balls are read off the data, in the last column with a wider radius and another centre: "
