@@ -11,7 +11,7 @@ import pandas as pd
 
 from reproduction.claims.page import by_paper, described, read_verdicts
 from reproduction.claims.rows import sentence_of
-from reproduction.claims.verdicts import RESULT_COLUMNS, VERDICTS
+from reproduction.claims.verdicts import FAILS, IN_PART, RESULT_COLUMNS, VERDICTS
 from reproduction.figures.shapes import MARKED
 from reproduction.pages import render_page
 from reproduction.papers import PAPERS
@@ -130,13 +130,14 @@ def figure_shows(path):
 
 
 def _sentences(found):
-    """Sentences of all papers by verdict."""
-    first = found.assign(sentence=found["claim"].map(sentence_of))
-    first = first[~first[["paper", "sentence"]].duplicated()]
-    return {
-        verdict: first[first["sentence_verdict"] == verdict].to_dict("records")
-        for verdict in (*VERDICTS, "")
-    }
+    """Sentences of all papers by verdict, each with its parts that do not hold."""
+    rows = found.assign(sentence=found["claim"].map(sentence_of))
+    sentences = {verdict: [] for verdict in (*VERDICTS, "")}
+    for _, parts in rows.groupby(["paper", "sentence"], sort=False):
+        failing = parts[parts["verdict"].isin((FAILS, IN_PART)) & (parts["reading"] == "")]
+        first = parts.iloc[0].to_dict() | {"failing": failing.to_dict("records")}
+        sentences[first["sentence_verdict"]].append(first)
+    return sentences
 
 
 def _unjudged(path):
