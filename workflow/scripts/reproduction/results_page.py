@@ -1,9 +1,11 @@
-"""Page of what holds of each paper and where its figures are: docs/results.md.
+"""What pages say of results: docs/results.md, tables of docs/audit.md, and the picture of Figure 1.
 
-`python -m reproduction.results_page` in workflow/scripts writes it, with the verdicts of the papers
-whose results are in the checkout.
+`python -m reproduction.results_page` in workflow/scripts writes them from the results that are in
+the checkout: verdicts of papers, the audit, and the sphere's figure.
 """
 
+import re
+import shutil
 from collections import Counter
 
 import pandas as pd
@@ -19,6 +21,8 @@ from reproduction.claims.verdicts import (
     NOT_REFUTED,
     UNDECIDED,
 )
+from reproduction.measurements.words import markdown
+from reproduction.pages import short
 from reproduction.papers import PAPERS, figure_title
 from reproduction.places import CHECKOUT
 
@@ -113,5 +117,50 @@ def _figures(paper):
         yield f"Figures in `{folder}`: {', '.join(files)}."
 
 
-if __name__ == "__main__":
+def audit_losses(folder):
+    """Table of realised losses on the sphere, at the audit's middle budget and least n."""
+    rows = pd.read_csv(folder / "audit.csv")
+    stated = sorted(rows["stated"].unique())
+    rows = rows[rows["stated"] == stated[len(stated) // 2]]
+    fewest = rows.loc[rows["n"] > 2, "n"].min()
+    rows = rows[rows["n"].isin([2, fewest])].sort_values("n", ascending=False, kind="stable")
+    head = ["density", "n", "stated", "realised loss", "stated budget"]
+    columns = ["mechanism", "n", "stated", "realised", "verdict"]
+    lines = [[name, *map(short, some), word] for name, *some, word in rows[columns].to_numpy()]
+    return "\n".join(markdown(head, lines))
+
+
+def audit_testers(folder):
+    """Table of the larger of the two testers' bounds for whole releases, a row a case."""
+    rows = pd.read_csv(folder / "black_box.csv")
+    rows = rows[rows["mechanism"].str.startswith("release") & rows["tester"].notna()]
+    rows = rows.groupby(["mechanism", "data", "space"], sort=False)["lower_bound"].max()
+    table = rows.unstack("space", sort=False).dropna().reset_index()
+    spaces = list(table.columns[2:])
+    lines = [[*each[:2], *map(short, each[2:])] for each in table.itertuples(index=False)]
+    head = ["releases", "stages", *(f"on {space}, epsilon is above" for space in spaces)]
+    return "\n".join(markdown(head, lines))
+
+
+def with_block(text, name, block):
+    """A page's text with another block between its marks of a name."""
+    marks = rf"(<!-- {name} -->\n).*?(<!-- end -->)"
+    return re.sub(marks, lambda found: f"{found[1]}{block}\n{found[2]}", text, flags=re.DOTALL)
+
+
+def write_pages():
+    """Write what pages say of the results that are there."""
     PAGE.write_text(page(made()), encoding="utf-8")
+    audit, picture = CHECKOUT / "results" / "audit", "sphere/figures/figure_1.png"
+    if audit.is_dir():
+        place = CHECKOUT / "docs" / "audit.md"
+        text = place.read_text("utf-8")
+        for name, table in (("losses", audit_losses), ("testers", audit_testers)):
+            text = with_block(text, name, table(audit))
+        place.write_text(text, encoding="utf-8")
+    if (drawn := CHECKOUT / "results" / "default" / picture).is_file():
+        shutil.copyfile(drawn, CHECKOUT / "docs" / "images" / "figure_1.png")
+
+
+if __name__ == "__main__":
+    write_pages()
