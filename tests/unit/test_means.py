@@ -209,8 +209,9 @@ def test_wrapped_draws_need_a_space_without_positive_curvature(name, rng):
 @pytest.mark.parametrize("name", named_in("means") | named_in("own"))
 def test_several_draws_of_each_data_set_are_about_its_own_mean(name, rng):
     """By the protocol of studies, and each data set with its own budget's scale."""
-    manifold = make_manifold("kendall", 5) if name == "landmarkwise_laplace" else SPD
-    centre = pole(SPD) if manifold is SPD else manifold.random_point(rng)
+    others = {"landmarkwise_laplace": make_manifold("kendall", 5), "laplace_as_published": SPHERE}
+    manifold = others.get(name, SPD)
+    centre = manifold.random_point(rng) if "landmark" in name else pole(manifold)
     starts = np.broadcast_to(centre, (2, 40, *manifold.point_shape))
     points = manifold.exp(starts, 0.2 * manifold.random_direction(rng, starts))
     model = GeodesicModel(manifold, 0)
@@ -281,7 +282,17 @@ def test_losses_on_matrices_have_a_closed_form():
     moved = np.exp(r) * -np.expm1(-2.0 * r / n)
     assert found["ambient_laplace"] == pytest.approx(budget * n * moved / (2.0 * np.expm1(r)))
     assert found["laplace"] == pytest.approx(budget)
-    assert found["laplace_as_published"] == pytest.approx(0.5 * budget)
+    assert found["laplace_general"] == pytest.approx(0.5 * budget)
+
+
+@pytest.mark.parametrize("name", ["laplace", "laplace_as_published", "ambient_laplace"])
+def test_mean_distances_with_a_formula_are_those_of_draws(name):
+    points = polar_in_ball(np.random.default_rng(1), SPHERE, np.pi / 8, (2, 20))
+    mechanism = mechanism_class(name).of(fitted(SPHERE, pole(SPHERE), np.pi / 8, points))
+    drawn = embed(SPHERE, mechanism.many_means(np.random.default_rng(2), 1.0, 20_000))
+    away = np.linalg.norm(drawn - embed(SPHERE, mechanism.mean)[:, None], axis=-1)
+    error = np.std(away) / np.sqrt(away.size)
+    assert abs(np.mean(away) - mechanism.expected_distance(1.0)) < 4.0 * error
 
 
 def test_losses_on_the_sphere_keep_within_proved_budgets():

@@ -117,7 +117,8 @@ def test_neighbour_ratios_are_those_of_the_pairs_one_by_one(make_records, name, 
     model, radius = GeodesicModel(manifold), data_radius(manifold)
     data = make_records(manifold, seed=7, number=11, noise=0.1, data_shape=(3,))
     ratios = neighbour_ratios(model, data.covariates, data.points, radius)
-    assert set(ratios) == {"ratio_footpoint", "ratio_shooting_vector", "tau", "converged"}
+    bent = manifold.curvature_bounds[0] < 0.0
+    assert ("ratio_shooting_vector_printed" in ratios) == bent
     assert np.all(ratios["converged"])
     for index in range(3):
         x, points = (each[index : index + 1] for each in (data.covariates, data.points))
@@ -129,6 +130,13 @@ def test_neighbour_ratios_are_those_of_the_pairs_one_by_one(make_records, name, 
             expected = bound.blocks[block] / change
             assert expected >= 1.0
             assert ratios[f"ratio_{block}"][index] == pytest.approx(expected, rel=1e-8)
+            if bent:
+                # No ball that holds the records is smaller.
+                assert ratios[f"ratio_{block}_smallest_ball"][index] < expected
+        if bent:
+            slope = np.sqrt(0.5)
+            printed = 2.0 * tau / 10 * np.sinh(slope * tau) / slope / change
+            assert ratios["ratio_shooting_vector_printed"][index] == pytest.approx(printed)
 
 
 # Frechet means

@@ -599,8 +599,8 @@ def test_the_stated_budgets_do_not_hold(finished):
     found = claims_of(finished).set_index("claim")
     assert found.loc["privacy.footpoint", "sentence_verdict"] == "does not hold"
     losses = read(finished, "sphere", "losses")
-    assert list(losses["step"]) == 2 * ["footpoint", "both", "shooting vector"]
-    assert (losses["stated"] == np.where(losses["step"] == "both", 2.0, 1.0)).all()
+    assert list(losses["step"]) == 3 * ["footpoint", "shooting vector"]
+    assert (losses["stated"] == 1.0).all()
     assert (losses["loss_over_stated"] == losses["realised"] / losses["stated"]).all()
     assert float(found.loc["privacy.footpoint", "value"]) == losses["loss_over_stated"][0]
 
