@@ -10,6 +10,7 @@ import pytest
 
 from geodp.manifolds.euclidean import Euclidean
 from geodp.models.geodesic import GeodesicModel
+from reproduction.claims.verdicts import FAILS, HOLDS, IN_PART
 from reproduction.figures.error import _numbers
 from reproduction.papers import figure_title
 from reproduction.places import CHECKOUT
@@ -41,7 +42,9 @@ def text(files=None, **params):
     nothing |= {"audit": {"digests": [], "command": ""}, "name": "small", "note": None}
     nothing |= {"again": "", "times": ""}
     return report(
-        SimpleNamespace(template=template, **tables | (files or {})),
+        SimpleNamespace(
+            template=template, statements=PUBLISHED / "statements.csv", **tables | (files or {})
+        ),
         SimpleNamespace(**nothing | params),
         MADE_BY,
     )
@@ -98,6 +101,7 @@ def test_the_band_of_one_data_set_is_over_its_draws():
     row |= {"group": "g", "cell": "c", "n": 5, "noise_variance": 0.1, "budget": 1.0, "data_set": 0}
     row |= {"log_error_standard_error": 0.1, "flagged": False, "mean_squared_error": 4.0}
     row |= {"low_squared_error": 2.0, "high_squared_error": 8.0}
+    row |= {"refused": False, "squared_error_without_data": np.nan}
     table = pd.DataFrame([row | {"non_private_mean_squared_error": 1.0}])
     params = SimpleNamespace(figure={"grids": ["equal"]}, grids=[("equal", "g", "c")], budgets=())
     [found] = _numbers(table, params).to_dict("records")
@@ -135,6 +139,9 @@ def test_each_statement_has_a_judgement_with_its_claim_or_its_reason():
     assert [row["statement"] for row in computed if not row["claim"]] == []
     others = [row for row in STATEMENTS if row not in computed]
     assert [row["statement"] for row in others if not (row["reason"] or row["claim"])] == []
+    proved = [row["verdict"] for row in STATEMENTS if row["judged"] == "by proof"]
+    assert set(proved) == {HOLDS, IN_PART, FAILS}
+    assert {row["verdict"] for row in STATEMENTS if row["judged"] != "by proof"} == {""}
 
 
 def test_no_statement_stands_twice():
