@@ -133,6 +133,4 @@ def test_every_paper_has_a_file_of_claims():
 def test_the_guide_counts_sentences_as_the_claims_do(paper):
     rows = [line.strip("| ").split(" | ") for line in lines(GUIDE) if line.startswith("|")]
     [judged] = [cells[2] for cells in rows if cells[0] == f"`{paper}`"]
-    [verdicts] = [cells[-1] for cells in rows if f"{paper}`" in " ".join(cells[1:2]).split()]
-    counts = map(int, re.findall(r"\d+", verdicts))
-    assert int(judged) == sum(counts) == len(sentences(paper))
+    assert int(judged) == len(sentences(paper))
