@@ -401,8 +401,7 @@ def largest(claim, table, rng, replicates):
 def largest_found(claim, table, rng, replicates):
     """Largest value of ``column``, where a search may have missed larger ones."""
     found = float(table[claim.column[0]].max())
-    number = ", ".join(dict.fromkeys(map(str, table["n"])))
-    says = f"the largest that was found at n = {number} is {short(found)}, a lower bound"
+    says = f"the largest found at n = {_span(set(table['n']))} is {short(found)}, a lower bound"
     every = np.full(1 + replicates, found)
     return Measured(every, "the neighbours of a search", says, lower_bound=True)
 
