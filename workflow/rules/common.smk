@@ -14,7 +14,7 @@ from reproduction.configuration import validate
 from reproduction.configuration.release import describes_release, without_studies
 from reproduction.dependencies import code
 from reproduction.papers import OTHERS, figure_title
-from reproduction.papers import PAPERS as ALL_PAPERS
+from reproduction.papers import PAPERS
 from reproduction.places import CHECKOUT, digest_of, find, shipped
 from reproduction.studies import expand
 from reproduction.targets import (
@@ -123,7 +123,7 @@ def table_names(study):
 
 
 # Files of claims by paper.
-PAPERS = {paper["name"]: find([paper["claims"]])[0] for paper in config["papers"]}
+CLAIM_FILES = {paper["name"]: find([paper["claims"]])[0] for paper in config["papers"]}
 
 
 def plan_files():
@@ -132,7 +132,7 @@ def plan_files():
 
 
 def claims_files():
-    return [f"{RESULTS}/claims.{suffix}" for suffix in ("csv", "html")] if PAPERS else []
+    return [f"{RESULTS}/claims.{suffix}" for suffix in ("csv", "html")] if CLAIM_FILES else []
 
 
 def report_files():

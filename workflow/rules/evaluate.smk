@@ -30,7 +30,7 @@ rule evaluate:
 rule evaluate_claims:
     input:
         **CLAIMS_TEMPLATES,
-        claims=list(PAPERS.values()),
+        claims=list(CLAIM_FILES.values()),
         tables=list(claimed_tables().values()),
     output:
         csv=f"{RESULTS}/claims.csv",
@@ -41,7 +41,7 @@ rule evaluate_claims:
     conda:
         "../../envs/environment.yaml"
     params:
-        **claims_parameters(list(PAPERS), list(claimed_tables()), config["seed"]),
+        **claims_parameters(list(CLAIM_FILES), list(claimed_tables()), config["seed"]),
         note=config["note"],
     message:
         "judge the claims of papers"

@@ -63,11 +63,11 @@ use rule evaluate_claims as paper_claims with:
     log:
         "results/{stage}/logs/{paper}_claims.log",
     wildcard_constraints:
-        stage="|".join(sorted({ALL_PAPERS[paper].stage for paper in OTHERS})),
+        stage="|".join(sorted({PAPERS[paper].stage for paper in OTHERS})),
         paper="|".join(OTHERS),
     params:
         **claims_parameters(
-            lambda wildcards: [ALL_PAPERS[wildcards.paper].name],
+            lambda wildcards: [PAPERS[wildcards.paper].name],
             tables=lambda wildcards: list(or_exit(claimed, wildcards.paper)),
             seed=lambda wildcards: or_exit(settings_of, wildcards.stage)["seed"],
         ),
@@ -87,7 +87,7 @@ for paper in OTHERS:
         input:
             lambda wildcards, paper=paper: or_exit(paper_files, paper),
         message:
-            f"{ALL_PAPERS[paper].name}: all results are there"
+            f"{PAPERS[paper].name}: all results are there"
 
 
 rule linear_opacus:

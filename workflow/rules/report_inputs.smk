@@ -63,7 +63,7 @@ def report_figures():
                 "notes": figure_notes(study, figure),
             }
     for key in OTHER_PAPERS:
-        paper = ALL_PAPERS[key]
+        paper = PAPERS[key]
         for figure, number in paper.figures.items():
             found[f"results/{paper.stage}/figures/{figure}."] = {
                 "paper": paper.name,
@@ -96,7 +96,7 @@ def report_pictures(suffix):
 def report_claims():
     """Verdicts in the report, those of the configuration first."""
     own = [path for path in claims_files() if path.endswith(".csv")]
-    return own + [f"results/{ALL_PAPERS[key].stage}/{key}_claims.csv" for key in OTHER_PAPERS]
+    return own + [f"results/{PAPERS[key].stage}/{key}_claims.csv" for key in OTHER_PAPERS]
 
 
 def report_tables(name):
