@@ -645,7 +645,6 @@ def assigned(**columns):
             lambda table: table.query("data_set == 0").assign(footpoints=1),
             "one footpoint",
         ),
-        ("sphere_budget", lambda table: "x makes it", "x makes it"),
         ("spd_like_sphere", keep("cell in ['p0.1_v0.1', 'p0.2_v0.2']"), "share 2 points"),
         ("walk_length.sphere_error", keep("sampler == 'default'"), "both samplers"),
         ("spd_like_sphere", assigned(mean_squared_error=1.0), "not finite"),

@@ -19,7 +19,6 @@ from reproduction.places import CHECKOUT, digest_of, find, shipped
 from reproduction.studies import expand
 from reproduction.targets import (
     JOBS,
-    SGD_DRAWS,
     WILDCARDS,
     claimed,
     digests_of,

@@ -71,10 +71,6 @@ use rule evaluate_claims as paper_claims with:
             tables=lambda wildcards: list(or_exit(claimed, wildcards.paper)),
             seed=lambda wildcards: or_exit(settings_of, wildcards.stage)["seed"],
         ),
-        besides=claimed_of_tools,
-        seen=lambda wildcards: digests_of(
-            [TOOLS_DRAWS] if wildcards.paper == COMPARES_TOOLS else []
-        ),
     message:
         "{wildcards.stage}: judge the claims of {wildcards.paper}"
 
@@ -88,10 +84,3 @@ for paper in OTHERS:
             lambda wildcards, paper=paper: or_exit(paper_files, paper),
         message:
             f"{PAPERS[paper].name}: all results are there"
-
-
-rule linear_opacus:
-    input:
-        SGD_DRAWS,
-    message:
-        "tools: lines by DP-SGD are there, and linear_tools joins them to the others"

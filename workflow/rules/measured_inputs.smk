@@ -44,22 +44,3 @@ def plan_of_the_configuration(wildcards):
     if "plan" not in config:
         sys.exit("Error: configuration key plan is missing: add it, as config/config.yaml explains")
     return {"plan": config["plan"]}
-
-
-# The paper that compares lines with those of other tools, which it does if they are there.
-COMPARES_TOOLS = "kulkarni_soto_first_version"
-
-
-TOOLS_DRAWS = "results/tools/draws.csv"
-
-
-def claimed_of_tools(wildcards, output):
-    """The table of lines beside other tools that a paper's claims are about, or what makes it."""
-    if wildcards.paper != COMPARES_TOOLS:
-        return {}
-    path = placed(TOOLS_DRAWS, output)
-    return {
-        "named": ("tools", "draws"),
-        "made": {path: digest_of(path)} if Path(path).is_file() else {},
-        "otherwise": f"./run --with competitors snakemake linear_tools makes {path}",
-    }

@@ -21,10 +21,6 @@ with job() as snakemake:
         tuple(named): pd.read_csv(path, dtype={"group": str, "cell": str})
         for named, path in zip(params.tables, snakemake.input.tables, strict=True)
     }
-    # A table that no rule of this run makes, or what makes it.
-    if besides := params.get("besides"):
-        made = [pd.read_csv(path) for path in besides["made"]]
-        tables[tuple(besides["named"])] = made[0] if made else besides["otherwise"]
     # Claims of the same name in two papers share random numbers, which does not affect an interval.
     found = judge(papers, tables, lambda claim: random_stream(params.seed, "claims", claim))
     # Also for claims whose study is not part of this run.

@@ -17,7 +17,7 @@ from pathlib import Path
 from geodp.errors import DataError
 from reproduction.configuration import load_settings
 from reproduction.papers import PAPERS
-from reproduction.places import CHECKOUT, digest_of, find, shipped
+from reproduction.places import CHECKOUT, digest_of, shipped
 from reproduction.studies import find_table
 
 # Stages that share the settings and the folder of another.
@@ -37,8 +37,7 @@ WILDCARDS = {
     "space": "(?!own/|figures/)[a-z0-9]+",
     "backend": "numpy|autograd",
     "data_set": "[a-z][a-z0-9_]*",
-    # Opacus has an environment of its own.
-    "method": "(?!dp_sgd)[a-z_]+",
+    "method": "[a-z_]+",
     **dict.fromkeys(("number", "block", "part", "cell"), r"\d+"),
 }
 
@@ -387,19 +386,15 @@ UTILITY = {
 # Private linear regression beside other tools.
 
 
-def _wine(tools, arguments):
-    """The table of red wine, if it is there."""
-    return next(iter(find([tools["comparison"]["path"]])), None)
-
-
-def _lines(name, message, **others):
-    """Private lines by a method."""
+def _lines(name, message, methods, **others):
+    """Errors of private lines of red wine by some methods."""
     return Job(
         "tools.comparison",
-        f"tools: lines by {message}",
-        {"table": f"comparison/{name}.csv"},
+        f"tools: lines of red wine by {message}",
+        {"table": f"{name}.csv"},
         settings=("seed", "comparison"),
-        finds={"path": _wine},
+        more=lambda tools, arguments: {"methods": methods(tools["comparison"], arguments)},
+        ships={"wine": "resources/winequality_red.csv"},
         **others,
     )
 
@@ -408,8 +403,6 @@ def _data_sets(tools):
     chosen = tools["benchmark"]
     return by_text((*chosen["sets"], *chosen["held_out"]["sets"]))
 
-
-SGD_DRAWS = "results/tools/comparison/dp_sgd.csv"
 
 TOOLS = {
     "tools_shares": Job(
@@ -423,32 +416,45 @@ TOOLS = {
         values={"data_set": _data_sets},
         needs="competitors",
     ),
-    "tools_draws": _lines(
-        "{method}",
+    "tools_lines": _lines(
+        "comparison/{method}",
         "{wildcards.method}",
+        lambda comparison, arguments: [arguments["method"]],
         values={"method": lambda tools: by_text(tools["comparison"]["methods"])},
+    ),
+    "linear_competitors": _lines(
+        "recorded/competitors",
+        "diffprivlib and OpenDP",
+        lambda comparison, arguments: comparison["competitors"],
         needs="competitors",
     ),
-    "tools_sgd": _lines(
-        "dp_sgd",
+    "linear_opacus": _lines(
+        "recorded/opacus",
         "DP-SGD of Opacus",
-        more=lambda tools, arguments: {"method": "dp_sgd"},
+        lambda comparison, arguments: ["dp_sgd"],
         needs="opacus",
+    ),
+    "linear_wine": Job(
+        "tools.comparison",
+        "tools: join lines of red wine to those recorded in other environments",
+        tables("draws", "settings", "comparison"),
+        reads={"ours": "comparison/{method}.csv"},
+        ships={name: f"resources/recorded/{name}.csv" for name in ("competitors", "opacus")},
+        function="compared",
     ),
     "linear_tools": joined(
         "tools.summary",
         "tools: write the tables, the page and the figure",
         {
-            **tables("sets", "shares", "medians", "against", "comparison", "draws"),
+            **tables("sets", "shares", "medians", "against"),
             "text": "tools.md",
             **pictures("tools"),
         },
         reads={
             "about": "benchmark/{data_set}.about.csv",
             "shares": "benchmark/{data_set}.shares.csv",
-            "comparison": "comparison/{method}.csv",
+            "comparison": "comparison.csv",
         },
-        besides={"dp_sgd": SGD_DRAWS},
         needs="competitors",
     ),
 }
@@ -620,6 +626,9 @@ def claimed(paper):
         bounds = {f"means_{polar}": "sensitivities"}
     for study, figure in bounds.items():
         found[study, "bounds"] = f"results/{stage}/figures/{figure}.csv"
+    # Lines beside those of other tools.
+    for path in JOBS["linear_wine"].writes.values():
+        found["tools", Path(path).stem] = JOBS["linear_wine"].place(path)
     with open(
         CHECKOUT / "resources" / "published" / f"{paper}_claims.csv", encoding="utf-8", newline=""
     ) as text:

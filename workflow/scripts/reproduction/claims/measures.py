@@ -197,8 +197,10 @@ def _span(sizes):
 
 
 def _units(table):
-    """What a table has several of: data sets, or draws of one."""
-    return "data sets" if "data_set" in table else "draws of one data set"
+    """What a table has several of: data sets, settings of a mechanism, or draws of one data set."""
+    if "data_set" in table:
+        return "data sets"
+    return "settings" if "setting" in table else "draws of one data set"
 
 
 def _plain(name):
@@ -361,7 +363,7 @@ def median_ratio(claim, table, rng, replicates):
 
 @measure("against_where")
 def share_meeting(claim, table, rng, replicates):
-    """Share of data sets, or of draws, that ``against_where`` selects; these are resampled."""
+    """Share of what a table has a row of that ``against_where`` selects; these are resampled."""
     met = claim.against_where.rows(table)
     found = float(np.mean(met))
     again = rng.binomial(len(met), found, size=replicates) / len(met)

@@ -18,7 +18,7 @@ from geodp.settings.section import refused
 from reproduction.claims.conditions import Conditions
 from reproduction.claims.measures import DIRECTIONS, MEASURES
 
-TABLES = ("errors", "neighbours", "losses", "convergence", "bounds", "draws")
+TABLES = ("errors", "neighbours", "losses", "convergence", "bounds", "draws", "settings")
 
 
 def _parsed(parse, advice):

@@ -154,8 +154,8 @@ def _of_mechanism(table, mechanism):
 def _selected(claim, tables, study, mechanism, where):
     """Rows of a study's table that the claim's column ``where`` selects, with derived columns."""
     table = tables.get((study, claim.table))
-    if not isinstance(table, pd.DataFrame):
-        raise NotEvaluated(table or f"there is no table {claim.table} of a study {study}")
+    if table is None:
+        raise NotEvaluated(f"there is no table {claim.table} of a study {study}")
     table = _of_mechanism(table, mechanism)
     if table.empty:
         raise NotEvaluated(f"{study}'s {claim.table} have no row of the mechanism {mechanism}")
@@ -180,7 +180,7 @@ def _origin(claim, tables, name):
     """Values of a column in a study's tables, as text; empty if there is no such column."""
     for table in (claim.table, "errors"):
         found = tables.get((claim.study, table))
-        if isinstance(found, pd.DataFrame) and name in found and len(found):
+        if found is not None and name in found and len(found):
             found = _of_mechanism(found, claim.mechanism)
             return ", ".join(dict.fromkeys(map(str, found[name].dropna().unique())))
     return ""

@@ -17,70 +17,61 @@ from geodp.settings.section import (
     refused,
 )
 from reproduction.configuration.spaces import BallSettings
-from reproduction.configuration.utility import ChainLimits
 from reproduction.measurements.tools.data_sets import LICENCES
 from reproduction.measurements.tools.methods import METHODS
-
-LEAST_SQUARES = "least_squares"
 
 # Names of methods and data sets become parts of files.
 FileName = Annotated[str, StringConstraints(strict=True, pattern="^[a-z][a-z0-9_]*$")]
 
-PRIVATE = tuple(name for name in METHODS if name != LEAST_SQUARES)
 OF_SETS = tuple(
-    name for name in PRIVATE if not (METHODS[name].geodesic or METHODS[name].one_covariate)
+    name
+    for name, method in METHODS.items()
+    if method.neighbours and not (method.draws_all or method.one_covariate)
 )
+# Those that run in the environment of the workflow, and those of the environment `competitors`.
+OURS = tuple(name for name, method in METHODS.items() if not method.packages)
+COMPETITORS = tuple(name for name, method in METHODS.items() if "scikit-learn" in method.packages)
 
 
-class ResponsesSettings(Section):
-    """Columns of a table that are compared."""
+class OpacusSettings(Section):
+    """Settings of DP-SGD, of which every combination is drawn."""
+
+    passes: distinct(Count)
+    """Passes over the records."""
+    step: distinct(Positive)
+    """Lengths of a step."""
+    clip: distinct(Positive)
+    """Norms that gradients are clipped to."""
+    batch: distinct(Count)
+    """Numbers of records that are expected in a batch."""
+    draws: integer(ge=2)
+    """Draws of each combination and budget."""
+
+
+class LinesSettings(Section):
+    """Lines of several responses on one covariate, of red wine."""
 
     covariate: Text
     """Covariate, scaled from 0 to 1."""
     responses: distinct(Text)
     """Responses, each standardised."""
-
-
-class LineChains(ChainLimits):
-    """Chains whose last states are draws of the mechanism as published."""
-
-    pilots: Count
-    """Pilot proposals."""
-
-
-class LinesSettings(Section):
-    """Lines of several responses on one covariate."""
-
-    path: Text
-    """Table of red wine, with semicolons; where there is none, scikit-learn's diabetes data are
-    taken."""
-    rows: integer(ge=3)
-    """First rows of the table that are used."""
-    wine: ResponsesSettings
-    """Columns of the table of red wine."""
-    diabetes: ResponsesSettings
-    """Columns of the diabetes data."""
     response_bound: Positive
-    """Standardised responses are clipped to this, before any private method."""
+    """Standardised responses are clipped to this, before any private method but the one as
+    published."""
     budgets: distinct(Positive)
     """Epsilons of a line of all responses; the figure shows the first."""
     delta: Share
     """Delta, of methods that spend one."""
     draws: integer(ge=2)
     """Draws of each method."""
-    methods: distinct(Literal[tuple(METHODS)])
-    """Methods, in this order; `dp_sgd` has a target of its own."""
+    methods: distinct(Literal[OURS])
+    """Methods, in this order."""
+    competitors: distinct(Literal[COMPETITORS])
+    """Methods whose draws are recorded in `resources/recorded/competitors.csv`."""
     support: BallSettings
     residual_scale: Positive
     """Standard deviation of a residual, from which scales are planned."""
-    chains: LineChains
-    """Chains of the mechanism as published."""
-
-    @model_validator(mode="after")
-    def _other_targets_methods(self):
-        if "dp_sgd" in self.methods:
-            raise refused(": dp_sgd is measured by linear_opacus: remove it", "methods")
-        return self
+    opacus: OpacusSettings
 
 
 class DataSetSettings(Section):

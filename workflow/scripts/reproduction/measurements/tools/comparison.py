@@ -1,8 +1,9 @@
-"""Lines of all methods on one data set with several responses (Kulkarni and Soto, first version).
+"""Lines of all methods on red wine (Kulkarni and Soto, first version, Table 1).
 
-Red wine: standardised responses on alcohol, scaled from 0 to 1.  Without its file, scikit-learn's
-diabetes data.
+Four standardised responses on alcohol, scaled from 0 to 1: the paper names the responses alone.
 """
+
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -10,69 +11,171 @@ import pandas as pd
 from geodp.errors import DataError
 from geodp.randomness import random_stream
 from reproduction.measurements.tools.methods import METHODS, versions
-from reproduction.measurements.tools.problem import Budget, Problem, predictions
+from reproduction.measurements.tools.problem import NONE, Budget, Problem, predictions
+from reproduction.measurements.words import joined
 
-WINE, DIABETES = "red wine", "diabetes"
+DATA = "red wine"
+
+# Settings of DP-SGD.
+OF_A_SETTING = ("passes", "step", "clip", "batch")
+
+OF_A_METHOD = ("method", "title", "guarantee", "neighbours", "versions")
+
+# What lines of all private methods have in common, budget by budget.
+OF_A_CELL = ("data", "n", "responses", "covariate", "response_bound", "delta", "budget")
 
 
-def records(settings, path=()):
-    """Name of the data, covariate (n, 1) from 0 to 1 and standardised responses (n, m)."""
-    if not path:
-        from sklearn.datasets import load_diabetes
-
-        name, frame = DIABETES, load_diabetes(as_frame=True).frame
-    else:
-        name, frame = WINE, pd.read_csv(path, sep=";")
-    chosen = settings["wine" if path else "diabetes"]
-    missing = {chosen["covariate"], *chosen["responses"]} - set(frame)
+def records(settings, wine):
+    """Covariate (n, 1) from 0 to 1 and standardised responses (n, m) of a table of red wine."""
+    frame = pd.read_csv(wine, sep=";")
+    missing = {settings["covariate"], *settings["responses"]} - set(frame)
     if missing:
-        raise DataError(f"{path}: there is no column {', '.join(sorted(missing))}")
-    frame = frame[: settings["rows"]]
-    x = frame[[chosen["covariate"]]].to_numpy(dtype=float)
-    y = frame[chosen["responses"]].to_numpy(dtype=float)
+        raise DataError(f"{wine}: there is no column {', '.join(sorted(missing))}")
+    x = frame[[settings["covariate"]]].to_numpy(dtype=float)
+    y = frame[settings["responses"]].to_numpy(dtype=float)
     x = (x - x.min()) / (x.max() - x.min())
-    return name, x, (y - y.mean(axis=0)) / y.std(axis=0)
+    return x, (y - y.mean(axis=0)) / y.std(axis=0)
 
 
-def measure(settings, method, path=()):
-    """Table of the draws of a method: a row a budget and draw, with its mean squared error.
+def measure(settings, methods, wine):
+    """Table of the draws of some methods: a row a budget and setting, a column a draw's error.
 
-    Without a ``path`` there is no table of red wine.
+    The columns ``0``, ``1`` and so on are mean squared errors of draws.
     """
-    chosen, name = settings["comparison"], method
-    method = METHODS[name]
-    data, x, y = records(chosen, path)
+    chosen = settings["comparison"]
+    cells = [cell for name in methods for cell in cells_of(chosen, name)]
+    rows = [_row(settings, *cell, wine) for cell in cells]
+    return (pd.DataFrame(rows),)
+
+
+def cells_of(settings, name):
+    """Cells of a method: its name, a budget, a number of draws, and a setting of DP-SGD."""
+    grid, draws = [{}], settings["draws"]
+    if name == "dp_sgd":
+        given = settings["opacus"]
+        values = product(*(given[key] for key in OF_A_SETTING))
+        grid = [dict(zip(OF_A_SETTING, each, strict=True)) for each in values]
+        draws = given["draws"]
+    return [
+        (name, epsilon, draws if METHODS[name].neighbours else 1, setting)
+        for setting, epsilon in product(grid, settings["budgets"])
+    ]
+
+
+def _row(settings, name, epsilon, draws, setting, wine):
+    """Row of a cell: what it is, and the mean squared errors of its draws."""
+    chosen, method, seed = settings["comparison"], METHODS[name], settings["seed"]
+    x, y = records(chosen, wine)
     bound = chosen["response_bound"]
+    given = np.clip(y, -bound, bound) if method.clipped else y
     unit = np.zeros(1), np.ones(1)
-    # Without privacy nothing is clipped.
-    clipped = np.clip(y, -bound, bound) if method.neighbours else y
-    problem = Problem(x, clipped, *unit, norm=1.0, bound=bound, has_intercept=True, records=len(x))
-    draws, tables = chosen["draws"] if method.neighbours else 1, []
-    for epsilon in chosen["budgets"]:
-        rng = random_stream(settings["seed"], "comparison", name, str(epsilon))
-        budget = Budget(epsilon, chosen["delta"])
-        lines = method.lines(problem, budget, rng, draws, chosen)
-        errors = [np.mean((y - predictions(line, x)) ** 2) for line in lines]
-        tables.append(
-            pd.DataFrame(
-                {
-                    "data": data,
-                    "n": len(x),
-                    "responses": y.shape[1],
-                    "seed": settings["seed"],
-                    "method": name,
-                    "title": method.title,
-                    "guarantee": method.guarantee,
-                    "neighbours": method.neighbours,
-                    "versions": versions(method),
-                    "budget": budget.epsilon,
-                    "delta": budget.delta,
-                    # What claims call these.
-                    "group": data,
-                    "cell": f"{name}, {budget.epsilon:g}",
-                    "draw": np.arange(draws),
-                    "mean_squared_error": errors,
-                }
-            )
+    problem = Problem(x, given, *unit, norm=1.0, bound=bound, has_intercept=True, records=len(x))
+    budget = Budget(epsilon, chosen["delta"])
+    rng = random_stream(seed, "comparison", name, str(epsilon), *map(str, setting.values()))
+    lines = method.lines(problem, budget, rng, draws, setting or chosen)
+    errors = [np.mean((y - predictions(line, x)) ** 2) for line in lines]
+    return {
+        "data": DATA,
+        "n": len(x),
+        "responses": y.shape[1],
+        "covariate": chosen["covariate"],
+        "response_bound": bound,
+        "seed": seed,
+        "method": name,
+        "title": method.title,
+        "guarantee": method.guarantee,
+        "neighbours": method.neighbours,
+        "versions": versions(method),
+        "budget": epsilon,
+        "delta": budget.delta,
+        **setting,
+        # To the digits in which other machines agree.
+        **{str(draw): float(f"{error:.6g}") for draw, error in enumerate(errors)},
+    }
+
+
+def compared(ours, competitors, opacus):
+    """Tables of draws, of DP-SGD by setting, and of errors by method.
+
+    Parameters
+    ----------
+    ours : list of path
+        Tables of `measure`, one for a method.
+    competitors, opacus : path
+        Such tables, recorded in other environments.
+    """
+    by_method = joined([*ours, competitors]).fillna({"neighbours": ""})
+    grid = pd.read_csv(opacus)
+    refuse_other_cells(pd.concat([by_method, grid], ignore_index=True))
+    settings = errors_by_setting(grid)
+    draws = with_ratios(pd.concat(map(_draws, (by_method, middle_of(grid, settings)))))
+    return draws, settings, errors_by_method(draws)
+
+
+def _draws(table):
+    """A row a draw, from a row a cell."""
+    numbers = [name for name in table if name.isdigit()]
+    kept = [*OF_A_CELL, *OF_A_METHOD, "seed"]
+    found = table.melt(kept, numbers, "draw", "mean_squared_error").dropna(
+        subset="mean_squared_error"
+    )
+    # What claims call these.
+    cells = found["method"] + ", " + found["budget"].map("{:g}".format)
+    return found.astype({"draw": int}).assign(group=found["data"], cell=cells)
+
+
+def refuse_other_cells(rows):
+    """Refuse private methods' lines that are of other data, bounds or budgets than others'."""
+    private = rows[rows["guarantee"] != NONE]
+    cells = private.groupby("method", sort=False)[list(OF_A_CELL)].apply(
+        lambda part: tuple(sorted(set(map(tuple, part.astype(str).to_numpy()))))
+    )
+    if other := [name for name in cells.index if cells[name] != cells.iloc[0]]:
+        raise DataError(
+            f"lines of {', '.join(other)} are of other data, bounds or budgets than those of "
+            f"{cells.index[0]}: make those below resources/recorded again, as resources/README.md "
+            "says"
         )
-    return (pd.concat(tables, ignore_index=True),)
+
+
+def errors_by_setting(grid):
+    """Mean, and 5 and 95 per cent points, of the errors of DP-SGD: a row a setting and budget."""
+    numbers = [name for name in grid if name.isdigit()]
+    errors = grid[numbers].to_numpy()
+    ends = np.quantile(errors, [0.05, 0.95], axis=1, method="inverted_cdf")
+    found = grid.drop(columns=numbers).assign(draws=len(numbers), mean=errors.mean(axis=1))
+    found["low"], found["high"] = ends
+    return found.assign(setting=found.groupby("budget", sort=False).cumcount())
+
+
+def middle_of(grid, settings):
+    """Rows of the setting of DP-SGD at each budget whose mean error is the median, or next below.
+
+    They speak for all in the comparison.
+    """
+    order = settings.sort_values("mean").groupby("budget")
+    return grid.loc[order["mean"].apply(lambda means: means.index[(len(means) - 1) // 2])]
+
+
+def with_ratios(draws):
+    """Draws with errors beside those of two methods.
+
+    ``excess`` is the error less that of least squares; ``times_published`` its ratio to that of
+    the published mechanism's draw of the same number.
+    """
+    keys, error = ["data", "budget", "draw"], "mean_squared_error"
+    least = draws[draws["method"] == "least_squares"].groupby("data")[error].first()
+    published = draws[draws["method"] == "geodesic_as_published"].set_index(keys)[error]
+    beside = draws[keys].join(published, on=keys)[error]
+    return draws.assign(
+        excess=draws[error] - draws["data"].map(least), times_published=draws[error] / beside
+    )
+
+
+def errors_by_method(draws):
+    """Mean squared errors of the draws of a method: mean, median and the middle 80 per cent."""
+    keys = ["data", "n", "responses", *OF_A_METHOD, "budget", "delta"]
+    grouped = draws.groupby(keys, sort=False)["mean_squared_error"]
+    found = grouped.quantile([0.1, 0.5, 0.9]).unstack()
+    found.columns = ["tenth", "median", "nine_tenths"]
+    return found.assign(mean=grouped.mean(), draws=grouped.size()).reset_index()

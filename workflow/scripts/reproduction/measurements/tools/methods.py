@@ -16,7 +16,7 @@ REPLACE, ADD = "replace one", "add or remove one"
 DIFFPRIVLIB = ("diffprivlib", "scikit-learn")
 
 METHODS = {
-    "least_squares": Method("least squares", own.least_squares, NONE, ""),
+    "least_squares": Method("least squares", own.least_squares, NONE, "", clipped=False),
     "adassp": Method("AdaSSP", each_response(own.adassp), APPROXIMATE, ADD),
     "diffprivlib": Method(
         "diffprivlib, as shipped",
@@ -42,13 +42,22 @@ METHODS = {
         ("opendp", "scikit-learn"),
         one_covariate=True,
     ),
-    "dp_sgd": Method("DP-SGD, Opacus", packages.dp_sgd, APPROXIMATE, ADD, ("opacus", "torch")),
+    "dp_sgd": Method(
+        "DP-SGD, Opacus", packages.dp_sgd, APPROXIMATE, ADD, ("opacus", "torch"), draws_all=True
+    ),
     "matrix_laplace": Method("matrix Laplace", own.matrix_laplace, PURE, ADD),
     "matrix_gaussian": Method("matrix Gaussian", own.matrix_gaussian, APPROXIMATE, ADD),
     "geodesic_as_published": Method(
-        "geodesic, as published", geodesic.as_published, FALSE, REPLACE, geodesic=True
+        "geodesic, as published",
+        geodesic.as_published,
+        FALSE,
+        REPLACE,
+        draws_all=True,
+        clipped=False,
     ),
-    "geodesic_release": Method("geodesic, release", geodesic.release, PURE, REPLACE, geodesic=True),
+    "geodesic_release": Method(
+        "geodesic, release", geodesic.release, PURE, REPLACE, draws_all=True
+    ),
 }
 
 

@@ -12,6 +12,7 @@ The corrected line has right sensitivities and spends what is stated.
 """
 
 import warnings
+from functools import cache
 from unittest import mock
 
 import numpy as np
@@ -106,41 +107,76 @@ def theil_sen(problem, budget, rng):
     return np.array([[found.intercept_], [found.coef_[0]]])
 
 
-def dp_sgd(problem, budget, rng, passes=5, step=1.0, clip=0.3):
-    """Line of all responses at once; (eps, delta)-private for one record added or removed.
+def dp_sgd(problem, budget, rng, draws, setting):
+    """Lines of all responses at once; (eps, delta)-private for one record added or removed.
 
-    Passes over the records, all of them expected in a batch, length of a step, and the norm that
-    gradients are clipped to are the best of a few on simulated lines of a hundred records.
+    Parameters
+    ----------
+    setting : dict
+        ``passes`` over the records, length of a ``step``, the norm ``clip`` of gradients, and the
+        number of records expected in a ``batch``.  All else is as the packages have it.
     """
+    import torch
+
+    torch.set_num_threads(1)
+    batches = -(-len(problem.responses) // setting["batch"])
+    noise = _noise(budget, 1.0 / batches, setting["passes"])
+    return np.array([_trained(problem, noise, setting, rng) for _ in range(draws)])
+
+
+@cache
+def _noise(budget, rate, passes):
+    """Standard deviation of Opacus's noise over the clipping norm, for passes with batches."""
+    from opacus.accountants.utils import get_noise_multiplier
+
+    with warnings.catch_warnings():
+        # Of a grid of losses that the accountant makes finer.
+        warnings.simplefilter("ignore")
+        return get_noise_multiplier(
+            target_epsilon=budget.epsilon,
+            target_delta=budget.delta,
+            sample_rate=rate,
+            epochs=passes,
+            accountant="prv",
+        )
+
+
+def _trained(problem, noise, setting, rng):
+    """Line of a layer that Opacus trains with a multiple of the clipping norm as noise."""
     import torch
     from opacus import PrivacyEngine
 
-    torch.set_num_threads(1)
+    # Weights start where the layer draws them.
+    torch.manual_seed(int(rng.integers(2**62)))
     generator = torch.Generator().manual_seed(int(rng.integers(2**62)))
     records = torch.utils.data.TensorDataset(
-        torch.tensor(problem.design, dtype=torch.float32),
-        torch.tensor(problem.responses, dtype=torch.float32),
+        *(
+            torch.tensor(part, dtype=torch.float32)
+            for part in (problem.covariates, problem.responses)
+        )
     )
-    model = torch.nn.Linear(problem.design.shape[1], problem.responses.shape[1], bias=False)
-    torch.nn.init.zeros_(model.weight)
+    sizes = problem.covariates.shape[1], problem.responses.shape[1]
+    model = torch.nn.Linear(*sizes, bias=problem.has_intercept)
     with warnings.catch_warnings():
         # Opacus warns that its generator is not the operating system's.
         warnings.simplefilter("ignore")
-        private, optimiser, batches = PrivacyEngine().make_private_with_epsilon(
+        private, optimiser, batches = PrivacyEngine().make_private(
             module=model,
-            optimizer=torch.optim.SGD(model.parameters(), lr=step),
-            data_loader=torch.utils.data.DataLoader(records, batch_size=len(records)),
-            target_epsilon=budget.epsilon,
-            target_delta=budget.delta,
-            epochs=passes,
-            max_grad_norm=clip,
+            optimizer=torch.optim.SGD(model.parameters(), lr=setting["step"]),
+            data_loader=torch.utils.data.DataLoader(records, batch_size=setting["batch"]),
+            noise_multiplier=noise,
+            max_grad_norm=setting["clip"],
             noise_generator=generator,
         )
         batches.batch_sampler.generator = generator
-        for _ in range(passes):
-            for x, y in batches:
-                if len(x):
+        for _ in range(setting["passes"]):
+            # The loader's own batches, without its loop over their records.
+            for chosen in batches.batch_sampler:
+                if chosen:
+                    x, y = records[chosen]
                     optimiser.zero_grad()
-                    torch.nn.functional.mse_loss(private(x), y, reduction="mean").backward()
+                    torch.nn.functional.mse_loss(private(x), y).backward()
                     optimiser.step()
-    return problem.line(model.weight.detach().numpy().T.astype(float))
+    slopes = model.weight.detach().numpy().T.astype(float)
+    intercept = [model.bias.detach().numpy().astype(float)] if problem.has_intercept else []
+    return problem.line(np.vstack([*intercept, slopes]))

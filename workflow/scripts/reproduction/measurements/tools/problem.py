@@ -91,14 +91,15 @@ class Method:
     Attributes
     ----------
     fit : callable
-        From a problem, a budget and a generator to a line (1 + k, m); of a geodesic method, with a
-        number of draws and its settings besides, to lines (draws, 1 + k, m).
+        From a problem, a budget and a generator to a line (1 + k, m).
     neighbours : str
         Data sets that the guarantee is about; empty without privacy.
     packages : tuple of str
         That do the work, apart from NumPy.
-    geodesic : bool
-        Whether it takes all responses as a point of R^m, on one covariate.
+    draws_all : bool
+        Whether ``fit`` takes a number of draws and settings besides, to lines (draws, 1 + k, m).
+    clipped : bool
+        Whether responses are clipped to a public bound before it sees them.
     through_origin : str
         The guarantee for lines through the origin within symmetric bounds, if that is another.
     """
@@ -109,12 +110,13 @@ class Method:
     neighbours: str
     packages: tuple[str, ...] = ()
     one_covariate: bool = False
-    geodesic: bool = False
+    draws_all: bool = False
+    clipped: bool = True
     through_origin: str = ""
 
     def lines(self, problem, budget, rng, draws, settings=None):
-        """Independent lines (draws, 1 + k, m); ``settings`` are those of geodesic methods."""
-        if self.geodesic:
+        """Independent lines (draws, 1 + k, m); ``settings`` are of methods that draw all."""
+        if self.draws_all:
             return self.fit(problem, budget, rng, draws, settings)
         return np.array([self.fit(problem, budget, rng) for _ in range(draws)])
 

@@ -1,19 +1,15 @@
-"""Tables, page and figure of the comparison and of the benchmark of private linear regression."""
+"""Tables, page and figure of the benchmark, and of the comparison, of private linear regression."""
 
 import platform
 
 import numpy as np
+import pandas as pd
 
-from geodp.errors import DataError
 from reproduction.figures.files import annotate
 from reproduction.figures.style import CURVES, letter_panels, new_figure
+from reproduction.measurements.tools.comparison import OF_A_METHOD
 from reproduction.measurements.tools.problem import NONE
 from reproduction.measurements.words import joined, markdown
-
-OF_A_METHOD = ["method", "title", "guarantee", "neighbours", "versions"]
-
-# What lines of all private methods have in common, row by row.
-OF_A_CELL = ("data", "n", "responses", "seed", "budget", "delta", "draw")
 
 # Other methods are set against this one, data set by data set, and differ if by more than this.
 RIVAL, MARGIN = "adassp", 0.02
@@ -22,48 +18,26 @@ RIVAL, MARGIN = "adassp", 0.02
 WORST_SHOWN = -1.0
 
 
-def summarise(about, shares, comparison, besides, **_):
+def summarise(about, shares, comparison, **_):
     """The tables, the page and the figure, by their outputs.
 
     Parameters
     ----------
     about, shares : list of path
         Tables of the benchmark, one each for a data set.
-    comparison : list of path
-        Tables of the comparison, one for a method.
-    besides : dict
-        The table of the method that runs in another environment, and its digest if it is there.
+    comparison : path
+        Table of the comparison's errors.
     """
-    others = [besides["dp_sgd"]] if besides["digests"] else []
-    sets, shares, draws = (
-        joined(paths).fillna({"neighbours": ""})
-        for paths in (about, shares, [*comparison, *others])
-    )
-    refuse_other_cells(draws, others)
-    draws = with_ratios(draws)
+    sets, shares = (joined(paths).fillna({"neighbours": ""}) for paths in (about, shares))
     made = {
         "sets": sets,
         "shares": shares,
         "medians": shares_by_budget(shares),
         "against": against_rival(shares),
-        "comparison": errors_by_method(draws),
-        "draws": draws,
     }
-    figure = draw(made["medians"], made["comparison"], draws)
-    return made | {"text": page(**made), "figure": figure}
-
-
-def refuse_other_cells(draws, others):
-    """Refuse lines of other methods' environments that are of other data, budgets or draws."""
-    private = draws[draws["guarantee"] != NONE]
-    cells = private.groupby("method", sort=False)[list(OF_A_CELL)].apply(
-        lambda rows: tuple(sorted(map(tuple, rows.astype(str).to_numpy())))
-    )
-    if cells.nunique() > 1:
-        raise DataError(
-            f"{', '.join(others)}: its lines are of other data, records, budgets, draws or "
-            "another seed than those of the other methods: make it anew, or remove it"
-        )
+    errors = pd.read_csv(comparison, keep_default_na=False)
+    figure = draw(made["medians"], errors)
+    return made | {"text": page(**made, comparison=errors), "figure": figure}
 
 
 def shares_by_budget(shares):
@@ -88,31 +62,7 @@ def against_rival(shares):
     return found[[*keys, "n", "k", "method", "title", "share", "rival"]].assign(outcome=outcome)
 
 
-def with_ratios(draws):
-    """Draws with errors beside those of two methods.
-
-    ``excess`` is the error less that of least squares; ``times_published`` its ratio to that of
-    the published mechanism's draw of the same number.
-    """
-    keys, error = ["data", "budget", "draw"], "mean_squared_error"
-    least = draws[draws["method"] == "least_squares"].groupby("data")[error].first()
-    published = draws[draws["method"] == "geodesic_as_published"].set_index(keys)[error]
-    beside = draws[keys].join(published, on=keys)[error]
-    return draws.assign(
-        excess=draws[error] - draws["data"].map(least), times_published=draws[error] / beside
-    )
-
-
-def errors_by_method(draws):
-    """Mean squared errors of the draws of a method: mean, median and the middle 80 per cent."""
-    keys = ["data", "n", "responses", *OF_A_METHOD, "budget", "delta"]
-    grouped = draws.groupby(keys, sort=False)["mean_squared_error"]
-    found = grouped.quantile([0.1, 0.5, 0.9]).unstack()
-    found.columns = ["tenth", "median", "nine_tenths"]
-    return found.assign(mean=grouped.mean(), draws=grouped.size()).reset_index()
-
-
-def draw(medians, errors, draws):
+def draw(medians, errors):
     """Figure: shares against budget, by part of the data sets, and errors of the comparison."""
     figure, [panels] = new_figure(1, 3, width=10.2, height=3.6)
     *parts, right = panels
@@ -135,15 +85,15 @@ def draw(medians, errors, draws):
     right.set_yticks(places, order["title"], fontsize=7)
     right.set_xlabel("mean squared error (1 = variance)")
     letter_panels(panels)
-    first, budget = draws.iloc[0], errors["budget"].iloc[0]
+    first = errors.iloc[0]
     annotate(
         figure,
         [
             f"a: medians over data sets, with quartiles; shares below {WORST_SHOWN:g} are drawn "
             "there. b: the same over data sets on which nothing was chosen. "
             f"c: {first['data']}, {first['n']} records, "
-            f"{first['responses']} responses, budget {budget:g}; median and middle 80 % of "
-            f"{errors['draws'].max()} draws; 1 is the error of the mean."
+            f"{first['responses']} responses, budget {first['budget']:g}; median and middle 80 % "
+            f"of {errors['draws'].max()} draws; 1 is the error of the mean."
         ],
     )
     return figure
@@ -170,7 +120,7 @@ def _draw_shares(panel, medians, styles):
     panel.set_xlabel("budget $\\epsilon$")
 
 
-def page(sets, shares, medians, against, comparison, draws):
+def page(sets, shares, medians, against, comparison):
     """The tables as a page in Markdown."""
     sets = sets.assign(
         response=np.where(sets["logarithm"], "log " + sets["response"], sets["response"]),
@@ -193,7 +143,7 @@ def page(sets, shares, medians, against, comparison, draws):
         "",
         *markdown(heads, sets[names].to_numpy()),
         "",
-        *_of_comparison(comparison, draws),
+        *_of_comparison(comparison),
     ]
     return "\n".join(lines) + "\n"
 
@@ -234,14 +184,14 @@ def _by_set(shares):
         yield from [f"{title}, by data set:", "", *table, ""]
 
 
-def _of_comparison(errors, draws):
+def _of_comparison(errors):
     """The comparison's table, and what its data are."""
-    first = draws.iloc[0]
+    first = errors.iloc[0]
     yield (
         f"Mean squared error of {first['responses']} standardised responses on one covariate: "
         f"{first['data']}, {first['n']} records. Medians of draws with their middle 80 per cent, "
         "by budget. Methods for one response spend an equal share on each. The error of the mean "
-        "is 1."
+        "is 1. DP-SGD is shown at the middle one of its settings, by mean error."
     )
     yield ""
     rows = []
