@@ -8,6 +8,7 @@ import pytest
 ENVIRONMENTS = {
     "geomstats": "geomstats",
     "competitors": "diffprivlib",
+    "opacus": "opacus",
     "slurm": "snakemake_executor_plugin_slurm",
 }
 

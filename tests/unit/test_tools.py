@@ -11,9 +11,21 @@ import pytest
 import yaml
 
 from geodp.errors import DataError
+from geodp.manifolds.euclidean import Euclidean
+from geodp.mechanisms.base import PublicSettings
+from geodp.mechanisms.kng_as_published import KNGAsPublished
+from geodp.models.geodesic import GeodesicModel
 from geodp.randomness import random_stream
 from reproduction.configuration import ConfigurationError, load_settings, validate
-from reproduction.measurements.tools import benchmark, comparison, data_sets, own, packages, summary
+from reproduction.measurements.tools import (
+    benchmark,
+    comparison,
+    data_sets,
+    geodesic,
+    own,
+    packages,
+    summary,
+)
 from reproduction.measurements.tools.methods import METHODS
 from reproduction.measurements.tools.problem import (
     Budget,
@@ -26,6 +38,7 @@ from reproduction.measurements.tools.problem import (
 
 ROOT = Path(__file__).resolve().parents[2]
 DELTA = 1e-6
+WINE = ROOT / "resources" / "winequality_red.csv"
 
 
 @pytest.fixture
@@ -296,7 +309,31 @@ def lines_settings():
     return load_settings(ROOT / "config" / "tools.yaml")["comparison"]
 
 
-@pytest.mark.parametrize("name", [name for name in METHODS if METHODS[name].geodesic])
+def test_published_lines_have_the_published_density(rng, monkeypatch):
+    """Up to a constant the log density of a draw is less the length of its noise."""
+    problem, noise, drawn = on_one_covariate(rng, n=30, responses=4), [], geodesic._laplace
+    monkeypatch.setattr(geodesic, "_laplace", lambda *of: noise.append(drawn(*of)) or noise[-1])
+    p, v = np.moveaxis(geodesic.as_published(problem, Budget(1.5, DELTA), rng, 6), 1, 0)
+    model, data = GeodesicModel(Euclidean(4)), (problem.covariates[None], problem.responses[None])
+    fit = model.fit(*data)
+    mechanism = KNGAsPublished.prepare(model, *data, PublicSettings(), fit)
+    assert not np.isfinite(mechanism.support.shooting_vector_length).any()
+    target = mechanism.footpoint_target(0.75)
+    lengths = [np.linalg.norm(each, axis=1) for each in noise]
+    np.testing.assert_allclose(target.unrestricted(p[None])[0], -lengths[0], rtol=1e-6)
+    target, frame = mechanism.shooting_vector_target(p[None], 0.75)
+    state = Euclidean(4).coordinates(p[None], v[None], frame)[..., None, :]
+    np.testing.assert_allclose(target.unrestricted(state)[0, :, 0], -lengths[1], rtol=1e-6)
+
+
+def test_noise_of_published_lines_is_that_of_its_density(rng):
+    """Of the density exp(-|z|) on R^4: a mean length of 4, and a variance of 5 of each entry."""
+    drawn = geodesic._laplace(rng, (40_000, 4))
+    assert np.linalg.norm(drawn, axis=1).mean() == pytest.approx(4.0, abs=5 * 2.0 / 200)
+    np.testing.assert_allclose(np.cov(drawn.T), 5.0 * np.eye(4), atol=0.35)
+
+
+@pytest.mark.parametrize("name", ["geodesic_as_published", "geodesic_release"])
 def test_geodesic_lines_are_lines_of_the_problem(rng, lines_settings, name):
     problem = on_one_covariate(rng)
     lines = METHODS[name].lines(problem, Budget(300.0, DELTA), rng, 3, lines_settings)
@@ -430,47 +467,84 @@ def test_shares_are_zero_for_zero_and_one_for_least_squares(rng, monkeypatch):
     assert about["held_out"].all()
 
 
-def test_lines_of_the_diabetes_data(lines_settings):
+def test_lines_of_red_wine(lines_settings):
     settings = {"seed": 1, "comparison": lines_settings | {"draws": 5, "budgets": [1.0, 4.0]}}
-    (table,) = comparison.measure(settings, "least_squares")
-    assert list(table["data"]) == ["diabetes"] * 2
-    _, x, y = comparison.records(lines_settings)
-    design = np.column_stack([np.ones(len(x)), x])
-    least = np.mean((y - design @ np.linalg.lstsq(design, y, rcond=None)[0]) ** 2)
-    assert table["mean_squared_error"][0] == pytest.approx(least)
-    (table,) = comparison.measure(settings, "adassp")
-    assert list(table.groupby("budget").size()) == [5, 5]
-    assert (table["mean_squared_error"] > least).all()
-
-
-def test_lines_of_another_environment_have_the_same_cells():
-    ours = pd.DataFrame(
-        {"method": "adassp", "guarantee": "eps", "data": "wine", "n": 100}, range(4)
-    )
-    ours = ours.assign(
-        responses=2, seed=1, budget=[1.0, 1.0, 4.0, 4.0], delta=DELTA, draw=[0, 1] * 2
-    )
-    theirs = ours.assign(method="dp_sgd")
-    without = ours.assign(method="least_squares", guarantee="not private", draw=0)
-    summary.refuse_other_cells(ours, [])
-    summary.refuse_other_cells(pd.concat([ours, without, theirs]), ["sgd.csv"])
-    others = [theirs.assign(**{key: theirs[key] * 2}) for key in summary.OF_A_CELL]
-    # As made before lines had a seed; and fewer of them.
-    for other in (*others, theirs.drop(columns="seed"), theirs[:2]):
-        with pytest.raises(DataError, match=r"^sgd.csv: its lines are of other .*make it anew"):
-            summary.refuse_other_cells(pd.concat([ours, other]), ["sgd.csv"])
-
-
-def test_lines_of_a_table_of_wine(tmp_path, lines_settings):
-    path, chosen = tmp_path / "wine.csv", lines_settings["wine"]
-    columns = [chosen["covariate"], *chosen["responses"]]
-    values = np.random.default_rng(1).random((7, len(columns)))
-    pd.DataFrame(values, columns=columns).to_csv(path, sep=";", index=False)
-    name, x, y = comparison.records(lines_settings | {"rows": 5}, str(path))
-    assert (name, x.shape, y.shape) == ("red wine", (5, 1), (5, len(chosen["responses"])))
-    assert (x.min(), x.max()) == (0.0, 1.0)
+    (table,) = comparison.measure(settings, WINE, methods=["least_squares", "adassp"])
+    x, y = comparison.records(lines_settings, WINE)
+    assert (x.shape, y.shape, x.min(), x.max()) == ((100, 1), (100, 4), 0.0, 1.0)
     np.testing.assert_allclose(y.mean(axis=0), 0.0, atol=1e-12)
     np.testing.assert_allclose(y.std(axis=0), 1.0)
+    design = np.column_stack([np.ones(100), x])
+    least = np.mean((y - design @ np.linalg.lstsq(design, y, rcond=None)[0]) ** 2)
+    # The published number is 0.873.
+    assert f"{least:.5f}" == "0.87359"
+    errors = table[[str(draw) for draw in range(5)]].to_numpy()
+    np.testing.assert_allclose(errors[:2, 0], least, rtol=1e-5)
+    assert np.isnan(errors[:2, 1:]).all()
+    assert (errors[2:] > least).all()
+
+
+def recorded_lines(name):
+    return pd.read_csv(ROOT / "resources" / "recorded" / f"{name}.csv")
+
+
+def test_recorded_lines_are_those_of_the_configuration(lines_settings):
+    tools = load_settings(ROOT / "config" / "tools.yaml")
+    (least,) = comparison.measure(tools, WINE, "least_squares")
+    for file, names in (("competitors", lines_settings["competitors"]), ("opacus", ["dp_sgd"])):
+        table = recorded_lines(file)
+        cells = [cell for name in names for cell in comparison.cells_of(lines_settings, name)]
+        columns = ["method", "budget", *(comparison.OF_A_SETTING if file == "opacus" else ())]
+        expected = [[name, budget, *of.values()] for name, budget, _, of in cells]
+        assert table[columns].to_numpy().tolist() == expected
+        shared = ["seed", *set(comparison.OF_A_CELL) - {"budget"}]
+        assert (table[shared] == least[shared].iloc[0]).all(axis=None)
+        numbers = [name for name in table if name.isdigit()]
+        assert (len(numbers), table[numbers].isna().sum().sum()) == (cells[0][2], 0)
+
+
+@pytest.mark.parametrize(
+    ("file", "cells", "rtol"),
+    [
+        pytest.param("competitors", [0, 2, 4], 1e-4, marks=pytest.mark.competitors),
+        pytest.param("opacus", [0, 100, 286], 1e-3, marks=pytest.mark.opacus),
+    ],
+)
+def test_recorded_lines_are_drawn_again(lines_settings, file, cells, rtol):
+    settings = load_settings(ROOT / "config" / "tools.yaml")
+    names = ["dp_sgd"] if file == "opacus" else lines_settings["competitors"]
+    every = [cell for name in names for cell in comparison.cells_of(lines_settings, name)]
+    for cell in cells:
+        name, budget, _, setting = every[cell]
+        again = comparison.row_of(settings, name, budget, 2, setting, WINE)
+        kept = recorded_lines(file).iloc[cell]
+        assert kept[["0", "1"]].tolist() == pytest.approx([again["0"], again["1"]], rel=rtol)
+
+
+def test_lines_of_other_data_are_refused():
+    ours = pd.DataFrame(dict.fromkeys(comparison.OF_A_CELL, 1.0), range(2))
+    ours = ours.assign(method="adassp", guarantee="eps", budget=[1.0, 4.0])
+    theirs = ours.assign(method="dp_sgd")
+    without = ours.assign(method="least_squares", guarantee="not private", n=3.0)
+    comparison.refuse_other_cells(pd.concat([ours, without, theirs, theirs]))
+    others = [theirs.assign(**{key: theirs[key] * 2}) for key in comparison.OF_A_CELL]
+    for other in (*others, theirs[:1]):
+        with pytest.raises(DataError, match=r"^lines of dp_sgd are of other data, bounds or budg"):
+            comparison.refuse_other_cells(pd.concat([ours, other]))
+
+
+def test_settings_have_their_mean_and_ends_and_a_middle():
+    errors = [[1.0] * 20, [3.0] * 19 + [9.0], [2.0, *[5.0] * 19], [4.0] * 20]
+    grid = pd.DataFrame(errors, columns=[str(draw) for draw in range(20)])
+    grid = grid.assign(budget=1.0, passes=[1, 2, 3, 4])
+    found = comparison.errors_by_setting(grid)
+    assert found[["setting", "draws", "mean", "low", "high"]].to_numpy().tolist() == [
+        *([0, 20, 1.0, 1.0, 1.0], [1, 20, 3.3, 3.0, 3.0], [2, 20, 4.85, 2.0, 5.0]),
+        [3, 20, 4.0, 4.0, 4.0],
+    ]
+    both = pd.concat([grid, grid.assign(budget=2.0, passes=grid["passes"] + 4)], ignore_index=True)
+    middle = comparison.middle_of(both, comparison.errors_by_setting(both))
+    assert list(middle["passes"]) == [2, 6]
 
 
 def test_medians_are_over_data_sets():
@@ -495,12 +569,12 @@ def test_errors_are_set_beside_those_of_the_published_mechanism():
         ],
     ]
     draws = pd.DataFrame(rows, columns=["method", "budget", "draw", "mean_squared_error"])
-    found = summary.with_ratios(draws.assign(data="wine"))
+    found = comparison.with_ratios(draws.assign(data="wine"))
     other = found[found["method"] == "other"]
     assert list(other["excess"]) == [2.5, 2.5, 0.5, 0.5]
     np.testing.assert_array_equal(other["times_published"], [3.0, 1.5, 0.25, np.nan])
     # Without the published mechanism and least squares there is nothing to set them beside.
-    alone = summary.with_ratios(draws[draws["method"] == "other"].assign(data="wine"))
+    alone = comparison.with_ratios(draws[draws["method"] == "other"].assign(data="wine"))
     assert alone[["excess", "times_published"]].isna().all(axis=None)
 
 
@@ -522,8 +596,9 @@ def test_methods_are_set_against_adassp_on_each_data_set():
 @pytest.mark.parametrize(
     ("place", "value", "words"),
     [
-        (("comparison", "methods"), ["dp_sgd"], "dp_sgd is measured by linear_opacus"),
-        (("comparison", "chains", "fewest_steps"), 501, "501 is more than most_steps"),
+        (("comparison", "methods"), ["dp_sgd"], "comparison.methods"),
+        (("comparison", "competitors"), ["adassp"], "comparison.competitors"),
+        (("comparison", "opacus", "passes"), [0], "comparison.opacus.passes"),
         (("benchmark", "methods"), ["geodesic_release"], "benchmark.methods"),
         (("benchmark", "folds"), 1, "benchmark.folds"),
         (("benchmark", "held_out", "methods"), ["theil_sen"], "benchmark.held_out.methods"),

@@ -215,7 +215,7 @@ def test_missing_file_names_both_folders(checkout, folder):
     [
         ("benchmark_means", "geomstats", "--with geomstats snakemake benchmark --cores 1"),
         ("linear_tools", "diffprivlib", "--with competitors snakemake linear_tools --cores 8"),
-        ("tools_sgd", "opacus", "--with opacus snakemake linear_opacus --cores 1"),
+        ("linear_opacus", "opacus", "--with opacus snakemake linear_opacus --cores 1"),
     ],
 )
 def test_targets_say_where_their_packages_are(monkeypatch, target, package, call):

@@ -1,8 +1,5 @@
 """Jobs beside the studies by the workflow: one small paper, from its settings to its verdicts."""
 
-import os
-
-import pandas as pd
 import pytest
 import yaml
 
@@ -94,54 +91,3 @@ def test_wrong_settings_are_refused_in_a_sentence_by_the_targets_that_read_them(
         rewritten(checkout.root / "config" / f"{stage}.yaml", "seed: [")
     assert "make_data" in checkout.planned()
     checkout.run("--lint")
-
-
-def test_draws_beside_other_tools_are_judged_once_they_are_there(measured):
-    checkout, folder = measured
-    table = folder / f"{PAPER}_claims.csv"
-    claims = pd.read_csv(table)
-    assert set(claims["paper"]) == {PAPERS[PAPER].name}
-    assert PAPERS[PAPER].name in table.with_suffix(".html").read_text()
-    elsewhere = claims["study"] == "tools"
-    assert elsewhere.any()
-    made_by = "not evaluated: ./run --with competitors snakemake linear_tools makes"
-    assert claims.loc[elsewhere, "why"].str.startswith(made_by).all()
-    rows = [("least_squares", 0.8731), ("geodesic_as_published", 0.9), ("diffprivlib", 9.0)]
-    draws = pd.DataFrame(
-        [
-            {"method": name, "budget": budget, "draw": draw, "mean_squared_error": error}
-            for name, error in rows
-            for budget in (1, 2, 4)
-            for draw in range(1 if name == "least_squares" else 2)
-        ]
-    ).assign(n=100, group="wine", cell="one", excess=0.1, times_published=10.0, data="red wine")
-    place = checkout.root / "results" / "tools" / "draws.csv"
-    place.parent.mkdir()
-    draws.to_csv(place, index=False)
-    checkout.run(f"results/linear/{table.name}")
-    judged = pd.read_csv(table).set_index("claim")["verdict"]
-    place.unlink()
-    place.parent.rmdir()
-    assert judged["wine_least_squares"] == "holds"
-
-
-@pytest.mark.competitors
-def test_another_table_of_wine_or_none_makes_lines_anew(apart):
-    def cut(settings):
-        settings["comparison"] |= {"draws": 3, "path": "wine.csv", "budgets": [1.0]}
-        return settings
-
-    checkout = apart("tools", cut)
-    target = "results/tools/comparison/least_squares.csv"
-    columns = ["alcohol", "fixed acidity", "density", "pH", "residual sugar"]
-    values = {name: [(7 * i * (j + 2)) % 11 for i in range(40)] for j, name in enumerate(columns)}
-    wine = checkout.root / "wine.csv"
-    checkout.run(target)
-    assert set(pd.read_csv(checkout.root / target)["data"]) == {"diabetes"}
-    pd.DataFrame(values).to_csv(wine, sep=";", index=False)
-    checkout.run(target)
-    assert set(pd.read_csv(checkout.root / target)["data"]) == {"red wine"}
-    # An older one.
-    wine.write_text(wine.read_text() + wine.read_text().splitlines()[-1] + "\n")
-    os.utime(wine, (0, 0))
-    assert checkout.planned("--", target) == {"tools_draws": 1}

@@ -386,14 +386,13 @@ UTILITY = {
 # Private linear regression beside other tools.
 
 
-def _lines(name, message, methods, **others):
-    """Errors of private lines of red wine by some methods."""
+def _lines(name, message, **others):
+    """Errors of private lines of red wine by a method or several."""
     return Job(
         "tools.comparison",
         f"tools: lines of red wine by {message}",
         {"table": f"{name}.csv"},
         settings=("seed", "comparison"),
-        more=lambda tools, arguments: {"methods": methods(tools["comparison"], arguments)},
         ships={"wine": "resources/winequality_red.csv"},
         **others,
     )
@@ -419,19 +418,18 @@ TOOLS = {
     "tools_lines": _lines(
         "comparison/{method}",
         "{wildcards.method}",
-        lambda comparison, arguments: [arguments["method"]],
         values={"method": lambda tools: by_text(tools["comparison"]["methods"])},
     ),
     "linear_competitors": _lines(
         "recorded/competitors",
         "diffprivlib and OpenDP",
-        lambda comparison, arguments: comparison["competitors"],
+        more=lambda tools, arguments: {"methods": tools["comparison"]["competitors"]},
         needs="competitors",
     ),
     "linear_opacus": _lines(
         "recorded/opacus",
         "DP-SGD of Opacus",
-        lambda comparison, arguments: ["dp_sgd"],
+        more=lambda tools, arguments: {"method": "dp_sgd"},
         needs="opacus",
     ),
     "linear_wine": Job(

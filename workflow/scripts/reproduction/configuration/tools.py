@@ -64,6 +64,8 @@ class LinesSettings(Section):
     """Delta, of methods that spend one."""
     draws: integer(ge=2)
     """Draws of each method."""
+    published_draws: integer(ge=2)
+    """Draws of the mechanism as published, which are independent and cost next to nothing."""
     methods: distinct(Literal[OURS])
     """Methods, in this order."""
     competitors: distinct(Literal[COMPETITORS])

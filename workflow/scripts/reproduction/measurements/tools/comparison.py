@@ -14,7 +14,7 @@ from reproduction.measurements.tools.methods import METHODS, versions
 from reproduction.measurements.tools.problem import NONE, Budget, Problem, predictions
 from reproduction.measurements.words import joined
 
-DATA = "red wine"
+DATA, PUBLISHED = "red wine", "geodesic_as_published"
 
 # Settings of DP-SGD.
 OF_A_SETTING = ("passes", "step", "clip", "batch")
@@ -23,6 +23,9 @@ OF_A_METHOD = ("method", "title", "guarantee", "neighbours", "versions")
 
 # What lines of all private methods have in common, budget by budget.
 OF_A_CELL = ("data", "n", "responses", "covariate", "response_bound", "delta", "budget")
+
+# Of these, what the row of a draw repeats.
+OF_A_DRAW = ("data", "n", "method", "budget")
 
 
 def records(settings, wine):
@@ -37,20 +40,20 @@ def records(settings, wine):
     return x, (y - y.mean(axis=0)) / y.std(axis=0)
 
 
-def measure(settings, methods, wine):
-    """Table of the draws of some methods: a row a budget and setting, a column a draw's error.
+def measure(settings, wine, method="", methods=()):
+    """Table of the draws of one method or several: a row a method, budget and setting.
 
     The columns ``0``, ``1`` and so on are mean squared errors of draws.
     """
     chosen = settings["comparison"]
-    cells = [cell for name in methods for cell in cells_of(chosen, name)]
-    rows = [_row(settings, *cell, wine) for cell in cells]
+    cells = [cell for name in methods or [method] for cell in cells_of(chosen, name)]
+    rows = [row_of(settings, *cell, wine) for cell in cells]
     return (pd.DataFrame(rows),)
 
 
 def cells_of(settings, name):
     """Cells of a method: its name, a budget, a number of draws, and a setting of DP-SGD."""
-    grid, draws = [{}], settings["draws"]
+    grid, draws = [{}], settings["published_draws" if name == PUBLISHED else "draws"]
     if name == "dp_sgd":
         given = settings["opacus"]
         values = product(*(given[key] for key in OF_A_SETTING))
@@ -62,7 +65,7 @@ def cells_of(settings, name):
     ]
 
 
-def _row(settings, name, epsilon, draws, setting, wine):
+def row_of(settings, name, epsilon, draws, setting, wine):
     """Row of a cell: what it is, and the mean squared errors of its draws."""
     chosen, method, seed = settings["comparison"], METHODS[name], settings["seed"]
     x, y = records(chosen, wine)
@@ -108,20 +111,22 @@ def compared(ours, competitors, opacus):
     grid = pd.read_csv(opacus)
     refuse_other_cells(pd.concat([by_method, grid], ignore_index=True))
     settings = errors_by_setting(grid)
-    draws = with_ratios(pd.concat(map(_draws, (by_method, middle_of(grid, settings)))))
-    return draws, settings, errors_by_method(draws)
+    shown = map(_draws, (by_method, middle_of(grid, settings)))
+    draws = with_ratios(pd.concat(shown, ignore_index=True))
+    needless = [name for name in (*OF_A_CELL, *OF_A_METHOD) if name not in OF_A_DRAW]
+    return draws.drop(columns=needless), settings, errors_by_method(draws)
 
 
 def _draws(table):
     """A row a draw, from a row a cell."""
     numbers = [name for name in table if name.isdigit()]
     kept = [*OF_A_CELL, *OF_A_METHOD, "seed"]
-    found = table.melt(kept, numbers, "draw", "mean_squared_error").dropna(
-        subset="mean_squared_error"
-    )
+    errors = table[numbers].to_numpy()
+    rows, draws = np.nonzero(~np.isnan(errors))
+    found = table[kept].iloc[rows].assign(draw=draws, mean_squared_error=errors[rows, draws])
     # What claims call these.
     cells = found["method"] + ", " + found["budget"].map("{:g}".format)
-    return found.astype({"draw": int}).assign(group=found["data"], cell=cells)
+    return found.assign(group=found["data"], cell=cells)
 
 
 def refuse_other_cells(rows):
@@ -165,7 +170,7 @@ def with_ratios(draws):
     """
     keys, error = ["data", "budget", "draw"], "mean_squared_error"
     least = draws[draws["method"] == "least_squares"].groupby("data")[error].first()
-    published = draws[draws["method"] == "geodesic_as_published"].set_index(keys)[error]
+    published = draws[draws["method"] == PUBLISHED].set_index(keys)[error]
     beside = draws[keys].join(published, on=keys)[error]
     return draws.assign(
         excess=draws[error] - draws["data"].map(least), times_published=draws[error] / beside
