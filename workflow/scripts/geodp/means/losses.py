@@ -67,7 +67,8 @@ def losses_by_form(problems, budget):
     if not is_nonpositive(manifold):
         found["laplace_as_published"] = moved / LaplaceAsPublished.of(problems[0]).scale(budget)
     if manifold.name == "sphere S^2":
-        found["kng"] = _gradient_losses(problems, budget)
+        radius = KNormGradient.of(problems[0]).support_radius
+        found["kng"] = gradient_losses(problems, budget, radius)
     return found
 
 
@@ -78,11 +79,14 @@ def realised_losses(manifold, centre, radius, number, budget):
     return {name: float(np.max(values)) for name, values in found.items()}
 
 
-def _gradient_losses(problems, budget):
-    """Of the densities on the support: the largest difference of their logarithms at the nodes."""
+def gradient_losses(problems, budget, radius):
+    """Losses (forms,) of the K-norm gradient mechanism on a ball of a radius about the centre.
+
+    The largest difference of the logarithms of the densities at nodes of quadrature.
+    """
     one = KNormGradient.of(problems[0])
     scale = one.scale(budget)
-    disc = Disc(one.manifold, one.centre, one.support_radius)
+    disc = Disc(one.manifold, one.centre, radius)
     grids = [disc.nodes(each.mean, np.full(len(each.mean), scale), 60, 64) for each in problems]
     values = []
     for each in problems:
