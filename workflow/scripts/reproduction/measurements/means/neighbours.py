@@ -15,7 +15,7 @@ from reproduction.manifolds import study_manifold
 
 
 def _losses(manifold, radius, number, budget):
-    """Mechanism, support and largest loss found of each; the paper on gradients states no support."""
+    """Mechanism, support and largest loss found; of gradients the paper states no support."""
     problems = problems_of_neighbours(manifold, pole(manifold), radius, number)
     found = [(name, "", each) for name, each in losses_by_form(problems, budget).items()]
     if found[-1][0] == "kng":
