@@ -136,7 +136,13 @@ class Release:
         for _ in range(8):
             g = gradients(m, p, centre, self.x, self.y)[1]
             centre = shorten(centre - m.from_frame(centre, g) / second, self.longest)
-        u, weight = polar(m.DIMENSION, sigma / second, 2 * self.longest, 20, 8 * m.DIMENSION - 4)
+        u, weight = polar(
+            m.DIMENSION,
+            sigma / second,
+            2 * self.longest,
+            48 if m is sphere else 20,
+            8 * m.DIMENSION - 4,
+        )
         w = centre[:, None] + u
         _, g, mse = gradients(m, p[:, None], w, self.x, self.y)
         weight = weight - np.linalg.norm(g, axis=-1) / sigma
