@@ -56,11 +56,12 @@ def test_errors_of_private_means(name, n):
         x, chance = means.laplace_nodes(space, m, scale)
         ours.append(np.linalg.norm(vector(x) - vector(m), axis=-1) @ chance)
     by_draws = {}
-    for mechanism in (mechanisms.LaplaceAsPublished, mechanisms.AmbientLaplace):
+    laplace = {"sphere": mechanisms.LaplaceAsPublished, "spd": mechanisms.LaplaceGeneral}[name]
+    for mechanism in (laplace, mechanisms.AmbientLaplace):
         drawn = mechanism.of(problem).private_means(rng, 1.0)
         moved = embed(manifold, drawn) - embed(manifold, problem.mean)
         by_draws[mechanism.name] = average(np.linalg.norm(moved, axis=-1))
-    agree(average(ours), by_draws["laplace_as_published"])
+    agree(average(ours), by_draws[laplace.name])
     agree((3 * means.ambient_scale(space, n), 0.0), by_draws["ambient_laplace"])
     if space is spd:
         outside = np.linalg.eigvalsh(drawn)[:, 0] <= 0
