@@ -549,7 +549,7 @@ def test_settings_have_their_mean_and_ends_and_a_middle():
 
 def test_medians_are_over_data_sets():
     shares = pd.DataFrame({"share": [0.1, 0.5, 0.9, -3.0], "budget": [1.0, 1.0, 1.0, 2.0]})
-    shares[summary.OF_A_METHOD] = "one"
+    shares[list(summary.OF_A_METHOD)] = "one"
     shares = shares.assign(delta=DELTA, held_out=False)
     found = summary.shares_by_budget(shares)
     assert found[["median", "data_sets"]].to_numpy().tolist() == [[0.5, 3], [-3.0, 1]]

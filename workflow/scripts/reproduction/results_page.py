@@ -124,7 +124,7 @@ def audit_losses(folder):
     rows = rows[rows["stated"] == stated[len(stated) // 2]]
     fewest = rows.loc[rows["n"] > 2, "n"].min()
     rows = rows[rows["n"].isin([2, fewest])].sort_values("n", ascending=False, kind="stable")
-    head = ["density", "n", "stated", "realised loss", "stated budget"]
+    head = ["density", "n", "stated", "realised loss", "verdict"]
     columns = ["mechanism", "n", "stated", "realised", "verdict"]
     lines = [[name, *map(short, some), word] for name, *some, word in rows[columns].to_numpy()]
     return "\n".join(markdown(head, lines))
@@ -145,6 +145,8 @@ def audit_testers(folder):
 def with_block(text, name, block):
     """A page's text with another block between its marks of a name."""
     marks = rf"(<!-- {name} -->\n).*?(<!-- end -->)"
+    if not re.search(marks, text, flags=re.DOTALL):
+        raise ValueError(f"there is no mark <!-- {name} --> on the page: add it")
     return re.sub(marks, lambda found: f"{found[1]}{block}\n{found[2]}", text, flags=re.DOTALL)
 
 

@@ -106,11 +106,10 @@ def _together(verdicts):
         return ""
     # What holds by construction says nothing of the other parts.
     found = found - {BY_CONSTRUCTION} or found
-    if IN_PART in found or (FAILS in found and found & {HOLDS, NOT_REFUTED}):
+    if IN_PART in found or {HOLDS, FAILS} <= found:
         return IN_PART
-    if UNDECIDED in found:
-        return UNDECIDED
-    return NOT_REFUTED if NOT_REFUTED in found else found.pop()
+    # Nothing holds of a sentence of which a part is refuted and none confirmed.
+    return next(each for each in (UNDECIDED, FAILS, NOT_REFUTED, *found) if each in found)
 
 
 def _judged(claim, tables, rng, replicates):
@@ -208,8 +207,7 @@ def _verdict(claim, table, measured):
     verdict = _level(claim, value)
     if measured.lower_bound:
         # What is looked for may be larger, so that the lower end of the interval decides.
-        verdict, high = _level(claim, low), np.inf
-        verdict = NOT_REFUTED if verdict == HOLDS else verdict
+        verdict, high = NOT_REFUTED if _level(claim, low) == HOLDS else FAILS, np.inf
     elif levels >= {FAILS, HOLDS}:
         verdict = UNDECIDED
     elif verdict == HOLDS and IN_PART in levels:

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from geodp.data.stand_in import simulate_outlines
+from geodp.errors import DataError
 from geodp.means.problem import MeanProblem
 from geodp.mechanisms.base import NONE, PublicSettings
 from geodp.mechanisms.kng_as_published import KNGAsPublished
@@ -68,9 +69,16 @@ def _drawn(settings, space, problem, fit):
 def _laplace_within(rng, problem, budget, radius, draws):
     """Draws of the Laplace mechanism within a radius of the mean, as the others are."""
     mechanism, kept = Laplace.of(problem), []
-    while sum(map(len, kept)) < draws:
+    for _ in range(1000):
+        if sum(map(len, kept)) >= draws:
+            break
         [drawn] = mechanism.many_means(rng, budget, draws)
         kept.append(drawn[problem.manifold.dist(problem.mean[0], drawn) <= radius])
+    if sum(map(len, kept)) < draws:
+        raise DataError(
+            f"of {1000 * draws} Laplace draws {sum(map(len, kept))} are within {radius:.3g} of the "
+            "mean: take a larger budget"
+        )
     return np.concatenate(kept)[:draws]
 
 
