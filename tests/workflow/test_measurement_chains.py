@@ -66,7 +66,8 @@ def test_a_changed_setting_or_module_runs_again_what_reads_it(measured, rewritte
     rewritten(place, yaml.safe_dump(changed))
     # Its section is one, and so all of it.
     tables = {"linear_geodesics": 2, "linear_geodesic_errors": 1, "linear_neighbours": 1}
-    figures = {"linear_figure_notebook": 1, "linear_figure_notebook_sizes": 1}
+    names = ("notebook", "notebook_data", "notebook_sizes")
+    figures = {f"linear_figure_{name}": 1 for name in names}
     paper = {"paper_claims": 1, PAPER: 1}
     assert checkout.planned("--", PAPER) == tables | figures | paper
     place.write_text(before)

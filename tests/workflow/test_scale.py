@@ -6,22 +6,27 @@ import os
 LIMIT = 20.0
 
 
-def test_plan_of_ten_thousand_cells_takes_seconds(checkout):
+def sweep(groups, cells):
+    """Configuration of so many groups, each with a noise variance, with so many budgets each."""
     study = {
         "manifold": {"name": "sphere", "size": 2},
         "data": {"source": "simulated", "data_sets": 1, "shooting_vector_length": 0.6},
-        "budgets": {"equal": {"totals": [f"{2 * (k + 1) / 100:.2f}" for k in range(500)]}},
+        "budgets": {"equal": {"totals": [f"{2 * (k + 1) / 100:.2f}" for k in range(cells)]}},
         "cells": [
             {
                 "n": [5],
-                "noise_variance": [f"{(k + 1) / 10000:.4f}" for k in range(20)],
+                "noise_variance": [f"{(k + 1) / 10000:.4f}" for k in range(groups)],
                 "budgets": ["equal"],
             }
         ],
         "draws": {"footpoint": 2, "shooting_vector": 2},
         "sampler": {"states": 250},
     }
-    checkout.configure({"name": "sweep", "seed": 1, "studies": {"sphere": study}})
+    return {"name": "sweep", "seed": 1, "studies": {"sphere": study}}
+
+
+def test_plan_of_ten_thousand_cells_takes_seconds(checkout):
+    checkout.configure(sweep(groups=100, cells=100))
     before = os.times()
     planned = checkout.planned()
     after = os.times()
@@ -29,6 +34,6 @@ def test_plan_of_ten_thousand_cells_takes_seconds(checkout):
     assert spent - before.children_user - before.children_system < LIMIT
     # Each job takes cells enough to be worth its start.
     assert planned == {
-        **{"make_data": 20, "fit": 20, "bound_sensitivity": 20},
+        **{"make_data": 100, "fit": 100, "bound_sensitivity": 100},
         **{"sample": 200, "describe_data": 1, "evaluate": 1, "report": 1},
     }

@@ -59,7 +59,6 @@ def evaluate(job):
             **stated(draws, "mechanism", "guarantee"),
             "sampler": sampler,
             **stated(draws, "support"),
-            "refused": bool(draws.get("refused", False)),
             "seed": params.seed,
             "lock": params.lock,
         }
@@ -67,7 +66,7 @@ def evaluate(job):
         diagnostics += [common | row for row in judged]
         flagged = not all(row["passed"] for row in judged)
         errors += [
-            common | row | {"flagged": flagged}
+            common | row | {"flagged": flagged, "refused": bool(draws.get("refused", False))}
             for row in _errors(model, draws, data, found, budgets)
         ]
     return pd.DataFrame(errors), pd.DataFrame(diagnostics)
