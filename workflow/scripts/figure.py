@@ -16,6 +16,7 @@ with job() as snakemake:
     figure, numbers = kind.draw(table, params)
     # The guarantee is part of the picture.
     lines = table["guarantee"].dropna().unique() if "guarantee" in table else []
-    annotate(figure, [*lines, *params.notes])
+    own = kind.notes(numbers) if hasattr(kind, "notes") else []
+    annotate(figure, [*lines, *own, *params.notes])
     save_figure(figure, snakemake.output)
     save_table(snakemake.output.csv, numbers)

@@ -16,7 +16,6 @@ def draw(table, params):
     from matplotlib.patches import Patch
     from matplotlib.ticker import MultipleLocator
 
-    from reproduction.figures.files import annotate
     from reproduction.figures.style import (
         CURVES,
         HOLLOW,
@@ -94,18 +93,19 @@ def draw(table, params):
     if shared:
         handles.append(Line2D([], [], linestyle="", label=f"(all: {shared})"))
     legend_above(figure, handles, meaning)
-    if len(samplers) > 1:
-        annotate(figure, _supports(numbers))
     return figure, numbers
 
 
-def _supports(numbers):
-    """A line for each row of panels: where what it shows may lie."""
+def notes(numbers):
+    """Lines below the figure: where what each row of panels shows may lie, if there are two."""
     from reproduction.figures.style import mechanism_label
 
-    for mechanism, drawn in numbers.groupby("mechanism", sort=False):
-        supports = "; ".join(dict.fromkeys(drawn["support"]))
-        yield f"Support, {mechanism_label(mechanism)}: {supports}."
+    shown = list(numbers.groupby("mechanism", sort=False))
+    return [
+        f"Support, {mechanism_label(name)}: {'; '.join(dict.fromkeys(drawn['support']))}."
+        for name, drawn in shown
+        if len(shown) > 1
+    ]
 
 
 def _draw_curve(panel, part, column, curve):
