@@ -1,6 +1,7 @@
 """Lines of all methods on red wine (Kulkarni and Soto, first version, Table 1).
 
-Four standardised responses on alcohol, scaled from 0 to 1: the paper names the responses alone.
+Four standardised responses on alcohol: the paper names the responses alone.  The published
+mechanism has its covariate on several scales.
 """
 
 from itertools import product
@@ -15,6 +16,7 @@ from reproduction.measurements.tools.problem import NONE, Budget, Problem, predi
 from reproduction.measurements.words import joined
 
 DATA, PUBLISHED = "red wine", "geodesic_as_published"
+SCALES_OF_PUBLISHED = tuple(name for name in METHODS if name.startswith(PUBLISHED))
 
 # Settings of DP-SGD.
 OF_A_SETTING = ("passes", "step", "clip", "batch")
@@ -28,16 +30,20 @@ OF_A_CELL = ("data", "n", "responses", "covariate", "response_bound", "delta", "
 OF_A_DRAW = ("data", "n", "method", "budget")
 
 
-def records(settings, wine):
-    """Covariate (n, 1) from 0 to 1 and standardised responses (n, m) of a table of red wine."""
+def records(settings, wine, scale="from 0 to 1"):
+    """Covariate (n, 1) on a scale and standardised responses (n, m) of a table of red wine."""
     frame = pd.read_csv(wine, sep=";")
     missing = {settings["covariate"], *settings["responses"]} - set(frame)
     if missing:
         raise DataError(f"{wine}: there is no column {', '.join(sorted(missing))}")
     x = frame[[settings["covariate"]]].to_numpy(dtype=float)
     y = frame[settings["responses"]].to_numpy(dtype=float)
-    x = (x - x.min()) / (x.max() - x.min())
-    return x, (y - y.mean(axis=0)) / y.std(axis=0)
+    start, unit = {
+        "from 0 to 1": (x.min(), np.ptp(x)),
+        "standardised": (x.mean(), x.std()),
+        "as measured": (0.0, 1.0),
+    }[scale]
+    return (x - start) / unit, (y - y.mean(axis=0)) / y.std(axis=0)
 
 
 def measure(settings, wine, method="", methods=()):
@@ -53,7 +59,7 @@ def measure(settings, wine, method="", methods=()):
 
 def cells_of(settings, name):
     """Cells of a method: its name, a budget, a number of draws, and a setting of DP-SGD."""
-    grid, draws = [{}], settings["published_draws" if name == PUBLISHED else "draws"]
+    grid, draws = [{}], settings["published_draws" if name in SCALES_OF_PUBLISHED else "draws"]
     if name == "dp_sgd":
         given = settings["opacus"]
         values = product(*(given[key] for key in OF_A_SETTING))
@@ -65,32 +71,39 @@ def cells_of(settings, name):
     ]
 
 
-def row_of(settings, name, epsilon, draws, setting, wine):
-    """Row of a cell: what it is, and the mean squared errors of its draws."""
-    chosen, method, seed = settings["comparison"], METHODS[name], settings["seed"]
-    x, y = records(chosen, wine)
+def lines_of(settings, name, epsilon, draws, setting, wine):
+    """Records on the scale of a method, and its lines (draws, 2, m) of a cell."""
+    chosen, method = settings["comparison"], METHODS[name]
+    x, y = records(chosen, wine, method.covariate)
     bound = chosen["response_bound"]
     given = np.clip(y, -bound, bound) if method.clipped else y
     unit = np.zeros(1), np.ones(1)
     problem = Problem(x, given, *unit, norm=1.0, bound=bound, has_intercept=True, records=len(x))
+    key = "comparison", name, str(epsilon), *map(str, setting.values())
+    rng = random_stream(settings["seed"], *key)
     budget = Budget(epsilon, chosen["delta"])
-    rng = random_stream(seed, "comparison", name, str(epsilon), *map(str, setting.values()))
-    lines = method.lines(problem, budget, rng, draws, setting or chosen)
+    return x, y, method.lines(problem, budget, rng, draws, setting or chosen)
+
+
+def row_of(settings, name, epsilon, draws, setting, wine):
+    """Row of a cell: what it is, and the mean squared errors of its draws."""
+    chosen, method = settings["comparison"], METHODS[name]
+    x, y, lines = lines_of(settings, name, epsilon, draws, setting, wine)
     errors = [np.mean((y - predictions(line, x)) ** 2) for line in lines]
     return {
         "data": DATA,
         "n": len(x),
         "responses": y.shape[1],
         "covariate": chosen["covariate"],
-        "response_bound": bound,
-        "seed": seed,
+        "response_bound": chosen["response_bound"],
+        "seed": settings["seed"],
         "method": name,
         "title": method.title,
         "guarantee": method.guarantee,
         "neighbours": method.neighbours,
         "versions": versions(method),
         "budget": epsilon,
-        "delta": budget.delta,
+        "delta": chosen["delta"],
         **setting,
         # To the digits in which other machines agree.
         **{str(draw): float(f"{error:.6g}") for draw, error in enumerate(errors)},
@@ -167,18 +180,18 @@ def middle_of(grid, settings):
 
 
 def with_ratios(draws):
-    """Draws with errors beside those of two methods.
+    """Draws with ratios of errors above least squares to those of the published mechanism.
 
-    ``excess`` is the error less that of least squares; ``times_published`` its ratio to that of
-    the published mechanism's draw of the same number.
+    A column such as ``times_geodesic_as_published`` for each scale of its covariate has the ratio
+    to its draw of the same number.
     """
     keys, error = ["data", "budget", "draw"], "mean_squared_error"
     least = draws[draws["method"] == "least_squares"].groupby("data")[error].first()
-    published = draws[draws["method"] == PUBLISHED].set_index(keys)[error]
-    beside = draws[keys].join(published, on=keys)[error]
-    return draws.assign(
-        excess=draws[error] - draws["data"].map(least), times_published=draws[error] / beside
-    )
+    above = draws[error] - draws["data"].map(least)
+    for name in SCALES_OF_PUBLISHED:
+        its = draws[keys].assign(above=above)[draws["method"] == name].set_index(keys)
+        draws = draws.assign(**{f"times_{name}": above / draws[keys].join(its, on=keys)["above"]})
+    return draws
 
 
 def errors_by_method(draws):

@@ -1,5 +1,6 @@
 """Methods by the name that the configuration gives them, and the versions of what they run on."""
 
+from dataclasses import replace
 from importlib.metadata import version
 
 from reproduction.measurements.tools import geodesic, own, packages
@@ -59,6 +60,15 @@ METHODS = {
         "geodesic, release", geodesic.release, PURE, REPLACE, draws_all=True
     ),
 }
+
+# What the first version of the paper does not state: one call for all responses, and a scale.
+METHODS["diffprivlib_one_call"] = replace(
+    METHODS["diffprivlib"], title="diffprivlib, as shipped, one call", fit=packages.diffprivlib
+)
+for scale in ("standardised", "as measured"):
+    METHODS[f"geodesic_as_published_{scale.split()[-1]}"] = replace(
+        METHODS["geodesic_as_published"], title=f"geodesic, covariate {scale}", covariate=scale
+    )
 
 
 def versions(method):

@@ -19,7 +19,7 @@ import numpy as np
 
 
 def diffprivlib(problem, budget, rng):
-    """Line of one response by the class of the package."""
+    """Line of all responses by one call of the class of the package, which shares the budget."""
     from diffprivlib.models import LinearRegression
 
     tool = LinearRegression(
@@ -32,9 +32,9 @@ def diffprivlib(problem, budget, rng):
     with warnings.catch_warnings():
         # A quadratic whose noise made it indefinite has no minimum: the search overflows.
         warnings.simplefilter("ignore")
-        tool.fit(problem.covariates, problem.responses[:, 0])
+        tool.fit(problem.covariates, problem.responses)
     intercept = [tool.intercept_] if problem.has_intercept else []
-    return problem.line(np.concatenate([intercept, tool.coef_]))
+    return problem.line(np.vstack([*intercept, tool.coef_.T]))
 
 
 def diffprivlib_corrected(problem, budget, rng):

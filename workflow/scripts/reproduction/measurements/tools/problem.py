@@ -100,6 +100,8 @@ class Method:
         Whether ``fit`` takes a number of draws and settings besides, to lines (draws, 1 + k, m).
     clipped : bool
         Whether responses are clipped to a public bound before it sees them.
+    covariate : str
+        Scale of a covariate that is not ``from 0 to 1``, of methods without public limits.
     through_origin : str
         The guarantee for lines through the origin within symmetric bounds, if that is another.
     """
@@ -112,6 +114,7 @@ class Method:
     one_covariate: bool = False
     draws_all: bool = False
     clipped: bool = True
+    covariate: str = "from 0 to 1"
     through_origin: str = ""
 
     def lines(self, problem, budget, rng, draws, settings=None):
