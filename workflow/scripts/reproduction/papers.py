@@ -41,7 +41,7 @@ PAPERS = {
         "Differentially Private Geodesic and Linear Regression",
         "the first version of the paper on geodesic regression",
         "linear",
-        {"notebook_data": "1", "notebook": "2, 3 and 5", "notebook_sizes": "6"},
+        {"notebook_data": "1", "notebook": "2, 3 and 5", "wine": "4", "notebook_sizes": "6"},
     ),
     "reimherr_awan": Paper(
         "Reimherr and Awan",

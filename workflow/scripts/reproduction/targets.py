@@ -384,6 +384,7 @@ UTILITY = {
 }
 
 # Private linear regression beside other tools.
+WINE = {"wine": "resources/winequality_red.csv"}
 
 
 def _lines(name, message, **others):
@@ -393,7 +394,7 @@ def _lines(name, message, **others):
         f"tools: lines of red wine by {message}",
         {"table": f"{name}.csv"},
         settings=("seed", "comparison"),
-        ships={"wine": "resources/winequality_red.csv"},
+        ships=WINE,
         **others,
     )
 
@@ -588,6 +589,13 @@ JOBS = {
         for name, reads in LINEAR_FIGURES.items()
     },
     "linear_figure_notebook_data": _figure("linear", "notebook_data", ("seed", NOTEBOOK)),
+    "linear_figure_wine": joined(
+        "linear.wine",
+        "linear: draw wine",
+        {"csv": "figures/wine.csv", **pictures("figures/wine")},
+        more=lambda linear, arguments: {"settings": settings_of("tools")},
+        ships=WINE,
+    ),
 }
 
 
