@@ -25,6 +25,23 @@ def _losses(manifold, radius, number, budget):
     return [(name, support, float(np.max(each))) for name, support, each in found]
 
 
+def iterations(model, points, step=0.5, enough=1e-5, most=500):
+    """Numbers of steps (data_sets,) from the first record until the gradient is short enough.
+
+    Source: Soto et al., supplement 2.1.
+    """
+    manifold, [block] = model.manifold, model.blocks
+    at, taken = points[:, 0], np.zeros(len(points), dtype=int)
+    for _ in range(most):
+        gradient = model.energy_gradient({block: at}, None, points).gradient[block]
+        far = manifold.norm(at, gradient) > enough
+        if not np.any(far):
+            break
+        at = manifold.exp(at, -step * gradient)
+        taken += far
+    return taken
+
+
 def measure(settings, space):
     """Table of neighbours' means, and table of realised losses by mechanism and size."""
     chosen, sizes = settings["spaces"][space], settings["neighbours"]
@@ -48,6 +65,7 @@ def measure(settings, space):
                     "moved": moved,
                     "bound": bound,
                     "moved_over_bound": moved / bound,
+                    "iterations": iterations(model, points),
                     "ambient_moved": np.linalg.norm(first - second, axis=-1),
                     "ambient_bound": 2.0 * ambient / number,
                 }
