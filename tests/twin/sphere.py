@@ -48,39 +48,12 @@ def transport(p, q, u):
     return coordinates(q, w - share * (p + q))
 
 
-def residuals(p, v, x, y):
-    """Log(Exp(p, x v), y) in a parallel frame along the geodesic, and Jacobi factors.
-
-    The frame is (direction of v, p x direction); fields across the geodesic have the lengths
-    cos(x|v|) and sin(x|v|)/(x|v|) (001, equations 15 and 40), those along it 1.
-    """
-    length = np.linalg.norm(v, axis=-1, keepdims=True)
-    u = ambient(p, direction(v))
-    across = np.cross(p, u)
-    t = x * length
-    y_p, y_u, y_w = (np.einsum("...i,ni->...n", a, y) for a in (p, u, across))
-    along = np.cos(t) * y_u - np.sin(t) * y_p
-    s = np.hypot(along, y_w)
-    scale = np.arctan2(s, np.cos(t) * y_p + np.sin(t) * y_u) / np.maximum(s, 1e-300)
-    return np.stack([along * scale, y_w * scale], -1), np.cos(t), np.sinc(t / np.pi)
-
-
-def direction(v):
-    length = np.linalg.norm(v, axis=-1, keepdims=True)
-    return np.where(length > 0, v / np.maximum(length, 1e-300), [1.0, 0.0])
-
-
-def from_frame(v, g):
-    """Coordinates of a vector given in the frame of `residuals`."""
-    u = direction(v)
-    return g[..., :1] * u + g[..., 1:] * np.stack([-u[..., 1], u[..., 0]], -1)
+def frame(v):
+    """Directions along v and across it, as rows, and across it minus J''/J of a Jacobi field."""
+    u = v / np.linalg.norm(v, axis=-1, keepdims=True)
+    return np.stack([u, np.stack([-u[..., 1], u[..., 0]], -1)], -2), (v**2).sum(-1)
 
 
 def volume(u):
     """Density of the area in normal coordinates: sin(r)/r."""
     return np.abs(np.sinc(np.linalg.norm(u, axis=-1) / np.pi))
-
-
-def uniform(rng):
-    z = rng.standard_normal(3)
-    return z / np.linalg.norm(z)

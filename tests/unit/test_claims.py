@@ -209,7 +209,7 @@ def with_releases(study, nearer):
         budget_shooting_vector=np.nan,
         mean_squared_error=table["mean_squared_error"] * factor,
     )[drawn]
-    return pd.concat([table, released], ignore_index=True)
+    return pd.concat([table, released], ignore_index=True).assign(refused=False)
 
 
 @pytest.mark.parametrize(("nearer", "verdict"), [(1.0, HOLDS), (0.6, IN_PART), (0.0, FAILS)])
@@ -220,6 +220,15 @@ def test_releases_are_judged_beside_draws_at_the_same_budget(name, nearer, verdi
     found = verdict_on(rows, {(study, "errors"): with_releases(study, nearer)})
     assert (found["verdict"], found["value"]) == (verdict, nearer), found["why"]
     assert found["interval_over"] == "6 data sets"
+
+
+def test_releases_that_are_refused_as_noise_do_not_count():
+    table = with_releases("sphere", 0.6)
+    released = table["sampler"] == "release"
+    for refused, verdict in ((released, ""), (released & (table["budget"] > 1.2), HOLDS)):
+        found = verdict_on(BESIDE[:1], {("sphere", "errors"): table.assign(refused=refused)})
+        assert found["verdict"] == verdict, found["why"]
+        assert found["why"].startswith("not evaluated: no row") == (verdict == "")
 
 
 @pytest.mark.parametrize("name", ["sphere_budget", "sphere_n", "walk_length.sphere_error"])

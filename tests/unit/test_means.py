@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 import yaml
 from scipy import stats
+from scipy.integrate import quad
 
 from geodp.errors import DataError
 from geodp.manifolds.registry import make_manifold
@@ -47,6 +48,8 @@ from geodp.samplers.riemannian_laplace import draw_laplace
 from reproduction.claims.measures import MEASURES
 from reproduction.configuration import ConfigurationError, validate
 from reproduction.measurements.means import audit, own
+from reproduction.measurements.means.neighbours import iterations
+from reproduction.measurements.means.shapes import _laplace_within
 
 FALSE_ALARM = 6e-5
 CONFIG = Path(__file__).parents[2] / "config"
@@ -605,3 +608,32 @@ def test_settings_that_cannot_run_are_refused(place, value, said):
     section[last] = copy.deepcopy(section[value]) if value in ("SPD(2)", "rats") else value
     with pytest.raises(ConfigurationError, match=re.escape(said)):
         validate(given, "means")
+
+
+@pytest.mark.parametrize("name", SPACES)
+def test_the_algorithm_for_the_mean_counts_its_steps(name, rng):
+    one = problem(rng, name, data_sets=20)
+    model, manifold = one.model, one.manifold
+    alike = np.broadcast_to(one.points[:, :1], one.points.shape)
+    assert not np.any(iterations(model, alike))
+    # A step of a half halves the distance to the mean, about, from the first record's.
+    away = manifold.dist(one.points[:, 0], one.mean)
+    assert np.all(np.abs(iterations(model, one.points) - np.log2(away / 1e-5)) < 3)
+    assert np.all(iterations(model, one.points, most=4) == 4)
+
+
+def test_laplace_draws_within_a_radius_of_the_mean(rng):
+    one = repeated(problem(rng, "S^2", data_sets=1), 1)
+    scale, radius, draws = means.Laplace.of(one).scale(0.5), 0.3, 4000
+
+    def mass(end):
+        return quad(lambda r: np.sin(r) * np.exp(-r / scale), 0.0, end)[0]
+
+    share = mass(0.5 * radius) / mass(radius)
+    away = SPHERE.dist(one.mean[0], _laplace_within(rng, one, 0.5, radius, draws))
+    assert len(away) == draws
+    assert np.max(away) <= radius
+    near = int(np.sum(away <= 0.5 * radius))
+    assert stats.binomtest(near, draws, share).pvalue > FALSE_ALARM
+    with pytest.raises(DataError, match="take a larger budget"):
+        _laplace_within(rng, one, 0.5, 1e-9, 2)

@@ -11,7 +11,7 @@ import pytest
 from geodp.manifolds.euclidean import Euclidean
 from geodp.models.geodesic import GeodesicModel
 from reproduction.claims.verdicts import FAILS, HOLDS, IN_PART
-from reproduction.figures.error import _numbers
+from reproduction.figures.error import _numbers, draw
 from reproduction.papers import figure_title
 from reproduction.places import CHECKOUT
 from reproduction.report import _about, report
@@ -95,17 +95,38 @@ def test_quantiles_of_errors_are_over_draws():
     assert [row[name] for name in names] == pytest.approx([10.8, 50.8, 90.8])
 
 
-def test_the_band_of_one_data_set_is_over_its_draws():
+@pytest.fixture
+def cell():
+    """A row of a table of errors, and the figure that shows it."""
     words = ("manifold", "data", "mechanism", "guarantee", "sampler", "support", "seed", "lock")
     row = dict.fromkeys(words, "as it is") | dict.fromkeys(("draws", "footpoints"), 9)
     row |= {"group": "g", "cell": "c", "n": 5, "noise_variance": 0.1, "budget": 1.0, "data_set": 0}
     row |= {"log_error_standard_error": 0.1, "flagged": False, "mean_squared_error": 4.0}
     row |= {"low_squared_error": 2.0, "high_squared_error": 8.0}
     row |= {"refused": False, "squared_error_without_data": np.nan}
-    table = pd.DataFrame([row | {"non_private_mean_squared_error": 1.0}])
-    params = SimpleNamespace(figure={"grids": ["equal"]}, grids=[("equal", "g", "c")], budgets=())
-    [found] = _numbers(table, params).to_dict("records")
+    row |= {"non_private_mean_squared_error": 1.0}
+    return row, {"figure": {"grids": ["equal"], "curves": "n"}, "budgets": (), "length_unit": ""}
+
+
+def test_the_band_of_one_data_set_is_over_its_draws(cell):
+    row, params = cell
+    params = SimpleNamespace(**params, grids=[("equal", "g", "c")])
+    [found] = _numbers(pd.DataFrame([row]), params).to_dict("records")
     assert np.exp([found["band_low"], found["band_high"]]).tolist() == pytest.approx([2.0, 8.0])
+
+
+def test_marks_of_refused_releases_are_hollow_and_said(cell):
+    row, params = cell
+    row |= {"mechanism": "release"}
+    cells = [row | {"cell": f"{k}", "budget": float(k), "refused": k < 3} for k in range(1, 5)]
+    grids = [("equal", "g", each["cell"]) for each in cells]
+    params = SimpleNamespace(**params, grids=grids, splits={"equal": None})
+    figure, _ = draw(pd.DataFrame(cells), params)
+    marks = [line for line in figure.axes[0].lines if line.get_linestyle() == "None"]
+    hollow = {line.get_markerfacecolor() == "white": line.get_xdata().tolist() for line in marks}
+    assert hollow == {True: [1.0, 2.0], False: [3.0, 4.0]}
+    words = [text.get_text() for legend in figure.legends for text in legend.get_texts()]
+    assert "refused by geodp plan as noise" in words
 
 
 def test_readings_of_a_claim_do_not_stand_beside_its_figure():

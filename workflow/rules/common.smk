@@ -14,7 +14,7 @@ from reproduction.configuration import validate
 from reproduction.configuration.release import describes_release, without_studies
 from reproduction.dependencies import code
 from reproduction.papers import OTHERS, figure_title
-from reproduction.papers import PAPERS
+from reproduction.papers import PAPERS, verdicts_file
 from reproduction.places import CHECKOUT, digest_of, find, shipped
 from reproduction.studies import expand
 from reproduction.targets import (

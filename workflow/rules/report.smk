@@ -1,5 +1,5 @@
 # The report: one page of all results of the configuration, and of what other targets have made.
-# In: figures, tables and verdicts. Out: results/<name>/report.html.
+# In: figures, tables and verdicts. Out: results/<name>/report.html, and pages of docs.
 
 
 rule report:
@@ -53,6 +53,26 @@ rule report:
         "report: write one page of all"
     script:
         "../scripts/report.py"
+
+
+# Pages of the checkout, whose other parts are written by hand, are no outputs.
+rule pages:
+    input:
+        **{key: f"{verdicts_file(key)}.csv" for key in PAPERS},
+        losses="results/audit/audit.csv",
+        testers="results/audit/black_box.csv",
+        picture="results/default/sphere/figures/figure_1.png",
+    log:
+        "results/default/logs/pages.log",
+    localrule: True
+    conda:
+        "../../envs/environment.yaml"
+    params:
+        study="pages",
+    message:
+        "pages: write what the documentation says of results"
+    script:
+        "../scripts/pages.py"
 
 
 rule kulkarni_soto:

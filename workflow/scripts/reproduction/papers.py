@@ -73,6 +73,12 @@ PAPERS = {
 OTHERS = [key for key, paper in PAPERS.items() if paper.stage]
 
 
+def verdicts_file(key):
+    """Path of a paper's verdicts, without its suffix."""
+    stage = PAPERS[key].stage
+    return f"results/{stage}/{key}_claims" if stage else "results/default/claims"
+
+
 def figure_title(name, numbers=""):
     """Title of a figure: its numbers in the paper if it has any, and else or besides its own name.
 

@@ -1,7 +1,6 @@
 """What pages say of results: docs/results.md, tables of docs/audit.md, and the picture of Figure 1.
 
-`python -m reproduction.results_page` in workflow/scripts writes them from the results that are in
-the checkout: verdicts of papers, the audit, and the sphere's figure.
+The target `pages` writes them from results: verdicts of papers, the audit, the sphere's figure.
 """
 
 import re
@@ -11,6 +10,7 @@ from collections import Counter
 import pandas as pd
 import yaml
 
+from geodp.errors import DataError
 from reproduction.claims.page import read_verdicts
 from reproduction.claims.rows import sentence_of
 from reproduction.claims.verdicts import (
@@ -23,10 +23,8 @@ from reproduction.claims.verdicts import (
 )
 from reproduction.measurements.words import markdown
 from reproduction.pages import short
-from reproduction.papers import PAPERS, figure_title
+from reproduction.papers import PAPERS, figure_title, verdicts_file
 from reproduction.places import CHECKOUT
-
-PAGE = CHECKOUT / "docs" / "results.md"
 
 HEAD = """# Results by paper
 
@@ -49,23 +47,12 @@ def sentences(key):
     return {sentence_of(row.claim): row.statement for row in rows.itertuples() if row.statement}
 
 
-def verdicts_file(key):
-    """Path of a paper's verdicts below the checkout, without its suffix."""
-    stage = PAPERS[key].stage
-    return f"results/{stage}/{key}_claims" if stage else "results/default/claims"
-
-
-def made():
-    """Verdicts in the checkout: by paper, those of its sentences."""
-    found = {}
-    for key in PAPERS:
-        path = CHECKOUT / f"{verdicts_file(key)}.csv"
-        if path.is_file():
-            rows = read_verdicts(path)
-            rows = rows[rows["paper"] == PAPERS[key].name]
-            sentence = rows["claim"].map(sentence_of)
-            found[key] = rows.groupby(sentence, sort=False)["sentence_verdict"].first().to_dict()
-    return found
+def verdicts_of(key, path):
+    """Verdicts on a paper by sentence, from a table of verdicts."""
+    rows = read_verdicts(path)
+    rows = rows[rows["paper"] == PAPERS[key].name]
+    sentence = rows["claim"].map(sentence_of)
+    return rows.groupby(sentence, sort=False)["sentence_verdict"].first().to_dict()
 
 
 def page(verdicts):
@@ -117,9 +104,9 @@ def _figures(paper):
         yield f"Figures in `{folder}`: {', '.join(files)}."
 
 
-def audit_losses(folder):
+def audit_losses(path):
     """Table of realised losses on the sphere, at the audit's middle budget and least n."""
-    rows = pd.read_csv(folder / "audit.csv")
+    rows = pd.read_csv(path)
     stated = sorted(rows["stated"].unique())
     rows = rows[rows["stated"] == stated[len(stated) // 2]]
     fewest = rows.loc[rows["n"] > 2, "n"].min()
@@ -130,9 +117,9 @@ def audit_losses(folder):
     return "\n".join(markdown(head, lines))
 
 
-def audit_testers(folder):
+def audit_testers(path):
     """Table of the larger of the two testers' bounds for whole releases, a row a case."""
-    rows = pd.read_csv(folder / "black_box.csv")
+    rows = pd.read_csv(path)
     rows = rows[rows["mechanism"].str.startswith("release") & rows["tester"].notna()]
     rows = rows.groupby(["mechanism", "data", "space"], sort=False)["lower_bound"].max()
     table = rows.unstack("space", sort=False).dropna().reset_index()
@@ -146,23 +133,19 @@ def with_block(text, name, block):
     """A page's text with another block between its marks of a name."""
     marks = rf"(<!-- {name} -->\n).*?(<!-- end -->)"
     if not re.search(marks, text, flags=re.DOTALL):
-        raise ValueError(f"there is no mark <!-- {name} --> on the page: add it")
+        raise DataError(f"there is no mark <!-- {name} --> on the page: add it")
+    if not block.strip():
+        raise DataError(f"there is nothing to write below the mark <!-- {name} -->: make its table")
     return re.sub(marks, lambda found: f"{found[1]}{block}\n{found[2]}", text, flags=re.DOTALL)
 
 
-def write_pages():
-    """Write what pages say of the results that are there."""
-    PAGE.write_text(page(made()), encoding="utf-8")
-    audit, picture = CHECKOUT / "results" / "audit", "sphere/figures/figure_1.png"
-    if audit.is_dir():
-        place = CHECKOUT / "docs" / "audit.md"
-        text = place.read_text("utf-8")
-        for name, table in (("losses", audit_losses), ("testers", audit_testers)):
-            text = with_block(text, name, table(audit))
-        place.write_text(text, encoding="utf-8")
-    if (drawn := CHECKOUT / "results" / "default" / picture).is_file():
-        shutil.copyfile(drawn, CHECKOUT / "docs" / "images" / "figure_1.png")
-
-
-if __name__ == "__main__":
-    write_pages()
+def write_pages(files):
+    """Write the pages from verdicts by paper, ``losses``, ``testers`` and ``picture``."""
+    docs = CHECKOUT / "docs"
+    results = page({key: verdicts_of(key, files[key]) for key in PAPERS})
+    audit = (docs / "audit.md").read_text("utf-8")
+    audit = with_block(audit, "losses", audit_losses(files["losses"]))
+    audit = with_block(audit, "testers", audit_testers(files["testers"]))
+    (docs / "results.md").write_text(results, encoding="utf-8")
+    (docs / "audit.md").write_text(audit, encoding="utf-8")
+    shutil.copyfile(files["picture"], docs / "images" / "figure_1.png")
