@@ -15,6 +15,10 @@ def norm(g):
     return np.linalg.norm(g, axis=-1)
 
 
+def distance(manifold, p, q):
+    return norm(manifold.log(p, q))
+
+
 def simulate(manifold, n, rng):
     """001, section 4.1, ambient noise put back on the sphere, and appendix F, tangent noise."""
     x = np.linspace(0, 1, n)
@@ -132,7 +136,7 @@ class Release:
         """Quadrature nodes over footpoints, and logs of weights by volume."""
         if self.manifold is spd:
             p, weight = volume_nodes(spd, self.p, scale, self.longest)
-            return p, np.where(spd.distance(np.eye(2), p) <= self.longest / 2, weight, -np.inf)
+            return p, np.where(distance(spd, np.eye(2), p) <= self.longest / 2, weight, -np.inf)
         # Gradients vanish opposite the data as well: a second set of nodes for that half.
         p, weight = volume_nodes(sphere, self.p, scale, END)
         q, other = volume_nodes(sphere, -sphere.exp(self.p, self.v / 2), 1.0, END)
@@ -173,7 +177,7 @@ class Release:
             found.append(
                 weight @ np.stack([norm(w - v[i]), np.log((e**2).mean(-1)), e.mean(-1)], -1)
             )
-        return self.manifold.distance(self.p, p) @ chance, *np.transpose(found)
+        return distance(self.manifold, self.p, p) @ chance, *np.transpose(found)
 
 
 def footpoint_loss(x, y, other, budget, place):

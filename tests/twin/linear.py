@@ -53,7 +53,7 @@ def objective(square, product, count, rng):
 
 
 def linear_errors(square, product, largest, rng, count):
-    """Mean errors by mechanism, with responses divided by the largest.
+    """Mean errors by mechanism, and draws of one, with responses divided by the largest.
 
     Draws without the ball of coefficients are those in it that lie there; where few do, points of
     the ball are weighted with the density.
@@ -76,7 +76,7 @@ def linear_errors(square, product, largest, rng, count):
             weight = -GRADIENT * gradient if name == "kng" else -EXPONENTIAL * squares
         found[name] = normalised(weight) @ norm(largest * theta - TRUTH)
     drawn = objective(square, product, 200, rng)
-    return {**found, "objective": norm(largest * drawn - TRUTH).mean()}
+    return {**found, "objective": norm(largest * drawn - TRUTH)}
 
 
 def quantile_errors(x, y, truth, points=61):
@@ -103,8 +103,3 @@ def quantile_errors(x, y, truth, points=61):
             exponent[i] -= gradient / 2 if name == "kng" else np.abs(r).sum() / 8
         found[name] = norm(largest * theta - truth) @ normalised(exponent)
     return found
-
-
-def largest_pinball_change(tau, signs):
-    """Of the gradient (1{y <= theta x} - tau) x (002, section 4.5), for x of these signs."""
-    return np.ptp([(below - tau) * sign for below in (0, 1) for sign in signs])

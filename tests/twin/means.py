@@ -4,7 +4,7 @@ import numpy as np
 from scipy import stats
 
 from . import spd, sphere
-from .geodesic import END, norm, normalised, spread, volume_nodes
+from .geodesic import END, distance, norm, normalised, spread, volume_nodes
 
 RADIUS = {spd: 1.5, sphere: np.pi / 8}
 CENTRE = {spd: np.eye(2), sphere: np.array([0.0, 0, 1])}
@@ -20,7 +20,7 @@ def sample(manifold, n, rng):
     z = rng.standard_normal((30 * n + 300, 2, 2)) / np.sqrt(2)
     m = z @ spd.swap(z)
     m = m[np.linalg.det(m) > 1e-6]  # all that is nearer than 1.5 has a larger one
-    return m[spd.distance(np.eye(2), m) < RADIUS[spd]][:n]
+    return m[distance(spd, np.eye(2), m) < RADIUS[spd]][:n]
 
 
 def mean(manifold, y):
@@ -67,7 +67,7 @@ def ambient(m):
 def laplace_error(manifold, m, scale):
     """Mean ambient distance to m of the Laplace distribution (003, definition 3) about it."""
     x, weight = volume_nodes(manifold, m, scale, 30 * scale)
-    d = manifold.distance(m, x)
+    d = distance(manifold, m, x)
     weight = np.where(d < 3.1, weight, -np.inf) if manifold is sphere else weight
     return norm(ambient(x) - ambient(m)) @ normalised(weight - d / scale)
 

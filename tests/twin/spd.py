@@ -45,10 +45,6 @@ def log(p, q):
     return triple(of_eigenvalues(np.log, inverse @ q @ inverse))
 
 
-def distance(p, q):
-    return np.linalg.norm(log(p, q), axis=-1)
-
-
 def transport(p, q, u):
     """v to E v E' with E = (q p^-1)^(1/2) = p^(1/2) (p^(-1/2) q p^(-1/2))^(1/2) p^(-1/2)."""
     half, inverse = roots(p)

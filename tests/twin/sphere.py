@@ -6,21 +6,18 @@ DIMENSION = 2
 
 
 def basis(p):
-    """Orthonormal tangent vectors e1 and e2 = p x e1 (arrays of vectors in the last axis)."""
-    axis = np.eye(3)[np.abs(p).argmin(-1)]
-    e1 = np.cross(p, axis)
+    """Orthonormal tangent vectors e1 and e2 = p x e1, as rows."""
+    e1 = np.cross(p, np.eye(3)[np.abs(p).argmin(-1)])
     e1 = e1 / np.linalg.norm(e1, axis=-1, keepdims=True)
-    return e1, np.cross(p, e1)
+    return np.stack([e1, np.cross(p, e1)], -2)
 
 
 def ambient(p, u):
-    e1, e2 = basis(p)
-    return u[..., :1] * e1 + u[..., 1:] * e2
+    return (u[..., None, :] @ basis(p))[..., 0, :]
 
 
 def coordinates(p, w):
-    e1, e2 = basis(p)
-    return np.stack([(e1 * w).sum(-1), (e2 * w).sum(-1)], -1)
+    return (basis(p) @ w[..., None])[..., 0]
 
 
 def exp(p, u):
@@ -35,10 +32,6 @@ def log(p, q):
     w = q - c * p
     s = np.linalg.norm(w, axis=-1, keepdims=True)
     return coordinates(p, w * (np.arctan2(s, c) / np.maximum(s, 1e-300)))
-
-
-def distance(p, q):
-    return np.arctan2(np.linalg.norm(np.cross(p, q), axis=-1), (p * q).sum(-1))
 
 
 def transport(p, q, u):
