@@ -110,12 +110,16 @@ def notes(numbers):
 
 def _draw_curve(panel, part, column, curve):
     """One curve with its band; a level, if nothing changes along the axis."""
-    from reproduction.figures.style import plot_curve
+    from reproduction.figures.style import HOLLOW, plot_curve
 
     if part[column].isna().all():
         low, middle, high = part[["band_low", "middle", "band_high"]].iloc[0]
         panel.axhspan(low, high, color=curve.colour, alpha=0.2, linewidth=0)
         panel.axhline(middle, color=curve.colour, linestyle=curve.line)
+        if (part["flagged"] | part["refused"]).any():
+            # A level has no place of its own along the axis.
+            at = panel.get_yaxis_transform()
+            panel.plot([0.5], [middle], transform=at, **HOLLOW | {"color": curve.colour})
         return
     part = part.sort_values(column)
     x, low, middle, high = part[[column, "band_low", "middle", "band_high"]].to_numpy().T
