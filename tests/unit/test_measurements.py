@@ -406,7 +406,7 @@ def test_means(run):
     expected = ("mean", "median", "tangent_laplace", "private_median", "landmarkwise_laplace")
     assert ran.issuperset(expected)
     assert "positive curvature" in estimates.loc["wrapped_laplace", "refused"]
-    for paper, number in {"reimherr_bharath_soto": 8, "soto": 3}.items():
+    for paper, number in {"reimherr_bharath_soto": 8, "soto": 4}.items():
         found = judged(paper)
         assert sentences(found) == number
         assert (found != "").all()

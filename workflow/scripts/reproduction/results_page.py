@@ -35,8 +35,8 @@ To make one file alone, name it after that command. Figures are PDF, SVG, PNG an
 numbers."""
 
 # Verdicts in words of a list; the empty one is of what has no table to judge by.
-WORDS = {HOLDS: "hold", IN_PART: "hold in part", FAILS: "do not hold", UNDECIDED: "are undecided"}
-WORDS |= {NOT_REFUTED: "are not refuted", BY_CONSTRUCTION: "hold by construction"}
+WORDS = {HOLDS: "hold", IN_PART: "hold in part", FAILS: "do not hold", UNDECIDED: "undecided"}
+WORDS |= {NOT_REFUTED: "not refuted", BY_CONSTRUCTION: "hold by construction"}
 WORDS[""] = "are not evaluated"
 
 
