@@ -47,8 +47,9 @@ class Assumptions:
     covariate_range : tuple of float, or tuple of such tuples
         Covariates outside are clipped to it. With several covariates a range each; empty without
         one, where the release is of a mean.
-    residual_scale : float
+    residual_scale : float, optional
         Guess of the standard deviation of a residual in each direction of the tangent space.
+        Without one the release measures it, privately.
     subjects : int
         Number of subjects; with "add or remove one subject" about how many there are.
     records_per_subject : int
@@ -77,7 +78,7 @@ class Assumptions:
     footpoint_radius: float
     shooting_vector_length: Any
     covariate_range: Any
-    residual_scale: float
+    residual_scale: float | None
     subjects: int
     records_per_subject: int = 1
     neighbours: str = REPLACE
@@ -92,7 +93,8 @@ class Assumptions:
                 f"{self.manifold.name} is none: take another manifold"
             )
         for name in ("footpoint_radius", "residual_scale"):
-            object.__setattr__(self, name, _positive(name, getattr(self, name)))
+            if name == "footpoint_radius" or self.residual_scale is not None:
+                object.__setattr__(self, name, _positive(name, getattr(self, name)))
         object.__setattr__(self, "covariate_range", _ranges(self.covariate_range))
         for name, check in (
             ("shooting_vector_length", _positive),
@@ -203,6 +205,18 @@ class Assumptions:
     def reach(self):
         """Largest distance of a prediction from the centre, in flat space."""
         return self.footpoint_radius + 0.5 * float(np.sum(self.shooting_vector_length))
+
+    def typical_length(self, number, factor=1000.0):
+        """Root mean squared length of a residual, as simulations have it.
+
+        Without a guess of its scale there are ``number`` of them, evenly by their logarithm, from
+        the radius of the support down to a part of ``factor``.
+        """
+        if self.residual_scale is not None:
+            return self.residual_scale * np.sqrt(self.manifold.dim)
+        # In an order that goes with nothing else.
+        places = (np.arange(number) * 0.5 * (np.sqrt(5.0) - 1.0)) % 1.0
+        return self.footpoint_radius * factor**-places
 
     @property
     def support(self):

@@ -59,6 +59,24 @@ def loss_sums(assumptions, records, states, clip, at_once=256):
     return total
 
 
+def length_counts(assumptions, records, state, lengths):
+    """Sums (lengths,) over subjects of the shares of their records whose residual is shorter.
+
+    In steps of ``1 / LOSS_LATTICE``: adding or removing a subject adds or removes 0 to
+    `LOSS_LATTICE` at each length.  Records that cannot be used are beyond all lengths.
+    """
+    total = np.zeros(len(lengths), dtype=np.int64)
+    for x, y, valid, counts in _chunks(assumptions, records):
+        each = np.zeros((len(lengths), len(counts)), dtype=np.int64)
+        for place in range(x.shape[1]):
+            with np.errstate(all="ignore"):
+                away = _distances(assumptions.manifold, state[None], x[:, place], y[:, place])
+                shorter = (away < lengths[:, None]) & valid[:, place] & (place < counts)
+            each += LOSS_LATTICE * shorter
+        total += np.sum(each // np.maximum(counts, 1), axis=-1)
+    return total
+
+
 def _distances(manifold, states, covariates, points):
     """Distances (states, n) of points from their predictions."""
     footpoint, *vectors = np.moveaxis(states, 1, 0)

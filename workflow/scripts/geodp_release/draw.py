@@ -21,12 +21,15 @@ class Released:
         Of the covariates; see `geodp_release.moments`.
     covariance : ndarray, shape (1 + k, 1 + k), optional
         Of a coordinate of the errors of the state, as the stages expect it.
+    lengths : tuple of float
+        Quantiles of residual lengths about states, in the order of their stages.
     """
 
     state: np.ndarray
     number: float
     moments: np.ndarray
     covariance: np.ndarray | None = None
+    lengths: tuple[float, ...] = ()
 
 
 def run_plan(plan, records, bits, shared=None):

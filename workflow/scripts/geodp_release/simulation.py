@@ -36,6 +36,9 @@ DISTANCES = np.geomspace(1e-3, 1e4, 320)
 # Limits of clipping are powers of this ratio, in units of a typical residual.
 LIMITS_PER_DOUBLING = 4
 
+# Groups of simulated releases by their residual scale, where it is not known.
+SCALES = 6
+
 # Mean squares of covariates: squared errors of shooting vectors in those of predictions, averaged
 # over covariates; that of the footpoint counts once.
 SQUARES = {EVENLY: 1.0 / 12.0, TWO_GROUPS: 0.25, UNKNOWN: 1.0 / 12.0}
@@ -142,8 +145,21 @@ def limit_at(level, typical):
 
 
 def level_of(limit, typical):
-    """The level whose limit is nearest."""
-    return int(np.rint(LIMITS_PER_DOUBLING * np.log2(limit / typical)))
+    """The level whose limit is nearest; levels for arrays."""
+    levels = np.rint(LIMITS_PER_DOUBLING * np.log2(limit / typical)).astype(int)
+    return levels if np.ndim(levels) else int(levels)
+
+
+def length_grid(assumptions, factor=4096):
+    """Lengths of residuals to choose from, the longest first, a level apart.
+
+    From the longest that there can be about a state of the support down to a part of ``factor``.
+    """
+    longest = 2.0 * assumptions.reach
+    steps = np.arange(LIMITS_PER_DOUBLING * int(np.log2(factor)) + 1)
+    return min(longest, assumptions.manifold.injectivity_radius) * 2.0 ** (
+        -steps / LIMITS_PER_DOUBLING
+    )
 
 
 @lru_cache(maxsize=8)
@@ -208,10 +224,14 @@ class FlatReleases:
         Part of the choices that are drawn with flatter probabilities, to see what rarely fails.
     covariance : ndarray, shape (releases, 1 + k, 1 + k), optional
         See `geodp_release.stages.NoisyStep.change`.
-    last_level : int, optional
+    last_level : int or ndarray, shape (releases,), optional
         Level at which the last step clipped typical residuals.
     counted : float or ndarray, shape (releases, 1, 1)
         Number of subjects over what was released of it.
+    typical : float or ndarray, shape (releases,)
+        Root mean squared length of a residual.
+    length : ndarray, shape (releases,), optional
+        The residual length that was released last.
     kept : dict
         Points of first stages that were found.
     """
@@ -225,9 +245,11 @@ class FlatReleases:
     moments: np.ndarray
     weight: np.ndarray
     tails: float
+    typical: Any
     covariance: np.ndarray | None = None
-    last_level: int | None = None
+    last_level: Any = None
     counted: Any = 1.0
+    length: np.ndarray | None = None
     kept: dict = field(default_factory=dict)
 
     @classmethod
@@ -251,6 +273,7 @@ class FlatReleases:
             moments=np.broadcast_to(assumed.moments, (releases, number)),
             weight=np.ones(releases),
             tails=tails,
+            typical=assumptions.typical_length(releases),
         )
 
     @property
@@ -262,11 +285,6 @@ class FlatReleases:
     def number(self):
         """Number of subjects."""
         return self.assumptions.subjects
-
-    @property
-    def typical(self):
-        """Root mean squared length of a residual."""
-        return self.assumptions.residual_scale * np.sqrt(self.dim)
 
     @property
     def weights(self):
@@ -283,6 +301,12 @@ class FlatReleases:
         """Truth minus state (releases, 1 + k, dim)."""
         return self.truth - self.state
 
+    def errors_at(self, covariates):
+        """Errors (releases, dim) of predictions at covariates (k,)."""
+        return self.errors[:, 0] + sum(
+            place * self.errors[:, block] for block, place in enumerate(covariates, 1)
+        )
+
     @cached_property
     def squares(self):
         """Mean squared errors (1 + k,) of footpoint and shooting vectors, next to the estimate."""
@@ -292,11 +316,27 @@ class FlatReleases:
     def estimate_squares(self):
         """Mean squared errors (1 + k,) of the estimate that a release without noise would give."""
         # After a choice among points, about that of the estimate of truncated least squares.
-        excess = 2.0 if self.last_level is None else excess_of_clipping(self.dim, self.last_level)
+        levels, excess = self.last_level, 2.0
+        if levels is not None:
+            unique, index = np.unique(levels, return_inverse=True)
+            excess = np.array([excess_of_clipping(self.dim, int(each)) for each in unique])[index]
         inverse = np.linalg.inv(moment_matrix(self.covariates.moments))
-        return excess * self.typical**2 / self.number * np.diag(inverse)
+        variances = excess * np.square(self.typical) / self.number
+        return np.multiply.outer(variances, np.diag(inverse))
+
+    @property
+    def curves(self):
+        """Mean squared errors of predictions over the covariates' ranges, by residual scale."""
+        if not np.ndim(self.typical):
+            return np.array([(self.squares + self.estimate_squares) @ self.weights])
+        squares = np.sum(self.errors**2, axis=-1) + self.estimate_squares
+        order = np.argsort(self.typical, kind="stable")
+        each = zip(
+            *(np.array_split(part[order], SCALES) for part in (squares, self.weight)), strict=True
+        )
+        return np.array([np.average(some @ self.weights, weights=weight) for some, weight in each])
 
     @property
     def curve(self):
-        """Mean squared error of predictions over the covariates' ranges."""
-        return float((self.squares + self.estimate_squares) @ self.weights)
+        """Of `curves` their geometric mean: a residual scale that is not known may be any."""
+        return float(np.exp(np.mean(np.log(self.curves))))

@@ -8,9 +8,18 @@ from geodp_release.stages.base import Stage
 from geodp_release.stages.count import CountStage
 from geodp_release.stages.moments import MomentsStage
 from geodp_release.stages.points import PointsStage
+from geodp_release.stages.scale import ScaleStage
 from geodp_release.stages.step import NoisyStep
 
 # All of which the guarantee is proved.
-STAGES = (PointsStage, CountStage, MomentsStage, NoisyStep)
+STAGES = (PointsStage, CountStage, MomentsStage, ScaleStage, NoisyStep)
 
-__all__ = ["STAGES", "CountStage", "MomentsStage", "NoisyStep", "PointsStage", "Stage"]
+__all__ = [
+    "STAGES",
+    "CountStage",
+    "MomentsStage",
+    "NoisyStep",
+    "PointsStage",
+    "ScaleStage",
+    "Stage",
+]

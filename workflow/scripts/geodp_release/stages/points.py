@@ -184,16 +184,34 @@ def _mean_losses(releases, points, level):
     known, covariates = points.known, releases.covariates
     if covariates not in known:
         known[covariates] = [
-            places_in_tables(points.squares(x.tolist()) / np.float32(releases.typical**2))
+            places_in_tables(points.squares(x.tolist()) / _column(releases.typical**2))
             for x in covariates.nodes
         ]
-    if (covariates, level) not in known:
-        table = _losses(releases.dim, level).astype(np.float32)
-        known[covariates, level] = sum(
-            np.float32(share) * looked_up(table, places)
+    key = covariates, np.asarray(level).tobytes()
+    if key not in known:
+        unique, index = np.unique(level, return_inverse=True)
+        tables = np.array([_losses(releases.dim, int(each)) for each in unique], dtype=np.float32)
+        known[key] = sum(
+            np.float32(share) * _looked_up(tables, index, places)
             for share, places in zip(covariates.weights, known[covariates], strict=True)
         )
-    return known[covariates, level]
+    return known[key]
+
+
+def _looked_up(tables, index, places):
+    """Values of tables at `places_in_tables`: of one for all rows, or of one each."""
+    if len(tables) == 1:
+        return looked_up(tables[0], places)
+    below, part = places
+    index = np.reshape(index, (-1, 1))
+    return (1.0 - part) * tables[index, below] + part * tables[index, below + 1]
+
+
+def _column(squares):
+    """A number for all rows, or one each, in single precision."""
+    return (
+        np.reshape(squares, (-1, 1)).astype(np.float32) if np.ndim(squares) else np.float32(squares)
+    )
 
 
 def points_about(releases, rng, number, radii=None):

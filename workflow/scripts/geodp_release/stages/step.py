@@ -35,11 +35,14 @@ class NoisyStep(Stage):
     prior : tuple of float
         Mean squared errors of a coordinate of the footpoint and of each shooting vector before the
         step, as simulated from public assumptions.
+    is_relative : bool
+        Whether ``clip`` and ``prior`` are in units of the residual length that was released last.
     """
 
     clip: float = 0.0
     kept: float = 1.0
     prior: tuple[float, ...] = (1.0, 1.0)
+    is_relative: bool = False
 
     is_step = True
 
@@ -62,23 +65,32 @@ class NoisyStep(Stage):
             self.unit, assumptions.changes * self.clip, float(self.budget)
         )
 
-    def noisy_means(self, assumptions, records, state, number, bits):
-        """Means (1 + k, dim) of clipped gradients by block, with exact noise."""
-        sums = gradient_sums(assumptions, records, state, self.clip)
+    def noisy_means(self, assumptions, records, state, number, bits, unit=1.0):
+        """Means (1 + k, dim) of clipped gradients by block, with exact noise, in a unit."""
+        sums = gradient_sums(assumptions, records, state, self.clip * unit)
         noisy = _coordinates(assumptions).noisy(sums, bits, self.noise(assumptions))
         return noisy * (self.clip / LATTICE / number)
 
     def run(self, before, assumptions, records, bits, shared=None):
-        means = self.noisy_means(assumptions, records, before.state, before.number, bits)
-        change, covariance = self.change(
-            means, before.moments, before.number, assumptions, before.covariance
-        )
-        state = moved(assumptions, before.state, change)
-        return replace(before, state=state, covariance=covariance)
+        unit = before.lengths[-1] if self.is_relative else 1.0
+        means = self.noisy_means(assumptions, records, before.state, before.number, bits, unit)
+        known = None if before.covariance is None else before.covariance / unit**2
+        change, covariance = self.change(means, before.moments, before.number, assumptions, known)
+        state = moved(assumptions, before.state, unit * change)
+        return replace(before, state=state, covariance=unit**2 * covariance)
+
+    def _units(self, releases):
+        """The unit (releases, 1, 1) of the step in each release."""
+        return releases.length[:, None, None] if self.is_relative else np.ones((1, 1, 1))
+
+    def _level(self, releases):
+        """The level, or that of each release, at which contributions are clipped."""
+        clip = self.clip * releases.length if self.is_relative else self.clip
+        return level_of(clip, releases.typical)
 
     def prepare(self, releases, rng=None):
         """Means of clipped contributions, without noise."""
-        return clean_means(releases, level_of(self.clip, releases.typical))
+        return clean_means(releases, self._level(releases))
 
     def simulate(self, releases, rng, prepared=None):
         clean = self.prepare(releases) if prepared is None else prepared
@@ -86,23 +98,27 @@ class NoisyStep(Stage):
         noise = _coordinates(assumptions).simulated(
             rng, self.noise_in_floats(assumptions), clean.shape
         )
-        noisy = (clean + noise / releases.number) * releases.counted
+        unit = self._units(releases)
+        noisy = (clean / unit + noise / releases.number) * releases.counted
+        known = None if releases.covariance is None else releases.covariance / unit**2
         change, covariance = self.change(
-            noisy, releases.moments, releases.number, assumptions, releases.covariance
+            noisy, releases.moments, releases.number, assumptions, known
         )
-        state = releases.state + change
+        state = releases.state + unit * change
         length = np.linalg.norm(state, axis=-1, keepdims=True)
         state = state * np.minimum(1.0, releases.radii[:, None] / np.maximum(length, 1e-300))
-        last = _typical_level(releases, level_of(self.clip, releases.typical))
-        return replace(releases, state=state, covariance=covariance, last_level=last)
+        last = _typical_level(releases, self._level(releases))
+        return replace(releases, state=state, covariance=unit**2 * covariance, last_level=last)
 
     def fitted(self, releases, clean=None):
         clean = self.prepare(releases) if clean is None else clean
-        errors = releases.errors
+        errors = releases.errors / self._units(releases)
         weight = releases.weight[:, None, None]
         by_block = 1.0 / releases.weights[:, None]
+        clean = clean / self._units(releases)
         kept = np.sum(weight * errors * clean * by_block) / np.sum(weight * errors**2)
-        prior = np.maximum(releases.squares / releases.dim, 1e-300)
+        squares = np.average(np.sum(errors**2, axis=-1), axis=0, weights=releases.weight)
+        prior = np.maximum(squares / releases.dim, 1e-300)
         return replace(
             self, kept=float(max(kept, 1e-6)), prior=tuple(float(each) for each in prior)
         )
@@ -149,7 +165,8 @@ class NoisyStep(Stage):
     def describe(self):
         kind = "K-norm" if self.unit == PURE else "Gaussian"
         return (
-            f"Gauss-Newton step by gradients clipped to {self.clip:.4g} with exact {kind} noise, "
+            f"Gauss-Newton step by gradients clipped to {self.clip:.4g}"
+            f"{' released lengths' if self.is_relative else ''} with exact {kind} noise, "
             f"{self.cost}"
         )
 
@@ -205,25 +222,38 @@ def _clipped_means(dim, level):
     return np.mean(along * np.minimum(1.0, limit / length), axis=(1, 2)) / DISTANCES
 
 
+def _kept_parts(dim, levels, squares):
+    """What clipping keeps of means of residuals (releases,), at a level for all or one each."""
+    places = places_in_tables(squares)
+    if not np.ndim(levels):
+        return looked_up(_clipped_means(dim, int(levels)), places)
+    unique, index = np.unique(levels, return_inverse=True)
+    tables = np.array([_clipped_means(dim, int(each)) for each in unique])
+    below, part = places
+    return (1.0 - part) * tables[index, below] + part * tables[index, below + 1]
+
+
 def clean_means(releases, level):
-    """Means (releases, 1 + k, dim) of clipped contributions to each part of a state."""
+    """Means (releases, 1 + k, dim) of clipped contributions to each part of a state.
+
+    Residuals are clipped at a level for all releases, or at one each.
+    """
     covariates, errors, typical = releases.covariates, releases.errors, releases.typical
     total = np.zeros_like(releases.state)
     # Residuals are clipped at shorter lengths where their contributions are longer.
     lengths = _coordinates(releases.assumptions).lengths(covariates.nodes)
     limits = level - np.rint(LIMITS_PER_DOUBLING * np.log2(lengths)).astype(int)
     for x, share, limit in zip(covariates.nodes, covariates.weights, limits, strict=True):
-        table = _clipped_means(releases.dim, int(limit))
-        error = errors[:, 0] + sum(place * errors[:, block] for block, place in enumerate(x, 1))
+        error = releases.errors_at(x)
         squared = np.sum(error**2, axis=-1) / typical**2
-        mean = share * looked_up(table, places_in_tables(squared))[:, None] * error
+        mean = share * _kept_parts(releases.dim, limit, squared)[:, None] * error
         total[:, 0] += mean
         for block, place in enumerate(x, 1):
             total[:, block] += place * mean
     # What the sample's moments add, with a residual clipped as in the middle of the range.
     squared = np.sum(errors[:, 0] ** 2, axis=-1) / typical**2
-    table = _clipped_means(releases.dim, _typical_level(releases, level))
-    factor = looked_up(table, places_in_tables(squared))[:, None, None]
+    limit = _typical_level(releases, level)
+    factor = _kept_parts(releases.dim, limit, squared)[:, None, None]
     away = moment_matrix(releases.deviations)
     away[:, 0, 0] = 0.0
     return total + factor * (away @ errors)
