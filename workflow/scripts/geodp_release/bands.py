@@ -30,28 +30,73 @@ def moments_stage(plan):
     return None if plan.assumptions.spreads == (EVENLY,) else next(stages, None)
 
 
-def simulated_errors(plan, moments=None, distributions=16):
+def simulated_errors(plan, moments=None, lengths=()):
     """Errors (SIMULATED, 1 + k, dim) of footpoint and shooting vectors: truth minus release.
 
-    With moments (k (k + 3) / 2,) as a release has them they are spread over an even number of
-    distributions of covariates that agree with these; see `moments_stage`.
+    With what a release has of moments (k (k + 3) / 2,) and of residual lengths they are those of
+    releases that agree with it; see `agreeing_releases`.
+    """
+    found, rng = agreeing_releases(plan, moments, lengths)
+    return sampled_errors(found, rng)
+
+
+def agreeing_releases(plan, moments=None, lengths=(), without=(), distributions=16):
+    """Simulated releases that agree with what one has of moments and residual lengths.
+
+    Parameters
+    ----------
+    plan : ReleasePlan
+    moments : ndarray, shape (k (k + 3) / 2,), optional
+        Covariates are spread over an even number of distributions that agree with these; see
+        `moments_stage`.
+    lengths : tuple of float
+        Residual scales are spread as they are known before, and of releases those are kept whose
+        last residual length is the same.
+    without : tuple of int
+        Parts of the state whose truth is zero.
+
+    Returns
+    -------
+    tuple
+        `FlatReleases`, and the generator of random numbers to go on with.
     """
     rng = np.random.default_rng(SEED)
-    stage = moments_stage(plan)
-    if moments is None or stage is None:
-        return _errors(FlatReleases.start(plan.assumptions, SIMULATED, rng), plan, rng)
+    stage, covariates = moments_stage(plan), [None]
+    if moments is not None and stage is not None:
+        covariates = _agreeing_moments(plan.assumptions, stage, moments, rng, distributions)
     found = []
-    for each in _agreeing_moments(plan.assumptions, stage, moments, rng, distributions):
-        start = FlatReleases.start(plan.assumptions, SIMULATED // distributions, rng)
-        covariates = start.covariates.with_moments(each)
-        found.append(_errors(replace(start, covariates=covariates), plan, rng))
-    return np.concatenate(found)
+    for each in covariates:
+        start = FlatReleases.start(plan.assumptions, SIMULATED // len(covariates), rng)
+        if each is not None:
+            start = replace(start, covariates=start.covariates.with_moments(each))
+        start.truth[:, list(without)] = 0.0
+        found.append(_with_scales(start, plan, lengths, rng))
+    return found, rng
 
 
-def _errors(start, plan, rng):
-    found = run_stages(start, plan.stages, rng)
-    deviation = np.sqrt(found.estimate_squares / found.dim)
-    return found.errors + deviation[:, None] * rng.normal(size=found.errors.shape)
+def _with_scales(start, plan, lengths, rng, shortest=1 / 32, longest=2.0):
+    """Releases whose last residual length is the one that was released, from others' scales.
+
+    Scales are tried from a part ``shortest`` of it up to ``longest`` times.
+    """
+    if not lengths:
+        return run_stages(start, plan.stages, rng)
+    number = len(start.truth)
+    tried = lengths[-1] * np.geomspace(shortest, longest, number)
+    found = run_stages(replace(start, typical=tried), plan.stages, rng)
+    # What never comes out agrees with nothing: all are kept then.
+    agrees = np.isclose(found.length, lengths[-1]) if lengths[-1] in found.length else slice(None)
+    return found.drawn(rng.choice(np.arange(number)[agrees], number))
+
+
+def sampled_errors(found, rng):
+    """Errors of simulated releases with the sampling variation of their estimates."""
+    parts = []
+    for each in found:
+        deviation = np.sqrt(each.estimate_squares / each.dim)
+        deviation = np.broadcast_to(deviation, each.errors.shape[:2])[..., None]
+        parts.append(each.errors + deviation * rng.normal(size=each.errors.shape))
+    return np.concatenate(parts)
 
 
 def _agreeing_moments(assumptions, stage, moments, rng, number, least_variance=0.01):

@@ -31,8 +31,10 @@ from geodp_release.hypotheses import HYPOTHESES, STAGES, ReleaseGuarantee, check
 from geodp_release.moments import moment_matrix
 from geodp_release.new_files import move_to_new, umask
 from geodp_release.planning import ReleasePlan
+from geodp_release.simulation import length_grid
+from geodp_release.stages import ScaleStage
 
-FORMAT = "geodp release 5"
+FORMAT = "geodp release 6"
 
 # A file that is longer takes more time than reading is worth.
 MOST_BYTES = 1 << 26
@@ -72,7 +74,7 @@ class AssumptionsDocument(Section):
     covariate_spread: str | list[str]
     sources: dict[str, str]
     footpoint_radius: float
-    residual_scale: float
+    residual_scale: float | None
     subjects: int
     records_per_subject: int
 
@@ -106,6 +108,7 @@ class ReleaseDocument(Section):
     shooting_vectors: list[Array]
     number: float
     covariate_moments: list[float]
+    residual_lengths: list[float]
     guarantee: dict
     plan: PlanDocument
 
@@ -207,6 +210,7 @@ def release_document(release):
         "shooting_vectors": [plain(each) for each in release.shooting_vectors],
         "number": float(release.number),
         "covariate_moments": [float(each) for each in release.moments],
+        "residual_lengths": [float(each) for each in release.lengths],
         "guarantee": {
             "words": release.guarantee.words(),
             "hypotheses": [vars(each) for each in release.guarantee.hypotheses],
@@ -267,6 +271,7 @@ def _release(found, given):
         "footpoint": footpoint,
         "shooting_vectors": vectors,
         "number": _subjects(found.number, assumptions),
+        "lengths": _lengths(found.residual_lengths, plan),
         "moments": _moments(found.covariate_moments, assumptions.number_of_covariates),
         "plan": plan,
         "guarantee": ReleaseGuarantee(
@@ -287,7 +292,7 @@ def _refuse_others(expected, given, place):
     elif isinstance(expected, list) and isinstance(given, list) and len(expected) == len(given):
         for index, pair in enumerate(zip(expected, given, strict=True)):
             _refuse_others(*pair, f"{place}[{index}]")
-    elif expected != given or isinstance(given, bool):
+    elif expected != given or isinstance(given, bool) != isinstance(expected, bool):
         raise _refused(place, "it does not agree with the rest of the file")
 
 
@@ -338,6 +343,14 @@ def _subjects(number, assumptions):
     if number != assumptions.subjects if is_public else not (number >= 1 and number == int(number)):
         raise _refused("number", "it is not that of its subjects")
     return number
+
+
+def _lengths(given, plan):
+    """Residual lengths of the public grid, one for each stage that releases one."""
+    number = sum(isinstance(stage, ScaleStage) for stage in plan.stages)
+    if len(given) != number or not set(given) <= set(length_grid(plan.assumptions).tolist()):
+        raise _refused("residual_lengths", "they are not of the grid of its stages")
+    return tuple(given)
 
 
 def _moments(given, covariates):

@@ -23,7 +23,7 @@ from geodp_release.simulation import (
     level_of,
     limit_at,
 )
-from geodp_release.stages import CountStage, MomentsStage, NoisyStep, PointsStage
+from geodp_release.stages import CountStage, MomentsStage, NoisyStep, PointsStage, ScaleStage
 from geodp_release.stages.points import points_about
 from geodp_release.stages.step import stretch
 
@@ -69,10 +69,17 @@ class SearchSettings:
         Grid: number of noisy steps, and the ratio of the budgets of one and the one before.
     clips : tuple of float
         Grid: limits of contributions, in typical distances of a record from the state's geodesic.
+    measured_clips : tuple of float
+        The same in released residual lengths.
     grain : int
         Budgets on the grid are multiples of ``1 / grain`` of the whole.
     shifts : tuple of Fraction
         Local search: parts of a budget that move from one stage to another.
+    measured_choices, measured_limits : tuple of float
+        Grid where the residual scale is measured: shares of a first choice, and limits of its
+        losses in radii of the support.
+    looks, last_look : Fraction
+        Shares of the budget of a measured residual length before each step, and after the last.
     moment_shares : tuple of Fraction
         Local search: shares of the budget for moments of a covariate that is spread evenly.
     rounds, enough : int, float
@@ -108,7 +115,12 @@ class SearchSettings:
     steps: tuple = (1, 2, 3, 4)
     growths: tuple = (1.0, 1.8, 3.2)
     clips: tuple = (0.25, 0.42, 0.7, 1.2)
+    measured_clips: tuple = (0.5, 0.8, 1.3)
     grain: int = 1 << 12
+    measured_choices: tuple = (0.1, 0.2, 0.35, 0.55)
+    measured_limits: tuple = (0.1, 0.25, 0.6, 1.2)
+    looks: Fraction = Fraction(1, 25)
+    last_look: Fraction = Fraction(1, 32)
     shifts: tuple = (Fraction(-1, 3), Fraction(1, 3))
     moment_shares: tuple = (Fraction(1, 32), Fraction(1, 12))
     rounds: int = 3
@@ -252,7 +264,7 @@ def plan_release(
     refined = (judge(_refined(each, judge, total, may_measure)) for each in designs)
     best = min(refined, key=lambda pair: pair[0])[1]
     found = simulated(assumptions, counted + best)
-    typical = assumptions.residual_scale**2 * assumptions.manifold.dim
+    typical = np.exp(np.mean(np.log(np.square(found.typical))))
     return ReleasePlan(
         assumptions=assumptions,
         budget=budget,
@@ -300,7 +312,9 @@ class _Grid:
             SEARCH.fewest_points * self.assumptions.subjects <= work
             for work in (self.first_work, self.later_work)
         )
-        for shares in SEARCH.choices:
+        is_measured = self.assumptions.residual_scale is None
+        choices = [(share,) for share in SEARCH.measured_choices]
+        for shares in choices if is_measured else SEARCH.choices:
             if not (later or (first and len(shares) == 1)):
                 continue
             stages: tuple = ()
@@ -337,38 +351,61 @@ class _Grid:
                 -1.0 / releases.truth[0].size
             )
             misfit = misfit * np.sqrt(self.dim / (self.dim + 2.0))
-            for factor in SEARCH.loss_limits:
-                limit = factor * np.hypot(self.typical, SEARCH.widened * misfit)
-                clip = limit_at(level_of(limit, self.typical), self.typical)
+            for clip in self._loss_limits(misfit):
                 stage = PointsStage.of(epsilon, self.unit, points, clip, radius)
                 rng = np.random.default_rng([SEED, 4, index])
                 tried.append((stage, stage.simulate(releases, rng, candidates)))
+        if self.assumptions.residual_scale is None:
+            return min(tried, key=lambda pair: pair[1].curve)
         return min(tried, key=lambda pair: pair[1].squares @ pair[1].weights)
+
+    def _loss_limits(self, misfit):
+        """Limits of losses for points the best of which is so far away."""
+        if self.assumptions.residual_scale is None:
+            return [factor * float(self.start.radii[0]) for factor in SEARCH.measured_limits]
+        limits = np.array(SEARCH.loss_limits) * np.hypot(self.typical, SEARCH.widened * misfit)
+        return [limit_at(level_of(each, self.typical), self.typical) for each in limits]
 
     def _steps(self, beginning, counts):
         """Designs (squared error, stages) that spend what is left on steps."""
         before, start, spent = beginning
         found, left = [], self.total - spent
+        is_measured = self.assumptions.residual_scale is None
         for count, growth in product(counts, SEARCH.growths):
             if count == 1 and growth != SEARCH.growths[0]:
                 continue
+            last: tuple = ()
+            if is_measured:
+                left = self.total * (1 - SEARCH.last_look) - spent
+                left -= count * self.total * SEARCH.looks
+                last = (ScaleStage(self.total * SEARCH.last_look, self.unit),)
             shares = growth ** np.arange(count)
             parts = np.maximum(1, np.rint(SEARCH.grain * shares / np.sum(shares)).astype(int))[:-1]
             costs = [left * Fraction(int(part), SEARCH.grain) for part in parts]
             costs.append(left - sum(costs))
             releases, stages = start, before
             for index, cost in enumerate(costs):
+                if is_measured:
+                    look = ScaleStage(self.total * SEARCH.looks, self.unit)
+                    rng = np.random.default_rng([SEED, 7, index])
+                    stages, releases = (*stages, look), look.simulate(releases, rng)
                 step, releases = self._best_step(releases, cost, index)
                 stages = (*stages, step)
-            found.append((releases.curve, stages))
+            found.append((releases.curve, (*stages, *last)))
         return found
 
     def _best_step(self, releases, cost, index):
-        spread = np.sqrt(self.typical**2 + releases.squares @ releases.weights)
-        spread *= stretch(releases)
+        is_measured = self.assumptions.residual_scale is None
+        if is_measured:
+            clips = [factor * stretch(releases) for factor in SEARCH.measured_clips]
+        else:
+            spread = np.sqrt(self.typical**2 + releases.squares @ releases.weights)
+            spread *= stretch(releases)
+            levels = {level_of(factor * spread, self.typical) for factor in SEARCH.clips}
+            clips = [limit_at(level, self.typical) for level in levels]
         tried = []
-        for level in {level_of(factor * spread, self.typical) for factor in SEARCH.clips}:
-            step = NoisyStep(cost, self.unit, limit_at(level, self.typical))
+        for clip in clips:
+            step = NoisyStep(cost, self.unit, clip, is_relative=is_measured)
             clean = step.prepare(releases)
             step = step.fitted(releases, clean)
             rng = np.random.default_rng([SEED, 4, index])

@@ -39,6 +39,9 @@ class Release:
     moments : ndarray, shape (k (k + 3) / 2,)
         Of the covariates, scaled to -1/2 to 1/2, as assumed or noisy; see
         `geodp_release.moments`.
+    lengths : tuple of float
+        Lengths that three of five residuals are shorter than, about the states of the stages that
+        released one: none where the residual scale was assumed.
     plan : ReleasePlan
     guarantee : ReleaseGuarantee
     """
@@ -47,6 +50,7 @@ class Release:
     shooting_vectors: np.ndarray
     number: float
     moments: np.ndarray
+    lengths: tuple[float, ...]
     plan: ReleasePlan
     guarantee: ReleaseGuarantee
 
@@ -91,7 +95,7 @@ class Release:
     @cached_property
     def _errors(self):
         """Simulated errors of releases of this plan."""
-        return simulated_errors(self.plan, self.moments)
+        return simulated_errors(self.plan, self.moments, self.lengths)
 
     def save(self, path: str | Path) -> None:
         """Write the release to a new file, as JSON with all digits.
@@ -239,4 +243,12 @@ def release_geodesic(
     if not guarantee.holds:
         raise DataError(f"nothing is released, since there is {guarantee.words()}")
     found = run_plan(plan, records, system_bits)
-    return Release(found.state[0], found.state[1:], found.number, found.moments, plan, guarantee)
+    return Release(
+        found.state[0],
+        found.state[1:],
+        found.number,
+        found.moments,
+        found.lengths,
+        plan,
+        guarantee,
+    )

@@ -37,7 +37,7 @@ DISTANCES = np.geomspace(1e-3, 1e4, 320)
 LIMITS_PER_DOUBLING = 4
 
 # Groups of simulated releases by their residual scale, where it is not known.
-SCALES = 6
+SCALES = 3
 
 # Mean squares of covariates: squared errors of shooting vectors in those of predictions, averaged
 # over covariates; that of the footpoint counts once.
@@ -301,6 +301,18 @@ class FlatReleases:
         """Truth minus state (releases, 1 + k, dim)."""
         return self.truth - self.state
 
+    def drawn(self, rows):
+        """Only some of the releases, by their indices, which may repeat."""
+        names = "truth", "state", "deviates", "moments", "weight", "typical", "covariance", "length"
+        chosen = {
+            name: getattr(self, name)[rows] for name in names if np.ndim(getattr(self, name))
+        }
+        if np.ndim(self.last_level):
+            chosen["last_level"] = self.last_level[rows]
+        if np.ndim(self.counted):
+            chosen["counted"] = self.counted[rows]
+        return replace(self, **chosen)
+
     def errors_at(self, covariates):
         """Errors (releases, dim) of predictions at covariates (k,)."""
         return self.errors[:, 0] + sum(
@@ -330,11 +342,13 @@ class FlatReleases:
         if not np.ndim(self.typical):
             return np.array([(self.squares + self.estimate_squares) @ self.weights])
         squares = np.sum(self.errors**2, axis=-1) + self.estimate_squares
-        order = np.argsort(self.typical, kind="stable")
-        each = zip(
-            *(np.array_split(part[order], SCALES) for part in (squares, self.weight)), strict=True
-        )
-        return np.array([np.average(some @ self.weights, weights=weight) for some, weight in each])
+        # In units of residuals, so that the largest of a group does not decide alone.
+        relative = squares @ self.weights / self.typical**2
+        found = []
+        for some in np.array_split(np.argsort(self.typical, kind="stable"), SCALES):
+            size = np.exp(np.mean(2.0 * np.log(self.typical[some])))
+            found.append(size * np.average(relative[some], weights=self.weight[some]))
+        return np.array(found)
 
     @property
     def curve(self):

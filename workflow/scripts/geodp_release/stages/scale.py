@@ -1,7 +1,6 @@
-"""A private quantile of residual lengths about a state, chosen from a public grid."""
+"""A private median of residual lengths about a state, chosen from a public grid."""
 
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
@@ -21,9 +20,9 @@ from geodp_release.simulation import (
 )
 from geodp_release.stages.base import Stage
 
-# The quantile of residual lengths that is released: of normal residuals it is near their root mean
-# square, and up to two records of five may lie anywhere beyond.
-QUANTILE = Fraction(3, 5)
+# How much longer than before a length may be.  What few subjects rarely choose is far too long, and
+# would make a late step's noise as large.
+LONGER = 2.0
 
 # Levels of the table of shares of residuals below a length, in units of a typical one.
 LEVELS = np.arange(-15 * LIMITS_PER_DOUBLING, 15 * LIMITS_PER_DOUBLING)
@@ -31,9 +30,10 @@ LEVELS = np.arange(-15 * LIMITS_PER_DOUBLING, 15 * LIMITS_PER_DOUBLING)
 
 @dataclass(frozen=True)
 class ScaleStage(Stage):
-    """A choice from `simulation.length_grid` by how far the number of shorter residuals is off.
+    """A choice from `simulation.length_grid` by how far from half the shorter residuals are.
 
-    By the exponential mechanism: a subject changes each number by one at most.
+    By the exponential mechanism: a subject changes each number by one at most.  A later choice is
+    among lengths of at most `LONGER` times the one before.
     """
 
     @property
@@ -45,18 +45,19 @@ class ScaleStage(Stage):
         # A change of one may be an increase of some and a decrease of others.
         return ChoiceNoise((self._epsilon / (2 * LOSS_LATTICE),))
 
-    def chosen(self, assumptions, records, state, number, bits):
+    def chosen(self, assumptions, records, before, bits):
         """The released length, one of the grid."""
-        grid = length_grid(assumptions)
-        counts = length_counts(assumptions, records, state, grid)
-        wanted = int(QUANTILE * LOSS_LATTICE * int(number))
+        grid, number = length_grid(assumptions), before.number
+        grid = grid[grid <= LONGER * min(before.lengths[-1:], default=np.inf)]
+        counts = length_counts(assumptions, records, before.state, grid)
+        wanted = LOSS_LATTICE * int(number) // 2
         off = [abs(int(count) - wanted) for count in counts]
         [rate] = self.noise(assumptions).scales
         most = LOSS_LATTICE * max(int(number), len(records))
         return float(grid[ExactChoice([1] * len(grid), off, rate, most).draw(bits)])
 
     def run(self, before, assumptions, records, bits, shared=None):
-        length = self.chosen(assumptions, records, before.state, before.number, bits)
+        length = self.chosen(assumptions, records, before, bits)
         return replace(before, lengths=(*before.lengths, length))
 
     def prepare(self, releases, rng=None):
@@ -77,18 +78,16 @@ class ScaleStage(Stage):
     def simulate(self, releases, rng, prepared=None):
         shares = self.prepare(releases) if prepared is None else prepared
         # The sample's own quantile is off by chance as well, at all lengths alike.
-        quantile = float(QUANTILE)
-        chance = np.sqrt(quantile * (1.0 - quantile) / releases.number)
-        off = shares - quantile + chance * rng.normal(size=(len(shares), 1))
+        off = shares - 0.5 + 0.5 / np.sqrt(releases.number) * rng.normal(size=(len(shares), 1))
         exponents = 0.5 * float(self._epsilon) * releases.number * np.abs(off)
+        grid = length_grid(releases.assumptions)
+        if releases.length is not None:
+            exponents[grid > LONGER * releases.length[:, None]] = np.inf
         index = np.argmax(rng.gumbel(size=shares.shape) - exponents, axis=1)
-        return replace(releases, length=length_grid(releases.assumptions)[index])
+        return replace(releases, length=grid[index])
 
     def describe(self):
-        return (
-            f"exact choice of a length that {float(QUANTILE):.0%} of the residuals are shorter "
-            f"than, {self.cost}"
-        )
+        return f"exact choice of a length that half of the residuals are shorter than, {self.cost}"
 
 
 @lru_cache(maxsize=8)

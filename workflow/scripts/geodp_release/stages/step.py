@@ -12,7 +12,6 @@ from geodp_release.coordinates import ClippingCoordinates
 from geodp_release.moments import moment_matrix
 from geodp_release.simulation import (
     DISTANCES,
-    LIMITS_PER_DOUBLING,
     level_of,
     limit_at,
     looked_up,
@@ -112,10 +111,13 @@ class NoisyStep(Stage):
 
     def fitted(self, releases, clean=None):
         clean = self.prepare(releases) if clean is None else clean
-        errors = releases.errors / self._units(releases)
-        weight = releases.weight[:, None, None]
+        errors, weight = releases.errors, releases.weight[:, None, None]
+        if self.is_relative:
+            # By the size of residuals and not by the released length, which may be far too short.
+            squares = np.sum(errors**2, axis=-1) @ releases.weights
+            size = np.sqrt(releases.typical**2 + squares)[:, None, None]
+            errors, clean = errors / size, clean / size
         by_block = 1.0 / releases.weights[:, None]
-        clean = clean / self._units(releases)
         kept = np.sum(weight * errors * clean * by_block) / np.sum(weight * errors**2)
         squares = np.average(np.sum(errors**2, axis=-1), axis=0, weights=releases.weight)
         prior = np.maximum(squares / releases.dim, 1e-300)
@@ -242,7 +244,7 @@ def clean_means(releases, level):
     total = np.zeros_like(releases.state)
     # Residuals are clipped at shorter lengths where their contributions are longer.
     lengths = _coordinates(releases.assumptions).lengths(covariates.nodes)
-    limits = level - np.rint(LIMITS_PER_DOUBLING * np.log2(lengths)).astype(int)
+    limits = [level - level_of(length, 1.0) for length in lengths]
     for x, share, limit in zip(covariates.nodes, covariates.weights, limits, strict=True):
         error = releases.errors_at(x)
         squared = np.sum(error**2, axis=-1) / typical**2
@@ -268,4 +270,4 @@ def stretch(releases):
 
 def _typical_level(releases, level):
     """Level at which residuals are clipped where contributions are at the given one."""
-    return level - int(np.rint(LIMITS_PER_DOUBLING * np.log2(stretch(releases))))
+    return level - level_of(stretch(releases), 1.0)
