@@ -246,7 +246,9 @@ class Assumptions:
             **(self._described_covariates() if self.number_of_covariates else {}),
             "residual_scale": (
                 "standard deviation of a residual in each direction",
-                f"{self.residual_scale:g} {unit}",
+                "not assumed: measured, with noise"
+                if self.residual_scale is None
+                else f"{self.residual_scale:g} {unit}",
             ),
             "subjects": ("number of subjects", f"{about}{self.subjects}"),
             "records_per_subject": (

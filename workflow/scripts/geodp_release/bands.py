@@ -10,6 +10,7 @@ and adjoints of the derivative of Exp, moved coverage by less than one point.
 """
 
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,6 +23,49 @@ SIMULATED, SEED = 3008, 20261123
 
 # Probabilities of the bands that a release shows.
 LEVELS = (0.9, 0.95)
+
+
+class Estimate(NamedTuple):
+    """A number with the interval of a level.
+
+    Attributes
+    ----------
+    value, low, high, level : float
+    """
+
+    value: float
+    low: float
+    high: float
+    level: float
+
+    @classmethod
+    def of(cls, draws, level):
+        """Median and interval of simulated values that agree with a release."""
+        tails = 0.5 * (1.0 - level), 0.5 * (1.0 + level)
+        low, value, high = np.quantile(draws, [tails[0], 0.5, tails[1]])
+        return cls(float(value), float(low), float(high), level)
+
+    def words(self, unit=""):
+        """The number and its interval."""
+        return f"{self.value:.2g}{unit} ({self.low:.2g} to {self.high:.2g}, {self.level:.0%})"
+
+
+def explained_variances(vectors, errors, moments):
+    """Variances (n,) of predictions that agree with released shooting vectors.
+
+    Parameters
+    ----------
+    vectors : ndarray, shape (k, dim)
+    errors : ndarray, shape (n, k, dim)
+    moments : ndarray, shape (1 + k, 1 + k)
+        Of the covariates; see `geodp_release.moments.moment_matrix`.
+    """
+    covariance = moments[1:, 1:] - np.outer(moments[0, 1:], moments[0, 1:])
+    released = np.einsum("jk,jd,kd->", covariance, vectors, vectors)
+    change = 2.0 * np.einsum("jk,jd,nkd->n", covariance, vectors, errors)
+    # What noise adds to the variance of released predictions.
+    added = np.mean(np.einsum("jk,njd,nkd->n", covariance, errors, errors))
+    return np.maximum(released + change - added, 0.0)
 
 
 def moments_stage(plan):

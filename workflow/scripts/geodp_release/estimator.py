@@ -31,7 +31,6 @@ MANDATORY = (
     "footpoint_radius",
     "shooting_vector_length",
     "covariate_range",
-    "residual_scale",
     "subjects",
     "neighbours",
 )
@@ -68,8 +67,9 @@ class PrivateGeodesicRegression(RegressorMixin, BaseEstimator):
         one each.
     covariate_range : tuple of float, or tuple of such tuples
         Covariates outside are clipped to it; with several a range each.
-    residual_scale : float
-        Guess of the standard deviation of a residual in each direction.
+    residual_scale : float, optional
+        Guess of the standard deviation of a residual in each direction.  Without one a part of the
+        budget measures it.
     subjects : int
         Number of subjects.
     neighbours : {"replace one subject", "add or remove one subject"}

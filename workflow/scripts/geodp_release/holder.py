@@ -85,6 +85,8 @@ def _of_fits(assumptions, x, y):
     ):
         yield "centre is the footpoint of the least-squares fit"
     given = assumptions.residual_scale
+    if given is None:
+        return
     digits = len(repr(given).partition("e")[0].replace(".", "").strip("0"))
     for freedom in (number, number - 1 - x.shape[-1]):
         scale = np.sqrt(squares / (freedom * dim))

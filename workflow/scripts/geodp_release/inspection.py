@@ -116,7 +116,7 @@ def inspect_inputs(
     low, high = assumptions.ranges.T
     manifold = assumptions.manifold
     away = manifold.dist(assumptions.centre, y)
-    typical = assumptions.residual_scale * np.sqrt(manifold.dim)
+    typical = float(np.max(assumptions.typical_length(1)))
     return Inspection(
         number=len(valid),
         invalid=np.flatnonzero(~valid),

@@ -14,10 +14,19 @@ from numpy.typing import ArrayLike
 
 from geodp.errors import DataError
 from geodp.samplers.integer_choice import system_bits
-from geodp_release.bands import LEVELS, band_radii, simulated_errors
+from geodp_release.bands import (
+    LEVELS,
+    SIMULATED,
+    Estimate,
+    agreeing_releases,
+    band_radii,
+    explained_variances,
+    sampled_errors,
+)
 from geodp_release.draw import run_plan
 from geodp_release.files import read_release, write_release
 from geodp_release.hypotheses import ASSUMED, ReleaseGuarantee, check_hypotheses
+from geodp_release.moments import moment_matrix
 from geodp_release.planning import ReleasePlan
 from geodp_release.subjects import subject_records
 
@@ -90,12 +99,70 @@ class Release:
             raise DataError(f"level is {level}: give a probability, such as 0.95")
         state = np.stack([self.footpoint, *self.shooting_vectors])
         manifold = self.plan.assumptions.manifold
-        return band_radii(manifold, self._errors, state, self._places(covariates), [level])[0]
+        return band_radii(manifold, self._simulated[1], state, self._places(covariates), [level])[0]
+
+    def residual_scale(self, level: float = LEVELS[0]) -> Estimate | None:
+        """Standard deviation of a residual in each direction; ``None`` if it was assumed."""
+        if not self.lengths:
+            return None
+        return Estimate.of(self._simulated[0] / np.sqrt(self.plan.assumptions.manifold.dim), level)
+
+    def r_squared(self, level: float = LEVELS[0]) -> Estimate | None:
+        """Share of the variance that the covariates explain; ``None`` if it cannot be said.
+
+        That is without a covariate, or where the residual scale was assumed.  The variance
+        explained is that of predictions, in flat space, less what noise adds to it.
+        """
+        if not self.lengths or not len(self.shooting_vectors):
+            return None
+        explained = explained_variances(
+            self._coordinates[1:], self._simulated[1][:, 1:], moment_matrix(self.moments)
+        )
+        return Estimate.of(explained / (explained + self._simulated[0] ** 2), level)
+
+    def found(self) -> list[str]:
+        """What was found besides the geodesic, in sentences."""
+        lines, unit = [], self.plan.assumptions.manifold.length_unit
+        for number, p_value in enumerate(self.p_values(), start=1):
+            which = f" on covariate {number}" if len(self.shooting_vectors) > 1 else ""
+            least = 1.0 / (1.0 + SIMULATED)
+            said = f"below {2.0 * least:.1g}" if p_value < 2.0 * least else f"{p_value:.2g}"
+            lines.append(f"Without a trend{which} one as large comes out with probability {said}.")
+        scale, explained = self.residual_scale(), self.r_squared()
+        if scale is not None:
+            words = scale.words(f" {unit}".rstrip())
+            lines.append(f"Standard deviation about predictions, in each direction: {words}.")
+        if explained is not None:
+            lines.append(f"Share of the variance explained (R^2): {explained.words()}.")
+        return lines
+
+    def p_values(self) -> np.ndarray:
+        """Of the hypothesis that predictions do not depend on a covariate, for each one; (k,).
+
+        By how often releases whose shooting vector is zero have one as long.
+        """
+        lengths = np.linalg.norm(self._coordinates, axis=-1)
+        return np.array([self._p_value(each, lengths[each]) for each in range(1, len(lengths))])
+
+    def _p_value(self, block, length):
+        found, rng = agreeing_releases(self.plan, self.moments, self.lengths, without=(block,))
+        errors = sampled_errors(found, rng)[:, block]
+        as_long = np.sum(np.linalg.norm(errors, axis=-1) >= length)
+        return (1.0 + as_long) / (1.0 + len(errors))
+
+    @property
+    def _coordinates(self):
+        """Coordinates (1 + k, dim) at the footpoint: of zero, and of the shooting vectors."""
+        manifold, p = self.plan.assumptions.manifold, self.footpoint
+        vectors = np.stack([np.zeros_like(p), *self.shooting_vectors])
+        return manifold.coordinates(p, vectors, manifold.frame(p))
 
     @cached_property
-    def _errors(self):
-        """Simulated errors of releases of this plan."""
-        return simulated_errors(self.plan, self.moments, self.lengths)
+    def _simulated(self):
+        """Simulated releases that agree with this one, and their errors."""
+        found, rng = agreeing_releases(self.plan, self.moments, self.lengths)
+        typical = np.concatenate([np.broadcast_to(each.typical, len(each.truth)) for each in found])
+        return typical, sampled_errors(found, rng)
 
     def save(self, path: str | Path) -> None:
         """Write the release to a new file, as JSON with all digits.
@@ -187,6 +254,7 @@ class Release:
                 f"Predicted error: {self.plan.error:.3g}; without privacy "
                 f"{self.plan.error_without_privacy:.3g}, without data "
                 f"{self.plan.error_without_data:.3g}.",
+                *(_wrapped(line) for line in self.found()),
                 "",
                 "No code can check these assumptions; whoever released it answers for them:",
                 *assumed,

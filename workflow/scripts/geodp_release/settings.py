@@ -113,8 +113,9 @@ class PublicSettings(ReleaseSection):
     or a list."""
     covariate_range: Pair | Annotated[list[Pair], Field(min_length=1)] | None = None
     """Range of the covariate, or a list; values outside are clipped to it. null for a mean."""
-    residual_scale: Positive
-    """A guess: standard deviation of the records about their geodesic, in each direction."""
+    residual_scale: Positive | None = None
+    """A guess: standard deviation of the records about their geodesic, in each direction. Without
+    one a part of the budget measures it."""
     subjects: Count
     """Number of subjects; an approximate one where neighbours add or remove one."""
     records_per_subject: Count = 1

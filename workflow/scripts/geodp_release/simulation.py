@@ -304,9 +304,7 @@ class FlatReleases:
     def drawn(self, rows):
         """Only some of the releases, by their indices, which may repeat."""
         names = "truth", "state", "deviates", "moments", "weight", "typical", "covariance", "length"
-        chosen = {
-            name: getattr(self, name)[rows] for name in names if np.ndim(getattr(self, name))
-        }
+        chosen = {name: getattr(self, name)[rows] for name in names if np.ndim(getattr(self, name))}
         if np.ndim(self.last_level):
             chosen["last_level"] = self.last_level[rows]
         if np.ndim(self.counted):

@@ -13,8 +13,6 @@ from geodp_release.simulation import (
     DISTANCES,
     LIMITS_PER_DOUBLING,
     length_grid,
-    level_of,
-    limit_at,
     places_in_tables,
     residual_lengths,
 )
@@ -24,8 +22,10 @@ from geodp_release.stages.base import Stage
 # would make a late step's noise as large.
 LONGER = 2.0
 
-# Levels of the table of shares of residuals below a length, in units of a typical one.
-LEVELS = np.arange(-15 * LIMITS_PER_DOUBLING, 15 * LIMITS_PER_DOUBLING)
+# The table of shares of residuals below a length has so many for each of the grid, up and down to
+# a factor of 2^15 of a typical residual.
+FINER = 8
+SIZES = 2.0 ** np.arange(-15.0, 15.0, 1.0 / (FINER * LIMITS_PER_DOUBLING))
 
 
 @dataclass(frozen=True)
@@ -64,8 +64,8 @@ class ScaleStage(Stage):
         """Shares (releases, grid) of residuals that are shorter than each length."""
         typical = np.broadcast_to(releases.typical, len(releases.state))
         grid = length_grid(releases.assumptions)
-        tops = level_of(grid[0] / typical, 1.0)
-        levels = np.clip(tops[:, None] - np.arange(len(grid)) - LEVELS[0], 0, len(LEVELS) - 1)
+        tops = np.searchsorted(SIZES, grid[0] / typical)
+        levels = np.clip(tops[:, None] - FINER * np.arange(len(grid)), 0, len(SIZES) - 1)
         table, covariates = _shares_below(releases.dim), releases.covariates
         total = 0.0
         for x, share in zip(covariates.nodes, covariates.weights, strict=True):
@@ -92,8 +92,7 @@ class ScaleStage(Stage):
 
 @lru_cache(maxsize=8)
 def _shares_below(dim):
-    """Shares (levels, distances) of residuals shorter than each of `LEVELS`."""
+    """Shares (sizes, distances) of residuals shorter than each of `SIZES`."""
     lengths = np.sort(residual_lengths(dim)[1].reshape((len(DISTANCES), -1)), axis=1)
-    limits = [limit_at(level, 1.0) for level in LEVELS]
-    found = [np.searchsorted(each, limits) / lengths.shape[1] for each in lengths]
+    found = [np.searchsorted(each, SIZES) / lengths.shape[1] for each in lengths]
     return np.array(found).T
