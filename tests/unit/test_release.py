@@ -243,14 +243,22 @@ def test_a_release_holds_nothing_else_of_the_data(capfd, caplog):
     data = [example(PLAN.assumptions, seed) for seed in (2, 3)]
     one, other = (release_geodesic(PLAN, *each, ONE_EACH) for each in data)
     names = [field.name for field in fields(release.Release)]
-    assert names == ["footpoint", "shooting_vectors", "number", "moments", "plan", "guarantee"]
+    assert names == [
+        "footpoint",
+        "shooting_vectors",
+        "number",
+        "moments",
+        "lengths",
+        "plan",
+        "guarantee",
+    ]
     assert set(vars(one)) == set(names)
     assert one.guarantee == other.guarantee
     assert one.number == other.number == NUMBER
     assert one.plan is PLAN
     # The covariance is a function of the plan and of noisy moments.
     names = [field.name for field in fields(Released)]
-    assert names == ["state", "number", "moments", "covariance"]
+    assert names == ["state", "number", "moments", "covariance", "lengths"]
     captured = capfd.readouterr()
     assert captured.out + captured.err + caplog.text == ""
 

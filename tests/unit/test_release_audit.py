@@ -26,7 +26,7 @@ from geodp_release.assumptions import ADD_OR_REMOVE, NEIGHBOURS, REPLACE, Assump
 from geodp_release.contributions import COVARIATE_LATTICE, LATTICE
 from geodp_release.coordinates import ClippingCoordinates
 from geodp_release.planning import ReleasePlan
-from geodp_release.stages import CountStage, MomentsStage, NoisyStep, PointsStage
+from geodp_release.stages import CountStage, MomentsStage, NoisyStep, PointsStage, ScaleStage
 from geodp_release.stages import points as points_module
 from geodp_release.subjects import SubjectRecords, subject_records
 from reproduction.measurements.audit import mistakes
@@ -34,7 +34,7 @@ from reproduction.measurements.audit import mistakes
 SPHERE = Sphere(2)
 RANGE = (-0.5, 0.5)
 CLIP, FEW = 0.3, 8
-KINDS = ("points", "pattern", "moments", "step", "count")
+KINDS = ("points", "pattern", "moments", "scale", "step", "count")
 
 # Subjects of a data set, of which the last is replaced or removed; and the limit of its records.
 NUMBER, LIMIT = 3, 2
@@ -60,7 +60,7 @@ def stage_of(kind, unit, budget, covariates=1):
         return PointsStage.of(choice_epsilon(budget, unit), unit, FEW, 0.2, radii)
     if kind == "step":
         return NoisyStep(budget, unit, clip=CLIP, prior=(1.0,) * (1 + covariates))
-    return {"count": CountStage, "moments": MomentsStage}[kind](budget, unit)
+    return {"count": CountStage, "moments": MomentsStage, "scale": ScaleStage}[kind](budget, unit)
 
 
 # Neighbouring data sets

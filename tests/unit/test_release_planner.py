@@ -6,14 +6,14 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from geodp import Assumptions, PrivacyBudget, plan_release
+from geodp import Assumptions, PrivacyBudget, plan_release, release_geodesic
 from geodp.manifolds.registry import make_manifold
 from geodp.samplers.integer_choice import generator_bits
 from geodp_release import planning, simulation
 from geodp_release.accounting import CONCENTRATED
 from geodp_release.assumptions import ADD_OR_REMOVE
 from geodp_release.bands import band_radii, moments_stage, simulated_errors
-from geodp_release.draw import run_plan
+from geodp_release.draw import Released, run_plan
 from geodp_release.files import plan_document
 from geodp_release.planning import run_stages
 from geodp_release.simulation import (
@@ -24,8 +24,9 @@ from geodp_release.simulation import (
     Covariates,
     FlatReleases,
 )
-from geodp_release.stages import CountStage, MomentsStage, NoisyStep, PointsStage, step
+from geodp_release.stages import CountStage, MomentsStage, NoisyStep, PointsStage, ScaleStage, step
 from geodp_release.stages import points as points_module
+from geodp_release.stages.scale import LONGER
 from geodp_release.subjects import ONE_EACH, subject_records
 
 
@@ -322,3 +323,100 @@ def test_releases_follow_covariates_that_cluster(few_points, monkeypatch):
         np.testing.assert_allclose(found, expected, rtol=0.15)
     np.testing.assert_allclose(held[UNKNOWN], LEVELS, atol=0.1)
     assert np.all(held[EVENLY] < 0.3)
+
+
+# Residual scales that are measured
+
+
+@pytest.mark.parametrize("error", [0.0, 0.2])
+def test_a_simulated_residual_length_is_that_of_records(error):
+    assumptions = assumed(("euclidean", 2), (1.0, 2.0), None, 400, (EVENLY,))
+    rng, scale, number = np.random.default_rng(8), 0.05, 400
+    stage = ScaleStage(Fraction(1, 4))
+    truth = np.array([[error, 0.0], [0.0, 0.0]])
+    x = rng.uniform(-0.5, 0.5, (number, 1))
+    found = []
+    for _ in range(number):
+        points = truth[0] + scale * rng.normal(size=(number, 2))
+        records = subject_records(assumptions, x, points + assumptions.centre, ONE_EACH)
+        before = Released(np.array(assumptions.support.origin), float(number), np.zeros(2))
+        [length] = stage.run(before, assumptions, records, generator_bits(rng)).lengths
+        found.append(np.log(length))
+    start = FlatReleases.start(assumptions, 4000, rng)
+    typical = np.full(4000, scale * np.sqrt(2.0))
+    start = replace(start, truth=start.state + truth, typical=typical)
+    simulated_ones = np.log(stage.simulate(start, rng).length)
+    # A level is log(2) / 4 = 0.17.
+    assert np.mean(found) == pytest.approx(np.mean(simulated_ones), abs=0.04)
+    assert np.std(found) == pytest.approx(np.std(simulated_ones), rel=0.2)
+
+
+def test_steps_in_units_of_a_released_length_are_steps():
+    assumptions = assumed(("sphere", 2), (0.6, 1.2), None, 60, (EVENLY,))
+    rng, length = np.random.default_rng(9), 0.25
+    centres = np.stack([assumptions.centre] * 60)
+    steps = 0.2 * assumptions.manifold.random_tangent(rng, centres)
+    points = assumptions.manifold.exp(centres, steps)
+    records = subject_records(assumptions, rng.uniform(-0.5, 0.5, 60), points, ONE_EACH)
+    before = Released(
+        np.array(assumptions.support.origin),
+        60.0,
+        np.array([0.0, 1 / 12]),
+        0.1 * np.eye(2),
+        (length,),
+    )
+    relative = NoisyStep(1, clip=2.0, prior=(0.5, 0.5), is_relative=True)
+    absolute = NoisyStep(1, clip=2.0 * length, prior=(0.5 * length**2,) * 2)
+    one, other = (
+        each.run(before, assumptions, records, generator_bits(np.random.default_rng(1)))
+        for each in (relative, absolute)
+    )
+    np.testing.assert_allclose(one.state, other.state, atol=1e-12)
+    np.testing.assert_allclose(one.covariance, other.covariance, atol=1e-12)
+
+
+def test_later_lengths_are_not_much_longer_than_the_one_before():
+    assumptions = assumed(("euclidean", 2), (1.0, 2.0), None, 3, (EVENLY,))
+    points = assumptions.centre + np.array([[3.0, 0.0]] * 3)
+    records = subject_records(assumptions, np.zeros(3), points, ONE_EACH)
+    before = Released(np.array(assumptions.support.origin), 3.0, np.zeros(2), None, (0.125,))
+    bits = generator_bits(np.random.default_rng(1))
+    lengths = [
+        ScaleStage(100).run(before, assumptions, records, bits).lengths[-1] for _ in range(5)
+    ]
+    assert max(lengths) <= LONGER * 0.125
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scale", [0.2, 0.02])
+def test_bands_intervals_and_tests_hold_at_scales_that_nobody_guessed(scale, few_designs):
+    """Over 60 releases: shares of 0.9 within 0.12, p-values of no trend whose mean is a half."""
+    assumptions = assumed(("euclidean", 2), (1.0, 2.0), None, 1000, (EVENLY,))
+    plan = plan_release(assumptions, PrivacyBudget("2"))
+    rng, places, held, p_values = (
+        np.random.default_rng(10),
+        np.array([[-0.5], [0.0], [0.5]]),
+        [],
+        [],
+    )
+    for index in range(60):
+        vector = 0.0 if index % 2 else 2.0 * scale
+        x = rng.uniform(-0.5, 0.5, 1000)
+        clean = assumptions.centre + np.outer(x, [vector, 0.0])
+        points = clean + scale * rng.normal(size=clean.shape)
+        found = release_geodesic(plan, x, points, ONE_EACH)
+        true = assumptions.centre + places * [vector, 0.0]
+        away = np.linalg.norm(found.predict(places) - true, axis=-1)
+        explained = vector**2 / 12.0 / (vector**2 / 12.0 + 2.0 * scale**2)
+        r_squared, spread = found.r_squared(), found.residual_scale()
+        held.append(
+            [
+                *(away <= found.band(places, 0.9)),
+                r_squared.low - 0.01 <= explained <= r_squared.high,
+                spread.low <= scale <= spread.high,
+            ]
+        )
+        p_values.append(found.p_values()[0])
+    np.testing.assert_allclose(np.mean(held, axis=0), 0.9, atol=0.12)
+    assert np.mean(p_values[1::2]) == pytest.approx(0.5, abs=0.18)
+    assert np.median(p_values[::2]) < 0.01

@@ -165,6 +165,7 @@ def page(release, settings, rows):
         settings=settings,
         names=names,
         plan=plan,
+        release=release,
         assumptions=assumptions,
         guarantee=release.guarantee,
         space=f"a curved space ({manifold.name}, {manifold.dim} dimensions)",

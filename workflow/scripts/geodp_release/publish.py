@@ -39,6 +39,8 @@ def verdict(plan):
     """What a plan promises, in a sentence."""
     unit, what = plan.assumptions.manifold.length_unit, plan.assumptions.what
     error, blind = (f"{each:.3g} {unit}".strip() for each in (plan.error, plan.error_without_data))
+    if plan.assumptions.residual_scale is None:
+        error += ", typical of the residual scales that may be"
     if not plan.is_noise:
         if plan.assumptions.spreads:
             error += f" ({plan.error_if_clustered:.3g} if covariates cluster)"
