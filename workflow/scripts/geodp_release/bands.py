@@ -84,7 +84,7 @@ def simulated_errors(plan, moments=None, lengths=()):
     return sampled_errors(found, rng)
 
 
-def agreeing_releases(plan, moments=None, lengths=(), without=(), distributions=16):
+def agreeing_releases(plan, moments=None, lengths=(), distributions=16):
     """Simulated releases that agree with what one has of moments and residual lengths.
 
     Parameters
@@ -96,8 +96,6 @@ def agreeing_releases(plan, moments=None, lengths=(), without=(), distributions=
     lengths : tuple of float
         Residual scales are spread as they are known before, and of releases those are kept whose
         last residual length is the same.
-    without : tuple of int
-        Parts of the state whose truth is zero.
 
     Returns
     -------
@@ -113,7 +111,6 @@ def agreeing_releases(plan, moments=None, lengths=(), without=(), distributions=
         start = FlatReleases.start(plan.assumptions, SIMULATED // len(covariates), rng)
         if each is not None:
             start = replace(start, covariates=start.covariates.with_moments(each))
-        start.truth[:, list(without)] = 0.0
         found.append(_with_scales(start, plan, lengths, rng))
     return found, rng
 

@@ -326,7 +326,8 @@ class FlatReleases:
     def estimate_squares(self):
         """Mean squared errors (1 + k,) of the estimate that a release without noise would give."""
         # After a choice among points, about that of the estimate of truncated least squares.
-        levels, excess = self.last_level, 2.0
+        levels: Any = self.last_level
+        excess: Any = 2.0
         if levels is not None:
             unique, index = np.unique(levels, return_inverse=True)
             excess = np.array([excess_of_clipping(self.dim, int(each)) for each in unique])[index]

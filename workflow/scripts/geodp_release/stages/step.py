@@ -64,17 +64,20 @@ class NoisyStep(Stage):
             self.unit, assumptions.changes * self.clip, float(self.budget)
         )
 
-    def noisy_means(self, assumptions, records, state, number, bits, unit=1.0):
-        """Means (1 + k, dim) of clipped gradients by block, with exact noise, in a unit."""
-        sums = gradient_sums(assumptions, records, state, self.clip * unit)
+    def noisy_means(self, assumptions, records, state, number, bits):
+        """Means (1 + k, dim) of clipped gradients by block, with exact noise."""
+        sums = gradient_sums(assumptions, records, state, self.clip)
         noisy = _coordinates(assumptions).noisy(sums, bits, self.noise(assumptions))
         return noisy * (self.clip / LATTICE / number)
 
     def run(self, before, assumptions, records, bits, shared=None):
         unit = before.lengths[-1] if self.is_relative else 1.0
-        means = self.noisy_means(assumptions, records, before.state, before.number, bits, unit)
+        absolute = replace(self, clip=self.clip * unit)
+        means = absolute.noisy_means(assumptions, records, before.state, before.number, bits)
         known = None if before.covariance is None else before.covariance / unit**2
-        change, covariance = self.change(means, before.moments, before.number, assumptions, known)
+        change, covariance = self.change(
+            means / unit, before.moments, before.number, assumptions, known
+        )
         state = moved(assumptions, before.state, unit * change)
         return replace(before, state=state, covariance=unit**2 * covariance)
 

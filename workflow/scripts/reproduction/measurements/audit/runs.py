@@ -28,7 +28,7 @@ from geodp_release.files import write_release
 from geodp_release.ledger import Ledger
 from geodp_release.planning import ReleasePlan
 from geodp_release.release import release_geodesic
-from geodp_release.stages import CountStage, MomentsStage, NoisyStep, PointsStage
+from geodp_release.stages import CountStage, MomentsStage, NoisyStep, PointsStage, ScaleStage
 from geodp_release.subjects import ONE_EACH
 from reproduction.measurements.audit.neighbours import LABEL, frame, settings_of, write
 
@@ -58,7 +58,8 @@ def plan_of(space):
         PointsStage.of(choice, unit, 16, 0.5),
         PointsStage.of(choice, unit, 8, 0.3, (0.2,) * blocks),
         step,
-        replace(step, clip=0.1),
+        ScaleStage(each, unit),
+        replace(step, clip=0.5, is_relative=True),
     ]
     return ReleasePlan(assumptions, budget, tuple(stages), 0.01, 0.01, 0.5)
 
