@@ -259,10 +259,11 @@ def plan_release(
     left = total - sum(stage.budget for stage in measured)
     judge = _Judge(assumptions)
     designs = [measured + each for each in _Grid(assumptions, budget.unit, left, work).designs()]
-    designs = sorted(designs, key=lambda stages: judge(stages)[0])[: SEARCH.refined]
+    refined = 1 if assumptions.residual_scale is None else SEARCH.refined
+    designs = sorted(designs, key=lambda stages: judge(stages)[0])[:refined]
     may_measure = assumptions.spreads == (EVENLY,)
-    refined = (judge(_refined(each, judge, total, may_measure)) for each in designs)
-    best = min(refined, key=lambda pair: pair[0])[1]
+    improved = (judge(_refined(each, judge, total, may_measure)) for each in designs)
+    best = min(improved, key=lambda pair: pair[0])[1]
     found = simulated(assumptions, counted + best)
     typical = np.exp(np.mean(np.log(np.square(found.typical))))
     return ReleasePlan(
@@ -470,7 +471,9 @@ def _changes(stages, total, may_measure):
         for factor in (2.0 ** (-1.0 / LIMITS_PER_DOUBLING), 2.0 ** (1.0 / LIMITS_PER_DOUBLING)):
             for changed in stage.clipped(factor):
                 yield (*stages[:index], changed, *stages[index + 1 :])
-    pairs = {*pairwise(range(len(stages))), (0, len(stages) - 1)} if len(stages) > 1 else ()
+    # A look is worth its share at all residual scales.
+    free = [index for index, stage in enumerate(stages) if not stage.is_look]
+    pairs = {*pairwise(free), (free[0], free[-1])} if len(free) > 1 else ()
     for first, second in sorted(pairs):
         # Moments that are always released keep the budget with which they begin: errors over the
         # whole range would have less of it, and those where clustered subjects are would grow.

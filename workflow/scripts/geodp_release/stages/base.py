@@ -25,9 +25,10 @@ class Stage:
     budget: Fraction
     unit: str = PURE
 
-    # What the search for a plan asks: whether this releases moments of covariates, whether it is a
-    # step, and from which points it chooses.
+    # What the search for a plan asks: whether this releases moments of covariates or a residual
+    # length, whether it is a step, and from which points it chooses.
     measures: ClassVar[bool] = False
+    is_look: ClassVar[bool] = False
     is_step: ClassVar[bool] = False
     pattern: ClassVar[Any] = None
 

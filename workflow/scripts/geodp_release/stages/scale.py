@@ -36,6 +36,8 @@ class ScaleStage(Stage):
     among lengths of at most `LONGER` times the one before.
     """
 
+    is_look = True
+
     @property
     def _epsilon(self):
         return choice_epsilon(self.budget, self.unit)
