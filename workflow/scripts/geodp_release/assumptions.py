@@ -206,7 +206,7 @@ class Assumptions:
         """Largest distance of a prediction from the centre, in flat space."""
         return self.footpoint_radius + 0.5 * float(np.sum(self.shooting_vector_length))
 
-    def typical_length(self, number, factor=1000.0):
+    def typical_length(self, number, factor=100.0):
         """Root mean squared length of a residual, as simulations have it.
 
         Without a guess of its scale there are ``number`` of them, evenly by their logarithm, from

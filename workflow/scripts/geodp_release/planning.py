@@ -261,7 +261,8 @@ def plan_release(
     designs = [measured + each for each in _Grid(assumptions, budget.unit, left, work).designs()]
     refined = 1 if assumptions.residual_scale is None else SEARCH.refined
     designs = sorted(designs, key=lambda stages: judge(stages)[0])[:refined]
-    may_measure = assumptions.spreads == (EVENLY,)
+    # Residual lengths come between steps, and moments do not.
+    may_measure = assumptions.spreads == (EVENLY,) and assumptions.residual_scale is not None
     improved = (judge(_refined(each, judge, total, may_measure)) for each in designs)
     best = min(improved, key=lambda pair: pair[0])[1]
     found = simulated(assumptions, counted + best)
