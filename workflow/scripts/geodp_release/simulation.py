@@ -346,9 +346,7 @@ class FlatReleases:
         found = []
         for some in np.array_split(np.argsort(self.typical, kind="stable"), SCALES):
             size = np.exp(np.mean(2.0 * np.log(self.typical[some])))
-            # Of lengths and not of squares, which a few failures would decide by chance.
-            length = np.average(np.sqrt(relative[some]), weights=self.weight[some])
-            found.append(size * length**2)
+            found.append(size * np.average(relative[some], weights=self.weight[some]))
         return np.array(found)
 
     @property
