@@ -25,9 +25,11 @@ from geodp_release.accounting import CONCENTRATED, PURE, UNITS, PrivacyBudget, c
 from geodp_release.assumptions import ADD_OR_REMOVE, NEIGHBOURS, REPLACE, Assumptions
 from geodp_release.contributions import COVARIATE_LATTICE, LATTICE
 from geodp_release.coordinates import ClippingCoordinates
+from geodp_release.draw import Released
 from geodp_release.planning import ReleasePlan
 from geodp_release.stages import CountStage, MomentsStage, NoisyStep, PointsStage, ScaleStage
 from geodp_release.stages import points as points_module
+from geodp_release.stages import scale as scale_module
 from geodp_release.subjects import SubjectRecords, subject_records
 from reproduction.measurements.audit import mistakes
 
@@ -246,11 +248,15 @@ def noise_loss(stage, assumptions, first, second, state):
 def choice_losses(stage, assumptions, first, second, state):
     """Logarithms of ratios of probabilities of all points."""
     logs = []
+    before = state
+    if isinstance(stage, ScaleStage):
+        before = Released(state, float(assumptions.subjects), np.zeros(0))
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(scale_module, "ExactChoice", Followed)
         if points_module.ExactChoice is ExactChoice:
             patch.setattr(points_module, "ExactChoice", Followed)
         for records in (first, second):
-            stage.chosen(assumptions, records, state, logs)
+            stage.chosen(assumptions, records, before, logs)
     first, second = np.array(logs)
     assert np.sum(np.exp(first)) == pytest.approx(1.0, rel=1e-12)
     assert np.sum(np.exp(second)) == pytest.approx(1.0, rel=1e-12)
@@ -260,7 +266,7 @@ def choice_losses(stage, assumptions, first, second, state):
 def loss_of(stage, pair, state):
     """Realised privacy loss of a stage in the unit of its budget."""
     given_ = stage, pair.assumptions, pair.first, pair.second, state
-    if not isinstance(stage, PointsStage):
+    if not isinstance(stage, PointsStage | ScaleStage):
         return noise_loss(*given_)
     losses = choice_losses(*given_)
     if stage.unit == PURE:
