@@ -144,7 +144,7 @@ def test_stages_that_make_no_sense_are_refused(stage, says):
 
 def planned(*stages, budget="1", unit=PURE, covariates=1):
     assumptions = Assumptions(
-        Euclidean(1), [0.0], 1.0, (1.0,) * covariates, ((0, 1),) * covariates, 0.1, 9
+        Euclidean(1), [0.0], 1.0, (1.0,) * covariates, ((0, 1),) * covariates, 9, residual_scale=0.1
     )
     amount = PrivacyBudget(budget, unit, None if unit == PURE else "1e-6")
     return ReleasePlan(assumptions, amount, stages, 1.0, 1.0, 1.0)

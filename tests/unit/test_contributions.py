@@ -363,7 +363,7 @@ FAR = {
 def test_public_inputs_that_lose_digits_are_refused(space, centre, radius):
     """Before any record is seen."""
     with pytest.raises(DataError, match="lose their digits"):
-        Assumptions(space, centre, radius, 1.0, (0.0, 1.0), 0.1, 10)
+        Assumptions(space, centre, radius, 1.0, (0.0, 1.0), 10)
 
 
 @pytest.mark.parametrize("limits", [(1.0, np.nextafter(1.0, 2.0)), (1e15, 1e15 + 0.375)])

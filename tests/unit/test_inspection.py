@@ -7,7 +7,7 @@ from geodp import SPD, Assumptions, inspect_inputs
 
 NUMBER = 40
 SCALE = 0.05
-PUBLIC = Assumptions(SPD(2), np.eye(2), 0.5, 1.0, (50.0, 90.0), SCALE, NUMBER)
+PUBLIC = Assumptions(SPD(2), np.eye(2), 0.5, 1.0, (50.0, 90.0), NUMBER, residual_scale=SCALE)
 
 
 def records():

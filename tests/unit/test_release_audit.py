@@ -44,7 +44,8 @@ NUMBER, LIMIT = 3, 2
 
 def assumed(manifold=SPHERE, neighbours=REPLACE, number=NUMBER, covariates=1):
     centre, ranges = manifold.random_point(np.random.default_rng(0)), (RANGE,) * covariates
-    return Assumptions(manifold, centre, 0.8, 1.5, ranges, 0.1, number, LIMIT, neighbours)
+    public = manifold, centre, 0.8, 1.5, ranges, number, LIMIT, neighbours
+    return Assumptions(*public, residual_scale=0.1)
 
 
 def planned(assumptions, *stages):

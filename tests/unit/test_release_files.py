@@ -64,8 +64,8 @@ def released(manifold, number=NUMBER, seed=1, budget=EPSILON, neighbours=REPLACE
         np.float64(0.7),
         1,
         [20, np.float64(70.1)],
-        0.1,
         np.int64(number),
+        residual_scale=0.1,
         neighbours=neighbours,
         sources={"centre": "a random point"},
     )

@@ -40,8 +40,8 @@ def assumed(kind, radii, scale, number, spreads=(UNKNOWN,), **others):
         footpoint_radius,
         (length,) * len(spreads),
         ((-0.5, 0.5),) * len(spreads),
-        scale,
         number,
+        residual_scale=scale,
         covariate_spread=spreads,
         **others,
     )

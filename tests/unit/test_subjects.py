@@ -115,7 +115,7 @@ BAD_POINTS = {
 
 def assumed(manifold, limit=1, neighbours=ADD_OR_REMOVE, number=NUMBER):
     centre = manifold.random_point(np.random.default_rng(0))
-    return Assumptions(manifold, centre, 0.6, 1.2, RANGE, 0.3, number, limit, neighbours)
+    return Assumptions(manifold, centre, 0.6, 1.2, RANGE, number, limit, neighbours)
 
 
 def good_records(assumptions, number=NUMBER):

@@ -47,9 +47,6 @@ class Assumptions:
     covariate_range : tuple of float, or tuple of such tuples
         Covariates outside are clipped to it. With several covariates a range each; empty without
         one, where the release is of a mean.
-    residual_scale : float, optional
-        Guess of the standard deviation of a residual in each direction of the tangent space.
-        Without one the release measures it, privately.
     subjects : int
         Number of subjects; with "add or remove one subject" about how many there are.
     records_per_subject : int
@@ -64,6 +61,9 @@ class Assumptions:
         bands of one that is said to be spread evenly rest on it; where that is wrong bands are too
         narrow, and a release is as private.  Otherwise noisy moments are released first, for a
         part of the budget, and bands follow them.
+    residual_scale : float, optional
+        Guess of the standard deviation of a residual in each direction of the tangent space.
+        Without one the release measures it, privately.
     sources : dict of str
         By name of an attribute, where the holder says that it comes from.
 
@@ -78,12 +78,12 @@ class Assumptions:
     footpoint_radius: float
     shooting_vector_length: Any
     covariate_range: Any
-    residual_scale: float | None
     subjects: int
     records_per_subject: int = 1
     neighbours: str = REPLACE
     transformation: Any = NONE
     covariate_spread: Any = UNKNOWN
+    residual_scale: float | None = None
     sources: dict = field(default_factory=dict)
 
     def __post_init__(self):

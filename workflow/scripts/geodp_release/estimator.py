@@ -327,6 +327,7 @@ class PrivateGeodesicRegression(RegressorMixin, BaseEstimator):
             records_per_subject=self.records_per_subject,
             transformation=self.transformation,
             covariate_spread=self.covariate_spread,
+            residual_scale=self.residual_scale,
         )
 
     def _whose(self, subjects):

@@ -63,7 +63,7 @@ def release_times(manifold, subjects, repeats, seed=0, few_dimensions=8):
     centre = manifold.random_point(rng)
     radius = min(manifold.injectivity_radius, 2.0)
     assumptions = Assumptions(
-        manifold, centre, 0.4 * radius, 0.4 * radius, (0.0, 1.0), 0.3, subjects
+        manifold, centre, 0.4 * radius, 0.4 * radius, (0.0, 1.0), subjects, residual_scale=0.3
     )
     # The first step begins at the centre, and has its opposite as an antipode.
     half = Fraction(1, 2)

@@ -135,7 +135,9 @@ def spd_case(chosen):
 def _assumptions(manifold, centre, footpoint_radius, number):
     # Geodesics have next to no length, since the attacks are on footpoints; and no stage here
     # depends on the residual scale.
-    return Assumptions(manifold, centre, footpoint_radius, 1e-3, (0.0, 1.0), 1.0, number)
+    return Assumptions(
+        manifold, centre, footpoint_radius, 1e-3, (0.0, 1.0), number, residual_scale=1.0
+    )
 
 
 def measure(settings, rats):

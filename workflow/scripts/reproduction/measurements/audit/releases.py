@@ -92,8 +92,8 @@ def cases(space, stated):
             RADIUS,
             LENGTH,
             RANGE,
-            0.1,
             NUMBER,
+            residual_scale=0.1,
             neighbours=neighbours,
             covariate_spread=EVENLY,
         )
