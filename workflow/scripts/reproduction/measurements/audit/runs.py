@@ -49,7 +49,7 @@ def plan_of(space):
     """A plan with every kind of stage, for the public inputs of a space."""
     found = release_settings.ReleaseSettings.model_validate(settings_of(space, "csv"))
     assumptions, budget = found.assumptions, found.privacy_budget
-    each, blocks, unit = Fraction(1, 2), 1 + space.covariates, space.unit
+    each, blocks, unit = Fraction(2, 5), 1 + space.covariates, space.unit
     choice = choice_epsilon(each, unit)
     step = NoisyStep(each, unit, clip=0.2, prior=(0.05,) * blocks)
     stages = [
