@@ -28,6 +28,7 @@ from geodp_release.files import read_release, write_release
 from geodp_release.hypotheses import ASSUMED, ReleaseGuarantee, check_hypotheses
 from geodp_release.moments import moment_matrix
 from geodp_release.planning import ReleasePlan
+from geodp_release.simulation import LIMITS_PER_DOUBLING
 from geodp_release.subjects import subject_records
 
 
@@ -105,7 +106,11 @@ class Release:
         """Standard deviation of a residual in each direction; ``None`` if it was assumed."""
         if not self.lengths:
             return None
-        return Estimate.of(self._simulated[0] / np.sqrt(self.plan.assumptions.manifold.dim), level)
+        scales = self._simulated[0] / np.sqrt(self.plan.assumptions.manifold.dim)
+        value, low, high, _ = Estimate.of(scales, level)
+        # A scale near the limit of two lengths of the grid is as likely with either.
+        half = 2.0 ** (0.5 / LIMITS_PER_DOUBLING)
+        return Estimate(value, low / half, high * half, level)
 
     def r_squared(self, level: float = LEVELS[0]) -> Estimate | None:
         """Share of the variance that the covariates explain; ``None`` if it cannot be said.
