@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from geodp import Assumptions, PrivacyBudget, plan_release, release_geodesic
+from geodp.errors import DataError
 from geodp.manifolds.registry import make_manifold
 from geodp.samplers.integer_choice import generator_bits
 from geodp_release import planning, simulation
@@ -420,3 +421,10 @@ def test_bands_intervals_and_tests_hold_at_scales_that_nobody_guessed(scale, few
     np.testing.assert_allclose(np.mean(held, axis=0), 0.9, atol=0.12)
     assert np.mean(p_values[1::2]) == pytest.approx(0.5, abs=0.18)
     assert np.median(p_values[::2]) < 0.01
+
+
+def test_a_step_in_units_of_a_length_comes_after_one():
+    assumptions = assumed(("euclidean", 2), (1.0, 2.0), None, 3, (EVENLY,))
+    steps = NoisyStep(1, clip=1.0, is_relative=True), ScaleStage(1)
+    with pytest.raises(DataError, match="no stage before it releases"):
+        planning.ReleasePlan(assumptions, PrivacyBudget("2"), steps, 1.0, 1.0, 1.0)

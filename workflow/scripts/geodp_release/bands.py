@@ -112,22 +112,28 @@ def agreeing_releases(plan, moments=None, lengths=(), distributions=16):
         if each is not None:
             start = replace(start, covariates=start.covariates.with_moments(each))
         found.append(_with_scales(start, plan, lengths, rng))
-    return found, rng
+    # Distributions of covariates with which none agrees count only if that is so of all.
+    agreeing = [each for each, agrees in found if agrees]
+    return agreeing or [each for each, _ in found], rng
 
 
-def _with_scales(start, plan, lengths, rng, shortest=1 / 32, longest=2.0):
-    """Releases whose last residual length is the one that was released, from others' scales.
+def _with_scales(start, plan, lengths, rng, factor=32.0):
+    """Releases whose last residual length is the one that was released, and whether any is.
 
-    Scales are tried from a part ``shortest`` of it up to ``longest`` times.
+    Of residual scales that lead to them, tried from a part ``factor`` of it to so many times.
     """
     if not lengths:
-        return run_stages(start, plan.stages, rng)
-    number = len(start.truth)
-    tried = lengths[-1] * np.geomspace(shortest, longest, number)
-    found = run_stages(replace(start, typical=tried), plan.stages, rng)
-    # What never comes out agrees with nothing: all are kept then.
-    agrees = np.isclose(found.length, lengths[-1]) if lengths[-1] in found.length else slice(None)
-    return found.drawn(rng.choice(np.arange(number)[agrees], number))
+        return run_stages(start, plan.stages, rng), True
+    low, high = lengths[-1] / factor, lengths[-1] * factor
+    # First over the whole range, and then where releases agree.
+    for _ in range(2):
+        tried = np.geomspace(low, high, len(start.truth))
+        found = run_stages(replace(start, typical=tried), plan.stages, rng)
+        agrees = np.isclose(found.length, lengths[-1])
+        if not np.any(agrees):
+            return found, False
+        low, high = np.min(tried[agrees]) / 1.1, np.max(tried[agrees]) * 1.1
+    return found.drawn(agrees), True
 
 
 def sampled_errors(found, rng):

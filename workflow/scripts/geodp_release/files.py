@@ -33,6 +33,7 @@ from geodp_release.new_files import move_to_new, umask
 from geodp_release.planning import ReleasePlan
 from geodp_release.simulation import length_grid
 from geodp_release.stages import ScaleStage
+from geodp_release.stages.scale import LONGER
 
 FORMAT = "geodp release 6"
 
@@ -348,7 +349,11 @@ def _subjects(number, assumptions):
 def _lengths(given, plan):
     """Residual lengths of the public grid, one for each stage that releases one."""
     number = sum(isinstance(stage, ScaleStage) for stage in plan.stages)
-    if len(given) != number or not set(given) <= set(length_grid(plan.assumptions).tolist()):
+    grid = np.log(length_grid(plan.assumptions))
+    known = all(each > 0.0 and np.min(np.abs(np.log(each) - grid)) < TOLERANCE for each in given)
+    limits = [np.inf, *(LONGER * (1.0 + TOLERANCE) * each for each in given)]
+    below = all(each <= limit for each, limit in zip(given, limits, strict=False))
+    if len(given) != number or not known or not below:
         raise _refused("residual_lengths", "they are not of the grid of its stages")
     return tuple(given)
 

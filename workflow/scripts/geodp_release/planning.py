@@ -188,6 +188,14 @@ class ReleasePlan:
             raise DataError("plan: stages and budget are of different units: correct them")
         for stage in self.stages:
             stage.check(1 + self.assumptions.number_of_covariates)
+        looked = False
+        for stage in self.stages:
+            if getattr(stage, "is_relative", False) and not looked:
+                raise DataError(
+                    "plan: a step is in units of a residual length that no stage before it "
+                    "releases: correct it"
+                )
+            looked = looked or stage.is_look
         spent = sum(stage.budget for stage in self.stages)
         if spent > self.budget.exact:
             raise DataError(

@@ -16,7 +16,6 @@ from geodp.errors import DataError
 from geodp.samplers.integer_choice import system_bits
 from geodp_release.bands import (
     LEVELS,
-    SIMULATED,
     Estimate,
     agreeing_releases,
     band_radii,
@@ -50,7 +49,7 @@ class Release:
         Of the covariates, scaled to -1/2 to 1/2, as assumed or noisy; see
         `geodp_release.moments`.
     lengths : tuple of float
-        Lengths that three of five residuals are shorter than, about the states of the stages that
+        Lengths that half of the residuals are shorter than, about the states of the stages that
         released one: none where the residual scale was assumed.
     plan : ReleasePlan
     guarantee : ReleaseGuarantee
@@ -130,8 +129,8 @@ class Release:
         lines, unit = [], self.plan.assumptions.manifold.length_unit
         for number, p_value in enumerate(self.p_values(), start=1):
             which = f" on covariate {number}" if len(self.shooting_vectors) > 1 else ""
-            least = 1.0 / (1.0 + SIMULATED)
-            said = f"below {2.0 * least:.1g}" if p_value < 2.0 * least else f"{p_value:.2g}"
+            least = 1.0 / (1.0 + len(self._simulated[1]))
+            said = f"{p_value:.2g} or less" if p_value <= least else f"{p_value:.2g}"
             lines.append(f"Without a trend{which} one as large comes out with probability {said}.")
         scale, explained = self.residual_scale(), self.r_squared()
         if scale is not None:

@@ -302,7 +302,7 @@ class FlatReleases:
         return self.truth - self.state
 
     def drawn(self, rows):
-        """Only some of the releases, by their indices, which may repeat."""
+        """Only some of the releases, by a mask or indices."""
         names = "truth", "state", "deviates", "moments", "weight", "typical", "covariance", "length"
         chosen = {name: getattr(self, name)[rows] for name in names if np.ndim(getattr(self, name))}
         if np.ndim(self.last_level):
