@@ -132,7 +132,7 @@ def _with_scales(start, plan, lengths, rng, factor=32.0):
         agrees = np.isclose(found.length, lengths[-1])
         if not np.any(agrees):
             return found, False
-        low, high = np.min(tried[agrees]) / 1.1, np.max(tried[agrees]) * 1.1
+        low, high = np.quantile(tried[agrees], [0.01, 0.99]) * [0.8, 1.25]
     return found.drawn(agrees), True
 
 
