@@ -113,27 +113,31 @@ def agreeing_releases(plan, moments=None, lengths=(), distributions=16):
             start = replace(start, covariates=start.covariates.with_moments(each))
         found.append(_with_scales(start, plan, lengths, rng))
     # Distributions of covariates with which none agrees count only if that is so of all.
-    agreeing = [each for each, agrees in found if agrees]
-    return agreeing or [each for each, _ in found], rng
+    agreeing = [some for each, agrees in found if agrees for some in each]
+    return agreeing or [some for each, _ in found for some in each], rng
 
 
-def _with_scales(start, plan, lengths, rng, factor=32.0):
+def _with_scales(start, plan, lengths, rng, factor=32.0, repeats=4):
     """Releases whose last residual length is the one that was released, and whether any is.
 
-    Of residual scales that lead to them, tried from a part ``factor`` of it to so many times.
+    Of residual scales that lead to them, tried from a part ``factor`` of it to so many times, and
+    then ``repeats`` times where nearly all that agree are.
     """
     if not lengths:
-        return run_stages(start, plan.stages, rng), True
+        return [run_stages(start, plan.stages, rng)], True
     low, high = lengths[-1] / factor, lengths[-1] * factor
-    # First over the whole range, and then where releases agree.
-    for _ in range(2):
+    kept: list = []
+    for turn in range(1 + repeats):
         tried = np.geomspace(low, high, len(start.truth))
         found = run_stages(replace(start, typical=tried), plan.stages, rng)
         agrees = np.isclose(found.length, lengths[-1])
-        if not np.any(agrees):
-            return found, False
-        low, high = np.quantile(tried[agrees], [0.01, 0.99]) * [0.8, 1.25]
-    return found.drawn(agrees), True
+        if not turn:
+            if not np.any(agrees):
+                return [found], False
+            low, high = np.quantile(tried[agrees], [0.01, 0.99]) * [0.8, 1.25]
+        elif np.any(agrees):
+            kept.append(found.drawn(agrees))
+    return kept, bool(kept)
 
 
 def sampled_errors(found, rng):
