@@ -31,6 +31,11 @@ from geodp_release.simulation import LIMITS_PER_DOUBLING
 from geodp_release.subjects import subject_records
 
 
+# By how much intervals of residual scales are wider than those of simulated ones: a scale near the
+# limit of two lengths of the grid comes out as either.
+HALF_STEP = 2.0 ** (0.5 / LIMITS_PER_DOUBLING)
+
+
 @dataclass(frozen=True, repr=False, eq=False)
 class Release:
     """A private geodesic and its guarantee; without a covariate a mean, with more one for each.
@@ -107,9 +112,7 @@ class Release:
             return None
         scales = self._simulated[0] / np.sqrt(self.plan.assumptions.manifold.dim)
         value, low, high, _ = Estimate.of(scales, level)
-        # A scale near the limit of two lengths of the grid is as likely with either.
-        half = 2.0 ** (0.5 / LIMITS_PER_DOUBLING)
-        return Estimate(value, low / half, high * half, level)
+        return Estimate(value, low / HALF_STEP, high * HALF_STEP, level)
 
     def r_squared(self, level: float = LEVELS[0]) -> Estimate | None:
         """Share of the variance that the covariates explain; ``None`` if it cannot be said.
@@ -122,7 +125,11 @@ class Release:
         explained = explained_variances(
             self._coordinates[1:], self._simulated[1][:, 1:], moment_matrix(self.moments)
         )
-        return Estimate.of(explained / (explained + self._simulated[0] ** 2), level)
+        value, low, high, _ = Estimate.of(explained / self._simulated[0] ** 2, level)
+        value, low, high = (
+            each / (1.0 + each) for each in (value, low / HALF_STEP**2, high * HALF_STEP**2)
+        )
+        return Estimate(value, low, high, level)
 
     def found(self) -> list[str]:
         """What was found besides the geodesic, in sentences."""
