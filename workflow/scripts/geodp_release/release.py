@@ -30,7 +30,6 @@ from geodp_release.planning import ReleasePlan
 from geodp_release.simulation import LIMITS_PER_DOUBLING
 from geodp_release.subjects import subject_records
 
-
 # By how much intervals of residual scales are wider than those of simulated ones: a scale near the
 # limit of two lengths of the grid comes out as either.
 HALF_STEP = 2.0 ** (0.5 / LIMITS_PER_DOUBLING)
