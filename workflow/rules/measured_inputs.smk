@@ -27,12 +27,11 @@ def parameters_of(job):
         "arguments": lambda wildcards: or_exit(job.arguments, wildcards),
         "code": code_of(job.script, f"reproduction.measurements.{job.module}"),
         "lock": lock_of(job.needs) if job.needs else LOCK_DIGEST,
-    }
-    if job.finds:
         # A file may be replaced by an older one.
-        found["digests"] = lambda wildcards: [
+        "digests": lambda wildcards: [
             digest_of(or_exit(job.found, name, wildcards)) for name in job.finds
-        ]
+        ],
+    }
     if job.besides:
         found["besides"] = lambda wildcards, output: with_digests(job.besides, output)
         found["seen"] = lambda wildcards: digests_of(job.besides.values())

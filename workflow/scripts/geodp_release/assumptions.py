@@ -93,8 +93,10 @@ class Assumptions:
                 f"{self.manifold.name} is none: take another manifold"
             )
         for name in ("footpoint_radius", "residual_scale"):
-            if name == "footpoint_radius" or self.residual_scale is not None:
-                object.__setattr__(self, name, _positive(name, getattr(self, name)))
+            value = getattr(self, name)
+            if name == "residual_scale" and value is None:
+                continue
+            object.__setattr__(self, name, _positive(name, value))
         object.__setattr__(self, "covariate_range", _ranges(self.covariate_range))
         for name, check in (
             ("shooting_vector_length", _positive),

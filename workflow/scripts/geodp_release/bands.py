@@ -75,7 +75,7 @@ def moments_stage(plan):
 
 
 def simulated_errors(plan, moments=None, lengths=()):
-    """Errors (SIMULATED, 1 + k, dim) of footpoint and shooting vectors: truth minus release.
+    """Errors (n, 1 + k, dim) of footpoint and shooting vectors: truth minus release.
 
     With what a release has of moments (k (k + 3) / 2,) and of residual lengths they are those of
     releases that agree with it; see `agreeing_releases`.
@@ -94,13 +94,13 @@ def agreeing_releases(plan, moments=None, lengths=(), distributions=16):
         Covariates are spread over an even number of distributions that agree with these; see
         `moments_stage`.
     lengths : tuple of float
-        Residual scales are spread as they are known before, and of releases those are kept whose
-        last residual length is the same.
+        Residual scales are tried about the last of them, evenly by their logarithm, and of releases
+        those are kept whose last residual length is the same.
 
     Returns
     -------
     tuple
-        `FlatReleases`, and the generator of random numbers to go on with.
+        A list of `FlatReleases`, and the generator of random numbers to go on with.
     """
     rng = np.random.default_rng(SEED)
     stage, covariates = moments_stage(plan), [None]

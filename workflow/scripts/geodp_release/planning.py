@@ -296,6 +296,8 @@ class _Grid:
         rng = np.random.default_rng([SEED, 0])
         self.start = FlatReleases.start(assumptions, SEARCH.compared, rng, SEARCH.tails)
         self.typical, self.dim = self.start.typical, self.start.dim
+        # Whether the residual scale is measured by looks between steps.
+        self.is_measured = assumptions.residual_scale is None
 
     def designs(self):
         """The best designs of the grid, as tuples of stages."""
@@ -322,9 +324,8 @@ class _Grid:
             SEARCH.fewest_points * self.assumptions.subjects <= work
             for work in (self.first_work, self.later_work)
         )
-        is_measured = self.assumptions.residual_scale is None
         choices = [(share,) for share in SEARCH.measured_choices]
-        for shares in choices if is_measured else SEARCH.choices:
+        for shares in choices if self.is_measured else SEARCH.choices:
             if not (later or (first and len(shares) == 1)):
                 continue
             stages: tuple = ()
@@ -365,13 +366,13 @@ class _Grid:
                 stage = PointsStage.of(epsilon, self.unit, points, clip, radius)
                 rng = np.random.default_rng([SEED, 4, index])
                 tried.append((stage, stage.simulate(releases, rng, candidates)))
-        if self.assumptions.residual_scale is None:
+        if self.is_measured:
             return min(tried, key=lambda pair: pair[1].curve)
         return min(tried, key=lambda pair: pair[1].squares @ pair[1].weights)
 
     def _loss_limits(self, misfit):
         """Limits of losses for points the best of which is so far away."""
-        if self.assumptions.residual_scale is None:
+        if self.is_measured:
             return [factor * float(self.start.radii[0]) for factor in SEARCH.measured_limits]
         limits = np.array(SEARCH.loss_limits) * np.hypot(self.typical, SEARCH.widened * misfit)
         return [limit_at(level_of(each, self.typical), self.typical) for each in limits]
@@ -380,12 +381,11 @@ class _Grid:
         """Designs (squared error, stages) that spend what is left on steps."""
         before, start, spent = beginning
         found, left = [], self.total - spent
-        is_measured = self.assumptions.residual_scale is None
         for count, growth in product(counts, SEARCH.growths):
             if count == 1 and growth != SEARCH.growths[0]:
                 continue
             last: tuple = ()
-            if is_measured:
+            if self.is_measured:
                 left = self.total * (1 - SEARCH.last_look) - spent
                 left -= count * self.total * SEARCH.looks
                 last = (ScaleStage(self.total * SEARCH.last_look, self.unit),)
@@ -395,7 +395,7 @@ class _Grid:
             costs.append(left - sum(costs))
             releases, stages = start, before
             for index, cost in enumerate(costs):
-                if is_measured:
+                if self.is_measured:
                     look = ScaleStage(self.total * SEARCH.looks, self.unit)
                     rng = np.random.default_rng([SEED, 7, index])
                     stages, releases = (*stages, look), look.simulate(releases, rng)
@@ -405,8 +405,7 @@ class _Grid:
         return found
 
     def _best_step(self, releases, cost, index):
-        is_measured = self.assumptions.residual_scale is None
-        if is_measured:
+        if self.is_measured:
             clips = [factor * stretch(releases) for factor in SEARCH.measured_clips]
         else:
             spread = np.sqrt(self.typical**2 + releases.squares @ releases.weights)
@@ -415,7 +414,7 @@ class _Grid:
             clips = [limit_at(level, self.typical) for level in levels]
         tried = []
         for clip in clips:
-            step = NoisyStep(cost, self.unit, clip, is_relative=is_measured)
+            step = NoisyStep(cost, self.unit, clip, is_relative=self.is_measured)
             clean = step.prepare(releases)
             step = step.fitted(releases, clean)
             rng = np.random.default_rng([SEED, 4, index])
