@@ -37,7 +37,7 @@ WAYS = ((BY_COMMAND, 2), (BY_FUNCTION, 1), (BY_ESTIMATOR, 1))
 PLANTED, TURNS = 300, 10
 
 
-def compared(runner, pair, by, is_whole=False, repeats=6):
+def compared(runner, pair, by, is_whole=False, repeats=20):
     """Findings about one pair, the largest share of a budget, and the ratio of processor times.
 
     Last whether a release was made of either.

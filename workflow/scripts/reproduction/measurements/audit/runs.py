@@ -14,6 +14,8 @@ from functools import lru_cache, partial
 from pathlib import Path
 from unittest.mock import patch
 
+# On a machine without a list of its fonts, the import writes one: not a part of any release.
+import matplotlib.font_manager  # noqa: F401
 import numpy as np
 import pandas as pd
 import yaml
