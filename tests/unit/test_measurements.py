@@ -12,9 +12,12 @@ import pandas as pd
 import pytest
 import recompute_audit
 import yaml
+from scipy.stats import linregress
 
+from geodp.manifolds.euclidean import Euclidean
 from geodp.randomness import random_stream
 from geodp_release import bands
+from geodp_release.assumptions import Assumptions
 from geodp_release.planning import ReleasePlan
 from geodp_release.stages import PointsStage
 from reproduction import targets
@@ -28,6 +31,7 @@ from reproduction.measurements.benchmark import sizes
 from reproduction.measurements.benchmark import summary as benchmark
 from reproduction.measurements.coverage import releases as coverage
 from reproduction.measurements.coverage import summary
+from reproduction.measurements.coverage.data import UNLIKE, trend_p_value
 from reproduction.measurements.tools.comparison import SCALES_OF_PUBLISHED, with_ratios
 from reproduction.measurements.utility import releases
 from reproduction.papers import PAPERS
@@ -79,12 +83,16 @@ UTILITY = settings_of(
             "releases": {"S^2": {"n": [20], "budgets": [8.0], "data_sets": 1, "draws": 1}},
         },
         "chains": {"pilots": {"records": 200, "least": 10, "most": 10}, "most_steps": 8},
-        "coverage": {"releases": 3},
+        "coverage": {
+            **{"releases": 3, "fewer_releases": 2, "every": 3},
+            "cells": [
+                {"spaces": ["R^3, age and group"], "aims": ["error", "bands"]},
+                {"spaces": ["S^2"], "unlike": "a weak trend", "aims": ["power", "size"]},
+            ],
+        },
     },
 )
 UTILITY["spaces"] = {"S^2": UTILITY["spaces"]["S^2"]}
-WANTED = ("R^3", "S^2, mean", "SPD(2), three covariates")
-UTILITY["coverage"]["spaces"] = {name: UTILITY["coverage"]["spaces"][name] for name in WANTED}
 TOOLS = settings_of("tools", {})
 TOOLS["comparison"] |= {"draws": 3, "published_draws": 3}
 TOOLS["benchmark"] |= {"budgets": [0.1, 10.0], "folds": 3, "repeats": 1}
@@ -297,47 +305,86 @@ def test_utility(run, monkeypatch):
 
 
 def test_coverage(run, few_points, monkeypatch):
-    monkeypatch.setattr(bands, "SIMULATED", 20)
+    monkeypatch.setattr(bands, "SIMULATED", 64)
     made = run("coverage", UTILITY)
     table = pd.read_csv(made["coverage.csv"])
-    places = dict(zip(WANTED, (5, 1, 5), strict=True))
-    assert table.groupby(["space", "level"]).size().to_dict() == {
-        (space, level): number for space, number in places.items() for level in (0.9, 0.95)
-    }
-    assert table["coverage"].isin([0.0, 1 / 3, 2 / 3, 1.0]).all()
-    assert (table["error"] < 0.2).all()
-    for space, found in table.groupby("space"):
-        assert found["covariates"].nunique() == places[space]
-        assert (found["error_without_privacy"] < found["error"].max()).all()
-        assert f"| {space} | {found['number_of_covariates'].iloc[0]} |" in (
-            made["coverage.md"].read_text()
-        )
+    aims = ["error"] * 2 + ["bands", "power", "size"]
+    assert list(table["aim"]) == aims
+    assert list(table["number_of_covariates"]) == [2] * 3 + [1] * 2
+    values = table.set_index(["aim", "kind"])["value"]
+    assert (values["error"] > 0.0).all()
+    assert 0.5 < values["bands", "share"] <= 1.0
+    page = made["coverage.md"].read_text()
+    assert page.startswith("# What releases are worth")
+    assert f"{table['is_met'].sum()} of 5 aims are met, by 3 " in page
+    # Of a part of the cells, with fewer releases.
+    few = pd.read_csv(made["coverage_smoke.csv"])
+    assert list(few["aim"]) == aims[:3]
+    assert (few["releases"] == 2).all()
 
 
-def test_coverage_is_counted_at_its_own_place_and_level(monkeypatch):
-    away = np.array([[0.1, 0.5, 0.2, 0.4, 0.3]] * 2)
-    # Wide enough at the first place for 90 %, and at the others for 95 % alone.
-    radii = np.stack([[0.2, 0.4, 0.1, 0.3, 0.2], [0.2, 0.6, 0.3, 0.5, 0.4]])[None].repeat(2, axis=0)
-    monkeypatch.setattr(coverage, "covered", lambda *_: (away, away, radii))
+def test_measures_of_coverage_are_beside_their_aims(monkeypatch):
+    held = np.array([[True, False, np.nan]] * 3 + [[True, np.nan, np.nan], [np.nan] * 3])
+    found = iter(held)
     monkeypatch.setattr(coverage, "plan_release", one_stage)
-    [table] = coverage.measure(validate(UTILITY, "utility"), "R^3")
-    assert table.groupby("level")["coverage"].apply(list).to_list() == [[1, 0, 0, 0, 0], [1] * 5]
+    monkeypatch.setattr(coverage, "drawn", lambda *_: None)
+    measures = coverage.MEASURES | {"bands": (lambda *_: next(found), coverage._share)}
+    monkeypatch.setattr(coverage, "MEASURES", measures)
+    settings = validate(UTILITY, "utility")
+    settings["coverage"] |= {"releases": len(held)}
+    cell = {"space": "S^2", "unlike": "nothing", "true_over_assumed": 3.0, "aims": ["bands"]}
+    [table] = coverage.measure(settings, cell, "releases")
+    [row] = table.to_dict("records")
+    # Of four releases with a band.
+    assert row["value"] == pytest.approx(4 / 7)
+    assert row["standard_error"] == pytest.approx(np.sqrt(4 / 7 * 3 / 7 / 4))
+    assert row["drawn"] == pytest.approx(7 / 15)
+    assert not row["is_met"]
+    text = summary.page(table)
+    assert "0 of 1 aims" in text
+    assert "| residual scale 3 times the assumed | bands, share | 0.571 +- 0.247 |" in text
+    assert "| at least 0.87, at most 0.95 | **no** |" in text
+    ratios = coverage._ratios(np.array([[4.0, 1.0]] * 3 + [[16.0, 4.0]]), np.random.default_rng(0))
+    assert ratios == {"root mean square": (2.0, 0.0), "median": (2.0, 0.0)}
 
 
-def test_coverage_says_whether_it_is_as_wanted():
-    row = {"space": "S^2", "n": 9, "budget": 1.0, "place": 1, "releases": 1000}
-    row |= {"number_of_covariates": 1, "error": 1.0, "error_without_privacy": 1.0}
-    row |= {"predicted_error": 1.0, "as_assumed": True}
-    table = pd.DataFrame([row | {"level": level, "coverage": level} for level in (0.9, 0.95)])
-    # Where groups are not as assumed nothing is wanted.
-    table = pd.concat([table, table.assign(coverage=0.5, space="R^2", as_assumed=False)])
-    table = table.reset_index(drop=True)
-    assert "which is within 1.5 points" in summary.page(table)
-    table["coverage"] -= [0.016, 0.0, 0.0, 0.0]
-    assert "-1.6 points (S^2, 90 % at place 1), **which is not** within 1.5" in summary.page(table)
-    page = summary.page(table[~table["as_assumed"]])
-    assert "No space has groups of the sizes that are assumed." in page
-    assert "largest miss is" not in page
+def test_data_of_coverage_are_unlike_what_is_assumed():
+    manifold, rng = Euclidean(3), np.random.default_rng(1)
+    assumptions = Assumptions(manifold, np.zeros(3), 1.0, 2.0, (-0.5, 0.5), 4000)
+
+    def of(name):
+        state, x, y = UNLIKE[name].draw(assumptions, 0.1, rng)
+        return state, x, (y - state[0] - x * state[1]) / 0.1
+
+    state, x, residuals = of("nothing")
+    assert np.linalg.norm(state[0]) < 1.0
+    assert np.std(x) == pytest.approx(np.sqrt(1 / 12), rel=0.05)
+    assert np.std(residuals, axis=0) == pytest.approx(1.0, rel=0.05)
+    assert np.mean(of("covariates 0.1 +- 0.03")[1]) == pytest.approx(-0.4, abs=0.003)
+    sizes = np.std(of("residuals five times as large in one direction")[2], axis=0)
+    assert sizes[0] / sizes[1:] == pytest.approx(5.0, rel=0.1)
+    assert np.mean(sizes**2) == pytest.approx(1.0, rel=0.1)
+    _, x, residuals = of("residuals twice as large at one end")
+    ends = [np.std(residuals[some]) for some in (x[:, 0] > 0.4, x[:, 0] < -0.4)]
+    assert ends[0] / ends[1] == pytest.approx(1.95 / 1.05, rel=0.1)
+    assert np.linalg.norm(of("footpoint at 1.2 radii")[0][0]) == pytest.approx(1.2)
+    assert np.std(of("residuals of four radii")[2]) == pytest.approx(40.0, rel=0.05)
+    far = np.linalg.norm(of("a fifth of the records elsewhere")[2], axis=1) > 6.0
+    assert np.mean(far) == pytest.approx(0.2, abs=0.002)
+    assert np.all(of("no trend")[0][1] == 0.0)
+
+
+def test_trends_have_the_power_that_is_wanted_without_privacy():
+    line, plane = Euclidean(1), Euclidean(2)
+    rng = np.random.default_rng(2)
+    x, y = rng.normal(size=(2, 30))
+    expected = linregress(x, y).pvalue
+    assert trend_p_value(line, x, y[:, None]) == pytest.approx(expected)
+    assumptions = Assumptions(plane, np.zeros(2), 1.0, 2.0, (-0.5, 0.5), 40)
+    for name, power in (("no trend", 0.05), ("a weak trend", 0.8)):
+        drawn = [UNLIKE[name].draw(assumptions, 0.1, rng) for _ in range(800)]
+        found = np.mean([trend_p_value(plane, x[:, 0], y) <= 0.05 for _, x, y in drawn])
+        assert found == pytest.approx(power, abs=4.0 * np.sqrt(power * (1.0 - power) / 800))
 
 
 @pytest.mark.competitors

@@ -342,7 +342,38 @@ BENCHMARK = {
     ),
 }
 
-# Errors of releases on simulated data, and how often confidence bands hold the true prediction.
+# Errors of releases on simulated data, and what is not as assumed.
+
+
+def _coverage(name, releases, few=False):
+    """A table of measures beside aims, from cells with a number of releases or from few of them."""
+
+    def cells(utility):
+        every = utility["coverage"]["every"] if few else 1
+        found = [
+            cells | {"space": space, "true_over_assumed": ratio}
+            for cells in utility["coverage"]["cells"]
+            for space, ratio in product(cells["spaces"], cells.get("true_over_assumed", [None]))
+        ]
+        return {str(index): cell for index, cell in enumerate(found) if index % every == 0}
+
+    return {
+        f"{name}_cells": Job(
+            "coverage.releases",
+            f"{name}: releases of cell {{wildcards.cell}}",
+            {"table": f"{name}/{{cell}}.csv"},
+            settings=("seed", "coverage"),
+            values={"cell": cells},
+            more=lambda utility, arguments: {"releases": releases},
+        ),
+        name: joined(
+            "coverage.summary",
+            f"{name}: write the table",
+            {"csv": f"{name}.csv", "text": f"{name}.md"},
+            reads={"tables": f"{name}/{{cell}}.csv"},
+        ),
+    }
+
 
 UTILITY = {
     "utility_cells": Job(
@@ -368,19 +399,8 @@ UTILITY = {
         more=lambda utility, arguments: {"shown": utility["utility"]["shown"]},
         reads={"tables": "cells/{space}_n{number}.csv"},
     ),
-    "coverage_cells": Job(
-        "coverage.releases",
-        "coverage: releases on {wildcards.space}",
-        {"table": "coverage/{space}.csv"},
-        settings=("seed", "coverage"),
-        values=spaces("coverage"),
-    ),
-    "coverage": joined(
-        "coverage.summary",
-        "coverage: write the table",
-        {"csv": "coverage.csv", "text": "coverage.md"},
-        reads={"tables": "coverage/{space}.csv"},
-    ),
+    **_coverage("coverage", "releases"),
+    **_coverage("coverage_smoke", "fewer_releases", few=True),
 }
 
 # Private linear regression beside other tools.

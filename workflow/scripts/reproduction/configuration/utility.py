@@ -6,18 +6,23 @@ from pydantic import Field, model_validator
 
 from geodp.settings.section import (
     Count,
+    Number,
     Positive,
     Section,
     Seed,
     Share,
     Text,
     absent,
+    named,
     refused,
     some,
+    unknown,
 )
-from geodp_release.simulation import EVENLY, SQUARES
+from geodp_release.simulation import SQUARES, UNKNOWN
 from reproduction.configuration.spaces import BallSettings, SpaceSettings, spaces_of
 from reproduction.figures.style import CURVES
+from reproduction.measurements.coverage.data import UNLIKE
+from reproduction.measurements.coverage.releases import MEASURES
 
 
 class NumberForRecords(Section):
@@ -133,27 +138,66 @@ class CoverageSpace(SpaceSettings):
 
     support: BallSettings
     residual_scale: Positive
-    """Standard deviation of a residual in each direction, assumed and simulated."""
+    """Standard deviation of a residual in each direction, as simulated."""
     n: Count
     """Number of subjects."""
     budget: Positive
     """Budget of a release, epsilon."""
-    covariate_spread: list[Literal[tuple(SQUARES)]] = Field(default=[EVENLY])
-    """How each covariate is spread over its range; an empty list for means."""
-    first_group: Share = 0.5
-    """Share of subjects in the first of two groups; half is what plans assume."""
-    covariates: Annotated[list[Positive], Field(min_length=2, max_length=2)] | None = absent()
-    """Parameters of the Beta distribution of covariates; null for uniform."""
+    covariate_spread: list[Literal[tuple(SQUARES)]] = Field(default=[UNKNOWN])
+    """How each covariate is assumed to be spread over its range; an empty list for means."""
+
+
+class CoverageAim(Section):
+    """What is measured of releases, and what it should be."""
+
+    measure: Literal[tuple(MEASURES)]
+    """Errors over those of releases that are told the residual scale; shares of predictions that
+    90 % bands hold, of releases with a doubt, and of tests that find a trend at 5 %; or that less
+    the share of an F test without privacy."""
+    least: Number | None = absent()
+    """The least it should be."""
+    most: Number | None = absent()
+    """The most it should be."""
+
+
+class CoverageCells(Section):
+    """Cells that are measured by the same aims: one on each space, for each residual scale."""
+
+    spaces: some(Text)
+    """Names of spaces."""
+    unlike: Literal[tuple(UNLIKE)] = "nothing"
+    """What is not as assumed."""
+    true_over_assumed: some(Positive) | None = absent()
+    """Residual scales of the data over the one that is assumed; null where none is."""
+    aims: some(Text)
+    """Names of aims."""
 
 
 class CoverageSettings(Section):
-    """How often confidence bands hold the true prediction."""
+    """What releases are worth to who knows little, beside the aims."""
 
     releases: Count
-    """Simulated releases on each space."""
+    """Simulated releases of a cell."""
+    fewer_releases: Count
+    """The same for `coverage_smoke`."""
+    every: Count
+    """Of how many cells `coverage_smoke` has one."""
     work: Count
     """Most distances from points to records in a choice among points."""
+    aims: named(CoverageAim)
+    """Aims by name."""
     spaces: spaces_of(CoverageSpace)
+    cells: some(CoverageCells)
+    """What is simulated."""
+
+    @model_validator(mode="after")
+    def _names_are_known(self):
+        for index, cells in enumerate(self.cells):
+            for key in ("spaces", "aims"):
+                for name in getattr(cells, key):
+                    if name not in (known := list(getattr(self, key))):
+                        raise refused(unknown(name, known), f"cells.{index}.{key}")
+        return self
 
 
 class UtilitySettings(Section):

@@ -1,129 +1,196 @@
-"""Simulated releases, and whether their bands hold the true predictions."""
+"""Simulated releases of a cell, and what is measured of them beside the aims of the cell."""
+
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
-from scipy.special import betaincinv
 
-from geodp.models.geodesic import GeodesicModel
 from geodp.randomness import random_stream
 from geodp.samplers.integer_choice import generator_bits
 from geodp_release.accounting import PrivacyBudget
 from geodp_release.assumptions import Assumptions
-from geodp_release.bands import LEVELS, band_radii, moments_stage, simulated_errors
 from geodp_release.draw import run_plan
 from geodp_release.planning import plan_release
-from geodp_release.simulation import TWO_GROUPS
+from geodp_release.release import Release
 from geodp_release.subjects import ONE_EACH, subject_records
 from reproduction.manifolds import study_manifold
+from reproduction.measurements.coverage.data import SIZE, UNLIKE, trend_p_value
 
 COVARIATE_RANGE = (-0.5, 0.5)
 
-# Share of the first of two groups that plans assume.
-AS_ASSUMED = 0.5
+# Of bands.
+LEVEL = 0.9
+
+# Samples of releases, with replacement, that tell the standard error of a ratio of errors.
+RESAMPLED = 400
 
 
-def planned(settings, space, seed):
-    """Plan of a space's releases, from the section ``coverage`` of ``config/utility.yaml``."""
-    chosen = settings["spaces"][space]
-    manifold, spreads = study_manifold(chosen["manifold"]), tuple(chosen["covariate_spread"])
-    assumptions = Assumptions(
+def assumed(space, name, seed):
+    """Public assumptions of the releases on a space, without a residual scale."""
+    manifold, spreads = study_manifold(space["manifold"]), tuple(space["covariate_spread"])
+    return Assumptions(
         manifold,
-        manifold.random_point(random_stream(seed, "coverage", space, "centre")),
-        footpoint_radius=chosen["support"]["footpoint_radius"],
-        shooting_vector_length=(chosen["support"]["shooting_vector_length"],) * len(spreads),
+        manifold.random_point(random_stream(seed, "coverage", name, "centre")),
+        footpoint_radius=space["support"]["footpoint_radius"],
+        shooting_vector_length=(space["support"]["shooting_vector_length"],) * len(spreads),
         covariate_range=(COVARIATE_RANGE,) * len(spreads),
         covariate_spread=spreads,
-        residual_scale=chosen["residual_scale"],
-        subjects=chosen["n"],
+        subjects=space["n"],
     )
-    return plan_release(assumptions, PrivacyBudget(str(chosen["budget"])), work=settings["work"])
 
 
 def places_of(covariates):
     """Covariates (places, k) of the predictions: the first spread out, others at their ends."""
     if not covariates:
         return np.zeros((1, 0))
-    first = np.linspace(*COVARIATE_RANGE, 5)
-    places = np.where(np.arange(5)[:, None] % (2 + np.arange(covariates)) == 0, -0.5, 0.5)
-    places[:, 0] = first
+    number = 11
+    places = np.where(np.arange(number)[:, None] % (2 + np.arange(covariates)) == 0, -0.5, 0.5)
+    places[:, 0] = np.linspace(*COVARIATE_RANGE, number)
     return places
 
 
-def covered(plan, releases, rng, first_group=AS_ASSUMED, beta=None):
-    """Distances of true predictions from released ones and from fits, and the bands' radii there.
-
-    Directions and lengths of true geodesics are uniform.  Data are as assumed, but for the share
-    ``first_group`` of subjects in the first of two groups and for covariates with a Beta
-    distribution of parameters ``beta``.
-
-    Returns
-    -------
-    away, away_from_fit : ndarray, shape (releases, places)
-    radii : ndarray, shape (releases, levels, places)
-    """
-    errors = simulated_errors(plan)
-    found = [
-        _one_release(plan, errors, rng, first_group, beta or (1.0, 1.0)) for _ in range(releases)
-    ]
-    return tuple(np.array(part) for part in zip(*found, strict=True))
-
-
-def _one_release(plan, errors, rng, first_group, beta):
-    assumptions = plan.assumptions
-    manifold, number = assumptions.manifold, assumptions.subjects
-    covariates = assumptions.number_of_covariates
-    places = places_of(covariates)
-    lengths = rng.random(1 + covariates) * np.append(
-        assumptions.footpoint_radius, assumptions.shooting_vector_length
-    )
-    start = manifold.random_direction(rng, assumptions.centre)
-    start = manifold.exp(assumptions.centre, lengths[0] * start)
-    vectors = [length * manifold.random_direction(rng, start) for length in lengths[1:]]
-    level = rng.random((number, covariates))
-    is_group = np.array(assumptions.spreads) == TWO_GROUPS
-    x = np.where(is_group, level > first_group, betaincinv(*beta, level)) - 0.5
-    means = manifold.ends(start, vectors, x)
-    noise = assumptions.residual_scale * manifold.random_tangent(rng, means)
-    points = manifold.exp(means, noise)
-    records = subject_records(assumptions, x, points, ONE_EACH)
+def drawn(plan, covariates, points, rng):
+    """A release of records, by seeded random bits."""
+    records = subject_records(plan.assumptions, covariates, points, ONE_EACH)
     found = run_plan(plan, records, generator_bits(rng))
-    if moments_stage(plan) is not None:
-        errors = simulated_errors(plan, found.moments)
-    true = manifold.ends(start, vectors, places)
-    released = manifold.ends(found.state[0], found.state[1:], places)
-    fitted = GeodesicModel(manifold, covariates).fit(x, points).predict(places)
-    radii = band_radii(manifold, errors, found.state, places)
-    return manifold.dist(released, true), manifold.dist(fitted, true), radii
+    state, *others = found.state, found.number, found.moments, found.lengths
+    return Release(state[0], state[1:], *others, plan, guarantee=None)
 
 
-def measure(settings, space):
-    """Table of the coverage on one space of ``config/utility.yaml``, by covariate and level."""
+def _away(release, truth):
+    """Distances (places,) of predictions from the true ones."""
+    manifold = release.plan.assumptions.manifold
+    places = places_of(len(truth) - 1)
+    true = manifold.ends(truth[0], truth[1:], places)
+    return manifold.dist(release.predict(places), true)
+
+
+# What is measured of a release, the data with their truth, and a release that knows the scale.
+
+
+def _errors(release, truth, x, points, knowing):
+    """Mean squared errors (2,) of predictions, also of the release that knows the scale."""
+    return [np.mean(_away(each, truth) ** 2) for each in (release, knowing())]
+
+
+def _bands(release, truth, x, points, knowing):
+    """Whether bands hold, by place; NaN where none is drawn."""
+    places = places_of(len(truth) - 1)
+    radii = release.band(places, LEVEL)
+    return np.where(np.isnan(radii), np.nan, _away(release, truth) <= radii)
+
+
+def _doubts(release, truth, x, points, knowing):
+    return len(release.doubts()) > 0
+
+
+def _rejections(release, truth, x, points, knowing):
+    return release.p_values() <= SIZE
+
+
+def _more_rejections(release, truth, x, points, knowing):
+    """Whether the private test finds a trend, less whether the F test does."""
+    manifold = release.plan.assumptions.manifold
+    without_privacy = trend_p_value(manifold, x[:, 0], points) <= SIZE
+    return float(release.p_values()[0] <= SIZE) - without_privacy
+
+
+# What all releases come to: by what it is, a value and its standard error.
+
+
+def _share(found, rng):
+    """Share of what is true, without NaN; the error is that of independent releases."""
+    value = np.nanmean(found) if np.any(~np.isnan(found)) else np.nan
+    rows = np.reshape(found, (len(found), -1))
+    number = max(np.sum(np.any(~np.isnan(rows), axis=1)), 1)
+    return {"share": (value, np.sqrt(value * (1.0 - value) / number))}
+
+
+def _mean(found, rng):
+    return {"difference": (np.mean(found), np.std(found) / np.sqrt(len(found)))}
+
+
+def _ratios(found, rng):
+    again = found[rng.integers(len(found), size=(RESAMPLED, len(found)))]
+    return {
+        name: (ratio(found), np.std(ratio(again)))
+        for name, ratio in (("root mean square", _ratio(np.mean)), ("median", _ratio(np.median)))
+    }
+
+
+def _ratio(average):
+    def ratio(squares):
+        first, second = np.moveaxis(average(squares, axis=-2), -1, 0)
+        return np.sqrt(first / second)
+
+    return ratio
+
+
+MEASURES = {
+    "errors": (_errors, _ratios),
+    "bands": (_bands, _share),
+    "doubts": (_doubts, _share),
+    "rejections": (_rejections, _share),
+    "more rejections": (_more_rejections, _mean),
+}
+
+
+def measure(settings, cell, releases):
+    """Table of a cell of ``config/utility.yaml``: a row for each of its aims.
+
+    Parameters
+    ----------
+    settings : dict
+        With ``seed`` and ``coverage``.
+    cell : dict
+        ``space``, ``unlike``, ``true_over_assumed`` (a number or ``None``) and ``aims``.
+    releases : str
+        The key of ``coverage`` that has their number.
+    """
     chosen, seed = settings["coverage"], settings["seed"]
-    plan = planned(chosen, space, seed)
-    rng = random_stream(seed, "coverage", space, "releases")
-    first_group, beta = (chosen["spaces"][space].get(key) for key in ("first_group", "covariates"))
-    away, away_from_fit, radii = covered(plan, chosen["releases"], rng, first_group, beta)
-    assumptions = plan.assumptions
-    rows = [
-        {
-            "space": space,
-            "dimension": assumptions.manifold.dim,
-            "number_of_covariates": assumptions.number_of_covariates,
-            "n": assumptions.subjects,
-            "budget": float(plan.budget.amount),
-            "as_assumed": first_group == AS_ASSUMED and beta is None,
-            "place": at + 1,
-            "covariates": " ".join(f"{each:g}" for each in place) or "none",
-            "level": level,
-            "coverage": np.mean(away[:, at] <= radii[:, index, at]),
-            "error": np.sqrt(np.mean(away[:, at] ** 2)),
-            "error_without_privacy": np.sqrt(np.mean(away_from_fit[:, at] ** 2)),
-            "predicted_error": plan.error,
-            "radius": np.mean(radii[:, index, at]),
-            "releases": chosen["releases"],
-            "stages": "; ".join(stage.describe() for stage in plan.stages),
-        }
-        for index, level in enumerate(LEVELS)
-        for at, place in enumerate(places_of(assumptions.number_of_covariates))
-    ]
+    names = [cell["space"], cell["unlike"], f"{cell['true_over_assumed']}"]
+    space, number = chosen["spaces"][cell["space"]], chosen[releases]
+    scale, ratio = space["residual_scale"], cell["true_over_assumed"]
+    aims = {name: chosen["aims"][name] for name in cell["aims"]}
+    found: dict = {aim["measure"]: [] for aim in aims.values()}
+    assumptions = assumed(space, cell["space"], seed)
+
+    def planned(scale):
+        known = replace(assumptions, residual_scale=scale)
+        return plan_release(known, PrivacyBudget(str(space["budget"])), work=chosen["work"])
+
+    plan = planned(None if ratio is None else scale / ratio)
+    knowing = planned(scale) if "errors" in found else None
+    rng = random_stream(seed, "coverage", *names)
+    for _ in range(number):
+        data = UNLIKE[cell["unlike"]].draw(assumptions, scale, rng)
+        release = drawn(plan, *data[1:], rng)
+        for name, each in found.items():
+            each.append(MEASURES[name][0](release, *data, partial(drawn, knowing, *data[1:], rng)))
+    rows = []
+    for name, aim in aims.items():
+        each = np.array(found[aim["measure"]], dtype=float)
+        least, most = (aim.get(key, np.nan) for key in ("least", "most"))
+        for kind, (value, error) in MEASURES[aim["measure"]][1](each, rng).items():
+            rows.append(
+                {
+                    "space": cell["space"],
+                    "n": space["n"],
+                    "budget": space["budget"],
+                    "number_of_covariates": assumptions.number_of_covariates,
+                    "unlike": cell["unlike"],
+                    "true_over_assumed": np.nan if ratio is None else ratio,
+                    "aim": name,
+                    "kind": kind,
+                    "value": value,
+                    "standard_error": error,
+                    "drawn": np.mean(~np.isnan(each)),
+                    "least": least,
+                    "most": most,
+                    # Not below and not above, of which a missing limit says neither.
+                    "is_met": not (np.isnan(value) or value < least or value > most),
+                    "releases": number,
+                }
+            )
     return (pd.DataFrame(rows),)
