@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from geodp_release.moments import possible_moments
+from geodp_release.moments import moment_matrix, possible_moments
 from geodp_release.planning import run_stages
 from geodp_release.simulation import EVENLY, FlatReleases
 
@@ -23,6 +23,10 @@ SIMULATED, SEED = 3008, 20261123
 
 # Probabilities of the bands that a release shows.
 LEVELS = (0.9, 0.95)
+
+# Largest leverage of covariates at which there are subjects, of one and for each of several: that
+# of the end of a range is 3 for each covariate that is spread evenly.
+LEVERAGE = 4.0, 3.15
 
 
 class Estimate(NamedTuple):
@@ -74,6 +78,20 @@ def moments_stage(plan):
     return None if plan.assumptions.spreads == (EVENLY,) else next(stages, None)
 
 
+def has_subjects(plan, moments, places):
+    """Whether there are subjects at covariates (m, k), by released moments; (m,).
+
+    Where moments are assumed there are everywhere.
+    """
+    if moments_stage(plan) is None:
+        return np.ones(len(places), dtype=bool)
+    matrix = moment_matrix(possible_moments(moments))
+    away = places - matrix[0, 1:]
+    covariance = matrix[1:, 1:] - np.outer(matrix[0, 1:], matrix[0, 1:])
+    leverage = np.sum(away * np.linalg.solve(covariance, away.T).T, axis=-1)
+    return leverage <= max(LEVERAGE[0], LEVERAGE[1] * away.shape[-1])
+
+
 def simulated_errors(plan, moments=None, lengths=()):
     """Errors (n, 1 + k, dim) of footpoint and shooting vectors: truth minus release.
 
@@ -103,33 +121,39 @@ def agreeing_releases(plan, moments=None, lengths=(), distributions=16):
         A list of `FlatReleases`, and the generator of random numbers to go on with.
     """
     rng = np.random.default_rng(SEED)
-    stage, covariates = moments_stage(plan), [None]
+    stage, stages, covariates = moments_stage(plan), plan.stages, [None]
     if moments is not None and stage is not None:
         covariates = _agreeing_moments(plan.assumptions, stage, moments, rng, distributions)
+        # Of releases with these moments, whatever the covariates are.
+        stages = tuple(each for each in stages if not each.measures)
     found = []
     for each in covariates:
         start = FlatReleases.start(plan.assumptions, SIMULATED // len(covariates), rng)
         if each is not None:
-            start = replace(start, covariates=start.covariates.with_moments(each))
-        found.append(_with_scales(start, plan, lengths, rng))
+            start = replace(
+                start,
+                covariates=start.covariates.with_moments(each),
+                moments=np.broadcast_to(moments, start.moments.shape),
+            )
+        found.append(_with_scales(start, stages, lengths, rng))
     # Distributions of covariates with which none agrees count only if that is so of all.
     agreeing = [some for each, agrees in found if agrees for some in each]
     return agreeing or [some for each, _ in found for some in each], rng
 
 
-def _with_scales(start, plan, lengths, rng, factor=32.0, repeats=4):
+def _with_scales(start, stages, lengths, rng, factor=32.0, repeats=4):
     """Releases whose last residual length is the one that was released, and whether any is.
 
     Of residual scales that lead to them, tried from a part ``factor`` of it to so many times, and
     then ``repeats`` times where nearly all that agree are.
     """
     if not lengths:
-        return [run_stages(start, plan.stages, rng)], True
+        return [run_stages(start, stages, rng)], True
     low, high = lengths[-1] / factor, lengths[-1] * factor
     kept: list = []
     for turn in range(1 + repeats):
         tried = np.geomspace(low, high, len(start.truth))
-        found = run_stages(replace(start, typical=tried), plan.stages, rng)
+        found = run_stages(replace(start, typical=tried), stages, rng)
         agrees = np.isclose(found.length, lengths[-1])
         if not turn:
             if not np.any(agrees):
@@ -150,18 +174,14 @@ def sampled_errors(found, rng):
     return np.concatenate(parts)
 
 
-def _agreeing_moments(assumptions, stage, moments, rng, number, least_variance=0.01):
-    """Moments (number, k (k + 3) / 2) that agree with noisy ones.
-
-    With the least variance, a standard deviation of a tenth of its range, nearly all of a covariate
-    lies in two fifths of it.
-    """
+def _agreeing_moments(assumptions, stage, moments, rng, number):
+    """Moments (number, k (k + 3) / 2) that agree with noisy ones."""
     means, deviations = stage.belief(moments, assumptions)
     normal = rng.normal(size=(number // 2, len(means)))
     # Few of them, so that their own means and deviations are made right.
     normal /= np.sqrt(np.mean(normal**2, axis=0))
     normal = np.concatenate([normal, -normal])
-    return possible_moments(means + deviations * normal, least_variance)
+    return possible_moments(means + deviations * normal)
 
 
 def band_radii(manifold, errors, state, places, levels=LEVELS):

@@ -20,12 +20,13 @@ from geodp_release.bands import (
     agreeing_releases,
     band_radii,
     explained_variances,
+    has_subjects,
     sampled_errors,
 )
 from geodp_release.draw import run_plan
 from geodp_release.files import read_release, write_release
 from geodp_release.hypotheses import ASSUMED, ReleaseGuarantee, check_hypotheses
-from geodp_release.moments import moment_matrix
+from geodp_release.moments import moment_matrix, possible_moments
 from geodp_release.planning import ReleasePlan
 from geodp_release.simulation import LIMITS_PER_DOUBLING
 from geodp_release.subjects import subject_records
@@ -97,13 +98,30 @@ class Release:
         Returns
         -------
         ndarray, shape (m,)
-            In the manifold's unit of length.
+            In the manifold's unit of length; NaN where `has_subjects` says that there are none.
         """
         if not 0.0 < level < 1.0:
             raise DataError(f"level is {level}: give a probability, such as 0.95")
-        state = np.stack([self.footpoint, *self.shooting_vectors])
+        state, places = np.stack([self.footpoint, *self.shooting_vectors]), self._places(covariates)
+        radii = np.full(len(places), np.nan)
+        there = has_subjects(self.plan, self.moments, places)
         manifold = self.plan.assumptions.manifold
-        return band_radii(manifold, self._simulated[1], state, self._places(covariates), [level])[0]
+        [radii[there]] = band_radii(manifold, self._simulated[1], state, places[there], [level])
+        return radii
+
+    def has_subjects(self, covariates: ArrayLike | None = None) -> np.ndarray:
+        """Whether there are subjects at covariates as in `predict`, by released moments; (m,).
+
+        Where they are assumed to be spread evenly there are everywhere.
+        """
+        return has_subjects(self.plan, self.moments, self._places(covariates))
+
+    @property
+    def error(self) -> float:
+        """Root mean squared error over where subjects are, simulated given what was released."""
+        mean = moment_matrix(possible_moments(self.moments))
+        squares = np.einsum("ij,nid,njd->n", mean, self._simulated[1], self._simulated[1])
+        return float(np.sqrt(np.mean(squares)))
 
     def residual_scale(self, level: float = LEVELS[0]) -> Estimate | None:
         """Standard deviation of a residual in each direction; ``None`` if it was assumed."""
