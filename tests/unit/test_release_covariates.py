@@ -2,6 +2,7 @@
 
 import csv
 import re
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -23,11 +24,12 @@ from geodp import (
     inspect_inputs,
     release_geodesic,
 )
+from geodp.manifolds.kendall import KendallPlanarShapes
 from geodp.samplers.integer_choice import generator_bits
 from geodp_release import coordinates
 from geodp_release.accounting import PURE, UNITS
 from geodp_release.assumptions import ADD_OR_REMOVE
-from geodp_release.bands import band_radii, simulated_errors
+from geodp_release.bands import band_radii, has_subjects, simulated_errors
 from geodp_release.cli import main
 from geodp_release.contributions import COVARIATE_LATTICE, covariate_sums
 from geodp_release.coordinates import ClippingCoordinates
@@ -435,6 +437,37 @@ def test_figures_have_a_title_a_covariate(manifold, names):
     svg, caption = picture(made, np.full((1, len(names)), 12.0), 0.95, names)
     assert all(name in svg for name in names)
     assert "covariate" not in caption or names
+
+
+@pytest.mark.parametrize("covariates", [1, 2, 3])
+def test_subjects_are_where_moments_say(covariates):
+    """All over ranges of even covariates, and about the middle of a clump."""
+    plan = quick(assumed(Euclidean(2), covariates, covariate_spread=(UNKNOWN,) * covariates))
+    ends, middle = np.full((2, covariates), 0.5), np.zeros((1, covariates))
+    ends[1] *= -1.0
+    places = np.concatenate([ends, middle])
+    even = Covariates.independent((UNKNOWN,) * covariates).moments
+    clump = np.append(
+        np.zeros(covariates), 0.0025 * np.eye(covariates)[np.triu_indices(covariates)]
+    )
+    assert has_subjects(plan, even, places).tolist() == [True, True, True]
+    assert has_subjects(plan, clump, places).tolist() == [False, False, True]
+    beside = np.eye(covariates)[:1] * [[0.09], [0.14]]
+    assert has_subjects(plan, clump, beside).tolist() == [True, covariates == 3]
+
+
+@pytest.mark.parametrize("manifold", [SPD(2), Sphere(2), KendallPlanarShapes(5)])
+def test_bands_and_figures_end_where_subjects_do(manifold):
+    plan = quick(assumed(manifold, 1))
+    made = release_geodesic(plan, *cohort(plan.assumptions), ONE_EACH)
+    assert np.all(np.isfinite(made.band([10.0, 20.0])))
+    plan = quick(assumed(manifold, 1, covariate_spread=UNKNOWN))
+    made = replace(made, moments=np.array([-0.4, 0.1625]), plan=plan)
+    x = np.array([[11.0], [20.0]])
+    assert np.isfinite(made.band(x)).tolist() == [True, False]
+    assert 0.0 < made.error < np.max(made.band(x[:1]))
+    svg, caption = picture(made, x, 0.95, ["age"])
+    assert svg.count("no subjects here") == 1 or "end where" in caption
 
 
 # The command and the estimator

@@ -24,7 +24,7 @@ from geodp.data.tables import landmark_columns
 from geodp.errors import DataError
 from geodp_release.bands import LEVELS
 from geodp_release.new_files import umask
-from geodp_release.pictures import landmarks_of, picture
+from geodp_release.pictures import NOBODY, landmarks_of, picture
 
 RELEASE, PAGE, TABLE = "release.json", "index.html", "predictions.csv"
 
@@ -158,7 +158,8 @@ def page(release, settings, rows):
         keep_trailing_newline=True,
     )
     environment.filters["length_of"] = length_of
-    heads, predicted = _prediction_table(rows, manifold, names)
+    there = release.has_subjects(settings.covariates)
+    heads, predicted = _prediction_table(rows, manifold, names, there)
     return environment.get_template("index.html.j2").render(
         RELEASE=RELEASE,
         TABLE=TABLE,
@@ -228,7 +229,7 @@ def _versions():
     )
 
 
-def _prediction_table(rows, manifold, names_of_covariates):
+def _prediction_table(rows, manifold, names_of_covariates, there):
     """Heads and cells: covariates and radii, and coordinates where there are few."""
     unit = f" ({manifold.length_unit})" if manifold.length_unit else ""
     names = [f"radius of the {100 * level:g} % band{unit}" for level in LEVELS]
@@ -238,6 +239,9 @@ def _prediction_table(rows, manifold, names_of_covariates):
         keys += others
         names += [key.replace("_", " ") for key in others]
     cells = [[f"{row[key]:.{DIGITS}g}" for key in keys] for row in rows]
+    known = len(names_of_covariates)
+    for index in np.flatnonzero(~there):
+        cells[index][known:] = [NOBODY, *[""] * (len(keys) - known - 1)]
     return [*names_of_covariates, *names], cells
 
 

@@ -15,6 +15,7 @@ from geodp.manifolds.spd import SPD
 from geodp_release.simulation import TWO_GROUPS
 
 LINE, BAND = "#14315f", "#a9c4e2"
+NOBODY = "no subjects here"
 CENTRE: dict[str, Any] = {"color": "0.5", "linewidth": 0.9, "linestyle": "--", "zorder": 2}
 
 # Most predictions and coordinates in a figure.
@@ -47,6 +48,7 @@ STYLE: Any = {
 def picture(release, covariates, level, names):
     """The figure of predictions at covariates (m, k) as SVG, and what it shows in a sentence.
 
+    Where there are no subjects it shows none.
     ``level`` is the probability of the bands, and ``names`` are those of the covariates.
     """
     import matplotlib as mpl
@@ -113,11 +115,12 @@ def _shapes(release, covariates, level, names):
     points = manifold.align(
         np.broadcast_to(centre, (len(covariates), *centre.shape)), release.predict(covariates)
     )
-    shapes = manifold.to_landmarks(points)
+    there = release.has_subjects(covariates)
+    shapes = np.where(there[:, None], manifold.to_landmarks(points), np.nan)
     radii = landmark_radii(manifold, points, release.band(covariates, level))
     before = manifold.to_landmarks(centre)
     if manifold.landmarks >= CURVED:
-        figure = _outlines(covariates, before, shapes, radii, names)
+        figure = _outlines(before, shapes, radii, _titles(covariates, names, there))
         what = "whole true outline lies within the band"
         below = (
             " Below: how far outlines lie outside the public centre's, in percent of their size, "
@@ -130,11 +133,13 @@ def _shapes(release, covariates, level, names):
         panels = figure.subplots(1, len(covariates), squeeze=False, sharex=True, sharey=True)[0]
         for panel, shape, radius in zip(panels, shapes, radii, strict=True):
             for place, size in zip(shape, radius, strict=True):
+                if not np.isfinite(size):
+                    continue
                 disc = Circle((place.real, place.imag), size, color=BAND, linewidth=0.0, zorder=1)
                 panel.add_patch(disc)
             _draw_shape(panel, before, shape, marker="o", markersize=1.8, linewidth=0.8)
         what, below = "landmarks of the true shape all lie within their discs", ""
-        _title(panels, covariates, names)
+        _title(panels, _titles(covariates, names, there))
     _legend(figure, level)
     at_each = "At each covariate, the" if names else "The"
     return figure, (
@@ -143,8 +148,8 @@ def _shapes(release, covariates, level, names):
     )
 
 
-def _outlines(covariates, before, shapes, radii, names):
-    figure, upper, lower = _two_rows(len(covariates), _height(before))
+def _outlines(before, shapes, radii, titles):
+    figure, upper, lower = _two_rows(len(shapes), _height(before))
     normal = outward_normals(before)
     along = np.linspace(0.0, 1.0, len(before) + 1)
     for outline, change, shape, radius in zip(upper, lower, shapes, radii, strict=True):
@@ -157,7 +162,7 @@ def _outlines(covariates, before, shapes, radii, names):
         band = _wrapped(100.0 * radius)
         _draw_change(change, along, away, away - band, away + band)
         change.set_xticks([0.0, 0.5, 1.0])
-    _title(upper, covariates, names)
+    _title(upper, titles)
     lower[0].set_ylabel("outside the centre\n(% of size)")
     lower[len(lower) // 2].set_xlabel("position along the outline")
     return figure
@@ -192,10 +197,22 @@ def _draw_shape(panel, before, shape, **marks):
     panel.set_axis_off()
 
 
-def _title(panels, covariates, names):
-    for panel, row in zip(panels, covariates, strict=True):
-        parts = (f"{name} {value:g}" for name, value in zip(names, row, strict=True))
-        panel.set_title("\n".join(parts))
+def _titles(covariates, names, there):
+    """Covariates (m, k) in words, and whether there are subjects."""
+    return [
+        "\n".join(
+            [
+                *(f"{name} {value:g}" for name, value in zip(names, row, strict=True)),
+                *([] if is_there else [NOBODY]),
+            ]
+        )
+        for row, is_there in zip(covariates, there, strict=True)
+    ]
+
+
+def _title(panels, titles):
+    for panel, title in zip(panels, titles, strict=True):
+        panel.set_title(title)
 
 
 def _height(shape):
@@ -221,7 +238,8 @@ def closed_curve(shape):
 
 
 def _ellipses(release, covariates, level, names):
-    matrices = release.predict(covariates)
+    there = release.has_subjects(covariates)
+    matrices = np.where(there[:, None, None], release.predict(covariates), np.nan)
     factors = ellipse_factors(release.band(covariates, level))
     angles = np.linspace(0.0, 2.0 * np.pi, POINTS)
     directions = np.stack([np.cos(angles), np.sin(angles)])
@@ -240,7 +258,7 @@ def _ellipses(release, covariates, level, names):
         ]
         _draw_change(change, np.rad2deg(angles), *percent)
         change.set_xticks([0.0, 180.0, 360.0])
-    _title(upper, covariates, names)
+    _title(upper, _titles(covariates, names, there))
     lower[0].set_ylabel("radius against the\ncentre's (%)")
     lower[len(lower) // 2].set_xlabel("direction from the first axis (degrees)")
     _legend(figure, level)
@@ -306,9 +324,11 @@ def _coordinates(release, level, names):
         if several
         else "the covariate"
     )
+    ends = any(np.any(np.isnan(values)) for _, values, *_ in found)
     return figure, (
         f"{what}{first}, against {against}. At each covariate, the true coordinates all lie "
         f"within the bands with probability {100 * level:g} % or more."
+        f"{' Lines end where there are no subjects.' if ends else ''}"
     )
 
 
@@ -323,6 +343,7 @@ def _along(release, level, index):
     rows = np.tile(assumptions.usual, (2 if is_group else POINTS, 1))
     rows[:, index] = np.linspace(low, high, len(rows))
     values, before, what = _coordinates_of(assumptions, release.predict(rows))
+    values[~release.has_subjects(rows)] = np.nan
     return rows[:, index], values, release.band(rows, level), before, what
 
 

@@ -262,6 +262,7 @@ class Release:
         ]
         middles = " and ".join(f"{each:g}" for each in assumptions.middles)
         what = assumptions.what.capitalize()
+        where = " where subjects are" if assumptions.spreads else ""
         assumed = [
             _wrapped(f"  {each.name}: {each.by_holder}")
             for each in self.guarantee.hypotheses
@@ -274,7 +275,7 @@ class Release:
                 f"Footpoint{f', where the covariate is {middles}' if middles else ''}:",
                 _numbers(self.footpoint),
                 *vectors,
-                f"Predicted error: {self.plan.error:.3g}; without privacy "
+                f"Predicted error{where}: {self.error:.3g}; without privacy "
                 f"{self.plan.error_without_privacy:.3g}, without data "
                 f"{self.plan.error_without_data:.3g}.",
                 *(_wrapped(line) for line in self.found()),
