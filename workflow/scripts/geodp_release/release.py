@@ -23,6 +23,7 @@ from geodp_release.bands import (
     has_subjects,
     sampled_errors,
 )
+from geodp_release.doubts import doubts
 from geodp_release.draw import run_plan
 from geodp_release.files import read_release, write_release
 from geodp_release.hypotheses import ASSUMED, ReleaseGuarantee, check_hypotheses
@@ -30,6 +31,9 @@ from geodp_release.moments import moment_matrix, possible_moments
 from geodp_release.planning import ReleasePlan
 from geodp_release.simulation import LIMITS_PER_DOUBLING
 from geodp_release.subjects import subject_records
+
+# Before a doubt.
+WITHHELD = "No band is drawn:"
 
 # By how much intervals of residual scales are wider than those of simulated ones: a scale near the
 # limit of two lengths of the grid comes out as either.
@@ -98,12 +102,15 @@ class Release:
         Returns
         -------
         ndarray, shape (m,)
-            In the manifold's unit of length; NaN where `has_subjects` says that there are none.
+            In the manifold's unit of length; NaN where `has_subjects` says that there are none,
+            and everywhere if there are `doubts`.
         """
         if not 0.0 < level < 1.0:
             raise DataError(f"level is {level}: give a probability, such as 0.95")
         state, places = np.stack([self.footpoint, *self.shooting_vectors]), self._places(covariates)
         radii = np.full(len(places), np.nan)
+        if self.doubts():
+            return radii
         there = has_subjects(self.plan, self.moments, places)
         manifold = self.plan.assumptions.manifold
         [radii[there]] = band_radii(manifold, self._simulated[1], state, places[there], [level])
@@ -115,6 +122,11 @@ class Release:
         Where they are assumed to be spread evenly there are everywhere.
         """
         return has_subjects(self.plan, self.moments, self._places(covariates))
+
+    def doubts(self) -> list[str]:
+        """Sentences that say which public input to change next time; bands are withheld then."""
+        state = np.stack([self.footpoint, *self.shooting_vectors])
+        return doubts(self.plan.assumptions, state, self._simulated[2], self.lengths)
 
     @property
     def error(self) -> float:
@@ -182,10 +194,11 @@ class Release:
 
     @cached_property
     def _simulated(self):
-        """Simulated releases that agree with this one, and their errors."""
+        """Residuals of simulated releases that agree with this one, errors, lengths of states."""
         found, rng = agreeing_releases(self.plan, self.moments, self.lengths)
         typical = np.concatenate([np.broadcast_to(each.typical, len(each.truth)) for each in found])
-        return typical, sampled_errors(found, rng)
+        away = np.concatenate([np.linalg.norm(each.state, axis=-1) / each.radii for each in found])
+        return typical, sampled_errors(found, rng), away
 
     def save(self, path: str | Path) -> None:
         """Write the release to a new file, as JSON with all digits.
@@ -279,6 +292,7 @@ class Release:
                 f"{self.plan.error_without_privacy:.3g}, without data "
                 f"{self.plan.error_without_data:.3g}.",
                 *(_wrapped(line) for line in self.found()),
+                *(_wrapped(f"{WITHHELD} {line}") for line in self.doubts()),
                 "",
                 "No code can check these assumptions; whoever released it answers for them:",
                 *assumed,

@@ -1,0 +1,65 @@
+"""Doubts about a release: what in it says that a public input should be another next time.
+
+A criterion compares what was released with simulated releases, which are public, so that where all
+is right it is met by chance alone.
+"""
+
+import numpy as np
+
+from geodp_release.simulation import length_grid
+
+# A part of a state is at its edge where it is longer than in all but so few simulated releases.
+RARE = 0.01
+
+# Where so many of these end at the edge itself, which noise does, it says nothing to be there.
+OFTEN, EDGE = 0.05, 1.0 - 1e-6
+
+
+def is_at_edge(simulated, released):
+    """Whether a length, in units of the longest, is one that few simulated ones (n,) reach."""
+    few = np.mean(simulated >= EDGE) <= OFTEN
+    return bool(few and released >= min(np.quantile(simulated, 1.0 - RARE), EDGE))
+
+
+def doubts(assumptions, state, simulated, lengths):
+    """Doubts about a release, one sentence each, that say what to change next time.
+
+    Parameters
+    ----------
+    assumptions : Assumptions
+    state : ndarray, shape (1 + k, *point_shape)
+    simulated : ndarray, shape (n, 1 + k)
+        Lengths of the parts of simulated states, in units of the support's radii.
+    lengths : tuple of float
+        Released residual lengths.
+    """
+    manifold, (footpoint, *vectors) = assumptions.manifold, state
+    away = [manifold.dist(assumptions.centre, footpoint)]
+    away += [manifold.norm(footpoint, vector) for vector in vectors]
+    parts = np.array(away, dtype=float) / assumptions.support.radii
+    edges = [is_at_edge(*each) for each in zip(simulated.T, parts, strict=True)]
+    found = []
+    if edges[0]:
+        found.append(
+            "The footpoint lies at the edge of its ball: give another centre or a larger "
+            "footpoint_radius next time."
+        )
+    for index in np.flatnonzero(edges[1:]):
+        which = f" of covariate {index + 1}" if len(vectors) > 1 else ""
+        found.append(
+            f"The shooting vector{which} is as long as it may be: give a larger "
+            "shooting_vector_length next time."
+        )
+    if lengths:
+        grid = length_grid(assumptions)
+        if lengths[-1] >= min(assumptions.footpoint_radius, 0.999 * grid[0]):
+            found.append(
+                "Residuals are as long as the footpoint's ball is wide: give another centre or a "
+                "larger footpoint_radius next time."
+            )
+        elif lengths[-1] <= 1.001 * grid[-1]:
+            found.append(
+                "Residuals are shorter than a release can tell with such a support: give a smaller "
+                "footpoint_radius next time."
+            )
+    return found
