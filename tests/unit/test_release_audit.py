@@ -27,7 +27,14 @@ from geodp_release.contributions import COVARIATE_LATTICE, LATTICE
 from geodp_release.coordinates import ClippingCoordinates
 from geodp_release.draw import Released
 from geodp_release.planning import ReleasePlan
-from geodp_release.stages import CountStage, MomentsStage, NoisyStep, PointsStage, ScaleStage
+from geodp_release.stages import (
+    CountStage,
+    FarStage,
+    MomentsStage,
+    NoisyStep,
+    PointsStage,
+    ScaleStage,
+)
 from geodp_release.stages import points as points_module
 from geodp_release.stages import scale as scale_module
 from geodp_release.subjects import SubjectRecords, subject_records
@@ -36,7 +43,9 @@ from reproduction.measurements.audit import mistakes
 SPHERE = Sphere(2)
 RANGE = (-0.5, 0.5)
 CLIP, FEW = 0.3, 8
-KINDS = ("points", "pattern", "moments", "scale", "step", "count")
+# A last released length, of which some residuals are far more than that.
+FAR_AWAY = 0.05
+KINDS = ("points", "pattern", "moments", "scale", "far", "step", "count")
 
 # Subjects of a data set, of which the last is replaced or removed; and the limit of its records.
 NUMBER, LIMIT = 3, 2
@@ -63,7 +72,8 @@ def stage_of(kind, unit, budget, covariates=1):
         return PointsStage.of(choice_epsilon(budget, unit), unit, FEW, 0.2, radii)
     if kind == "step":
         return NoisyStep(budget, unit, clip=CLIP, prior=(1.0,) * (1 + covariates))
-    return {"count": CountStage, "moments": MomentsStage, "scale": ScaleStage}[kind](budget, unit)
+    others = CountStage, FarStage, MomentsStage, ScaleStage
+    return dict(zip(("count", "far", "moments", "scale"), others, strict=True))[kind](budget, unit)
 
 
 # Neighbouring data sets
@@ -204,6 +214,9 @@ def output_of(stage, assumptions, records, state, script):
         patch.setattr(MomentsStage, "moments", sums_of_moments)
         if isinstance(stage, CountStage):
             return np.array([float(stage.noisy_count(assumptions, records, None))])
+        if isinstance(stage, FarStage):
+            far = stage.noisy_number(assumptions, records, state, FAR_AWAY, None)
+            return np.array([far])
         if isinstance(stage, MomentsStage):
             return stage.noisy_moments(assumptions, records, float(NUMBER), None)
         return np.ravel(stage.noisy_means(assumptions, records, state, float(NUMBER), None))
@@ -332,7 +345,7 @@ def test_stages_hold_their_budgets_and_come_near_them(kind, unit, neighbours, sp
         assert found == 0.0
         return
     assert found <= float(stage.budget) * SLACK
-    if kind in ("step", "count"):
+    if kind in ("step", "count", "far"):
         # Clipped to the last thousandth.
         assert found > 0.998
     elif kind == "moments":

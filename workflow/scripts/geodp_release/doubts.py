@@ -6,10 +6,15 @@ is right it is met by chance alone.
 
 import numpy as np
 
+from geodp_release.contributions import LOSS_LATTICE
 from geodp_release.simulation import length_grid
+from geodp_release.stages import FarStage
 
 # A part of a state is at its edge where it is longer than in all but so few simulated releases.
 RARE = 0.01
+
+# Share of records far away above which there is a doubt, unless noise alone exceeds it as often.
+FAR = 0.1
 
 # Where so many of these end at the edge itself, which noise does, it says nothing to be there.
 OFTEN, EDGE = 0.05, 1.0 - 1e-6
@@ -21,18 +26,17 @@ def is_at_edge(simulated, released):
     return bool(few and released >= min(np.quantile(simulated, 1.0 - RARE), EDGE))
 
 
-def doubts(assumptions, state, simulated, lengths):
-    """Doubts about a release, one sentence each, that say what to change next time.
+def doubts(release, state, simulated):
+    """Doubts about a `Release`, one sentence each, that say what to change next time.
 
     Parameters
     ----------
-    assumptions : Assumptions
+    release : Release
     state : ndarray, shape (1 + k, *point_shape)
     simulated : ndarray, shape (n, 1 + k)
         Lengths of the parts of simulated states, in units of the support's radii.
-    lengths : tuple of float
-        Released residual lengths.
     """
+    assumptions, lengths = release.plan.assumptions, release.lengths
     manifold, (footpoint, *vectors) = assumptions.manifold, state
     away = [manifold.dist(assumptions.centre, footpoint)]
     away += [manifold.norm(footpoint, vector) for vector in vectors]
@@ -62,4 +66,16 @@ def doubts(assumptions, state, simulated, lengths):
                 "Residuals are shorter than a release can tell with such a support: give a smaller "
                 "footpoint_radius next time."
             )
+    if release.far is not None and release.share_far_away > most_far_away(release.plan):
+        found.append(
+            "Many records lie far from the geodesic, where most do not: look for groups of "
+            "subjects that want a release each, or give a larger footpoint_radius next time."
+        )
     return found
+
+
+def most_far_away(plan):
+    """Largest share of records far away without a doubt: what noise alone exceeds as rarely."""
+    [stage] = (stage for stage in plan.stages if isinstance(stage, FarStage))
+    noise = stage.noise().draw(np.random.default_rng(0), (4096, 1, 1)) / LOSS_LATTICE
+    return max(FAR, float(np.quantile(noise, 1.0 - RARE)) / plan.assumptions.subjects)

@@ -23,6 +23,8 @@ class Released:
         Of a coordinate of the errors of the state, as the stages expect it.
     lengths : tuple of float
         Quantiles of residual lengths about states, in the order of their stages.
+    far : float, optional
+        Number of subjects, by the parts of their records, that lie far from the geodesic.
     """
 
     state: np.ndarray
@@ -30,6 +32,7 @@ class Released:
     moments: np.ndarray
     covariance: np.ndarray | None = None
     lengths: tuple[float, ...] = ()
+    far: float | None = None
 
 
 def run_plan(plan, records, bits, shared=None):

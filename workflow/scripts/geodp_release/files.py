@@ -27,15 +27,16 @@ from geodp.settings.reading import check
 from geodp.settings.section import Section
 from geodp_release.accounting import PrivacyBudget
 from geodp_release.assumptions import REPLACE, Assumptions
+from geodp_release.contributions import LOSS_LATTICE
 from geodp_release.hypotheses import HYPOTHESES, STAGES, ReleaseGuarantee, check_stages
 from geodp_release.moments import moment_matrix
 from geodp_release.new_files import move_to_new, umask
 from geodp_release.planning import ReleasePlan
 from geodp_release.simulation import length_grid
-from geodp_release.stages import ScaleStage
+from geodp_release.stages import FarStage, ScaleStage
 from geodp_release.stages.scale import LONGER
 
-FORMAT = "geodp release 6"
+FORMAT = "geodp release 7"
 
 # A file that is longer takes more time than reading is worth.
 MOST_BYTES = 1 << 26
@@ -110,6 +111,7 @@ class ReleaseDocument(Section):
     number: float
     covariate_moments: list[float]
     residual_lengths: list[float]
+    far: float | None
     guarantee: dict
     plan: PlanDocument
 
@@ -212,6 +214,7 @@ def release_document(release):
         "number": float(release.number),
         "covariate_moments": [float(each) for each in release.moments],
         "residual_lengths": [float(each) for each in release.lengths],
+        "far": release.far,
         "guarantee": {
             "words": release.guarantee.words(),
             "hypotheses": [vars(each) for each in release.guarantee.hypotheses],
@@ -273,6 +276,7 @@ def _release(found, given):
         "shooting_vectors": vectors,
         "number": _subjects(found.number, assumptions),
         "lengths": _lengths(found.residual_lengths, plan),
+        "far": _far(found.far, plan),
         "moments": _moments(found.covariate_moments, assumptions.number_of_covariates),
         "plan": plan,
         "guarantee": ReleaseGuarantee(
@@ -356,6 +360,14 @@ def _lengths(given, plan):
     if len(given) != number or not known or not below:
         raise _refused("residual_lengths", "they are not of the grid of its stages")
     return tuple(given)
+
+
+def _far(given, plan):
+    """Number of subjects far away, by parts of a lattice, where a stage releases it."""
+    is_there = any(isinstance(stage, FarStage) for stage in plan.stages)
+    if is_there != (given is not None) or (is_there and LOSS_LATTICE * given % 1):
+        raise _refused("far", "it is not that of its stages")
+    return given
 
 
 def _moments(given, covariates):

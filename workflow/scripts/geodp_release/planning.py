@@ -23,7 +23,14 @@ from geodp_release.simulation import (
     level_of,
     limit_at,
 )
-from geodp_release.stages import CountStage, MomentsStage, NoisyStep, PointsStage, ScaleStage
+from geodp_release.stages import (
+    CountStage,
+    FarStage,
+    MomentsStage,
+    NoisyStep,
+    PointsStage,
+    ScaleStage,
+)
 from geodp_release.stages.points import points_about
 from geodp_release.stages.step import stretch
 
@@ -192,7 +199,7 @@ class ReleasePlan:
         for stage in self.stages:
             if getattr(stage, "is_relative", False) and not looked:
                 raise DataError(
-                    "plan: a step is in units of a residual length that no stage before it "
+                    "plan: a stage is in units of a residual length that no stage before it "
                     "releases: correct it"
                 )
             looked = looked or stage.is_look
@@ -388,7 +395,9 @@ class _Grid:
             if self.is_measured:
                 left = self.total * (1 - SEARCH.last_look) - spent
                 left -= count * self.total * SEARCH.looks
-                last = (ScaleStage(self.total * SEARCH.last_look, self.unit),)
+                far = FarStage.planned(self.assumptions, self.unit, self.total)
+                left -= far.budget
+                last = (ScaleStage(self.total * SEARCH.last_look, self.unit), far)
             shares = growth ** np.arange(count)
             parts = np.maximum(1, np.rint(SEARCH.grain * shares / np.sum(shares)).astype(int))[:-1]
             costs = [left * Fraction(int(part), SEARCH.grain) for part in parts]

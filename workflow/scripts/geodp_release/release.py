@@ -62,6 +62,9 @@ class Release:
         released one: none where the residual scale was assumed.
     plan : ReleasePlan
     guarantee : ReleaseGuarantee
+    far : float, optional
+        Noisy number of subjects, by the parts of their records, whose residual is longer than
+        `geodp_release.stages.far.far_away` times the last length.
     """
 
     footpoint: np.ndarray
@@ -71,6 +74,7 @@ class Release:
     lengths: tuple[float, ...]
     plan: ReleasePlan
     guarantee: ReleaseGuarantee
+    far: float | None = None
 
     @property
     def shooting_vector(self) -> np.ndarray:
@@ -126,7 +130,7 @@ class Release:
     def doubts(self) -> list[str]:
         """Sentences that say which public input to change next time; bands are withheld then."""
         state = np.stack([self.footpoint, *self.shooting_vectors])
-        return doubts(self.plan.assumptions, state, self._simulated[2], self.lengths)
+        return doubts(self, state, self._simulated[2])
 
     @property
     def error(self) -> float:
@@ -160,6 +164,11 @@ class Release:
         )
         return Estimate(value, low, high, level)
 
+    @property
+    def share_far_away(self) -> float | None:
+        """Noisy share of records far from the geodesic; ``None`` if no stage counts them."""
+        return None if self.far is None else float(np.clip(self.far / self.number, 0.0, 1.0))
+
     def found(self) -> list[str]:
         """What was found besides the geodesic, in sentences."""
         lines, unit = [], self.plan.assumptions.manifold.length_unit
@@ -174,6 +183,11 @@ class Release:
             lines.append(f"Standard deviation about predictions, in each direction: {words}.")
         if explained is not None:
             lines.append(f"Share of the variance explained (R^2): {explained.words()}.")
+        if self.far is not None:
+            lines.append(
+                f"About {self.share_far_away:.0%} of records lie far from the geodesic; the "
+                "release follows the bulk."
+            )
         return lines
 
     def p_values(self) -> np.ndarray:
@@ -357,4 +371,5 @@ def release_geodesic(
         found.lengths,
         plan,
         guarantee,
+        found.far,
     )

@@ -30,7 +30,14 @@ from geodp_release.files import write_release
 from geodp_release.ledger import Ledger
 from geodp_release.planning import ReleasePlan
 from geodp_release.release import release_geodesic
-from geodp_release.stages import CountStage, MomentsStage, NoisyStep, PointsStage, ScaleStage
+from geodp_release.stages import (
+    CountStage,
+    FarStage,
+    MomentsStage,
+    NoisyStep,
+    PointsStage,
+    ScaleStage,
+)
 from geodp_release.subjects import ONE_EACH
 from reproduction.measurements.audit.neighbours import LABEL, frame, settings_of, write
 
@@ -51,7 +58,7 @@ def plan_of(space):
     """A plan with every kind of stage, for the public inputs of a space."""
     found = release_settings.ReleaseSettings.model_validate(settings_of(space, "csv"))
     assumptions, budget = found.assumptions, found.privacy_budget
-    each, blocks, unit = Fraction(2, 5), 1 + space.covariates, space.unit
+    each, blocks, unit = Fraction(3, 8), 1 + space.covariates, space.unit
     choice = choice_epsilon(each, unit)
     step = NoisyStep(each, unit, clip=0.2, prior=(0.05,) * blocks)
     stages = [
@@ -61,6 +68,7 @@ def plan_of(space):
         PointsStage.of(choice, unit, 8, 0.3, (0.2,) * blocks),
         step,
         ScaleStage(each, unit),
+        FarStage(each, unit),
         replace(step, clip=0.5, is_relative=True),
     ]
     return ReleasePlan(assumptions, budget, tuple(stages), 0.01, 0.01, 0.5)

@@ -1,0 +1,69 @@
+"""A private count of records that lie far from a state's predictions."""
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+from scipy.special import gammaincinv
+
+from geodp_release.accounting import PURE
+from geodp_release.contributions import LOSS_LATTICE, length_counts
+from geodp_release.noise import GaussianNoise, LaplaceNoise
+from geodp_release.simulation import LIMITS_PER_DOUBLING
+from geodp_release.stages.base import Stage, share_of
+
+
+@dataclass(frozen=True)
+class FarStage(Stage):
+    """Release of the number of records whose residual is far longer than the last released length.
+
+    Records of a subject count as parts of it, and those that cannot be used are far away.
+    """
+
+    # No other stage depends on what it releases; and it needs a length.
+    is_look = is_relative = True
+
+    def noise(self, assumptions=None):
+        """The `Noise` of a number of subjects, in steps of the lattice."""
+        if self.unit == PURE:
+            return LaplaceNoise((LOSS_LATTICE / self.budget,))
+        return GaussianNoise((LOSS_LATTICE**2 / (2 * self.budget),))
+
+    def noisy_number(self, assumptions, records, state, length, bits):
+        """The noisy number of subjects, by the parts of their records, a multiple of a step."""
+        limit = np.array([far_away(assumptions.manifold.dim) * length])
+        [near] = length_counts(assumptions, records, state, limit)
+        number = LOSS_LATTICE * len(records) - int(near)
+        return int(self.noise(assumptions).add([[number]], bits)[0, 0]) / LOSS_LATTICE
+
+    def run(self, before, assumptions, records, bits, shared=None):
+        length = before.lengths[-1]
+        far = self.noisy_number(assumptions, records, before.state, length, bits)
+        return replace(before, far=far)
+
+    def simulate(self, releases, rng, prepared=None):
+        return releases
+
+    def describe(self):
+        return f"noisy number of records far from the geodesic, {self.cost}"
+
+    @classmethod
+    def planned(
+        cls, assumptions, unit, total, records=40, least=Fraction(1, 64), most=Fraction(1, 12)
+    ):
+        """The stage whose noise has the scale of one in so many ``records``.
+
+        Its budget is between the shares ``least`` and ``most`` of the total.
+        """
+        wanted = assumptions.subjects / records
+        cost = 1.0 / wanted if unit == PURE else 0.5 / wanted**2
+        return cls(total * share_of(cost / float(total), least, most), unit)
+
+
+def far_away(dim):
+    """From how many released lengths on a residual is far away.
+
+    One in a thousand normal ones is, if the length is a step of its grid too short.
+    """
+    ratio = gammaincinv(0.5 * dim, 0.999) / gammaincinv(0.5 * dim, 0.5)
+    return float(np.sqrt(ratio)) * 2.0 ** (1.0 / LIMITS_PER_DOUBLING)
