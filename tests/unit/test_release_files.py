@@ -27,7 +27,14 @@ from geodp.manifolds.landmark_maps import LandmarkMap
 from geodp.manifolds.registry import make_manifold
 from geodp_release import files
 from geodp_release.assumptions import ADD_OR_REMOVE, REPLACE
-from geodp_release.stages import CountStage, MomentsStage, NoisyStep, PointsStage
+from geodp_release.stages import (
+    CountStage,
+    FarStage,
+    MomentsStage,
+    NoisyStep,
+    PointsStage,
+    ScaleStage,
+)
 from geodp_release.subjects import ONE_EACH
 
 NUMBER = 5
@@ -43,6 +50,8 @@ def stages_of(budget, neighbours):
         PointsStage.of(epsilon, unit, 64, 0.3, (0.2, 0.4)),
         MomentsStage(total / 12, unit),
         NoisyStep(total / 7, unit, 0.1, 0.9, (0.01, 1.0 / 7.0)),
+        ScaleStage(total / 40, unit),
+        FarStage(total / 40, unit),
     )
     return found if neighbours == REPLACE else (CountStage(total / 40, unit), *found)
 
@@ -105,7 +114,7 @@ def test_what_is_loaded_is_what_was_saved(name, budget, neighbours, tmp_path):
     found = Release.load(path)
     for array in ("footpoint", "shooting_vectors", "moments"):
         assert bits(getattr(found, array)) == bits(getattr(release, array))
-    assert found.number == release.number
+    assert (found.number, found.far) == (release.number, release.far)
     given, assumptions = release.plan.assumptions, found.plan.assumptions
     assert bits(assumptions.centre) == bits(given.centre)
     for key in vars(given).keys() - {"manifold", "centre"}:
@@ -239,7 +248,7 @@ def test_a_file_is_whole_or_not_there(example, tmp_path, monkeypatch):
 # Place, value and message, of which `OTHERWISE` is said where the rest of the file says otherwise.
 OTHERWISE = "it does not agree with the rest of the file: give a file as Release.save wrote it"
 CHANGES = [
-    ("format", "geodp release 1", 'its format is not "geodp release 6"'),
+    ("format", "geodp release 1", 'its format is not "geodp release 7"'),
     ("extra", 1, "key extra is unknown"),
     ("footpoint", [1.0, 0.0], r"key footpoint: it is not an array of shape \(3,\)"),
     ("footpoint", [1.0, 0.0, "x"], "key footpoint: it is not an array"),
@@ -249,6 +258,8 @@ CHANGES = [
     ("shooting_vectors", [], "key shooting_vectors: there is not one for each covariate"),
     ("number", "5", "key number: '5' has the wrong type: give a number"),
     ("number", 6.0, "key number: it is not that of its subjects"),
+    ("far", None, "key far: it is not that of its stages"),
+    ("far", 0.7, "key far: it is not that of its stages"),
     ("covariate_moments", [0.0], "key covariate_moments: they are not means"),
     ("covariate_moments", [0.9, 0.1], "key covariate_moments: they are not means"),
     ("guarantee", None, "key guarantee: None has the wrong type"),
@@ -260,7 +271,7 @@ CHANGES = [
     ("plan.predicted", {}, "key plan.predicted.error is missing: add it"),
     ("plan.budget.amount", "0", "key plan.budget: epsilon: a budget must be above zero"),
     ("plan.budget.amount", 0.75, f"key plan.budget.amount: {OTHERWISE}"),
-    ("plan.budget.amount", "0.5", "its stages cost 0.569.* more than the budget 0.5"),
+    ("plan.budget.amount", "0.5", "its stages cost 0.607.* more than the budget 0.5"),
     ("plan.budget.amount", "1e-999999999", "a budget of 1e-999999999 is not between"),
     ("plan.budget.amount", "0." + "1" * 99, "100 characters at most"),
     ("plan.budget.unit", "rho", "rho needs a delta"),
