@@ -10,6 +10,9 @@ from geodp_release.contributions import LOSS_LATTICE
 from geodp_release.simulation import length_grid
 from geodp_release.stages import FarStage
 
+# Before a doubt.
+WITHHELD = "No band is drawn:"
+
 # A part of a state is at its edge where it is longer than in all but so few simulated releases.
 RARE = 0.01
 

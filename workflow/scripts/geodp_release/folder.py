@@ -23,6 +23,7 @@ from geodp.data.records import has_landmarks
 from geodp.data.tables import landmark_columns
 from geodp.errors import DataError
 from geodp_release.bands import LEVELS
+from geodp_release.doubts import WITHHELD
 from geodp_release.new_files import umask
 from geodp_release.pictures import NOBODY, landmarks_of, picture
 
@@ -163,6 +164,7 @@ def page(release, settings, rows):
     return environment.get_template("index.html.j2").render(
         RELEASE=RELEASE,
         TABLE=TABLE,
+        WITHHELD=WITHHELD,
         settings=settings,
         names=names,
         plan=plan,
@@ -238,7 +240,10 @@ def _prediction_table(rows, manifold, names_of_covariates, there):
         others = [key for key in rows[0] if key not in keys]
         keys += others
         names += [key.replace("_", " ") for key in others]
-    cells = [[f"{row[key]:.{DIGITS}g}" for key in keys] for row in rows]
+    cells = [
+        ["withheld" if np.isnan(row[key]) else f"{row[key]:.{DIGITS}g}" for key in keys]
+        for row in rows
+    ]
     known = len(names_of_covariates)
     for index in np.flatnonzero(~there):
         cells[index][known:] = [NOBODY, *[""] * (len(keys) - known - 1)]

@@ -12,6 +12,7 @@ from geodp.data.landmarks import signed_area
 from geodp.data.records import has_landmarks
 from geodp.manifolds.euclidean import Euclidean
 from geodp.manifolds.spd import SPD
+from geodp_release.doubts import WITHHELD
 from geodp_release.simulation import TWO_GROUPS
 
 LINE, BAND = "#14315f", "#a9c4e2"
@@ -53,21 +54,27 @@ def picture(release, covariates, level, names):
     """
     import matplotlib as mpl
 
-    manifold = release.plan.assumptions.manifold
+    manifold, withheld = release.plan.assumptions.manifold, bool(release.doubts())
     if len(covariates) > PANELS:
         covariates = covariates[np.linspace(0, len(covariates) - 1, PANELS).round().astype(int)]
     with mpl.rc_context(STYLE):
         if has_landmarks(manifold):
-            figure, caption = _shapes(release, covariates, level, names)
+            figure, caption, promise = _shapes(release, covariates, level, names)
         elif isinstance(manifold, SPD) and manifold.size == 2:
-            figure, caption = _ellipses(release, covariates, level, names)
+            figure, caption, promise = _ellipses(release, covariates, level, names)
         elif not names:
-            figure, caption = _mean_coordinates(release, level)
+            figure, caption, promise = _mean_coordinates(release, level)
         else:
-            figure, caption = _coordinates(release, level, names)
+            figure, caption, promise = _coordinates(release, level, names)
+        _legend(figure, None if withheld else level)
         file = io.StringIO()
         figure.savefig(file, format="svg", bbox_inches="tight", metadata={"Date": None})
     svg = file.getvalue()
+    caption += (
+        f" {WITHHELD} see below."
+        if withheld
+        else f" {promise} with probability {100 * level:g} % or more."
+    )
     return svg[svg.index("<svg") :], caption
 
 
@@ -101,11 +108,12 @@ def _legend(figure, level):
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
-    handles = [
+    handles: list[Any] = [
         Line2D([], [], color=LINE, label="released prediction"),
-        Patch(facecolor=BAND, label=f"{100 * level:g} % band"),
         Line2D([], [], **CENTRE, label="public centre, known before"),
     ]
+    if level is not None:
+        handles.insert(1, Patch(facecolor=BAND, label=f"{100 * level:g} % band"))
     figure.legend(handles=handles, loc="outside upper center", ncols=len(handles), fontsize=8)
 
 
@@ -140,12 +148,8 @@ def _shapes(release, covariates, level, names):
             _draw_shape(panel, before, shape, marker="o", markersize=1.8, linewidth=0.8)
         what, below = "landmarks of the true shape all lie within their discs", ""
         _title(panels, _titles(covariates, names, there))
-    _legend(figure, level)
     at_each = "At each covariate, the" if names else "The"
-    return figure, (
-        f"Predicted shapes, of unit size and turned alike. {at_each} {what} with "
-        f"probability {100 * level:g} %.{below}"
-    )
+    return figure, f"Predicted shapes, of unit size and turned alike.{below}", f"{at_each} {what}"
 
 
 def _outlines(before, shapes, radii, titles):
@@ -261,13 +265,12 @@ def _ellipses(release, covariates, level, names):
     _title(upper, _titles(covariates, names, there))
     lower[0].set_ylabel("radius against the\ncentre's (%)")
     lower[len(lower) // 2].set_xlabel("direction from the first axis (degrees)")
-    _legend(figure, level)
     at_each = "At each covariate, the" if names else "The"
-    return figure, (
-        "Predicted matrices as ellipses, whose half axes are the roots of the eigenvalues. "
-        f"{at_each} whole true ellipse lies within the ring with probability "
-        f"{100 * level:g} %. Below: radii of the ellipses in every direction, against those of "
-        "the public centre."
+    return (
+        figure,
+        "Predicted matrices as ellipses, whose half axes are the roots of the eigenvalues. Below: "
+        "radii of the ellipses in every direction, against those of the public centre.",
+        f"{at_each} whole true ellipse lies within the ring",
     )
 
 
@@ -317,7 +320,6 @@ def _coordinates(release, level, names):
                 panel.set_title(f"coordinate {index + 1}")
             if several or index + columns >= shown:
                 panel.set_xlabel(name)
-    _legend(figure, level)
     first = f", the first {shown} of {number}" if shown < number else ""
     against = (
         "each covariate, with the others in their middle or first group"
@@ -325,10 +327,11 @@ def _coordinates(release, level, names):
         else "the covariate"
     )
     ends = any(np.any(np.isnan(values)) for _, values, *_ in found)
-    return figure, (
-        f"{what}{first}, against {against}. At each covariate, the true coordinates all lie "
-        f"within the bands with probability {100 * level:g} % or more."
-        f"{' Lines end where there are no subjects.' if ends else ''}"
+    return (
+        figure,
+        f"{what}{first}, against {against}."
+        f"{' Lines end where there are no subjects.' if ends else ''}",
+        "At each covariate, the true coordinates all lie within the bands",
     )
 
 
@@ -370,8 +373,8 @@ def _mean_coordinates(release, level):
     panel.hlines(values[0], places - 0.25, places + 0.25, color=LINE)
     panel.set_xlabel("coordinate")
     panel.locator_params(axis="x", integer=True)
-    _legend(figure, level)
-    return figure, (
-        f"{what.replace('prediction', 'mean')}. The true coordinates all lie within the bars with "
-        f"probability {100 * level:g} % or more."
+    return (
+        figure,
+        f"{what.replace('prediction', 'mean')}.",
+        "The true coordinates all lie within the bars",
     )

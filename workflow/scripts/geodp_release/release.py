@@ -23,7 +23,7 @@ from geodp_release.bands import (
     has_subjects,
     sampled_errors,
 )
-from geodp_release.doubts import doubts
+from geodp_release.doubts import WITHHELD, doubts
 from geodp_release.draw import run_plan
 from geodp_release.files import read_release, write_release
 from geodp_release.hypotheses import ASSUMED, ReleaseGuarantee, check_hypotheses
@@ -32,8 +32,8 @@ from geodp_release.planning import ReleasePlan
 from geodp_release.simulation import LIMITS_PER_DOUBLING
 from geodp_release.subjects import subject_records
 
-# Before a doubt.
-WITHHELD = "No band is drawn:"
+# Largest p-value of a trend that is said to be there.
+SIGNIFICANT = 0.05
 
 # By how much intervals of residual scales are wider than those of simulated ones: a scale near the
 # limit of two lengths of the grid comes out as either.
@@ -170,19 +170,22 @@ class Release:
         return None if self.far is None else float(np.clip(self.far / self.number, 0.0, 1.0))
 
     def found(self) -> list[str]:
-        """What was found besides the geodesic, in sentences."""
-        lines, unit = [], self.plan.assumptions.manifold.length_unit
+        """What was found besides the geodesic: a sentence, and one of records far away."""
+        clauses, unit = [], self.plan.assumptions.manifold.length_unit
         for number, p_value in enumerate(self.p_values(), start=1):
             which = f" on covariate {number}" if len(self.shooting_vectors) > 1 else ""
             least = 1.0 / (1.0 + len(self._simulated[1]))
             said = f"{p_value:.2g} or less" if p_value <= least else f"{p_value:.2g}"
-            lines.append(f"Without a trend{which} one as large comes out with probability {said}.")
+            there = "there is a trend" if p_value <= SIGNIFICANT else "no trend is clear"
+            clauses.append(f"{there}{which} (p = {said})")
         scale, explained = self.residual_scale(), self.r_squared()
+        if explained is not None:
+            clauses.append(f"R^2, the share of the variance explained, is {explained.words()}")
         if scale is not None:
             words = scale.words(f" {unit}".rstrip())
-            lines.append(f"Standard deviation about predictions, in each direction: {words}.")
-        if explained is not None:
-            lines.append(f"Share of the variance explained (R^2): {explained.words()}.")
+            clauses.append(f"residuals have a standard deviation of {words} in each direction")
+        together = "; ".join(clauses)
+        lines = [f"{together[0].upper()}{together[1:]}."] if clauses else []
         if self.far is not None:
             lines.append(
                 f"About {self.share_far_away:.0%} of records lie far from the geodesic; the "
@@ -297,7 +300,9 @@ class Release:
         ]
         return "\n".join(
             [
+                *(_wrapped(line) for line in self.found()),
                 _wrapped(f"{what} on {manifold.name}, released with {self.guarantee.words()}."),
+                *(_wrapped(f"{WITHHELD} {line}") for line in self.doubts()),
                 "",
                 f"Footpoint{f', where the covariate is {middles}' if middles else ''}:",
                 _numbers(self.footpoint),
@@ -305,14 +310,12 @@ class Release:
                 f"Predicted error{where}: {self.error:.3g}; without privacy "
                 f"{self.plan.error_without_privacy:.3g}, without data "
                 f"{self.plan.error_without_data:.3g}.",
-                *(_wrapped(line) for line in self.found()),
-                *(_wrapped(f"{WITHHELD} {line}") for line in self.doubts()),
-                "",
-                "No code can check these assumptions; whoever released it answers for them:",
-                *assumed,
                 "",
                 "Public inputs, chosen without looking at the data:",
                 *(_wrapped(f"  {line}") for line in assumptions.lines()),
+                "",
+                "No code can check these assumptions; whoever released it answers for them:",
+                *assumed,
                 "",
                 "Drawn by:",
                 *(_wrapped(f"  {stage.describe()}") for stage in self.plan.stages),
