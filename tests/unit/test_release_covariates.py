@@ -52,9 +52,10 @@ from geodp_release.simulation import (
     UNKNOWN,
     Covariates,
     FlatReleases,
+    length_grid,
     level_of,
 )
-from geodp_release.stages import CountStage, MomentsStage, NoisyStep
+from geodp_release.stages import CountStage, FarStage, MomentsStage, NoisyStep, ScaleStage
 from geodp_release.stages.moments import EXPECTED, WIDER, moment_weights, moments_change
 from geodp_release.stages.step import clean_means
 from geodp_release.subjects import ONE_EACH, SubjectRecords, subject_records
@@ -468,6 +469,32 @@ def test_bands_and_figures_end_where_subjects_do(manifold):
     assert 0.0 < made.error < np.max(made.band(x[:1]))
     svg, caption = picture(made, x, 0.95, ["age"])
     assert svg.count("no subjects here") == 1 or "end where" in caption
+
+
+def test_doubts_say_what_to_change_and_withhold_bands():
+    plan = quick(assumed(manifold := Sphere(2), 1))
+    looks = ScaleStage(1), FarStage(1)
+    plan = replace(plan, budget=PrivacyBudget("4.5"), stages=(*plan.stages, *looks))
+    made = release_geodesic(plan, *cohort(plan.assumptions), ONE_EACH)
+    assert made.doubts() == []
+    assert made.share_far_away < 0.1
+    centre, p, [vector] = plan.assumptions.centre, made.footpoint, made.shooting_vectors
+    away, grid = manifold.log(centre, p), length_grid(plan.assumptions)
+    end = manifold.exp(centre, 0.5 / manifold.norm(centre, away) * away)
+    at_end = manifold.transport(p, manifold.log(p, end), vector)
+    longest = 0.6 / manifold.norm(p, vector) * vector
+    for key, parts in (
+        ("another centre", {"footpoint": end, "shooting_vectors": at_end[None]}),
+        ("a larger shooting_vector_length", {"shooting_vectors": longest[None]}),
+        ("a larger footpoint_radius", {"lengths": (grid[grid > 0.5][-1],)}),
+        ("a smaller footpoint_radius", {"lengths": (grid[-1],)}),
+        ("far from the geodesic", {"far": 0.2 * made.number}),
+    ):
+        doubtful = replace(made, **parts)
+        [said] = doubtful.doubts()
+        assert key in said
+        assert said in str(doubtful).replace("\n    ", " ")
+        assert np.all(np.isnan(doubtful.band([12.0])))
 
 
 # The command and the estimator

@@ -21,6 +21,10 @@ from geodp_release.simulation import EVENLY, FlatReleases
 # Simulated releases, and the seed of their public noise.
 SIMULATED, SEED = 3008, 20261123
 
+# Part of the distributions of covariates that a band holds for: what noise leaves open of a clump
+# is how narrow it is, and where it is narrower errors are larger.
+WORST = 0.25
+
 # Probabilities of the bands that a release shows.
 LEVELS = (0.9, 0.95)
 
@@ -184,7 +188,7 @@ def _agreeing_moments(assumptions, stage, moments, rng, number):
     return possible_moments(means + deviations * normal)
 
 
-def band_radii(manifold, errors, state, places, levels=LEVELS):
+def band_radii(manifold, errors, state, places, levels=LEVELS, groups=None):
     """Radii (levels, m) of balls about predictions that hold the true prediction.
 
     Each is pointwise: for one covariate, over the chance of the data and of the noise.
@@ -200,6 +204,8 @@ def band_radii(manifold, errors, state, places, levels=LEVELS):
         Covariates from -1/2 to 1/2.
     levels : sequence of float
         Probabilities.
+    groups : ndarray of int, shape (n,), optional
+        Distributions of covariates, which may be any: radii are those of the `WORST` part of them.
     """
     p, *vectors = state
     frame = manifold.frame(p)
@@ -213,5 +219,14 @@ def band_radii(manifold, errors, state, places, levels=LEVELS):
     radii = np.empty((len(levels), len(places)))
     for index, (x, point) in enumerate(zip(places, predicted, strict=True)):
         away = manifold.dist(manifold.ends(starts, velocities, x[None])[:, 0], point)
-        radii[:, index] = np.quantile(away, levels)
+        for which, level in enumerate(levels):
+            radii[which, index] = np.quantile(away[_worst(away, groups, level)], level)
     return radii
+
+
+def _worst(away, groups, level):
+    """Which distances (n,) are of the groups whose quantiles are largest; all without groups."""
+    if groups is None:
+        return slice(None)
+    each = [np.quantile(away[groups == group], level) for group in range(1 + groups.max())]
+    return np.isin(groups, np.argsort(each)[-max(1, round(WORST * len(each))) :])

@@ -13,8 +13,8 @@ from geodp_release.stages import FarStage
 # Before a doubt.
 WITHHELD = "No band is drawn:"
 
-# A part of a state is at its edge where it is longer than in all but so few simulated releases.
-RARE = 0.01
+# How often there may be a doubt where all is right.
+RARE = 0.02
 
 # Share of records far away above which there is a doubt, unless noise alone exceeds it as often.
 FAR = 0.1
@@ -23,10 +23,10 @@ FAR = 0.1
 OFTEN, EDGE = 0.05, 1.0 - 1e-6
 
 
-def is_at_edge(simulated, released):
-    """Whether a length, in units of the longest, is one that few simulated ones (n,) reach."""
+def is_at_edge(simulated, released, rare):
+    """Whether a length, in units of the longest, is one that a ``rare`` part of (n,) reaches."""
     few = np.mean(simulated >= EDGE) <= OFTEN
-    return bool(few and released >= min(np.quantile(simulated, 1.0 - RARE), EDGE))
+    return bool(few and released >= min(np.quantile(simulated, 1.0 - rare), EDGE))
 
 
 def doubts(release, state, simulated):
@@ -44,7 +44,9 @@ def doubts(release, state, simulated):
     away = [manifold.dist(assumptions.centre, footpoint)]
     away += [manifold.norm(footpoint, vector) for vector in vectors]
     parts = np.array(away, dtype=float) / assumptions.support.radii
-    edges = [is_at_edge(*each) for each in zip(simulated.T, parts, strict=True)]
+    # For each part, and for records far away.
+    rare = RARE / (1 + len(state))
+    edges = [is_at_edge(*each, rare) for each in zip(simulated.T, parts, strict=True)]
     found = []
     if edges[0]:
         found.append(
@@ -69,7 +71,7 @@ def doubts(release, state, simulated):
                 "Residuals are shorter than a release can tell with such a support: give a smaller "
                 "footpoint_radius next time."
             )
-    if release.far is not None and release.share_far_away > most_far_away(release.plan):
+    if release.far is not None and release.share_far_away > most_far_away(release.plan, rare):
         found.append(
             "Many records lie far from the geodesic, where most do not: look for groups of "
             "subjects that want a release each, or give a larger footpoint_radius next time."
@@ -77,8 +79,8 @@ def doubts(release, state, simulated):
     return found
 
 
-def most_far_away(plan):
+def most_far_away(plan, rare):
     """Largest share of records far away without a doubt: what noise alone exceeds as rarely."""
     [stage] = (stage for stage in plan.stages if isinstance(stage, FarStage))
     noise = stage.noise().draw(np.random.default_rng(0), (4096, 1, 1)) / LOSS_LATTICE
-    return max(FAR, float(np.quantile(noise, 1.0 - RARE)) / plan.assumptions.subjects)
+    return max(FAR, float(np.quantile(noise, 1.0 - rare)) / plan.assumptions.subjects)

@@ -123,12 +123,12 @@ def _shapes(release, covariates, level, names):
     points = manifold.align(
         np.broadcast_to(centre, (len(covariates), *centre.shape)), release.predict(covariates)
     )
-    there = release.has_subjects(covariates)
-    shapes = np.where(there[:, None], manifold.to_landmarks(points), np.nan)
+    shapes = manifold.to_landmarks(points)
+    shapes[~release.has_subjects(covariates)] = np.nan
     radii = landmark_radii(manifold, points, release.band(covariates, level))
     before = manifold.to_landmarks(centre)
     if manifold.landmarks >= CURVED:
-        figure = _outlines(before, shapes, radii, _titles(covariates, names, there))
+        figure = _outlines(covariates, before, shapes, radii, names)
         what = "whole true outline lies within the band"
         below = (
             " Below: how far outlines lie outside the public centre's, in percent of their size, "
@@ -141,19 +141,18 @@ def _shapes(release, covariates, level, names):
         panels = figure.subplots(1, len(covariates), squeeze=False, sharex=True, sharey=True)[0]
         for panel, shape, radius in zip(panels, shapes, radii, strict=True):
             for place, size in zip(shape, radius, strict=True):
-                if not np.isfinite(size):
-                    continue
                 disc = Circle((place.real, place.imag), size, color=BAND, linewidth=0.0, zorder=1)
-                panel.add_patch(disc)
+                if np.isfinite(size):
+                    panel.add_patch(disc)
             _draw_shape(panel, before, shape, marker="o", markersize=1.8, linewidth=0.8)
         what, below = "landmarks of the true shape all lie within their discs", ""
-        _title(panels, _titles(covariates, names, there))
+        _title(panels, covariates, names, shapes)
     at_each = "At each covariate, the" if names else "The"
     return figure, f"Predicted shapes, of unit size and turned alike.{below}", f"{at_each} {what}"
 
 
-def _outlines(before, shapes, radii, titles):
-    figure, upper, lower = _two_rows(len(shapes), _height(before))
+def _outlines(covariates, before, shapes, radii, names):
+    figure, upper, lower = _two_rows(len(covariates), _height(before))
     normal = outward_normals(before)
     along = np.linspace(0.0, 1.0, len(before) + 1)
     for outline, change, shape, radius in zip(upper, lower, shapes, radii, strict=True):
@@ -166,7 +165,7 @@ def _outlines(before, shapes, radii, titles):
         band = _wrapped(100.0 * radius)
         _draw_change(change, along, away, away - band, away + band)
         change.set_xticks([0.0, 0.5, 1.0])
-    _title(upper, titles)
+    _title(upper, covariates, names, shapes)
     lower[0].set_ylabel("outside the centre\n(% of size)")
     lower[len(lower) // 2].set_xlabel("position along the outline")
     return figure
@@ -201,22 +200,11 @@ def _draw_shape(panel, before, shape, **marks):
     panel.set_axis_off()
 
 
-def _titles(covariates, names, there):
-    """Covariates (m, k) in words, and whether there are subjects."""
-    return [
-        "\n".join(
-            [
-                *(f"{name} {value:g}" for name, value in zip(names, row, strict=True)),
-                *([] if is_there else [NOBODY]),
-            ]
-        )
-        for row, is_there in zip(covariates, there, strict=True)
-    ]
-
-
-def _title(panels, titles):
-    for panel, title in zip(panels, titles, strict=True):
-        panel.set_title(title)
+def _title(panels, covariates, names, predictions):
+    """Titles with the covariates; predictions are NaN where there are no subjects."""
+    for panel, row, prediction in zip(panels, covariates, predictions, strict=True):
+        parts = [f"{name} {value:g}" for name, value in zip(names, row, strict=True)]
+        panel.set_title("\n".join(parts if np.all(np.isfinite(prediction)) else [*parts, NOBODY]))
 
 
 def _height(shape):
@@ -242,8 +230,8 @@ def closed_curve(shape):
 
 
 def _ellipses(release, covariates, level, names):
-    there = release.has_subjects(covariates)
-    matrices = np.where(there[:, None, None], release.predict(covariates), np.nan)
+    matrices = release.predict(covariates)
+    matrices[~release.has_subjects(covariates)] = np.nan
     factors = ellipse_factors(release.band(covariates, level))
     angles = np.linspace(0.0, 2.0 * np.pi, POINTS)
     directions = np.stack([np.cos(angles), np.sin(angles)])
@@ -262,7 +250,7 @@ def _ellipses(release, covariates, level, names):
         ]
         _draw_change(change, np.rad2deg(angles), *percent)
         change.set_xticks([0.0, 180.0, 360.0])
-    _title(upper, _titles(covariates, names, there))
+    _title(upper, covariates, names, matrices)
     lower[0].set_ylabel("radius against the\ncentre's (%)")
     lower[len(lower) // 2].set_xlabel("direction from the first axis (degrees)")
     at_each = "At each covariate, the" if names else "The"

@@ -117,7 +117,8 @@ class Release:
             return radii
         there = has_subjects(self.plan, self.moments, places)
         manifold = self.plan.assumptions.manifold
-        [radii[there]] = band_radii(manifold, self._simulated[1], state, places[there], [level])
+        _, errors, _, groups = self._simulated
+        [radii[there]] = band_radii(manifold, errors, state, places[there], [level], groups)
         return radii
 
     def has_subjects(self, covariates: ArrayLike | None = None) -> np.ndarray:
@@ -211,11 +212,18 @@ class Release:
 
     @cached_property
     def _simulated(self):
-        """Residuals of simulated releases that agree with this one, errors, lengths of states."""
+        """Of simulated releases that agree with this one residuals, errors, lengths and groups.
+
+        Lengths are those of states, and groups have a distribution of covariates each.
+        """
         found, rng = agreeing_releases(self.plan, self.moments, self.lengths)
         typical = np.concatenate([np.broadcast_to(each.typical, len(each.truth)) for each in found])
         away = np.concatenate([np.linalg.norm(each.state, axis=-1) / each.radii for each in found])
-        return typical, sampled_errors(found, rng), away
+        spreads = list(dict.fromkeys(id(each.covariates) for each in found))
+        groups = np.concatenate(
+            [np.full(len(each.truth), spreads.index(id(each.covariates))) for each in found]
+        )
+        return typical, sampled_errors(found, rng), away, groups
 
     def save(self, path: str | Path) -> None:
         """Write the release to a new file, as JSON with all digits.
