@@ -71,7 +71,9 @@ def doubts(release, state, simulated):
                 "Residuals are shorter than a release can tell with such a support: give a smaller "
                 "footpoint_radius next time."
             )
-    if release.far is not None and release.share_far_away > most_far_away(release.plan, rare):
+    if release.far is not None and release.share_far_away > max(
+        FAR, share_of_noise(release.plan, rare)
+    ):
         found.append(
             "Many records lie far from the geodesic, where most do not: look for groups of "
             "subjects that want a release each, or give a larger footpoint_radius next time."
@@ -79,8 +81,8 @@ def doubts(release, state, simulated):
     return found
 
 
-def most_far_away(plan, rare):
-    """Largest share of records far away without a doubt: what noise alone exceeds as rarely."""
+def share_of_noise(plan, tail):
+    """What noise of the share of records far away exceeds with the probability of a ``tail``."""
     [stage] = (stage for stage in plan.stages if isinstance(stage, FarStage))
     noise = stage.noise().draw(np.random.default_rng(0), (4096, 1, 1)) / LOSS_LATTICE
-    return max(FAR, float(np.quantile(noise, 1.0 - rare)) / plan.assumptions.subjects)
+    return float(np.quantile(noise, 1.0 - tail)) / plan.assumptions.subjects

@@ -304,6 +304,7 @@ def _coordinates(release, level, names):
                     covariates, line - radius, line + radius, color=BAND, linewidth=0
                 )
                 panel.plot(covariates, line, color=LINE)
+                panel.set_xlim(covariates[0], covariates[-1])
             if row == 0:
                 panel.set_title(f"coordinate {index + 1}")
             if several or index + columns >= shown:

@@ -23,7 +23,7 @@ from geodp_release.bands import (
     has_subjects,
     sampled_errors,
 )
-from geodp_release.doubts import WITHHELD, doubts
+from geodp_release.doubts import WITHHELD, doubts, share_of_noise
 from geodp_release.draw import run_plan
 from geodp_release.files import read_release, write_release
 from geodp_release.hypotheses import ASSUMED, ReleaseGuarantee, check_hypotheses
@@ -189,8 +189,9 @@ class Release:
         lines = [f"{together[0].upper()}{together[1:]}."] if clauses else []
         if self.far is not None:
             lines.append(
-                f"About {self.share_far_away:.0%} of records lie far from the geodesic; the "
-                "release follows the bulk."
+                f"About {self.share_far_away:.0%} of records, give or take "
+                f"{share_of_noise(self.plan, 0.05):.0%}, lie far from the geodesic; the release "
+                "follows the bulk."
             )
         return lines
 
