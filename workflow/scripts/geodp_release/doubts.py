@@ -13,8 +13,8 @@ from geodp_release.stages import FarStage
 # Before a doubt.
 WITHHELD = "No band is drawn:"
 
-# How often there may be a doubt where all is right.
-RARE = 0.02
+# How often chance may be a doubt where all is right.
+RARE = 0.015
 
 # Share of records far away above which there is a doubt, unless noise alone exceeds it as often.
 FAR = 0.1

@@ -55,7 +55,7 @@ def drawn(plan, covariates, points, rng):
     records = subject_records(plan.assumptions, covariates, points, ONE_EACH)
     found = run_plan(plan, records, generator_bits(rng))
     state, *others = found.state, found.number, found.moments, found.lengths
-    return Release(state[0], state[1:], *others, plan, guarantee=None)
+    return Release(state[0], state[1:], *others, plan, guarantee=None, far=found.far)
 
 
 def _away(release, truth):
