@@ -474,8 +474,10 @@ def test_bands_and_figures_end_where_subjects_do(manifold):
 def test_doubts_say_what_to_change_and_withhold_bands():
     plan = quick(assumed(manifold := Sphere(2), 1))
     looks = ScaleStage(1), FarStage(1)
-    plan = replace(plan, budget=PrivacyBudget("4.5"), stages=(*plan.stages, *looks))
-    made = release_geodesic(plan, *cohort(plan.assumptions), ONE_EACH)
+    data, public = cohort(plan.assumptions), replace(plan.assumptions, residual_scale=None)
+    stages = *plan.stages, *looks
+    plan = replace(plan, assumptions=public, budget=PrivacyBudget("4.5"), stages=stages)
+    made = release_geodesic(plan, *data, ONE_EACH)
     assert made.doubts() == []
     assert made.share_far_away < 0.1
     centre, p, [vector] = plan.assumptions.centre, made.footpoint, made.shooting_vectors
@@ -486,7 +488,7 @@ def test_doubts_say_what_to_change_and_withhold_bands():
     for key, parts in (
         ("another centre", {"footpoint": end, "shooting_vectors": at_end[None]}),
         ("a larger shooting_vector_length", {"shooting_vectors": longest[None]}),
-        ("a larger footpoint_radius", {"lengths": (grid[grid > 0.5][-1],)}),
+        ("a larger footpoint_radius", {"lengths": (grid[0],)}),
         ("a smaller footpoint_radius", {"lengths": (grid[-1],)}),
         ("far from the geodesic", {"far": 0.2 * made.number}),
     ):

@@ -7,7 +7,6 @@ is right it is met by chance alone.
 import numpy as np
 
 from geodp_release.contributions import LOSS_LATTICE
-from geodp_release.simulation import length_grid
 from geodp_release.stages import FarStage
 
 # Before a doubt.
@@ -15,6 +14,9 @@ WITHHELD = "No band is drawn:"
 
 # How often chance may be a doubt where all is right.
 RARE = 0.015
+
+# Probability of a residual scale off the range that is planned for that makes a doubt.
+CERTAIN = 0.95
 
 # Share of records far away above which there is a doubt, unless noise alone exceeds it as often.
 FAR = 0.1
@@ -29,7 +31,7 @@ def is_at_edge(simulated, released, rare):
     return bool(few and released >= min(np.quantile(simulated, 1.0 - rare), EDGE))
 
 
-def doubts(release, state, simulated):
+def doubts(release, state, simulated, typical):
     """Doubts about a `Release`, one sentence each, that say what to change next time.
 
     Parameters
@@ -38,8 +40,10 @@ def doubts(release, state, simulated):
     state : ndarray, shape (1 + k, *point_shape)
     simulated : ndarray, shape (n, 1 + k)
         Lengths of the parts of simulated states, in units of the support's radii.
+    typical : ndarray, shape (n,)
+        Root mean squared residuals of the same releases, which agree with this one.
     """
-    assumptions, lengths = release.plan.assumptions, release.lengths
+    assumptions = release.plan.assumptions
     manifold, (footpoint, *vectors) = assumptions.manifold, state
     away = [manifold.dist(assumptions.centre, footpoint)]
     away += [manifold.norm(footpoint, vector) for vector in vectors]
@@ -59,18 +63,17 @@ def doubts(release, state, simulated):
             f"The shooting vector{which} is as long as it may be: give a larger "
             "shooting_vector_length next time."
         )
-    if lengths:
-        grid = length_grid(assumptions)
-        if lengths[-1] >= min(assumptions.footpoint_radius, 0.999 * grid[0]):
-            found.append(
-                "Residuals are as long as the footpoint's ball is wide: give another centre or a "
-                "larger footpoint_radius next time."
-            )
-        elif lengths[-1] <= 1.001 * grid[-1]:
-            found.append(
-                "Residuals are shorter than a release can tell with such a support: give a smaller "
-                "footpoint_radius next time."
-            )
+    if release.lengths and assumptions.residual_scale is None:
+        planned = assumptions.typical_length(1024)
+        for is_off, how, radius in (
+            (typical > np.max(planned), "longer", "another centre or a larger"),
+            (typical < np.min(planned), "shorter", "a smaller"),
+        ):
+            if np.mean(is_off) > CERTAIN:
+                found.append(
+                    f"Residuals are {how} than the support is for: give {radius} footpoint_radius "
+                    "next time."
+                )
     if release.far is not None and release.share_far_away > max(
         FAR, share_of_noise(release.plan, rare)
     ):

@@ -131,7 +131,8 @@ class Release:
     def doubts(self) -> list[str]:
         """Sentences that say which public input to change next time; bands are withheld then."""
         state = np.stack([self.footpoint, *self.shooting_vectors])
-        return doubts(self, state, self._simulated[2])
+        typical, _, away, _ = self._simulated
+        return doubts(self, state, away, typical)
 
     @property
     def error(self) -> float:
