@@ -24,11 +24,15 @@ FAR = 0.1
 # Where so many of these end at the edge itself, which noise does, it says nothing to be there.
 OFTEN, EDGE = 0.05, 1.0 - 1e-6
 
+# No edge is within this part of the longest, even where no simulated release is that long.
+INNER = 0.75
+
 
 def is_at_edge(simulated, released, rare):
     """Whether a length, in units of the longest, is one that a ``rare`` part of (n,) reaches."""
     few = np.mean(simulated >= EDGE) <= OFTEN
-    return bool(few and released >= min(np.quantile(simulated, 1.0 - rare), EDGE))
+    longer = np.quantile(simulated, 1.0 - rare)
+    return bool(few and released >= min(max(longer, INNER), EDGE))
 
 
 def doubts(release, state, simulated, typical):
