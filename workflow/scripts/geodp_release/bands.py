@@ -16,7 +16,7 @@ import numpy as np
 
 from geodp_release.moments import moment_matrix, possible_moments
 from geodp_release.planning import run_stages
-from geodp_release.simulation import EVENLY, FlatReleases
+from geodp_release.simulation import EVENLY, Covariates, FlatReleases
 
 # Simulated releases, and the seed of their public noise.
 SIMULATED, SEED = 3008, 20261123
@@ -125,47 +125,41 @@ def agreeing_releases(plan, moments=None, lengths=(), distributions=16):
         A list of `FlatReleases`, and the generator of random numbers to go on with.
     """
     rng = np.random.default_rng(SEED)
-    stage, stages, covariates = moments_stage(plan), plan.stages, [None]
+    stage, stages = moments_stage(plan), plan.stages
+    repeats = SIMULATED // distributions
+    start = FlatReleases.start(plan.assumptions, repeats * distributions, rng)
     if moments is not None and stage is not None:
-        covariates = _agreeing_moments(plan.assumptions, stage, moments, rng, distributions)
+        each = _agreeing_moments(plan.assumptions, stage, moments, rng, distributions)
+        found = [start.covariates.with_moments(some) for some in each]
+        moments = np.broadcast_to(moments, start.moments.shape)
+        start = replace(start, covariates=Covariates.by_turns(found, repeats), moments=moments)
         # Of releases with these moments, whatever the covariates are.
         stages = tuple(each for each in stages if not each.measures)
-    found = []
-    for each in covariates:
-        start = FlatReleases.start(plan.assumptions, SIMULATED // len(covariates), rng)
-        if each is not None:
-            start = replace(
-                start,
-                covariates=start.covariates.with_moments(each),
-                moments=np.broadcast_to(moments, start.moments.shape),
-            )
-        found.append(_with_scales(start, stages, lengths, rng))
-    # Distributions of covariates with which none agrees count only if that is so of all.
-    agreeing = [some for each, agrees in found if agrees for some in each]
-    return agreeing or [some for each, _ in found for some in each], rng
+    return _with_scales(start, stages, lengths, rng), rng
 
 
 def _with_scales(start, stages, lengths, rng, factor=32.0, repeats=4):
-    """Releases whose last residual length is the one that was released, and whether any is.
+    """Releases whose last residual length is the one that was released, or all if none is.
 
     Of residual scales that lead to them, tried from a part ``factor`` of it to so many times, and
     then ``repeats`` times where nearly all that agree are.
     """
     if not lengths:
-        return [run_stages(start, stages, rng)], True
+        return [run_stages(start, stages, rng)]
     low, high = lengths[-1] / factor, lengths[-1] * factor
     kept: list = []
     for turn in range(1 + repeats):
         tried = np.geomspace(low, high, len(start.truth))
-        found = run_stages(replace(start, typical=tried), stages, rng)
+        start = start.with_typical(tried)
+        found = run_stages(start, stages, rng)
         agrees = np.isclose(found.length, lengths[-1])
         if not turn:
             if not np.any(agrees):
-                return [found], False
+                return [found]
             low, high = np.quantile(tried[agrees], [0.01, 0.99]) * [0.8, 1.25]
         elif np.any(agrees):
             kept.append(found.drawn(agrees))
-    return kept, bool(kept)
+    return kept or [found]
 
 
 def sampled_errors(found, rng):

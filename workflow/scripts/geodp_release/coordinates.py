@@ -61,11 +61,10 @@ class ClippingCoordinates:
         return np.sum(np.sqrt(squares), axis=-1)
 
     def lengths(self, covariates):
-        """Norms (m,) of contributions of residuals of length one, at covariates (m, k)."""
-        if not self.is_joint:
-            # Within -1/2 and 1/2 that of a residual is its length.
-            return np.ones(len(covariates))
-        return np.sqrt(1.0 + float(WEIGHT) ** 2 * np.sum(covariates**2, axis=-1))
+        """Norms (m, ...) of contributions of residuals of length one, at covariates (m, k, ...)."""
+        # Within -1/2 and 1/2 one covariate leaves a residual its length.
+        weight = float(WEIGHT) if self.is_joint else 0.0
+        return np.sqrt(1.0 + weight**2 * np.sum(covariates**2, axis=1))
 
     def noise(self, unit, change, budget):
         """Noise of sums of contributions; in floats it is only simulated.

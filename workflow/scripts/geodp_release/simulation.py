@@ -49,7 +49,10 @@ CURVE = np.array([1.0, SQUARES[EVENLY]])
 
 @dataclass(frozen=True, eq=False)
 class Covariates:
-    """A distribution of covariates from -1/2 to 1/2: nodes (m, k) with weights (m,)."""
+    """A distribution of covariates from -1/2 to 1/2: nodes (m, k) with weights (m,).
+
+    Or one for each of some releases: nodes (m, k, releases, 1) with weights (m, releases, 1).
+    """
 
     nodes: np.ndarray
     weights: np.ndarray
@@ -95,21 +98,43 @@ class Covariates:
         (old, before), (new, after) = (_mean_and_root(each) for each in (self.moments, moments))
         return replace(self, nodes=new + (self.nodes - old) @ np.linalg.solve(before, after))
 
+    @classmethod
+    def by_turns(cls, each, repeats):
+        """Distributions with as many nodes, by turns for releases, ``repeats`` times."""
+        nodes = np.stack([some.nodes for some in each], axis=-1)
+        weights = np.stack([some.weights for some in each], axis=-1)
+        return cls(*(np.tile(some, repeats)[..., None] for some in (nodes, weights)))
+
+    @property
+    def in_single_precision(self):
+        """Nodes beside which single precision stays single."""
+        return self.nodes.tolist() if self.weights.ndim == 1 else self.nodes.astype(np.float32)
+
+    def drawn(self, rows):
+        """Those of some releases; the same if there is one for all."""
+        if self.weights.ndim == 1:
+            return self
+        return Covariates(self.nodes[:, :, rows], self.weights[:, rows])
+
     @cached_property
     def moments(self):
         """Means of covariates and of their products; see `geodp_release.moments`."""
-        return np.sum(self.weights[:, None] * self._products, axis=0)
+        return self._means(self._products)
 
     @cached_property
     def variances(self):
         """Variances of covariates and of their products."""
-        squares = np.sum(self.weights[:, None] * self._products**2, axis=0)
-        return squares - self.moments**2
+        return self._means(self._products**2) - self.moments**2
 
     @property
     def _products(self):
-        first, second = product_indices(self.nodes.shape[-1])
-        return np.concatenate([self.nodes, self.nodes[:, first] * self.nodes[:, second]], axis=-1)
+        first, second = product_indices(self.nodes.shape[1])
+        return np.concatenate([self.nodes, self.nodes[:, first] * self.nodes[:, second]], axis=1)
+
+    def _means(self, values):
+        """Means of what nodes have (m, values): (values,), or (releases, values)."""
+        means = np.sum(self.weights[:, None] * values, axis=0)
+        return means if means.ndim == 1 else means[..., 0].T
 
 
 def _beta_with(mean, square, least=0.01):
@@ -201,6 +226,13 @@ def looked_up(table, places):
     """Values of a table at `places_in_tables`."""
     below, part = places
     return table[below] + np.diff(table)[below] * part
+
+
+def looked_up_in(tables, rows, places):
+    """Values of rows of tables, one for each place, at `places_in_tables`."""
+    below, part = places
+    flat, first = tables.ravel(), rows * tables.shape[1] + below
+    return (1.0 - part) * flat.take(first) + part * flat.take(first + 1)
 
 
 @dataclass(frozen=True)
@@ -305,11 +337,17 @@ class FlatReleases:
         """Only some of the releases, by a mask or indices."""
         names = "truth", "state", "deviates", "moments", "weight", "typical", "covariance", "length"
         chosen = {name: getattr(self, name)[rows] for name in names if np.ndim(getattr(self, name))}
+        chosen["covariates"] = self.covariates.drawn(rows)
         if np.ndim(self.last_level):
             chosen["last_level"] = self.last_level[rows]
         if np.ndim(self.counted):
             chosen["counted"] = self.counted[rows]
         return replace(self, **chosen)
+
+    def with_typical(self, typical):
+        """The same before the first stage, with residuals of other lengths."""
+        kept = {number: replace(points, known={}) for number, points in self.kept.items()}
+        return replace(self, typical=typical, kept=kept)
 
     def errors_at(self, covariates):
         """Errors (releases, dim) of predictions at covariates (k,)."""
@@ -332,8 +370,8 @@ class FlatReleases:
             unique, index = np.unique(levels, return_inverse=True)
             excess = np.array([excess_of_clipping(self.dim, int(each)) for each in unique])[index]
         inverse = np.linalg.inv(moment_matrix(self.covariates.moments))
-        variances = excess * np.square(self.typical) / self.number
-        return np.multiply.outer(variances, np.diag(inverse))
+        variances = np.asarray(excess * np.square(self.typical) / self.number)
+        return variances[..., None] * np.diagonal(inverse, axis1=-2, axis2=-1)
 
     @property
     def curves(self):

@@ -17,6 +17,7 @@ from geodp_release.simulation import (
     level_of,
     limit_at,
     looked_up,
+    looked_up_in,
     places_in_tables,
     residual_lengths,
 )
@@ -184,8 +185,8 @@ def _mean_losses(releases, points, level):
     known, covariates = points.known, releases.covariates
     if covariates not in known:
         known[covariates] = [
-            places_in_tables(points.squares(x.tolist()) / _column(releases.typical**2))
-            for x in covariates.nodes
+            places_in_tables(points.squares(x) / _column(releases.typical**2))
+            for x in covariates.in_single_precision
         ]
     key = covariates, np.asarray(level).tobytes()
     if key not in known:
@@ -202,9 +203,7 @@ def _looked_up(tables, index, places):
     """Values of tables at `places_in_tables`: of one for all rows, or of one each."""
     if len(tables) == 1:
         return looked_up(tables[0], places)
-    below, part = places
-    index = np.reshape(index, (-1, 1))
-    return (1.0 - part) * tables[index, below] + part * tables[index, below + 1]
+    return looked_up_in(tables, np.reshape(index, (-1, 1)), places)
 
 
 def _column(squares):

@@ -13,6 +13,7 @@ from geodp_release.simulation import (
     DISTANCES,
     LIMITS_PER_DOUBLING,
     length_grid,
+    looked_up_in,
     places_in_tables,
     residual_lengths,
 )
@@ -72,9 +73,8 @@ class ScaleStage(Stage):
         total = 0.0
         for x, share in zip(covariates.nodes, covariates.weights, strict=True):
             squares = np.sum(releases.errors_at(x) ** 2, axis=-1) / typical**2
-            below, part = (each[:, None] for each in places_in_tables(squares))
-            between = (1.0 - part) * table[levels, below] + part * table[levels, below + 1]
-            total = total + share * between
+            places = [each[:, None] for each in places_in_tables(squares)]
+            total = total + share * looked_up_in(table, levels, places)
         return total
 
     def simulate(self, releases, rng, prepared=None):
@@ -97,4 +97,4 @@ def _shares_below(dim):
     """Shares (sizes, distances) of residuals shorter than each of `SIZES`."""
     lengths = np.sort(residual_lengths(dim)[1].reshape((len(DISTANCES), -1)), axis=1)
     found = [np.searchsorted(each, SIZES) / lengths.shape[1] for each in lengths]
-    return np.array(found).T
+    return np.ascontiguousarray(np.transpose(found))

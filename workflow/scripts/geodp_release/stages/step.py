@@ -15,6 +15,7 @@ from geodp_release.simulation import (
     level_of,
     limit_at,
     looked_up,
+    looked_up_in,
     places_in_tables,
     residual_lengths,
 )
@@ -234,8 +235,7 @@ def _kept_parts(dim, levels, squares):
         return looked_up(_clipped_means(dim, int(levels)), places)
     unique, index = np.unique(levels, return_inverse=True)
     tables = np.array([_clipped_means(dim, int(each)) for each in unique])
-    below, part = places
-    return (1.0 - part) * tables[index, below] + part * tables[index, below + 1]
+    return looked_up_in(tables, index, places)
 
 
 def clean_means(releases, level):
@@ -247,7 +247,7 @@ def clean_means(releases, level):
     total = np.zeros_like(releases.state)
     # Residuals are clipped at shorter lengths where their contributions are longer.
     lengths = _coordinates(releases.assumptions).lengths(covariates.nodes)
-    limits = [level - level_of(length, 1.0) for length in lengths]
+    limits = [level - level_of(np.squeeze(length), 1.0) for length in lengths]
     for x, share, limit in zip(covariates.nodes, covariates.weights, limits, strict=True):
         error = releases.errors_at(x)
         squared = np.sum(error**2, axis=-1) / typical**2
@@ -265,10 +265,11 @@ def clean_means(releases, level):
 
 
 def stretch(releases):
-    """Typical norm of the contribution of a residual of length one."""
+    """Typical norm of the contribution of a residual of length one, or one for each release."""
     covariates = releases.covariates
     lengths = _coordinates(releases.assumptions).lengths(covariates.nodes)
-    return float(np.sqrt(np.sum(covariates.weights * lengths**2)))
+    found = np.sqrt(np.sum(covariates.weights * lengths**2, axis=0))
+    return found[:, 0] if np.ndim(found) else float(found)
 
 
 def _typical_level(releases, level):
