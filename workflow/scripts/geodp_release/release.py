@@ -76,6 +76,12 @@ class Release:
     guarantee: ReleaseGuarantee
     far: float | None = None
 
+    @classmethod
+    def of(cls, plan, found, guarantee):
+        """The release of a plan whose stages released `geodp_release.draw.Released`."""
+        state, kept = found.state, (found.number, found.moments, found.lengths)
+        return cls(state[0], state[1:], *kept, plan, guarantee, found.far)
+
     @property
     def shooting_vector(self) -> np.ndarray:
         """The shooting vector (*point_shape) of the one covariate."""
@@ -375,14 +381,4 @@ def release_geodesic(
     )
     if not guarantee.holds:
         raise DataError(f"nothing is released, since there is {guarantee.words()}")
-    found = run_plan(plan, records, system_bits)
-    return Release(
-        found.state[0],
-        found.state[1:],
-        found.number,
-        found.moments,
-        found.lengths,
-        plan,
-        guarantee,
-        found.far,
-    )
+    return Release.of(plan, run_plan(plan, records, system_bits), guarantee)

@@ -53,9 +53,7 @@ def places_of(covariates):
 def drawn(plan, covariates, points, rng):
     """A release of records, by seeded random bits."""
     records = subject_records(plan.assumptions, covariates, points, ONE_EACH)
-    found = run_plan(plan, records, generator_bits(rng))
-    state, *others = found.state, found.number, found.moments, found.lengths
-    return Release(state[0], state[1:], *others, plan, guarantee=None, far=found.far)
+    return Release.of(plan, run_plan(plan, records, generator_bits(rng)), guarantee=None)
 
 
 def _away(release, truth):
