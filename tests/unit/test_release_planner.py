@@ -352,6 +352,44 @@ def test_a_simulated_residual_length_is_that_of_records(error):
     assert np.std(found) == pytest.approx(np.std(simulated_ones), abs=0.03)
 
 
+@pytest.mark.parametrize("spreads", [(UNKNOWN,), (UNKNOWN, TWO_GROUPS)])
+def test_distributions_by_turns_are_those_of_each(spreads):
+    assumptions = assumed(("sphere", 2), (0.6, 1.2), None, 60, spreads)
+    start = FlatReleases.start(assumptions, 12, np.random.default_rng(1))
+    clustered = Covariates.independent(spreads, clustered=True)
+    both = replace(start, covariates=Covariates.by_turns([start.covariates, clustered], 6))
+    points = PointsStage.of(Fraction(1), "epsilon", 64, 0.2)
+
+    def seen(releases):
+        level = np.arange(len(releases.truth)) % 5 - 2
+        candidates = points.prepare(releases, np.random.default_rng(2))
+        return (
+            np.broadcast_to(releases.covariates.moments, releases.moments.shape),
+            releases.deviations,
+            np.broadcast_to(releases.estimate_squares, releases.truth.shape[:2]),
+            np.broadcast_to(step.stretch(releases), releases.truth.shape[:1]),
+            step.clean_means(releases, level),
+            ScaleStage(Fraction(1)).prepare(releases),
+            points_module._mean_losses(releases, candidates, level),
+        )
+
+    found, some = seen(both), both.drawn(np.arange(12) % 3 == 0)
+    for turn, each in enumerate((start.covariates, clustered)):
+        expected = seen(replace(start, covariates=each, kept={}))
+        for one, other in zip(found, expected, strict=True):
+            np.testing.assert_allclose(one[turn::2], other[turn::2], rtol=1e-5)
+        np.testing.assert_allclose(some.covariates.moments[turn::2], [each.moments] * 2)
+
+
+def test_losses_are_those_of_residuals_with_other_lengths():
+    start = FlatReleases.start(sphere(60), 8, np.random.default_rng(1))
+    stage, longer = PointsStage.of(Fraction(1), "epsilon", 64, 0.2), np.geomspace(0.1, 1.0, 8)
+    stage.simulate(start, np.random.default_rng(2))
+    again, anew = start.with_typical(longer), replace(start, typical=longer, kept={})
+    after = [stage.simulate(each, np.random.default_rng(2)).state for each in (again, anew)]
+    np.testing.assert_array_equal(*after)
+
+
 def test_steps_in_units_of_a_released_length_are_steps():
     assumptions = assumed(("sphere", 2), (0.6, 1.2), None, 60, (EVENLY,))
     rng, length = np.random.default_rng(9), 0.25
