@@ -467,6 +467,10 @@ def test_bands_and_figures_end_where_subjects_do(manifold):
     x = np.array([[11.0], [20.0]])
     assert np.isfinite(made.band(x)).tolist() == [True, False]
     assert 0.0 < made.error < np.max(made.band(x[:1]))
+    state, place = np.stack([made.footpoint, *made.shooting_vectors]), np.array([[-0.4]])
+    over_all = band_radii(manifold, simulated_errors(plan, made.moments), state, place, [0.95])
+    # One distribution for all would be held on average alone.
+    assert made.band(x)[0] > 1.05 * over_all
     svg, caption = picture(made, x, 0.95, ["age"])
     assert svg.count("no subjects here") == 1 or "end where" in caption
 

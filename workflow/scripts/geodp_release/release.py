@@ -227,11 +227,9 @@ class Release:
         found, rng = agreeing_releases(self.plan, self.moments, self.lengths)
         typical = np.concatenate([np.broadcast_to(each.typical, len(each.truth)) for each in found])
         away = np.concatenate([np.linalg.norm(each.state, axis=-1) / each.radii for each in found])
-        spreads = list(dict.fromkeys(id(each.covariates) for each in found))
-        groups = np.concatenate(
-            [np.full(len(each.truth), spreads.index(id(each.covariates))) for each in found]
-        )
-        return typical, sampled_errors(found, rng), away, groups
+        moments = [np.broadcast_to(each.covariates.moments, each.moments.shape) for each in found]
+        _, groups = np.unique(np.concatenate(moments), axis=0, return_inverse=True)
+        return typical, sampled_errors(found, rng), away, np.ravel(groups)
 
     def save(self, path: str | Path) -> None:
         """Write the release to a new file, as JSON with all digits.
