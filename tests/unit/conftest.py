@@ -79,7 +79,7 @@ def few_points(monkeypatch):
     """Plans that are made, and releases that are drawn, in little time."""
     from geodp_release import planning
 
-    few = replace(planning.SEARCH, most_points=1 << 10, most_later_points=1 << 10)
+    few = replace(planning.SEARCH, most_points=1 << 10)
     monkeypatch.setattr(planning, "SEARCH", few)
 
 

@@ -251,6 +251,7 @@ def test_a_release_holds_nothing_else_of_the_data(capfd, caplog):
         "lengths",
         "plan",
         "guarantee",
+        "far",
     ]
     assert set(vars(one)) == set(names)
     assert one.guarantee == other.guarantee
@@ -258,7 +259,7 @@ def test_a_release_holds_nothing_else_of_the_data(capfd, caplog):
     assert one.plan is PLAN
     # The covariance is a function of the plan and of noisy moments.
     names = [field.name for field in fields(Released)]
-    assert names == ["state", "number", "moments", "covariance", "lengths"]
+    assert names == ["state", "number", "moments", "covariance", "lengths", "far"]
     captured = capfd.readouterr()
     assert captured.out + captured.err + caplog.text == ""
 

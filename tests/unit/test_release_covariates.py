@@ -107,6 +107,7 @@ def test_the_simulated_clip_is_that_of_contributions():
     assumptions = assumed(Euclidean(2), 3, 4000, covariate_spread=THREE)
     rng = np.random.default_rng(5)
     start = FlatReleases.start(assumptions, 4, rng)
+    start = replace(start, typical=assumptions.residual_scale * np.sqrt(2.0))
     level = level_of(0.3, start.typical)
     clip = start.typical * 2.0 ** (level / 4.0)
     clipping = ClippingCoordinates(3)

@@ -25,9 +25,16 @@ from geodp_release.simulation import (
     Covariates,
     FlatReleases,
 )
-from geodp_release.stages import CountStage, MomentsStage, NoisyStep, PointsStage, ScaleStage, step
+from geodp_release.stages import (
+    CountStage,
+    FarStage,
+    MomentsStage,
+    NoisyStep,
+    PointsStage,
+    ScaleStage,
+    step,
+)
 from geodp_release.stages import points as points_module
-from geodp_release.stages.scale import LONGER
 from geodp_release.subjects import ONE_EACH, subject_records
 
 
@@ -59,7 +66,7 @@ def matrices(number):
 @pytest.fixture
 def few_designs(few_points, monkeypatch):
     """A short search."""
-    short = {"choices": ((0.35,), (0.16, 0.34)), "expanded": 2, "refined": 1, "rounds": 1}
+    short = {"choices": (0.16, 0.4), "wide_steps": (0.2,), "followed": 192, "steps": 2}
     monkeypatch.setattr(planning, "SEARCH", replace(planning.SEARCH, **short))
 
 
@@ -72,27 +79,40 @@ def rho(amount):
     [(PrivacyBudget("1.1"), {}), (rho("0.3"), {"neighbours": ADD_OR_REMOVE})],
     ids=["epsilon", "rho"],
 )
-def test_stages_spend_the_budget_and_stay_in_the_support(budget, others, few_designs):
+def test_stages_spend_the_budget_on_every_way(budget, others, few_designs):
     assumptions = sphere(60, **others)
     plan = plan_release(assumptions, budget)
     assert plan.assumptions is assumptions
     assert plan.budget is budget
-    spent = sum(stage.budget for stage in plan.stages)
-    assert Fraction(999, 1000) * budget.exact < spent <= budget.exact
-    if budget.unit != CONCENTRATED:
-        assert spent == budget.exact
-    counted = [isinstance(stage, CountStage) for stage in plan.stages]
-    assert counted == [bool(others)] + [False] * (len(counted) - 1)
-    choices = [stage for stage in plan.stages if isinstance(stage, PointsStage)]
-    for index, stage in enumerate(choices):
-        assert (stage.radii is None) == (index == 0)
-        if stage.radii is not None:
-            assert np.all(np.array(stage.radii) <= assumptions.support.radii)
-    assert sum(isinstance(stage, MomentsStage) for stage in plan.stages) <= 1
-    assert isinstance(plan.stages[-1], PointsStage | NoisyStep)
-    assert {stage.unit for stage in plan.stages} == {budget.unit}
+    limits = [way.longest for way in plan.ways]
+    assert limits == sorted(limits, reverse=True)
+    for stages in plan.paths:
+        spent = sum(stage.budget for stage in stages)
+        assert Fraction(999, 1000) * budget.exact < spent <= budget.exact
+        counted = [isinstance(stage, CountStage) for stage in stages]
+        assert counted == [bool(others)] + [False] * (len(counted) - 1)
+        assert sum(isinstance(stage, MomentsStage) for stage in stages) <= 1
+        assert [type(stage) for stage in stages[-2:]] == [ScaleStage, FarStage]
+        assert {stage.unit for stage in stages} == {budget.unit}
     assert plan.error_without_privacy < plan.error
     assert plan.is_noise or plan.error < plan.error_without_data
+
+
+def test_a_release_goes_the_way_of_its_length():
+    """The first way takes what is longer than all limits, and a length goes with its own limit."""
+    assumptions = assumed(("euclidean", 2), (1.0, 2.0), None, 60, (EVENLY,))
+    looks = [ScaleStage(Fraction(1, number)) for number in (4, 3, 5)]
+    ways = tuple(
+        planning.Way(longest, (look,)) for longest, look in zip((1.0, 0.5), looks[1:], strict=True)
+    )
+    plan = planning.ReleasePlan(assumptions, PrivacyBudget("1"), (looks[0],), 1.0, 1.0, 1.0, ways)
+    for length, last in ((2.0, looks[1]), (0.6, looks[1]), (0.5, looks[2]), (0.1, looks[2])):
+        path = plan.path((length, 9.0))
+        assert path.stages == (looks[0], last)
+        assert path.path((length, 9.0)) is path
+    start = FlatReleases.start(assumptions, 400, np.random.default_rng(1))
+    found = plan.simulated(start, np.random.default_rng(2))
+    assert np.sort(found.typical).tolist() == np.sort(start.typical).tolist()
 
 
 def test_a_plan_is_the_same_at_every_call(few_designs):
@@ -151,7 +171,7 @@ def test_a_plan_says_what_clustered_covariates_cost():
     plan = plan_release(assumptions, PrivacyBudget("1"))
     clustered = Covariates.independent((UNKNOWN,), clustered=True)
     start = FlatReleases.start(plan.assumptions, 4000, np.random.default_rng(1))
-    found = run_stages(replace(start, covariates=clustered), plan.stages, np.random.default_rng(2))
+    found = plan.simulated(replace(start, covariates=clustered), np.random.default_rng(2))
     assert plan.error_if_clustered == pytest.approx(np.sqrt(found.curve), rel=0.1)
     assert plan.error_if_clustered > 1.2 * plan.error
 
@@ -165,11 +185,11 @@ def test_an_unknown_spread_is_measured_before_steps():
         assert isinstance(plan.stages[0], MomentsStage) == (spread == UNKNOWN)
         rng = np.random.default_rng(4)
         start = replace(FlatReleases.start(assumptions, 2000, rng), covariates=covariates)
-        found = run_stages(start, plan.stages, rng).errors
+        found = plan.simulated(start, rng).errors
         at = [found[:, 0] + x * found[:, 1] for (x,) in covariates.nodes]
         errors[spread] = covariates.weights @ [np.mean(each**2) for each in at]
         planned[spread] = plan.error
-    assert errors[UNKNOWN] < 0.15 * errors[EVENLY]
+    assert errors[UNKNOWN] < 0.2 * errors[EVENLY]
     # What it costs where covariates are even.
     assert planned[EVENLY] < planned[UNKNOWN] < 1.1 * planned[EVENLY]
 
@@ -313,12 +333,12 @@ def test_releases_follow_covariates_that_cluster(few_points, monkeypatch):
     for spread in (UNKNOWN, EVENLY):
         given = ("hyperbolic", 2), (0.5, 1.0), 0.05, 200, (spread,)
         plan = plan_release(assumed(*given), PrivacyBudget("3"))
-        squares, found = drawn(plan, 60, clustered)
+        squares, found = drawn(plan, 160, clustered)
         held[spread] = np.mean(found[1.0], axis=1)
         # Rare failures decide means, and need thousands.
         flat = FlatReleases.start(plan.assumptions, 4000, np.random.default_rng(6))
         flat = replace(flat, covariates=Covariates.beta(*CLUSTERED))
-        flat = run_stages(flat, plan.stages, np.random.default_rng(7))
+        flat = plan.simulated(flat, np.random.default_rng(7))
         predicted = (np.sum(flat.errors**2, axis=-1) + flat.estimate_squares) @ flat.weights
         found, expected = (np.sqrt(np.quantile(each, [0.25, 0.5])) for each in (squares, predicted))
         np.testing.assert_allclose(found, expected, rtol=0.15)
@@ -412,18 +432,6 @@ def test_steps_in_units_of_a_released_length_are_steps():
     )
     np.testing.assert_allclose(one.state, other.state, atol=1e-12)
     np.testing.assert_allclose(one.covariance, other.covariance, atol=1e-12)
-
-
-def test_later_lengths_are_not_much_longer_than_the_one_before():
-    assumptions = assumed(("euclidean", 2), (1.0, 2.0), None, 3, (EVENLY,))
-    points = assumptions.centre + np.array([[3.0, 0.0]] * 3)
-    records = subject_records(assumptions, np.zeros(3), points, ONE_EACH)
-    before = Released(np.array(assumptions.support.origin), 3.0, np.zeros(2), None, (0.125,))
-    bits = generator_bits(np.random.default_rng(1))
-    lengths = [
-        ScaleStage(100).run(before, assumptions, records, bits).lengths[-1] for _ in range(5)
-    ]
-    assert max(lengths) <= LONGER * 0.125
 
 
 @pytest.mark.slow

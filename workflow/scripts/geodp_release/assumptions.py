@@ -62,8 +62,8 @@ class Assumptions:
         narrow, and a release is as private.  Otherwise noisy moments are released first, for a
         part of the budget, and bands follow them.
     residual_scale : float, optional
-        Guess of the standard deviation of a residual in each direction of the tangent space.
-        Without one the release measures it, privately.
+        Guess of the standard deviation of a residual in each direction of the tangent space, for
+        which the plan is best.  A release measures it in any case, privately.
     sources : dict of str
         By name of an attribute, where the holder says that it comes from.
 
@@ -208,16 +208,17 @@ class Assumptions:
         """Largest distance of a prediction from the centre, in flat space."""
         return self.footpoint_radius + 0.5 * float(np.sum(self.shooting_vector_length))
 
-    def typical_length(self, number, factor=100.0):
-        """Root mean squared length of a residual, as simulations have it.
+    def typical_length(self, number, factor=100.0, about=1.5):
+        """Root mean squared lengths (number,) of a residual, as simulations have them.
 
-        Without a guess of its scale there are ``number`` of them, evenly by their logarithm, from
-        the radius of the support down to a part of ``factor``.
+        Evenly by their logarithm: from a guess divided by ``about`` to so many times the guess;
+        without one from the radius of the support down to a part of ``factor``.
         """
-        if self.residual_scale is not None:
-            return self.residual_scale * np.sqrt(self.manifold.dim)
         # In an order that goes with nothing else.
-        places = (np.arange(number) * 0.5 * (np.sqrt(5.0) - 1.0)) % 1.0
+        order = np.argsort((np.arange(number) * 0.5 * (np.sqrt(5.0) - 1.0)) % 1.0)
+        places = (np.argsort(order) + 0.5) / number
+        if self.residual_scale is not None:
+            return self.residual_scale * np.sqrt(self.manifold.dim) * about ** (2.0 * places - 1.0)
         return self.footpoint_radius * factor**-places
 
     @property

@@ -15,7 +15,6 @@ from typing import NamedTuple
 import numpy as np
 
 from geodp_release.moments import moment_matrix, possible_moments
-from geodp_release.planning import run_stages
 from geodp_release.simulation import EVENLY, Covariates, FlatReleases
 
 # Simulated releases, and the seed of their public noise.
@@ -116,13 +115,13 @@ def agreeing_releases(plan, moments=None, lengths=(), distributions=16):
         Covariates are spread over an even number of distributions that agree with these; see
         `moments_stage`.
     lengths : tuple of float
-        Residual scales are tried about the last of them, evenly by their logarithm, and of releases
-        those are kept whose last residual length is the same.
+        Residual scales are tried about the last of them, evenly by their logarithm, and releases go
+        on from each look in proportion to how probable the length is that was released there.
 
     Returns
     -------
     tuple
-        A list of `FlatReleases`, and the generator of random numbers to go on with.
+        `FlatReleases`, and the generator of random numbers to go on with.
     """
     rng = np.random.default_rng(SEED)
     stage, stages = moments_stage(plan), plan.stages
@@ -135,41 +134,35 @@ def agreeing_releases(plan, moments=None, lengths=(), distributions=16):
         start = replace(start, covariates=Covariates.by_turns(found, repeats), moments=moments)
         # Of releases with these moments, whatever the covariates are.
         stages = tuple(each for each in stages if not each.measures)
-    return _with_scales(start, stages, lengths, rng), rng
-
-
-def _with_scales(start, stages, lengths, rng, factor=32.0, repeats=4):
-    """Releases whose last residual length is the one that was released, or all if none is.
-
-    Of residual scales that lead to them, tried from a part ``factor`` of it to so many times, and
-    then ``repeats`` times where nearly all that agree are.
-    """
     if not lengths:
-        return [run_stages(start, stages, rng)]
-    low, high = lengths[-1] / factor, lengths[-1] * factor
-    kept: list = []
-    for turn in range(1 + repeats):
-        tried = np.geomspace(low, high, len(start.truth))
-        start = start.with_typical(tried)
-        found = run_stages(start, stages, rng)
-        agrees = np.isclose(found.length, lengths[-1])
-        if not turn:
-            if not np.any(agrees):
-                return [found]
-            low, high = np.quantile(tried[agrees], [0.01, 0.99]) * [0.8, 1.25]
-        elif np.any(agrees):
-            kept.append(found.drawn(agrees))
-    return kept or [found]
+        return replace(plan, stages=stages).simulated(start, rng), rng
+    return _with_lengths(start, stages, lengths, rng), rng
+
+
+def _with_lengths(start, stages, lengths, rng, factor=32.0, turns=2):
+    """Releases with the residual lengths that were released.
+
+    Of residual scales from a part ``factor`` of the last of them to so many times, and then of
+    those that agreed.
+    """
+    low, high = lengths[-1] / factor, min(lengths[-1] * factor, 2.0 * start.assumptions.reach)
+    for _ in range(turns):
+        found = start.with_typical(np.geomspace(low, high, len(start.truth)))
+        given = list(lengths)
+        for stage in stages:
+            if stage.is_look:
+                found = stage.agreeing(found, given.pop(0), rng)
+            else:
+                found = stage.simulate(found, rng)
+        low, high = np.quantile(found.typical, [0.005, 0.995]) * [0.8, 1.25]
+    return found
 
 
 def sampled_errors(found, rng):
     """Errors of simulated releases with the sampling variation of their estimates."""
-    parts = []
-    for each in found:
-        deviation = np.sqrt(each.estimate_squares / each.dim)
-        deviation = np.broadcast_to(deviation, each.errors.shape[:2])[..., None]
-        parts.append(each.errors + deviation * rng.normal(size=each.errors.shape))
-    return np.concatenate(parts)
+    deviation = np.sqrt(found.estimate_squares / found.dim)
+    deviation = np.broadcast_to(deviation, found.errors.shape[:2])[..., None]
+    return found.errors + deviation * rng.normal(size=found.errors.shape)
 
 
 def _agreeing_moments(assumptions, stage, moments, rng, number):
@@ -223,4 +216,6 @@ def _worst(away, groups, level):
     if groups is None:
         return slice(None)
     each = [np.quantile(away[groups == group], level) for group in range(1 + groups.max())]
-    return np.isin(groups, np.argsort(each)[-max(1, round(WORST * len(each))) :])
+    order = np.argsort(each)[::-1]
+    held = np.cumsum(np.bincount(groups)[order])
+    return np.isin(groups, order[: 1 + np.searchsorted(held, WORST * len(groups))])

@@ -55,4 +55,7 @@ def run_plan(plan, records, bits, shared=None):
     )
     for stage in plan.stages:
         found = stage.run(found, assumptions, records, bits, shared)
+    if plan.ways:
+        for stage in plan.path(found.lengths).stages[len(plan.stages) :]:
+            found = stage.run(found, assumptions, records, bits, shared)
     return found

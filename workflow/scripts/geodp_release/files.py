@@ -34,7 +34,6 @@ from geodp_release.new_files import move_to_new, umask
 from geodp_release.planning import ReleasePlan
 from geodp_release.simulation import length_grid
 from geodp_release.stages import FarStage, ScaleStage
-from geodp_release.stages.scale import LONGER
 
 FORMAT = "geodp release 7"
 
@@ -355,9 +354,7 @@ def _lengths(given, plan):
     number = sum(isinstance(stage, ScaleStage) for stage in plan.stages)
     grid = np.log(length_grid(plan.assumptions))
     known = all(each > 0.0 and np.min(np.abs(np.log(each) - grid)) < TOLERANCE for each in given)
-    limits = [np.inf, *(LONGER * (1.0 + TOLERANCE) * each for each in given)]
-    below = all(each <= limit for each, limit in zip(given, limits, strict=False))
-    if len(given) != number or not known or not below:
+    if len(given) != number or not known:
         raise _refused("residual_lengths", "they are not of the grid of its stages")
     return tuple(given)
 

@@ -54,7 +54,7 @@ def spread_otherwise(plan, records):
     means = np.array(first, dtype=float), np.array(second, dtype=float) / COVARIATE_LATTICE
     moments = np.concatenate(means) / (COVARIATE_LATTICE * len(records))
     found = Covariates.independent(assumptions.spreads).with_moments(possible_moments(moments))
-    error = float(np.sqrt(simulated(assumptions, plan.stages, found).curve))
+    error = float(np.sqrt(simulated(plan, found).curve))
     if error < MUCH_WORSE * plan.error:
         return []
     return [

@@ -161,7 +161,7 @@ def check_stages(plan):
     # Of classes with other methods nothing is proved, whatever their attributes are.
     known = (
         bool(plan.stages)
-        and all(type(stage) in STAGES for stage in plan.stages)
+        and all(type(stage) in STAGES for stages in plan.paths for stage in stages)
         and type(plan.assumptions) is Assumptions
         and type(plan.budget) is PrivacyBudget
     )
@@ -172,6 +172,9 @@ def check_stages(plan):
     return {
         "R4": known and counted == expected,
         "R5": known
-        and all(stage.unit == budget.unit for stage in plan.stages)
-        and sum(stage.budget for stage in plan.stages) <= budget.exact,
+        and all(
+            all(stage.unit == budget.unit for stage in stages)
+            and sum(stage.budget for stage in stages) <= budget.exact
+            for stages in plan.paths
+        ),
     }

@@ -123,8 +123,8 @@ def _shapes(release, covariates, level, names):
     points = manifold.align(
         np.broadcast_to(centre, (len(covariates), *centre.shape)), release.predict(covariates)
     )
-    shapes = manifold.to_landmarks(points)
-    shapes[~release.has_subjects(covariates)] = np.nan
+    there = release.has_subjects(covariates)[:, None]
+    shapes = np.where(there, manifold.to_landmarks(points), np.nan)
     radii = landmark_radii(manifold, points, release.band(covariates, level))
     before = manifold.to_landmarks(centre)
     if manifold.landmarks >= CURVED:

@@ -6,22 +6,19 @@ the search minimises is `Objective`, and how far it looks is `SearchSettings`.
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property, lru_cache
-from itertools import pairwise, product
+from functools import cached_property
+from itertools import product
 
 import numpy as np
 
 from geodp.errors import DataError
-from geodp_release.accounting import PrivacyBudget, choice_epsilon
+from geodp_release.accounting import PrivacyBudget, choice_cost, choice_epsilon
 from geodp_release.assumptions import REPLACE, Assumptions
 from geodp_release.simulation import (
     EVENLY,
-    LIMITS_PER_DOUBLING,
     UNKNOWN,
     Covariates,
     FlatReleases,
-    level_of,
-    limit_at,
 )
 from geodp_release.stages import (
     CountStage,
@@ -47,92 +44,69 @@ class SearchSettings:
 
     Attributes
     ----------
-    compared, again, predicted : int
-        Simulated releases: of a design of the grid, of one of the best, and of the plan.
-    finalists, refined : int
-        Designs of the grid that are simulated again, and those of them that local search starts at.
+    compared, followed, predicted : int
+        Simulated releases: of beginnings, of the best of them with all that may follow, and of the
+        plan.
     tails : float
         Part of the simulated choices that look for rare failures.
-    later_work : int
-        Largest product of points and records of a choice that is not the first.
     several_slower : int
         How much longer a choice takes with several covariates, where records have geodesics of
         their own.
-    fewest_points, most_points, most_later_points : int
-        Limits of the number of points of a choice, of the first and of later ones.
+    fewest_points, most_points : int
+        Limits of the number of points of a choice.
     most_choice_dimensions : int
         Supports of more dimensions have too many directions for points.
-    choices : tuple of tuple of float
-        Grid: shares of the budget of one or more choices.
+    choices, wide_steps : tuple of float
+        Shares of the budget of a choice, or of a step between two looks, with which plans begin.
     loss_limits : tuple of float
-        Grid: limits of losses, in typical residuals widened by the distance of the best point.
-    widened : float
-        Weight of that distance.
-    reaches : tuple of float
-        Grid: radii of patterns, in root mean squared errors of the state before.
-    expanded : int
-        Beginnings that are followed by more than one step, besides none.
-    steps, growths : tuple
-        Grid: number of noisy steps, and the ratio of the budgets of one and the one before.
+        Limits of losses, in radii of the support.
+    most_first : Fraction
+        Largest share of a choice that another may follow, about its point:
+    reach, later_choices, later_limits, later_work : float, tuple of float, tuple of float, int
+        of a radius in root mean squared errors, with such shares, limits in radii, and at most so
+        many distances from points to records.
+    steps, growths : int, tuple of float
+        Most noisy steps that follow, and the ratio of the budgets of one and the one before.
     clips : tuple of float
-        Grid: limits of contributions, in typical distances of a record from the state's geodesic.
-    measured_clips : tuple of float
-        The same in released residual lengths.
+        Limits of contributions, in released residual lengths.
     grain : int
-        Budgets on the grid are multiples of ``1 / grain`` of the whole.
-    shifts : tuple of Fraction
-        Local search: parts of a budget that move from one stage to another.
-    measured_choices, measured_limits : tuple of float
-        Grid where the residual scale is measured: shares of a first choice, and limits of its
-        losses in radii of the support.
-    looks, last_look : Fraction
-        Shares of the budget of a measured residual length before each step, and after the last.
-    moment_shares : tuple of Fraction
-        Local search: shares of the budget for moments of a covariate that is spread evenly.
-    rounds, enough : int, float
-        Local search ends after so many rounds, or after one with less gain in the objective.
-    kept : int
-        Size of the cache of simulated beginnings of designs.
+        Budgets are multiples of ``1 / grain`` of the whole.
+    look : float
+        Number of subjects times epsilon of a look; and of its share of the budget
+    least_look, most_look : Fraction
+        the least and the largest.
+    moments : Fraction
+        Share of the budget for moments of a covariate that is spread evenly, where they are
+        worth it.
+    fewest : int
+        Simulated releases of a way; neighbouring lengths with fewer have one in common.
     """
 
     compared: int = 96
-    again: int = 384
+    followed: int = 768
     predicted: int = 2048
-    finalists: int = 4
-    refined: int = 2
     tails: float = 0.25
-    later_work: int = 1 << 21
     several_slower: int = 8
     fewest_points: int = 1 << 8
     most_points: int = 1 << 16
-    most_later_points: int = 1 << 13
     most_choice_dimensions: int = 12
-    choices: tuple = (
-        *((share,) for share in (0.2, 0.35, 0.5, 0.65, 0.8, 1.0)),
-        *(
-            (part * total, (1.0 - part) * total)
-            for part, total in product((0.2, 0.4, 0.6), (0.35, 0.5, 0.7, 1.0))
-        ),
-        *((0.06 * total, 0.22 * total, 0.72 * total) for total in (0.5, 0.7, 1.0)),
-    )
-    loss_limits: tuple = (0.7, 1.2, 2.0, 3.4)
-    widened: float = 2.0
-    reaches: tuple = (1.3, 2.0)
-    expanded: int = 5
-    steps: tuple = (1, 2, 3, 4)
+    choices: tuple = (0.1, 0.16, 0.24, 0.4, 0.65)
+    wide_steps: tuple = (0.1, 0.2, 0.35)
+    loss_limits: tuple = (0.12, 0.2, 0.35, 0.6, 1.2)
+    most_first: Fraction = Fraction(1, 4)
+    reach: float = 1.5
+    later_choices: tuple = (0.16, 0.26)
+    later_limits: tuple = (0.35, 0.6, 1.0)
+    later_work: int = 1 << 21
+    steps: int = 4
     growths: tuple = (1.0, 1.8, 3.2)
-    clips: tuple = (0.25, 0.42, 0.7, 1.2)
-    measured_clips: tuple = (0.5, 0.8, 1.3)
+    clips: tuple = (0.3, 0.5, 0.8, 1.3)
     grain: int = 1 << 12
-    measured_choices: tuple = (0.1, 0.2, 0.35, 0.55)
-    measured_limits: tuple = (0.1, 0.25, 0.6, 1.2)
-    looks: Fraction = Fraction(1, 25)
-    last_look: Fraction = Fraction(1, 32)
-    shifts: tuple = (Fraction(-1, 3), Fraction(1, 3))
-    moment_shares: tuple = (Fraction(1, 32), Fraction(1, 12))
-    rounds: int = 3
-    enough: float = 0.02
-    kept: int = 24
+    look: float = 40.0
+    least_look: Fraction = Fraction(1, 64)
+    most_look: Fraction = Fraction(1, 10)
+    moments: Fraction = Fraction(1, 12)
+    fewest: int = 48
 
 
 SEARCH = SearchSettings()
@@ -169,6 +143,20 @@ class Objective:
 
 
 @dataclass(frozen=True)
+class Way:
+    """Stages that follow a residual length up to a limit.
+
+    Attributes
+    ----------
+    longest : float
+    stages : tuple of Stage
+    """
+
+    longest: float
+    stages: tuple
+
+
+@dataclass(frozen=True)
 class ReleasePlan:
     """Everything public about a release: assumptions, budget, and stages with predicted errors.
 
@@ -181,6 +169,9 @@ class ReleasePlan:
         Predicted root mean squared error of the geodesic over the covariate's range.
     error_without_privacy, error_without_data : float
         Of the least-squares geodesic, and of the geodesic that stays at the centre.
+    ways : tuple of Way
+        What follows the stages, by the residual length that the last of them releases: none in the
+        plan of a release, which went one of them.
     """
 
     assumptions: Assumptions
@@ -189,26 +180,66 @@ class ReleasePlan:
     error: float
     error_without_privacy: float
     error_without_data: float
+    ways: tuple = ()
 
     def __post_init__(self):
-        if any(stage.unit != self.budget.unit for stage in self.stages):
+        for stages in self.paths:
+            self._refuse(stages)
+        if self.ways and not self.stages[-1].is_look:
+            raise DataError("plan: ways part after a residual length: end the stages with one")
+
+    def _refuse(self, stages):
+        """Refuse stages, one after the other, that are not within the budget or make no sense."""
+        if any(stage.unit != self.budget.unit for stage in stages):
             raise DataError("plan: stages and budget are of different units: correct them")
-        for stage in self.stages:
+        for stage in stages:
             stage.check(1 + self.assumptions.number_of_covariates)
         looked = False
-        for stage in self.stages:
+        for stage in stages:
             if getattr(stage, "is_relative", False) and not looked:
                 raise DataError(
                     "plan: a stage is in units of a residual length that no stage before it "
                     "releases: correct it"
                 )
             looked = looked or stage.is_look
-        spent = sum(stage.budget for stage in self.stages)
+        spent = sum(stage.budget for stage in stages)
         if spent > self.budget.exact:
             raise DataError(
                 f"plan: its stages cost {float(spent):g}, which is more than the budget "
                 f"{self.budget.amount}: correct them"
             )
+
+    @property
+    def paths(self):
+        """All stages, in a tuple, of each way that a release may go."""
+        return [self.stages + way.stages for way in self.ways] or [self.stages]
+
+    def path(self, lengths):
+        """The plan, without ways, of a release with these residual lengths, in their order."""
+        if not self.ways:
+            return self
+        parting = lengths[sum(stage.is_look for stage in self.stages) - 1]
+        return replace(self, stages=self.paths[int(self._way_of(parting))], ways=())
+
+    def _way_of(self, lengths):
+        """Index of the way that follows a length, or lengths."""
+        limits = np.array([way.longest for way in self.ways])
+        # Ways begin with the longest lengths, and the first takes those that are longer.
+        places = np.sum(np.asarray(lengths)[..., None] <= limits, axis=-1) - 1
+        return np.maximum(places, 0)
+
+    def simulated(self, releases, rng):
+        """`FlatReleases` that begin as given, after all stages and the way that each goes."""
+        found = run_stages(releases, self.stages, rng)
+        if not self.ways:
+            return found
+        index = self._way_of(found.length)
+        parts = [
+            run_stages(found.drawn(index == number), way.stages, rng)
+            for number, way in enumerate(self.ways)
+            if np.any(index == number)
+        ]
+        return FlatReleases.joined(parts)
 
     @cached_property
     def error_if_clustered(self):
@@ -220,7 +251,7 @@ class ReleasePlan:
         if not spreads:
             return self.error
         clustered = Covariates.independent(spreads, clustered=True)
-        return float(np.sqrt(simulated(self.assumptions, self.stages, clustered).curve))
+        return float(np.sqrt(simulated(self, clustered).curve))
 
     @property
     def is_noise(self):
@@ -235,19 +266,24 @@ def run_stages(found, stages, rng):
     return found
 
 
-def simulated(assumptions, stages, covariates=None):
+def simulated(plan, covariates=None):
     """Simulated releases, with covariates as assumed or as given, that predict a plan's error."""
-    rng = np.random.default_rng([SEED, 2])
+    assumptions, rng = plan.assumptions, np.random.default_rng([SEED, 2])
     start = FlatReleases.start(assumptions, SEARCH.predicted, rng, SEARCH.tails)
+    # Predictions are for the guess itself.
+    typical = assumptions.typical_length(SEARCH.predicted, about=1.0)
+    start = replace(start, typical=typical)
     if covariates is not None:
         start = replace(start, covariates=covariates)
-    return run_stages(start, stages, rng)
+    return plan.simulated(start, rng)
 
 
 def plan_release(
     assumptions: Assumptions, budget: PrivacyBudget, work: int = 1 << 24
 ) -> ReleasePlan:
     """Find the stages with the smallest simulated error, from public assumptions alone.
+
+    A beginning, and for each residual length that it may release the stages that follow.
 
     Parameters
     ----------
@@ -271,245 +307,221 @@ def plan_release(
     if assumptions.spreads not in ((), (EVENLY,)):
         # Groups of other sizes, clusters, or covariates that go together make steps overshoot.
         measured = (MomentsStage.planned(assumptions, budget.unit, total),)
-    left = total - sum(stage.budget for stage in measured)
-    judge = _Judge(assumptions)
-    designs = [measured + each for each in _Grid(assumptions, budget.unit, left, work).designs()]
-    refined = 1 if assumptions.residual_scale is None else SEARCH.refined
-    designs = sorted(designs, key=lambda stages: judge(stages)[0])[:refined]
-    # Residual lengths come between steps, and moments do not.
-    may_measure = assumptions.spreads == (EVENLY,) and assumptions.residual_scale is not None
-    improved = (judge(_refined(each, judge, total, may_measure)) for each in designs)
-    best = min(improved, key=lambda pair: pair[0])[1]
-    found = simulated(assumptions, counted + best)
+        total -= measured[0].budget
+    stages, ways = _Search(assumptions, budget.unit, total, work, measured).found()
+    plan = ReleasePlan(assumptions, budget, counted + measured + stages, 1.0, 1.0, 1.0, ways)
+    found = simulated(plan)
     typical = np.exp(np.mean(np.log(np.square(found.typical))))
-    return ReleasePlan(
-        assumptions=assumptions,
-        budget=budget,
-        stages=counted + best,
+    return replace(
+        plan,
         error=float(np.sqrt(found.curve)),
         error_without_privacy=float(np.sqrt(len(found.radii) * typical / assumptions.subjects)),
         error_without_data=float(np.sqrt(found.radii**2 / 3.0 @ found.weights)),
     )
 
 
-class _Grid:
-    """Search over a grid of choices among points and noisy steps after them."""
+class _Search:
+    """Search for a beginning, and for what follows each residual length that it may release.
 
-    def __init__(self, assumptions, unit, total, work):
+    Releases are simulated with covariates as assumed and clustered, side by side: `cases`.
+    """
+
+    def __init__(self, assumptions, unit, total, work, measured):
         self.assumptions, self.unit, self.total = assumptions, unit, total
+        self.measured = measured
+        self.work = work
         if assumptions.number_of_covariates > 1:
-            work //= SEARCH.several_slower
-        self.first_work, self.later_work = work, min(work, SEARCH.later_work)
-        rng = np.random.default_rng([SEED, 0])
-        self.start = FlatReleases.start(assumptions, SEARCH.compared, rng, SEARCH.tails)
-        self.typical, self.dim = self.start.typical, self.start.dim
-        # Whether the residual scale is measured by looks between steps.
-        self.is_measured = assumptions.residual_scale is None
+            self.work //= SEARCH.several_slower
+        self.objective = Objective.of(assumptions)
+        enough = choice_cost(Fraction(SEARCH.look / assumptions.subjects), unit)
+        self.far = FarStage.planned(assumptions, unit, total)
+        self.look_cost = min(max(enough, total * SEARCH.least_look), total * SEARCH.most_look)
 
-    def designs(self):
-        """The best designs of the grid, as tuples of stages."""
-        prefixes = [((), self.start, Fraction(0))]
-        if self.start.truth[0].size <= SEARCH.most_choice_dimensions:
-            prefixes += list(self._choices())
-        found = [
-            (releases.curve, stages) for stages, releases, spent in prefixes if spent == self.total
-        ]
-        open_ones = [each for each in prefixes if each[2] < self.total]
-        # One step tells which beginnings are worth more of them.
-        alone = [self._steps(each, SEARCH.steps[:1]) for each in open_ones]
-        order = np.argsort([each[0][0] for each in alone])[: SEARCH.expanded]
-        for index in {0, *order.tolist()}:
-            found += alone[index] + self._steps(open_ones[index], SEARCH.steps[1:])
-        judged = Objective()
-        found.sort(key=lambda each: judged([each[0]], len(each[1])))
-        return [stages for _, stages in found[: SEARCH.finalists]]
+    def found(self):
+        """The stages of the best beginning, and the ways that follow it."""
+        few, many = self._starts(SEARCH.compared), self._starts(SEARCH.followed)
+        beginnings = [self._wide(share, few) for share in SEARCH.wide_steps]
+        if few[0].truth[0].size <= SEARCH.most_choice_dimensions:
+            beginnings += self._choices(few)
+        if self.assumptions.residual_scale is not None:
+            # What is known of residuals may do for the first steps.
+            beginnings += [((), few), *(self._unlooked(each, few) for each in beginnings)]
+        scores = [self._rest(cases, stages, quick=True)[0] for stages, cases in beginnings]
+        stages, _ = beginnings[int(np.argmin(scores))]
+        cases = self._after(stages, many, key=1)
+        if cases[0].length is None:
+            return (*stages, *self._rest(cases, stages)[1]), ()
+        return stages, self._ways(cases, stages)
 
-    def _choices(self):
-        """Stages that choose among points: the stages, simulated releases, and what they cost."""
-        # With very many subjects scores take too long, and steps do as well.
-        first, later = (
-            SEARCH.fewest_points * self.assumptions.subjects <= work
-            for work in (self.first_work, self.later_work)
-        )
-        choices = [(share,) for share in SEARCH.measured_choices]
-        for shares in choices if self.is_measured else SEARCH.choices:
-            if not (later or (first and len(shares) == 1)):
-                continue
-            stages: tuple = ()
-            releases, spent = self.start, Fraction(0)
-            is_all = sum(shares) > 1.0 - 1e-9
-            for index, share in enumerate(shares):
-                last = is_all and index == len(shares) - 1
-                part = Fraction(max(1, int(np.rint(SEARCH.grain * share))), SEARCH.grain)
-                cost = self.total - spent if last else self.total * part
-                stage, releases = self._best_choice(releases, cost, index)
-                stages, spent = (*stages, stage), spent + stage.budget
-            # Of a rounded square root a crumb may be left.
-            yield stages, releases, self.total if is_all else spent
-
-    def _best_choice(self, releases, cost, index):
-        epsilon = choice_epsilon(cost, self.unit)
-        work = self.later_work if index else self.first_work
-        most = SEARCH.most_later_points if index else SEARCH.most_points
-        number = work / self.assumptions.subjects
-        points = 1 << int(np.log2(np.clip(number, SEARCH.fewest_points, most)))
-        radii: list = [None]
-        if index:
-            typical = np.sqrt(releases.squares)
-            radii = [
-                tuple(float(each) for each in np.minimum(reach * typical, releases.radii))
-                for reach in SEARCH.reaches
-            ]
-        tried = []
-        for radius in radii:
-            candidates = points_about(releases, np.random.default_rng([SEED, 3]), points, radius)
-            # The best point is about so far away.
-            width = releases.radii if radius is None else np.array(radius)
-            misfit = np.sqrt(width**2 @ releases.weights) * points ** (
-                -1.0 / releases.truth[0].size
-            )
-            misfit = misfit * np.sqrt(self.dim / (self.dim + 2.0))
-            for clip in self._loss_limits(misfit):
-                stage = PointsStage.of(epsilon, self.unit, points, clip, radius)
-                rng = np.random.default_rng([SEED, 4, index])
-                tried.append((stage, stage.simulate(releases, rng, candidates)))
-        if self.is_measured:
-            return min(tried, key=lambda pair: pair[1].curve)
-        return min(tried, key=lambda pair: pair[1].squares @ pair[1].weights)
-
-    def _loss_limits(self, misfit):
-        """Limits of losses for points the best of which is so far away."""
-        if self.is_measured:
-            return [factor * float(self.start.radii[0]) for factor in SEARCH.measured_limits]
-        limits = np.array(SEARCH.loss_limits) * np.hypot(self.typical, SEARCH.widened * misfit)
-        return [limit_at(level_of(each, self.typical), self.typical) for each in limits]
-
-    def _steps(self, beginning, counts):
-        """Designs (squared error, stages) that spend what is left on steps."""
-        before, start, spent = beginning
-        found, left = [], self.total - spent
-        for count, growth in product(counts, SEARCH.growths):
-            if count == 1 and growth != SEARCH.growths[0]:
-                continue
-            last: tuple = ()
-            if self.is_measured:
-                left = self.total * (1 - SEARCH.last_look) - spent
-                left -= count * self.total * SEARCH.looks
-                far = FarStage.planned(self.assumptions, self.unit, self.total)
-                left -= far.budget
-                last = (ScaleStage(self.total * SEARCH.last_look, self.unit), far)
-            shares = growth ** np.arange(count)
-            parts = np.maximum(1, np.rint(SEARCH.grain * shares / np.sum(shares)).astype(int))[:-1]
-            costs = [left * Fraction(int(part), SEARCH.grain) for part in parts]
-            costs.append(left - sum(costs))
-            releases, stages = start, before
-            for index, cost in enumerate(costs):
-                if self.is_measured:
-                    look = ScaleStage(self.total * SEARCH.looks, self.unit)
-                    rng = np.random.default_rng([SEED, 7, index])
-                    stages, releases = (*stages, look), look.simulate(releases, rng)
-                step, releases = self._best_step(releases, cost, index)
-                stages = (*stages, step)
-            found.append((releases.curve, (*stages, *last)))
-        return found
-
-    def _best_step(self, releases, cost, index):
-        if self.is_measured:
-            clips = [factor * stretch(releases) for factor in SEARCH.measured_clips]
-        else:
-            spread = np.sqrt(self.typical**2 + releases.squares @ releases.weights)
-            spread *= stretch(releases)
-            levels = {level_of(factor * spread, self.typical) for factor in SEARCH.clips}
-            clips = [limit_at(level, self.typical) for level in levels]
-        tried = []
-        for clip in clips:
-            step = NoisyStep(cost, self.unit, clip, is_relative=self.is_measured)
-            clean = step.prepare(releases)
-            step = step.fitted(releases, clean)
-            rng = np.random.default_rng([SEED, 4, index])
-            tried.append((step, step.simulate(releases, rng, clean)))
-        return min(tried, key=lambda pair: pair[1].curve)
-
-
-class _Judge:
-    """The objective of designs, by more releases than those of the grid."""
-
-    def __init__(self, assumptions):
-        rng = np.random.default_rng([SEED, 1])
-        even = FlatReleases.start(assumptions, SEARCH.again, rng, SEARCH.tails)
-        clustered = Covariates.independent(assumptions.spreads, clustered=True)
+    def _starts(self, number):
+        """Simulated releases before the search, of each case."""
+        rng = np.random.default_rng([SEED, 0, number])
+        even = FlatReleases.start(self.assumptions, number, rng, SEARCH.tails)
+        spreads = self.assumptions.spreads
+        covariates = [even.covariates]
+        if spreads:
+            covariates.append(Covariates.independent(spreads, clustered=True))
         # Without a covariate there is no other case.
-        self._starts = (
-            (even, replace(even, covariates=clustered)) if assumptions.spreads else (even,)
+        cases = tuple(replace(even, covariates=each) for each in covariates)
+        return self._after(self.measured, cases, key=0)
+
+    def _after(self, stages, cases, key):
+        return tuple(
+            run_stages(each, stages, np.random.default_rng([SEED, 1, key, which]))
+            for which, each in enumerate(cases)
         )
-        self._objective = Objective.of(assumptions)
-        self._after = lru_cache(SEARCH.kept)(self._simulated)
-        self._prepared = lru_cache(SEARCH.kept)(self._prepare)
 
-    def __call__(self, stages):
-        """The objective, and the stages with gains that suit what comes before them."""
-        releases, fitted = self._after(stages)
-        return self._objective([each.curve for each in releases], len(stages)), fitted
+    def _score(self, cases, stages):
+        return self.objective([each.curve for each in cases], stages)
 
-    def _simulated(self, stages):
-        """Releases with each distribution of covariates after stages, and these with gains."""
-        if not stages:
-            return self._starts, ()
-        before, fitted = self._after(stages[:-1])
-        stage, found = stages[-1].fitted(before[0]), []
-        for which, releases in enumerate(before):
-            rng = np.random.default_rng([SEED, 5, len(stages), which])
-            # Other stages would push points out of the cache.
-            known = stage.pattern and self._prepared(stages[:-1], which, stage.pattern)
-            found.append(stage.simulate(releases, rng, known))
-        return tuple(found), (*fitted, stage)
+    def _part(self, share):
+        return self.total * Fraction(max(1, int(np.rint(SEARCH.grain * share))), SEARCH.grain)
 
-    def _prepare(self, stages, which, pattern):
-        """Candidate points of a pattern, which choices with other budgets and limits share."""
-        releases = self._after(stages)[0][which]
-        return points_about(releases, np.random.default_rng([SEED, 6, which]), *pattern)
+    def _looked(self, cases):
+        """A look, and releases after it."""
+        stage = ScaleStage(self.look_cost, self.unit).fitted(cases[0])
+        return stage, self._after((stage,), cases, key=2)
+
+    def _unlooked(self, beginning, cases):
+        """A beginning without its looks, and its steps, and releases after it."""
+        stages = tuple(stage for stage in beginning[0] if isinstance(stage, PointsStage))
+        return stages, self._after(stages, cases, key=1)
+
+    def _wide(self, share, cases):
+        """A beginning by a step from the centre, between two looks."""
+        first, cases = self._looked(cases)
+        step, cases = self._best_step(cases, self._part(share))
+        last, cases = self._looked(cases)
+        return (first, step, last), cases
+
+    def _choices(self, cases):
+        """Beginnings by a choice among points, or by two, and a look."""
+        number = self.work // self.assumptions.subjects
+        if number < SEARCH.fewest_points:
+            # With very many subjects scores take too long, and steps do as well.
+            return []
+        found: list = []
+        limits = [limit * float(cases[0].radii[0]) for limit in SEARCH.loss_limits]
+        # About a point that may be far off a second choice fails where residuals may be any.
+        most_first = 0 if self.assumptions.residual_scale is None else SEARCH.most_first
+        for stage, after in self._choice(cases, SEARCH.choices, limits, number):
+            found.append(((stage,), after))
+            if stage.budget > self.total * most_first:
+                continue
+            reached = np.minimum(SEARCH.reach * np.sqrt(after[0].squares), after[0].radii)
+            radii = tuple(float(each) for each in reached)
+            limits_then = [limit * radii[0] for limit in SEARCH.later_limits]
+            number_then = min(number, SEARCH.later_work // self.assumptions.subjects)
+            if number_then >= SEARCH.fewest_points:
+                found += [
+                    ((stage, later), then)
+                    for later, then in self._choice(
+                        after, SEARCH.later_choices, limits_then, number_then, radii
+                    )
+                ]
+        looked = []
+        for stages, after in found:
+            look, after = self._looked(after)
+            looked.append(((*stages, look), after))
+        return looked
+
+    def _choice(self, cases, shares, limits, number, radii=None):
+        """The best choice among points of each share of the budget, and releases after it."""
+        points = 1 << int(np.log2(min(number, SEARCH.most_points)))
+        known = [
+            points_about(each, np.random.default_rng([SEED, 3, which]), points, radii)
+            for which, each in enumerate(cases)
+        ]
+        for share in shares:
+            epsilon, tried = choice_epsilon(self._part(share), self.unit), []
+            for clip in limits:
+                stage = PointsStage.of(epsilon, self.unit, points, clip, radii)
+                after = tuple(
+                    stage.simulate(each, np.random.default_rng([SEED, 4, which]), some)
+                    for which, (each, some) in enumerate(zip(cases, known, strict=True))
+                )
+                tried.append((self._score(after, 1), stage, after))
+            yield min(tried, key=_score_of)[1:]
+
+    def _ways(self, cases, stages):
+        """The ways that follow each residual length that simulations have."""
+        lengths = cases[0].length
+        # Of an octave each, and of more where releases are few.
+        octaves = np.floor(np.log2(lengths / np.max(lengths)) + 1e-9)
+        found, taken = [], np.zeros(len(lengths), dtype=bool)
+        for octave in np.unique(octaves)[::-1]:
+            taken |= octaves == octave
+            rest = np.sum(octaves < octave)
+            if np.sum(taken) < SEARCH.fewest or 0 < rest < SEARCH.fewest:
+                continue
+            low, high = np.min(lengths[taken]), np.max(lengths[taken])
+            some = tuple(each.drawn((low <= each.length) & (each.length <= high)) for each in cases)
+            found.append(Way(float(high), self._rest(some, stages)[1]))
+            taken[:] = False
+        return tuple(found)
+
+    def _rest(self, cases, stages, quick=False):
+        """Score and stages that spend what is left."""
+        left = self.total - self.look_cost - self.far.budget
+        left -= sum(stage.budget for stage in stages)
+        best = self._steps(cases, left, 1)
+        pairs = list(product(SEARCH.growths[1:2] if quick else SEARCH.growths, (False, True)))
+        twos = [self._steps(cases, left, 2, *pair) for pair in pairs]
+        pair = pairs[int(np.argmin([score for score, *_ in twos]))]
+        more, count = min(twos, key=_score_of), 2
+        # One more while that is better.
+        while more[0] < best[0]:
+            best, count = more, count + 1
+            if quick or count > SEARCH.steps:
+                break
+            more = self._steps(cases, left, count, *pair)
+        if self.assumptions.spreads == (EVENLY,) and not quick:
+            moments = MomentsStage(self.total * SEARCH.moments, self.unit)
+            if moments.budget < left / 2:
+                after = self._after((moments,), cases, key=3)
+                steps = sum(isinstance(stage, NoisyStep) for stage in best[1])
+                more = self._steps(after, left - moments.budget, steps, *pair, before=(moments,))
+                best = min(best, more, key=_score_of)
+        score, more, _ = best
+        # The last look is to find what nobody expects.
+        return score, (*more, ScaleStage(self.look_cost, self.unit), self.far)
+
+    def _steps(self, cases, left, count, growth=1.0, looks=False, before=()):
+        """Score, stages of steps with looks between them or not, and releases after them."""
+        left -= looks * (count - 1) * self.look_cost
+        if left <= 0:
+            return np.inf, before, cases
+        shares = growth ** np.arange(count)
+        parts = np.maximum(1, np.rint(SEARCH.grain * shares / np.sum(shares)).astype(int))[:-1]
+        costs = [left * Fraction(int(part), SEARCH.grain) for part in parts]
+        costs.append(left - sum(costs))
+        stages = before
+        for index, cost in enumerate(costs):
+            if index and looks:
+                look, cases = self._looked(cases)
+                stages = (*stages, look)
+            step, cases = self._best_step(cases, cost)
+            stages = (*stages, step)
+        return self._score(cases, len(stages)), stages, cases
+
+    def _best_step(self, cases, cost):
+        tried = []
+        is_relative, unit = cases[0].length is not None, 1.0
+        if not is_relative:
+            squares = np.sum(cases[0].errors ** 2, axis=-1) @ cases[0].weights
+            unit = float(np.sqrt(np.median(squares + cases[0].typical ** 2)))
+        for factor in SEARCH.clips:
+            clip = factor * unit * stretch(cases[0])
+            step = NoisyStep(cost, self.unit, clip, is_relative=is_relative)
+            clean = [step.prepare(each) for each in cases]
+            step = step.fitted(cases[0], clean[0])
+            after = tuple(
+                step.simulate(each, np.random.default_rng([SEED, 5, which]), known)
+                for which, (each, known) in enumerate(zip(cases, clean, strict=True))
+            )
+            tried.append((self._score(after, 1), step, after))
+        return min(tried, key=_score_of)[1:]
 
 
-def _refined(stages, judge, total, may_measure):
-    """A design after changes of one thing at a time that make it better."""
-    for _ in range(SEARCH.rounds):
-        before = judge(stages)[0]
-        for change in _changes(stages, total, may_measure):
-            if judge(change)[0] < judge(stages)[0]:
-                stages = change
-        if judge(stages)[0] > before - SEARCH.enough:
-            break
-    return stages
-
-
-def _changes(stages, total, may_measure):
-    """Designs that differ in a limit, in how two stages share their budgets, or by moments."""
-    for index, stage in enumerate(stages):
-        for factor in (2.0 ** (-1.0 / LIMITS_PER_DOUBLING), 2.0 ** (1.0 / LIMITS_PER_DOUBLING)):
-            for changed in stage.clipped(factor):
-                yield (*stages[:index], changed, *stages[index + 1 :])
-    # A look is worth its share at all residual scales.
-    free = [index for index, stage in enumerate(stages) if not stage.is_look]
-    pairs = {*pairwise(free), (free[0], free[-1])} if len(free) > 1 else ()
-    for first, second in sorted(pairs):
-        # Moments that are always released keep the budget with which they begin: errors over the
-        # whole range would have less of it, and those where clustered subjects are would grow.
-        fixed = stages[first].measures and not may_measure
-        both = stages[first].budget + stages[second].budget
-        for part in SEARCH.shifts[fixed:]:
-            moved = part * min(stages[first].budget, stages[second].budget)
-            changed = list(stages)
-            changed[first] = stages[first].with_budget(stages[first].budget + moved)
-            # What rounding leaves goes to the other.
-            changed[second] = stages[second].with_budget(both - changed[first].budget)
-            yield tuple(changed)
-    steps = [index for index, stage in enumerate(stages) if stage.is_step]
-    if may_measure and steps and not any(stage.measures for stage in stages):
-        last = stages[steps[-1]]
-        for share in SEARCH.moment_shares:
-            cost = total * share
-            if cost < last.budget / 2:
-                changed = list(stages)
-                changed[steps[-1]] = last.with_budget(last.budget - cost)
-                changed.insert(steps[0], MomentsStage(cost, last.unit))
-                yield tuple(changed)
+def _score_of(tried):
+    return tried[0]

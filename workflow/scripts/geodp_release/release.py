@@ -59,7 +59,7 @@ class Release:
         `geodp_release.moments`.
     lengths : tuple of float
         Lengths that half of the residuals are shorter than, about the states of the stages that
-        released one: none where the residual scale was assumed.
+        measure them.
     plan : ReleasePlan
     guarantee : ReleaseGuarantee
     far : float, optional
@@ -80,7 +80,7 @@ class Release:
     def of(cls, plan, found, guarantee):
         """The release of a plan whose stages released `geodp_release.draw.Released`."""
         state, kept = found.state, (found.number, found.moments, found.lengths)
-        return cls(state[0], state[1:], *kept, plan, guarantee, found.far)
+        return cls(state[0], state[1:], *kept, plan.path(found.lengths), guarantee, found.far)
 
     @property
     def shooting_vector(self) -> np.ndarray:
@@ -148,7 +148,7 @@ class Release:
         return float(np.sqrt(np.mean(squares)))
 
     def residual_scale(self, level: float = LEVELS[0]) -> Estimate | None:
-        """Standard deviation of a residual in each direction; ``None`` if it was assumed."""
+        """Standard deviation of a residual in each direction; ``None`` if no stage measures it."""
         if not self.lengths:
             return None
         scales = self._simulated[0] / np.sqrt(self.plan.assumptions.manifold.dim)
@@ -158,7 +158,7 @@ class Release:
     def r_squared(self, level: float = LEVELS[0]) -> Estimate | None:
         """Share of the variance that the covariates explain; ``None`` if it cannot be said.
 
-        That is without a covariate, or where the residual scale was assumed.  The variance
+        That is without a covariate, or where no stage measures residuals.  The variance
         explained is that of predictions, in flat space, less what noise adds to it.
         """
         if not self.lengths or not len(self.shooting_vectors):
@@ -225,11 +225,9 @@ class Release:
         Lengths are those of states, and groups have a distribution of covariates each.
         """
         found, rng = agreeing_releases(self.plan, self.moments, self.lengths)
-        typical = np.concatenate([np.broadcast_to(each.typical, len(each.truth)) for each in found])
-        away = np.concatenate([np.linalg.norm(each.state, axis=-1) / each.radii for each in found])
-        moments = [np.broadcast_to(each.covariates.moments, each.moments.shape) for each in found]
-        _, groups = np.unique(np.concatenate(moments), axis=0, return_inverse=True)
-        return typical, sampled_errors(found, rng), away, np.ravel(groups)
+        typical = np.broadcast_to(found.typical, len(found.truth))
+        away = np.linalg.norm(found.state, axis=-1) / found.radii
+        return typical, sampled_errors(found, rng), away, found.covariates.groups
 
     def save(self, path: str | Path) -> None:
         """Write the release to a new file, as JSON with all digits.

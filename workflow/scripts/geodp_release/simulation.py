@@ -116,6 +116,21 @@ class Covariates:
             return self
         return Covariates(self.nodes[:, :, rows], self.weights[:, rows])
 
+    @classmethod
+    def joined(cls, parts):
+        """Those of some releases one after the other; the same if there is one for all."""
+        if parts[0].weights.ndim == 1:
+            return parts[0]
+        nodes, weights = ([getattr(each, name) for each in parts] for name in ("nodes", "weights"))
+        return cls(np.concatenate(nodes, axis=2), np.concatenate(weights, axis=1))
+
+    @property
+    def groups(self):
+        """Numbers (releases,) of the distributions of releases; ``None`` if it is one for all."""
+        if self.weights.ndim == 1:
+            return None
+        return np.unique(self.moments, axis=0, return_inverse=True)[1]
+
     @cached_property
     def moments(self):
         """Means of covariates and of their products; see `geodp_release.moments`."""
@@ -343,6 +358,18 @@ class FlatReleases:
         if np.ndim(self.counted):
             chosen["counted"] = self.counted[rows]
         return replace(self, **chosen)
+
+    @classmethod
+    def joined(cls, parts):
+        """Releases one after the other that went different ways from the same beginning."""
+        names = "truth", "state", "deviates", "moments", "weight", "typical", "covariance", "length"
+        joined = {
+            name: np.concatenate([getattr(each, name) for each in parts])
+            for name in (*names, "last_level", "counted")
+            if np.ndim(getattr(parts[0], name))
+        }
+        joined["covariates"] = Covariates.joined([each.covariates for each in parts])
+        return replace(parts[0], **joined, kept={})
 
     def with_typical(self, typical):
         """The same before the first stage, with residuals of other lengths."""

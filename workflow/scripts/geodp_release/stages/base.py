@@ -1,8 +1,8 @@
 """What all stages of a release have in common."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -25,12 +25,9 @@ class Stage:
     budget: Fraction
     unit: str = PURE
 
-    # What the search for a plan asks: whether this releases moments of covariates or a residual
-    # length, whether it is a step, and from which points it chooses.
+    # Whether this releases moments of covariates, or a residual length.
     measures: ClassVar[bool] = False
     is_look: ClassVar[bool] = False
-    is_step: ClassVar[bool] = False
-    pattern: ClassVar[Any] = None
 
     def __post_init__(self):
         # Sums of fractions are exact, those of floats are rounded.
@@ -64,15 +61,6 @@ class Stage:
         """The stage with the gain that suits simulated releases before it."""
         del releases
         return self
-
-    def with_budget(self, budget):
-        """The stage with about another budget, and never more."""
-        return replace(self, budget=budget)
-
-    def clipped(self, factor):
-        """The stage with a limit of clipping so many times as large, if it has one, in a tuple."""
-        del factor
-        return ()
 
     def check(self, blocks):
         """Refuse states of 1 + k blocks that the stage is not made for."""

@@ -20,8 +20,8 @@ class FarStage(Stage):
     Records of a subject count as parts of it, and those that cannot be used are far away.
     """
 
-    # No other stage depends on what it releases; and it needs a length.
-    is_look = is_relative = True
+    # It needs a length.
+    is_relative = True
 
     def noise(self, assumptions=None):
         """The `Noise` of a number of subjects, in steps of the lattice."""

@@ -10,7 +10,7 @@ import numpy as np
 from geodp.errors import DataError
 from geodp.manifolds.supports import even_balls
 from geodp.samplers.integer_choice import ExactChoice
-from geodp_release.accounting import choice_cost, choice_epsilon
+from geodp_release.accounting import choice_cost
 from geodp_release.contributions import LOSS_LATTICE, loss_sums
 from geodp_release.noise import ChoiceNoise
 from geodp_release.simulation import (
@@ -113,14 +113,9 @@ class PointsStage(Stage):
         state = self.chosen(assumptions, records, before.state, bits, shared)
         return replace(before, state=state, covariance=None)
 
-    @property
-    def pattern(self):
-        """Number of points, and radii of the pattern."""
-        return self.points, self.radii
-
     def prepare(self, releases, rng=None):
         """The points, with their distances from the truth."""
-        return points_about(releases, rng, *self.pattern)
+        return points_about(releases, rng, self.points, self.radii)
 
     def simulate(self, releases, rng, prepared=None):
         points = self.prepare(releases, rng) if prepared is None else prepared
@@ -139,13 +134,6 @@ class PointsStage(Stage):
             state = releases.state + state
         weight = releases.weight * (shares[rows, best] / drawn[rows, best])
         return replace(releases, state=state, weight=weight, covariance=None, last_level=None)
-
-    def with_budget(self, budget):
-        epsilon = choice_epsilon(budget, self.unit)
-        return self.of(epsilon, self.unit, self.points, self.clip, self.radii)
-
-    def clipped(self, factor):
-        return (replace(self, clip=float(self.clip * factor)),)
 
     def check(self, blocks):
         if self.radii is not None:

@@ -4,7 +4,9 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
+from scipy.special import logsumexp
 
+from geodp.errors import DataError
 from geodp.samplers.integer_choice import ExactChoice
 from geodp_release.accounting import choice_epsilon
 from geodp_release.contributions import LOSS_LATTICE, length_counts
@@ -13,15 +15,19 @@ from geodp_release.simulation import (
     DISTANCES,
     LIMITS_PER_DOUBLING,
     length_grid,
+    level_of,
     looked_up_in,
     places_in_tables,
     residual_lengths,
 )
 from geodp_release.stages.base import Stage
 
-# How much longer than before a length may be.  What few subjects rarely choose is far too long, and
-# would make a late step's noise as large.
-LONGER = 2.0
+# Weights of lengths that simulations expect are at most so large, and so that records can outweigh
+# them where so large a part of residuals is longer.
+MOST_WEIGHT, OUTWEIGHED = 1024, 1.0 / 3.0
+
+# Part of the simulated lengths a level from which each is spread.
+SMOOTHED = 0.05, 0.25, 0.4, 0.25, 0.05
 
 # The table of shares of residuals below a length has so many for each of the grid, up and down to
 # a factor of 2^15 of a typical residual.
@@ -33,11 +39,29 @@ SIZES = 2.0 ** np.arange(-15.0, 15.0, 1.0 / (FINER * LIMITS_PER_DOUBLING))
 class ScaleStage(Stage):
     """A choice from `simulation.length_grid` by how far from half the shorter residuals are.
 
-    By the exponential mechanism: a subject changes each number by one at most.  A later choice is
-    among lengths of at most `LONGER` times the one before.
+    By the exponential mechanism: a subject changes each number by one at most.
+
+    Attributes
+    ----------
+    weights : tuple of int
+        By what lengths are weighed that simulations expect, from the shortest on; others by one.
+    shortest : int
+        Level of the shortest of them: of its ratio to the length before, or to a length of one.
     """
 
+    weights: tuple[int, ...] = ()
+    shortest: int = 0
+
     is_look = True
+
+    def __post_init__(self):
+        super().__post_init__()
+        whole = all(isinstance(each, int) for each in (*self.weights, self.shortest))
+        if not whole or min(self.weights, default=1) < 1:
+            raise DataError(
+                f"a stage has weights {self.weights} from level {self.shortest}: give whole "
+                "numbers, the weights above zero"
+            )
 
     @property
     def _epsilon(self):
@@ -51,13 +75,18 @@ class ScaleStage(Stage):
     def chosen(self, assumptions, records, before, bits):
         """The released length, one of the grid."""
         grid, number = length_grid(assumptions), before.number
-        grid = grid[grid <= LONGER * min(before.lengths[-1:], default=np.inf)]
+        weights = self._weights(grid, *before.lengths[-1:])
         counts = length_counts(assumptions, records, before.state, grid)
         wanted = LOSS_LATTICE * int(number) // 2
         off = [abs(int(count) - wanted) for count in counts]
         [rate] = self.noise(assumptions).scales
         most = LOSS_LATTICE * max(int(number), len(records))
-        return float(grid[ExactChoice([1] * len(grid), off, rate, most).draw(bits)])
+        return float(grid[ExactChoice(weights.tolist(), off, rate, most).draw(bits)])
+
+    def _weights(self, grid, before=1.0):
+        """Weights of lengths, given the length or lengths before."""
+        padded = np.array([1, *self.weights, 1])
+        return padded[np.clip(level_of(grid, before) - self.shortest + 1, 0, len(padded) - 1)]
 
     def run(self, before, assumptions, records, bits, shared=None):
         length = self.chosen(assumptions, records, before, bits)
@@ -78,15 +107,47 @@ class ScaleStage(Stage):
         return total
 
     def simulate(self, releases, rng, prepared=None):
-        shares = self.prepare(releases) if prepared is None else prepared
+        del prepared
+        scores = self._scores(releases, rng)
+        index = np.argmax(scores + rng.gumbel(size=scores.shape), axis=1)
+        return replace(releases, length=length_grid(releases.assumptions)[index])
+
+    def agreeing(self, releases, length, rng):
+        """As many releases, of those given, by how probable a length is after each."""
+        scores = self._scores(releases, rng)
+        grid = length_grid(releases.assumptions)
+        index = np.argmin(np.abs(np.log(grid / length)))
+        likelihood = scores[:, index] - logsumexp(scores, axis=1)
+        weight = releases.weight * np.exp(likelihood - np.max(likelihood))
+        # At even places of their sum, so that chance adds little.
+        places = (np.arange(len(weight)) + rng.random()) / len(weight)
+        rows = np.searchsorted(np.cumsum(weight) / np.sum(weight), places)
+        rows = np.minimum(rows, len(weight) - 1)
+        chosen = replace(releases, weight=np.ones(len(weight))).drawn(rows)
+        return replace(chosen, length=np.full(len(rows), length))
+
+    def _scores(self, releases, rng):
+        """Logarithms (releases, grid) of what the probability of a length is proportional to."""
+        shares = self.prepare(releases)
         # The sample's own quantile is off by chance as well, at all lengths alike.
         off = shares - 0.5 + 0.5 / np.sqrt(releases.number) * rng.normal(size=(len(shares), 1))
         exponents = 0.5 * float(self._epsilon) * releases.number * np.abs(off)
         grid = length_grid(releases.assumptions)
-        if releases.length is not None:
-            exponents[grid > LONGER * releases.length[:, None]] = np.inf
-        index = np.argmax(rng.gumbel(size=shares.shape) - exponents, axis=1)
-        return replace(releases, length=grid[index])
+        before = 1.0 if releases.length is None else releases.length[:, None]
+        return np.log(self._weights(grid, before)) - exponents
+
+    def fitted(self, releases):
+        grid, shares = length_grid(releases.assumptions), self.prepare(releases)
+        before = 1.0 if releases.length is None else releases.length
+        levels = level_of(grid[np.argmin(np.abs(shares - 0.5), axis=1)], before)
+        shortest = int(np.min(levels)) - len(SMOOTHED) // 2
+        parts = np.convolve(np.bincount(levels - np.min(levels)), SMOOTHED)
+        # Too short a length costs more than one that is too long: a step then hardly moves.
+        parts = parts * 2.0 ** (0.5 * np.arange(len(parts)) / LIMITS_PER_DOUBLING)
+        most = np.exp(OUTWEIGHED * releases.number * float(self._epsilon) / 2.0)
+        weights = parts / np.max(parts) * min(most, MOST_WEIGHT)
+        weights = tuple(int(each) for each in np.maximum(np.rint(weights), 1))
+        return replace(self, weights=weights, shortest=shortest)
 
     def describe(self):
         return f"exact choice of a length that half of the residuals are shorter than, {self.cost}"

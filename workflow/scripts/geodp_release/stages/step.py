@@ -44,8 +44,6 @@ class NoisyStep(Stage):
     prior: tuple[float, ...] = (1.0, 1.0)
     is_relative: bool = False
 
-    is_step = True
-
     def __post_init__(self):
         super().__post_init__()
         self._refuse_unless_positive("clip")
@@ -161,9 +159,6 @@ class NoisyStep(Stage):
         left = np.eye(blocks) - gain @ hessian
         after = left @ prior @ np.swapaxes(left, -1, -2) + gain @ noise @ np.swapaxes(gain, -1, -2)
         return gain @ means, after
-
-    def clipped(self, factor):
-        return (replace(self, clip=float(self.clip * factor)),)
 
     def check(self, blocks):
         self._refuse_other_number(self.prior, blocks)

@@ -53,7 +53,7 @@ def summarise(plan, threads=1, **_):
 
 def _row(release):
     """Errors of a release by its plan, those of its blocks in the plan's own simulation."""
-    found = simulated(release.assumptions, release.stages)
+    found = simulated(release)
     footpoint, shooting_vector = np.sqrt(found.squares + found.estimate_squares).tolist()
     return {
         "stages": len(release.stages),
