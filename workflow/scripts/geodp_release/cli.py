@@ -182,12 +182,34 @@ def _plan(given):
         "",
         "It would be drawn by:",
         *(f"  {stage.describe()}" for stage in plan.stages),
+        *(["and then, by that length:"] if plan.ways else []),
+        *(
+            f"  {line}"
+            for way in plan.ways
+            for line in (
+                f"up to {way.longest:.3g}:",
+                *(f"  {stage.describe()}" for stage in way.stages),
+            )
+        ),
         "",
+        *_price(plan),
         _account(settings, plan),
         "No data were read and nothing was spent.",
     ]
     _say(*lines)
     return int(plan.is_noise and not settings.allow_noise)
+
+
+def _price(plan):
+    """What knowing the residual scale would be worth, in a sentence, where it is not assumed."""
+    if plan.assumptions.residual_scale is not None:
+        return []
+    scale, measured, told = plan.price_of_scale()
+    size = f"{scale:.2g} {plan.assumptions.manifold.length_unit}".strip()
+    return [
+        f"Where residuals are of {size} in each direction the error is {measured:.2g}, and "
+        f"{told:.2g} if that is known before (residual_scale).",
+    ]
 
 
 def _account(settings, plan):

@@ -4,6 +4,8 @@ A criterion compares what was released with simulated releases, which are public
 is right it is met by chance alone.
 """
 
+from dataclasses import replace
+
 import numpy as np
 
 from geodp_release.contributions import LOSS_LATTICE
@@ -67,8 +69,9 @@ def doubts(release, state, simulated, typical):
             f"The shooting vector{which} is as long as it may be: give a larger "
             "shooting_vector_length next time."
         )
-    if release.lengths and assumptions.residual_scale is None:
-        planned = assumptions.typical_length(1024)
+    if release.lengths:
+        # Where no scale is assumed, which is what a support is for.
+        planned = replace(assumptions, residual_scale=None).typical_length(1024)
         for is_off, how, radius in (
             (typical > np.max(planned), "longer", "another centre or a larger"),
             (typical < np.min(planned), "shorter", "a smaller"),

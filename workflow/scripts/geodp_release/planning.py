@@ -253,6 +253,19 @@ class ReleasePlan:
         clustered = Covariates.independent(spreads, clustered=True)
         return float(np.sqrt(simulated(self, clustered).curve))
 
+    def price_of_scale(self, part=0.1):
+        """Errors where residuals are such a part of the radius: of this plan, and of one told so.
+
+        Returns
+        -------
+        tuple of float
+            The residual scale, and both errors.
+        """
+        assumptions = self.assumptions
+        scale = part * assumptions.footpoint_radius / np.sqrt(assumptions.manifold.dim)
+        told = plan_release(replace(assumptions, residual_scale=scale), self.budget)
+        return scale, float(np.sqrt(simulated(self, residual_scale=scale).curve)), told.error
+
     @property
     def is_noise(self):
         """Whether the release would carry almost no information about the data."""
@@ -266,10 +279,12 @@ def run_stages(found, stages, rng):
     return found
 
 
-def simulated(plan, covariates=None):
-    """Simulated releases, with covariates as assumed or as given, that predict a plan's error."""
+def simulated(plan, covariates=None, residual_scale=None):
+    """Simulated releases, with covariates and a scale as assumed or given: they predict errors."""
     assumptions, rng = plan.assumptions, np.random.default_rng([SEED, 2])
     start = FlatReleases.start(assumptions, SEARCH.predicted, rng, SEARCH.tails)
+    if residual_scale is not None:
+        assumptions = replace(assumptions, residual_scale=residual_scale)
     # Predictions are for the guess itself.
     typical = assumptions.typical_length(SEARCH.predicted, about=1.0)
     start = replace(start, typical=typical)
