@@ -147,6 +147,12 @@ class Release:
         squares = np.einsum("ij,nid,njd->n", mean, self._simulated[1], self._simulated[1])
         return float(np.sqrt(np.mean(squares)))
 
+    @property
+    def error_without_privacy(self) -> float:
+        """That of the least-squares geodesic, for residuals as they were measured."""
+        squares = np.median(self._simulated[0] ** 2) * (1 + len(self.shooting_vectors))
+        return float(np.sqrt(squares / self.number))
+
     def residual_scale(self, level: float = LEVELS[0]) -> Estimate | None:
         """Standard deviation of a residual in each direction; ``None`` if no stage measures it."""
         if not self.lengths:
@@ -320,7 +326,7 @@ class Release:
                 _numbers(self.footpoint),
                 *vectors,
                 f"Predicted error{where}: {self.error:.3g}; without privacy "
-                f"{self.plan.error_without_privacy:.3g}, without data "
+                f"{self.error_without_privacy:.3g}, without data "
                 f"{self.plan.error_without_data:.3g}.",
                 "",
                 "Public inputs, chosen without looking at the data:",
