@@ -138,7 +138,8 @@ class ReleaseMechanism(Mechanism):
         """Radii (m,) of balls about predictions of one draw that hold the true ones.
 
         Budgets are those of `Mechanism.draw`; parameters one footpoint and its shooting vectors, by
-        block.
+        block.  Unlike those of `Release`, which follow what it measured, they rest on the guess of
+        the residual scale.
         """
         manifold, assumptions = self.model.manifold, self.assumptions
         start, *vectors = (parameters[block] for block in self.model.blocks)
@@ -186,8 +187,8 @@ class ReleaseMechanism(Mechanism):
         )
         report = SamplingReport(
             drawn_by="exact noise and choices among public points",
-            certificate=f"{len(plan.stages)} stages, integer arithmetic",
-            proposals=len(plan.stages),
+            certificate=f"up to {max(map(len, plan.paths))} stages, integer arithmetic",
+            proposals=max(map(len, plan.paths)),
         )
         return as_draws(self.model, state, {ALL: report})
 

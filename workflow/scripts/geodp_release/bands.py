@@ -124,6 +124,8 @@ def agreeing_releases(plan, moments=None, lengths=(), distributions=16):
         `FlatReleases`, and the generator of random numbers to go on with.
     """
     rng = np.random.default_rng(SEED)
+    if lengths:
+        plan = plan.path(lengths)
     stage, stages = moments_stage(plan), plan.stages
     repeats = SIMULATED // distributions
     start = FlatReleases.start(plan.assumptions, repeats * distributions, rng)

@@ -182,12 +182,12 @@ def _plan(given):
         "",
         "It would be drawn by:",
         *(f"  {stage.describe()}" for stage in plan.stages),
-        *(["and then, by that length:"] if plan.ways else []),
+        *(["and then, by the length that was released last:"] if plan.ways else []),
         *(
             f"  {line}"
-            for way in plan.ways
+            for way, limit in zip(plan.ways, _limits(plan.ways), strict=True)
             for line in (
-                f"up to {way.longest:.3g}:",
+                f"{limit}:",
                 *(f"  {stage.describe()}" for stage in way.stages),
             )
         ),
@@ -198,6 +198,12 @@ def _plan(given):
     ]
     _say(*lines)
     return int(plan.is_noise and not settings.allow_noise)
+
+
+def _limits(ways):
+    """For which lengths each way is, in words."""
+    shorter = [f"up to {way.longest:.3g}" for way in ways[1:]]
+    return [f"longer than {ways[1].longest:.3g}" if shorter else "any", *shorter] if ways else []
 
 
 def _price(plan):

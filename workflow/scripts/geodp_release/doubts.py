@@ -14,7 +14,7 @@ from geodp_release.stages import FarStage
 # Before a doubt.
 WITHHELD = "No band is drawn:"
 
-# How often chance may be a doubt where all is right.
+# Probability of a false doubt where all is right.
 RARE = 0.015
 
 # Probability of a residual scale off the range that is planned for that makes a doubt.
@@ -82,7 +82,7 @@ def doubts(release, state, simulated, typical):
                     "next time."
                 )
     if release.far is not None and release.share_far_away > max(
-        FAR, share_of_noise(release.plan, rare)
+        FAR, share_of_noise(release.plan, release.number, rare)
     ):
         found.append(
             "Many records lie far from the geodesic, where most do not: look for groups of "
@@ -91,8 +91,8 @@ def doubts(release, state, simulated, typical):
     return found
 
 
-def share_of_noise(plan, tail):
-    """What noise of the share of records far away exceeds with the probability of a ``tail``."""
+def share_of_noise(plan, number, tail):
+    """What noise of the share far away of a number exceeds with the probability of a ``tail``."""
     [stage] = (stage for stage in plan.stages if isinstance(stage, FarStage))
     noise = stage.noise().draw(np.random.default_rng(0), (4096, 1, 1)) / LOSS_LATTICE
-    return float(np.quantile(noise, 1.0 - tail)) / plan.assumptions.subjects
+    return float(np.quantile(noise, 1.0 - tail)) / number

@@ -22,7 +22,7 @@ class Released:
     covariance : ndarray, shape (1 + k, 1 + k), optional
         Of a coordinate of the errors of the state, as the stages expect it.
     lengths : tuple of float
-        Quantiles of residual lengths about states, in the order of their stages.
+        Medians of residual lengths about states, in the order of their stages.
     far : float, optional
         Number of subjects, by the parts of their records, that lie far from the geodesic.
     """

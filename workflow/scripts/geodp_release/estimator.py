@@ -68,8 +68,8 @@ class PrivateGeodesicRegression(RegressorMixin, BaseEstimator):
     covariate_range : tuple of float, or tuple of such tuples
         Covariates outside are clipped to it; with several a range each.
     residual_scale : float, optional
-        Guess of the standard deviation of a residual in each direction.  Without one a part of the
-        budget measures it.
+        Guess of the standard deviation of a residual in each direction, for which the plan is best.
+        A release measures it in any case.
     subjects : int
         Number of subjects.
     neighbours : {"replace one subject", "add or remove one subject"}

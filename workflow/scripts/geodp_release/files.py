@@ -86,6 +86,7 @@ class PredictedDocument(Section):
     error: float
     error_without_privacy: float
     error_without_data: float
+    error_if_clustered: float | None
 
 
 class PlanDocument(Section):
@@ -248,8 +249,14 @@ def plan_document(plan):
             }
             for stage in plan.stages
         ],
-        "predicted": {name: float(getattr(plan, name)) for name in PredictedDocument.model_fields},
+        "predicted": {
+            name: _number(getattr(plan, name)) for name in PredictedDocument.model_fields
+        },
     }
+
+
+def _number(value):
+    return None if value is None else float(value)
 
 
 def _as_lists(value):
@@ -361,8 +368,8 @@ def _lengths(given, plan):
 
 def _far(given, plan):
     """Number of subjects far away, by parts of a lattice, where a stage releases it."""
-    is_there = any(isinstance(stage, FarStage) for stage in plan.stages)
-    if is_there != (given is not None) or (is_there and LOSS_LATTICE * given % 1):
+    number = sum(isinstance(stage, FarStage) for stage in plan.stages)
+    if number != (given is not None) or (number and LOSS_LATTICE * given % 1):
         raise _refused("far", "it is not that of its stages")
     return given
 

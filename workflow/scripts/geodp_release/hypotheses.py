@@ -11,7 +11,7 @@ from geodp.manifolds.registry import MANIFOLDS
 from geodp.samplers.integer_choice import system_bits
 from geodp_release.accounting import PrivacyBudget
 from geodp_release.assumptions import REPLACE, Assumptions
-from geodp_release.planning import ReleasePlan
+from geodp_release.planning import ReleasePlan, Way
 from geodp_release.stages import STAGES, CountStage
 from geodp_release.subjects import SubjectRecords
 
@@ -156,21 +156,27 @@ def _of_space(hypothesis, manifold):
     return replace(hypothesis, by_holder=words, state=ASSUMED)
 
 
+def _counts(stages):
+    """Places of the stages that count subjects."""
+    return [place for place, stage in enumerate(stages) if type(stage) is CountStage]
+
+
 def check_stages(plan):
     """Whether R4 and R5 hold for the stages of a plan, by name."""
     # Of classes with other methods nothing is proved, whatever their attributes are.
     known = (
         bool(plan.stages)
+        and all(type(each) is tuple for each in (plan.stages, plan.ways))
+        and all(type(way) is Way and type(way.stages) is tuple for way in plan.ways)
         and all(type(stage) in STAGES for stages in plan.paths for stage in stages)
         and type(plan.assumptions) is Assumptions
         and type(plan.budget) is PrivacyBudget
     )
-    counted = [type(stage) is CountStage for stage in plan.stages]
     # The number of subjects is public where neighbours have it in common, and noisy elsewhere.
-    expected = [plan.assumptions.neighbours != REPLACE] + [False] * (len(counted) - 1)
+    first = plan.assumptions.neighbours != REPLACE
     budget = plan.budget
     return {
-        "R4": known and counted == expected,
+        "R4": known and all(_counts(stages) == [0] * first for stages in plan.paths),
         "R5": known
         and all(
             all(stage.unit == budget.unit for stage in stages)

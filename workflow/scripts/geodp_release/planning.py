@@ -6,7 +6,6 @@ the search minimises is `Objective`, and how far it looks is `SearchSettings`.
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
 from itertools import product
 
 import numpy as np
@@ -166,9 +165,12 @@ class ReleasePlan:
     budget : PrivacyBudget
     stages : tuple of Stage
     error : float
-        Predicted root mean squared error of the geodesic over the covariate's range.
+        Predicted root mean squared error of the geodesic over the covariate's range; where no
+        residual scale is assumed the geometric mean of those of three groups of scales.
     error_without_privacy, error_without_data : float
         Of the least-squares geodesic, and of the geodesic that stays at the centre.
+    error_if_clustered : float, optional
+        If covariates cluster: a Beta(2, 5), groups of 3 to 1.  Without covariates that of the plan.
     ways : tuple of Way
         What follows the stages, by the residual length that the last of them releases: none in the
         plan of a release, which went one of them.
@@ -180,6 +182,7 @@ class ReleasePlan:
     error: float
     error_without_privacy: float
     error_without_data: float
+    error_if_clustered: float | None = None
     ways: tuple = ()
 
     def __post_init__(self):
@@ -241,20 +244,10 @@ class ReleasePlan:
         ]
         return FlatReleases.joined(parts)
 
-    @cached_property
-    def error_if_clustered(self):
-        """Predicted root mean squared error if covariates cluster: a Beta(2, 5), groups of 3 to 1.
-
-        Without covariates that of the plan.
-        """
-        spreads = self.assumptions.spreads
-        if not spreads:
-            return self.error
-        clustered = Covariates.independent(spreads, clustered=True)
-        return float(np.sqrt(simulated(self, clustered).curve))
-
     def price_of_scale(self, part=0.1):
         """Errors where residuals are such a part of the radius: of this plan, and of one told so.
+
+        Both are planned with the usual work.
 
         Returns
         -------
@@ -324,14 +317,17 @@ def plan_release(
         measured = (MomentsStage.planned(assumptions, budget.unit, total),)
         total -= measured[0].budget
     stages, ways = _Search(assumptions, budget.unit, total, work, measured).found()
-    plan = ReleasePlan(assumptions, budget, counted + measured + stages, 1.0, 1.0, 1.0, ways)
-    found = simulated(plan)
+    plan = ReleasePlan(assumptions, budget, counted + measured + stages, *[1.0] * 4, ways)
+    found = clustered = simulated(plan)
+    if assumptions.spreads:
+        clustered = simulated(plan, Covariates.independent(assumptions.spreads, clustered=True))
     typical = np.exp(np.mean(np.log(np.square(found.typical))))
     return replace(
         plan,
         error=float(np.sqrt(found.curve)),
         error_without_privacy=float(np.sqrt(len(found.radii) * typical / assumptions.subjects)),
         error_without_data=float(np.sqrt(found.radii**2 / 3.0 @ found.weights)),
+        error_if_clustered=float(np.sqrt(clustered.curve)),
     )
 
 
@@ -360,7 +356,8 @@ class _Search:
             beginnings += self._choices(few)
         if self.assumptions.residual_scale is not None:
             # What is known of residuals may do for the first steps.
-            beginnings += [((), few), *(self._unlooked(each, few) for each in beginnings)]
+            chosen = [each for each in beginnings if isinstance(each[0][0], PointsStage)]
+            beginnings += [((), few), *(self._unlooked(each, few) for each in chosen)]
         scores = [self._rest(cases, stages, quick=True)[0] for stages, cases in beginnings]
         stages, _ = beginnings[int(np.argmin(scores))]
         cases = self._after(stages, many, key=1)
@@ -398,7 +395,7 @@ class _Search:
         return stage, self._after((stage,), cases, key=2)
 
     def _unlooked(self, beginning, cases):
-        """A beginning without its looks, and its steps, and releases after it."""
+        """The choices among points of a beginning, without its looks, and releases after them."""
         stages = tuple(stage for stage in beginning[0] if isinstance(stage, PointsStage))
         return stages, self._after(stages, cases, key=1)
 
@@ -463,16 +460,20 @@ class _Search:
         lengths = cases[0].length
         # Of an octave each, and of more where releases are few.
         octaves = np.floor(np.log2(lengths / np.max(lengths)) + 1e-9)
-        found, taken = [], np.zeros(len(lengths), dtype=bool)
+        found: list = []
+        low = high = np.max(lengths)
         for octave in np.unique(octaves)[::-1]:
-            taken |= octaves == octave
-            rest = np.sum(octaves < octave)
-            if np.sum(taken) < SEARCH.fewest or 0 < rest < SEARCH.fewest:
+            low = min(low, np.min(lengths[octaves == octave]))
+            inside = [(low <= each.length) & (each.length <= high) for each in cases]
+            below = [each.length < low for each in cases]
+            few, left = (min(map(np.sum, some)) < SEARCH.fewest for some in (inside, below))
+            is_last = low == np.min(lengths)
+            if (few or left) and not is_last:
                 continue
-            low, high = np.min(lengths[taken]), np.max(lengths[taken])
-            some = tuple(each.drawn((low <= each.length) & (each.length <= high)) for each in cases)
+            some = tuple(each.drawn(rows) for each, rows in zip(cases, inside, strict=True))
             found.append(Way(float(high), self._rest(some, stages)[1]))
-            taken[:] = False
+            high = np.max(lengths[lengths < low], initial=0.0)
+            low = high
         return tuple(found)
 
     def _rest(self, cases, stages, quick=False):

@@ -42,7 +42,7 @@ def verdict(plan):
     if plan.assumptions.residual_scale is None:
         error += ", typical of the residual scales that may be"
     if not plan.is_noise:
-        if plan.assumptions.spreads:
+        if plan.assumptions.spreads and plan.error_if_clustered is not None:
             error += f" ({plan.error_if_clustered:.3g} if covariates cluster)"
         return f"The predicted error is {error}, and {blind} for {what} drawn without data."
     needed = subjects_needed(plan.assumptions, plan.budget)

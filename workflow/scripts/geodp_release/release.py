@@ -170,7 +170,9 @@ class Release:
         if not self.lengths or not len(self.shooting_vectors):
             return None
         explained = explained_variances(
-            self._coordinates[1:], self._simulated[1][:, 1:], moment_matrix(self.moments)
+            self._coordinates[1:],
+            self._simulated[1][:, 1:],
+            moment_matrix(possible_moments(self.moments)),
         )
         value, low, high, _ = Estimate.of(explained / self._simulated[0] ** 2, level)
         value, low, high = (
@@ -203,7 +205,7 @@ class Release:
         if self.far is not None:
             lines.append(
                 f"About {self.share_far_away:.0%} of records, give or take "
-                f"{share_of_noise(self.plan, 0.05):.0%}, lie far from the geodesic; the release "
+                f"{share_of_noise(self.plan, self.number, 0.05):.0%}, lie far from the geodesic; the release "
                 "follows the bulk."
             )
         return lines

@@ -114,8 +114,8 @@ class PublicSettings(ReleaseSection):
     covariate_range: Pair | Annotated[list[Pair], Field(min_length=1)] | None = None
     """Range of the covariate, or a list; values outside are clipped to it. null for a mean."""
     residual_scale: Positive | None = None
-    """A guess: standard deviation of the records about their geodesic, in each direction. Without
-    one a part of the budget measures it."""
+    """A guess: standard deviation of the records about their geodesic, in each direction, for which
+    the plan is best; a release measures it in any case."""
     subjects: Count
     """Number of subjects; an approximate one where neighbours add or remove one."""
     records_per_subject: Count = 1

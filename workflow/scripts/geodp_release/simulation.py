@@ -357,7 +357,7 @@ class FlatReleases:
             chosen["last_level"] = self.last_level[rows]
         if np.ndim(self.counted):
             chosen["counted"] = self.counted[rows]
-        return replace(self, **chosen)
+        return replace(self, **chosen, kept={})
 
     @classmethod
     def joined(cls, parts):
@@ -373,8 +373,7 @@ class FlatReleases:
 
     def with_typical(self, typical):
         """The same before the first stage, with residuals of other lengths."""
-        kept = {number: replace(points, known={}) for number, points in self.kept.items()}
-        return replace(self, typical=typical, kept=kept)
+        return replace(self, typical=typical, kept={})
 
     def errors_at(self, covariates):
         """Errors (releases, dim) of predictions at covariates (k,)."""
@@ -403,9 +402,9 @@ class FlatReleases:
     @property
     def curves(self):
         """Mean squared errors of predictions over the covariates' ranges, by residual scale."""
-        if not np.ndim(self.typical):
-            return np.array([(self.squares + self.estimate_squares) @ self.weights])
         squares = np.sum(self.errors**2, axis=-1) + self.estimate_squares
+        if np.ptp(self.typical) == 0.0:
+            return np.array([np.average(squares @ self.weights, weights=self.weight)])
         # In units of residuals, so that the largest of a group does not decide alone.
         relative = squares @ self.weights / self.typical**2
         found = []

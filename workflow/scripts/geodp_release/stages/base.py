@@ -58,7 +58,7 @@ class Stage:
         raise NotImplementedError
 
     def fitted(self, releases):
-        """The stage with the gain that suits simulated releases before it."""
+        """The stage with the gain or weights that suit simulated releases before it."""
         del releases
         return self
 

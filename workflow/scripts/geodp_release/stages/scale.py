@@ -144,8 +144,9 @@ class ScaleStage(Stage):
         parts = np.convolve(np.bincount(levels - np.min(levels)), SMOOTHED)
         # Too short a length costs more than one that is too long: a step then hardly moves.
         parts = parts * 2.0 ** (0.5 * np.arange(len(parts)) / LIMITS_PER_DOUBLING)
-        most = np.exp(OUTWEIGHED * releases.number * float(self._epsilon) / 2.0)
-        weights = parts / np.max(parts) * min(most, MOST_WEIGHT)
+        most = OUTWEIGHED * releases.number * float(self._epsilon) / 2.0
+        most = np.exp(min(most, np.log(MOST_WEIGHT)))
+        weights = parts / np.max(parts) * most
         weights = tuple(int(each) for each in np.maximum(np.rint(weights), 1))
         return replace(self, weights=weights, shortest=shortest)
 

@@ -174,7 +174,7 @@ class CoverageCells(Section):
 
 
 class CoverageSettings(Section):
-    """What releases are worth to who knows little, beside the aims."""
+    """Releases that know little of the data, beside their aims."""
 
     releases: Count
     """Simulated releases of a cell."""

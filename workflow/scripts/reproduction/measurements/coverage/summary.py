@@ -24,7 +24,7 @@ def page(table):
     ]
     head = ["space", "n", "epsilon", "covariates", "not as assumed", "measure", "value"]
     lines = [
-        "# What releases are worth to who knows little",
+        "# Releases that know little of the data, beside their aims",
         "",
         f"{table['is_met'].sum()} of {len(table)} aims are met, by {table['releases'].min():,} "
         "simulated releases or more of each cell. Values have their standard errors. Errors are "
