@@ -105,7 +105,9 @@ def test_a_release_goes_the_way_of_its_length():
     ways = tuple(
         planning.Way(longest, (look,)) for longest, look in zip((1.0, 0.5), looks[1:], strict=True)
     )
-    plan = planning.ReleasePlan(assumptions, PrivacyBudget("1"), (looks[0],), 1.0, 1.0, 1.0, ways)
+    plan = planning.ReleasePlan(
+        assumptions, PrivacyBudget("1"), (looks[0],), 1.0, 1.0, 1.0, ways=ways
+    )
     for length, last in ((2.0, looks[1]), (0.6, looks[1]), (0.5, looks[2]), (0.1, looks[2])):
         path = plan.path((length, 9.0))
         assert path.stages == (looks[0], last)

@@ -317,7 +317,7 @@ def plan_release(
         measured = (MomentsStage.planned(assumptions, budget.unit, total),)
         total -= measured[0].budget
     stages, ways = _Search(assumptions, budget.unit, total, work, measured).found()
-    plan = ReleasePlan(assumptions, budget, counted + measured + stages, *[1.0] * 4, ways)
+    plan = ReleasePlan(assumptions, budget, counted + measured + stages, 1.0, 1.0, 1.0, ways=ways)
     found = clustered = simulated(plan)
     if assumptions.spreads:
         clustered = simulated(plan, Covariates.independent(assumptions.spreads, clustered=True))

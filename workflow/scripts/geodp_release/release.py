@@ -203,10 +203,10 @@ class Release:
         together = "; ".join(clauses)
         lines = [f"{together[0].upper()}{together[1:]}."] if clauses else []
         if self.far is not None:
+            noise = share_of_noise(self.plan, self.number, 0.05)
             lines.append(
-                f"About {self.share_far_away:.0%} of records, give or take "
-                f"{share_of_noise(self.plan, self.number, 0.05):.0%}, lie far from the geodesic; the release "
-                "follows the bulk."
+                f"About {self.share_far_away:.0%} of records, give or take {noise:.0%}, lie far from "
+                "the geodesic; the release follows the bulk."
             )
         return lines
 

@@ -67,7 +67,7 @@ def plan_of(space):
         PointsStage.of(choice, unit, 16, 0.5),
         PointsStage.of(choice, unit, 8, 0.3, (0.2,) * blocks),
         step,
-        ScaleStage(each, unit),
+        ScaleStage(each, unit, weights=(2, 9, 4), shortest=-8),
         FarStage(each, unit),
         replace(step, clip=0.5, is_relative=True),
     ]
