@@ -16,6 +16,7 @@ from geodp_release.assumptions import ADD_OR_REMOVE
 from geodp_release.bands import band_radii, moments_stage, simulated_errors
 from geodp_release.draw import Released, run_plan
 from geodp_release.files import plan_document
+from geodp_release.hypotheses import check_stages
 from geodp_release.planning import run_stages
 from geodp_release.simulation import (
     CLUSTERED,
@@ -105,9 +106,8 @@ def test_a_release_goes_the_way_of_its_length():
     ways = tuple(
         planning.Way(longest, (look,)) for longest, look in zip((1.0, 0.5), looks[1:], strict=True)
     )
-    plan = planning.ReleasePlan(
-        assumptions, PrivacyBudget("1"), (looks[0],), 1.0, 1.0, 1.0, ways=ways
-    )
+    given = assumptions, PrivacyBudget("1"), (looks[0],), 1.0, 1.0, 1.0
+    plan = planning.ReleasePlan(*given, ways=ways)
     for length, last in ((2.0, looks[1]), (0.6, looks[1]), (0.5, looks[2]), (0.1, looks[2])):
         path = plan.path((length, 9.0))
         assert path.stages == (looks[0], last)
@@ -115,6 +115,10 @@ def test_a_release_goes_the_way_of_its_length():
     start = FlatReleases.start(assumptions, 400, np.random.default_rng(1))
     found = plan.simulated(start, np.random.default_rng(2))
     assert np.sort(found.typical).tolist() == np.sort(start.typical).tolist()
+    assert check_stages(plan) == {"R4": True, "R5": True}
+    other = type("Other", (planning.Way,), {})(1.0, (looks[1],))
+    for way in (planning.Way(1.0, (CountStage(Fraction(1, 9)),)), other):
+        assert not check_stages(replace(plan, ways=(way,)))["R4"]
 
 
 def test_a_plan_is_the_same_at_every_call(few_designs):

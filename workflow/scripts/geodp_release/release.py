@@ -149,7 +149,9 @@ class Release:
 
     @property
     def error_without_privacy(self) -> float:
-        """That of the least-squares geodesic, for residuals as they were measured."""
+        """That of the least-squares geodesic, for residuals as they were measured if they were."""
+        if not self.lengths:
+            return self.plan.error_without_privacy
         squares = np.median(self._simulated[0] ** 2) * (1 + len(self.shooting_vectors))
         return float(np.sqrt(squares / self.number))
 
@@ -205,8 +207,8 @@ class Release:
         if self.far is not None:
             noise = share_of_noise(self.plan, self.number, 0.05)
             lines.append(
-                f"About {self.share_far_away:.0%} of records, give or take {noise:.0%}, lie far from "
-                "the geodesic; the release follows the bulk."
+                f"About {self.share_far_away:.0%} of records, give or take {noise:.0%}, "
+                "lie far from the geodesic; the release follows the bulk."
             )
         return lines
 
