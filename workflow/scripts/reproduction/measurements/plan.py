@@ -54,9 +54,10 @@ def summarise(plan, threads=1, **_):
 def _row(release):
     """Errors of a release by its plan, those of its blocks in the plan's own simulation."""
     found = simulated(release)
-    footpoint, shooting_vector = np.sqrt(found.squares + found.estimate_squares).tolist()
+    squares = np.sum(found.errors**2, axis=-1) + found.estimate_squares
+    footpoint, shooting_vector = np.sqrt(np.average(squares, axis=0, weights=found.weight)).tolist()
     return {
-        "stages": len(release.stages),
+        "stages": max(map(len, release.paths)),
         "footpoint_error": footpoint,
         "shooting_vector_error": shooting_vector,
         "curve_error": release.error,
