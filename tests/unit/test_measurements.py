@@ -510,11 +510,19 @@ def test_outputs_that_differ_are_findings(monkeypatch):
 
 
 def test_planned_errors_of_blocks_are_those_of_noise_and_estimate_together(monkeypatch):
-    found = SimpleNamespace(squares=np.array([9.0, 25.0]), estimate_squares=np.array([16.0, 144.0]))
+    errors = np.array([[[3.0, 0.0], [0.0, 4.0]], [[0.0, 3.0], [6.0, 0.0]]])
+    found = SimpleNamespace(
+        errors=errors,
+        estimate_squares=np.array([[16.0, 144.0], [16.0, 142.0]]),
+        weight=np.array([0.5, 1.5]),
+    )
     monkeypatch.setattr(plan, "simulated", lambda *_: found)
-    release = SimpleNamespace(**dict.fromkeys(ReleasePlan.__dataclass_fields__, ()), is_noise=False)
+    given = dict.fromkeys(ReleasePlan.__dataclass_fields__, ())
+    release = SimpleNamespace(**given, paths=[()], is_noise=False)
     row = plan._row(release)
-    assert (row["footpoint_error"], row["shooting_vector_error"]) == (5.0, 13.0)
+    assert row["footpoint_error"] == 5.0
+    # 16 + 144 once, and 36 + 142 three times as much.
+    assert row["shooting_vector_error"] == np.sqrt(173.5)
 
 
 @pytest.mark.parametrize(
