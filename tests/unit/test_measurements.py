@@ -315,7 +315,7 @@ def test_coverage(run, few_points, monkeypatch):
     assert (values["error"] > 0.0).all()
     assert 0.5 < values["bands", "share"] <= 1.0
     page = made["coverage.md"].read_text()
-    assert page.startswith("# What releases are worth")
+    assert page.startswith("# Releases that know little of the data")
     assert f"{table['is_met'].sum()} of 5 aims are met, by 3 " in page
     # Of a part of the cells, with fewer releases.
     few = pd.read_csv(made["coverage_smoke.csv"])
