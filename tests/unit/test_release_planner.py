@@ -195,7 +195,7 @@ def test_an_unknown_spread_is_measured_before_steps():
         at = [found[:, 0] + x * found[:, 1] for (x,) in covariates.nodes]
         errors[spread] = covariates.weights @ [np.mean(each**2) for each in at]
         planned[spread] = plan.error
-    assert errors[UNKNOWN] < 0.2 * errors[EVENLY]
+    assert errors[UNKNOWN] < 0.15 * errors[EVENLY]
     # What it costs where covariates are even.
     assert planned[EVENLY] < planned[UNKNOWN] < 1.1 * planned[EVENLY]
 

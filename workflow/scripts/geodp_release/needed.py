@@ -46,8 +46,8 @@ def subjects_needed(assumptions: Assumptions, budget: PrivacyBudget) -> int | No
     """The smallest number of subjects for which a release is more than noise, to 10 %.
 
     It is computed from public assumptions alone and costs no budget.  It takes a plan for each
-    number that is tried: about 5, and up to 15 if the number given is far off.  A plan takes half a
-    second in more than 6 dimensions, and 2 to 11 seconds in fewer, where this takes a minute.
+    number that is tried: about 5, and up to 15 if the number given is far off.  A plan takes 2 to
+    7 seconds, and this up to a minute.
 
     Parameters
     ----------

@@ -107,8 +107,7 @@ class ScaleStage(Stage):
         return total
 
     def simulate(self, releases, rng, prepared=None):
-        del prepared
-        scores = self._scores(releases, rng)
+        scores = self._scores(releases, rng, prepared)
         index = np.argmax(scores + rng.gumbel(size=scores.shape), axis=1)
         return replace(releases, length=length_grid(releases.assumptions)[index])
 
@@ -126,9 +125,9 @@ class ScaleStage(Stage):
         chosen = replace(releases, weight=np.ones(len(weight))).drawn(rows)
         return replace(chosen, length=np.full(len(rows), length))
 
-    def _scores(self, releases, rng):
+    def _scores(self, releases, rng, prepared=None):
         """Logarithms (releases, grid) of what the probability of a length is proportional to."""
-        shares = self.prepare(releases)
+        shares = self.prepare(releases) if prepared is None else prepared
         # The sample's own quantile is off by chance as well, at all lengths alike.
         off = shares - 0.5 + 0.5 / np.sqrt(releases.number) * rng.normal(size=(len(shares), 1))
         exponents = 0.5 * float(self._epsilon) * releases.number * np.abs(off)
