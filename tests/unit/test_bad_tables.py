@@ -264,11 +264,7 @@ MAT = [
     ({}, {"keep": {"sex": 0}}, "none of the 4 records has 0 in variable sex (there are: 1, 2)"),
     (TWO, {}, "a fit needs at least 3 records and there are 2: add records"),
     ({"age": [], "subject": []}, {}, "a fit needs at least 3 records and there are 0"),
-    (
-        {},
-        {"manifold": SPHERE},
-        "a point of sphere S^2 has none: save its coordinates as a .csv",
-    ),
+    ({}, {"manifold": SPHERE}, "a point of sphere S^2 has none: save its coordinates as a .csv"),
 ]
 
 

@@ -17,10 +17,7 @@ from geodp.samplers.base import State
 from geodp.samplers.random_walk import RandomWalk
 from reproduction.measurements.benchmark import fits as geomstats_fits
 from reproduction.measurements.benchmark import harness, means, sampling, sizes, spaces
-from reproduction.measurements.benchmark.geomstats_walk import (
-    geomstats_walk,
-    to_geomstats,
-)
+from reproduction.measurements.benchmark.geomstats_walk import geomstats_walk, to_geomstats
 from reproduction.measurements.benchmark.summary import aims, cells, fits, page
 from reproduction.measurements.words import number
 

@@ -63,11 +63,7 @@ BAD_GRIDS = [
     ({"totals": ["1", "2", "x"]}, REGRESSION, r"^key\.totals\[2\]: "),
     ({"total": "0", "footpoint": ["1"]}, REGRESSION, r"^key\.total: "),
     ({"total": "1", "shooting_vector": ["-1"]}, REGRESSION, r"^key\.shooting_vector\[0\]: "),
-    (
-        {"total": "2.02", "footpoint": ["1", "2.020"]},
-        REGRESSION,
-        "^key.footpoint.1.: .* leaves no",
-    ),
+    ({"total": "2.02", "footpoint": ["1", "2.020"]}, REGRESSION, "^key.footpoint.1.: .* leaves no"),
     ({"total": "2.02", "footpoint": ["1", "3"]}, REGRESSION, "^key.footpoint.1.: .* leaves no"),
 ]
 

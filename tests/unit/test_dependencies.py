@@ -38,7 +38,7 @@ def test_imports_are_followed_within_functions_and_through_packages(project):
     folder = project()
     names = {str(path.relative_to(folder)) for path in needed("job.py", folder=folder)}
     assert names == {
-        *("job.py", "tools/__init__.py", "tools/shapes.py", "tools/units.py", "tools/metre.py"),
+        *("job.py", "tools/__init__.py", "tools/shapes.py", "tools/units.py", "tools/metre.py")
     }
     assert needed("other.py", folder=folder) == [folder / "other.py"]
 

@@ -4,13 +4,7 @@ import pytest
 
 from geodp_release.replay import Tape
 from reproduction.measurements.audit.mistakes import PLANTS
-from reproduction.measurements.audit.replay import (
-    SPACES,
-    divided,
-    first_seen,
-    search,
-    ways,
-)
+from reproduction.measurements.audit.replay import SPACES, divided, first_seen, search, ways
 from reproduction.measurements.audit.runs import BY_COMMAND
 
 PAIRS = 300

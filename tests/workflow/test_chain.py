@@ -387,10 +387,7 @@ def test_figures_are_there_in_every_format(finished):
 
 def test_numbers_of_the_error_figure(finished):
     numbers = read(finished, "sphere", "figure_1", "figures")
-    grids = {
-        "equal": ["p0.5_v0.5", "p1.01_v1.01"],
-        "split": ["p0.02_v2.00", "p1.01_v1.01"],
-    }
+    grids = {"equal": ["p0.5_v0.5", "p1.01_v1.01"], "split": ["p0.02_v2.00", "p1.01_v1.01"]}
     expected = {
         (grid, g, c) for grid in grids for g in STUDIES["sphere"].groups for c in grids[grid]
     }

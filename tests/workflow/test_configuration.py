@@ -17,12 +17,7 @@ from geodp.mechanisms.registry import MECHANISMS
 from geodp.samplers.choice import plan
 from geodp.settings.reading import load
 from reproduction import places
-from reproduction.configuration import (
-    MODELS,
-    ConfigurationError,
-    load_settings,
-    validate,
-)
+from reproduction.configuration import MODELS, ConfigurationError, load_settings, validate
 from reproduction.configuration.figures import KINDS
 from reproduction.configuration.reference import files, schema
 from reproduction.studies import expand

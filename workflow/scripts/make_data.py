@@ -8,7 +8,5 @@ with job() as snakemake:
     source = import_module(f"reproduction.data.{snakemake.params.source}")
     study, group = snakemake.wildcards.study, snakemake.wildcards.group
     save_arrays(
-        snakemake.output[0],
-        made_by(snakemake, study=study, group=group),
-        **source.make(snakemake),
+        snakemake.output[0], made_by(snakemake, study=study, group=group), **source.make(snakemake)
     )

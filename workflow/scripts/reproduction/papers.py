@@ -31,9 +31,7 @@ class Paper:
 
 PAPERS = {
     "kulkarni_soto": Paper(
-        "Kulkarni and Soto",
-        "A. Kulkarni and C. Soto",
-        "Differentially Private Geodesic Regression",
+        "Kulkarni and Soto", "A. Kulkarni and C. Soto", "Differentially Private Geodesic Regression"
     ),
     "kulkarni_soto_first_version": Paper(
         "Kulkarni and Soto, first version",

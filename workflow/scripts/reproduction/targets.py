@@ -336,9 +336,7 @@ BENCHMARK = {
         "benchmark.summary",
         "benchmark: write the table and the figure",
         {"csv": "benchmark.csv", "text": "benchmark.md", **pictures("benchmark")},
-        reads={
-            "tables": ("sampling_{space}.csv", "fits_{backend}.csv", "means.csv", "sizes.csv"),
-        },
+        reads={"tables": ("sampling_{space}.csv", "fits_{backend}.csv", "means.csv", "sizes.csv")},
     ),
 }
 
@@ -428,10 +426,7 @@ TOOLS = {
     "tools_shares": Job(
         "tools.benchmark",
         "tools: private lines of {wildcards.data_set}",
-        {
-            "about": "benchmark/{data_set}.about.csv",
-            "shares": "benchmark/{data_set}.shares.csv",
-        },
+        {"about": "benchmark/{data_set}.about.csv", "shares": "benchmark/{data_set}.shares.csv"},
         settings=("seed", "benchmark"),
         values={"data_set": _data_sets},
         needs="competitors",
@@ -464,11 +459,7 @@ TOOLS = {
     "linear_tools": joined(
         "tools.summary",
         "tools: write the tables, the page and the figure",
-        {
-            **tables("sets", "shares", "medians", "against"),
-            "text": "tools.md",
-            **pictures("tools"),
-        },
+        {**tables("sets", "shares", "medians", "against"), "text": "tools.md", **pictures("tools")},
         reads={
             "about": "benchmark/{data_set}.about.csv",
             "shares": "benchmark/{data_set}.shares.csv",
@@ -537,10 +528,7 @@ PAPER_TABLES = (
     _paper("means.walks", ("walks",), ("{space}/walks",), spaces("walks")),
     _paper("means.medians", ("budget", "medians"), ("{space}/medians",), spaces("medians")),
     _paper(
-        "means.own",
-        ("budget", "own"),
-        ("own/estimates", "own/draws"),
-        finds={"table": _own_table},
+        "means.own", ("budget", "own"), ("own/estimates", "own/draws"), finds={"table": _own_table}
     ),
     _paper(
         "linear.moments",

@@ -98,10 +98,7 @@ class Pinball:
         ]
         matrix = hstack([csr_array(self.covariates), eye_array(m), -eye_array(m)])
         bounds = np.vstack(
-            [
-                np.column_stack([centre - width, centre + width]),
-                np.tile([0.0, np.inf], (2 * m, 1)),
-            ]
+            [np.column_stack([centre - width, centre + width]), np.tile([0.0, np.inf], (2 * m, 1))]
         )
         found = linprog(cost, A_eq=matrix, b_eq=self.responses, bounds=bounds, method="highs")
         if not found.success:

@@ -58,11 +58,7 @@ def losses_by_form(problems, budget):
     apart = np.linalg.norm(embed(manifold, first) - embed(manifold, second), axis=-1)
     found = {
         mechanism.name: by / mechanism.of(problems[0]).scale(budget)
-        for mechanism, by in (
-            (Laplace, moved),
-            (LaplaceGeneral, moved),
-            (AmbientLaplace, apart),
-        )
+        for mechanism, by in ((Laplace, moved), (LaplaceGeneral, moved), (AmbientLaplace, apart))
     }
     if not is_nonpositive(manifold):
         found["laplace_as_published"] = moved / LaplaceAsPublished.of(problems[0]).scale(budget)

@@ -39,11 +39,7 @@ from geodp.mechanisms.base import (
 )
 from geodp.models.sensitivity import convexity, mean_sensitivity
 from geodp.samplers.base import by_rejection
-from geodp.samplers.riemannian_laplace import (
-    check_laplace_space,
-    draw_laplace,
-    mean_under_laplace,
-)
+from geodp.samplers.riemannian_laplace import check_laplace_space, draw_laplace, mean_under_laplace
 
 # Relative excess of a distance over its bound that counts as rounding.
 ROUNDING = 1e-9

@@ -2,16 +2,7 @@
 
 from typing import Literal
 
-from geodp.settings.section import (
-    Count,
-    Positive,
-    Section,
-    Seed,
-    Share,
-    integer,
-    number,
-    some,
-)
+from geodp.settings.section import Count, Positive, Section, Seed, Share, integer, number, some
 
 
 class SearchSettings(Section):

@@ -2,16 +2,7 @@
 
 from typing import Literal
 
-from geodp.settings.section import (
-    Count,
-    Positive,
-    Section,
-    Seed,
-    absent,
-    named,
-    number,
-    some,
-)
+from geodp.settings.section import Count, Positive, Section, Seed, absent, named, number, some
 
 
 class BenchmarkedSpace(Section):

@@ -4,16 +4,7 @@ from typing import Annotated, Literal, Union
 
 from pydantic import Field
 
-from geodp.settings.section import (
-    Count,
-    Number,
-    Positive,
-    Section,
-    Text,
-    absent,
-    integer,
-    some,
-)
+from geodp.settings.section import Count, Number, Positive, Section, Text, absent, integer, some
 
 
 class CellFigure(Section):

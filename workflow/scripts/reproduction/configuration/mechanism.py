@@ -7,15 +7,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, create_model, model_val
 
 from geodp.mechanisms.registry import named_in
 from geodp.models.losses import LOSSES
-from geodp.settings.section import (
-    DecimalText,
-    Positive,
-    Section,
-    absent,
-    integer,
-    refused,
-    some,
-)
+from geodp.settings.section import DecimalText, Positive, Section, absent, integer, refused, some
 
 
 class _Described(Section):

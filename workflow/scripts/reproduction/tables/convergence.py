@@ -12,10 +12,7 @@ def needs(study, figure, studies):
     reduced = studies[chosen["reduced"]] if chosen.get("reduced") else None
     walk = study.settings["random_walk"]
     return Needs(
-        groups=(
-            (study.name, group),
-            *([(reduced.name, reduced.first_group)] if reduced else []),
-        ),
+        groups=((study.name, group), *([(reduced.name, reduced.first_group)] if reduced else [])),
         files=("data.npz", "fit.json"),
         modules=(study.mechanism_module,),
         params={
