@@ -5,6 +5,7 @@ Other models and mechanisms, releases beside a study's own draws, other spaces, 
 
 import json
 import re
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -19,123 +20,7 @@ from reproduction.studies import expand
 
 pytestmark = pytest.mark.slow
 
-STUDIES = """
-laplace:
-  manifold: {name: spd, size: 2}
-  model: {covariates: 0}
-  mechanism: laplace
-  data: {source: simulated, data_sets: 2, noise: tangent}
-  data_radius: 0.6
-  support: {footpoint_centre: truth}
-  budgets: {equal: {totals: ["1.0", "4.0"]}}
-  cells: [{n: [12], noise_variance: ["0.01"], budgets: [equal]}]
-  draws: {footpoint: 3}
-  figures:
-    error: {kind: error, grids: [equal]}
-    samplers: {kind: samplers}
-released:
-  manifold: {name: sphere, size: 2}
-  mechanism: {name: release, options: {residual_scale: 0.05}}
-  data:
-    source: simulated
-    data_sets: 2
-    first_point: [0, 0, 1]
-    shooting_vector_length: 0.4
-  support:
-    footpoint_centre: [0, 0, 1]
-    footpoint_radius: 0.3
-    shooting_vector_length: 0.6
-  budgets: {equal: {totals: ["3.0"]}}
-  cells: [{n: [60], noise_variance: ["0.001"], budgets: [equal]}]
-  draws: {all: 3}
-  figures:
-    error: {kind: error, grids: [equal]}
-    samplers: {kind: samplers}
-    curves: {kind: curves, grids: [equal], groups: [n60_noise0.001]}
-sphere:
-  manifold: {name: sphere, size: 2}
-  data: {source: simulated, data_sets: 2, shooting_vector_length: 0.6}
-  budgets:
-    equal: {totals: ["1.0", "4.0"]}
-    split: {total: "4.1", footpoint: ["0.1", "2.0"]}
-  cells: [{n: [8], noise_variance: ["0.001", "0.01"], budgets: [equal, split]}]
-  draws: {footpoint: 2, shooting_vector: 2}
-  sampler: {states: 250}
-  release:
-    centre: [0, 0, 1]
-    footpoint_radius: 3.0
-    shooting_vector_length: 1.0
-    totals: ["4.0", "4.1"]
-    draws: 3
-  figures:
-    error: {kind: error, grids: [split, equal], curves: noise_variance}
-    curves: {kind: curves, grids: [release], groups: [n8_noise0.001]}
-spd:
-  manifold: {name: spd, size: 2}
-  data: {source: simulated, data_sets: 2, last_point: random, noise: tangent}
-  data_radius: 1.0
-  budgets: {equal: {totals: ["4.0"]}}
-  cells: [{n: [60], noise_variance: ["0.0001"], budgets: [equal]}]
-  draws: {footpoint: 2, shooting_vector: 2}
-  sampler: {states: 250}
-  release:
-    centre: identity
-    footpoint_radius: 1.0
-    shooting_vector_length: 2.0
-    totals: ["4.0"]
-    draws: 2
-    data_sets: 2
-  figures:
-    published: {kind: ellipses, cell: p2.0_v2.0, values: [0.0, 1.0], draws: 2}
-    released: {kind: ellipses, cell: all4.0, values: [0.0, 1.0], draws: 2}
-outlines:
-  manifold: {name: kendall, size: 30}
-  data:
-    source: table
-    path: data/corpus_callosum.csv
-    covariate: age
-    covariate_range: [50, 90]
-    outline: true
-    stand_in: {n: 20, data_sets: 1}
-  support: {footpoint_centre: fit, footpoint_radius: 0.48, shooting_vector_length: 0.96}
-  budgets: {equal: {totals: ["4.0"]}}
-  cells:
-    - {budgets: [equal]}
-    - {n: [200], budgets: [equal]}
-  draws: {footpoint: 2, shooting_vector: 2}
-  sampler: {states: 250, total_variation: 0.01}
-  release:
-    centre: corpus callosum
-    footpoint_radius: 0.1
-    shooting_vector_length: 0.2
-    residual_scale: 0.006
-    totals: ["1.0", "8.0"]
-    draws: 2
-  figures:
-    released: {kind: shapes, group: stand_in_n200, cell: [all1.0, all8.0], values: [60, 80]}
-plane: &short
-  manifold: {name: euclidean, size: 2}
-  data: {source: simulated, data_sets: 1, shooting_vector_length: 1.0}
-  budgets: {equal: {totals: ["2.0"]}}
-  cells: [{n: [6], noise_variance: ["0.001"], budgets: [equal]}]
-  draws: {footpoint: 2, shooting_vector: 2}
-  sampler: {states: 250}
-matrices:
-  <<: *short
-  manifold: {name: spd, size: 2}
-  data_radius: 2.0
-  data: {source: table, path: matrices.csv, covariate: x, columns: [a11, a12, a21, a22]}
-  cells: [{budgets: [equal]}]
-mapped:
-  <<: *short
-  manifold: {name: kendall, size: 8, landmark_map: {matrix: map.csv}}
-  data:
-    source: table
-    path: resources/vilmann_rats.csv
-    covariate: age_days
-    keep: {rat: [1, 2]}
-  cells: [{budgets: [equal]}]
-"""
+STUDIES = Path(__file__).with_name("other_studies.yaml").read_text()
 
 X = np.array([3.0, 1.0, 4.0, 1.5, 9.0, 2.6])
 WIGGLE = 0.05 * (-1.0) ** np.arange(6)

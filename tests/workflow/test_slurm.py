@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import time
+from pathlib import Path
 
 import one_node_slurm
 import psutil
@@ -21,30 +22,7 @@ pytestmark = [
 ]
 
 # Blocks of cells that take some seconds.
-FEW = """
-name: few
-seed: 7
-cells_per_job: 2
-studies:
-  sphere:
-    manifold: {name: sphere, size: 2}
-    data: {source: simulated, data_sets: 2, shooting_vector_length: 0.6}
-    budgets: {equal: {totals: ["0.4", "1.0", "2.0"]}}
-    cells: [{n: [5], noise_variance: ["0.001"], budgets: [equal]}]
-    draws: {footpoint: 2, shooting_vector: 2}
-    sampler: {states: 2000}
-  rats:
-    manifold: {name: kendall, size: 8}
-    data:
-      source: table
-      path: resources/vilmann_rats.csv
-      covariate: age_days
-      transformation: log
-    budgets: {equal: {totals: ["0.6"]}}
-    cells: [{budgets: [equal]}]
-    draws: {footpoint: 2, shooting_vector: 2}
-    sampler: {states: 2000}
-"""
+FEW = yaml.safe_load(Path(__file__).with_name("slurm.yaml").read_text())
 
 PROFILE = ("--profile", "profiles/slurm")
 
@@ -65,7 +43,7 @@ def slurm():
 def wanted(copied, source, tmp_path_factory):
     """Tables of a local run, by path."""
     run = copied(source, tmp_path_factory.mktemp("local"))
-    run.configure(yaml.safe_load(FEW))
+    run.configure(FEW)
     run.run()
     return tables(run)
 
@@ -73,7 +51,7 @@ def wanted(copied, source, tmp_path_factory):
 @pytest.fixture
 def cluster(slurm, checkout):
     """A checkout without results, and a node for its jobs."""
-    checkout.configure(yaml.safe_load(FEW))
+    checkout.configure(FEW)
     return checkout
 
 
