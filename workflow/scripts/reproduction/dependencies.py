@@ -17,28 +17,10 @@ DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 @cache
 def code(script, *chosen, folder=SCRIPTS):
-    """Fingerprint of a script and of every module of the project that it needs.
+    """Fingerprint of a script and of every module of the project that it needs, 16 digits.
 
-    Comments, docstrings and layout do not count.
-
-    Parameters
-    ----------
-    script : str
-        File below ``folder``.
-    *chosen : str
-        Names of modules that the script imports by a name that it is given at run time.
-    folder : Path, optional
-        Folder of the scripts and of the packages they import.
-
-    Returns
-    -------
-    str
-        16 hexadecimal digits.
-
-    Raises
-    ------
-    FileNotFoundError
-        There is no such script or module.
+    ``chosen`` are modules that it imports by a name that it is given at run time.  Comments,
+    docstrings and layout do not count.
     """
     digest = hashlib.sha256()
     for path in needed(script, *chosen, folder=folder):

@@ -12,16 +12,9 @@ LARGEST_FLAGGED_SHARE = 0.05
 
 
 def convergence(traces):
-    """Smallest effective sample size and largest R-hat over the traced summaries.
+    """Smallest effective sample size and largest R-hat over traces (chains, states) by name.
 
-    Parameters
-    ----------
-    traces : dict of ndarray, shape (chains, states)
-
-    Returns
-    -------
-    dict
-        ``ess_bulk``, ``rhat`` and ``passed``.
+    Keys of the result are ``ess_bulk``, ``rhat`` and ``passed``.
     """
     from arviz_stats.base import array_stats
 

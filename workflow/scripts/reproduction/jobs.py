@@ -31,14 +31,10 @@ REMEDIES = {
 
 @contextmanager
 def job():
-    """Context of a script: its job, and one sentence for an error that is not of the program.
+    """Context of a script, which gives the ``snakemake`` object of its job.
 
     A `DataError`, a full or closed disk and an interruption become one sentence in the log, which
     a run of the workflow prints at its end.  Of any other exception the log holds the traceback.
-
-    Yields
-    ------
-    The job: Snakemake's ``snakemake`` object.
     """
     # Snakemake puts the job into the script that it runs.
     snakemake = sys.modules["__main__"].snakemake

@@ -6,22 +6,7 @@ from geodp.manifolds.registry import make_manifold
 
 
 def study_manifold(settings):
-    """Make the manifold of a study.
-
-    Parameters
-    ----------
-    settings : dict
-        The section ``manifold`` of the study.
-
-    Returns
-    -------
-    Manifold
-
-    Raises
-    ------
-    DataError
-        The matrix of a landmark map cannot be used.
-    """
+    """The manifold of a study's section; refuses a matrix of a landmark map that cannot be used."""
     name, size, chosen = (settings[key] for key in ("name", "size", "landmark_map"))
     if chosen is None:
         return make_manifold(name, size)

@@ -9,21 +9,9 @@ from reproduction.jobs import load_arrays
 
 
 def load_mechanism(model, settings, study, data, fit):
-    """Apply the mechanism of a study to the data sets of a group.
+    """Apply the mechanism of a study to the data sets of a group, from its files.
 
-    Parameters
-    ----------
-    model : GeodesicModel
-    settings : namespace
-        With the attributes `Study.mechanism_settings`.
-    study : str
-        Name of the study, for messages.
-    data, fit : str
-        Paths of the files of the group.
-
-    Returns
-    -------
-    Mechanism
+    ``settings`` has the attributes `Study.mechanism_settings`; messages name ``study``.
     """
     arrays, found = load_arrays(data), load_fit(fit, model)
     support = settings.support

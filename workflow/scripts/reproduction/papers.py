@@ -6,26 +6,14 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Paper:
-    """A paper.
-
-    Attributes
-    ----------
-    name : str
-        What tables and pages call it.
-    authors, title, where : str
-        As it is cited.
-    stage : str
-        Folder of its results and name of its settings under config; empty for the studies of a
-        configuration.
-    figures : dict of str
-        Figures of that stage, each with its number in the paper, empty for one of our own.
-    """
+    """A paper: what tables and pages call it, and how it is cited."""
 
     name: str
     authors: str
     title: str
     where: str = ""
-    stage: str = ""
+    stage: str = ""  # Folder of its results and settings; empty for the studies of a configuration.
+    # Of that stage, with their numbers in the paper, empty for our own.
     figures: dict[str, str] = field(default_factory=dict)
 
 
@@ -78,14 +66,9 @@ def verdicts_file(key):
 
 
 def figure_title(name, numbers=""):
-    """Title of a figure: its numbers in the paper if it has any, and else or besides its own name.
+    """Title of a figure such as ``kng_means``: its own name, and its numbers in the paper if any.
 
-    Parameters
-    ----------
-    name : str
-        Such as ``figure_3_release`` or ``kng_means``.
-    numbers : str, optional
-        Such as ``2, 3 and 5``, if the name does not have them.
+    These are such as ``2, 3 and 5``, where the name does not have them.
     """
     own = re.fullmatch(r"figure_(\d+)(_\w+)?", name)
     numbers, name = (own[1], own[2] or "") if own else (numbers, "" if numbers else name)

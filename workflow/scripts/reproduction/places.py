@@ -7,34 +7,15 @@ CHECKOUT = Path(__file__).resolve().parents[3]
 
 
 def shipped(path):
-    """Path of a file of the project, from the working directory of the run.
+    """Path of a file of the checkout, from the working directory of the run.
 
-    Parameters
-    ----------
-    path : str
-        From the folder of the checkout.
-
-    Returns
-    -------
-    str
-        The same path if the checkout is the working directory, so that a checkout with its results
-        can be moved; else absolute.
+    Relative if that is the checkout, so that a checkout with its results can be moved.
     """
     return path if Path.cwd() == CHECKOUT else str(CHECKOUT / path)
 
 
 def find(paths):
-    """Files that a configuration names, in the working directory or else in the checkout.
-
-    Parameters
-    ----------
-    paths : list of str
-
-    Returns
-    -------
-    list of str
-        Those of the first of the two folders that has any.
-    """
+    """Files of a configuration, in the working directory or, if it has none, in the checkout."""
     there = [path for path in paths if Path(path).is_file()]
     return there or [shipped(path) for path in paths if (CHECKOUT / path).is_file()]
 

@@ -21,21 +21,14 @@ PACKAGES = ("snakemake", "numpy", "scipy", "pandas", "matplotlib")
 
 
 def report(files, params, made_by):
-    """Text of the report.
+    """Text of the report, from paths, parameters and provenance.
 
-    Parameters
-    ----------
-    files : object
-        Paths: ``template``; ``statements`` of the papers; ``claims``, ``errors``, ``diagnostics``
-        and ``losses``, lists of tables; ``svg`` and ``png``, in the order of ``params.figures``;
-        ``csv``, those of studies.
-    params : object
-        ``name`` and ``note`` of the configuration; ``own_questions``, names of what it judges
-        that is no paper; ``figures``, a dictionary each; ``audit`` and ``besides``, what other
-        targets made; ``again``, the command of this report; ``times``, that of the times of jobs;
-        ``folder`` of the results.
-    made_by : dict
-        Provenance.
+    ``files`` has ``template``; ``statements`` of papers; ``claims``, ``errors``, ``diagnostics``
+    and ``losses``, lists of tables; ``svg`` and ``png``, in the order of ``params.figures``; and
+    ``csv``, those of studies.  ``params`` has ``name`` and ``note`` of the configuration;
+    ``own_questions``, names of what it judges that is no paper; ``figures``; ``audit`` and
+    ``besides``, what other targets made; ``again``, the command of this report; ``times``, that of
+    the times of jobs; and ``folder`` of the results.
     """
     judged = [pd.DataFrame(columns=RESULT_COLUMNS), *map(read_verdicts, files.claims)]
     found = pd.concat(judged[1:] or judged, ignore_index=True)
@@ -95,19 +88,10 @@ def smaller(*paths):
 
 
 def figure_shows(path):
-    """What a figure has of what its caption may tell of.
+    """What the table of a figure's numbers has of what its caption may tell of.
 
-    Parameters
-    ----------
-    path : str or Path
-        Table of the figure's numbers.
-
-    Returns
-    -------
-    dict
-        ``samplers``, numbers of ``cells``, ``draws`` and ``curves``; and whether there is a
-        ``band``, an ``outline``, curves of ``several`` data sets or a ``single`` one, and draws
-        that are ``flagged``.
+    ``samplers``, numbers of ``cells``, ``draws`` and ``curves``; and whether there is a ``band``,
+    an ``outline``, curves of ``several`` data sets or a ``single`` one, and ``flagged`` draws.
     """
     table = pd.read_csv(path, dtype={"cell": str})
     drawn = table[table["kind"] == "private"] if "kind" in table else table

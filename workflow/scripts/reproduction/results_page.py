@@ -56,13 +56,7 @@ def verdicts_of(key, path):
 
 
 def page(verdicts):
-    """Text of the page.
-
-    Parameters
-    ----------
-    verdicts : dict of dict of str
-        By paper, verdicts by sentence; of papers that were judged.
-    """
+    """Text of the page, from verdicts by sentence of the papers that were judged."""
     return "\n\n".join([HEAD, *(_section(key, verdicts.get(key)) for key in PAPERS)]) + "\n"
 
 

@@ -276,21 +276,9 @@ class Study:
 
 
 def expand(configuration):
-    """Expand the studies of a validated configuration.
+    """The studies of a validated configuration, expanded, by name.
 
-    Parameters
-    ----------
-    configuration : dict
-
-    Returns
-    -------
-    dict of Study
-        By name.
-
-    Raises
-    ------
-    ConfigurationError
-        A file is missing, or keys of studies contradict one another.
+    Refuses missing files, and keys of studies that contradict one another.
     """
     for index, paper in enumerate(configuration["papers"]):
         _check_file(paper["claims"], f"papers[{index}].claims")
@@ -400,14 +388,8 @@ def _check_one_spelling(written, divided, cell, key):
 def find_table(data, key, needed=True):
     """Path of a study's records: the one that exists of those it names, or ``None``.
 
-    Parameters
-    ----------
-    data : dict
-        The section ``data``.
-    key : str
-        Of its path, for errors.
-    needed : bool
-        Whether to refuse a missing file that has no stand-in.
+    From the section ``data`` and the key of its path; a missing file without a stand-in is refused
+    if it is needed.
     """
     if data["source"] != "table":
         return None

@@ -115,17 +115,7 @@ def title(job):
 
 
 def failures(failed):
-    """Last lines of the logs of failed jobs and where they are, a pair for those that are alike.
-
-    Parameters
-    ----------
-    failed : list of (str, Path)
-        Titles and logs of jobs.
-
-    Returns
-    -------
-    list of str
-    """
+    """Last lines of the logs of failed jobs and where they are, a pair for those that are alike."""
     alike = {}
     for what, log in failed:
         lines = log.read_text(encoding="utf-8").splitlines() if log.is_file() else []
@@ -139,17 +129,7 @@ def failures(failed):
 
 
 def to_open(jobs):
-    """Files to open after a run: of those that no job read, the ones of the most readable kind.
-
-    Parameters
-    ----------
-    jobs : iterable of LogRecord
-        Records of jobs that began.
-
-    Returns
-    -------
-    list of str
-    """
+    """Files to open after a run: of those that no job read, the ones of the most readable kind."""
     jobs = list(jobs)
     # A target that only names files reads none.
     read = {file for job in jobs if job.output for file in job.input}

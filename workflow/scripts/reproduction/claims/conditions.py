@@ -59,17 +59,10 @@ class Condition(NamedTuple):
 
 
 class Conditions(NamedTuple):
-    """Conditions joined by ``and``, in alternatives joined by ``or``; without any all rows meet it.
+    """Conditions joined by ``and``, in alternatives joined by ``or``; without any all meet it."""
 
-    Attributes
-    ----------
-    text : str
-        As it stands in the file.
-    alternatives : list of list of Condition
-    """
-
-    text: str
-    alternatives: list
+    text: str  # As it stands in the file.
+    alternatives: list  # Lists of `Condition`.
 
     @classmethod
     def parse(cls, text):

@@ -27,47 +27,26 @@ class NotEvaluated(Exception):
 
 @dataclass(frozen=True)
 class Measured:
-    """The number of a measure, with bootstrap replicates.
+    """The number of a measure, with bootstrap replicates."""
 
-    Attributes
-    ----------
-    replicates : ndarray, shape (1 + replicates,)
-        The number, then its bootstrap replicates.
-    over : str
-        Units that were resampled, such as "20 data sets".
-    says : str
-        The number in words.
-    rows : DataFrame, optional
-        The rows that were used, if not all that were selected.
-    lower_bound : bool
-        Whether the number is a lower bound of what the claim is about, without an upper one.
-    """
-
-    replicates: np.ndarray
-    over: str
-    says: str
-    rows: pd.DataFrame | None = None
-    lower_bound: bool = False
+    replicates: np.ndarray  # (1 + replicates,): the number, then its replicates.
+    over: str  # Units that were resampled, such as "20 data sets".
+    says: str  # The number in words.
+    rows: pd.DataFrame | None = None  # Those that were used, if not all.
+    lower_bound: bool = False  # Of what the claim is about, without an upper one.
 
 
 @dataclass(frozen=True)
 class Measure:
     """A function from a claim and its rows to a number, and the columns of the claim it needs.
 
-    Attributes
-    ----------
-    compute : callable
-        From a claim, its rows, a generator and a number of replicates to a `Measured`; with
-        ``against`` among ``needed`` also from the rows of the other study.
-    needed : tuple of str
-        Columns of a claim that must not be empty.
-    columns : int or None
-        How many columns of the table ``column`` names; None for one or more.
+    ``compute`` takes a claim, its rows, a generator and a number of replicates to a `Measured`;
+    with ``against`` among ``needed`` also the rows of the other study.
     """
 
     compute: Callable
-    needed: tuple[str, ...]
-    columns: int | None
+    needed: tuple[str, ...]  # Columns of a claim that must not be empty.
+    columns: int | None  # How many ``column`` names; None for one or more.
 
 
 # Measures by name.
@@ -86,21 +65,11 @@ def measure(*needed, columns=1):
 
 @dataclass(frozen=True)
 class CellStatistics:
-    """A statistic of a column for each cell, with bootstrap replicates.
+    """A statistic of a column for each cell, with bootstrap replicates."""
 
-    Attributes
-    ----------
-    cells : DataFrame
-        A row a cell, with the columns of the table that are constant in a cell.
-    values : ndarray, shape (1 + replicates, cells)
-        The statistic over data sets: first that of the table, then replicates.
-    over : str
-        Units that were resampled.
-    """
-
-    cells: pd.DataFrame
-    values: np.ndarray
-    over: str
+    cells: pd.DataFrame  # A row a cell, with what is constant in it.
+    values: np.ndarray  # (1 + replicates, cells): that of the table, then replicates.
+    over: str  # Units that were resampled.
 
     def nodes(self, keys):
         """Means over the cells that share values of ``keys``: these values, and means by node."""
@@ -113,33 +82,13 @@ class CellStatistics:
 
 
 def cell_statistics(table, column, rng, replicates, statistic=np.mean):
-    """Bootstrap a statistic of a column, cell by cell.
+    """Bootstrap a statistic of a column, cell by cell: a mean or a median.
 
     Data sets are resampled within a group, jointly in all its cells, which share them; or draws, in
     a table with a row for each of them and no data sets.  With a single data set in a table of data
     sets the draws vary instead: replicates follow a t distribution with the standard
-    errors of the table, and the number of footpoints less one as degrees of freedom.
-
-    Parameters
-    ----------
-    table : DataFrame
-    column : str
-    rng : numpy.random.Generator
-    replicates : int
-        Without any the statistic alone is computed.
-    statistic : callable
-        ``numpy.mean`` or ``numpy.median``.
-
-    Returns
-    -------
-    CellStatistics
-
-    Raises
-    ------
-    DataError
-        Several rows for one cell and data set.
-    NotEvaluated
-        Numbers are missing, or a single data set gives no interval.
+    errors of the table, and the number of footpoints less one as degrees of freedom.  A table with
+    several rows for one cell and data set is refused.
     """
     frames, values, sizes = [], [], set()
     unit = "data_set" if "data_set" in table else "draw"
@@ -213,12 +162,7 @@ def _plain(name):
 def _curves(claim, table, rng, replicates):
     """Means of ``column`` over the levels of ``along``, a curve for each combination of ``within``.
 
-    Returns
-    -------
-    curves : list of ndarray, shape (1 + replicates, levels)
-        Levels are in order.
-    over : str
-        Units that were resampled.
+    Curves are arrays (1 + replicates, levels), levels in order; with the units resampled.
     """
     by_cell = cell_statistics(table, claim.column[0], rng, replicates)
     # Nodes are sorted by their keys, so levels within a combination come in order.

@@ -17,23 +17,7 @@ def read_verdicts(path):
 
 
 def render(template, found, tables, **names):
-    """Render the page of verdicts.
-
-    Parameters
-    ----------
-    template : str
-        Path of a Jinja template.
-    found : DataFrame
-        Verdicts of `judge`.
-    tables : dict of DataFrame
-        Tables by (study, table), as for `judge`.
-    **names
-        Further variables of the template.
-
-    Returns
-    -------
-    str
-    """
+    """The page of verdicts from a Jinja template, verdicts of `judge` and its tables."""
     return render_page(
         template,
         papers=by_paper(found),

@@ -135,25 +135,7 @@ class Paper(NamedTuple):
 
 
 def read_paper(name, file, source):
-    """Read and check the claims of a paper.
-
-    Parameters
-    ----------
-    name : str
-    file : path or open file
-        Comma-separated values with a header.
-    source : str
-        Name of the file in messages.
-
-    Returns
-    -------
-    Paper
-
-    Raises
-    ------
-    DataError
-        One sentence that names the file and, where there is one, the row and the column.
-    """
+    """A paper's claims from a CSV file, checked; ``source`` is what messages call it."""
     try:
         table = pd.read_csv(file, dtype=str, keep_default_na=False)
     except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError) as problem:

@@ -36,24 +36,9 @@ def settings_model(name):
 
 
 def validate(given, name="config", files=()):
-    """Check settings against their Pydantic model and fill in defaults.
+    """Check settings against their model of `MODELS` and fill in defaults.
 
-    Parameters
-    ----------
-    given : dict
-    name : str
-        One of `MODELS`.
-    files : sequence of str, optional
-        That the settings come from, which the message names.
-
-    Returns
-    -------
-    dict
-
-    Raises
-    ------
-    ConfigurationError
-        One sentence with the path of the key.
+    A `ConfigurationError` is one sentence with the files, if given, and the path of the key.
     """
     from geodp.settings.reading import check
 
@@ -67,17 +52,7 @@ def validate(given, name="config", files=()):
 
 
 def load_settings(path):
-    """Read and check the settings of a measurement from its file, such as config/benchmark.yaml.
-
-    Returns
-    -------
-    dict
-
-    Raises
-    ------
-    ConfigurationError
-        One sentence with the file and the path of the key.
-    """
+    """Read and check the settings of a measurement from its file, such as config/benchmark.yaml."""
     from geodp.settings.reading import load_keys
 
     path = Path(path)

@@ -28,11 +28,7 @@ def _numbers(meanings):
 def _choice(what, entries):
     """Type of a section whose name chooses its keys, and which may be the name alone.
 
-    Parameters
-    ----------
-    what : str
-    entries : dict of tuple
-        By name: the description of a section, and its keys.
+    ``entries`` has the description of a section and its keys by name.
     """
     sections = [
         create_model(

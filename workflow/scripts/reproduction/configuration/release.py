@@ -13,13 +13,7 @@ def describes_release(given):
 
 
 def without_studies(path):
-    """A configuration without studies, named as the release that a file describes.
-
-    Raises
-    ------
-    DataError
-        One sentence with the file and the path of the key.
-    """
+    """A configuration without studies, named as the release that a file describes."""
     from geodp_release.settings import read_settings
 
     return {

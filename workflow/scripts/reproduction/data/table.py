@@ -35,24 +35,9 @@ def make(job):
 
 
 def read_settings(path, space, settings, key):
-    """Read the records of a study.
+    """`Records` of a study from its sections ``manifold`` and ``data``.
 
-    Parameters
-    ----------
-    path : str
-    space, settings : dict
-        The sections ``manifold`` and ``data`` of the study.
-    key : str
-        Path of the latter in the configuration.
-
-    Returns
-    -------
-    geodp.data.records.Records
-
-    Raises
-    ------
-    DataError
-        The file is not as the settings describe it.
+    ``key`` is the path of the latter, which the `DataError` of a file that is otherwise names.
     """
     try:
         return _read(path, study_manifold(space), settings)

@@ -27,14 +27,7 @@ def annotate(figure, notes):
 
 
 def save_figure(figure, outputs):
-    """Write a figure in every format.
-
-    Parameters
-    ----------
-    figure : matplotlib.figure.Figure
-    outputs : mapping
-        From the name of each format to its file.
-    """
+    """Write a figure in every format, to files by the formats' names."""
     # fontTools warns in every run of the dates in Matplotlib's fonts.
     logging.getLogger("fontTools").setLevel(logging.ERROR)
     for file_format in FORMATS:

@@ -9,10 +9,7 @@ import numpy as np
 class SphereView:
     """Orthographic view of the unit sphere.
 
-    Attributes
-    ----------
-    rotation : ndarray, shape (3, 3)
-        Its rows are the directions to the right, up and towards the viewer.
+    Rows of ``rotation`` (3, 3) are the directions to the right, up and towards the viewer.
     """
 
     rotation: np.ndarray
@@ -30,13 +27,7 @@ class SphereView:
         return (points @ self.rotation.T)[:, :2]
 
     def split(self, points):
-        """Page coordinates of points on the near side and of points on the far side.
-
-        Returns
-        -------
-        tuple of ndarray, shape (2, n)
-            With NaN where a point is on the other side.
-        """
+        """Page coordinates (2, n) on the near side and on the far side, NaN on the other one."""
         turned = points @ self.rotation.T
         near = np.where(turned[:, 2:] >= 0, turned[:, :2], np.nan)
         far = np.where(turned[:, 2:] < 0, turned[:, :2], np.nan)
@@ -45,10 +36,7 @@ class SphereView:
     def draw_scene(self, axes, records, fitted, drawn=()):
         """The globe, records (n, 3), a fitted geodesic (m, 3) and drawn ones with their colours.
 
-        Returns
-        -------
-        bool
-            Whether part of a drawn geodesic is on the far side, where it is dotted.
+        Returns whether part of a drawn geodesic is on the far side, where it is dotted.
         """
         hidden = False
         self.draw_globe(axes)

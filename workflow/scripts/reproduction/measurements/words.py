@@ -12,13 +12,7 @@ def joined(paths):
 def figure_of_tables(draw, settings, inputs):
     """A figure and its numbers, by their output.
 
-    Parameters
-    ----------
-    draw : callable
-        From settings, and tables by name, to a figure and its numbers.
-    settings : dict
-    inputs : dict of list of path
-        Files that a table is joined from, by its name.
+    ``draw`` takes settings, and tables by name, each joined from the files of ``inputs``.
     """
     figure, numbers = draw(settings, **{name: joined(paths) for name, paths in inputs.items()})
     return {"csv": numbers, "figure": figure}

@@ -9,23 +9,10 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Needs:
-    """Inputs and parameters of the job that makes a figure's own table.
+    """Inputs and parameters of the job that makes a figure's own table."""
 
-    Attributes
-    ----------
-    groups : tuple of (study, group)
-    files : tuple of str
-        Files of each group: ``data.npz``, ``fit.json``, ``sensitivity.npz``.
-    cells : tuple of (group, cell, sampler)
-        Cells of the figure's study.
-    modules : tuple of str
-        Those that the job loads by name.
-    params : dict
-        Parameters of the job.
-    """
-
-    groups: tuple = ()
-    files: tuple = ()
-    cells: tuple = ()
-    modules: tuple = ()
+    groups: tuple = ()  # Pairs of a study and a group.
+    files: tuple = ()  # Of each group: ``data.npz``, ``fit.json``, ``sensitivity.npz``.
+    cells: tuple = ()  # (group, cell, sampler), of the figure's study.
+    modules: tuple = ()  # Those that the job loads by name.
     params: dict = field(default_factory=dict)

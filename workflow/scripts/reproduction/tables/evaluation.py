@@ -23,15 +23,7 @@ INDEPENDENT = {"ess_bulk": np.nan, "rhat": np.nan, "passed": True}
 
 
 def evaluate(job):
-    """Tables of errors and diagnostics of a study.
-
-    Returns
-    -------
-    errors : DataFrame
-        A row for each data set of each cell.
-    diagnostics : DataFrame
-        A row for each parameter of each cell.
-    """
+    """Tables of errors, a row a data set and cell, and diagnostics, a row a cell's parameter."""
     params, files = job.params, job.input
     model = study_model(params)
     groups = {
@@ -88,18 +80,7 @@ def flagged_cells(diagnostics):
 
 
 def budget_columns(budgets):
-    """Columns of a cell's budgets.
-
-    Parameters
-    ----------
-    budgets : dict of str
-        Decimal text by name.
-
-    Returns
-    -------
-    dict of str
-        ``budget``, the total; and ``budget_<block>`` where it is divided.
-    """
+    """Columns of a cell's budgets, texts by name: ``budget``, the total, and of each block."""
     columns = {f"budget_{name}": text for name, text in budgets.items() if name != ALL}
     return {"budget": str(sum(map(Decimal, budgets.values()))), **columns}
 

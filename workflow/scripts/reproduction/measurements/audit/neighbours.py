@@ -48,25 +48,15 @@ FORMATS = ("csv", "parquet", "npz")
 
 @dataclass(frozen=True)
 class Space:
-    """Public inputs of releases that are replayed.
+    """Public inputs of releases that are replayed."""
 
-    Attributes
-    ----------
-    name : str
-        Of the manifold.
-    columns : int
-        Coordinates of a point in a table.
-    limit : int
-        Records of a subject that count; 0 where each record is a subject.
-    """
-
-    name: str
+    name: str  # Of the manifold.
     size: int
-    columns: int
+    columns: int  # Coordinates of a point in a table.
     covariates: int
     neighbours: str
     unit: str
-    limit: int
+    limit: int  # Records of a subject that count; 0 where each record is a subject.
     subjects: int = 5
 
     @property

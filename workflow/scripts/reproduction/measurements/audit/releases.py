@@ -42,26 +42,14 @@ SPACES = {"sphere": (SPHERE, CENTRE), "spd": (make_manifold("spd", 2), np.eye(2)
 
 @dataclass(frozen=True)
 class ReleaseCase:
-    """Neighbouring data sets and a plan to release them by.
+    """Neighbouring data sets and a plan to release them by."""
 
-    Attributes
-    ----------
-    name, stages : str
-        The mistake, or that there is none; and the stages in words.
-    data : tuple
-        Covariates and points of both data sets.
-    pair : Pair
-        The record in which they differ, for `features`.
-    mistake : callable, optional
-        Makes a context in which releases have a mistake.
-    """
-
-    name: str
-    stages: str
+    name: str  # The mistake, or that there is none.
+    stages: str  # In words.
     plan: ReleasePlan
-    data: tuple
-    pair: Pair
-    mistake: Callable | None = None
+    data: tuple  # Covariates and points of both data sets.
+    pair: Pair  # The record in which they differ.
+    mistake: Callable | None = None  # Makes a context in which releases have a mistake.
 
 
 def cases(space, stated):

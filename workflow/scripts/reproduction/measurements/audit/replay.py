@@ -71,20 +71,9 @@ def within_band(one, other, band=1.5):
 def search(space, by, number, key, mistake=None, stop=False, whole=None):
     """Compare pairs of neighbours that Hypothesis makes, a row each.
 
-    Parameters
-    ----------
-    space : Space
-    by : {"geodp release", "release_geodesic", "estimator"}
-    number : int
-        Pairs.
-    key : int
-        Of the random stream.
-    mistake : callable, optional
-        Makes a context in which releases have a mistake.
-    stop : bool
-        Whether to end at the first finding.
-    whole : int, optional
-        Index of a pair that is written with its page and picture, which take a second.
+    ``by`` is a way of `WAYS`, ``key`` of the random stream, and ``mistake`` makes a context in
+    which releases have one.  ``stop`` ends at the first finding.  The pair of index ``whole`` is
+    written with its page and picture, which take a second.
     """
     rows: list = []
     formats = ("csv", "csv", "csv", "parquet", "npz") if by == BY_COMMAND else ("csv",)

@@ -20,22 +20,14 @@ BLOCK = 20000
 
 @dataclass(frozen=True)
 class Space:
-    """A space of the benchmark and what its data and densities are like, as in the studies.
-
-    Attributes
-    ----------
-    manifold : tuple
-        Name and size.
-    data : dict
-        For `simulate_geodesic_data`; empty where data come otherwise.
-    support : dict
-        Limits of `PublicSettings`; its ball of footpoints has the fit as its centre.
-    """
+    """A space of the benchmark and what its data and densities are like, as in the studies."""
 
     name: str
-    manifold: tuple
+    manifold: tuple  # Name and size.
+    # For `simulate_geodesic_data`; empty where data come otherwise.
     data: dict = field(default_factory=dict)
     data_radius: float | None = None
+    # Limits of `PublicSettings`; its ball of footpoints has the fit as its centre.
     support: dict | None = None
 
 

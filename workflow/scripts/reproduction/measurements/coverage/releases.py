@@ -135,16 +135,9 @@ MEASURES = {
 
 
 def measure(settings, cell, releases):
-    """Table of a cell of ``config/utility.yaml``: a row for each of its aims.
+    """Table of a cell of ``config/utility.yaml``, a row for each of its aims.
 
-    Parameters
-    ----------
-    settings : dict
-        With ``seed`` and ``coverage``.
-    cell : dict
-        ``space``, ``unlike``, ``true_over_assumed`` (a number or ``None``) and ``aims``.
-    releases : str
-        The key of ``coverage`` that has their number.
+    ``releases`` is the key of ``coverage`` that has their number.
     """
     chosen, seed = settings["coverage"], settings["seed"]
     names = [cell["space"], cell["unlike"], f"{cell['true_over_assumed']}"]

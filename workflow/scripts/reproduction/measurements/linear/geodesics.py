@@ -21,18 +21,8 @@ MODEL = GeodesicModel(Sphere(2), 1)
 def signed_angles(manifold, fit, footpoints, vectors):
     """Angles in degrees from the fitted shooting vector, carried to each footpoint, to drawn ones.
 
-    Parameters
-    ----------
-    manifold : Sphere
-        Of dimension two: counterclockwise as seen from outside is positive.
-    fit : dict of ndarray, shape (data_sets, 3)
-        By block.
-    footpoints : ndarray, shape (data_sets, F, 3)
-    vectors : ndarray, shape (data_sets, F, V, 3)
-
-    Returns
-    -------
-    ndarray, shape (data_sets, F, V)
+    On S^2, counterclockwise as seen from outside, for footpoints (data_sets, F, 3) and vectors
+    (data_sets, F, V, 3): an array (data_sets, F, V).
     """
     first, second = (value[:, None] for value in fit.values())
     carried = manifold.transport_to(first, footpoints, second)

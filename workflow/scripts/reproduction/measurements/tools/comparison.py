@@ -113,12 +113,7 @@ def row_of(settings, name, epsilon, draws, setting, wine):
 def compared(ours, competitors, opacus):
     """Tables of draws, of DP-SGD by setting, and of errors by method.
 
-    Parameters
-    ----------
-    ours : list of path
-        Tables of `measure`, one for a method.
-    competitors, opacus : path
-        Such tables, recorded in other environments.
+    Of tables of `measure`: ours, one for a method, and those recorded in other environments.
     """
     by_method = joined([*ours, competitors]).fillna({"neighbours": ""})
     grid = pd.read_csv(opacus)

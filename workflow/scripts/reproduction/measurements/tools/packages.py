@@ -110,11 +110,8 @@ def theil_sen(problem, budget, rng):
 def dp_sgd(problem, budget, rng, draws, setting):
     """Lines of all responses at once; (eps, delta)-private for one record added or removed.
 
-    Parameters
-    ----------
-    setting : dict
-        ``passes`` over the records, length of a ``step``, the norm ``clip`` of gradients, and the
-        number of records expected in a ``batch``.  All else is as the packages have it.
+    A setting has ``passes`` over the records, length of a ``step``, the norm ``clip`` of gradients,
+    and the number of records expected in a ``batch``.  All else is as the packages have it.
     """
     import torch
 

@@ -27,34 +27,16 @@ class Budget:
 
 @dataclass(frozen=True)
 class Problem:
-    """Records of a regression, and what is public about any record.
+    """Records of a regression, and what is public about any record."""
 
-    Attributes
-    ----------
-    covariates : ndarray, shape (n, k)
-        Within ``low`` and ``high``, and no longer than ``norm``.
-    responses : ndarray, shape (n, m)
-        Clipped to ``bound`` by whoever makes the problem.
-    low, high : ndarray, shape (k,)
-        Public limits of each covariate.
-    norm : float
-        Public limit of the Euclidean norm of a record's covariates.
-    bound : float
-        Public limit of the absolute value of each response.
-    has_intercept : bool
-        Whether lines have intercepts, or pass through the origin.
-    records : int
-        Public: about how many there are.  It stays as it is when some are left out.
-    """
-
-    covariates: np.ndarray
-    responses: np.ndarray
-    low: np.ndarray
+    covariates: np.ndarray  # (n, k), within ``low`` and ``high``, no longer than ``norm``.
+    responses: np.ndarray  # (n, m), clipped to ``bound`` by whoever makes the problem.
+    low: np.ndarray  # Public limits (k,) of each covariate.
     high: np.ndarray
-    norm: float
-    bound: float
-    has_intercept: bool
-    records: int
+    norm: float  # Public limit of the Euclidean norm of a record's covariates.
+    bound: float  # Public limit of the absolute value of each response.
+    has_intercept: bool  # Else lines pass through the origin.
+    records: int  # Public: about how many there are, also when some are left out.
 
     @property
     def design(self):
@@ -86,36 +68,19 @@ class Problem:
 
 @dataclass(frozen=True)
 class Method:
-    """A way to fit a line.
-
-    Attributes
-    ----------
-    fit : callable
-        From a problem, a budget and a generator to a line (1 + k, m).
-    neighbours : str
-        Data sets that the guarantee is about; empty without privacy.
-    packages : tuple of str
-        That do the work, apart from NumPy.
-    draws_all : bool
-        Whether ``fit`` takes a number of draws and settings besides, to lines (draws, 1 + k, m).
-    clipped : bool
-        Whether responses are clipped to a public bound before it sees them.
-    covariate : str
-        Scale of a covariate that is not ``from 0 to 1``, of methods without public limits.
-    through_origin : str
-        The guarantee for lines through the origin within symmetric bounds, if that is another.
-    """
+    """A way to fit a line: from a problem, a budget and a generator to a line (1 + k, m)."""
 
     title: str
     fit: Callable
     guarantee: str
-    neighbours: str
-    packages: tuple[str, ...] = ()
+    neighbours: str  # Data sets that the guarantee is about; empty without privacy.
+    packages: tuple[str, ...] = ()  # That do the work, apart from NumPy.
     one_covariate: bool = False
+    # Whether it takes a number of draws and settings, to lines (draws, 1 + k, m).
     draws_all: bool = False
-    clipped: bool = True
-    covariate: str = "from 0 to 1"
-    through_origin: str = ""
+    clipped: bool = True  # Whether responses are clipped to a public bound before it sees them.
+    covariate: str = "from 0 to 1"  # Its scale, of methods without public limits.
+    through_origin: str = ""  # The guarantee for lines through the origin, if that is another.
 
     def lines(self, problem, budget, rng, draws, settings=None):
         """Independent lines (draws, 1 + k, m); ``settings`` are of methods that draw all."""

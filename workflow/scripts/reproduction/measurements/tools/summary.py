@@ -19,15 +19,7 @@ WORST_SHOWN = -1.0
 
 
 def summarise(about, shares, comparison, **_):
-    """The tables, the page and the figure, by their outputs.
-
-    Parameters
-    ----------
-    about, shares : list of path
-        Tables of the benchmark, one each for a data set.
-    comparison : path
-        Table of the comparison's errors.
-    """
+    """The tables, the page and the figure, by their outputs, from those of the other jobs."""
     sets, shares = (joined(paths).fillna({"neighbours": ""}) for paths in (about, shares))
     made = {
         "sets": sets,
