@@ -19,7 +19,7 @@ from geodp.means.gaussian import (
     wrapped_gaussian_delta,
     wrapped_gaussian_deviation,
 )
-from geodp.means.losses import realised_losses
+from geodp.means.losses import problems_of_neighbours, realised_losses
 from geodp.means.problem import fitted, mean_of_logs, noisy_mean_of_logs, repeated
 from geodp.means.samples import contaminated, polar_in_ball, pole, wishart_in_ball
 from geodp.means.sensitivity import empirical_sensitivity, largest_change_of_logs
@@ -130,6 +130,11 @@ NOISE = {
     ),
     # A wrapped draw pays for the distortion of volume, whose growth is the root of a half.
     "wrapped_laplace": (5, stats.gamma(3), 1.0 / (0.8 / sensitivity(5) - np.sqrt(0.5))),
+    "wrapped_laplace_at_centre": (30, stats.gamma(3), sensitivity(30) / 0.8),
+    "wrapped_gaussian_at_centre": (
+        *(30, stats.chi(3)),
+        gaussian_deviation(sensitivity(30), 0.8, DELTA),
+    ),
     "ambient_laplace": (30, stats.gamma(3), 2.0 * ambient_radius(SPD, 1.5) / (30 * 0.8)),
 }
 
@@ -142,6 +147,9 @@ def test_noise_has_the_size_of_its_budget(name, rng):
     if name.startswith("tangent"):
         base, mean = mean_of_logs(one, one.centre, one.radius)
         length = SPD.norm(base, SPD.log(base, drawn) - mean)
+    elif name.endswith("at_centre"):
+        base = np.broadcast_to(one.centre, drawn.shape)
+        length = SPD.norm(base, SPD.log(base, drawn) - SPD.log(base, one.mean))
     elif name.startswith("wrapped"):
         length = SPD.dist(one.mean, drawn)
     else:
@@ -196,12 +204,57 @@ def test_the_delta_of_wrapped_gaussian_noise_is_that_of_its_docstring():
     assert found == pytest.approx(expected, rel=1e-9)
 
 
-@pytest.mark.parametrize("name", ["wrapped_laplace", "wrapped_gaussian"])
+WRAPPED = ["wrapped_laplace", "wrapped_gaussian"]
+
+
+@pytest.mark.parametrize("name", [*WRAPPED, *(f"{name}_at_centre" for name in WRAPPED)])
 def test_wrapped_draws_need_a_space_without_positive_curvature(name, rng):
     with pytest.raises(DataError, match="positive curvature"):
         private(name, rng, problem(rng, "S^2", data_sets=2), 1.0)
+
+
+@pytest.mark.parametrize("name", WRAPPED)
+def test_only_draws_about_the_mean_pay_for_the_distortion_of_volume(name, rng):
+    one = problem(rng, "SPD(2)", 3, 2)
+    assert 0.7 * sensitivity(3) < SPD.volume_growth * sensitivity(3)
     with pytest.raises(DataError, match="take a larger one, or more records"):
-        private(name, rng, problem(rng, "SPD(2)", 3, 2), 0.1)
+        private(name, rng, one, 0.7)
+    assert np.all(SPD.are_points(private(f"{name}_at_centre", rng, one, 0.7)))
+
+
+def test_wrapping_about_a_public_centre_keeps_within_its_budget(rng):
+    # Densities for extreme neighbours on the hyperbolic plane, in polar coordinates.
+    manifold, budget, radius, number = make_manifold("hyperbolic", 2), 1.5, 1.0, 6
+    centre, scale = np.array([1.0, 0.0, 0.0]), 2.0 * radius / (number * budget)
+    r, angle = np.meshgrid(0.01 * (np.arange(800) + 0.5), 2.0 * np.pi * np.arange(200) / 200)
+    area = 0.01 * 2.0 * np.pi / 200 * np.sinh(r)
+    circle = np.stack([np.cos(angle), np.sin(angle)], axis=-1)
+    base = np.broadcast_to(centre, (*r.shape, 3))
+    places = manifold.exp(base, manifold.tangent(base, r[..., None] * circle))
+    vectors = manifold.log(base, places)
+
+    def density(mean):
+        length = manifold.norm(base, vectors - manifold.log(centre, mean))
+        volume = manifold.exp_volume(base, vectors)
+        return np.exp(-length / scale) / (2.0 * np.pi * scale**2 * volume)
+
+    pair, losses = problems_of_neighbours(manifold, centre, radius, number), []
+    for means_of_form in zip(*(one.mean for one in pair), strict=True):
+        densities = [density(mean) for mean in means_of_form]
+        assert np.sum(densities[0] * area) == pytest.approx(1.0, abs=2e-3)
+        losses.append(np.max(np.abs(np.log(densities[0] / densities[1]))))
+    # All of the budget is spent along a diameter, and less across it.
+    assert 0.99 * budget < np.max(losses) <= budget * (1.0 + 1e-9)
+    assert np.min(losses) < 0.9 * budget
+    # Draws have that density.
+    form = int(np.argmin(losses))
+    first, second = (one.mean[form] for one in pair)
+    nearer = manifold.dist(first, places) < manifold.dist(second, places)
+    share = np.sum(density(first) * area * nearer)
+    drawn = private("wrapped_laplace_at_centre", rng, repeated(pair[0], 20_000, form), budget)
+    near = int(np.sum(manifold.dist(first, drawn) < manifold.dist(second, drawn)))
+    assert 0.55 < share < 0.95
+    assert stats.binomtest(near, 20_000, share).pvalue > FALSE_ALARM
 
 
 @pytest.mark.parametrize("name", named_in("means") | named_in("own"))

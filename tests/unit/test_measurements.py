@@ -435,7 +435,7 @@ def sentences(verdicts):
 
 def test_means(run):
     made = run("means", means_settings())
-    for space, mechanisms in (("spd2", 9), ("s2", 8)):
+    for space, mechanisms in (("spd2", 11), ("s2", 8)):
         table = pd.read_csv(made[f"{space}/errors.csv"])
         assert len(table) == mechanisms * 5 * 6
         assert np.all(np.isfinite(table["distance"]) & (table["distance"] > 0.0))

@@ -415,6 +415,43 @@ class WrappedGaussian(WrappedLaplace):
         return deviation * self.manifold.random_tangent(rng, self.mean)
 
 
+class WrappedLaplaceAtCentre(WrappedLaplace):
+    """Laplace noise on the mean's logarithm at the ball's centre, carried by the exponential map.
+
+    Where no curvature is positive that logarithm moves by no more than the mean does, and the
+    centre is public, so that the exponential map spends nothing: ``sigma = sensitivity / budget``
+    satisfies every budget.  The farther the mean is from the centre, the more the map lengthens
+    the noise.
+    """
+
+    name = "wrapped_laplace_at_centre"
+
+    def tangent_noise(self, rng, budget):
+        """Noise in the tangent spaces at the centres."""
+        shape = (*self.manifold.batch_shape(self.mean), self.manifold.dim)
+        noise = euclidean_laplace(rng, shape, self.sensitivity / budget)
+        return self.manifold.tangent(np.broadcast_to(self.centre, self.mean.shape), noise)
+
+    def private_means(self, rng, budget):
+        self.check_space(self.manifold)
+        centre = np.broadcast_to(self.centre, self.mean.shape)
+        logarithm = self.manifold.log(centre, self.mean)
+        return self.manifold.exp(centre, logarithm + self.tangent_noise(rng, budget))
+
+
+class WrappedGaussianAtCentre(WrappedLaplaceAtCentre):
+    """The same with Gaussian noise, for a budget and `DELTA`."""
+
+    name = "wrapped_gaussian_at_centre"
+    delta = DELTA
+
+    def tangent_noise(self, rng, budget):
+        """Noise in the tangent spaces at the centres."""
+        deviation = gaussian_deviation(self.sensitivity, budget, DELTA)
+        centre = np.broadcast_to(self.centre, self.mean.shape)
+        return deviation * self.manifold.random_tangent(rng, centre)
+
+
 class PrivateMedian(MeanMechanism):
     """Private steps towards a median: clipped logarithms over their mean weight.
 

@@ -88,6 +88,14 @@ MECHANISMS |= {
         ("private_steps", "PrivateSteps", BOTH, "Two private steps of mean logarithms."),
         ("wrapped_laplace", "WrappedLaplace", BOTH, "Laplace noise, carried by Exp."),
         ("wrapped_gaussian", "WrappedGaussian", BOTH, "Gaussian noise, carried by Exp."),
+        (
+            *("wrapped_laplace_at_centre", "WrappedLaplaceAtCentre", BOTH),
+            "Laplace noise on the mean's logarithm at the centre, carried by Exp.",
+        ),
+        (
+            *("wrapped_gaussian_at_centre", "WrappedGaussianAtCentre", BOTH),
+            "Gaussian noise on the mean's logarithm at the centre, carried by Exp.",
+        ),
         ("private_median", "PrivateMedian", ("own",), "Private steps towards a median."),
         ("landmarkwise_laplace", "LandmarkwiseLaplace", ("own",), "Noise for each landmark."),
     )

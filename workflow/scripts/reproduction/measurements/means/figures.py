@@ -32,6 +32,8 @@ NAMES = {
     "kng": "K-norm gradient, as published",
     "wrapped_laplace": "wrapped Laplace",
     "wrapped_gaussian": "wrapped Gaussian, delta = 1e-6",
+    "wrapped_laplace_at_centre": "wrapped Laplace at the centre",
+    "wrapped_gaussian_at_centre": "wrapped Gaussian at the centre, delta = 1e-6",
     "tangent_laplace": "Laplace in the tangent space at the centre",
     "tangent_gaussian": "Gaussian in the tangent space, delta = 1e-6",
     "private_steps": "two private steps",
