@@ -72,19 +72,11 @@ def mean_shooting_vector_distances(model, parameters, fitted):
 
 
 def geodesic_errors(manifold, geodesics, truths):
-    """Squared errors of geodesics for covariates from -1/2 to 1/2.
+    """Squared errors of geodesics for covariates from -1/2 to 1/2, by name (*batch).
 
-    Parameters
-    ----------
-    geodesics, truths : tuple of ndarray, shape (*batch, *point_shape)
-        Footpoint, in the middle of the range, and shooting vector; batches broadcast.
-
-    Returns
-    -------
-    dict of ndarray, shape (*batch)
-        ``curve`` is the mean over the range of the squared distance at a covariate; ``footpoint``
-        is the squared distance of footpoints; ``shooting_vector`` is that of shooting vectors,
-        after parallel transport to one footpoint.
+    Geodesics and truths are footpoints, in the middle of the range, and shooting vectors.
+    ``curve`` is the mean over the range of the squared distance at a covariate, ``footpoint`` that
+    of footpoints, and ``shooting_vector`` that of vectors, after transport to one footpoint.
     """
     (p, v), (q, w) = geodesics, truths
     nodes, weights = np.polynomial.legendre.leggauss(8)

@@ -16,24 +16,13 @@ from sklearn.preprocessing import FunctionTransformer, PolynomialFeatures, Stand
 
 @dataclass(frozen=True)
 class Attack:
-    """What an attack found.
+    """What an attack found."""
 
-    Attributes
-    ----------
-    bound : float
-        The budget is larger than this, at the stated confidence; zero if nothing was found.
-    estimate : float
-        Logarithm of the ratio of the shares counted.
-    shares : tuple of float
-        Of the counted draws in the event: from the data set that makes it likelier, and the other.
-    statistic : str
-        What the event is a range of.
-    """
-
-    bound: float
-    estimate: float
+    bound: float  # The budget is larger, at the stated confidence; zero if nothing was found.
+    estimate: float  # Logarithm of the ratio of the shares counted.
+    # Of the counted draws in the event: from the data set that makes it likelier, and the other.
     shares: tuple[float, float]
-    statistic: str
+    statistic: str  # What the event is a range of.
 
 
 def lower_limit(hits, total, error):
@@ -61,17 +50,8 @@ def budget_bound(hits, other_hits, total, confidence):
 def features(manifold, centre, states, pair):
     """What the attacker looks at: coordinates of a geodesic, and distances from some records.
 
-    Parameters
-    ----------
-    manifold : Manifold
-    centre : ndarray, shape point_shape
-    states : ndarray, shape (count, k, *point_shape)
-        Footpoints, followed by shooting vectors if they were released too.
-    pair : Pair
-
-    Returns
-    -------
-    dict of ndarray, shape (count,)
+    By name (count,), of states (count, k, *point_shape): footpoints, followed by shooting vectors
+    if they were released too.
     """
     inner = (slice(None),) * manifold.point_ndim
     p = states[(slice(None), 0, *inner)]
@@ -109,23 +89,10 @@ def classifier(columns, labels):
 
 
 def attack(manifold, centre, draws, pair, confidence=0.99, learnt_from=30000):
-    """Bound the budget of a mechanism from below, from draws for both data sets.
+    """`Attack` on a mechanism by draws (count, k, *point_shape) for both data sets of a pair.
 
-    Parameters
-    ----------
-    manifold : Manifold
-    centre : ndarray, shape point_shape
-    draws : tuple of ndarray, each (count, k, *point_shape)
-        Independent releases from the two data sets of the pair, as for `features`.
-    pair : Pair
-    confidence : float
-        Of the bound.
-    learnt_from : int
-        Most draws from each data set that the classifier learns from.
-
-    Returns
-    -------
-    Attack
+    They are independent releases, as for `features`; ``confidence`` is that of the bound, and the
+    classifier learns from ``learnt_from`` draws from each data set at most.
     """
     named = [features(manifold, centre, part, pair) for part in draws]
     names = list(named[0])
@@ -143,16 +110,8 @@ def attack(manifold, centre, draws, pair, confidence=0.99, learnt_from=30000):
 def best_event(train, test, names, confidence, thresholds=400):
     """`Attack` by an event that some draws choose, a range of one score, as others count it.
 
-    Parameters
-    ----------
-    train, test : tuple of ndarray, each (count, scores)
-        Scores of independent draws from both data sets, as many of each.
-    names : list of str
-        Of the scores.
-    confidence : float
-        Of the bound.
-    thresholds : int
-        Tried for each score.
+    ``train`` and ``test`` have scores (count, scores) of independent draws from both data sets, as
+    many of each; ``confidence`` is that of the bound, and ``thresholds`` are tried for each score.
     """
     size, half = len(train[0]), len(test[0])
     # Of so many bounds the largest would be one that chance has made large: rare events would win.
@@ -192,14 +151,6 @@ def dependence(rng, manifold, draws, permutations=999, compared=8000):
     If a mechanism uses the same random numbers for both, the k-th draw from one data set lies close
     to the k-th from the other, and whoever sees two releases learns more than their budgets allow.
     The test compares the mean distance of footpoints of equal number with that in random order.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    manifold : Manifold
-    draws : tuple of ndarray, each (count, k, *point_shape)
-    permutations, compared : int
-        Random orders, and most draws compared.
     """
     inner = (slice(None),) * manifold.point_ndim
     first, second = (part[(slice(0, compared), 0, *inner)] for part in draws)

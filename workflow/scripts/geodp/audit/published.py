@@ -89,13 +89,8 @@ class SphereSetting:
 class Densities:
     """Two densities for each of several pairs of data sets; arrays have axes (pairs, 2, ...).
 
-    Attributes
-    ----------
-    footpoint, shooting_vector : ndarray, shape (pairs, 2, 3)
-        The geodesic that each density knows: with its shooting vector, carried, for a footpoint's
-        density, at its footpoint for a shooting vector's.
-    pole : ndarray
-        Near the mode of each.
+    The geodesic that each density knows has its shooting vector, carried, for a footpoint's
+    density, at its footpoint for a shooting vector's.  The pole is near the mode of each.
     """
 
     disc: Disc
@@ -168,21 +163,11 @@ def densities(variant, setting, budget, covariates, points):
 
 @dataclass(frozen=True)
 class Losses:
-    """Realised privacy losses of pairs, NaN where a fit failed.
+    """Realised privacy losses of pairs, NaN where a fit failed."""
 
-    Attributes
-    ----------
-    loss : ndarray, shape (pairs,)
-        The largest ``|log f_D - log f_D'|`` at the places looked at.
-    log_constants : ndarray, shape (pairs, 2)
-        Logarithms of the integrals of the densities.
-    places : ndarray, shape (pairs, places, ...)
-        Where it is largest, the largest first.
-    """
-
-    loss: np.ndarray
-    log_constants: np.ndarray
-    places: np.ndarray
+    loss: np.ndarray  # (pairs,): the largest ``|log f_D - log f_D'|`` at the places looked at.
+    log_constants: np.ndarray  # (pairs, 2): logarithms of the integrals of the densities.
+    places: np.ndarray  # (pairs, places, ...): where it is largest, the largest first.
 
 
 def losses(compared, nodes=ROUGH, places=8):
@@ -292,15 +277,11 @@ def _pairs(first, covariates, points):
 
 
 def two_points(angle=0.02):
-    """Two records for which the factor of two is needed and attained.
+    """`Pair` of two records for which the factor of two is needed and attained.
 
     Records ``q`` and ``q'`` lie ``angle`` apart, on both sides of a pole.  With ``v = 0`` and a
     small tau the gradients of ``q`` and ``-q'`` cancel nearly everywhere and agree between ``q``
     and ``q'``; those of ``q`` and ``q'`` the other way round.
-
-    Returns
-    -------
-    Pair
     """
     centre = np.array([0.0, 0.0, 1.0])
     side = 0.5 * angle * SPHERE.frame(centre)[0]

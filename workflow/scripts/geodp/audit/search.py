@@ -13,17 +13,9 @@ from geodp.manifolds.base import Manifold
 def climb(rng, space, value, start, sizes, rounds=30, trials=24):
     """Places (places, *point_shape) that raise a function most, and its values there (places,).
 
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    space : Manifold
-    value : callable
-        From states (places, trials, *point_shape) to numbers (places, trials); minus infinity
-        where a state is not allowed.
-    start : ndarray, shape (places, *point_shape)
-    sizes : tuple of float
-        Length of the longest random steps and of the shortest.
-    rounds, trials : int
+    The function takes states (places, trials, *point_shape) to numbers (places, trials), minus
+    infinity where a state is not allowed; ``sizes`` are the lengths of the longest random steps and
+    of the shortest.
     """
     place = start
     best = value(start[:, None])[:, 0]
@@ -97,19 +89,11 @@ class RecordDomain:
 
 @dataclass(frozen=True)
 class Pair:
-    """Two data sets that differ in one record.
+    """Two data sets that differ in one record."""
 
-    Attributes
-    ----------
-    covariates : ndarray, shape (2, n)
-    points : ndarray, shape (2, n, *point_shape)
-    record : int
-        Index of the record in which they differ.
-    """
-
-    covariates: np.ndarray
-    points: np.ndarray
-    record: int
+    covariates: np.ndarray  # (2, n)
+    points: np.ndarray  # (2, n, *point_shape)
+    record: int  # Index of the record in which they differ.
 
 
 def neighbours_of(covariates, points, records, new_covariates, new_points):
@@ -125,17 +109,9 @@ def neighbours_of(covariates, points, records, new_covariates, new_points):
 def worst_neighbour(rng, covariates, points, domain, loss, candidates=48, rounds=5):
     """`Pair` with the neighbour of a data set of the largest loss that a search finds; its loss.
 
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    covariates : ndarray, shape (n,)
-    points : ndarray, shape (n, *point_shape)
-    domain : RecordDomain
-    loss : callable
-        From the neighbours' covariates (candidates, n) and points to losses (candidates,); NaN
-        counts as nothing found.
-    candidates, rounds : int
-        After the first round half of the candidates are near the best eighth so far.
+    ``loss`` takes the neighbours' covariates (candidates, n) and points to losses (candidates,);
+    NaN counts as nothing found.  After the first round half of the candidates are near the best
+    eighth so far.
     """
     number = len(covariates)
     record = rng.integers(number, size=candidates)

@@ -18,21 +18,9 @@ from geodp.audit.attack import best_event
 def histograms(first, second, size=8, before=5.0):
     """Logarithms of the ratios of cell counts, for a histogram of every two columns.
 
-    Parameters
-    ----------
-    first, second : ndarray, shape (count, columns)
-        Draws from the two data sets.
-    size : int
-        Cells of each column, of equal counts.
-    before : float
-        Count that each cell has from both data sets beforehand.
-
-    Returns
-    -------
-    names : list of tuple of int
-        The columns of each histogram.
-    scores : callable
-        From columns (count, columns) to scores (count, histograms).
+    From draws (count, columns) from the two data sets: the columns of each histogram, and a
+    function from columns to scores (count, histograms).  Each column has ``size`` cells of equal
+    counts, and each cell the count ``before`` from both data sets beforehand.
     """
     pooled = np.concatenate([first, second])
     edges = np.quantile(pooled, np.arange(1, size) / size, axis=0)
@@ -72,16 +60,8 @@ TESTERS = {"histograms": histograms, "boosted trees": boosted_trees}
 def property_test(columns, names, learn, confidence=0.99):
     """Bound a budget from below, as an `Attack`, by what a class of functions tells of releases.
 
-    Parameters
-    ----------
-    columns : tuple of ndarray, each (count, columns)
-        Numbers of independent releases from two neighbouring data sets.
-    names : list of str
-        Of the columns.
-    learn : callable
-        One of `TESTERS`.
-    confidence : float
-        Of the bound.
+    Columns (count, columns) are numbers of independent releases from two neighbouring data sets,
+    and ``learn`` is one of `TESTERS`.
     """
     quarter = min(map(len, columns)) // 4
     learning, choosing = ([part[k * quarter :][:quarter] for part in columns] for k in (0, 1))

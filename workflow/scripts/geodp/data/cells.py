@@ -77,19 +77,9 @@ class Table(ABC):
 
     @abstractmethod
     def read(self, columns, label=None):
-        """Numbers in columns, and labels.
+        """Numbers (n, k) in columns, and labels if there is a column of them.
 
-        Parameters
-        ----------
-        columns : list of str
-        label : str, optional
-
-        Returns
-        -------
-        numbers : ndarray, shape (n, k)
-            NaN for an empty cell, infinite for what is no finite number.
-        labels : list or None
-            ``None`` for an empty one.
+        NaN for an empty cell, infinite for what is no finite number; ``None`` for an empty label.
         """
 
 
@@ -144,11 +134,8 @@ class TextTable(Table):
     def lines(self):
         """First and last line of each record, from 1, and its cells.
 
-        Raises
-        ------
-        DataError
-            A quote is not closed: the file is no table.  Programs that write quotes as CSV has
-            them write no such file, whatever a record holds.
+        A quote that is not closed is refused: the file is no table.  Programs that write quotes as
+        CSV has them write no such file, whatever a record holds.
         """
         return itertools.islice(self._lines(), 1, None)
 
@@ -421,23 +408,8 @@ class ArrayTable(_ColumnTable):
 def open_table(path, text=TextTable):
     """The table in a file, of which only the header is read.
 
-    Parameters
-    ----------
-    path : str
-        A name that ends in .parquet or .npz says so; all others are text.
-    text : {TextTable, CheckedText}
-        What text is read as.
-
-    Returns
-    -------
-    Table
-
-    Raises
-    ------
-    DataError
-        The file is no table.
-    OSError
-        It cannot be opened.
+    Names that end in .parquet or .npz say so; all others are read as ``text``, a `TextTable` or
+    `CheckedText`.  A file that is no table is a `DataError`, one that cannot be opened an OSError.
     """
     return {".parquet": ParquetTable, ".npz": ArrayTable}.get(Path(path).suffix.lower(), text)(path)
 

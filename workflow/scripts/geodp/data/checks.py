@@ -24,30 +24,11 @@ FEWEST_OUTLINE_LANDMARKS = 4
 
 
 def mended_landmarks(landmarks, source, numbers, wanted, outline):
-    """Check the landmarks of a file, and repair outlines.
+    """Landmarks (n, wanted) of a file, checked, with a sentence for each repair of outlines.
 
-    Parameters
-    ----------
-    landmarks : ndarray of complex, shape (n, k)
-    source : RecordFile
-    numbers : list of int
-        Numbers of the records in messages.
-    wanted : int
-        Number of landmarks of a shape.
-    outline : bool
-        Landmarks run along closed outlines: a landmark that closes them is left out, they are
-        traversed counter-clockwise, and resampled if they have another number of landmarks.
-
-    Returns
-    -------
-    landmarks : ndarray of complex, shape (n, wanted)
-    notes : list of str
-        A sentence for each repair.
-
-    Raises
-    ------
-    DataError
-        Landmarks that cannot be used.
+    Of closed outlines a landmark that closes them is left out, they are traversed
+    counter-clockwise, and resampled if they have another number of landmarks.  ``numbers`` are
+    those of the records in messages.
     """
     notes = []
     # Many programs close an outline by its first landmark.

@@ -25,17 +25,9 @@ def signed_area(outlines):
 
 
 def orient(outlines):
-    """Outlines traversed counter-clockwise.
+    """Outlines (..., k) traversed counter-clockwise, and which of them were reversed.
 
-    Parameters
-    ----------
-    outlines : ndarray of complex, shape (..., k)
-
-    Returns
-    -------
-    oriented : ndarray of complex, shape (..., k)
-        A reversed outline keeps its first landmark: ``z0, z_{k-1}, ..., z1``.
-    reversed_ones : ndarray of bool, shape (...)
+    A reversed outline keeps its first landmark: ``z0, z_{k-1}, ..., z1``.
     """
     outlines = np.asarray(outlines)
     reversed_ones = signed_area(outlines) < 0
@@ -44,17 +36,10 @@ def orient(outlines):
 
 
 def crossing_edges(outline):
-    """Two edges of a closed polygon that meet though they are not adjacent.
+    """Two edges of a closed polygon (k,) that meet though they are not adjacent.
 
-    Parameters
-    ----------
-    outline : ndarray of complex, shape (k,)
-
-    Returns
-    -------
-    tuple of int or None
-        Indices of the landmarks at which the edges of the first such pair start.  Edges that touch
-        count as meeting.  ``None`` if the polygon is simple.
+    Indices of the landmarks at which the edges of the first such pair start; ``None`` if the
+    polygon is simple.  Edges that touch count as meeting.
     """
     start = np.asarray(outline)
     number = len(start)
@@ -79,17 +64,9 @@ def crossing_edges(outline):
 
 
 def resample(outlines, number):
-    """Points at equal arc length along closed polygons, from the first landmark on.
+    """Points at equal arc length along closed polygons (..., k), from the first landmark on.
 
-    Parameters
-    ----------
-    outlines : ndarray of complex, shape (..., k)
-    number : int
-
-    Returns
-    -------
-    ndarray of complex, shape (..., number)
-        Point j lies at the fraction j / number of the perimeter.
+    Point j of a number lies at the fraction j / number of the perimeter.
     """
     outlines = np.asarray(outlines)
     edges = _edges(outlines)

@@ -13,11 +13,7 @@ SHOWN = 5
 class RecordFile:
     """Names of a file of records and its parts, for messages.
 
-    Attributes
-    ----------
-    name : str
-    record_word, field_word : str
-        "row" and "column" of a table, or "record" and "variable" of a .mat file.
+    Words are "row" and "column" of a table, or "record" and "variable" of a .mat file.
     """
 
     name: str

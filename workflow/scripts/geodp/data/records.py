@@ -91,29 +91,13 @@ def has_landmarks(manifold):
 
 
 def assemble(source, manifold, options, numbers, fields, read):
-    """Make records from cells of text and a function that reads coordinates.
+    """`Records` from cells of text and a function that reads coordinates.
 
-    Parameters
-    ----------
-    source : RecordFile
-    manifold : Manifold
-    options : RecordOptions
-    numbers : list of int
-        Numbers of the records in messages.
-    fields : dict of list of str
-        Values of `RecordOptions.fields`.  Empty texts are missing values.
-    read : callable
-        From indices of records to complex landmarks or real coordinates, shape (n, k).  It is
-        called for records that are kept, so the others need not be readable.
-
-    Returns
-    -------
-    Records
-
-    Raises
-    ------
-    DataError
-        One sentence that names the file, the record and the field.
+    ``numbers`` are those of the records in messages, and ``fields`` has the values of
+    `RecordOptions.fields`, empty texts for missing ones.  ``read`` takes indices of records to
+    complex landmarks or real coordinates (n, k).  It is called for records that are kept, so the
+    others need not be readable.  What is wrong is a `DataError` that names the file, the record and
+    the field.
     """
     kept, notes = _kept(source, options.keep or {}, fields, len(numbers))
     numbers = [numbers[index] for index in kept]

@@ -107,17 +107,9 @@ def point_columns(
 ):
     """Columns of a point in a table, and the names of their numbers; nothing of a record is read.
 
-    Parameters
-    ----------
-    table : Table
-    manifold, columns, subject, coordinates
-        See `read_table`.
-    covariates, others : list of str
-        Columns of covariates, and others that are read as labels.
-    place : str, optional
-        What messages call the settings of columns; the table unless given.
-    is_shown : bool
-        Whether messages name the columns that are there: in a file without a header these are data.
+    As for `read_table`, with several covariates, and ``others`` that are read as labels.  Messages
+    call the settings of columns ``place``; in a file without a header its columns are data, and not
+    shown.
     """
     labels = [*([subject] if subject else []), *others]
     fields = dict.fromkeys([*covariates, *labels])
@@ -234,24 +226,10 @@ def _landmark_count(cells):
 
 
 def parse_matrix(text, place):
-    """A matrix of complex numbers from comma-separated text.
+    """A matrix (m, k) of complex numbers from comma-separated text, which messages call ``place``.
 
-    Parameters
-    ----------
-    text : str
-        A line a row, without a header; entries like ``0.5+0.25j``, or plain real numbers.  Blank
-        lines are passed over.
-    place : str
-        What messages call the text.
-
-    Returns
-    -------
-    ndarray of complex, shape (m, k)
-
-    Raises
-    ------
-    DataError
-        One sentence that names the text, the row and, where there is one, the column.
+    A line is a row, without a header; entries are like ``0.5+0.25j``, or plain real numbers.  Blank
+    lines are passed over.
     """
     reader = csv.reader(text.splitlines(), strict=True)
     rows: list = []

@@ -120,20 +120,11 @@ def cube_noise(rng, shape, rate):
 
 @dataclass(frozen=True)
 class Drawn:
-    """Draws of a mechanism for least squares.
+    """Draws of a mechanism for least squares."""
 
-    Attributes
-    ----------
-    theta : ndarray, shape (data_sets, d)
-    exact : ndarray of bool, shape (data_sets,)
-        Whether a draw is independent and exact; else it is the last state of a chain.
-    proposals : ndarray of int, shape (data_sets,)
-        Until one was accepted.
-    """
-
-    theta: np.ndarray
-    exact: np.ndarray
-    proposals: np.ndarray
+    theta: np.ndarray  # (data_sets, d)
+    exact: np.ndarray  # (data_sets,): independent and exact; else the last state of a chain.
+    proposals: np.ndarray  # (data_sets,): until one was accepted.
 
 
 def draw(rng, problem, mechanism, steps, rounds=400, count=2048):

@@ -11,24 +11,12 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Moments:
-    """Sums over the records of data sets.
+    """Sums over the records of data sets."""
 
-    Attributes
-    ----------
-    number : ndarray of int, shape (data_sets,)
-        Records, n.
-    gram : ndarray, shape (data_sets, d, d)
-        ``X'X``.
-    cross : ndarray, shape (data_sets, d)
-        ``X'y``.
-    largest : ndarray, shape (data_sets,)
-        ``max |y|``.
-    """
-
-    number: np.ndarray
-    gram: np.ndarray
-    cross: np.ndarray
-    largest: np.ndarray
+    number: np.ndarray  # (data_sets,): records, n.
+    gram: np.ndarray  # (data_sets, d, d): ``X'X``.
+    cross: np.ndarray  # (data_sets, d): ``X'y``.
+    largest: np.ndarray  # (data_sets,): ``max |y|``.
 
     def scaled(self):
         """Moments of responses divided by the largest, which is then one.

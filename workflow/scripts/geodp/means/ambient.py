@@ -36,12 +36,7 @@ def ambient_radius(manifold, radius):
 
 
 def is_outside(manifold, points):
-    """Which points (..., *point_shape) of the ambient space are none of the manifold.
-
-    Returns
-    -------
-    ndarray of bool
-    """
+    """Which points (..., *point_shape) of the ambient space are none of the manifold."""
     if isinstance(manifold, SPD):
         return ~manifold.are_points(points)
     return np.abs(np.linalg.norm(points, axis=-1) - 1.0) > ON_THE_SPHERE

@@ -17,24 +17,13 @@ def is_nonpositive(manifold):
 
 @dataclass(frozen=True)
 class MeanProblem:
-    """Data sets in a public ball, and their means.
+    """Data sets in a public ball, and their means."""
 
-    Attributes
-    ----------
-    model : GeodesicModel
-        Without covariates, least squares.
-    centre : ndarray, shape point_shape, or that of the means
-    radius : float
-        Of the public ball.
-    points : ndarray, shape (data_sets, n, *point_shape)
-    mean : ndarray, shape (data_sets, *point_shape) or (data_sets, draws, *point_shape)
-        The second for several draws from each data set.
-    """
-
-    model: GeodesicModel
-    centre: np.ndarray
-    radius: float
-    points: np.ndarray
+    model: GeodesicModel  # Without covariates, least squares.
+    centre: np.ndarray  # Of shape point_shape, or that of the means.
+    radius: float  # Of the public ball.
+    points: np.ndarray  # (data_sets, n, *point_shape)
+    # (data_sets, *point_shape), or (data_sets, draws, *point_shape) for several draws each.
     mean: np.ndarray
 
     @property

@@ -125,20 +125,11 @@ def _distance(manifold, footpoint, position):
 def walk_draws(rng, manifold, footpoint, scale, variant, lengths, start=None):
     """Draws (draws, scales, chains, *point_shape) of walks that aim at Laplace distributions.
 
-    Parameters
-    ----------
-    manifold : Sphere or SPD
-        Matrices of size 2.
-    scale : ndarray, shape (scales, 1)
-        Of the distribution about the footpoint, and of the steps.
-    variant : str
-        `CORRECT`; `ACCEPTED`, in which a rejected candidate is replaced by another until one is
-        accepted, and only then a step is counted; `FIXED_AXIS`, in which steps lie in the tangent
-        space of the footpoint, wherever the walk is; or `FIXED_ENTRIES`, in which they have
-        uniform entries, wherever it is.
-    lengths : WalkLengths
-    start : ndarray, optional
-        Where walks begin, in place of the footpoint.
+    The scale (scales, 1) is that of the distribution about the footpoint, and of the steps.
+    Variants are `CORRECT`; `ACCEPTED`, in which a rejected candidate is replaced by another until
+    one is accepted, and only then a step is counted; `FIXED_AXIS`, in which steps lie in the
+    tangent space of the footpoint, wherever the walk is; and `FIXED_ENTRIES`, in which they have
+    uniform entries, wherever it is.
     """
     shape = (len(scale), lengths.chains)
     start = footpoint if start is None else start

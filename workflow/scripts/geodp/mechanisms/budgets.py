@@ -12,13 +12,7 @@ MOST_CHARACTERS = 100
 
 
 def parse_budget(text, key):
-    """The `Decimal` of a budget's text; messages call it ``key``.
-
-    Raises
-    ------
-    DataError
-        The text is not a number from 1e-9 to 1e6.
-    """
+    """The `Decimal` of a budget's text, from 1e-9 to 1e6; messages call it ``key``."""
     if len(str(text)) > MOST_CHARACTERS:
         raise DataError(
             f"{key}: a budget has {MOST_CHARACTERS} characters at most: give a shorter one"
@@ -38,23 +32,11 @@ def parse_budget(text, key):
 
 
 def divided_budgets(grid, names, key):
-    """Budgets of the cells of one grid, divided among names such as blocks.
+    """Budgets of the cells of one grid, decimal texts by names such as blocks.
 
-    Parameters
-    ----------
-    grid : dict
-        Either ``{"totals": [...]}``, each divided equally among the names, or a ``total`` with the
-        parts of one of two names, such as ``{"total": t, "footpoint": [...]}``; the rest goes to
-        the other name.
-    names : sequence of str
-        As `geodp.mechanisms.registry.budget_names` gives them.
-    key : str
-        What messages call the grid.
-
-    Returns
-    -------
-    list of dict of str
-        Decimal text by name, in the order of ``names``.
+    A grid is ``{"totals": [...]}``, each divided equally among the names of `budget_names`; or a
+    ``total`` with the parts of one of two names, such as ``{"total": t, "footpoint": [...]}``,
+    whose rest goes to the other name.  Messages call it ``key``.
     """
     if "totals" in grid:
         return [

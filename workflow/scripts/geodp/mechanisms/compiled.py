@@ -275,15 +275,9 @@ def shape_sums(block, footpoints, vectors, covariates, points):
 def sphere_sums(block, footpoints, vectors, covariates, points, changes=()):
     """Minus n times the gradient in a block; with ``changes``, also sums of bounds of its change.
 
-    Parameters
-    ----------
-    block : {"footpoint", "shooting_vector"}
-    footpoints, vectors : ndarray, shape (*data_sets, *chains, D)
-        Unit vectors, and tangent vectors there.
-    covariates : ndarray, shape (*data_sets, n)
-    points : ndarray, shape (*data_sets, n, D)
-    changes : sequence of ndarray that broadcast to (*data_sets, *chains), optional
-        Arguments of `footpoint_change` or `shooting_vector_change` after the length, radians.
+    Of unit vectors, and tangent vectors there, (*data_sets, *chains, D), covariates (*data_sets, n)
+    and points (*data_sets, n, D).  Changes, arrays that broadcast to (*data_sets, *chains), are the
+    arguments of `footpoint_change` or `shooting_vector_change` after the length, radians.
     """
     compile_kernels()
     batch = footpoints.shape[:-1]

@@ -214,15 +214,9 @@ class GradientDensity(ABC):
 
 @dataclass(frozen=True)
 class FootpointDensity(GradientDensity):
-    """``exp(-|grad_p E(p, v)| / scale)``, with v transported to p from the fitted footpoint.
+    """``exp(-|grad_p E(p, v)| / scale)``, with v transported to p from the fitted footpoint."""
 
-    Attributes
-    ----------
-    fitted : dict of ndarray, shape (*data_sets, *point_shape)
-        Parameters of the fit, by block.
-    """
-
-    fitted: dict
+    fitted: dict  # Parameters (*data_sets, *point_shape) of the fit, by block.
 
     @property
     def block(self):
@@ -277,15 +271,10 @@ class ShootingVectorDensity(GradientDensity):
     """``exp(-|grad_v E(p, v)| / scale)`` on the tangent space at each footpoint.
 
     States are coordinates in a frame there.
-
-    Attributes
-    ----------
-    footpoint : ndarray, shape (*batch, *point_shape)
-    frame : ndarray, shape (*batch, dim, *point_shape)
     """
 
-    footpoint: np.ndarray
-    frame: np.ndarray
+    footpoint: np.ndarray  # (*batch, *point_shape)
+    frame: np.ndarray  # (*batch, dim, *point_shape)
 
     @property
     def block(self):

@@ -52,14 +52,8 @@ DELTA = 1e-6
 class MeanMechanism(MeanProblem, Mechanism):
     """A mechanism for the Frechet means of some data sets.
 
-    Attributes
-    ----------
-    proved_nonpositive, proved_positive : {PROVED, NONE, FALSE}
-        Whether budgets hold on spaces without positive curvature, and on others.
-    anywhere : bool
-        Whether that is the same for records outside of the ball.
-    delta : float
-        Of approximate privacy.
+    Budgets hold as ``proved_nonpositive`` says on spaces without positive curvature, and on others
+    as ``proved_positive``; if ``anywhere``, for records outside of the ball, too.
     """
 
     proved_nonpositive: ClassVar[str] = PROVED

@@ -34,12 +34,8 @@ def search_points(dim, number, rim=0.0):
 def find_modes(target, rough):
     """Search a bounded support for modes other than the main one: `Modes` by decreasing mass.
 
-    Parameters
-    ----------
-    target : Target
-        With a `GradientDensity` and a ball as its support.  Its centre is not returned.
-    rough : GradientDensity
-        A cheaper approximation for the search, such as `GradientDensity.thinned`.
+    The target has a `GradientDensity` and a ball as its support; ``rough`` is a cheaper
+    approximation for the search, such as `GradientDensity.thinned`.
     """
     space, density = target.space, target.density
     support_centre, support_radius = target.support.centre, target.support.radius

@@ -114,13 +114,7 @@ def mechanism_class(name):
 
 
 def budget_names(mechanism, covariates):
-    """Names of the budgets of a mechanism: the blocks of its model, or ``("all",)``.
-
-    Raises
-    ------
-    DataError
-        There is no such mechanism.
-    """
+    """Names of the budgets of a mechanism: the blocks of its model, or ``("all",)``."""
     known = named_in("studies")
     if mechanism not in known:
         raise DataError(f"mechanism {mechanism!r} is not one of {', '.join(known)}")

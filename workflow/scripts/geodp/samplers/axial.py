@@ -26,21 +26,12 @@ CELLS = ((192, 48), (64, 32))
 
 @dataclass(frozen=True)
 class AxialDistribution:
-    """Distribution of ``Exp(centre, r (cos t e + sin t u))``, with u uniform orthogonal to e.
+    """Distribution of ``Exp(centre, r (cos t e + sin t u))``, with u uniform orthogonal to e."""
 
-    Attributes
-    ----------
-    axis : ndarray, shape (*batch, dim)
-        Unit vector ``e``, the axis, in the frame at the centre of the support.
-    edges : tuple of ndarray, shape (*batch, cells + 1)
-        Edges of the cells in r and in t.
-    log_mass : ndarray, shape (*batch, r cells * t cells)
-        Logarithm of the cells' probabilities.
-    """
-
+    # Unit vector ``e`` (*batch, dim), the axis, in the frame at the centre of the support.
     axis: np.ndarray
-    edges: tuple
-    log_mass: np.ndarray
+    edges: tuple  # Edges (*batch, cells + 1) of the cells in r and in t.
+    log_mass: np.ndarray  # Logarithm of the cells' probabilities, (*batch, r cells * t cells).
 
     @classmethod
     def of(cls, target):

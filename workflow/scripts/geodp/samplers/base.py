@@ -17,20 +17,11 @@ from geodp.manifolds.supports import Ball
 
 @dataclass(frozen=True)
 class Modes:
-    """Modes of a target away from its centre; unused places have no mass.
+    """Modes of a target away from its centre; unused places have no mass."""
 
-    Attributes
-    ----------
-    position : ndarray, shape (*batch, modes, *point_shape)
-    hessian : ndarray, shape (*batch, modes, dim, dim)
-        In the frame at the position.
-    log_mass : ndarray, shape (*batch, modes)
-        Approximate logarithm of the mass relative to the main mode's; minus infinity for none.
-    """
-
-    position: np.ndarray
-    hessian: np.ndarray
-    log_mass: np.ndarray
+    position: np.ndarray  # (*batch, modes, *point_shape)
+    hessian: np.ndarray  # (*batch, modes, dim, dim), in the frame at the position.
+    log_mass: np.ndarray  # (*batch, modes), relative to the main mode's; minus infinity for none.
 
 
 # Compared by identity, so that results about a target can be cached.
@@ -84,19 +75,11 @@ class Target:
 
 @dataclass(frozen=True)
 class State:
-    """State of chains.
+    """State of chains."""
 
-    Attributes
-    ----------
-    position : ndarray, shape (*batch, chains, *point_shape)
-    log_density : ndarray, shape (*batch, chains)
-        Of the target, unnormalised.
-    memory : dict of ndarray, shape (*batch, chains)
-        Further quantities that a kernel keeps, such as log weights.
-    """
-
-    position: np.ndarray
-    log_density: np.ndarray
+    position: np.ndarray  # (*batch, chains, *point_shape)
+    log_density: np.ndarray  # (*batch, chains), of the target, unnormalised.
+    # Further quantities (*batch, chains) that a kernel keeps, such as log weights.
     memory: dict = field(default_factory=dict)
 
     def combined(self, space, function, *others):
@@ -212,11 +195,9 @@ def run(rng, sampler, target, chains, steps):
 def trace(rng, sampler, target, chains, states, thin=1, warm_up=0):
     """Run chains and keep scalar summaries of every ``thin``-th of ``states * thin`` states.
 
-    Returns
-    -------
-    dict of ndarray, shape (*batch, chains, states)
-        ``log_density``; ``distance`` to the centre; and ``coordinate_1`` to at most
-        ``coordinate_3``, the first coordinates of the state in the frame at the centre.
+    By name, (*batch, chains, states): ``log_density``; ``distance`` to the centre; and
+    ``coordinate_1`` to at most ``coordinate_3``, the first coordinates of the state in the frame at
+    the centre.
     """
     state = sampler.init(rng, target, chains)
     if warm_up:

@@ -24,17 +24,11 @@ class NoCertificateError(DataError):
 
 @dataclass(frozen=True)
 class ExactWhereCertified(Kernel):
-    """Exact draws for batch members with a certified envelope, matched chains for the others.
-
-    Attributes
-    ----------
-    exact, matched : Kernel
-    certified : ndarray of bool, shape (*batch)
-    """
+    """Exact draws for batch members with a certified envelope, matched chains for the others."""
 
     exact: Kernel
     matched: Kernel
-    certified: np.ndarray
+    certified: np.ndarray  # Members (*batch).
 
     name = "exact where certified"
 

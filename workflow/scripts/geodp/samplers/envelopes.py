@@ -114,10 +114,7 @@ class RadialEnvelope:
     def rising(self):
         """The envelope within the ball about the mode where it is tight and falling.
 
-        Returns
-        -------
-        tuple
-            A `RadialEnvelope` without mass outside, and the radius of the ball (k,).
+        A `RadialEnvelope` without mass outside, and the radius of the ball (k,).
         """
         last = np.argmin(self.log_bound, axis=-1)
         within = np.sum(np.isfinite(self.log_lower), axis=-1) - 1
@@ -430,28 +427,16 @@ class Cells:
 
 @dataclass(frozen=True, eq=False)
 class CellEnvelope:
-    """Envelope that is constant on cells of the support.
-
-    Attributes
-    ----------
-    cells : Cells
-    log_mass : ndarray, shape (cells,)
-        Log mass of the envelope on the cell, relative to all cells of the member.
-    acceptance : ndarray, shape (k,)
-        Certified lower bound of the acceptance rate.
-    near : RadialEnvelope
-        Envelope in the ball around the mode, which has no cells.
-    near_radius, near_share : ndarray, shape (k,)
-        Radius of that ball, and the share of proposals in it.
-    """
+    """Envelope that is constant on cells of the support."""
 
     target: Target
     cells: Cells
+    # (cells,), of the envelope on the cell, relative to all cells of the member.
     log_mass: np.ndarray
-    acceptance: np.ndarray
-    near: RadialEnvelope
-    near_radius: np.ndarray
-    near_share: np.ndarray
+    acceptance: np.ndarray  # (k,): certified lower bound of the acceptance rate.
+    near: RadialEnvelope  # Envelope in the ball around the mode, which has no cells.
+    near_radius: np.ndarray  # (k,): radius of that ball.
+    near_share: np.ndarray  # (k,): share of proposals in it.
 
     description = "bounds on cells of the support"
 

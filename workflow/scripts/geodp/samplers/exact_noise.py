@@ -57,20 +57,8 @@ def rounded_laplace(bits, dimension, scale):
     """Nearest integers to a draw from the density proportional to ``exp(-|y| / scale)``.
 
     Added to a sum of integers it gives what the K-norm mechanism of the Euclidean norm would,
-    rounded afterwards: rounding and adding integers may be exchanged.
-
-    Parameters
-    ----------
-    bits : callable
-        From a count to an integer of so many random bits; see `system_bits`.
-    dimension : int
-        At least one.
-    scale : Fraction
-        Above zero.
-
-    Returns
-    -------
-    list of int, length dimension
+    rounded afterwards: rounding and adding integers may be exchanged.  ``bits`` takes a count to an
+    integer of so many random bits, see `system_bits`; the scale is a Fraction.
     """
     from flint import arb
 

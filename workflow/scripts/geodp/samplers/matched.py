@@ -136,29 +136,16 @@ def _at(space, proposed, place, before):
 
 @dataclass(frozen=True)
 class _Proposal:
-    """The mixture from which proposals for a batch of densities are drawn.
-
-    Attributes
-    ----------
-    space : Manifold
-    support : Ball
-    shares : ndarray, shape (*batch, 3)
-    centres : ndarray, shape (*batch, modes, *point_shape)
-        The main mode, then any others.
-    matrices, inverses : ndarray, shape (*batch, modes, dim, dim)
-        Hessian over scale, in the frames at the centres, and its inverse.
-    mode_shares : ndarray, shape (*batch, modes)
-        Shares of the elliptical components.
-    axial : AxialDistribution or None
-    """
+    """The mixture from which proposals for a batch of densities are drawn."""
 
     space: Manifold
     support: Ball
-    shares: np.ndarray
-    centres: np.ndarray
+    shares: np.ndarray  # (*batch, 3)
+    centres: np.ndarray  # (*batch, modes, *point_shape): the main mode, then any others.
+    # Hessian over scale (*batch, modes, dim, dim), in the frames at the centres.
     matrices: np.ndarray
-    inverses: np.ndarray
-    mode_shares: np.ndarray
+    inverses: np.ndarray  # Of these.
+    mode_shares: np.ndarray  # Shares (*batch, modes) of the elliptical components.
     axial: AxialDistribution | None
 
     @classmethod

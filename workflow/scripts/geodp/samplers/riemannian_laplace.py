@@ -56,10 +56,7 @@ def check_laplace_scale(manifold, scale):
 def draw_laplace(rng, manifold, centre, scale):
     """Draw a point about each centre (*draws, *point_shape), at a scale in the unit of length.
 
-    Raises
-    ------
-    DataError
-        See `check_laplace_space` and `check_laplace_scale`.
+    See `check_laplace_space` and `check_laplace_scale` for what is refused.
     """
     check_laplace_space(manifold)
     check_laplace_scale(manifold, scale)

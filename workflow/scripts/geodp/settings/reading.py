@@ -103,15 +103,7 @@ def _at(place, words):
 
 
 def load(path, shown=None, loader=Loader):
-    """Values of a YAML file.
-
-    Parameters
-    ----------
-    path : str or Path
-    shown : str, optional
-        What errors, of one sentence, call the file; its path unless given.
-    loader : {Loader, PlainLoader}
-    """
+    """Values of a YAML file, which errors, of one sentence, call ``shown`` or by its path."""
     shown, text = shown or path, text_of(path, LONGEST_FILE)
     try:
         return yaml.load(text, loader)

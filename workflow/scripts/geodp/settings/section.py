@@ -8,14 +8,9 @@ from pydantic_core import PydanticCustomError
 
 
 def refused(words, key=""):
-    """Error of a validator.
+    """Error of a validator: words after the place of a key, such as ": the list is empty".
 
-    Parameters
-    ----------
-    words : str
-        Text after the place of the key, such as ": the list is empty".
-    key : str
-        Path of a key below that place.
+    ``key`` is the path of one below that place.
     """
     return PydanticCustomError("refused", "{words}", {"words": words, "key": key})
 
