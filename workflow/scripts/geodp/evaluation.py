@@ -20,17 +20,8 @@ def _states(model, parameters):
 def mean_squared_errors(model, parameters, covariates, points):
     """Mean squared error ``1/n sum d^2`` of each draw on its own data set, the papers' E_ij.
 
-    Parameters
-    ----------
-    model : GeodesicModel
-    parameters : dict of ndarray
-        By block, as in `geodp.mechanisms.base.Draws`.
-    covariates : ndarray, shape (data_sets, n, k)
-    points : ndarray, shape (data_sets, n, *point_shape)
-
-    Returns
-    -------
-    ndarray, shape (data_sets, F, V), or (data_sets, F) without covariates
+    Of parameters by block, as in `geodp.mechanisms.base.Draws`: (data_sets, F, V), or (data_sets,
+    F) without covariates.
     """
     return 2.0 * _mean_losses(model, SquaredDistance(), parameters, covariates, points)
 

@@ -51,33 +51,17 @@ PREDICTED = ("shapes", "ellipses")
 
 @dataclass(frozen=True)
 class Study:
-    """One study of a configuration, expanded.
-
-    Attributes
-    ----------
-    name : str
-    settings : dict
-        Its section of the configuration, with defaults.
-    cells_per_job : int or None
-        ``None`` for a number that follows from that of the cells.
-    table : str or None
-        Path of the file of records, if there is one, as it was found.
-    groups : dict
-        From a group's name to ``{"n": ..., "noise_variance": ...}``.
-    cells : dict
-        From a group's name to its cells: by name, the decimal text of the budgets by block; those
-        of releases have one budget, ``all``.
-    grids : list of tuple
-        (grid, group, cell) for every use of a cell.
-    """
+    """One study of a configuration, expanded."""
 
     name: str
-    settings: dict
-    cells_per_job: int | None
-    table: str | None
-    groups: dict
+    settings: dict  # Its section of the configuration, with defaults.
+    cells_per_job: int | None  # ``None`` for a number that follows from that of the cells.
+    table: str | None  # Path of the file of records, if there is one, as it was found.
+    groups: dict  # From a group's name to ``{"n": ..., "noise_variance": ...}``.
+    # From a group's name to its cells: by name, the decimal text of the budgets by block; those of
+    # releases have one budget, ``all``.
     cells: dict
-    grids: list
+    grids: list  # (grid, group, cell) for every use of a cell.
 
     @cached_property
     def table_digest(self):

@@ -27,33 +27,21 @@ FINE = (40, 32)
 
 @dataclass(frozen=True)
 class Variant:
-    """A density of the published mechanism, as published or with some of it repaired.
-
-    Attributes
-    ----------
-    block : {"footpoint", "shooting_vector"}
-        What is drawn; a shooting vector at the fixed footpoint that the first data set has.
-    tau : {"own", "shared", "public"}
-        The bound on residuals: each data set's largest (and then covariates are scaled by each
-        data set's own range, as published), the larger of the two, or a public number.
-    vector : {"own", "fixed"}
-        The shooting vector that the footpoint's density uses: each data set's fit, or that of the
-        first for both.
-    clipped : bool
-        Whether residuals are clipped to tau.
-    factor : float
-        Of the scale ``Delta / eps``; two pays for the normalising constant.
-    whole : bool
-        Footpoints anywhere, not in the public ball alone.
-    """
+    """A density of the published mechanism, as published or with some of it repaired."""
 
     name: str
+    # What is drawn; a shooting vector at the fixed footpoint that the first data set has.
     block: str = "footpoint"
+    # The bound on residuals: each data set's own largest (and then covariates are scaled by each
+    # data set's own range, as published), the larger of the two, ``shared``, or a ``public``
+    # number.
     tau: str = "own"
+    # The shooting vector of the footpoint's density: each data set's fit, or that of the first for
+    # both, ``fixed``.
     vector: str = "own"
-    clipped: bool = False
-    factor: float = 1.0
-    whole: bool = False
+    clipped: bool = False  # Whether residuals are clipped to tau.
+    factor: float = 1.0  # Of the scale ``Delta / eps``; two pays for the normalising constant.
+    whole: bool = False  # Footpoints anywhere, not in the public ball alone.
 
 
 SHOOTING: dict[str, Any] = {"block": "shooting_vector"}

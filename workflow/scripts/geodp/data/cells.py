@@ -35,13 +35,8 @@ LONGEST_CELL = 2**31 - 1
 class Table(ABC):
     """A file with a record a row, of which only the header is read when it is opened.
 
-    Attributes
-    ----------
-    source : RecordFile
-    names : list of str
-        Columns.
-    place : str
-        Where the names stand, for messages.
+    ``names`` are its columns, ``source`` a `RecordFile`, and ``place`` where the names stand, for
+    messages.
     """
 
     names: list

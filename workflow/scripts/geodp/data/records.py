@@ -21,32 +21,16 @@ FEWEST_RECORDS = 3
 
 @dataclass(frozen=True)
 class Records:
-    """Records of a file.
+    """Records of a file."""
 
-    Attributes
-    ----------
-    covariates : ndarray, shape (n,)
-        Transformed, then scaled to [0, 1]; zeros where none is named.
-    covariate_range : tuple of float
-        The transformed values that became 0 and 1.
-    points : ndarray, shape (n, *point_shape)
-    subjects : list of str
-        Empty where the file names no subjects.
-    rows : list of int
-        Row of each record in a table, whose header is row 1, or its number in a .mat file, from 1.
-    row_word : {"row", "record"}
-        Word for an entry of ``rows``.
-    notes : list of str
-        A sentence for each omission, repair or resampling.
-    """
-
-    covariates: np.ndarray
-    covariate_range: tuple[float, float]
-    points: np.ndarray
-    subjects: list
+    covariates: np.ndarray  # (n,), transformed, then scaled to [0, 1]; zeros where none is named.
+    covariate_range: tuple[float, float]  # The transformed values that became 0 and 1.
+    points: np.ndarray  # (n, *point_shape)
+    subjects: list  # Texts; empty where the file names no subjects.
+    # Row of each record in a table, whose header is row 1, or its number in a .mat file.
     rows: list
-    row_word: str
-    notes: list
+    row_word: str  # Word for an entry of ``rows``: "row" or "record".
+    notes: list  # A sentence for each omission, repair or resampling.
 
 
 @dataclass(frozen=True)

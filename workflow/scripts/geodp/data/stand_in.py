@@ -51,46 +51,25 @@ DEVIATIONS = np.array(
 
 @dataclass(frozen=True)
 class OutlineSimulation:
-    """Simulated outlines of subjects, and the geodesic of their mean shapes.
+    """Simulated outlines of subjects, and the geodesic of their mean shapes."""
 
-    Attributes
-    ----------
-    ages : ndarray, shape (data_sets, n)
-        Years.
-    outlines : ndarray of complex, shape (data_sets, n, k)
-        Landmarks in their order along the closed outline, counter-clockwise; centred if there
-        are 25 or more, of about unit size times sqrt(k / 50).
-    first_outline, last_outline : ndarray of complex, shape (k,)
-        Mean outlines at the first and the last age, which are the ends of the geodesic.
-    """
-
-    ages: np.ndarray
+    ages: np.ndarray  # (data_sets, n), years.
+    # Landmarks (data_sets, n, k) in their order along the closed outline, counter-clockwise;
+    # centred if there are 25 or more, of about unit size times sqrt(k / 50).
     outlines: np.ndarray
+    # Mean outlines (k,) at the first and the last age, the ends of the geodesic.
     first_outline: np.ndarray
     last_outline: np.ndarray
 
 
 def simulate_outlines(rng, data_sets, number, landmarks=50, ages=(50.0, 90.0), trend_length=0.045):
-    """Simulate closed outlines of subjects of all ages.
+    """`OutlineSimulation` of closed outlines of subjects of all ages.
 
-    Mean shapes follow a geodesic with age.  A subject's Fourier coefficients are normal about the
-    mean of its age, with the covariance of `coefficient_factor`.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    data_sets, number : int
-    landmarks : int
-        k.  Below 49 landmarks the finest harmonics of subjects are aliased to coarser ones.  Below
-        15 those of the means are, and distances of means are no longer exact.
-    ages : tuple of float
-        First and last age, years; subjects' ages are uniform between them.
-    trend_length : float
-        Distance of the mean shapes at the first and last age, radians; 0 for no trend.
-
-    Returns
-    -------
-    OutlineSimulation
+    Mean shapes follow a geodesic with age, whose length ``trend_length`` is in radians.  A
+    subject's Fourier coefficients are normal about the mean of its age, with the covariance of
+    `coefficient_factor`; ages are uniform, in years.  Below 49 landmarks the finest harmonics of
+    subjects are aliased to coarser ones.  Below 15 those of the means are, and distances of means
+    are no longer exact.
     """
     first, last = ages
     fractions = rng.random((data_sets, number))

@@ -174,17 +174,10 @@ class LossScore(_RecordsScore):
 
 @dataclass(frozen=True)
 class MedianScore:
-    """``rate |sum of unit vectors to the records|``: the mechanism for the geometric median.
+    """``rate |sum of unit vectors to the records|``: the mechanism for the geometric median."""
 
-    Attributes
-    ----------
-    points : ndarray, shape (n, 2)
-    rate : float
-        A quarter of the budget, since the sensitivity is 2.
-    """
-
-    points: np.ndarray
-    rate: float
+    points: np.ndarray  # (n, 2)
+    rate: float  # A quarter of the budget, since the sensitivity is 2.
 
     @property
     def work(self):

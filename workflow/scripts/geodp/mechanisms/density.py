@@ -28,21 +28,12 @@ from geodp.models.losses import SquaredDistance
 
 @dataclass(frozen=True)
 class GradientDensity(ABC):
-    """A batch of densities ``exp(-|gradient of the energy| / scale)``, with bounds on cells.
+    """A batch of densities ``exp(-|gradient of the energy| / scale)``, with bounds on cells."""
 
-    Attributes
-    ----------
-    model : GeodesicModel
-        With at most one covariate.
-    covariates : ndarray, shape (*data_sets, n, k)
-    points : ndarray, shape (*data_sets, n, *point_shape)
-    scale : ndarray, shape (*batch)
-    """
-
-    model: GeodesicModel
-    covariates: np.ndarray
-    points: np.ndarray
-    scale: np.ndarray
+    model: GeodesicModel  # With at most one covariate.
+    covariates: np.ndarray  # (*data_sets, n, k)
+    points: np.ndarray  # (*data_sets, n, *point_shape)
+    scale: np.ndarray  # (*batch)
 
     @property
     @abstractmethod

@@ -32,19 +32,11 @@ SEARCHED_DIMENSIONS, SEARCHED_RECORDS = 12, 2000
 
 @dataclass(frozen=True)
 class PublishedSupport:
-    """Support of the published densities.
+    """Support of the published densities."""
 
-    Attributes
-    ----------
-    shooting_vector_length : ndarray, shape (*data_sets)
-        Longest shooting vector.
-    footpoint_centre : ndarray, shape (*data_sets, *point_shape), or None
-    footpoint_radius : ndarray, shape (*data_sets), or float
-        Radius of the ball of footpoints; infinite for the whole manifold.
-    """
-
-    shooting_vector_length: np.ndarray
-    footpoint_centre: Any = None
+    shooting_vector_length: np.ndarray  # Longest, (*data_sets).
+    footpoint_centre: Any = None  # (*data_sets, *point_shape), or None.
+    # Of their ball, (*data_sets); infinite for the whole manifold.
     footpoint_radius: np.ndarray | float = np.inf
 
     def describe(self, model):
@@ -80,12 +72,7 @@ def published_support(
     curvature the density has no finite integral beyond.  If the data lie in a ball of public radius
     ``tau_m``, they are at most ``2 (tau_m + tau)`` long (appendix C).  Footpoints lie anywhere, or
     in a ball, by default of radius ``tau_m + tau``.  Other limits are as in `PublicSettings`; a
-    length limits further.
-
-    Raises
-    ------
-    DataError
-        A ball of footpoints without a centre, or without a radius that is given or follows.
+    length limits further.  A ball needs a centre, and a radius that is given or follows.
     """
     if footpoint_centre is None and footpoint_radius is not None:
         raise DataError("footpoint_radius is that of a ball without a centre: give the centre")
@@ -108,17 +95,7 @@ def published_support(
 
 @dataclass(frozen=True)
 class KNGAsPublished(Mechanism):
-    """The published mechanism: a footpoint, then a shooting vector at each drawn footpoint.
-
-    Attributes
-    ----------
-    model : GeodesicModel
-        With at most one covariate.
-    covariates : ndarray, shape (data_sets, n, k)
-    points : ndarray, shape (data_sets, n, *point_shape)
-    searched : bool
-        Whether samplers search for modes away from the fit, which takes a few hundred gradients.
-    """
+    """The published mechanism: a footpoint, then a shooting vector at each drawn footpoint."""
 
     model: GeodesicModel
     covariates: np.ndarray
@@ -126,6 +103,7 @@ class KNGAsPublished(Mechanism):
     fit: Fit
     sensitivity: Sensitivity
     support: PublishedSupport
+    # Whether samplers search for modes away from the fit, which takes a few hundred gradients.
     searched: bool = True
 
     name = "kng_as_published"

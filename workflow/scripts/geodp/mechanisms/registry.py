@@ -9,35 +9,20 @@ from geodp.models.blocks import ALL, block_names
 
 @dataclass(frozen=True)
 class Entry:
-    """A mechanism that a configuration may name.
+    """A mechanism that a configuration may name."""
 
-    Attributes
-    ----------
-    place : str
-        Module and class, loaded when asked for: a job needs its own mechanism only.
-    joint : bool
-        Whether all blocks are drawn at once, and one budget is spent on it.
-    options : dict of str
-        Meaning of each option by name; options are positive numbers, and all are needed.
-    most_covariates : int, optional
-        None for any number.
-    needs : tuple of str
-        Public inputs that a study's settings must give: ``centre``, or ``centre or truth`` if the
-        true footpoint of simulated data will do; limits of the support; ``covariate_range``.
-    anywhere : bool
-        Whether draws may lie anywhere, so that a support has no limits.
-    named_in : tuple of str
-        Where a configuration may name it: in ``studies``, as one of the mechanisms that are
-        compared on spaces of ``means``, or for a mean of one's ``own`` table.
-    """
-
-    place: str
+    place: str  # Module and class, loaded when asked for: a job needs its own mechanism only.
     description: str
-    joint: bool = False
+    joint: bool = False  # Whether all blocks are drawn at once, and one budget is spent on it.
+    # Meaning of each option by name; options are positive numbers, and all are needed.
     options: dict[str, str] = field(default_factory=dict)
-    most_covariates: int | None = None
+    most_covariates: int | None = None  # None for any number.
+    # Public inputs that a study's settings must give: ``centre``, or ``centre or truth`` if the
+    # true footpoint of simulated data will do; limits of the support; ``covariate_range``.
     needs: tuple[str, ...] = ()
-    anywhere: bool = False
+    anywhere: bool = False  # Whether draws may lie anywhere, so that a support has no limits.
+    # Where a configuration may name it: in ``studies``, as one of the mechanisms that are compared
+    # on spaces of ``means``, or for a mean of one's ``own`` table.
     named_in: tuple[str, ...] = ("studies",)
 
     @property

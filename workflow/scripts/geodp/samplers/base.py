@@ -27,36 +27,21 @@ class Modes:
 # Compared by identity, so that results about a target can be cached.
 @dataclass(frozen=True, eq=False)
 class Target:
-    """A batch of unnormalised densities with respect to the Riemannian volume of one space.
+    """A batch of unnormalised densities with respect to the Riemannian volume of one space."""
 
-    Attributes
-    ----------
-    space : Manifold
-        Space of the states.
-    unrestricted : callable
-        From states (*batch, chains, *point_shape) to the log density (*batch, chains) without the
-        restriction to the support, up to a constant for each member of the batch.
-    centre : ndarray, shape (*batch, *point_shape)
-        Mode of the density.
-    hessian : ndarray, shape (*batch, dim, dim)
-        Derivative of the gradient at the centre, in the frame there.
-    scale : ndarray, shape (*batch)
-        Near the centre the density is about ``exp(-norm(hessian @ step) / scale)``.
-    support : Ball
-    find_other_modes : callable
-        Searches for modes away from the centre and returns `Modes`, or ``None`` where there are
-        none or no search is made.
-    density : GradientDensity or None
-        The same density with bounds on cells, for samplers that certify an envelope.
-    """
-
-    space: Manifold
+    space: Manifold  # Of the states.
+    # From states (*batch, chains, *point_shape) to the log density (*batch, chains) without the
+    # restriction to the support, up to a constant for each member of the batch.
     unrestricted: Callable[[np.ndarray], np.ndarray]
-    centre: np.ndarray
+    centre: np.ndarray  # Mode of the density, (*batch, *point_shape).
+    # Derivative (*batch, dim, dim) of the gradient at the centre, in the frame there.
     hessian: np.ndarray
+    # (*batch): near the centre the density is about ``exp(-norm(hessian @ step) / scale)``.
     scale: np.ndarray
     support: Ball
+    # Searches for `Modes` away from the centre; ``None`` where there are none or no search is made.
     find_other_modes: Callable[[], Modes | None] = lambda: None
+    # The same `GradientDensity` with bounds on cells, for samplers that certify an envelope.
     density: Any = None
 
     @cached_property
@@ -107,39 +92,21 @@ class Info:
 
 @dataclass(frozen=True)
 class SamplerPlan:
-    """A sampler with a number of steps for a batch of densities, and what is known of its error.
-
-    Attributes
-    ----------
-    sampler : Kernel
-    steps : int
-        Steps of each chain; its last state is the draw.
-    largest_weight : float
-        Largest importance weight of pilot proposals, relative to the mean of its batch member.
-    total_variation : float
-        Stated total variation distance of the worst batch member to its target: ``extrapolated``,
-        but never less than the resolution of the pilots (`geodp.samplers.matched.resolution`).
-    cut_short : bool
-        Whether the target distance needs more steps than are allowed.
-    proposals : int
-        Largest number of proposals of a draw, with that for the start of a chain.
-    exact_share : float
-        Share of the batch whose draws have exactly the target distribution.
-    certificate : str
-        What certifies the distribution of the draws, or why nothing does.
-    extrapolated : float
-        `geodp.samplers.matched.total_variation_bounds` of the pilots' weights, by which the number
-        of steps was chosen.  It may be far below the resolution of the pilots.
-    """
+    """A sampler with a number of steps for a batch of densities, and what is known of its error."""
 
     sampler: Any
-    steps: int
+    steps: int  # Of each chain; its last state is the draw.
+    # Largest importance weight of pilot proposals, relative to the mean of its batch member.
     largest_weight: float = float("nan")
+    # Stated total variation distance of the worst batch member to its target: ``extrapolated``, but
+    # never less than the resolution of the pilots (`geodp.samplers.matched.resolution`).
     total_variation: float = float("nan")
-    cut_short: bool = False
-    proposals: int = 0
-    exact_share: float = 0.0
-    certificate: str = "none"
+    cut_short: bool = False  # Whether the target distance needs more steps than are allowed.
+    proposals: int = 0  # Largest number of proposals of a draw, with that for the start of a chain.
+    exact_share: float = 0.0  # Of the batch: draws have exactly the target distribution.
+    certificate: str = "none"  # What certifies the distribution of the draws, or why nothing does.
+    # `geodp.samplers.matched.total_variation_bounds` of the pilots' weights, by which the number of
+    # steps was chosen.  It may be far below the resolution of the pilots.
     extrapolated: float = float("nan")
 
     @property

@@ -68,28 +68,11 @@ def plan(
     most_steps=400,
     work=exact.MOST_WORK,
 ):
-    """Choose a sampler for each member of a batch of densities.
+    """`SamplerPlan` for a batch of densities; few draws do not repay a tight envelope.
 
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    target : Target
-    draws : int
-        Number of draws of each member; few draws do not repay a tight envelope.
-    kind : {"automatic", "exact", "matched"}
-        See the module; ``exact`` refuses where no envelope is certified, and ``matched`` looks for
-        none.
-    pilot_proposals, total_variation, fewest_steps, most_steps, work
-        See `matched.plan` and `exact.plan`.
-
-    Returns
-    -------
-    SamplerPlan
-
-    Raises
-    ------
-    NoCertificateError
-        ``kind`` is ``exact`` and some member has no certified envelope.
+    For the kinds see the module: ``exact`` refuses with a `NoCertificateError` where no envelope is
+    certified, and ``matched`` looks for none.  The others are as for `matched.plan` and
+    `exact.plan`.
     """
     reason, planned, certified = "not looked for", None, np.zeros(target.batch, dtype=bool)
     if kind != "matched":

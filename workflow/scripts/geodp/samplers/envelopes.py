@@ -76,25 +76,19 @@ class EllipticalEnvelope:
 class RadialEnvelope:
     """Envelope that depends on the distance from the mode alone, under strong geodesic convexity.
 
-    Attributes
-    ----------
-    edges : ndarray, shape (k, shells + 1)
-        Distances from the mode, up to the farthest point of the support.
-    log_bound, log_volume : ndarray, shape (k, shells)
-        Log bounds of the density, and of the volume density of Exp, between two edges.
-    log_upper, log_lower : ndarray, shape (k, shells + 1) and (k, shells)
-        Log bounds of the mass in each shell; the last upper one is that beyond the last edge of an
-        unbounded support.  Minus infinity where nothing is proposed.
-    tail_rate, log_tail : ndarray, shape (k,)
-        Beyond the last edge R the bound with respect to length is ``exp(log_tail - rate (r - R))``.
+    Beyond the last edge R the bound with respect to length is
+    ``exp(log_tail - tail_rate (r - R))``, with rates and tails (k,).
     """
 
     target: Target
+    # (k, shells + 1): distances from the mode, up to the farthest of the support.
     edges: np.ndarray
-    log_bound: np.ndarray
-    log_volume: np.ndarray
+    log_bound: np.ndarray  # (k, shells): of the density, between two edges.
+    log_volume: np.ndarray  # (k, shells): of the volume density of Exp.
+    # Bounds (k, shells + 1) of the mass in each shell, the last that beyond the last edge of an
+    # unbounded support.  Minus infinity where nothing is proposed.
     log_upper: np.ndarray
-    log_lower: np.ndarray
+    log_lower: np.ndarray  # (k, shells)
     tail_rate: np.ndarray
     log_tail: np.ndarray
 
@@ -305,33 +299,19 @@ class Cells:
 
     A cell is an interval of distances from the centre times a set of directions.  Directions are
     those of points on a face of the cube ``[-1, 1]^dim``; the points of a cell form a smaller cube
-    of the face.
-
-    Attributes
-    ----------
-    member, face : ndarray of int, shape (cells,)
-        Batch member of each cell; axis of its face, plus ``dim`` for the lower side.
-    low, high : ndarray, shape (cells,)
-        Interval of distances.
-    middle : ndarray, shape (cells, dim - 1)
-        Middle of the small cube.
-    half : ndarray, shape (cells,)
-        Half the length of its edges.
-    along, across : ndarray, shape (cells,), optional
-        Half a cell's extent along the radius, and across it.
-    log_upper, log_lower : ndarray, shape (cells,), optional
-        Bounds of the log density with respect to ``r^(dim - 1) dr`` times Lebesgue measure of the
-        face's coordinates.
+    of the face.  Arrays have the shape (cells,).
     """
 
-    member: np.ndarray
-    face: np.ndarray
-    low: np.ndarray
+    member: np.ndarray  # Of the batch.
+    face: np.ndarray  # Axis of its face, plus ``dim`` for the lower side.
+    low: np.ndarray  # Interval of distances, with ``high``.
     high: np.ndarray
-    middle: np.ndarray
-    half: np.ndarray
-    along: Any = None
-    across: Any = None
+    middle: np.ndarray  # Of the small cube, (cells, dim - 1).
+    half: np.ndarray  # Half the length of its edges.
+    along: Any = None  # Half a cell's extent along the radius.
+    across: Any = None  # The same across it.
+    # Bounds of the log density with respect to ``r^(dim - 1) dr`` times Lebesgue measure of the
+    # face's coordinates.
     log_upper: Any = None
     log_lower: Any = None
 

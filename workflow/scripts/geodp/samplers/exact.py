@@ -34,23 +34,13 @@ PROPOSALS_AT_ONCE = 1 << 16
 
 @dataclass(frozen=True)
 class Exact(Kernel):
-    """Rejection sampling under certified envelopes.
-
-    Attributes
-    ----------
-    envelopes : tuple of EllipticalEnvelope, RadialEnvelope or CellEnvelope
-    chosen : ndarray of int, shape (envelope_members,)
-        Index of the envelope of each member of the envelopes' batch, flattened; -1 for none.
-    proposals : int
-        Largest number of proposals of a draw.
-    members : ndarray of int, shape (*batch)
-        Places in ``chosen`` of the members that are drawn.
-    """
+    """Rejection sampling under certified envelopes."""
 
     envelopes: tuple
+    # Index of the envelope of each of the envelopes' flattened batch; -1 for none.
     chosen: np.ndarray
-    proposals: int
-    members: np.ndarray
+    proposals: int  # Largest number of proposals of a draw.
+    members: np.ndarray  # Places (*batch) in ``chosen`` of the members that are drawn.
 
     name = "exact"
 
@@ -159,24 +149,12 @@ class Exact(Kernel):
 
 
 def plan(target, draws, work=MOST_WORK, insist=False):
-    """Certify an envelope for each member of a batch.
+    """Certify an envelope for each member of a batch, of so many draws.
 
-    Parameters
-    ----------
-    target : Target
-    draws : int
-        Number of draws of each member.
-    work : float
-        Most cells times records, over the batch.
-    insist : bool
-        Whether an envelope at the mode may have an acceptance rate as low as `MOST_PROPOSALS`
-        allow in any dimension, and not only where cells can be tried.
-
-    Returns
-    -------
-    tuple
-        A `SamplerPlan`, or ``None`` without any certificate; which members have one (*batch); and
-        why the others have none, or ``None``.
+    A `SamplerPlan`, or ``None`` without any certificate; which members have one (*batch); and why
+    the others have none, or ``None``.  ``work`` is the most cells times records, over the batch.
+    ``insist`` takes an envelope at the mode of an acceptance rate as low as `MOST_PROPOSALS` allow
+    in any dimension, and not only where cells can be tried.
     """
     density = target.density
     reason = "its density gives no bounds" if density is None else density.refusal()

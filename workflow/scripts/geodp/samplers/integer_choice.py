@@ -36,15 +36,8 @@ def generator_bits(rng):
 class ExactChoice:
     """Exact draws of an index with probability proportional to ``weight * exp(-rate * exponent)``.
 
-    Parameters
-    ----------
-    weights : sequence of int
-        Zero or more.
-    exponents : sequence of int
-    rate : Fraction
-        Above zero.
-    most : int, optional
-        Bound of the differences of exponents, by which tables have a public size.
+    Weights are integers of zero or more, exponents integers, and the rate is a Fraction above zero.
+    ``most`` bounds the differences of exponents, by which tables have a public size.
     """
 
     def __init__(self, weights, exponents, rate, most=0):

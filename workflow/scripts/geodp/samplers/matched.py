@@ -307,29 +307,15 @@ def _positive(hessian, least=1e-3):
 
 
 def plan(rng, target, proposals, total_variation, fewest, most, counted=True):
-    """Choose the mixture of proposals and the number of steps from pilot proposals.
+    """`SamplerPlan` with the mixture of proposals and the number of steps, from pilot proposals.
 
     Each member of the batch gets the mixture whose largest importance weight among pilot proposals
     is the smallest.  The number of steps is the smallest, from ``fewest`` to ``most``, that reaches
     the wanted total variation distance of the worst member by `total_variation_bounds`, estimated
     from pilots of the chosen mixture.  There are up to ten times as many pilots where weights are
     large or another mode has mass.  A part of the target that no pilot reached is not in the
-    estimate, so the plan states at least the pilots' `resolution`.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    target : Target
-    proposals : int
-        Pilot proposals for each batch member.
-    total_variation : float
-    fewest, most : int
-    counted : bool or ndarray of bool, shape (*batch)
-        Members whose chains are used, which alone decide on the steps and the diagnostics.
-
-    Returns
-    -------
-    SamplerPlan
+    estimate, so the plan states at least the pilots' `resolution`.  Members (*batch) that are
+    ``counted`` alone decide on the steps and the diagnostics, those whose chains are used.
     """
     dim = target.space.dim
     counted = np.broadcast_to(counted, target.batch)

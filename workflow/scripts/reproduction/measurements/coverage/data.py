@@ -16,32 +16,22 @@ SIZE = 0.05
 
 @dataclass(frozen=True)
 class Simulated:
-    """How data are made; with no arguments as plans assume.
+    """How data are made; with no arguments as plans assume."""
 
-    Attributes
-    ----------
-    covariates : callable
-        From a generator and a shape to covariates from 0 to 1; those in two groups are at the ends.
-    residuals : callable
-        From a generator, standard normal residuals (n, dim) and first covariates (n, 1) from -1/2
-        to 1/2 to residuals.
-    away : float, optional
-        Distance of the true footpoint from the centre in radii of the support; uniform within it
-        unless given.
-    scale : float, optional
-        Standard deviation of a residual in those radii; that of the space unless given.
-    elsewhere : float
-        Share of records about a point that is 1.8 radii from the footpoint, whatever the covariate.
-    power : float, optional
-        Power of the test without privacy at the true shooting vectors, which are zero at the size
-        of the test; of uniform length within the support unless given.
-    """
-
+    # From a generator and a shape to covariates from 0 to 1; those in two groups are at the ends.
     covariates: Callable = np.random.Generator.random
+    # From a generator, standard normal residuals (n, dim) and first covariates (n, 1) from -1/2 to
+    # 1/2 to residuals.
     residuals: Callable = lambda rng, normal, x: normal
+    # Distance of the true footpoint from the centre in radii of the support; uniform within it
+    # unless given.
     away: float | None = None
+    # Standard deviation of a residual in those radii; that of the space unless given.
     scale: float | None = None
+    # Share of records about a point that is 1.8 radii from the footpoint, whatever the covariate.
     elsewhere: float = 0.0
+    # Of the test without privacy at the true shooting vectors, which are zero at the size of the
+    # test; of uniform length within the support unless given.
     power: float | None = None
 
     def draw(self, assumptions, scale, rng):
