@@ -1,6 +1,8 @@
 """Verdicts on planted tables, numbers of measures, and what the engine of claims refuses."""
 
+import html
 import io
+import re
 from itertools import product
 from types import SimpleNamespace
 
@@ -890,10 +892,11 @@ def test_papers_are_judged_side_by_side():
 
 
 def test_the_page_of_verdicts_that_are_read_is_that_of_those_that_were_written(tmp_path):
-    tables = by_budget()
+    tables, parts = by_budget(), pd.concat([one("sphere_budget")] * 2)
     papers = [
         paper(pd.concat([one("sphere_budget"), one("sphere_ratios.tight")]), "First"),
         paper(one("sphere_budget").assign(statement="1 < 2."), "The 2nd"),
+        paper(parts.assign(claim=["a.x", "a.y"], statement=["It is.", ""], part=["p", "q"]), "3rd"),
     ]
     found = judge(papers, tables, stream, 200).assign(seed=1.0, lock="abc")
     found.to_csv(tmp_path / "claims.csv", index=False)
@@ -903,12 +906,21 @@ def test_the_page_of_verdicts_that_are_read_is_that_of_those_that_were_written(t
 
     text = page(read_verdicts(tmp_path / "claims.csv"))
     assert text == page(found)
-    assert "not evaluated" in text
+    texts = [" ".join(html.unescape(part).split()) for part in re.findall(r">([^<>]+)<", text)]
+    for column in ("statement", "quantity", "why", "criterion"):
+        assert set(found[column]) <= set(texts), column
+    of_sentence = found.groupby(["paper", found["claim"].str.partition(".")[0]])
+    several = found[of_sentence["claim"].transform("size") > 1]
+    # With each sentence, with each row of one that has several, and where they are counted.
+    verdicts = [of_sentence["sentence_verdict"].first(), several["verdict"], found["shown_verdict"]]
+    verdicts[2] = verdicts[2].replace("", "none")
+    counts = pd.concat(verdicts).replace("", "not evaluated").value_counts()
+    for verdict in (*VERDICTS, "not evaluated"):
+        assert texts.count(verdict) == counts.get(verdict, 0) + 3, verdict
     for name in ("First", "The-2nd"):
         assert text.count(f'<tbody id="{name}-sphere_budget">') == 1
+        assert f'id="{name}-row-sphere_budget"' in text
         assert f"<h2>{name.replace('-', ' ')}</h2>" in text
-    assert one("sphere_budget")["quantity"].item() in text
-    assert "1 &lt; 2." in text
     assert "The stated budgets do not hold" in text
     assert "The stated budgets do not hold" not in page(found.assign(mechanism="release"))
     note = '<p class="warning"><strong>Too small.</strong></p>'

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from reproduction.configuration import validate
-from reproduction.studies import expand
+from reproduction.expansion import expand
 
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"

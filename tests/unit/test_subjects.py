@@ -376,11 +376,8 @@ def released(plan, covariates, points, labels):
 
 
 WILD = [0.0, -0.0, 1.0, -1.0, 5e-324, 1e-308, 1e-160, 1e-9, 7.0, 1e9, 1e75, 1e149, 1e154, 1e308]
-WILD = [0.0, -0.0, 1.0, -1.0, 5e-324, 1e-308, 1e-160, 1e-9, 7.0, 1e9, 1e75, 1e149, 1e154, 1e308]
 WILD = [*WILD, -1e154, -1e308, np.inf, -np.inf, np.nan, 1.0 + 1e-7, 1e50, 1e100]
 numbers = st.sampled_from(WILD) | st.floats()
-# Hypothesis asks for what it holds; so it holds names.
-NAMELESS = {"NA": pd.NA, "NaT": pd.NaT, "masked": np.ma.masked, "class": float}
 
 
 def wild_points(manifold):

@@ -1,6 +1,5 @@
 """The chain of rules on a small configuration: files, their numbers, and what made them."""
 
-import html.parser
 import json
 import re
 from dataclasses import dataclass
@@ -583,19 +582,8 @@ def test_every_claim_about_a_study_has_a_row_and_a_verdict_or_a_reason(finished)
     repeated = ["claim", "part", "reading", "section", "figure", "study", "mechanism", "quantity"]
     assert set(found["paper"]) == {"Kulkarni and Soto"}
     pd.testing.assert_frame_equal(found[repeated], stated[repeated])
-    sentence = found["claim"].str.partition(".")[0]
-    assert (found.groupby(sentence)["statement"].nunique() == 1).all()
-    assert (found.groupby(sentence)["sentence_verdict"].nunique() == 1).all()
     # Of the small run not all can be judged, and not all hold.
     assert {"holds", "does not hold", ""} <= set(found["verdict"]) <= {*VERDICTS, ""}
-    judged = found[found["verdict"] != ""]
-    numbers = judged[["value", "low", "high"]].astype(float)
-    assert numbers["low"].le(numbers["value"]).all()
-    assert numbers["high"].ge(numbers["value"]).all()
-    assert judged[["why", "criterion", "interval_over", "data"]].ne("").all(axis=None)
-    others = found[found["verdict"] == ""]
-    assert others["why"].str.match(r"not evaluated: \w").all()
-    assert others[["value", "low", "high", "interval_over"]].eq("").all(axis=None)
     for study, part in found.groupby("study"):
         assert set(part["data"]) == {STUDIES[study].data}
     assert set(found["seed"]) == {"7"}
@@ -610,39 +598,6 @@ def test_the_stated_budgets_do_not_hold(finished):
     assert (losses["stated"] == 1.0).all()
     assert (losses["loss_over_stated"] == losses["realised"] / losses["stated"]).all()
     assert float(found.loc["privacy.footpoint", "value"]) == losses["loss_over_stated"][0]
-
-
-class Page(html.parser.HTMLParser):
-    """Texts and identifiers of a page."""
-
-    def __init__(self, source):
-        super().__init__()
-        self.texts, self.ids = [], []
-        self.feed(source)
-
-    def handle_starttag(self, tag, attributes):
-        self.ids.append(dict(attributes).get("id"))
-
-    def handle_data(self, data):
-        self.texts.append(" ".join(data.split()))
-
-
-def test_page_of_claims_shows_every_row(finished):
-    page = Page(finished.files()["claims.html"].read_text(encoding="utf-8"))
-    found = claims_of(finished)
-    assert {f"Kulkarni-and-Soto-row-{claim}" for claim in found["claim"]} <= set(page.ids)
-    assert "Kulkarni and Soto" in page.texts
-    for column in ("statement", "quantity", "why", "criterion"):
-        assert set(found[column]) <= set(page.texts), column
-    sentence = found["claim"].str.partition(".")[0]
-    sentences = found.groupby(sentence)["sentence_verdict"].first()
-    several = found[found.groupby(sentence)["claim"].transform("size") > 1]
-    # With each sentence, with each row of one that has several, and where they are counted.
-    shown = pd.concat([sentences, several["verdict"], found["shown_verdict"].replace("", "none")])
-    counts = shown.replace("", "not evaluated").value_counts()
-    for verdict in (*VERDICTS, "not evaluated"):
-        assert page.texts.count(verdict) == counts.get(verdict, 0) + 1
-    assert {"simulated stand-in", "simulated", "observed, vilmann_rats.csv"} <= set(page.texts)
 
 
 # --- What made a file ---

@@ -20,7 +20,7 @@ from reproduction import places
 from reproduction.configuration import MODELS, ConfigurationError, load_settings, validate
 from reproduction.configuration.figures import KINDS
 from reproduction.configuration.reference import files, schema
-from reproduction.studies import expand
+from reproduction.expansion import expand
 
 ROOT = Path(__file__).resolve().parents[2]
 SHIPPED = {

@@ -15,8 +15,8 @@ import yaml
 from geodp.manifolds.registry import make_manifold
 from geodp.manifolds.spd import SPD
 from reproduction.configuration import validate
+from reproduction.expansion import expand
 from reproduction.jobs import load_cells
-from reproduction.studies import expand
 
 pytestmark = pytest.mark.slow
 

@@ -13,18 +13,10 @@ from geodp.settings.reading import load
 from reproduction.configuration import validate
 from reproduction.configuration.release import describes_release, without_studies
 from reproduction.dependencies import code
-from reproduction.papers import OTHERS, figure_title
-from reproduction.papers import PAPERS, verdicts_file
+from reproduction.expansion import expand
+from reproduction.papers import OTHERS, PAPERS, figure_title, verdicts_file
 from reproduction.places import CHECKOUT, digest_of, find, shipped
-from reproduction.studies import expand
-from reproduction.targets import (
-    JOBS,
-    WILDCARDS,
-    claimed,
-    digests_of,
-    paper_files,
-    settings_of,
-)
+from reproduction.targets import JOBS, WILDCARDS, claimed, digests_of, paper_files, settings_of
 
 if " " in sys.executable and Path(sys.executable).is_file():
     # Snakemake starts scripts through a shell and does not quote their interpreter.

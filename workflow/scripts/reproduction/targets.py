@@ -16,9 +16,9 @@ from pathlib import Path
 
 from geodp.errors import DataError
 from reproduction.configuration import load_settings
+from reproduction.expansion import find_table
 from reproduction.papers import PAPERS
 from reproduction.places import CHECKOUT, digest_of, shipped
-from reproduction.studies import find_table
 
 # Stages that share the settings and the folder of another.
 SHARED = {"coverage": "utility"}
@@ -48,10 +48,6 @@ def settings_of(stage):
     return load_settings(shipped(f"config/{SHARED.get(stage, stage)}.yaml"))
 
 
-def _nothing(settings, arguments):
-    return {}
-
-
 @dataclass(frozen=True)
 class Job:
     """A row: what a function of `reproduction.measurements` reads and writes.
@@ -70,7 +66,7 @@ class Job:
     # By wildcard: arguments by their form in names of files.
     values: dict[str, Callable] = field(default_factory=dict)
     # More arguments. *
-    more: Callable = _nothing
+    more: Callable = lambda settings, arguments: {}
     # Inputs by name: outputs of other jobs of the stage, for a wildcard those of all its values;
     # files of the checkout; and files of a user, which may be nothing. *
     reads: dict = field(default_factory=dict)
@@ -492,10 +488,6 @@ def _figure(stage, name, keys=(), **reads):
     )
 
 
-def _own_table(means, arguments):
-    return find_table(means["own"]["data"], "own.data.path")
-
-
 def _outlines(means, arguments):
     """The table of outlines that takes the place of simulated ones, if it is there."""
     name = arguments["space"]
@@ -528,7 +520,10 @@ PAPER_TABLES = (
     _paper("means.walks", ("walks",), ("{space}/walks",), spaces("walks")),
     _paper("means.medians", ("budget", "medians"), ("{space}/medians",), spaces("medians")),
     _paper(
-        "means.own", ("budget", "own"), ("own/estimates", "own/draws"), finds={"table": _own_table}
+        "means.own",
+        ("budget", "own"),
+        ("own/estimates", "own/draws"),
+        finds={"table": lambda means, arguments: find_table(means["own"]["data"], "own.data.path")},
     ),
     _paper(
         "linear.moments",

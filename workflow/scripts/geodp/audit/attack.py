@@ -145,7 +145,7 @@ def best_event(train, test, names, confidence, thresholds=400):
     )
 
 
-def dependence(rng, manifold, draws, permutations=999, compared=8000):
+def dependence(rng, manifold, draws):
     """p-value of a permutation test of whether draws for one data set depend on the other's.
 
     If a mechanism uses the same random numbers for both, the k-th draw from one data set lies close
@@ -153,12 +153,11 @@ def dependence(rng, manifold, draws, permutations=999, compared=8000):
     The test compares the mean distance of footpoints of equal number with that in random order.
     """
     inner = (slice(None),) * manifold.point_ndim
-    first, second = (part[(slice(0, compared), 0, *inner)] for part in draws)
+    first, second = (part[(slice(0, 8000), 0, *inner)] for part in draws)
     count = min(len(first), len(second))
     first, second = first[:count], second[:count]
     seen = float(np.mean(manifold.dist(first, second)))
     among = [
-        float(np.mean(manifold.dist(first, second[rng.permutation(count)])))
-        for _ in range(permutations)
+        float(np.mean(manifold.dist(first, second[rng.permutation(count)]))) for _ in range(999)
     ]
-    return (1 + np.sum(np.asarray(among) <= seen)) / (permutations + 1)
+    return (1 + np.sum(np.asarray(among) <= seen)) / (len(among) + 1)

@@ -70,10 +70,6 @@ def _entries(matrices):
     return matrices[..., 0, 0], matrices[..., 0, 1], matrices[..., 1, 1]
 
 
-def _matrices(first, off, second):
-    return np.stack([first, off, off, second], axis=-1).reshape((*first.shape, 2, 2))
-
-
 def _propose_matrix(rng, position, scale, fixed):
     """The end of a step, in closed form: several times faster than by eigenvectors."""
     shape = position.shape[:-2]
@@ -99,11 +95,9 @@ def _propose_matrix(rng, position, scale, fixed):
     grown = np.exp(np.where(near, half, 0.0))
     spread = np.where(near, spread, 1.0)
     same, other = grown * np.cosh(spread), grown * np.sinh(spread) / spread
-    end = _matrices(
-        same * a + other * (a * turn + b * m21),
-        same * b + other * (a * m12 - b * turn),
-        same * c + other * (b * m12 - c * turn),
-    )
+    off = same * b + other * (a * m12 - b * turn)
+    first, last = same * a + other * (a * turn + b * m21), same * c + other * (b * m12 - c * turn)
+    end = np.stack([first, off, off, last], axis=-1).reshape((*shape, 2, 2))
     return np.where(near[..., None, None], end, np.nan)
 
 
@@ -122,7 +116,7 @@ def _distance(manifold, footpoint, position):
     return np.where(np.isfinite(distance), distance, np.inf)
 
 
-def walk_draws(rng, manifold, footpoint, scale, variant, lengths, start=None):
+def walk_draws(rng, manifold, footpoint, scale, variant, lengths):
     """Draws (draws, scales, chains, *point_shape) of walks that aim at Laplace distributions.
 
     The scale (scales, 1) is that of the distribution about the footpoint, and of the steps.
@@ -132,9 +126,8 @@ def walk_draws(rng, manifold, footpoint, scale, variant, lengths, start=None):
     uniform entries, wherever it is.
     """
     shape = (len(scale), lengths.chains)
-    start = footpoint if start is None else start
-    position = np.broadcast_to(start, (*shape, *manifold.point_shape)).copy()
-    away = np.broadcast_to(_distance(manifold, footpoint, start), shape)
+    position = np.broadcast_to(footpoint, (*shape, *manifold.point_shape)).copy()
+    away = np.broadcast_to(_distance(manifold, footpoint, footpoint), shape)
     counted, taken = np.zeros((2, *shape), dtype=int)
     drawn = np.empty((lengths.draws, *position.shape))
     while np.any(taken < lengths.draws):

@@ -61,29 +61,20 @@ def acceptance_goal(dim):
     return 0.234 + (0.44 - 0.234) / dim
 
 
-def tune(rng, target, chains, steps, step_scale=2.0, gain=2.0, decay=0.6, smallest=1e-9):
+def tune(rng, target, chains, steps, step_scale=2.0):
     """Choose the step size of each batch member in a warm-up: a `RandomWalk`, and the last `State`.
 
-    The log step size changes by ``gain * number**-decay`` times the error of the acceptance rate,
-    over all chains of a member (Robbins and Monro), and the mean of the later half of its values is
-    taken (Polyak and Ruppert).  States of the warm-up must not be kept, since its steps depend on
-    earlier states; the last one can start a chain of the walk.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    target : Target
-    chains, steps : int
-        At least one step.
-    step_scale, smallest : float
-        Initial and smallest step size, in units of the target's scale.
-    gain, decay : float
-        With a decay between one half and one the step can cross any distance and still converges.
+    The log step size, at first that of ``step_scale`` in units of the target's scale, changes by
+    ``2 number**-0.6`` times the error of the acceptance rate, over all chains of a member (Robbins
+    and Monro), and the mean of the later half of its values is taken (Polyak and Ruppert).  With a
+    power between one half and one it can cross any distance and still converges.  States of the
+    warm-up must not be kept, since its steps depend on earlier states; the last one can start a
+    chain of the walk.
     """
     goal = acceptance_goal(target.space.dim)
     # On a flat density every step is accepted: none need be longer than the support is wide.
     widest = np.minimum(target.space.injectivity_radius, target.support.widest)
-    limits = np.log(smallest), np.log(np.maximum(widest / target.scale, smallest))
+    limits = np.log(1e-9), np.log(np.maximum(widest / target.scale, 1e-9))
     log_step = np.clip(np.full(target.batch, np.log(step_scale)), *limits)
     state = _start(rng, target, chains)
     later = []
@@ -94,7 +85,7 @@ def tune(rng, target, chains, steps, step_scale=2.0, gain=2.0, decay=0.6, smalle
         counted = np.sum(somewhere, axis=-1)
         rate = np.sum(info.accepted & somewhere, axis=-1) / np.maximum(counted, 1)
         off = np.where(counted > 0, rate - goal, 0.0)
-        log_step = np.clip(log_step + gain * number**-decay * off, *limits)
+        log_step = np.clip(log_step + 2.0 * number**-0.6 * off, *limits)
         if number > steps // 2:
             later.append(log_step)
     frozen = np.exp(np.mean(later, axis=0))

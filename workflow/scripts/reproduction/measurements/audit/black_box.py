@@ -87,12 +87,12 @@ def one_far(manifold, centre, direction, number, place, far):
     return Pair(np.full((2, number), 0.5), points, number - 1)
 
 
-def mistyped(data, covariate=1.0):
-    """A data set, and the one in which the record of least covariate has another."""
+def mistyped(data):
+    """A data set, and the one in which the record of least covariate has that of one."""
     covariates, points = data
     record = int(np.argmin(covariates))
     changed = covariates.copy()
-    changed[record] = covariate
+    changed[record] = 1.0
     return Pair(np.stack([covariates, changed]), np.stack([points, points]), record)
 
 

@@ -79,14 +79,6 @@ def _bands(release, truth, x, points, knowing):
     return np.where(np.isnan(radii), np.nan, _away(release, truth) <= radii)
 
 
-def _doubts(release, truth, x, points, knowing):
-    return len(release.doubts()) > 0
-
-
-def _rejections(release, truth, x, points, knowing):
-    return release.p_values() <= SIZE
-
-
 def _more_rejections(release, truth, x, points, knowing):
     """Whether the private test finds a trend, less whether the F test does."""
     manifold = release.plan.assumptions.manifold
@@ -128,8 +120,8 @@ def _ratio(average):
 MEASURES = {
     "errors": (_errors, _ratios),
     "bands": (_bands, _share),
-    "doubts": (_doubts, _share),
-    "rejections": (_rejections, _share),
+    "doubts": (lambda release, *_: len(release.doubts()) > 0, _share),
+    "rejections": (lambda release, *_: release.p_values() <= SIZE, _share),
     "more rejections": (_more_rejections, _mean),
 }
 

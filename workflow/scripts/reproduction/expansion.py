@@ -1,0 +1,367 @@
+"""From a configuration to its studies, and what of it contradicts the rest or is not there."""
+
+from decimal import Decimal
+from pathlib import Path
+
+from geodp.errors import DataError
+from geodp.mechanisms.budgets import cell_name, divided_budgets
+from geodp.models.blocks import ALL
+from reproduction.configuration import ConfigurationError
+from reproduction.figures.style import CURVES
+from reproduction.places import digest_of, find, folders
+from reproduction.studies import RANDOM_WALK, RELEASE, STAND_IN, Study
+
+# Figures of predictions along one covariate, by the name and size of the space that they draw.
+OF_ONE_COVARIATE = {
+    "curves": ("sphere", 2, "on the sphere of dimension 2"),
+    "shapes": ("kendall", None, "of planar landmarks"),
+    "ellipses": ("spd", 2, "of 2 x 2 matrices"),
+}
+
+# Figures of one cell, drawn from predictions at chosen values of the covariate.
+PREDICTED = ("shapes", "ellipses")
+
+
+def expand(configuration):
+    """The studies of a validated configuration, expanded, by name.
+
+    Refuses missing files, and keys of studies that contradict one another.
+    """
+    for index, paper in enumerate(configuration["papers"]):
+        _check_file(paper["claims"], f"papers[{index}].claims")
+    studies = {
+        name: _expand_study(name, settings, configuration["cells_per_job"])
+        for name, settings in configuration.get("studies", {}).items()
+    }
+    _check_across(studies)
+    return studies
+
+
+def _refused(words):
+    """Error that begins with the place of a key."""
+    return ConfigurationError(f"configuration key {words}")
+
+
+def _check_file(path, key):
+    """Path of a file as it was found; refuse one that is nowhere."""
+    found = find([path])
+    if not found:
+        raise _missing([path], key)
+    return found[0]
+
+
+def _missing(paths, key):
+    return _refused(
+        f"{key}: there is no file {' or '.join(paths)}{folders(paths[0])}: put "
+        "it there or correct the path"
+    )
+
+
+def _expand_study(name, settings, cells_per_job):
+    key = f"studies.{name}"
+    table = find_table(settings["data"], f"{key}.data.path")
+    settings = settings | {"manifold": _with_digest(settings["manifold"], f"{key}.manifold")}
+    study = Study(name, settings, cells_per_job, table, groups={}, cells={}, grids=[])
+    budgets = {
+        grid: _divided(part, study.budgets, f"{key}.budgets.{grid}")
+        for grid, part in settings["budgets"].items()
+    }
+    release = settings["release"]
+    released = _divided({"totals": release["totals"]}, (ALL,), f"{key}.release") if release else []
+    has_stand_in = settings["data"].get("stand_in") is not None
+    written = {}
+    for index, entry in enumerate(settings["cells"]):
+        place = f"{key}.cells[{index}]"
+        for grid in entry["budgets"]:
+            if grid not in budgets:
+                raise _refused(
+                    f"{place}.budgets: there is no grid {grid} under "
+                    f"{key}.budgets (there are: {', '.join(budgets)})"
+                )
+            for group, properties in _groups(study.source, has_stand_in, entry, place):
+                study.groups[group] = properties
+                for divided in budgets[grid]:
+                    cell = cell_name(divided)
+                    _check_one_spelling(written, divided, cell, f"{key}.budgets.{grid}")
+                    study.cells.setdefault(group, {})[cell] = divided
+                    study.grids.append((grid, group, cell))
+    # Two entries, or a repeated budget, may give the same cell.
+    study.grids[:] = dict.fromkeys(study.grids)
+    for group in study.groups:
+        for divided in released:
+            cell = cell_name(divided)
+            _check_one_spelling(written, divided, cell, f"{key}.release.totals")
+            study.cells.setdefault(group, {})[cell] = divided
+            study.grids.append((RELEASE, group, cell))
+    if not study.groups:
+        raise _refused(
+            f"{key}.cells: all entries give n, which is of stand-ins, and there "
+            f"is a file {table}: add an entry without n"
+        )
+    _check_draws(study, key)
+    _check_support(study, key)
+    _check_comparison(study, key)
+    _check_figures(study, key)
+    return study
+
+
+def _check_draws(study, key):
+    unknown = set(study.settings["draws"]) - set(study.budgets)
+    if unknown:
+        raise _refused(
+            f"{key}.draws.{min(unknown)}: the mechanism {study.mechanism} draws "
+            f"{', '.join(study.budgets)}: name one of these"
+        )
+
+
+def _divided(part, names, key):
+    """Budgets of the cells of a grid."""
+    try:
+        return divided_budgets(part, names, key)
+    except DataError as problem:
+        raise _refused(problem) from None
+
+
+def _check_one_spelling(written, divided, cell, key):
+    """Refuse budgets that are equal and written in two ways, which would be two cells."""
+    first = written.setdefault(tuple(map(Decimal, divided.values())), cell)
+    if first != cell:
+        raise _refused(
+            f"{key}: the cells {first} and {cell} have the same budgets: write "
+            "each budget in one way"
+        )
+
+
+def find_table(data, key, needed=True):
+    """Path of a study's records: the one that exists of those it names, or ``None``.
+
+    From the section ``data`` and the key of its path; a missing file without a stand-in is refused
+    if it is needed.
+    """
+    if data["source"] != "table":
+        return None
+    given = [data["path"]] if isinstance(data["path"], str) else data["path"]
+    there = find(given)
+    if len(there) > 1:
+        raise _refused(f"{key}: there are both {there[0]} and {there[1]}: keep one")
+    for name in given:
+        if Path(name).is_dir():
+            raise _refused(f"{key}: {name} is a folder: name the file in it")
+    if needed and not there and data["stand_in"] is None:
+        raise _missing(given, key)
+    return there[0] if there else None
+
+
+def _with_digest(manifold, key):
+    """Settings of a manifold with a digest of its map, so that a changed map runs jobs again."""
+    chosen = manifold["landmark_map"]
+    if chosen is None or chosen["matrix"] is None:
+        return manifold
+    found = _check_file(chosen["matrix"], f"{key}.landmark_map.matrix")
+    return manifold | {"landmark_map": chosen | {"matrix": found, "digest": digest_of(found)}}
+
+
+def _groups(source, has_stand_in, entry, place):
+    if source != "simulated":
+        if "noise_variance" in entry or ("n" in entry and not has_stand_in):
+            raise _refused(
+                f"{place}: n and noise_variance belong to simulated data and "
+                "this study reads a table: remove them"
+            )
+        if "n" in entry:
+            numbers = entry["n"] if source == STAND_IN else []
+            return [(f"{STAND_IN}_n{n}", {"n": n, "noise_variance": None}) for n in numbers]
+        name = STAND_IN if source == STAND_IN else "observed"
+        return [(name, {"n": None, "noise_variance": None})]
+    if "n" not in entry or "noise_variance" not in entry:
+        raise _refused(f"{place}: simulated data need n and noise_variance: add them")
+    return [
+        (f"n{n}_noise{noise}", {"n": n, "noise_variance": noise})
+        for noise in map(str, entry["noise_variance"])
+        for n in entry["n"]
+    ]
+
+
+def _check_support(study, key):
+    if study.settings["support"]["footpoint_centre"] == "truth" and study.source == "table":
+        raise _refused(
+            f"{key}.support.footpoint_centre: there is no truth for observed "
+            "data: give coordinates, or fit"
+        )
+
+
+def _check_comparison(study, key):
+    for index, (group, cell) in enumerate(study.walked):
+        if cell not in study.cells.get(group, {}):
+            raise _refused(
+                f"{key}.random_walk.cells[{index}]: there is no cell "
+                f"{cell} in group {group} (groups: {', '.join(study.groups)})"
+            )
+
+
+def _check_figures(study, key):
+    for name, figure in study.settings["figures"].items():
+        place = f"{key}.figures.{name}"
+        used = {grid for grid, _, _ in study.grids}
+        if figure["kind"] == "error":
+            # Releases have a row of their own in it.
+            used -= {RELEASE}
+        for grid in figure.get("grids", []):
+            if grid not in used:
+                raise _refused(
+                    f"{place}.grids: no cells use a grid {grid}: name one that {key}.cells uses"
+                )
+        groups = [
+            *figure.get("groups", []),
+            *([study.shown_group(name)] if "group" in figure else []),
+        ]
+        for group in groups:
+            if group not in study.groups:
+                raise _refused(
+                    f"{place}: there is no group {group} (there are: {', '.join(study.groups)})"
+                )
+        _check_groups_in_grids(study, figure, place)
+        _check_one_mechanism(study, name, place)
+        if figure["kind"] == "ratios" and not study.settings["neighbours"]["n"]:
+            raise _refused(f"{place}: no sizes are given under {key}.neighbours.n: add them")
+        _check_values(study, figure, place)
+        if figure["kind"] in OF_ONE_COVARIATE:
+            _check_space(study, figure["kind"], place)
+        if figure["kind"] == "convergence":
+            _check_walked(study, place)
+        if figure["kind"] in PREDICTED:
+            _check_predicted(study, name, place)
+
+
+def _check_one_mechanism(study, name, place):
+    """Refuse a figure of draws and of releases at once, but for that of errors."""
+    figure = study.settings["figures"][name]
+    grids = set(figure.get("grids", []))
+    if RELEASE in grids and len(grids) > 1:
+        raise _refused(
+            f"{place}.grids: release does not go with others: give it a figure of its own"
+        )
+    if "cell" in figure:
+        _check_cell(study, name, place)
+        samplers = {sampler for _, sampler in study.shown_cells(name)}
+        if RELEASE in samplers and len(samplers) > 1:
+            raise _refused(
+                f"{place}.cell: cells of releases do not go with others: give them a figure of "
+                "their own"
+            )
+
+
+def _check_values(study, figure, place):
+    """Refuse covariates of predictions outside the range, where that is known before the run."""
+    data = study.settings["data"]
+    limits = [0.0, 1.0] if study.source == "simulated" else data.get("covariate_range")
+    if limits is None:
+        return
+    for index, value in enumerate(figure.get("values", [])):
+        if not limits[0] <= value <= limits[1]:
+            raise _refused(
+                f"{place}.values[{index}]: {value:g} lies outside the covariate's range, "
+                f"{limits[0]:g} to {limits[1]:g}: choose a value within it"
+            )
+
+
+def _check_space(study, kind, place):
+    """Refuse a figure of predictions that cannot be drawn of the study's model or space."""
+    covariates = study.settings["model"]["covariates"]
+    if covariates != 1:
+        raise _refused(
+            f"{place}: it shows predictions along one covariate and model.covariates is "
+            f"{covariates}: remove it"
+        )
+    manifold, (name, size, words) = study.settings["manifold"], OF_ONE_COVARIATE[kind]
+    if manifold["name"] != name or size not in (None, manifold["size"]):
+        raise _refused(f"{place}: {kind} are drawn {words} only: remove it")
+
+
+def _check_groups_in_grids(study, figure, place):
+    """Refuse a figure whose panels (one a grid) lack cells of a group (a curve each)."""
+    members = {(grid, group) for grid, group, _ in study.grids}
+    grids = figure.get("grids", [])
+    shown = figure.get(
+        "groups", list(dict.fromkeys(group for grid, group, _ in study.grids if grid in grids))
+    )
+    for grid in grids:
+        for group in shown:
+            if (grid, group) not in members:
+                raise _refused(
+                    f"{place}: the group {group} has no cells in the grid {grid}: name other "
+                    "groups or grids"
+                )
+    if figure["kind"] == "error" and len(shown) > len(CURVES):
+        raise _refused(
+            f"{place}.groups: {len(shown)} curves cannot be told apart: name {len(CURVES)} groups "
+            "at most"
+        )
+
+
+def _check_walked(study, place):
+    if study.mechanism != "kng_as_published":
+        raise _refused(
+            f"{place}: the random walk draws kng_as_published, not {study.mechanism} of the study "
+            f"{study.name}: remove it"
+        )
+
+
+def _check_cell(study, name, place):
+    named = study.settings["figures"][name]["cell"]
+    cells = study.cells[study.shown_group(name)]
+    for cell in [named] if isinstance(named, str) else named:
+        if cell not in cells:
+            raise _refused(
+                f"{place}.cell: there is no cell {cell} (the first are: "
+                f"{', '.join(list(cells)[:5])})"
+            )
+
+
+def _check_predicted(study, name, place):
+    figure = study.settings["figures"][name]
+    group = study.shown_group(name)
+    for cell, sampler in study.shown_cells(name):
+        if sampler == RANDOM_WALK and (group, cell) not in study.walked:
+            raise _refused(
+                f"{place}.random_walk: the random walk does not run on the cell {cell}: name "
+                f"it under studies.{study.name}.random_walk.cells"
+            )
+        first, number = next(iter(study.draws_of(sampler).items()))
+        if figure["draws"] > number:
+            where = "release.draws" if sampler == RELEASE else f"draws.{first}"
+            raise _refused(
+                f"{place}.draws: {figure['draws']} is too large, since {where} is {number}: lower "
+                "it or raise that"
+            )
+    if study.transformation == "log" and min(figure["values"]) <= 0:
+        raise _refused(
+            f"{place}.values: {min(figure['values'])} has no logarithm: give positive values"
+        )
+
+
+def _check_across(studies):
+    """Check figures that name another study, and names of figures' rules that would coincide."""
+    owners = {}
+    for study in studies.values():
+        for name, figure in study.settings["figures"].items():
+            # Part of the name of the figure's rule.
+            owner = owners.setdefault(f"{study.name}_{name}", study.name)
+            if owner != study.name:
+                raise _refused(
+                    f"studies.{study.name}.figures.{name}: with its study's name "
+                    f"it reads like a figure of the study {owner}: rename either"
+                )
+            other = figure.get("reduced")
+            if other is None:
+                continue
+            place = f"studies.{study.name}.figures.{name}.reduced"
+            if other not in studies:
+                raise _refused(
+                    f"{place}: there is no study {other} (there are: {', '.join(studies)})"
+                )
+            _check_walked(studies[other], place)
+            if figure["cell"] not in studies[other].cells[studies[other].first_group]:
+                raise _refused(
+                    f"{place}: the study {other} has no cell {figure['cell']}: add it there"
+                )
