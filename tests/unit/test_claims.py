@@ -1,22 +1,35 @@
-"""Verdicts on planted tables, numbers of measures, and what the engine of claims refuses."""
+"""Verdicts on planted tables, their reasons, and the page of them."""
 
 import html
-import io
 import re
-from itertools import product
 from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
+from planted_claims import (
+    ALONE,
+    BESIDE,
+    CLAIMS,
+    GROUPS,
+    MAKE,
+    by_budget,
+    convergence_table,
+    errors_table,
+    judged,
+    neighbours_table,
+    one,
+    paper,
+    stream,
+    tables_of,
+    verdict_on,
+)
 
-from geodp.errors import DataError
 from geodp.randomness import random_stream
 from reproduction.claims.columns import with_derived_columns
 from reproduction.claims.conditions import Conditions
-from reproduction.claims.measures import MEASURES, Measured, NotEvaluated, cell_statistics
+from reproduction.claims.measures import Measured, NotEvaluated, cell_statistics
 from reproduction.claims.page import read_verdicts, render
-from reproduction.claims.rows import Claim, read_paper
 from reproduction.claims.verdicts import (
     BY_CONSTRUCTION,
     FAILS,
@@ -31,145 +44,8 @@ from reproduction.claims.verdicts import (
 )
 from reproduction.places import CHECKOUT
 
-FILES = sorted((CHECKOUT / "resources" / "published").glob("*_claims.csv"))
-ROWS = {path.stem: pd.read_csv(path, dtype=str, keep_default_na=False) for path in FILES}
-CLAIMS, BESIDE = ROWS["kulkarni_soto_claims"], ROWS["releases_beside_claims"]
-# Each row as a sentence of its own, to be judged alone.
-ALONE = CLAIMS.assign(part="", reading="", statement="It is so.")
-ALONE["claim"] = ALONE["claim"].str.replace(".", "-")
 TEMPLATE = CHECKOUT / "workflow" / "report" / "claims.html.j2"
 MADE_BY = {"rule": "a rule", "seed": 1, "lock": "abc", "versions": {}}
-
-# --- Tables as a run writes them ---
-
-TOTALS = [round(0.2 * step, 1) for step in range(1, 11)]
-FOOTPOINT = [0.02, 0.24, 0.46, 0.68, 0.90, 1.12, 1.34, 1.56, 1.78, 2.00]
-# The second budget of a split carries the rounding of a subtraction.
-CELLS = [(t / 2, t / 2, f"p{t / 2:.1f}_v{t / 2:.1f}") for t in TOTALS]
-CELLS += [(p, 2.02 - p, f"p{p:.2f}_v{2.02 - p:.2f}") for p in FOOTPOINT]
-OUTLINES = [("stand_in", 88, np.nan)]
-OUTLINES += [(f"stand_in_n{n}", n, np.nan) for n in (409, 647)]
-SPHERE = [(20, 0.001), (50, 0.001), (100, 0.001), (50, 0.01), (50, 0.1)]
-GROUPS = {
-    "sphere": [(f"n{n}_noise{noise}", n, noise) for n, noise in SPHERE],
-    "spd": [(f"n{n}_noise0.0001", n, 0.0001) for n in (20, 50, 100)],
-    "corpus_callosum": OUTLINES,
-    "corpus_callosum_reduced": OUTLINES,
-}
-NON_PRIVATE, DATA_SETS = 1e-3, 21
-ORIGIN = {"seed": 1, "lock": "abc"}
-
-
-def stream(claim):
-    return random_stream(7, "claims", claim)
-
-
-def errors_table(study, data_sets=DATA_SETS):
-    """Errors as `evaluate` writes them, all alike but for the noise between data sets."""
-    table = pd.DataFrame(
-        [
-            (*group, *cell, sampler, data_set)
-            for group, cell in product(GROUPS[study], CELLS)
-            for sampler, count in (("default", data_sets), ("random_walk", 1))
-            for data_set in range(count)
-        ],
-        columns=[
-            *("group", "n", "noise_variance"),
-            *("budget_footpoint", "budget_shooting_vector", "cell", "sampler", "data_set"),
-        ],
-    )
-    # Data sets differ, by the same factor in all cells of a group, and in the size of the rest.
-    factor = np.exp(0.08 * np.cos(table["data_set"]))
-    return table.assign(
-        data="simulated stand-in" if study.startswith("corpus") else "simulated",
-        mechanism="kng_as_published",
-        footpoints=10,
-        footpoint_proposals=1234.0,
-        flagged=table["sampler"] == "random_walk",
-        mean_squared_error=1e-2 * factor,
-        log_error_standard_error=0.001,
-        non_private_mean_squared_error=NON_PRIVATE * factor,
-        median_squared_error=5e-3 * factor,
-        mean_footpoint_distance=0.1 * factor,
-        mean_shooting_vector_distance=0.2 * factor,
-        mean_prediction_distance=0.03 * factor,
-        tau=0.1,
-        least_curvature=-0.4 if study == "spd" else 1.0,
-        greatest_curvature=-0.1 if study == "spd" else 4.0,
-        **ORIGIN,
-    )
-
-
-def by_budget(verdict=HOLDS, study="sphere"):
-    """Tables with errors that fall as equal budgets grow: all, in part, or none."""
-    table = errors_table(study)
-    level = 10.0 * table["budget_footpoint"]
-    if verdict == IN_PART:
-        # The upper five of ten levels are turned round, which is 10 of 45 pairs.
-        level = level.where(level < 5.5, 15.5 - level)
-    sign = 1.0 if verdict == FAILS else -1.0
-    table["mean_squared_error"] *= np.exp(0.1 * sign * level)
-    return {(study, "errors"): table}
-
-
-def neighbours_table(study, pairs=20):
-    spread = 1.2 + 0.01 * np.tile(np.arange(pairs), 3)
-    columns = {"n": np.repeat([20, 50, 100], pairs), "noise_variance": GROUPS[study][0][2]}
-    kinds = ("", "_smallest_ball", "_printed")
-    columns |= {f"ratio_{b}{k}": spread for b in ("footpoint", "shooting_vector") for k in kinds}
-    return pd.DataFrame(columns).assign(**ORIGIN)
-
-
-def losses_table(study):
-    sources = ("both data sets", "each data set", "public bound")
-    steps = product(("footpoint", "shooting vector"), sources)
-    table = pd.DataFrame(steps, columns=["step", "tau_from"])
-    return table.assign(n=20, mechanism="kng_as_published", loss_over_stated=0.5, **ORIGIN)
-
-
-def convergence_table(study, difference=lambda steps: min(1.0, (steps / 20.0) ** -1.5)):
-    """Walks whose difference from the draws depends on the number of steps."""
-    steps = np.unique(np.geomspace(1, 10000, 30).astype(int))
-    rows = [("random_walk", step, difference(np.float64(step))) for step in steps]
-    table = pd.DataFrame([*rows, ("default", 3, np.nan)], columns=["kind", "step", "difference"])
-    table = table.assign(distribution="as configured", states=8000, n=50, budget_footpoint=0.5)
-    return table.assign(mechanism="kng_as_published", **ORIGIN)
-
-
-MAKE = {
-    "errors": errors_table,
-    "neighbours": neighbours_table,
-    "losses": losses_table,
-    "convergence": convergence_table,
-}
-
-
-def one(name):
-    found = ALONE[ALONE["claim"] == name.replace(".", "-")]
-    assert len(found) == 1
-    return found
-
-
-def tables_of(name):
-    """The tables that a claim looks at."""
-    claim = one(name).iloc[0]
-    tables = {(claim["study"], claim["table"]): MAKE[claim["table"]](claim["study"])}
-    if claim["against"]:
-        tables[claim["against"], "errors"] = errors_table(claim["against"])
-    return tables
-
-
-def paper(rows, name="a paper", source="claims.csv"):
-    return read_paper(name, io.StringIO(rows.to_csv(index=False)), source)
-
-
-def judged(rows, tables, stream=stream):
-    return judge([paper(rows)], tables, stream, replicates=200)
-
-
-def verdict_on(name, tables):
-    return judged(one(name) if isinstance(name, str) else name, tables).iloc[0]
-
 
 # --- Verdicts ---
 
@@ -376,118 +252,6 @@ def test_claims_about_studies_that_are_not_there_are_left_out():
     assert judged(rows, {}).empty
 
 
-# --- Numbers ---
-
-
-def curves(*values):
-    """A curve a row of ``values``: means over two data sets, along a column and within another."""
-    rows = [
-        (number, f"{number} {level}", 2.0**level, data_set, value + change)
-        for number, curve in enumerate(values)
-        for level, value in enumerate(curve)
-        for data_set, change in enumerate((0.0, 0.0) if set(curve) <= {0, 1} else (-0.5, 0.5))
-    ]
-    return pd.DataFrame(rows, columns=["group", "cell", "x", "data_set", "y"])
-
-
-def claim_of(column="y", **others):
-    row = {"column": column.split(), "along": "x", "within": ["group"], "direction": ""}
-    return SimpleNamespace(**row | {"study": "a", "other": ("b", "c")} | others)
-
-
-def measured(name, claim, *tables, replicates=1):
-    return MEASURES[name].compute(
-        claim, tables[0], np.random.default_rng(0), replicates, *tables[1:]
-    )
-
-
-@pytest.mark.parametrize(
-    ("measure", "values", "expected"),
-    [
-        ("share_ordered", [[3, 2, 1], [2, 3, 2.5]], 4 / 6),
-        ("share_worst_at_ends", [[2, 1, 3], [1, 2, 3]], 3 / 4),
-        ("share_unimodal", [[3, 1, 2]], 1.0),
-        ("share_unimodal", [[4, 1, 3, 2]], 3 / 4),
-        # Without a valley, whose bottom is no end.
-        ("share_unimodal", [[3, 2, 1], [1, 2, 3], [3, 1, 2]], 2 / 8),
-        ("approach", [[4, 1], [4, 3]], 0.75),
-        ("power", [[8, 2, 0.5]], -2.0),
-        ("mean_value", [[1, 2], [3, 6]], 3.0),
-        ("share_never_below", [[1, 0], [1, 1]], 0.75),
-        ("smallest", [[3, 1, 2]], 0.5),
-        ("largest", [[3, 1, 2]], 3.5),
-    ],
-)
-def test_numbers_of_curves(measure, values, expected):
-    found = measured(measure, claim_of(), curves(*values))
-    assert found.replicates[0] == pytest.approx(expected)
-
-
-def test_a_direction_is_that_of_the_order():
-    table = curves([1, 2, 4], [1, 3, 2])
-    assert measured("share_ordered", claim_of(direction="rises"), table).replicates[0] == 5 / 6
-    assert measured("share_ordered", claim_of(direction="falls"), table).replicates[0] == 1 / 6
-
-
-@pytest.mark.parametrize(
-    ("measure", "expected"),
-    [("largest_median", 3.0), ("share_outlying", 2 / 16), ("median_ratio", np.exp(-0.5))],
-)
-def test_numbers_of_two_columns(measure, expected):
-    table = pd.DataFrame({"x": [1] * 4 + [2] * 4, "a": [1, 2, 3, 4, 3, 3, 3, 90]})
-    table["b"] = [0, 0, 0, -80, 1, 2, 3, 4]
-    if measure == "median_ratio":
-        table = pd.DataFrame({"group": 1, "cell": [1, 1, 1, 2, 2, 2], "data_set": [0, 1, 2] * 2})
-        table = table.assign(a=1.0, b=[0.0, 1.5, 9.0, 0.0, 3.0, 9.0])
-    found = measured(measure, claim_of("a b"), table)
-    assert found.replicates[0] == pytest.approx(expected)
-
-
-def test_derived_columns_are_logarithms_of_their_sources():
-    table = pd.DataFrame(
-        {
-            "mean_squared_error": [5.0, 2.0 - 1e-12],
-            "non_private_mean_squared_error": [1.0, 2.0],
-            "median_squared_error": [3.0, 4.0],
-            "mean_prediction_distance": [0.5, 0.5],
-            "tau": [3.0, 3.0],
-            "n": [10, 20],
-        }
-    )
-    row = with_derived_columns(table).iloc[0]
-    assert row["log_error"] == row["log_gap"] == pytest.approx(np.log(5.0))
-    assert (row["log_non_private_error"], row["log_residual"]) == (0.0, 0.0)
-    assert row["log_tail"] == pytest.approx(np.log(4.0 / 2.0))
-    assert row["log_mean_prediction_distance"] == pytest.approx(np.log(0.5))
-    assert row["tau_over_n"] == pytest.approx(0.3)
-    other = with_derived_columns(table).iloc[1]
-    assert (other["not_below"], other["log_residual"]) == (1.0, pytest.approx(0.5 * np.log(2.0)))
-
-
-def test_mechanisms_of_one_study_are_resampled_alike():
-    """Their data sets are the same, whose noise then cancels from ratios."""
-    table = curves([1, 1.2, 1.4])
-    for other, least, most in (("a", 0.0, 1e-12), ("b", 0.1, 9.0)):
-        claim, twice = claim_of(other=(other, "another")), table.assign(y=2.0 * table["y"])
-        found = measured("reduction", claim, table, twice, replicates=50).replicates
-        assert found[0] == pytest.approx(0.5)
-        assert least <= np.ptp(found) <= most
-
-
-@pytest.mark.parametrize(
-    ("levels", "expected"), [([1, 2, 3, 9], 1.0), ([4, 3, 2, 1], -1.0), ([0, 2, 1, 3], 0.8)]
-)
-def test_rank_correlations(levels, expected):
-    claim = claim_of(within=["x"])
-    found = measured("rank_correlation", claim, curves([0, 1, 2, 3]), curves(levels))
-    assert found.replicates[0] == pytest.approx(expected)
-
-
-def test_the_rate_of_a_walk_is_the_power_by_which_its_difference_falls():
-    found = measured("walk_rate", claim_of("difference"), convergence_table("sphere"))
-    assert found.replicates[0] == pytest.approx(-1.5)
-
-
 @pytest.mark.parametrize(("states", "verdict"), [(8000, FAILS), (10, NOT_REFUTED)])
 def test_few_walks_show_nothing(states, verdict):
     table = convergence_table("sphere", lambda steps: 0.4).assign(states=states)
@@ -503,51 +267,6 @@ def test_noise_does_not_make_a_walk_error_negligible(spread, verdict):
     rows, tables = one("walk_length.sphere_error"), {("sphere", "errors"): table}
     found = judged(rows, tables, lambda claim: np.random.default_rng(0))
     assert found["verdict"].item() == verdict
-
-
-def test_budgets_are_equal_up_to_rounding_and_of_any_number_of_blocks():
-    table = with_derived_columns(errors_table("sphere"))
-    split = table["cell"].isin([name for *_, name in CELLS[10:]])
-    assert (table["budget"] == 2.02).equals(split)
-    assert (table["imbalance"] == 0.0).equals(~split)
-    blocks = {"footpoint": [0.5, 0.1], "shooting_vector_1": [0.5, 0.2]}
-    # The last is of another mechanism.
-    blocks |= {"shooting_vector_2": [0.5, 0.3], "all": [np.nan, np.nan]}
-    found = with_derived_columns(pd.DataFrame(blocks).add_prefix("budget_"))
-    assert found["budget"].tolist() == [1.5, 0.6]
-    assert found["imbalance"].tolist() == [0.0, 0.2]
-    undivided = with_derived_columns(pd.DataFrame({"budget": [0.1 + 0.2, 1.0]}))
-    assert undivided["budget"].tolist() == [0.3, 1.0]
-    assert "imbalance" not in undivided
-
-
-def test_data_sets_are_resampled_alike_in_all_cells_of_a_group():
-    """What data sets add to all cells cancels from differences, and not between groups."""
-    table = with_derived_columns(errors_table("sphere"))
-    table = table[table["sampler"] == "default"]
-    table["log_error"] += np.random.default_rng(2).standard_normal(DATA_SETS)[table["data_set"]]
-    panel = cell_statistics(table, "log_error", np.random.default_rng(3), 200)
-    inside = (panel.cells["group"] == "n20_noise0.001").to_numpy()
-    first = panel.values[:, inside]
-    assert np.max(np.std(first - first[:, :1], axis=0)) < 1e-12
-    assert np.std(first[:, 0] - panel.values[:, ~inside][:, 0]) > 0.1
-
-
-@pytest.mark.parametrize(("count", "least"), [(21, 0.88), (1, 0.93)])
-def test_intervals_cover(count, least):
-    """Percentile intervals of a mean of 21 cover a little less than 95 in 100."""
-    rng, trials = np.random.default_rng(4), 400
-    frame = pd.DataFrame(
-        list(product(range(trials), range(count))), columns=["cell", "data_set"]
-    ).assign(group="g", log_error=rng.standard_normal(trials * count))
-    if count == 1:
-        # The mean over ten footpoints of each cell, and the standard error that they give.
-        draws = rng.standard_normal((trials, 10))
-        frame = frame.assign(log_error=np.mean(draws, axis=1), footpoints=10)
-        frame["log_error_standard_error"] = np.std(draws, axis=1, ddof=1) / np.sqrt(10)
-    values = cell_statistics(frame, "log_error", rng, 400).values[1:]
-    low, high = np.percentile(values, [2.5, 97.5], axis=0)
-    assert least <= np.mean((low <= 0.0) & (high >= 0.0)) <= 0.98
 
 
 def test_a_stream_gives_the_same_interval_whatever_else_is_evaluated():
@@ -587,47 +306,6 @@ def test_units_and_steps_are_named(name, over, says):
 def test_origin_comes_from_the_errors_where_the_table_does_not_say():
     tables = tables_of("spd_ratios.footpoint") | {("spd", "errors"): errors_table("spd")}
     assert verdict_on("spd_ratios.footpoint", tables)["data"] == "simulated"
-
-
-COMPARED = "than the one it is compared with"
-
-
-@pytest.mark.parametrize(
-    ("measure", "mine", "number", "expected"),
-    [
-        ("reduction", [161.0], -15.1, f"the mean is 1510 % higher {COMPARED}"),
-        ("reduction", [9.0], 0.1, f"the mean is 10 % lower {COMPARED}"),
-        (
-            "reduction_fall",
-            [8.0, 9.0],
-            0.1,
-            "the mean is 20 % lower at the smallest n and 10 % lower at the largest",
-        ),
-        (
-            "reduction",
-            [11.0, 8.0],
-            0.05,
-            f"the mean is 5 % lower {COMPARED}, averaged over n (from 10 % higher to 20 % lower)",
-        ),
-        ("share_below", [9.0], 1.0, "the mean is 0.9 times the mean it is compared with"),
-        (
-            "share_below",
-            [11.0, 7.0],
-            0.5,
-            "the mean is the smaller one at 1 of 2 values of n, and 0.9 times the mean it is "
-            "compared with on average",
-        ),
-        ("smallest", [11.88], 11.38, "the smallest of 2 values is 11.4"),
-    ],
-)
-def test_reasons_of_comparisons(measure, mine, number, expected):
-    tables = [
-        curves(means).assign(n=lambda table: table["x"]) for means in (mine, [10] * len(mine))
-    ]
-    tables = tables[: 1 + ("against" in MEASURES[measure].needed)]
-    found = measured(measure, claim_of(along="n"), *tables)
-    assert found.says == expected
-    assert found.replicates[0] == pytest.approx(number)
 
 
 def test_flagged_cells_are_counted():
@@ -688,189 +366,6 @@ def test_a_number_missing_in_one_data_set_is_noticed():
     table = table[(table["sampler"] == "default")].iloc[1:]
     with pytest.raises(NotEvaluated, match="missing"):
         cell_statistics(table, "log_error", np.random.default_rng(1), 10)
-
-
-# --- Conditions, and files that are refused ---
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("value >= 0.95", True),
-        ("value >= 0.96", False),
-        ("value <= 0.95", True),
-        ("value > 0.95", False),
-        ("value < 0.95", False),
-        ("value > 0.9 and value <= 1", True),
-        ("value > 1 or value < 1.5", True),
-        ("value > -0.9", True),
-    ],
-)
-def test_criteria_mean_what_they_say(text, expected):
-    found = Conditions.of_number(text)
-    assert bool(found.met(lambda _: 0.95)) is expected
-
-
-@pytest.mark.parametrize(
-    ("text", "rows"),
-    [
-        ("", [0, 1, 2, 3]),
-        ("sampler == 'default'", [0, 1]),
-        ("n >= 50 and noise_variance < 0.01", [1]),
-        ("n == 20 or n == 100 and sampler == 'walk'", [0, 2]),
-        ("n in [20, 100.0]", [0, 2]),
-        ("sampler in ['walk', 'other']", [2, 3]),
-        ("shift < -0.5", [3]),
-        # A missing number is equal to none and in no order.
-        ("noise_variance != 0.001", [2, 3]),
-        ("noise_variance <= 1", [0, 1, 2]),
-        ("nowhere == 'a'", []),
-    ],
-)
-def test_selections_mean_what_they_say(text, rows):
-    table = pd.DataFrame(
-        {
-            "sampler": ["default", "default", "walk", "walk"],
-            "n": [20, 50, 100, 200],
-            "noise_variance": [0.001, 0.001, 0.1, np.nan],
-            "shift": [0.0, 0.0, 0.5, -1.0],
-            "nowhere": np.nan,
-        }
-    )
-    chosen = Conditions.parse(text).rows(table)
-    assert chosen.dtype == bool
-    assert np.flatnonzero(chosen).tolist() == rows
-
-
-def refused(rows, tables=None):
-    with pytest.raises(DataError) as problem:
-        judged(rows, tables or {})
-    message = str(problem.value)
-    assert "\n" not in message
-    assert message.startswith("claims.csv")
-    return message
-
-
-NO_CRITERIA = ["", "value", "value == 0.95", "low >= 0.95", "value >= 'a'", "value * 2 >= 1"]
-NO_CRITERIA += ["__import__('os').getcwd() >= 1", "not value >= 1", "0 < value < 1"]
-
-
-@pytest.mark.parametrize("text", NO_CRITERIA)
-@pytest.mark.parametrize("column", ["holds", "in_part"])
-def test_a_criterion_that_is_none_is_refused(text, column):
-    message = refused(one("sphere_budget").assign(**{column: text}))
-    assert f"(claim 'sphere_budget'), column {column}: " in message
-    assert "write comparisons of value with numbers" in message
-
-
-NO_SELECTIONS = [
-    "@pd.io.common.os.system('COMMAND') == 0",
-    "__import__('os').system('COMMAND') == 0",
-    "n == __import__('os').system('COMMAND')",
-    "n in [__import__('os').system('COMMAND')]",
-    "sampler.str == 'a'",
-    "n in [m for m in (20, 50)]",
-    "n in []",
-    "n in 20",
-    "n == [20]",
-    "sampler < 'e'",
-    "n == 20; n == 50",
-    "n == 20 and",
-    "n",
-    "n == 1" + "0" * 400,
-    "n == 20\0",
-]
-
-
-@pytest.mark.parametrize("column", ["where", "against_where"])
-@pytest.mark.parametrize("text", NO_SELECTIONS)
-def test_what_is_no_selection_is_refused_and_not_run(text, column, tmp_path):
-    trace = tmp_path / "trace"
-    row = one("spd_like_sphere").to_dict("records")[0]
-    row |= {column: text.replace("COMMAND", f"touch {trace}"), "place": "here"}
-    with pytest.raises(ValueError, match="is not a selection of rows: compare columns with texts"):
-        Claim.model_validate(row)
-    assert not trace.exists()
-
-
-@pytest.mark.parametrize(
-    ("change", "says"),
-    [
-        ({"statement": ""}, "the first row of a sentence has its statement"),
-        ({"reading": "another"}, "the first row of a sentence counts"),
-        ({"measure": "largest_gap"}, "column measure: 'largest_gap' is not known: use one of sh"),
-        ({"table": "timings"}, "column table: 'timings' is not known: use one of errors"),
-        ({"direction": "up"}, "column direction: 'up' is not known: use one of falls, rises"),
-        ({"claim": ""}, "column claim: it is empty"),
-        ({"along": " "}, "column along: it is empty and share_ordered needs it"),
-        ({"column": "log_error n"}, "names 2 columns and share_ordered takes 1"),
-        ({"measure": "smallest", "column": ""}, "names 0 columns and smallest takes 1"),
-        ({"measure": "largest_median", "column": ""}, "largest_median takes one or more"),
-        ({"against": "spd"}, "column against: share_ordered looks at one study"),
-        ({"measure": "rank_correlation"}, "against: it is empty and rank_correlation needs it"),
-        ({"mechanism": ""}, "column mechanism: it is empty"),
-        ({"where": "sampler == ("}, "column where: 'sampler == (' is not a selection"),
-        ({"where": "nothing == 1"}, "column where: there is no column nothing"),
-        ({"needs": "nothing == 1"}, "column needs: there is no column nothing"),
-        ({"where": "__class__ == 1"}, "column where: there is no column __class__"),
-        ({"where": "n == '20'"}, "column where: n and '20' are compared"),
-        ({"where": "sampler in ['default', 1]"}, "sampler and 1 are compared"),
-        ({"column": "log_errors"}, "column column: there is no column log_errors"),
-        ({"along": "n budget"}, "column along: there is no column"),
-        ({"where": "imbalance == 0"}, "several rows for one cell and data set"),
-    ],
-)
-def test_a_claim_that_makes_no_sense_is_refused(change, says):
-    assert says in refused(one("sphere_budget").assign(**change), by_budget())
-
-
-@pytest.mark.parametrize(
-    ("change", "says"),
-    [
-        ({"claim": ["a.x", "a.x"]}, "column claim: another row has this name"),
-        ({"statement": 2 * ["It."], "part": ["p", "q"]}, "and no other: leave it empty"),
-        ({"reading": ["", "r"], "part": ["", "p"]}, "column reading: the row is a part of"),
-        ({}, "column part: its sentence has several"),
-    ],
-)
-def test_rows_that_do_not_say_what_they_are_of_their_sentence_are_refused(change, says):
-    rows = pd.concat([one("sphere_budget")] * 2)
-    rows = rows.assign(**{"claim": ["a.x", "a.y"], "statement": ["It is.", ""]} | change)
-    assert says in refused(rows)
-
-
-def test_rows_of_a_sentence_stand_together():
-    rows = pd.concat([one("sphere_budget")] * 3)
-    message = refused(rows.assign(claim=["a.x", "b", "a.y"], statement=["It is.", "It is.", ""]))
-    assert "other rows stand between those of a" in message
-
-
-def test_a_table_without_a_column_is_refused():
-    [table] = tables_of(name := "walk_length.sphere_error").values()
-    for column in ("mean_squared_error", "log_error_standard_error"):
-        tables = {("sphere", "errors"): table.drop(columns=column)}
-        assert "there is no column" in refused(one(name), tables)
-
-
-def test_a_file_without_a_column_or_without_a_claim_is_refused():
-    for column in CLAIMS.columns.drop(["needs", "construction"]):
-        message = refused(CLAIMS.drop(columns=column))
-        assert f"row 1: there is no column {column}" in message
-    assert "claims.csv: it holds no claim: add one" in refused(CLAIMS.iloc[:0])
-
-
-@pytest.mark.parametrize("text", ["", 'a,b\n"1,2\n', "a,b\n1,2,3\n1,2\n"])
-def test_a_file_that_is_no_table_is_refused(text):
-    with pytest.raises(DataError, match=r"^claims\.csv[:,][^\n]*$"):
-        read_paper("a paper", io.StringIO(text), "claims.csv")
-
-
-def test_claims_cover_the_measures_and_are_sentences():
-    claims = pd.concat([paper(rows).claims and rows for rows in ROWS.values()])
-    assert set(claims["measure"]) == set(MEASURES)
-    for text in filter(None, [*claims["statement"], *claims["quantity"]]):
-        assert text.endswith(".")
-        assert ". " not in text
 
 
 # --- Several papers, and the page ---

@@ -1,0 +1,193 @@
+"""Criteria and selections of claims, and files of claims that are refused."""
+
+import io
+
+import numpy as np
+import pandas as pd
+import pytest
+from planted_claims import CLAIMS, ROWS, by_budget, judged, one, paper, tables_of
+
+from geodp.errors import DataError
+from reproduction.claims.conditions import Conditions
+from reproduction.claims.measures import MEASURES
+from reproduction.claims.rows import Claim, read_paper
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("value >= 0.95", True),
+        ("value >= 0.96", False),
+        ("value <= 0.95", True),
+        ("value > 0.95", False),
+        ("value < 0.95", False),
+        ("value > 0.9 and value <= 1", True),
+        ("value > 1 or value < 1.5", True),
+        ("value > -0.9", True),
+    ],
+)
+def test_criteria_mean_what_they_say(text, expected):
+    found = Conditions.of_number(text)
+    assert bool(found.met(lambda _: 0.95)) is expected
+
+
+@pytest.mark.parametrize(
+    ("text", "rows"),
+    [
+        ("", [0, 1, 2, 3]),
+        ("sampler == 'default'", [0, 1]),
+        ("n >= 50 and noise_variance < 0.01", [1]),
+        ("n == 20 or n == 100 and sampler == 'walk'", [0, 2]),
+        ("n in [20, 100.0]", [0, 2]),
+        ("sampler in ['walk', 'other']", [2, 3]),
+        ("shift < -0.5", [3]),
+        # A missing number is equal to none and in no order.
+        ("noise_variance != 0.001", [2, 3]),
+        ("noise_variance <= 1", [0, 1, 2]),
+        ("nowhere == 'a'", []),
+    ],
+)
+def test_selections_mean_what_they_say(text, rows):
+    table = pd.DataFrame(
+        {
+            "sampler": ["default", "default", "walk", "walk"],
+            "n": [20, 50, 100, 200],
+            "noise_variance": [0.001, 0.001, 0.1, np.nan],
+            "shift": [0.0, 0.0, 0.5, -1.0],
+            "nowhere": np.nan,
+        }
+    )
+    chosen = Conditions.parse(text).rows(table)
+    assert chosen.dtype == bool
+    assert np.flatnonzero(chosen).tolist() == rows
+
+
+def refused(rows, tables=None):
+    with pytest.raises(DataError) as problem:
+        judged(rows, tables or {})
+    message = str(problem.value)
+    assert "\n" not in message
+    assert message.startswith("claims.csv")
+    return message
+
+
+NO_CRITERIA = ["", "value", "value == 0.95", "low >= 0.95", "value >= 'a'", "value * 2 >= 1"]
+NO_CRITERIA += ["__import__('os').getcwd() >= 1", "not value >= 1", "0 < value < 1"]
+
+
+@pytest.mark.parametrize("text", NO_CRITERIA)
+@pytest.mark.parametrize("column", ["holds", "in_part"])
+def test_a_criterion_that_is_none_is_refused(text, column):
+    message = refused(one("sphere_budget").assign(**{column: text}))
+    assert f"(claim 'sphere_budget'), column {column}: " in message
+    assert "write comparisons of value with numbers" in message
+
+
+NO_SELECTIONS = [
+    "@pd.io.common.os.system('COMMAND') == 0",
+    "__import__('os').system('COMMAND') == 0",
+    "n == __import__('os').system('COMMAND')",
+    "n in [__import__('os').system('COMMAND')]",
+    "sampler.str == 'a'",
+    "n in [m for m in (20, 50)]",
+    "n in []",
+    "n in 20",
+    "n == [20]",
+    "sampler < 'e'",
+    "n == 20; n == 50",
+    "n == 20 and",
+    "n",
+    "n == 1" + "0" * 400,
+    "n == 20\0",
+]
+
+
+@pytest.mark.parametrize("column", ["where", "against_where"])
+@pytest.mark.parametrize("text", NO_SELECTIONS)
+def test_what_is_no_selection_is_refused_and_not_run(text, column, tmp_path):
+    trace = tmp_path / "trace"
+    row = one("spd_like_sphere").to_dict("records")[0]
+    row |= {column: text.replace("COMMAND", f"touch {trace}"), "place": "here"}
+    with pytest.raises(ValueError, match="is not a selection of rows: compare columns with texts"):
+        Claim.model_validate(row)
+    assert not trace.exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"statement": ""}, "the first row of a sentence has its statement"),
+        ({"reading": "another"}, "the first row of a sentence counts"),
+        ({"measure": "largest_gap"}, "column measure: 'largest_gap' is not known: use one of sh"),
+        ({"table": "timings"}, "column table: 'timings' is not known: use one of errors"),
+        ({"direction": "up"}, "column direction: 'up' is not known: use one of falls, rises"),
+        ({"claim": ""}, "column claim: it is empty"),
+        ({"along": " "}, "column along: it is empty and share_ordered needs it"),
+        ({"column": "log_error n"}, "names 2 columns and share_ordered takes 1"),
+        ({"measure": "smallest", "column": ""}, "names 0 columns and smallest takes 1"),
+        ({"measure": "largest_median", "column": ""}, "largest_median takes one or more"),
+        ({"against": "spd"}, "column against: share_ordered looks at one study"),
+        ({"measure": "rank_correlation"}, "against: it is empty and rank_correlation needs it"),
+        ({"mechanism": ""}, "column mechanism: it is empty"),
+        ({"where": "sampler == ("}, "column where: 'sampler == (' is not a selection"),
+        ({"where": "nothing == 1"}, "column where: there is no column nothing"),
+        ({"needs": "nothing == 1"}, "column needs: there is no column nothing"),
+        ({"where": "__class__ == 1"}, "column where: there is no column __class__"),
+        ({"where": "n == '20'"}, "column where: n and '20' are compared"),
+        ({"where": "sampler in ['default', 1]"}, "sampler and 1 are compared"),
+        ({"column": "log_errors"}, "column column: there is no column log_errors"),
+        ({"along": "n budget"}, "column along: there is no column"),
+        ({"where": "imbalance == 0"}, "several rows for one cell and data set"),
+    ],
+)
+def test_a_claim_that_makes_no_sense_is_refused(change, says):
+    assert says in refused(one("sphere_budget").assign(**change), by_budget())
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"claim": ["a.x", "a.x"]}, "column claim: another row has this name"),
+        ({"statement": 2 * ["It."], "part": ["p", "q"]}, "and no other: leave it empty"),
+        ({"reading": ["", "r"], "part": ["", "p"]}, "column reading: the row is a part of"),
+        ({}, "column part: its sentence has several"),
+    ],
+)
+def test_rows_that_do_not_say_what_they_are_of_their_sentence_are_refused(change, says):
+    rows = pd.concat([one("sphere_budget")] * 2)
+    rows = rows.assign(**{"claim": ["a.x", "a.y"], "statement": ["It is.", ""]} | change)
+    assert says in refused(rows)
+
+
+def test_rows_of_a_sentence_stand_together():
+    rows = pd.concat([one("sphere_budget")] * 3)
+    message = refused(rows.assign(claim=["a.x", "b", "a.y"], statement=["It is.", "It is.", ""]))
+    assert "other rows stand between those of a" in message
+
+
+def test_a_table_without_a_column_is_refused():
+    [table] = tables_of(name := "walk_length.sphere_error").values()
+    for column in ("mean_squared_error", "log_error_standard_error"):
+        tables = {("sphere", "errors"): table.drop(columns=column)}
+        assert "there is no column" in refused(one(name), tables)
+
+
+def test_a_file_without_a_column_or_without_a_claim_is_refused():
+    for column in CLAIMS.columns.drop(["needs", "construction"]):
+        message = refused(CLAIMS.drop(columns=column))
+        assert f"row 1: there is no column {column}" in message
+    assert "claims.csv: it holds no claim: add one" in refused(CLAIMS.iloc[:0])
+
+
+@pytest.mark.parametrize("text", ["", 'a,b\n"1,2\n', "a,b\n1,2,3\n1,2\n"])
+def test_a_file_that_is_no_table_is_refused(text):
+    with pytest.raises(DataError, match=r"^claims\.csv[:,][^\n]*$"):
+        read_paper("a paper", io.StringIO(text), "claims.csv")
+
+
+def test_claims_cover_the_measures_and_are_sentences():
+    claims = pd.concat([paper(rows).claims and rows for rows in ROWS.values()])
+    assert set(claims["measure"]) == set(MEASURES)
+    for text in filter(None, [*claims["statement"], *claims["quantity"]]):
+        assert text.endswith(".")
+        assert ". " not in text
