@@ -14,22 +14,25 @@ from typing import NamedTuple
 
 import numpy as np
 
-from geodp_release.moments import moment_matrix, possible_moments
+from geodp_release.moments import LEAST, moment_matrix, possible_moments
 from geodp_release.simulation import EVENLY, Covariates, FlatReleases
 
 # Simulated releases, and the seed of their public noise.
-SIMULATED, SEED = 3008, 20261123
-
-# Part of the distributions of covariates that a band holds for: what noise leaves open of a clump
-# is how narrow it is, and where it is narrower errors are larger.
-WORST = 0.25
+SIMULATED, SEED = 3072, 20261123
 
 # Probabilities of the bands that a release shows.
 LEVELS = (0.9, 0.95)
 
-# Largest leverage of covariates at which there are subjects, of one and for each of several: that
-# of the end of a range is 3 for each covariate that is spread evenly.
-LEVERAGE = 4.0, 3.15
+# Largest leverage of covariates at which there are subjects, and what each further covariate adds:
+# that of the end of a range is 3 for each covariate that is spread evenly.
+LEVERAGE = 5.0, 3.0
+
+# Distributions of covariates that agree with noisy moments, and the part of them in which there are
+# subjects at covariates where bands are drawn.
+DISTRIBUTIONS, SURE = 64, 0.98
+
+# Least variance of covariates for which bands hold, half a standard deviation of 0.03 of the range.
+NARROWEST = 0.015**2
 
 
 class Estimate(NamedTuple):
@@ -86,13 +89,16 @@ def has_subjects(plan, moments, places):
 
     Where moments are assumed there are everywhere.
     """
-    if moments_stage(plan) is None:
+    stage = moments_stage(plan)
+    if stage is None:
         return np.ones(len(places), dtype=bool)
-    matrix = moment_matrix(possible_moments(moments))
-    away = places - matrix[0, 1:]
-    covariance = matrix[1:, 1:] - np.outer(matrix[0, 1:], matrix[0, 1:])
-    leverage = np.sum(away * np.linalg.solve(covariance, away.T).T, axis=-1)
-    return leverage <= max(LEVERAGE[0], LEVERAGE[1] * away.shape[-1])
+    each = agreeing_moments(plan.assumptions, stage, moments, LEAST)
+    matrix = moment_matrix(each)[:, None]
+    away = places - matrix[..., 0, 1:]
+    covariance = matrix[..., 1:, 1:] - matrix[..., 1:, :1] @ matrix[..., :1, 1:]
+    leverage = np.sum(away * np.linalg.solve(covariance, away[..., None])[..., 0], axis=-1)
+    near = leverage <= LEVERAGE[0] + LEVERAGE[1] * (places.shape[-1] - 1)
+    return np.mean(near, axis=0) >= SURE
 
 
 def simulated_errors(plan, moments=None, lengths=()):
@@ -105,7 +111,7 @@ def simulated_errors(plan, moments=None, lengths=()):
     return sampled_errors(found, rng)
 
 
-def agreeing_releases(plan, moments=None, lengths=(), distributions=16):
+def agreeing_releases(plan, moments=None, lengths=()):
     """Simulated releases that agree with what one has of moments and residual lengths.
 
     Parameters
@@ -127,10 +133,10 @@ def agreeing_releases(plan, moments=None, lengths=(), distributions=16):
     if lengths:
         plan = plan.path(lengths)
     stage, stages = moments_stage(plan), plan.stages
-    repeats = SIMULATED // distributions
-    start = FlatReleases.start(plan.assumptions, repeats * distributions, rng)
+    repeats = SIMULATED // DISTRIBUTIONS
+    start = FlatReleases.start(plan.assumptions, repeats * DISTRIBUTIONS, rng)
     if moments is not None and stage is not None:
-        each = _agreeing_moments(plan.assumptions, stage, moments, rng, distributions)
+        each = agreeing_moments(plan.assumptions, stage, moments)
         found = [start.covariates.with_moments(some) for some in each]
         moments = np.broadcast_to(moments, start.moments.shape)
         start = replace(start, covariates=Covariates.by_turns(found, repeats), moments=moments)
@@ -167,17 +173,17 @@ def sampled_errors(found, rng):
     return found.errors + deviation * rng.normal(size=found.errors.shape)
 
 
-def _agreeing_moments(assumptions, stage, moments, rng, number):
-    """Moments (number, k (k + 3) / 2) that agree with noisy ones."""
+def agreeing_moments(assumptions, stage, moments, least=NARROWEST):
+    """Moments (DISTRIBUTIONS, k (k + 3) / 2) that agree with noisy ones."""
+    rng = np.random.default_rng(SEED)
     means, deviations = stage.belief(moments, assumptions)
-    normal = rng.normal(size=(number // 2, len(means)))
+    normal = rng.normal(size=(DISTRIBUTIONS // 2, len(means)))
     # Few of them, so that their own means and deviations are made right.
     normal /= np.sqrt(np.mean(normal**2, axis=0))
-    normal = np.concatenate([normal, -normal])
-    return possible_moments(means + deviations * normal)
+    return possible_moments(means + deviations * np.concatenate([normal, -normal]), least)
 
 
-def band_radii(manifold, errors, state, places, levels=LEVELS, groups=None):
+def band_radii(manifold, errors, state, places, levels=LEVELS):
     """Radii (levels, m) of balls about predictions that hold the true prediction.
 
     Each is pointwise: for one covariate, over the chance of the data and of the noise.
@@ -193,8 +199,6 @@ def band_radii(manifold, errors, state, places, levels=LEVELS, groups=None):
         Covariates from -1/2 to 1/2.
     levels : sequence of float
         Probabilities.
-    groups : ndarray of int, shape (n,), optional
-        Distributions of covariates, which may be any: radii are those of the `WORST` part of them.
     """
     p, *vectors = state
     frame = manifold.frame(p)
@@ -208,16 +212,5 @@ def band_radii(manifold, errors, state, places, levels=LEVELS, groups=None):
     radii = np.empty((len(levels), len(places)))
     for index, (x, point) in enumerate(zip(places, predicted, strict=True)):
         away = manifold.dist(manifold.ends(starts, velocities, x[None])[:, 0], point)
-        for which, level in enumerate(levels):
-            radii[which, index] = np.quantile(away[_worst(away, groups, level)], level)
+        radii[:, index] = np.quantile(away, levels)
     return radii
-
-
-def _worst(away, groups, level):
-    """Which distances (n,) are of the groups whose quantiles are largest; all without groups."""
-    if groups is None:
-        return slice(None)
-    each = [np.quantile(away[groups == group], level) for group in range(1 + groups.max())]
-    order = np.argsort(each)[::-1]
-    held = np.cumsum(np.bincount(groups)[order])
-    return np.isin(groups, order[: 1 + np.searchsorted(held, WORST * len(groups))])

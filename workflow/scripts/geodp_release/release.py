@@ -123,8 +123,8 @@ class Release:
             return radii
         there = has_subjects(self.plan, self.moments, places)
         manifold = self.plan.assumptions.manifold
-        _, errors, _, groups = self._simulated
-        [radii[there]] = band_radii(manifold, errors, state, places[there], [level], groups)
+        errors = self._simulated[1]
+        [radii[there]] = band_radii(manifold, errors, state, places[there], [level])
         return radii
 
     def has_subjects(self, covariates: ArrayLike | None = None) -> np.ndarray:
@@ -137,7 +137,7 @@ class Release:
     def doubts(self) -> list[str]:
         """Sentences that say which public input to change next time; bands are withheld then."""
         state = np.stack([self.footpoint, *self.shooting_vectors])
-        typical, _, away, _ = self._simulated
+        typical, _, away = self._simulated
         return doubts(self, state, away, typical)
 
     @property
@@ -230,14 +230,11 @@ class Release:
 
     @cached_property
     def _simulated(self):
-        """Of simulated releases that agree with this one residuals, errors, lengths and groups.
-
-        Lengths are those of states, and groups have a distribution of covariates each.
-        """
+        """Of simulated releases that agree with this one residuals, errors and lengths."""
         found, rng = agreeing_releases(self.plan, self.moments, self.lengths)
         typical = np.broadcast_to(found.typical, len(found.truth))
         away = np.linalg.norm(found.state, axis=-1) / found.radii
-        return typical, sampled_errors(found, rng), away, found.covariates.groups
+        return typical, sampled_errors(found, rng), away
 
     def save(self, path: str | Path) -> None:
         """Write the release to a new file, as JSON with all digits.

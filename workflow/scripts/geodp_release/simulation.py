@@ -124,13 +124,6 @@ class Covariates:
         nodes, weights = ([getattr(each, name) for each in parts] for name in ("nodes", "weights"))
         return cls(np.concatenate(nodes, axis=2), np.concatenate(weights, axis=1))
 
-    @property
-    def groups(self):
-        """Numbers (releases,) of the distributions of releases; ``None`` if it is one for all."""
-        if self.weights.ndim == 1:
-            return None
-        return np.unique(self.moments, axis=0, return_inverse=True)[1]
-
     @cached_property
     def moments(self):
         """Means of covariates and of their products; see `geodp_release.moments`."""

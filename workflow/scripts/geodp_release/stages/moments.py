@@ -16,12 +16,12 @@ from geodp_release.simulation import EVEN, EVENLY, Covariates
 from geodp_release.stages.base import Stage, share_of
 
 # With one covariate: ratio of the noise scales of the sums of covariates and of their squares.
-MOMENT_RATIO = 4
+MOMENT_RATIO = 2
 
 # Bounds of privacy loss, per scale of the noise of sums of covariates, for the replacement of one
 # subject and for the addition or removal of one; see `docs/guarantee.md`.
-LAPLACE_MOMENTS = {2: Fraction(25, 16), 1: Fraction(3, 2)}
-GAUSSIAN_MOMENTS = {2: Fraction(13, 10), 1: Fraction(5, 4)}
+LAPLACE_MOMENTS = {2: Fraction(9, 8), 1: Fraction(1)}
+GAUSSIAN_MOMENTS = {2: Fraction(1), 1: Fraction(1, 2)}
 
 # With several covariates: weights of squares and of products of two beside the covariates.
 SQUARES_WEIGHT, PRODUCTS = 2, 3
