@@ -250,7 +250,7 @@ def test_a_file_is_whole_or_not_there(example, tmp_path, monkeypatch):
 # Place, value and message, of which `OTHERWISE` is said where the rest of the file says otherwise.
 OTHERWISE = "it does not agree with the rest of the file: give a file as Release.save wrote it"
 CHANGES = [
-    ("format", "geodp release 1", 'its format is not "geodp release 7"'),
+    ("format", "geodp release 1", 'its format is not "geodp release 8"'),
     ("extra", 1, "key extra is unknown"),
     ("footpoint", [1.0, 0.0], r"key footpoint: it is not an array of shape \(3,\)"),
     ("footpoint", [1.0, 0.0, "x"], "key footpoint: it is not an array"),

@@ -39,11 +39,11 @@ class Assumptions:
     centre : ndarray, shape point_shape
         Centre of the ball in which the footpoint is: the prediction in the middle of the
         covariates' ranges.
-    footpoint_radius : float
-        Radius of that ball, in the manifold's unit of length.
-    shooting_vector_length : float, or tuple of float
+    footpoint_radius : float, optional
+        Radius of that ball, in the manifold's unit of length; left out as large as numbers allow.
+    shooting_vector_length : float, or tuple of float, optional
         Largest length of the shooting vector: of the geodesic over the covariate's range. With
-        several covariates one number for all, or one each; without one empty.
+        several covariates one number for all, or one each; left out with the radius.
     covariate_range : tuple of float, or tuple of such tuples
         Covariates outside are clipped to it. With several covariates a range each; empty without
         one, where the release is of a mean.
@@ -64,6 +64,9 @@ class Assumptions:
     residual_scale : float, optional
         Guess of the standard deviation of a residual in each direction of the tangent space, for
         which the plan is best.  A release measures it in any case, privately.
+    smallest_radius : float, optional
+        The release is planned for balls from this radius to the one above, by their logarithm.
+        Left out with that one it is far smaller, and otherwise as large.
     sources : dict of str
         By name of an attribute, where the holder says that it comes from.
 
@@ -75,15 +78,16 @@ class Assumptions:
 
     manifold: Manifold
     centre: np.ndarray
-    footpoint_radius: float
-    shooting_vector_length: Any
-    covariate_range: Any
-    subjects: int
+    footpoint_radius: Any = None
+    shooting_vector_length: Any = None
+    covariate_range: Any = ()
+    subjects: Any = None
     records_per_subject: int = 1
     neighbours: str = REPLACE
     transformation: Any = NONE
     covariate_spread: Any = UNKNOWN
     residual_scale: float | None = None
+    smallest_radius: Any = None
     sources: dict = field(default_factory=dict)
 
     def __post_init__(self):
@@ -92,12 +96,19 @@ class Assumptions:
                 "releases are for manifolds of the class SymmetricSpace, and "
                 f"{self.manifold.name} is none: take another manifold"
             )
-        for name in ("footpoint_radius", "residual_scale"):
+        object.__setattr__(self, "covariate_range", _ranges(self.covariate_range))
+        if self.footpoint_radius is None:
+            self._take_the_widest()
+        for name in ("footpoint_radius", "smallest_radius", "residual_scale"):
             value = getattr(self, name)
-            if name == "residual_scale" and value is None:
+            if name != "footpoint_radius" and value is None:
                 continue
             object.__setattr__(self, name, _positive(name, value))
-        object.__setattr__(self, "covariate_range", _ranges(self.covariate_range))
+        if self.wider < 1.0:
+            raise DataError(
+                f"smallest_radius is {self.smallest_radius:g}, and footpoint_radius "
+                f"{self.footpoint_radius:g}: give a smaller one"
+            )
         for name, check in (
             ("shooting_vector_length", _positive),
             ("transformation", _known(TRANSFORMATIONS)),
@@ -133,11 +144,34 @@ class Assumptions:
                 )
         object.__setattr__(self, "centre", self._checked_centre())
 
-    def _refuse_far(self, curved=8.0):
-        """Refuse radii at which numbers lose their digits, whatever the records are.
+    def _take_the_widest(self, flat=1e6):
+        """Radii where none is given: whole spaces, or as far as numbers keep their digits.
 
-        On a space of negative curvature a reach of ``curved`` times its radius leaves six digits.
+        In flat space, which has no length of its own, they are so many times the unit.
         """
+        most, least = self.manifold.injectivity_radius, 0.125
+        if not np.isfinite(most):
+            farthest = self._farthest
+            most, least = (flat, flat**-1.5) if farthest == LONGEST else (0.5 * farthest, 1.0 / 128)
+        object.__setattr__(self, "footpoint_radius", most)
+        if self.smallest_radius is None:
+            object.__setattr__(self, "smallest_radius", least * most)
+        if self.shooting_vector_length is None:
+            number = self.number_of_covariates
+            longest = (most if number == 1 else 2.0 * most / max(number, 1),)
+            object.__setattr__(self, "shooting_vector_length", longest * number)
+
+    @property
+    def _farthest(self, curved=8.0):
+        """Largest reach at which numbers keep their digits.
+
+        On a space of negative curvature ``curved`` times its radius leaves six of them.
+        """
+        curvature = -min(self.manifold.curvature_bounds[0], 0.0)
+        return curved / np.sqrt(curvature) if curvature else LONGEST
+
+    def _refuse_far(self):
+        """Refuse radii at which numbers lose their digits, whatever the records are."""
         manifold = self.manifold
         if np.isfinite(manifold.injectivity_radius):
             # A longer geodesic, or a ball that meets itself, says nothing.
@@ -151,8 +185,7 @@ class Assumptions:
                         f"{name} is {value:g}, and on {manifold.name} no more than "
                         f"{most:g} means anything: give a smaller one"
                     )
-        curvature = -min(manifold.curvature_bounds[0], 0.0)
-        most = curved / np.sqrt(curvature) if curvature else LONGEST
+        most = self._farthest
         if self.reach > most:
             raise DataError(
                 "footpoint_radius and half of shooting_vector_length add up to "
@@ -208,18 +241,35 @@ class Assumptions:
         """Largest distance of a prediction from the centre, in flat space."""
         return self.footpoint_radius + 0.5 * float(np.sum(self.shooting_vector_length))
 
+    @property
+    def wider(self):
+        """How many times larger the largest radius is than the smallest."""
+        return self.footpoint_radius / (self.smallest_radius or self.footpoint_radius)
+
+    @property
+    def usual_radius(self):
+        """The middle one, by their logarithm."""
+        return float(self.footpoint_radius / np.sqrt(self.wider))
+
+    def sizes(self, number):
+        """Radii (number,) of the balls that simulations are for, in parts of the support's.
+
+        Evenly by their logarithm, in an order that goes with nothing else.
+        """
+        return self.wider ** -((np.arange(number) * np.sqrt(2.0)) % 1.0)
+
     def typical_length(self, number, factor=100.0, about=1.5):
         """Root mean squared lengths (number,) of a residual, as simulations have them.
 
         Evenly by their logarithm: from a guess divided by ``about`` to so many times the guess;
-        without one from the radius of the support down to a part of ``factor``.
+        without one from the radii of `sizes` down to a part of ``factor``.
         """
         # In an order that goes with nothing else.
         order = np.argsort((np.arange(number) * 0.5 * (np.sqrt(5.0) - 1.0)) % 1.0)
         places = (np.argsort(order) + 0.5) / number
         if self.residual_scale is not None:
             return self.residual_scale * np.sqrt(self.manifold.dim) * about ** (2.0 * places - 1.0)
-        return self.footpoint_radius * factor**-places
+        return self.footpoint_radius * self.sizes(number) * factor**-places
 
     @property
     def support(self):
@@ -242,10 +292,14 @@ class Assumptions:
             Without a covariate none of one, and a transformation only where there is one.
         """
         unit, about = self.manifold.length_unit, "" if self.changes == 2 else "about "
+        least = f" or less, down to {self.smallest_radius:.2g}" if self.wider > 1.0 else ""
         found = {
             "manifold": ("space", self.manifold.name),
             "centre": ("centre of the ball of footpoints", "a point"),
-            "footpoint_radius": ("radius of that ball", f"{self.footpoint_radius:g} {unit}"),
+            "footpoint_radius": (
+                "radius of that ball",
+                f"{self.footpoint_radius:.3g} {unit}{least}",
+            ),
             **(self._described_covariates() if self.number_of_covariates else {}),
             "residual_scale": (
                 "standard deviation of a residual in each direction",

@@ -59,7 +59,15 @@ def loss_sums(assumptions, records, states, clip, at_once=256):
     return total
 
 
-def length_counts(assumptions, records, state, lengths):
+def shares_within(ratios):
+    """Shares of records that count as shorter, by the ratio of the length to their residual.
+
+    From none at 2/3 to all at 4/3, so that numbers follow the length where residuals are alike.
+    """
+    return np.clip(1.5 * ratios - 1.0, 0.0, 1.0)
+
+
+def length_counts(assumptions, records, state, lengths, share=shares_within):
     """Sums (lengths,) over subjects of the shares of their records whose residual is shorter.
 
     In steps of ``1 / LOSS_LATTICE``: adding or removing a subject adds or removes 0 to
@@ -71,8 +79,9 @@ def length_counts(assumptions, records, state, lengths):
         for place in range(x.shape[1]):
             with np.errstate(all="ignore"):
                 away = _distances(assumptions.manifold, state[None], x[:, place], y[:, place])
-                shorter = (away < lengths[:, None]) & valid[:, place] & (place < counts)
-            each += LOSS_LATTICE * shorter
+                shares = share(lengths[:, None] / away)
+            counted = valid[:, place] & (place < counts)
+            each += np.where(counted, LOSS_LATTICE * shares, 0.0).astype(np.int64)
         total += np.sum(each // np.maximum(counts, 1), axis=-1)
     return total
 

@@ -57,6 +57,8 @@ def doubts(release, state, simulated, typical):
     # For each part, and for records far away.
     rare = RARE / (1 + len(state))
     edges = [is_at_edge(*each, rare) for each in zip(simulated.T, parts, strict=True)]
+    # A ball that is the whole space has no edge.
+    edges[0] &= assumptions.footpoint_radius < manifold.injectivity_radius
     found = []
     if edges[0]:
         found.append(

@@ -28,8 +28,6 @@ from geodp_release.subjects import ONE_EACH, mapped_records
 MANDATORY = (
     "manifold",
     "centre",
-    "footpoint_radius",
-    "shooting_vector_length",
     "covariate_range",
     "subjects",
     "neighbours",

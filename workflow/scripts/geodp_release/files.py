@@ -35,7 +35,7 @@ from geodp_release.planning import ReleasePlan
 from geodp_release.simulation import length_grid
 from geodp_release.stages import FarStage, ScaleStage
 
-FORMAT = "geodp release 7"
+FORMAT = "geodp release 8"
 
 # A file that is longer takes more time than reading is worth.
 MOST_BYTES = 1 << 26
@@ -75,6 +75,7 @@ class AssumptionsDocument(Section):
     covariate_spread: str | list[str]
     sources: dict[str, str]
     footpoint_radius: float
+    smallest_radius: float | None
     residual_scale: float | None
     subjects: int
     records_per_subject: int

@@ -18,6 +18,7 @@ from geodp_release.simulation import (
     UNKNOWN,
     Covariates,
     FlatReleases,
+    length_grid,
 )
 from geodp_release.stages import (
     CountStage,
@@ -70,8 +71,9 @@ class SearchSettings:
         Limits of contributions, in released residual lengths.
     grain : int
         Budgets are multiples of ``1 / grain`` of the whole.
-    look : float
-        Number of subjects times epsilon of a look; and of its share of the budget
+    look, mistaken : float
+        Number of subjects times epsilon of a look; where a support is planned for many radii the
+        probability that the first length is far off; and of their shares of the budget
     least_look, most_look : Fraction
         the least and the largest.
     moments : Fraction
@@ -102,6 +104,7 @@ class SearchSettings:
     clips: tuple = (0.3, 0.5, 0.8, 1.3)
     grain: int = 1 << 12
     look: float = 40.0
+    mistaken: float = 1e-4
     least_look: Fraction = Fraction(1, 64)
     most_look: Fraction = Fraction(1, 10)
     moments: Fraction = Fraction(1, 12)
@@ -255,7 +258,7 @@ class ReleasePlan:
             The residual scale, and both errors.
         """
         assumptions = self.assumptions
-        scale = part * assumptions.footpoint_radius / np.sqrt(assumptions.manifold.dim)
+        scale = part * assumptions.usual_radius / np.sqrt(assumptions.manifold.dim)
         told = plan_release(replace(assumptions, residual_scale=scale), self.budget)
         return scale, float(np.sqrt(simulated(self, residual_scale=scale).curve)), told.error
 
@@ -322,11 +325,12 @@ def plan_release(
     if assumptions.spreads:
         clustered = simulated(plan, Covariates.independent(assumptions.spreads, clustered=True))
     typical = np.exp(np.mean(np.log(np.square(found.typical))))
+    usual = found.radii * assumptions.usual_radius / assumptions.footpoint_radius
     return replace(
         plan,
         error=float(np.sqrt(found.curve)),
         error_without_privacy=float(np.sqrt(len(found.radii) * typical / assumptions.subjects)),
-        error_without_data=float(np.sqrt(found.radii**2 / 3.0 @ found.weights)),
+        error_without_data=float(np.sqrt(usual**2 / 3.0 @ found.weights)),
         error_if_clustered=float(np.sqrt(clustered.curve)),
     )
 
@@ -344,9 +348,17 @@ class _Search:
         if assumptions.number_of_covariates > 1:
             self.work //= SEARCH.several_slower
         self.objective = Objective.of(assumptions)
-        enough = choice_cost(Fraction(SEARCH.look / assumptions.subjects), unit)
         self.far = FarStage.planned(assumptions, unit, total)
-        self.look_cost = min(max(enough, total * SEARCH.least_look), total * SEARCH.most_look)
+        self.look_cost = self._cost_of_look(SEARCH.look)
+        # Of any of many lengths the wrong ones together are this improbable.
+        sure = 4.0 * np.log(len(length_grid(assumptions)) / SEARCH.mistaken)
+        self.first_look = ScaleStage(self._cost_of_look(sure), unit)
+
+    def _cost_of_look(self, records):
+        """The cost of a look of a number of subjects times epsilon, within its shares."""
+        cost = choice_cost(Fraction(float(records)) / self.assumptions.subjects, self.unit)
+        least, most = self.total * SEARCH.least_look, self.total * SEARCH.most_look
+        return min(max(cost, least), most)
 
     def found(self):
         """The stages of the best beginning, and the ways that follow it."""
@@ -391,7 +403,11 @@ class _Search:
 
     def _looked(self, cases):
         """A look, and releases after it."""
-        stage = ScaleStage(self.look_cost, self.unit).fitted(cases[0])
+        if cases[0].length is None and self.assumptions.wider > 1.0:
+            # Any length may be, and no later stage mends a far longer one.
+            stage = self.first_look
+        else:
+            stage = ScaleStage(self.look_cost, self.unit).fitted(cases[0])
         return stage, self._after((stage,), cases, key=2)
 
     def _unlooked(self, beginning, cases):

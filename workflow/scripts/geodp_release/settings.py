@@ -102,15 +102,18 @@ class PublicSettings(ReleaseSection):
     """Public inputs: assumptions about the data, chosen without a look at them."""
 
     manifold: ManifoldSettings
-    centre: CentreName | list[Number] | Text  # type: ignore[valid-type]
-    """Centre of the ball of footpoints: numbers, the path of a table with one point, or a name as
-    of a study's releases."""
-    footpoint_radius: Positive
-    """Largest distance of the footpoint, in the middle of the covariate's range, from the centre.
-    """
+    centre: CentreName | list[Number] | Text = "anywhere"  # type: ignore[valid-type]
+    """Centre of the ball of footpoints: numbers, the path of a table with one point, a name as of a
+    study's releases, or `anywhere`."""
+    footpoint_radius: Positive | None = None
+    """Largest distance of the footpoint, in the middle of the covariate's range, from the centre;
+    left out as large as numbers allow."""
+    smallest_radius: Positive | None = None
+    """The release is planned for balls from this radius to the one above; left out with that one it
+    is far smaller."""
     shooting_vector_length: Positive | list[Positive] | None = None
     """Largest length of the geodesic over the covariate's range; of several covariates one for all,
-    or a list."""
+    or a list; left out with the radius."""
     covariate_range: Pair | Annotated[list[Pair], Field(min_length=1)] | None = None
     """Range of the covariate, or a list; values outside are clipped to it. null for a mean."""
     residual_scale: Positive | None = None
@@ -210,7 +213,7 @@ class ReleaseSettings(ReleaseSection):
             raise refused(
                 ": simulated outlines have one covariate: give one", "public.covariate_range"
             )
-        if number and public.shooting_vector_length is None:
+        if number and public.footpoint_radius and public.shooting_vector_length is None:
             raise refused(" is missing: add it", "public.shooting_vector_length")
         if not number:
             for key in ("shooting_vector_length", "covariate_spread", "transformation"):

@@ -189,7 +189,8 @@ def length_grid(assumptions, factor=4096):
     From the longest that there can be about a state of the support down to a part of ``factor``.
     """
     longest = 2.0 * assumptions.reach
-    steps = np.arange(LIMITS_PER_DOUBLING * int(np.log2(factor)) + 1)
+    octaves = int(np.ceil(np.log2(factor * assumptions.wider)))
+    steps = np.arange(LIMITS_PER_DOUBLING * octaves + 1)
     return min(longest, assumptions.manifold.injectivity_radius) * 2.0 ** (
         -steps / LIMITS_PER_DOUBLING
     )
@@ -299,7 +300,8 @@ class FlatReleases:
         normal = rng.normal(size=(releases, len(radii), assumptions.manifold.dim))
         # In many dimensions a uniform point of a ball is always near its edge, where nobody who
         # chooses a support expects the truth.
-        length = radii[:, None] * rng.random((releases, len(radii), 1))
+        sizes = radii * assumptions.sizes(releases)[:, None]
+        length = sizes[..., None] * rng.random((releases, len(radii), 1))
         truth = normal * (length / np.linalg.norm(normal, axis=-1, keepdims=True))
         assumed = Covariates.independent(assumptions.spreads)
         number = len(assumed.moments)

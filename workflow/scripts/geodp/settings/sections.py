@@ -14,6 +14,7 @@ from geodp.manifolds.hyperbolic import Hyperbolic
 from geodp.manifolds.landmark_maps import fourier_harmonics
 from geodp.manifolds.registry import LARGEST_SIZE, MANIFOLDS, make_manifold, parse_point
 from geodp.manifolds.spd import SPD
+from geodp.manifolds.sphere import Sphere
 from geodp.settings.section import Count, Section, Text, integer, refused
 
 # Spaces that have a centre of a name.
@@ -21,6 +22,7 @@ CENTRES = {
     "identity": ("spd",),
     "origin": ("euclidean", "hyperbolic"),
     "corpus callosum": ("kendall",),
+    "anywhere": tuple(MANIFOLDS),
 }
 CentreName = Literal[tuple(CENTRES)]  # type: ignore[valid-type]
 
@@ -104,9 +106,15 @@ class TableSection(Section):
 
 def public_centre(manifold, given):
     """A centre by its name, from its numbers, or from a table with one point."""
-    if given == "identity" and isinstance(manifold, SPD):
+    somewhere = given == "anywhere"
+    if isinstance(manifold, SPD) and (somewhere or given == "identity"):
         return np.eye(manifold.size)
-    if given == "origin" and isinstance(manifold, Euclidean | Hyperbolic):
+    if somewhere and has_landmarks(manifold):
+        turns = np.arange(manifold.landmarks) / manifold.landmarks
+        return manifold.from_landmarks(np.exp(2j * np.pi * turns))
+    if somewhere and isinstance(manifold, Sphere):
+        return np.eye(manifold.dim + 1)[-1]
+    if isinstance(manifold, Euclidean | Hyperbolic) and (somewhere or given == "origin"):
         origin = np.zeros(manifold.point_shape)
         # Of the hyperboloid the lowest point; its first coordinate is time.
         origin[0] = isinstance(manifold, Hyperbolic)

@@ -9,7 +9,7 @@ from scipy.special import logsumexp
 from geodp.errors import DataError
 from geodp.samplers.integer_choice import ExactChoice
 from geodp_release.accounting import choice_epsilon
-from geodp_release.contributions import LOSS_LATTICE, length_counts
+from geodp_release.contributions import LOSS_LATTICE, length_counts, shares_within
 from geodp_release.noise import ChoiceNoise
 from geodp_release.simulation import (
     DISTANCES,
@@ -96,7 +96,8 @@ class ScaleStage(Stage):
         """Shares (releases, grid) of residuals that are shorter than each length."""
         typical = np.broadcast_to(releases.typical, len(releases.state))
         grid = length_grid(releases.assumptions)
-        tops = np.searchsorted(SIZES, grid[0] / typical)
+        tops = np.log2(grid[0] / typical / SIZES[0]) * FINER * LIMITS_PER_DOUBLING
+        tops = np.ceil(tops).astype(int)
         levels = np.clip(tops[:, None] - FINER * np.arange(len(grid)), 0, len(SIZES) - 1)
         table, covariates = _shares_below(releases.dim), releases.covariates
         total = 0.0
@@ -154,8 +155,14 @@ class ScaleStage(Stage):
 
 
 @lru_cache(maxsize=8)
-def _shares_below(dim):
-    """Shares (sizes, distances) of residuals shorter than each of `SIZES`."""
+def _shares_below(dim, nodes=16):
+    """Shares (sizes, distances) of residuals that count as shorter than each of `SIZES`."""
     lengths = np.sort(residual_lengths(dim)[1].reshape((len(DISTANCES), -1)), axis=1)
     found = [np.searchsorted(each, SIZES) / lengths.shape[1] for each in lengths]
-    return np.ascontiguousarray(np.transpose(found))
+    shares = np.transpose(found)
+    # A residual counts as far as the shares of `shares_within` at shorter lengths add up.
+    ratios = np.linspace(0.5, 1.5, 1024)
+    ratios = np.interp((np.arange(nodes) + 0.5) / nodes, shares_within(ratios), ratios)
+    shifts = np.rint(FINER * LIMITS_PER_DOUBLING * np.log2(ratios)).astype(int)
+    places = np.clip(np.arange(len(SIZES))[:, None] - shifts, 0, len(SIZES) - 1)
+    return np.mean(shares[places], axis=1)
