@@ -212,9 +212,15 @@ def _price(plan):
         return []
     scale, measured, told = plan.price_of_scale()
     size = f"{scale:.2g} {plan.assumptions.manifold.length_unit}".strip()
+    known = "that is known before (residual_scale)"
+    if plan.assumptions.wider > 1.0:
+        radius = plan.assumptions.usual_radius
+        known = (
+            f"that and radii of {radius:.2g} are known before (residual_scale, footpoint_radius)"
+        )
     return [
         f"Where residuals are of {size} in each direction the error is {measured:.2g}, and "
-        f"{told:.2g} if that is known before (residual_scale).",
+        f"{told:.2g} if {known}.",
     ]
 
 

@@ -41,9 +41,9 @@ class PrivateGeodesicRegression(RegressorMixin, BaseEstimator):
     So does whatever fits many times, such as cross-validation or a grid search.  Noise has no seed,
     and two fits differ.
 
-    Public inputs are chosen without looking at the data, and have no default.  In a pipeline, steps
-    before this one must not learn from the data either: a logarithm may come first, a scaling to
-    unit variance may not.
+    Public inputs are chosen without looking at the data; only radii have a default.  In a pipeline,
+    steps before this one must not learn from the data either: a logarithm may come first, a
+    scaling to unit variance may not.
 
     A record that is no point of the manifold, or has no covariate, raises no error: it counts as a
     record without influence.  An error would tell of it.
@@ -58,11 +58,11 @@ class PrivateGeodesicRegression(RegressorMixin, BaseEstimator):
         A symmetric space of the library, on which the responses are.
     centre : array, shape point_shape, or a layout of the manifold
         Centre of the ball in which the footpoint is.
-    footpoint_radius : float
-        Radius of that ball.
-    shooting_vector_length : float, or tuple of float
+    footpoint_radius : float, optional
+        Radius of that ball; left out as large as numbers allow.
+    shooting_vector_length : float, or tuple of float, optional
         Largest length of the geodesic over the covariate's range; one number for all covariates, or
-        one each.
+        one each; left out with the radius.
     covariate_range : tuple of float, or tuple of such tuples
         Covariates outside are clipped to it; with several a range each.
     residual_scale : float, optional
@@ -322,6 +322,8 @@ class PrivateGeodesicRegression(RegressorMixin, BaseEstimator):
             given["centre"] = parse_point(manifold, given["centre"], "centre")
         return Assumptions(
             **given,
+            footpoint_radius=self.footpoint_radius,
+            shooting_vector_length=self.shooting_vector_length,
             records_per_subject=self.records_per_subject,
             transformation=self.transformation,
             covariate_spread=self.covariate_spread,

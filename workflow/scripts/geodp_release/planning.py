@@ -248,7 +248,7 @@ class ReleasePlan:
         return FlatReleases.joined(parts)
 
     def price_of_scale(self, part=0.1):
-        """Errors where residuals are such a part of the radius: of this plan, and of one told so.
+        """Errors where residuals are such a part of the radius: of this plan, and of one told both.
 
         Both are planned with the usual work.
 
@@ -259,8 +259,16 @@ class ReleasePlan:
         """
         assumptions = self.assumptions
         scale = part * assumptions.usual_radius / np.sqrt(assumptions.manifold.dim)
-        told = plan_release(replace(assumptions, residual_scale=scale), self.budget)
-        return scale, float(np.sqrt(simulated(self, residual_scale=scale).curve)), told.error
+        size = assumptions.usual_radius / assumptions.footpoint_radius
+        told = replace(
+            assumptions,
+            residual_scale=scale,
+            footpoint_radius=assumptions.usual_radius,
+            smallest_radius=None,
+            shooting_vector_length=tuple(size * np.ravel(assumptions.shooting_vector_length)),
+        )
+        measured = float(np.sqrt(simulated(self, residual_scale=scale).curve))
+        return scale, measured, plan_release(told, self.budget).error
 
     @property
     def is_noise(self):
@@ -276,11 +284,15 @@ def run_stages(found, stages, rng):
 
 
 def simulated(plan, covariates=None, residual_scale=None):
-    """Simulated releases, with covariates and a scale as assumed or given: they predict errors."""
-    assumptions, rng = plan.assumptions, np.random.default_rng([SEED, 2])
-    start = FlatReleases.start(assumptions, SEARCH.predicted, rng, SEARCH.tails)
+    """Simulated releases, with covariates and a scale as assumed or given: they predict errors.
+
+    Given a scale, of geodesics within the usual radius.
+    """
+    assumptions, rng, size = plan.assumptions, np.random.default_rng([SEED, 2]), None
     if residual_scale is not None:
+        size = assumptions.usual_radius / assumptions.footpoint_radius
         assumptions = replace(assumptions, residual_scale=residual_scale)
+    start = FlatReleases.start(plan.assumptions, SEARCH.predicted, rng, SEARCH.tails, size)
     # Predictions are for the guess itself.
     typical = assumptions.typical_length(SEARCH.predicted, about=1.0)
     start = replace(start, typical=typical)

@@ -294,13 +294,17 @@ class FlatReleases:
     kept: dict = field(default_factory=dict)
 
     @classmethod
-    def start(cls, assumptions, releases, rng, tails=0.0):
-        """Before the first stage: the state is in the middle of the support."""
+    def start(cls, assumptions, releases, rng, tails=0.0, size=None):
+        """Before the first stage: the state is in the middle of the support.
+
+        The truth is in balls of `Assumptions.sizes`, or of one ``size`` in parts of the support.
+        """
         radii = assumptions.support.radii
         normal = rng.normal(size=(releases, len(radii), assumptions.manifold.dim))
         # In many dimensions a uniform point of a ball is always near its edge, where nobody who
         # chooses a support expects the truth.
-        sizes = radii * assumptions.sizes(releases)[:, None]
+        sizes = assumptions.sizes(releases) if size is None else np.full(releases, size)
+        sizes = radii * sizes[:, None]
         length = sizes[..., None] * rng.random((releases, len(radii), 1))
         truth = normal * (length / np.linalg.norm(normal, axis=-1, keepdims=True))
         assumed = Covariates.independent(assumptions.spreads)

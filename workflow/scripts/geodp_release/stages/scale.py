@@ -26,6 +26,10 @@ from geodp_release.stages.base import Stage
 # them where so large a part of residuals is longer.
 MOST_WEIGHT, OUTWEIGHED = 1024, 1.0 / 3.0
 
+# Standard deviation of what one record adds to a number near half: 0.4 in two dimensions, and less
+# in more or where all residuals are alike.
+DEVIATION = 0.35
+
 # Part of the simulated lengths a level from which each is spread.
 SMOOTHED = 0.05, 0.25, 0.4, 0.25, 0.05
 
@@ -129,8 +133,9 @@ class ScaleStage(Stage):
     def _scores(self, releases, rng, prepared=None):
         """Logarithms (releases, grid) of what the probability of a length is proportional to."""
         shares = self.prepare(releases) if prepared is None else prepared
-        # The sample's own quantile is off by chance as well, at all lengths alike.
-        off = shares - 0.5 + 0.5 / np.sqrt(releases.number) * rng.normal(size=(len(shares), 1))
+        # The sample's own share is off by chance as well, at all lengths alike.
+        chance = DEVIATION / np.sqrt(releases.number)
+        off = shares - 0.5 + chance * rng.normal(size=(len(shares), 1))
         exponents = 0.5 * float(self._epsilon) * releases.number * np.abs(off)
         grid = length_grid(releases.assumptions)
         before = 1.0 if releases.length is None else releases.length[:, None]
