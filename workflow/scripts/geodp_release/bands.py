@@ -111,7 +111,7 @@ def simulated_errors(plan, moments=None, lengths=()):
     return sampled_errors(found, rng)
 
 
-def agreeing_releases(plan, moments=None, lengths=()):
+def agreeing_releases(plan, moments=None, lengths=(), without=None):
     """Simulated releases that agree with what one has of moments and residual lengths.
 
     Parameters
@@ -123,6 +123,8 @@ def agreeing_releases(plan, moments=None, lengths=()):
     lengths : tuple of float
         Residual scales are tried about the last of them, evenly by their logarithm, and releases go
         on from each look in proportion to how probable the length is that was released there.
+    without : int, optional
+        Number of a covariate, from 1 on, on which true predictions do not depend.
 
     Returns
     -------
@@ -135,6 +137,8 @@ def agreeing_releases(plan, moments=None, lengths=()):
     stage, stages = moments_stage(plan), plan.stages
     repeats = SIMULATED // DISTRIBUTIONS
     start = FlatReleases.start(plan.assumptions, repeats * DISTRIBUTIONS, rng)
+    if without is not None:
+        start.truth[:, without] = 0.0
     if moments is not None and stage is not None:
         each = agreeing_moments(plan.assumptions, stage, moments)
         found = [start.covariates.with_moments(some) for some in each]

@@ -215,11 +215,17 @@ class Release:
     def p_values(self) -> np.ndarray:
         """Of the hypothesis that predictions do not depend on a covariate, for each one; (k,).
 
-        By how often simulated errors of a shooting vector are as long as the released one.
+        By how often a shooting vector of simulated releases whose true one is zero is as long.
         """
-        released = np.linalg.norm(self._coordinates[1:], axis=-1)
-        errors = np.linalg.norm(self._simulated[1][:, 1:], axis=-1)
-        return (1.0 + np.sum(errors >= released, axis=0)) / (1.0 + len(errors))
+        found = []
+        for number, vector in enumerate(self._coordinates[1:], start=1):
+            errors = sampled_errors(
+                *agreeing_releases(self.plan, self.moments, self.lengths, without=number)
+            )
+            lengths = np.linalg.norm(errors[:, number], axis=-1)
+            longer = np.sum(lengths >= np.linalg.norm(vector))
+            found.append((1.0 + longer) / (1.0 + len(lengths)))
+        return np.array(found)
 
     @property
     def _coordinates(self):
