@@ -29,6 +29,7 @@ from geodp_release.stages import (
     ScaleStage,
 )
 from geodp_release.stages.points import points_about
+from geodp_release.stages.scale import SOON_OUTWEIGHED
 from geodp_release.stages.step import stretch
 
 SEED = 20261122
@@ -526,9 +527,12 @@ class _Search:
                 steps = sum(isinstance(stage, NoisyStep) for stage in best[1])
                 more = self._steps(after, left - moments.budget, steps, *pair, before=(moments,))
                 best = min(best, more, key=_score_of)
-        score, more, _ = best
-        # The last look is to find what nobody expects.
-        return score, (*more, ScaleStage(self.look_cost, self.unit), self.far)
+        score, more, after = best
+        last = ScaleStage(self.look_cost, self.unit)
+        if not quick:
+            # It is to find what nobody expects.
+            last = last.fitted(after[0], SOON_OUTWEIGHED)
+        return score, (*more, last, self.far)
 
     def _steps(self, cases, left, count, growth=1.0, looks=False, before=()):
         """Score, stages of steps with looks between them or not, and releases after them."""

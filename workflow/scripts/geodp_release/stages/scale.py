@@ -23,8 +23,8 @@ from geodp_release.simulation import (
 from geodp_release.stages.base import Stage
 
 # Weights of lengths that simulations expect are at most so large, and so that records can outweigh
-# them where so large a part of residuals is longer.
-MOST_WEIGHT, OUTWEIGHED = 1024, 1.0 / 3.0
+# them where so large a part of residuals is longer, or where a length is to find the unexpected.
+MOST_WEIGHT, OUTWEIGHED, SOON_OUTWEIGHED = 1024, 1.0 / 3.0, 1.0 / 6.0
 
 # Standard deviation of what one record adds to a number near half: 0.4 in two dimensions, and less
 # in more or where all residuals are alike.
@@ -141,7 +141,8 @@ class ScaleStage(Stage):
         before = 1.0 if releases.length is None else releases.length[:, None]
         return np.log(self._weights(grid, before)) - exponents
 
-    def fitted(self, releases):
+    def fitted(self, releases, outweighed=OUTWEIGHED):
+        """With weights for what is simulated; records outweigh them by a part ``outweighed``."""
         grid, shares = length_grid(releases.assumptions), self.prepare(releases)
         before = 1.0 if releases.length is None else releases.length
         levels = level_of(grid[np.argmin(np.abs(shares - 0.5), axis=1)], before)
@@ -149,7 +150,7 @@ class ScaleStage(Stage):
         parts = np.convolve(np.bincount(levels - np.min(levels)), SMOOTHED)
         # Too short a length costs more than one that is too long: a step then hardly moves.
         parts = parts * 2.0 ** (0.5 * np.arange(len(parts)) / LIMITS_PER_DOUBLING)
-        most = OUTWEIGHED * releases.number * float(self._epsilon) / 2.0
+        most = outweighed * releases.number * float(self._epsilon) / 2.0
         most = np.exp(min(most, np.log(MOST_WEIGHT)))
         weights = parts / np.max(parts) * most
         weights = tuple(int(each) for each in np.maximum(np.rint(weights), 1))
