@@ -476,6 +476,25 @@ def test_bands_and_figures_end_where_subjects_do(manifold):
     assert svg.count("no subjects here") == 1 or "end where" in caption
 
 
+@pytest.mark.parametrize("manifold", [SPD(2), Sphere(2)])
+def test_bands_hold_together(manifold):
+    """At all places at once, and pointwise at a quarter fewer; by other errors than theirs."""
+    rng, places = np.random.default_rng(3), np.linspace(-0.5, 0.5, 11)[:, None]
+    p = manifold.random_point(rng)
+    state = np.stack([p, 0.4 * manifold.random_direction(rng, p)])
+    errors = rng.normal(size=(2, 4000, 2, manifold.dim)) * [[0.02], [0.07]]
+    starts = manifold.exp(p, manifold.vector(manifold.frame(p), errors[1, :, 0]))
+    turned = state[1] + manifold.vector(manifold.frame(p), errors[1, :, 1])
+    turned = manifold.transport_to(np.broadcast_to(p, starts.shape), starts, turned)
+    away = manifold.dist(
+        manifold.ends(starts[:, None], [turned[:, None]], places),
+        manifold.ends(p, state[1:], places),
+    )
+    for together, least, most in ((True, 0.885, 0.915), (False, 0.6, 0.85)):
+        [radii] = band_radii(manifold, errors[0], state, places, [0.9], together)
+        assert least < np.mean(np.all(away[:, 0] <= radii, axis=1)) < most
+
+
 def test_doubts_say_what_to_change_and_withhold_bands():
     plan = quick(assumed(manifold := Sphere(2), 1))
     looks = ScaleStage(1), FarStage(1)

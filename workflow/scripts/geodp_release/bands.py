@@ -187,10 +187,11 @@ def agreeing_moments(assumptions, stage, moments, least=NARROWEST):
     return possible_moments(means + deviations * np.concatenate([normal, -normal]), least)
 
 
-def band_radii(manifold, errors, state, places, levels=LEVELS):
+def band_radii(manifold, errors, state, places, levels=LEVELS, together=False):
     """Radii (levels, m) of balls about predictions that hold the true prediction.
 
-    Each is pointwise: for one covariate, over the chance of the data and of the noise.
+    Each is pointwise: for one covariate, over the chance of the data and of the noise; or
+    ``together``: in proportion to these and as large as holds at all places at once.
 
     Parameters
     ----------
@@ -213,8 +214,11 @@ def band_radii(manifold, errors, state, places, levels=LEVELS):
         manifold.transport(before, steps, v + turn) for v, turn in zip(vectors, turns, strict=True)
     ]
     predicted = manifold.ends(p, vectors, np.asarray(places, dtype=float))
-    radii = np.empty((len(levels), len(places)))
+    away = np.empty((len(places), len(starts)))
     for index, (x, point) in enumerate(zip(places, predicted, strict=True)):
-        away = manifold.dist(manifold.ends(starts, velocities, x[None])[:, 0], point)
-        radii[:, index] = np.quantile(away, levels)
+        away[index] = manifold.dist(manifold.ends(starts, velocities, x[None])[:, 0], point)
+    radii = np.quantile(away, levels, axis=1)
+    if together:
+        for each, level in zip(radii, levels, strict=True):
+            each *= np.quantile(np.max(away / each[:, None], axis=0, initial=0.0), level)
     return radii

@@ -99,7 +99,12 @@ class Release:
         manifold = self.plan.assumptions.manifold
         return manifold.ends(self.footpoint, self.shooting_vectors, self._places(covariates))
 
-    def band(self, covariates: ArrayLike | None = None, level: float = LEVELS[-1]) -> np.ndarray:
+    def band(
+        self,
+        covariates: ArrayLike | None = None,
+        level: float = LEVELS[-1],
+        together: bool = False,
+    ) -> np.ndarray:
         """Radius (m,) of the ball about each prediction that holds the true one.
 
         Parameters
@@ -108,6 +113,8 @@ class Release:
             As in `predict`.
         level : float
             Probability that it does, for each covariate by itself, if the assumptions are right.
+        together : bool
+            Or for all that are given at once, such as many over the whole range.
 
         Returns
         -------
@@ -124,7 +131,7 @@ class Release:
         there = has_subjects(self.plan, self.moments, places)
         manifold = self.plan.assumptions.manifold
         errors = self._simulated[1]
-        [radii[there]] = band_radii(manifold, errors, state, places[there], [level])
+        radii[there] = band_radii(manifold, errors, state, places[there], [level], together)[0]
         return radii
 
     def has_subjects(self, covariates: ArrayLike | None = None) -> np.ndarray:
