@@ -33,6 +33,7 @@ from geodp_release.contributions import (
     MANY,
     covariate_sums,
     gradient_sums,
+    length_counts,
     loss_sums,
 )
 from geodp_release.draw import run_plan
@@ -310,6 +311,22 @@ def test_old_weak_points_are_additive(space, length, number):
     states = states_of(assumptions, 16)
     states[:, 1] *= space.expand(length / space.norm(states[:, 0], states[:, 1]))
     assert_additive(assumptions, records, states, 8.0)
+
+
+@pytest.mark.parametrize("size", [2, 3])
+def test_one_record_moves_numbers_of_lengths_by_one_at_most(size):
+    """Also where its distance comes out as no number, which is beyond all lengths."""
+    assumptions = assumed(SPD(size), 1, footpoint_radius=2.0)
+    far = np.diag([1e8, *[1e-8] * (size - 1)])
+    found = []
+    for point in (assumptions.centre, far):
+        records = subject_records(assumptions, [40.0], point[None], ONE_EACH)
+        for state in states_of(assumptions, 64):
+            found.append(length_counts(assumptions, records, state, np.geomspace(1e-3, 100.0, 9)))
+    found = np.array(found)
+    assert np.all((found >= 0) & (found <= LOSS_LATTICE))
+    assert np.all(np.diff(found, axis=1) >= 0)
+    assert found[:64, -1].min() == LOSS_LATTICE
 
 
 def test_no_subject_at_all():

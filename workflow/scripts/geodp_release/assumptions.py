@@ -7,6 +7,7 @@ import numpy as np
 
 from geodp.errors import DataError
 from geodp.manifolds.base import Manifold
+from geodp.manifolds.euclidean import Euclidean
 from geodp.manifolds.supports import ProductSupport
 from geodp.manifolds.symmetric import SymmetricSpace
 from geodp_release.simulation import EVENLY, SQUARES, TWO_GROUPS, UNKNOWN
@@ -107,7 +108,7 @@ class Assumptions:
         if self.wider < 1.0:
             raise DataError(
                 f"smallest_radius is {self.smallest_radius:g}, and footpoint_radius "
-                f"{self.footpoint_radius:g}: give a smaller one"
+                f"{self.footpoint_radius:g}: give both, the smaller one first"
             )
         for name, check in (
             ("shooting_vector_length", _positive),
@@ -151,8 +152,9 @@ class Assumptions:
         """
         most, least = self.manifold.injectivity_radius, 0.125
         if not np.isfinite(most):
-            farthest = self._farthest
-            most, least = (flat, flat**-1.5) if farthest == LONGEST else (0.5 * farthest, 1.0 / 128)
+            most, least = 0.5 * min(self._farthest, 8.0), 1.0 / 128.0
+            if isinstance(self.manifold, Euclidean):
+                most, least = flat, flat**-1.5
         object.__setattr__(self, "footpoint_radius", most)
         if self.smallest_radius is None:
             object.__setattr__(self, "smallest_radius", least * most)
@@ -186,7 +188,7 @@ class Assumptions:
                         f"{most:g} means anything: give a smaller one"
                     )
         most = self._farthest
-        if self.reach > most:
+        if self.reach > most * (1.0 + 1e-9):
             raise DataError(
                 "footpoint_radius and half of shooting_vector_length add up to "
                 f"{self.reach:g}, and beyond {most:g} numbers on {manifold.name} lose their "
@@ -292,13 +294,12 @@ class Assumptions:
             Without a covariate none of one, and a transformation only where there is one.
         """
         unit, about = self.manifold.length_unit, "" if self.changes == 2 else "about "
-        least = f" or less, down to {self.smallest_radius:.2g}" if self.wider > 1.0 else ""
         found = {
             "manifold": ("space", self.manifold.name),
             "centre": ("centre of the ball of footpoints", "a point"),
             "footpoint_radius": (
                 "radius of that ball",
-                f"{self.footpoint_radius:.3g} {unit}{least}",
+                f"{self.footpoint_radius:g} {unit}",
             ),
             **(self._described_covariates() if self.number_of_covariates else {}),
             "residual_scale": (
@@ -314,6 +315,11 @@ class Assumptions:
             ),
             "neighbours": ("neighbouring data sets", self.neighbours),
         }
+        if self.wider > 1.0:
+            found["smallest_radius"] = (
+                "radius from which on the release is planned",
+                f"{self.smallest_radius:g} {unit}",
+            )
         if {*self.transformations} == {NONE} and not self.sources.get("transformation"):
             del found["transformation"]
         return {name: (what, value.strip()) for name, (what, value) in found.items()}

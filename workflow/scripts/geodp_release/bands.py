@@ -10,12 +10,14 @@ and adjoints of the derivative of Exp, moved coverage by less than one point.
 """
 
 from dataclasses import replace
+from itertools import takewhile
 from typing import NamedTuple
 
 import numpy as np
 
 from geodp_release.moments import LEAST, moment_matrix, possible_moments
 from geodp_release.simulation import EVENLY, Covariates, FlatReleases
+from geodp_release.stages import CountStage, MomentsStage
 
 # Simulated releases, and the seed of their public noise.
 SIMULATED, SEED = 3072, 20261123
@@ -136,7 +138,9 @@ def agreeing_releases(plan, moments=None, lengths=(), without=None):
         plan = plan.path(lengths)
     stage, stages = moments_stage(plan), plan.stages
     repeats = SIMULATED // DISTRIBUTIONS
-    start = FlatReleases.start(plan.assumptions, repeats * DISTRIBUTIONS, rng)
+    number = repeats * DISTRIBUTIONS
+    sizes = _agreeing_sizes(plan, lengths, number)
+    start = FlatReleases.start(plan.assumptions, number, rng, size=sizes)
     if without is not None:
         start.truth[:, without] = 0.0
     if moments is not None and stage is not None:
@@ -149,6 +153,20 @@ def agreeing_releases(plan, moments=None, lengths=(), without=None):
     if not lengths:
         return replace(plan, stages=stages).simulated(start, rng), rng
     return _with_lengths(start, stages, lengths, rng), rng
+
+
+def _agreeing_sizes(plan, lengths, number, least=1.0 / 3.0, most=30.0):
+    """Parts (number,) of the support within which truths are simulated; ``None`` for all.
+
+    Where the first residual length is about the centre they are about that.
+    """
+    assumptions, before = plan.assumptions, takewhile(lambda each: not each.is_look, plan.stages)
+    at_centre = all(isinstance(each, CountStage | MomentsStage) for each in before)
+    if not lengths or assumptions.wider == 1.0 or not at_centre:
+        return None
+    places = -np.log(assumptions.sizes(number)) / np.log(assumptions.wider)
+    sizes = lengths[0] * least * (most / least) ** places / assumptions.footpoint_radius
+    return np.clip(sizes, 1.0 / assumptions.wider, 1.0)
 
 
 def _with_lengths(start, stages, lengths, rng, factor=32.0, turns=2):
@@ -179,7 +197,7 @@ def sampled_errors(found, rng):
 
 def agreeing_moments(assumptions, stage, moments, least=NARROWEST):
     """Moments (DISTRIBUTIONS, k (k + 3) / 2) that agree with noisy ones."""
-    rng = np.random.default_rng(SEED)
+    rng = np.random.default_rng([SEED, 1])
     means, deviations = stage.belief(moments, assumptions)
     normal = rng.normal(size=(DISTRIBUTIONS // 2, len(means)))
     # Few of them, so that their own means and deviations are made right.

@@ -80,7 +80,8 @@ def length_counts(assumptions, records, state, lengths, share=shares_within):
             with np.errstate(all="ignore"):
                 away = _distances(assumptions.manifold, state[None], x[:, place], y[:, place])
                 shares = share(lengths[:, None] / away)
-            counted = valid[:, place] & (place < counts)
+            # A distance that is no number is one beyond all lengths.
+            counted = valid[:, place] & (place < counts) & (shares > 0.0)
             each += np.where(counted, LOSS_LATTICE * shares, 0.0).astype(np.int64)
         total += np.sum(each // np.maximum(counts, 1), axis=-1)
     return total

@@ -79,8 +79,9 @@ def doubts(release, state, simulated, typical):
             (typical < np.min(planned), "shorter", "a smaller"),
         ):
             if np.mean(is_off) > CERTAIN:
+                which = "smallest" if how == "shorter" and assumptions.wider > 1.0 else "footpoint"
                 found.append(
-                    f"Residuals are {how} than the support is for: give {radius} footpoint_radius "
+                    f"Residuals are {how} than the support is for: give {radius} {which}_radius "
                     "next time."
                 )
     if release.far is not None and release.share_far_away > max(

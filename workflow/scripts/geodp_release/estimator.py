@@ -16,6 +16,7 @@ from geodp.errors import DataError
 from geodp.manifolds.base import Manifold
 from geodp.manifolds.registry import layout_advice, parse_point
 from geodp.models.geodesic import GeodesicModel
+from geodp.settings.sections import public_centre
 from geodp_release.accounting import CONCENTRATED, PURE, PrivacyBudget
 from geodp_release.assumptions import NONE, Assumptions
 from geodp_release.bands import LEVELS
@@ -56,7 +57,7 @@ class PrivateGeodesicRegression(RegressorMixin, BaseEstimator):
         Budget of zero-concentrated differential privacy, and the delta at which it is also stated.
     manifold : Manifold
         A symmetric space of the library, on which the responses are.
-    centre : array, shape point_shape, or a layout of the manifold
+    centre : array, shape point_shape, a layout of the manifold, or "anywhere"
         Centre of the ball in which the footpoint is.
     footpoint_radius : float, optional
         Radius of that ball; left out as large as numbers allow.
@@ -317,6 +318,8 @@ class PrivateGeodesicRegression(RegressorMixin, BaseEstimator):
                 f"manifold is {type(manifold).__name__!r}: give a manifold such as Sphere(2)",
                 argument="manifold",
             )
+        if isinstance(given["centre"], str):
+            given["centre"] = public_centre(manifold, given["centre"])
         shape = np.shape(given["centre"])
         if shape != manifold.point_shape and len(shape) == 1:
             given["centre"] = parse_point(manifold, given["centre"], "centre")

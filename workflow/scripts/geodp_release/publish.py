@@ -39,9 +39,10 @@ def verdict(plan):
     """What a plan promises, in a sentence."""
     unit, what = plan.assumptions.manifold.length_unit, plan.assumptions.what
     error, blind = (f"{each:.3g} {unit}".strip() for each in (plan.error, plan.error_without_data))
-    if plan.assumptions.residual_scale is None:
-        also = "radii and " if plan.assumptions.wider > 1.0 else ""
-        error += f", typical of the {also}residual scales that may be"
+    any_scale, any_radius = plan.assumptions.residual_scale is None, plan.assumptions.wider > 1.0
+    unknown = ["radii"] * any_radius + ["residual scales"] * any_scale
+    if unknown:
+        error += f", typical of the {' and '.join(unknown)} that may be"
     if not plan.is_noise:
         if plan.assumptions.spreads and plan.error_if_clustered is not None:
             error += f" ({plan.error_if_clustered:.3g} if covariates cluster)"

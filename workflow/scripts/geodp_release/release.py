@@ -58,8 +58,8 @@ class Release:
         Of the covariates, scaled to -1/2 to 1/2, as assumed or noisy; see
         `geodp_release.moments`.
     lengths : tuple of float
-        Lengths that half of the residuals are shorter than, about the states of the stages that
-        measure them.
+        Lengths that about half of the residuals are shorter than, about the states of the stages
+        that measure them.
     plan : ReleasePlan
     guarantee : ReleaseGuarantee
     far : float, optional
@@ -224,6 +224,10 @@ class Release:
 
         By how often a shooting vector of simulated releases whose true one is zero is as long.
         """
+        return self._p_values.copy()
+
+    @cached_property
+    def _p_values(self):
         found = []
         for number, vector in enumerate(self._coordinates[1:], start=1):
             errors = sampled_errors(

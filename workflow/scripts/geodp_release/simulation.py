@@ -297,13 +297,14 @@ class FlatReleases:
     def start(cls, assumptions, releases, rng, tails=0.0, size=None):
         """Before the first stage: the state is in the middle of the support.
 
-        The truth is in balls of `Assumptions.sizes`, or of one ``size`` in parts of the support.
+        The truth is in balls of `Assumptions.sizes`, or of a ``size`` or sizes (releases,), in
+        parts of the support.
         """
         radii = assumptions.support.radii
         normal = rng.normal(size=(releases, len(radii), assumptions.manifold.dim))
         # In many dimensions a uniform point of a ball is always near its edge, where nobody who
         # chooses a support expects the truth.
-        sizes = assumptions.sizes(releases) if size is None else np.full(releases, size)
+        sizes = assumptions.sizes(releases) if size is None else np.broadcast_to(size, releases)
         sizes = radii * sizes[:, None]
         length = sizes[..., None] * rng.random((releases, len(radii), 1))
         truth = normal * (length / np.linalg.norm(normal, axis=-1, keepdims=True))

@@ -26,10 +26,6 @@ from geodp_release.stages.base import Stage
 # them where so large a part of residuals is longer, or where a length is to find the unexpected.
 MOST_WEIGHT, OUTWEIGHED, SOON_OUTWEIGHED = 1024, 1.0 / 3.0, 1.0 / 6.0
 
-# Standard deviation of what one record adds to a number near half: 0.4 in two dimensions, and less
-# in more or where all residuals are alike.
-DEVIATION = 0.35
-
 # Part of the simulated lengths a level from which each is spread.
 SMOOTHED = 0.05, 0.25, 0.4, 0.25, 0.05
 
@@ -134,7 +130,7 @@ class ScaleStage(Stage):
         """Logarithms (releases, grid) of what the probability of a length is proportional to."""
         shares = self.prepare(releases) if prepared is None else prepared
         # The sample's own share is off by chance as well, at all lengths alike.
-        chance = DEVIATION / np.sqrt(releases.number)
+        chance = _deviation(releases.dim) / np.sqrt(releases.number)
         off = shares - 0.5 + chance * rng.normal(size=(len(shares), 1))
         exponents = 0.5 * float(self._epsilon) * releases.number * np.abs(off)
         grid = length_grid(releases.assumptions)
@@ -157,7 +153,15 @@ class ScaleStage(Stage):
         return replace(self, weights=weights, shortest=shortest)
 
     def describe(self):
-        return f"exact choice of a length that half of the residuals are shorter than, {self.cost}"
+        what = "a length that about half of the residuals are shorter than"
+        return f"exact choice of {what}, {self.cost}"
+
+
+@lru_cache(maxsize=8)
+def _deviation(dim):
+    """Standard deviation of the share of a record at the length where shares are a half."""
+    shares = shares_within(SIZES[:, None] / np.ravel(residual_lengths(dim)[1][0]))
+    return float(np.std(shares[np.argmin(np.abs(np.mean(shares, axis=1) - 0.5))]))
 
 
 @lru_cache(maxsize=8)
