@@ -157,7 +157,8 @@ def test_a_release_is_a_folder_with_a_release_a_page_and_a_table(holder, drawn, 
     heads = re.findall(r"<th(?: .*?)?>(.*?)</th>", page)
     assert heads[:3] == ["age", "radius of the 90 % band", "radius of the 95 % band"]
     cells = re.findall('<td class="number">(.*?)</td>', page)
-    assert cells[1:3] == [f"{table[name][0]:.5g}" for name in ("band_90", "band_95")]
+    bands = [f"{table[name][0]:.5g}" for name in ("band_90", "band_95")]
+    assert cells[1:3] == (["no subjects here", ""] if bands[0] == "nan" else bands)
     for words in (
         release.guarantee.words(),
         # exp(2), rounded up.

@@ -290,7 +290,7 @@ def drawn(plan, releases, draw_covariates=as_assumed):
         missed = manifold.dist(manifold.ends(*state, some), manifold.ends(*true, some))
         squares.append(np.mean(missed**2))
         if moments_stage(plan) is not None:
-            errors = simulated_errors(plan, found.moments)
+            errors = simulated_errors(plan, found.moments, found.lengths)
         band = band_radii(manifold, errors, found.state, places, LEVELS)
         away = manifold.dist(manifold.ends(*state, places), manifold.ends(*true, places))
         for factor, each in held.items():

@@ -93,19 +93,21 @@ class ScaleStage(Stage):
         return replace(before, lengths=(*before.lengths, length))
 
     def prepare(self, releases, rng=None):
-        """Shares (releases, grid) of residuals that are shorter than each length."""
+        """Means and deviations (2, releases, grid) of shares of records at each length."""
         typical = np.broadcast_to(releases.typical, len(releases.state))
         grid = length_grid(releases.assumptions)
         tops = np.log2(grid[0] / typical / SIZES[0]) * FINER * LIMITS_PER_DOUBLING
         tops = np.ceil(tops).astype(int)
         levels = np.clip(tops[:, None] - FINER * np.arange(len(grid)), 0, len(SIZES) - 1)
-        table, covariates = _shares_below(releases.dim), releases.covariates
+        tables, covariates = _shares_below(releases.dim), releases.covariates
         total = 0.0
         for x, share in zip(covariates.nodes, covariates.weights, strict=True):
             squares = np.sum(releases.errors_at(x) ** 2, axis=-1) / typical**2
             places = [each[:, None] for each in places_in_tables(squares)]
-            total = total + share * looked_up_in(table, levels, places)
-        return total
+            found = [looked_up_in(table, levels, places) for table in tables]
+            total = total + share * np.array(found)
+        shares, squares = total
+        return np.array([shares, np.sqrt(np.maximum(squares - shares**2, 0.0))])
 
     def simulate(self, releases, rng, prepared=None):
         scores = self._scores(releases, rng, prepared)
@@ -128,10 +130,10 @@ class ScaleStage(Stage):
 
     def _scores(self, releases, rng, prepared=None):
         """Logarithms (releases, grid) of what the probability of a length is proportional to."""
-        shares = self.prepare(releases) if prepared is None else prepared
+        shares, deviations = self.prepare(releases) if prepared is None else prepared
         # The sample's own share is off by chance as well, at all lengths alike.
-        chance = _deviation(releases.dim) / np.sqrt(releases.number)
-        off = shares - 0.5 + chance * rng.normal(size=(len(shares), 1))
+        chance = rng.normal(size=(len(shares), 1)) / np.sqrt(releases.number)
+        off = shares - 0.5 + deviations * chance
         exponents = 0.5 * float(self._epsilon) * releases.number * np.abs(off)
         grid = length_grid(releases.assumptions)
         before = 1.0 if releases.length is None else releases.length[:, None]
@@ -139,7 +141,7 @@ class ScaleStage(Stage):
 
     def fitted(self, releases, outweighed=OUTWEIGHED):
         """With weights for what is simulated; records outweigh them by a part ``outweighed``."""
-        grid, shares = length_grid(releases.assumptions), self.prepare(releases)
+        grid, (shares, _) = length_grid(releases.assumptions), self.prepare(releases)
         before = 1.0 if releases.length is None else releases.length
         levels = level_of(grid[np.argmin(np.abs(shares - 0.5), axis=1)], before)
         shortest = int(np.min(levels)) - len(SMOOTHED) // 2
@@ -158,21 +160,15 @@ class ScaleStage(Stage):
 
 
 @lru_cache(maxsize=8)
-def _deviation(dim):
-    """Standard deviation of the share of a record at the length where shares are a half."""
-    shares = shares_within(SIZES[:, None] / np.ravel(residual_lengths(dim)[1][0]))
-    return float(np.std(shares[np.argmin(np.abs(np.mean(shares, axis=1) - 0.5))]))
-
-
-@lru_cache(maxsize=8)
 def _shares_below(dim, nodes=16):
-    """Shares (sizes, distances) of residuals that count as shorter than each of `SIZES`."""
+    """Means (sizes, distances) of shares of records at each of `SIZES`, and of their squares."""
     lengths = np.sort(residual_lengths(dim)[1].reshape((len(DISTANCES), -1)), axis=1)
     found = [np.searchsorted(each, SIZES) / lengths.shape[1] for each in lengths]
     shares = np.transpose(found)
     # A residual counts as far as the shares of `shares_within` at shorter lengths add up.
-    ratios = np.linspace(0.5, 1.5, 1024)
-    ratios = np.interp((np.arange(nodes) + 0.5) / nodes, shares_within(ratios), ratios)
+    ratios, heights = np.linspace(0.5, 1.5, 1024), (np.arange(nodes) + 0.5) / nodes
+    ratios = np.interp(heights, shares_within(ratios), ratios)
     shifts = np.rint(FINER * LIMITS_PER_DOUBLING * np.log2(ratios)).astype(int)
     places = np.clip(np.arange(len(SIZES))[:, None] - shifts, 0, len(SIZES) - 1)
-    return np.mean(shares[places], axis=1)
+    squares = np.mean(2.0 * heights[:, None] * shares[places], axis=1)
+    return np.mean(shares[places], axis=1), squares
