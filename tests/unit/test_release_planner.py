@@ -290,7 +290,7 @@ def drawn(plan, releases, draw_covariates=as_assumed):
         missed = manifold.dist(manifold.ends(*state, some), manifold.ends(*true, some))
         squares.append(np.mean(missed**2))
         if moments_stage(plan) is not None:
-            errors = simulated_errors(plan, found.moments, found.lengths)
+            errors = simulated_errors(plan, found.moments)
         band = band_radii(manifold, errors, found.state, places, LEVELS)
         away = manifold.dist(manifold.ends(*state, places), manifold.ends(*true, places))
         for factor, each in held.items():
@@ -335,13 +335,14 @@ def test_releases_err_and_bands_hold_as_predicted(name, few_points):
 def test_releases_follow_covariates_that_cluster(few_points, monkeypatch):
     """Of an unknown spread; with covariates that are said to be even bands are far too narrow."""
     monkeypatch.setattr(planning, "SEARCH", replace(planning.SEARCH, choices=()))
-    held = {}
+    held, narrower = {}, {}
     for spread in (UNKNOWN, EVENLY):
         given = ("hyperbolic", 2), (0.5, 1.0), 0.05, 200, (spread,)
         plan = plan_release(assumed(*given), PrivacyBudget("3"))
         # Where their moments are measured errors vary more.
         squares, found = drawn(plan, 320 if spread == UNKNOWN else 160, clustered)
         held[spread] = np.mean(found[1.0], axis=1)
+        narrower[spread] = np.mean(found[NARROW], axis=1)
         # Rare failures decide means, and need thousands.
         flat = FlatReleases.start(plan.assumptions, 4000, np.random.default_rng(6))
         # Residuals of the guess, as the data have.
@@ -351,7 +352,9 @@ def test_releases_follow_covariates_that_cluster(few_points, monkeypatch):
         predicted = (np.sum(flat.errors**2, axis=-1) + flat.estimate_squares) @ flat.weights
         found, expected = (np.sqrt(np.quantile(each, [0.25, 0.5])) for each in (squares, predicted))
         np.testing.assert_allclose(found, expected, rtol=0.15)
-    np.testing.assert_allclose(held[UNKNOWN], LEVELS, atol=0.1)
+    # Bands allow for covariates that are harder than these.
+    assert np.all(held[UNKNOWN] > np.subtract(LEVELS, 0.05)), held
+    assert np.all(narrower[UNKNOWN] < LEVELS), narrower
     assert np.all(held[EVENLY] < 0.3)
 
 
@@ -398,7 +401,7 @@ def test_distributions_by_turns_are_those_of_each(spreads):
             np.broadcast_to(releases.estimate_squares, releases.truth.shape[:2]),
             np.broadcast_to(step.stretch(releases), releases.truth.shape[:1]),
             step.clean_means(releases, level),
-            ScaleStage(Fraction(1)).prepare(releases),
+            *ScaleStage(Fraction(1)).prepare(releases),
             points_module._mean_losses(releases, candidates, level),
         )
 

@@ -100,7 +100,7 @@ class ScaleStage(Stage):
         tops = np.ceil(tops).astype(int)
         levels = np.clip(tops[:, None] - FINER * np.arange(len(grid)), 0, len(SIZES) - 1)
         tables, covariates = _shares_below(releases.dim), releases.covariates
-        total = 0.0
+        total = np.zeros((2, *levels.shape))
         for x, share in zip(covariates.nodes, covariates.weights, strict=True):
             squares = np.sum(releases.errors_at(x) ** 2, axis=-1) / typical**2
             places = [each[:, None] for each in places_in_tables(squares)]
