@@ -335,14 +335,13 @@ def test_releases_err_and_bands_hold_as_predicted(name, few_points):
 def test_releases_follow_covariates_that_cluster(few_points, monkeypatch):
     """Of an unknown spread; with covariates that are said to be even bands are far too narrow."""
     monkeypatch.setattr(planning, "SEARCH", replace(planning.SEARCH, choices=()))
-    held, narrower = {}, {}
+    held = {}
     for spread in (UNKNOWN, EVENLY):
         given = ("hyperbolic", 2), (0.5, 1.0), 0.05, 200, (spread,)
         plan = plan_release(assumed(*given), PrivacyBudget("3"))
         # Where their moments are measured errors vary more.
         squares, found = drawn(plan, 320 if spread == UNKNOWN else 160, clustered)
         held[spread] = np.mean(found[1.0], axis=1)
-        narrower[spread] = np.mean(found[NARROW], axis=1)
         # Rare failures decide means, and need thousands.
         flat = FlatReleases.start(plan.assumptions, 4000, np.random.default_rng(6))
         # Residuals of the guess, as the data have.
@@ -352,9 +351,8 @@ def test_releases_follow_covariates_that_cluster(few_points, monkeypatch):
         predicted = (np.sum(flat.errors**2, axis=-1) + flat.estimate_squares) @ flat.weights
         found, expected = (np.sqrt(np.quantile(each, [0.25, 0.5])) for each in (squares, predicted))
         np.testing.assert_allclose(found, expected, rtol=0.15)
-    # Bands allow for covariates that are harder than these.
-    assert np.all(held[UNKNOWN] > np.subtract(LEVELS, 0.05)), held
-    assert np.all(narrower[UNKNOWN] < LEVELS), narrower
+    # Bands allow for covariates that are harder than these, and are a quarter too wide.
+    assert np.all((np.subtract(LEVELS, 0.05) < held[UNKNOWN]) & (held[UNKNOWN] < (0.65, 0.97)))
     assert np.all(held[EVENLY] < 0.3)
 
 
