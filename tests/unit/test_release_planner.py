@@ -351,9 +351,10 @@ def test_releases_follow_covariates_that_cluster(few_points, monkeypatch):
         predicted = (np.sum(flat.errors**2, axis=-1) + flat.estimate_squares) @ flat.weights
         found, expected = (np.sqrt(np.quantile(each, [0.25, 0.5])) for each in (squares, predicted))
         np.testing.assert_allclose(found, expected, rtol=0.15)
-    # Bands allow for covariates that are harder than these, and are a quarter too wide.
-    assert np.all((np.subtract(LEVELS, 0.05) < held[UNKNOWN]) & (held[UNKNOWN] < (0.65, 0.97)))
     assert np.all(held[EVENLY] < 0.3)
+    assert np.all((np.subtract(LEVELS, 0.05) < held[UNKNOWN]) & (held[UNKNOWN] < (0.65, 0.97)))
+    if np.any(np.abs(held[UNKNOWN] - LEVELS) > 0.1):
+        pytest.xfail("bands are up to a quarter too wide where covariates cluster like these")
 
 
 # Residual scales that are measured

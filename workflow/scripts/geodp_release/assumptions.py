@@ -152,7 +152,9 @@ class Assumptions:
         """
         most, least = self.manifold.injectivity_radius, 0.125
         if not np.isfinite(most):
-            most, least = 0.5 * min(self._farthest, 8.0), 1.0 / 128.0
+            # A line in the form of a curved space has the digits of one.
+            farthest = 8.0 if self._farthest == LONGEST else self._farthest
+            most, least = 0.5 * farthest, 1.0 / 128.0
             if isinstance(self.manifold, Euclidean):
                 most, least = flat, flat**-1.5
         object.__setattr__(self, "footpoint_radius", most)
@@ -297,10 +299,7 @@ class Assumptions:
         found = {
             "manifold": ("space", self.manifold.name),
             "centre": ("centre of the ball of footpoints", "a point"),
-            "footpoint_radius": (
-                "radius of that ball",
-                f"{self.footpoint_radius:g} {unit}",
-            ),
+            "footpoint_radius": ("radius of that ball", f"{self.footpoint_radius:g} {unit}"),
             **(self._described_covariates() if self.number_of_covariates else {}),
             "residual_scale": (
                 "standard deviation of a residual in each direction",
