@@ -33,8 +33,8 @@ LEVERAGE = 5.0, 3.0
 # subjects at covariates where bands are drawn.
 DISTRIBUTIONS, SURE = 64, 0.98
 
-# Least variance of covariates that bands are simulated for: clumps half as wide as 0.03 of the range,
-# down to which they are to hold.
+# Least variance of covariates that bands are simulated for: of clumps with half the standard
+# deviation, 0.03 of the range, down to which they are to hold.
 NARROWEST = 0.015**2
 
 
