@@ -21,6 +21,8 @@ class Released:
         Of the covariates; see `geodp_release.moments`.
     covariance : ndarray, shape (1 + k, 1 + k), optional
         Of a coordinate of the errors of the state, as the stages expect it.
+    uncertainty : ndarray, shape (k (k + 3) / 2,), optional
+        Standard deviations of true moments about these, where they are noisy.
     lengths : tuple of float
         Medians of residual lengths about states, in the order of their stages.
     far : float, optional
@@ -31,6 +33,7 @@ class Released:
     number: float
     moments: np.ndarray
     covariance: np.ndarray | None = None
+    uncertainty: np.ndarray | None = None
     lengths: tuple[float, ...] = ()
     far: float | None = None
 

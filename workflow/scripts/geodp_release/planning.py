@@ -509,25 +509,23 @@ class _Search:
         """Score and stages that spend what is left."""
         left = self.total - self.look_cost - self.far.budget
         left -= sum(stage.budget for stage in stages)
-        best = self._steps(cases, left, 1)
+        # How budgets grow, and whether looks are worth it, is seen from three steps on.
         pairs = list(product(SEARCH.growths[1:2] if quick else SEARCH.growths, (False, True)))
-        twos = [self._steps(cases, left, 2, *pair) for pair in pairs]
-        pair = pairs[int(np.argmin([score for score, *_ in twos]))]
-        more, count = min(twos, key=_score_of), 2
-        # One more while that is better.
-        while more[0] < best[0]:
-            best, count = more, count + 1
-            if quick or count > SEARCH.steps:
-                break
-            more = self._steps(cases, left, count, *pair)
+        threes = [self._steps(cases, left, 3, *pair) for pair in pairs]
+        # The best growth without looks, and with.
+        best = [min(range(which, len(pairs), 2), key=lambda at: threes[at][0]) for which in (0, 1)]
+        counts = 1, 2, *(() if quick else range(4, 1 + SEARCH.steps))
+        others = [self._steps(cases, left, count, *pairs[at]) for at in best for count in counts]
+        found = min([*threes, *others], key=_score_of)
         if self.assumptions.spreads == (EVENLY,) and not quick:
             moments = MomentsStage(self.total * SEARCH.moments, self.unit)
             if moments.budget < left / 2:
                 after = self._after((moments,), cases, key=3)
-                steps = sum(isinstance(stage, NoisyStep) for stage in best[1])
-                more = self._steps(after, left - moments.budget, steps, *pair, before=(moments,))
-                best = min(best, more, key=_score_of)
-        score, more, after = best
+                steps = sum(isinstance(stage, NoisyStep) for stage in found[1])
+                for pair in (pairs[at] for at in best):
+                    more = self._steps(after, left - moments.budget, steps, *pair, before=(moments,))
+                    found = min(found, more, key=_score_of)
+        score, more, after = found
         last = ScaleStage(self.look_cost, self.unit)
         if not quick:
             # It is to find what nobody expects.

@@ -265,6 +265,8 @@ class FlatReleases:
         Part of the choices that are drawn with flatter probabilities, to see what rarely fails.
     covariance : ndarray, shape (releases, 1 + k, 1 + k), optional
         See `geodp_release.stages.NoisyStep.change`.
+    uncertainty : ndarray, shape (k (k + 3) / 2,), optional
+        Standard deviations of true moments about these, where they were released.
     last_level : int or ndarray, shape (releases,), optional
         Level at which the last step clipped typical residuals.
     counted : float or ndarray, shape (releases, 1, 1)
@@ -288,6 +290,7 @@ class FlatReleases:
     tails: float
     typical: Any
     covariance: np.ndarray | None = None
+    uncertainty: np.ndarray | None = None
     last_level: Any = None
     counted: Any = 1.0
     length: np.ndarray | None = None
@@ -387,26 +390,32 @@ class FlatReleases:
         return np.average(np.sum(self.errors**2, axis=-1), axis=0, weights=self.weight)
 
     @property
-    def estimate_squares(self):
-        """Mean squared errors (1 + k,) of the estimate that a release without noise would give."""
+    def estimate_variances(self):
+        """Of a coordinate of the estimate without noise, for a covariate of mean zero, times dim."""
         # After a choice among points, about that of the estimate of truncated least squares.
         levels: Any = self.last_level
         excess: Any = 2.0
         if levels is not None:
             unique, index = np.unique(levels, return_inverse=True)
             excess = np.array([excess_of_clipping(self.dim, int(each)) for each in unique])[index]
+        return np.asarray(excess * np.square(self.typical) / self.number)
+
+    @property
+    def estimate_squares(self):
+        """Mean squared errors (1 + k,) of the estimate that a release without noise would give."""
         inverse = np.linalg.inv(moment_matrix(self.covariates.moments))
-        variances = np.asarray(excess * np.square(self.typical) / self.number)
-        return variances[..., None] * np.diagonal(inverse, axis1=-2, axis2=-1)
+        return self.estimate_variances[..., None] * np.diagonal(inverse, axis1=-2, axis2=-1)
 
     @property
     def curves(self):
-        """Mean squared errors of predictions over the covariates' ranges, by residual scale."""
-        squares = np.sum(self.errors**2, axis=-1) + self.estimate_squares
+        """Mean squared errors of predictions over where subjects are, by residual scale."""
+        matrix = moment_matrix(self.covariates.moments)
+        squares = np.sum(self.errors * (matrix @ self.errors), axis=(-2, -1))
+        squares = squares + len(self.radii) * self.estimate_variances
         if np.ptp(self.typical) == 0.0:
-            return np.array([np.average(squares @ self.weights, weights=self.weight)])
+            return np.array([np.average(squares, weights=self.weight)])
         # In units of residuals, so that the largest of a group does not decide alone.
-        relative = squares @ self.weights / self.typical**2
+        relative = squares / self.typical**2
         found = []
         for some in np.array_split(np.argsort(self.typical, kind="stable"), SCALES):
             size = np.exp(np.mean(2.0 * np.log(self.typical[some])))

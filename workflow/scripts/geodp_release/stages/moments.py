@@ -116,16 +116,19 @@ class MomentsStage(Stage):
         return self.moments(np.array(means), number, assumptions)
 
     def run(self, before, assumptions, records, bits, shared=None):
-        return replace(
-            before, moments=self.noisy_moments(assumptions, records, before.number, bits)
-        )
+        moments = self.noisy_moments(assumptions, records, before.number, bits)
+        return replace(before, moments=moments, uncertainty=self.uncertainty(assumptions))
 
     def simulate(self, releases, rng, prepared=None):
         noise = self.simulated_noise(rng, len(releases.state), releases.assumptions)
         noisy = releases.covariates.moments + releases.deviations + noise / releases.number
         if np.ndim(releases.counted):
             noisy = noisy * releases.counted[:, 0]
-        return replace(releases, moments=self.moments(noisy, releases.number, releases.assumptions))
+        return replace(
+            releases,
+            moments=self.moments(noisy, releases.number, releases.assumptions),
+            uncertainty=self.uncertainty(releases.assumptions),
+        )
 
     def moments(self, noisy, number, assumptions):
         """Moments (*batch, k (k + 3) / 2) of covariates, given their noisy values of that shape.
@@ -150,6 +153,16 @@ class MomentsStage(Stage):
         weights = np.exp(logs - np.max(logs, axis=-1, keepdims=True))
         weights /= np.sum(weights, axis=-1, keepdims=True)
         return weights @ found
+
+    def uncertainty(self, assumptions):
+        """Standard deviations (k (k + 3) / 2,) of true moments about those of `moments`.
+
+        ``None`` for one covariate that is said to be spread evenly, which is believed.
+        """
+        if assumptions.spreads == (EVENLY,):
+            return None
+        spread, noise = self._deviations_of_means(assumptions.subjects, assumptions)
+        return spread * noise / np.hypot(spread, noise)
 
     def belief(self, moments, assumptions):
         """What the true moments may be, by a wider prior than that of `moments`: means, deviations.

@@ -75,7 +75,7 @@ class NoisyStep(Stage):
         means = absolute.noisy_means(assumptions, records, before.state, before.number, bits)
         known = None if before.covariance is None else before.covariance / unit**2
         change, covariance = self.change(
-            means / unit, before.moments, before.number, assumptions, known
+            means / unit, before.moments, before.number, assumptions, known, before.uncertainty
         )
         state = moved(assumptions, before.state, unit * change)
         return replace(before, state=state, covariance=unit**2 * covariance)
@@ -103,7 +103,7 @@ class NoisyStep(Stage):
         noisy = (clean / unit + noise / releases.number) * releases.counted
         known = None if releases.covariance is None else releases.covariance / unit**2
         change, covariance = self.change(
-            noisy, releases.moments, releases.number, assumptions, known
+            noisy, releases.moments, releases.number, assumptions, known, releases.uncertainty
         )
         state = releases.state + unit * change
         length = np.linalg.norm(state, axis=-1, keepdims=True)
@@ -127,7 +127,7 @@ class NoisyStep(Stage):
             self, kept=float(max(kept, 1e-6)), prior=tuple(float(each) for each in prior)
         )
 
-    def change(self, means, moments, number, assumptions, covariance=None):
+    def change(self, means, moments, number, assumptions, covariance=None, uncertainty=None):
         """The step for noisy means of contributions: the best linear one, a Kalman filter's.
 
         Parameters
@@ -137,6 +137,8 @@ class NoisyStep(Stage):
             Of the covariates; see `moment_matrix`.
         covariance : ndarray, shape (*batch, 1 + k, 1 + k), optional
             Of a coordinate of the errors of footpoint and shooting vectors, after steps before.
+        uncertainty : ndarray, shape (k (k + 3) / 2,), optional
+            Standard deviations of the true moments about the given ones.
 
         Returns
         -------
@@ -153,6 +155,9 @@ class NoisyStep(Stage):
             prior = covariance + missing
         variances = _coordinates(assumptions).variances(self.noise_in_floats(assumptions), dim)
         noise = np.diag(variances) / number**2
+        if uncertainty is not None:
+            # Noise of the Hessian, of which an error that is large makes much.
+            noise = noise + self.kept**2 * _spread_by_moments(uncertainty, prior)
         # P H (H P H + N)^-1
         spread = hessian @ prior @ hessian + noise
         gain = np.swapaxes(np.linalg.solve(spread, hessian @ prior), -1, -2)
@@ -170,6 +175,14 @@ class NoisyStep(Stage):
             f"{' released lengths' if self.is_relative else ''} with exact {kind} noise, "
             f"{self.cost}"
         )
+
+
+def _spread_by_moments(deviations, covariance):
+    """Mean of D P D (*batch, 1 + k, 1 + k) over errors D of the moment matrix, given P."""
+    unit = np.diag(deviations)
+    errors = moment_matrix(unit)
+    errors[:, 0, 0] = 0.0
+    return sum(each @ covariance @ each for each in errors)
 
 
 def _coordinates(assumptions):
