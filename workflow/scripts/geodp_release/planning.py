@@ -560,7 +560,10 @@ class _Search:
             clip = factor * unit * stretch(cases[0])
             step = NoisyStep(cost, self.unit, clip, is_relative=is_relative)
             clean = [step.prepare(each) for each in cases]
-            step = step.fitted(cases[0], clean[0])
+            fits = [step.fitted(*each) for each in zip(cases, clean, strict=True)]
+            # The larger errors, so that steps trust themselves in neither case.
+            priors = np.max([each.prior for each in fits], axis=0)
+            step = replace(fits[0], prior=tuple(priors.tolist()))
             after = tuple(
                 step.simulate(each, np.random.default_rng([SEED, 5, which]), known)
                 for which, (each, known) in enumerate(zip(cases, clean, strict=True))
