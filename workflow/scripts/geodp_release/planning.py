@@ -59,6 +59,8 @@ class SearchSettings:
         Supports of more dimensions have too many directions for points.
     choices, wide_steps : tuple of float
         Shares of the budget of a choice, or of a step between two looks, with which plans begin.
+    before_ways : float
+        Share of the budget of a step between a choice and the ways.
     loss_limits : tuple of float
         Limits of losses, in radii of the support.
     most_first : Fraction
@@ -94,6 +96,7 @@ class SearchSettings:
     most_choice_dimensions: int = 12
     choices: tuple = (0.1, 0.16, 0.24, 0.4, 0.65)
     wide_steps: tuple = (0.1, 0.2, 0.35)
+    before_ways: float = 0.06
     loss_limits: tuple = (0.12, 0.2, 0.35, 0.6, 1.2)
     most_first: Fraction = Fraction(1, 4)
     reach: float = 1.5
@@ -384,7 +387,11 @@ class _Search:
             chosen = [each for each in beginnings if isinstance(each[0][0], PointsStage)]
             beginnings += [((), few), *(self._unlooked(each, few) for each in chosen)]
         scores = [self._rest(cases, stages, quick=True)[0] for stages, cases in beginnings]
-        stages, _ = beginnings[int(np.argmin(scores))]
+        stages, cases = beginnings[int(np.argmin(scores))]
+        if isinstance(stages[0] if stages else None, PointsStage) and stages[-1].is_look:
+            # Ways that part after one more step know better how long residuals are.
+            step, cases = self._best_step(cases, self._part(SEARCH.before_ways))
+            stages = (*stages, step, self._looked(cases)[0])
         cases = self._after(stages, many, key=1)
         if cases[0].length is None:
             return (*stages, *self._rest(cases, stages)[1]), ()

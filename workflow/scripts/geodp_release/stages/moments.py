@@ -194,7 +194,7 @@ class MomentsStage(Stage):
 
     @classmethod
     def planned(
-        cls, assumptions, unit, total, error=0.01, least=Fraction(1, 24), most=Fraction(1, 6)
+        cls, assumptions, unit, total, error=0.005, least=Fraction(1, 12), most=Fraction(1, 6)
     ):
         """The stage whose noise of mean products has a standard deviation of ``error``.
 
