@@ -6,7 +6,6 @@ the search minimises is `Objective`, and how far it looks is `SearchSettings`.
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import product
 
 import numpy as np
 
@@ -71,7 +70,7 @@ class SearchSettings:
     steps, growths : int, tuple of float
         Most noisy steps that follow, and the ratio of the budgets of one and the one before.
     clips : tuple of float
-        Limits of contributions, in released residual lengths.
+        Limits of contributions, in released residual lengths, the longest first.
     grain : int
         Budgets are multiples of ``1 / grain`` of the whole.
     look, mistaken : float
@@ -105,7 +104,7 @@ class SearchSettings:
     later_work: int = 1 << 21
     steps: int = 4
     growths: tuple = (1.0, 1.8, 3.2)
-    clips: tuple = (0.3, 0.5, 0.8, 1.3)
+    clips: tuple = (1.3, 0.8, 0.5, 0.3)
     grain: int = 1 << 12
     look: float = 40.0
     mistaken: float = 1e-4
@@ -516,23 +515,31 @@ class _Search:
         """Score and stages that spend what is left."""
         left = self.total - self.look_cost - self.far.budget
         left -= sum(stage.budget for stage in stages)
-        # How budgets grow, and whether looks are worth it, is seen from three steps on.
-        pairs = list(product(SEARCH.growths[1:2] if quick else SEARCH.growths, (False, True)))
-        threes = [self._steps(cases, left, 3, *pair) for pair in pairs]
-        # The best growth without looks, and with.
-        best = [min(range(which, len(pairs), 2), key=lambda at: threes[at][0]) for which in (0, 1)]
-        counts = 1, 2, *(() if quick else range(4, 1 + SEARCH.steps))
-        others = [self._steps(cases, left, count, *pairs[at]) for at in best for count in counts]
-        found = min([*threes, *others], key=_score_of)
+        growths = SEARCH.growths[1:2] if quick else SEARCH.growths
+        # How budgets grow is seen with three steps.
+        found = [self._steps(cases, left, 3, growth, True) for growth in growths]
+        growth = growths[int(np.argmin([score for score, *_ in found]))]
+        counts = range(1, 1 + (3 if quick else SEARCH.steps))
+        others = [(count, looks) for count in counts for looks in (False, True)]
+        # One step has no looks, and three with looks are known.
+        others = [each for each in others if each not in ((1, True), (3, True))]
+        found += [self._steps(cases, left, count, growth, looks) for count, looks in others]
+        best = min(found, key=_score_of)
         if self.assumptions.spreads == (EVENLY,) and not quick:
             moments = MomentsStage(self.total * SEARCH.moments, self.unit)
             if moments.budget < left / 2:
                 after = self._after((moments,), cases, key=3)
-                steps = sum(isinstance(stage, NoisyStep) for stage in found[1])
-                for pair in (pairs[at] for at in best):
-                    more = self._steps(after, left - moments.budget, steps, *pair, before=(moments,))
-                    found = min(found, more, key=_score_of)
-        score, more, after = found
+                steps = sum(isinstance(stage, NoisyStep) for stage in best[1])
+                left -= moments.budget
+                best = min(
+                    best,
+                    *(
+                        self._steps(after, left, steps, growth, looks, before=(moments,))
+                        for looks in (False, True)
+                    ),
+                    key=_score_of,
+                )
+        score, more, after = best
         last = ScaleStage(self.look_cost, self.unit)
         if not quick:
             # It is to find what nobody expects.
@@ -576,6 +583,9 @@ class _Search:
                 for which, (each, known) in enumerate(zip(cases, clean, strict=True))
             )
             tried.append((self._score(after, 1), step, after))
+            if len(tried) > 1 and tried[-1][0] > tried[-2][0]:
+                # Errors have one least clip, and shorter ones are worse still.
+                break
         return min(tried, key=_score_of)[1:]
 
 

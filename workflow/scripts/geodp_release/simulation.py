@@ -130,6 +130,11 @@ class Covariates:
         return self._means(self._products)
 
     @cached_property
+    def matrix(self):
+        """The `moment_matrix` of these."""
+        return moment_matrix(self.moments)
+
+    @cached_property
     def variances(self):
         """Variances of covariates and of their products."""
         return self._means(self._products**2) - self.moments**2
@@ -403,14 +408,13 @@ class FlatReleases:
     @property
     def estimate_squares(self):
         """Mean squared errors (1 + k,) of the estimate that a release without noise would give."""
-        inverse = np.linalg.inv(moment_matrix(self.covariates.moments))
+        inverse = np.linalg.inv(self.covariates.matrix)
         return self.estimate_variances[..., None] * np.diagonal(inverse, axis1=-2, axis2=-1)
 
     @property
     def curves(self):
         """Mean squared errors of predictions over where subjects are, by residual scale."""
-        matrix = moment_matrix(self.covariates.moments)
-        squares = np.sum(self.errors * (matrix @ self.errors), axis=(-2, -1))
+        squares = np.sum(self.errors * (self.covariates.matrix @ self.errors), axis=(-2, -1))
         squares = squares + len(self.radii) * self.estimate_variances
         if np.ptp(self.typical) == 0.0:
             return np.array([np.average(squares, weights=self.weight)])

@@ -241,9 +241,9 @@ def _kept_parts(dim, levels, squares):
     places = places_in_tables(squares)
     if not np.ndim(levels):
         return looked_up(_clipped_means(dim, int(levels)), places)
-    unique, index = np.unique(levels, return_inverse=True)
-    tables = np.array([_clipped_means(dim, int(each)) for each in unique])
-    return looked_up_in(tables, index, places)
+    first = int(np.min(levels))
+    tables = np.array([_clipped_means(dim, each) for each in range(first, int(np.max(levels)) + 1)])
+    return looked_up_in(tables, levels - first, places)
 
 
 def clean_means(releases, level):
