@@ -20,7 +20,7 @@ from geodp_release.simulation import EVENLY, Covariates, FlatReleases
 from geodp_release.stages import CountStage, MomentsStage
 
 # Simulated releases, and the seed of their public noise.
-SIMULATED, SEED = 3072, 20261123
+SIMULATED, SEED = 2048, 20261123
 
 # Probabilities of the bands that a release shows.
 LEVELS = (0.9, 0.95)
@@ -114,7 +114,7 @@ def simulated_errors(plan, moments=None, lengths=()):
     return sampled_errors(found, rng)
 
 
-def agreeing_releases(plan, moments=None, lengths=(), without=None):
+def agreeing_releases(plan, moments=None, lengths=(), without=None, scales=None):
     """Simulated releases that agree with what one has of moments and residual lengths.
 
     Parameters
@@ -128,6 +128,8 @@ def agreeing_releases(plan, moments=None, lengths=(), without=None):
         on from each look in proportion to how probable the length is that was released there.
     without : int, optional
         Number of a covariate, from 1 on, on which true predictions do not depend.
+    scales : ndarray, shape (2,), optional
+        The `agreeing_scales` of others, where they are known.
 
     Returns
     -------
@@ -153,7 +155,7 @@ def agreeing_releases(plan, moments=None, lengths=(), without=None):
         stages = tuple(each for each in stages if not each.measures)
     if not lengths:
         return replace(plan, stages=stages).simulated(start, rng), rng
-    return _with_lengths(start, stages, lengths, rng), rng
+    return _with_lengths(start, stages, lengths, rng, scales), rng
 
 
 def _agreeing_sizes(plan, lengths, number, least=1.0 / 3.0, most=30.0):
@@ -170,23 +172,31 @@ def _agreeing_sizes(plan, lengths, number, least=1.0 / 3.0, most=30.0):
     return np.clip(sizes, 1.0 / assumptions.wider, 1.0)
 
 
-def _with_lengths(start, stages, lengths, rng, factor=32.0, turns=2):
+def _with_lengths(start, stages, lengths, rng, scales=None, factor=32.0, fewer=4):
     """Releases with the residual lengths that were released.
 
-    Of residual scales from a part ``factor`` of the last of them to so many times, and then of
-    those that agreed.
+    Of residual scales from a part ``factor`` of the last of them to so many times, for one of
+    ``fewer`` releases, and then of those that agreed, unless `agreeing_scales` of others are given.
     """
-    low, high = lengths[-1] / factor, min(lengths[-1] * factor, 2.0 * start.assumptions.reach)
-    for _ in range(turns):
-        found = start.with_typical(np.geomspace(low, high, len(start.truth)))
+    turns = [start]
+    if scales is None:
+        turns.insert(0, start.drawn(rng.permutation(len(start.truth))[::fewer]))
+        scales = lengths[-1] / factor, min(lengths[-1] * factor, 2.0 * start.assumptions.reach)
+    for before in turns:
+        found = before.with_typical(np.geomspace(*scales, len(before.truth)))
         given = list(lengths)
         for stage in stages:
             if stage.is_look:
                 found = stage.agreeing(found, given.pop(0), rng)
             else:
                 found = stage.simulate(found, rng)
-        low, high = np.quantile(found.typical, [0.005, 0.995]) * [0.8, 1.25]
+        scales = agreeing_scales(found.typical)
     return found
+
+
+def agreeing_scales(typical):
+    """The range of residual scales in which simulated releases agreed with one."""
+    return np.quantile(typical, [0.005, 0.995]) * [0.8, 1.25]
 
 
 def sampled_errors(found, rng):

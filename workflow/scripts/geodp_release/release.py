@@ -18,6 +18,7 @@ from geodp_release.bands import (
     LEVELS,
     Estimate,
     agreeing_releases,
+    agreeing_scales,
     band_radii,
     explained_variances,
     has_subjects,
@@ -228,10 +229,10 @@ class Release:
 
     @cached_property
     def _p_values(self):
-        found = []
+        found, scales = [], agreeing_scales(self._simulated[0])
         for number, vector in enumerate(self._coordinates[1:], start=1):
             errors = sampled_errors(
-                *agreeing_releases(self.plan, self.moments, self.lengths, without=number)
+                *agreeing_releases(self.plan, self.moments, self.lengths, number, scales)
             )
             lengths = np.linalg.norm(errors[:, number], axis=-1)
             longer = np.sum(lengths >= np.linalg.norm(vector))

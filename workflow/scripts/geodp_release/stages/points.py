@@ -27,7 +27,7 @@ from geodp_release.stages.base import Stage
 VOLUME_BITS = 20
 
 # Simulations score the NEAR nearest points exactly and a random FAR of the rest, reweighted.
-NEAR, FAR = 256, 192
+NEAR, FAR = 128, 96
 
 
 @dataclass(frozen=True)
