@@ -183,7 +183,8 @@ def _with_lengths(start, stages, lengths, rng, scales=None, factor=32.0, fewer=4
         turns.insert(0, start.drawn(rng.permutation(len(start.truth))[::fewer]))
         scales = lengths[-1] / factor, min(lengths[-1] * factor, 2.0 * start.assumptions.reach)
     for before in turns:
-        found = before.with_typical(np.geomspace(*scales, len(before.truth)))
+        low, high = scales
+        found = before.with_typical(np.geomspace(low, high, len(before.truth)))
         given = list(lengths)
         for stage in stages:
             if stage.is_look:

@@ -396,7 +396,7 @@ class FlatReleases:
 
     @property
     def estimate_variances(self):
-        """Of a coordinate of the estimate without noise, for a covariate of mean zero, times dim."""
+        """Mean squared errors of the estimate in the middle of covariates with a mean of zero."""
         # After a choice among points, about that of the estimate of truncated least squares.
         levels: Any = self.last_level
         excess: Any = 2.0
