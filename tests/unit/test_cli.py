@@ -27,6 +27,7 @@ from geodp_release import publish as publish_module
 from geodp_release.cli import main
 from geodp_release.ledger import Ledger
 from geodp_release.pictures import ellipse_factors, ellipse_radii, landmark_radii
+from geodp_release.publish import plan_of
 from geodp_release.release import Release
 from geodp_release.settings import read_settings
 
@@ -98,6 +99,34 @@ def test_a_plan_needs_no_data_and_no_ledger(holder, capsys):
         assert re.search(words, shown.out)
     assert shown.err == ""
     assert os.listdir() == ["mine.yaml"]
+
+
+def test_a_plan_without_radii_is_short_and_says_what_it_is_worth(holder, capsys):
+    """Errors are in parts of that of least squares, and of many ways one is shown."""
+    little = dict.fromkeys(("footpoint_radius", "shooting_vector_length", "residual_scale"))
+    write(changed({f"public.{name}": value for name, value in little.items()}))
+    assert main(["plan", "mine.yaml"]) == 0
+    shown = capsys.readouterr().out
+    assert re.search(r"error is [\d.]+ times that of least squares, typical of the radii", shown)
+    [part] = re.findall(r"not known cost (\d+)% of it", shown)
+    [half, least] = re.findall(r"err by less than ([\d.]+), and least squares by ([\d.]+):", shown)[
+        0
+    ]
+    assert float(part) / 100.0 == pytest.approx(1.0 - float(least) / float(half), abs=0.05)
+    plan = plan_of(read_settings("mine.yaml"))
+    [(number, low, high, limit)] = re.findall(
+        r"one of (\d+) ways, .* is (\S+) to (\S+); where it is up to (\S+):", shown
+    )
+    longest = [way.longest for way in plan.ways]
+    assert int(number) == len(longest) > 3
+    assert float(low) == pytest.approx(longest[-1], rel=0.01)
+    assert float(high) == pytest.approx(longest[1], rel=0.01)
+    [way] = (way for way in plan.ways if f"{way.longest:.3g}" == limit)
+    tail = shown.partition("where it is up to")[2]
+    assert [line.strip() for line in tail.splitlines()[1 : 1 + len(way.stages)]] == [
+        stage.describe() for stage in way.stages
+    ]
+    assert len(shown.splitlines()) < 25
 
 
 def test_a_plan_says_what_the_ledger_would_have_left(released, capsys):

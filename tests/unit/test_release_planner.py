@@ -170,6 +170,10 @@ def test_plans_state_errors_without_privacy_and_without_data(spreads, squares, f
     # Lengths are uniform up to 0.5 and 0.6.
     without_data = np.sqrt(0.25 / 3.0 + squares * 0.36 / 3.0)
     assert plan.error_without_data == pytest.approx(without_data)
+    scale, half, least = plan.usual_errors()
+    assert (scale, least) == pytest.approx((0.1, plan.error_without_privacy))
+    # Half of the releases are better than their root mean square.
+    assert least < half < plan.error
 
 
 def test_a_plan_says_what_clustered_covariates_cost():

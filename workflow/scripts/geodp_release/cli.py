@@ -178,21 +178,11 @@ def _plan(given):
         f"with {plan.budget.words()} ({assumptions.neighbours}).",
         "",
         verdict(plan),
-        f"Without privacy it would be {plan.error_without_privacy:.3g}.",
+        _usual(plan),
         "",
         "It would be drawn by:",
-        *(f"  {stage.describe()}" for stage in plan.stages),
-        *(["and then, by the length that was released last:"] if plan.ways else []),
-        *(
-            f"  {line}"
-            for way, limit in zip(plan.ways, _limits(plan.ways), strict=True)
-            for line in (
-                f"{limit}:",
-                *(f"  {stage.describe()}" for stage in way.stages),
-            )
-        ),
+        *(f"  {line}" for line in _stages(plan)),
         "",
-        *_price(plan),
         _account(settings, plan),
         "No data were read and nothing was spent.",
     ]
@@ -200,28 +190,33 @@ def _plan(given):
     return int(plan.is_noise and not settings.allow_noise)
 
 
-def _limits(ways):
-    """For which lengths each way is, in words."""
-    shorter = [f"up to {way.longest:.3g}" for way in ways[1:]]
-    return [f"longer than {ways[1].longest:.3g}" if shorter else "any", *shorter] if ways else []
+def _stages(plan):
+    """The stages in words, a line each; of several ways how they part, and one in the middle."""
+    lines, ways = [stage.describe() for stage in plan.stages], plan.ways
+    if len(ways) < 2:
+        return [*lines, *(stage.describe() for way in ways for stage in way.stages)]
+    way = ways[len(ways) // 2]
+    # Two ways part at one length.
+    limits = dict.fromkeys(f"{each.longest:.3g}" for each in (ways[-1], ways[1]))
+    lines.append(
+        f"one of {len(ways)} ways, which part where the last of these lengths is "
+        f"{' to '.join(limits)}; where it is up to {way.longest:.3g}:"
+    )
+    return [*lines, *(f"  {stage.describe()}" for stage in way.stages)]
 
 
-def _price(plan):
-    """What knowing the residual scale would be worth, in a sentence, where it is not assumed."""
-    if plan.assumptions.residual_scale is not None:
-        return []
-    scale, measured, told = plan.price_of_scale()
-    size = f"{scale:.2g} {plan.assumptions.manifold.length_unit}".strip()
-    known = "that is known before (residual_scale)"
-    if plan.assumptions.wider > 1.0:
-        radius = plan.assumptions.usual_radius
-        known = (
-            f"that and radii of {radius:.2g} are known before (residual_scale, footpoint_radius)"
-        )
-    return [
-        f"Where residuals are of {size} in each direction the error is {measured:.2g}, and "
-        f"{told:.2g} if {known}.",
-    ]
+def _usual(plan):
+    """The error beside that of least squares, in a sentence."""
+    assumptions, unit = plan.assumptions, plan.assumptions.manifold.length_unit
+    if assumptions.wider == 1.0 and assumptions.residual_scale is not None:
+        return f"Without privacy it would be {plan.error_without_privacy:.3g} {unit}".strip() + "."
+    _, half, least = numbers = plan.usual_errors()
+    size, error, without = (f"{each:.2g} {unit}".strip() for each in numbers)
+    return (
+        f"Where residuals are of {size} in each direction half of the releases err by less than "
+        f"{error}, and least squares by {without}: privacy and what is not known cost "
+        f"{max(0.0, 1.0 - least / half):.0%} of it."
+    )
 
 
 def _account(settings, plan):

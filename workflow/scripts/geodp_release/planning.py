@@ -250,28 +250,27 @@ class ReleasePlan:
         ]
         return FlatReleases.joined(parts)
 
-    def price_of_scale(self, part=0.1):
-        """Errors where residuals are such a part of the radius: of this plan, and of one told both.
+    def usual_errors(self, part=0.1):
+        """Errors where residuals are as guessed, or such a part of the usual radius.
 
-        Both are planned with the usual work.
+        Geodesics are within that radius.
 
         Returns
         -------
         tuple of float
-            The residual scale, and both errors.
+            The residual scale; the error that half of simulated releases are below, which rare
+            failures do not move; and that of least squares.
         """
         assumptions = self.assumptions
-        scale = part * assumptions.usual_radius / np.sqrt(assumptions.manifold.dim)
-        size = assumptions.usual_radius / assumptions.footpoint_radius
-        told = replace(
-            assumptions,
-            residual_scale=scale,
-            footpoint_radius=assumptions.usual_radius,
-            smallest_radius=None,
-            shooting_vector_length=tuple(size * np.ravel(assumptions.shooting_vector_length)),
-        )
-        measured = float(np.sqrt(simulated(self, residual_scale=scale).curve))
-        return scale, measured, plan_release(told, self.budget).error
+        scale = assumptions.residual_scale
+        if scale is None:
+            scale = part * assumptions.usual_radius / np.sqrt(assumptions.manifold.dim)
+        found = simulated(self, residual_scale=scale)
+        squares = np.sum(found.errors * (found.covariates.matrix @ found.errors), axis=(-2, -1))
+        squares = squares + len(found.radii) * found.estimate_variances
+        half = np.quantile(squares, 0.5, weights=found.weight, method="inverted_cdf")
+        least = len(found.radii) * np.square(found.typical[0]) / assumptions.subjects
+        return float(scale), float(np.sqrt(half)), float(np.sqrt(least))
 
     @property
     def is_noise(self):

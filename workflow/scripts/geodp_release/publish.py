@@ -38,14 +38,19 @@ def plan_of(settings):
 def verdict(plan):
     """What a plan promises, in a sentence."""
     unit, what = plan.assumptions.manifold.length_unit, plan.assumptions.what
-    error, blind = (f"{each:.3g} {unit}".strip() for each in (plan.error, plan.error_without_data))
+    errors = [plan.error, plan.error_without_data, plan.error_if_clustered]
     any_scale, any_radius = plan.assumptions.residual_scale is None, plan.assumptions.wider > 1.0
+    if any_radius:
+        # A length says little where lengths may be any.
+        unit, errors = "times", [each / plan.error_without_privacy for each in errors]
+    error, blind = (f"{each:.3g} {unit}".strip() for each in errors[:2])
+    error += " that of least squares" * any_radius
     unknown = ["radii"] * any_radius + ["residual scales"] * any_scale
     if unknown:
         error += f", typical of the {' and '.join(unknown)} that may be"
     if not plan.is_noise:
-        if plan.assumptions.spreads and plan.error_if_clustered is not None:
-            error += f" ({plan.error_if_clustered:.3g} if covariates cluster)"
+        if plan.assumptions.spreads:
+            error += f" ({errors[2]:.3g} if covariates cluster)"
         return f"The predicted error is {error}, and {blind} for {what} drawn without data."
     needed = subjects_needed(plan.assumptions, plan.budget)
     remedy = f"about {needed} subjects would do with this budget"
