@@ -176,10 +176,13 @@ def test_a_release_is_a_folder_with_a_release_a_page_and_a_table(holder, drawn, 
     assert "Released: out/trial/index.html (2 epsilon of mine.ledger)" in shown.out
     assert shown.err == ""
     release, ages = Release.load(out / "release.json"), [50.0, 60.0, 70.0, 80.0, 90.0]
-    table = pd.read_csv(out / "predictions.csv", dtype=str).astype(float)
+    table, there = pd.read_csv(out / "predictions.csv", dtype=str), release.has_subjects(ages)
+    assert list(table.pop("note").isna()) == list(there)
+    table = table.astype(float)
     assert list(table["covariate"]) == ages
     found = table[[f"coordinate_{k + 1}" for k in range(DIM)]].to_numpy()
-    np.testing.assert_array_equal(found, release.predict(ages))
+    np.testing.assert_array_equal(found[there], release.predict(ages)[there])
+    assert np.all(np.isnan(found[~there]))
     np.testing.assert_array_equal(table["band_90"], release.band(ages, 0.9))
     np.testing.assert_array_equal(table["band_95"], release.band(ages, 0.95))
     page = (out / "index.html").read_text()

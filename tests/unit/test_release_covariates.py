@@ -26,7 +26,7 @@ from geodp import (
 )
 from geodp.manifolds.kendall import KendallPlanarShapes
 from geodp.samplers.integer_choice import generator_bits
-from geodp_release import coordinates
+from geodp_release import coordinates, folder
 from geodp_release.accounting import PURE, UNITS
 from geodp_release.assumptions import ADD_OR_REMOVE
 from geodp_release.bands import band_radii, has_subjects, simulated_errors
@@ -474,6 +474,13 @@ def test_bands_and_figures_end_where_subjects_do(manifold):
     assert 0.0 < made.error < np.max(made.band(x[:1]))
     svg, caption = picture(made, x, 0.95, ["age"])
     assert svg.count("no subjects here") == 1 or "end where" in caption
+    rows = folder.predictions(made, x, ["age"])
+    for row, there in zip(rows, [True, False], strict=True):
+        age, *numbers, note = row.values()
+        assert np.all(np.isfinite(numbers)) if there else np.all(np.isnan(numbers))
+        assert (age, note) == ((11.0, "") if there else (20.0, "no subjects here"))
+    heads, [_, cells] = folder._prediction_table(rows, manifold, ["age"])
+    assert cells == ["20", "no subjects here", *[""] * (len(heads) - 2)]
 
 
 @pytest.mark.parametrize("manifold", [SPD(2), Sphere(2)])
@@ -588,7 +595,8 @@ def test_the_command_releases_means_and_several_covariates(covariates, holder, c
     at = np.array([[float(row["covariate_age"]), float(row["covariate_sex"])] for row in rows])
     # The first of the two groups and the middle of the range; then the ends of each.
     assert at.tolist() == [[70, 0], [50, 0], [90, 0], [70, 1]]
-    np.testing.assert_array_equal(release.predict(at), predicted)
+    there = release.has_subjects(at)[:, None]
+    np.testing.assert_array_equal(np.where(there, release.predict(at), np.nan), predicted)
     assert "two covariates" not in page
     assert "on 2 covariates (age, sex)" in page
     assert re.search(r"From sex 0 to 1 the released geodesic has length 0\.\d", page)

@@ -29,6 +29,9 @@ from geodp_release.pictures import NOBODY, landmarks_of, picture
 
 RELEASE, PAGE, TABLE = "release.json", "index.html", "predictions.csv"
 
+# Column of the table that says where there are no subjects.
+NOTE = "note"
+
 # Of what the error is, without a covariate, with one, and with more.
 ERROR_OF = (
     "the mean",
@@ -94,7 +97,10 @@ def _unwritable(folder, problem):
 
 
 def predictions(release, covariates, names_of_covariates):
-    """Predictions as a table: a dictionary of numbers for each row of covariates (m, k)."""
+    """Predictions as a table: a dictionary for each row of covariates (m, k).
+
+    Its numbers are NaN where there are no subjects, and its note says so.
+    """
     assumptions = release.plan.assumptions
     manifold = assumptions.manifold
     points = release.predict(covariates)
@@ -105,6 +111,8 @@ def predictions(release, covariates, names_of_covariates):
     else:
         values = points.reshape(len(points), -1)
         names = [f"coordinate_{index + 1}" for index in range(values.shape[-1])]
+    there = release.has_subjects(covariates)
+    values = np.where(there[:, None], values, np.nan)
     bands = {_band(level): release.band(covariates, level) for level in LEVELS}
     keys = covariate_columns(names_of_covariates)
     return [
@@ -112,6 +120,7 @@ def predictions(release, covariates, names_of_covariates):
             **dict(zip(keys, row.tolist(), strict=True)),
             **{name: float(radii[index]) for name, radii in bands.items()},
             **dict(zip(names, map(float, values[index]), strict=True)),
+            NOTE: "" if there[index] else NOBODY,
         }
         for index, row in enumerate(covariates)
     ]
@@ -159,8 +168,7 @@ def page(release, settings, rows):
         keep_trailing_newline=True,
     )
     environment.filters["length_of"] = length_of
-    there = release.has_subjects(settings.covariates)
-    heads, predicted = _prediction_table(rows, manifold, names, there)
+    heads, predicted = _prediction_table(rows, manifold, names)
     return environment.get_template("index.html.j2").render(
         RELEASE=RELEASE,
         TABLE=TABLE,
@@ -231,13 +239,13 @@ def _versions():
     )
 
 
-def _prediction_table(rows, manifold, names_of_covariates, there):
+def _prediction_table(rows, manifold, names_of_covariates):
     """Heads and cells: covariates and radii, and coordinates where there are few."""
     unit = f" ({manifold.length_unit})" if manifold.length_unit else ""
     names = [f"radius of the {100 * level:g} % band{unit}" for level in LEVELS]
     keys = [*covariate_columns(names_of_covariates), *map(_band, LEVELS)]
-    if not has_landmarks(manifold) and len(rows[0]) - len(keys) <= 9:
-        others = [key for key in rows[0] if key not in keys]
+    others = [key for key in rows[0] if key not in (*keys, NOTE)]
+    if not has_landmarks(manifold) and len(others) <= 9:
         keys += others
         names += [key.replace("_", " ") for key in others]
     cells = [
@@ -245,8 +253,9 @@ def _prediction_table(rows, manifold, names_of_covariates, there):
         for row in rows
     ]
     known = len(names_of_covariates)
-    for index in np.flatnonzero(~there):
-        cells[index][known:] = [NOBODY, *[""] * (len(keys) - known - 1)]
+    for row, found in zip(rows, cells, strict=True):
+        if row[NOTE]:
+            found[known:] = [row[NOTE], *[""] * (len(keys) - known - 1)]
     return [*names_of_covariates, *names], cells
 
 
