@@ -117,6 +117,12 @@ def test_predictions_and_bands(fitted):
     np.testing.assert_array_equal(band[::2], fitted.release_.band([65.0, 75.0]))
     assert np.all(np.isnan([*predicted[1], band[1]]))
     assert np.all(fitted.predict_band(X[::2], level=0.5) < band[::2])
+    # A row without a covariate is none of those that a band holds at together.
+    X[0] = 51.0
+    together = fitted.predict_band(X, together=True)[::2]
+    np.testing.assert_array_equal(together, fitted.release_.band([51.0, 75.0], together=True))
+    assert np.all(together > fitted.predict_band(X)[::2])
+    assert np.all(np.isnan(fitted.predict_band(X[1:2])))
     with pytest.raises(ValueError, match="2 features"):
         fitted.predict(np.zeros((3, 2)))
     with pytest.raises(DataError, match="level is"):
@@ -206,6 +212,18 @@ BAD_INPUTS = [
     ({"unit": "patient"}, "unit: it is not"),
     ({"unit": np.arange(NUMBER)}, "unit: it is not"),
 ]
+
+
+@pytest.mark.parametrize("smallest", [None, 0.5])
+def test_the_smallest_radius_is_a_public_input(smallest, given, monkeypatch):
+    found = []
+    monkeypatch.setattr(
+        module, "planned", lambda *public: found.append(public) or dummy_plan(*public)
+    )
+    given(*records(), smallest_radius=smallest)
+    [(assumptions, _)] = found
+    assert assumptions.smallest_radius == smallest
+    assert assumptions.wider == (1.0 if smallest is None else 20.0)
 
 
 @pytest.mark.parametrize(("changed", "message"), BAD_INPUTS)

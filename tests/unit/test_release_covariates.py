@@ -378,6 +378,25 @@ def test_one_value_of_a_public_input_is_that_of_every_covariate():
     assert one.shooting_vector_length == 0.6
 
 
+def test_radii_that_were_left_out_follow_other_inputs():
+    """Where others replace them, or the space is another, as if all had been given at once."""
+    none = dict.fromkeys(("footpoint_radius", "shooting_vector_length"))
+    left, given = assumed(Sphere(2), 1, **none), dict.fromkeys(none, 0.5)
+    assert (left.footpoint_radius, left.wider) == (np.pi, 8.0)
+    assert replace(left, subjects=7).support.radii.tolist() == left.support.radii.tolist()
+    found = replace(replace(left, subjects=left.subjects), **given)
+    assert (found.smallest_radius, found.wider, found.usual_radius) == (None, 1.0, 0.5)
+    line = replace(left, manifold=Euclidean(3))
+    assert (line.footpoint_radius, line.smallest_radius) == (1e6, pytest.approx(1e-3))
+    two = replace(left, covariate_range=((0.0, 1.0),) * 2, transformation="none")
+    assert two.shooting_vector_length == (np.pi, np.pi)
+    # What was given stays.
+    small = replace(left, smallest_radius=0.1)
+    assert (small.wider, replace(small, **given).wider) == pytest.approx((10.0 * np.pi, 5.0))
+    with pytest.raises(DataError, match="shooting_vector_length is None: give a positive number"):
+        replace(left, footpoint_radius=0.5)
+
+
 ROWS = [[12.0], [13.0], [np.nan]]
 
 

@@ -29,6 +29,10 @@ FARTHEST, LONGEST = 1e100, 1e15
 COUNTS = {"subjects": 10**9, "records_per_subject": 1000}
 
 
+class _Widest(float):
+    """A radius that was left out, and is again where `dataclasses.replace` gives other inputs."""
+
+
 @dataclass(frozen=True)
 class Assumptions:
     """Public assumptions about the data of a release, none of them read off the records.
@@ -98,6 +102,9 @@ class Assumptions:
                 f"{self.manifold.name} is none: take another manifold"
             )
         object.__setattr__(self, "covariate_range", _ranges(self.covariate_range))
+        for name in ("footpoint_radius", "smallest_radius", "shooting_vector_length"):
+            if any(isinstance(each, _Widest) for each in _tuple(getattr(self, name))):
+                object.__setattr__(self, name, None)
         if self.footpoint_radius is None:
             self._take_the_widest()
         for name in ("footpoint_radius", "smallest_radius", "residual_scale"):
@@ -157,12 +164,12 @@ class Assumptions:
             most, least = 0.5 * farthest, 1.0 / 128.0
             if isinstance(self.manifold, Euclidean):
                 most, least = flat, flat**-1.5
-        object.__setattr__(self, "footpoint_radius", most)
+        object.__setattr__(self, "footpoint_radius", _Widest(most))
         if self.smallest_radius is None:
-            object.__setattr__(self, "smallest_radius", least * most)
+            object.__setattr__(self, "smallest_radius", _Widest(least * most))
         if self.shooting_vector_length is None:
             number = self.number_of_covariates
-            longest = (most if number == 1 else 2.0 * most / max(number, 1),)
+            longest = (_Widest(most if number == 1 else 2.0 * most / max(number, 1)),)
             object.__setattr__(self, "shooting_vector_length", longest * number)
 
     @property
@@ -402,8 +409,8 @@ class Assumptions:
 
 
 def _tuple(value):
-    """A text for one covariate as a tuple."""
-    return (value,) if isinstance(value, str) else value
+    """A value for one covariate as a tuple."""
+    return value if isinstance(value, list | tuple | np.ndarray) else (value,)
 
 
 def _lost_digits(manifold, centre, reach, stretch=1e6):
@@ -432,7 +439,7 @@ def _positive(name, value):
         number = np.nan
     if not 1.0 / LONGEST < number < LONGEST:
         raise DataError(f"{name} is {value!r}: give a positive number")
-    return number
+    return value if isinstance(value, _Widest) else number
 
 
 def _known(names):

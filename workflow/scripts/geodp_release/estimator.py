@@ -61,6 +61,9 @@ class PrivateGeodesicRegression(RegressorMixin, BaseEstimator):
         Centre of the ball in which the footpoint is.
     footpoint_radius : float, optional
         Radius of that ball; left out as large as numbers allow.
+    smallest_radius : float, optional
+        The release is planned for balls from this radius to the one above; left out with that one
+        it is far smaller, and otherwise as large.
     shooting_vector_length : float, or tuple of float, optional
         Largest length of the geodesic over the covariate's range; one number for all covariates, or
         one each; left out with the radius.
@@ -129,6 +132,7 @@ class PrivateGeodesicRegression(RegressorMixin, BaseEstimator):
         manifold=None,
         centre=None,
         footpoint_radius=None,
+        smallest_radius=None,
         shooting_vector_length=None,
         covariate_range=None,
         residual_scale=None,
@@ -146,6 +150,7 @@ class PrivateGeodesicRegression(RegressorMixin, BaseEstimator):
         self.manifold = manifold
         self.centre = centre
         self.footpoint_radius = footpoint_radius
+        self.smallest_radius = smallest_radius
         self.shooting_vector_length = shooting_vector_length
         self.covariate_range = covariate_range
         self.residual_scale = residual_scale
@@ -219,7 +224,7 @@ class PrivateGeodesicRegression(RegressorMixin, BaseEstimator):
         """
         return self._at(X, self._release().predict)
 
-    def predict_band(self, X, level=LEVELS[-1]):
+    def predict_band(self, X, level=LEVELS[-1], together=False):
         """Radius of the ball about each prediction that holds the true one.
 
         Parameters
@@ -227,13 +232,15 @@ class PrivateGeodesicRegression(RegressorMixin, BaseEstimator):
         X : array or data frame, shape (m, k)
         level : float
             Probability that it does, for each covariate by itself, if the assumptions are right.
+        together : bool
+            Or for all rows of X at once, such as many over the whole range.
 
         Returns
         -------
         ndarray, shape (m,)
             In the manifold's unit of length.
         """
-        return self._at(X, lambda x: self._release().band(x, level))
+        return self._at(X, lambda x: self._release().band(x, level, together))
 
     def score(self, X, y):
         """Fraction of variance explained, 1 - sum d^2 / sum d_mean^2; of private data not private.
@@ -278,9 +285,10 @@ class PrivateGeodesicRegression(RegressorMixin, BaseEstimator):
         assumptions = self._release().plan.assumptions
         table = validate_data(self, X, reset=False, dtype=float, ensure_all_finite="allow-nan")
         table = table[:, : assumptions.number_of_covariates]
-        missing = np.any(np.isnan(table), axis=-1)
-        values = function(np.where(missing[:, None], assumptions.middles, table))
-        values[missing] = np.nan
+        there = ~np.any(np.isnan(table), axis=-1)
+        found = function(table[there])
+        values = np.full((len(table), *found.shape[1:]), np.nan, dtype=found.dtype)
+        values[there] = found
         return values
 
     def _covariates(self, X, number):
@@ -326,6 +334,7 @@ class PrivateGeodesicRegression(RegressorMixin, BaseEstimator):
         return Assumptions(
             **given,
             footpoint_radius=self.footpoint_radius,
+            smallest_radius=self.smallest_radius,
             shooting_vector_length=self.shooting_vector_length,
             records_per_subject=self.records_per_subject,
             transformation=self.transformation,
